@@ -4,7 +4,8 @@
  */
 export const LAYERS: readonly (readonly string[])[] = [
   ['lib/encoding'],
-  ['lib/cache', 'lib/concurrency'],
+  ['lib/concurrency'],
+  ['lib/cache'],
   ['lib/net'],
   ['warp/gen'],
   ['warp'],
@@ -39,7 +40,8 @@ export const LAYERS: readonly (readonly string[])[] = [
   ['config/load'],
   ['network'],
   ['http/errors'],
-  ['http/request', 'http/access'],
+  ['http/request'],
+  ['http/access'],
   ['http/parameters'],
   ['http/observability'],
   ['http/server'],

@@ -3,7 +3,7 @@ import { createServer, type ServerOptions } from './api/server.ts';
 import type { ConfiguredDevnet } from './app-devnet.ts';
 import type { Config } from './config/settings.ts';
 import { type Console, openConsole } from './console/server/console.ts';
-import type { AccessSettings } from './http/access/access-settings.ts';
+import type { AccessOptions } from './http/access/access.ts';
 import type { Server } from './http/request/http-server.ts';
 import { namingSettings } from './http/server/listen-error.ts';
 import { openMetricsServer } from './http/server/metrics-server.ts';
@@ -18,7 +18,7 @@ export interface AppServersOptions extends Required<Pick<ServerOptions, 'clock' 
   readonly version: string;
   readonly registry: ServiceRegistry;
   readonly networks: readonly ServedNetwork[];
-  readonly access: AccessSettings;
+  readonly access: AccessOptions;
   readonly upstreams: Upstreams;
   readonly devnet: ConfiguredDevnet | undefined;
   readonly identityProblem: () => string | undefined;
@@ -118,7 +118,7 @@ export function showBuild(metrics: Metrics, build: Record<'version' | 'node' | '
 }
 
 /** Converts the settings of API keys and rate limits, which can change at run time. */
-export function accessOf({ access }: Config): Pick<AccessSettings, 'apiKeys' | 'unitsPerMinute'> {
+export function accessOf({ access }: Config): Pick<AccessOptions, 'apiKeys' | 'unitsPerMinute'> {
   return {
     apiKeys: access.apiKeys.map((key) => ({ ...key, sha256: parseHex(key.sha256, 'sha256') })),
     unitsPerMinute: access.unitsPerMinute === 0 ? undefined : access.unitsPerMinute,

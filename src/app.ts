@@ -6,7 +6,6 @@ import { createBlsService } from './bls/service/aggregation.ts';
 import { openWorkerPool } from './bls/service/worker-pool.ts';
 import type { Config } from './config/settings.ts';
 import type { Devnet } from './devnet/devnet.ts';
-import { AccessSettings } from './http/access/access-settings.ts';
 import { type Clock, type Random, sleep } from './lib/concurrency/clock.ts';
 import { openIdentityWatch } from './network/identity-watch.ts';
 import { untilUnservable, updateNetworks } from './network/networks.ts';
@@ -65,7 +64,7 @@ export async function startApp({ config, logger, clock, random, onProgress }: Ap
   const shared = await openShared(opened, config.store.shared, ports);
   const ownLimits = createMemoryLimitCounters(clock);
   const limits = shared === undefined ? ownLimits : createSharedLimitCounters(shared.store, ownLimits);
-  const access = new AccessSettings({ ...accessOf(config), trustedProxies: config.server.trustedProxies, limits });
+  const access = { ...accessOf(config), trustedProxies: config.server.trustedProxies, limits };
   const upstreams = opened.use(createUpstreams({ ...config.upstream, ...ports }));
   const devnet = await prepareDevnet(opened, {
     ...{ clock, logger, onProgress },
@@ -111,7 +110,7 @@ export async function startApp({ config, logger, clock, random, onProgress }: Ap
     },
     async update(next) {
       logger.level = next.log.level;
-      access.update(accessOf(next));
+      Object.assign(access, accessOf(next));
       upstreams.update(next.upstream.endpoints);
       return updateNetworks(networks, next.networks);
     },

@@ -3,14 +3,11 @@ import fastify, { type FastifyReply, type FastifyRequest, LogController } from '
 import type { Registry } from 'prom-client';
 import { type AccessOptions, registerAccess } from '../http/access/access.ts';
 import { allowOrigin, registerCors } from '../http/access/cors.ts';
-import { watchRouteAccess } from '../http/access/required-access.ts';
-import { OPERATIONS_ACCESS } from '../http/access/route-access.ts';
+import { OPERATIONS_ACCESS, watchRouteAccess } from '../http/access/route-access.ts';
 import { type ErrorForm, OWN_ERROR_FORM } from '../http/errors/error-form.ts';
-import { HttpMetrics } from '../http/observability/http-metrics.ts';
-import { HttpTraces } from '../http/observability/http-traces.ts';
+import { RequestObserver } from '../http/observability/observe-requests.ts';
 import { RequestLog } from '../http/observability/request-log.ts';
 import { unescapeColons } from '../http/request/canonical-target.ts';
-import { followRequest } from '../http/request/follow-request.ts';
 import type { Server } from '../http/request/http-server.ts';
 import { dropJsonCharset } from '../http/request/json-type.ts';
 import { findHeaderProblem } from '../http/request/request-headers.ts';
@@ -148,15 +145,6 @@ export function createBareServer(
   const trustedProxies = access?.trustedProxies ?? [];
   const warnings = createThrottledWarnings(logger, clock);
   const handleError = createErrorHandler(log, form);
-  const httpMetrics = new HttpMetrics(metrics);
-  const httpTraces = new HttpTraces(tracer);
-  const followers = [log, httpMetrics, httpTraces];
-  const follow = (request: FastifyRequest, reply: FastifyReply): void => {
-    request.route = request.routeOptions;
-    httpMetrics.begin();
-    httpTraces.begin(request);
-    followRequest(request, reply, clock, followers);
-  };
   const ofMalformed = {
     ...{ log, form },
     headers: {
@@ -197,7 +185,7 @@ export function createBareServer(
     // That the URL cannot be read: no hook has run then.
     frameworkErrors(error, request, reply) {
       setCommonHeaders(request, reply);
-      follow(request, reply);
+      observer.observe(request, reply);
       allowOrigin(corsOrigins, request, reply);
       reply.serializer(String); // no onSend hook runs, and without a serializer Fastify adds a charset
       handleError(error, request, reply);
@@ -223,15 +211,11 @@ export function createBareServer(
   const parseJson = server.getDefaultJsonParser('error', 'error');
   const parser = bodies.parser((request, text, done) => void parseJson(request, text, done));
   server.addContentTypeParser('application/json', parser);
-  server.decorateRequest('route');
-  server.decorateRequest('errorCode', undefined);
-  server.decorateRequest('endStatus', undefined);
-  server.decorateRequest('onGone', undefined);
+  const observer = new RequestObserver(server, { clock, log, metrics, tracer });
   server.decorateRequest('eventStream', undefined);
-  server.decorateRequest('span');
   server.addHook('onRequest', (request, reply, done) => {
     setCommonHeaders(request, reply);
-    follow(request, reply);
+    observer.observe(request, reply);
     // A request that tests inject comes from no listener.
     bodies.receive(request.raw, reply.raw);
     done();

@@ -2,16 +2,15 @@ import type { Clock } from '../lib/concurrency/clock.ts';
 import type { Logger } from './logger.ts';
 
 export interface LogLimit {
-  /** Lines of one kind at once. */
+  /** Lines of one kind without delay. */
   readonly burst: number;
-  /** Between lines beyond that. */
+  /** Interval between further lines. */
   readonly intervalMs: number;
 }
 
-/** A line a minute for each thing that keeps happening is enough to see it. */
 const WARNING_LIMIT: LogLimit = { burst: 1, intervalMs: 60_000 };
 
-/** Limits how many log lines of each kind are written, by GCRA, and counts those left out. */
+/** Limits the log lines of each kind by GCRA, and counts the omitted ones. */
 export class LogThrottle {
   readonly #clock: Clock;
   readonly #limit: LogLimit;
@@ -23,8 +22,8 @@ export class LogThrottle {
   }
 
   /**
-   * @param kind of a closed set, as each is kept
-   * @returns how many lines of the kind were left out since the last one; undefined where this one is to be left out
+   * @param kind one of a closed set, because an entry is kept for each
+   * @returns the number of lines of the kind omitted since the last one; undefined if this one is to be omitted
    */
   take(kind: string): number | undefined {
     const nowMs = this.#clock.monotonicMs();
@@ -43,10 +42,10 @@ export class LogThrottle {
   }
 }
 
-/** @param kind what the line is about, of a closed set */
+/** @param kind subject of the line, one of a closed set */
 export type ThrottledWarnings = (kind: string, fields: object, message: string) => void;
 
-/** Writes at most one line a minute of each kind, with the number of lines `omitted` since the last one. */
+/** Writes at most one line of each kind per minute, with the number of lines `omitted` since the last one. */
 export function createThrottledWarnings(logger: Logger, clock: Clock): ThrottledWarnings {
   const throttle = new LogThrottle(clock, WARNING_LIMIT);
   return (kind, fields, message) => {

@@ -4,17 +4,14 @@ export type Logger = PinoLogger;
 export const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];
 
-/**
- * Lines are written some at a time, as a system call for each would cost a repeated request a tenth of its time. A tenth of a
- * second later a line is there in any case, and what is left is written when the process ends.
- */
+/** Lines are written in batches, because a system call for each costs a cached request a tenth of its time; the delay is 100 ms at most. */
 const BUFFER = { minLength: 4_096, periodicFlush: 100 };
-/** Lines wait where their reader stops reading, or the disk that they go to is full: minutes of a busy service. Further ones are lost. */
+/** Bound of the lines that wait while their reader is blocked or the disk is full: minutes of a busy service. Further ones are lost. */
 const MAX_WAITING_BYTES = 8 * 1024 * 1024;
 
 /**
- * JSON lines on standard error, so that standard output stays free for what a person reads. That they cannot be written neither ends the
- * service nor holds up its end; when they can be again, a line says how many are missing.
+ * Creates a logger of JSON lines on standard error. Failed writes neither end the service nor block its end; after them a line has the
+ * number of lost lines.
  */
 export function createLogger(level: LogLevel): Logger {
   const options = {
@@ -28,7 +25,7 @@ export function createLogger(level: LogLevel): Logger {
   const flushSync = destination.flushSync.bind(destination);
   let isBroken = false;
   let lost = 0;
-  // At the end of the process. What cannot be written it would try to write for ever.
+  // Called when the process ends; it would retry a failing write forever.
   destination.flushSync = () => {
     if (!isBroken) flushSync();
   };
@@ -41,21 +38,21 @@ export function createLogger(level: LogLevel): Logger {
   destination.on('drain', () => {
     isBroken = false;
     if (lost === 0) return;
-    logger.warn({ lost }, 'lines of the log are lost: for too long they could not be written');
+    logger.warn({ lost }, 'log lines are lost: they could not be written for too long');
     lost = 0;
   });
   return logger;
 }
 
-/** Writes the lines that wait, for what is written beside the log. */
+/** Writes the waiting lines, before other output to standard error. */
 export function flushLog(logger: Logger): void {
   const { [pino.symbols.streamSym]: stream } = logger as unknown as Record<symbol, { flushSync(): void }>;
   stream?.flushSync();
 }
 
 /**
- * Errors of our own classes say in their message, and in the `detail` that clients do not see, what the operator needs: an API
- * that is down must not fill the log with stacks. The language's own errors are bugs, and nothing helps like their stack.
+ * Errors of our classes are logged by their message and the `detail` that clients do not see, so that an API that is down does not fill
+ * the log with stacks. Built-in errors are bugs, and are logged with their stack.
  */
 export function serializeError(error: unknown): unknown {
   if (!(error instanceof Error)) return error;

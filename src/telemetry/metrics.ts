@@ -8,22 +8,21 @@ import {
 import type { Clock } from '../lib/concurrency/clock.ts';
 
 /**
- * The one way to declare a metric. A module declares its metrics beside the code that they measure, by a name without the prefix;
- * the prefix is added here, and so are labels that belong to everything a module measures, such as the network it works for.
- * Declaring the same metric again, for another network, gives the same time series with another label.
+ * Declares metrics. Each module declares the metrics of its code, by names without the prefix, which is added here. `with` adds labels to all
+ * metrics of a module, such as its network; each network declares the same metrics with another label value.
  */
 export interface Metrics {
   counter<Label extends string = never>(options: MetricOptions<Label>): Counter<Label>;
   gauge<Label extends string = never>(options: MetricOptions<Label>): Gauge<Label>;
   /**
-   * A gauge whose values are asked for when the metrics are read. Time series that `read` no longer gives are gone. Declared again with the same
-   * labels set, as by parts of a network that was opened anew, it asks the new one alone.
+   * Declares a gauge whose time series are those that `read` returns when the metrics are rendered. A later declaration with the same bound
+   * labels, such as by a network that was opened again, replaces the earlier one.
    */
   readGauge<Label extends string = never>(options: MetricOptions<Label>, read: ReadGauge<Label>): void;
   histogram<Label extends string = never>(
     options: MetricOptions<Label> & { readonly buckets: readonly number[] },
   ): Histogram<Label>;
-  /** The same metrics, each with these labels set. */
+  /** Returns the same metrics with these labels bound. */
   with(labels: Readonly<Record<string, string>>): Metrics;
 }
 
@@ -35,14 +34,14 @@ export interface MetricOptions<Label extends string> {
 }
 
 export type Labels<Label extends string> = Readonly<Record<Label, string>>;
-/** One number for a gauge without labels of its own, else the value of each time series. */
+/** Returns one number for a gauge without further labels, otherwise the value of each time series. */
 export type ReadGauge<Label extends string> = () =>
   | number
   | Iterable<{ readonly labels: Labels<Label>; readonly value: number }>;
 
 export interface Counter<Label extends string = never> {
   inc(...args: [Label] extends [never] ? [value?: number] : [labels: Labels<Label>, value?: number]): void;
-  /** One of its time series. */
+  /** Returns one time series. */
   at(labels: Labels<Label>): Pick<Counter, 'inc'>;
 }
 
@@ -54,20 +53,20 @@ export interface Gauge<Label extends string = never> {
 
 export interface Histogram<Label extends string = never> {
   observe(...args: [Label] extends [never] ? [value: number] : [labels: Labels<Label>, value: number]): void;
-  /** One of its time series. */
+  /** Returns one time series. */
   at(labels: Labels<Label>): Pick<Histogram, 'observe'>;
 }
 
-/** What all of this service's own metrics start with. Those of the process and of Node have the names that everybody knows. */
+/** Prefix of the service's metrics; those of the process and of Node keep the names of prom-client. */
 export const METRIC_PREFIX = 'signature_aggregator_';
 
-/** Histograms of durations share their buckets, so that they can be laid over each other. */
+/** Buckets of all durations, so that histograms can be compared. */
 export const DURATION_BUCKETS_SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10] as const;
 
-/** The metrics of the process count what it has open, which takes 25 ms with 10,000 connections, and anybody may read them. */
+/** Reading the process metrics takes 25 ms with 10,000 connections, and every client may request them. */
 const READ_PROCESS_EVERY_MS = 1_000;
 
-/** Shows the service's metrics, and those of the process and of Node, which are read once a second at most. */
+/** Renders the service's metrics, and those of the process and of Node, which are read at most once per second. */
 export class ServiceRegistry extends Registry {
   readonly #clock: Pick<Clock, 'monotonicMs'>;
   readonly #process = new Registry();
@@ -88,13 +87,13 @@ export class ServiceRegistry extends Registry {
   }
 }
 
-/** For commands, whose metrics nothing reads. */
+/** Creates metrics for commands, which do not expose them. */
 export function createUnreadMetrics(): Metrics {
   return createMetrics(new Registry());
 }
 
 type LabelValues = Record<string, string>;
-/** Values that a read gauge has, for each set of labels that were bound when it was declared, as JSON. */
+/** Readers of a gauge, by the bound labels in JSON. */
 type Readers = Map<string, () => Iterable<{ readonly labels: LabelValues; readonly value: number }>>;
 
 const readersOf = new WeakMap<PromGauge, Readers>();
@@ -113,7 +112,7 @@ function bind(registry: Registry, bound: LabelValues): Metrics {
     return known ?? create({ name, help, labelNames: [...Object.keys(bound), ...labels], registers: [registry] });
   }
 
-  /** Takes labels before the value where the metric has labels of its own. */
+  /** Takes labels before the value if the metric has further labels. */
   function write(set: (labels: LabelValues, value: number) => void): (...args: readonly unknown[]) => void {
     return (first = 1, second = 1) => {
       if (typeof first === 'object') set({ ...bound, ...first }, second as number);
@@ -124,7 +123,7 @@ function bind(registry: Registry, bound: LabelValues): Metrics {
   return {
     counter(options) {
       const counter = declare(options, (how) => new PromCounter(how));
-      // A counter without labels is there from the start, so that its first step is seen as one.
+      // Prometheus sees the first increment only if the series existed before.
       if (options.labels === undefined) counter.inc(bound, 0);
       return {
         inc: write((labels, value) => counter.inc(labels, value)),

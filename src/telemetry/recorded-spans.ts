@@ -18,12 +18,12 @@ const KINDS: Readonly<Record<SpanKind, ApiSpanKind>> = {
   internal: ApiSpanKind.INTERNAL,
 };
 
-/** The SDK cuts attributes, and leaves this text as it is: what peers and upstreams say may be in it. */
+/** The SDK limits attributes but not this text, which may have text of peers and upstreams. */
 const MAX_REASON_LENGTH = 256;
 
 const propagator = new W3CTraceContextPropagator();
 
-/** Our spans as OpenTelemetry's. */
+/** Adapts an OpenTelemetry tracer. */
 export function createTracer(tracer: ApiTracer): Tracer {
   return {
     root(name, kind, headers) {
@@ -61,7 +61,7 @@ class RecordedSpan implements Span {
     return this.#headers;
   }
 
-  /** Where the trace is not kept, this span stands for all that is below it: whom we ask gets to know just that. */
+  /** In a trace that is not sampled, this span stands for its children: requests carry its context. */
   child(name: string, kind: SpanKind = 'internal'): Span {
     if (!this.#span.isRecording()) return this;
     return new RecordedSpan(this.#tracer, this.#tracer.startSpan(name, { kind: KINDS[kind] }, this.#context));

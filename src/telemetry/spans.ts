@@ -1,33 +1,30 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { IncomingHttpHeaders } from 'node:http';
 
-/**
- * A piece of work in a trace. Whoever does part of that work begins a child of it, and ends the child. Where nothing is traced
- * every span is {@link NO_SPAN}, which does nothing.
- */
+/** A piece of work in a trace. Parts of the work are children, which their code starts and ends. Without tracing it is {@link NO_SPAN}. */
 export interface Span {
-  /** For lines of the log, 32 hex digits; undefined where nothing is traced. */
+  /** 32 hex digits; undefined without tracing. */
   readonly traceID: string | undefined;
-  /** Whether the span is kept. Attributes that cost something to make are not made for one that is not. */
+  /** Whether the span is sampled; attributes that are expensive to compute are computed only then. */
   readonly isRecorded: boolean;
-  /** W3C trace context for requests that are made for this work; empty where nothing is traced. */
+  /** W3C trace context for requests of this work; empty without tracing. */
   readonly headers: Readonly<Record<string, string>>;
   child(name: string, kind?: SpanKind): Span;
   set(name: string, value: string | number | boolean): void;
-  /** Says that this work waits for that of another span, which may be of another request. */
+  /** Records that this work waits for another span, which may be of another request. */
   link(to: Span): void;
   /** Marks the work as failed. */
   fail(reason: string): void;
-  /** Nothing may be said of the span any more. */
+  /** Ends the span, which must not be changed afterwards. */
   end(): void;
 }
 
-/** `server` answers somebody, `client` asks somebody; anything else is work of our own. */
+/** `server` answers a request, `client` sends one. */
 export type SpanKind = 'server' | 'client' | 'internal';
 
-/** Begins what is part of nothing else here. */
+/** Starts root spans. */
 export interface Tracer {
-  /** @param headers of the request that the work is for: they may say of which trace it is part */
+  /** @param headers of the incoming request, which may continue a trace */
   root(name: string, kind: SpanKind, headers: IncomingHttpHeaders): Span;
 }
 
@@ -44,28 +41,25 @@ export const NO_SPAN: Span = Object.freeze({
 
 export const NO_TRACER: Tracer = Object.freeze({ root: () => NO_SPAN });
 
-/**
- * Spans are handed from function to function. Only where many layers lie between those who know the span and those who need it,
- * as between a request and the calls of the P-Chain API or the jobs of the BLS threads, does it go along with the asynchronous work.
- */
+/** Carries the span across many layers, such as from a request to P-Chain API calls or BLS jobs. Elsewhere spans are arguments. */
 const current = new AsyncLocalStorage<Span>();
 
-/** Does work for which {@link currentSpan} is this span. Costs nothing where nothing is traced. */
+/** Does work for which {@link currentSpan} is this span. Costs nothing without tracing. */
 export function within<T>(span: Span, work: () => T): T {
   return span === NO_SPAN ? work() : current.run(span, work);
 }
 
-/** Does work that a request brought about and that is no part of it, so that it is in no trace. */
+/** Does work outside of the current trace: a request triggered it, but it is not part of the request. */
 export function apart<T>(work: () => T): T {
   return currentSpan() === NO_SPAN ? work() : current.run(NO_SPAN, work);
 }
 
-/** {@link NO_SPAN} outside of {@link within}. */
+/** Returns {@link NO_SPAN} outside of {@link within}. */
 export function currentSpan(): Span {
   return current.getStore() ?? NO_SPAN;
 }
 
-/** Does work in a span that ends with it, and has failed where the work has. */
+/** Does work in a span that ends, and fails, with it. */
 export function inSpan<T>(span: Span, work: () => Promise<T>): Promise<T> {
   return span === NO_SPAN ? work() : endAfter(span, work);
 }

@@ -26,9 +26,9 @@ import { createTracer } from './recorded-spans.ts';
 import type { Tracer } from './spans.ts';
 
 export interface TraceSampling {
-  /** Share of the traces that begin here, from 0 to 1. */
+  /** Sampled share of the traces that start here, from 0 to 1. */
   readonly ratio: number;
-  /** Whether a caller's decision to keep its trace goes before the ratio. */
+  /** Whether a client's sampling decision overrides the ratio. */
   readonly isParentBased: boolean;
 }
 
@@ -36,40 +36,39 @@ export interface TraceSdkOptions {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly metrics: Metrics;
-  /** Defaults; `OTEL_SERVICE_NAME` and `OTEL_RESOURCE_ATTRIBUTES` go before. */
+  /** Defaults, which `OTEL_SERVICE_NAME` and `OTEL_RESOURCE_ATTRIBUTES` override. */
   readonly resource: Readonly<Record<string, string>>;
   readonly sampling: TraceSampling;
 }
 
-/** The tracer of a service whose traces are exported. Disposing of it sends what is left, for as long as that may take. */
+/** A tracer whose spans are exported. Disposing of it sends the remaining spans, within a time limit. */
 export interface TraceSdk extends AsyncDisposable {
   readonly tracer: Tracer;
 }
 
-/** Spans that have ended and are not yet sent, about 1 KB each. Further ones are dropped. */
+/** Bound of the ended spans that are not sent yet, about 1 KB each. Further ones are dropped. */
 const MAX_SPANS = 8_192;
 const BATCH_DELAY_MS = 2_000;
-/** Bounds the flush when the service stops. */
+/** Time limit of the flush when the service stops. */
 const LAST_FLUSH_MS = 2_000;
 
-/** Longer texts are cut: peers and upstreams choose some of them. */
+/** Peers and upstreams choose some of the texts. */
 const SPAN_LIMITS: SpanLimits = {
   attributeValueLengthLimit: 256,
   attributeCountLimit: 32,
   linkCountLimit: 32,
   attributePerLinkCountLimit: 4,
-  // None are made.
   eventCountLimit: 0,
 };
 
-/** Exports traces as the `OTEL_*` variables of the environment say. Loaded only where they are configured. */
+/** Exports traces as the `OTEL_*` environment variables configure it. This module is loaded only if they do. */
 export function openTraceSdk({ clock, logger, metrics, resource, sampling }: TraceSdkOptions): TraceSdk {
   const outcomes = metrics.counter<'outcome'>({
     name: 'trace_spans_total',
-    help: 'Spans of traces by what became of them: exported, failed to be, or dropped as too many were waiting',
+    help: 'Spans by outcome: exported, failed to be exported, or dropped because too many were waiting',
     labels: ['outcome'],
   });
-  // There from the start, so that the first loss is seen as one.
+  // Prometheus sees the first loss only if the series existed before.
   for (const outcome of ['failed', 'dropped']) outcomes.inc({ outcome }, 0);
   const warn = createThrottledWarnings(logger, clock);
   const stopped = new AbortController();
@@ -115,7 +114,7 @@ export function openTraceSdk({ clock, logger, metrics, resource, sampling }: Tra
     tracer: createTracer(provider.getTracer(resource['service.name'] ?? '')),
     async [Symbol.asyncDispose]() {
       const ended = new AbortController();
-      // Where one batch fails, the others may still be on their way.
+      // After one batch failed, others may still be in flight.
       const flushed = provider.shutdown().catch(() => exporter.forceFlush());
       const late = sleep(clock, LAST_FLUSH_MS, ended.signal).then(
         () => logger.warn({ timeoutMs: LAST_FLUSH_MS }, 'the last traces are lost: sending them took too long'),
@@ -128,13 +127,13 @@ export function openTraceSdk({ clock, logger, metrics, resource, sampling }: Tra
   };
 }
 
-/** @param stopped aborts further attempts */
+/** @param stopped prevents further attempts */
 function createExporter(logger: Logger, stopped: AbortSignal): OTLPTraceExporter {
   const ignore = (): void => undefined;
   const warn = (problem: string): void => logger.warn({ problem }, 'a variable of OpenTelemetry is ignored');
   diag.setLogger({ error: ignore, warn, info: ignore, debug: ignore, verbose: ignore }, DiagLogLevel.WARN);
   const exporter = new OTLPTraceExporter({
-    // Asked for before each attempt.
+    // Called before each attempt.
     async headers() {
       stopped.throwIfAborted();
       return {};
@@ -144,7 +143,7 @@ function createExporter(logger: Logger, stopped: AbortSignal): OTLPTraceExporter
   return exporter;
 }
 
-/** Leaves out the message, in which the address may stand, and a key in it. */
+/** Leaves out the message, which may have the address with a key. */
 function describe(error: Error | undefined): string {
   if (error === undefined) return 'failure';
   const { code }: { readonly code?: unknown } = error as object;

@@ -23,21 +23,21 @@ const DEADLINE_MS = 10_000 + 5_000;
 export type Plan = ReadonlyMap<number, Behaviour>;
 type Draw = (validators: readonly WeightedIndex[]) => Plan;
 
-/** A network and a service of its own for one run, so that it depends on nothing but what its validators are told. */
+/** A network and a service for one run, which depends only on the behaviour of its validators. */
 export interface FaultWorld extends AsyncDisposable {
   readonly service: RunningService;
-  /** Of the primary network. */
+  /** Validators of the primary network. */
   readonly validators: readonly WeightedIndex[];
   readonly totalWeight: bigint;
   /**
-   * The longest time for which this process did nothing, service and validators alike. Where it comes near the 3 s that a validator has
-   * for its answer, honest ones count as silent too, and the machine is at fault.
+   * The longest stall of this process, with service and validators. If it comes near the 3 s that a validator has for its answer, the
+   * machine is at fault, and honest validators count as silent.
    */
   longestStallMs(): number;
   misbehave(plan: Plan): void;
   /** Asks for the signature of a new message. */
   ask(quorumPercentage: number): Promise<TimedAnswer>;
-  /** That it was signed, in time, and that whoever checks it finds it good: this project's verifier and a plain pairing. */
+  /** Expects a signed message in time, which this project's verifier and a plain pairing accept. */
   expectSigned(answer: TimedAnswer, quorum: number, circumstances?: string): Promise<void>;
 }
 
@@ -46,7 +46,7 @@ export interface TimedAnswer extends Answer {
   readonly tookMs: number;
 }
 
-/** @param draw says how validators act before the service starts */
+/** @param draw returns the behaviour of validators before the service starts */
 export async function startFaultWorld(draw: Draw = () => new Map()): Promise<FaultWorld> {
   let set: readonly Validator[] = [];
   let canonicalSet: CanonicalSet | undefined;
@@ -58,7 +58,7 @@ export async function startFaultWorld(draw: Draw = () => new Map()): Promise<Fau
       validators = set
         .map(({ nodeID, weight }) => ({ index: devnet.nodeIDs.indexOf(nodeID), weight }))
         .toSorted((a, b) => a.index - b.index);
-      tell(devnet, draw(validators));
+      setBehaviours(devnet, draw(validators));
     },
   });
   const stalls = monitorEventLoopDelay();
@@ -70,7 +70,7 @@ export async function startFaultWorld(draw: Draw = () => new Map()): Promise<Fau
     validators,
     totalWeight: validators.reduce((sum, { weight }) => sum + weight, 0n),
     longestStallMs: () => Math.round(stalls.max / 1e6),
-    misbehave: (plan) => tell(devnet, plan),
+    misbehave: (plan) => setBehaviours(devnet, plan),
     async ask(quorumPercentage) {
       const [message = ''] = devnet.emitMessages(1);
       const startMs = performance.now();
@@ -97,7 +97,7 @@ export function behavioursOf(misbehaviours: Misbehaviours): Plan {
   return new Map([...misbehaviours].map(([index, { behaviour }]) => [index, behaviour]));
 }
 
-/** What a failure says that the validators did, but for what none of them did. */
+/** Returns the outcomes of a failure, without those of no validator. */
 export function outcomesOf({ body }: Answer): { name: string; weight: bigint }[] {
   const { outcomes } = body['details'] as { outcomes: Record<string, { weight: string; count: number }> };
   return Object.entries(outcomes).flatMap(([name, { weight, count }]) =>
@@ -105,6 +105,6 @@ export function outcomesOf({ body }: Answer): { name: string; weight: bigint }[]
   );
 }
 
-function tell(devnet: Devnet, plan: Plan): void {
+function setBehaviours(devnet: Devnet, plan: Plan): void {
   for (const [index, behaviour] of plan) setBehaviour(devnet.validator(index), behaviour);
 }

@@ -6,14 +6,14 @@ import { type RunningService, startService } from '../integration/service/runnin
 import { createLogLines, type LogLines } from '../support/log-lines.ts';
 
 export const POST_PATH = '/v1/signatureAggregator/fuji/aggregateSignatures';
-/** Stands wherever a client may put a key; never to be seen in the log. */
+/** Sent wherever a client may put a key; must never be logged. */
 export const SECRET = 'the-key-of-a-client';
-/** Longer than any answer may take: an aggregation that cannot succeed is given up after 6 s. */
+/** Longer than any answer may take: an aggregation without success ends after 6 s. */
 const DEADLINE_MS = 8_000;
 
 export interface RawAnswer {
   readonly status: number;
-  /** By their names in lower case. */
+  /** Keys are in lower case. */
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
 }
@@ -23,15 +23,15 @@ export interface HostileService extends AsyncDisposable {
   readonly log: LogLines;
   readonly url: URL;
   open(): Socket;
-  /** Writes bytes as they are and reads until the service ends the connection; fails where it does not in time. */
+  /** Writes bytes and reads until the service closes the connection; fails if it does not in time. */
   send(...pieces: readonly (string | Uint8Array)[]): Promise<RawAnswer[]>;
-  /** A POST of these bytes, with a right length unless another is given. */
+  /** Sends a POST of these bytes, with the right length by default. */
   post(body: string | Uint8Array, headers?: Readonly<Record<string, string>>, path?: string): Promise<RawAnswer>;
-  /** That the service lives, answers a good request, and has logged nothing of what it must not log. */
+  /** Expects that the service answers a valid request, and has logged no key and no bug. */
   expectUnharmed(): Promise<void>;
 }
 
-/** The whole service on the embedded network, with all that it logs, before a stand-in of every upstream. */
+/** Starts the whole service on a devnet, with its log and stand-ins of all upstreams. */
 export async function startHostileService(server: object = {}): Promise<HostileService> {
   await using opened = new AsyncDisposableStack();
   const standIn = opened.use(await startStandIn());
@@ -75,7 +75,7 @@ export async function startHostileService(server: object = {}): Promise<HostileS
   };
 }
 
-/** The head of a request; each carries a key, and asks for the connection to end. */
+/** Returns the head of a request with a key and connection: close. */
 export function request(line: string, headers: Readonly<Record<string, string>> = {}): string {
   const all = { host: 'x', 'x-service-api-key': SECRET, connection: 'close', ...headers };
   const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}\r\n`);
@@ -100,7 +100,7 @@ async function untilEnd(socket: Socket): Promise<Buffer> {
   }
 }
 
-/** Answers in a row, each of whose bodies has a length. */
+/** Parses consecutive answers with content-length. */
 export function parseAnswers(bytes: Buffer): RawAnswer[] {
   const answers: RawAnswer[] = [];
   let at = 0;
@@ -121,7 +121,7 @@ export function parseAnswers(bytes: Buffer): RawAnswer[] {
   return answers;
 }
 
-/** An error of the one form, which says nothing of the inside, and repeats no key. */
+/** Expects the error form, without internals or keys. */
 export function expectErrorForm({ status, headers, body }: RawAnswer): void {
   const parsed = JSON.parse(body) as Record<string, unknown>;
   expect(Object.keys(parsed).filter((key) => key !== 'details')).toEqual(['message', 'statusCode', 'error', 'code']);

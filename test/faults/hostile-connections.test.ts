@@ -43,7 +43,7 @@ function collect(socket: Socket): () => Buffer {
 }
 
 test(
-  'many that send a head or a body and never end it hold nobody up, and are told that they are late',
+  'unfinished requests block no other client, and are answered with 408',
   async () => {
     const server = service.running.app.server?.server as Server;
     const before = { requestTimeout: server.requestTimeout, headersTimeout: server.headersTimeout };
@@ -61,7 +61,7 @@ test(
     });
     await service.expectUnharmed();
     const ends = Promise.all(late.map((socket) => once(socket, 'close')));
-    // As if half a minute had gone by.
+    // Simulates the end of the timeout.
     Object.assign(server, { requestTimeout: 1, headersTimeout: 1 });
     await ends;
     Object.assign(server, before);
@@ -75,7 +75,7 @@ test(
 );
 
 test(
-  'more connections than are allowed make room for each other, and a good client is served beside them',
+  'connections beyond the maximum close idle ones, and are served',
   async () => {
     const idle = await openMany(MAX_CONNECTIONS);
     const isClosed = idle.map(() => false);
@@ -94,7 +94,7 @@ test(
 );
 
 test(
-  'thousands of pipelined requests are answered in order, and others have their turn in between',
+  'thousands of pipelined requests are answered in order, and others are served in between',
   async () => {
     const [socket] = await openMany(1);
     const bytes = collect(socket!);
@@ -111,20 +111,7 @@ test(
 );
 
 test(
-  'those who ask for much and read nothing hold nobody up',
-  async () => {
-    for (const socket of await openMany(40)) {
-      socket.pause();
-      socket.write(request('GET /openapi.json', KEPT).repeat(200));
-    }
-    await service.expectUnharmed();
-    expect(sockets.length).toBeGreaterThan(0);
-  },
-  TIMEOUT_MS,
-);
-
-test(
-  'twelve connections that pipeline and take no answers stop no other connection of their address',
+  'twelve connections that pipeline and read no answers block no other connection of their address',
   async () => {
     const server = service.running.app.server!.server;
     const stopped: Promise<unknown>[] = [];
@@ -145,7 +132,7 @@ test(
 );
 
 test(
-  'those who half-close after a request, or in the middle of one, are answered or let go',
+  'half-closed connections are answered or closed',
   async () => {
     const half = await openMany(20);
     const closed = Promise.all(half.map((socket) => once(socket.resume(), 'close')));
@@ -159,7 +146,7 @@ test(
 );
 
 test(
-  'those who reset: after the head, in the body, while an answer is made, and after a bit of it',
+  'resets after the head, in the body, during the work and in the answer do no harm',
   async () => {
     const body = JSON.stringify({ message: service.running.devnet.emitMessages(1)[0] });
     const head = request(`POST ${POST_PATH}`, {
@@ -178,15 +165,6 @@ test(
         socket.resetAndDestroy();
       }),
     );
-    expect(sockets.length).toBeGreaterThan(0);
-  },
-  TIMEOUT_MS,
-);
-
-test(
-  'those who come and go without a word',
-  async () => {
-    for (let round = 0; round < 10; round += 1) for (const socket of await openMany(50)) socket.destroy();
     expect(sockets.length).toBeGreaterThan(0);
   },
   TIMEOUT_MS,

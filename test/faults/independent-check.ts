@@ -17,8 +17,8 @@ export interface CanonicalSet {
 }
 
 /**
- * Written anew from the specification (ACP-77, avalanchego `vms/platformvm/warp`), with nothing of this project: the order of the set is
- * that of the uncompressed keys. No two validators share one here.
+ * An independent implementation of the specification (ACP-77, avalanchego `vms/platformvm/warp`): the set is ordered by uncompressed keys.
+ * No two validators share a key here.
  */
 export function toCanonicalSet(set: readonly SetMember[]): CanonicalSet {
   const members = set
@@ -28,7 +28,7 @@ export function toCanonicalSet(set: readonly SetMember[]): CanonicalSet {
   return { members, totalWeight: set.reduce((sum, { weight }) => sum + weight, 0n) };
 }
 
-/** Whether validators with so much of the weight have signed: the signers are the bits of a number, the check is one plain pairing equation. */
+/** Returns whether validators with this quorum have signed, by the bits of the signers and one pairing equation. */
 export function isSignedBy(signedMessage: Uint8Array, { members, totalWeight }: CanonicalSet, quorum: number): boolean {
   const view = new DataView(signedMessage.buffer, signedMessage.byteOffset, signedMessage.byteLength);
   // u16 codec version · u32 network · 32 bytes of the chain · u32 length, payload; u32 type · u32 length, bits · signature.

@@ -1,11 +1,11 @@
 import { once } from 'node:events';
 
-/** For a process that is to be inspected: on a port that is free. */
+/** Makes a process inspectable, on a free port. */
 export const INSPECT_FLAG = '--inspect=127.0.0.1:0';
 
-/** What a process holds when it has nothing to do. */
+/** Resources that an idle process holds. */
 export interface Holdings {
-  /** Of its main thread, after a full collection: the heap, and buffers outside it. */
+  /** Heap and external buffers of its main thread, after a full garbage collection. */
   readonly bytes: number;
   readonly sockets: number;
   readonly timers: number;

@@ -12,18 +12,18 @@ export interface Misbehaviour {
   readonly create: (random: Random) => Behaviour;
 }
 
-/** Of a validator that can misbehave. */
+/** A validator that can misbehave. */
 export interface WeightedIndex {
   readonly index: number;
   readonly weight: bigint;
 }
 
-/** By the validator's index. */
+/** Keys are the validators' indices. */
 export type Misbehaviours = ReadonlyMap<number, Misbehaviour & { readonly behaviour: Behaviour }>;
 
 /** Codes with which nodes refuse: the virtual machines' own, and all of the network's. */
 const REFUSAL_CODES = [1, 2, 3, 7, 17, 500, -1, -2, -3, -4];
-/** Others say nothing for so long that it counts as never. */
+/** Delay that counts as no answer. */
 const SLOW_MS = { least: 200, most: 2_000 };
 const SHARE_DIGITS = 10_000;
 

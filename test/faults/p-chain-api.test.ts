@@ -14,29 +14,29 @@ import { type CanonicalSet, isSignedBy, toCanonicalSet } from './independent-che
 const VALIDATORS = 5;
 const TIMEOUT_MS = 60_000;
 const QUORUM = 67;
-/** All that one request asks the API, and some time for the rest. */
+/** Timeout of all API calls of one request. */
 const API_TIMEOUT_MS = 4_000;
-/** The second URL has a fifth of it, where the first one hangs: so much that a busy machine is in time. */
+/** If the first URL hangs, the second one has a fifth of it, which is enough on a busy machine. */
 const TWO_URLS_TIMEOUT_MS = 12_000;
 const FAILURE_MS = 6_000;
-/** Of the embedded network. */
+/** Block interval of the devnet. */
 const BLOCK_MS = 10_000;
-/** A height that is older is asked for again. */
+/** Age from which a height is requested again. */
 const HEIGHT_AGE_MS = 1_001;
 
 interface World extends AsyncDisposable {
   readonly service: RunningService;
   readonly devnet: Devnet;
   readonly second: DevnetApi | undefined;
-  /** What the P-Chain says when nobody lies. */
+  /** The true set of the P-Chain. */
   readonly truth: CanonicalSet;
-  /** The P-Chain is a block further, and what the service knows of its height is old. */
+  /** Adds a block to the P-Chain, and makes the service's known height stale. */
   passBlock(): void;
   ask(): Promise<Answer & { readonly tookMs: number }>;
   isSigned(answer: Answer, set: CanonicalSet): boolean;
 }
 
-/** The system's, but that time can be skipped. */
+/** A system clock that can skip time. */
 function jumpingClock(): Clock & { jump(ms: number): void } {
   let skippedMs = 0;
   return {
@@ -48,7 +48,7 @@ function jumpingClock(): Clock & { jump(ms: number): void } {
   };
 }
 
-/** @param hasSecond of two URLs, the second one is asked where the first fails */
+/** @param hasSecond whether there is a second URL for failures of the first */
 async function start(hasSecond: boolean): Promise<World> {
   let second: DevnetApi | undefined;
   let truth: CanonicalSet | undefined;
@@ -85,7 +85,7 @@ async function start(hasSecond: boolean): Promise<World> {
   };
 }
 
-/** Those by which the API gives no answer that could be used. */
+/** Behaviours without a usable answer. */
 const USELESS: readonly ApiBehaviour[] = [
   { kind: 'down' },
   { kind: 'slow', delayMs: 20_000 },
@@ -94,7 +94,7 @@ const USELESS: readonly ApiBehaviour[] = [
 ];
 
 describe.concurrent('a P-Chain API', { timeout: TIMEOUT_MS }, () => {
-  test.for(USELESS)('that is $kind: the second URL has the answer', async (behaviour) => {
+  test.for(USELESS)('that is $kind is replaced by the second URL', async (behaviour) => {
     await using world = await start(true);
     setApiBehaviour(world.devnet.api, behaviour);
     world.passBlock();
@@ -103,7 +103,7 @@ describe.concurrent('a P-Chain API', { timeout: TIMEOUT_MS }, () => {
   });
 
   test.for(USELESS)(
-    'that is $kind, and the only one: a clear failure in time, and all is well after it',
+    'that is $kind and the only one causes a clear failure in time, and recovers',
     async (behaviour) => {
       await using world = await start(false);
       setApiBehaviour(world.devnet.api, behaviour);
@@ -117,7 +117,7 @@ describe.concurrent('a P-Chain API', { timeout: TIMEOUT_MS }, () => {
     },
   );
 
-  test('that lags behind the one before, which is gone: what is signed is right, or there is a 503', async () => {
+  test('that lags behind the failed first one leads to a right message or a 503', async () => {
     await using world = await start(true);
     setApiBehaviour(world.second as DevnetApi, { kind: 'behind', blocks: 30 });
     expect(world.isSigned(await world.ask(), world.truth)).toBe(true);
@@ -128,7 +128,7 @@ describe.concurrent('a P-Chain API', { timeout: TIMEOUT_MS }, () => {
     expect(world.isSigned(await world.ask(), world.truth)).toBe(true);
   });
 
-  test('whose heights go backwards: every message is signed', async () => {
+  test('whose heights go backwards does not prevent signing', async () => {
     await using world = await start(false);
     setApiBehaviour(world.devnet.api, { kind: 'backwards' });
     for (let round = 0; round < 3; round += 1) {
@@ -137,7 +137,7 @@ describe.concurrent('a P-Chain API', { timeout: TIMEOUT_MS }, () => {
     }
   });
 
-  test('of two that disagree: the first one is believed', async () => {
+  test('that disagrees with the first one is ignored', async () => {
     await using world = await start(true);
     setApiBehaviour(world.second as DevnetApi, { kind: 'other set' });
     for (let round = 0; round < 3; round += 1) {
@@ -146,7 +146,7 @@ describe.concurrent('a P-Chain API', { timeout: TIMEOUT_MS }, () => {
     }
   });
 
-  test('whose sets change between calls: what is signed is right for one of them', async () => {
+  test('whose sets change between calls leads to a message that is right for one of them', async () => {
     await using world = await start(false);
     setApiBehaviour(world.devnet.api, { kind: 'other set' });
     const { subnetID } = world.devnet.subnets.primary;
@@ -161,8 +161,8 @@ describe.concurrent('a P-Chain API', { timeout: TIMEOUT_MS }, () => {
     }
   });
 
-  // SECURITY.md says so: the P-Chain API is trusted for validator sets.
-  test('that lies about a set gets a message that destinations refuse: against that there is no defence', async () => {
+  // The P-Chain API is trusted for validator sets (SECURITY.md).
+  test('that lies about a set leads to a message that destinations refuse', async () => {
     await using world = await start(false);
     setApiBehaviour(world.devnet.api, { kind: 'other set' });
     world.passBlock();

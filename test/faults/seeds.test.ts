@@ -6,17 +6,17 @@ import { MISBEHAVIOURS, type Misbehaviours, misbehaviourFromSeed } from './misbe
 const SEEDS = Array.from({ length: inject('faultSeeds') }, (_, seed) => seed);
 const HOPELESS_SEEDS = Array.from({ length: inject('hopelessFaultSeeds') }, (_, i) => 10 * i);
 const QUORUM = 67;
-/** What a quorum of 67 can do without. */
+/** Largest share that a quorum of 67 tolerates. */
 const LARGEST_SHARE = 0.33;
-/** So much that no quorum is left, and so little that most validators still answer. */
+/** Leaves no quorum, while most validators still answer. */
 const HOPELESS_SHARE = 0.5;
-/** A failure has to be clear by then, where the validators answer. */
+/** Time limit of a failure. */
 const CLEAR_FAILURE_MS = 6_000;
 const TIMEOUT_MS = 60_000;
-/** Of these no signature comes, however long one waits. */
+/** Misbehaviours that never end in a signature. */
 const FOR_EVER = MISBEHAVIOURS.filter(({ mayYetSign }) => !mayYetSign);
 
-/** What the drawn ones do begins before there is a service with even seeds, and once it is connected with odd ones. */
+/** Starts the misbehaviour before the service for even seeds, and after it is connected for odd ones. */
 async function startMisbehaving(seed: number, draw: (validators: FaultWorld['validators']) => Misbehaviours) {
   let drawn: Misbehaviours = new Map();
   const isFromTheStart = seed % 2 === 0;
@@ -29,14 +29,14 @@ async function startMisbehaving(seed: number, draw: (validators: FaultWorld['val
   return { world, describe: `with seed ${seed} these misbehave: ${described}` };
 }
 
-// Most of a run is waiting until a fault counts as one, so several wait at the same time.
+// A run mostly waits for timeouts, so several run concurrently.
 describe.concurrent('up to 33 % of the weight misbehaves', { timeout: TIMEOUT_MS }, () => {
   test.for(SEEDS)('every message is signed: seed %i', async (seed) => {
     const { world, describe: described } = await startMisbehaving(seed, (validators) =>
       misbehaviourFromSeed(seed, validators, LARGEST_SHARE),
     );
     await using running = world;
-    // One alone, then two side by side, which share connections, then one that knows how the others went.
+    // One alone, then two concurrent ones, then one with the history of the others.
     const first = await running.ask(QUORUM);
     const stalled = `the longest stall was ${running.longestStallMs()} ms`;
     expect(first.status, `${described}; ${stalled}: ${JSON.stringify(first.body)}`).toBe(201);
@@ -50,7 +50,7 @@ describe.concurrent('up to 33 % of the weight misbehaves', { timeout: TIMEOUT_MS
 
 describe.concurrent('half of the weight misbehaves for good', { timeout: TIMEOUT_MS }, () => {
   test.for(HOPELESS_SEEDS)('nothing is signed, and the answer says why: hopeless seed %i', async (seed) => {
-    // Too little weight is connected for the service to be ready where they do so from the start.
+    // An odd seed: otherwise the service would not become ready.
     const { world, describe: described } = await startMisbehaving(2 * seed + 1, (validators) =>
       misbehaviourFromSeed(seed, validators, HOPELESS_SHARE, FOR_EVER),
     );
@@ -65,7 +65,7 @@ describe.concurrent('half of the weight misbehaves for good', { timeout: TIMEOUT
       described,
     ).toBe(running.totalWeight);
     expect(weightOf((name) => name !== 'signed') * 100n, described).toBeGreaterThan(33n * running.totalWeight);
-    // Half of the weight is there all the same.
+    // Half of the weight is enough for a smaller quorum.
     const small = await running.ask(40);
     await running.expectSigned(small, 40, described);
   });

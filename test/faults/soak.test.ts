@@ -9,28 +9,25 @@ import { type ServiceChild, startServiceChild } from '../integration/service/ser
 import { POST_PATH, request } from './hostile-client.ts';
 import { type Holdings, INSPECT_FLAG, inspectProcess } from './inspected-process.ts';
 
-/** The rounds take some 15 s on a machine that has nothing else to do. */
+/** The rounds take some 15 s on an idle machine. */
 const TIMEOUT_MS = 300_000;
-/** Until all that a round began is over: the longest are requests that nobody waits for any more, and idle connections. */
+/** Time until all work of a round has ended: abandoned requests and idle connections take longest. */
 const QUIET_TIMEOUT_MS = 30_000;
 const QUIET_INTERVAL_MS = 250;
-/** For compiled code, the connections to the API, and what is known of each validator. */
+/** Fill code caches, API connections and validator histories. */
 const WARM_UP_ROUNDS = 2;
-/** Half of them are compared with the other half. */
+/** The first half is compared with the second. */
 const ROUNDS = 6;
 const VALIDATORS = 5;
 const AT_A_TIME = 8;
 
-/** Of each kind, in one round. */
+/** Requests of each kind in one round. */
 const COUNTS = { repeated: 100, distinct: 24, refused: 8, garbage: 60, documents: 16, leaving: 32 };
-/**
- * Connections to the API and timers of upkeep come and go, a few at a time. Of the rarest kind of request that left one behind each
- * time there would be more after the second round, and five times as many in the end.
- */
+/** Fluctuation of API connections and timers. A leak of the rarest kind of request would exceed it after the second round. */
 const MAX_MORE = 6;
 /**
- * What a round may add for each of its requests. Caches that are not full yet keep some hundred bytes of one on average: 3 KB of a
- * distinct message, which is one of ten. A request, a connection or an aggregation that is left has 5 to 20 KB.
+ * Bound of the growth per request. Caches that are not full keep some hundred bytes on average: 3 KB of each distinct message, one of ten
+ * requests. A leaked request, connection or aggregation has 5 to 20 KB.
  */
 const MAX_BYTES_PER_REQUEST = 2 * 1024;
 
@@ -39,7 +36,7 @@ const GARBAGE = ['{"message":', '{"message":"0x0g"}', '{"message":12}', '[]', '[
 
 type Job = () => Promise<void>;
 
-/** Mixed requests, most of them good, and clients that leave at every point. */
+/** Sends mixed requests, most of them valid, with clients that disconnect at every point. */
 class Load {
   readonly #devnet: Devnet;
   readonly #service: ServiceChild;
@@ -70,7 +67,7 @@ class Load {
       times(COUNTS.documents, () => () => this.#ask(agent, 'document', { method: 'GET', path: '/openapi.json' })),
       distinct(COUNTS.leaving).map((body, number) => () => this.#leave(body, number)),
     ];
-    // Of each kind as many as there are, spread evenly.
+    // Spread evenly.
     const mixed = jobs.flatMap((kind) => kind.map((job, number) => ({ job, at: number / kind.length })));
     mixed.sort((a, b) => a.at - b.at);
     const rest = mixed.values();
@@ -90,7 +87,7 @@ class Load {
     this.statuses.set(key, (this.statuses.get(key) ?? 0) + 1);
   }
 
-  /** In the head, in the body, while the answer is made, with answers unread, and after half of what it had to say. */
+  /** Disconnects in the head, in the body, during the work, or with unread answers. */
   async #leave(body: string, number: number): Promise<void> {
     const headers = { 'content-type': 'application/json', 'content-length': String(body.length), ...KEPT };
     const head = request(`POST ${POST_PATH}`, headers);
@@ -102,7 +99,7 @@ class Load {
     if (number % 8 < 4) {
       socket.write(bytes, () => socket.resetAndDestroy());
     } else {
-      // The service has begun: it answers what comes after.
+      // The service has begun to answer.
       const begun = once(socket, 'data');
       socket.write(request('GET /health/live', KEPT) + bytes);
       await begun;
@@ -129,13 +126,13 @@ function sum(values: readonly number[]): number {
   return values.reduce((total, value) => total + value, 0);
 }
 
-/** Of three values or so: one collection that came at a bad time changes nothing. */
+/** The median ignores one garbage collection at a bad time. */
 function median(values: readonly number[]): number {
   return values.toSorted((a, b) => a - b)[values.length >> 1] ?? Number.NaN;
 }
 
 test(
-  'a service under mixed load, which some leave at every point, holds no more in the end than when it was warm',
+  'a service does not grow under mixed load with clients that disconnect at every point',
   async () => {
     const logger = createLogger('silent');
     await using devnet = await startDevnet({ validators: VALIDATORS, clock: systemClock, logger });
@@ -169,7 +166,7 @@ test(
     const requests = (ROUNDS / 2) * sum(Object.values(COUNTS));
     expect(growth / requests, `bytes after each round: ${bytes.join(', ')}`).toBeLessThan(MAX_BYTES_PER_REQUEST);
 
-    // It was this load: a machine that is busy otherwise may have the service refuse some of it.
+    // On a busy machine the service may refuse a part of this load.
     const rounds = WARM_UP_ROUNDS + ROUNDS;
     const shareOf = (kind: string, status: number, count: number): number =>
       (load.statuses.get(`${kind} ${status}`) ?? 0) / (rounds * count);

@@ -4,7 +4,7 @@ declare module 'vitest' {
   interface ProvidedContext {
     /** How many seeds are tried. */
     faultSeeds: number;
-    /** And of those that leave no quorum, where failures differ less. */
+    /** Seeds that leave no quorum, whose failures differ less. */
     hopelessFaultSeeds: number;
   }
 }

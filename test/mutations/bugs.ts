@@ -303,7 +303,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   },
   {
     name: 'IPv6 clients are counted by their whole address',
-    file: 'src/http/request/client-network.ts',
+    file: 'src/http/access/client-identity.ts',
     find: 'groups.slice(0, 4)',
     replace: 'groups.slice(0, 8)',
     tests: ['test/unit/http', 'test/integration/proxy/access.test.ts'],

@@ -1,7 +1,6 @@
 import type { Registry } from 'prom-client';
 import { registerAccess } from '../../http/access/access.ts';
-import { watchRouteAccess } from '../../http/access/required-access.ts';
-import { OPERATIONS_ACCESS } from '../../http/access/route-access.ts';
+import { OPERATIONS_ACCESS, watchRouteAccess } from '../../http/access/route-access.ts';
 import { RequestLog } from '../../http/observability/request-log.ts';
 import type { Server } from '../../http/request/http-server.ts';
 import { findHeaderProblem } from '../../http/request/request-headers.ts';

@@ -2,8 +2,8 @@ import type { Static, TObject } from 'typebox';
 import { OPERATIONS_ACCESS } from '../../http/access/route-access.ts';
 import { plainErrorResponses } from '../../http/errors/error-body.ts';
 import type { Server } from '../../http/request/http-server.ts';
+import { PLAIN_SERIALIZER } from '../../http/request/json-type.ts';
 import { createNetworkOfPath } from '../../http/request/network-of-path.ts';
-import { PLAIN_SERIALIZER } from '../../http/request/plain-serializer.ts';
 import { Type } from '../../lib/encoding/schema.ts';
 import type { Network, NetworkReadiness, NetworkStatus } from '../../network/network.ts';
 

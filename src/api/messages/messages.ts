@@ -1,10 +1,10 @@
 import type { Static } from 'typebox';
+import { clientOf } from '../../http/access/client-identity.ts';
 import { LOOKUP_ACCESS, VIEW_ACCESS } from '../../http/access/route-access.ts';
 import { aggregationErrorResponses, bodyErrorResponses, plainErrorResponses } from '../../http/errors/error-body.ts';
 import { badRequest } from '../../http/errors/http-error.ts';
 import { parseField, parseOptionalID, toBigInt } from '../../http/parameters/parse-fields.ts';
 import { HEIGHT_PARAMETERS } from '../../http/parameters/query-parameters.ts';
-import { clientOf } from '../../http/request/client-identity.ts';
 import type { Server } from '../../http/request/http-server.ts';
 import { JSON_TYPE } from '../../http/request/json-type.ts';
 import { createNetworkOfPath } from '../../http/request/network-of-path.ts';

@@ -2,7 +2,7 @@ import fastify, { type FastifyInstance, type RouteOptions } from 'fastify';
 import { OPERATIONS_ACCESS } from '../../http/access/route-access.ts';
 import { splitTarget } from '../../http/request/canonical-target.ts';
 import type { Server } from '../../http/request/http-server.ts';
-import { PLAIN_SERIALIZER } from '../../http/request/plain-serializer.ts';
+import { PLAIN_SERIALIZER } from '../../http/request/json-type.ts';
 import { once } from '../../lib/concurrency/once.ts';
 import { DOCS_ICON, DOCS_STYLE } from './docs-style.ts';
 import { createDocumentBytes, type DocumentBytes, sendDocument } from './document-bytes.ts';

@@ -1,12 +1,12 @@
 import type { SubnetView } from '../../aggregation/subnets/subnet-view.ts';
 import { chargeAfterwards } from '../../http/access/access.ts';
+import { clientOf } from '../../http/access/client-identity.ts';
 import { LOOKUP_ACCESS, SUBNET_VIEW_ACCESS, unitsForSigners } from '../../http/access/route-access.ts';
 import { aggregationErrorResponses } from '../../http/errors/error-body.ts';
 import { badRequest } from '../../http/errors/http-error.ts';
 import { pageOf, parsePageToken } from '../../http/parameters/page-token.ts';
 import { parseID, parseOptionalID, toBigInt } from '../../http/parameters/parse-fields.ts';
 import { checkQuery, HEIGHT_PARAMETERS, textsOf } from '../../http/parameters/query-parameters.ts';
-import { clientOf } from '../../http/request/client-identity.ts';
 import type { Server } from '../../http/request/http-server.ts';
 import { createNetworkOfPath } from '../../http/request/network-of-path.ts';
 import { untilClientGone } from '../../http/request/until-client-gone.ts';

@@ -1,9 +1,9 @@
 import { DEFAULT_QUORUM_NUM } from '../../aggregation/request/aggregation-request.ts';
+import { clientOf } from '../../http/access/client-identity.ts';
 import { UPTIME_ACCESS } from '../../http/access/route-access.ts';
 import { aggregationErrorResponses } from '../../http/errors/error-body.ts';
 import { parseID, parseOptionalID, toBigInt } from '../../http/parameters/parse-fields.ts';
 import { checkQuery, HEIGHT_PARAMETERS, textsOf } from '../../http/parameters/query-parameters.ts';
-import { clientOf } from '../../http/request/client-identity.ts';
 import type { Server } from '../../http/request/http-server.ts';
 import { createNetworkOfPath } from '../../http/request/network-of-path.ts';
 import { untilClientGone } from '../../http/request/until-client-gone.ts';

@@ -3,26 +3,25 @@ import { LazyMap } from '../../lib/cache/lazy-map.ts';
 import type { LimitCounters } from '../../store/local/limit-counters.ts';
 import type { Counter, Metrics } from '../../telemetry/metrics.ts';
 import { badRequest, type HttpError, rateLimited } from '../errors/http-error.ts';
-// Says that requests have a `route`.
-import type {} from '../request/follow-request.ts';
 import type { Server } from '../request/http-server.ts';
 import { type ApiKey, judgeApiKey, readApiKey } from './api-keys.ts';
 import { type Allowance, after, type Charge, RateLimiter } from './rate-limiter.ts';
 import type { RouteGroup } from './route-access.ts';
 
+/** Keys and limits are read at each request, so they may be replaced while the service runs. */
 export interface AccessOptions {
-  /** Where there are none, clients' keys are ignored: they may be meant for the API that this service stands in for. */
+  /** If there are none, clients' keys are ignored: they may be meant for the API that this service replaces. */
   readonly apiKeys: readonly ApiKey[];
-  /** For each client address without a key; undefined where nothing is limited, keys included. */
+  /** Limit of each client address without a key; undefined if nothing is limited, keys included. */
   readonly unitsPerMinute: number | undefined;
-  /** Addresses or CIDR blocks whose X-Forwarded-For is believed. */
+  /** Addresses or CIDR blocks whose X-Forwarded-For is trusted. */
   readonly trustedProxies: readonly string[];
   readonly limits: LimitCounters;
 }
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** What the request has cost so far. */
+    /** Units that the request has cost so far. */
     units: number;
     /** Undefined where access is free. */
     accessGate: AccessGate | undefined;
@@ -30,9 +29,9 @@ declare module 'fastify' {
 }
 
 /**
- * Keys and rate limits of all routes that are registered after it; each route declares its group and price itself.
+ * Checks keys and rate limits of all routes that are registered after it; each route declares its group and price.
  *
- * @param options undefined: everybody may do everything
+ * @param options undefined: all access is free
  */
 export function registerAccess(server: Server, options: AccessOptions | undefined, metrics: Metrics): void {
   server.decorateRequest('apiKey', undefined);
@@ -42,7 +41,7 @@ export function registerAccess(server: Server, options: AccessOptions | undefine
   const gate = new AccessGate(options, metrics);
   server.addHook('onRequest', (request, reply, done) => {
     const { access } = request.route.config;
-    // What has no route declares nothing, and its 404 is free.
+    // A request without a route declares nothing: its 404 is free.
     if (access === undefined || access.group === 'operations') return done();
     request.accessGate = gate;
     const refusal = gate.admit(request, reply, access.group, access.unitsIfCached ?? access.units);
@@ -52,11 +51,11 @@ export function registerAccess(server: Server, options: AccessOptions | undefine
 }
 
 /**
- * Takes further units from whoever sent a request: for what is known only when its body was read, such as the length of a batch.
- * Nothing happens, and nobody has to wait, where access is free, or where `units` is 0.
+ * Charges the client of a request for what is known only after its body was read, such as the length of a batch. Does nothing where
+ * access is free.
  *
- * @param advice for a request that no minute has units for, such as to send it in parts
- * @throws {HttpError} `rate_limited`, or `invalid_request` where no minute has as many units as the request costs in all
+ * @param advice for a request that costs more than a minute's units, such as to send it in parts
+ * @throws {HttpError} `rate_limited`, or `invalid_request` if the request costs more than a minute's units
  */
 export function chargeMore(
   request: FastifyRequest,
@@ -67,10 +66,7 @@ export function chargeMore(
   return units > 0 ? request.accessGate?.chargeMore(request, reply, units, advice) : undefined;
 }
 
-/**
- * Takes what is known only when the work has begun, from whoever sent a request. The request goes on: what no minute had room for is
- * missing for the next one.
- */
+/** Charges the client for what is known only after the work began. The request continues; the units are missing for the next one. */
 export function chargeAfterwards(
   request: FastifyRequest,
   reply: FastifyReply,
@@ -79,12 +75,13 @@ export function chargeAfterwards(
   return units > 0 ? request.accessGate?.chargeAfterwards(request, reply, units) : undefined;
 }
 
-/** Decides who may come in, and keeps the account of units. */
+type Refusal = HttpError | undefined;
+
+/** Decides whether a request is admitted, and charges its client. */
 class AccessGate {
   readonly #options: AccessOptions;
   readonly #limiter: RateLimiter;
   readonly #counted: Counter<'key' | 'routes'>;
-  /** By name of the key and group of the routes. */
   readonly #series = new LazyMap(
     (key: string) => new LazyMap((routes: RouteGroup) => this.#counted.at({ key, routes })),
   );
@@ -100,57 +97,48 @@ class AccessGate {
     metrics.readGauge<'key'>(
       {
         name: 'access_units_per_minute_limit',
-        help: 'The most units in a minute, by the name of the API key; the empty name is each address without one. None where nothing is limited',
+        help: 'Units per minute, by the name of the API key; the empty name is each address without a key. Absent if nothing is limited',
         labels: ['key'],
       },
       () => limitsOf(options),
     );
   }
 
-  /** @returns why it may not come in; a promise where other replicas have to be asked */
+  /** @returns the reason to refuse the request; a promise if the counters are in a shared store */
   admit(request: FastifyRequest, reply: FastifyReply, group: RouteGroup, units: number): Refusal | Promise<Refusal> {
     const { apiKeys } = this.#options;
     const { isGiven, apiKey } = apiKeys.length > 0 ? readApiKey(request, apiKeys) : NO_KEY;
     request.apiKey = apiKey;
     const refusal = isGiven ? judgeApiKey(apiKey, group) : undefined;
-    // Trying keys out costs its address what any request costs.
-    const limited = this.#charge(request, reply, { group, units, advice: 'it takes an API key with a higher limit' });
+    // A wrong key costs its address what any request costs, so that guessing keys is limited.
+    const limited = this.#charge(request, reply, units, 'it takes an API key with a higher limit');
     return refusal === undefined ? limited : after(limited, () => refusal);
   }
 
   async chargeMore(request: FastifyRequest, reply: FastifyReply, units: number, advice: string): Promise<void> {
-    const { access } = request.route.config;
-    if (access === undefined || access.group === 'operations') return;
-    const refusal = await this.#charge(request, reply, { group: access.group, units, advice });
+    const refusal = await this.#charge(request, reply, units, advice);
     if (refusal !== undefined) throw refusal;
   }
 
   async chargeAfterwards(request: FastifyRequest, reply: FastifyReply, units: number): Promise<void> {
-    const { access } = request.route.config;
-    if (access === undefined || access.group === 'operations') return;
-    const charge = this.#count(request, access.group, units);
+    const charge = this.#count(request, units);
     if (charge !== undefined) showLimit(reply, charge, await this.#limiter.takeAfterwards(request, charge));
   }
 
-  /** Units in a minute; undefined where nothing is limited. */
+  /** @returns units per minute; undefined if nothing is limited */
   #limitOf({ apiKey }: FastifyRequest): number | undefined {
     const { unitsPerMinute } = this.#options;
     return unitsPerMinute === undefined ? undefined : (apiKey?.unitsPerMinute ?? unitsPerMinute);
   }
 
-  /** @param charge its advice is for a request that no minute has units for */
-  #charge(
-    request: FastifyRequest,
-    reply: FastifyReply,
-    { group, units, advice }: { readonly group: RouteGroup; readonly units: number; readonly advice: string },
-  ): Refusal | Promise<Refusal> {
-    const most = this.#limitOf(request);
+  #charge(request: FastifyRequest, reply: FastifyReply, units: number, advice: string): Refusal | Promise<Refusal> {
+    const limit = this.#limitOf(request);
     const total = request.units + units;
-    // No later minute has room for it: with 429 its client would come again for ever.
-    if (most !== undefined && total > most) {
-      return badRequest(`this request costs ${total} units, more than the ${most} of a minute: ${advice}`);
+    // It never fits into a minute: after a 429 its client would retry forever.
+    if (limit !== undefined && total > limit) {
+      return badRequest(`this request costs ${total} units, more than the ${limit} of a minute: ${advice}`);
     }
-    const charge = this.#count(request, group, units);
+    const charge = this.#count(request, units);
     if (charge === undefined) return undefined;
     return after(this.#limiter.take(request, charge), (allowance) => {
       showLimit(reply, charge, allowance);
@@ -160,9 +148,11 @@ class AccessGate {
     });
   }
 
-  /** Counts what a request costs, also if it is then refused. Returns what is to be taken; undefined where nothing is limited. */
-  #count(request: FastifyRequest, group: RouteGroup, units: number): Charge | undefined {
+  /** Counts units, also of a request that is then refused. @returns what the rate limiter has to take; undefined if nothing is limited */
+  #count(request: FastifyRequest, units: number): Charge | undefined {
     request.units += units;
+    // A gate is set only on requests whose route declares a group other than operations.
+    const group = request.route.config.access?.group as RouteGroup;
     this.#series
       .get(request.apiKey?.name ?? '')
       .get(group)
@@ -174,10 +164,8 @@ class AccessGate {
 
 const NO_KEY = { isGiven: false, apiKey: undefined };
 
-type Refusal = HttpError | undefined;
-
 function showLimit(reply: FastifyReply, { unitsPerMinute }: Charge, { remaining, resetMs }: Allowance): void {
-  // One by one: Fastify looks each key of an object up.
+  // Three calls are cheaper than one with an object, whose keys Fastify looks up.
   reply.header('x-ratelimit-limit', unitsPerMinute);
   reply.header('x-ratelimit-remaining', remaining);
   reply.header('x-ratelimit-reset', Math.ceil(resetMs / 1_000));

@@ -1,28 +1,25 @@
 import type { Backlog, LimitCounters } from '../../store/local/limit-counters.ts';
-import { type Client, clientOf, siteOf } from '../request/client-identity.ts';
+import { type Client, clientOf, siteOf } from './client-identity.ts';
 
 export interface Charge {
   readonly units: number;
   /** The client's units in a minute: its burst and its refill. */
   readonly unitsPerMinute: number;
-  /** All that the request has cost so far, these units included: what a repetition needs. At most `unitsPerMinute`. */
+  /** Units of the whole request so far, these included: its retry needs as many. At most `unitsPerMinute`. */
   readonly total: number;
 }
 
-/** What a client may use now. */
+/** The units that a client has left. */
 export interface Allowance {
   readonly remaining: number;
   /** Until the client has all units of a minute again. */
   readonly resetMs: number;
-  /** Set if the units were not taken. */
+  /** Undefined if the units were taken. */
   readonly refusal: { readonly text: string; readonly retryAfterMs: number } | undefined;
 }
 
 const MINUTE_NS = 60e9;
-/**
- * Limits of a client that all clients of one IPv6 /48 have together. A site has one /48, so a few of its /64s may be busy at once,
- * and its 65,536 /64s are worth no more than eight IPv4 addresses.
- */
+/** Limit of an IPv6 /48, in limits of one client: a site has one /48, whose 65,536 /64s must count no more than eight IPv4 addresses. */
 export const CLIENTS_PER_SITE = 8;
 
 /**
@@ -40,7 +37,7 @@ export class RateLimiter {
     return this.#take(client, charge, MINUTE_NS);
   }
 
-  /** Takes units that the client may not have, for work that is done: they are missing for its next requests. */
+  /** Takes units even if the client has too few left, for work that is done: they are missing for its next requests. */
   takeAfterwards(client: Client, charge: Charge): Allowance | Promise<Allowance> {
     return this.#take(client, charge, Number.MAX_SAFE_INTEGER);
   }
@@ -66,7 +63,7 @@ interface Site extends Backlog {
   readonly network: string;
 }
 
-/** Continues without a promise if the value is there, so that a request that needs no other machine waits for nothing. */
+/** Continues without a promise if there is none, so that a request that needs no shared store does not wait for a microtask. */
 export function after<T, R>(value: T | Promise<T>, use: (value: T) => R | Promise<R>): R | Promise<R> {
   return value instanceof Promise ? value.then(use) : use(value);
 }

@@ -7,14 +7,14 @@ const Weight = Type.String({ description: 'A decimal number, which may exceed 2^
 const weightAndCount = { weight: Weight, count: Type.Integer({ description: 'How many validators' }) };
 const Outcome = Type.Object(weightAndCount);
 
-/** Texts come from validators: whoever reads them must expect anything in them. */
-const VALIDATORS_TEXT = "The validator's own words";
+/** Untrusted text. */
+const VALIDATORS_TEXT = "The validator's error text";
 
-/** What the validators did, as `details` of an error says it. */
+/** The `details` of an error: what the validators did. */
 export const AggregationDetails = Type.Object(
   {
     weightNeeded: Type.String({ description: 'Weight that the quorum needs' }),
-    weightSigned: Type.String({ description: 'Weight of those who signed' }),
+    weightSigned: Type.String({ description: 'Weight of the validators that signed' }),
     totalWeight: Type.String({ description: 'Weight of all validators of the subnet' }),
     signingSubnetId: Type.String({ description: 'The subnet whose validators were asked, in cb58' }),
     pChainHeight: Type.Integer({ description: 'The P-Chain height whose validators were asked' }),
@@ -27,7 +27,7 @@ export const AggregationDetails = Type.Object(
         ),
       }),
       silent: Type.Object(weightAndCount, { description: 'Gave no answer in time' }),
-      ignored: Type.Object(weightAndCount, { description: 'Alive, but drop requests for this blockchain' }),
+      ignored: Type.Object(weightAndCount, { description: 'Connected, but drop requests for this blockchain' }),
       unreachable: Type.Object({
         ...weightAndCount,
         reasons: Type.Array(Type.Object({ reason: Type.String(), ...weightAndCount })),
@@ -60,50 +60,30 @@ export const AggregationDetails = Type.Object(
   { description: 'Where validators were asked: what they did' },
 );
 
-/** Weights are strings, since they may exceed 2^53. */
+/** Makes the `details` of an error. Weights become strings, because they may exceed 2^53. */
 export function presentDetails({
   signingSubnetID,
   pChainHeight,
   tally,
 }: AggregationReport): Static<typeof AggregationDetails> {
-  const { outcomes } = tally;
-  const { refused, unreachable } = outcomes;
+  const outcomes = Object.entries<Outcomes>(tally.outcomes).map(([name, { reasons, ...counted }]) => [
+    name,
+    { ...present(counted), ...(reasons && { reasons: reasons.map(present) }) },
+  ]);
   return {
     weightNeeded: String(tally.neededWeight),
     weightSigned: String(tally.signedWeight),
     totalWeight: String(tally.totalWeight),
     signingSubnetId: signingSubnetID,
     pChainHeight: Number(pChainHeight),
-    outcomes: {
-      signed: present(outcomes.signed),
-      refused: {
-        ...present(refused),
-        reasons: refused.reasons.map((reason) => ({ code: reason.code, text: reason.text, ...present(reason) })),
-      },
-      silent: present(outcomes.silent),
-      ignored: present(outcomes.ignored),
-      unreachable: {
-        ...present(unreachable),
-        reasons: unreachable.reasons.map((reason) => ({ reason: reason.reason, ...present(reason) })),
-      },
-      not_sent: present(outcomes.not_sent),
-      invalid_signature: present(outcomes.invalid_signature),
-      unanswered: present(outcomes.unanswered),
-      not_asked: present(outcomes.not_asked),
-      without_key: present(outcomes.without_key),
-    },
-    missing: tally.missing.map(({ nodeID, weight, outcome, code, text, reason }) => ({
-      nodeId: nodeID,
-      weight: String(weight),
-      outcome,
-      ...(code !== undefined && { code }),
-      ...(text !== undefined && { text }),
-      ...(reason !== undefined && { reason }),
-    })),
+    outcomes: Object.fromEntries(outcomes),
+    missing: tally.missing.map(({ nodeID, ...validator }) => ({ nodeId: nodeID, ...present(validator) })),
     missingOmitted: tally.missingOmitted,
   };
 }
 
-function present({ weight, count }: WeightCount): { weight: string; count: number } {
-  return { weight: String(weight), count };
+type Outcomes = WeightCount & { readonly reasons?: readonly WeightCount[] };
+
+function present<T extends { readonly weight: bigint }>(counted: T): Omit<T, 'weight'> & { readonly weight: string } {
+  return { ...counted, weight: String(counted.weight) };
 }

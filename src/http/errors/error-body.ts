@@ -4,9 +4,9 @@ import { STATUS_CODES } from '../../lib/net/node-http.ts';
 import { AggregationDetails } from './aggregation-details.ts';
 import { ERROR_CODES, type ErrorCode, type ErrorOrigin, type ErrorStatus } from './error-codes.ts';
 
-/** The one form of every error answer: the specification's three fields, and beside them what programs can act on. */
+/** Body of an error answer: the specification's three fields, and a code and details for programs. */
 export interface ErrorBody {
-  /** A list where an upstream sent one, and on the routes of the metrics service. */
+  /** A list if an upstream sent one, and on the routes of the metrics service. */
   readonly message: string | readonly string[];
   readonly statusCode: number;
   /** The reason phrase of the status. */
@@ -15,7 +15,7 @@ export interface ErrorBody {
   readonly details?: unknown;
 }
 
-/** The metrics service's errors have lists of texts, by its specification, whichever side they come from. */
+/** Returns the message as a list on routes of the metrics service, as its specification has it. */
 export function messageFor(url: string, message: string | readonly string[]): string | readonly string[] {
   return /^\/v1\/avg_tps(?:[/?]|$)/.test(url) ? [message].flat() : message;
 }
@@ -35,81 +35,69 @@ export function createErrorBody(
   };
 }
 
-/** Schemas of the error answers of a route that passes requests on. */
-export function errorResponses(...statuses: readonly ErrorStatus[]): Record<number, TSchema> {
-  return describeErrors(statuses, ['upstream', 'api'], 'Error', PASSED);
-}
-
-/** Schemas of the error answers of a route of the metrics service. */
-export function metricsErrorResponses(...statuses: readonly ErrorStatus[]): Record<number, TSchema> {
-  const message = Type.Array(Type.String(), { description: 'What is wrong, and what is allowed' });
-  return describeErrors(statuses, ['upstream', 'api'], 'MetricsError', { message });
-}
-
-/** Schemas of the error answers of an aggregation route. */
-export function aggregationErrorResponses(...statuses: readonly ErrorStatus[]): Record<number, TSchema> {
-  return describeErrors(statuses, ['aggregator', 'api'], 'AggregationError', {
-    message: Type.String({ description: 'What is wrong, and what is allowed' }),
-    details: Type.Optional(AggregationDetails),
-  });
-}
-
-/** Schemas of the error answers of a route that asks neither validators nor an upstream. */
-export function plainErrorResponses(...statuses: readonly ErrorStatus[]): Record<number, TSchema> {
-  return describeErrors(statuses, ['api'], 'PlainError', PLAIN);
-}
-
-/** The 503 of such a route where it has a body. */
-export function bodyErrorResponses(): Record<number, TSchema> {
-  return describeErrors([503], ['body'], 'PlainError', PLAIN);
-}
-
-/** The 503 of a route that passes a body on. */
-export function passedBodyErrorResponses(): Record<number, TSchema> {
-  return describeErrors([503], ['upstream', 'api', 'body'], 'BodyError', PASSED);
-}
-
-const PASSED = {
+const TEXT = { description: 'What is wrong, and what is allowed' };
+const EXAMPLE_MESSAGE = 'what is wrong, and what is allowed';
+const PLAIN = { message: Type.String(TEXT) };
+const FORWARDED = {
   message: Type.Union([Type.String(), Type.Array(Type.String())], {
-    description: 'What is wrong, and what is allowed; a list where the upstream sent one',
+    description: `${TEXT.description}; a list if the upstream sent one`,
   }),
 };
-const PLAIN = { message: Type.String({ description: 'What is wrong, and what is allowed' }) };
 
-const EXAMPLE_MESSAGE = 'what is wrong, and what is allowed';
+/** Error answers of a route that forwards requests. */
+export const errorResponses = describeErrors('Error', ['upstream', 'api'], FORWARDED);
+/** Error answers of a route of the metrics service. */
+export const metricsErrorResponses = describeErrors('MetricsError', ['upstream', 'api'], {
+  message: Type.Array(Type.String(), TEXT),
+});
+/** Error answers of an aggregation route. */
+export const aggregationErrorResponses = describeErrors('AggregationError', ['aggregator', 'api'], {
+  ...PLAIN,
+  details: Type.Optional(AggregationDetails),
+});
+/** Error answers of a route that asks neither validators nor an upstream. */
+export const plainErrorResponses = describeErrors('PlainError', ['api'], PLAIN);
+const plainBodyErrors = describeErrors('PlainError', ['body'], PLAIN);
+const forwardedBodyErrors = describeErrors('BodyError', ['upstream', 'api', 'body'], FORWARDED);
+/** The 503 of such a route with a body. */
+export const bodyErrorResponses = () => plainBodyErrors(503);
+/** The 503 of a route that forwards a body. */
+export const passedBodyErrorResponses = () => forwardedBodyErrors(503);
 
+type ErrorResponses = (...statuses: readonly ErrorStatus[]) => Record<number, TSchema>;
+
+/**
+ * Returns a function that makes the schemas of error answers by status.
+ *
+ * @param name prefix of the schemas' names in the OpenAPI document
+ */
 function describeErrors(
-  statuses: readonly ErrorStatus[],
-  origins: readonly ErrorOrigin[],
   name: string,
-  { message, ...more }: { readonly message: TSchema } & Record<string, TSchema>,
-): Record<number, TSchema> {
-  const isList = 'items' in message;
-  return Object.fromEntries(
-    statuses.map((statusCode) => {
-      const codes = codesOf(statusCode, origins);
-      const error = STATUS_CODES[statusCode] ?? 'Error';
-      const schema = Type.Object(
-        {
-          message,
-          statusCode: Type.Integer({ description: 'The HTTP status' }),
-          error: Type.String({ description: 'The reason phrase of the status' }),
-          code: Type.Enum([...codes], {
-            type: 'string',
-            description: codes.map((code) => `- \`${code}\`: ${describeCode(code)}`).join('\n'),
-          }),
-          ...more,
-        },
-        {
-          // The OpenAPI document has it once, under this name.
-          title: `${name}${statusCode}`,
-          description: codes.map((code) => ERROR_CODES[code].meaning).join('; or: '),
-          examples: [{ message: isList ? [EXAMPLE_MESSAGE] : EXAMPLE_MESSAGE, statusCode, error, code: codes[0] }],
-        },
-      );
-      return [statusCode, schema];
-    }),
-  );
+  origins: readonly ErrorOrigin[],
+  fields: { readonly message: TSchema } & Record<string, TSchema>,
+): ErrorResponses {
+  const message = 'items' in fields.message ? [EXAMPLE_MESSAGE] : EXAMPLE_MESSAGE;
+  const describe = (statusCode: ErrorStatus): TSchema => {
+    const codes = codesOf(statusCode, origins);
+    const error = STATUS_CODES[statusCode] ?? 'Error';
+    return Type.Object(
+      {
+        ...fields,
+        statusCode: Type.Integer({ description: 'The HTTP status' }),
+        error: Type.String({ description: 'The reason phrase of the status' }),
+        code: Type.Enum([...codes], {
+          type: 'string',
+          description: codes.map((code) => `- \`${code}\`: ${describeCode(code)}`).join('\n'),
+        }),
+      },
+      {
+        title: `${name}${statusCode}`,
+        description: codes.map((code) => ERROR_CODES[code].meaning).join('; or: '),
+        examples: [{ message, statusCode, error, code: codes[0] }],
+      },
+    );
+  };
+  return (...statuses) => Object.fromEntries(statuses.map((statusCode) => [statusCode, describe(statusCode)]));
 }
 
 function codesOf(status: ErrorStatus, origins: readonly ErrorOrigin[]): ErrorCode[] {

@@ -1,7 +1,7 @@
 import type { AggregatorErrorCode } from '../../aggregation/aggregator-error.ts';
 import type { UpstreamErrorCode } from '../../proxy/client/upstream-error.ts';
 
-/** What only the HTTP side can find wrong. */
+/** Codes that only the HTTP side raises. */
 export type ApiErrorCode =
   | 'unknown_network'
   | 'not_found'
@@ -16,39 +16,36 @@ export type ApiErrorCode =
   | 'upstream_error'
   | 'internal_error';
 
-/** Every `code` that an error body of this service may have. Stable: programs decide by it. */
+/** Every `code` of an error body. Stable: programs depend on it. */
 export type ErrorCode = AggregatorErrorCode | UpstreamErrorCode | ApiErrorCode;
 
-/** Every status of an error that this service raises itself. */
+/** Every status of an error that the service raises itself. */
 export type ErrorStatus = 400 | 401 | 403 | 404 | 408 | 413 | 415 | 429 | 431 | 500 | 501 | 502 | 503;
 
 /**
  * Whether the same request may be sent again:
- * - `never`: it will always fail
- * - `after_change`: once what the code names has changed; nobody can say when
- * - `may_pass`: after a while; Retry-After says how long where that is known
+ * - `never`: it always fails
+ * - `after_change`: it fails until what the code names has changed
+ * - `may_pass`: it may succeed later; Retry-After has the time if it is known
  */
 export type RetryAdvice = 'never' | 'after_change' | 'may_pass';
 
-/**
- * The part of the service that raises a code: `api` is on every route, `body` on those with a body, the others only where they are asked.
- */
+/** The part of the service that raises a code: `api` on every route, `body` on those with a body, the others where they are used. */
 export type ErrorOrigin = 'aggregator' | 'upstream' | 'api' | 'body';
 
 export interface ErrorCodeEntry {
-  /** `as_upstream`: whatever the upstream answered, which may be any status from 400 on. */
+  /** `as_upstream`: the upstream's status, 400 or higher. */
   readonly status: ErrorStatus | 'as_upstream';
   readonly meaning: string;
   readonly retry: RetryAdvice;
-  /** What the client should do. */
   readonly action: string;
-  /** Who raises it, and so on which routes it may appear. */
+  /** Determines the routes on which the code may appear. */
   readonly raisedBy: readonly ErrorOrigin[];
-  /** What Retry-After says where the error itself does not know. */
+  /** Retry-After of errors that have none. */
   readonly retryAfterMs?: number;
 }
 
-/** The one place that says what a code means, and which status it has. */
+/** Meaning and status of each code; docs/errors.md is generated from it. */
 export const ERROR_CODES: Readonly<Record<ErrorCode, ErrorCodeEntry>> = {
   invalid_request: {
     raisedBy: ['aggregator', 'api'],
@@ -103,7 +100,7 @@ export const ERROR_CODES: Readonly<Record<ErrorCode, ErrorCodeEntry>> = {
   subnet_not_allowed: {
     raisedBy: ['aggregator'],
     status: 403,
-    meaning: 'The validators of that subnet may not be asked here',
+    meaning: 'This service does not ask the validators of that subnet',
     retry: 'after_change',
     action: 'Ask the operator to allow the subnet, or use another service',
   },
@@ -131,7 +128,7 @@ export const ERROR_CODES: Readonly<Record<ErrorCode, ErrorCodeEntry>> = {
   unknown_validation: {
     raisedBy: ['aggregator'],
     status: 404,
-    meaning: 'The P-Chain has no L1 validator of this validation, or has it no more',
+    meaning: 'The P-Chain has no L1 validator with this validation ID, or no longer has it',
     retry: 'after_change',
     action: 'Check the network and the ID',
   },
@@ -145,42 +142,42 @@ export const ERROR_CODES: Readonly<Record<ErrorCode, ErrorCodeEntry>> = {
   justification_pending: {
     raisedBy: ['aggregator'],
     status: 503,
-    meaning: 'The message needs a justification, for which the service is still searching',
+    meaning: 'The message needs a justification, and the service is still searching for it',
     retry: 'may_pass',
     action: 'Ask again after Retry-After, or send the justification',
   },
   no_validators_yet: {
     raisedBy: ['aggregator'],
     status: 503,
-    meaning: 'The signing subnet has no validators yet at the height that counts',
+    meaning: 'The signing subnet has no validators yet at the P-Chain height of the request',
     retry: 'may_pass',
     action: 'Ask again after Retry-After',
   },
   not_connected: {
     raisedBy: ['aggregator'],
     status: 503,
-    meaning: 'The validators that are connected have too little weight to reach the quorum',
+    meaning: 'The connected validators have too little weight to reach the quorum',
     retry: 'may_pass',
     action: 'Ask again after Retry-After',
   },
   insufficient_weight: {
     raisedBy: ['aggregator'],
     status: 500,
-    meaning: 'Validators were asked, and too little weight signed; details say what each of them did',
+    meaning: 'Too little weight signed; details list what each validator did',
     retry: 'may_pass',
     action: 'Read the reasons in details; ask again after Retry-After',
   },
   p_chain_unavailable: {
     raisedBy: ['aggregator'],
     status: 503,
-    meaning: 'The P-Chain API could not be asked',
+    meaning: 'The P-Chain API did not answer',
     retry: 'may_pass',
     action: 'Ask again after Retry-After',
   },
   p_chain_invalid: {
     raisedBy: ['aggregator'],
     status: 502,
-    meaning: 'The P-Chain API gave an answer that cannot be right',
+    meaning: 'The P-Chain API sent an invalid answer',
     retry: 'may_pass',
     action: 'Ask again later; tell the operator if it persists',
   },
@@ -188,21 +185,21 @@ export const ERROR_CODES: Readonly<Record<ErrorCode, ErrorCodeEntry>> = {
     raisedBy: ['aggregator', 'body'],
     status: 503,
     meaning:
-      'As much is under way as the service can do, or as is the share of one client or subnet; too many bytes wait to be sent, or have arrived and are not answered; or a client has asked too often for what does not exist',
+      'The service sheds load: the limit of running requests, the share of a client or subnet, or the limit of buffered bytes is reached; or too many requests of the client named what does not exist',
     retry: 'may_pass',
     action: 'Ask again after Retry-After',
   },
   network_unavailable: {
     raisedBy: ['aggregator'],
     status: 503,
-    meaning: 'The network is served here, but not usable now: it is starting, or its API belongs to another network',
+    meaning: 'The network is configured but not usable now: it is starting, or its API belongs to another network',
     retry: 'may_pass',
     action: 'Ask again after Retry-After; /health/ready says why',
   },
   upstream_not_configured: {
     raisedBy: ['upstream'],
     status: 503,
-    meaning: 'The route exists, but no upstream is configured that could answer it',
+    meaning: 'The route exists, but no upstream is configured for it',
     retry: 'after_change',
     action: 'Ask the operator to configure it',
   },
@@ -216,7 +213,7 @@ export const ERROR_CODES: Readonly<Record<ErrorCode, ErrorCodeEntry>> = {
   upstream_invalid_answer: {
     raisedBy: ['upstream'],
     status: 502,
-    meaning: 'The upstream gave an answer that cannot be passed on',
+    meaning: 'The upstream sent an answer that cannot be forwarded',
     retry: 'may_pass',
     action: 'Ask again later; tell the operator if it persists',
   },
@@ -231,28 +228,28 @@ export const ERROR_CODES: Readonly<Record<ErrorCode, ErrorCodeEntry>> = {
   upstream_failing: {
     raisedBy: ['upstream'],
     status: 503,
-    meaning: 'The upstream failed so often that it is left alone for a while',
+    meaning: 'The upstream failed repeatedly, and requests to it are suspended for some time',
     retry: 'may_pass',
     action: 'Ask again after Retry-After',
   },
   upstream_overloaded: {
     raisedBy: ['upstream'],
     status: 503,
-    meaning: 'All connections to the upstream are taken',
+    meaning: 'All connections to the upstream are in use',
     retry: 'may_pass',
     action: 'Ask again after Retry-After',
   },
   upstream_error: {
     raisedBy: ['upstream'],
     status: 'as_upstream',
-    meaning: 'The upstream refused the request; its status and its words are passed on',
+    meaning: 'The upstream refused the request; its status and message are forwarded',
     retry: 'may_pass',
     action: 'Decide by the status: 408, 429 and 5xx may pass, others will not',
   },
   unknown_network: {
     raisedBy: ['api'],
     status: 404,
-    meaning: 'The network in the path is not served here; the message names those that are',
+    meaning: 'This service does not serve the network in the path; the message lists those that it serves',
     retry: 'never',
     action: 'Use one of the names in the message',
   },
@@ -273,21 +270,21 @@ export const ERROR_CODES: Readonly<Record<ErrorCode, ErrorCodeEntry>> = {
   forbidden: {
     raisedBy: ['api'],
     status: 403,
-    meaning: 'The API key is not for this route',
+    meaning: 'The API key may not use this route',
     retry: 'never',
-    action: 'Send a key that is for this route',
+    action: 'Send a key that may use this route',
   },
   rate_limited: {
     raisedBy: ['api'],
     status: 429,
-    meaning: 'The client used up what it may use for now',
+    meaning: 'The client has used up its units',
     retry: 'may_pass',
     action: 'Ask again after Retry-After',
   },
   body_too_large: {
     raisedBy: ['api'],
     status: 413,
-    meaning: 'The body has more bytes than the route takes',
+    meaning: 'The body has more bytes than the route allows',
     retry: 'never',
     action: 'Send a shorter body',
   },
@@ -308,21 +305,21 @@ export const ERROR_CODES: Readonly<Record<ErrorCode, ErrorCodeEntry>> = {
   headers_too_large: {
     raisedBy: ['api'],
     status: 431,
-    meaning: 'The headers have more bytes than the service takes',
+    meaning: 'The headers have more bytes than the service allows',
     retry: 'never',
     action: 'Send fewer or shorter headers',
   },
   request_timeout: {
     raisedBy: ['api'],
     status: 408,
-    meaning: 'The request had not arrived whole in time',
+    meaning: 'The request did not arrive completely in time',
     retry: 'may_pass',
     action: 'Send it again, over a faster connection',
   },
   internal_error: {
     raisedBy: ['api'],
     status: 500,
-    meaning: "A bug of the service; its log has more, under the answer's x-request-id",
+    meaning: "A bug of the service; its log has the details under the answer's x-request-id",
     retry: 'may_pass',
     action: 'Report it with the x-request-id',
   },

@@ -2,7 +2,7 @@ import type { RequestField } from '../../aggregation/aggregator-error.ts';
 import { createErrorBody, messageFor } from './error-body.ts';
 import { ERROR_CODES, type ErrorCode } from './error-codes.ts';
 
-/** How clients spell the parts of a request that an error may be about. */
+/** Field names of the API, by the part of a request that an error may be about. */
 const FIELD_NAMES: Readonly<Record<RequestField, string>> = {
   message: 'message',
   signedMessage: 'signedMessage',
@@ -18,7 +18,7 @@ const FIELD_NAMES: Readonly<Record<RequestField, string>> = {
   destinationChainID: 'destinationBlockchainId',
 };
 
-/** What an error says, before it has a form. */
+/** The content of an error answer, before it is written in the form of an API. */
 export interface ErrorAnswer {
   readonly code: ErrorCode;
   readonly message: string;
@@ -26,16 +26,15 @@ export interface ErrorAnswer {
   readonly retryAfterMs?: number | undefined;
 }
 
-/** How an API writes its errors: everything about them that is not the same in all of the service's APIs. */
+/** The part of error answers in which the service's APIs differ. */
 export interface ErrorForm {
-  /** How its clients spell the parts of a request. */
   readonly fieldNames: Readonly<Record<RequestField, string>>;
   statusOf(code: ErrorCode): number;
-  /** @param url of the request; undefined where that is not known */
+  /** @param url of the request; undefined if it is unknown */
   bodyOf(answer: ErrorAnswer, statusCode: number, url?: string): unknown;
 }
 
-/** That of all routes that stand for nobody else's. */
+/** Form of all routes but those of the Go aggregator's API. */
 export const OWN_ERROR_FORM: ErrorForm = {
   fieldNames: FIELD_NAMES,
   statusOf(code) {

@@ -1,15 +1,13 @@
 import type { FastifyError, FastifyRequest } from 'fastify';
 import { nearestName } from '../../lib/encoding/nearest-name.ts';
+import { MAX_SHOWN_LENGTH } from './http-error.ts';
 
 type Validation = NonNullable<FastifyError['validation']>;
 type Problem = Validation[number];
 
 export const MISSING_BODY = 'body is missing: a JSON object is needed, with the header content-type: application/json';
 
-/** As much of a client's own text as an error repeats. */
-const MAX_SHOWN_LENGTH = 100;
-
-/** Why a request does not fit its route's schema: the field, what is allowed, and what was probably meant. */
+/** Describes why a request does not match its route's schema: the field, what is allowed, and the field that was probably meant. */
 export function describeValidation(
   [problem]: Validation,
   context: FastifyError['validationContext'],
@@ -36,10 +34,10 @@ export function describeValidation(
   }
 }
 
-/** The type and, of an integer, its range: whoever is told one end only may miss the other with the next try. */
+/** Returns the type and, for an integer, both ends of its range. */
 function describeAllowed({ params }: Problem, field: string, request: FastifyRequest): string {
   const { type: typeOfField, minimum, maximum } = fieldsOf(request, 'body')[field] ?? {};
-  // Where null is as good as nothing, nobody is told to send it.
+  // Null means the same as leaving the field out, so it is not advertised.
   const type = String(typeOfField ?? params['type']).replace(',null', '');
   const range = minimum === undefined || maximum === undefined ? '' : ` from ${minimum} to ${maximum}`;
   const isNumberInQuotes = type === 'integer' && /^\d+$/.test(String(textAt(request, field)));
@@ -61,10 +59,10 @@ function describeUnknownField(
   return `unknown ${isOfQuery ? 'parameter' : 'field'} ${name.slice(0, MAX_SHOWN_LENGTH)}${hint}`;
 }
 
-/** `quorum` is short for `quorumPercentage`; a letter or two may be the beginning of anything. */
+/** Shortest prefix that names a field, such as `quorum` for `quorumPercentage`. */
 const MIN_PREFIX_LENGTH = 4;
 
-/** `signing-subnet-id` and `signing_subnet_id` are `signingSubnetId` in another style. */
+/** Makes `signing-subnet-id`, `signing_subnet_id` and `signingSubnetId` equal. */
 function plain(name: string): string {
   return name.replaceAll(/[-_\s]/g, '').toLowerCase();
 }
@@ -75,7 +73,7 @@ interface FieldSchema {
   readonly maximum?: number;
 }
 
-/** What the route's schema says of each field of the body, or of each parameter of the query. */
+/** Returns the route's schema of each field of the body, or of each parameter of the query. */
 function fieldsOf(
   { routeOptions }: FastifyRequest,
   part: 'body' | 'querystring',
@@ -84,7 +82,7 @@ function fieldsOf(
   return schema?.[part]?.properties ?? {};
 }
 
-/** What the client wrote in a field of the body, where that is a text. */
+/** Returns the client's value of a field of the body if it is a string. */
 function textAt({ body }: FastifyRequest, field: string): unknown {
   const value = typeof body === 'object' && body !== null ? (body as Record<string, unknown>)[field] : undefined;
   return typeof value === 'string' ? value : undefined;

@@ -3,34 +3,34 @@ import type { AggregatorError } from '../../aggregation/aggregator-error.ts';
 import type { Clock } from '../../lib/concurrency/clock.ts';
 import { type LogLimit, LogThrottle } from '../../telemetry/log-throttle.ts';
 import type { Logger } from '../../telemetry/logger.ts';
+import { clientNetwork } from '../access/client-identity.ts';
 import { presentDetails } from '../errors/aggregation-details.ts';
 import type { ErrorCode } from '../errors/error-codes.ts';
-import { clientNetwork } from '../request/client-network.ts';
-import type { RequestEnd, RequestFollower } from '../request/follow-request.ts';
-import { traceOf } from './http-traces.ts';
 
 declare module 'fastify' {
-  interface FastifyRequest {
-    /** Of the error that was answered. */
-    errorCode: ErrorCode | undefined;
-  }
-
   interface FastifyContextConfig {
-    /** Of a route whose path names no network, and that asks one. */
+    /** Name of the network that a route serves without naming it in its path. */
     network?: string;
   }
 }
 
+export interface RequestEnd {
+  /** Whether the whole answer was written; otherwise the client disconnected before. */
+  readonly isAnswered: boolean;
+  readonly status: number;
+  readonly durationMs: number;
+}
+
 type Level = 'debug' | 'info' | 'warn' | 'error';
 
-/** For each kind of line: a thousand failures in a row are all there, twice over. */
+/** Limit of each kind of line: a thousand failures in a row are all logged. */
 const LINE_LIMIT: LogLimit = { burst: 2_000, intervalMs: 5 };
 
 /**
- * The lines about requests. Each carries its `requestId`; none has a key, a payload or the bytes of a request. Each kind has a
- * limit of its own, so that a flood of one leaves the others readable.
+ * Writes the log lines about requests. Each has the `requestId`; none has a key, a payload or bytes of a request. Each kind has its own
+ * limit, so that a flood of one kind does not suppress the others.
  */
-export class RequestLog implements RequestFollower {
+export class RequestLog {
   readonly #logger: Logger;
   readonly #throttle: LogThrottle;
 
@@ -39,27 +39,27 @@ export class RequestLog implements RequestFollower {
     this.#throttle = new LogThrottle(clock, LINE_LIMIT);
   }
 
-  /** Writes the access line. Operations have none: probes and scrapes would bury everything else. */
-  over(request: FastifyRequest, { raw }: FastifyReply, { isAnswered, status, durationMs }: RequestEnd): void {
+  /** Writes the access line, except for operations: probes and scrapes would bury all other lines. */
+  answered(request: FastifyRequest, { raw }: FastifyReply, { isAnswered, status, durationMs }: RequestEnd): void {
     if (request.route.config?.access?.group === 'operations') return;
     this.#write('info', 'request', () => ({
       ...idsOf(request),
       method: request.method,
-      route: request.route.url, // the pattern, so that lines of one route are found together
+      route: request.route.url,
       ...(raw.headersSent && { status }),
       ...(!isAnswered && { clientGone: true }),
       durationMs: Math.round(durationMs * 10) / 10,
-      ...whoAsked(request),
+      ...clientFields(request),
       units: request.units,
       ...(request.errorCode !== undefined && { code: request.errorCode }),
     }));
   }
 
-  /** By its lines alone an operator can tell which validators of which weight said what. */
+  /** Logs what each validator did, so that the operator needs no other source. */
   aggregationFailed(request: FastifyRequest, { code, message, report }: AggregatorError): void {
     this.#write('warn', 'aggregation failed', () => ({
       ...idsOf(request),
-      network: (request.params as { readonly network?: string }).network ?? request.route.config.network, // as the client calls it
+      network: (request.params as { readonly network?: string }).network ?? request.route.config.network,
       code,
       reason: message,
       ...(report !== undefined && {
@@ -70,24 +70,17 @@ export class RequestLog implements RequestFollower {
     }));
   }
 
-  /** An error that the client can correct, for those who help that client. */
+  /** Logs an error that the client can correct. */
   refused(request: FastifyRequest, code: ErrorCode, message: string): void {
-    this.#write('debug', 'request refused', () => ({
-      ...idsOf(request),
-      code,
-      reason: message,
-    }));
+    this.#write('debug', 'request refused', () => ({ ...idsOf(request), code, reason: message }));
   }
 
-  /** A bug, with its stack. */
+  /** Logs a bug, with its stack. */
   unexpected(request: FastifyRequest, error: unknown): void {
-    this.#write('error', 'unexpected error', () => ({
-      ...idsOf(request),
-      err: error,
-    }));
+    this.#write('error', 'unexpected error', () => ({ ...idsOf(request), err: error }));
   }
 
-  /** Bytes that were no valid request. They are not logged, as they may hold keys. */
+  /** Logs that bytes were no valid request, without the bytes: they may hold keys. */
   malformed(requestId: string, code: ErrorCode, reason: string): void {
     this.#write('debug', 'malformed request', () => ({ requestId, code, reason }));
   }
@@ -99,15 +92,13 @@ export class RequestLog implements RequestFollower {
   }
 }
 
-/** Request ID and, where the request is traced, trace ID: they find all lines of one request. */
-function idsOf(request: FastifyRequest): { readonly requestId: string; readonly traceId?: string } {
-  return { requestId: request.id, ...traceOf(request) };
+function idsOf({ id, span }: FastifyRequest): { readonly requestId: string; readonly traceId?: string } {
+  return { requestId: id, ...(span?.traceID !== undefined && { traceId: span.traceID }) };
 }
 
-/** By the names that limits and shares go by, so that whoever floods the service is found. Who went at once may have no address. */
-function whoAsked(request: FastifyRequest): { readonly key?: string; readonly client?: string } {
-  const { apiKey } = request;
+/** Returns the client as rate limits name it. A client that disconnected early may have no address. */
+function clientFields({ apiKey, ip }: FastifyRequest): { readonly key?: string; readonly client?: string } {
   if (apiKey !== undefined) return { key: apiKey.name };
-  const { ip }: { readonly ip?: string | undefined } = request;
-  return ip === undefined ? {} : { client: clientNetwork(ip) };
+  const address: string | undefined = ip;
+  return address === undefined ? {} : { client: clientNetwork(address) };
 }

@@ -1,17 +1,15 @@
 import type { TSchema } from 'typebox';
-import { badRequest } from '../errors/http-error.ts';
+import { badRequest, MAX_SHOWN_LENGTH } from '../errors/http-error.ts';
 import { PARAMETER_FORMATS, type ParameterFormatName } from './parameter-formats.ts';
 
 /** The keywords of JSON Schema that schemas of path and query parameters may use. */
 interface ParameterSchema {
   readonly type?: 'string' | 'integer' | 'number' | 'array';
   readonly enum?: readonly string[];
-  /** The schema's `pattern` is there for others: the format's own check looks at more. */
+  /** Its own check is stricter than the schema's `pattern`, which is for readers of the document. */
   readonly format?: ParameterFormatName;
   readonly minimum?: number;
   readonly maximum?: number;
-  /** There for others: {@link ANY_AMOUNT}. */
-  readonly exclusiveMaximum?: number;
   readonly minLength?: number;
   readonly maxLength?: number;
   readonly maxItems?: number;
@@ -26,9 +24,8 @@ interface ObjectSchema {
 export type Parameters = Readonly<Record<string, string | readonly string[] | undefined>>;
 
 /**
- * Checks parameters against the schema that documents them. They are texts, and are passed on as they came. So they are not
- * converted, and `1e2` or `0x10` is not an integer, whatever an upstream would make of it. Unknown parameters pass, except for
- * those whose name some server would take for a known one.
+ * Checks parameters against the schema that documents them. They are strings and are forwarded unchanged, so they are not converted: `1e2`
+ * or `0x10` is no integer. Unknown parameters pass, except those whose name some server would take for a known one.
  *
  * @throws {HttpError} `invalid_request`, naming the parameter
  */
@@ -52,12 +49,9 @@ export function checkParameters(schema: TSchema, values: Parameters): void {
   }
 }
 
-/** As much of a name as an error repeats. */
-const MAX_SHOWN_LENGTH = 100;
-
 /**
- * What the most lenient server may take a name for: `pageSize[]`, `[pageSize]`, `pageSize.x` and `pagesize` are `pageSize` to one
- * server or another, and so is a name with blanks (a `+` may be one) or invisible characters in it.
+ * Returns the name as the most lenient server reads it: `pageSize[]`, `[pageSize]`, `pageSize.x` and `pagesize` are `pageSize` to some
+ * servers, and so is a name with blanks (also written `+`) or invisible characters.
  */
 function undecorated(name: string): string {
   return name
@@ -104,16 +98,16 @@ function findNumberProblem({ type, minimum = 0, maximum }: ParameterSchema, text
   return `must be ${type === 'integer' ? 'an integer' : 'a number'} ${range}`;
 }
 
-/** What 64 bits hold: block numbers and heights have no more. */
+/** Digits of 64 bits, as of block numbers and heights. */
 const MAX_DIGITS = 20;
-/** The range, for the document, of numbers that have no other limit. */
+/** Documented range of numbers without another limit. */
 export const ANY_AMOUNT = { minimum: 0, exclusiveMaximum: 10 ** MAX_DIGITS };
 const EXACT_DIGITS = 16;
 const DECIMAL = /^(0|[1-9]\d{0,19})(\.\d+)?$/;
 
-/** By all of their digits: as doubles, `100.000000000000000001` would be 100. Negative, 0 or positive, as with `sort`. */
+/** Compares all digits, because `100.000000000000000001` is 100 as a double. Returns a negative number, 0 or a positive one. */
 export function compareDecimals(a: string, b: string): number {
-  // Most are short integers, of which a double has all digits.
+  // Doubles have all digits of short integers.
   if (a.length < EXACT_DIGITS && b.length < EXACT_DIGITS && !a.includes('.') && !b.includes('.')) {
     return Number(a) - Number(b);
   }

@@ -1,13 +1,13 @@
 import { badRequest } from '../errors/http-error.ts';
 
-/** Where a page begins, and in which list: pages of one list fit together, whatever has changed since the first. */
+/** The start of a page in a list. All pages of a list are consistent, whatever has changed since the first. */
 export interface PageStart {
-  /** Names the list, as the route's other parameters have it. */
+  /** Names the list, in terms of the route's other parameters. */
   readonly list: string;
   readonly offset: number;
 }
 
-/** The longest that is given out has 120 characters. */
+/** Issued tokens have at most 120 characters. */
 const MAX_TOKEN_LENGTH = 512;
 
 export function encodePageToken({ list, offset }: PageStart): string {
@@ -35,7 +35,7 @@ function parse(token: string): PageStart | undefined {
   return { list, offset: offset as number };
 }
 
-/** One page of a list, and the token of the next one where there is one. */
+/** Returns one page of a list, and the token of the next one if there is one. */
 export function pageOf<T>(
   items: readonly T[],
   { list, offset }: PageStart,

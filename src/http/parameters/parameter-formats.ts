@@ -2,37 +2,35 @@ import { bech32 } from '@scure/base';
 import { ParseError } from '../../lib/encoding/parse-error.ts';
 import { parseHexOrCb58Id, parseId, parseNodeID } from '../../warp/ids.ts';
 import { PUBLIC_NETWORKS } from '../../warp/networks.ts';
+import { MAX_SHOWN_LENGTH } from '../errors/http-error.ts';
 
-/** A form of parameters for which JSON Schema has no keyword. */
+/** A parameter format for which JSON Schema has no keyword. */
 export interface ParameterFormat {
-  /**
-   * Everything that passes matches it, so that generators and validators of the document need not guess. Where there is a checksum,
-   * more matches than passes.
-   */
+  /** Matches all valid texts, and also texts with a wrong checksum. */
   readonly pattern: string;
-  /** What is wrong with a text, in words that go after the parameter's name; undefined where nothing is. */
+  /** Returns the text of the problem that follows the parameter's name; undefined if there is none. */
   readonly findProblem: (text: string) => string | undefined;
 }
 
 const CB58 = '[1-9A-HJ-NP-Za-km-z]';
-/** 32 bytes and a checksum of four have 37 characters at least, where all are zero, and 50 at most. */
+/** 32 bytes with a checksum of four bytes have 37 characters (all zero) to 50. */
 const CB58_ID = `${CB58}{37,50}`;
 const ANY_ID = `0x[0-9a-fA-F]{64}|[0-9a-fA-F]{64}|${CB58_ID}`;
-/** 20 bytes and a checksum of four. */
+/** 20 bytes with a checksum of four bytes. */
 const NODE_ID = `NodeID-${CB58}{25,33}`;
-/** As many digits as 64 bits have. */
+/** 64 bits. */
 const NUMBER = '[1-9][0-9]{0,19}';
 
-/** The human-readable part of bech32 addresses of a public network. */
+/** Human-readable part of a public network's bech32 addresses. */
 const ADDRESS_PREFIXES = { mainnet: 'avax', fuji: 'fuji' } as const;
-/** Of each name that a public network has in paths, how its addresses start. */
+/** Address prefix of each name that a public network has in paths. */
 const ADDRESS_PREFIX_OF = new Map(
   PUBLIC_NETWORKS.flatMap(({ name, aliases }) =>
     [name, ...aliases].map((pathName) => [pathName, ADDRESS_PREFIXES[name]] as const),
   ),
 );
 
-/** 20 bytes and a checksum of six characters. EVM addresses are for atomic transactions of the C-Chain. */
+/** 20 bytes with a checksum of six characters. EVM addresses are for atomic transactions of the C-Chain. */
 const ADDRESS = `0x[0-9a-fA-F]{40}|(?:[PX]-)?(?:${Object.values(ADDRESS_PREFIXES).join('|')})1[02-9ac-hj-np-z]{38}`;
 const ADDRESS_PROBLEM = 'must be addresses such as P-avax1…, X-fuji1… or 0x…, separated by commas';
 
@@ -57,12 +55,12 @@ export const PARAMETER_FORMATS = {
   }),
   'node-id': nodeID,
   'node-id-list': listed(nodeID),
-  // The filter of validators takes any part of a NodeID.
+  // The filter of validators matches any part of a NodeID.
   'node-id-part-list': listed(matching('[A-Za-z0-9-]{1,64}', 'must hold NodeIDs or parts of them')),
   'address-list': listed(parsed(ADDRESS, ADDRESS_PROBLEM, parseAddress)),
-  // The specification names some types and leaves the list open: UNKNOWN is one, too.
+  // The specification's list of types is open.
   'transaction-type': matching('[A-Za-z0-9_]{1,64}', 'must be a transaction type such as AddValidatorTx'),
-  // Every unit of the native token there can be: 720 million, with nine digits after the point.
+  // The supply cap of the native token: 720 million, with nine decimals.
   'delegation-capacity': matching(
     '0|[1-9][0-9]{0,16}|[1-6][0-9]{17}|7[01][0-9]{16}|720{16}',
     'must be an integer from 0 to 720000000000000000',
@@ -76,16 +74,12 @@ export const PARAMETER_FORMATS = {
 
 export type ParameterFormatName = keyof typeof PARAMETER_FORMATS;
 
-/** Whether a text of the format `evm-chain-id` is a number and not an ID. */
+/** Returns whether a text of the format `evm-chain-id` is a number and not an ID. */
 export function isChainNumber(text: string): boolean {
   return /^[0-9]{1,20}$/.test(text);
 }
 
-/**
- * What is wrong with a list of well-formed addresses: one of another network.
- *
- * @param network a name of a public network in paths
- */
+/** Returns the problem of a list of well-formed addresses that has one of another network. @param network name of a public network in paths */
 export function findForeignAddress(list: string, network: string): string | undefined {
   const prefix = ADDRESS_PREFIX_OF.get(network);
   const foreign = list
@@ -94,16 +88,13 @@ export function findForeignAddress(list: string, network: string): string | unde
   return foreign === undefined ? undefined : `must be addresses of ${network}, which start with ${prefix}1`;
 }
 
-/** As much of a text as an error repeats. */
-const MAX_SHOWN_LENGTH = 90;
-
-/** A format that a regular expression describes completely. */
+/** Creates a format that a regular expression describes completely. */
 function matching(source: string, problem: string): ParameterFormat {
   const pattern = new RegExp(`^(?:${source})$`);
   return { pattern: pattern.source, findProblem: (text) => (pattern.test(text) ? undefined : problem) };
 }
 
-/** A format whose texts match a regular expression and can be parsed without a {@link ParseError}. */
+/** Creates a format whose texts match a regular expression and can be parsed without a {@link ParseError}. */
 function parsed(source: string, problem: string, parse: (text: string) => unknown): ParameterFormat {
   const { pattern, findProblem } = matching(source, problem);
   return {
@@ -122,7 +113,7 @@ function parsed(source: string, problem: string, parse: (text: string) => unknow
   };
 }
 
-/** Texts of a format, separated by commas. */
+/** Creates a format of comma-separated texts of another format. */
 function listed({ pattern, findProblem }: ParameterFormat): ParameterFormat {
   const item = pattern.slice(1, -1);
   return {
@@ -141,7 +132,7 @@ function parseAnyId(text: string): unknown {
   return parseHexOrCb58Id(text, 'ID');
 }
 
-/** Checks the checksum, which hex does not have. @throws {ParseError} */
+/** Checks the checksum of a bech32 address; hex has none. @throws {ParseError} */
 function parseAddress(text: string): void {
   if (text.startsWith('0x')) return;
   if (bech32.decodeUnsafe(text.replace(/^[PX]-/, '')) === undefined) {

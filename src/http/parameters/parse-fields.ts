@@ -4,11 +4,7 @@ import { badRequest } from '../errors/http-error.ts';
 
 type AnyID = SubnetID | BlockchainID | TxID | ValidationID;
 
-/**
- * What a client wrote in a field or a parameter, parsed.
- *
- * @throws {HttpError} naming the field, where `parse` throws a {@link ParseError}
- */
+/** Parses a client's field or parameter. @throws {HttpError} naming the field, if `parse` throws a {@link ParseError} */
 export function parseField<T>(name: string, text: string, parse: () => T): T {
   if (text.startsWith('0X')) throw badRequest(`${name} starts with 0X: the prefix of hex is 0x, or there is none`);
   try {
@@ -25,14 +21,14 @@ export function parseID<T extends AnyID>(name: string, text: string): T {
   return parseField(name, text, () => parseHexOrCb58Id<T>(text, name));
 }
 
-/** An empty text is an error: whoever sent it may have meant an ID, and the default would be another. */
+/** Parses an optional ID. An empty text is an error, because its client may have meant an ID other than the default. */
 export function parseOptionalID<T extends AnyID>(name: string, text: string | undefined): T | undefined {
   if (text === undefined) return undefined;
   if (text === '') throw badRequest(`${name} is empty: give an ID, or leave it out to have the default`);
   return parseID<T>(name, text);
 }
 
-/** Of a number, or of a text that is known to be one. */
+/** @param value a number, or a string of digits */
 export function toBigInt(value: number | string | undefined): bigint | undefined {
   return value === undefined ? undefined : BigInt(value);
 }

@@ -1,16 +1,16 @@
 import type { TSchema } from 'typebox';
 import { Type } from '../../lib/encoding/schema.ts';
-import { badRequest } from '../errors/http-error.ts';
+import { badRequest, MAX_SHOWN_LENGTH } from '../errors/http-error.ts';
 import { checkParameters, type Parameters } from './check-parameters.ts';
 
-/** Parameters that the service's own lookups share. */
+/** Parameters shared by the service's own lookups. */
 export const HEIGHT_PARAMETERS = {
   pChainHeight: Type.Optional(
     Type.Integer({
       minimum: 0,
       maximum: Number.MAX_SAFE_INTEGER,
       default: 0,
-      description: 'The P-Chain height whose validators are meant; 0 is the proposed height',
+      description: 'The P-Chain height of the validators; 0 is the proposed height',
     }),
   ),
   destinationBlockchainId: Type.Optional(
@@ -21,10 +21,7 @@ export const HEIGHT_PARAMETERS = {
   ),
 };
 
-/**
- * A route's `validatorCompiler` that takes parameters of a query as the texts that they are, and refuses unknown ones. Those of the path
- * are checked where they are read.
- */
+/** Checks a query's parameters as strings and refuses unknown ones, as a route's `validatorCompiler`. Handlers check those of the path. */
 export function checkQuery({ schema, httpPart }: { schema: TSchema; httpPart?: string }) {
   const known = Object.keys((schema as { properties?: object }).properties ?? {});
   return (values: unknown): true => {
@@ -36,10 +33,7 @@ export function checkQuery({ schema, httpPart }: { schema: TSchema; httpPart?: s
   };
 }
 
-/** The parameters as {@link checkQuery} has let them through: the types of the schema are those of the document. */
+/** Returns the strings that {@link checkQuery} accepted, whatever types the schema documents. */
 export function textsOf<T>({ query }: { readonly query: unknown }): T {
   return query as T;
 }
-
-/** As much of a name as an error repeats. */
-const MAX_SHOWN_LENGTH = 100;

@@ -1,34 +1,29 @@
-/**
- * The rule by which a request target is passed on as it came: to any server it must mean what it means to us. URLs that some
- * servers correct or decode and others do not (dot segments, encoded slashes, characters encoded twice, empty segments) are
- * refused instead of being corrected. One escape is an exception: see {@link unescapeColons}.
- */
-
-/** What a path holds literally, by RFC 3986, without `;`, which some servers take for the start of parameters. */
+/** Literal characters of a path (RFC 3986), without `;`, with which parameters start for some servers. */
 const PATH_CHARACTERS = /^[A-Za-z0-9\-._~:@!$&'()*+,=/%]*$/;
-/** Visible ASCII without `#`, and without `;`, which some servers take for `&`. */
+/** Visible ASCII without `#`, and without `;`, which some servers read as `&`. */
 const QUERY_CHARACTERS = /^[!-"$-:<-~]*$/;
-/** Characters whose escape means the same as the character, or to which some server gives a meaning after decoding. */
+/** Characters whose escape is equivalent to the character, or has a meaning for some server after decoding. */
 const NEEDLESSLY_ESCAPED = /[A-Za-z0-9\-._~@/\\%?#;\p{Cc}]/u;
 const ESCAPED_COLON = /%3A/gi;
 
 export interface RequestTarget {
   readonly path: string;
-  /** Without the question mark; empty where there is none. */
+  /** Without the question mark; empty if there is none. */
   readonly query: string;
 }
 
-/**
- * The same request target with `:` for each `%3A` in its path. Some clients escape the colon of `transactions:listErc20`, and every
- * server reads both alike. So the target is rewritten before it is routed, and goes to the upstream with the colon.
- */
+/** Replaces `%3A` by `:` in the path: some clients escape the colon of `transactions:listErc20`, and every server reads both alike. */
 export function unescapeColons(url: string): string {
   if (!url.includes('%')) return url;
   const { path } = splitTarget(url);
   return path.replace(ESCAPED_COLON, ':') + url.slice(path.length);
 }
 
-/** What is wrong with a request target, in words that go after `the`; undefined where nothing is. */
+/**
+ * Returns the problem of a request target that servers may read differently, in words that follow `the`; undefined if there is none. A
+ * target is forwarded unchanged, so what some servers correct or decode and others do not is refused: dot segments, encoded slashes,
+ * characters encoded twice, empty segments.
+ */
 export function findTargetProblem({ path, query }: RequestTarget): string | undefined {
   const problem = findPathProblem(path);
   if (problem !== undefined) return `path of the URL ${problem}`;
@@ -48,7 +43,7 @@ function hasDotSegment(path: string): boolean {
   return segments.some((segment) => segment === '.' || segment.startsWith('..') || segment.endsWith('..'));
 }
 
-/** Names and values are checked after decoding: so any character may be escaped here. */
+/** Allows any escape, because names and values are checked after decoding. */
 function findQueryProblem(query: string): string | undefined {
   if (!QUERY_CHARACTERS.test(query)) return 'has a character that must be escaped';
   return query.includes('%') && !isUtf8(query) ? 'has an escape that is broken or not UTF-8' : undefined;
@@ -60,7 +55,7 @@ function findEscapeProblem(path: string): string | undefined {
     const character = String.fromCharCode(Number.parseInt(escape.slice(1), 16));
     // Bytes from 0x80 on are parts of UTF-8 characters.
     if (character < '\x80' && NEEDLESSLY_ESCAPED.test(character))
-      return `has the escape ${escape}, which is not passed on`;
+      return `has the escape ${escape}, which is not forwarded`;
   }
   return isUtf8(path) ? undefined : 'is not UTF-8';
 }

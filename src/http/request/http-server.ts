@@ -15,3 +15,10 @@ export type Server = FastifyInstance<
   FastifyBaseLogger,
   TypeBoxTypeProvider
 >;
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** The request's `routeOptions`, which Fastify creates at each access. */
+    route: FastifyRequest['routeOptions'];
+  }
+}

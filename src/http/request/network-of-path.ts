@@ -5,18 +5,15 @@ import type { Network } from '../../network/network.ts';
 import { HttpError, unknownNetwork } from '../errors/http-error.ts';
 
 export interface NetworkOfPath {
-  /** The schema of the parameter: all names that paths may use. */
+  /** Schema of the parameter: all names that paths may use. */
   readonly network: TSchema;
   /** @throws {HttpError} `unknown_network` */
   readonly networkOf: (request: FastifyRequest) => Network;
-  /**
-   * The hook for routes with `{network}`: before the name is checked by the schema, so that one that is not served is a 404, and
-   * before the body is read, so that it costs nothing more.
-   */
+  /** Hook of routes with `{network}`: refuses an unknown name with a 404 before the schema is checked and the body read. */
   readonly onRequest: onRequestHookHandler;
 }
 
-/** The network that the `{network}` of a path names. */
+/** Finds networks by the `{network}` of a path. */
 export function createNetworkOfPath(networks: readonly Network[]): NetworkOfPath {
   const byName = new Map(networks.flatMap((network) => network.pathNames.map((name) => [name, network] as const)));
   const served = [...byName.keys()];

@@ -1,14 +1,14 @@
 import type { IncomingMessage } from 'node:http';
 import { badRequest, HttpError } from '../errors/http-error.ts';
 
-/** What HTTP/1.1 itself forbids in the head of a request, and Node lets pass or would answer without our error form. */
+/** Finds what HTTP/1.1 forbids in the head of a request, and Node accepts or would answer without our error form. */
 export function findHeaderProblem(request: IncomingMessage): HttpError | undefined {
   const { headers, rawHeaders, httpVersion, method, url } = request;
   // Node reads HTTP/0.9 and 2.0 as if they were 1.1.
-  if (httpVersion !== '1.1' && httpVersion !== '1.0') return badRequest('HTTP/1.1 and HTTP/1.0 are spoken here');
+  if (httpVersion !== '1.1' && httpVersion !== '1.0') return badRequest('the HTTP version must be 1.1 or 1.0');
   if (url === '*' && method !== 'OPTIONS') return badRequest('the target * is for OPTIONS only');
   const { expect, 'content-encoding': coding = 'identity', 'transfer-encoding': transferCoding = 'chunked' } = headers;
-  // Node takes any list that ends with chunked, and undoes only that (RFC 9112, 6.1).
+  // Node accepts any list that ends with chunked, and decodes only that (RFC 9112, 6.1).
   if (transferCoding.toLowerCase() !== 'chunked') {
     return new HttpError('unsupported_transfer_coding', 'the header transfer-encoding may only be chunked');
   }
@@ -27,7 +27,7 @@ export function findHeaderProblem(request: IncomingMessage): HttpError | undefin
   return countHosts(rawHeaders) > 1 ? badRequest('the header Host must be given once') : undefined;
 }
 
-/** Node keeps the first of several, where a proxy may have looked at another. */
+/** Counts Host headers: Node keeps the first of several, while a proxy may have used another. */
 function countHosts(rawHeaders: readonly string[]): number {
   let count = 0;
   for (let index = 0; index < rawHeaders.length; index += 2) {

@@ -3,7 +3,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 
 export const REQUEST_ID_HEADER = 'x-request-id';
 
-/** Visible ASCII, as the ID is copied into headers and log lines. */
+/** Visible ASCII, because the ID is copied into headers and log lines. */
 const VALID_ID = /^[\x21-\x7e]{1,128}$/;
 
 /** Returns the client's `x-request-id` if it is valid, else a new UUID. */

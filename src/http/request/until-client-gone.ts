@@ -1,15 +1,19 @@
 import type { FastifyReply } from 'fastify';
 import { ClientGone } from '../errors/http-error.ts';
 
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Aborted if the client disconnects before its answer is written; created by {@link untilClientGone}. */
+    gone: AbortController | undefined;
+  }
+}
+
 /**
- * Aborts when the client closes its connection before its answer is there, or has done so already. Fastify's `request.signal`
- * will not do: it aborts as soon as the request's body was read.
+ * Returns a signal that aborts if the client has disconnected, or disconnects before its answer is written. Fastify's `request.signal`
+ * aborts already when the request's body was read.
  */
-export function untilClientGone({ raw }: FastifyReply): AbortSignal {
-  const gone = new AbortController();
-  if (raw.destroyed) gone.abort(new ClientGone());
-  raw.on('close', () => {
-    if (!raw.writableFinished) gone.abort(new ClientGone());
-  });
-  return gone.signal;
+export function untilClientGone({ raw, request }: FastifyReply): AbortSignal {
+  request.gone ??= new AbortController();
+  if (raw.destroyed) request.gone.abort(new ClientGone());
+  return request.gone.signal;
 }

@@ -1,26 +1,27 @@
 import type { Socket } from 'node:net';
-import { clientNetwork } from '../request/client-network.ts';
+import { addTo } from '../../lib/encoding/counts.ts';
+import { clientNetwork } from '../access/client-identity.ts';
 import { ClientConnection, type ClientConnectionOptions } from './client-connection.ts';
 
-/** Bytes of memory that all connections may hold together: see {@link ClientConnection.heldBytes}. */
+/** Bound of {@link ClientConnection.heldBytes} over all connections. */
 const MAX_HELD_BYTES = 64 * 1024 * 1024;
 
 export type BreakOffReason = 'does not read' | 'holds most memory of all' | 'there are too many connections';
 
-export interface ClientConnectionsOptions extends Pick<ClientConnectionOptions, 'clock' | 'listener' | 'onOver'> {
-  /** Each has a file descriptor, some 20 KB, and what has arrived of a request; the files of a process are bounded. */
+export interface ClientConnectionsOptions extends Pick<ClientConnectionOptions, 'clock' | 'listener' | 'onEnd'> {
+  /** Each takes a file descriptor, some 20 KB, and the received part of a request. */
   readonly maxConnections: number;
-  /** Called for each connection that is broken off. */
+  /** Called for each connection that is closed for a bound. */
   readonly onBreakOff: (reason: BreakOffReason) => void;
 }
 
-/** All connections of a listener, and the bounds that they have together. A connection beyond them ends; the others go on. */
+/** The connections of a listener, with bounds of their number and memory. A connection beyond them is closed. */
 export class ClientConnections {
   readonly #options: ClientConnectionsOptions;
   readonly #bySocket = new Map<Socket, ClientConnection>();
-  /** Connections of each address. */
+  /** Number of connections by address. */
   readonly #counts = new Map<string, number>();
-  /** As last measured. */
+  /** Held bytes at the last measurement. */
   readonly #held = new Map<ClientConnection, number>();
   #heldBytes = 0;
 
@@ -29,7 +30,7 @@ export class ClientConnections {
   }
 
   open(socket: Socket): void {
-    if (this.#bySocket.size >= this.#options.maxConnections && !this.#makeRoom()) {
+    if (this.#bySocket.size >= this.#options.maxConnections && !this.#closeIdle()) {
       socket.destroy();
       this.#options.onBreakOff('there are too many connections');
       return;
@@ -40,7 +41,7 @@ export class ClientConnections {
       onChange: (changed) => this.measure(changed),
     });
     this.#bySocket.set(socket, connection);
-    this.#counts.set(address, (this.#counts.get(address) ?? 0) + 1);
+    addTo(this.#counts, address, 1);
     socket.once('close', () => this.#forget(connection));
   }
 
@@ -52,11 +53,11 @@ export class ClientConnections {
     return this.#bySocket.values();
   }
 
-  /** Counts anew what is held for a connection, and ends those that hold most where all hold too much. */
+  /** Updates the held bytes of a connection, and closes the greediest connections while the bound is exceeded. */
   measure(connection: ClientConnection): void {
     this.#update(connection);
     if (this.#heldBytes <= MAX_HELD_BYTES) return;
-    // Clients may have taken more since the last look.
+    // Clients may have read more since the last measurement.
     for (const each of this.#held.keys()) this.#update(each);
     while (this.#heldBytes > MAX_HELD_BYTES) this.#breakOffGreediest();
   }
@@ -80,16 +81,11 @@ export class ClientConnections {
     const { socket, address } = connection;
     if (!this.#bySocket.delete(socket)) return;
     this.#update(connection);
-    const count = (this.#counts.get(address) ?? 0) - 1;
-    if (count > 0) this.#counts.set(address, count);
-    else this.#counts.delete(address);
+    addTo(this.#counts, address, -1);
   }
 
-  /**
-   * Ends an idle connection for a new one: of the address with most connections, the one that is idle for longest. So a client that holds
-   * many makes room for the others.
-   */
-  #makeRoom(): boolean {
+  /** Closes the connection that is idle for longest, of the address with most connections. @returns whether there was one */
+  #closeIdle(): boolean {
     let chosen: ClientConnection | undefined;
     let most = 0;
     for (const connection of this) {
@@ -103,14 +99,14 @@ export class ClientConnections {
     return chosen !== undefined;
   }
 
-  /** Of the address that holds most, the connection that holds most: spreading it over hundreds of connections gains nothing. */
+  /** Closes the greediest connection of the greediest address, so that spreading over connections gains a client nothing. */
   #breakOffGreediest(): void {
-    const ofAddresses = new Map<string, number>();
-    for (const [{ address }, bytes] of this.#held) ofAddresses.set(address, (ofAddresses.get(address) ?? 0) + bytes);
-    const most = Math.max(...ofAddresses.values());
+    const byAddress = new Map<string, number>();
+    for (const [{ address }, bytes] of this.#held) byAddress.set(address, (byAddress.get(address) ?? 0) + bytes);
+    const most = Math.max(...byAddress.values());
     let greediest: ClientConnection | undefined;
     for (const [connection, bytes] of this.#held) {
-      if (ofAddresses.get(connection.address) !== most) continue;
+      if (byAddress.get(connection.address) !== most) continue;
       if (greediest === undefined || bytes > (this.#held.get(greediest) ?? 0)) greediest = connection;
     }
     if (greediest !== undefined) this.breakOff(greediest, 'holds most memory of all');

@@ -5,63 +5,61 @@ import { Server as HttpServer } from '../../lib/net/node-http.ts';
 import type { ClientConnection } from './client-connection.ts';
 import { type BreakOffReason, ClientConnections } from './client-connections.ts';
 
-/** A client that takes no byte of its answer for so long is not coming back for it. */
+/** Time without a byte read by the client, or of the answer sent, after which a connection is closed. */
 const READ_TIMEOUT_MS = 60_000;
 
 export interface DrainOptions {
   readonly clock: Clock;
-  /** Connections of clients. Beyond them each new one ends an idle one; where none is idle, the new one ends. */
+  /** Bound of the connections. A further one closes an idle one; if none is idle, it is closed itself. */
   readonly maxConnections: number;
-  /** Requests under way when the server closes have this long; then their connections are broken off. */
+  /** Time for running requests when the server closes; then their connections are closed. */
   readonly drainTimeoutMs: number;
-  /** Called with the number of requests that are broken off at the end of that time. */
+  /** Called with the number of requests that are aborted at the end of that time. */
   readonly onTimeout: (requests: number) => void;
-  /** Called for each connection that is broken off for what its client does. */
+  /** Called for each connection that is closed for its client's behaviour. */
   readonly onBreakOff: (reason: BreakOffReason) => void;
 }
 
 /**
- * An HTTP server whose `close` loses no answer and does not wait for clients. Node's own breaks connections over which the end of an
- * answer is still being sent, and waits for those that become idle later until their keep-alive time is over.
+ * An HTTP server whose `close` loses no answer and does not wait for clients. Node's own closes connections while the end of an answer is
+ * being sent, and waits until the keep-alive timeout of those that become idle later.
  */
 export class DrainingServer extends HttpServer {
   readonly #options: DrainOptions;
   readonly #connections: ClientConnections;
-  /** Connections that end when their answers are sent. */
+  /** Connections that close when their answers are sent. */
   readonly #awaited = new WeakSet<Socket>();
   #isClosing = false;
 
   constructor(httpOptions: ServerOptions, options: DrainOptions, listener: RequestListener) {
-    // A request without Host is refused by the service, in its error form, and not by Node.
+    // The service refuses a request without Host in its error form.
     super({ ...httpOptions, requireHostHeader: false });
     this.#options = options;
-    const onOver = ({ socket, isIdle }: ClientConnection): void => {
+    const onEnd = ({ socket, isIdle }: ClientConnection): void => {
       if (this.#isClosing && isIdle && socket.writable) socket.destroySoon();
     };
-    this.#connections = new ClientConnections({ ...options, listener, onOver });
+    this.#connections = new ClientConnections({ ...options, listener, onEnd });
     this.setTimeout(READ_TIMEOUT_MS, (socket) => this.#onInactive(socket));
     this.on('connection', (socket: Socket) => this.#connections.open(socket));
     this.on('request', (request, response) => {
       if (this.#isClosing) announceClose(response);
-      // Undefined where the connection was broken off while its bytes were being parsed.
+      // Undefined if the connection was closed while its bytes were being parsed.
       this.#connections.get(request.socket)?.take(request, response);
     });
-    // Node would end the connection without an answer.
-    this.on('connect', (_request, socket) =>
-      this.emit('clientError', new Error('CONNECT is for proxies, and this is none'), socket),
-    );
-    // Node would answer other expectations than 100-continue itself, without our error form.
+    // Node would close the connection without an answer.
+    this.on('connect', (_request, socket) => this.emit('clientError', new Error('CONNECT is not supported'), socket));
+    // Node would answer expectations other than 100-continue without our error form.
     this.on('checkExpectation', (request, response) => this.emit('request', request, response));
   }
 
   /**
-   * Calls `act` once, when the requests that came before over this connection have their answers. What comes after is dropped. Where part of an answer is sent, the
-   * connection is broken off instead: nothing else may be written into it.
+   * Calls `act` once, when the earlier requests of a connection have their answers; later bytes are dropped. If part of an answer was sent,
+   * the connection is closed instead.
    */
   afterAnswers(socket: Socket, act: () => void): void {
     socket.removeAllListeners('data');
     const responses = this.#connections.get(socket)?.responses ?? [];
-    // A request whose own body is malformed has no other answer.
+    // A request with a malformed body gets no other answer.
     const last = responses.findLast(({ req }) => req.complete);
     if (responses.some(({ headersSent }) => headersSent)) {
       socket.destroy();
@@ -73,7 +71,7 @@ export class DrainingServer extends HttpServer {
     }
   }
 
-  /** Counts what an answer that is written bit by bit has in the socket's buffer. */
+  /** Counts the bytes that a streamed answer has in the socket's buffer. */
   measure(socket: Socket): void {
     const connection = this.#connections.get(socket);
     if (connection !== undefined) this.#connections.measure(connection);
@@ -101,7 +99,7 @@ export class DrainingServer extends HttpServer {
     }
   }
 
-  /** Nothing was read or sent for as long as Node's timeout: the read timeout, or the keep-alive timeout between requests. */
+  /** Called after Node's timeout without a byte: the read timeout, or the keep-alive timeout between requests. */
   #onInactive(socket: Socket): void {
     const connection = this.#connections.get(socket);
     if (connection === undefined || connection.isIdle) socket.destroy();
@@ -109,7 +107,7 @@ export class DrainingServer extends HttpServer {
   }
 }
 
-/** Makes the connection end with this response, and lets the client know, which would lose its next request otherwise. */
+/** Closes the connection after this response, and announces it: the client would lose its next request otherwise. */
 function announceClose(response: ServerResponse): void {
   if (!response.headersSent) response.setHeader('connection', 'close');
 }

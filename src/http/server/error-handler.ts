@@ -10,18 +10,18 @@ import type { RequestLog } from '../observability/request-log.ts';
 import { JSON_TYPE } from '../request/json-type.ts';
 import { encodeEvent } from './event-stream.ts';
 
-/** The longest parameter of a path that is right has 78 characters; up to this length, its own check says what is wrong with it. */
+/** Valid path parameters have at most 78 characters; those up to this length are refused by the route's check. */
 export const MAX_PARAM_LENGTH = 1_000;
 
 export type ErrorHandler = (error: FastifyError, request: FastifyRequest, reply: FastifyReply) => void;
 
-/** The one place where errors of all kinds become answers. */
+/** Answers all errors, in the form of an API. */
 export function createErrorHandler(log: RequestLog, form: ErrorForm = OWN_ERROR_FORM): ErrorHandler {
   return (error, request, reply) => {
     const { eventStream } = request;
     if (eventStream?.hasBegun !== true) eventStream?.stop();
     if (error instanceof ClientGone) {
-      reply.hijack(); // nobody is there to be answered
+      reply.hijack();
       return;
     }
     const answer = answerTo(error, request, form);
@@ -39,9 +39,9 @@ export function createErrorHandler(log: RequestLog, form: ErrorForm = OWN_ERROR_
       return;
     }
     if (retryAfterMs !== undefined) reply.header('retry-after', Math.max(1, Math.ceil(retryAfterMs / 1_000)));
-    // A proxy before this service may see another end of such a body.
+    // A proxy in front may see another end of such a body.
     if (code === 'unsupported_transfer_coding') reply.header('connection', 'close');
-    // As a text: a route's schema of this status must not decide which fields are sent.
+    // A string, because a route's schema of this status must not filter the fields.
     reply.status(statusCode).type(JSON_TYPE).send(JSON.stringify(body));
   };
 }
@@ -60,7 +60,7 @@ function answerTo(error: FastifyError, request: FastifyRequest, { fieldNames }: 
   if (error.validation !== undefined) {
     return { code: 'invalid_request', message: describeValidation(error.validation, error.validationContext, request) };
   }
-  // The client learns only that there was a bug; the log has the stack.
+  // The log has the stack, which clients must not see.
   if ((error.statusCode ?? 500) >= 500) {
     return {
       code: 'internal_error',
@@ -70,7 +70,7 @@ function answerTo(error: FastifyError, request: FastifyRequest, { fieldNames }: 
   return answerToFastify(error, request);
 }
 
-/** Fastify's own errors before a handler runs, in words that name what is allowed. */
+/** Describes Fastify's own errors, which occur before a handler runs. */
 function answerToFastify({ code, message }: FastifyError, request: FastifyRequest): ErrorAnswer {
   switch (code) {
     case 'FST_ERR_ROUTE_MISSING_CONTENT_TYPE':

@@ -5,35 +5,35 @@ import type { DrainingServer } from './draining-server.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Where the answer is to be a stream of events. */
+    /** Undefined unless the answer is a stream of events. */
     eventStream: EventStream | undefined;
   }
 }
 
-/** A part of the stream: whole events. */
+/** One or more whole events. */
 export type EventBytes = string | Uint8Array;
 
-/** Beside those that every answer has. Proxies are told to pass on each event at once, and as it is. */
+/** Headers in addition to the common ones. They make proxies forward each event unchanged and without delay. */
 const HEADERS = {
   'content-type': 'text/event-stream',
   'cache-control': 'no-store, no-transform',
   'x-accel-buffering': 'no',
 };
-/** What happens within this time is sent together: an eye sees no more, and each write costs some 30 µs. */
+/** Events within this time are sent together: each write costs some 30 µs. */
 const GATHER_MS = 20;
-/** Proxies give up connections over which nothing has come for 30 or 60 seconds. */
+/** Proxies close connections without data for 30 or 60 seconds. */
 const HEARTBEAT_MS = 10_000;
-/** A comment, which clients skip. */
+/** A comment, which clients ignore. */
 const HEARTBEAT = ':\n\n';
 
-/** One event, in the form of `text/event-stream`. JSON has no line breaks outside texts, and escapes those inside. */
+/** Encodes an event for `text/event-stream`. Compact JSON has no line breaks. */
 export function encodeEvent({ event, data }: { readonly event: string; readonly data: unknown }): string {
   return `event: ${event}\ndata: ${JSON.stringify(data)}\n\n`;
 }
 
 /**
- * An answer that is a stream of events, begun with the first of them. Nothing is queued for a client that reads slowly: what there is
- * to send is asked for when there is room. So it holds what it has asked for once, which the connection counts among its unread bytes.
+ * A stream of events as an answer, begun with the first event. Nothing is queued for a client that reads slowly: events are taken from
+ * their source when the socket has room, and the connection counts the bytes that the client has not read.
  */
 export class EventStream {
   readonly #reply: FastifyReply;
@@ -41,15 +41,15 @@ export class EventStream {
   readonly #take: () => readonly EventBytes[];
   #hasBegun = false;
   #isOver = false;
-  /** The client has not taken what was written last. */
+  /** The client has not read the last write. */
   #isFull = false;
-  /** There may be something to take. */
+  /** The source may have events. */
   #isDue = false;
   #writtenMs = Number.NEGATIVE_INFINITY;
   #cancelWrite: (() => void) | undefined;
   #cancelHeartbeat: (() => void) | undefined;
 
-  /** @param take all that is to be sent now, to be forgotten by whoever gives it */
+  /** @param take removes all events from the source and returns them */
   constructor(reply: FastifyReply, clock: Clock, take: () => readonly EventBytes[]) {
     this.#reply = reply;
     this.#clock = clock;
@@ -58,12 +58,12 @@ export class EventStream {
     this.#awaitHeartbeat();
   }
 
-  /** Whether it is too late for any other answer. */
+  /** Whether the status was sent, so that no other answer is possible. */
   get hasBegun(): boolean {
     return this.#hasBegun;
   }
 
-  /** There is something to take. */
+  /** Reports that the source has events. */
   wake(): void {
     this.#isDue = true;
     if (this.#isOver || this.#isFull || this.#cancelWrite !== undefined) return;
@@ -74,18 +74,17 @@ export class EventStream {
     });
   }
 
-  /** The last event. Where the client has not read what was there before, what has happened since is left out. */
+  /** Sends the last event. Events that the client was too slow to receive before are left out. */
   end(last: EventBytes): void {
     if (this.#isOver) return;
     if (!this.#isFull) this.#write();
     this.#begin();
     this.stop();
-    // The routes' own sending is over.
     this.#reply.hijack();
     this.#reply.raw.end(last);
   }
 
-  /** Sends nothing more, and begins nothing. */
+  /** Prevents all further writes. */
   stop(): void {
     this.#isOver = true;
     this.#cancelWrite?.();

@@ -1,10 +1,10 @@
-/** How the configuration names the address of a listener. */
+/** Names of the settings with a listener's address. */
 export interface ListenSettings {
   readonly host: string;
   readonly port: string;
 }
 
-/** The system does not let us listen there; `cause` is what it says. */
+/** The system refused the listener's address; `cause` is its error. */
 export class ListenError extends Error {
   override readonly name = 'ListenError';
   override readonly cause: NodeJS.ErrnoException;
@@ -17,7 +17,7 @@ export class ListenError extends Error {
   }
 }
 
-/** @throws {ListenError} with these settings where the system refuses the address */
+/** @throws {ListenError} with these settings if the system refuses the address */
 export async function namingSettings<T>(settings: ListenSettings, listen: () => Promise<T>): Promise<T> {
   try {
     return await listen();

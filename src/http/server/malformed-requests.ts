@@ -7,7 +7,7 @@ import type { RequestLog } from '../observability/request-log.ts';
 import { JSON_TYPE } from '../request/json-type.ts';
 import { REQUEST_ID_HEADER } from '../request/request-id.ts';
 
-/** What Node's parser and timers report about bytes that are no request. Its `rawPacket` is left alone, as it may hold keys. */
+/** Error of Node's parser or timers for bytes that are no request. Its `rawPacket` is not used: it may hold keys. */
 export interface ClientError extends Error {
   readonly code?: string;
 }
@@ -21,12 +21,9 @@ const ANSWERS: Readonly<Record<string, readonly [ErrorCode, message: string]>> =
 export interface MalformedRequestOptions {
   readonly log: RequestLog;
   readonly form: ErrorForm;
-  /** Of every such answer. */
+  /** Headers of every such answer. */
   readonly headers: Readonly<Record<string, string>>;
-  /**
-   * Acts when the earlier requests of the connection have their answers, or at once where there are none. Breaks the connection
-   * off instead where part of an answer is already on its way.
-   */
+  /** Calls `act` when the earlier requests of the connection have their answers. */
   readonly afterAnswers: (socket: Socket, act: () => void) => void;
 }
 
@@ -50,7 +47,7 @@ export function answerMalformed(
     'content-length': String(Buffer.byteLength(body)),
     connection: 'close',
   }).map(([name, value]) => `${name}: ${value}\r\n`);
-  // Answers come in the order of the requests, so that nobody takes this one for that of an earlier request.
+  // HTTP/1.1 clients match answers to requests by their order.
   afterAnswers(socket, () => {
     if (socket.writable) {
       socket.end(`HTTP/1.1 ${statusCode} ${STATUS_CODES[statusCode]}\r\n${lines.join('')}\r\n${body}`);

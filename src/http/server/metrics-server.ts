@@ -12,7 +12,7 @@ const MAX_CONNECTIONS = 32;
 /** A request has a line and some headers. */
 const REQUEST_ARRIVAL_TIMEOUT_MS = 5_000;
 
-/** The metrics as text. All who ask meanwhile share one rendering, and its bytes. It begins after a turn, so that there are many. */
+/** Renders the metrics. Concurrent requests share one rendering, which starts after a yield to the event loop to collect them. */
 export function createMetricsText(registry: Registry, clock: Clock): () => Promise<Buffer> {
   let rendering: Promise<Buffer> | undefined;
   async function render(): Promise<Buffer> {
@@ -34,7 +34,7 @@ export interface MetricsServerOptions {
   readonly clock: Clock;
 }
 
-/** The metrics at an address of their own, for a network that clients do not reach. It has no other path. */
+/** Serves the metrics alone, at a separate address for a network that clients do not reach. */
 export async function openMetricsServer({ host, port, registry, clock }: MetricsServerOptions): Promise<MetricsServer> {
   const text = createMetricsText(registry, clock);
   const server = createHttpServer({ requestTimeout: REQUEST_ARRIVAL_TIMEOUT_MS }, (request, response) => {
@@ -46,7 +46,7 @@ export async function openMetricsServer({ host, port, registry, clock }: Metrics
     }
     const path = request.url?.split('?', 1)[0];
     if (path !== '/metrics' || (request.method !== 'GET' && request.method !== 'HEAD')) {
-      response.writeHead(404, { 'content-type': 'text/plain' }).end('only GET /metrics is here\n');
+      response.writeHead(404, { 'content-type': 'text/plain' }).end('the only route is GET /metrics\n');
       return;
     }
     text().then(

@@ -4,18 +4,16 @@ import type { Clock } from '../../lib/concurrency/clock.ts';
 import { FairSemaphore, type Permit } from '../../lib/concurrency/fair-semaphore.ts';
 import { GrowingBuffer } from '../../lib/encoding/growing-buffer.ts';
 import type { Counter, Metrics } from '../../telemetry/metrics.ts';
+import { clientOf } from '../access/client-identity.ts';
 import { ClientGone, HttpError } from '../errors/http-error.ts';
-import { clientOf } from '../request/client-identity.ts';
-// Declares the `route` of a request.
-import type {} from '../request/follow-request.ts';
 import { type PieceCount, ReadScheduler } from './read-scheduler.ts';
 
 /**
- * Bytes of request bodies, over all connections of all listeners; one client gets half of them at most. A body that was parsed takes some
- * four times its bytes: its text, its message, and what validators are sent.
+ * Bound of the bytes of request bodies over all listeners; one client gets half. A parsed body takes some four times its bytes: its text, its
+ * message, and the requests to validators.
  */
 const MAX_BYTES = 32 * 1024 * 1024;
-/** The time in which some of the bodies are answered. */
+/** Some of the bodies are answered within it. */
 const RETRY_AFTER_MS = 1_000;
 
 export interface RequestBodiesOptions {
@@ -24,7 +22,7 @@ export interface RequestBodiesOptions {
   readonly maxBytes?: number;
 }
 
-/** A content type parser of Fastify, once the body is a text. */
+/** A content type parser of Fastify that gets the body as a string. */
 export type ParseText = (request: FastifyRequest, text: string, done: Done<unknown>) => void;
 type Done<Value> = (error: Error | null, value?: Value) => void;
 
@@ -34,7 +32,7 @@ declare module 'fastify' {
   }
 }
 
-/** A `WeakMap` of requests, each of which lives for a moment, would keep V8's collector busy. */
+/** A property, because a `WeakMap` of short-lived requests burdens V8's garbage collector. */
 const BODY = Symbol('body');
 
 interface Receiving extends IncomingMessage {
@@ -42,8 +40,8 @@ interface Receiving extends IncomingMessage {
 }
 
 /**
- * Receives the bodies of all requests of the process. A body is received from the moment that its head is there, also while keys and limits
- * are checked, since the pieces would wait as one object each. What has arrived counts, until the request is answered.
+ * Receives the bodies of all requests of the process. It starts with the headers, before keys and limits are checked, because waiting chunks
+ * take an object each. Received bytes count until the request is answered.
  */
 export class RequestBodies {
   readonly #permits: FairSemaphore;
@@ -55,15 +53,15 @@ export class RequestBodies {
     this.#scheduler = new ReadScheduler(clock);
     this.#refusals = metrics.counter({
       name: 'http_bodies_refused_total',
-      help: 'Request bodies refused because too many bytes of bodies had arrived, of one client or of all',
+      help: 'Request bodies refused because the bytes of bodies, of one client or of all, reached their limit',
     });
     metrics.readGauge(
-      { name: 'http_body_bytes', help: 'Bytes of request bodies that have arrived and are not answered yet' },
+      { name: 'http_body_bytes', help: 'Bytes of received request bodies that are not answered yet' },
       () => this.#permits.held,
     );
   }
 
-  /** Begins to receive the body, where there is one. May be called again for the same request. */
+  /** Starts to receive the body, if there is one. Further calls for the same request have no effect. */
   receive(request: Receiving, response: ServerResponse): void {
     const { headers } = request;
     const hasBody = headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
@@ -73,7 +71,7 @@ export class RequestBodies {
     response.on('close', () => body.discard());
   }
 
-  /** A content type parser that gives `parse` the whole body, up to the route's limit. A request without a route is answered unread. */
+  /** Returns a content type parser that passes the whole body, up to the route's limit, to `parse`. Without a route the body is not parsed. */
   parser(parse: ParseText) {
     return (request: FastifyRequest, _payload: unknown, done: Done<unknown>): void => {
       if (request.is404) return done(null);
@@ -92,11 +90,11 @@ class RequestBody {
   readonly #refusals: Counter;
   readonly #address: string | undefined;
   readonly #declaredBytes: number | undefined;
-  /** The route's, once it is known. Until then the permits are the bound. */
+  /** Limit of the route, once it is known; until then the permits are the bound. */
   #limit = Number.POSITIVE_INFINITY;
-  /** Undefined once the body is not wanted any more. */
+  /** Undefined once the body was read or discarded. */
   #received: GrowingBuffer | undefined = new GrowingBuffer();
-  /** By its key or its address, also where a proxy forwards that; before, what its connection sends counts for the connection's address. */
+  /** The client's ID once it is known; until then that of the connection's address, which may be a proxy's. */
   #client: string | undefined;
   #held: Permit[] = [];
   #heldBytes = 0;
@@ -123,7 +121,7 @@ class RequestBody {
     request.on('error', (error) => this.#fail(Object.assign(error, { statusCode: 400 })));
   }
 
-  /** Calls back once, when the body is whole or has failed. */
+  /** Calls back once, when the body is complete or has failed. */
   read(client: string, limit: number, done: Done<string>): void {
     this.#done = done;
     this.#limit = limit;
@@ -137,7 +135,7 @@ class RequestBody {
     this.#finish();
   }
 
-  /** Frees what has arrived, and drops what still comes. */
+  /** Frees the received bytes, and drops further ones. */
   discard(): void {
     this.#received = undefined;
     this.#release();
@@ -197,7 +195,11 @@ function tooLarge(limit: number): HttpError {
 }
 
 function overloaded(): HttpError {
-  return new HttpError('overloaded', 'too many bytes of request bodies are under way, of this client or of all', {
-    retryAfterMs: RETRY_AFTER_MS,
-  });
+  return new HttpError(
+    'overloaded',
+    'the bytes of request bodies, of this client or of all, have reached their limit',
+    {
+      retryAfterMs: RETRY_AFTER_MS,
+    },
+  );
 }

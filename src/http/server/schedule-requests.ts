@@ -1,14 +1,12 @@
 import type { Clock } from '../../lib/concurrency/clock.ts';
 import { EventLoopScheduler } from '../../lib/concurrency/event-loop-scheduler.ts';
-import { clientOf } from '../request/client-identity.ts';
-// Declares the `route` of requests.
-import type {} from '../request/follow-request.ts';
+import { clientOf } from '../access/client-identity.ts';
 import type { Server } from '../request/http-server.ts';
 
-/** To parse, check and refuse a request takes up to half a millisecond, and an aggregation needs some ten turns of the event loop. */
+/** Parsing and refusing a request takes up to 0.5 ms, and an aggregation needs some ten turns of the event loop. */
 const MAX_STARTED_PER_TURN = 16;
 
-/** Starts few requests in one turn of the event loop, round robin over clients. To be registered after the access control, which names the client. */
+/** Bounds the requests that start in one turn of the event loop, round robin over clients. Register it after access, which finds the client. */
 export function scheduleRequests(server: Server, clock: Pick<Clock, 'afterTurn'>): void {
   const scheduler = new EventLoopScheduler(clock, MAX_STARTED_PER_TURN);
   server.addHook('onRequest', (request, _reply, done) => {

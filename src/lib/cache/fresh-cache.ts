@@ -5,20 +5,17 @@ import { createLru } from './lru.ts';
 
 export interface FreshCacheOptions<Key, Value> {
   readonly clock: Clock;
-  /** Most values kept; the least recently used one goes first. */
+  /** Maximum number of values; the least recently used one is evicted first. */
   readonly max: number;
-  /** A bound on what all kept values take together, where values differ much. A value beyond it alone is given, but not kept. */
+  /** Bound of the total size, for values of different sizes. A value that alone exceeds it is returned but not cached. */
   readonly size?: { readonly max: number; readonly of: (value: Value) => number };
-  /** The age from which on a value is no longer given: 0 means that it is not kept, infinity that it never grows too old. */
+  /** Age from which a value is stale: 0 disables caching, infinity disables expiry. */
   readonly maxAgeMs: number | ((value: Value, key: Key) => number);
-  /** Gives up when the signal aborts: then nobody waits for the value any more. */
+  /** The signal aborts when no caller waits for the value any more. */
   readonly load: (key: Key, signal: AbortSignal) => Promise<Value>;
 }
 
-/**
- * Keeps values while they are fresh, and loads a missing one only once, however many callers want it at the same time. A failure
- * is not kept: the next caller loads again.
- */
+/** Caches values while they are fresh, and loads a missing one once for all concurrent callers. Failures are not cached. */
 export class FreshCache<Key extends string, Value> {
   readonly #options: FreshCacheOptions<Key, Value>;
   readonly #kept: LRUCache<Key, Kept<Value>>;
@@ -33,12 +30,12 @@ export class FreshCache<Key extends string, Value> {
         : new LRUCache({ max, maxSize: size.max, sizeCalculation: ({ value }) => size.of(value) });
   }
 
-  /** Of the values kept, those that have grown too old and were not asked for since included. */
+  /** Number of cached values, including stale ones that were not read since they expired. */
   get size(): number {
     return this.#kept.size;
   }
 
-  /** The value, if it is kept and fresh. */
+  /** Returns the value if it is cached and fresh. */
   peek(key: Key): Value | undefined {
     return this.#fresh(key)?.value;
   }
@@ -51,7 +48,7 @@ export class FreshCache<Key extends string, Value> {
     return this.#flights.run(key, (flight) => this.#load(key, flight), signal);
   }
 
-  /** Takes the place of the value kept before, also where the new one is not to be kept. */
+  /** Replaces the cached value, or removes it if the new one is not cacheable. */
   set(key: Key, value: Value): void {
     const { clock, maxAgeMs } = this.#options;
     const ageMs = typeof maxAgeMs === 'number' ? maxAgeMs : maxAgeMs(value, key);
@@ -63,7 +60,7 @@ export class FreshCache<Key extends string, Value> {
     this.#kept.delete(key);
   }
 
-  // The library could count time itself, but to it a value of exactly its age is fresh still, and an age of 0 is no age.
+  // lru-cache's own `ttl` treats an age of 0 and a start at time 0 as no expiry.
   #fresh(key: Key): Kept<Value> | undefined {
     const kept = this.#kept.get(key);
     if (kept === undefined || this.#options.clock.monotonicMs() < kept.staleFromMs) return kept;

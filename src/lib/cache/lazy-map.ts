@@ -1,4 +1,4 @@
-/** A map whose values are made when they are first asked for, and stay. Bound: the number of keys that whoever asks has. */
+/** A map that creates each value at the first access and keeps it. Bound: the number of the caller's keys. */
 export class LazyMap<Key, Value extends object> {
   readonly #make: (key: Key) => Value;
   readonly #made = new Map<Key, Value>();

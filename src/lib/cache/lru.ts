@@ -1,8 +1,8 @@
 import { LRUCache } from 'lru-cache';
 
 /**
- * A cache that drops the least recently used entry where there would be more than `max`. Its memory grows with what it holds:
- * lru-cache's own `max` sets the memory of all entries aside at once, 15 MB for the service's caches while they are empty.
+ * Creates a cache that evicts the least recently used entry beyond `max`. lru-cache's own `max` would allocate memory for all entries at
+ * once: 15 MB for the service's empty caches.
  */
 export function createLru<Key extends string, Value extends {}>(
   max: number,

@@ -1,30 +1,30 @@
 export interface AdaptiveLimitOptions<Signal extends string> {
   readonly min: number;
   readonly max: number;
-  /** The first value; the limit grows beyond it only as far as it is used. */
+  /** First value; the limit grows beyond it only as far as it is used. */
   readonly initial: number;
-  /** The longest delay of each signal that is not congestion. */
+  /** Longest delay of each signal without congestion. */
   readonly targetMs: Readonly<Record<Signal, number>>;
 }
 
 /** Longer than a busy pass of the event loop, short enough to react several times a second. */
 const WINDOW_MS = 100;
-/** A decrease shows only when work that was started before has ended. */
+/** A decrease has its effect when work that started before has ended. */
 const COOLDOWN_MS = 300;
 const COOLDOWN_WHILE_ABOVE_MS = 2_000;
 const DECREASE = 0.6;
 const INCREASE = 0.05;
-/** Small limits grow by this, a window or two for each step. */
+/** Step of small limits. */
 const MIN_INCREASE = 0.25;
-/** A fair semaphore gives one key half of the limit: a limit that needed more use to grow would never grow for one client. */
+/** Use above which the limit grows. A fair semaphore gives one key half of the limit, so one client must be enough. */
 const USED_PART = 1 / 3;
-/** A signal that was not observed for so long is not congested. */
+/** Age of the last observation from which a signal counts as not congested. */
 const STALE_MS = 2_000;
 
 interface Window {
   endsMs: number;
   leastMs: number;
-  /** Windows in a row in which every observation was above the target. */
+  /** Consecutive windows in which every observation was above the target. */
   congested: number;
 }
 
@@ -44,20 +44,20 @@ export class AdaptiveLimit<Signal extends string> {
     this.#limit = options.initial;
   }
 
-  /** A whole number from `min` to `max`. */
+  /** An integer from `min` to `max`. */
   get value(): number {
     return Math.floor(this.#limit);
   }
 
   /**
    * @param nowMs monotonic
-   * @param inUse how much of the limit is used now
+   * @param inUse current use of the limit
    */
   observe(signal: Signal, delayMs: number, nowMs: number, inUse: number): void {
     const targetMs = this.#options.targetMs[signal];
     const window = this.#windows.get(signal);
     if (window === undefined || nowMs - delayMs >= window.endsMs + STALE_MS) {
-      // A delay longer than a window is as good as one congested window.
+      // A delay longer than a window counts as one congested window.
       const congested = delayMs > Math.max(targetMs, WINDOW_MS) ? 1 : 0;
       this.#windows.set(signal, { endsMs: nowMs + WINDOW_MS, leastMs: Number.POSITIVE_INFINITY, congested });
       return;

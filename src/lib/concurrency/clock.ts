@@ -1,16 +1,16 @@
-/** Time as a port, so that every timer and deadline can run under virtual time in tests. */
+/** Time and timers, which tests replace by virtual time. */
 export interface Clock {
   /** Unix time in milliseconds. */
   now(): number;
-  /** Milliseconds since some fixed point, never stepping back: for durations. */
+  /** Milliseconds since a fixed point, for durations. */
   monotonicMs(): number;
-  /** Calls back once after `delayMs`, or after 24 days if that is less, unless the returned function is called before. */
+  /** Calls back once after `delayMs`, or after 24 days if that is less. @returns a function that cancels it */
   after(delayMs: number, callback: () => void): () => void;
-  /** Calls back after the event loop has had a turn for whatever else is waiting. Long work is cut into pieces with it. */
+  /** Calls back after yielding to the event loop, which handles other events first. */
   afterTurn(callback: () => void): void;
 }
 
-/** The longest that `setTimeout` takes. With a longer delay it fires after 1 ms, which turns a long wait into a busy loop. */
+/** Maximum of `setTimeout`, which fires after 1 ms if the delay is longer. */
 const MAX_DELAY_MS = 2 ** 31 - 1;
 
 export const systemClock: Clock = {
@@ -23,10 +23,10 @@ export const systemClock: Clock = {
   afterTurn: (callback) => void setImmediate(callback),
 };
 
-/** Uniform in [0, 1), as `Math.random`: a port, so that jitter is repeatable in tests. */
+/** Uniform in [0, 1), such as `Math.random`; tests replace it. */
 export type Random = () => number;
 
-/** Resolves after `delayMs`; rejects with the signal's reason as soon as it aborts. */
+/** Resolves after `delayMs`; rejects with the signal's reason when it aborts. */
 export function sleep(clock: Clock, delayMs: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     if (signal?.aborted) {
@@ -45,7 +45,7 @@ export function sleep(clock: Clock, delayMs: number, signal?: AbortSignal): Prom
   });
 }
 
-/** Resolves after a turn of the event loop. */
+/** Yields to the event loop. */
 export function nextTurn(clock: Pick<Clock, 'afterTurn'>): Promise<void> {
   return new Promise((resolve) => {
     clock.afterTurn(resolve);

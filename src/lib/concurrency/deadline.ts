@@ -6,8 +6,8 @@ export class DeadlineExceeded extends Error {
 }
 
 /**
- * A signal that aborts after `timeoutMs`, or with one of its parents. Dispose it when the work is done, so that neither the timer
- * nor a listener on a long-lived parent stays behind: `using deadline = startDeadline(...)`.
+ * A signal that aborts after a timeout, or with one of its parents. Disposing of it removes the timer and the listeners on the parents:
+ * `using deadline = startDeadline(...)`.
  */
 export interface Deadline extends Disposable {
   readonly signal: AbortSignal;
@@ -38,7 +38,7 @@ export function startDeadline(
   };
 }
 
-/** Resolves when the signal aborts, whatever the reason; at once where it has. */
+/** Resolves when the signal aborts, or at once if it has. */
 export function aborted(signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     if (signal.aborted) resolve();

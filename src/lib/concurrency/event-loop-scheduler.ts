@@ -2,10 +2,8 @@ import type { Clock } from './clock.ts';
 import { FairQueue } from './fair-queue.ts';
 
 /**
- * Bounds the tasks that start in one turn of the event loop, and yields to the event loop between them. Tasks that have to wait are
- * started round robin over keys, so that a burst of one key delays the others by one task each.
- *
- * Bound of the queue: that of the callers.
+ * Bounds the tasks that start in one turn of the event loop, and yields to it between turns. Waiting tasks start round robin over keys, so
+ * that a burst of one key delays the others by one task each. Bound of the queue: that of the callers.
  */
 export class EventLoopScheduler {
   readonly #clock: Pick<Clock, 'afterTurn'>;
@@ -19,12 +17,11 @@ export class EventLoopScheduler {
     this.#maxPerTurn = maxPerTurn;
   }
 
-  /** Tasks that wait for a later turn. */
   get waiting(): number {
     return this.#queue.size;
   }
 
-  /** Counts a task that the caller runs now. Returns false where it has to wait for a later turn. */
+  /** Counts a task that the caller runs now. Returns false if it has to wait for a later turn. */
   tryStart(): boolean {
     if (this.#started >= this.#maxPerTurn || this.#queue.size > 0) return false;
     this.#started += 1;
@@ -38,7 +35,7 @@ export class EventLoopScheduler {
     else this.runLater(key, task);
   }
 
-  /** Runs a task behind those that wait already. */
+  /** Runs a task in a later turn, behind the waiting ones. */
   runLater(key: string, task: () => void): void {
     this.#queue.push(key, task);
     this.#awaitTurn();

@@ -1,8 +1,8 @@
 import { addTo } from '../encoding/counts.ts';
 
 /**
- * Items of several keys: first in, first out within a key, round robin over the keys of a group, and round robin over groups. Bound:
- * that of the code that pushes.
+ * A queue that is first in, first out within a key, round robin over the keys of a group, and round robin over groups. Bound: that of
+ * its user.
  */
 export class FairQueue<Key, Item> {
   /** Groups and their keys, each in the order of service. */
@@ -27,12 +27,12 @@ export class FairQueue<Key, Item> {
     this.#count(key, 1);
   }
 
-  /** Keys in the order of service, each with its items. */
+  /** Returns the keys in the order of service, each with its items. */
   *entries(): Iterable<readonly [Key, Iterable<Item>]> {
     for (const keys of this.#groups.values()) yield* keys;
   }
 
-  /** Removes an item without serving its key. Returns whether it was there. */
+  /** Removes an item without serving its key. Returns whether it was queued. */
   delete(key: Key, item: Item, group = ''): boolean {
     const keys = this.#groups.get(group);
     const items = keys?.get(key);
@@ -43,7 +43,7 @@ export class FairQueue<Key, Item> {
     return true;
   }
 
-  /** Removes an item and puts its key and its group behind all others. */
+  /** Removes an item and moves its key and its group behind all others. */
   serve(key: Key, item: Item, group = ''): void {
     this.delete(key, item, group);
     const keys = this.#groups.get(group);

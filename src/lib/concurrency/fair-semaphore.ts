@@ -2,28 +2,28 @@ import { addTo } from '../encoding/counts.ts';
 import type { Clock } from './clock.ts';
 import { FairQueue } from './fair-queue.ts';
 
-/** A second dimension of fairness beside the key, such as the chain that a client asks about. */
+/** A second dimension of fairness beside the key, such as the subnet of a request. */
 export interface Group {
   readonly name: string;
-  /** As {@link FairSemaphoreOptions.keyShare}. */
+  /** See {@link FairSemaphoreOptions.keyShare}. */
   readonly share: number;
 }
 
 export interface Claim {
-  /** The client, or another owner of work; undefined for internal work, which has no cap. */
+  /** Client or another owner of work; undefined for internal work, which has no share. */
   readonly key: string | undefined;
-  /** In the unit of the limit: 1 by default. A weight above the limit counts as the limit, so that it is granted alone. */
+  /** In the unit of the limit; 1 by default. A weight above the limit counts as the limit, so that it is granted alone. */
   readonly weight?: number;
   readonly groups?: readonly Group[];
   /** Waiting claims are served round robin over these first, then over keys. */
   readonly queueGroup?: string | undefined;
-  /** Waits even where the queue is full: for work that has begun. */
+  /** Waits even if the queue is full: for work that has begun. */
   readonly hasBegun?: boolean;
 }
 
-/** Disposing of it a second time does nothing. */
+/** Disposing of it again has no effect. */
 export interface Permit extends Disposable {
-  /** @param part of the weight; all that is left by default */
+  /** @param part of the weight; the rest by default */
   readonly release: (part?: number) => void;
 }
 
@@ -32,15 +32,15 @@ export interface FairSemaphoreOptions {
   /** Permits, or bytes. Call {@link FairSemaphore.grantWaiting} after it has grown. */
   readonly limit: number | (() => number);
   /**
-   * A key holds at most this times what stays free: alone it gets `share / (1 + share)` of the limit, and the rest stays for other
-   * keys. Its first claim is granted whatever its weight (Choudhury and Hahne, "Dynamic queue length thresholds in a shared memory packet switch").
+   * A key holds at most this times the free weight: alone it gets `share / (1 + share)` of the limit. Its first claim is granted whatever
+   * its weight (Choudhury and Hahne, "Dynamic queue length thresholds in a shared memory packet switch").
    */
   readonly keyShare: number;
-  /** Claims that may wait; none by default. */
+  /** Bound of the waiting claims; 0 by default. */
   readonly maxQueued?: number;
-  /** Of one key, and of one group; as many as of all by default. */
+  /** Bound of the waiting claims of one key, and of one group; `maxQueued` by default. */
   readonly maxQueuedPerKey?: () => number;
-  /** The longest that a claim waits. */
+  /** Longest wait of a claim. */
   readonly timeoutMs?: number;
 }
 
@@ -60,9 +60,11 @@ interface Waiter {
   readonly grant: (permit: Permit) => void;
 }
 
+const NO_GROUPS: readonly Group[] = [];
+
 /**
  * A semaphore whose permits are shared fairly among keys. Waiting claims are served round robin over keys. A claim whose key or group
- * has its share is passed over; a claim that lacks only free weight holds up the later ones, so that heavy claims do not starve.
+ * has its share is passed over; a claim that lacks only free weight blocks the later ones, so that heavy claims do not starve.
  *
  * Bounds: the limit, `maxQueued`, and an entry for each key and group that holds a permit or waits.
  */
@@ -97,9 +99,7 @@ export class FairSemaphore {
 
   /** Grants a permit if one is free for the claim now. */
   tryAcquire(claim: Claim): Permit | undefined {
-    const free = this.limit - this.#held;
-    if (this.#weightOf(claim) > free || !this.#isKeyWithinShare(claim, free)) return undefined;
-    return this.#areGroupsWithinShare(claim, free) ? this.#grant(claim) : undefined;
+    return this.#obstacle(claim) === undefined ? this.#grant(claim) : undefined;
   }
 
   /**
@@ -113,7 +113,7 @@ export class FairSemaphore {
     return permit ?? this.#wait(claim, signal);
   }
 
-  /** Serves waiting claims, as far as permits are free. */
+  /** Grants waiting claims the permits that are free. */
   grantWaiting(): void {
     for (let next = this.#next(); next !== undefined; next = this.#next()) {
       this.#queue.serve(next.claim.key, next, next.claim.queueGroup);
@@ -126,7 +126,7 @@ export class FairSemaphore {
     const { clock, timeoutMs } = this.#options;
     const { promise, resolve, reject } = Promise.withResolvers<Permit>();
     const waiter: Waiter = { claim, grant: resolve };
-    const hasPlace = this.#hasPlace(claim);
+    const mayQueue = this.#mayQueue(claim);
     this.#queue.push(claim.key, waiter, claim.queueGroup);
     this.#countQueued(claim, 1);
     this.grantWaiting();
@@ -134,10 +134,10 @@ export class FairSemaphore {
       if (!this.#queue.delete(claim.key, waiter, claim.queueGroup)) return;
       this.#countQueued(claim, -1);
       reject(reason);
-      // A heavy claim that is given up no longer holds up lighter ones.
+      // A heavy claim may have blocked lighter ones.
       this.grantWaiting();
     };
-    if (!hasPlace) giveUp(new SemaphoreRejection('full'));
+    if (!mayQueue) giveUp(new SemaphoreRejection('full'));
     const onAbort = (): void => giveUp(signal?.reason);
     signal?.addEventListener('abort', onAbort, { once: true });
     const cancelTimeout =
@@ -145,7 +145,7 @@ export class FairSemaphore {
     try {
       const permit = await promise;
       if (!signal?.aborted) return permit;
-      // It was aborted in the tick of its grant.
+      // Aborted in the tick of the grant.
       permit.release();
       throw signal.reason;
     } finally {
@@ -155,16 +155,28 @@ export class FairSemaphore {
   }
 
   #next(): Waiter | undefined {
-    const free = this.limit - this.#held;
-    if (free <= 0) return undefined;
+    if (this.#held >= this.limit) return undefined;
     for (const [, waiters] of this.#queue.entries()) {
       for (const waiter of waiters) {
-        if (!this.#isKeyWithinShare(waiter.claim, free)) break;
-        if (!this.#areGroupsWithinShare(waiter.claim, free)) continue;
-        return this.#weightOf(waiter.claim) <= free ? waiter : undefined;
+        const obstacle = this.#obstacle(waiter.claim);
+        if (obstacle === undefined) return waiter;
+        if (obstacle === 'weight') return undefined;
+        if (obstacle === 'key share') break;
       }
     }
     return undefined;
+  }
+
+  /** Returns what prevents a grant now; undefined if nothing does. */
+  #obstacle(claim: Claim): 'key share' | 'group share' | 'weight' | undefined {
+    const { key, groups = NO_GROUPS } = claim;
+    const free = this.limit - this.#held;
+    const weight = this.#weightOf(claim);
+    if (key !== undefined && !isWithinShare(this.heldBy(key), weight, this.#options.keyShare, free)) return 'key share';
+    for (const { name, share } of groups) {
+      if (!isWithinShare(this.#heldByGroup.get(name) ?? 0, weight, share, free)) return 'group share';
+    }
+    return weight > free ? 'weight' : undefined;
   }
 
   #grant(claim: Claim): Permit {
@@ -183,26 +195,14 @@ export class FairSemaphore {
     return weight === 1 ? 1 : Math.min(weight, this.limit);
   }
 
-  #isKeyWithinShare(claim: Claim, free: number): boolean {
-    const { keyShare } = this.#options;
-    return claim.key === undefined || isWithinShare(this.heldBy(claim.key), this.#weightOf(claim), keyShare, free);
-  }
-
-  #areGroupsWithinShare(claim: Claim, free: number): boolean {
-    const { groups } = claim;
-    if (groups === undefined) return true;
-    const weight = this.#weightOf(claim);
-    return groups.every(({ name, share }) => isWithinShare(this.#heldByGroup.get(name) ?? 0, weight, share, free));
-  }
-
-  #hasPlace({ key, groups = NO_GROUPS, hasBegun = false }: Claim): boolean {
+  #mayQueue({ key, groups = NO_GROUPS, hasBegun = false }: Claim): boolean {
     const { maxQueued = 0, maxQueuedPerKey } = this.#options;
     if (hasBegun) return true;
     if (this.#queue.size >= maxQueued) return false;
-    const ofKey = maxQueuedPerKey?.() ?? maxQueued;
+    const maxPerKey = maxQueuedPerKey?.() ?? maxQueued;
     return (
-      (key === undefined || this.#queue.sizeOf(key) < ofKey) &&
-      groups.every(({ name }) => (this.#queuedByGroup.get(name) ?? 0) < ofKey)
+      (key === undefined || this.#queue.sizeOf(key) < maxPerKey) &&
+      groups.every(({ name }) => (this.#queuedByGroup.get(name) ?? 0) < maxPerKey)
     );
   }
 
@@ -217,9 +217,7 @@ export class FairSemaphore {
   }
 }
 
-const NO_GROUPS: readonly Group[] = [];
-
-/** Whether the last permit of the weight would still be granted to a claim that takes them one by one. */
+/** Returns whether the last permit of the weight would be granted to a claim that acquired them one by one. */
 function isWithinShare(held: number, weight: number, share: number, free: number): boolean {
   return held === 0 || held + weight - 1 < share * (free - weight + 1);
 }

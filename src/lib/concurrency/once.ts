@@ -1,4 +1,4 @@
-/** A function that makes its value when it is first called, and then always returns it. One that throws, or rejects, is called again. */
+/** Returns a function that calls `make` at its first call and then returns the same value. A failure is not kept: `make` is called again. */
 export function once<T>(make: () => T): () => T {
   let made: { readonly value: T } | undefined;
   return () => {

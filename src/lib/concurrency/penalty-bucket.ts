@@ -1,25 +1,25 @@
-import { createLru } from '../cache/lru.ts';
+import { LRUCache } from 'lru-cache';
 import type { Clock } from './clock.ts';
 import type { BucketSize } from './token-bucket.ts';
 
 export interface PenaltyBucketOptions extends BucketSize {
   readonly clock: Pick<Clock, 'monotonicMs'>;
-  /** Keys with points. Beyond it the least recently used one is forgotten, and starts anew. */
+  /** Bound of the keys with points; the points of the least recently used one are dropped first. */
   readonly maxKeys: number;
 }
 
-/** Levels do not grow beyond it, so that a burst of failures bars its client for seconds and not for minutes. */
+/** Bound of a level, so that a burst of failures blocks its client for seconds and not for minutes. */
 const MAX_LEVEL = 2;
 
 /** A leaky bucket for each key, charged after the fact with the cost of work that failed. */
 export class PenaltyBucket {
   readonly #options: PenaltyBucketOptions;
-  /** When the bucket of a key will be empty. */
-  readonly #emptyAtMs;
+  /** Time at which the bucket of a key is empty. */
+  readonly #emptyAtMs: LRUCache<string, number>;
 
   constructor(options: PenaltyBucketOptions) {
     this.#options = options;
-    this.#emptyAtMs = createLru<string, number>(options.maxKeys);
+    this.#emptyAtMs = new LRUCache({ maxSize: options.maxKeys, sizeCalculation: () => 1 });
   }
 
   charge(key: string, points: number): void {
@@ -29,7 +29,7 @@ export class PenaltyBucket {
     this.#emptyAtMs.set(key, nowMs + 1_000 * seconds);
   }
 
-  /** How much of the capacity is used: 0 is none, 1 is all. Charges go beyond it, up to {@link MAX_LEVEL}. */
+  /** Returns the used part of the capacity, from 0 to {@link MAX_LEVEL}: charges may exceed it. */
   level(key: string): number {
     const { clock, capacity, perSecond } = this.#options;
     const emptyAtMs = this.#emptyAtMs.get(key);

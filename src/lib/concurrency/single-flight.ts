@@ -1,8 +1,8 @@
 /**
- * Runs at most one flight for each key at a time; whoever asks meanwhile gets the same result. A flight belongs to all who wait
- * for it: it is aborted only when the last of them has left, and one waiter's abort never fails another's request.
+ * Runs at most one flight per key at a time, whose result all concurrent callers share. A flight is aborted only when the last caller has
+ * left, so one caller's abort never fails another's request.
  *
- * Bound: one entry for each key in flight, held only as long as somebody waits for it.
+ * Bound: one entry for each key with a waiting caller.
  */
 export class SingleFlight<Key, Value> {
   readonly #flights = new Map<Key, Flight<Value>>();
@@ -15,7 +15,7 @@ export class SingleFlight<Key, Value> {
     return this.#flights.has(key);
   }
 
-  /** @param signal the caller's own interest; when it aborts, this call rejects with its reason */
+  /** @param signal of this caller; when it aborts, this call alone rejects with its reason */
   async run(key: Key, work: (signal: AbortSignal) => Promise<Value>, signal?: AbortSignal): Promise<Value> {
     signal?.throwIfAborted();
     const flight = this.#flights.get(key) ?? this.#start(key, work);
@@ -39,21 +39,21 @@ export class SingleFlight<Key, Value> {
     const controller = new AbortController();
     const flight: Flight<Value> = { controller, waiters: 0, result: work(controller.signal) };
     this.#flights.set(key, flight);
-    // The flight is forgotten as soon as it has settled, and not only when the last waiter knows: whoever asks after a failure,
-    // even in the same tick, gets a new attempt. This also handles the failure of a flight whose waiters have all left.
+    // Forgotten when it settles, before its callers continue: a call after a failure, even in the same tick, starts a new flight. This also
+    // handles the rejection of a flight without callers.
     const forget = (): void => this.#forget(key, flight);
     flight.result.then(forget, forget);
     return flight;
   }
 
   #forget(key: Key, flight: Flight<Value>): void {
-    // A later flight under the same key must stay.
+    // A later flight under the same key may have replaced it.
     if (this.#flights.get(key) === flight) this.#flights.delete(key);
   }
 }
 
-/** One for all: it is told after every flight, and a new one each time would be made with its stack of calls. */
-const LEFT = new DOMException('nobody waits for this any more', 'AbortError');
+/** Shared, because creating an error with its stack for each flight is expensive. */
+const LEFT = new DOMException('no caller waits for this any more', 'AbortError');
 
 interface Flight<Value> {
   readonly controller: AbortController;

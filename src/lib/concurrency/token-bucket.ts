@@ -3,20 +3,20 @@ export interface BucketSize {
   readonly perSecond: number;
 }
 
-/** A token bucket. It begins full; more may be spent than is left, and has to be refilled first. */
+/** A token bucket. It starts full; spending more tokens than are left makes it negative until it is refilled. */
 export class TokenBucket {
   readonly #size: BucketSize;
   #tokens: number;
   #atMs: number;
 
-  /** @param nowMs monotonic, as all times here */
+  /** @param nowMs monotonic time, here and below */
   constructor(size: BucketSize, nowMs: number) {
     this.#size = size;
     this.#tokens = size.capacity;
     this.#atMs = nowMs;
   }
 
-  /** With fractions. */
+  /** Returns the tokens left, with fractions. */
   left(nowMs: number): number {
     const { capacity, perSecond } = this.#size;
     this.#tokens = Math.min(capacity, this.#tokens + ((nowMs - this.#atMs) / 1_000) * perSecond);

@@ -1,12 +1,9 @@
 import type { Clock } from './clock.ts';
 
-/**
- * Lets one loop wait until something changes or a time has come. A change that happens while the loop is busy is kept: then the
- * next wait ends at once. Several changes before a wait count as one.
- */
+/** Lets one loop wait for a change or a time. A change while the loop is busy ends its next wait at once; several count as one. */
 export interface WakeUp extends Disposable {
   readonly wake: () => void;
-  /** Makes the current or the next wait reject: for bugs, which must surface where the loop is awaited. */
+  /** Makes the current or the next wait reject, so that a bug surfaces in the loop. */
   fail(error: unknown): void;
   /** @param atMs monotonic time, or infinity */
   next(atMs: number): Promise<void>;

@@ -1,6 +1,6 @@
 /**
- * A set of small non-negative integers as the big-endian integer whose bit i says whether i is a member, in the fewest
- * bytes: what `BitSetSignature.signers` holds. Verifiers reject a padded one (avalanchego `vms/platformvm/warp/signature.go`).
+ * Encodes a set of small non-negative integers as the big-endian integer whose bit i is set if i is a member, in the fewest bytes: the
+ * form of `BitSetSignature.signers`. Verifiers reject a padded one (avalanchego `vms/platformvm/warp/signature.go`).
  */
 export function encodeBitSet(members: Iterable<number>): Uint8Array {
   const indices = [...members];
@@ -14,7 +14,7 @@ export function encodeBitSet(members: Iterable<number>): Uint8Array {
   return bytes;
 }
 
-/** Members in ascending order, or undefined where the bytes are padded with a leading zero byte. */
+/** Returns the members in ascending order; undefined if the bytes are padded with a leading zero byte. */
 export function parseBitSet(bytes: Uint8Array): number[] | undefined {
   if (bytes[0] === 0) return undefined;
   const members: number[] = [];

@@ -2,8 +2,8 @@ import { copyBytes } from './bytes.ts';
 import { ParseError } from './parse-error.ts';
 
 /**
- * Reads the big-endian codec of the reference node from untrusted bytes. Every read is checked against what is left, so
- * that no length field can make us allocate or read beyond the input; byte fields are copied out, never aliased.
+ * Reads the big-endian codec of avalanchego from untrusted bytes. Every read is checked against the remaining length, so that no length
+ * field causes an allocation or a read beyond the input; byte fields are copies.
  *
  * Every method throws {@link ParseError} and nothing else.
  */
@@ -45,20 +45,20 @@ export class ByteReader {
     return copyBytes(this.#bytes.subarray(start, start + length));
   }
 
-  /** A `u32` length followed by that many bytes. */
+  /** Reads a `u32` length and that many bytes. */
   lengthPrefixed(maxLength: number, field: string): Uint8Array {
     const length = this.u32(`length of ${field}`);
     if (length > maxLength) throw this.error(`${field} has ${length} bytes, at most ${maxLength} are allowed`);
     return this.bytes(length, field);
   }
 
-  /** The `u16` codec version that starts every structure; only 0 exists. */
+  /** Reads the `u16` codec version of a structure; only 0 exists. */
   codecVersion(): void {
     const version = this.u16('codec version');
     if (version !== 0) throw this.error(`unknown codec version ${version}, expected 0`);
   }
 
-  /** A `u32` that must have one value, such as a type ID. */
+  /** Reads a `u32` that must have one value, such as a type ID. */
   expectU32(expected: number, field: string): void {
     const value = this.u32(field);
     if (value !== expected) throw this.error(`${field} is ${value}, expected ${expected}`);

@@ -1,4 +1,4 @@
-/** Writes the big-endian codec of the reference node. Inputs are our own values: one that does not fit is a bug. */
+/** Writes the big-endian codec of avalanchego. A value that does not fit is a bug. */
 export class ByteWriter {
   readonly #parts: Uint8Array[] = [];
 
@@ -24,13 +24,13 @@ export class ByteWriter {
     return this;
   }
 
-  /** Bytes of a length that both sides know, so that none is written: any other would shift all that follows. */
+  /** Writes bytes of a fixed length, without a length prefix. */
   fixedBytes(value: Uint8Array, length: number): this {
     if (value.length !== length) throw new RangeError(`${value.length} bytes where ${length} belong`);
     return this.bytes(value);
   }
 
-  /** A `u32` length followed by the bytes. */
+  /** Writes a `u32` length and the bytes. */
   lengthPrefixed(value: Uint8Array): this {
     return this.u32(value.length).bytes(value);
   }
@@ -38,7 +38,6 @@ export class ByteWriter {
   finish(): Uint8Array {
     const bytes = new Uint8Array(this.#parts.reduce((length, part) => length + part.length, 0));
     let offset = 0;
-    // One by one, and not spread into a call: there may be more parts than a call takes arguments.
     for (const part of this.#parts) {
       bytes.set(part, offset);
       offset += part.length;

@@ -4,10 +4,10 @@ import { concatBytes, equalBytes } from './bytes.ts';
 import { ParseError } from './parse-error.ts';
 
 const CHECKSUM_LENGTH = 4;
-/** Longest text decoded. Base58 costs quadratic time; no ID of the network has more than 32 bytes, which is 50 characters. */
+/** Bound of the text, because base58 takes quadratic time. IDs have at most 32 bytes, which are 50 characters. */
 const MAX_TEXT_LENGTH = 64;
 
-/** base58(bytes · last 4 bytes of sha256(bytes)), the text form of IDs. */
+/** Encodes an ID as base58(bytes · last 4 bytes of sha256(bytes)). */
 export function encodeCb58(bytes: Uint8Array): string {
   return base58.encode(concatBytes(bytes, checksum(bytes)));
 }

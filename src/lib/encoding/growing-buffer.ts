@@ -1,14 +1,11 @@
 const NO_BYTES = Buffer.alloc(0);
 
-/**
- * Copies the pieces of a stream into one buffer that doubles, so that memory is what was received, however small the pieces. Node makes
- * an object of some 250 bytes of each piece.
- */
+/** Copies the chunks of a stream into one buffer that doubles. Node's own object for each chunk, however small, takes some 250 bytes. */
 export class GrowingBuffer {
   #bytes: Buffer;
   #length = 0;
 
-  /** @param capacity where the end is known, and memory for it may be taken before anything has come */
+  /** @param capacity bytes to allocate at once, if the length is known */
   constructor(capacity = 0) {
     this.#bytes = capacity === 0 ? NO_BYTES : Buffer.allocUnsafe(capacity);
   }
@@ -21,11 +18,7 @@ export class GrowingBuffer {
     return this.#bytes.length;
   }
 
-  /**
-   * The capacity after a piece of this length.
-   *
-   * @param maxBytes the most that may come in all
-   */
+  /** Returns the capacity after a chunk of this length. @param maxBytes bound of the whole stream */
   capacityWith(pieceLength: number, maxBytes: number): number {
     const needed = this.#length + pieceLength;
     if (needed <= this.capacity) return this.capacity;
@@ -43,7 +36,7 @@ export class GrowingBuffer {
     this.#length += piece.length;
   }
 
-  /** All bytes so far; the next piece begins a new buffer. */
+  /** Returns all bytes so far; the next chunk starts a new buffer. */
   take(): Buffer {
     const bytes = this.#bytes.subarray(0, this.#length);
     this.#bytes = NO_BYTES;

@@ -1,12 +1,12 @@
 /**
- * The name that was probably meant: the one with the fewest letters added, left out, changed or swapped with their neighbour, in any
- * case. Undefined where more than a third of the letters differ.
+ * Returns the known name with the smallest edit distance, ignoring case: letters added, left out, changed or swapped with their neighbour.
+ * Undefined if more than a third of the letters differ.
  */
 export function nearestName(written: string, known: readonly string[]): string | undefined {
   let nearest: string | undefined;
   let least = Math.max(1, Math.floor(written.length / 3));
   for (const name of known) {
-    // Also keeps the table small, however long the text is that somebody wrote.
+    // Also bounds the table for a long text.
     if (Math.abs(name.length - written.length) > least) continue;
     const distance = editDistance(written.toLowerCase(), name.toLowerCase());
     if (distance > least || (nearest !== undefined && distance === least)) continue;
@@ -15,7 +15,7 @@ export function nearestName(written: string, known: readonly string[]): string |
   return nearest;
 }
 
-/** Optimal string alignment: how many of these edits lead from one text to the other. */
+/** Returns the optimal string alignment distance. */
 export function editDistance(a: string, b: string): number {
   let beforeLast: number[] = [];
   let last = Array.from({ length: b.length + 1 }, (_, column) => column);

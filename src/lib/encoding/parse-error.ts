@@ -1,6 +1,6 @@
 /**
- * The one error every parser of untrusted bytes or text may throw. `what` is the structure or field that was being read
- * ("UnsignedMessage", "SubnetID"), `reason` says what is wrong with it and what is allowed.
+ * The only error of parsers of untrusted input. `what` is the structure or field, such as `UnsignedMessage` or `SubnetID`; `reason` states
+ * what is wrong and what is allowed.
  */
 export class ParseError extends Error {
   override readonly name = 'ParseError';
@@ -14,7 +14,7 @@ export class ParseError extends Error {
   }
 }
 
-/** What `parse` gives, or the {@link ParseError} that it throws, for those to whom one is an answer; any other error is thrown. */
+/** Returns the result of `parse`, or the {@link ParseError} that it throws; other errors are thrown. */
 export function attempt<T>(parse: () => T): T | ParseError {
   try {
     return parse();

@@ -1,24 +1,7 @@
 import type { Type as TypeBox } from 'typebox';
 
 type Schema = Record<string, unknown>;
-type Used =
-  | 'Any'
-  | 'Array'
-  | 'Boolean'
-  | 'Enum'
-  | 'Integer'
-  | 'Literal'
-  | 'Null'
-  | 'Number'
-  | 'Object'
-  | 'Optional'
-  | 'Partial'
-  | 'Record'
-  | 'String'
-  | 'Union'
-  | 'Unsafe';
-
-/** What a property has that may be left out. Not enumerable: it is no keyword of JSON Schema. */
+/** Marks an optional property. Not enumerable, because it is no keyword of JSON Schema. */
 const OPTIONAL = '~optional';
 
 const plain =
@@ -35,10 +18,10 @@ function optional(schema: Schema): Schema {
 }
 
 /**
- * The builders of typebox that the service uses, with typebox's types: the JSON Schemas that come out are the same, and tests compare
- * them. The library itself would load 680 files for them, a quarter of a second and 30 MB.
+ * The typebox builders in use, with typebox's types and the same JSON Schemas, which tests compare. Loading the library would read 680
+ * files, in 250 ms and 30 MB.
  */
-export const Type = {
+const builders = {
   Any: (options: Schema = {}) => ({ ...options }),
   Array: (items: Schema, options: Schema = {}) => ({ type: 'array', items, ...options }),
   Boolean: plain('boolean'),
@@ -60,4 +43,6 @@ export const Type = {
   String: plain('string'),
   Union: (anyOf: readonly Schema[], options: Schema = {}) => ({ anyOf, ...options }),
   Unsafe: (schema: Schema) => schema,
-} as unknown as Pick<typeof TypeBox, Used>;
+};
+
+export const Type = builders as unknown as Pick<typeof TypeBox, keyof typeof builders>;

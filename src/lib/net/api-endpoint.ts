@@ -1,6 +1,6 @@
-/** Where an API is, and what is added to each request, as in the reference aggregator's configuration. */
+/** Address of an API and what is added to each request, in the form of the Go aggregator's configuration. */
 export interface ApiEndpoint {
-  /** Scheme and host, and the path if the API is served below a prefix. */
+  /** Scheme, host and an optional path prefix. */
   readonly baseUrl: string;
   /** Added to the query of every request, e.g. a token. */
   readonly queryParameters?: Readonly<Record<string, string>>;

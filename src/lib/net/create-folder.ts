@@ -2,8 +2,8 @@ import { mkdirSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 
 /**
- * A folder and those above it, where they are not there; `mode` is that of each that is made. `mkdirSync` with `recursive` would
- * never return where a folder is there in which none can be made, such as /proc.
+ * Creates a folder and its missing parents, all with this mode. `mkdirSync` with `recursive` never returns below a folder such as /proc,
+ * in which none can be created.
  */
 export function createFolder(directory: string, mode?: number): void {
   const parent = dirname(directory);
@@ -12,7 +12,7 @@ export function createFolder(directory: string, mode?: number): void {
   try {
     mkdirSync(directory, { mode });
   } catch (error) {
-    // Another process that starts at the same time was faster.
+    // Another process may have created it meanwhile.
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
   }
 }

@@ -1,14 +1,14 @@
 import type { ApiEndpoint } from './api-endpoint.ts';
 
-/** Shorter values are no keys, and are part of many sentences. */
+/** Shorter values are no keys, and occur in many sentences. */
 const MIN_SECRET_LENGTH = 4;
-/** A part of a path, or of a value such as `Bearer …`, is a key of its own where it is as long as one. */
+/** Length from which a part of a path, or of a value such as `Bearer …`, counts as a key. */
 const MIN_KEY_LENGTH = 16;
 
-/** Where an API is, and what of our own goes with every request to it. */
+/** Address of an API, with the query and headers that every request to it gets. */
 export class EndpointAddress {
   readonly origin: string;
-  /** For the log and for metrics, where the whole URL must not stand: paths and queries may hold keys. */
+  /** For logs and metrics: paths and queries may hold keys. */
   readonly host: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly #pathPrefix: string;
@@ -34,13 +34,13 @@ export class EndpointAddress {
       .toSorted((a, b) => b.length - a.length);
   }
 
-  /** @param target path and query, which stay as they are byte for byte */
+  /** @param target path and query, which stay unchanged */
   path(target: string): string {
     if (this.#ownQuery === '') return `${this.#pathPrefix}${target}`;
     return `${this.#pathPrefix}${target}${target.includes('?') ? '&' : '?'}${this.#ownQuery}`;
   }
 
-  /** Takes out of a text whatever of our own an API may repeat in a sentence about the URL or the headers that it got. */
+  /** Removes keys of our URL and headers, which an API may repeat in an error, from a text. */
   redact(text: string): string {
     return this.#secrets.reduce((redacted, secret) => redacted.replaceAll(secret, '…'), text);
   }

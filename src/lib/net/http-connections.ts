@@ -5,12 +5,12 @@ import { nextTurn, systemClock } from '../concurrency/clock.ts';
 import { Agent, request as plainRequest } from './node-http.ts';
 
 /**
- * Keep-alive connections to one HTTP origin, for whoever asks an API now and then. undici's pools have these methods too, and are for
- * whoever passes thousands of answers a second on: their parser is WebAssembly, whose compilation alone takes 60 ms of a processor and 25 MB.
+ * Keep-alive connections to one HTTP origin, for few requests. undici's pools, which have these methods too, are for thousands of requests
+ * per second: compiling their WebAssembly parser alone takes 60 ms of CPU time and 25 MB.
  */
 export interface HttpConnections {
   request(options: HttpRequestOptions): Promise<HttpResponse>;
-  /** Breaks all connections; requests under way fail. */
+  /** Closes all connections; running requests fail. */
   destroy(): Promise<void>;
 }
 
@@ -19,23 +19,23 @@ export interface HttpRequestOptions {
   readonly path: string;
   readonly headers: Record<string, string>;
   readonly body?: string;
-  /** When it aborts, the request fails, and so does reading its body. */
+  /** Aborts the request and the reading of its body. */
   readonly signal: AbortSignal;
 }
 
 export interface HttpResponse {
   readonly statusCode: number;
-  /** Leaving it before its end breaks the connection. */
+  /** Leaving it before its end closes the connection. */
   readonly body: AsyncIterable<Buffer> & {
-    /** Reads it to its end, so that the connection can be used again; breaks the connection where it is longer than the limit. */
+    /** Reads it to its end, so that the connection can be reused; closes the connection if the body is longer than the limit. */
     dump(options: { readonly limit: number; readonly signal?: AbortSignal }): Promise<void>;
   };
 }
 
-/** @param connections at a time; requests beyond them wait */
+/** @param connections maximum; further requests wait */
 export type OpenConnections = (origin: string, options: { readonly connections: number }) => HttpConnections;
 
-/** Servers close connections that nobody uses, many after five seconds: ours end before, so that no request meets the end of one. */
+/** Shorter than the idle timeout of servers, which is five seconds for many, so that no request meets a connection that closes. */
 const IDLE_MS = 4_000;
 
 export const openHttpConnections: OpenConnections = (origin, { connections }) =>
@@ -53,14 +53,14 @@ class AgentConnections implements HttpConnections {
     const options = { keepAlive: true, maxSockets: connections, maxFreeSockets: connections, timeout: IDLE_MS };
     this.#agent = protocol === 'https:' ? new TlsAgent(options) : new Agent(options);
     this.#send = protocol === 'https:' ? tlsRequest : plainRequest;
-    // An IPv6 address stands in brackets in a URL, and nowhere else.
+    // An IPv6 address has brackets in URLs only.
     this.#host = hostname.replaceAll(/^\[|\]$/g, '');
     this.#port = port;
   }
 
   async request(options: HttpRequestOptions): Promise<HttpResponse> {
     if (Object.keys(this.#agent.freeSockets).length > 0) {
-      // In a whole turn of the event loop, after the one under way, it is seen which of the idle connections the server has ended.
+      // After a whole pass of the event loop, idle connections that the server has closed are known.
       await nextTurn(systemClock);
       await nextTurn(systemClock);
     }
@@ -85,10 +85,9 @@ class AgentConnections implements HttpConnections {
       this.#underWay.add(sent);
       sent.once('close', () => {
         this.#underWay.delete(sent);
-        // Where an answer leaves HTTP there is neither an answer nor an error, and the signal is heard no more.
+        // After a protocol upgrade there is neither an answer nor an error, and the signal has no effect.
         reject(new Error('the connection closed without an answer'));
       });
-      // What fails after the answer began fails its body, too.
       sent.on('error', reject);
       sent.once('response', (response) => resolve(present(response)));
       sent.end(body);
@@ -106,7 +105,7 @@ function present(response: IncomingMessage): HttpResponse {
           if (length > limit) break;
         }
       } catch {
-        // Nobody wanted the rest.
+        // The caller does not need the rest.
         signal?.throwIfAborted();
       }
     },

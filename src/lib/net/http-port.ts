@@ -2,15 +2,12 @@ import { createRequire } from 'node:module';
 import type { Dispatcher, Pool } from 'undici';
 import { once } from '../concurrency/once.ts';
 
-/**
- * Opens connections to an HTTP origin. A port, so that all HTTP clients can run over a simulated network. Whoever opens a
- * dispatcher owns it and must destroy it.
- */
+/** Opens connections to an HTTP origin, which tests simulate. The caller owns the dispatcher and must destroy it. */
 export type OpenHttp = (origin: string, options: Pool.Options) => Dispatcher;
 
 /**
- * The pool alone: all of undici, with fetch, caches and web sockets, is another 14 MB and a tenth of a second. undici's main file is
- * what gives dispatchers their methods, so ours is given the one that we call.
+ * Loads undici's pool alone: all of undici, with fetch, caches and web sockets, takes another 14 MB and 100 ms. Its main file adds the
+ * methods of dispatchers, so the one that we call is added here.
  */
 const loadPool = once(() => {
   const load = createRequire(import.meta.url);
@@ -19,7 +16,7 @@ const loadPool = once(() => {
   return UndiciPool;
 });
 
-/** Loads undici where it is first called: a service without upstreams needs none. */
+/** Loads undici at the first call: a service without upstreams does not need it. */
 export const openHttpPool: OpenHttp = (origin, options) => {
   const UndiciPool = loadPool();
   return new UndiciPool(origin, options);

@@ -1,6 +1,6 @@
 import { ParseError } from '../encoding/parse-error.ts';
 
-/** Where a Redis server is, and with which user, password and database it is used. */
+/** Address of a Redis server, with user, password and database. */
 export interface RedisAddress {
   /** A name or an IP address, without brackets. */
   readonly host: string;
@@ -17,20 +17,20 @@ export interface HostAndPort {
   readonly port: number;
 }
 
-/** The servers of one store, with user, password, database and TLS of those that have the keys. */
+/** The servers of one store, with user, password, database and TLS of the data servers. */
 export type RedisServers = RedisAddress &
   (
     | { readonly kind: 'single' }
     | {
         readonly kind: 'cluster';
-        /** Some of its nodes; the others are learned from them. */
+        /** Some of its nodes, which name the others. */
         readonly nodes: readonly HostAndPort[];
       }
     | {
         readonly kind: 'sentinel';
-        /** They name the server that has the keys; `host` and `port` are not those of one. */
+        /** They name the data server; `host` and `port` are unused. */
         readonly sentinels: readonly HostAndPort[];
-        /** What they call the servers that they watch. */
+        /** Name of the monitored servers. */
         readonly master: string;
         readonly sentinelPassword: string | undefined;
       }
@@ -40,9 +40,9 @@ const WHAT = 'Redis URL';
 const DEFAULT_PORT = 6379;
 
 /**
- * `redis://user:password@host:port/database`, or `rediss://` for TLS; all but the host may be left out.
+ * Parses `redis://user:password@host:port/database`, or `rediss://` for TLS; all but the host is optional.
  *
- * @throws {ParseError} whose message has nothing of the URL, as that may hold a password
+ * @throws {ParseError} without parts of the URL in its message: it may hold a password
  */
 export function parseRedisUrl(text: string): RedisAddress {
   const url = URL.parse(text);

@@ -1,14 +1,5 @@
 import type { TObject, TSchema } from 'typebox';
 import { ANY_AMOUNT, type Parameters } from '../../http/parameters/check-parameters.ts';
-import {
-  type Conflict,
-  findEmptyBlockRange,
-  findEmptyRange,
-  findForeign,
-  findMisplacedSort,
-  findMisplacedValidation,
-  findMissingAddresses,
-} from '../../http/parameters/parameter-conflicts.ts';
 import { isChainNumber } from '../../http/parameters/parameter-formats.ts';
 import { Type } from '../../lib/encoding/schema.ts';
 import { type BlockchainID, PRIMARY_NETWORK_ID, parseHexOrCb58Id } from '../../warp/ids.ts';
@@ -37,6 +28,15 @@ import {
   xChainId,
 } from './data-api-parameters.ts';
 import * as records from './data-api-records.ts';
+import {
+  type Conflict,
+  findEmptyBlockRange,
+  findEmptyRange,
+  findForeign,
+  findMisplacedSort,
+  findMisplacedValidation,
+  findMissingAddresses,
+} from './parameter-conflicts.ts';
 
 /** One documented endpoint of an upstream: what is checked before a request is passed on, and what the OpenAPI document says. */
 export interface UpstreamEndpointDefinition {

@@ -1,6 +1,7 @@
 import type { FastifyReply, FastifyRequest, FastifySchema } from 'fastify';
 import type { TSchema } from 'typebox';
 import { chargeMore } from '../../http/access/access.ts';
+import { clientOf } from '../../http/access/client-identity.ts';
 import { DATA_ACCESS, RPC_ACCESS } from '../../http/access/route-access.ts';
 import { errorResponses, metricsErrorResponses, passedBodyErrorResponses } from '../../http/errors/error-body.ts';
 import {
@@ -13,10 +14,9 @@ import {
 } from '../../http/errors/http-error.ts';
 import { checkParameters, type Parameters } from '../../http/parameters/check-parameters.ts';
 import { findTargetProblem, splitTarget } from '../../http/request/canonical-target.ts';
-import { clientOf } from '../../http/request/client-identity.ts';
 import type { Server } from '../../http/request/http-server.ts';
-import { JSON_TYPE } from '../../http/request/json-type.ts';
-import { PLAIN_SERIALIZER } from '../../http/request/plain-serializer.ts';
+import { JSON_TYPE, PLAIN_SERIALIZER } from '../../http/request/json-type.ts';
+import { untilClientGone } from '../../http/request/until-client-gone.ts';
 import { Type } from '../../lib/encoding/schema.ts';
 import type { LimitCounters } from '../../store/local/limit-counters.ts';
 import { publicNetworkNamed } from '../../warp/networks.ts';
@@ -102,9 +102,6 @@ type Ask = (request: FastifyRequest, reply: FastifyReply, question: Question) =>
  */
 function createAsk(upstreams: Upstreams, timeoutMs: number): Ask {
   return async (request, reply, { upstream, subject, patience = 1, cache, body }) => {
-    const gone = new AbortController();
-    if (reply.raw.destroyed) gone.abort(new ClientGone());
-    request.onGone = () => gone.abort(new ClientGone());
     const answer = await upstreams.request(
       upstream,
       {
@@ -114,7 +111,7 @@ function createAsk(upstreams: Upstreams, timeoutMs: number): Ask {
         client: clientOf(request),
         subject,
         timeoutMs: timeoutMs * patience,
-        signal: gone.signal,
+        signal: untilClientGone(reply),
         span: request.span,
         body,
       },

@@ -138,9 +138,7 @@ describe('the OpenAPI document', () => {
       'overloaded',
       'network_unavailable',
     ]);
-    expect(properties.code.description).toContain(
-      '- `not_connected`: The validators that are connected have too little weight',
-    );
+    expect(properties.code.description).toContain('- `not_connected`: The connected validators have too little weight');
     expect(properties.details.properties.missing.items.properties).toHaveProperty('nodeId');
     expect(schemaOf(413).properties.code.enum).toEqual(['body_too_large']);
     expect(schemaOf(415).properties.code.enum).toEqual(['unsupported_media_type']);

@@ -3,7 +3,7 @@ import { createThrottledWarnings, LogThrottle } from '../../../src/telemetry/log
 import { FakeClock } from '../../support/fake-clock.ts';
 import { createLogLines } from '../../support/log-lines.ts';
 
-test('a burst is written, then a line for each interval, which says how many were left out', async () => {
+test('a burst is written, then one line per interval with the number of omitted ones', async () => {
   const clock = new FakeClock();
   const throttle = new LogThrottle(clock, { burst: 2_000, intervalMs: 5 });
   const take = (count: number) => Array.from({ length: count }, () => throttle.take('a'));
@@ -20,7 +20,7 @@ test('a burst is written, then a line for each interval, which says how many wer
   expect(take(2_001)).toEqual([1, ...Array(1_999).fill(0), undefined]);
 });
 
-test('one warning a minute of each kind', async () => {
+test('one warning per minute of each kind is written', async () => {
   const clock = new FakeClock();
   const { logger, lines } = createLogLines();
   const warn = createThrottledWarnings(logger, clock);

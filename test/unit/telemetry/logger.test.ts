@@ -8,7 +8,7 @@ import { describe, expect, test } from 'vitest';
 import { ApiError } from '../../../src/pchain/rpc/api-error.ts';
 import { serializeError } from '../../../src/telemetry/logger.ts';
 
-test('errors of our own classes are logged by their message, bugs with their stack', () => {
+test('errors of our classes are logged by their message, bugs with their stack', () => {
   expect(serializeError(new ApiError('unavailable', 'no connection', { cause: new Error('inside') }))).toEqual({
     type: 'ApiError',
     message: 'no connection',
@@ -29,7 +29,7 @@ test('errors of our own classes are logged by their message, bugs with their sta
   expect(serializeError('text')).toBe('text');
 });
 
-/** Runs in a process of its own, as its standard error is what the lines are written to. */
+/** Runs in a separate process, because lines go to its standard error. */
 function run(code: string, stderr: 'pipe' | number) {
   const logger = new URL('../../../src/telemetry/logger.ts', import.meta.url).href;
   const script = `const { createLogger } = await import(${JSON.stringify(logger)}); const logger = createLogger('info'); ${code}`;
@@ -41,7 +41,7 @@ function run(code: string, stderr: 'pipe' | number) {
 }
 
 describe('lines that cannot be written', () => {
-  test.runIf(process.platform === 'linux')('neither end the process nor keep it from its end', async () => {
+  test.runIf(process.platform === 'linux')('neither end the process nor block its end', async () => {
     const full = openSync('/dev/full', 'w');
     const child = run(
       `const written = () => new Promise((resolve) => logger.flush(resolve));
@@ -59,7 +59,7 @@ describe('lines that cannot be written', () => {
     expect([said, code]).toEqual(['alive', 0]);
   });
 
-  test('wait in some MB, and a line says how many are lost beyond', async () => {
+  test('wait within a bound, and a line has the number of lost ones', async () => {
     const lines = 12_000;
     const child = run(
       `for (let line = 0; line < ${lines}; line += 1) logger.info({ filler: 'x'.repeat(1_000) });

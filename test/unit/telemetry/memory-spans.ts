@@ -10,13 +10,13 @@ import type { Tracer } from '../../../src/telemetry/spans.ts';
 
 export interface MemorySpans {
   readonly tracer: Tracer;
-  /** Those that have ended, in the order of their ends. */
+  /** Ended spans, in the order of their ends. */
   ended(name?: string): ReadableSpan[];
-  /** The only one of this name. */
+  /** The only ended span of this name. */
   only(name: string): ReadableSpan;
 }
 
-/** A tracer whose spans a test reads; all are kept where no sampler says otherwise. */
+/** Creates a tracer whose spans a test reads; all are sampled by default. */
 export function createMemorySpans(sampler?: Sampler): MemorySpans {
   const exporter = new InMemorySpanExporter();
   const provider = new TracerProvider({

@@ -23,7 +23,7 @@ describe('createMetrics', () => {
     ]);
   });
 
-  it('shows all that one time series has counted and observed at each reading, beside what came by labels', async () => {
+  it('adds what is counted by time series and by labels', async () => {
     const registry = new Registry();
     const bound = createMetrics(registry).with({ network: 'fuji' });
     const counter = bound.counter({ name: 'parts_total', help: 'Parts', labels: ['kind'] });
@@ -43,7 +43,7 @@ describe('createMetrics', () => {
       `signature_aggregator_part_seconds_count{network="fuji",kind="a"} ${total}`,
     ];
     expect((await seriesOf(registry)).toSorted()).toEqual(expected(150, 11_325).toSorted());
-    // Nothing of it counts twice, and a second owner of the same series counts along.
+    // A second owner of the same series adds to it.
     const again = createMetrics(registry)
       .with({ network: 'fuji' })
       .counter({ name: 'parts_total', help: 'Parts', labels: ['kind'] });
@@ -53,7 +53,7 @@ describe('createMetrics', () => {
     expect((await seriesOf(registry)).toSorted()).toEqual(expected(151, 11_525).toSorted());
   });
 
-  it('shows the last value of a gauge and what was added since, whoever added it', async () => {
+  it('sets, increments and decrements a gauge that several owners share', async () => {
     const registry = new Registry();
     const metrics = createMetrics(registry);
     const declare = () => metrics.gauge({ name: 'rooms', help: 'Rooms' });
@@ -73,7 +73,7 @@ describe('createMetrics', () => {
     expect(await seriesOf(registry)).toContain('signature_aggregator_floors{network="fuji"} 0');
   });
 
-  it('declares a metric once for all networks, which it tells apart by label', async () => {
+  it('declares a metric once for all networks, with a label for each', async () => {
     const registry = new Registry();
     const metrics = createMetrics(registry);
     for (const [network, value] of [
@@ -92,7 +92,7 @@ describe('createMetrics', () => {
     expect(series).toContain('signature_aggregator_call_seconds_sum{network="mainnet"} 2');
   });
 
-  it('asks for the values of a read gauge at each reading, of every network, and drops series that are gone', async () => {
+  it('reads the series of a read gauge, of all networks, at each rendering', async () => {
     const registry = new Registry();
     const metrics = createMetrics(registry);
     const weights = new Map([['a', 1]]);
@@ -112,7 +112,7 @@ describe('createMetrics', () => {
     ]);
   });
 
-  it('asks only who has declared a read gauge last with the same labels set: whoever was before is closed', async () => {
+  it('replaces a read gauge that is declared again with the same bound labels', async () => {
     const registry = new Registry();
     const options = { name: 'weight', help: 'Weight', labels: ['subnet'] as const };
     for (const [network, subnet] of [
@@ -135,18 +135,9 @@ describe('createMetrics', () => {
     createMetrics(registry).readGauge({ name: 'size', help: 'Size' }, () => 7);
     expect(await seriesOf(registry)).toEqual(['signature_aggregator_size 7']);
   });
-
-  it('sets, raises and lowers a gauge', async () => {
-    const registry = new Registry();
-    const gauge = createMetrics(registry).with({ network: 'fuji' }).gauge({ name: 'level', help: 'Level' });
-    gauge.set(5);
-    gauge.inc();
-    gauge.dec(3);
-    expect(await seriesOf(registry)).toEqual(['signature_aggregator_level{network="fuji"} 3']);
-  });
 });
 
-it('shows the metrics of the process, which it reads once a second, beside those of the service', async () => {
+it('renders the metrics of the process, read once per second, with those of the service', async () => {
   const clock = new FakeClock();
   const registry = new ServiceRegistry(clock);
   const things = createMetrics(registry).counter({ name: 'things_total', help: 'Things' });
@@ -168,7 +159,7 @@ it('shows the metrics of the process, which it reads once a second, beside those
     expect(await shown(/^(process_cpu_seconds_total|process_open_fds|nodejs_eventloop_lag_p99_seconds) /)).toHaveLength(
       3,
     );
-    // By type, and in all.
+    // One call for each of two metrics.
     expect(counts).toBe(2);
     await clock.advance(1_000);
     await shown(/./);

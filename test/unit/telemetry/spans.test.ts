@@ -46,7 +46,7 @@ describe('spans', () => {
     },
   );
 
-  test('go with asynchronous work, and end with it', async () => {
+  test('follow asynchronous work, and end with it', async () => {
     const { tracer, only, ended } = createMemorySpans();
     const root = tracer.root('request', 'server', {});
     const error = new Error('broken');
@@ -63,7 +63,7 @@ describe('spans', () => {
     expect(ended('request')).toEqual([]);
   });
 
-  test('of a trace that is not kept are one, whose context is passed on', async () => {
+  test('of an unsampled trace are one, whose context is propagated', async () => {
     const { tracer, ended } = createMemorySpans(createSampler({ ratio: 1, isParentBased: true }));
     const root = tracer.root('request', 'server', { traceparent: `00-${TRACE}-${PARENT}-00` });
     expect(root.isRecorded).toBe(false);
@@ -77,7 +77,7 @@ describe('spans', () => {
     expect(ended().map(({ name, links }) => [name, links])).toEqual([['kept', []]]);
   });
 
-  test('where nothing is traced do nothing', async () => {
+  test('do nothing without tracing', async () => {
     const span: Span = NO_TRACER.root('request', 'server', { traceparent: `00-${TRACE}-${PARENT}-01` });
     expect(span).toBe(NO_SPAN);
     expect(span.child('more')).toBe(NO_SPAN);
@@ -101,11 +101,11 @@ describe('the sampler', () => {
     [{ ratio: 0, isParentBased: true }, [false, true, false]],
     [{ ratio: 1, isParentBased: false }, [true, true, true]],
     [{ ratio: 0, isParentBased: false }, [false, false, false]],
-  ])('%j keeps traces that begin here, of callers who keep them, and of those who do not: %j', (sampling, expected) => {
+  ])('%j samples new traces, traces of sampling clients, and traces of other clients: %j', (sampling, expected) => {
     expect([isKept(sampling), isKept(sampling, '01'), isKept(sampling, '00')]).toEqual(expected);
   });
 
-  test('decides by the trace where a ratio is kept', () => {
+  test('decides by the trace ID for a ratio', () => {
     const { tracer } = createMemorySpans(createSampler({ ratio: 0.5, isParentBased: false }));
     const decide = (traceID: string) =>
       tracer.root('request', 'server', { traceparent: `00-${traceID}-${PARENT}-01` }).isRecorded;

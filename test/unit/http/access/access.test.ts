@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { type AccessOptions, chargeMore } from '../../../../src/http/access/access.ts';
+import { clientNetwork } from '../../../../src/http/access/client-identity.ts';
 import { RPC_ACCESS } from '../../../../src/http/access/route-access.ts';
-import { clientNetwork } from '../../../../src/http/request/client-network.ts';
 import { createMemoryLimitCounters } from '../../../../src/store/local/limit-counters.ts';
 import { FakeClock } from '../../../support/fake-clock.ts';
 import { createTestServer, expectError } from '../../api/api-fixture.ts';
@@ -37,7 +37,7 @@ describe('clientNetwork', () => {
     expect(clientNetwork(ip)).toBe(network);
   });
 
-  test('depends on the first 64 bits alone, however they are written', () => {
+  test('depends on the first 64 bits alone, in any notation', () => {
     const group = fc.integer({ min: 0, max: 0xffff });
     const eight = fc.tuple(group, group, group, group, group, group, group, group);
     fc.assert(
@@ -53,7 +53,7 @@ describe('clientNetwork', () => {
   });
 });
 
-/** Routes that cost what the test says beyond their own price. */
+/** Starts a server with a route whose price depends on its parameter. */
 async function start({ unitsPerMinute }: Pick<AccessOptions, 'unitsPerMinute'>) {
   const access: AccessOptions = {
     apiKeys: [],
@@ -74,7 +74,7 @@ async function start({ unitsPerMinute }: Pick<AccessOptions, 'unitsPerMinute'>) 
   return (calls: number) => server.inject({ method: 'POST', url: `/batch/${calls}` });
 }
 
-describe('what costs more than its route', () => {
+describe('an additional charge', () => {
   test.each([
     [1, 2],
     [2, 4],
@@ -91,12 +91,12 @@ describe('what costs more than its route', () => {
     });
   });
 
-  test('is 429 beyond what is left, and 400 beyond what a minute has', async () => {
+  test('is 429 beyond the remaining units, and 400 beyond the units of a minute', async () => {
     const post = await start({ unitsPerMinute: 20 });
     expect((await post(1)).statusCode).toBe(200);
     const refused = await post(10);
     expect(refused.statusCode).toBe(429);
-    // Its first call is taken; with it, all 20 are there again after 4 of them, 3 s each.
+    // The first call was charged; 4 more units have to be refilled, at 3 s each.
     expect(refused.headers).toMatchObject({ 'retry-after': '12', 'x-ratelimit-remaining': '16' });
     const impossible = await (await start({ unitsPerMinute: 20 }))(11);
     const text = 'this request costs 22 units, more than the 20 of a minute: send it in parts';
@@ -104,7 +104,7 @@ describe('what costs more than its route', () => {
     expect(impossible.headers['x-ratelimit-remaining']).toBe('18');
   });
 
-  test('costs nothing where nothing is limited', async () => {
+  test('costs nothing without limits', async () => {
     const response = await (await start({ unitsPerMinute: undefined }))(1_000);
     expect([response.statusCode, response.headers['x-ratelimit-limit']]).toEqual([200, undefined]);
   });

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import type { Client } from '../../../../src/http/access/client-identity.ts';
 import { CLIENTS_PER_SITE, RateLimiter } from '../../../../src/http/access/rate-limiter.ts';
-import type { Client } from '../../../../src/http/request/client-identity.ts';
 import { createMemoryLimitCounters } from '../../../../src/store/local/limit-counters.ts';
 import { movableClock } from '../../../integration/proxy/movable-clock.ts';
 
@@ -19,7 +19,7 @@ function address(ip: string): Client {
   return { apiKey: undefined, ip };
 }
 
-/** Requests of one client or of many in a /48. */
+/** Generates requests of one client, or of many in a /48. */
 function requestsOf(networks: number) {
   return fc.array(
     fc.record({
@@ -31,7 +31,7 @@ function requestsOf(networks: number) {
   );
 }
 
-/** The most units between any two moments of a list, less those that the limit gives in that time. */
+/** Returns the maximum of units taken between any two times, minus the refill in that time. */
 function burst(taken: readonly { readonly atMs: number; readonly units: number }[], unitsPerMinute: number): number {
   let most = 0;
   for (const [from, { atMs }] of taken.entries()) {
@@ -48,7 +48,7 @@ function burst(taken: readonly { readonly atMs: number; readonly units: number }
 const ROUNDING = 1e-3;
 
 describe('in any time', () => {
-  test('a client gets its units per minute at once, and as many in each minute, never more', async () => {
+  test('a client gets its units per minute as a burst, and as many in each minute', async () => {
     await fc.assert(
       fc.asyncProperty(requestsOf(1), fc.integer({ min: 1, max: 10_000 }), async (requests, unitsPerMinute) => {
         const { clock, take } = start();
@@ -64,7 +64,7 @@ describe('in any time', () => {
     );
   });
 
-  test('the clients of a /48 get eight times that together', async () => {
+  test('the clients of a /48 together get eight times that', async () => {
     const unitsPerMinute = 20;
     await fc.assert(
       fc.asyncProperty(requestsOf(30), async (requests) => {
@@ -83,9 +83,9 @@ describe('in any time', () => {
   });
 });
 
-test('what remains can be used and no more; a refused request fits when it says, and not before', async () => {
+test('the remaining units can be used, and a refused request is accepted after its retry time', async () => {
   const client = fc.constantFrom('1.2.3.4', '2001:db8:1::1', '2001:db8:1:1::1');
-  // Those of which a unit is worked off in whole milliseconds.
+  // Limits with whole milliseconds per unit.
   const limit = fc.constantFrom(1, 3, 20, 100, 3_000, 30_000);
   const steps = fc.array(
     fc.record({
@@ -124,7 +124,7 @@ test('what remains can be used and no more; a refused request fits when it says,
   );
 });
 
-test('after the reset, all units are there', async () => {
+test('all units are refilled after the reset time', async () => {
   const { clock, limiter, take } = start();
   const client = address('2001:db8::1');
   for (let network = 1; network <= 7; network += 1) await take(address(`2001:db8:0:${network}::1`), 20, 20);
@@ -136,7 +136,7 @@ test('after the reset, all units are there', async () => {
   expect(await take(client, 20, 20)).toEqual({ resetMs: 60_000, remaining: 0, refusal: undefined });
 });
 
-test('what its /48 refuses costs a client nothing', async () => {
+test('a refusal by its /48 costs a client nothing', async () => {
   const { clock, take } = start();
   for (let network = 1; network <= 8; network += 1) await take(address(`2001:db8:0:${network}::1`), 20, 20);
   const client = address('2001:db8:0:9::1');
@@ -146,7 +146,7 @@ test('what its /48 refuses costs a client nothing', async () => {
   expect((await take(client, 20, 20)).refusal).toBeUndefined();
 });
 
-test('an IPv4 client has no network in common, however its address is written', async () => {
+test('IPv4 clients share no limit, in any notation', async () => {
   const { take } = start();
   for (let host = 0; host < 20; host += 1) {
     expect((await take(address(`::ffff:1.2.3.${host}`), 20, 20)).refusal).toBeUndefined();

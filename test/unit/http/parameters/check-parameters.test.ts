@@ -21,7 +21,7 @@ function problemOf(values: Record<string, string>): string | undefined {
   }
 }
 
-test('a number is in range by all of its digits', () => {
+test('a range check uses all digits', () => {
   const decimals = fc.string({ unit: fc.constantFrom(...'0123456789'.split('')), minLength: 1, maxLength: 40 });
   fc.assert(
     fc.property(fc.integer({ min: 0, max: 110 }), decimals, (whole, fraction) => {
@@ -41,14 +41,14 @@ test('a number is in range by all of its digits', () => {
 });
 
 test.each(['', ' 7', '7 ', '+7', '-7', '07', '7.', '.7', '7e0', '0x7', '7n', '1_0', '7,0', '٧', 'Infinity', 'NaN'])(
-  'no number is written as %j',
+  '%j is no number',
   (text) => {
     expect(problemOf({ share: text })).toBe('share must be a number from 2 to 100');
     expect(problemOf({ size: text })).toBe('size must be an integer from 1 to 100');
   },
 );
 
-test('a number without a greatest one may have as many digits as 64 bits have', () => {
+test('a number without a maximum may have the digits of 64 bits', () => {
   for (const text of ['0', '9007199254740993', '18446744073709551615', '9'.repeat(20)]) {
     expect([problemOf({ height: text }), problemOf({ block: text })]).toEqual([undefined, undefined]);
   }
@@ -60,7 +60,7 @@ test('a number without a greatest one may have as many digits as 64 bits have', 
   }
 });
 
-test('decimals are compared by all of their digits', () => {
+test('decimals are compared by all digits', () => {
   const whole = fc.bigInt({ min: 0n, max: 10n ** 20n - 1n });
   const fraction = fc.string({ unit: fc.constantFrom(...'0123456789'.split('')), maxLength: 25 });
   const decimal = fc.tuple(whole, fraction).map(([integer, digits]) => ({

@@ -7,7 +7,6 @@ import { DrainingServer } from '../../../../src/http/server/draining-server.ts';
 import { FakeClock } from '../../../support/fake-clock.ts';
 
 const DRAIN_TIMEOUT_MS = 1_000;
-/** Of the requests here no connection may stay open for so long. */
 const KEEP_ALIVE_TIMEOUT_MS = 3_600_000;
 const GET = 'GET / HTTP/1.1\r\nhost: x\r\n\r\n';
 
@@ -44,7 +43,7 @@ async function start(listener: RequestListener) {
   };
 }
 
-/** A listener whose responses wait to be answered. */
+/** Returns a listener that collects its responses, for the test to answer. */
 function held() {
   const responses: ServerResponse[] = [];
   let arrived = Promise.withResolvers<void>();
@@ -62,7 +61,7 @@ function held() {
   };
 }
 
-test('idle connections end at once, and no more are taken', async () => {
+test('idle connections close at once, and new ones are refused', async () => {
   const { open, close, connect: again } = await start((_request, response) => response.end('x'));
   const unused = await open();
   const used = await open();
@@ -75,7 +74,7 @@ test('idle connections end at once, and no more are taken', async () => {
   expect(error.code).toBe('ECONNREFUSED');
 });
 
-test('a request under way is answered, told that the connection ends, and then it does', async () => {
+test('a running request is answered with connection: close, and its connection closes', async () => {
   const { listener, next } = held();
   const { open, close, brokenOff, clock } = await start(listener);
   const client = await open();
@@ -90,7 +89,7 @@ test('a request under way is answered, told that the connection ends, and then i
   expect([brokenOff, clock.pendingTimers]).toEqual([[], 0]);
 });
 
-test('a connection whose answer had begun ends with the answer', async () => {
+test('a connection with a partial answer closes after the answer', async () => {
   const { listener, next } = held();
   const { open, close } = await start(listener);
   const client = await open();
@@ -106,7 +105,7 @@ test('a connection whose answer had begun ends with the answer', async () => {
   await closed;
 });
 
-test('the end of an answer that a slow client has not read yet is not lost', async () => {
+test('a slow client receives its whole answer', async () => {
   const body = Buffer.alloc(32 * 1024 * 1024, 'a');
   const { open, close } = await start((_request, response) => response.end(body));
   const client = await open();
@@ -119,7 +118,7 @@ test('the end of an answer that a slow client has not read yet is not lost', asy
   await closed;
 });
 
-test('of pipelined requests the last answer ends the connection', async () => {
+test('a connection with pipelined requests closes after the last answer', async () => {
   const { listener, responses, next } = held();
   const { open, close } = await start(listener);
   const client = await open();
@@ -134,7 +133,7 @@ test('of pipelined requests the last answer ends the connection', async () => {
   await closed;
 });
 
-test('after its time a request that is still under way is broken off', async () => {
+test('a request that runs longer than the drain timeout is aborted', async () => {
   const { listener, next } = held();
   const { open, close, brokenOff, clock } = await start(listener);
   const client = await open();

@@ -4,7 +4,7 @@ import { OWN_ERROR_FORM } from '../../../../src/http/errors/error-form.ts';
 import type { RequestLog } from '../../../../src/http/observability/request-log.ts';
 import { answerMalformed } from '../../../../src/http/server/malformed-requests.ts';
 
-/** What is written to the socket in answer to an error of Node's parser or timers. */
+/** Returns the answer to an error of Node's parser or timers. */
 function answerTo(code: string, afterAnswers = (_: Socket, act: () => void) => act()) {
   const lines: unknown[] = [];
   const result = { written: '', lines };
@@ -35,7 +35,7 @@ test.each([
   expect(lines).toEqual([[code, reason]]);
 });
 
-test('nothing is written before the answers to earlier requests', () => {
+test('the answer follows those to earlier requests', () => {
   let act: (() => void) | undefined;
   const result = answerTo('HPE_INVALID_METHOD', (_, then) => {
     act = then;

@@ -10,7 +10,7 @@ function registryWithOne(): Registry {
   return registry;
 }
 
-test('serves the metrics, and nothing else', async () => {
+test('serves the metrics only', async () => {
   const registry = registryWithOne();
   await using server = await openMetricsServer({ host: '127.0.0.1', port: 0, registry, clock: systemClock });
   const answer = await fetch(server.url);
@@ -22,7 +22,7 @@ test('serves the metrics, and nothing else', async () => {
   expect((await fetch(new URL('/health/live', server.url))).status).toBe(404);
 });
 
-test('all who ask at the same time share one rendering, and its bytes', async () => {
+test('concurrent requests share one rendering', async () => {
   const registry = new Registry();
   let renderings = 0;
   registry.metrics = async () => {
@@ -35,7 +35,7 @@ test('all who ask at the same time share one rendering, and its bytes', async ()
   expect(String(await text())).toBe('rendering 2');
 });
 
-test('a port that is taken is an error that names the setting', async () => {
+test('a port in use is an error that names the setting', async () => {
   const registry = registryWithOne();
   await using server = await openMetricsServer({ host: '127.0.0.1', port: 0, registry, clock: systemClock });
   const port = Number(new URL(server.url).port);
@@ -44,7 +44,7 @@ test('a port that is taken is an error that names the setting', async () => {
   });
 });
 
-test('the public server has the metrics only where they have no address of their own', async () => {
+test('the public server has the metrics only if they have no separate address', async () => {
   const path = '/metrics';
   expect((await (await createTestServer()).inject(path)).statusCode).toBe(200);
   expect((await (await createTestServer({ areMetricsElsewhere: true })).inject(path)).statusCode).toBe(404);

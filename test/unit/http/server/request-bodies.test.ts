@@ -22,7 +22,7 @@ import { createTestServer, PATH, portOf, RESULT, scriptedAggregator, scriptedNet
 
 const CHAIN = idFromBytes<BlockchainID>(new Uint8Array(32).fill(1), 'chain');
 const BODY = bodyOf(3);
-/** What the server takes of all bodies in these tests; one client gets half of it. */
+/** Bound of all bodies; one client gets half. */
 const MAX_BYTES = 256 * 1024;
 const NOT_ASKED = {} as never;
 
@@ -33,7 +33,7 @@ interface Options {
   readonly afterTurn?: (callback: () => void) => void;
 }
 
-/** Real listeners with all routes that have bodies, which share one bound. Clients are told apart by X-Forwarded-For. */
+/** Starts listeners with all routes that have bodies and one shared bound. X-Forwarded-For names the client. */
 async function start({ answer = async () => RESULT, limits, maxBytes = MAX_BYTES, afterTurn }: Options = {}) {
   const { aggregator, asked } = scriptedAggregator(answer);
   const registry = new Registry();
@@ -86,14 +86,14 @@ async function start({ answer = async () => RESULT, limits, maxBytes = MAX_BYTES
     ...{ asked, ports, metric, send },
     arrived: () => metric('http_body_bytes'),
     requests: () => metric('http_requests_in_flight'),
-    /** Sends pieces, and reads the answer up to the end of the connection. */
+    /** Sends pieces, and reads the answer until the connection closes. */
     async ask(...pieces: readonly string[]) {
       return parse(await text(send(ports.main, ...pieces)));
     },
   };
 }
 
-/** Its request asks for the end of the connection. */
+/** Returns the head of a request with connection: close. */
 function head(path: string, headers: Readonly<Record<string, string>>, client = '10.0.0.1', method = 'POST'): string {
   const all = {
     ...{ host: 'x', connection: 'close', 'content-type': 'application/json', 'x-forwarded-for': client },
@@ -122,7 +122,7 @@ function bodyOf(bytes: number): string {
   return JSON.stringify({ message: bytesToHex(createUnsignedMessage(5, CHAIN, new Uint8Array(bytes)).bytes) });
 }
 
-test('forty small bodies in chunks are answered at once', async () => {
+test('forty small chunked bodies are answered concurrently', async () => {
   const { promise, resolve } = Promise.withResolvers<typeof RESULT>();
   const { asked, ask } = await start({ answer: () => promise });
   const answers = Array.from({ length: 40 }, () => ask(head(PATH, CHUNKED), `${chunk(BODY)}0\r\n\r\n`));
@@ -131,7 +131,7 @@ test('forty small bodies in chunks are answered at once', async () => {
   expect((await Promise.all(answers)).map(({ status }) => status)).toEqual(Array<number>(40).fill(201));
 });
 
-test('heads whose bodies do not come take nothing from others', async () => {
+test('requests without their bodies take no bytes of the bound', async () => {
   const { arrived, ask, ports, requests, send } = await start();
   for (let times = 0; times < 40; times += 1) {
     send(ports.main, head(PATH, CHUNKED));
@@ -154,7 +154,7 @@ describe.each([
   test.each([
     ['in chunks', CHUNKED, (piece: string) => chunk(piece)],
     ['of a length', { 'content-length': '102400' }, (piece: string) => piece],
-  ])('%s count as they arrive, over all listeners, and are refused beyond the share of a client', async (...given) => {
+  ])('%s count as they arrive, and are refused beyond the share of a client', async (...given) => {
     const [, headers, encode] = given;
     const { arrived, ask, metric, ports, send } = await start();
     const first = send(ports[listener], head(path, headers), encode('['.repeat(100_000)));
@@ -163,7 +163,7 @@ describe.each([
 
     const second = parse(await text(send(ports[listener], head(path, headers), encode('['.repeat(60_000)))));
     expect(second).toMatchObject({ status, head: expect.stringMatching(/\r\nretry-after: 1\r\n/i) });
-    expect(second.body).toContain('too many bytes of request bodies are under way, of this client or of all');
+    expect(second.body).toContain('have reached their limit');
     expect(await metric('http_bodies_refused_total')).toBe(1);
 
     const other = head(PATH, { 'content-length': String(BODY.length) }, '10.0.0.2');
@@ -174,7 +174,7 @@ describe.each([
   });
 });
 
-test('clients together get no more than the bound', async () => {
+test('all clients together are bounded', async () => {
   const { arrived, metric, ports, send } = await start();
   for (let client = 1; client <= 16; client += 1) {
     send(ports.main, head(PATH, CHUNKED, `10.0.0.${client}`), chunk('['.repeat(60_000)));
@@ -201,13 +201,13 @@ test.each<[string, number, ...string[]]>([
   ['of another type', 415, head(PATH, { ...CHUNKED, 'content-type': 'text/plain' }), inBytes(BODY)],
   ['of a GET', 200, head('/health/live', CHUNKED, '10.0.0.1', 'GET'), inBytes(BODY)],
   ['of no route', 404, head('/nowhere', CHUNKED), inBytes(BODY)],
-])('a body %s is answered %d and takes nothing afterwards', async (_, status, ...pieces) => {
+])('a body %s is answered %d and frees its bytes', async (_, status, ...pieces) => {
   const { arrived, ask } = await start();
   expect((await ask(...pieces)).status).toBe(status);
   await expect.poll(arrived).toBe(0);
 });
 
-test('a body in one-byte pieces is the same body', async () => {
+test('a body in one-byte chunks is read', async () => {
   const { ask, asked } = await start();
   const body = bodyOf(2_000);
   expect((await ask(head(PATH, CHUNKED), inBytes(body))).status).toBe(201);
@@ -216,7 +216,7 @@ test('a body in one-byte pieces is the same body', async () => {
   expect(subjects).toEqual([body, BODY].map((text) => (JSON.parse(text).message as string).length / 2));
 });
 
-test('a body arrives while the limits of its client are looked up', async () => {
+test('a body is received while the rate limit is looked up', async () => {
   const backlog = Promise.withResolvers<Backlog>();
   const { arrived, ask } = await start({ limits: { ...NO_LIMITS, take: () => backlog.promise } });
   const body = bodyOf(20_000);
@@ -226,7 +226,7 @@ test('a body arrives while the limits of its client are looked up', async () => 
   expect((await answer).status).toBe(201);
 });
 
-test('a connection with many small pieces is read only when it is its turn, and delays no other', async () => {
+test('a connection with many small chunks is read at intervals, and delays no other', async () => {
   const turns: (() => void)[] = [];
   const { arrived, ask } = await start({ afterTurn: (callback) => void turns.push(callback) });
   const body = bodyOf(30_000);
@@ -236,7 +236,7 @@ test('a connection with many small pieces is read only when it is its turn, and 
   });
   await expect.poll(() => turns.length).toBe(1);
   expect((await ask(head(PATH, { 'content-length': String(BODY.length) }), BODY)).status).toBe(201);
-  // One read of Node's, 64 KB, has some 11,000 one-byte chunks, for which the buffer doubles.
+  // One read of 64 KB has some 11,000 one-byte chunks, for which the buffer doubles.
   expect(await arrived()).toBeLessThanOrEqual(16_384);
   while (!isAnswered) {
     turns.shift()?.();
@@ -274,7 +274,7 @@ describe('a transfer coding other than chunked is 501', () => {
     ]);
   });
 
-  test('in any case of letters, chunked is taken', async () => {
+  test('chunked is accepted in any case', async () => {
     const { ask } = await start();
     expect((await ask(head(PATH, { 'transfer-encoding': 'Chunked' }), inBytes(BODY))).status).toBe(201);
   });
@@ -293,7 +293,7 @@ describe('a route that does not exist is 404', () => {
     },
   );
 
-  test('before its body has come', async () => {
+  test('before its body was received', async () => {
     const { ports, send } = await start();
     const socket = send(ports.main, head('/nowhere', CHUNKED), chunk('['));
     const [answer] = (await once(socket, 'data')) as [string];

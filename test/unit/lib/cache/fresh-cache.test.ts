@@ -23,7 +23,7 @@ function createHarness(options: Partial<FreshCacheOptions<string, string>> = {})
 }
 
 describe('the age of a value', () => {
-  test('is counted from when it came, and at its end the value is asked for again', async () => {
+  test('starts when the value was loaded; a stale value is loaded again', async () => {
     const { clock, cache, get } = createHarness();
     await clock.advance(500);
     expect(await get('a')).toBe('a1');
@@ -34,14 +34,7 @@ describe('the age of a value', () => {
     expect(await get('a')).toBe('a2');
   });
 
-  test('of one that came at time 0 ends as well', async () => {
-    const { clock, get } = createHarness();
-    expect(await get('a')).toBe('a1');
-    await clock.advance(1_000);
-    expect(await get('a')).toBe('a2');
-  });
-
-  test('depends on the value: 0 keeps it not at all, infinity for ever', async () => {
+  test('may depend on the value: 0 disables caching, infinity disables expiry', async () => {
     const { clock, get } = createHarness({
       maxAgeMs: (_, key) => (key === 'never' ? 0 : Number.POSITIVE_INFINITY),
     });
@@ -53,12 +46,12 @@ describe('the age of a value', () => {
 });
 
 describe('loading', () => {
-  test('happens once for all who ask at the same time, and each key has its own', async () => {
+  test('happens once per key for concurrent callers', async () => {
     const { get } = createHarness();
     expect(await Promise.all([get('a'), get('a'), get('b')])).toEqual(['a1', 'a1', 'b2']);
   });
 
-  test('that fails is not kept', async () => {
+  test('is repeated after a failure', async () => {
     const { state, get } = createHarness();
     state.failure = new Error('no answer');
     await expect(get('a')).rejects.toBe(state.failure);
@@ -66,7 +59,7 @@ describe('loading', () => {
     expect(await get('a')).toBe('a2');
   });
 
-  test('is given up when the last who waits has left', async () => {
+  test('is aborted when the last caller has left', async () => {
     let given: AbortSignal | undefined;
     const { cache } = createHarness({
       load: (_, signal) => {
@@ -85,7 +78,7 @@ describe('loading', () => {
     await expect(cache.get('a', AbortSignal.abort('gone before'))).rejects.toBe('gone before');
   });
 
-  test('keeps what comes, also undefined', async () => {
+  test('caches undefined too', async () => {
     let loads = 0;
     const clock = new FakeClock();
     const cache = new FreshCache<string, undefined>({
@@ -100,15 +93,15 @@ describe('loading', () => {
   });
 });
 
-describe('room', () => {
-  test('is for so many values, the least recently used of which goes first', async () => {
+describe('the bound', () => {
+  test('evicts the least recently used value', async () => {
     const { cache, get } = createHarness();
     for (const key of ['a', 'b', 'c', 'a', 'd']) await get(key);
     expect(cache.size).toBe(3);
     expect(['a', 'b', 'c', 'd'].map((key) => cache.peek(key) !== undefined)).toEqual([true, false, true, true]);
   });
 
-  test('may be bounded by what values take, and what is beyond that alone is given, but not kept', async () => {
+  test('may be the size of values; a value that exceeds it alone is returned but not cached', async () => {
     const { cache, get } = createHarness({ size: { max: 5, of: (value) => value.length } });
     await get('a');
     await get('bb');
@@ -120,7 +113,7 @@ describe('room', () => {
   });
 });
 
-test('what is set is kept as what is loaded, and can be deleted', async () => {
+test('a value that is set is cached like a loaded one, and can be deleted', async () => {
   const { cache, get } = createHarness({ maxAgeMs: (value) => (value === 'not to be kept' ? 0 : 1_000) });
   cache.set('a', 'set');
   expect(await get('a')).toBe('set');

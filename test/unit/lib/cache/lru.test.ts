@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { createLru } from '../../../../src/lib/cache/lru.ts';
 
-test('the least recently used entry goes where there would be more than allowed', () => {
+test('the least recently used entry is evicted', () => {
   const dropped: [key: string, value: number, reason: string][] = [];
   const cache = createLru<string, number>(2, (value, key, reason) => dropped.push([key, value, reason]));
   cache.set('a', 1).set('b', 2);
@@ -11,7 +11,7 @@ test('the least recently used entry goes where there would be more than allowed'
   expect([...cache.keys()]).toEqual(['c', 'a']);
 });
 
-test('a cache that holds nothing takes no memory for what it may hold', () => {
+test('an empty cache allocates no memory for its entries', () => {
   const before = process.memoryUsage();
   const caches = Array.from({ length: 20 }, () => createLru<string, number>(1_000_000));
   const after = process.memoryUsage();

@@ -4,55 +4,34 @@ import { AdaptiveLimit } from '../../../../src/lib/concurrency/adaptive-limit.ts
 
 const OPTIONS = { min: 2, max: 64, initial: 8, targetMs: { loop: 25, queue: 100 } };
 
-/** Observes a signal every 20 ms. */
-function observeFor(
+/** Observes a signal every 20 ms, and returns when it ends. */
+function observe(
   limit: AdaptiveLimit<'loop' | 'queue'>,
-  durationMs: number,
-  delayMs: (atMs: number) => number,
-  startMs = 0,
-  inUse = () => limit.value,
-) {
-  for (let atMs = startMs; atMs < startMs + durationMs; atMs += 20) limit.observe('loop', delayMs(atMs), atMs, inUse());
-  return startMs + durationMs;
+  { fromMs = 0, forMs, delayMs, inUse }: { fromMs?: number; forMs: number; delayMs: number; inUse?: number },
+): number {
+  for (let atMs = fromMs; atMs < fromMs + forMs; atMs += 20) limit.observe('loop', delayMs, atMs, inUse ?? limit.value);
+  return fromMs + forMs;
 }
 
 describe('an adaptive limit', () => {
   test('decreases while even the least delay of each window is above the target, down to its minimum', () => {
     const limit = new AdaptiveLimit(OPTIONS);
-    observeFor(limit, 10_000, () => 40);
+    observe(limit, { forMs: 10_000, delayMs: 40 });
     expect(limit.value).toBe(2);
   });
 
-  test('decreases once for what was started before, and waits for the effect', () => {
+  test('decreases once and waits for the effect', () => {
     const limit = new AdaptiveLimit({ ...OPTIONS, initial: 64 });
-    observeFor(
-      limit,
-      240,
-      () => 40,
-      0,
-      () => 64,
-    );
+    observe(limit, { forMs: 240, delayMs: 40, inUse: 64 });
     expect(limit.value).toBe(38);
     // More than the limit still run.
-    observeFor(
-      limit,
-      1_800,
-      () => 40,
-      240,
-      () => 64,
-    );
+    observe(limit, { fromMs: 240, forMs: 1_800, delayMs: 40, inUse: 64 });
     expect(limit.value).toBe(38);
-    observeFor(
-      limit,
-      1_000,
-      () => 40,
-      2_040,
-      () => 38,
-    );
+    observe(limit, { fromMs: 2_040, forMs: 1_000, delayMs: 40, inUse: 38 });
     expect(limit.value).toBeLessThan(38);
   });
 
-  test('takes one congested window for a pause', () => {
+  test('ignores a single congested window', () => {
     const limit = new AdaptiveLimit(OPTIONS);
     for (let atMs = 0; atMs < 10_000; atMs += 20) {
       limit.observe('loop', atMs % 1_000 >= 120 && atMs % 1_000 <= 280 ? 90 : 5, atMs, limit.value);
@@ -60,51 +39,39 @@ describe('an adaptive limit', () => {
     }
   });
 
-  test('takes no burst for congestion', () => {
+  test('ignores bursts', () => {
     const limit = new AdaptiveLimit(OPTIONS);
-    observeFor(limit, 10_000, (atMs) => (atMs % 100 < 80 ? 90 : 5));
+    for (let atMs = 0; atMs < 10_000; atMs += 20) limit.observe('loop', atMs % 100 < 80 ? 90 : 5, atMs, limit.value);
     expect(limit.value).toBeGreaterThan(8);
   });
 
-  test('grows again when congestion is over, as far as it is used', () => {
+  test('grows after congestion, as far as it is used', () => {
     const limit = new AdaptiveLimit(OPTIONS);
-    const congestedMs = observeFor(limit, 10_000, () => 40);
-    const halfMs = observeFor(
-      limit,
-      20_000,
-      () => 2,
-      congestedMs,
-      () => 4,
-    );
+    const congestedMs = observe(limit, { forMs: 10_000, delayMs: 40 });
+    const halfMs = observe(limit, { fromMs: congestedMs, forMs: 20_000, delayMs: 2, inUse: 4 });
     expect(limit.value).toBe(12);
-    observeFor(limit, 20_000, () => 2, halfMs);
+    observe(limit, { fromMs: halfMs, forMs: 20_000, delayMs: 2 });
     expect(limit.value).toBe(64);
   });
 
-  test('does not grow beyond its first value while it is not used', () => {
+  test('does not grow beyond its first value without use', () => {
     const limit = new AdaptiveLimit(OPTIONS);
-    observeFor(
-      limit,
-      60_000,
-      () => 0,
-      0,
-      () => 0,
-    );
+    observe(limit, { forMs: 60_000, delayMs: 0, inUse: 0 });
     expect(limit.value).toBe(8);
   });
 
-  test('does not grow while another signal is congested, and forgets it when it is no longer observed', () => {
+  test('does not grow while another signal is congested, until its observations are stale', () => {
     const limit = new AdaptiveLimit(OPTIONS);
     for (let atMs = 0; atMs < 500; atMs += 20) limit.observe('queue', 400, atMs, 8);
     const cut = limit.value;
     expect(cut).toBeLessThan(8);
-    observeFor(limit, 1_000, () => 1, 500);
+    observe(limit, { fromMs: 500, forMs: 1_000, delayMs: 1 });
     expect(limit.value).toBe(cut);
-    observeFor(limit, 10_000, () => 1, 3_000);
+    observe(limit, { fromMs: 3_000, forMs: 10_000, delayMs: 1 });
     expect(limit.value).toBeGreaterThan(cut);
   });
 
-  test('stays a whole number within its bounds, whatever is observed', () => {
+  test('is an integer within its bounds after any observations', () => {
     const step = fc.record({
       signal: fc.constantFrom<'loop' | 'queue'>('loop', 'queue'),
       delayMs: fc.integer({ min: 0, max: 5_000 }),

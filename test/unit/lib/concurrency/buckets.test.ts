@@ -5,7 +5,7 @@ import { TokenBucket } from '../../../../src/lib/concurrency/token-bucket.ts';
 import { FakeClock } from '../../../support/fake-clock.ts';
 
 describe('a token bucket', () => {
-  test('begins full, refills evenly and never above its capacity; a debt is refilled first', () => {
+  test('starts full and refills evenly up to its capacity, after a debt too', () => {
     const bucket = new TokenBucket({ capacity: 10, perSecond: 4 }, 0);
     bucket.spend(12);
     expect([bucket.left(0), bucket.left(1_000), bucket.left(60_000)]).toEqual([-2, 2, 10]);
@@ -13,7 +13,7 @@ describe('a token bucket', () => {
 });
 
 describe('a penalty bucket', () => {
-  test('leaks at an even rate, each key on its own', async () => {
+  test('leaks evenly, for each key separately', async () => {
     const step = fc.record({
       key: fc.constantFrom('a', 'b'),
       points: fc.integer({ min: 0, max: 20 }),
@@ -38,7 +38,7 @@ describe('a penalty bucket', () => {
     );
   });
 
-  test('forgets the least recently used key where there are too many', () => {
+  test('drops the least recently used key beyond its bound', () => {
     const bucket = new PenaltyBucket({ clock: new FakeClock(), capacity: 10, perSecond: 5, maxKeys: 2 });
     for (const key of ['a', 'b', 'c']) bucket.charge(key, 10);
     expect(['a', 'b', 'c'].map((key) => bucket.level(key))).toEqual([0, 1, 1]);

@@ -28,7 +28,7 @@ describe('fake clock', () => {
     );
   });
 
-  test('lets promises settle between timers, so that a chain of sleeps passes in one advance', async () => {
+  test('lets promises settle between timers', async () => {
     const clock = new FakeClock();
     const log: string[] = [];
     const loop = async (name: string, delayMs: number): Promise<void> => {
@@ -45,7 +45,7 @@ describe('fake clock', () => {
     expect(log.at(-1)).toBe('b@45');
   });
 
-  test('lets the turns of the event loop come before time moves on, however long their chain', async () => {
+  test('runs event-loop callbacks before time advances, and reports an endless chain', async () => {
     const clock = new FakeClock();
     const log: string[] = [];
     const turn = (left: number): void => {
@@ -64,32 +64,6 @@ describe('fake clock', () => {
     await expect(clock.advance(1)).rejects.toThrow('an endless loop?');
     isOver = true;
   });
-
-  test('a cancelled timer never runs, and cancelling one that ran does nothing', async () => {
-    const clock = new FakeClock();
-    const callback = vi.fn();
-    const cancelFirst = clock.after(1, callback);
-    const cancelSecond = clock.after(2, () => cancelThird());
-    const cancelThird = clock.after(2, callback);
-    cancelFirst();
-    await clock.advance(5);
-    cancelSecond();
-    expect(callback).not.toHaveBeenCalled();
-    expect(clock.pendingTimers).toBe(0);
-  });
-
-  test('what a callback throws comes out, and an endless loop is told', async () => {
-    const clock = new FakeClock();
-    clock.after(1, () => {
-      throw new Error('bug');
-    });
-    await expect(clock.advance(1)).rejects.toThrow('bug');
-    expect(clock.pendingTimers).toBe(0);
-    expect(() => clock.after(Number.NaN, () => undefined)).toThrowError(RangeError);
-    const again = (): void => void clock.after(0, again);
-    again();
-    await expect(clock.advance(1)).rejects.toThrow('an endless loop?');
-  });
 });
 
 describe('sleep', () => {
@@ -103,7 +77,7 @@ describe('sleep', () => {
     expect(done).toHaveBeenCalledOnce();
   });
 
-  test('rejects with the reason at once on abort, and leaves no timer', async () => {
+  test('rejects with the reason on abort, and leaves no timer', async () => {
     const clock = new FakeClock();
     const controller = new AbortController();
     const reason = new Error('stop');
@@ -115,7 +89,7 @@ describe('sleep', () => {
     expect(clock.pendingTimers).toBe(0);
   });
 
-  test('leaves no listener on a signal that lives on', async () => {
+  test('leaves no listener on a signal that outlives it', async () => {
     const clock = new FakeClock();
     const { signal } = new AbortController();
     const added = vi.spyOn(signal, 'addEventListener');
@@ -129,7 +103,7 @@ describe('sleep', () => {
 });
 
 describe('deadline', () => {
-  test('aborts after its time with an error that says what took too long', async () => {
+  test('aborts after its time with an error that names the work', async () => {
     const clock = new FakeClock();
     const deadline = startDeadline(clock, 5000, 'the TLS handshake');
     await clock.advance(4999);
@@ -140,7 +114,7 @@ describe('deadline', () => {
     expect(deadline.signal.reason).toMatchObject({ message: 'the TLS handshake took longer than 5000 ms' });
   });
 
-  test('aborts with its parent and with the parent’s reason, be it before or after', async () => {
+  test('aborts with the reason of its parent, before or after the start', async () => {
     const clock = new FakeClock();
     const parent = new AbortController();
     const reason = new Error('request closed');
@@ -152,7 +126,7 @@ describe('deadline', () => {
     expect(after.signal.reason).toBe(reason);
   });
 
-  test('once disposed, neither time nor the parent aborts it, and nothing stays behind', async () => {
+  test('does not abort after it is disposed of, and leaves no timer or listener', async () => {
     const clock = new FakeClock();
     const parent = new AbortController();
     const removed = vi.spyOn(parent.signal, 'removeEventListener');
@@ -167,23 +141,10 @@ describe('deadline', () => {
     parent.abort();
     expect(signal.aborted).toBe(false);
   });
-
-  test('nested deadlines: the first one due decides', async () => {
-    await fc.assert(
-      fc.asyncProperty(fc.integer({ min: 1, max: 50 }), fc.integer({ min: 1, max: 50 }), async (outerMs, innerMs) => {
-        const clock = new FakeClock();
-        using outer = startDeadline(clock, outerMs, 'outer');
-        using inner = startDeadline(clock, innerMs, 'inner', outer.signal);
-        await clock.advance(100);
-        const first = outerMs <= innerMs ? 'outer' : 'inner';
-        expect(inner.signal.reason).toMatchObject({ message: expect.stringContaining(first) });
-      }),
-    );
-  });
 });
 
 describe('system clock', () => {
-  test('calls back later, never at once, and not when cancelled', async () => {
+  test('calls back asynchronously, and not after it was cancelled', async () => {
     const order: string[] = [];
     const cancel = systemClock.after(0, () => order.push('cancelled'));
     const ran = new Promise<void>((resolve) => systemClock.after(0, resolve)).then(() => order.push('ran'));
@@ -193,7 +154,7 @@ describe('system clock', () => {
     expect(order).toEqual(['after() returned', 'ran']);
   });
 
-  test('a wait longer than a timer can hold is long, not 1 ms', async () => {
+  test('limits a delay to the maximum of a timer', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
     try {
       const callback = vi.fn();
@@ -205,15 +166,5 @@ describe('system clock', () => {
       vi.useRealTimers();
     }
     await settle();
-  });
-
-  test('the monotonic clock never steps back', () => {
-    let last = systemClock.monotonicMs();
-    for (let turn = 0; turn < 1000; turn += 1) {
-      const next = systemClock.monotonicMs();
-      expect(next).toBeGreaterThanOrEqual(last);
-      last = next;
-    }
-    expect(Math.abs(systemClock.now() - Date.now())).toBeLessThan(1000);
   });
 });

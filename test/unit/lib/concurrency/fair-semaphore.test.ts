@@ -33,7 +33,7 @@ describe('shares', () => {
     [1, 32],
     [2, 43],
     [3, 48],
-  ])('a key with share %d of what is free gets %d of 64, and the next ones find some', (keyShare, most) => {
+  ])('a key with share %d of the free weight gets %d of 64 and leaves some for other keys', (keyShare, most) => {
     const { semaphore } = create({ limit: 64, keyShare });
     const takeAll = (key: string): number => {
       while (semaphore.tryAcquire({ key }) !== undefined);
@@ -43,7 +43,7 @@ describe('shares', () => {
     for (const key of ['b', 'c', 'd']) expect(takeAll(key)).toBeGreaterThan(0);
   });
 
-  test('keys of one group together get its share', () => {
+  test('the keys of a group together get its share', () => {
     const { semaphore } = create({ limit: 64 });
     let taken = 0;
     while (semaphore.tryAcquire({ key: `${taken}`, groups: [{ name: 'chain', share: 1 }] })) taken += 1;
@@ -51,13 +51,13 @@ describe('shares', () => {
     expect(semaphore.tryAcquire({ key: 'x', groups: [{ name: 'other', share: 1 }] })).toBeDefined();
   });
 
-  test('internal claims have no cap', () => {
+  test('internal claims may use the whole limit', () => {
     const { semaphore } = create({ keyShare: 1 });
     for (let count = 0; count < 4; count += 1) expect(semaphore.tryAcquire({ key: undefined })).toBeDefined();
     expect(semaphore.tryAcquire({ key: undefined })).toBeUndefined();
   });
 
-  test('what is above the limit is granted alone', () => {
+  test('a claim above the limit is granted alone', () => {
     const { semaphore } = create();
     const permit = semaphore.tryAcquire({ key: 'a', weight: 9 });
     expect([semaphore.held, semaphore.tryAcquire({ key: 'b' })]).toEqual([4, undefined]);
@@ -116,7 +116,7 @@ describe('the queue', () => {
     expect(served).toEqual(['first', 'heavy', 'light']);
   });
 
-  test('lets light claims pass when the heavy one before them is given up', async () => {
+  test('serves light claims when the heavy one before them is aborted', async () => {
     const { semaphore } = create();
     semaphore.tryAcquire({ key: 'a', weight: 2 });
     const giveUp = new AbortController();
@@ -129,7 +129,7 @@ describe('the queue', () => {
     expect(served).toEqual(['light']);
   });
 
-  test('is bounded, for all and for each key and group', async () => {
+  test('is bounded in total and for each key and group', async () => {
     const { semaphore } = create({ limit: 1, maxQueued: 5, maxQueuedPerKey: () => 3 });
     const wait = (key: string, group = key) =>
       Promise.resolve(semaphore.acquire({ key, groups: [{ name: group, share: UNBOUNDED }] })).catch(
@@ -197,7 +197,7 @@ const step = fc.record({
   pick: fc.nat(),
 });
 
-test('in any order of events, permits never exceed the limit, every claim ends, and nothing is left behind', async () => {
+test('in any order of events, permits never exceed the limit, and every claim ends', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(step, { maxLength: 120 }), fc.integer({ min: 1, max: 8 }), async (steps, initial) => {
       let limit = initial;
@@ -265,7 +265,7 @@ test('no key starves: with one permit, each of n keys is served within n grants'
       const left = [...counts];
       let last = new Map<string, number>();
       for (const [at, key] of served.entries()) {
-        // The first claim was granted before the others came.
+        // The first claim was granted before the others arrived.
         if (at > 0) expect(at - (last.get(key) ?? 0)).toBeLessThanOrEqual(left.length);
         last = last.set(key, at);
       }

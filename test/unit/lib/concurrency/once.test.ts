@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { once } from '../../../../src/lib/concurrency/once.ts';
 
-test('a value is made at the first call, and is the same from then on', () => {
+test('the value is created at the first call only', () => {
   let calls = 0;
   const get = once(() => {
     calls += 1;
@@ -12,7 +12,7 @@ test('a value is made at the first call, and is the same from then on', () => {
   expect(calls).toBe(1);
 });
 
-test('after an error it is tried again', () => {
+test('an error is not kept', () => {
   const answers = [
     () => {
       throw new Error('not yet');
@@ -24,7 +24,7 @@ test('after an error it is tried again', () => {
   expect([get(), get()]).toEqual(['made', 'made']);
 });
 
-test('after a rejection, which all see that waited for it, it is tried again', async () => {
+test('a rejection reaches all its callers and is not kept', async () => {
   const answers = [Promise.reject(new Error('not yet')), Promise.resolve('made')];
   const get = once(() => answers.shift() ?? Promise.reject(new Error('asked too often')));
   const both = [get(), get()];

@@ -3,7 +3,7 @@ import { expect, test, vi } from 'vitest';
 import { SingleFlight } from '../../../../src/lib/concurrency/single-flight.ts';
 import { settle } from '../../../support/fake-clock.ts';
 
-/** A flight that the test lands itself. */
+/** Work that the test settles. */
 function createWork() {
   const { promise, resolve, reject } = Promise.withResolvers<string>();
   const work = vi.fn((_signal: AbortSignal) => promise);
@@ -15,7 +15,7 @@ function createWork() {
   return { work, resolve, reject, promise, signal };
 }
 
-test('who asks while it flies gets the same result, from one flight', async () => {
+test('concurrent callers share one flight and its result', async () => {
   const flights = new SingleFlight<string, string>();
   const { work, resolve } = createWork();
   const other = createWork();
@@ -27,36 +27,11 @@ test('who asks while it flies gets the same result, from one flight', async () =
   expect(flights.size).toBe(0);
 });
 
-test('different keys fly apart', async () => {
-  const flights = new SingleFlight<string, string>();
-  const [a, b] = [createWork(), createWork()];
-  const results = [flights.run('a', a.work), flights.run('b', b.work)];
-  expect(flights.size).toBe(2);
-  b.resolve('of b');
-  a.resolve('of a');
-  expect(await Promise.all(results)).toEqual(['of a', 'of b']);
-});
-
-test('after it has landed, the next one flies anew, be it after a value or a failure', async () => {
-  const flights = new SingleFlight<string, string>();
-  const [first, second, third] = [createWork(), createWork(), createWork()];
-  const failure = new Error('no route');
-  const failed = flights.run('key', first.work);
-  first.reject(failure);
-  await expect(failed).rejects.toBe(failure);
-  const landed = flights.run('key', second.work);
-  second.resolve('second');
-  expect(await landed).toBe('second');
-  const again = flights.run('key', third.work);
-  third.resolve('third');
-  expect(await again).toBe('third');
-});
-
-test('who asks in the very tick of a failure gets a new attempt, not the old failure', async () => {
+test('a call in the tick of a failure starts a new flight', async () => {
   const flights = new SingleFlight<string, string>();
   const [first, second] = [createWork(), createWork()];
   const waiting = flights.run('key', first.work);
-  // Runs right after the failure, before those who waited have heard of it.
+  // Runs right after the failure, before its callers continue.
   const retried = first.promise.catch(() => flights.run('key', second.work));
   first.reject(new Error('no route'));
   second.resolve('second attempt');
@@ -65,12 +40,11 @@ test('who asks in the very tick of a failure gets a new attempt, not the old fai
   expect(flights.size).toBe(0);
 });
 
-test('one who leaves does not fail the others', async () => {
+test('a caller that aborts does not fail the others', async () => {
   const flights = new SingleFlight<string, string>();
   const { work, resolve, signal } = createWork();
   const leaver = new AbortController();
   const reason = new Error('client went away');
-  // The first caller, whose call started the flight, is no more than the others.
   const left = flights.run('key', work, leaver.signal);
   const stayed = flights.run('key', work, new AbortController().signal);
   leaver.abort(reason);
@@ -80,7 +54,7 @@ test('one who leaves does not fail the others', async () => {
   expect(await stayed).toBe('value');
 });
 
-test('the last who leaves aborts it, and the next one flies anew while the old one winds down', async () => {
+test('the last caller that aborts cancels the flight, and the next call starts a new one', async () => {
   const flights = new SingleFlight<string, string>();
   const [first, second] = [createWork(), createWork()];
   const [a, b] = [new AbortController(), new AbortController()];
@@ -96,7 +70,7 @@ test('the last who leaves aborts it, and the next one flies anew while the old o
   expect(await heard).toMatchObject([{ reason: { message: 'a' } }, { reason: { message: 'b' } }]);
 
   const next = flights.run('key', second.work);
-  // The old flight fails, as aborted work does. It must neither reach the new waiter nor take its entry away.
+  // The old flight fails after its abort. It must affect neither the new caller nor the new entry.
   first.reject(new Error('aborted'));
   await settle();
   expect(flights.size).toBe(1);
@@ -104,22 +78,12 @@ test('the last who leaves aborts it, and the next one flies anew while the old o
   expect(await next).toBe('second');
 });
 
-test('a caller who has left already starts nothing', async () => {
+test('an aborted caller starts nothing', async () => {
   const flights = new SingleFlight<string, string>();
   const { work } = createWork();
   const reason = new Error('gone');
   await expect(flights.run('key', work, AbortSignal.abort(reason))).rejects.toBe(reason);
   expect(work).not.toHaveBeenCalled();
-  expect(flights.size).toBe(0);
-});
-
-test('work that throws instead of rejecting leaves nothing behind', async () => {
-  const flights = new SingleFlight<string, string>();
-  const failure = new Error('bug');
-  const thrown = flights.run('key', () => {
-    throw failure;
-  });
-  await expect(thrown).rejects.toBe(failure);
   expect(flights.size).toBe(0);
 });
 
@@ -142,9 +106,9 @@ interface ModelFlight {
   settled: boolean;
 }
 
-test('in any order of calls, aborts and landings each caller gets what its own flight gives', async () => {
+test('in any order of calls, aborts and results, each caller gets the result of its flight', async () => {
   const call = fc.record({ key: fc.constantFrom('a', 'b'), leaves: fc.boolean() });
-  // Whatever promises have made ready is done before the next event: orders within a tick have their own tests above.
+  // All ready promises settle before the next event; orders within a tick have their own tests above.
   const scheduler = fc.scheduler({ act: (event) => event().then(settle) });
   await fc.assert(
     fc.asyncProperty(
@@ -173,20 +137,20 @@ test('in any order of calls, aborts and landings each caller gets what its own f
           const expected = live(key) ?? flights.length;
           const controller = new AbortController();
           const result = singleFlight.run(key, (signal) => start(key, signal), controller.signal);
-          // A new flight if and only if none was in the air.
+          // A new flight starts if and only if none was running.
           const flight = typeof expected === 'number' ? flights[expected] : expected;
           if (flight === undefined) throw new Error('no flight was started');
           expect(flights.length).toBe(typeof expected === 'number' ? expected + 1 : flights.length);
           flight.waiters += 1;
 
           const reason = new Error(`caller ${caller} left`);
-          let leftInTheAir = false;
+          let leftWhileRunning = false;
           if (leaves) {
             void events.schedule(Promise.resolve(), `caller ${caller} leaves`).then(() => {
-              leftInTheAir = !flight.settled;
-              if (leftInTheAir) {
+              leftWhileRunning = !flight.settled;
+              if (leftWhileRunning) {
                 flight.waiters -= 1;
-                // The last one out, and nobody else, aborts it.
+                // Only the last caller aborts it.
                 expect(flight.signal.aborted).toBe(false);
               }
               controller.abort(reason);
@@ -194,7 +158,7 @@ test('in any order of calls, aborts and landings each caller gets what its own f
           }
           const [outcome] = await Promise.allSettled([result]);
           const number = flights.indexOf(flight);
-          if (leftInTheAir) {
+          if (leftWhileRunning) {
             expect(outcome).toEqual({ status: 'rejected', reason });
             expect(flight.signal.aborted).toBe(flight.waiters === 0);
           } else if (succeeds[number] === true) {

@@ -15,16 +15,6 @@ test('waits until its time has come', async () => {
   expect(woken).toHaveBeenCalledOnce();
 });
 
-test('a time that has passed already is due at once', async () => {
-  const clock = new FakeClock();
-  await clock.advance(50);
-  using wakeUp = createWakeUp(clock);
-  const waiting = wakeUp.next(10);
-  await clock.advance(0);
-  expect(clock.pendingTimers).toBe(0);
-  await waiting;
-});
-
 test('a change ends the wait and leaves no timer', async () => {
   const clock = new FakeClock();
   using wakeUp = createWakeUp(clock);
@@ -35,7 +25,7 @@ test('a change ends the wait and leaves no timer', async () => {
   expect(clock.monotonicMs()).toBe(0);
 });
 
-test('changes while the loop is busy are kept, and many are one', async () => {
+test('several changes while the loop is busy end its next wait once', async () => {
   const clock = new FakeClock();
   using wakeUp = createWakeUp(clock);
   wakeUp.wake();
@@ -50,7 +40,7 @@ test('changes while the loop is busy are kept, and many are one', async () => {
   expect(woken).toHaveBeenCalledOnce();
 });
 
-test('a bug rejects the wait that is on, or the next one', async () => {
+test('a failure rejects the current or the next wait', async () => {
   const bug = new Error('bug');
   for (const waitsFirst of [true, false]) {
     using wakeUp = createWakeUp(new FakeClock());
@@ -61,7 +51,7 @@ test('a bug rejects the wait that is on, or the next one', async () => {
   }
 });
 
-test('disposing it ends the wait and the timer', async () => {
+test('disposing of it ends the wait and the timer', async () => {
   const clock = new FakeClock();
   let waiting: Promise<void>;
   {
@@ -72,7 +62,7 @@ test('disposing it ends the wait and the timer', async () => {
   expect(clock.pendingTimers).toBe(0);
 });
 
-test('whatever changes when, a loop that looks after each wake-up sees every change', async () => {
+test('a loop that reads the state after each wake-up sees every change', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(fc.nat(30), { maxLength: 12 }), fc.nat(5), async (changesAtMs, busyMs) => {
       const clock = new FakeClock();

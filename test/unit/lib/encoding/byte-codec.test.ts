@@ -19,7 +19,7 @@ const field: fc.Arbitrary<Field> = fc.oneof(
   fc.record({ kind: fc.constantFrom('bytes' as const, 'lengthPrefixed' as const), value: someBytes }),
 );
 
-/** An encoder of another make: each integer as so many hex digits. */
+/** An independent encoder: each integer in a fixed number of hex digits. */
 function modelHex({ kind, value }: Field): string {
   switch (kind) {
     case 'u8':
@@ -68,7 +68,7 @@ function read(reader: ByteReader, { kind, value }: Field): Field['value'] {
   }
 }
 
-test('what was written is big-endian and is read back', () => {
+test('values are written big-endian and read back', () => {
   fc.assert(
     fc.property(fc.array(field), fc.nat(8), (fields, offset) => {
       const writer = new ByteWriter();
@@ -122,14 +122,14 @@ describe('reader', () => {
     }
   });
 
-  test('an absurd length is refused for what is left, not tried', () => {
+  test('a length beyond the remaining bytes is refused', () => {
     const reader = new ByteReader(Uint8Array.of(0xff, 0xff, 0xff, 0xff, 1), 'record');
     expect(() => reader.lengthPrefixed(Number.MAX_SAFE_INTEGER, 'field')).toThrowError(
       'record: too short: field needs 4294967295 bytes, 1 are left',
     );
   });
 
-  test('a length beyond the bound is refused though the bytes are there', () => {
+  test('a length beyond the bound is refused', () => {
     const encoded = new ByteWriter().lengthPrefixed(new Uint8Array(11)).finish();
     expect(new ByteReader(encoded, 'record').lengthPrefixed(11, 'field')).toHaveLength(11);
     expect(() => new ByteReader(encoded, 'record').lengthPrefixed(10, 'field')).toThrowError(
@@ -169,11 +169,11 @@ describe('writer', () => {
     ['u64 of 2^64', (writer) => writer.u64(2n ** 64n)],
     ['31 bytes where 32 belong', (writer) => writer.fixedBytes(new Uint8Array(31), 32)],
     ['33 bytes where 32 belong', (writer) => writer.fixedBytes(new Uint8Array(33), 32)],
-  ])('%s is a bug and crashes', (_name, act) => {
+  ])('%s throws a RangeError', (_name, act) => {
     expect(() => act(new ByteWriter())).toThrowError(RangeError);
   });
 
-  test('takes more parts than a call takes arguments', () => {
+  test('writes more parts than a call can have arguments', () => {
     const writer = new ByteWriter();
     for (let count = 0; count < 300_000; count += 1) writer.u8(count % 251);
     const encoded = writer.finish();

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { GrowingBuffer } from '../../../../src/lib/encoding/growing-buffer.ts';
 
-test('one-byte pieces take no more than twice their bytes', () => {
+test('one-byte chunks take at most twice their bytes', () => {
   const buffer = new GrowingBuffer();
   const text = 'ab'.repeat(10_000);
   for (const char of text) {
@@ -12,7 +12,7 @@ test('one-byte pieces take no more than twice their bytes', () => {
   expect([buffer.length, buffer.capacity]).toEqual([0, 0]);
 });
 
-test('it grows to the known end and no further', () => {
+test('it does not grow beyond the known length', () => {
   const buffer = new GrowingBuffer();
   buffer.append(Buffer.alloc(600), 1_000);
   expect(buffer.capacity).toBe(600);
@@ -21,7 +21,7 @@ test('it grows to the known end and no further', () => {
   expect([buffer.length, buffer.capacity]).toEqual([1_000, 1_000]);
 });
 
-test('a piece is copied', () => {
+test('chunks are copied', () => {
   const buffer = new GrowingBuffer();
   const piece = Buffer.from('abc');
   buffer.append(piece, 10);

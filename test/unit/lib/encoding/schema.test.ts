@@ -40,7 +40,7 @@ test.each(Object.entries(SCHEMAS))('%s builds what typebox builds', (_name, buil
   );
 });
 
-test('a property that may be left out stays so in an object that is made of it', () => {
+test('an optional property stays optional in another object', () => {
   const { properties } = Type.Object({ a: Type.Optional(Type.String()), b: Type.String() });
   expect(Type.Object(properties)).toEqual({ type: 'object', required: ['b'], properties });
 });

@@ -10,12 +10,12 @@ test.each([
   { baseUrl: 'https://a.test', queryParameters: { token: KEY } },
   { baseUrl: 'https://a.test', httpHeaders: { 'x-api-key': KEY } },
   { baseUrl: 'https://a.test', httpHeaders: { authorization: `Bearer ${KEY}` } },
-])('of %j an upstream may repeat the key alone, and it is taken out', (endpoint) => {
+])('the key of %j is removed from texts', (endpoint) => {
   const address = new EndpointAddress(endpoint);
   expect(address.redact(`the project ${KEY} has no more calls`)).toBe('the project … has no more calls');
 });
 
-test('words of a path stay in sentences', () => {
+test('short words of a path are kept', () => {
   const address = new EndpointAddress({ baseUrl: 'https://a.test/mainnet/ext' });
   expect(address.redact('mainnet is away; no such path: /mainnet/ext/bc')).toBe('mainnet is away; no such path: …/bc');
 });

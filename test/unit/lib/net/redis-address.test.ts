@@ -15,7 +15,7 @@ test.each([
   expect(parseRedisUrl(text)).toEqual(address);
 });
 
-test('any user and password come through', () => {
+test('any percent-encoded user and password is read', () => {
   const text = fc.string({ minLength: 1, unit: 'binary' }).filter((word) => word.isWellFormed());
   fc.assert(
     fc.property(text, text, (username, password) => {
@@ -42,7 +42,7 @@ test.each([
   ['redis://me:12/secret@a', /must have the number of a database/],
   ['redis://:secret%@a', /must have user and password percent-encoded/],
   ['redis://secret@a', /must have a password for its user/],
-])('%s is refused, without what may be its password', (text, message) => {
+])('%s is refused, by an error without its password', (text, message) => {
   expect(() => parseRedisUrl(text)).toThrow(ParseError);
   expect(() => parseRedisUrl(text)).toThrow(message);
   expect(() => parseRedisUrl(text)).not.toThrow(/secret/);

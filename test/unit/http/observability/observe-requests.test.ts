@@ -6,7 +6,7 @@ import { P_CHAIN_ID } from '../../../../src/warp/ids.ts';
 import { createUnsignedMessage } from '../../../../src/warp/unsigned-message.ts';
 import { createTestServer, PATH, scriptedAggregator } from '../../api/api-fixture.ts';
 
-test('requests are counted by method, route and status, and what has no route has one label for all', async () => {
+test('requests are counted by method, route and status; paths without a route share a label', async () => {
   const registry = new Registry();
   const server = await createTestServer({ registry });
   for (const url of ['/health/live', '/health/live', '/no/such/a', '/no/such/b', '/health/ready/nowhere'])
@@ -24,7 +24,7 @@ test('requests are counted by method, route and status, and what has no route ha
   expect(shown).toContain('signature_aggregator_http_requests_in_flight 0');
 });
 
-test('a bug is counted, and a quorum that is missed is none, though both are answered with 500', async () => {
+test('a bug is counted as an internal error, and a missed quorum is not', async () => {
   const registry = new Registry();
   const failures = [new AggregatorError('insufficient_weight', 'too little weight'), new Error('a bug')];
   const { aggregator } = scriptedAggregator(async () => {

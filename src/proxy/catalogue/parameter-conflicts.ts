@@ -1,14 +1,13 @@
+import { compareDecimals, type Parameters } from '../../http/parameters/check-parameters.ts';
+import { findForeignAddress } from '../../http/parameters/parameter-formats.ts';
 import { ParseError } from '../../lib/encoding/parse-error.ts';
 import { P_CHAIN_ID, PRIMARY_NETWORK_ID, parseHexOrCb58Id } from '../../warp/ids.ts';
 import { MAINNET } from '../../warp/networks.ts';
-import { compareDecimals, type Parameters } from './check-parameters.ts';
-import { findForeignAddress } from './parameter-formats.ts';
 
 /**
- * Rules of the specification between parameters of one request, each of which has been checked by its own schema before.
+ * A violated rule of the specification between parameters of one request, each of which matches its own schema: a parameter, and the
+ * text of the problem that follows its name.
  */
-
-/** A parameter, and what is wrong with it in words that go after its name. */
 export type Conflict = readonly [name: string, problem: string];
 
 function one(parameters: Parameters, name: string): string {

@@ -1,0 +1,143 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { LazyMap } from '../../lib/cache/lazy-map.ts';
+import type { Clock } from '../../lib/concurrency/clock.ts';
+import { DURATION_BUCKETS_SECONDS, type Metrics } from '../../telemetry/metrics.ts';
+import { NO_SPAN, type Span, type Tracer } from '../../telemetry/spans.ts';
+import type { ErrorCode } from '../errors/error-codes.ts';
+import { ClientGone } from '../errors/http-error.ts';
+import type { Server } from '../request/http-server.ts';
+import type { RequestEnd, RequestLog } from './request-log.ts';
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Span of the whole request, the parent of all spans of its work. */
+    span: Span;
+    /** Code of the error that was answered. */
+    errorCode: ErrorCode | undefined;
+    /** Status that a plain answer would have had, of a stream that ended with an error after its 200. */
+    endStatus: number | undefined;
+  }
+}
+
+/** Label in place of a route or of a status. */
+const NO_ROUTE = 'none';
+const GONE = 0;
+
+export interface RequestObserverOptions {
+  readonly clock: Clock;
+  readonly log: RequestLog;
+  readonly metrics: Metrics;
+  readonly tracer: Tracer;
+}
+
+/** Writes the metrics, the span and the access line of each request: all that is recorded about a request whatever its route. */
+export class RequestObserver {
+  readonly #options: RequestObserverOptions;
+  readonly #metrics: ReturnType<typeof declareMetrics>;
+
+  constructor(server: Server, options: RequestObserverOptions) {
+    this.#options = options;
+    this.#metrics = declareMetrics(options.metrics);
+    server.decorateRequest('route');
+    server.decorateRequest('span');
+    server.decorateRequest('errorCode', undefined);
+    server.decorateRequest('endStatus', undefined);
+    server.decorateRequest('gone', undefined);
+  }
+
+  /** Begins to observe a request, which ends when its answer is written or its client disconnects. */
+  observe(request: FastifyRequest, reply: FastifyReply): void {
+    const { clock, tracer } = this.#options;
+    request.route = request.routeOptions;
+    const { method, headers, route } = request;
+    this.#metrics.inFlight.inc();
+    // Probes and scrapes would bury all other spans.
+    request.span =
+      route.config?.access?.group === 'operations'
+        ? NO_SPAN
+        : tracer.root(route.url === undefined ? method : `${method} ${route.url}`, 'server', headers);
+    const startMs = clock.monotonicMs();
+    let isOver = false;
+    const end = (isAnswered: boolean = false): void => {
+      if (isOver) return;
+      isOver = true;
+      const status = request.endStatus ?? reply.raw.statusCode;
+      this.#end(request, reply, { isAnswered, status, durationMs: clock.monotonicMs() - startMs });
+    };
+    // `on` is cheaper than `once`, which has to remove its listener.
+    reply.raw.on('finish', () => end(true));
+    reply.raw.on('close', end);
+  }
+
+  #end(request: FastifyRequest, reply: FastifyReply, end: RequestEnd): void {
+    if (!end.isAnswered) request.gone?.abort(new ClientGone());
+    this.#options.log.answered(request, reply, end);
+    this.#count(request, end);
+    endSpan(request, reply, end);
+  }
+
+  #count({ method, route, errorCode }: FastifyRequest, { isAnswered, status, durationMs }: RequestEnd): void {
+    const { inFlight, internalErrors, series } = this.#metrics;
+    inFlight.dec();
+    // The status alone does not show a bug: a missed quorum and an upstream's failure may be a 500 too.
+    if (errorCode === 'internal_error') internalErrors.inc();
+    // Paths without a route are chosen by clients, so they share one label.
+    const { count, durations } = series
+      .get(route.url ?? NO_ROUTE)
+      .get(method)
+      .get(isAnswered ? status : GONE);
+    count.inc();
+    durations.observe(durationMs / 1_000);
+  }
+}
+
+function declareMetrics(metrics: Metrics) {
+  const requests = metrics.counter({
+    name: 'http_requests_total',
+    help: 'Requests by method, route and status; the status is "gone" if the client disconnected before its answer',
+    labels: ['method', 'route', 'status'],
+  });
+  const durations = metrics.histogram({
+    name: 'http_request_duration_seconds',
+    help: 'Time from the headers of a request to the end of its answer, by route and class of the status',
+    labels: ['route', 'status_class'],
+    buckets: DURATION_BUCKETS_SECONDS,
+  });
+  const seriesOf = (route: string, method: string, status: number) => {
+    const [text, statusClass] = status === GONE ? ['gone', 'gone'] : [String(status), `${String(status)[0]}xx`];
+    return {
+      count: requests.at({ method, route, status: text }),
+      durations: durations.at({ route, status_class: statusClass }),
+    };
+  };
+  return {
+    inFlight: metrics.gauge({ name: 'http_requests_in_flight', help: 'Requests that are not answered yet' }),
+    internalErrors: metrics.counter({
+      name: 'http_internal_errors_total',
+      help: 'Requests that failed because of a bug of the service, with the error code internal_error',
+    }),
+    series: new LazyMap(
+      (route: string) =>
+        new LazyMap((method: string) => new LazyMap((status: number) => seriesOf(route, method, status))),
+    ),
+  };
+}
+
+function endSpan(
+  { span, id, method, route, params, errorCode }: FastifyRequest,
+  { raw }: FastifyReply,
+  { isAnswered, status }: RequestEnd,
+): void {
+  if (span.isRecorded) {
+    span.set('http.request.method', method);
+    if (route.url !== undefined) span.set('http.route', route.url);
+    span.set('request.id', id);
+    const network = (params as { readonly network?: string } | undefined)?.network;
+    if (network !== undefined) span.set('network', network); // the client's name for it
+    if (raw.headersSent) span.set('http.response.status_code', raw.statusCode);
+    if (!isAnswered) span.set('client.gone', true);
+    if (errorCode !== undefined) span.set('error.type', errorCode);
+    if (raw.headersSent && status >= 500) span.fail(errorCode ?? `status ${status}`);
+  }
+  span.end();
+}
