@@ -256,7 +256,7 @@ const subnet: Dashboard = {
       panels: [
         {
           title: 'What validators did',
-          description: 'signed, refused, silent, ignored, unreachable, not_sent, invalid_signature.',
+          description: 'signed, refused, timed_out, unreachable, invalid_signature, not_asked.',
           unit: 'reqps',
           isStacked: true,
           queries: [{ expr: rate('validator_outcomes_total', SUBNET, 'outcome'), legend: '{{outcome}}' }],

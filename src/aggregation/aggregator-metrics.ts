@@ -5,7 +5,7 @@ import { isQuorumReached } from '../validators/quorum.ts';
 import type { SubnetID } from '../warp/ids.ts';
 import type { QueryConcurrency } from './admission/query-concurrency.ts';
 import type { AggregatorErrorCode } from './aggregator-error.ts';
-import type { SignatureOutcome } from './collection/signature-source.ts';
+import type { ValidatorOutcome } from './validators/validator-outcome.ts';
 
 export interface AggregatorMetrics {
   readonly inFlight: Gauge;
@@ -23,7 +23,7 @@ export interface AggregatorMetrics {
   /** As {@link showAdmission}. */
   showQueries(queries: Pick<QueryConcurrency, 'small' | 'large'>): void;
   /** One more attempt at a validator of this share of the subnet's weight, or a signature that proved bad afterwards. */
-  countOutcome(outcome: ValidatorOutcome): void;
+  countOutcome(outcome: ValidatorOutcome, validator: CountedValidator): void;
   observeStage(stage: AggregationStage, seconds: number): void;
   observeDuration(outcome: RequestOutcome, seconds: number): void;
 }
@@ -47,25 +47,24 @@ export type RequestOutcome = 'signed' | 'aborted' | 'internal_error' | Aggregato
  */
 export type AggregationStage = 'resolve' | 'connect' | 'collect' | 'verify';
 
-export interface ValidatorOutcome {
-  readonly kind: SignatureOutcome['kind'];
+export interface CountedValidator {
   readonly subnetID: SubnetID;
   readonly weight: bigint;
   readonly totalWeight: bigint;
 }
 
 /** {@link AggregatorMetrics.countOutcome} for the validators of one collection. */
-export type CountOutcome = (validator: { readonly weight: bigint }, kind: ValidatorOutcome['kind']) => void;
+export type CountOutcome = (validator: { readonly weight: bigint }, outcome: ValidatorOutcome) => void;
 
 /** @param isLabelled whether a subnet has a label of its own: whatever clients ask for would be time series without end */
 export function createAggregatorMetrics(
   metrics: Metrics,
   isLabelled: (subnetID: SubnetID) => boolean = () => false,
 ): AggregatorMetrics {
-  const outcomes = metrics.counter<'subnet_id' | 'weight_class' | 'outcome'>({
+  const outcomes = metrics.counter<'subnet_id' | 'weight_class' | 'outcome' | 'reason'>({
     name: 'validator_outcomes_total',
-    help: 'Attempts at validators by what came of them, by the share of the weight that the validator has and by subnet: tracked ones by their ID, all others as "other"',
-    labels: ['subnet_id', 'weight_class', 'outcome'],
+    help: 'Attempts at validators by outcome and reason (of timed_out and not_asked), by the share of the weight that the validator has and by subnet: tracked ones by their ID, all others as "other"',
+    labels: ['subnet_id', 'weight_class', 'outcome', 'reason'],
   });
   const stages = metrics.histogram<'stage'>({
     name: 'aggregation_stage_duration_seconds',
@@ -180,11 +179,13 @@ export function createAggregatorMetrics(
         () => small.queued + large.queued,
       );
     },
-    countOutcome: ({ kind, subnetID, weight, totalWeight }) =>
+    countOutcome: (outcome, { subnetID, weight, totalWeight }) =>
       outcomes.inc({
         subnet_id: isLabelled(subnetID) ? subnetID : 'other',
         weight_class: weightClass(weight, totalWeight),
-        outcome: kind === 'signature' ? 'signed' : kind,
+        outcome: outcome.kind,
+        // Texts of other outcomes have no bound.
+        reason: outcome.kind === 'timed_out' || outcome.kind === 'not_asked' ? outcome.reason : '',
       }),
     observeStage: (stage, seconds) => stageSeries.get(stage).observe(seconds),
     observeDuration: (outcome, seconds) => durationSeries.get(outcome).observe(seconds),

@@ -16,12 +16,12 @@ import type { AggregatorMetrics, CountOutcome } from '../aggregator-metrics.ts';
 import { passOver } from '../long-pass.ts';
 import type { AnswerHistories } from '../validators/answer-history.ts';
 import { outlooksOf } from '../validators/outlook.ts';
+import type { SignatureSource } from '../validators/signature-source.ts';
 import { CollectedSignatures, CollectionOver, type VerifiedMessage } from './collected-signatures.ts';
 import type { InvalidSigners } from './invalid-signers.ts';
 import type { ProgressFeed } from './progress.ts';
 import { MAX_ASKED_AT_ONCE, planQueries, type QueryLimits, type QueryPlan } from './query-plan.ts';
 import { weightRefusedForGood } from './refusal-verdict.ts';
-import type { SignatureSource } from './signature-source.ts';
 import { Survey } from './survey.ts';
 import { createTally, summarizeTally, type TallySummary } from './tally.ts';
 import { ValidatorQueries } from './validator-queries.ts';
@@ -127,8 +127,8 @@ export async function collectSignatures(
   using stages = new StageTimer(clock, metrics, 'connect');
   using changes = createWakeUp(clock);
   using sum = bls.startAggregation(message.bytes, signal);
-  const countOutcome: CountOutcome = ({ weight }, kind) =>
-    metrics.countOutcome({ kind, weight, subnetID: job.signingSubnetID, totalWeight: warpSet.totalWeight });
+  const countOutcome: CountOutcome = ({ weight }, outcome) =>
+    metrics.countOutcome(outcome, { weight, subnetID: job.signingSubnetID, totalWeight: warpSet.totalWeight });
   const deadlineMs = startMs + limits.requestTimeoutMs;
   const signatures = new CollectedSignatures({
     ...{ ...job, ...deps, tally, sum, countOutcome, changes, deadlineMs, signal, over },

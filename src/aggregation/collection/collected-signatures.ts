@@ -12,9 +12,9 @@ import type { UnsignedMessage } from '../../warp/unsigned-message.ts';
 import type { DelaySignal, ObserveDelay } from '../admission/admission.ts';
 import type { AggregatorMetrics, CountOutcome } from '../aggregator-metrics.ts';
 import { passOver } from '../long-pass.ts';
+import type { SignatureFailure } from '../validators/validator-outcome.ts';
 import type { InvalidSigners } from './invalid-signers.ts';
 import type { ProgressFeed } from './progress.ts';
-import type { SignatureFailure } from './signature-source.ts';
 import type { Tally } from './tally.ts';
 
 export interface CollectedSignaturesOptions {
@@ -236,7 +236,7 @@ export class CollectedSignatures {
     if (this.#fromStore.has(index)) return this.#askItself(index);
     sum.remove(index);
     const failure: SignatureFailure = { kind: 'invalid_signature', reason };
-    countOutcome(this.#validatorAt(index), failure.kind);
+    countOutcome(this.#validatorAt(index), failure);
     tally.set(index, { kind: 'failed', failure });
     await store.delete(signatureKey, this.#validatorAt(index).publicKeyHex);
   }

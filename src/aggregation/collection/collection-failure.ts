@@ -1,4 +1,4 @@
-import type { TallySummary, WeightCount } from './tally.ts';
+import type { OutcomeReason, TallySummary, WeightCount } from './tally.ts';
 
 /** Why a collection came to too little weight. */
 export interface CollectionFailure {
@@ -24,11 +24,11 @@ export function describeFailure({ summary, quorumNum, isOfL1, refusedForGood }: 
   }
   // Validators that are out of reach may be back in a moment; ones without a key will not sign however long one waits.
   const reachable = reachableWeight(summary);
-  if (reachable < neededWeight && totalWeight - outcomes.without_key.weight >= neededWeight) {
+  if (reachable < neededWeight && totalWeight - outcomes.no_key.weight >= neededWeight) {
     return { code: 'not_connected', message: describeNotConnected(summary) };
   }
-  if (reachable >= neededWeight && reachable - outcomes.not_sent.weight < neededWeight) {
-    return { code: 'overloaded', message: describeNotSent(summary) };
+  if (reachable >= neededWeight && reachable - withReason(outcomes.not_asked, 'queue_full').weight < neededWeight) {
+    return { code: 'overloaded', message: describeQueueFull(summary) };
   }
   const cause = mainCause(isOfL1, summary);
   return { code: 'insufficient_weight', message: describeInsufficientWeight(quorumNum, summary, cause) };
@@ -36,7 +36,7 @@ export function describeFailure({ summary, quorumNum, isOfL1, refusedForGood }: 
 
 /** Weight of the validators that could be reached at all, whatever they answered. */
 export function reachableWeight({ totalWeight, outcomes }: TallySummary): bigint {
-  return totalWeight - outcomes.without_key.weight - outcomes.unreachable.weight;
+  return totalWeight - outcomes.no_key.weight - outcomes.unreachable.weight;
 }
 
 /** Clients look for "threshold of stake" and for the inequality: both are part of the interface. */
@@ -60,9 +60,10 @@ function describeNotConnected(summary: TallySummary): string {
 }
 
 /** Connected, and asked too much by us already: that is no fault of the validators, nor of the network. */
-function describeNotSent({ neededWeight, totalWeight, outcomes: { not_sent: notSent } }: TallySummary): string {
+function describeQueueFull({ neededWeight, totalWeight, outcomes }: TallySummary): string {
+  const { weight } = withReason(outcomes.not_asked, 'queue_full');
   return (
-    `validators with the weight ${notSent.weight} could not be asked, as too many bytes wait to be sent: the quorum needs ` +
+    `validators with the weight ${weight} could not be asked, as too many bytes wait to be sent: the quorum needs ` +
     `${neededWeight} of ${totalWeight}; try again in a moment`
   );
 }
@@ -70,20 +71,23 @@ function describeNotSent({ neededWeight, totalWeight, outcomes: { not_sent: notS
 /** The heaviest cause, in words, so that a person who sees only the message knows where to look. */
 function mainCause(isOfL1: boolean, summary: TallySummary): string | undefined {
   const { neededWeight, signedWeight, outcomes } = summary;
-  const { refused, silent, ignored, unreachable, invalid_signature: invalid, unanswered, without_key } = outcomes;
-  const { not_sent: notSent } = outcomes;
+  const { refused, unreachable, invalid_signature: invalid, no_key } = outcomes;
+  const noAnswer = withReason(outcomes.timed_out, 'no_answer');
+  const dropped = withReason(outcomes.timed_out, 'request_dropped');
+  const pending = withReason(outcomes.timed_out, 'request_ended');
+  const queueFull = withReason(outcomes.not_asked, 'queue_full');
   // Those still asked when the quorum was lost already are not to blame for it.
-  const isQuorumOpen = signedWeight + unanswered.weight >= neededWeight;
-  const withoutAnswer = add([silent, ...(isOfL1 ? [] : [ignored]), ...(isQuorumOpen ? [unanswered] : [])]);
+  const isQuorumOpen = signedWeight + pending.weight >= neededWeight;
+  const withoutAnswer = add([noAnswer, ...(isOfL1 ? [] : [dropped]), ...(isQuorumOpen ? [pending] : [])]);
   const [whyUnreachable] = unreachable.reasons;
   const causes = [
     { weight: refused.weight, text: describeRefusals(summary) },
     { weight: withoutAnswer.weight, text: `no answer from ${withoutAnswer.count}` },
-    { weight: isOfL1 ? ignored.weight : 0n, text: `ignored by ${ignored.count}: ${NOT_ADMITTED}` },
+    { weight: isOfL1 ? dropped.weight : 0n, text: `ignored by ${dropped.count}: ${NOT_ADMITTED}` },
     { weight: unreachable.weight, text: `${unreachable.count} unreachable: ${whyUnreachable?.reason}` },
-    { weight: notSent.weight, text: `${notSent.count} not asked: too many bytes wait to be sent` },
+    { weight: queueFull.weight, text: `${queueFull.count} not asked: too many bytes wait to be sent` },
     { weight: invalid.weight, text: `invalid signatures from ${invalid.count}` },
-    { weight: without_key.weight, text: `${without_key.count} without an active BLS key` },
+    { weight: no_key.weight, text: `${no_key.count} without an active BLS key` },
   ];
   const heaviest = causes.reduce((a, b) => (b.weight > a.weight ? b : a));
   return heaviest.weight > 0n ? heaviest.text : undefined;
@@ -98,6 +102,11 @@ function describeRefusals({ outcomes: { refused } }: TallySummary): string | und
 const NOT_ADMITTED =
   'they are connected and answer pings, but drop requests for this blockchain; they may run it only for the peers on their ' +
   "subnet's list (validatorOnly, allowedNodes), or not at all";
+
+/** The validators of an outcome that have this reason. */
+function withReason({ reasons }: { readonly reasons: readonly OutcomeReason[] }, reason: string): WeightCount {
+  return reasons.find((one) => one.reason === reason) ?? { weight: 0n, count: 0 };
+}
 
 function add(counts: readonly WeightCount[]): WeightCount {
   return counts.reduce((a, b) => ({ weight: a.weight + b.weight, count: a.count + b.count }));

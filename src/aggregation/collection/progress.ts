@@ -1,5 +1,6 @@
 import type { NodeID, SubnetID } from '../../warp/ids.ts';
-import { knownOutcome, type Standing, type Tally, type ValidatorOutcome } from './tally.ts';
+import type { ValidatorOutcome } from '../validators/validator-outcome.ts';
+import { knownOutcome, type Standing, type Tally } from './tally.ts';
 
 /** What happens while signatures are collected, for those who follow it. */
 export type ProgressEvent =
@@ -41,7 +42,8 @@ export interface ValidatorProgress {
   readonly weight: bigint;
   /** When the state was taken: no event tells of connections alone. */
   readonly isConnected: boolean;
-  readonly status: 'waiting' | 'asked' | ValidatorOutcome['kind'];
+  /** `asked`: its answer is to come; `not_asked` also before it is asked. */
+  readonly status: 'asked' | ValidatorOutcome['kind'];
   /** The code, text or reason that belong to the status. */
   readonly outcome?: ValidatorOutcome;
 }
@@ -140,7 +142,7 @@ export class ProgressFeed {
         return {
           ...{ index, nodeIDs, weight },
           isConnected: nodeIDs.some((nodeID) => this.#facts.isConnected(nodeID)),
-          status: outcome?.kind ?? (isAsked ? 'asked' : 'waiting'),
+          status: outcome?.kind ?? (isAsked ? 'asked' : 'not_asked'),
           ...(outcome && { outcome }),
         };
       }),

@@ -1,8 +1,8 @@
 import type { WarpValidator } from '../../validators/warp-set.ts';
 import { MAX_STARTED_PER_TURN } from '../admission/query-concurrency.ts';
 import { outlookIn } from '../validators/outlook.ts';
+import type { SignatureFailure } from '../validators/validator-outcome.ts';
 import { judgeRefusal } from './refusal-verdict.ts';
-import type { SignatureFailure } from './signature-source.ts';
 import { isCountedOn, Survey, type SurveyLimits, type SurveyView } from './survey.ts';
 import type { Standing, Tally } from './tally.ts';
 
@@ -192,11 +192,10 @@ export function afterFailure(
   limits: QueryLimits,
 ): Standing {
   switch (failure.kind) {
-    case 'silent':
-    case 'ignored':
+    case 'timed_out':
       return attempts < nodeCount ? waiting(nowMs) : { kind: 'failed', failure };
     case 'unreachable':
-    case 'not_sent': {
+    case 'not_asked': {
       if (attempts < nodeCount) return waiting(nowMs);
       // A broken connection needs a moment to come back, and a full queue to drain.
       const delayMs = limits.retryDelaysMs[attempts - nodeCount];

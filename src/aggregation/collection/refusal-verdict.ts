@@ -1,4 +1,4 @@
-import type { SignatureFailure } from './signature-source.ts';
+import type { SignatureFailure } from '../validators/validator-outcome.ts';
 import type { Tally } from './tally.ts';
 
 /** What a refusal's code says of asking the same validator again. */

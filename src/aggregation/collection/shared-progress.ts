@@ -1,7 +1,7 @@
 import type { CompleteRequest } from '../request/complete-request.ts';
 import type { Signing } from '../request/signing-resolver.ts';
+import { type SignatureFailure, VALIDATOR_OUTCOMES } from '../validators/validator-outcome.ts';
 import type { ProgressFeed, ProgressState, ValidatorProgress } from './progress.ts';
-import type { SignatureFailure } from './signature-source.ts';
 import { createTally, type Standing, type Tally } from './tally.ts';
 
 /** One character for each validator, by its canonical index; of those that failed the letter of the reason. */
@@ -43,15 +43,15 @@ function toldOf({ validators, isVerifying }: ProgressState): ToldProgress {
   const signOf = ({ status, outcome }: ValidatorProgress): string => {
     if (status === 'signed') return SIGNED;
     if (outcome !== undefined && outcome.kind !== 'signed') return letterOf(outcome);
-    return status === 'waiting' ? WAITING : ASKED;
+    return status === 'not_asked' ? WAITING : ASKED;
   };
   return { validators: validators.map(signOf).join(''), reasons, isVerifying };
 }
 
 function shortened(failure: SignatureFailure): SignatureFailure {
   if ('text' in failure) return { ...failure, text: failure.text.slice(0, MAX_TEXT) };
-  if ('reason' in failure) return { ...failure, reason: failure.reason.slice(0, MAX_TEXT) };
-  return failure;
+  if (failure.kind !== 'unreachable' && failure.kind !== 'invalid_signature') return failure;
+  return { ...failure, reason: failure.reason.slice(0, MAX_TEXT) };
 }
 
 /** Another replica's collection, shown to the listeners of this one. It is for showing only, and decides nothing. */
@@ -88,7 +88,8 @@ export class MirroredProgress {
 function parse(progress: Uint8Array): ToldProgress | undefined {
   try {
     const told = JSON.parse(new TextDecoder().decode(progress)) as ToldProgress;
-    return typeof told.validators === 'string' && Array.isArray(told.reasons) ? told : undefined;
+    const isKnown = told.reasons.every(({ kind }) => VALIDATOR_OUTCOMES.includes(kind));
+    return typeof told.validators === 'string' && isKnown ? told : undefined;
   } catch {
     return undefined;
   }

@@ -2,7 +2,7 @@ import { quorumWeight } from '../../validators/quorum.ts';
 import type { WarpSet, WarpValidator } from '../../validators/warp-set.ts';
 import type { NodeID } from '../../warp/ids.ts';
 import type { Outlook } from '../validators/outlook.ts';
-import type { SignatureFailure } from './signature-source.ts';
+import type { FinalOutcome, OutcomeKind, SignatureFailure, ValidatorOutcome } from '../validators/validator-outcome.ts';
 
 /** Where one validator stands in one request. */
 export type Standing =
@@ -109,9 +109,6 @@ export function knownOutcome({ standings, refusals }: Tally, index: number): Val
   return refusals[index] ?? failureOf(standing);
 }
 
-/** What a validator did with the question. */
-export type ValidatorOutcome = { readonly kind: 'signed' } | SignatureFailure;
-
 const SIGNED: ValidatorOutcome = { kind: 'signed' };
 
 /** See {@link Tally.targetWeight}. */
@@ -138,20 +135,13 @@ function atLeastOne(weight: bigint): bigint {
   return weight > 0n ? weight : 1n;
 }
 
-/** What a validator did, and of validators that did nothing, why not. */
-export type OutcomeKind =
-  | 'signed'
-  | SignatureFailure['kind']
-  /** Asked, with no answer, or one not yet decoded or told from a bad one, when the request ended. */
-  | 'unanswered'
-  /** Connected, and not asked: the quorum was out of reach even with them. */
-  | 'not_asked'
-  /** Validators without a BLS key and inactive ones: in the total, unable to sign. */
-  | 'without_key';
-
 export interface WeightCount {
   readonly weight: bigint;
   readonly count: number;
+}
+
+export interface OutcomeReason extends WeightCount {
+  readonly reason: string;
 }
 
 /** What the validators did, for the client that got no signed message, and for logs. */
@@ -159,28 +149,32 @@ export interface TallySummary {
   readonly neededWeight: bigint;
   readonly signedWeight: bigint;
   readonly totalWeight: bigint;
-  readonly outcomes: Readonly<Record<Exclude<OutcomeKind, 'refused' | 'unreachable'>, WeightCount>> & {
+  readonly outcomes: {
+    readonly signed: WeightCount;
     readonly refused: WeightCount & {
       readonly reasons: readonly (WeightCount & { readonly code: number; readonly text: string })[];
     };
-    readonly unreachable: WeightCount & { readonly reasons: readonly (WeightCount & { readonly reason: string })[] };
-  };
+    /** In the total weight, and unable to sign. */
+    readonly no_key: WeightCount;
+  } & Readonly<Record<ReasonedOutcome, WeightCount & { readonly reasons: readonly OutcomeReason[] }>>;
   /** Validators with a key that did not sign, the heaviest first: {@link MAX_MISSING} of them. */
   readonly missing: readonly MissingValidator[];
   /** How many more there are. */
   readonly missingOmitted: number;
 }
 
+type ReasonedOutcome = Exclude<OutcomeKind, 'signed' | 'refused' | 'no_key'>;
+
 export interface MissingValidator {
   /** Of several nodes with one key, the first in text order. */
   readonly nodeID: NodeID;
   readonly weight: bigint;
-  readonly outcome: Exclude<OutcomeKind, 'signed' | 'without_key'>;
+  readonly outcome: Exclude<OutcomeKind, 'signed' | 'no_key'>;
   /** Of `refused`. */
   readonly code?: number;
   readonly text?: string;
-  /** Of `unreachable`, `not_sent` and `invalid_signature`. */
-  readonly reason?: string;
+  /** Of all others; missing where the validator was not needed. */
+  readonly reason?: string | undefined;
 }
 
 /** Most distinct reasons listed for one outcome: peers choose the texts, so there may be as many as peers. */
@@ -195,59 +189,85 @@ export function summarizeTally(
 ): TallySummary {
   const { warpSet, neededWeight, signedWeight } = tally;
   const none = (): { weight: bigint; count: number } => ({ weight: 0n, count: 0 });
-  const counts = {
-    ...{ signed: none(), refused: none(), silent: none(), ignored: none(), unreachable: none() },
-    ...{ not_sent: none(), invalid_signature: none(), unanswered: none(), not_asked: none() },
+  const signed = none();
+  const refused = {
+    ...none(),
+    byReason: new Map<string, { code: number; text: string; weight: bigint; count: number }>(),
   };
-  const unreachableReasons = new Map<string, { reason: string; weight: bigint; count: number }>();
-  const refusedReasons = new Map<string, { code: number; text: string; weight: bigint; count: number }>();
+  const others = {
+    ...{ timed_out: reasoned(), unreachable: reasoned(), invalid_signature: reasoned(), not_asked: reasoned() },
+  };
   const missing: MissingValidator[] = [];
   let missingOmitted = 0;
 
   for (const validator of heaviestFirst(warpSet)) {
     const { weight, index, nodeIDs } = validator;
-    const outcome = knownOutcome(tally, index) ?? untilKnown(tally.standings[index], () => whyUnreachable(validator));
-    addTo(counts[outcome.kind], weight);
-    if (outcome.kind === 'signed') continue;
+    const outcome = finalOutcome(tally, index, () => whyUnreachable(validator));
+    if (outcome.kind === 'signed') {
+      addTo(signed, weight);
+      continue;
+    }
     if (missing.length < MAX_MISSING) {
       const { kind, ...more } = outcome;
       missing.push({ nodeID: nodeIDs[0] as NodeID, weight, outcome: kind, ...more });
     } else {
       missingOmitted += 1;
     }
-    if (outcome.kind === 'unreachable') {
-      const { reason } = outcome;
-      const known = entry(unreachableReasons, reason, () => ({ reason, ...none() }));
-      addTo(known, weight);
-    } else if (outcome.kind === 'refused') {
+    if (outcome.kind === 'refused') {
       const { code, text } = outcome;
-      const known = entry(refusedReasons, `${code} ${text}`, () => ({ code, text, ...none() }));
-      addTo(known, weight);
+      addTo(refused, weight);
+      addTo(
+        entry(refused.byReason, `${code} ${text}`, () => ({ code, text, ...none() })),
+        weight,
+      );
+    } else {
+      const { reason } = outcome;
+      const counts = others[outcome.kind];
+      addTo(counts, weight);
+      if (reason !== undefined)
+        addTo(
+          entry(counts.byReason, reason, () => ({ reason, ...none() })),
+          weight,
+        );
     }
   }
+  const withReasons = <V extends WeightCount>({
+    weight,
+    count,
+    byReason,
+  }: WeightCount & { byReason: Map<string, V> }) => ({
+    ...{ weight, count, reasons: heaviest(byReason) },
+  });
   return {
     neededWeight,
     signedWeight,
     totalWeight: warpSet.totalWeight,
     outcomes: {
-      ...counts,
-      refused: { ...counts.refused, reasons: heaviest(refusedReasons) },
-      unreachable: { ...counts.unreachable, reasons: heaviest(unreachableReasons) },
-      without_key: warpSet.keyless,
+      signed,
+      refused: withReasons(refused),
+      timed_out: withReasons(others.timed_out),
+      unreachable: withReasons(others.unreachable),
+      invalid_signature: withReasons(others.invalid_signature),
+      not_asked: withReasons(others.not_asked),
+      no_key: warpSet.keyless,
     },
     missing,
     missingOmitted,
   };
+
+  function reasoned() {
+    return { ...none(), byReason: new Map<string, { reason: string; weight: bigint; count: number }>() };
+  }
 }
 
-/** Its turn did not come. */
-const NO_ROOM: SignatureFailure = { kind: 'not_sent', reason: 'too much is being asked of validators at once' };
-
-type UntilKnown = SignatureFailure | { readonly kind: 'unanswered' | 'not_asked' };
-
-function untilKnown(standing: Standing | undefined, whyUnreachable: () => string | undefined): UntilKnown {
-  if (standing?.kind === 'queued') return NO_ROOM;
-  if (standing?.kind === 'asking' || standing?.kind === 'answered') return { kind: 'unanswered' };
+/** What a validator did when its request has ended: the last known answer, or why there is none. */
+function finalOutcome(tally: Tally, index: number, whyUnreachable: () => string | undefined): FinalOutcome {
+  const known = knownOutcome(tally, index);
+  if (known !== undefined) return known;
+  const standing = tally.standings[index];
+  if (standing?.kind === 'queued') return { kind: 'not_asked', reason: 'queue_full' };
+  if (standing?.kind === 'asking' || standing?.kind === 'answered')
+    return { kind: 'timed_out', reason: 'request_ended' };
   const reason = whyUnreachable();
   return reason === undefined ? { kind: 'not_asked' } : { kind: 'unreachable', reason };
 }

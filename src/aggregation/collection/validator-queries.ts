@@ -8,10 +8,11 @@ import type { ObserveDelay } from '../admission/admission.ts';
 import { LARGE_QUERY_BYTES, type QueryConcurrency } from '../admission/query-concurrency.ts';
 import type { AggregatorMetrics, CountOutcome } from '../aggregator-metrics.ts';
 import type { AnswerHistory } from '../validators/answer-history.ts';
+import type { SignatureQuery, SignatureSource } from '../validators/signature-source.ts';
+import type { SignatureFailure, SignatureOutcome } from '../validators/validator-outcome.ts';
 import { type CollectedSignatures, CollectionOver } from './collected-signatures.ts';
 import type { InvalidSigners } from './invalid-signers.ts';
 import { afterFailure, type QueryLimits } from './query-plan.ts';
-import type { SignatureFailure, SignatureOutcome, SignatureQuery, SignatureSource } from './signature-source.ts';
 import { failureOf, type Standing, type Tally } from './tally.ts';
 
 export interface ValidatorQueriesOptions {
@@ -134,7 +135,7 @@ export class ValidatorQueries {
       if (outcome.kind === 'signature') {
         tally.set(validator.index, ANSWERED);
         const problem = await signatures.take(validator, outcome.signature);
-        if (problem === undefined) countOutcome(validator, outcome.kind);
+        if (problem === undefined) countOutcome(validator, SIGNED);
         else this.#failed(validator, attempts, { kind: 'invalid_signature', reason: problem });
       } else {
         this.#failed(validator, attempts, outcome);
@@ -169,13 +170,14 @@ export class ValidatorQueries {
       observeDelay('answers', history.excessOf(nodeID, tookMs));
     }
     if (outcome.kind === 'signature') history.answered(nodeID, tookMs);
-    else if (outcome.kind === 'ignored') history.failed(nodeID);
-    else if (OUTCOMES_OF_THE_UNWELL.has(outcome.kind)) history.failedAltogether(nodeID);
+    else if (outcome.kind === 'timed_out' && outcome.reason === 'request_dropped') history.failed(nodeID);
+    // Other requests will fail too. A node that refuses may be right, and one that is not connected is not asked.
+    else if (outcome.kind === 'timed_out' || outcome.kind === 'invalid_signature') history.failedAltogether(nodeID);
   }
 
   #failed(validator: WarpValidator, attempts: number, failure: SignatureFailure): void {
     const { tally, clock, limits, isPChainMessage, countOutcome } = this.#options;
-    countOutcome(validator, failure.kind);
+    countOutcome(validator, failure);
     const nodeCount = validator.nodeIDs.length;
     const attempt = { attempts, nodeCount, nowMs: clock.monotonicMs(), isPChainMessage };
     tally.set(validator.index, afterFailure(failure, attempt, limits));
@@ -183,6 +185,7 @@ export class ValidatorQueries {
 }
 
 const ANSWERED: Standing = { kind: 'answered' };
+const SIGNED = { kind: 'signed' } as const;
 
 /** A span of its own for a question, which says whom, and what the node did. */
 async function traced(
@@ -193,10 +196,12 @@ async function traced(
   const span = parent.child('app request', 'client');
   span.set('peer.node_id', nodeID);
   span.set('attempt', attempts);
-  let word: string = 'unanswered';
+  let word: string = 'timed_out';
+  let reason: string | undefined = 'request_ended';
   try {
     const outcome = await asking;
     word = outcome.kind === 'signature' ? 'signed' : outcome.kind;
+    reason = 'reason' in outcome ? outcome.reason : undefined;
     if (outcome.kind === 'refused') {
       span.set('refusal.code', outcome.code);
       span.set('refusal.text', outcome.text);
@@ -204,9 +209,7 @@ async function traced(
     return outcome;
   } finally {
     span.set('outcome', word);
+    if (reason !== undefined) span.set('reason', reason);
     span.end();
   }
 }
-
-/** Signs of a node that others will have no luck with either. One that refuses may be right, and one not connected is not asked. */
-const OUTCOMES_OF_THE_UNWELL: ReadonlySet<SignatureOutcome['kind']> = new Set(['silent', 'invalid_signature']);

@@ -16,7 +16,6 @@ import type { Penalties } from '../admission/penalties.ts';
 import { QueryConcurrency } from '../admission/query-concurrency.ts';
 import { AggregatorError } from '../aggregator-error.ts';
 import type { AggregatorMetrics } from '../aggregator-metrics.ts';
-import type { SignatureOutcome } from '../collection/signature-source.ts';
 import { asPChainFailure } from '../p-chain-failure.ts';
 import type { AggregateOptions, Aggregator } from '../request/aggregate.ts';
 import { type AggregationRequest, type AggregationResult, settingsOf } from '../request/aggregation-request.ts';
@@ -24,6 +23,7 @@ import type { SignersAtHeight, SigningResolver } from '../request/signing-resolv
 import type { SubnetPolicy } from '../subnets/subnet-policy.ts';
 import { connectValidators } from '../subnets/subnet-views.ts';
 import type { ValidatorConnections } from '../validators/validator-connections.ts';
+import type { SignatureOutcome } from '../validators/validator-outcome.ts';
 import { planUptimeSearch, type UptimeStanding } from './uptime-search.ts';
 
 /** Finds the highest uptime of an L1 validator that a quorum of the L1 signs: each node has seen another figure. */

@@ -13,10 +13,10 @@ import type { AggregatorMetrics, RequestOutcome } from '../aggregator-metrics.ts
 import type { CollectionLimits } from '../collection/collect-signatures.ts';
 import type { InvalidSigners } from '../collection/invalid-signers.ts';
 import type { ProgressListener } from '../collection/progress.ts';
-import type { SignatureSource } from '../collection/signature-source.ts';
 import type { L1Messages } from '../l1/l1-messages.ts';
 import type { SubnetPolicy } from '../subnets/subnet-policy.ts';
 import type { AnswerHistories } from '../validators/answer-history.ts';
+import type { SignatureSource } from '../validators/signature-source.ts';
 import type { AggregationRequest, AggregationResult } from './aggregation-request.ts';
 import { type CompleteRequest, completeMessage, completeRequest } from './complete-request.ts';
 import { requestKey } from './result-key.ts';

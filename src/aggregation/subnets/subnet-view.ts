@@ -147,9 +147,8 @@ function findDoubt(past: AnswerPast | undefined): string | undefined {
     // Its connection stands again.
     case 'unreachable':
       return undefined;
-    case 'silent':
-      return 'it gave no answer when it was last asked';
-    case 'ignored':
+    case 'timed_out':
+      if (last.reason === 'no_answer') return 'it gave no answer when it was last asked';
       return 'it answers pings, but drops our requests: it does not run the chain, or lets in listed nodes only (allowedNodes)';
     case 'invalid_signature':
       return 'its last signature was malformed';
@@ -163,7 +162,7 @@ function findDoubt(past: AnswerPast | undefined): string | undefined {
 
 function wasUnanswered({ past }: NodeStatus): boolean {
   if (past === undefined || past.last.ageMs > DOUBT_MS) return false;
-  return past.last.outcome === 'silent' || past.last.outcome === 'ignored';
+  return past.last.outcome === 'timed_out';
 }
 
 function nodeStatus(nodeID: NodeID, { peerOf, pastOf, funds }: NodeFacts): NodeStatus {

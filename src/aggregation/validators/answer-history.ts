@@ -2,8 +2,8 @@ import { createLru } from '../../lib/cache/lru.ts';
 import type { Clock } from '../../lib/concurrency/clock.ts';
 import { addTo } from '../../lib/encoding/counts.ts';
 import type { NodeID, SubnetID } from '../../warp/ids.ts';
-import type { SignatureOutcome } from '../collection/signature-source.ts';
 import { type LatencySummary, LatencyWindow } from './latency-window.ts';
+import type { SignatureOutcome, ValidatorOutcome } from './validator-outcome.ts';
 
 /** How one node has answered lately. */
 export interface AnswerRecord {
@@ -17,15 +17,21 @@ export interface AnswerRecord {
 
 /** What people want to know of a node, since this process was started. Nothing is decided by it. */
 export interface AnswerPast {
-  readonly last: { readonly outcome: AnswerOutcome; readonly ageMs: number };
+  readonly last: LastOutcome & { readonly ageMs: number };
   /** Also where it has signed since. */
   readonly lastRefusal: { readonly code: number; readonly text: string; readonly ageMs: number } | undefined;
   /** Of its last hundred signatures and refusals of messages; undefined where there were none. */
   readonly latency: LatencySummary | undefined;
 }
 
-/** What came of a question. That there was no room for it says nothing of the node. */
-export type AnswerOutcome = 'signed' | Exclude<SignatureOutcome['kind'], 'signature' | 'not_sent'>;
+export interface LastOutcome {
+  /** Without `not_asked`, which says nothing of the node. */
+  readonly outcome: Exclude<ValidatorOutcome['kind'], 'not_asked'>;
+  /** Of `timed_out`. */
+  readonly reason?: TimeoutReason | undefined;
+}
+
+type TimeoutReason = Extract<SignatureOutcome, { kind: 'timed_out' }>['reason'];
 
 /**
  * How nodes have answered, over all requests. Nothing in it is proof: it decides the order of asking, and no result.
@@ -72,7 +78,8 @@ const FIRST_TRIAL_MS = 2_000;
 const MAX_TRIAL_INTERVAL_MS = 60_000;
 
 interface Past {
-  outcome: AnswerOutcome;
+  outcome: LastOutcome['outcome'];
+  reason: TimeoutReason | undefined;
   atMs: number;
   refusal: Refusal | undefined;
   readonly latencies: LatencyWindow;
@@ -198,20 +205,22 @@ export function createAnswerHistories(clock: Clock, slowMs: number): AnswerHisto
         for (const entry of [nodes.peek(nodeID), find(nodeID)]) if (entry?.isFresh) entry.putOffTrial();
       },
       observed(nodeID, answer, afterMs) {
-        if (answer.kind === 'not_sent') return;
+        if (answer.kind === 'not_asked') return;
         const atMs = clock.monotonicMs();
         const outcome = answer.kind === 'signature' ? 'signed' : answer.kind;
+        const reason = answer.kind === 'timed_out' ? answer.reason : undefined;
         const refusal = answer.kind === 'refused' ? { code: answer.code, text: answer.text, atMs } : undefined;
         if (isUnwilling(answer)) {
-          ofSubnet(nodeID).unwilling = { outcome, atMs, refusal };
+          ofSubnet(nodeID).unwilling = { outcome, reason, atMs, refusal };
           return;
         }
         const isAnswer = outcome === 'signed' || outcome === 'refused';
         const ofThese = find(nodeID);
         if (isAnswer && ofThese !== undefined) ofThese.unwilling = undefined;
         const known = pasts.get(nodeID);
-        const past = known ?? { outcome, atMs, refusal: undefined, latencies: new LatencyWindow() };
+        const past = known ?? { outcome, reason, atMs, refusal: undefined, latencies: new LatencyWindow() };
         past.outcome = outcome;
+        past.reason = reason;
         past.atMs = atMs;
         past.refusal = refusal ?? past.refusal;
         if (isAnswer) past.latencies.add(afterMs);
@@ -225,7 +234,7 @@ export function createAnswerHistories(clock: Clock, slowMs: number): AnswerHisto
         const refusal = last.refusal ?? past?.refusal;
         const nowMs = clock.monotonicMs();
         return {
-          last: { outcome: last.outcome, ageMs: nowMs - last.atMs },
+          last: { outcome: last.outcome, reason: last.reason, ageMs: nowMs - last.atMs },
           lastRefusal: refusal && { code: refusal.code, text: refusal.text, ageMs: nowMs - refusal.atMs },
           // Most who look do not ask for it, and it takes sorting a hundred numbers.
           get latency() {
@@ -241,7 +250,8 @@ export function createAnswerHistories(clock: Clock, slowMs: number): AnswerHisto
 
 /** It may answer as ever about the chains of other subnets. Codes below 0 have nothing to do with the message (avalanchego `network/p2p/error.go`). */
 function isUnwilling(answer: SignatureOutcome): boolean {
-  return answer.kind === 'ignored' || (answer.kind === 'refused' && answer.code < 0);
+  if (answer.kind === 'timed_out') return answer.reason === 'request_dropped';
+  return answer.kind === 'refused' && answer.code < 0;
 }
 
 /** @param ofAll what is known of a node for all subnets */

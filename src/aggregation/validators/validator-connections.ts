@@ -8,10 +8,11 @@ import type { Metrics } from '../../telemetry/metrics.ts';
 import type { WarpSet } from '../../validators/warp-set.ts';
 import type { NodeID, SubnetID } from '../../warp/ids.ts';
 import { parseSignatureResponse } from '../../warp/signature-request.ts';
-import type { SignatureOutcome, SignatureSource } from '../collection/signature-source.ts';
 import { RequiredSubnet, type SubnetReadiness } from './required-subnet.ts';
 import { RequiredSubnets } from './required-subnets.ts';
+import type { SignatureSource } from './signature-source.ts';
 import { TrackedNodes } from './tracked-nodes.ts';
+import type { SignatureOutcome } from './validator-outcome.ts';
 
 export interface ValidatorConnectionsOptions {
   readonly network: PeerNetwork;
@@ -112,10 +113,9 @@ export function createValidatorConnections(options: ValidatorConnectionsOptions)
           return parseResponse(outcome.bytes);
         case 'refused':
           return { ...outcome, text: outcome.text.slice(0, MAX_REFUSAL_TEXT_LENGTH) };
-        case 'silent':
-        case 'ignored':
+        case 'timed_out':
         case 'unreachable':
-        case 'not_sent':
+        case 'not_asked':
           return outcome;
       }
     },

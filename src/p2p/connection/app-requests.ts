@@ -10,10 +10,8 @@ export type AppOutcome =
   | { readonly kind: 'response'; readonly bytes: Uint8Array }
   /** An AppError. Codes above 0 are the VM's own; −1 undefined, −2 no handler, −3 not a validator, −4 throttled. */
   | { readonly kind: 'refused'; readonly code: number; readonly text: string }
-  /** No answer in time. */
-  | { readonly kind: 'silent' }
-  /** No answer in time, though the peer has read the request: it answered a Ping that was sent after it. */
-  | { readonly kind: 'ignored' }
+  /** No answer in time. `request_dropped`: the peer has read the request, as it answered a Ping that was sent after it. */
+  | { readonly kind: 'timed_out'; readonly reason: 'no_answer' | 'request_dropped' }
   /** There is no connection, or it ended before an answer. */
   | NotConnected
   /** There was no room for it: neither the node nor the connection is at fault. */
@@ -25,8 +23,8 @@ export interface NotConnected {
 }
 
 export interface NoRoom {
-  readonly kind: 'not_sent';
-  readonly reason: string;
+  readonly kind: 'not_asked';
+  readonly reason: 'queue_full';
 }
 
 export interface AppRequestOptions {
@@ -48,11 +46,18 @@ export interface RequestTarget {
   ping(): () => boolean;
 }
 
+/** The caller's signal ended the request. */
+export interface Aborted {
+  readonly kind: 'aborted';
+}
+
+const ABORTED: Aborted = { kind: 'aborted' };
+
 export interface AppRequestsHooks {
   /** Called before a request counts as unanswered: handles what has come from the node by now. */
   readonly beforeTimeout: (nodeID: NodeID) => void;
   /** Hears how each request ended, and after how long. */
-  readonly onEnd: (kind: AppOutcome['kind'] | 'aborted', ms: number) => void;
+  readonly onEnd: (outcome: AppOutcome | Aborted, ms: number) => void;
 }
 
 const NO_HOOKS: AppRequestsHooks = { beforeTimeout: () => undefined, onEnd: () => undefined };
@@ -152,10 +157,8 @@ export class AppRequests {
     target: RequestTarget,
   ): Promise<AppOutcome> {
     if (signal.aborted) return Promise.reject(signal.reason);
-    if (timeoutMs <= 0) return this.#unsent({ kind: 'silent' });
-    if (this.#size >= this.#maxPending) {
-      return this.#unsent({ kind: 'not_sent', reason: `${this.#maxPending} requests are waiting already` });
-    }
+    if (timeoutMs <= 0) return this.#unsent({ kind: 'timed_out', reason: 'no_answer' });
+    if (this.#size >= this.#maxPending) return this.#unsent({ kind: 'not_asked', reason: 'queue_full' });
     const requestId = this.#takeID(nodeID);
     const chainBytes = this.#chainBytes(chainID);
     const head = { chainId: chainBytes, requestId, deadline: this.#deadlineNs(timeoutMs) };
@@ -202,7 +205,8 @@ export class AppRequests {
     this.#clock.afterTurn(() => {
       this.#beforeTimeout(request.nodeID);
       if (!this.#isPending(request)) return;
-      this.#settle(request, { kind: request.isAlive?.() === true ? 'ignored' : 'silent' });
+      const reason = request.isAlive?.() === true ? 'request_dropped' : 'no_answer';
+      this.#settle(request, { kind: 'timed_out', reason });
     });
   }
 
@@ -221,7 +225,7 @@ export class AppRequests {
     const onAbort = (): void => {
       for (const each of [...pending]) {
         this.#forget(each);
-        this.#onEnd('aborted', this.#clock.monotonicMs() - each.sentMs);
+        this.#onEnd(ABORTED, this.#clock.monotonicMs() - each.sentMs);
         each.reject(signal.reason);
       }
     };
@@ -230,13 +234,13 @@ export class AppRequests {
   }
 
   #unsent(outcome: AppOutcome): Promise<AppOutcome> {
-    this.#onEnd(outcome.kind, 0);
+    this.#onEnd(outcome, 0);
     return Promise.resolve(outcome);
   }
 
   #settle(request: PendingRequest, outcome: AppOutcome): void {
     this.#forget(request);
-    this.#onEnd(outcome.kind, this.#clock.monotonicMs() - request.sentMs);
+    this.#onEnd(outcome, this.#clock.monotonicMs() - request.sentMs);
     request.resolve(outcome);
   }
 

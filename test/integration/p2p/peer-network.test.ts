@@ -641,14 +641,15 @@ describe('app requests', () => {
     const outcome = network.appRequest(node.nodeID, C_CHAIN_ID, bytes, options);
     await node.until(() => answerLate !== undefined);
     await clock.advance(3_000);
-    expect(await outcome).toEqual({ kind: 'silent' });
+    expect(await outcome).toEqual({ kind: 'timed_out', reason: 'no_answer' });
     const second = network.appRequest(node.nodeID, C_CHAIN_ID, bytes, options);
     answerLate?.();
     await node.until(() => node.session.count('pong') === 1);
     await clock.advance(3_000);
-    expect(await second).toEqual({ kind: 'silent' });
+    expect(await second).toEqual({ kind: 'timed_out', reason: 'no_answer' });
     expect(await network.appRequest(node.nodeID, C_CHAIN_ID, bytes, { ...options, timeoutMs: 0 })).toEqual({
-      kind: 'silent',
+      kind: 'timed_out',
+      reason: 'no_answer',
     });
   });
 
@@ -662,7 +663,7 @@ describe('app requests', () => {
     node.session.send({ case: 'ping', value: { uptime: 100 } });
     await node.until(() => node.session.count('pong') === 1);
     await clock.advance(1_500);
-    expect(await outcome).toEqual({ kind: 'ignored' });
+    expect(await outcome).toEqual({ kind: 'timed_out', reason: 'request_dropped' });
   });
 
   it('take no answer for another chain', async () => {
@@ -672,7 +673,7 @@ describe('app requests', () => {
     const outcome = network.appRequest(node.nodeID, C_CHAIN_ID, bytes, options);
     await node.until(() => node.session.count('appRequest') === 1);
     await clock.advance(3_000);
-    expect(await outcome).toEqual({ kind: 'silent' });
+    expect(await outcome).toEqual({ kind: 'timed_out', reason: 'no_answer' });
     expect((await network.appRequest(node.nodeID, P_CHAIN_ID, bytes, options)).kind).toBe('response');
   });
 
@@ -710,14 +711,17 @@ describe('app requests', () => {
     const large = new Uint8Array(900_000);
     const first = network.appRequest(node.nodeID, C_CHAIN_ID, large, options);
     const second = await network.appRequest(node.nodeID, C_CHAIN_ID, large, options);
-    expect(second).toEqual({ kind: 'not_sent', reason: 'send queue full' });
+    expect(second).toEqual({ kind: 'not_asked', reason: 'queue_full' });
     const third = network.appRequest(node.nodeID, C_CHAIN_ID, bytes, options);
     expect(await network.appRequest(node.nodeID, C_CHAIN_ID, bytes, options)).toEqual({
-      kind: 'not_sent',
-      reason: '2 requests are waiting already',
+      kind: 'not_asked',
+      reason: 'queue_full',
     });
     await clock.advance(3_000);
-    expect(await Promise.all([first, third])).toEqual([{ kind: 'silent' }, { kind: 'silent' }]);
+    expect(await Promise.all([first, third])).toEqual([
+      { kind: 'timed_out', reason: 'no_answer' },
+      { kind: 'timed_out', reason: 'no_answer' },
+    ]);
   });
 
   it('are counted', async () => {
@@ -727,7 +731,9 @@ describe('app requests', () => {
     await clock.advance(3_000);
     await outcome;
     const text = await registry.metrics();
-    expect(text).toContain('signature_aggregator_peer_app_request_duration_seconds_count{outcome="silent"} 1');
+    expect(text).toContain(
+      'signature_aggregator_peer_app_request_duration_seconds_count{outcome="timed_out",reason="no_answer"} 1',
+    );
     expect(text).toContain('signature_aggregator_peer_connections 1');
     expect(text).toMatch(/signature_aggregator_peer_traffic_bytes_total\{direction="sent"\} \d{3}/);
   });

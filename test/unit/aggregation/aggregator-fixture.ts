@@ -259,7 +259,10 @@ export function createHarness(limits: Partial<AggregatorLimits> = {}, parts: Har
 
   function silence(...numbers: number[]): void {
     for (const number of numbers) {
-      source.add(nodeOf(number), () => ({ afterMs: Number.POSITIVE_INFINITY, outcome: { kind: 'silent' } }));
+      source.add(nodeOf(number), () => ({
+        afterMs: Number.POSITIVE_INFINITY,
+        outcome: { kind: 'timed_out', reason: 'no_answer' },
+      }));
     }
   }
 

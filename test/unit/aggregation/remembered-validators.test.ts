@@ -8,8 +8,11 @@ import { ANSWER_MS, createFixture, type Fixture, type TestValidator } from './co
 import type { Behaviour } from './scripted-source.ts';
 
 const OTHER_SUBNET = idFromBytes<SubnetID>(new Uint8Array(32).fill(5), 'subnet');
-const IGNORED: Behaviour = () => ({ afterMs: 2_999, outcome: { kind: 'ignored' } });
-const SILENT: Behaviour = () => ({ afterMs: Number.POSITIVE_INFINITY, outcome: { kind: 'silent' } });
+const IGNORED: Behaviour = () => ({ afterMs: 2_999, outcome: { kind: 'timed_out', reason: 'request_dropped' } });
+const SILENT: Behaviour = () => ({
+  afterMs: Number.POSITIVE_INFINITY,
+  outcome: { kind: 'timed_out', reason: 'no_answer' },
+});
 
 function script({ source, validators }: Fixture, position: number, behaviour: Behaviour): void {
   for (const nodeID of validators[position]?.nodeIDs ?? []) source.add(nodeID, behaviour);

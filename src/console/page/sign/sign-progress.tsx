@@ -132,10 +132,7 @@ function noneAsked(state: string): string {
 /** Who is being waited for, by name, once it takes long. */
 function Awaited({ progress, elapsedMs }: { progress: SigningProgress; elapsedMs: number }): ComponentChild {
   const slow = progress.validators
-    .filter(
-      ({ status, sinceMs }) =>
-        (status === 'asked' && elapsedMs - sinceMs > SLOW_MS) || status === 'silent' || status === 'ignored',
-    )
+    .filter(({ status, sinceMs }) => (status === 'asked' && elapsedMs - sinceMs > SLOW_MS) || status === 'timed_out')
     .sort((a, b) => (a.weight < b.weight ? 1 : -1));
   if (slow.length === 0) return null;
   return (

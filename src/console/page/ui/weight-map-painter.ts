@@ -5,13 +5,11 @@ import { squarify } from './treemap.ts';
 const SIGNS: Readonly<Record<ValidatorStatus, string>> = {
   signed: '✓',
   asked: '…',
-  waiting: '',
   refused: '✕',
-  silent: '?',
-  ignored: '?',
+  timed_out: '?',
   unreachable: '–',
-  not_sent: '–',
   invalid_signature: '!',
+  not_asked: '',
 };
 
 const GAP = 1.5;
@@ -124,7 +122,7 @@ export class WeightMapPainter {
       cell.before = cell.shown;
       cell.shown = status;
       // That a validator was asked is shown at once: it is the background of what comes.
-      const isAnswer = status !== 'asked' && status !== 'waiting';
+      const isAnswer = status !== 'asked' && status !== 'not_asked';
       cell.fromMs = isAnswer ? Math.max(nowMs, Math.min(this.#lastFromMs + stepMs, nowMs + MAX_STAGGER_MS)) : nowMs;
       if (isAnswer) this.#lastFromMs = cell.fromMs;
     }
@@ -161,7 +159,7 @@ export class WeightMapPainter {
       context.fillRect(x, y, width, height);
     }
     const status = share < 0.5 ? cell.before : cell.shown;
-    if (!cell.validator.isConnected && status === 'waiting') this.#drawEdge(context, x, y, width, height);
+    if (!cell.validator.isConnected && status === 'not_asked') this.#drawEdge(context, x, y, width, height);
     if (Math.min(width, height) < MIN_SIGN_SIZE) return;
     context.fillStyle = this.#ink(status);
     context.textBaseline = 'middle';
@@ -182,7 +180,7 @@ export class WeightMapPainter {
 
   #drawEdge(context: CanvasRenderingContext2D, x: number, y: number, width: number, height: number): void {
     if (width < 6 || height < 6) return;
-    context.strokeStyle = this.#ink('waiting');
+    context.strokeStyle = this.#ink('not_asked');
     context.setLineDash([3, 3]);
     context.lineWidth = 1;
     context.strokeRect(x + 1.5, y + 1.5, width - 3, height - 3);

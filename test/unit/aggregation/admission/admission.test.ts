@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { Admission, type RunPermit } from '../../../../src/aggregation/admission/admission.ts';
 import { AggregatorError } from '../../../../src/aggregation/aggregator-error.ts';
 import { type AdmissionNumbers, createAggregatorMetrics } from '../../../../src/aggregation/aggregator-metrics.ts';
-import type { SignatureOutcome } from '../../../../src/aggregation/collection/signature-source.ts';
+import type { SignatureOutcome } from '../../../../src/aggregation/validators/validator-outcome.ts';
 import { createMetrics } from '../../../../src/telemetry/metrics.ts';
 import { type BlockchainID, idFromBytes, type SubnetID } from '../../../../src/warp/ids.ts';
 import { createUnsignedMessage } from '../../../../src/warp/unsigned-message.ts';

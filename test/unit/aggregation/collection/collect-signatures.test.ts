@@ -3,9 +3,9 @@ import { describe, expect, test } from 'vitest';
 import type { CollectionDeps, CollectionOutcome } from '../../../../src/aggregation/collection/collect-signatures.ts';
 import { describeFailure, reachableWeight } from '../../../../src/aggregation/collection/collection-failure.ts';
 import type { ProgressEvent } from '../../../../src/aggregation/collection/progress.ts';
-import type { SignatureOutcome } from '../../../../src/aggregation/collection/signature-source.ts';
 import type { TallySummary } from '../../../../src/aggregation/collection/tally.ts';
 import { signatureKey } from '../../../../src/aggregation/request/result-key.ts';
+import type { SignatureOutcome } from '../../../../src/aggregation/validators/validator-outcome.ts';
 import { SIGNATURE_DST } from '../../../../src/bls/backends/bls-backend.ts';
 import { nobleBackend } from '../../../../src/bls/backends/noble-backend.ts';
 import type { Clock } from '../../../../src/lib/concurrency/clock.ts';
@@ -27,7 +27,10 @@ import {
   type TestValidator,
 } from './collection-fixture.ts';
 
-const SILENT: Behaviour = () => ({ afterMs: Number.POSITIVE_INFINITY, outcome: { kind: 'silent' } });
+const SILENT: Behaviour = () => ({
+  afterMs: Number.POSITIVE_INFINITY,
+  outcome: { kind: 'timed_out', reason: 'no_answer' },
+});
 
 function answers(outcome: SignatureOutcome, afterMs = ANSWER_MS): Behaviour {
   return () => ({ afterMs, outcome });
@@ -154,7 +157,10 @@ describe('slow validators', () => {
     script(fixture, 0, SILENT);
     const { value, atMs } = await fixture.finish(fixture.collect({ quorum: 67 }));
     expect(summaryOf(value)).toMatchObject({
-      outcomes: { silent: { weight: 60n, count: 1 }, signed: { weight: 40n, count: 1 } },
+      outcomes: {
+        timed_out: { weight: 60n, count: 1, reasons: [{ reason: 'no_answer' }] },
+        signed: { weight: 40n, count: 1 },
+      },
       signedWeight: 40n,
       neededWeight: 67n,
     });
@@ -202,7 +208,10 @@ describe('validators that refuse', () => {
       { code: 7, text: 'provided conversionID != expected', weight: 50n, count: 1 },
     ]);
     // The first refusal decides.
-    expect(summaryOf(value).outcomes).toMatchObject({ unanswered: { weight: 30n }, not_asked: { weight: 20n } });
+    expect(summaryOf(value).outcomes).toMatchObject({
+      timed_out: { weight: 30n, reasons: [{ reason: 'request_ended' }] },
+      not_asked: { weight: 20n },
+    });
     expect(fixture.leftovers()).toEqual(NOTHING_LEFT);
   });
 
@@ -210,8 +219,8 @@ describe('validators that refuse', () => {
     const fixture = createFixture({ weights: [50, 30, 20] });
     for (const position of [0, 1, 2]) script(fixture, position, refuses(2));
     const { value, atMs } = await fixture.finish(fixture.collect({ quorum: 67 }));
-    const { refused, unanswered } = summaryOf(value).outcomes;
-    expect(refused.weight + unanswered.weight).toBe(100n);
+    const { refused, timed_out: pending } = summaryOf(value).outcomes;
+    expect(refused.weight + pending.weight).toBe(100n);
     expect(fixture.source.calls.length).toBeLessThanOrEqual(9);
     expect(atMs).toBe(3 * ANSWER_MS + 1_200);
     expect(fixture.leftovers()).toEqual(NOTHING_LEFT);
@@ -270,7 +279,7 @@ describe('when the quorum is out of reach', () => {
     expect(atMs).toBe(ANSWER_MS);
     expect(summaryOf(value).outcomes).toMatchObject({
       refused: { weight: 60n, count: 1, reasons: [{ code: -2, text: 'unregistered handler' }] },
-      unanswered: { weight: 40n, count: 1 },
+      timed_out: { weight: 40n, count: 1, reasons: [{ reason: 'request_ended' }] },
     });
     expect(fixture.source.abortedCalls).toBe(1);
     expect(fixture.leftovers()).toEqual(NOTHING_LEFT);
@@ -283,7 +292,7 @@ describe('when the quorum is out of reach', () => {
     expect(fixture.asked()).toEqual([]);
     expect(summaryOf(value)).toMatchObject({
       totalWeight: 100n,
-      outcomes: { without_key: { weight: 40n, count: 1 }, not_asked: { weight: 60n, count: 2 } },
+      outcomes: { no_key: { weight: 40n, count: 1 }, not_asked: { weight: 60n, count: 2 } },
     });
     expect(reachableWeight(summaryOf(value))).toBe(60n);
   });
@@ -323,7 +332,7 @@ describe('at the deadline', () => {
     const { value, atMs } = await fixture.finish(fixture.collect({ quorum: 67 }));
     expect(atMs).toBe(1_000);
     expect(summaryOf(value).outcomes).toMatchObject({
-      unanswered: { weight: 60n, count: 1 },
+      timed_out: { weight: 60n, count: 1, reasons: [{ reason: 'request_ended' }] },
       signed: { weight: 40n, count: 1 },
     });
     expect(fixture.leftovers()).toEqual(NOTHING_LEFT);
@@ -517,10 +526,10 @@ describe('bad signatures', () => {
         expect(fixture.signersOf(value, 34).every((position) => position < good)).toBe(true);
       } else {
         // Only what is proven bad counts as bad.
-        const { signed, invalid_signature: bad, unanswered } = summaryOf(value).outcomes;
+        const { signed, invalid_signature: bad, timed_out: pending } = summaryOf(value).outcomes;
         expect(bad.count).toBeLessThanOrEqual(12 - good);
-        expect(signed.count + bad.count + unanswered.count).toBe(12);
-        expect(unanswered.count).toBeGreaterThan(0);
+        expect(signed.count + bad.count + pending.count).toBe(12);
+        expect(pending.reasons).toMatchObject([{ reason: 'request_ended' }]);
       }
       expect(fixture.leftovers()).toEqual(NOTHING_LEFT);
     }
@@ -618,7 +627,7 @@ describe('bad signatures', () => {
       expect(summaryOf(value).outcomes).toMatchObject({
         signed: { count: 3 },
         invalid_signature: { count: 1 },
-        unanswered: { count: 8 },
+        timed_out: { count: 8, reasons: [{ reason: 'request_ended' }] },
       });
       expect(atMs).toBe(LIMITS.requestTimeoutMs);
     });
@@ -701,13 +710,16 @@ describe('connections', () => {
 });
 
 describe('requests for which there is no room', () => {
-  const full: SignatureOutcome = { kind: 'not_sent', reason: 'send queue full' };
+  const full: SignatureOutcome = { kind: 'not_asked', reason: 'queue_full' };
 
   test('in the queue of a connection are tried again, and are no fault of the connection', async () => {
     const fixture = createFixture({ weights: [60, 40] });
     script(fixture, 0, answers(full, 0));
     const { value } = await fixture.finish(fixture.collect({ quorum: 67 }));
-    expect(summaryOf(value).outcomes).toMatchObject({ not_sent: { weight: 60n, count: 1 }, unreachable: { count: 0 } });
+    expect(summaryOf(value).outcomes).toMatchObject({
+      not_asked: { weight: 60n, count: 1, reasons: [{ reason: 'queue_full' }] },
+      unreachable: { count: 0 },
+    });
     expect(fixture.asked().filter((position) => position === 0)).toHaveLength(3);
     const failure = describeFailure({ summary: summaryOf(value), quorumNum: 67n, isOfL1: false, refusedForGood: 0n });
     expect(failure).toEqual({
@@ -718,13 +730,13 @@ describe('requests for which there is no room', () => {
     });
   });
 
-  test('among all that are under way wait for it, and count as not sent where they wait in vain', async () => {
+  test('among all that are under way wait for it, and count as not asked where their turn does not come', async () => {
     const fixture = createFixture({ weights: [60, 40], limits: { requestTimeoutMs: 1_000 } });
     script(fixture, 0, SILENT);
     const { value } = await fixture.finish(fixture.collect({ quorum: 67, deps: { queries: fixture.queriesFor(1) } }));
     expect(summaryOf(value).outcomes).toMatchObject({
-      unanswered: { weight: 60n },
-      not_sent: { weight: 40n, count: 1 },
+      timed_out: { weight: 60n, reasons: [{ reason: 'request_ended' }] },
+      not_asked: { weight: 40n, count: 1, reasons: [{ reason: 'queue_full' }] },
     });
     expect(fixture.leftovers()).toEqual(NOTHING_LEFT);
   });

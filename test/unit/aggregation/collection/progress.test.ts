@@ -6,10 +6,10 @@ import {
   type ProgressState,
 } from '../../../../src/aggregation/collection/progress.ts';
 import { encodeProgress, MirroredProgress } from '../../../../src/aggregation/collection/shared-progress.ts';
-import type { SignatureFailure } from '../../../../src/aggregation/collection/signature-source.ts';
 import { type Standing } from '../../../../src/aggregation/collection/tally.ts';
 import type { CompleteRequest } from '../../../../src/aggregation/request/complete-request.ts';
 import type { Signing } from '../../../../src/aggregation/request/signing-resolver.ts';
+import type { SignatureFailure } from '../../../../src/aggregation/validators/validator-outcome.ts';
 import { createHarness, SUBNET, signers, validatorSet } from '../aggregator-fixture.ts';
 import type { Behaviour } from '../scripted-source.ts';
 import { ANSWER_MS, createFixture, drain, type Fixture, SUBNET_ID, type TestValidator } from './collection-fixture.ts';
@@ -93,7 +93,7 @@ describe('a collection', () => {
         signedWeight: 0n,
         isVerifying: false,
         validators: fixture.warpSet.validators.map(({ index, nodeIDs, weight }) => ({
-          ...{ index, nodeIDs, weight, isConnected: true, status: 'waiting' },
+          ...{ index, nodeIDs, weight, isConnected: true, status: 'not_asked' },
         })),
       },
     });
@@ -176,7 +176,7 @@ test('whenever a listener joins, the events that follow lead from its first stat
               case 'refuses for good':
                 return { afterMs, outcome: { kind: 'refused', code: -2, text: 'no handler' } };
               case 'silent':
-                return { afterMs: Number.POSITIVE_INFINITY, outcome: { kind: 'silent' } };
+                return { afterMs: Number.POSITIVE_INFINITY, outcome: { kind: 'timed_out', reason: 'no_answer' } };
               case 'full':
                 return { afterMs: 0, outcome: { kind: 'unreachable', reason: 'queue full' } };
             }
@@ -249,8 +249,8 @@ describe('a feed', () => {
 
   test.each<SignatureFailure>([
     { kind: 'refused', code: 2, text: 'no' },
-    { kind: 'silent' },
-    { kind: 'ignored' },
+    { kind: 'timed_out', reason: 'no_answer' },
+    { kind: 'timed_out', reason: 'request_dropped' },
     { kind: 'unreachable', reason: 'closed' },
     { kind: 'invalid_signature', reason: 'no point' },
   ])('tells who comes late that a validator is $kind, also while it may be asked again', (failure) => {
@@ -271,7 +271,7 @@ describe('a feed', () => {
     for (const standing of [
       { kind: 'queued', attempts: 2 },
       { kind: 'asking', lateAtMs: 0, attempts: 2 },
-      { kind: 'failed', failure: { kind: 'silent' } },
+      { kind: 'failed', failure: { kind: 'timed_out', reason: 'no_answer' } },
     ] as const) {
       tally.set(0, standing);
       expect(stateOf(feed).validators[0]).toMatchObject({ status: 'refused', outcome: refusal });
@@ -347,7 +347,7 @@ describe('an aggregation', () => {
     await finish(first).catch(() => undefined);
     expect(late).toHaveLength(1);
     expect(kinds(early).slice(0, 4)).toEqual(['state', 'asked', 'asked', 'signed']);
-    expect(kinds(early).at(-1)).toBe('silent');
+    expect(kinds(early).at(-1)).toBe('timed_out');
     expect(source.listenerCount).toBe(0);
   });
 

@@ -2,10 +2,10 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { afterFailure, planQueries, type QueryLimits } from '../../../../src/aggregation/collection/query-plan.ts';
 import { weightRefusedForGood } from '../../../../src/aggregation/collection/refusal-verdict.ts';
-import type { SignatureFailure } from '../../../../src/aggregation/collection/signature-source.ts';
 import { Survey } from '../../../../src/aggregation/collection/survey.ts';
 import { createTally, type Standing, type Tally } from '../../../../src/aggregation/collection/tally.ts';
 import type { Outlook } from '../../../../src/aggregation/validators/outlook.ts';
+import type { SignatureFailure } from '../../../../src/aggregation/validators/validator-outcome.ts';
 import { createWarpSet } from '../../../../src/validators/warp-set.ts';
 import { nodeIDFromBytes } from '../../../../src/warp/ids.ts';
 import { UNKNOWN } from './tally-fixture.ts';
@@ -246,7 +246,10 @@ describe('the plan carried out, with any answers', () => {
     afterMs: fc.integer({ min: 0, max: 3_000 }),
     outcome: fc.oneof(
       fc.constant('signs' as const),
-      fc.constantFrom<SignatureFailure>({ kind: 'silent' }, { kind: 'ignored' }),
+      fc.constantFrom<SignatureFailure>(
+        { kind: 'timed_out', reason: 'no_answer' },
+        { kind: 'timed_out', reason: 'request_dropped' },
+      ),
       fc.constantFrom<SignatureFailure>(REFUSED, { kind: 'refused', code: -2, text: '' }),
       fc.constant<SignatureFailure>({ kind: 'invalid_signature', reason: '' }),
       fc.constant(UNREACHABLE),
@@ -384,14 +387,14 @@ describe('afterFailure', () => {
     }
   });
 
-  test.each<SignatureFailure>([{ kind: 'silent' }, { kind: 'ignored' }])(
-    '$kind: on to the next node at once, and final at the last',
-    (failure) => {
-      expect(after(failure, 1, { nodeCount: 2 })).toMatchObject({ kind: 'waiting', notBeforeMs: 1_000 });
-      expect(after(failure, 2, { nodeCount: 2 })).toEqual(failed(failure));
-      expect(after(failure, 1)).toEqual(failed(failure));
-    },
-  );
+  test.each<SignatureFailure>([
+    { kind: 'timed_out', reason: 'no_answer' },
+    { kind: 'timed_out', reason: 'request_dropped' },
+  ])('$kind: on to the next node at once, and final at the last', (failure) => {
+    expect(after(failure, 1, { nodeCount: 2 })).toMatchObject({ kind: 'waiting', notBeforeMs: 1_000 });
+    expect(after(failure, 2, { nodeCount: 2 })).toEqual(failed(failure));
+    expect(after(failure, 1)).toEqual(failed(failure));
+  });
 
   test('a broken connection goes on to the next node at once, and then waits for a connection to come back', () => {
     expect(after(UNREACHABLE, 1, { nodeCount: 2 })).toMatchObject({ kind: 'waiting', notBeforeMs: 1_000 });

@@ -41,7 +41,7 @@ async function collect({ validators, keyless, quorum }: Network) {
           return { afterMs: ANSWER_MS, outcome: { kind: 'refused', code: 6, text: 'not yet' } };
         case 'is silent':
         case 'is not connected':
-          return { afterMs: Number.POSITIVE_INFINITY, outcome: { kind: 'silent' } };
+          return { afterMs: Number.POSITIVE_INFINITY, outcome: { kind: 'timed_out', reason: 'no_answer' } };
       }
     });
     if (does === 'is not connected') fixture.source.disconnect(nodeID);

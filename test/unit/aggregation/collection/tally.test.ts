@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { SignatureFailure } from '../../../../src/aggregation/collection/signature-source.ts';
 import { createTally, type Standing, summarizeTally } from '../../../../src/aggregation/collection/tally.ts';
+import type { SignatureFailure } from '../../../../src/aggregation/validators/validator-outcome.ts';
 import { isQuorumReached } from '../../../../src/validators/quorum.ts';
 import { createWarpSet } from '../../../../src/validators/warp-set.ts';
 import { type NodeID, nodeIDFromBytes } from '../../../../src/warp/ids.ts';
@@ -55,7 +55,7 @@ describe('createTally', () => {
     tally.set(0, SIGNED);
     tally.set(1, SIGNED);
     expect(tally.signedWeight).toBe(12n);
-    tally.set(0, { kind: 'failed', failure: { kind: 'silent' } });
+    tally.set(0, { kind: 'failed', failure: { kind: 'timed_out', reason: 'no_answer' } });
     expect(tally.signedWeight).toBe(7n);
     expect(() => tally.set(2, SIGNED)).toThrow(RangeError);
   });
@@ -77,10 +77,13 @@ describe('createTally', () => {
 
 describe('summarizeTally', () => {
   const failure = fc.oneof(
-    fc.constantFrom<SignatureFailure>({ kind: 'silent' }, { kind: 'ignored' }),
+    fc.constantFrom<SignatureFailure>(
+      { kind: 'timed_out', reason: 'no_answer' },
+      { kind: 'timed_out', reason: 'request_dropped' },
+    ),
     fc.constantFrom('a', 'b').map((reason): SignatureFailure => ({ kind: 'unreachable', reason })),
     fc.constant<SignatureFailure>({ kind: 'invalid_signature', reason: 'x' }),
-    fc.constant<SignatureFailure>({ kind: 'not_sent', reason: 'full' }),
+    fc.constant<SignatureFailure>({ kind: 'not_asked', reason: 'queue_full' }),
     fc
       .tuple(fc.integer({ min: -4, max: 4 }), fc.constantFrom('x', 'y', 'z'))
       .map(([code, text]): SignatureFailure => ({ kind: 'refused', code, text })),
@@ -151,11 +154,11 @@ describe('summarizeTally', () => {
           );
           for (const { outcome, code, text, reason } of missing) {
             expect(code !== undefined && text !== undefined).toBe(outcome === 'refused');
-            expect(reason !== undefined).toBe(['unreachable', 'not_sent', 'invalid_signature'].includes(outcome));
+            if (outcome !== 'not_asked') expect(reason === undefined).toBe(outcome === 'refused');
           }
           if (missingOmitted > 0) return;
           for (const [kind, { weight, count }] of Object.entries(outcomes)) {
-            if (kind === 'signed' || kind === 'without_key') continue;
+            if (kind === 'signed' || kind === 'no_key') continue;
             const named = missing.filter(({ outcome }) => outcome === kind);
             expect(named.length).toBe(count);
             expect(named.reduce((sum, each) => sum + each.weight, 0n)).toBe(weight);
@@ -179,7 +182,7 @@ describe('summarizeTally', () => {
     test.each<[string, Standing]>([
       ['waits for room', { kind: 'queued', attempts: 2 }],
       ['is asked again', { kind: 'asking', lateAtMs: 0, attempts: 2 }],
-      ['is silent when asked again', { kind: 'failed', failure: { kind: 'silent' } }],
+      ['is silent when asked again', { kind: 'failed', failure: { kind: 'timed_out', reason: 'no_answer' } }],
       ['lost its connection', waiting({ kind: 'unreachable', reason: 'closed' })],
     ])('has refused, though it %s', (_, later) => {
       expect(outcomeAfter(waiting(refusal), later)).toMatchObject({ outcome: 'refused', code: 1, text: 'unknown' });
@@ -187,7 +190,7 @@ describe('summarizeTally', () => {
 
     test.each<[string, string, readonly Standing[]]>([
       ['another refusal', 'refused', [waiting({ ...refusal, code: 2 })]],
-      ['a signature to be decoded', 'unanswered', [{ kind: 'answered' }]],
+      ['a signature to be decoded', 'timed_out', [{ kind: 'answered' }]],
       [
         'a bad signature',
         'invalid_signature',

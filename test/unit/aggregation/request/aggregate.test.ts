@@ -367,8 +367,8 @@ describe('what fails', () => {
       tally: {
         neededWeight: 67n,
         signedWeight: 60n,
-        outcomes: { silent: { weight: 40n, count: 1 } },
-        missing: [{ nodeID: nodeOf(1), weight: 40n, outcome: 'silent' }],
+        outcomes: { timed_out: { weight: 40n, count: 1, reasons: [{ reason: 'no_answer' }] } },
+        missing: [{ nodeID: nodeOf(1), weight: 40n, outcome: 'timed_out', reason: 'no_answer' }],
         missingOmitted: 0,
       },
     });
@@ -377,7 +377,10 @@ describe('what fails', () => {
 
   test('nodes of an L1 that live and are silent about its blockchain: they do not admit us, as far as one can tell', async () => {
     const silent = (harness: ReturnType<typeof createHarness>) =>
-      harness.source.add(nodeOf(1), () => ({ afterMs: LIMITS.peerTimeoutMs - 1, outcome: { kind: 'ignored' } }));
+      harness.source.add(nodeOf(1), () => ({
+        afterMs: LIMITS.peerTimeoutMs - 1,
+        outcome: { kind: 'timed_out', reason: 'request_dropped' },
+      }));
     const inequality = 'failed to collect a threshold of stake: signature weight is insufficient: 67*100 > 100*60';
     const error = await expectFailure(
       'insufficient_weight',
@@ -386,7 +389,9 @@ describe('what fails', () => {
       {},
       silent,
     );
-    expect(error.report?.tally.outcomes).toMatchObject({ ignored: { weight: 40n, count: 1 }, silent: { count: 0 } });
+    expect(error.report?.tally.outcomes).toMatchObject({
+      timed_out: { weight: 40n, count: 1, reasons: [{ reason: 'request_dropped' }] },
+    });
     // A chain of the primary network is open to all: there silence is just that.
     const message = createUnsignedMessage(NETWORK_ID, P_CHAIN_ID, Uint8Array.of(1));
     await expectFailure(

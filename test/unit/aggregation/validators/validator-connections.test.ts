@@ -87,7 +87,7 @@ class FakePeerNetwork implements Pick<PeerNetwork, 'want' | 'unwant' | 'isConnec
     for (const listener of this.#nodeListeners) listener(nodeID);
   });
   failure: string | undefined;
-  outcome: AppOutcome = { kind: 'silent' };
+  outcome: AppOutcome = { kind: 'timed_out', reason: 'no_answer' };
   readonly requests: { nodeID: NodeID; chainID: BlockchainID; appBytes: Uint8Array }[] = [];
 
   want(name: string, nodeIDs: ReadonlySet<NodeID>, isPreferred = false): void {
@@ -514,7 +514,7 @@ describe('a signature request', () => {
   }
 
   test('goes to the source chain, as ACP-118 has it', async () => {
-    const { network } = await ask({ kind: 'silent' });
+    const { network } = await ask({ kind: 'timed_out', reason: 'no_answer' });
     const [sent] = network.requests;
     expect(sent).toMatchObject({ nodeID: nodeOf(1), chainID: CHAIN });
     expect(parseSignatureRequest(sent?.appBytes ?? new Uint8Array())).toEqual(asked);
@@ -525,8 +525,12 @@ describe('a signature request', () => {
   test.each<[string, AppOutcome, object]>([
     ['a signature', { kind: 'response', bytes: encodeSignatureResponse(signature) }, { kind: 'signature', signature }],
     ['a refusal', { kind: 'refused', code: 2, text: 'not found' }, { kind: 'refused', code: 2, text: 'not found' }],
-    ['silence', { kind: 'silent' }, { kind: 'silent' }],
-    ['the silence of one that lives', { kind: 'ignored' }, { kind: 'ignored' }],
+    ['silence', { kind: 'timed_out', reason: 'no_answer' }, { kind: 'timed_out', reason: 'no_answer' }],
+    [
+      'the silence of one that lives',
+      { kind: 'timed_out', reason: 'request_dropped' },
+      { kind: 'timed_out', reason: 'request_dropped' },
+    ],
     ['no connection', { kind: 'unreachable', reason: 'closed' }, { kind: 'unreachable', reason: 'closed' }],
   ])('gives %s', async (_, outcome, expected) => {
     expect((await ask(outcome)).result).toEqual(expected);

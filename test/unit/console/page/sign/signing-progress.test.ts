@@ -8,7 +8,7 @@ const validator = (index: number, weight: number, more: Partial<ValidatorRecord>
   nodeIds: [`NodeID-${index}`],
   weight: String(weight),
   isConnected: true,
-  status: 'waiting',
+  status: 'not_asked',
   ...more,
 });
 const resolved = (validators: ValidatorRecord[], more: object = {}): AggregationEvent => ({
@@ -72,7 +72,7 @@ describe('the fold of events', () => {
   test('a validator that failed may be asked again', () => {
     const progress = folded(
       start,
-      answer({ index: 0, weight: '40', outcome: 'silent' }),
+      answer({ index: 0, weight: '40', outcome: 'timed_out', reason: 'no_answer' }),
       { event: 'verifying', data: {} },
       { event: 'asked', data: { validators: [0] } },
       answer({ index: 0, weight: '40', outcome: 'signed' }),

@@ -1,21 +1,5 @@
 import type { BlockchainID, NodeID, SubnetID } from '../../warp/ids.ts';
-
-/** What came of asking one node for its signature. That a node fails is data, not an exception. */
-export type SignatureOutcome =
-  /** 96 bytes; whether they are a point, and whose, is not known yet. */
-  { readonly kind: 'signature'; readonly signature: Uint8Array } | SignatureFailure;
-
-export type SignatureFailure =
-  /** The validator's own code and text. */
-  | { readonly kind: 'refused'; readonly code: number; readonly text: string }
-  /** No answer in time. */
-  | { readonly kind: 'silent' }
-  /** It answers pings and drops the request, as nodes do that run the chain for listed peers only, or not at all. */
-  | { readonly kind: 'ignored' }
-  | { readonly kind: 'unreachable'; readonly reason: string }
-  /** There was no room for the request in the connection's queue, or among all that wait. */
-  | { readonly kind: 'not_sent'; readonly reason: string }
-  | { readonly kind: 'invalid_signature'; readonly reason: string };
+import type { SignatureOutcome } from './validator-outcome.ts';
 
 /** Where signatures come from: the peer-to-peer network. */
 export interface SignatureSource {
