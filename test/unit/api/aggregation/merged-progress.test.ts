@@ -72,13 +72,13 @@ function follow(events: readonly AggregationEvent[]) {
     switch (told.event) {
       case 'asked':
         for (const at of told.data.validators) {
-          const { code: _, text: __, ...validator } = view.validators[at]!;
+          const { code: _, text: __, reason: ___, ...validator } = view.validators[at]!;
           view.validators[at] = { ...validator, status: 'asked' };
         }
         break;
       case 'answer':
         for (const { index: at, outcome: status, weight: own, ...why } of told.data.answers) {
-          const { code: _, text: __, ...validator } = view.validators[at]!;
+          const { code: _, text: __, reason: ___, ...validator } = view.validators[at]!;
           expect(own).toBe(validator.weight);
           view.validators[at] = { ...validator, status, ...why };
         }

@@ -150,7 +150,9 @@ describe('AppRequests', () => {
           expect(clock.pendingTimers).toBe(times.size);
         }
         await settle();
-        expect(sent.map((request) => request.settled?.kind)).toEqual(sent.map((request) => expected.get(request)));
+        expect(sent.map(({ settled }) => (settled?.kind === 'timed_out' ? settled.reason : settled?.kind))).toEqual(
+          sent.map((request) => expected.get(request)),
+        );
       }),
     );
   });
