@@ -5,10 +5,10 @@ import type { WarpSet } from '../validators/warp-set.ts';
 const MANY_VALIDATORS = 500;
 
 /** Before a pass over a set: a large one has a turn of the event loop for itself, round robin over clients. */
-export function passOver(
+export function yieldForLargeSet(
   { validators }: WarpSet,
-  { passes, client = '' }: { readonly passes: EventLoopScheduler; readonly client: string | undefined },
+  { scheduler, client = '' }: { readonly scheduler: EventLoopScheduler; readonly client: string | undefined },
 ): Promise<void> | undefined {
   if (validators.length <= MANY_VALIDATORS) return undefined;
-  return new Promise((resolve) => passes.runLater(client, resolve));
+  return new Promise((resolve) => scheduler.runLater(client, resolve));
 }

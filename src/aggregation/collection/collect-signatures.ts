@@ -13,16 +13,16 @@ import type { Penalties } from '../admission/penalties.ts';
 import type { QueryConcurrency } from '../admission/query-concurrency.ts';
 import { StageTimer } from '../admission/stage-timer.ts';
 import type { AggregatorMetrics, CountOutcome } from '../aggregator-metrics.ts';
-import { passOver } from '../long-pass.ts';
+import { yieldForLargeSet } from '../long-pass.ts';
 import type { AnswerHistories } from '../validators/answer-history.ts';
-import { outlooksOf } from '../validators/outlook.ts';
+import type { InvalidSigners } from '../validators/invalid-signers.ts';
 import type { SignatureSource } from '../validators/signature-source.ts';
+import { forecastValidators } from '../validators/validator-forecast.ts';
 import { CollectedSignatures, CollectionOver, type VerifiedMessage } from './collected-signatures.ts';
-import type { InvalidSigners } from './invalid-signers.ts';
+import { CollectionState } from './collection-state.ts';
 import type { ProgressFeed } from './progress.ts';
 import { MAX_ASKED_AT_ONCE, planQueries, type QueryLimits, type QueryPlan } from './query-plan.ts';
 import { weightRefusedForGood } from './refusal-verdict.ts';
-import { Survey } from './survey.ts';
 import { createTally, summarizeTally, type TallySummary } from './tally.ts';
 import { ValidatorQueries } from './validator-queries.ts';
 
@@ -40,7 +40,7 @@ export interface CollectionDeps {
   readonly store: SignatureStore;
   readonly bls: BlsService;
   /** Over all requests. */
-  readonly suspects: InvalidSigners;
+  readonly invalidSigners: InvalidSigners;
   /** Over all requests. */
   readonly histories: AnswerHistories;
   /** Over all requests. */
@@ -52,7 +52,7 @@ export interface CollectionDeps {
   /** Over all requests. */
   readonly queries: QueryConcurrency;
   /** Over all requests: one pass over a large set in a turn of the event loop. */
-  readonly passes: EventLoopScheduler;
+  readonly scheduler: EventLoopScheduler;
 }
 
 export interface CollectionJob {
@@ -103,13 +103,13 @@ export async function collectSignatures(
 ): Promise<CollectionOutcome> {
   const { source, bls, clock, limits, penalties, metrics } = deps;
   const { warpSet, message, justification, progress, client, permit } = job;
-  await passOver(warpSet, { ...deps, client });
+  await yieldForLargeSet(warpSet, { ...deps, client });
   const history = deps.histories.of(job.sourceSubnetID);
   const facts = { history, isConnected: (nodeID: NodeID) => source.isConnected(nodeID) };
   const tally = createTally(warpSet, {
     ...job,
-    outlooks: outlooksOf(warpSet, { ...job, ...deps, ...limits, ...facts }),
-    onChange: (index, standing) => progress.changed(index, standing),
+    forecasts: forecastValidators(warpSet, { ...job, ...deps, ...limits, ...facts }),
+    onChange: (index, state) => progress.changed(index, state),
   });
   progress.begin(tally);
   const isPChainMessage = message.sourceChainID === P_CHAIN_ID;
@@ -149,7 +149,7 @@ export async function collectSignatures(
   });
   const isCautious = isDoubtful(job, penalties);
   const isConnected = ({ nodeIDs }: WarpValidator): boolean => nodeIDs.some((nodeID) => source.isConnected(nodeID));
-  const survey = new Survey(tally);
+  const collection = new CollectionState(tally);
   let connectionChanges = 0;
   const stopListening = source.onConnectionChange(() => {
     connectionChanges += 1;
@@ -159,13 +159,13 @@ export async function collectSignatures(
   let isResting = false;
   try {
     await signatures.takeKnown();
-    await passOver(warpSet, { ...deps, client });
+    await yieldForLargeSet(warpSet, { ...deps, client });
     for (;;) {
       signal.throwIfAborted();
       const isTimeUp = deadline.signal.aborted;
       const nowMs = clock.monotonicMs();
       const view = { nowMs, isConnected, connectionChanges, connectDeadlineMs, isCautious, isPChainMessage };
-      const plan = planQueries(tally, view, limits, survey);
+      const plan = planQueries(tally, view, limits, collection);
       if (isResting && isWork(plan)) {
         isResting = false;
         await permit.resume(deadline.signal);

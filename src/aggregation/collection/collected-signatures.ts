@@ -11,9 +11,9 @@ import { encodeSignedMessage } from '../../warp/signed-message.ts';
 import type { UnsignedMessage } from '../../warp/unsigned-message.ts';
 import type { DelaySignal, ObserveDelay } from '../admission/admission.ts';
 import type { AggregatorMetrics, CountOutcome } from '../aggregator-metrics.ts';
-import { passOver } from '../long-pass.ts';
+import { yieldForLargeSet } from '../long-pass.ts';
+import type { InvalidSigners } from '../validators/invalid-signers.ts';
 import type { SignatureFailure } from '../validators/validator-outcome.ts';
-import type { InvalidSigners } from './invalid-signers.ts';
 import type { ProgressFeed } from './progress.ts';
 import type { Tally } from './tally.ts';
 
@@ -25,14 +25,14 @@ export interface CollectedSignaturesOptions {
   readonly tally: Tally;
   readonly sum: ReturnType<BlsService['startAggregation']>;
   readonly store: SignatureStore;
-  readonly suspects: InvalidSigners;
+  readonly invalidSigners: InvalidSigners;
   readonly metrics: AggregatorMetrics;
   readonly countOutcome: CountOutcome;
   readonly progress: ProgressFeed;
   readonly clock: Clock;
   readonly observeDelay: ObserveDelay;
   readonly client: string | undefined;
-  readonly passes: EventLoopScheduler;
+  readonly scheduler: EventLoopScheduler;
   /** When the collection's time is up, on the monotonic clock. */
   readonly deadlineMs: number;
   /** Woken when a signature that no search had cleared has been verified alone. */
@@ -69,7 +69,7 @@ export class CollectedSignatures {
 
   /** Takes the signatures that earlier requests left in the store. */
   async takeKnown(): Promise<void> {
-    const { store, signatureKey, tally, metrics, avoided, suspects } = this.#options;
+    const { store, signatureKey, tally, metrics, avoided, invalidSigners } = this.#options;
     const { validators } = tally.warpSet;
     const known = await store.getMany(
       signatureKey,
@@ -83,8 +83,9 @@ export class CollectedSignatures {
       // Decoding costs as much as a round trip: no more than are needed.
       if (weight >= tally.targetWeight) break;
       const signature = known.get(validator.publicKeyHex);
-      // Those to be avoided, and suspects, have their turn when all others have had theirs, known or not.
-      if (signature === undefined || avoided.has(validator.index) || suspects.has(validator.publicKeyHex)) continue;
+      // Those to be avoided, and invalidSigners, have their turn when all others have had theirs, known or not.
+      if (signature === undefined || avoided.has(validator.index) || invalidSigners.has(validator.publicKeyHex))
+        continue;
       weight += validator.weight;
       taking.push(this.#takeStored(validator, signature));
     }
@@ -107,10 +108,10 @@ export class CollectedSignatures {
    * @throws {CollectionOver} where the collection is over, or the caller's reason
    */
   async take(validator: WarpValidator, signature: Uint8Array): Promise<string | undefined> {
-    const { suspects, sum, tally, over, signal } = this.#options;
-    if (suspects.has(validator.publicKeyHex)) {
+    const { invalidSigners, sum, tally, over, signal } = this.#options;
+    if (invalidSigners.has(validator.publicKeyHex)) {
       const isGood = await sum.verifyAlone(validator, signature);
-      if (isGood) suspects.clear(validator.publicKeyHex);
+      if (isGood) invalidSigners.clear(validator.publicKeyHex);
       else this.#remember(validator);
       over.throwIfAborted();
       if (!isGood) return NOT_ITS_SIGNATURE;
@@ -143,7 +144,7 @@ export class CollectedSignatures {
     const { message, tally, sum, quorumNum, progress } = this.#options;
     progress.verifying();
     const aggregate = await this.#timed('bls_aggregate', sum.aggregate());
-    await passOver(tally.warpSet, this.#options);
+    await yieldForLargeSet(tally.warpSet, this.#options);
     const signedMessage = encodeSignedMessage({ unsignedMessage: message, signature: aggregate });
     const { networkID } = message;
     const check = checkSigners(signedMessage, { networkID, warpSet: tally.warpSet, quorumNum });
@@ -193,15 +194,15 @@ export class CollectedSignatures {
     const held: HeldSignature[] = [];
     for (const validator of tally.askingOrder) {
       const { index } = validator;
-      const standing = tally.standings[index];
-      if (!indices.has(index) || standing?.kind !== 'signed') continue;
+      const state = tally.states[index];
+      if (!indices.has(index) || state?.kind !== 'signed') continue;
       if (this.#fromStore.has(index)) {
         await this.#askItself(index);
         continue;
       }
       sum.remove(index);
       tally.set(index, { kind: 'answered' });
-      held.push({ validator, signature: standing.signature });
+      held.push({ validator, signature: state.signature });
     }
     return held;
   }
@@ -253,15 +254,15 @@ export class CollectedSignatures {
   /** As one whose next signatures are verified alone. */
   #remember({ publicKeyHex }: WarpValidator): void {
     this.#options.metrics.badSigners.inc();
-    this.#options.suspects.add(publicKeyHex);
+    this.#options.invalidSigners.add(publicKeyHex);
   }
 
   async #keep(signers: readonly WarpValidator[]): Promise<void> {
     const { tally, store, signatureKey } = this.#options;
     const signatures = new Map<string, Uint8Array>();
     for (const { index, publicKeyHex } of signers) {
-      const standing = tally.standings[index];
-      if (standing?.kind === 'signed') signatures.set(publicKeyHex, standing.signature);
+      const state = tally.states[index];
+      if (state?.kind === 'signed') signatures.set(publicKeyHex, state.signature);
     }
     await store.putMany(signatureKey, signatures);
   }

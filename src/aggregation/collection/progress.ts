@@ -1,6 +1,6 @@
 import type { NodeID, SubnetID } from '../../warp/ids.ts';
 import type { ValidatorOutcome } from '../validators/validator-outcome.ts';
-import { knownOutcome, type Standing, type Tally } from './tally.ts';
+import { knownOutcome, type Tally, type ValidatorState } from './tally.ts';
 
 /** What happens while signatures are collected, for those who follow it. */
 export type ProgressEvent =
@@ -86,13 +86,13 @@ export class ProgressFeed {
     this.#emitState();
   }
 
-  /** A validator's standing in the tally has changed. */
-  changed(index: number, standing: Standing): void {
+  /** A validator's state in the tally has changed. */
+  changed(index: number, state: ValidatorState): void {
     if (this.#listeners.size === 0 || this.#tally === undefined) return;
     const outcome = knownOutcome(this.#tally, index);
     if (outcome === undefined) {
-      if (standing.kind === 'asking') this.#emit({ kind: 'asked', index });
-    } else if (standing.kind !== 'queued' && standing.kind !== 'asking') {
+      if (state.kind === 'asking') this.#emit({ kind: 'asked', index });
+    } else if (state.kind !== 'queued' && state.kind !== 'asking') {
       this.#emit({ kind: 'outcome', index, outcome, signedWeight: this.#tally.signedWeight });
     }
   }
@@ -130,15 +130,15 @@ export class ProgressFeed {
   }
 
   #state(tally: Tally): ProgressState {
-    const { warpSet, standings, neededWeight, targetWeight, signedWeight } = tally;
+    const { warpSet, states, neededWeight, targetWeight, signedWeight } = tally;
     const { signingSubnetID, pChainHeight } = this.#facts;
     return {
       ...{ signingSubnetID, pChainHeight, totalWeight: warpSet.totalWeight, neededWeight, targetWeight, signedWeight },
       isVerifying: this.#isVerifying,
       validators: warpSet.validators.map(({ index, nodeIDs, weight }): ValidatorProgress => {
-        const standing = standings[index];
+        const state = states[index];
         const outcome = knownOutcome(tally, index);
-        const isAsked = standing?.kind === 'asking' || standing?.kind === 'answered';
+        const isAsked = state?.kind === 'asking' || state?.kind === 'answered';
         return {
           ...{ index, nodeIDs, weight },
           isConnected: nodeIDs.some((nodeID) => this.#facts.isConnected(nodeID)),

@@ -1,12 +1,12 @@
 import type { WarpValidator } from '../../validators/warp-set.ts';
 import { MAX_STARTED_PER_TURN } from '../admission/query-concurrency.ts';
-import { outlookIn } from '../validators/outlook.ts';
+import { forecastOf } from '../validators/validator-forecast.ts';
 import type { SignatureFailure } from '../validators/validator-outcome.ts';
+import { CollectionState, type CollectionView, type ConnectionLimits, isCountedOn } from './collection-state.ts';
 import { judgeRefusal, weightRefusedForGood } from './refusal-verdict.ts';
-import { isCountedOn, Survey, type SurveyLimits, type SurveyView } from './survey.ts';
-import type { Standing, Tally } from './tally.ts';
+import type { Tally, ValidatorState } from './tally.ts';
 
-export interface QueryLimits extends SurveyLimits {
+export interface QueryLimits extends ConnectionLimits {
   /**
    * A validator that has not answered for so long is slow: it is no longer counted on, and the next ones are asked too. Where a
    * validator's usual time is known, it is slow after that, if that is sooner.
@@ -21,7 +21,7 @@ export interface QueryLimits extends SurveyLimits {
   readonly maxConcurrentQueries: number;
 }
 
-export interface QueryView extends SurveyView {
+export interface QueryView extends CollectionView {
   /** The message is shown to a few first, as nobody may sign it, or as it is so large that asking in vain costs much. */
   readonly isCautious: boolean;
 }
@@ -45,23 +45,23 @@ export type QueryPlan =
  * to reach quorum plus buffer. Whoever is doubtful does not count, so that the next ones are asked at the same time. Pure: the
  * same state gives the same plan.
  *
- * @param survey of this tally, to be handed in again the next time: then only what has changed since is looked at
+ * @param collection of this tally, to be handed in again the next time: then only what has changed since is looked at
  */
 export function planQueries(
   tally: Tally,
   view: QueryView,
   limits: QueryLimits,
-  survey: Survey = new Survey(tally),
+  collection: CollectionState = new CollectionState(tally),
 ): QueryPlan {
   const { signedWeight, neededWeight, targetWeight } = tally;
   if (signedWeight >= targetWeight) return { kind: 'enough' };
-  survey.update(view, limits);
-  const unsigned = lookAtUnsigned(tally, survey);
+  collection.update(view, limits);
+  const unsigned = lookAtUnsigned(tally, collection);
   const areRefusersLost = unsigned?.isHopeless === true;
-  const { possible, awaited, wakeAtMs } = survey.stillToCome(areRefusersLost);
+  const { possible, awaited, wakeAtMs } = collection.stillToCome(areRefusersLost);
 
   if (signedWeight + possible < neededWeight) {
-    return isVerdictOpen(tally, view, survey)
+    return isVerdictOpen(tally, view, collection)
       ? { kind: 'go on', ask: [], wakeAtMs, isIdle: false }
       : { kind: 'out of reach' };
   }
@@ -69,31 +69,31 @@ export function planQueries(
   if (signedWeight >= neededWeight && awaited === 0n) return { kind: 'enough' };
 
   const room = Math.min(
-    limits.maxConcurrentQueries - survey.asking,
-    waveWidth(view, survey, unsigned),
+    limits.maxConcurrentQueries - collection.asking,
+    waveWidth(view, collection, unsigned),
     MAX_ASKED_AT_ONCE,
   );
   const ask: WarpValidator[] = [];
   let nextWakeAtMs = wakeAtMs;
-  let expected = signedWeight + survey.countedOn;
-  const isBusy = survey.inTime + survey.answered > 0;
+  let expected = signedWeight + collection.countedOn;
+  const isBusy = collection.inTime + collection.answered > 0;
   if (expected >= targetWeight || room <= 0) return { kind: 'go on', ask, wakeAtMs, isIdle: !isBusy };
-  for (const validator of candidatesIn(tally, survey, unsigned)) {
-    const outlook = outlookIn(tally.outlooks, validator);
-    const isForQuorumOnly = outlook.kind === 'suspect' || outlook.kind === 'avoided';
+  for (const validator of candidatesIn(tally, collection, unsigned)) {
+    const forecast = forecastOf(tally.forecasts, validator);
+    const isForQuorumOnly = forecast.kind === 'invalid signer' || forecast.kind === 'avoided';
     if (expected >= (isForQuorumOnly ? neededWeight : targetWeight) || ask.length >= room) break;
     // Also where the others are late: an avoided validator signs only what has no quorum without it.
     if (
-      outlook.kind === 'avoided' &&
-      signedWeight + possible - survey.possibleOfAvoided(areRefusersLost) >= neededWeight
+      forecast.kind === 'avoided' &&
+      signedWeight + possible - collection.possibleOfAvoided(areRefusersLost) >= neededWeight
     ) {
       break;
     }
     // Changes of connections are told a moment later.
     if (!view.isConnected(validator)) continue;
     ask.push(validator);
-    if (isCountedOn(outlook)) expected += validator.weight;
-    nextWakeAtMs = Math.min(nextWakeAtMs, view.nowMs + outlook.hedgeAfterMs);
+    if (isCountedOn(forecast)) expected += validator.weight;
+    nextWakeAtMs = Math.min(nextWakeAtMs, view.nowMs + forecast.hedgeAfterMs);
   }
   return { kind: 'go on', ask, wakeAtMs: nextWakeAtMs, isIdle: ask.length === 0 && !isBusy };
 }
@@ -102,15 +102,15 @@ export function planQueries(
  * Checks whether answers that are not late can still decide that the quorum is refused for good. Without them, the weight that cannot sign
  * now (inactive, unreachable) would leave the verdict to the order in which the refusals arrive.
  */
-function isVerdictOpen(tally: Tally, { isPChainMessage, nowMs }: QueryView, survey: Survey): boolean {
-  if (survey.inTime === 0 || survey.refusals === 0) return false;
-  const { warpSet, neededWeight, standings } = tally;
+function isVerdictOpen(tally: Tally, { isPChainMessage, nowMs }: QueryView, collection: CollectionState): boolean {
+  if (collection.inTime === 0 || collection.refusals === 0) return false;
+  const { warpSet, neededWeight, states } = tally;
   const refused = weightRefusedForGood(tally, isPChainMessage);
   if (refused === 0n || warpSet.totalWeight - refused < neededWeight) return false;
   let inTime = 0n;
   for (const { index, weight } of warpSet.validators) {
-    const standing = standings[index];
-    if (standing?.kind === 'queued' || (standing?.kind === 'asking' && nowMs < standing.lateAtMs)) inTime += weight;
+    const state = states[index];
+    if (state?.kind === 'queued' || (state?.kind === 'asking' && nowMs < state.lateAtMs)) inTime += weight;
   }
   return warpSet.totalWeight - refused - inTime < neededWeight;
 }
@@ -122,9 +122,9 @@ export const MAX_ASKED_AT_ONCE = MAX_STARTED_PER_TURN;
 const FIRST_WAVE = 3;
 
 /** How many to ask now: each wave in which nobody signs is followed by one that doubles the number of those asked. */
-function waveWidth({ isCautious }: QueryView, survey: Survey, unsigned: Unsigned | undefined): number {
+function waveWidth({ isCautious }: QueryView, collection: CollectionState, unsigned: Unsigned | undefined): number {
   if (!isCautious || unsigned === undefined) return Number.POSITIVE_INFINITY;
-  return survey.inTime > 0 ? 0 : Math.max(FIRST_WAVE, survey.inVain);
+  return collection.inTime > 0 ? 0 : Math.max(FIRST_WAVE, collection.inVain);
 }
 
 /**
@@ -148,9 +148,9 @@ interface Unsigned {
  * asked again instead of all, and nobody new where the quorum needs those who refused. As soon as one signs, everybody is asked
  * as usual. What nobody will sign costs a third of the validators one question each, and not all of them three.
  */
-function lookAtUnsigned({ signedWeight, neededWeight }: Tally, survey: Survey): Unsigned | undefined {
-  if (signedWeight > 0n || survey.answered > 0) return undefined;
-  const { refusals, inTime, open, settled, inSample } = survey;
+function lookAtUnsigned({ signedWeight, neededWeight }: Tally, collection: CollectionState): Unsigned | undefined {
+  if (signedWeight > 0n || collection.answered > 0) return undefined;
+  const { refusals, inTime, open, settled, inSample } = collection;
   return {
     isNobodyNewAsked: refusals >= SAMPLE && (inTime > 0 || open < neededWeight),
     retriesLeft: Math.max(0, SAMPLE - settled - inSample),
@@ -159,26 +159,30 @@ function lookAtUnsigned({ signedWeight, neededWeight }: Tally, survey: Survey): 
 }
 
 /** Those that may be asked, in the order of asking. */
-function candidatesIn(tally: Tally, survey: Survey, unsigned: Unsigned | undefined): Iterable<WarpValidator> {
+function candidatesIn(
+  tally: Tally,
+  collection: CollectionState,
+  unsigned: Unsigned | undefined,
+): Iterable<WarpValidator> {
   // As long as nobody has refused, nobody is left out either.
-  if (unsigned === undefined || survey.refusals === 0) return survey.inOrder();
-  const isNobodyLeft = unsigned.isNobodyNewAsked && survey.candidatesAgain === 0;
-  return isNobodyLeft ? [] : fewer([...survey.inOrder()], tally, unsigned);
+  if (unsigned === undefined || collection.refusals === 0) return collection.inOrder();
+  const isNobodyLeft = unsigned.isNobodyNewAsked && collection.candidatesAgain === 0;
+  return isNobodyLeft ? [] : fewer([...collection.inOrder()], tally, unsigned);
 }
 
 /** Of those that may be asked, those that it makes sense to ask while nobody has signed. */
 function fewer(
   candidates: readonly WarpValidator[],
-  { standings }: Tally,
+  { states }: Tally,
   { isNobodyNewAsked, retriesLeft, isHopeless }: Unsigned,
 ): WarpValidator[] {
   const refusalsOf = ({ index }: WarpValidator): number => {
-    const standing = standings[index];
-    return standing?.kind === 'waiting' && standing.lastFailure?.kind === 'refused' ? standing.attempts : 0;
+    const state = states[index];
+    return state?.kind === 'waiting' && state.lastFailure?.kind === 'refused' ? state.attempts : 0;
   };
   const attemptsOf = ({ index }: WarpValidator): number => {
-    const standing = standings[index];
-    return standing?.kind === 'waiting' ? standing.attempts : 0;
+    const state = states[index];
+    return state?.kind === 'waiting' ? state.attempts : 0;
   };
   const mayBeAsked = isHopeless ? candidates.filter((validator) => refusalsOf(validator) === 0) : candidates;
   const refusedOnce = mayBeAsked.filter((validator) => refusalsOf(validator) === 1);
@@ -211,7 +215,7 @@ export function afterFailure(
     isPChainMessage: boolean;
   },
   limits: QueryLimits,
-): Standing {
+): ValidatorState {
   switch (failure.kind) {
     case 'timed_out':
       return attempts < nodeCount ? waiting(nowMs) : { kind: 'failed', failure };
@@ -233,7 +237,7 @@ export function afterFailure(
       return { kind: 'failed', failure };
   }
 
-  function waiting(notBeforeMs: number): Standing {
+  function waiting(notBeforeMs: number): ValidatorState {
     return { kind: 'waiting', notBeforeMs, attempts, lastFailure: failure };
   }
 }

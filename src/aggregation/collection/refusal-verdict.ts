@@ -36,11 +36,11 @@ export function hasRefusedToTheEnd(failure: SignatureFailure, isPChainMessage: b
 /** Weight of the validators that have refused and, whatever happens, will refuse again. */
 export function weightRefusedForGood(tally: Tally, isPChainMessage: boolean): bigint {
   return tally.warpSet.validators.reduce((sum, { index, weight }) => {
-    const standing = tally.standings[index];
+    const state = tally.states[index];
     const isForGood =
-      standing?.kind === 'failed' &&
-      standing.failure.kind === 'refused' &&
-      judgeRefusal(standing.failure.code, isPChainMessage) === 'for good';
+      state?.kind === 'failed' &&
+      state.failure.kind === 'refused' &&
+      judgeRefusal(state.failure.code, isPChainMessage) === 'for good';
     return isForGood ? sum + weight : sum;
   }, 0n);
 }

@@ -1,11 +1,11 @@
 import { quorumWeight } from '../../validators/quorum.ts';
 import type { WarpSet, WarpValidator } from '../../validators/warp-set.ts';
 import type { NodeID } from '../../warp/ids.ts';
-import type { Outlook } from '../validators/outlook.ts';
+import type { ValidatorForecast } from '../validators/validator-forecast.ts';
 import type { FinalOutcome, OutcomeKind, SignatureFailure, ValidatorOutcome } from '../validators/validator-outcome.ts';
 
 /** Where one validator stands in one request. */
-export type Standing =
+export type ValidatorState =
   /** May be asked from `notBeforeMs` on; `lastFailure` is why an earlier attempt gave nothing. */
   | {
       readonly kind: 'waiting';
@@ -30,43 +30,43 @@ export interface Tally {
   readonly neededWeight: bigint;
   readonly targetWeight: bigint;
   /** By canonical index. */
-  readonly standings: readonly Standing[];
+  readonly states: readonly ValidatorState[];
   /** The refusal of each that has answered nothing else since, by canonical index. */
   readonly refusals: readonly (SignatureFailure | undefined)[];
   readonly signedWeight: bigint;
   /** What may be expected of each, by canonical index. */
-  readonly outlooks: readonly Outlook[];
-  /** Canonical validators in the order in which they are asked: by the rank of their outlook, then the heaviest first. */
+  readonly forecasts: readonly ValidatorForecast[];
+  /** Canonical validators in the order in which they are asked: by the rank of their forecast, then the heaviest first. */
   readonly askingOrder: readonly WarpValidator[];
   /** The index of each that was set, in order. Each validator is set a few times for each attempt, of which there are few. */
   readonly changes: readonly number[];
-  set(index: number, standing: Standing): void;
+  set(index: number, state: ValidatorState): void;
 }
 
 export interface TallyOptions {
   readonly quorumNum: bigint;
   readonly quorumBuffer: bigint;
-  readonly outlooks: readonly Outlook[];
+  readonly forecasts: readonly ValidatorForecast[];
   /** Hears of every change, after it was made. */
-  readonly onChange?: (index: number, standing: Standing) => void;
+  readonly onChange?: (index: number, state: ValidatorState) => void;
 }
 
-const UNTRIED: Standing = { kind: 'waiting', notBeforeMs: 0, attempts: 0 };
+const UNTRIED: ValidatorState = { kind: 'waiting', notBeforeMs: 0, attempts: 0 };
 
-export function createTally(warpSet: WarpSet, { quorumNum, quorumBuffer, outlooks, onChange }: TallyOptions): Tally {
-  const standings: Standing[] = warpSet.validators.map(() => UNTRIED);
-  const rankOf = ({ index }: WarpValidator): number => outlooks[index]?.rank ?? 0;
+export function createTally(warpSet: WarpSet, { quorumNum, quorumBuffer, forecasts, onChange }: TallyOptions): Tally {
+  const states: ValidatorState[] = warpSet.validators.map(() => UNTRIED);
+  const rankOf = ({ index }: WarpValidator): number => forecasts[index]?.rank ?? 0;
   const changes: number[] = [];
   const refusals: (SignatureFailure | undefined)[] = [];
   let signedWeight = 0n;
   return {
     warpSet,
     refusals,
-    outlooks,
+    forecasts,
     // A quorum of 0 still needs somebody's signature: nothing can be the signature of nobody.
     neededWeight: atLeastOne(quorumWeight(quorumNum, warpSet.totalWeight)),
     targetWeight: targetWeightOf(warpSet, { quorumNum, quorumBuffer }),
-    standings,
+    states,
     changes,
     get signedWeight() {
       return signedWeight;
@@ -76,9 +76,9 @@ export function createTally(warpSet: WarpSet, { quorumNum, quorumBuffer, outlook
     set(index, next) {
       const validator = warpSet.validators[index];
       if (validator === undefined) throw new RangeError(`no validator ${index}`);
-      if (standings[index]?.kind === 'signed') signedWeight -= validator.weight;
+      if (states[index]?.kind === 'signed') signedWeight -= validator.weight;
       if (next.kind === 'signed') signedWeight += validator.weight;
-      standings[index] = next;
+      states[index] = next;
       refusals[index] = refusalAfter(next, refusals[index]);
       changes.push(index);
       onChange?.(index, next);
@@ -87,7 +87,7 @@ export function createTally(warpSet: WarpSet, { quorumNum, quorumBuffer, outlook
 }
 
 /** Silence and a lost connection are no answers: a refusal stands until there is another answer. */
-function refusalAfter(next: Standing, before: SignatureFailure | undefined): SignatureFailure | undefined {
+function refusalAfter(next: ValidatorState, before: SignatureFailure | undefined): SignatureFailure | undefined {
   if (next.kind === 'signed' || next.kind === 'answered' || (next.kind === 'waiting' && next.attempts === 0)) {
     return undefined;
   }
@@ -97,16 +97,16 @@ function refusalAfter(next: Standing, before: SignatureFailure | undefined): Sig
 }
 
 /** The failure of the last attempt that has ended. */
-export function failureOf(standing: Standing | undefined): SignatureFailure | undefined {
-  if (standing?.kind === 'failed') return standing.failure;
-  return standing?.kind === 'waiting' ? standing.lastFailure : undefined;
+export function failureOf(state: ValidatorState | undefined): SignatureFailure | undefined {
+  if (state?.kind === 'failed') return state.failure;
+  return state?.kind === 'waiting' ? state.lastFailure : undefined;
 }
 
 /** What a validator did, as far as is known: its last answer, or why there is none. */
-export function knownOutcome({ standings, refusals }: Tally, index: number): ValidatorOutcome | undefined {
-  const standing = standings[index];
-  if (standing?.kind === 'signed') return SIGNED;
-  return refusals[index] ?? failureOf(standing);
+export function knownOutcome({ states, refusals }: Tally, index: number): ValidatorOutcome | undefined {
+  const state = states[index];
+  if (state?.kind === 'signed') return SIGNED;
+  return refusals[index] ?? failureOf(state);
 }
 
 const SIGNED: ValidatorOutcome = { kind: 'signed' };
@@ -264,10 +264,9 @@ export function summarizeTally(
 function finalOutcome(tally: Tally, index: number, whyUnreachable: () => string | undefined): FinalOutcome {
   const known = knownOutcome(tally, index);
   if (known !== undefined) return known;
-  const standing = tally.standings[index];
-  if (standing?.kind === 'queued') return { kind: 'not_asked', reason: 'queue_full' };
-  if (standing?.kind === 'asking' || standing?.kind === 'answered')
-    return { kind: 'timed_out', reason: 'request_ended' };
+  const state = tally.states[index];
+  if (state?.kind === 'queued') return { kind: 'not_asked', reason: 'queue_full' };
+  if (state?.kind === 'asking' || state?.kind === 'answered') return { kind: 'timed_out', reason: 'request_ended' };
   const reason = whyUnreachable();
   return reason === undefined ? { kind: 'not_asked' } : { kind: 'unreachable', reason };
 }

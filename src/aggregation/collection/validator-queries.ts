@@ -8,12 +8,12 @@ import type { ObserveDelay } from '../admission/admission.ts';
 import { LARGE_QUERY_BYTES, type QueryConcurrency } from '../admission/query-concurrency.ts';
 import type { AggregatorMetrics, CountOutcome } from '../aggregator-metrics.ts';
 import type { AnswerHistory } from '../validators/answer-history.ts';
+import type { InvalidSigners } from '../validators/invalid-signers.ts';
 import type { SignatureQuery, SignatureSource } from '../validators/signature-source.ts';
 import type { SignatureFailure, SignatureOutcome } from '../validators/validator-outcome.ts';
 import { type CollectedSignatures, CollectionOver } from './collected-signatures.ts';
-import type { InvalidSigners } from './invalid-signers.ts';
 import { afterFailure, type QueryLimits } from './query-plan.ts';
-import { failureOf, type Standing, type Tally } from './tally.ts';
+import { failureOf, type Tally, type ValidatorState } from './tally.ts';
 
 export interface ValidatorQueriesOptions {
   readonly query: Omit<SignatureQuery, 'appBytes'>;
@@ -22,7 +22,7 @@ export interface ValidatorQueriesOptions {
   readonly signatures: CollectedSignatures;
   readonly source: SignatureSource;
   readonly history: AnswerHistory;
-  readonly suspects: InvalidSigners;
+  readonly invalidSigners: InvalidSigners;
   readonly metrics: AggregatorMetrics;
   readonly countOutcome: CountOutcome;
   readonly clock: Clock;
@@ -58,7 +58,7 @@ export class ValidatorQueries {
   /** Asks one of the validator's connected nodes: one that it was not asked through yet, if there is one. */
   ask(validator: WarpValidator): void {
     const { tally, queries, client, changes, span = NO_SPAN } = this.#options;
-    const before = tally.standings[validator.index];
+    const before = tally.states[validator.index];
     const attempts = (before?.kind === 'waiting' ? before.attempts : 0) + 1;
     const nodeID = this.#nextNode(validator);
     tally.set(validator.index, { kind: 'queued', attempts });
@@ -81,7 +81,7 @@ export class ValidatorQueries {
   othersSigned(): void {
     const { tally, history } = this.#options;
     for (const { index, nodeIDs } of tally.warpSet.validators) {
-      if (failureOf(tally.standings[index])?.kind !== 'refused') continue;
+      if (failureOf(tally.states[index])?.kind !== 'refused') continue;
       for (const nodeID of nodeIDs) if (this.#timesAsked.has(nodeID)) history.failed(nodeID);
     }
   }
@@ -147,15 +147,15 @@ export class ValidatorQueries {
   }
 
   #begin({ index, publicKeyHex }: WarpValidator, nodeID: NodeID, attempts: number) {
-    const { tally, history, suspects, clock, metrics, limits } = this.#options;
-    const outlook = tally.outlooks[index];
-    const isTrial = outlook?.kind === 'on trial';
+    const { tally, history, invalidSigners, clock, metrics, limits } = this.#options;
+    const forecast = tally.forecasts[index];
+    const isTrial = forecast?.kind === 'on trial';
     if (isTrial) {
       history.beginTrial(nodeID);
-      suspects.beginTrial(publicKeyHex);
+      invalidSigners.beginTrial(publicKeyHex);
     }
     const sentAtMs = clock.monotonicMs();
-    const lateAtMs = sentAtMs + (outlook?.hedgeAfterMs ?? limits.hedgeAfterMs);
+    const lateAtMs = sentAtMs + (forecast?.hedgeAfterMs ?? limits.hedgeAfterMs);
     tally.set(index, { kind: 'asking', lateAtMs, attempts });
     metrics.signatureRequests.inc();
     this.asked += 1;
@@ -184,7 +184,7 @@ export class ValidatorQueries {
   }
 }
 
-const ANSWERED: Standing = { kind: 'answered' };
+const ANSWERED: ValidatorState = { kind: 'answered' };
 const SIGNED = { kind: 'signed' } as const;
 
 /** A span of its own for a question, which says whom, and what the node did. */

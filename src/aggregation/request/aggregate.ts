@@ -8,14 +8,14 @@ import type { SubnetID } from '../../warp/ids.ts';
 import { Admission } from '../admission/admission.ts';
 import type { Penalties } from '../admission/penalties.ts';
 import { StageTimer } from '../admission/stage-timer.ts';
+import type { SubnetPolicy } from '../admission/subnet-policy.ts';
 import { AggregatorError } from '../aggregator-error.ts';
 import type { AggregatorMetrics, RequestOutcome } from '../aggregator-metrics.ts';
 import type { CollectionLimits } from '../collection/collect-signatures.ts';
-import type { InvalidSigners } from '../collection/invalid-signers.ts';
 import type { ProgressListener } from '../collection/progress.ts';
 import type { L1Messages } from '../l1/l1-messages.ts';
-import type { SubnetPolicy } from '../subnets/subnet-policy.ts';
 import type { AnswerHistories } from '../validators/answer-history.ts';
+import type { InvalidSigners } from '../validators/invalid-signers.ts';
 import type { SignatureSource } from '../validators/signature-source.ts';
 import type { AggregationRequest, AggregationResult } from './aggregation-request.ts';
 import { type CompleteRequest, completeMessage, completeRequest } from './complete-request.ts';
@@ -42,7 +42,7 @@ export interface AggregatorOptions extends Omit<SigningResolverOptions, 'resolve
   /** What is done once among replicas; undefined where there are none. */
   readonly sharedWork?: SharedWork | undefined;
   readonly bls: BlsService;
-  readonly suspects: InvalidSigners;
+  readonly invalidSigners: InvalidSigners;
   readonly subnets: SubnetPolicy;
   readonly histories: AnswerHistories;
   /** Shared with all other routes that look something up. */

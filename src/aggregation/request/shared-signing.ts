@@ -19,16 +19,16 @@ import {
 } from '../collection/collect-signatures.ts';
 import { describeFailure } from '../collection/collection-failure.ts';
 import { ProgressFeed, type ProgressListener } from '../collection/progress.ts';
-import { encodeProgress, MirroredProgress } from '../collection/shared-progress.ts';
 import type { AggregationResult } from './aggregation-request.ts';
 import type { CompleteRequest } from './complete-request.ts';
 import { createNegativeCache } from './negative-cache.ts';
 import { resultKey, signatureKey } from './result-key.ts';
 import { decodeFailure, type Ending, toShared, verifiedResult } from './shared-outcome.ts';
+import { encodeProgress, MirroredProgress } from './shared-progress.ts';
 import { SharedRun } from './shared-run.ts';
 import type { Signing } from './signing-resolver.ts';
 
-export interface SharedSigningOptions extends Omit<CollectionDeps, 'queries' | 'passes' | 'limits'> {
+export interface SharedSigningOptions extends Omit<CollectionDeps, 'queries' | 'scheduler' | 'limits'> {
   readonly admission: Pick<Admission, 'admit' | 'run'>;
   readonly penalties: Penalties;
   /** What is done once among replicas; undefined where there are none. */
@@ -56,7 +56,7 @@ export class SharedSigning {
     this.#options = options;
     const queries = new QueryConcurrency({ clock, maxQueries: limits.maxQueriesInFlight });
     options.metrics.showQueries(queries);
-    this.#collection = { ...options, queries, passes: new EventLoopScheduler(clock, 1) };
+    this.#collection = { ...options, queries, scheduler: new EventLoopScheduler(clock, 1) };
     this.#results = new LRUCache({
       maxSize: limits.resultCacheBytes,
       sizeCalculation: sizeOf,

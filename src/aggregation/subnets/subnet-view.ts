@@ -60,12 +60,12 @@ export interface SubnetFacts {
   readonly warpSet: WarpSet;
   readonly peerOf: (nodeID: NodeID) => PeerView;
   readonly pastOf: (nodeID: NodeID) => AnswerPast | undefined;
-  readonly isSuspect: (publicKeyHex: string) => boolean;
+  readonly isInvalidSigner: (publicKeyHex: string) => boolean;
   /** Empty where they are not known, or nobody has any. */
   readonly funds: ReadonlyMap<NodeID, L1ValidatorFunds>;
 }
 
-type NodeFacts = Pick<SubnetFacts, 'peerOf' | 'pastOf' | 'isSuspect' | 'funds'>;
+type NodeFacts = Pick<SubnetFacts, 'peerOf' | 'pastOf' | 'isInvalidSigner' | 'funds'>;
 
 /** What a node did longer ago says nothing of what it will do now. */
 const DOUBT_MS = 10 * 60_000;
@@ -102,7 +102,7 @@ export function assembleSubnetView(facts: SubnetFacts): SubnetView {
  */
 export function addUpWeights(
   { validators, totalWeight }: WarpSet,
-  facts: Pick<SubnetFacts, 'pastOf' | 'isSuspect'> & { readonly isConnected: (nodeID: NodeID) => boolean },
+  facts: Pick<SubnetFacts, 'pastOf' | 'isInvalidSigner'> & { readonly isConnected: (nodeID: NodeID) => boolean },
 ): Pick<SubnetView, 'totalWeight' | 'connectedWeight' | 'signableWeight'> {
   let connectedWeight = 0n;
   let signableWeight = 0n;
@@ -115,7 +115,7 @@ export function addUpWeights(
       isGood ||= findDoubt(facts.pastOf(nodeID)) === undefined;
     }
     if (isThere) connectedWeight += weight;
-    if (isGood && !facts.isSuspect(publicKeyHex)) signableWeight += weight;
+    if (isGood && !facts.isInvalidSigner(publicKeyHex)) signableWeight += weight;
   }
   return { totalWeight, connectedWeight, signableWeight };
 }
@@ -123,15 +123,15 @@ export function addUpWeights(
 function viewValidator(validator: WarpValidator, facts: NodeFacts): ValidatorView {
   const { index, weight, publicKeyHex, nodeIDs } = validator;
   const nodes = nodeIDs.map((nodeID) => nodeStatus(nodeID, facts));
-  const judged = judge(nodes, facts.isSuspect(publicKeyHex));
+  const judged = judge(nodes, facts.isInvalidSigner(publicKeyHex));
   return { ...judged, index, weight, publicKeyHex, nodes };
 }
 
 /** A validator is as good as the best of its nodes. */
-function judge(nodes: readonly NodeStatus[], isSuspect: boolean): Pick<ValidatorView, 'status' | 'reason'> {
+function judge(nodes: readonly NodeStatus[], isInvalidSigner: boolean): Pick<ValidatorView, 'status' | 'reason'> {
   const connected = nodes.filter(isConnected);
   if (connected.length === 0) return { status: 'unreachable', reason: nodes[0]?.obstacle?.reason };
-  if (isSuspect) return { status: 'doubtful', reason: 'it gave a bad signature' };
+  if (isInvalidSigner) return { status: 'doubtful', reason: 'it gave a bad signature' };
   const doubts = connected.map(({ past }) => findDoubt(past));
   return doubts.includes(undefined)
     ? { status: 'signable', reason: undefined }

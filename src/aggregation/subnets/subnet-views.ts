@@ -10,14 +10,14 @@ import type { WarpSet } from '../../validators/warp-set.ts';
 import type { BlockchainID, NodeID, SubnetID } from '../../warp/ids.ts';
 import { LookupLimit, type LookupMetrics } from '../admission/lookup-limit.ts';
 import type { Penalties } from '../admission/penalties.ts';
+import type { SubnetPolicy } from '../admission/subnet-policy.ts';
 import { AggregatorError } from '../aggregator-error.ts';
-import type { InvalidSigners } from '../collection/invalid-signers.ts';
 import { settingsOf } from '../request/aggregation-request.ts';
 import type { SigningResolver } from '../request/signing-resolver.ts';
 import type { AnswerHistories, AnswerHistory } from '../validators/answer-history.ts';
+import type { InvalidSigners } from '../validators/invalid-signers.ts';
 import { ratio, readinessOf, type SubnetReadiness } from '../validators/required-subnet.ts';
 import type { ValidatorConnections } from '../validators/validator-connections.ts';
-import type { SubnetPolicy } from './subnet-policy.ts';
 import { addUpWeights, assembleSubnetView, type SubnetView } from './subnet-view.ts';
 
 /** What is known of subnets and their validators, before anybody asks for a signature. */
@@ -64,7 +64,7 @@ export interface SubnetViewsOptions {
   readonly peers: Pick<PeerNetwork, 'describe' | 'waitUntil'>;
   readonly funds: Pick<ValidatorFunds, 'fundsOf'>;
   readonly histories: { of(...args: Parameters<AnswerHistories['of']>): Pick<AnswerHistory, 'pastOf'> };
-  readonly suspects: Pick<InvalidSigners, 'has'>;
+  readonly invalidSigners: Pick<InvalidSigners, 'has'>;
   readonly clock: Clock;
   readonly metrics: Metrics;
   readonly lookupMetrics: LookupMetrics;
@@ -92,7 +92,8 @@ const PASSING_CAUSES: ReadonlySet<ObstacleCause> = new Set([
 ]);
 
 export function createSubnetViews(options: SubnetViewsOptions): SubnetViews {
-  const { resolver, validatorSets, connections, peers, histories, subnets, suspects, clock, readyQuorumNum } = options;
+  const { resolver, validatorSets, connections, peers, histories, subnets, invalidSigners, clock, readyQuorumNum } =
+    options;
 
   const running = new LookupLimit({ clock, metrics: options.lookupMetrics, kind: 'view', limit: MAX_AT_WORK });
   const factsOf = (subnetID: SubnetID) => {
@@ -100,7 +101,7 @@ export function createSubnetViews(options: SubnetViewsOptions): SubnetViews {
     return {
       peerOf: (nodeID: NodeID) => peers.describe(nodeID),
       pastOf: (nodeID: NodeID) => history.pastOf(nodeID),
-      isSuspect: (publicKeyHex: string) => suspects.has(publicKeyHex),
+      isInvalidSigner: (publicKeyHex: string) => invalidSigners.has(publicKeyHex),
     };
   };
   const weightsOf = (subnetID: SubnetID, warpSet: WarpSet) =>

@@ -1,12 +1,12 @@
 import { Registry } from 'prom-client';
 import { describe, expect, test } from 'vitest';
 import { Penalties } from '../../../src/aggregation/admission/penalties.ts';
+import { createSubnetPolicy } from '../../../src/aggregation/admission/subnet-policy.ts';
 import { AggregatorError } from '../../../src/aggregation/aggregator-error.ts';
 import { createAggregatorMetrics } from '../../../src/aggregation/aggregator-metrics.ts';
-import { createInvalidSigners } from '../../../src/aggregation/collection/invalid-signers.ts';
 import { createAggregator } from '../../../src/aggregation/request/aggregate.ts';
-import { createSubnetPolicy } from '../../../src/aggregation/subnets/subnet-policy.ts';
 import { createAnswerHistories } from '../../../src/aggregation/validators/answer-history.ts';
+import { createInvalidSigners } from '../../../src/aggregation/validators/invalid-signers.ts';
 import { ApiError } from '../../../src/pchain/rpc/api-error.ts';
 import { createMemorySignatureStore } from '../../../src/store/local/signature-store.ts';
 import { createMetrics } from '../../../src/telemetry/metrics.ts';
@@ -123,7 +123,7 @@ function createHarness() {
     epochs: { heightOf: async (_, signal) => state.epoch(signal) },
     funds: { soonInactive: async (_, __, signal) => state.funds(signal), knownSoonInactive: () => undefined },
     source,
-    suspects: createInvalidSigners(clock),
+    invalidSigners: createInvalidSigners(clock),
     histories: createAnswerHistories(clock, LIMITS.hedgeAfterMs),
     subnets: createSubnetPolicy({ trackedSubnetIDs: [], allowedSubnetIDs: undefined }),
     l1Messages: {

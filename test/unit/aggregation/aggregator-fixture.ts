@@ -1,8 +1,8 @@
 import { Registry } from 'prom-client';
 import { Penalties } from '../../../src/aggregation/admission/penalties.ts';
+import { createSubnetPolicy } from '../../../src/aggregation/admission/subnet-policy.ts';
 import { AggregatorError } from '../../../src/aggregation/aggregator-error.ts';
 import { createAggregatorMetrics } from '../../../src/aggregation/aggregator-metrics.ts';
-import { createInvalidSigners } from '../../../src/aggregation/collection/invalid-signers.ts';
 import type { ProgressListener } from '../../../src/aggregation/collection/progress.ts';
 import type { L1MessageRequest } from '../../../src/aggregation/l1/l1-messages.ts';
 import {
@@ -12,8 +12,8 @@ import {
   createAggregator,
 } from '../../../src/aggregation/request/aggregate.ts';
 import type { AggregationRequest } from '../../../src/aggregation/request/aggregation-request.ts';
-import { createSubnetPolicy } from '../../../src/aggregation/subnets/subnet-policy.ts';
 import { createAnswerHistories } from '../../../src/aggregation/validators/answer-history.ts';
+import { createInvalidSigners } from '../../../src/aggregation/validators/invalid-signers.ts';
 import { sleep } from '../../../src/lib/concurrency/clock.ts';
 import { ApiError } from '../../../src/pchain/rpc/api-error.ts';
 import { createSubnetDirectory } from '../../../src/pchain/state/subnet-directory.ts';
@@ -184,7 +184,7 @@ export function createHarness(limits: Partial<AggregatorLimits> = {}, parts: Har
     epochs: { heightOf: async () => undefined },
     funds: { soonInactive: async () => new Set(), knownSoonInactive: () => new Set() },
     l1Messages,
-    suspects: createInvalidSigners(clock),
+    invalidSigners: createInvalidSigners(clock),
     histories: createAnswerHistories(clock, LIMITS.hedgeAfterMs),
     subnets,
     source,

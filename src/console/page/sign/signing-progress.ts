@@ -2,7 +2,7 @@ import type { AggregationEvent, AnswerOutcome, ValidatorRecord } from '../../../
 
 export type ValidatorStatus = ValidatorRecord['status'];
 
-export interface ValidatorState {
+export interface ShownValidator {
   readonly index: number;
   readonly nodeIds: readonly string[];
   readonly weight: bigint;
@@ -25,7 +25,7 @@ export class SigningProgress {
   phase: 'resolving' | 'collecting' | 'verifying' = 'resolving';
   facts: Omit<Extract<AggregationEvent, { event: 'resolved' }>['data'], 'validators'> | undefined;
   /** By canonical index. */
-  validators: ValidatorState[] = [];
+  validators: ShownValidator[] = [];
   totalWeight = 0n;
   quorumWeight = 0n;
   targetWeight = 0n;
@@ -103,7 +103,7 @@ export class SigningProgress {
     if (status === 'asked' && this.phase === 'verifying') this.phase = 'collecting';
   }
 
-  #count({ status, weight }: ValidatorState, sign: 1 | -1): void {
+  #count({ status, weight }: ShownValidator, sign: 1 | -1): void {
     const sum = this.sums.get(status) ?? { count: 0, weight: 0n };
     sum.count += sign;
     sum.weight += sign === 1 ? weight : -weight;

@@ -1,4 +1,4 @@
-import type { SigningProgress, ValidatorState, ValidatorStatus } from '../sign/signing-progress.ts';
+import type { ShownValidator, SigningProgress, ValidatorStatus } from '../sign/signing-progress.ts';
 import { squarify } from './treemap.ts';
 
 /** How a status is drawn, beside its colour: who cannot tell colours apart has the sign. */
@@ -28,7 +28,7 @@ interface Cell {
   readonly y: number;
   readonly width: number;
   readonly height: number;
-  readonly validator: ValidatorState;
+  readonly validator: ShownValidator;
   shown: ValidatorStatus;
   before: ValidatorStatus;
   fromMs: number;
@@ -78,7 +78,7 @@ export class WeightMapPainter {
     this.#frame = 0;
   }
 
-  at(x: number, y: number): ValidatorState | undefined {
+  at(x: number, y: number): ShownValidator | undefined {
     const hit = (cell: Cell) => x >= cell.x && x < cell.x + cell.width && y >= cell.y && y < cell.y + cell.height;
     return this.#cells.find(hit)?.validator;
   }
@@ -187,7 +187,7 @@ export class WeightMapPainter {
     context.setLineDash([]);
   }
 
-  #share({ weight }: ValidatorState): string {
+  #share({ weight }: ShownValidator): string {
     const total = this.#progress?.totalWeight ?? 0n;
     return total === 0n ? '' : `${(Number((weight * 10_000n) / total) / 100).toFixed(2)} %`;
   }
@@ -222,13 +222,13 @@ export class WeightMapPainter {
 }
 
 /** The heaviest first. What stands for several, and has no NodeID, comes last. */
-function byWeight(a: ValidatorState, b: ValidatorState): number {
+function byWeight(a: ShownValidator, b: ShownValidator): number {
   const [aIsNode, bIsNode] = [a, b].map(({ nodeIds }) => nodeIds[0]?.startsWith('NodeID-') === true);
   if (aIsNode !== bIsNode) return aIsNode === true ? -1 : 1;
   return a.weight < b.weight ? 1 : a.weight > b.weight ? -1 : a.index - b.index;
 }
 
-function nodeLabel({ nodeIds }: ValidatorState): string {
+function nodeLabel({ nodeIds }: ShownValidator): string {
   const [first = ''] = nodeIds;
   if (!first.startsWith('NodeID-')) return first;
   const id = first.replace('NodeID-', '');

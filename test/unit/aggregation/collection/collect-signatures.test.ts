@@ -393,7 +393,7 @@ describe('bad signatures', () => {
     expect(shown).toContain(`${outcome('signed')} 4`);
   });
 
-  test('make their signers suspects: they are asked last, verified alone, and spoil no aggregate', async () => {
+  test('make their signers invalidSigners: they are asked last, verified alone, and spoil no aggregate', async () => {
     const fixture = createFixture({ weights: [40, 30, 20, 20, 10] });
     const checks: number[] = [];
     const verify: typeof modelBackend.verify = (...check) => {
@@ -498,7 +498,7 @@ describe('bad signatures', () => {
     expect(fixture.signersOf(value, 60)).toEqual([0, 1]);
     expect(await stored(fixture)).toEqual([0, 1]);
     // Whoever wrote it there, it was not the validator.
-    expect(fixture.deps.suspects.has(fixture.validators[1]!.publicKeyHex)).toBe(false);
+    expect(fixture.deps.invalidSigners.has(fixture.validators[1]!.publicKeyHex)).toBe(false);
   });
 
   test('so many that the search runs out of time: returns what was cleared where it is a quorum, else fails', async () => {
@@ -598,32 +598,32 @@ describe('bad signatures', () => {
       await drain();
       expect(searchedMs).toBe((LIMITS.requestTimeoutMs - ANSWER_MS) / 2);
       expect(fixture.leftovers()).toEqual(NOTHING_LEFT);
-      const suspects = validators.flatMap(({ publicKeyHex }, position) =>
-        fixture.deps.suspects.has(publicKeyHex) ? [position] : [],
+      const invalidSigners = validators.flatMap(({ publicKeyHex }, position) =>
+        fixture.deps.invalidSigners.has(publicKeyHex) ? [position] : [],
       );
-      return { fixture, value, atMs, alone, suspects };
+      return { fixture, value, atMs, alone, invalidSigners };
     }
 
     test('in time, the good ones make up the quorum', async () => {
-      const { fixture, value, atMs, alone, suspects } = await collect(100);
+      const { fixture, value, atMs, alone, invalidSigners } = await collect(100);
       expect(fixture.signersOf(value, 70)).toEqual([0, 1, 2, 4, 5, 7, 8, 9, 11]);
       expect(alone).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 0]);
-      expect(suspects).toEqual(bad);
+      expect(invalidSigners).toEqual(bad);
       expect(atMs).toBeLessThan(LIMITS.requestTimeoutMs);
     });
 
     test('but those in the store, whose validators are asked themselves', async () => {
-      const { fixture, value, alone, suspects } = await collect(100, [1, 3]);
+      const { fixture, value, alone, invalidSigners } = await collect(100, [1, 3]);
       expect(fixture.signersOf(value, 70)).toEqual([0, 1, 2, 4, 5, 7, 8, 9, 11]);
       expect(alone).toEqual([2, 4, 5, 6, 7, 8, 9, 10, 11, 0, 1, 3]);
       expect(fixture.asked().slice(-2)).toEqual([1, 3]);
-      expect(suspects).toEqual([3, 6, 10]);
+      expect(invalidSigners).toEqual([3, 6, 10]);
     });
 
     test('too late, only those are blamed that were proven bad', async () => {
-      const { value, atMs, alone, suspects } = await collect(1_100);
+      const { value, atMs, alone, invalidSigners } = await collect(1_100);
       expect(alone).toEqual([1, 2, 3, 4, 5]);
-      expect(suspects).toEqual([3]);
+      expect(invalidSigners).toEqual([3]);
       expect(summaryOf(value).outcomes).toMatchObject({
         signed: { count: 3 },
         invalid_signature: { count: 1 },

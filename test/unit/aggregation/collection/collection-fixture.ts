@@ -9,10 +9,10 @@ import {
   type CollectionOutcome,
   collectSignatures,
 } from '../../../../src/aggregation/collection/collect-signatures.ts';
-import { createInvalidSigners } from '../../../../src/aggregation/collection/invalid-signers.ts';
 import { ProgressFeed } from '../../../../src/aggregation/collection/progress.ts';
 import { signatureKey } from '../../../../src/aggregation/request/result-key.ts';
 import { createAnswerHistories } from '../../../../src/aggregation/validators/answer-history.ts';
+import { createInvalidSigners } from '../../../../src/aggregation/validators/invalid-signers.ts';
 import type { BlsBackend } from '../../../../src/bls/backends/bls-backend.ts';
 import { EventLoopScheduler } from '../../../../src/lib/concurrency/event-loop-scheduler.ts';
 import { bytesToHex } from '../../../../src/lib/encoding/bytes.ts';
@@ -146,7 +146,7 @@ export function createFixture(options: FixtureOptions) {
     source,
     store,
     bls: createInlineBls(backend),
-    suspects: createInvalidSigners(clock),
+    invalidSigners: createInvalidSigners(clock),
     clock,
     metrics,
     limits,
@@ -154,7 +154,7 @@ export function createFixture(options: FixtureOptions) {
     penalties: new Penalties(clock, metrics),
     observeDelay: () => undefined,
     queries: queriesFor(1_000),
-    passes: new EventLoopScheduler(clock, 1),
+    scheduler: new EventLoopScheduler(clock, 1),
   };
 
   function createFeed(): ProgressFeed {

@@ -5,9 +5,9 @@ import {
   ProgressFeed,
   type ProgressState,
 } from '../../../../src/aggregation/collection/progress.ts';
-import { encodeProgress, MirroredProgress } from '../../../../src/aggregation/collection/shared-progress.ts';
-import { type Standing } from '../../../../src/aggregation/collection/tally.ts';
+import { type ValidatorState } from '../../../../src/aggregation/collection/tally.ts';
 import type { CompleteRequest } from '../../../../src/aggregation/request/complete-request.ts';
+import { encodeProgress, MirroredProgress } from '../../../../src/aggregation/request/shared-progress.ts';
 import type { Signing } from '../../../../src/aggregation/request/signing-resolver.ts';
 import type { SignatureFailure } from '../../../../src/aggregation/validators/validator-outcome.ts';
 import { createHarness, SUBNET, signers, validatorSet } from '../aggregator-fixture.ts';
@@ -202,11 +202,11 @@ test('whenever a listener joins, the events that follow lead from its first stat
 
 describe('a feed', () => {
   const { warpSet } = createFixture({ weights: [1, 2] });
-  const SIGNED: Standing = { kind: 'signed', signature: new Uint8Array(96) };
+  const SIGNED: ValidatorState = { kind: 'signed', signature: new Uint8Array(96) };
 
   function createFeed() {
     const feed = new ProgressFeed({ signingSubnetID: SUBNET_ID, pChainHeight: 1n, isConnected: () => true });
-    const onChange = (index: number, standing: Standing): void => feed.changed(index, standing);
+    const onChange = (index: number, state: ValidatorState): void => feed.changed(index, state);
     const tally = createPlainTally(warpSet, { quorumNum: 67n, quorumBuffer: 0n, onChange });
     return { feed, tally };
   }
@@ -268,12 +268,12 @@ describe('a feed', () => {
     const events = recorder(feed);
     const refusal: SignatureFailure = { kind: 'refused', code: 1, text: 'unknown' };
     tally.set(0, { kind: 'waiting', notBeforeMs: 1, attempts: 1, lastFailure: refusal });
-    for (const standing of [
+    for (const state of [
       { kind: 'queued', attempts: 2 },
       { kind: 'asking', lateAtMs: 0, attempts: 2 },
       { kind: 'failed', failure: { kind: 'timed_out', reason: 'no_answer' } },
     ] as const) {
-      tally.set(0, standing);
+      tally.set(0, state);
       expect(stateOf(feed).validators[0]).toMatchObject({ status: 'refused', outcome: refusal });
       expect(withoutConnections(replay(events))).toEqual(stateOf(feed));
     }

@@ -1,13 +1,13 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { createTally, type Standing, summarizeTally } from '../../../../src/aggregation/collection/tally.ts';
+import { createTally, summarizeTally, type ValidatorState } from '../../../../src/aggregation/collection/tally.ts';
 import type { SignatureFailure } from '../../../../src/aggregation/validators/validator-outcome.ts';
 import { isQuorumReached } from '../../../../src/validators/quorum.ts';
 import { createWarpSet } from '../../../../src/validators/warp-set.ts';
 import { type NodeID, nodeIDFromBytes } from '../../../../src/warp/ids.ts';
 import { createPlainTally } from './tally-fixture.ts';
 
-const SIGNED: Standing = { kind: 'signed', signature: new Uint8Array(96) };
+const SIGNED: ValidatorState = { kind: 'signed', signature: new Uint8Array(96) };
 
 function setOf(
   weights: readonly bigint[],
@@ -69,7 +69,7 @@ describe('createTally', () => {
     const ranks = [2, 1, 3, 2, 1];
     const { askingOrder } = createTally(setOf([3n, 9n, 30n, 20n, 10n]), {
       ...{ quorumNum: 50n, quorumBuffer: 0n },
-      outlooks: ranks.map((rank) => ({ kind: 'expected', hedgeAfterMs: 500, rank })),
+      forecasts: ranks.map((rank) => ({ kind: 'expected', hedgeAfterMs: 500, rank })),
     });
     expect(askingOrder.map(({ index }) => index)).toEqual([4, 1, 3, 0, 2]);
   });
@@ -88,19 +88,19 @@ describe('summarizeTally', () => {
       .tuple(fc.integer({ min: -4, max: 4 }), fc.constantFrom('x', 'y', 'z'))
       .map(([code, text]): SignatureFailure => ({ kind: 'refused', code, text })),
   );
-  const standing = fc.oneof(
+  const state = fc.oneof(
     fc.constant(SIGNED),
-    fc.constant<Standing>({ kind: 'answered' }),
-    fc.constant<Standing>({ kind: 'asking', lateAtMs: 0, attempts: 1 }),
-    fc.constant<Standing>({ kind: 'waiting', notBeforeMs: 0, attempts: 0 }),
-    failure.map((lastFailure): Standing => ({ kind: 'waiting', notBeforeMs: 9, attempts: 1, lastFailure })),
-    failure.map((failure): Standing => ({ kind: 'failed', failure })),
+    fc.constant<ValidatorState>({ kind: 'answered' }),
+    fc.constant<ValidatorState>({ kind: 'asking', lateAtMs: 0, attempts: 1 }),
+    fc.constant<ValidatorState>({ kind: 'waiting', notBeforeMs: 0, attempts: 0 }),
+    failure.map((lastFailure): ValidatorState => ({ kind: 'waiting', notBeforeMs: 9, attempts: 1, lastFailure })),
+    failure.map((failure): ValidatorState => ({ kind: 'failed', failure })),
   );
 
   test('puts every validator into one outcome: weights and counts add up to the whole set', () => {
     fc.assert(
       fc.property(
-        fc.array(fc.tuple(fc.bigInt(1n, 1_000n), standing, fc.boolean()), { maxLength: 40 }),
+        fc.array(fc.tuple(fc.bigInt(1n, 1_000n), state, fc.boolean()), { maxLength: 40 }),
         fc.bigInt(0n, 100n),
         (validators, keyless) => {
           const tally = createPlainTally(
@@ -110,7 +110,7 @@ describe('summarizeTally', () => {
             ),
             { quorumNum: 67n, quorumBuffer: 0n },
           );
-          for (const [index, [, standing]] of validators.entries()) tally.set(index, standing);
+          for (const [index, [, state]] of validators.entries()) tally.set(index, state);
           const summary = summarizeTally(tally, ({ index }) => (validators[index]?.[2] ? undefined : 'no address'));
           const { signed, unreachable, refused } = summary.outcomes;
           const outcomes = Object.values(summary.outcomes);
@@ -134,13 +134,13 @@ describe('summarizeTally', () => {
   test('names those that did not sign, the heaviest first, at most 32, and counts the others', () => {
     fc.assert(
       fc.property(
-        fc.array(fc.tuple(fc.bigInt(1n, 50n), standing, fc.boolean()), { maxLength: 60 }),
+        fc.array(fc.tuple(fc.bigInt(1n, 50n), state, fc.boolean()), { maxLength: 60 }),
         fc.bigInt(0n, 100n),
         (validators, keyless) => {
           const weights = validators.map(([weight]) => weight);
           const warpSet = setOf(weights, keyless, (index) => nodeIDFromBytes(new Uint8Array(20).fill(index)));
           const tally = createPlainTally(warpSet, { quorumNum: 67n, quorumBuffer: 0n });
-          for (const [index, [, standing]] of validators.entries()) tally.set(index, standing);
+          for (const [index, [, state]] of validators.entries()) tally.set(index, state);
           const whyUnreachable = ({ index }: { index: number }) => (validators[index]?.[2] ? undefined : 'no address');
           const { missing, missingOmitted, outcomes } = summarizeTally(tally, whyUnreachable);
           // Equal weights in canonical order.
@@ -170,16 +170,16 @@ describe('summarizeTally', () => {
 
   describe('a validator that has refused', () => {
     const refusal: SignatureFailure = { kind: 'refused', code: 1, text: 'unknown' };
-    const waiting = (lastFailure: SignatureFailure): Standing => ({
+    const waiting = (lastFailure: SignatureFailure): ValidatorState => ({
       ...{ kind: 'waiting', notBeforeMs: 9, attempts: 1, lastFailure },
     });
-    const outcomeAfter = (...standings: readonly Standing[]) => {
+    const outcomeAfter = (...states: readonly ValidatorState[]) => {
       const tally = createPlainTally(setOf([1n]), { quorumNum: 67n, quorumBuffer: 0n });
-      for (const each of standings) tally.set(0, each);
+      for (const each of states) tally.set(0, each);
       return summarizeTally(tally, () => 'no address').missing[0];
     };
 
-    test.each<[string, Standing]>([
+    test.each<[string, ValidatorState]>([
       ['waits for room', { kind: 'queued', attempts: 2 }],
       ['is asked again', { kind: 'asking', lateAtMs: 0, attempts: 2 }],
       ['is silent when asked again', { kind: 'failed', failure: { kind: 'timed_out', reason: 'no_answer' } }],
@@ -188,7 +188,7 @@ describe('summarizeTally', () => {
       expect(outcomeAfter(waiting(refusal), later)).toMatchObject({ outcome: 'refused', code: 1, text: 'unknown' });
     });
 
-    test.each<[string, string, readonly Standing[]]>([
+    test.each<[string, string, readonly ValidatorState[]]>([
       ['another refusal', 'refused', [waiting({ ...refusal, code: 2 })]],
       ['a signature to be decoded', 'timed_out', [{ kind: 'answered' }]],
       [

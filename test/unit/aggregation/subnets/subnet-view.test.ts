@@ -34,7 +34,7 @@ function factsOf(weights: readonly bigint[], more: Partial<SubnetFacts> = {}): S
     ...{ subnetID: SUBNET, pChainHeight: 9n, warpSet: createWarpSet(validators) },
     peerOf: () => CONNECTED,
     pastOf: () => undefined,
-    isSuspect: () => false,
+    isInvalidSigner: () => false,
     funds: new Map(),
     ...more,
   };
@@ -89,7 +89,7 @@ describe('a validator', () => {
   });
 
   test('that gave a bad signature is reachable, and not counted on', () => {
-    const view = assembleSubnetView(factsOf([100n], { isSuspect: () => true }));
+    const view = assembleSubnetView(factsOf([100n], { isInvalidSigner: () => true }));
     expect(view).toMatchObject({ reachableWeight: 100n, signableWeight: 0n });
     expect(view.validators[0]).toMatchObject({ status: 'doubtful', reason: 'it gave a bad signature' });
   });
@@ -170,9 +170,9 @@ test('sums without views are those of the views', () => {
     ),
   });
   const validator = fc.record({ key: fc.nat({ max: 3 }), weight: fc.bigInt(0n, 2n ** 50n), state });
-  const suspects = fc.uniqueArray(fc.nat({ max: 3 }));
+  const invalidSigners = fc.uniqueArray(fc.nat({ max: 3 }));
   fc.assert(
-    fc.property(fc.array(validator, { maxLength: 8 }), suspects, (validators, suspectKeys) => {
+    fc.property(fc.array(validator, { maxLength: 8 }), invalidSigners, (validators, suspectKeys) => {
       const keyOf = (key: number) => Uint8Array.of(...new Uint8Array(47), key);
       const states = new Map(validators.map((each, index) => [nodeOf(index + 1), each.state]));
       const warpSet = createWarpSet(
@@ -181,7 +181,7 @@ test('sums without views are those of the views', () => {
       const suspectHex = new Set(suspectKeys.map((key) => Buffer.from(keyOf(key)).toString('hex')));
       const facts = {
         pastOf: (nodeID: NodeID) => states.get(nodeID)?.past,
-        isSuspect: (publicKeyHex: string) => suspectHex.has(publicKeyHex),
+        isInvalidSigner: (publicKeyHex: string) => suspectHex.has(publicKeyHex),
       };
       const isConnected = (nodeID: NodeID) => states.get(nodeID)?.isConnected === true;
       const peerOf = (nodeID: NodeID) => (isConnected(nodeID) ? CONNECTED : REFUSED);

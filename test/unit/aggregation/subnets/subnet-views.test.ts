@@ -1,8 +1,8 @@
 import { Registry } from 'prom-client';
 import { describe, expect, test } from 'vitest';
 import { Penalties } from '../../../../src/aggregation/admission/penalties.ts';
+import { createSubnetPolicy } from '../../../../src/aggregation/admission/subnet-policy.ts';
 import { createAggregatorMetrics } from '../../../../src/aggregation/aggregator-metrics.ts';
-import { createSubnetPolicy } from '../../../../src/aggregation/subnets/subnet-policy.ts';
 import { createSubnetViews } from '../../../../src/aggregation/subnets/subnet-views.ts';
 import { ConnectionChanges } from '../../../../src/p2p/discovery/connection-changes.ts';
 import type { Obstacle } from '../../../../src/p2p/peer-view.ts';
@@ -22,7 +22,7 @@ const NOWHERE: Obstacle = { cause: 'no_address', reason: 'no address known' };
 function createHarness(...given: (Obstacle | undefined)[]) {
   const clock = new FakeClock();
   const registry = new Registry();
-  const suspects = new Set<string>();
+  const invalidSigners = new Set<string>();
   const changes = new ConnectionChanges();
   const obstacles = new Map<NodeID, Obstacle | undefined>(given.map((obstacle, i) => [nodeOf(i + 1), obstacle]));
   const warpSet = createWarpSet(validatorSet(10n, 10n));
@@ -66,7 +66,7 @@ function createHarness(...given: (Obstacle | undefined)[]) {
       },
     },
     histories: { of: () => ({ pastOf: () => undefined }) },
-    suspects: { has: (publicKeyHex) => suspects.has(publicKeyHex) },
+    invalidSigners: { has: (publicKeyHex) => invalidSigners.has(publicKeyHex) },
   });
   const state = { isThere: false };
   const viewFor = (client: string) => {
@@ -83,7 +83,7 @@ function createHarness(...given: (Obstacle | undefined)[]) {
     clock,
     registry,
     warpSet,
-    suspects,
+    invalidSigners,
     changes,
     obstacles,
     state,
@@ -175,7 +175,7 @@ test('a view of a subnet that was asked for before waits for nobody, and balance
 });
 
 test('of each tracked subnet, and no other, it is measured once a second how much of its weight can sign', async () => {
-  const { clock, registry, warpSet, suspects, obstacles, looks } = createHarness(undefined, NOWHERE);
+  const { clock, registry, warpSet, invalidSigners, obstacles, looks } = createHarness(undefined, NOWHERE);
   const ratios = async () =>
     (await registry.metrics()).match(/^signature_aggregator_signable_weight_ratio.*$/gm)?.map((line) => line.trim());
   const ofSubnet = (value: number) => [`signature_aggregator_signable_weight_ratio{subnet_id="${SUBNET}"} ${value}`];
@@ -187,7 +187,7 @@ test('of each tracked subnet, and no other, it is measured once a second how muc
   expect(looks.count).toBe(before);
   await clock.advance(1_000);
   expect(await ratios()).toEqual(ofSubnet(1));
-  suspects.add(warpSet.validators[0]!.publicKeyHex);
+  invalidSigners.add(warpSet.validators[0]!.publicKeyHex);
   await clock.advance(1_000);
   expect(await ratios()).toEqual(ofSubnet(0.5));
 });

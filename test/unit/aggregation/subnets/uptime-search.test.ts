@@ -5,7 +5,7 @@ import {
   planUptimeSearch,
   TOP_UPTIME,
   type UptimeStanding,
-} from '../../../../src/aggregation/l1/uptime-search.ts';
+} from '../../../../src/aggregation/subnets/uptime-search.ts';
 
 interface Node {
   readonly weight: bigint;
@@ -21,15 +21,15 @@ const UNTRIED = { signed: undefined, refused: undefined, hasStated: false };
 
 /** Runs the whole search; what came of it, and how often each node was asked. */
 function search(nodes: readonly Node[], neededWeight: bigint) {
-  const standings: UptimeStanding[] = nodes.map(({ weight }) => ({ ...UNTRIED, weight, isOut: false }));
+  const states: UptimeStanding[] = nodes.map(({ weight }) => ({ ...UNTRIED, weight, isOut: false }));
   const asked = nodes.map(() => 0);
   for (let rounds = 0; ; rounds += 1) {
-    const step = planUptimeSearch(standings, neededWeight, rounds);
+    const step = planUptimeSearch(states, neededWeight, rounds);
     if (step.kind !== 'ask') return { step, asked, rounds };
     expect(step.indices.length).toBeGreaterThan(0);
     for (const index of step.indices) {
       asked[index] = (asked[index] ?? 0) + 1;
-      standings[index] = { ...(standings[index] as UptimeStanding), ...answer(nodes[index] as Node, step.uptime) };
+      states[index] = { ...(states[index] as UptimeStanding), ...answer(nodes[index] as Node, step.uptime) };
     }
   }
 }

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
+import { createSubnetPolicy } from '../../../../src/aggregation/admission/subnet-policy.ts';
 import { AggregatorError } from '../../../../src/aggregation/aggregator-error.ts';
-import { createSubnetPolicy } from '../../../../src/aggregation/subnets/subnet-policy.ts';
 import { idFromBytes, PRIMARY_NETWORK_ID, type SubnetID } from '../../../../src/warp/ids.ts';
 import { createUnsignedMessage } from '../../../../src/warp/unsigned-message.ts';
 import { settle } from '../../../support/fake-clock.ts';

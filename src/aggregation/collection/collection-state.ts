@@ -1,9 +1,9 @@
 import type { WarpValidator } from '../../validators/warp-set.ts';
-import { type Outlook, outlookIn } from '../validators/outlook.ts';
+import { forecastOf, type ValidatorForecast } from '../validators/validator-forecast.ts';
 import { hasRefusedToTheEnd } from './refusal-verdict.ts';
-import type { Standing, Tally } from './tally.ts';
+import type { Tally, ValidatorState } from './tally.ts';
 
-export interface SurveyView {
+export interface CollectionView {
   readonly nowMs: number;
   isConnected(validator: WarpValidator): boolean;
   /** How many changes of connections were heard of; what is known of connections holds until then. */
@@ -13,12 +13,12 @@ export interface SurveyView {
   readonly isPChainMessage: boolean;
 }
 
-export interface SurveyLimits {
+export interface ConnectionLimits {
   /** How long a validator that is known already may take to be connected again. */
   readonly reconnectGraceMs: number;
 }
 
-/** What one validator adds to the survey. */
+/** What one validator adds to the collection. */
 const POSSIBLE = 1 << 0;
 const AWAITED = 1 << 1;
 const COUNTED_ON = 1 << 2;
@@ -56,7 +56,7 @@ const ANSWERED_SHARE: Share = { flags: ANSWERED | POSSIBLE | AWAITED | COUNTED_O
  * added anew: to look at every validator in full after every answer is a quarter of a second of work at 2,000 validators, and 16 s
  * at 10,000. What was seen before never changes a result.
  */
-export class Survey {
+export class CollectionState {
   readonly #tally: Tally;
   readonly #flags: Uint16Array;
   readonly #untilMs: Float64Array;
@@ -100,7 +100,7 @@ export class Survey {
   }
 
   /** Takes in what has changed. */
-  update(view: SurveyView, limits: SurveyLimits): void {
+  update(view: CollectionView, limits: ConnectionLimits): void {
     const { changes } = this.#tally;
     const [flags, until] = [this.#flags, this.#untilMs];
     if (this.#changesSeen === undefined) {
@@ -125,13 +125,13 @@ export class Survey {
     if (this.#isWakeAtOld) this.#findWakeAt();
   }
 
-  #lookAgain(index: number, view: SurveyView, limits: SurveyLimits): void {
-    const { standings, warpSet, outlooks } = this.#tally;
+  #lookAgain(index: number, view: CollectionView, limits: ConnectionLimits): void {
+    const { states, warpSet, forecasts } = this.#tally;
     const validator = warpSet.validators[index] as WarpValidator;
-    const standing = standings[index] as Standing;
+    const state = states[index] as ValidatorState;
     const flagsBefore = this.#flags[index] as number;
     const untilMsBefore = this.#untilMs[index] as number;
-    const { flags, untilMs } = shareOf(standing, outlookIn(outlooks, validator), validator, view, limits);
+    const { flags, untilMs } = shareOf(state, forecastOf(forecasts, validator), validator, view, limits);
     if (flags !== flagsBefore) {
       this.#countWeights(validator, flagsBefore, flags);
       this.#count(flagsBefore, -1);
@@ -185,11 +185,11 @@ export class Survey {
 
   /** The part of `possible` that avoided validators have, who are the last in the order of asking. */
   possibleOfAvoided(areRefusersLost: boolean): bigint {
-    const { askingOrder, outlooks } = this.#tally;
+    const { askingOrder, forecasts } = this.#tally;
     let weight = 0n;
     for (let place = askingOrder.length - 1; place >= 0; place -= 1) {
       const validator = askingOrder[place] as WarpValidator;
-      if (outlookIn(outlooks, validator).kind !== 'avoided') break;
+      if (forecastOf(forecasts, validator).kind !== 'avoided') break;
       const flags = this.#flags[validator.index] as number;
       const isLost = areRefusersLost && (flags & REFUSER) !== 0;
       if (flags & POSSIBLE && !isLost) weight += validator.weight;
@@ -231,27 +231,27 @@ function isBoth(flags: number, flag: number): boolean {
 }
 
 /** Invalid signers and avoided ones are, too: no more of them are asked than the quorum needs. */
-export function isCountedOn({ kind }: Outlook): boolean {
-  return kind === 'expected' || kind === 'suspect' || kind === 'avoided';
+export function isCountedOn({ kind }: ValidatorForecast): boolean {
+  return kind === 'expected' || kind === 'invalid signer' || kind === 'avoided';
 }
 
 function shareOf(
-  standing: Standing,
-  outlook: Outlook,
+  state: ValidatorState,
+  forecast: ValidatorForecast,
   validator: WarpValidator,
-  view: SurveyView,
-  limits: SurveyLimits,
+  view: CollectionView,
+  limits: ConnectionLimits,
 ): Share {
   const { nowMs } = view;
-  const counted = isCountedOn(outlook) ? COUNTED_ON : 0;
-  const ifExpected = outlook.kind === 'expected' ? AWAITED : 0;
+  const counted = isCountedOn(forecast) ? COUNTED_ON : 0;
+  const ifExpected = forecast.kind === 'expected' ? AWAITED : 0;
   // Else nobody would learn that a validator is well again where only a buffer lacks it.
-  const ifOnTrialToo = outlook.kind === 'on trial' ? AWAITED : ifExpected;
-  switch (standing.kind) {
+  const ifOnTrialToo = forecast.kind === 'on trial' ? AWAITED : ifExpected;
+  switch (state.kind) {
     case 'signed':
       return NOTHING;
     case 'failed': {
-      const { failure } = standing;
+      const { failure } = state;
       const refused = failure.kind === 'refused' ? REFUSED : 0;
       const settled = hasRefusedToTheEnd(failure, view.isPChainMessage) ? SETTLED : 0;
       return { flags: IN_VAIN | refused | settled, untilMs: FOR_GOOD };
@@ -260,23 +260,23 @@ function shareOf(
       return ANSWERED_SHARE;
     case 'queued':
     case 'asking': {
-      const asking = ASKING | POSSIBLE | OPEN | (standing.attempts > 1 ? IN_SAMPLE : 0);
+      const asking = ASKING | POSSIBLE | OPEN | (state.attempts > 1 ? IN_SAMPLE : 0);
       const inTime = asking | IN_TIME | counted | ifOnTrialToo;
-      if (standing.kind === 'queued') return { flags: inTime, untilMs: FOR_GOOD };
-      if (nowMs < standing.lateAtMs) return { flags: inTime, untilMs: standing.lateAtMs };
+      if (state.kind === 'queued') return { flags: inTime, untilMs: FOR_GOOD };
+      if (nowMs < state.lateAtMs) return { flags: inTime, untilMs: state.lateAtMs };
       return { flags: asking | IN_VAIN | ifExpected, untilMs: FOR_GOOD };
     }
     case 'waiting': {
-      const hasRefused = standing.lastFailure?.kind === 'refused';
-      const before = (standing.attempts > 0 ? IN_VAIN : 0) | (hasRefused ? REFUSED | REFUSER : OPEN);
+      const hasRefused = state.lastFailure?.kind === 'refused';
+      const before = (state.attempts > 0 ? IN_VAIN : 0) | (hasRefused ? REFUSED | REFUSER : OPEN);
       // One that was asked again and has gone since speaks for nobody.
-      const ifThere = hasRefused && standing.attempts > 1 ? IN_SAMPLE : 0;
+      const ifThere = hasRefused && state.attempts > 1 ? IN_SAMPLE : 0;
       const maySign = before | POSSIBLE | ifExpected;
-      if (nowMs < standing.notBeforeMs) return { flags: maySign | ifThere, untilMs: standing.notBeforeMs };
+      if (nowMs < state.notBeforeMs) return { flags: maySign | ifThere, untilMs: state.notBeforeMs };
       if (view.isConnected(validator)) {
         return { flags: maySign | ifOnTrialToo | ifThere | CANDIDATE | BY_CONNECTION, untilMs: FOR_GOOD };
       }
-      const untilMs = connectByMs(standing, view, limits);
+      const untilMs = connectByMs(state, view, limits);
       if (nowMs < untilMs) return { flags: maySign | BY_CONNECTION, untilMs };
       return { flags: before | BY_CONNECTION, untilMs: FOR_GOOD };
     }
@@ -285,9 +285,9 @@ function shareOf(
 
 /** A connection that broke under the request has its own grace. */
 function connectByMs(
-  { notBeforeMs, lastFailure }: Extract<Standing, { kind: 'waiting' }>,
-  view: SurveyView,
-  limits: SurveyLimits,
+  { notBeforeMs, lastFailure }: Extract<ValidatorState, { kind: 'waiting' }>,
+  view: CollectionView,
+  limits: ConnectionLimits,
 ): number {
   if (lastFailure?.kind !== 'unreachable') return view.connectDeadlineMs;
   return Math.max(view.connectDeadlineMs, notBeforeMs + limits.reconnectGraceMs);

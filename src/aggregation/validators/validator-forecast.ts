@@ -1,18 +1,18 @@
 import type { WarpSet, WarpValidator } from '../../validators/warp-set.ts';
 import type { NodeID } from '../../warp/ids.ts';
-import type { InvalidSigners } from '../collection/invalid-signers.ts';
 import type { AnswerHistory, AnswerRecord } from './answer-history.ts';
+import type { InvalidSigners } from './invalid-signers.ts';
 
 /** What one request may expect of one validator. */
-export interface Outlook {
-  readonly kind: OutlookKind;
+export interface ValidatorForecast {
+  readonly kind: ForecastKind;
   /** From the time it is asked it is counted on for so long. Then it is late, and others are asked too. */
   readonly hedgeAfterMs: number;
   /** Lower ones are asked first, and the heaviest of equal ones. */
   readonly rank: number;
 }
 
-export type OutlookKind =
+export type ForecastKind =
   /** It answers, as far as is known. */
   | 'expected'
   /** It failed lately. It is not counted on: the next ones are asked at the same time, and a mere buffer does not wait for it. */
@@ -20,13 +20,13 @@ export type OutlookKind =
   /** It failed lately, and it is its turn to be tried out beside the others, who are asked as if it were not there. */
   | 'on trial'
   /** It gave a bad signature. Verifying its next one costs as much as a whole request, so it is asked for the quorum only. */
-  | 'suspect'
+  | 'invalid signer'
   /** Its signature may soon be worth nothing: it is asked where the quorum is out of reach without it. */
   | 'avoided';
 
-export interface OutlookFacts {
+export interface ForecastFacts {
   readonly history: Pick<AnswerHistory, 'recordOf'>;
-  readonly suspects: Pick<InvalidSigners, 'has' | 'isTrialDue'>;
+  readonly invalidSigners: Pick<InvalidSigners, 'has' | 'isTrialDue'>;
   /** Canonical indices of validators whose signatures may soon be worth nothing. */
   readonly avoided: ReadonlySet<number>;
   /** Where a validator's usual time is not known, and the most where it is. */
@@ -42,7 +42,7 @@ const DEVIATIONS = 4;
 const SLOW_FACTOR = 3;
 
 const RANKS = { trial: 0, expected: 1, slow: 2, doubtful: 3 };
-const SUSPECT_RANK = 4;
+const INVALID_SIGNER_RANK = 4;
 /** After all others. */
 const AVOIDED_RANK = 8;
 
@@ -50,25 +50,25 @@ const AVOIDED_RANK = 8;
  * What to expect of each validator of a set, by canonical index. At most one of them is on trial, so that noticing who is well
  * again costs a request no more than one question.
  */
-export function outlooksOf({ validators }: WarpSet, facts: OutlookFacts): readonly Outlook[] {
+export function forecastValidators({ validators }: WarpSet, facts: ForecastFacts): readonly ValidatorForecast[] {
   const records = validators.map((validator) => bestRecord(validator, facts));
   const slowAboveMs = Math.max(SLOW_FACTOR * medianMs(records), MIN_HEDGE_MS);
   const usual = expectedAt(facts.hedgeAfterMs);
   let isTrialTaken = false;
-  return validators.map(({ index, publicKeyHex }, position): Outlook => {
+  return validators.map(({ index, publicKeyHex }, position): ValidatorForecast => {
     const record = records[position];
     const hedgeAfterMs = hedgeOf(record, facts.hedgeAfterMs);
-    const isSuspect = facts.suspects.has(publicKeyHex);
+    const isInvalidSigner = facts.invalidSigners.has(publicKeyHex);
     if (facts.avoided.has(index)) {
-      const usualRank = isSuspect ? SUSPECT_RANK : record?.isDoubtful ? RANKS.doubtful : RANKS.expected;
+      const usualRank = isInvalidSigner ? INVALID_SIGNER_RANK : record?.isDoubtful ? RANKS.doubtful : RANKS.expected;
       return { kind: 'avoided', hedgeAfterMs, rank: AVOIDED_RANK + usualRank };
     }
-    const isTrialDue = isSuspect ? facts.suspects.isTrialDue(publicKeyHex) : record?.isTrialDue === true;
+    const isTrialDue = isInvalidSigner ? facts.invalidSigners.isTrialDue(publicKeyHex) : record?.isTrialDue === true;
     if (isTrialDue && !isTrialTaken) {
       isTrialTaken = true;
       return { kind: 'on trial', hedgeAfterMs, rank: RANKS.trial };
     }
-    if (isSuspect) return { kind: 'suspect', hedgeAfterMs, rank: SUSPECT_RANK };
+    if (isInvalidSigner) return { kind: 'invalid signer', hedgeAfterMs, rank: INVALID_SIGNER_RANK };
     if (record?.isDoubtful) return { kind: 'doubtful', hedgeAfterMs, rank: RANKS.doubtful };
     const isSlow = (record?.usual?.meanMs ?? 0) > slowAboveMs;
     if (isSlow) return { kind: 'expected', hedgeAfterMs, rank: RANKS.slow };
@@ -77,21 +77,21 @@ export function outlooksOf({ validators }: WarpSet, facts: OutlookFacts): readon
   });
 }
 
-function expectedAt(hedgeAfterMs: number): Outlook {
+function expectedAt(hedgeAfterMs: number): ValidatorForecast {
   return { kind: 'expected', hedgeAfterMs, rank: RANKS.expected };
 }
 
 /** Of nearly all validators of a network that is well: one for all of them. */
 const EXPECTED_SOON = expectedAt(MIN_HEDGE_MS);
 
-export function outlookIn(outlooks: readonly Outlook[], { index }: WarpValidator): Outlook {
-  const outlook = outlooks[index];
-  if (outlook === undefined) throw new RangeError(`no outlook of validator ${index}`);
-  return outlook;
+export function forecastOf(forecasts: readonly ValidatorForecast[], { index }: WarpValidator): ValidatorForecast {
+  const forecast = forecasts[index];
+  if (forecast === undefined) throw new RangeError(`no forecast of validator ${index}`);
+  return forecast;
 }
 
 /** Of several nodes with one key, the one that will be asked first: connected, and not doubtful. */
-function bestRecord({ nodeIDs }: WarpValidator, { history, isConnected }: OutlookFacts): AnswerRecord | undefined {
+function bestRecord({ nodeIDs }: WarpValidator, { history, isConnected }: ForecastFacts): AnswerRecord | undefined {
   const [only] = nodeIDs;
   if (only !== undefined && nodeIDs.length === 1) return history.recordOf(only);
   const connected = nodeIDs.filter(isConnected);

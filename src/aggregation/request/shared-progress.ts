@@ -1,8 +1,8 @@
-import type { CompleteRequest } from '../request/complete-request.ts';
-import type { Signing } from '../request/signing-resolver.ts';
+import type { ProgressFeed, ProgressState, ValidatorProgress } from '../collection/progress.ts';
+import { createTally, type Tally, type ValidatorState } from '../collection/tally.ts';
 import { type SignatureFailure, VALIDATOR_OUTCOMES } from '../validators/validator-outcome.ts';
-import type { ProgressFeed, ProgressState, ValidatorProgress } from './progress.ts';
-import { createTally, type Standing, type Tally } from './tally.ts';
+import type { CompleteRequest } from './complete-request.ts';
+import type { Signing } from './signing-resolver.ts';
 
 /** One character for each validator, by its canonical index; of those that failed the letter of the reason. */
 interface ToldProgress {
@@ -64,8 +64,8 @@ export class MirroredProgress {
     this.#feed = feed;
     this.#tally = createTally(warpSet, {
       ...request,
-      outlooks: [],
-      onChange: (index, standing) => feed.changed(index, standing),
+      forecasts: [],
+      onChange: (index, state) => feed.changed(index, state),
     });
     feed.begin(this.#tally);
   }
@@ -75,8 +75,8 @@ export class MirroredProgress {
     if (told?.validators.length !== this.#tally.warpSet.validators.length) return;
     for (let index = 0; index < told.validators.length; index += 1) {
       const sign = told.validators.charAt(index);
-      const standing = sign === this.#shown[index] ? undefined : standingOf(sign, told);
-      if (standing !== undefined) this.#tally.set(index, standing);
+      const state = sign === this.#shown[index] ? undefined : stateOf(sign, told);
+      if (state !== undefined) this.#tally.set(index, state);
     }
     this.#shown = told.validators;
     if (told.isVerifying) this.#feed.verifying();
@@ -97,7 +97,7 @@ function parse(progress: Uint8Array): ToldProgress | undefined {
 
 const NO_SIGNATURE = new Uint8Array();
 
-function standingOf(sign: string, { reasons }: ToldProgress): Standing | undefined {
+function stateOf(sign: string, { reasons }: ToldProgress): ValidatorState | undefined {
   switch (sign) {
     case WAITING:
       return { kind: 'waiting', notBeforeMs: 0, attempts: 0 };

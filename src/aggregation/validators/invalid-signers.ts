@@ -6,7 +6,7 @@ const TRIAL_INTERVAL_MS = 10 * 60_000;
 /** A trial may be overtaken by the end of its request, and is repeated in another one. */
 const TRIAL_AGAIN_MS = 60_000;
 /** All validators that the network plans for. */
-const MAX_SUSPECTS = 20_000;
+const MAX_SIGNERS = 20_000;
 
 /**
  * Signers that gave a bad signature, by public key. They are asked last, and their signatures are verified alone before they go into
@@ -24,7 +24,7 @@ export interface InvalidSigners {
 }
 
 export function createInvalidSigners(clock: Clock): InvalidSigners {
-  const nextTrialMs = createLru<string, number>(MAX_SUSPECTS);
+  const nextTrialMs = createLru<string, number>(MAX_SIGNERS);
   return {
     // Mostly there are none, and all validators of a set are asked about.
     has: (publicKeyHex) => nextTrialMs.size > 0 && nextTrialMs.has(publicKeyHex),

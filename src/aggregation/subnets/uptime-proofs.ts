@@ -14,16 +14,16 @@ import { createUptimeMessage } from '../../warp/validator-uptime.ts';
 import { overloaded } from '../admission/overloaded.ts';
 import type { Penalties } from '../admission/penalties.ts';
 import { QueryConcurrency } from '../admission/query-concurrency.ts';
+import type { SubnetPolicy } from '../admission/subnet-policy.ts';
 import { AggregatorError } from '../aggregator-error.ts';
 import type { AggregatorMetrics } from '../aggregator-metrics.ts';
 import { asPChainFailure } from '../p-chain-failure.ts';
 import type { AggregateOptions, Aggregator } from '../request/aggregate.ts';
 import { type AggregationRequest, type AggregationResult, settingsOf } from '../request/aggregation-request.ts';
 import type { SignersAtHeight, SigningResolver } from '../request/signing-resolver.ts';
-import type { SubnetPolicy } from '../subnets/subnet-policy.ts';
-import { connectValidators } from '../subnets/subnet-views.ts';
 import type { ValidatorConnections } from '../validators/validator-connections.ts';
 import type { SignatureOutcome } from '../validators/validator-outcome.ts';
+import { connectValidators } from './subnet-views.ts';
 import { planUptimeSearch, type UptimeStanding } from './uptime-search.ts';
 
 /** Finds the highest uptime of an L1 validator that a quorum of the L1 signs: each node has seen another figure. */
@@ -206,14 +206,14 @@ class UptimeQuestions {
   readonly #options: UptimeProofsOptions;
   readonly #subject: Subject;
   readonly #context: SearchContext;
-  readonly #standings: UptimeStanding[];
+  readonly #states: UptimeStanding[];
   #rounds = 0;
 
   constructor(options: UptimeProofsOptions, subject: Subject, context: SearchContext) {
     this.#options = options;
     this.#subject = subject;
     this.#context = context;
-    this.#standings = subject.signers.warpSet.validators.map((validator) => ({
+    this.#states = subject.signers.warpSet.validators.map((validator) => ({
       weight: validator.weight,
       ...{ signed: undefined, refused: undefined, hasStated: false },
       isOut: this.#nodeOf(validator) === undefined,
@@ -223,7 +223,7 @@ class UptimeQuestions {
   /** Undefined where the quorum signs no uptime at all. */
   async findHighest(neededWeight: bigint): Promise<bigint | undefined> {
     for (;;) {
-      const step = planUptimeSearch(this.#standings, neededWeight, this.#rounds);
+      const step = planUptimeSearch(this.#states, neededWeight, this.#rounds);
       switch (step.kind) {
         case 'found':
           return step.uptime;
@@ -244,7 +244,7 @@ class UptimeQuestions {
     let hasLeft = false;
     for (const [index, { nodeIDs }] of this.#subject.signers.warpSet.validators.entries()) {
       if (!nodeIDs.some((nodeID) => bad.has(nodeID))) continue;
-      hasLeft ||= this.#standings[index]?.isOut === false;
+      hasLeft ||= this.#states[index]?.isOut === false;
       this.#update(index, { isOut: true });
     }
     return hasLeft;
@@ -280,8 +280,8 @@ class UptimeQuestions {
   }
 
   #update(index: number, change: Partial<UptimeStanding>): void {
-    const standing = this.#standings[index];
-    if (standing !== undefined) this.#standings[index] = { ...standing, ...change };
+    const state = this.#states[index];
+    if (state !== undefined) this.#states[index] = { ...state, ...change };
   }
 }
 

@@ -34,20 +34,16 @@ const MAX_STATED_ROUNDS = 8;
  *
  * @param rounds questions so far
  */
-export function planUptimeSearch(
-  standings: readonly UptimeStanding[],
-  neededWeight: bigint,
-  rounds: number,
-): UptimeStep {
-  const proven = highestWithWeight(standings, neededWeight, ({ signed }) => signed);
-  const possible = highestWithWeight(standings, neededWeight, highestPossible);
+export function planUptimeSearch(states: readonly UptimeStanding[], neededWeight: bigint, rounds: number): UptimeStep {
+  const proven = highestWithWeight(states, neededWeight, ({ signed }) => signed);
+  const possible = highestWithWeight(states, neededWeight, highestPossible);
   if (possible === undefined) return { kind: 'none' };
   if (proven === possible || rounds >= MAX_UPTIME_QUESTIONS) {
     return proven === undefined ? { kind: 'none' } : { kind: 'found', uptime: proven };
   }
-  const open = standings.filter((standing) => isOpen(standing, proven ?? -1n, possible));
+  const open = states.filter((state) => isOpen(state, proven ?? -1n, possible));
   const uptime = nextUptime(open, { proven, possible, rounds });
-  const indices = [...standings.entries()].flatMap(([index, standing]) => (mayAnswer(standing, uptime) ? [index] : []));
+  const indices = [...states.entries()].flatMap(([index, state]) => (mayAnswer(state, uptime) ? [index] : []));
   return { kind: 'ask', uptime, indices };
 }
 
@@ -63,16 +59,16 @@ function nextUptime(
   return (proven + possible + 1n) / 2n;
 }
 
-/** Whether a standing's border may still be between what is proven and what is possible. */
-function isOpen(standing: UptimeStanding, proven: bigint, possible: bigint): boolean {
-  const highest = highestPossible(standing);
-  return highest !== undefined && highest > proven && (standing.signed ?? -1n) < possible;
+/** Whether a state's border may still be between what is proven and what is possible. */
+function isOpen(state: UptimeStanding, proven: bigint, possible: bigint): boolean {
+  const highest = highestPossible(state);
+  return highest !== undefined && highest > proven && (state.signed ?? -1n) < possible;
 }
 
 /** Whether its answer is not known yet. */
-function mayAnswer(standing: UptimeStanding, uptime: bigint): boolean {
-  const highest = highestPossible(standing);
-  return highest !== undefined && highest >= uptime && (standing.signed === undefined || standing.signed < uptime);
+function mayAnswer(state: UptimeStanding, uptime: bigint): boolean {
+  const highest = highestPossible(state);
+  return highest !== undefined && highest >= uptime && (state.signed === undefined || state.signed < uptime);
 }
 
 /** Undefined where it signs nothing. */
@@ -81,15 +77,15 @@ function highestPossible({ refused, isOut }: UptimeStanding): bigint | undefined
   return refused === undefined ? TOP_UPTIME : refused - 1n;
 }
 
-/** The highest value that standings with the needed weight reach; undefined where too few have any. */
+/** The highest value that states with the needed weight reach; undefined where too few have any. */
 function highestWithWeight(
-  standings: readonly UptimeStanding[],
+  states: readonly UptimeStanding[],
   neededWeight: bigint,
-  valueOf: (standing: UptimeStanding) => bigint | undefined,
+  valueOf: (state: UptimeStanding) => bigint | undefined,
 ): bigint | undefined {
-  const values = standings.flatMap((standing) => {
-    const value = standing.isOut ? undefined : valueOf(standing);
-    return value === undefined ? [] : [{ value, weight: standing.weight }];
+  const values = states.flatMap((state) => {
+    const value = state.isOut ? undefined : valueOf(state);
+    return value === undefined ? [] : [{ value, weight: state.weight }];
   });
   let weight = 0n;
   for (const each of values.toSorted((a, b) => (a.value < b.value ? 1 : a.value > b.value ? -1 : 0))) {
