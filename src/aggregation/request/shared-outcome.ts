@@ -73,7 +73,7 @@ export async function verifiedResult(
 }
 
 /** Raised with each change of what is in it. A replica of another version finds out itself. */
-const FAILURE_VERSION = 1;
+const FAILURE_VERSION = 2;
 
 interface SharedFailure {
   readonly version: number;
