@@ -16,13 +16,11 @@ export interface AggregatorMetrics {
   readonly rememberedFailures: Counter<'code'>;
   readonly badSigners: Counter;
   readonly admissionRefusals: Counter<'reason'>;
-  /** Shows these numbers whenever the metrics are read. */
+  /** Declares gauges of the concurrency limits. */
   showAdmission(read: AdmissionNumbers): void;
-  /** As {@link showAdmission}: how many of them are worked on, and how many wait for their turn. */
   showLookups(kind: LookupKind, running: Usage): void;
-  /** As {@link showAdmission}. */
   showQueries(queries: Pick<QueryConcurrency, 'small' | 'large'>): void;
-  /** One more attempt at a validator of this share of the subnet's weight, or a signature that proved bad afterwards. */
+  /** Counts one attempt at a validator, or a signature found to be invalid later. */
   countOutcome(outcome: ValidatorOutcome, validator: CountedValidator): void;
   observeStage(stage: AggregationStage, seconds: number): void;
   observeDuration(outcome: RequestOutcome, seconds: number): void;
@@ -35,15 +33,15 @@ export interface AdmissionNumbers {
   readonly running: Usage;
 }
 
-/** Work that is no aggregation: a view of a subnet, or a signed message to be verified. */
+/** Lookups beside aggregations: views of subnets, and verifications of signed messages. */
 export type LookupKind = 'view' | 'verify';
 
-/** How a request ended. An internal error is a bug of ours. */
+/** How a request ended. */
 export type RequestOutcome = 'signed' | 'aborted' | 'internal_error' | AggregatorErrorCode;
 
 /**
- * `resolve`: who must sign, from the P-Chain. `connect`: until a validator can be asked. `collect`: from then until quorum plus buffer
- * is reached or out of reach. `verify`: the check of the aggregate, and the search for bad signers where it fails.
+ * `resolve`: finding the validator set. `connect`: until a validator can be asked. `collect`: until quorum plus buffer is
+ * reached or out of reach. `verify`: checking the aggregate, and searching for invalid signatures.
  */
 export type AggregationStage = 'resolve' | 'connect' | 'collect' | 'verify';
 
@@ -53,10 +51,9 @@ export interface CountedValidator {
   readonly totalWeight: bigint;
 }
 
-/** {@link AggregatorMetrics.countOutcome} for the validators of one collection. */
 export type CountOutcome = (validator: { readonly weight: bigint }, outcome: ValidatorOutcome) => void;
 
-/** @param isLabelled whether a subnet has a label of its own: whatever clients ask for would be time series without end */
+/** @param isLabelled whether a subnet gets its own label value: subnets that clients choose have no bound */
 export function createAggregatorMetrics(
   metrics: Metrics,
   isLabelled: (subnetID: SubnetID) => boolean = () => false,
@@ -192,7 +189,7 @@ export function createAggregatorMetrics(
   };
 }
 
-/** How much depends on one validator: at least a tenth of the weight, at least a hundredth, or less. */
+/** Share of the total weight: at least a tenth, at least a hundredth, or less. */
 function weightClass(weight: bigint, totalWeight: bigint): 'heavy' | 'medium' | 'light' {
   if (isQuorumReached(10n, weight, totalWeight)) return 'heavy';
   return isQuorumReached(1n, weight, totalWeight) ? 'medium' : 'light';

@@ -1,7 +1,7 @@
 import type { Clock } from '../../lib/concurrency/clock.ts';
 import type { AggregationStage, AggregatorMetrics } from '../aggregator-metrics.ts';
 
-/** Measures the stages of one aggregation, each from the moment it is entered until the next one is, or all is over. */
+/** Measures the stages of one aggregation, each until the next one begins. */
 export class StageTimer implements Disposable {
   readonly #clock: Clock;
   readonly #metrics: AggregatorMetrics;
@@ -15,7 +15,6 @@ export class StageTimer implements Disposable {
     this.#sinceMs = clock.monotonicMs();
   }
 
-  /** Nothing happens where it is the stage already. */
   enter(stage: AggregationStage): void {
     if (stage === this.#stage) return;
     this[Symbol.dispose]();

@@ -1,6 +1,5 @@
 import type { OutcomeReason, TallySummary, WeightCount } from './tally.ts';
 
-/** Why a collection came to too little weight. */
 export interface CollectionFailure {
   readonly code: 'signing_refused' | 'not_connected' | 'overloaded' | 'insufficient_weight';
   readonly message: string;
@@ -9,20 +8,20 @@ export interface CollectionFailure {
 export interface FailureFacts {
   readonly summary: TallySummary;
   readonly quorumNum: bigint;
-  /** Whether the source chain is an L1's or another subnet's own, and not one of the primary network. */
+  /** Whether the source chain belongs to another subnet than the primary network. */
   readonly isOfL1: boolean;
-  /** Weight of the refusals that nothing changes. */
+  /** Weight of refusals that no later block changes. */
   readonly refusedForGood: bigint;
 }
 
-/** Judges what the validators did, and says it in a sentence for a person who sees nothing else. */
+/** Chooses the error code and the message for a collection that failed. */
 export function describeFailure({ summary, quorumNum, isOfL1, refusedForGood }: FailureFacts): CollectionFailure {
   const { neededWeight, totalWeight, outcomes } = summary;
   if (totalWeight - refusedForGood < neededWeight) {
     const refusal = describeInsufficientWeight(quorumNum, summary, describeRefusals(summary));
     return { code: 'signing_refused', message: `${refusal}; no later block changes this, so do not try again` };
   }
-  // Validators that are out of reach may be back in a moment; ones without a key will not sign however long one waits.
+  // Unreachable validators may return; those without a key cannot sign.
   const reachable = reachableWeight(summary);
   if (reachable < neededWeight && totalWeight - outcomes.no_key.weight >= neededWeight) {
     return { code: 'not_connected', message: describeNotConnected(summary) };
@@ -34,15 +33,15 @@ export function describeFailure({ summary, quorumNum, isOfL1, refusedForGood }: 
   return { code: 'insufficient_weight', message: describeInsufficientWeight(quorumNum, summary, cause) };
 }
 
-/** Weight of the validators that could be reached at all, whatever they answered. */
+/** Weight of the validators that could be reached, with any outcome. */
 export function reachableWeight({ totalWeight, outcomes }: TallySummary): bigint {
   return totalWeight - outcomes.no_key.weight - outcomes.unreachable.weight;
 }
 
-/** Clients look for "threshold of stake" and for the inequality: both are part of the interface. */
+/** Clients search the message for "threshold of stake" and for the inequality, as the Go aggregator writes them. */
 function describeInsufficientWeight(quorumNum: bigint, summary: TallySummary, cause: string | undefined): string {
   const { totalWeight, signedWeight } = summary;
-  // At a quorum of 0 the inequality would be false: what is missing there is any signature at all.
+  // At a quorum of 0 the inequality would be false.
   const inequality = quorumNum === 0n ? 'nobody signed' : `${quorumNum}*${totalWeight} > 100*${signedWeight}`;
   const reason = cause === undefined ? '' : ` (${cause})`;
   return `failed to collect a threshold of stake: signature weight is insufficient: ${inequality}${reason}`;
@@ -59,7 +58,6 @@ function describeNotConnected(summary: TallySummary): string {
   );
 }
 
-/** Connected, and asked too much by us already: that is no fault of the validators, nor of the network. */
 function describeQueueFull({ neededWeight, totalWeight, outcomes }: TallySummary): string {
   const { weight } = withReason(outcomes.not_asked, 'queue_full');
   return (
@@ -68,7 +66,7 @@ function describeQueueFull({ neededWeight, totalWeight, outcomes }: TallySummary
   );
 }
 
-/** The heaviest cause, in words, so that a person who sees only the message knows where to look. */
+/** The heaviest cause. */
 function mainCause(isOfL1: boolean, summary: TallySummary): string | undefined {
   const { neededWeight, signedWeight, outcomes } = summary;
   const { refused, unreachable, invalid_signature: invalid, no_key } = outcomes;
@@ -76,7 +74,7 @@ function mainCause(isOfL1: boolean, summary: TallySummary): string | undefined {
   const dropped = withReason(outcomes.timed_out, 'request_dropped');
   const pending = withReason(outcomes.timed_out, 'request_ended');
   const queueFull = withReason(outcomes.not_asked, 'queue_full');
-  // Those still asked when the quorum was lost already are not to blame for it.
+  // Validators that were still pending when the quorum was lost did not cause it.
   const isQuorumOpen = signedWeight + pending.weight >= neededWeight;
   const withoutAnswer = add([noAnswer, ...(isOfL1 ? [] : [dropped]), ...(isQuorumOpen ? [pending] : [])]);
   const [whyUnreachable] = unreachable.reasons;
@@ -98,12 +96,11 @@ function describeRefusals({ outcomes: { refused } }: TallySummary): string | und
   return main && `refused by ${refused.count}: ${main.text} (code ${main.code})`;
 }
 
-/** What it means when nodes of an L1 answer pings and nothing else. The primary network's chains are open to all, and run by all. */
+/** The meaning of dropped requests on an L1. The primary network's chains are open to all peers. */
 const NOT_ADMITTED =
   'they are connected and answer pings, but drop requests for this blockchain; they may run it only for the peers on their ' +
   "subnet's list (validatorOnly, allowedNodes), or not at all";
 
-/** The validators of an outcome that have this reason. */
 function withReason({ reasons }: { readonly reasons: readonly OutcomeReason[] }, reason: string): WeightCount {
   return reasons.find((one) => one.reason === reason) ?? { weight: 0n, count: 0 };
 }

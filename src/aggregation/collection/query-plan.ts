@@ -8,44 +8,40 @@ import type { Tally, ValidatorState } from './tally.ts';
 
 export interface QueryLimits extends ConnectionLimits {
   /**
-   * A validator that has not answered for so long is slow: it is no longer counted on, and the next ones are asked too. Where a
-   * validator's usual time is known, it is slow after that, if that is sooner.
+   * Time after which a validator is late: it is no longer counted on, and the next ones are asked too. Less if the validator's
+   * usual latency is known.
    */
   readonly hedgeAfterMs: number;
-  /**
-   * Pauses before a validator is asked again that refused, as it may lag behind its peers by a block or two, or whose
-   * connection broke.
-   */
+  /** Delays before a validator is asked again that refused, because it may lag by a block or two, or whose connection broke. */
   readonly retryDelaysMs: readonly number[];
-  /** Most validators of one request asked at the same time. */
+  /** Most validators of one request asked at a time. */
   readonly maxConcurrentQueries: number;
 }
 
 export interface QueryView extends CollectionView {
-  /** The message is shown to a few first, as nobody may sign it, or as it is so large that asking in vain costs much. */
+  /** The message is first sent to a few validators, because it may be refused by all or is large. */
   readonly isCautious: boolean;
 }
 
 export type QueryPlan =
-  /** Quorum and buffer are reached, or the quorum is and nothing more is worth waiting for. */
+  /** Quorum plus buffer is reached, or the quorum is and nothing more is worth waiting for. */
   | { readonly kind: 'enough' }
-  /** The quorum is not reached even if everybody signs who still may, and no answer in time can make that final. */
+  /** The quorum is not reached even if every validator signs that still may, and no answer in time can make that final. */
   | { readonly kind: 'out of reach' }
-  /** Ask these now, and decide again when anything changes or at `wakeAtMs` at the latest. */
+  /** Ask these now, and plan again on the next change, or at `wakeAtMs`. */
   | {
       readonly kind: 'go on';
       readonly ask: readonly WarpValidator[];
       readonly wakeAtMs: number;
-      /** There is nothing to do but wait: for a pause to pass, for somebody to be connected, for validators that are late. */
+      /** Only waits: for a delay, a connection, or late validators. */
       readonly isIdle: boolean;
     };
 
 /**
- * Which validators to ask next: in the tally's order, as many as it takes for the weight that has signed and the weight counted on
- * to reach quorum plus buffer. Whoever is doubtful does not count, so that the next ones are asked at the same time. Pure: the
- * same state gives the same plan.
+ * Plans which validators to ask next: in the tally's order, as many as quorum plus buffer need beside the weight that has
+ * signed and the weight counted on. Doubtful validators are not counted on, so the next ones are asked at the same time. Pure.
  *
- * @param collection of this tally, to be handed in again the next time: then only what has changed since is looked at
+ * @param collection state of this tally, kept between calls so that only changes are counted
  */
 export function planQueries(
   tally: Tally,
@@ -65,7 +61,7 @@ export function planQueries(
       ? { kind: 'go on', ask: [], wakeAtMs, isIdle: false }
       : { kind: 'out of reach' };
   }
-  // What is beyond the quorum is a precaution: no time is spent on whoever is likely to give nothing.
+  // The buffer is a precaution: it is not worth waiting for validators that will probably fail.
   if (signedWeight >= neededWeight && awaited === 0n) return { kind: 'enough' };
 
   const room = Math.min(
@@ -82,14 +78,14 @@ export function planQueries(
     const forecast = forecastOf(tally.forecasts, validator);
     const isForQuorumOnly = forecast.kind === 'invalid signer' || forecast.kind === 'avoided';
     if (expected >= (isForQuorumOnly ? neededWeight : targetWeight) || ask.length >= room) break;
-    // Also where the others are late: an avoided validator signs only what has no quorum without it.
+    // An avoided validator signs only if there is no quorum without it.
     if (
       forecast.kind === 'avoided' &&
       signedWeight + possible - collection.possibleOfAvoided(areRefusersLost) >= neededWeight
     ) {
       break;
     }
-    // Changes of connections are told a moment later.
+    // The change of a connection may not be counted yet.
     if (!view.isConnected(validator)) continue;
     ask.push(validator);
     if (isCountedOn(forecast)) expected += validator.weight;
@@ -115,38 +111,37 @@ function isVerdictOpen(tally: Tally, { isPChainMessage, nowMs }: QueryView, coll
   return warpSet.totalWeight - refused - inTime < neededWeight;
 }
 
-/** The others would only wait for a later turn of the event loop. */
 export const MAX_ASKED_AT_ONCE = MAX_STARTED_PER_TURN;
 
-/** Validators that the message is shown to first where that is wise. One more round trip, where the first one signs. */
+/** Validators that a doubtful message is sent to first. */
 const FIRST_WAVE = 3;
 
-/** How many to ask now: each wave in which nobody signs is followed by one that doubles the number of those asked. */
+/** Each wave without a signature doubles the number of validators asked. */
 function waveWidth({ isCautious }: QueryView, collection: CollectionState, unsigned: Unsigned | undefined): number {
   if (!isCautious || unsigned === undefined) return Number.POSITIVE_INFINITY;
   return collection.inTime > 0 ? 0 : Math.max(FIRST_WAVE, collection.inVain);
 }
 
 /**
- * So many validators speak for all that refused. They are taken from the heaviest to the lightest, so that they do not all lag
- * or lie where the message is good and two thirds of the weight do not.
+ * Size of the sample of validators that stands for all that refused, spread from the heaviest to the lightest, so that they do
+ * not all lag or lie.
  */
 const SAMPLE = 8;
 
-/** What is known of a message that nobody has signed so far. */
+/** State of a message that no validator has signed. */
 interface Unsigned {
-  /** Many have refused: nobody new is asked while others are to answer, nor where the quorum is lost unless refusers sign after all. */
+  /** Many have refused: no new validator is asked while others are pending, nor if the quorum needs validators that refused. */
   readonly isNobodyNewAsked: boolean;
-  /** So many of those that refused once may be asked a second time. */
+  /** Validators that refused once and may be asked a second time. */
   readonly retriesLeft: number;
-  /** The whole sample has refused to the end, and all others that refused are taken to do so too. */
+  /** The whole sample has refused to the end, and so, it is assumed, will all others that refused. */
   readonly isHopeless: boolean;
 }
 
 /**
- * A message that all refuse may be one that they have not seen yet, so a refusal is not final. But while nobody signs it, a sample is
- * asked again instead of all, and nobody new where the quorum needs those who refused. As soon as one signs, everybody is asked
- * as usual. What nobody will sign costs a third of the validators one question each, and not all of them three.
+ * Limits the cost of a message that every validator refuses, perhaps because none has seen it yet. Until one signs, only a
+ * sample is asked again, and no new validator if the quorum needs those that refused. Such a message costs one request to a
+ * third of the validators, instead of three to each.
  */
 function lookAtUnsigned({ signedWeight, neededWeight }: Tally, collection: CollectionState): Unsigned | undefined {
   if (signedWeight > 0n || collection.answered > 0) return undefined;
@@ -158,19 +153,18 @@ function lookAtUnsigned({ signedWeight, neededWeight }: Tally, collection: Colle
   };
 }
 
-/** Those that may be asked, in the order of asking. */
+/** Validators to be asked, in asking order. */
 function candidatesIn(
   tally: Tally,
   collection: CollectionState,
   unsigned: Unsigned | undefined,
 ): Iterable<WarpValidator> {
-  // As long as nobody has refused, nobody is left out either.
   if (unsigned === undefined || collection.refusals === 0) return collection.inOrder();
   const isNobodyLeft = unsigned.isNobodyNewAsked && collection.candidatesAgain === 0;
   return isNobodyLeft ? [] : fewer([...collection.inOrder()], tally, unsigned);
 }
 
-/** Of those that may be asked, those that it makes sense to ask while nobody has signed. */
+/** Narrows the candidates while no validator has signed. */
 function fewer(
   candidates: readonly WarpValidator[],
   { states }: Tally,
@@ -196,10 +190,10 @@ function fewer(
 }
 
 /**
- * What follows a failed attempt. `attempts` counts the one that failed.
+ * Returns the state after a failed attempt. A validator with several nodes is asked through each of them. One that refuses may
+ * lag, and is asked again after each delay, unless its code is final. After an invalid signature it is not asked again.
  *
- * A validator with several nodes is asked through each of them. One that refuses may only lag behind, and is asked again after
- * each of the pauses; a refusal that lag cannot explain is final. After an invalid signature it is not asked again either.
+ * @param attempts including the one that failed
  */
 export function afterFailure(
   failure: SignatureFailure,
@@ -222,7 +216,7 @@ export function afterFailure(
     case 'unreachable':
     case 'not_asked': {
       if (attempts < nodeCount) return waiting(nowMs);
-      // A broken connection needs a moment to come back, and a full queue to drain.
+      // A connection needs time to come back, and a full queue to drain.
       const delayMs = limits.retryDelaysMs[attempts - nodeCount];
       return delayMs === undefined ? { kind: 'failed', failure } : waiting(nowMs + delayMs);
     }

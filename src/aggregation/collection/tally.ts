@@ -4,41 +4,39 @@ import type { NodeID } from '../../warp/ids.ts';
 import type { ValidatorForecast } from '../validators/validator-forecast.ts';
 import type { FinalOutcome, OutcomeKind, SignatureFailure, ValidatorOutcome } from '../validators/validator-outcome.ts';
 
-/** Where one validator stands in one request. */
+/** State of one validator in one request. */
 export type ValidatorState =
-  /** May be asked from `notBeforeMs` on; `lastFailure` is why an earlier attempt gave nothing. */
+  /** May be asked from `notBeforeMs` on; `lastFailure` is that of an earlier attempt. */
   | {
       readonly kind: 'waiting';
       readonly notBeforeMs: number;
       readonly attempts: number;
       readonly lastFailure?: SignatureFailure;
     }
-  /** To be asked, as soon as there is room for one more request. */
+  /** Waits for a permit to be asked. */
   | { readonly kind: 'queued'; readonly attempts: number }
-  /** From `lateAtMs` on it is no longer counted on. */
+  /** Late from `lateAtMs` on: no longer counted on. */
   | { readonly kind: 'asking'; readonly lateAtMs: number; readonly attempts: number }
-  /** Its signature has come and is being decoded, or verified alone. */
+  /** Its signature is being decoded, or verified alone. */
   | { readonly kind: 'answered' }
   | { readonly kind: 'signed'; readonly signature: Uint8Array }
   /** Will not be asked again in this request. */
   | { readonly kind: 'failed'; readonly failure: SignatureFailure };
 
-/** The state of one request: who has signed, who is being asked, who failed and why. */
+/** State of one request by validator. */
 export interface Tally {
   readonly warpSet: WarpSet;
-  /** Least weight of the asked quorum, and of the quorum with its buffer. */
+  /** Least weight of the quorum, and of the quorum plus its buffer. */
   readonly neededWeight: bigint;
   readonly targetWeight: bigint;
-  /** By canonical index. */
   readonly states: readonly ValidatorState[];
-  /** The refusal of each that has answered nothing else since, by canonical index. */
+  /** The refusal of each validator that has answered nothing else since. */
   readonly refusals: readonly (SignatureFailure | undefined)[];
   readonly signedWeight: bigint;
-  /** What may be expected of each, by canonical index. */
   readonly forecasts: readonly ValidatorForecast[];
-  /** Canonical validators in the order in which they are asked: by the rank of their forecast, then the heaviest first. */
+  /** Canonical validators in the order of asking: by rank of their forecast, then heaviest first. */
   readonly askingOrder: readonly WarpValidator[];
-  /** The index of each that was set, in order. Each validator is set a few times for each attempt, of which there are few. */
+  /** The index of each state that was set, in order. */
   readonly changes: readonly number[];
   set(index: number, state: ValidatorState): void;
 }
@@ -47,7 +45,7 @@ export interface TallyOptions {
   readonly quorumNum: bigint;
   readonly quorumBuffer: bigint;
   readonly forecasts: readonly ValidatorForecast[];
-  /** Hears of every change, after it was made. */
+  /** Called after each change. */
   readonly onChange?: (index: number, state: ValidatorState) => void;
 }
 
@@ -63,7 +61,7 @@ export function createTally(warpSet: WarpSet, { quorumNum, quorumBuffer, forecas
     warpSet,
     refusals,
     forecasts,
-    // A quorum of 0 still needs somebody's signature: nothing can be the signature of nobody.
+    // A quorum of 0 still needs one signature.
     neededWeight: atLeastOne(quorumWeight(quorumNum, warpSet.totalWeight)),
     targetWeight: targetWeightOf(warpSet, { quorumNum, quorumBuffer }),
     states,
@@ -71,7 +69,7 @@ export function createTally(warpSet: WarpSet, { quorumNum, quorumBuffer, forecas
     get signedWeight() {
       return signedWeight;
     },
-    // A stable sort, so that those of equal rank stay ordered by weight.
+    // A stable sort: equal ranks stay ordered by weight.
     askingOrder: heaviestFirst(warpSet).toSorted((a, b) => rankOf(a) - rankOf(b)),
     set(index, next) {
       const validator = warpSet.validators[index];
@@ -86,7 +84,7 @@ export function createTally(warpSet: WarpSet, { quorumNum, quorumBuffer, forecas
   };
 }
 
-/** Silence and a lost connection are no answers: a refusal stands until there is another answer. */
+/** A timeout or a lost connection is no answer: a refusal holds until there is another answer. */
 function refusalAfter(next: ValidatorState, before: SignatureFailure | undefined): SignatureFailure | undefined {
   if (next.kind === 'signed' || next.kind === 'answered' || (next.kind === 'waiting' && next.attempts === 0)) {
     return undefined;
@@ -96,13 +94,13 @@ function refusalAfter(next: ValidatorState, before: SignatureFailure | undefined
   return failure?.kind === 'invalid_signature' ? undefined : before;
 }
 
-/** The failure of the last attempt that has ended. */
+/** Failure of the last attempt that has ended. */
 export function failureOf(state: ValidatorState | undefined): SignatureFailure | undefined {
   if (state?.kind === 'failed') return state.failure;
   return state?.kind === 'waiting' ? state.lastFailure : undefined;
 }
 
-/** What a validator did, as far as is known: its last answer, or why there is none. */
+/** The last known answer of a validator, or why there is none. */
 export function knownOutcome({ states, refusals }: Tally, index: number): ValidatorOutcome | undefined {
   const state = states[index];
   if (state?.kind === 'signed') return SIGNED;
@@ -111,7 +109,6 @@ export function knownOutcome({ states, refusals }: Tally, index: number): Valida
 
 const SIGNED: ValidatorOutcome = { kind: 'signed' };
 
-/** See {@link Tally.targetWeight}. */
 export function targetWeightOf(
   { totalWeight }: WarpSet,
   { quorumNum, quorumBuffer }: Pick<TallyOptions, 'quorumNum' | 'quorumBuffer'>,
@@ -119,7 +116,7 @@ export function targetWeightOf(
   return atLeastOne(quorumWeight(quorumNum + quorumBuffer, totalWeight));
 }
 
-/** Sets are immutable and shared by many requests, so each is sorted once. */
+/** Sets are immutable and shared by requests, so each is sorted once. */
 const sorted = new WeakMap<WarpSet, readonly WarpValidator[]>();
 
 function heaviestFirst(warpSet: WarpSet): readonly WarpValidator[] {
@@ -144,7 +141,7 @@ export interface OutcomeReason extends WeightCount {
   readonly reason: string;
 }
 
-/** What the validators did, for the client that got no signed message, and for logs. */
+/** Outcomes of all validators, for error details and logs. */
 export interface TallySummary {
   readonly neededWeight: bigint;
   readonly signedWeight: bigint;
@@ -154,12 +151,11 @@ export interface TallySummary {
     readonly refused: WeightCount & {
       readonly reasons: readonly (WeightCount & { readonly code: number; readonly text: string })[];
     };
-    /** In the total weight, and unable to sign. */
+    /** Weight in the total that cannot sign. */
     readonly no_key: WeightCount;
   } & Readonly<Record<ReasonedOutcome, WeightCount & { readonly reasons: readonly OutcomeReason[] }>>;
-  /** Validators with a key that did not sign, the heaviest first: {@link MAX_MISSING} of them. */
+  /** Validators with a key that did not sign, heaviest first, at most {@link MAX_MISSING}. */
   readonly missing: readonly MissingValidator[];
-  /** How many more there are. */
   readonly missingOmitted: number;
 }
 
@@ -170,19 +166,19 @@ export interface MissingValidator {
   readonly nodeID: NodeID;
   readonly weight: bigint;
   readonly outcome: Exclude<OutcomeKind, 'signed' | 'no_key'>;
-  /** Of `refused`. */
+  /** Present for `refused`. */
   readonly code?: number;
   readonly text?: string;
-  /** Of all others; missing where the validator was not needed. */
+  /** Present for all others, unless the validator was not needed. */
   readonly reason?: string | undefined;
 }
 
-/** Most distinct reasons listed for one outcome: peers choose the texts, so there may be as many as peers. */
+/** Most reasons listed for one outcome: peers choose the texts of refusals. */
 const MAX_REASONS = 8;
-/** Most validators named: enough to see who matters, and some 10 KB in an answer at most. */
+/** Most validators named: some 10 KB of an answer. */
 const MAX_MISSING = 32;
 
-/** @param whyUnreachable of a validator that may still be asked: why it was not, or undefined where it is connected */
+/** @param whyUnreachable returns why a validator that may still be asked is not connected, or undefined if it is */
 export function summarizeTally(
   tally: Tally,
   whyUnreachable: (validator: WarpValidator) => string | undefined,
@@ -260,7 +256,7 @@ export function summarizeTally(
   }
 }
 
-/** What a validator did when its request has ended: the last known answer, or why there is none. */
+/** The outcome of a validator once its request has ended. */
 function finalOutcome(tally: Tally, index: number, whyUnreachable: () => string | undefined): FinalOutcome {
   const known = knownOutcome(tally, index);
   if (known !== undefined) return known;

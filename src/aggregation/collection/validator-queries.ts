@@ -26,36 +26,34 @@ export interface ValidatorQueriesOptions {
   readonly metrics: AggregatorMetrics;
   readonly countOutcome: CountOutcome;
   readonly clock: Clock;
-  /** Of the collection. */
   readonly span?: Span | undefined;
   readonly observeDelay: ObserveDelay;
   readonly limits: QueryLimits & {
-    /** Time of one attempt at one node. */
+    /** Timeout of one attempt at one node. */
     readonly peerTimeoutMs: number;
   };
-  /** Over all requests. */
   readonly queries: QueryConcurrency;
-  /** Client ID for its share; undefined for internal requests. */
+  /** Client ID for fair queueing; undefined for internal requests. */
   readonly client: string | undefined;
   /** Woken after every answer. */
   readonly changes: WakeUp;
-  /** Aborts when the collection is over, and ends the queries still under way, but for trials. */
+  /** Aborts when the collection ends, and ends pending requests except trials. */
   readonly over: AbortSignal;
 }
 
-/** Asks the validators of one collection for their signatures; the tally gets the outcomes. */
+/** Asks the validators of one collection for their signatures, and sets their outcomes in the tally. */
 export class ValidatorQueries {
   readonly #options: ValidatorQueriesOptions;
   readonly #timesAsked = new Map<NodeID, number>();
   #encoded: SignatureQuery | undefined;
-  /** Queries that were sent. */
+  /** Requests sent. */
   asked = 0;
 
   constructor(options: ValidatorQueriesOptions) {
     this.#options = options;
   }
 
-  /** Asks one of the validator's connected nodes: one that it was not asked through yet, if there is one. */
+  /** Asks one of the validator's connected nodes, preferably one that was not asked yet. */
   ask(validator: WarpValidator): void {
     const { tally, queries, client, changes, span = NO_SPAN } = this.#options;
     const before = tally.states[validator.index];
@@ -64,12 +62,12 @@ export class ValidatorQueries {
     tally.set(validator.index, { kind: 'queued', attempts });
     let isQueued = false;
     const begin = (): Promise<void> => {
-      // Another collection may have made room.
+      // Another collection may have returned a permit.
       const answer =
         span === NO_SPAN
           ? this.#askNode(validator, nodeID, attempts)
           : within(span, () => this.#askNode(validator, nodeID, attempts));
-      // The plan reckons with the time at which it may be late.
+      // The plan depends on the time at which the validator is late.
       if (isQueued) changes.wake();
       return answer;
     };
@@ -77,7 +75,7 @@ export class ValidatorQueries {
     isQueued = true;
   }
 
-  /** The message was signed by others, so that whoever refused it lags behind them, or runs something else. */
+  /** Records that validators refused a message that others signed: they lag, or run something else. */
   othersSigned(): void {
     const { tally, history } = this.#options;
     for (const { index, nodeIDs } of tally.warpSet.validators) {
@@ -86,7 +84,7 @@ export class ValidatorQueries {
     }
   }
 
-  /** Its bytes are made once, for all validators and attempts, and not at all where all signatures are known. */
+  /** Encoded on first use, once for all validators and attempts. */
   get #query(): SignatureQuery {
     const { query } = this.#options;
     this.#encoded ??= { ...query, appBytes: encodeSignatureRequest(query) };
@@ -113,13 +111,14 @@ export class ValidatorQueries {
     return next;
   }
 
-  /** One function for the whole way: with thousands under way, what each step keeps is what the collector of garbage carries about. */
+  /** One async function: with thousands of pending requests, each further frame costs garbage collection. */
   async #askNode(validator: WarpValidator, nodeID: NodeID, attempts: number): Promise<void> {
     const { tally, signatures, changes, over, countOutcome, clock, source, limits, span = NO_SPAN } = this.#options;
     try {
       over.throwIfAborted();
       const { isTrial, lateAtMs, sentAtMs } = this.#begin(validator, nodeID, attempts);
-      // A trial goes on when the others have answered: it is there to see whether this one does. Large messages cost too much for that.
+      // A trial continues after the collection, to learn whether the validator answers. Large messages are too expensive for
+      // that.
       const isApart = isTrial && this.#query.appBytes.length <= LARGE_QUERY_BYTES;
       const options = { timeoutMs: limits.peerTimeoutMs, signal: isApart ? new AbortController().signal : over };
       let outcome: SignatureOutcome;
@@ -162,7 +161,7 @@ export class ValidatorQueries {
     return { isTrial, lateAtMs, sentAtMs };
   }
 
-  /** Remembers how the node answered. */
+  /** Updates the history of the node. */
   #learn(nodeID: NodeID, outcome: SignatureOutcome, tookMs: number): void {
     const { history, observeDelay } = this.#options;
     history.observed(nodeID, outcome, tookMs);
@@ -187,7 +186,7 @@ export class ValidatorQueries {
 const ANSWERED: ValidatorState = { kind: 'answered' };
 const SIGNED = { kind: 'signed' } as const;
 
-/** A span of its own for a question, which says whom, and what the node did. */
+/** Records one attempt as a span. */
 async function traced(
   parent: Span,
   { nodeID, attempts }: { readonly nodeID: NodeID; readonly attempts: number },

@@ -4,7 +4,7 @@ import { type SignatureFailure, VALIDATOR_OUTCOMES } from '../validators/validat
 import type { CompleteRequest } from './complete-request.ts';
 import type { Signing } from './signing-resolver.ts';
 
-/** One character for each validator, by its canonical index; of those that failed the letter of the reason. */
+/** One character per validator, by canonical index; for a failed one the letter of its reason. */
 interface ToldProgress {
   readonly validators: string;
   readonly reasons: readonly SignatureFailure[];
@@ -15,12 +15,12 @@ const WAITING = '.';
 const ASKED = '?';
 const SIGNED = '+';
 const FIRST_REASON = 'A'.charCodeAt(0);
-/** A letter each. Validators choose the texts, so there may be as many as validators: further ones show as asked. */
+/** Number of letters. Validators choose the texts; validators with further reasons appear as asked. */
 const MAX_REASONS = 26;
-/** With all reasons that is 6 KB beside a byte for each validator. */
+/** Bounds all reasons to 6 KB. */
 const MAX_TEXT = 200;
 
-/** How a collection goes, for replicas that wait for it. Undefined before it has begun. */
+/** Encodes the progress of a collection for waiting replicas; undefined before its start. */
 export function encodeProgress(feed: ProgressFeed): Uint8Array | undefined {
   const { state } = feed;
   return state && new TextEncoder().encode(JSON.stringify(toldOf(state)));
@@ -54,7 +54,7 @@ function shortened(failure: SignatureFailure): SignatureFailure {
   return { ...failure, reason: failure.reason.slice(0, MAX_TEXT) };
 }
 
-/** Another replica's collection, shown to the listeners of this one. It is for showing only, and decides nothing. */
+/** Mirrors another replica's collection for the listeners of this one. */
 export class MirroredProgress {
   readonly #feed: ProgressFeed;
   readonly #tally: Tally;
@@ -84,7 +84,7 @@ export class MirroredProgress {
   }
 }
 
-/** It is under the seal of a replica, which may be of another version. */
+/** The writer may be a replica of another version. */
 function parse(progress: Uint8Array): ToldProgress | undefined {
   try {
     const told = JSON.parse(new TextDecoder().decode(progress)) as ToldProgress;

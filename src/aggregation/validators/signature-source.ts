@@ -1,18 +1,17 @@
 import type { BlockchainID, NodeID, SubnetID } from '../../warp/ids.ts';
 import type { SignatureOutcome } from './validator-outcome.ts';
 
-/** Where signatures come from: the peer-to-peer network. */
+/** Source of signatures: the peer-to-peer network. */
 export interface SignatureSource {
   /**
-   * Says that these validators of a subnet are to be connected, from now until nobody has named them for a while.
+   * Keeps these validators of a subnet connected for a while.
    *
-   * @returns milliseconds of the monotonic clock at which the last of them was first named
+   * @returns milliseconds of the monotonic clock at which the last of them was first tracked
    */
   track(subnetID: SubnetID, nodeIDs: ReadonlySet<NodeID>): number;
   isConnected(nodeID: NodeID): boolean;
-  /** Why a node that is not connected is not, in a few words. */
   whyUnreachable(nodeID: NodeID): string;
-  /** Calls back after every change of any connection; returns the unsubscription. */
+  /** Calls back after every change of a connection; returns a function that unsubscribes. */
   onConnectionChange(listener: () => void): () => void;
   /** Rejects only with the signal's reason. */
   requestSignature(
@@ -22,11 +21,11 @@ export interface SignatureSource {
   ): Promise<SignatureOutcome>;
 }
 
-/** What all validators of a collection are asked. */
+/** The request to all validators of a collection. */
 export interface SignatureQuery {
   readonly sourceChainID: BlockchainID;
   readonly message: Uint8Array;
   readonly justification: Uint8Array;
-  /** Message and justification as ACP-118 has them. Encoded once, and shared by all attempts: nobody may change it. */
+  /** Message and justification encoded as ACP-118 requires. Shared by all attempts, so it must not be changed. */
   readonly appBytes: Uint8Array;
 }

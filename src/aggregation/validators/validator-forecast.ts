@@ -3,52 +3,54 @@ import type { NodeID } from '../../warp/ids.ts';
 import type { AnswerHistory, AnswerRecord } from './answer-history.ts';
 import type { InvalidSigners } from './invalid-signers.ts';
 
-/** What one request may expect of one validator. */
+/** Expected answer of one validator, for one request. */
 export interface ValidatorForecast {
   readonly kind: ForecastKind;
-  /** From the time it is asked it is counted on for so long. Then it is late, and others are asked too. */
+  /** Time until the validator is late: then it is no longer counted on, and others are asked too. */
   readonly hedgeAfterMs: number;
-  /** Lower ones are asked first, and the heaviest of equal ones. */
+  /** Lower ranks are asked first, and equal ranks heaviest first. */
   readonly rank: number;
 }
 
 export type ForecastKind =
-  /** It answers, as far as is known. */
+  /** Answers as usual. */
   | 'expected'
-  /** It failed lately. It is not counted on: the next ones are asked at the same time, and a mere buffer does not wait for it. */
+  /** Failed recently. It is not counted on: the next ones are asked at the same time, and the buffer does not wait for it. */
   | 'doubtful'
-  /** It failed lately, and it is its turn to be tried out beside the others, who are asked as if it were not there. */
+  /** Failed recently, and is asked as a trial beside the others, which are asked as if it were absent. */
   | 'on trial'
-  /** It gave a bad signature. Verifying its next one costs as much as a whole request, so it is asked for the quorum only. */
+  /**
+   * Gave an invalid signature. Verifying the next one costs as much as a whole request, so it is asked only if the quorum needs
+   * it.
+   */
   | 'invalid signer'
-  /** Its signature may soon be worth nothing: it is asked where the quorum is out of reach without it. */
+  /** Its signature may soon be worthless, so it is asked only if the quorum needs it. */
   | 'avoided';
 
 export interface ForecastFacts {
   readonly history: Pick<AnswerHistory, 'recordOf'>;
   readonly invalidSigners: Pick<InvalidSigners, 'has' | 'isTrialDue'>;
-  /** Canonical indices of validators whose signatures may soon be worth nothing. */
+  /** Canonical indices of validators whose signatures may soon be worthless. */
   readonly avoided: ReadonlySet<number>;
-  /** Where a validator's usual time is not known, and the most where it is. */
+  /** Upper bound, and the value for validators without a record. */
   readonly hedgeAfterMs: number;
   readonly isConnected: (nodeID: NodeID) => boolean;
 }
 
-/** Our own pauses, such as garbage collection, last up to so long: nobody is late because of them. */
+/** Pauses of this process, such as garbage collection, take up to this: they make no validator late. */
 const MIN_HEDGE_MS = 100;
-/** An answer later than its mean and four deviations is unusual (RFC 6298). */
+/** An answer later than the mean plus four deviations is unusual (RFC 6298). */
 const DEVIATIONS = 4;
-/** So many times the time of most others is slow. Whoever answers within {@link MIN_HEDGE_MS} never is. */
+/** Multiple of the median latency above which a validator is slow, if it also exceeds {@link MIN_HEDGE_MS}. */
 const SLOW_FACTOR = 3;
 
 const RANKS = { trial: 0, expected: 1, slow: 2, doubtful: 3 };
 const INVALID_SIGNER_RANK = 4;
-/** After all others. */
 const AVOIDED_RANK = 8;
 
 /**
- * What to expect of each validator of a set, by canonical index. At most one of them is on trial, so that noticing who is well
- * again costs a request no more than one question.
+ * Forecasts all validators of a set, by canonical index. At most one is on trial, so that a request costs at most one more
+ * question.
  */
 export function forecastValidators({ validators }: WarpSet, facts: ForecastFacts): readonly ValidatorForecast[] {
   const records = validators.map((validator) => bestRecord(validator, facts));
@@ -81,7 +83,7 @@ function expectedAt(hedgeAfterMs: number): ValidatorForecast {
   return { kind: 'expected', hedgeAfterMs, rank: RANKS.expected };
 }
 
-/** Of nearly all validators of a network that is well: one for all of them. */
+/** Shared by nearly all validators. */
 const EXPECTED_SOON = expectedAt(MIN_HEDGE_MS);
 
 export function forecastOf(forecasts: readonly ValidatorForecast[], { index }: WarpValidator): ValidatorForecast {
@@ -90,7 +92,7 @@ export function forecastOf(forecasts: readonly ValidatorForecast[], { index }: W
   return forecast;
 }
 
-/** Of several nodes with one key, the one that will be asked first: connected, and not doubtful. */
+/** The record of the node that will be asked first: connected, and not doubtful. */
 function bestRecord({ nodeIDs }: WarpValidator, { history, isConnected }: ForecastFacts): AnswerRecord | undefined {
   const [only] = nodeIDs;
   if (only !== undefined && nodeIDs.length === 1) return history.recordOf(only);
@@ -106,9 +108,9 @@ function hedgeOf(record: AnswerRecord | undefined, mostMs: number): number {
   return Math.min(Math.max(meanMs + DEVIATIONS * deviationMs, MIN_HEDGE_MS), mostMs);
 }
 
-/** Of the validators that are known. Sorting is left out where none is slow in any case. */
+/** Skips sorting if no validator is slow. */
 function medianMs(records: readonly (AnswerRecord | undefined)[]): number {
-  // An array of numbers alone is sorted ten times as fast.
+  // A Float64Array sorts ten times as fast as an array.
   const means = new Float64Array(records.length);
   let count = 0;
   let mostMs = 0;
