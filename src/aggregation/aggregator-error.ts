@@ -1,5 +1,5 @@
 import type { BlockchainID, SubnetID } from '../warp/ids.ts';
-import type { TallySummary } from './collection/tally.ts';
+import type { TallySummary } from './validators/validator-outcome.ts';
 
 /** Why a request got no signed message: a closed set, mapped to HTTP in `http/errors`. */
 export type AggregatorErrorCode =

@@ -1,9 +1,9 @@
 import { LazyMap } from '../lib/cache/lazy-map.ts';
+import type { Clock } from '../lib/concurrency/clock.ts';
 import type { FairSemaphore } from '../lib/concurrency/fair-semaphore.ts';
 import { type Counter, DURATION_BUCKETS_SECONDS, type Gauge, type Metrics } from '../telemetry/metrics.ts';
 import { isQuorumReached } from '../validators/quorum.ts';
 import type { SubnetID } from '../warp/ids.ts';
-import type { QueryConcurrency } from './admission/query-concurrency.ts';
 import type { AggregatorErrorCode } from './aggregator-error.ts';
 import type { ValidatorOutcome } from './validators/validator-outcome.ts';
 
@@ -19,7 +19,7 @@ export interface AggregatorMetrics {
   /** Declares gauges of the concurrency limits. */
   showAdmission(read: AdmissionNumbers): void;
   showLookups(kind: LookupKind, running: Usage): void;
-  showQueries(queries: Pick<QueryConcurrency, 'small' | 'large'>): void;
+  showQueries(queries: { readonly small: Usage; readonly large: Usage }): void;
   /** Counts one attempt at a validator, or a signature found to be invalid later. */
   countOutcome(outcome: ValidatorOutcome, validator: CountedValidator): void;
   observeStage(stage: AggregationStage, seconds: number): void;
@@ -193,4 +193,30 @@ export function createAggregatorMetrics(
 function weightClass(weight: bigint, totalWeight: bigint): 'heavy' | 'medium' | 'light' {
   if (isQuorumReached(10n, weight, totalWeight)) return 'heavy';
   return isQuorumReached(1n, weight, totalWeight) ? 'medium' : 'light';
+}
+
+/** Measures the stages of one aggregation, each until the next one begins. */
+export class StageTimer implements Disposable {
+  readonly #clock: Clock;
+  readonly #metrics: AggregatorMetrics;
+  #stage: AggregationStage;
+  #sinceMs: number;
+
+  constructor(clock: Clock, metrics: AggregatorMetrics, first: AggregationStage) {
+    this.#clock = clock;
+    this.#metrics = metrics;
+    this.#stage = first;
+    this.#sinceMs = clock.monotonicMs();
+  }
+
+  enter(stage: AggregationStage): void {
+    if (stage === this.#stage) return;
+    this[Symbol.dispose]();
+    this.#stage = stage;
+    this.#sinceMs = this.#clock.monotonicMs();
+  }
+
+  [Symbol.dispose](): void {
+    this.#metrics.observeStage(this.#stage, (this.#clock.monotonicMs() - this.#sinceMs) / 1_000);
+  }
 }

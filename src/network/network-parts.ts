@@ -1,10 +1,10 @@
 import { Penalties } from '../aggregation/admission/penalties.ts';
-import { createSubnetPolicy } from '../aggregation/admission/subnet-policy.ts';
 import { createAggregatorMetrics } from '../aggregation/aggregator-metrics.ts';
 import { createL1Messages } from '../aggregation/l1/l1-messages.ts';
 import { type Aggregator, createAggregator } from '../aggregation/request/aggregate.ts';
 import { createMessageVerifier, type MessageVerifier } from '../aggregation/request/message-verifier.ts';
 import { createSigningResolver } from '../aggregation/request/signing-resolver.ts';
+import { createSubnetPolicy } from '../aggregation/subnet-policy.ts';
 import { createSubnetViews, type SubnetViews } from '../aggregation/subnets/subnet-views.ts';
 import { createUptimeProofs, type UptimeProofs } from '../aggregation/subnets/uptime-proofs.ts';
 import { createAnswerHistories } from '../aggregation/validators/answer-history.ts';

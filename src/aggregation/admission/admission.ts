@@ -3,8 +3,8 @@ import type { Clock } from '../../lib/concurrency/clock.ts';
 import { type Claim, FairSemaphore, type Permit, SemaphoreRejection } from '../../lib/concurrency/fair-semaphore.ts';
 import type { SubnetID } from '../../warp/ids.ts';
 import type { AggregatorMetrics } from '../aggregator-metrics.ts';
+import type { SubnetPolicy } from '../subnet-policy.ts';
 import { overloaded } from './overloaded.ts';
-import type { SubnetPolicy } from './subnet-policy.ts';
 
 export interface AdmissionOptions {
   readonly clock: Clock;

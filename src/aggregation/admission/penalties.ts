@@ -14,7 +14,7 @@ const POINTS_OF_VALIDATOR = 0.02;
 const POINTS_OF_MIB = 1;
 /** Part of a chain's points that also counts for the client, so that one bad chain does not stop a relayer of four. */
 const CLIENT_PART = 0.25;
-/** From this level on, the chain's next messages are first sent to a few validators. */
+/** Level at which the chain's next messages are first sent to a few validators. */
 const DOUBTFUL_LEVEL = 0.1;
 
 const NOT_FOUND: ReadonlySet<AggregatorErrorCode> = new Set<AggregatorErrorCode>([

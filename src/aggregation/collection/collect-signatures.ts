@@ -1,72 +1,18 @@
-import type { BlsService } from '../../bls/service/aggregation.ts';
-import type { Clock } from '../../lib/concurrency/clock.ts';
 import { startDeadline } from '../../lib/concurrency/deadline.ts';
-import type { EventLoopScheduler } from '../../lib/concurrency/event-loop-scheduler.ts';
 import { createWakeUp } from '../../lib/concurrency/wake-up.ts';
-import type { SignatureStore } from '../../store/local/signature-store.ts';
-import type { Span } from '../../telemetry/spans.ts';
-import type { WarpSet, WarpValidator } from '../../validators/warp-set.ts';
-import { type NodeID, P_CHAIN_ID, type SubnetID } from '../../warp/ids.ts';
-import type { UnsignedMessage } from '../../warp/unsigned-message.ts';
-import type { ObserveDelay, RunPermit } from '../admission/admission.ts';
+import type { WarpValidator } from '../../validators/warp-set.ts';
+import { type NodeID, P_CHAIN_ID } from '../../warp/ids.ts';
 import type { Penalties } from '../admission/penalties.ts';
-import type { QueryConcurrency } from '../admission/query-concurrency.ts';
-import { StageTimer } from '../admission/stage-timer.ts';
-import type { AggregatorMetrics, CountOutcome } from '../aggregator-metrics.ts';
-import type { AnswerHistories } from '../validators/answer-history.ts';
-import type { InvalidSigners } from '../validators/invalid-signers.ts';
-import type { SignatureSource } from '../validators/signature-source.ts';
+import { type CountOutcome, StageTimer } from '../aggregator-metrics.ts';
 import { forecastValidators } from '../validators/validator-forecast.ts';
+import type { TallySummary } from '../validators/validator-outcome.ts';
 import { CollectedSignatures, CollectionOver, type VerifiedMessage, yieldForLargeSet } from './collected-signatures.ts';
+import type { CollectionDeps, CollectionJob } from './collection-job.ts';
 import { CollectionState } from './collection-state.ts';
-import type { ProgressFeed } from './progress.ts';
-import { MAX_ASKED_AT_ONCE, planQueries, type QueryLimits, type QueryPlan } from './query-plan.ts';
+import { MAX_ASKED_AT_ONCE, planQueries, type QueryPlan } from './query-plan.ts';
 import { weightRefusedForGood } from './refusal-verdict.ts';
-import { createTally, summarizeTally, type TallySummary } from './tally.ts';
+import { createTally, summarizeTally } from './tally.ts';
 import { ValidatorQueries } from './validator-queries.ts';
-
-export interface CollectionLimits extends QueryLimits {
-  readonly requestTimeoutMs: number;
-  /** Timeout of one attempt at one node. */
-  readonly peerTimeoutMs: number;
-  /** Time from the first request for a subnet during which its validators may still be connecting. */
-  readonly connectTimeoutMs: number;
-}
-
-export interface CollectionDeps {
-  readonly source: SignatureSource;
-  readonly store: SignatureStore;
-  readonly bls: BlsService;
-  readonly invalidSigners: InvalidSigners;
-  readonly histories: AnswerHistories;
-  readonly penalties: Pick<Penalties, 'isDoubtful' | 'chargeUnsigned'>;
-  readonly observeDelay: ObserveDelay;
-  readonly clock: Clock;
-  readonly metrics: AggregatorMetrics;
-  readonly limits: CollectionLimits;
-  readonly queries: QueryConcurrency;
-  /** Runs passes over large sets one at a time, fairly over clients. */
-  readonly scheduler: EventLoopScheduler;
-}
-
-export interface CollectionJob {
-  readonly message: UnsignedMessage;
-  readonly justification: Uint8Array;
-  readonly signatureKey: string;
-  readonly signingSubnetID: SubnetID;
-  readonly sourceSubnetID: SubnetID;
-  readonly warpSet: WarpSet;
-  /** Canonical indices of validators that are asked only if the others do not suffice. */
-  readonly avoided: ReadonlySet<number>;
-  readonly quorumNum: bigint;
-  readonly quorumBuffer: bigint;
-  readonly progress: ProgressFeed;
-  readonly span?: Span;
-  /** The client whose permit it is; undefined for internal requests. */
-  readonly client: string | undefined;
-  /** Returned while the collection only waits for validators. */
-  readonly permit: Pick<RunPermit, 'rest' | 'resume'>;
-}
 
 export type CollectionOutcome =
   | (VerifiedMessage & {

@@ -1,37 +1,23 @@
 import type { BlsService } from '../../bls/service/aggregation.ts';
-import type { Clock } from '../../lib/concurrency/clock.ts';
 import { startDeadline } from '../../lib/concurrency/deadline.ts';
 import type { EventLoopScheduler } from '../../lib/concurrency/event-loop-scheduler.ts';
 import type { WakeUp } from '../../lib/concurrency/wake-up.ts';
 import { ParseError } from '../../lib/encoding/parse-error.ts';
-import type { SignatureStore } from '../../store/local/signature-store.ts';
 import { checkSigners } from '../../validators/verify-signed-message.ts';
 import type { WarpSet, WarpValidator } from '../../validators/warp-set.ts';
 import { encodeSignedMessage } from '../../warp/signed-message.ts';
-import type { UnsignedMessage } from '../../warp/unsigned-message.ts';
-import type { DelaySignal, ObserveDelay } from '../admission/admission.ts';
-import type { AggregatorMetrics, CountOutcome } from '../aggregator-metrics.ts';
-import type { InvalidSigners } from '../validators/invalid-signers.ts';
+import type { DelaySignal } from '../admission/admission.ts';
+import type { CountOutcome } from '../aggregator-metrics.ts';
 import type { SignatureFailure } from '../validators/validator-outcome.ts';
-import type { ProgressFeed } from './progress.ts';
+import type { CollectionDeps, CollectionJob } from './collection-job.ts';
 import type { Tally } from './tally.ts';
 
-export interface CollectedSignaturesOptions {
-  readonly message: UnsignedMessage;
-  readonly signatureKey: string;
-  readonly quorumNum: bigint;
-  readonly avoided: ReadonlySet<number>;
+export interface CollectedSignaturesOptions
+  extends Pick<CollectionJob, 'message' | 'signatureKey' | 'quorumNum' | 'avoided' | 'progress' | 'client'>,
+    Pick<CollectionDeps, 'store' | 'invalidSigners' | 'metrics' | 'clock' | 'observeDelay' | 'scheduler'> {
   readonly tally: Tally;
   readonly sum: ReturnType<BlsService['startAggregation']>;
-  readonly store: SignatureStore;
-  readonly invalidSigners: InvalidSigners;
-  readonly metrics: AggregatorMetrics;
   readonly countOutcome: CountOutcome;
-  readonly progress: ProgressFeed;
-  readonly clock: Clock;
-  readonly observeDelay: ObserveDelay;
-  readonly client: string | undefined;
-  readonly scheduler: EventLoopScheduler;
   /** On the monotonic clock. */
   readonly deadlineMs: number;
   /** Woken after a signature that no search had cleared was verified alone. */

@@ -1,4 +1,4 @@
-import type { OutcomeReason, TallySummary, WeightCount } from './tally.ts';
+import type { OutcomeReason, TallySummary, WeightCount } from '../validators/validator-outcome.ts';
 
 export interface CollectionFailure {
   readonly code: 'signing_refused' | 'not_connected' | 'overloaded' | 'insufficient_weight';

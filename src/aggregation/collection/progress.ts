@@ -30,7 +30,7 @@ export interface ProgressState {
   readonly neededWeight: bigint;
   readonly targetWeight: bigint;
   readonly signedWeight: bigint;
-  /** By canonical index, without validators that have no key. */
+  /** In canonical order, without validators that have no key. */
   readonly validators: readonly ValidatorProgress[];
   readonly isVerifying: boolean;
 }

@@ -2,7 +2,14 @@ import { quorumWeight } from '../../validators/quorum.ts';
 import type { WarpSet, WarpValidator } from '../../validators/warp-set.ts';
 import type { NodeID } from '../../warp/ids.ts';
 import type { ValidatorForecast } from '../validators/validator-forecast.ts';
-import type { FinalOutcome, OutcomeKind, SignatureFailure, ValidatorOutcome } from '../validators/validator-outcome.ts';
+import type {
+  FinalOutcome,
+  MissingValidator,
+  SignatureFailure,
+  TallySummary,
+  ValidatorOutcome,
+  WeightCount,
+} from '../validators/validator-outcome.ts';
 
 /** State of one validator in one request. */
 export type ValidatorState =
@@ -130,47 +137,6 @@ function heaviestFirst(warpSet: WarpSet): readonly WarpValidator[] {
 
 function atLeastOne(weight: bigint): bigint {
   return weight > 0n ? weight : 1n;
-}
-
-export interface WeightCount {
-  readonly weight: bigint;
-  readonly count: number;
-}
-
-export interface OutcomeReason extends WeightCount {
-  readonly reason: string;
-}
-
-/** Outcomes of all validators, for error details and logs. */
-export interface TallySummary {
-  readonly neededWeight: bigint;
-  readonly signedWeight: bigint;
-  readonly totalWeight: bigint;
-  readonly outcomes: {
-    readonly signed: WeightCount;
-    readonly refused: WeightCount & {
-      readonly reasons: readonly (WeightCount & { readonly code: number; readonly text: string })[];
-    };
-    /** Weight in the total that cannot sign. */
-    readonly no_key: WeightCount;
-  } & Readonly<Record<ReasonedOutcome, WeightCount & { readonly reasons: readonly OutcomeReason[] }>>;
-  /** Validators with a key that did not sign, heaviest first, at most {@link MAX_MISSING}. */
-  readonly missing: readonly MissingValidator[];
-  readonly missingOmitted: number;
-}
-
-type ReasonedOutcome = Exclude<OutcomeKind, 'signed' | 'refused' | 'no_key'>;
-
-export interface MissingValidator {
-  /** Of several nodes with one key, the first in text order. */
-  readonly nodeID: NodeID;
-  readonly weight: bigint;
-  readonly outcome: Exclude<OutcomeKind, 'signed' | 'no_key'>;
-  /** Present for `refused`. */
-  readonly code?: number;
-  readonly text?: string;
-  /** Present for all others, unless the validator was not needed. */
-  readonly reason?: string | undefined;
 }
 
 /** Most reasons listed for one outcome: peers choose the texts of refusals. */

@@ -1,40 +1,27 @@
-import type { Clock } from '../../lib/concurrency/clock.ts';
 import type { WakeUp } from '../../lib/concurrency/wake-up.ts';
 import { NO_SPAN, type Span, within } from '../../telemetry/spans.ts';
 import type { WarpValidator } from '../../validators/warp-set.ts';
 import type { NodeID } from '../../warp/ids.ts';
 import { encodeSignatureRequest } from '../../warp/signature-request.ts';
-import type { ObserveDelay } from '../admission/admission.ts';
-import { LARGE_QUERY_BYTES, type QueryConcurrency } from '../admission/query-concurrency.ts';
-import type { AggregatorMetrics, CountOutcome } from '../aggregator-metrics.ts';
+import { LARGE_QUERY_BYTES } from '../admission/query-concurrency.ts';
+import type { CountOutcome } from '../aggregator-metrics.ts';
 import type { AnswerHistory } from '../validators/answer-history.ts';
-import type { InvalidSigners } from '../validators/invalid-signers.ts';
-import type { SignatureQuery, SignatureSource } from '../validators/signature-source.ts';
+import type { SignatureQuery } from '../validators/signature-source.ts';
 import type { SignatureFailure, SignatureOutcome } from '../validators/validator-outcome.ts';
 import { type CollectedSignatures, CollectionOver } from './collected-signatures.ts';
-import { afterFailure, type QueryLimits } from './query-plan.ts';
+import type { CollectionDeps, CollectionJob } from './collection-job.ts';
+import { afterFailure } from './query-plan.ts';
 import { failureOf, type Tally, type ValidatorState } from './tally.ts';
 
-export interface ValidatorQueriesOptions {
+export interface ValidatorQueriesOptions
+  extends Pick<CollectionJob, 'span' | 'client'>,
+    Pick<CollectionDeps, 'source' | 'invalidSigners' | 'metrics' | 'clock' | 'observeDelay' | 'limits' | 'queries'> {
   readonly query: Omit<SignatureQuery, 'appBytes'>;
   readonly isPChainMessage: boolean;
   readonly tally: Tally;
   readonly signatures: CollectedSignatures;
-  readonly source: SignatureSource;
   readonly history: AnswerHistory;
-  readonly invalidSigners: InvalidSigners;
-  readonly metrics: AggregatorMetrics;
   readonly countOutcome: CountOutcome;
-  readonly clock: Clock;
-  readonly span?: Span | undefined;
-  readonly observeDelay: ObserveDelay;
-  readonly limits: QueryLimits & {
-    /** Timeout of one attempt at one node. */
-    readonly peerTimeoutMs: number;
-  };
-  readonly queries: QueryConcurrency;
-  /** Client ID for fair queueing; undefined for internal requests. */
-  readonly client: string | undefined;
   /** Woken after every answer. */
   readonly changes: WakeUp;
   /** Aborts when the collection ends, and ends pending requests except trials. */

@@ -7,13 +7,13 @@ import { warpSetHash } from '../../validators/warp-set-hash.ts';
 import type { SubnetID } from '../../warp/ids.ts';
 import { Admission } from '../admission/admission.ts';
 import type { Penalties } from '../admission/penalties.ts';
-import { StageTimer } from '../admission/stage-timer.ts';
-import type { SubnetPolicy } from '../admission/subnet-policy.ts';
 import { AggregatorError } from '../aggregator-error.ts';
 import type { AggregatorMetrics, RequestOutcome } from '../aggregator-metrics.ts';
-import type { CollectionLimits } from '../collection/collect-signatures.ts';
+import { StageTimer } from '../aggregator-metrics.ts';
+import type { CollectionLimits } from '../collection/collection-job.ts';
 import type { ProgressListener } from '../collection/progress.ts';
 import type { L1Messages } from '../l1/l1-messages.ts';
+import type { SubnetPolicy } from '../subnet-policy.ts';
 import type { AnswerHistories } from '../validators/answer-history.ts';
 import type { InvalidSigners } from '../validators/invalid-signers.ts';
 import type { SignatureSource } from '../validators/signature-source.ts';
@@ -64,6 +64,12 @@ export interface AggregateOptions {
   readonly onSigners?: ((validators: number) => Promise<void> | undefined) | undefined;
 }
 
+/**
+ * Signs messages: the entry of `aggregation`. A request is resolved to a validator set (`signing-resolver.ts`), admitted
+ * (`../admission`), shared with equal requests and cached (`shared-signing.ts`), and collected (`../collection`). `../validators`
+ * keeps connections and histories of validators, `../l1` finds messages of the P-Chain, and `../subnets` answers about subnets.
+ * Parsing requests, HTTP and the P2P protocol belong to `api`, `http` and `p2p`.
+ */
 export interface Aggregator {
   /**
    * Returns the signed message, synchronously if it is cached. Equal concurrent requests share one run.

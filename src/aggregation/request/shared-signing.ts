@@ -10,14 +10,9 @@ import type { Admission } from '../admission/admission.ts';
 import type { Penalties } from '../admission/penalties.ts';
 import { QueryConcurrency } from '../admission/query-concurrency.ts';
 import { AggregatorError } from '../aggregator-error.ts';
-import {
-  type CollectionDeps,
-  type CollectionLimits,
-  type CollectionOutcome,
-  collectSignatures,
-  isDoubtful,
-} from '../collection/collect-signatures.ts';
+import { type CollectionOutcome, collectSignatures, isDoubtful } from '../collection/collect-signatures.ts';
 import { describeFailure } from '../collection/collection-failure.ts';
+import type { CollectionDeps, CollectionLimits } from '../collection/collection-job.ts';
 import { ProgressFeed, type ProgressListener } from '../collection/progress.ts';
 import type { AggregationResult } from './aggregation-request.ts';
 import type { CompleteRequest } from './complete-request.ts';

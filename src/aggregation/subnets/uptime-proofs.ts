@@ -14,13 +14,13 @@ import { createUptimeMessage } from '../../warp/validator-uptime.ts';
 import { overloaded } from '../admission/overloaded.ts';
 import type { Penalties } from '../admission/penalties.ts';
 import { QueryConcurrency } from '../admission/query-concurrency.ts';
-import type { SubnetPolicy } from '../admission/subnet-policy.ts';
 import { AggregatorError } from '../aggregator-error.ts';
 import type { AggregatorMetrics } from '../aggregator-metrics.ts';
 import { asPChainFailure } from '../p-chain-failure.ts';
 import type { AggregateOptions, Aggregator } from '../request/aggregate.ts';
 import { type AggregationRequest, type AggregationResult, settingsOf } from '../request/aggregation-request.ts';
 import type { SignersAtHeight, SigningResolver } from '../request/signing-resolver.ts';
+import type { SubnetPolicy } from '../subnet-policy.ts';
 import type { ValidatorConnections } from '../validators/validator-connections.ts';
 import type { SignatureOutcome } from '../validators/validator-outcome.ts';
 import { connectValidators } from './subnet-views.ts';
@@ -70,7 +70,6 @@ const SEARCH_TIMEOUT_MS = 15_000;
 const ANSWER_TIMEOUT_MS = 2_000;
 /** Each asks a whole set several times. One client gets half. */
 const MAX_SEARCHES = 8;
-/** Over all searches. */
 const MAX_QUERIES = 512;
 /** Searches repeated without nodes that gave an invalid signature. */
 const MAX_REPAIRS = 3;

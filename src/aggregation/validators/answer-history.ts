@@ -20,7 +20,7 @@ export interface AnswerPast {
   readonly last: LastOutcome & { readonly ageMs: number };
   /** Kept after later signatures. */
   readonly lastRefusal: { readonly code: number; readonly text: string; readonly ageMs: number } | undefined;
-  /** Of the last hundred signatures and refusals; undefined before the first. */
+  /** The last hundred signatures and refusals; undefined before the first. */
   readonly latency: LatencySummary | undefined;
 }
 

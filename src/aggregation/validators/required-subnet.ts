@@ -95,7 +95,7 @@ export class RequiredSubnet {
     return this.#connected && Number(this.#connected.warpSet.totalWeight);
   }
 
-  /** From 0 to 1; undefined without weight. */
+  /** A ratio from 0 to 1; undefined without weight. */
   connectedRatio(): number | undefined {
     if (this.#connected === undefined) return undefined;
     const { weight, warpSet } = this.#connected;

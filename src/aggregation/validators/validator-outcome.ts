@@ -1,3 +1,5 @@
+import type { NodeID } from '../../warp/ids.ts';
+
 /** What a validator did with a signature request: the same words in code, metrics, events, error details and documents. */
 export const VALIDATOR_OUTCOMES = [
   'signed',
@@ -48,3 +50,44 @@ export const OUTCOME_MEANINGS: Readonly<Record<OutcomeKind, string>> = {
   not_asked: 'it was not asked. Reason `queue_full`: too many requests wait to be sent',
   no_key: 'it has no BLS key, or is an inactive L1 validator: its weight counts in the total, and it cannot sign',
 };
+
+export interface WeightCount {
+  readonly weight: bigint;
+  readonly count: number;
+}
+
+export interface OutcomeReason extends WeightCount {
+  readonly reason: string;
+}
+
+/** Outcomes of all validators, for error details and logs. */
+export interface TallySummary {
+  readonly neededWeight: bigint;
+  readonly signedWeight: bigint;
+  readonly totalWeight: bigint;
+  readonly outcomes: {
+    readonly signed: WeightCount;
+    readonly refused: WeightCount & {
+      readonly reasons: readonly (WeightCount & { readonly code: number; readonly text: string })[];
+    };
+    /** Weight in the total that cannot sign. */
+    readonly no_key: WeightCount;
+  } & Readonly<Record<ReasonedOutcome, WeightCount & { readonly reasons: readonly OutcomeReason[] }>>;
+  /** Validators with a key that did not sign, heaviest first. */
+  readonly missing: readonly MissingValidator[];
+  readonly missingOmitted: number;
+}
+
+type ReasonedOutcome = Exclude<OutcomeKind, 'signed' | 'refused' | 'no_key'>;
+
+export interface MissingValidator {
+  /** The first of several nodes with one key, in text order. */
+  readonly nodeID: NodeID;
+  readonly weight: bigint;
+  readonly outcome: Exclude<OutcomeKind, 'signed' | 'no_key'>;
+  /** Present for `refused`. */
+  readonly code?: number;
+  readonly text?: string;
+  /** Present for all others, unless the validator was not needed. */
+  readonly reason?: string | undefined;
+}

@@ -1,10 +1,11 @@
 import type { Static } from 'typebox';
 import type { AggregationReport } from '../../aggregation/aggregator-error.ts';
-import type { OutcomeReason, WeightCount } from '../../aggregation/collection/tally.ts';
 import {
   OUTCOME_MEANINGS,
   type OutcomeKind,
+  type OutcomeReason,
   VALIDATOR_OUTCOMES,
+  type WeightCount,
 } from '../../aggregation/validators/validator-outcome.ts';
 import { Type } from '../../lib/encoding/schema.ts';
 

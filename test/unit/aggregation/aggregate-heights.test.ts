@@ -1,10 +1,10 @@
 import { Registry } from 'prom-client';
 import { describe, expect, test } from 'vitest';
 import { Penalties } from '../../../src/aggregation/admission/penalties.ts';
-import { createSubnetPolicy } from '../../../src/aggregation/admission/subnet-policy.ts';
 import { AggregatorError } from '../../../src/aggregation/aggregator-error.ts';
 import { createAggregatorMetrics } from '../../../src/aggregation/aggregator-metrics.ts';
 import { createAggregator } from '../../../src/aggregation/request/aggregate.ts';
+import { createSubnetPolicy } from '../../../src/aggregation/subnet-policy.ts';
 import { createAnswerHistories } from '../../../src/aggregation/validators/answer-history.ts';
 import { createInvalidSigners } from '../../../src/aggregation/validators/invalid-signers.ts';
 import { ApiError } from '../../../src/pchain/rpc/api-error.ts';
@@ -294,14 +294,6 @@ describe('validators about to run out of balance', () => {
     }
   });
 
-  test('are not asked for a buffer', async () => {
-    const { state, aggregate } = createHarness();
-    state.sets.set(PROPOSED, setOf(40n, 30n, 30n, 30n));
-    state.funds = async () => new Set([node(1)]);
-    const result = aggregate({ quorumNum: 60n, quorumBuffer: 40n });
-    expect(await signersOf(result)).toEqual(new Set([node(2), node(3), node(4)]));
-  });
-
   test('are not asked while the others are late, and are when they have failed', async () => {
     const { state, aggregate, source } = createHarness();
     state.sets.set(PROPOSED, setOf(40n, 30n, 30n, 30n));
@@ -393,15 +385,5 @@ describe('a validator set that changes meanwhile', () => {
       harness.state.heightFailure = new ApiError('unavailable', 'no answer');
     });
     expect(await harness.aggregate()).toMatchObject({ pChainHeight: PROPOSED, signedWeight: 70n });
-  });
-
-  test('is noticed in the next epoch too', async () => {
-    const harness = createHarness();
-    const next = setOf(25n, 25n, 25n, 25n, 25n);
-    harness.state.sets.set(90n, next);
-    harness.clock.after(ANSWER_MS / 2, () => {
-      harness.state.epoch = async () => 90n;
-    });
-    expect(await harness.aggregate(asked(true))).toMatchObject({ pChainHeight: 90n, totalWeight: 125n });
   });
 });

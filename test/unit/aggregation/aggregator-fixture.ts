@@ -1,6 +1,5 @@
 import { Registry } from 'prom-client';
 import { Penalties } from '../../../src/aggregation/admission/penalties.ts';
-import { createSubnetPolicy } from '../../../src/aggregation/admission/subnet-policy.ts';
 import { AggregatorError } from '../../../src/aggregation/aggregator-error.ts';
 import { createAggregatorMetrics } from '../../../src/aggregation/aggregator-metrics.ts';
 import type { ProgressListener } from '../../../src/aggregation/collection/progress.ts';
@@ -12,6 +11,7 @@ import {
   createAggregator,
 } from '../../../src/aggregation/request/aggregate.ts';
 import type { AggregationRequest } from '../../../src/aggregation/request/aggregation-request.ts';
+import { createSubnetPolicy } from '../../../src/aggregation/subnet-policy.ts';
 import { createAnswerHistories } from '../../../src/aggregation/validators/answer-history.ts';
 import { createInvalidSigners } from '../../../src/aggregation/validators/invalid-signers.ts';
 import { sleep } from '../../../src/lib/concurrency/clock.ts';

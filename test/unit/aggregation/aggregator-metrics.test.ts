@@ -1,7 +1,6 @@
 import { Registry } from 'prom-client';
 import { expect, test } from 'vitest';
-import { StageTimer } from '../../../src/aggregation/admission/stage-timer.ts';
-import { createAggregatorMetrics } from '../../../src/aggregation/aggregator-metrics.ts';
+import { createAggregatorMetrics, StageTimer } from '../../../src/aggregation/aggregator-metrics.ts';
 import { createMetrics } from '../../../src/telemetry/metrics.ts';
 import { idFromBytes, type SubnetID } from '../../../src/warp/ids.ts';
 import { FakeClock } from '../../support/fake-clock.ts';

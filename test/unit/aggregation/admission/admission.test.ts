@@ -6,20 +6,11 @@ import { AggregatorError } from '../../../../src/aggregation/aggregator-error.ts
 import { type AdmissionNumbers, createAggregatorMetrics } from '../../../../src/aggregation/aggregator-metrics.ts';
 import type { SignatureOutcome } from '../../../../src/aggregation/validators/validator-outcome.ts';
 import { createMetrics } from '../../../../src/telemetry/metrics.ts';
-import { type BlockchainID, idFromBytes, type SubnetID } from '../../../../src/warp/ids.ts';
+import { type BlockchainID, idFromBytes } from '../../../../src/warp/ids.ts';
 import { createUnsignedMessage } from '../../../../src/warp/unsigned-message.ts';
 import { FakeClock, settle } from '../../../support/fake-clock.ts';
 import { createModelSigner } from '../../bls/backends/model-backend.ts';
-import {
-  CHAIN,
-  createHarness,
-  NETWORK_ID,
-  NO_POLICY,
-  nodeOf,
-  OTHER_SUBNET,
-  SUBNET,
-  TX,
-} from '../aggregator-fixture.ts';
+import { CHAIN, createHarness, NETWORK_ID, NO_POLICY, nodeOf, OTHER_SUBNET, SUBNET } from '../aggregator-fixture.ts';
 import { drain, NOTHING_LEFT } from '../collection/collection-fixture.ts';
 
 function messageOf(number: number, chainID: BlockchainID = CHAIN) {
@@ -69,20 +60,6 @@ describe('while the P-Chain API hangs', () => {
     await clock.advance(5_000);
     expect(count(await outcomes(results))).toEqual({ p_chain_unavailable: 4, overloaded: 2_996 });
     expect(leftovers()).toEqual(NOTHING_LEFT);
-  });
-
-  test('the same holds for requests by transaction, and for chains that are known', async () => {
-    const { api, start, finish, l1Messages } = createHarness({ maxAggregationsInFlight: 9 });
-    await finish(start());
-    api.hangs = true;
-    l1Messages.ofTransaction = (_, signal) =>
-      new Promise((_resolve, reject) => signal?.addEventListener('abort', reject));
-    const byTransaction = Array.from({ length: 100 }, (_, number) =>
-      start({ subject: { kind: 'transaction', txID: TX }, quorumNum: BigInt(number) }),
-    );
-    const known = Array.from({ length: 100 }, (_, number) => start({ message: messageOf(number), pChainHeight: 50n }));
-    expect(count(await outcomes(byTransaction))).toEqual({ open: 5, overloaded: 95 });
-    expect(count(await outcomes(known))).toEqual({ open: 4, overloaded: 96 });
   });
 
   test('requests of known chains wait for the height without a permit', async () => {
@@ -155,12 +132,6 @@ describe('while all places are taken', () => {
     leaver.abort(new Error('gone'));
     await expect(first).rejects.toThrow('gone');
     expect(await outcomes([start({ message: messageOf(2) })])).toEqual(['open']);
-  });
-
-  test('a request that makes no sense is told so', async () => {
-    const { failure, running, finish } = await full();
-    expect(await failure({ message: messageOf(5), quorumNum: 101n })).toMatchObject({ code: 'invalid_request' });
-    for (const result of running) await finish(result.catch(() => undefined));
   });
 });
 
@@ -305,27 +276,6 @@ describe('a flood', () => {
     await clock.advance(10_000);
     expect(await askOften('flood', 20)).toEqual({ done: 20 });
   });
-
-  test('of messages that validators refuse is refused at once where its client has used up its points', async () => {
-    const { askOften, ask, behave, finish } = harnessOf200();
-    behave(() => ({ kind: 'refused', code: 2, text: 'not found' }));
-    await askOften('flood', 100);
-    expect(count(await outcomes(ask('flood', 100)))).toEqual({ overloaded: 100 });
-    const [good] = ask('good', 1);
-    expect(await outcomes([good as Promise<unknown>])).toEqual(['open']);
-    await finish(Promise.allSettled([good]));
-  });
-
-  test('of subnets that do not exist reads no validator set', async () => {
-    const { start, finish, api } = createHarness({ maxAggregationsInFlight: 30 });
-    await finish(start());
-    api.calls.length = 0;
-    for (let number = 0; number < 10; number += 1) {
-      const signingSubnetID = unknownChain(number) as unknown as SubnetID;
-      await expect(finish(start({ signingSubnetID }))).rejects.toMatchObject({ code: 'unknown_subnet' });
-    }
-    expect(new Set(api.calls)).toEqual(new Set(['getSubnet']));
-  });
 });
 
 test('a client whose message was first asked for by a flood does not wait behind it', async () => {
@@ -370,15 +320,6 @@ describe('a machine', () => {
     expect(await limit()).toBe(8);
   });
 
-  test('whose BLS threads keep signatures waiting runs fewer', async () => {
-    const { clock, admission, limit } = createAdmission();
-    for (let times = 0; times < 3; times += 1) {
-      await clock.advance(400);
-      admission.observeDelay('bls_add', 400);
-    }
-    expect(await limit()).toBeLessThan(8);
-  });
-
   test('queues no more of one client or subnet than it can run soon, and serves others first', async () => {
     const { admission } = createAdmission(256);
     const { signal } = new AbortController();
@@ -406,29 +347,6 @@ describe('a machine', () => {
     expect(count(await outcomes(others))).toEqual({ done: 1, open: 32, overloaded: 67 });
     const resumed = first.resume(signal);
     expect(await outcomes([resumed])).toEqual(['open']);
-  });
-
-  test('refuses no client for the flood of another one at the same subnet', async () => {
-    const { admission } = createAdmission(256);
-    const { signal } = new AbortController();
-    const run = (client: string) => {
-      const result = admission.run({ client, subnetID: SUBNET }, signal);
-      result.catch(() => undefined);
-      return result;
-    };
-    for (let count = 0; count < 200; count += 1) void run('flood');
-    for (let client = 0; client < 20; client += 1)
-      expect(await outcomes([run(`${client}`)])).not.toEqual(['overloaded']);
-  });
-
-  test('runs an aggregation of another subnet before the rest of a crowd', async () => {
-    const { admission } = createAdmission(256);
-    const { signal } = new AbortController();
-    const run = (client: string, subnetID: SubnetID) => admission.run({ client, subnetID }, signal);
-    const crowd = Array.from({ length: 100 }, (_, client) => run(`${client}`, SUBNET));
-    const good = run('good', OTHER_SUBNET);
-    for (const permit of await Promise.all(crowd.slice(0, 2))) permit[Symbol.dispose]();
-    expect(await outcomes([good])).toEqual(['done']);
   });
 
   test('observes the event loop as long as anything is admitted', async () => {

@@ -1,11 +1,11 @@
 import { bls12_381 } from '@noble/curves/bls12-381.js';
 import { describe, expect, test } from 'vitest';
-import type { CollectionDeps, CollectionOutcome } from '../../../../src/aggregation/collection/collect-signatures.ts';
+import type { CollectionOutcome } from '../../../../src/aggregation/collection/collect-signatures.ts';
 import { describeFailure, reachableWeight } from '../../../../src/aggregation/collection/collection-failure.ts';
+import type { CollectionDeps } from '../../../../src/aggregation/collection/collection-job.ts';
 import type { ProgressEvent } from '../../../../src/aggregation/collection/progress.ts';
-import type { TallySummary } from '../../../../src/aggregation/collection/tally.ts';
 import { signatureKey } from '../../../../src/aggregation/request/result-key.ts';
-import type { SignatureOutcome } from '../../../../src/aggregation/validators/validator-outcome.ts';
+import type { SignatureOutcome, TallySummary } from '../../../../src/aggregation/validators/validator-outcome.ts';
 import { SIGNATURE_DST } from '../../../../src/bls/backends/bls-backend.ts';
 import { nobleBackend } from '../../../../src/bls/backends/noble-backend.ts';
 import type { Clock } from '../../../../src/lib/concurrency/clock.ts';
@@ -86,12 +86,6 @@ describe('whom it asks', () => {
     expect(atMs).toBe(ANSWER_MS);
   });
 
-  test('the buffer on top', async () => {
-    const fixture = createFixture({ weights: [10, 40, 20, 30] });
-    const { value } = await fixture.finish(fixture.collect({ quorum: 67, buffer: 20 }));
-    expect(fixture.signersOf(value, 87)).toEqual([1, 2, 3]);
-  });
-
   test('everybody at a quorum of 100, and one at a quorum of 0', async () => {
     const all = createFixture({ weights: [10, 40, 20, 30] });
     const { value: complete } = await all.finish(all.collect({ quorum: 100 }));
@@ -166,21 +160,6 @@ describe('slow validators', () => {
     });
     expect(atMs).toBe(3_000);
     expect(fixture.leftovers()).toEqual(NOTHING_LEFT);
-  });
-
-  test('an answer that waits for its decoding is no slow one', async () => {
-    const fixture = createFixture({ weights: [40, 40, 20] });
-    const busy = Promise.withResolvers<void>();
-    const result = fixture.collect({ quorum: 67, deps: { bls: createInlineBls(modelBackend, busy.promise) } });
-    for (let step = 0; step < 20; step += 1) {
-      await drain();
-      await fixture.clock.advance(100);
-    }
-    expect(fixture.asked()).toEqual([0, 1]);
-    busy.resolve();
-    const { value, atMs } = await fixture.finish(result);
-    expect(fixture.signersOf(value, 67)).toEqual([0, 1]);
-    expect(atMs).toBe(2_000);
   });
 });
 
@@ -260,14 +239,6 @@ describe('validators that refuse', () => {
     expect(summaryOf(value).signedWeight).toBe(0n);
     expect(fixture.leftovers()).toEqual(NOTHING_LEFT);
   });
-
-  test('are replaced by the next ones meanwhile', async () => {
-    const fixture = createFixture({ weights: [40, 30, 20, 17] });
-    script(fixture, 0, refuses(2));
-    const { value, atMs } = await fixture.finish(fixture.collect({ quorum: 60 }));
-    expect(fixture.signersOf(value, 60)).toEqual([1, 2, 3]);
-    expect(atMs).toBe(2 * ANSWER_MS);
-  });
 });
 
 describe('when the quorum is out of reach', () => {
@@ -295,12 +266,6 @@ describe('when the quorum is out of reach', () => {
       outcomes: { no_key: { weight: 40n, count: 1 }, not_asked: { weight: 60n, count: 2 } },
     });
     expect(reachableWeight(summaryOf(value))).toBe(60n);
-  });
-
-  test('weight without a key counts in the total where the quorum is within reach', async () => {
-    const fixture = createFixture({ weights: [40, 30], keyless: 30 });
-    const { value } = await fixture.finish(fixture.collect({ quorum: 67 }));
-    expect(fixture.signersOf(value, 67)).toEqual([0, 1]);
   });
 
   test('only the buffer: returns what there is as soon as no more can come', async () => {
@@ -658,15 +623,6 @@ describe('connections', () => {
     expect(fixture.leftovers()).toEqual(NOTHING_LEFT);
   });
 
-  test('of a subnet long known get but a moment to come back', async () => {
-    const fixture = createFixture({ weights: [60, 40] });
-    await fixture.clock.advance(60_000);
-    fixture.source.disconnect(nodeOf(fixture, 0));
-    const { value, atMs } = await fixture.finish(fixture.collect({ quorum: 67 }));
-    expect(value.kind).toBe('insufficient');
-    expect(atMs).toBe(61_000);
-  });
-
   test('that break under the request are given a moment, and the request is sent again', async () => {
     const fixture = createFixture({ weights: [60, 40] });
     await fixture.clock.advance(60_000);
@@ -697,15 +653,6 @@ describe('connections', () => {
       { reason: 'closed by the peer', weight: 60n, count: 1 },
     ]);
     expect(reachableWeight(summaryOf(value))).toBe(40n);
-  });
-
-  test('that are up but take no request are not hammered', async () => {
-    const fixture = createFixture({ weights: [60, 40] });
-    script(fixture, 0, answers({ kind: 'unreachable', reason: 'queue full' }, 0));
-    const { value } = await fixture.finish(fixture.collect({ quorum: 67 }));
-    expect(summaryOf(value).outcomes.unreachable.reasons).toEqual([{ reason: 'queue full', weight: 60n, count: 1 }]);
-    const times = fixture.source.calls.filter(({ nodeID }) => nodeID === nodeOf(fixture, 0)).map(({ atMs }) => atMs);
-    expect(times).toEqual([0, 300, 1_200]);
   });
 });
 
@@ -755,14 +702,6 @@ describe('requests for which there is no room', () => {
   });
 });
 
-test('the request is encoded once, for all validators and attempts', async () => {
-  const fixture = createFixture({ weights: [40, 30, 30] });
-  for (const position of [0, 1]) script(fixture, position, refuses(2));
-  await fixture.finish(fixture.collect({ quorum: 67 }));
-  expect(fixture.source.calls.length).toBeGreaterThan(4);
-  expect(new Set(fixture.source.calls.map(({ query }) => query.appBytes)).size).toBe(1);
-});
-
 describe('nodes that share a key', () => {
   test('are asked one after the other, and one answer is the whole weight', async () => {
     const fixture = createFixture({ weights: [60, 40], nodeCounts: [2, 1] });
@@ -775,26 +714,6 @@ describe('nodes that share a key', () => {
       [nodeOf(fixture, 0, 1), 3_000],
     ]);
     expect(atMs).toBe(3_000 + ANSWER_MS);
-  });
-
-  test('one that is connected will do', async () => {
-    const fixture = createFixture({ weights: [60, 40], nodeCounts: [2, 1] });
-    fixture.source.disconnect(nodeOf(fixture, 0, 0));
-    const { value } = await fixture.finish(fixture.collect({ quorum: 67 }));
-    expect(fixture.signersOf(value, 67)).toEqual([0, 1]);
-    expect(fixture.source.calls[0]?.nodeID).toBe(nodeOf(fixture, 0, 1));
-  });
-
-  test('the other is asked at once where the first one breaks off', async () => {
-    const fixture = createFixture({ weights: [60, 40], nodeCounts: [2, 1] });
-    fixture.source.add(nodeOf(fixture, 0, 0), () => ({
-      afterMs: 50,
-      outcome: { kind: 'unreachable', reason: 'closed' },
-      disconnects: true,
-    }));
-    const { value, atMs } = await fixture.finish(fixture.collect({ quorum: 67 }));
-    expect(fixture.signersOf(value, 67)).toEqual([0, 1]);
-    expect(atMs).toBe(50 + ANSWER_MS);
   });
 });
 
@@ -812,42 +731,6 @@ describe("the caller's abort", () => {
     await drain();
     expect(fixture.source.abortedCalls).toBe(2);
     expect(fixture.leftovers()).toEqual(NOTHING_LEFT);
-  });
-
-  test('before the start asks nobody', async () => {
-    const fixture = createFixture({ weights: [40, 30, 30] });
-    await expect(fixture.collect({ quorum: 67, signal: AbortSignal.abort('gone') })).rejects.toBe('gone');
-    expect(fixture.asked()).toEqual([]);
-    expect(fixture.leftovers()).toEqual(NOTHING_LEFT);
-  });
-
-  test('leaves answers undecoded that nobody needs any more, and queries unsent', async () => {
-    const fixture = createFixture({ weights: [40, 30, 30] });
-    const queries = fixture.queriesFor(2);
-    const busy = Promise.withResolvers<void>();
-    let decoded = 0;
-    const backend = {
-      ...modelBackend,
-      parseSignature: (bytes: Uint8Array) => {
-        decoded += 1;
-        return modelBackend.parseSignature(bytes);
-      },
-    };
-    const caller = new AbortController();
-    const result = fixture.collect({
-      quorum: 100,
-      signal: caller.signal,
-      deps: { queries, bls: createInlineBls(backend, busy.promise) },
-    });
-    await drain();
-    await fixture.clock.advance(100);
-    caller.abort(new Error('gone'));
-    await expect(result).rejects.toThrow('gone');
-    busy.resolve();
-    await drain();
-    expect(decoded).toBe(0);
-    expect(fixture.asked()).toEqual([0, 1]);
-    expect([queries.small.held, queries.small.queued]).toEqual([0, 0]);
   });
 });
 
@@ -934,18 +817,6 @@ describe('signatures already known', () => {
     const metrics = await fixture.registry.metrics();
     expect(metrics).toContain('signature_aggregator_signature_cache_hits_total 4');
     expect(metrics).toContain('signature_aggregator_signature_requests_total 3');
-  });
-
-  test('were made for a justification, and say nothing of a request with another', async () => {
-    const fixture = createFixture({ weights: [40, 30, 20, 10] });
-    await fixture.finish(fixture.collect({ quorum: 67, justification: Uint8Array.of(1) }));
-    for (const position of [0, 1]) script(fixture, position, refuses(-2));
-    const { value } = await fixture.finish(fixture.collect({ quorum: 67 }));
-    expect(value.kind).toBe('insufficient');
-    const { value: other } = await fixture.finish(fixture.collect({ quorum: 67, justification: Uint8Array.of(2) }));
-    expect(other.kind).toBe('insufficient');
-    const { value: same } = await fixture.finish(fixture.collect({ quorum: 67, justification: Uint8Array.of(1) }));
-    expect(fixture.signersOf(same, 67)).toEqual([0, 1]);
   });
 
   test('are not kept where no quorum came together: they are not verified', async () => {

@@ -3,12 +3,14 @@ import { Penalties } from '../../../../src/aggregation/admission/penalties.ts';
 import { QueryConcurrency } from '../../../../src/aggregation/admission/query-concurrency.ts';
 import { createAggregatorMetrics } from '../../../../src/aggregation/aggregator-metrics.ts';
 import {
-  type CollectionDeps,
-  type CollectionJob,
-  type CollectionLimits,
   type CollectionOutcome,
   collectSignatures,
 } from '../../../../src/aggregation/collection/collect-signatures.ts';
+import type {
+  CollectionDeps,
+  CollectionJob,
+  CollectionLimits,
+} from '../../../../src/aggregation/collection/collection-job.ts';
 import { ProgressFeed } from '../../../../src/aggregation/collection/progress.ts';
 import { signatureKey } from '../../../../src/aggregation/request/result-key.ts';
 import { createAnswerHistories } from '../../../../src/aggregation/validators/answer-history.ts';

@@ -116,33 +116,6 @@ describe('a collection', () => {
       { kind: 'verifying' },
     ]);
   });
-
-  test('tells of known signatures, for which nobody is asked', async () => {
-    const fixture = createFixture({ weights: [60, 40] });
-    await fixture.finish(fixture.collect({ quorum: 67 }));
-    const progress = fixture.createFeed();
-    const events = recorder(progress);
-    await fixture.finish(fixture.collect({ quorum: 67, progress }));
-    expect(kinds(events)).toEqual(['state', 'signed', 'signed', 'verifying']);
-  });
-
-  test('tells the state again where bad signatures were found', async () => {
-    const fixture = createFixture({ weights: [40, 40, 40] });
-    const [forger] = fixture.validators as [TestValidator];
-    script(fixture, 0, ({ message }) => ({
-      afterMs: ANSWER_MS,
-      outcome: { kind: 'signature', signature: forger.forge(message) },
-    }));
-    const progress = fixture.createFeed();
-    const events = recorder(progress);
-    const { value } = await fixture.finish(fixture.collect({ quorum: 60, progress }));
-    expect(value.kind).toBe('signed');
-    const told = kinds(events);
-    const found = told.indexOf('invalid_signature');
-    expect(told.slice(found - 1, found + 2)).toEqual(['verifying', 'invalid_signature', 'state']);
-    expect(events[found + 1]).toMatchObject({ state: { isVerifying: false, signedWeight: 40n } });
-    expect(told.slice(found + 2)).toEqual(['asked', 'signed', 'verifying']);
-  });
 });
 
 test('whenever a listener joins, the events that follow lead from its first state to the last', async () => {
@@ -278,32 +251,6 @@ describe('a feed', () => {
       expect(withoutConnections(replay(events))).toEqual(stateOf(feed));
     }
   });
-
-  test('makes no event and takes no state while nobody listens', () => {
-    let reads = 0;
-    const feed = new ProgressFeed({
-      signingSubnetID: SUBNET_ID,
-      pChainHeight: 1n,
-      isConnected: () => {
-        reads += 1;
-        return true;
-      },
-    });
-    const tally = createPlainTally(warpSet, { quorumNum: 67n, quorumBuffer: 0n });
-    let weightReads = 0;
-    feed.begin(
-      Object.defineProperty({ ...tally }, 'signedWeight', {
-        get() {
-          weightReads += 1;
-          return 0n;
-        },
-      }),
-    );
-    feed.changed(0, SIGNED);
-    feed.verifying();
-    feed.resumed();
-    expect([reads, weightReads]).toEqual([0, 0]);
-  });
 });
 
 test('what another replica shows of a collection is what happened, also where bad signatures were found', async () => {
@@ -360,27 +307,6 @@ describe('an aggregation', () => {
     const heights = (await Promise.all(results.map(finish))).map(({ pChainHeight }) => pChainHeight);
     expect(heights).toEqual([98n, 97n]);
     expect(events.map(([first]) => first?.kind === 'state' && first.state.pChainHeight)).toEqual(heights);
-  });
-
-  test('tells all who wait at one height the same state, so that what they are sent is made once', async () => {
-    const { start, finish } = createHarness();
-    const events: ProgressEvent[][] = [[], []];
-    const results = events.map((told) => start({ pChainHeight: 98n }, undefined, (event) => told.push(event)));
-    await Promise.all(results.map(finish));
-    const [first, second] = events.map(([event]) => (event?.kind === 'state' ? event.state : undefined));
-    expect(first).toBeDefined();
-    expect(second).toBe(first);
-  });
-
-  test('succeeds though its listener throws', async () => {
-    const { start, finish } = createHarness();
-    let calls = 0;
-    const result = start({}, undefined, () => {
-      calls += 1;
-      throw new Error('a bug of the listener');
-    });
-    expect((await finish(result)).signedWeight).toBe(70n);
-    expect(calls).toBe(1);
   });
 
   test('that begins anew as the validators change tells the new state', async () => {

@@ -2,7 +2,6 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { CollectionState } from '../../../../src/aggregation/collection/collection-state.ts';
 import { afterFailure, planQueries, type QueryLimits } from '../../../../src/aggregation/collection/query-plan.ts';
-import { weightRefusedForGood } from '../../../../src/aggregation/collection/refusal-verdict.ts';
 import { createTally, type Tally, type ValidatorState } from '../../../../src/aggregation/collection/tally.ts';
 import type { ValidatorForecast } from '../../../../src/aggregation/validators/validator-forecast.ts';
 import type { SignatureFailure } from '../../../../src/aggregation/validators/validator-outcome.ts';
@@ -371,30 +370,12 @@ describe('afterFailure', () => {
     expect(after(failure, 3)).toEqual(failed(failure));
   });
 
-  test.each([-2, -3])('the generic code %i is final on every chain', (code) => {
-    expect(after(refused(code), 1)).toEqual(failed(refused(code)));
-    expect(after(refused(code), 1, { isPChainMessage: true })).toEqual(failed(refused(code)));
-  });
-
-  test.each([-4, -1, 0])('the generic code %i may pass', (code) => {
-    expect(after(refused(code), 1, { isPChainMessage: true })).toMatchObject({ kind: 'waiting' });
-  });
-
   test('codes of the P-Chain are final there where no block can change them, and are other codes elsewhere', () => {
     for (const code of [...FINAL_P_CHAIN_CODES, ...PASSING_P_CHAIN_CODES]) {
       const { kind } = after(refused(code), 1, { isPChainMessage: true });
       expect([code, kind]).toEqual([code, PASSING_P_CHAIN_CODES.includes(code) ? 'waiting' : 'failed']);
       expect(after(refused(code), 1)).toMatchObject({ kind: 'waiting' });
     }
-  });
-
-  test.each<SignatureFailure>([
-    { kind: 'timed_out', reason: 'no_answer' },
-    { kind: 'timed_out', reason: 'request_dropped' },
-  ])('$kind: on to the next node at once, and final at the last', (failure) => {
-    expect(after(failure, 1, { nodeCount: 2 })).toMatchObject({ kind: 'waiting', notBeforeMs: 1_000 });
-    expect(after(failure, 2, { nodeCount: 2 })).toEqual(failed(failure));
-    expect(after(failure, 1)).toEqual(failed(failure));
   });
 
   test('a broken connection goes on to the next node at once, and then waits for a connection to come back', () => {
@@ -407,32 +388,5 @@ describe('afterFailure', () => {
   test('an invalid signature is final', () => {
     const failure: SignatureFailure = { kind: 'invalid_signature', reason: 'no point' };
     expect(after(failure, 1, { nodeCount: 2 })).toEqual(failed(failure));
-  });
-});
-
-describe('weightRefusedForGood', () => {
-  const refusedFor = (code: number, isPChainMessage: boolean, kind: 'failed' | 'waiting' = 'failed'): bigint => {
-    const tally = tallyOf([5n, 3n], 67, 0);
-    const failure = { kind: 'refused', code, text: '' } as const;
-    tally.set(0, kind === 'failed' ? { kind, failure } : { kind, notBeforeMs: 1, attempts: 1, lastFailure: failure });
-    tally.set(1, { kind: 'failed', failure: UNREACHABLE });
-    return weightRefusedForGood(tally, isPChainMessage);
-  };
-
-  test('counts codes of the P-Chain that no block changes, there only', () => {
-    for (const code of [...FINAL_P_CHAIN_CODES, ...PASSING_P_CHAIN_CODES]) {
-      expect([code, refusedFor(code, true)]).toEqual([code, PASSING_P_CHAIN_CODES.includes(code) ? 0n : 5n]);
-      expect([code, refusedFor(code, false)]).toEqual([code, 0n]);
-    }
-  });
-
-  test('counts chains without a handler, and not nodes that answer validators only or are busy', () => {
-    for (const isPChainMessage of [true, false]) {
-      expect([-1, -2, -3, -4].map((code) => refusedFor(code, isPChainMessage))).toEqual([0n, 5n, 0n, 0n]);
-    }
-  });
-
-  test('does not count those that will be asked again', () => {
-    expect(refusedFor(7, true, 'waiting')).toBe(0n);
   });
 });

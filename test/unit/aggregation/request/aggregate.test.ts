@@ -173,29 +173,6 @@ describe('equal requests', () => {
     expect(await registry.metrics()).toContain('signature_aggregator_result_cache_hits_total 1');
   });
 
-  test('one after the other have one object for an answer, without a wait that could be left', async () => {
-    const { aggregator, start, finish, clock, api } = createHarness();
-    const repeat = () =>
-      aggregator.aggregate(
-        { subject: { kind: 'message', message: MESSAGE, justification: new Uint8Array() } },
-        {
-          get signal(): never {
-            throw new Error('there is something to wait for');
-          },
-        },
-      );
-    await expect(repeat()).rejects.toThrow('there is something to wait for');
-    const first = await finish(start());
-    expect(await repeat()).toBe(first);
-    // Who must sign is known for a second only.
-    await clock.advance(1_000);
-    await expect(repeat()).rejects.toThrow('there is something to wait for');
-    api.proposed = 99n;
-    const later = await finish(start());
-    expect([await repeat(), later.pChainHeight]).toEqual([later, 99n]);
-    expect(await repeat()).toBe(later);
-  });
-
   test('at a later height with the same set have the same answer, with their own height', async () => {
     const { start, finish, source, api, clock } = createHarness();
     const first = await finish(start());
@@ -320,26 +297,9 @@ describe('what fails', () => {
     });
   });
 
-  test('an API that goes down after the first questions', async () => {
-    await expectFailure(
-      'p_chain_unavailable',
-      /the P-Chain API failed/,
-      { signingSubnetID: UNKNOWN_SUBNET },
-      ({ api }) => {
-        api.getSubnet = () => Promise.reject(new ApiError('unavailable', 'no connection'));
-      },
-    );
-  });
-
   test('an API that answers nonsense', async () => {
     await expectFailure('p_chain_invalid', 'the P-Chain API failed: no JSON', {}, ({ api }) => {
       api.failure = new ApiError('invalid response', 'no JSON');
-    });
-  });
-
-  test('an API that gives a validator set that cannot be', async () => {
-    await expectFailure('p_chain_invalid', /weights sum to \d+, beyond u64/, {}, ({ api }) => {
-      api.sets.set(SUBNET, () => validatorSet(2n ** 63n, 2n ** 63n));
     });
   });
 
@@ -499,12 +459,5 @@ describe('measured', () => {
       expect(metrics).toContain(`signature_aggregator_aggregation_duration_seconds_count{outcome="${outcome}"}`);
     }
     expect(metrics).toContain('signature_aggregator_aggregations_in_flight 0');
-  });
-
-  test('an abort before the start asks nobody', async () => {
-    const { start, api, source } = createHarness();
-    await expect(start({}, AbortSignal.abort(new Error('gone')))).rejects.toThrow('gone');
-    expect(source.calls).toEqual([]);
-    expect(api.calls).toEqual([]);
   });
 });

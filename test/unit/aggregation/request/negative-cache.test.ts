@@ -90,14 +90,6 @@ describe('too little weight that signs', () => {
     await clock.advance(HEIGHT_AGE_MS);
     expect((await finish(start())).signedWeight).toBe(71n);
   });
-
-  test('is told to all who waited for the same attempt', async () => {
-    const harness = createHarness();
-    everybody(harness, 'refuses');
-    const results = [harness.start(), harness.start()].map((result) => harness.finish(result).catch((error) => error));
-    for (const error of await Promise.all(results)) expect(error).toMatchObject({ code: 'insufficient_weight' });
-    expect(await hits(harness, 'insufficient_weight')).toBe(0);
-  });
 });
 
 describe('too little weight connected', () => {
@@ -197,15 +189,6 @@ describe('the memory', () => {
     },
   });
   const noWeight = (): bigint => 0n;
-
-  test('holds no more than so many failures', () => {
-    const memory = createNegativeCache(new FakeClock());
-    for (let number = 0; number < 5_001; number += 1) {
-      memory.remember(`${number}`, new AggregatorError('insufficient_weight', 'x'), 0n);
-    }
-    expect(memory.find('0', noWeight)).toBeUndefined();
-    expect(memory.find('1', noWeight)).toBeDefined();
-  });
 
   test('holds no more than so many bytes, of which texts are the most', () => {
     const memory = createNegativeCache(new FakeClock());

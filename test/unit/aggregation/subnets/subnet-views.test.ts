@@ -1,8 +1,8 @@
 import { Registry } from 'prom-client';
 import { describe, expect, test } from 'vitest';
 import { Penalties } from '../../../../src/aggregation/admission/penalties.ts';
-import { createSubnetPolicy } from '../../../../src/aggregation/admission/subnet-policy.ts';
 import { createAggregatorMetrics } from '../../../../src/aggregation/aggregator-metrics.ts';
+import { createSubnetPolicy } from '../../../../src/aggregation/subnet-policy.ts';
 import { createSubnetViews } from '../../../../src/aggregation/subnets/subnet-views.ts';
 import { ConnectionChanges } from '../../../../src/p2p/discovery/connection-changes.ts';
 import type { Obstacle } from '../../../../src/p2p/peer-view.ts';
@@ -190,13 +190,4 @@ test('of each tracked subnet, and no other, it is measured once a second how muc
   invalidSigners.add(warpSet.validators[0]!.publicKeyHex);
   await clock.advance(1_000);
   expect(await ratios()).toEqual(ofSubnet(0.5));
-});
-
-test('the weights of what is known are those of this moment, and nobody is waited for', () => {
-  const { views, obstacles } = createHarness(undefined, NOWHERE);
-  expect(views.weights()).toMatchObject(
-    [SUBNET, OTHER].map((subnetID) => ({ subnetID, totalWeight: 20n, connectedWeight: 10n, signableWeight: 10n })),
-  );
-  obstacles.set(nodeOf(1), NOWHERE);
-  expect(views.weights()[0]).toMatchObject({ connectedWeight: 0n, signableWeight: 0n });
 });

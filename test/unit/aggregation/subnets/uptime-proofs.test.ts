@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import { Penalties } from '../../../../src/aggregation/admission/penalties.ts';
-import { createSubnetPolicy } from '../../../../src/aggregation/admission/subnet-policy.ts';
 import { AggregatorError } from '../../../../src/aggregation/aggregator-error.ts';
 import { createAggregatorMetrics } from '../../../../src/aggregation/aggregator-metrics.ts';
 import type { AggregationRequest, AggregationResult } from '../../../../src/aggregation/request/aggregation-request.ts';
+import { createSubnetPolicy } from '../../../../src/aggregation/subnet-policy.ts';
 import { createUptimeProofs, type UptimeProofsOptions } from '../../../../src/aggregation/subnets/uptime-proofs.ts';
 import { MAX_UPTIME_QUESTIONS } from '../../../../src/aggregation/subnets/uptime-search.ts';
 import type { SignatureOutcome } from '../../../../src/aggregation/validators/validator-outcome.ts';

@@ -250,18 +250,6 @@ describe('whom it keeps connected', () => {
     expect(network.wanted.get(SUBNET)).toEqual([nodeOf(4)]);
   });
 
-  test('tells when the youngest of the named ones was first named', async () => {
-    const { clock, connections, pass } = createHarness();
-    await pass(0);
-    expect(connections.track(L1, new Set([nodeOf(7)]))).toBe(0);
-    await clock.advance(100);
-    expect(connections.track(L1, new Set([nodeOf(7)]))).toBe(0);
-    expect(connections.track(L1, new Set([7, 8].map(nodeOf)))).toBe(100);
-    await clock.advance(100);
-    expect(connections.track(L1, new Set([7, 8].map(nodeOf)))).toBe(100);
-    expect(connections.track(L1, new Set([nodeOf(7)]))).toBe(0);
-  });
-
   test('a bounded number of subnets, the least recently asked for goes', async () => {
     const { network, connections, pass } = createHarness();
     await pass(0);
@@ -438,14 +426,6 @@ describe('an API that fails', () => {
     expect(network.wanted.size).toBe(2);
   });
 
-  test('says nothing of the inside of a bug', async () => {
-    const { connections, pass } = createHarness({ failure: new TypeError('undefined is not a function') });
-    await pass(0);
-    expect(connections.readiness()[0]?.reason).toBe(
-      'its validator set cannot be read: an unexpected error, which is in the log',
-    );
-  });
-
   test('leaves a subnet up whose validators are connected, with the reason until it is read again', async () => {
     const { state, network, connections, pass } = createHarness();
     await pass(0);
@@ -458,15 +438,6 @@ describe('an API that fails', () => {
     state.failure = undefined;
     await pass(REFRESH_MS);
     expect(connections.readiness()).toMatchObject(Array(2).fill({ isUp: true, reason: undefined }));
-  });
-
-  test('costs no connection to the validators known last, however long it lasts', async () => {
-    const { state, network, pass } = createHarness();
-    await pass(0);
-    state.failure = new ApiError('unavailable', 'no connection');
-    await pass(2 * KEEP_MS);
-    expect(network.wanted.get(SUBNET)).toEqual([nodeOf(4)]);
-    expect(network.wanted.size).toBe(2);
   });
 
   test.each(['fails', 'hangs'] as const)('for one subnet (it %s) leaves the others as fresh as ever', async (how) => {
@@ -491,13 +462,6 @@ describe('an API that fails', () => {
     await pass(REFRESH_MS);
     expect(network.wanted.get(L1)).toEqual([nodeOf(7)]);
   });
-});
-
-test('disposed, it leaves no timer', async () => {
-  const { connections, clock, pass } = createHarness();
-  await pass(REFRESH_MS);
-  await connections[Symbol.asyncDispose]();
-  expect(clock.pendingTimers).toBe(0);
 });
 
 describe('a signature request', () => {

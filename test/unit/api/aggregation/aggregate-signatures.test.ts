@@ -8,9 +8,9 @@ import {
   type AggregatorErrorCode,
   type RequestField,
 } from '../../../../src/aggregation/aggregator-error.ts';
-import type { TallySummary } from '../../../../src/aggregation/collection/tally.ts';
 import type { Aggregator } from '../../../../src/aggregation/request/aggregate.ts';
 import type { AggregationRequest } from '../../../../src/aggregation/request/aggregation-request.ts';
+import type { TallySummary } from '../../../../src/aggregation/validators/validator-outcome.ts';
 import { bytesToHex } from '../../../../src/lib/encoding/bytes.ts';
 import { createMemoryLimitCounters } from '../../../../src/store/local/limit-counters.ts';
 import { idBytes, P_CHAIN_ID, PRIMARY_NETWORK_ID } from '../../../../src/warp/ids.ts';

@@ -1,5 +1,5 @@
-import { PRIMARY_NETWORK_ID, type SubnetID } from '../../warp/ids.ts';
-import { AggregatorError, type RequestField } from '../aggregator-error.ts';
+import { PRIMARY_NETWORK_ID, type SubnetID } from '../warp/ids.ts';
+import { AggregatorError, type RequestField } from './aggregator-error.ts';
 
 export interface SubnetPolicyOptions {
   /** The operator's own subnets, whose validators are connected from the start. */

@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest';
-import { createSubnetPolicy } from '../../../../src/aggregation/admission/subnet-policy.ts';
-import { AggregatorError } from '../../../../src/aggregation/aggregator-error.ts';
-import { idFromBytes, PRIMARY_NETWORK_ID, type SubnetID } from '../../../../src/warp/ids.ts';
-import { createUnsignedMessage } from '../../../../src/warp/unsigned-message.ts';
-import { settle } from '../../../support/fake-clock.ts';
-import { CHAIN, createHarness, NETWORK_ID, OTHER_SUBNET, SUBNET, TX } from '../aggregator-fixture.ts';
+import { AggregatorError } from '../../../src/aggregation/aggregator-error.ts';
+import { createSubnetPolicy } from '../../../src/aggregation/subnet-policy.ts';
+import { idFromBytes, PRIMARY_NETWORK_ID, type SubnetID } from '../../../src/warp/ids.ts';
+import { createUnsignedMessage } from '../../../src/warp/unsigned-message.ts';
+import { settle } from '../../support/fake-clock.ts';
+import { CHAIN, createHarness, NETWORK_ID, OTHER_SUBNET, SUBNET, TX } from './aggregator-fixture.ts';
 
 const policyOf = (trackedSubnetIDs: SubnetID[], allowedSubnetIDs?: SubnetID[]) =>
   createSubnetPolicy({ trackedSubnetIDs, allowedSubnetIDs });
