@@ -43,7 +43,7 @@ const signers = [1, 2, 3, 4, 5].map((number) => ({
 }));
 const node = (number: number): NodeID => signers[number - 1]?.nodeID as NodeID;
 
-/** Of the signers 1, 2, … with these weights; 0 is not in the set. */
+/** Set of the signers 1, 2, … with these weights; 0 is not in the set. */
 function setOf(...weights: bigint[]): WarpSet {
   const validators = weights.flatMap((weight, index) => {
     const signer = signers[index];

@@ -285,7 +285,7 @@ export function createHarness(limits: Partial<AggregatorLimits> = {}, parts: Har
   };
 }
 
-/** As {@link AggregationRequest}, with the message or the justification alone in place of the subject. */
+/** {@link AggregationRequest} with the message or the justification alone in place of the subject. */
 export interface RequestOptions extends Omit<Partial<AggregationRequest>, 'subject'> {
   readonly message?: UnsignedMessage;
   readonly justification?: Uint8Array;

@@ -358,7 +358,7 @@ describe('bad signatures', () => {
     expect(shown).toContain(`${outcome('signed')} 4`);
   });
 
-  test('make their signers invalidSigners: they are asked last, verified alone, and spoil no aggregate', async () => {
+  test('make their signers invalid signers: they are asked last, verified alone, and spoil no aggregate', async () => {
     const fixture = createFixture({ weights: [40, 30, 20, 20, 10] });
     const checks: number[] = [];
     const verify: typeof modelBackend.verify = (...check) => {
@@ -462,7 +462,7 @@ describe('bad signatures', () => {
     expect(fixture.asked()).toEqual([1]);
     expect(fixture.signersOf(value, 60)).toEqual([0, 1]);
     expect(await stored(fixture)).toEqual([0, 1]);
-    // Whoever wrote it there, it was not the validator.
+    // The validator did not write it.
     expect(fixture.deps.invalidSigners.has(fixture.validators[1]!.publicKeyHex)).toBe(false);
   });
 
@@ -524,7 +524,7 @@ describe('bad signatures', () => {
     const weights = [9, 20, 19, 18, 17, 16, 15, 14, 13, 12, 11, 10];
     const bad = [3, 6, 10];
 
-    /** As on a machine so busy that a search clears nobody: it ends when its time is up. */
+    /** A search that clears no signature and ends at its timeout, like on an overloaded machine. */
     async function collect(aloneMs: number, planted: readonly number[] = []) {
       const fixture = createFixture({ weights });
       for (const position of planted) {

@@ -258,7 +258,7 @@ describe('the plan carried out, with any answers', () => {
   const validator = fc.record({
     weight: fc.bigInt(1n, 20n),
     answers: fc.array(answer, { minLength: 1, maxLength: 3 }),
-    /** From when to when it is connected; always where undefined. */
+    /** Times at which it connects and disconnects; always connected if undefined. */
     connected: fc.option(fc.tuple(fc.nat(3_000), fc.integer({ min: 1, max: 9_000 }))),
     nodeCount: fc.integer({ min: 1, max: 2 }),
     forecast,

@@ -20,7 +20,7 @@ const network = fc.record({
 });
 type Network = typeof network extends fc.Arbitrary<infer T> ? T : never;
 
-/** Of a collection that is given time for everything: the verdict, who was asked, and who answered. */
+/** Runs a collection to its end: the verdict, who was asked, and who answered. */
 async function collect({ validators, keyless, quorum }: Network) {
   const fixture = createFixture({
     weights: validators.map(({ weight }) => weight),

@@ -2,7 +2,7 @@ import { createTally, type Tally, type TallyOptions } from '../../../../src/aggr
 import type { ValidatorForecast } from '../../../../src/aggregation/validators/validator-forecast.ts';
 import type { WarpSet } from '../../../../src/validators/warp-set.ts';
 
-/** As of a validator of which nothing is known. */
+/** Forecast of a validator without a record. */
 export const UNKNOWN: ValidatorForecast = { kind: 'expected', hedgeAfterMs: 500, rank: 1 };
 
 /** A tally of validators of which nothing is known. */

@@ -221,7 +221,7 @@ describe('equal requests', () => {
     expect(first.signedWeight).toBe(90n);
     const [{ sign }] = signers.slice(3) as [(typeof signers)[number]];
     source.add(nodeOf(4), ({ message }) => ({ afterMs: 0, outcome: { kind: 'signature', signature: sign(message) } }));
-    // A buffer does not wait for who was silent a moment ago, until it is tried out again.
+    // The buffer does not wait for a validator that timed out recently, until its next trial.
     expect((await finish(start({ quorumBuffer: 33n }))).signedWeight).toBe(90n);
     await clock.advance(2_000);
     expect((await finish(start({ quorumBuffer: 33n }))).signedWeight).toBe(100n);

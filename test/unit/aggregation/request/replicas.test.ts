@@ -21,7 +21,7 @@ import { drain } from '../collection/collection-fixture.ts';
 /** A validator may take longer than a whole collection. */
 const PATIENT = { peerTimeoutMs: 60_000 };
 
-/** Aggregators that share their work, each with validators of its own to ask, so that it is seen who asks. */
+/** Aggregators that share their work, each with separate validators, to see which one asks. */
 function createReplicas(secret: string | null = 'the secret of the replicas', limits: Partial<AggregatorLimits> = {}) {
   const clock = new FakeClock();
   const values = createMemorySharedValues(clock);

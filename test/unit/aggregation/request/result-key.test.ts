@@ -43,7 +43,7 @@ const parts = fc
   .map((drawn) => ({ ...drawn, avoided: drawn.avoided.toSorted((a, b) => a - b) }));
 type Parts = typeof parts extends fc.Arbitrary<infer T> ? T : never;
 
-/** Every object made anew. */
+/** A deep copy. */
 function make({ payload, networkID, weights, avoided, ...rest }: Parts): ResultKeyParts {
   return {
     ...rest,

@@ -23,7 +23,7 @@ function past(
   return { last: { ...known, ageMs }, lastRefusal: refusal && { ...refusal, ageMs }, latency: undefined };
 }
 
-/** Validators 1, 2, … of these weights, each with a key of its own. */
+/** Validators 1, 2, … of these weights, each with a different key. */
 function factsOf(weights: readonly bigint[], more: Partial<SubnetFacts> = {}): SubnetFacts {
   const validators = weights.map((weight, i) => ({
     nodeID: nodeOf(i + 1),

@@ -182,7 +182,7 @@ test('of each tracked subnet, and no other, it is measured once a second how muc
   expect(await ratios()).toEqual(ofSubnet(0.5));
   obstacles.set(nodeOf(2), undefined);
   const before = looks.count;
-  // Anybody may read the metrics, as often as they like.
+  // Clients may read the metrics at any rate.
   expect(await ratios()).toEqual(ofSubnet(0.5));
   expect(looks.count).toBe(before);
   await clock.advance(1_000);

@@ -24,7 +24,7 @@ const SIGNED: SignatureOutcome = { kind: 'signature', signature: new Uint8Array(
 
 type Answer = (uptime: bigint) => SignatureOutcome;
 
-/** As subnet-evm does: with its figure in the text. */
+/** Refuses like subnet-evm, with its figure in the text. */
 function seen(figure: bigint): Answer {
   return (uptime) =>
     uptime <= figure

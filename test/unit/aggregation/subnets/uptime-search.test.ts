@@ -13,13 +13,13 @@ interface Node {
   readonly figure: bigint | undefined;
   /** What it says of its figure when it refuses: the truth, nothing, or something else. */
   readonly states: 'its figure' | 'nothing' | bigint;
-  /** Gives no answer at all. */
+  /** Does not answer. */
   readonly isSilent: boolean;
 }
 
 const UNTRIED = { signed: undefined, refused: undefined, hasStated: false };
 
-/** Runs the whole search; what came of it, and how often each node was asked. */
+/** Runs the whole search: its result, and how often each node was asked. */
 function search(nodes: readonly Node[], neededWeight: bigint) {
   const states: UptimeStanding[] = nodes.map(({ weight }) => ({ ...UNTRIED, weight, isOut: false }));
   const asked = nodes.map(() => 0);
@@ -41,7 +41,7 @@ function answer({ figure, states, isSilent }: Node, uptime: bigint): Partial<Upt
   return stated === undefined || stated >= uptime ? { refused: uptime } : { refused: stated + 1n, hasStated: true };
 }
 
-/** By trying every figure there is. */
+/** Tries every figure. */
 function highest(nodes: readonly Node[], neededWeight: bigint): bigint | undefined {
   const figures = nodes.flatMap(({ figure, isSilent }) => (figure === undefined || isSilent ? [] : [figure]));
   return figures

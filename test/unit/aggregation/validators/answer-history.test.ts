@@ -21,7 +21,7 @@ test('the past of a node is what came of its last question, its last refusal and
     latency: { count: 2, medianMs: 10, p99Ms: 30 },
   });
 
-  // Silence has no time of its own, and a request that was never sent says nothing of the node.
+  // A timeout has no latency, and a request that was not sent says nothing about the node.
   history.observed(NODE, { kind: 'timed_out', reason: 'no_answer' }, 5_000);
   history.observed(NODE, { kind: 'not_asked', reason: 'queue_full' }, 0);
   expect(history.pastOf(NODE)).toMatchObject({

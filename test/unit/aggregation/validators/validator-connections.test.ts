@@ -378,7 +378,7 @@ describe('readiness', () => {
       },
       { subnetID: SUBNET, isUp: true, reason: undefined, connected: { weight: 4n, totalWeight: 4n } },
     ]);
-    // Read on scrape: nobody has to ask for the readiness before.
+    // Read on scrape, without a prior call of readiness().
     network.connected.delete(nodeOf(4));
     const metrics = await registry.metrics();
     expect(metrics).toContain(

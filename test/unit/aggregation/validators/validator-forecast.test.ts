@@ -26,7 +26,7 @@ function order(forecasts: ReturnType<typeof forecastValidators>): number[] {
 }
 
 describe('what to expect of validators', () => {
-  test('the expected first, then the slow, the doubtful, invalidSigners, and those to be avoided last', () => {
+  test('the expected first, then the slow, the doubtful, invalid signers, and those to be avoided last', () => {
     const { history, invalidSigners, nodeAt, keyAt, forecasts } = createHarness(6);
     for (const index of [3, 4, 5]) history.answered(nodeAt(index), 20);
     history.answered(nodeAt(2), 300);

@@ -56,7 +56,7 @@ describe('the fold of events', () => {
       ),
       { event: 'progress', data: { signedWeight: '40', quorumWeight: '67', targetWeight: '70', totalWeight: '100' } },
     );
-    expect(sumsOf(progress)).toEqual({ signed: [1, 40n], refused: [1, 30n], waiting: [1, 30n] });
+    expect(sumsOf(progress)).toEqual({ signed: [1, 40n], refused: [1, 30n], not_asked: [1, 30n] });
     expect(progress).toMatchObject({
       phase: 'collecting',
       signedWeight: 40n,
@@ -78,7 +78,7 @@ describe('the fold of events', () => {
       answer({ index: 0, weight: '40', outcome: 'signed' }),
     );
     expect(progress.phase).toBe('collecting');
-    expect(sumsOf(progress)).toEqual({ signed: [1, 40n], waiting: [2, 60n] });
+    expect(sumsOf(progress)).toEqual({ signed: [1, 40n], not_asked: [2, 60n] });
   });
 
   test('another resolved takes the place of all before it', () => {
@@ -93,7 +93,9 @@ describe('the fold of events', () => {
   });
 
   test('an answer of nobody that is known changes nothing', () => {
-    expect(sumsOf(folded(start, answer({ index: 9, weight: '1', outcome: 'signed' })))).toEqual({ waiting: [3, 100n] });
+    expect(sumsOf(folded(start, answer({ index: 9, weight: '1', outcome: 'signed' })))).toEqual({
+      not_asked: [3, 100n],
+    });
   });
 });
 
