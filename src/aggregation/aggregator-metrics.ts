@@ -79,7 +79,7 @@ export function createAggregatorMetrics(
   metrics.readGauge<'kind'>(
     {
       name: 'lookups_at_work',
-      help: 'Views of subnets (view) and messages to be verified (verify) that are worked on; the others wait for their turn',
+      help: 'Running views of subnets (view) and verifications of messages (verify); the others are queued',
       labels: ['kind'],
     },
     () => Array.from(lookups, ([kind, { held }]) => ({ labels: { kind }, value: held })),
@@ -87,7 +87,7 @@ export function createAggregatorMetrics(
   metrics.readGauge<'kind'>(
     {
       name: 'lookups_waiting',
-      help: 'Views of subnets (view) and messages to be verified (verify) that wait for their turn',
+      help: 'Queued views of subnets (view) and verifications of messages (verify)',
       labels: ['kind'],
     },
     () => Array.from(lookups, ([kind, { queued }]) => ({ labels: { kind }, value: queued })),
@@ -95,7 +95,7 @@ export function createAggregatorMetrics(
   const stageSeries = new LazyMap((stage: AggregationStage) => stages.at({ stage }));
   const durationSeries = new LazyMap((outcome: RequestOutcome) => duration.at({ outcome }));
   return {
-    inFlight: metrics.gauge({ name: 'aggregations_in_flight', help: 'Aggregations under way' }),
+    inFlight: metrics.gauge({ name: 'aggregations_in_flight', help: 'Running and queued aggregations' }),
     signatureRequests: metrics.counter({
       name: 'signature_requests_total',
       help: 'Signature requests sent to validators',
@@ -114,7 +114,7 @@ export function createAggregatorMetrics(
     }),
     rememberedFailures: metrics.counter<'code'>({
       name: 'remembered_failures_total',
-      help: 'Requests answered with the failure of an equal request a short while ago, without asking anybody, by code',
+      help: 'Requests answered from the negative cache of failures, by code',
       labels: ['code'],
     }),
     badSigners: metrics.counter({
@@ -123,56 +123,53 @@ export function createAggregatorMetrics(
     }),
     admissionRefusals: metrics.counter<'reason'>({
       name: 'admission_refusals_total',
-      help: 'Requests refused as overloaded before they cost anything, by what was used up: all permits, a share of them, or the points of a client',
+      help: 'Requests refused as overloaded, by the exhausted limit: all permits, a share of them, or the points of a client',
       labels: ['reason'],
     }),
     showAdmission({ admitted, running }) {
       metrics.readGauge(
         {
           name: 'aggregations_limit',
-          help: 'The most different aggregations and lookups that may run or wait',
+          help: 'The most different aggregations and lookups that may run or be queued',
         },
         () => admitted.limit,
       );
       metrics.readGauge(
-        { name: 'aggregations_admitted', help: 'Different aggregations and lookups that run or wait' },
+        { name: 'aggregations_admitted', help: 'Different aggregations and lookups that run or are queued' },
         () => admitted.held,
       );
       metrics.readGauge(
         {
           name: 'aggregations_at_work_limit',
-          help: 'The most aggregations that run at a time now, as the machine can do',
+          help: 'The adaptive limit of running aggregations',
         },
         () => running.limit,
       );
       metrics.readGauge(
-        { name: 'aggregations_at_work', help: 'Aggregations that run; the others wait' },
+        { name: 'aggregations_at_work', help: 'Running aggregations; the others are queued' },
         () => running.held,
       );
     },
     showLookups: (kind, running) => void lookups.set(kind, running),
     showQueries({ small, large }) {
+      metrics.readGauge({ name: 'queries_in_flight', help: 'Small signature requests in flight' }, () => small.held);
       metrics.readGauge(
-        { name: 'queries_in_flight', help: 'Small signature requests that wait for answers' },
-        () => small.held,
-      );
-      metrics.readGauge(
-        { name: 'queries_limit', help: 'The most small signature requests that may wait for answers' },
+        { name: 'queries_limit', help: 'The most small signature requests in flight' },
         () => small.limit,
       );
       metrics.readGauge(
-        { name: 'large_queries_in_flight_bytes', help: 'Bytes of large signature requests that wait for answers' },
+        { name: 'large_queries_in_flight_bytes', help: 'Bytes of large signature requests in flight' },
         () => large.held,
       );
       metrics.readGauge(
         {
           name: 'large_queries_limit_bytes',
-          help: 'The most bytes of large signature requests that may wait for answers',
+          help: 'The most bytes of large signature requests in flight',
         },
         () => large.limit,
       );
       metrics.readGauge(
-        { name: 'queries_waiting', help: 'Signature requests that wait for room to be sent' },
+        { name: 'queries_waiting', help: 'Signature requests queued for a permit' },
         () => small.queued + large.queued,
       );
     },

@@ -128,7 +128,7 @@ export class Admission {
     } catch (error) {
       if (!(error instanceof SemaphoreRejection)) throw error;
       const isLate = error.message === 'timeout';
-      const text = isLate ? 'the request waited too long for its turn' : 'too many requests of this client wait';
+      const text = isLate ? 'the request waited too long in the queue' : 'too many requests of this client wait';
       throw overloaded(this.#options.metrics.admissionRefusals, isLate ? 'late' : 'share', text);
     }
     const rest = (): void => {

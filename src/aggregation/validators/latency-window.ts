@@ -4,7 +4,7 @@ export interface LatencySummary {
   readonly p99Ms: number;
 }
 
-export const WINDOW_ANSWERS = 100;
+const WINDOW_ANSWERS = 100;
 const FIRST_ANSWERS = 4;
 
 /** Latencies of the last hundred answers of one node, at four bytes each. The array grows on demand. */

@@ -211,7 +211,7 @@ describe('a destination', () => {
     expect(await aggregate(asked(isRequired))).toMatchObject({ pChainHeight: PROPOSED });
   });
 
-  test('whose API does not answer is no hindrance where nobody asked for it', async () => {
+  test('whose API does not answer does not fail a request that did not name it', async () => {
     const { state, aggregate } = createHarness();
     for (const kind of ['unavailable', 'rejected', 'invalid response'] as const) {
       state.epoch = () => Promise.reject(new ApiError(kind, 'HTTP status 404'));
@@ -321,7 +321,7 @@ describe('validators about to run out of balance', () => {
     expect((await signersOf(aggregate({ message, quorumNum: 60n }))).has(node(1))).toBe(false);
   });
 
-  test('are unknown where the API does not say, and then nobody is avoided', async () => {
+  test('are unknown if the API does not report balances, and then none is avoided', async () => {
     const { state, aggregate } = createHarness();
     state.funds = () => Promise.reject(new ApiError('unavailable', 'no answer'));
     expect(await aggregate()).toMatchObject({ signedWeight: 70n });
@@ -340,7 +340,7 @@ describe('a validator set that changes meanwhile', () => {
     });
   }
 
-  test('is noticed, and the message is built anew of the signatures in hand', async () => {
+  test('is noticed, and the message is built again from known signatures', async () => {
     const harness = createHarness();
     const changed = setOf(40n, 30n, 20n, 10n, 15n);
     change(harness, changed);
@@ -353,7 +353,7 @@ describe('a validator set that changes meanwhile', () => {
     expect([...times.values()].every((count) => count === 1)).toBe(true);
   });
 
-  test('without the quorum any more is a failure, not a message that nobody takes', async () => {
+  test('without the quorum any more is a failure, not a message that no destination accepts', async () => {
     const harness = createHarness();
     const stranger = createModelSigner(99n ** 5n);
     change(

@@ -47,7 +47,7 @@ function median(times: readonly number[]): number {
 }
 
 describe('a validator that did not answer', () => {
-  test('one frozen of five: from the second request on, nobody waits for it', async () => {
+  test('one frozen of five: from the second request on, requests do not wait for it', async () => {
     const fixture = createFixture({ weights: [20, 20, 20, 20, 20] });
     script(fixture, 0, SILENT);
     const [first, ...others] = await inTurn(fixture, 30);
@@ -106,7 +106,7 @@ describe('a validator that did not answer', () => {
     expect(fixture.asked()).toEqual([0, 1, 2, 3]);
   });
 
-  test('is late after its own usual time, with a floor, and not after the time of strangers', async () => {
+  test('is late after its own usual time, with a floor, and not after that of others', async () => {
     const fixture = createFixture({ weights: [20, 20, 20, 20, 20] });
     await inTurn(fixture, 20);
     script(fixture, 0, SILENT);

@@ -85,7 +85,7 @@ describe('while the P-Chain API hangs', () => {
   });
 });
 
-describe('while all places are taken', () => {
+describe('while all permits are taken', () => {
   async function full() {
     const harness = createHarness({ maxAggregationsInFlight: 3 });
     const { start, finish, silence } = harness;
@@ -123,7 +123,7 @@ describe('while all places are taken', () => {
     for (const result of running) await finish(result.catch(() => undefined));
   });
 
-  test('who leaves makes room at once', async () => {
+  test('a caller that leaves returns its permit at once', async () => {
     const { start, api } = createHarness({ maxAggregationsInFlight: 1 });
     api.hangs = true;
     const leaver = new AbortController();
@@ -136,7 +136,7 @@ describe('while all places are taken', () => {
 });
 
 describe('a flood', () => {
-  test('of equal requests of one client, which take one seat, leaves others room to wait', async () => {
+  test('of equal requests of one client, which take one permit, leaves permits to others', async () => {
     const { startFor, silence, finish, start, leftovers } = createHarness({ maxAggregationsInFlight: 8 });
     await finish(start());
     silence(1, 2, 3, 4);
@@ -150,7 +150,7 @@ describe('a flood', () => {
     expect(leftovers()).toEqual(NOTHING_LEFT);
   });
 
-  test('of one client leaves places to others', async () => {
+  test('of one client leaves permits to others', async () => {
     const { startFor, finish, start, silence } = createHarness({ maxAggregationsInFlight: 30 });
     await finish(start());
     silence(1, 2, 3, 4);
@@ -162,7 +162,7 @@ describe('a flood', () => {
     expect(count(await outcomes(others))).toEqual({ open: 3 });
   });
 
-  test('of one subnet by a crowd of clients leaves places for others', async () => {
+  test('of one subnet by many clients leaves permits to others', async () => {
     const { startFor, finish, start, silence } = createHarness({ maxAggregationsInFlight: 30 });
     await finish(start());
     await finish(start({ signingSubnetID: OTHER_SUBNET }));
@@ -173,7 +173,7 @@ describe('a flood', () => {
     expect(await outcomes([startFor('100', other)])).toEqual(['open']);
   });
 
-  test('of unknown chains by a crowd of clients gets half of all places, and asks for each chain once in a while', async () => {
+  test('of unknown chains by many clients gets half of all permits, and asks for each chain once in a while', async () => {
     const { startFor, finish, start, api, silence } = createHarness({ maxAggregationsInFlight: 30 });
     await finish(start());
     silence(1, 2, 3, 4);

@@ -67,7 +67,7 @@ describe('whom it asks', () => {
     expect(fixture.leftovers()).toEqual(NOTHING_LEFT);
   });
 
-  test('of many, a few before the event loop has its turn for others', async () => {
+  test('of many, a few per tick of the event loop', async () => {
     const fixture = createFixture({ weights: new Array<number>(150).fill(1), limits: { maxConcurrentQueries: 1_000 } });
     const { clock, source } = fixture;
     const askedByTurn: number[] = [];
@@ -86,7 +86,7 @@ describe('whom it asks', () => {
     expect(atMs).toBe(ANSWER_MS);
   });
 
-  test('everybody at a quorum of 100, and one at a quorum of 0', async () => {
+  test('all at a quorum of 100, and one at a quorum of 0', async () => {
     const all = createFixture({ weights: [10, 40, 20, 30] });
     const { value: complete } = await all.finish(all.collect({ quorum: 100 }));
     expect(all.signersOf(complete, 100)).toEqual([0, 1, 2, 3]);
@@ -205,7 +205,7 @@ describe('validators that refuse', () => {
     expect(fixture.leftovers()).toEqual(NOTHING_LEFT);
   });
 
-  test('leave the turn to others in the pauses, and it is back before they are asked again', async () => {
+  test('release the permit during the delays, and acquire it before they are asked again', async () => {
     const fixture = createFixture({ weights: [50, 30, 20] });
     const events: string[] = [];
     for (const position of [0, 1, 2]) {
@@ -227,7 +227,7 @@ describe('validators that refuse', () => {
     expect(events).toEqual(['asked', ...again, ...again]);
   });
 
-  test('are told of at the deadline, though there is no turn for what is left to do', async () => {
+  test('are reported at the deadline, though no permit is left for the rest', async () => {
     const fixture = createFixture({ weights: [50, 30, 20] });
     for (const position of [0, 1, 2]) script(fixture, position, refuses(2));
     const permit = {
@@ -413,7 +413,7 @@ describe('bad signatures', () => {
     expect(fixture.signersOf(value, 60)).toEqual([1, 2]);
   });
 
-  test('that are no points cost the signer its turn, and nobody a search', async () => {
+  test('that are no points exclude the signer without a search', async () => {
     const fixture = createFixture({ weights: [40, 30, 20, 20] });
     script(fixture, 0, answers({ kind: 'signature', signature: new Uint8Array(96).fill(0xff) }));
     script(fixture, 1, answers({ kind: 'invalid_signature', reason: 'has 95 bytes' }));
@@ -623,7 +623,7 @@ describe('connections', () => {
     expect(fixture.leftovers()).toEqual(NOTHING_LEFT);
   });
 
-  test('that break under the request are given a moment, and the request is sent again', async () => {
+  test('that break under the request may come back, and the request is sent again', async () => {
     const fixture = createFixture({ weights: [60, 40] });
     await fixture.clock.advance(60_000);
     const [validator] = fixture.validators;
@@ -656,7 +656,7 @@ describe('connections', () => {
   });
 });
 
-describe('requests for which there is no room', () => {
+describe('requests that exceed a queue', () => {
   const full: SignatureOutcome = { kind: 'not_asked', reason: 'queue_full' };
 
   test('in the queue of a connection are tried again, and are no fault of the connection', async () => {
@@ -677,7 +677,7 @@ describe('requests for which there is no room', () => {
     });
   });
 
-  test('among all that are under way wait for it, and count as not asked where their turn does not come', async () => {
+  test('over all collections wait for a permit, and count as not asked without one', async () => {
     const fixture = createFixture({ weights: [60, 40], limits: { requestTimeoutMs: 1_000 } });
     script(fixture, 0, SILENT);
     const { value } = await fixture.finish(fixture.collect({ quorum: 67, deps: { queries: fixture.queriesFor(1) } }));

@@ -184,7 +184,7 @@ describe('a feed', () => {
     return { feed, tally };
   }
 
-  test('goes on for the others where a listener throws, and leaves that one alone from then on', () => {
+  test('continues for the others when a listener throws, and drops that one', () => {
     const { feed, tally } = createFeed();
     let calls = 0;
     feed.subscribe(() => {
@@ -203,7 +203,7 @@ describe('a feed', () => {
     expect(calls).toBe(1);
   });
 
-  test('gives who joins because of an event its state once, and nobody anything after leaving', () => {
+  test('gives a listener that joins during an event the state once, and nothing after it leaves', () => {
     const { feed, tally } = createFeed();
     feed.begin(tally);
     const inner: ProgressEvent[] = [];
@@ -275,7 +275,7 @@ test('what another replica shows of a collection is what happened, also where ba
 });
 
 describe('an aggregation', () => {
-  test('tells each who waits for it, the late one with the state first, and stops when that one leaves', async () => {
+  test('informs each waiting caller, a late one with the state first, until it leaves', async () => {
     const { start, finish, source, clock, silence } = createHarness();
     silence(1);
     const early: ProgressEvent[] = [];
@@ -309,7 +309,7 @@ describe('an aggregation', () => {
     expect(events.map(([first]) => first?.kind === 'state' && first.state.pChainHeight)).toEqual(heights);
   });
 
-  test('that begins anew as the validators change tells the new state', async () => {
+  test('that starts again because the validators changed sends the new state', async () => {
     const { start, finish, api, clock, source } = createHarness();
     const [slow] = signers as [(typeof signers)[number]];
     // Longer than the proposed height counts as fresh.

@@ -378,7 +378,7 @@ describe('afterFailure', () => {
     }
   });
 
-  test('a broken connection goes on to the next node at once, and then waits for a connection to come back', () => {
+  test('after a broken connection the next node is asked at once, and then waits for a connection to come back', () => {
     expect(after(UNREACHABLE, 1, { nodeCount: 2 })).toMatchObject({ kind: 'waiting', notBeforeMs: 1_000 });
     expect(after(UNREACHABLE, 2, { nodeCount: 2 })).toMatchObject({ kind: 'waiting', notBeforeMs: 1_300 });
     expect(after(UNREACHABLE, 3, { nodeCount: 2 })).toMatchObject({ kind: 'waiting', notBeforeMs: 1_900 });

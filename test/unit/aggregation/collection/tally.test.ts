@@ -24,7 +24,7 @@ function setOf(
 }
 
 describe('createTally', () => {
-  test('needs the least weight that reaches the quorum, and somebody at a quorum of 0', () => {
+  test('needs the least weight that reaches the quorum, and one signature at a quorum of 0', () => {
     fc.assert(
       fc.property(
         fc.array(fc.bigInt(1n, 2n ** 58n), { minLength: 1, maxLength: 10 }),

@@ -47,7 +47,7 @@ describe('who signs', () => {
     expect(api.calls).not.toContain('getProposedHeight');
   });
 
-  test('is told to whoever waits, as a number, before anybody is asked', async () => {
+  test('is reported to each caller as a number, before any validator is asked', async () => {
     const { start, finish, source } = createHarness();
     const told: [validators: number, asked: number][] = [];
     const onSigners = async (validators: number) => void told.push([validators, source.calls.length]);
@@ -163,7 +163,7 @@ describe('equal requests', () => {
     expect(leftovers()).toEqual(NOTHING_LEFT);
   });
 
-  test('one after the other ask nobody again: neither validators nor the API within its second', async () => {
+  test('one after the other need no further request: neither to validators nor to the API within its second', async () => {
     const { start, finish, source, api, registry } = createHarness();
     const first = await finish(start());
     const [asked, called] = [source.calls.length, api.calls.length];
@@ -182,7 +182,7 @@ describe('equal requests', () => {
     expect(source.calls).toHaveLength(2);
   });
 
-  test('at a height with another set are asked and made anew, from the signatures known', async () => {
+  test('at a height with another set are aggregated again, from known signatures', async () => {
     const { start, finish, source, api, clock } = createHarness();
     await finish(start());
     api.sets.set(SUBNET, () => validatorSet(40n, 20n, 30n, 10n));
@@ -379,7 +379,7 @@ describe('what fails', () => {
     );
   });
 
-  test('a quorum of 0 that nobody signs: no inequality that would be false', async () => {
+  test('a quorum of 0 without a signature: no inequality, which would be false', async () => {
     await expectFailure(
       'insufficient_weight',
       'failed to collect a threshold of stake: signature weight is insufficient: nobody signed (no answer from 4)',
@@ -388,7 +388,7 @@ describe('what fails', () => {
     );
   });
 
-  test('validators without a key: time will not mend it, even where nobody is connected', async () => {
+  test('validators without a key: a permanent failure, even without a connection', async () => {
     await expectFailure('insufficient_weight', /\(1 without an active BLS key\)$/, {}, ({ api, source }) => {
       const [heaviest, ...others] = validatorSet(40n, 30n, 20n, 10n);
       api.sets.set(SUBNET, () => [{ ...(heaviest as Validator), publicKey: undefined }, ...others]);

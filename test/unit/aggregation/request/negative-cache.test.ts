@@ -36,7 +36,7 @@ const hits = async ({ registry }: Harness, code: AggregatorErrorCode): Promise<n
 };
 
 describe('too little weight that signs', () => {
-  test('is remembered for some seconds, in which nobody is asked again, and then asked for anew', async () => {
+  test('is cached for some seconds without asking validators, and then tried again', async () => {
     const harness = createHarness();
     const { failure, source, clock, finish, start } = harness;
     everybody(harness, 'refuses');
@@ -93,7 +93,7 @@ describe('too little weight that signs', () => {
 });
 
 describe('too little weight connected', () => {
-  test('is remembered until enough is connected', async () => {
+  test('is cached until enough is connected', async () => {
     const harness = createHarness();
     const { source, failure, finish, start, clock } = harness;
     source.disconnect(nodeOf(1));
@@ -111,7 +111,7 @@ describe('too little weight connected', () => {
     expect((await finish(start())).signedWeight).toBe(70n);
   });
 
-  test('is remembered where validators are connected that take no request, until more are', async () => {
+  test('is cached if connected validators accept no request, until more are connected', async () => {
     const harness = createHarness();
     const { source, failure, finish, start } = harness;
     for (const number of [1, 2]) {
@@ -128,7 +128,7 @@ describe('too little weight connected', () => {
   });
 });
 
-describe('a message that nobody will ever sign', () => {
+describe('a message that is refused for good', () => {
   const message = createUnsignedMessage(NETWORK_ID, P_CHAIN_ID, Uint8Array.of(1));
   const hopeless = { message, signingSubnetID: SUBNET };
 

@@ -97,7 +97,7 @@ function createHarness(...given: (Obstacle | undefined)[]) {
   };
 }
 
-test('of a subnet that may not be asked for there is no view, and nobody is connected or looked up', async () => {
+test('a subnet that is not allowed has no view, and no validator is connected or looked up', async () => {
   const { clock, views, asked, tracked } = createHarness(undefined, undefined);
   const refused = { code: 'subnet_not_allowed', field: 'subnetID' };
   await expect(views.view({ subnetID: OTHER }, never)).rejects.toMatchObject(refused);
@@ -165,7 +165,7 @@ describe('a view of a subnet that was not asked for lately', () => {
   });
 });
 
-test('a view of a subnet that was asked for before waits for nobody, and balances that cannot be had are left out', async () => {
+test('a view of a recently requested subnet does not wait, and leaves out balances that cannot be read', async () => {
   const { clock, view } = createHarness(undefined, NOWHERE);
   await clock.advance(2_000);
   expect((await view()).validators).toMatchObject([

@@ -136,7 +136,7 @@ describe('the proof of an uptime', () => {
     await expect(proveWithout()).rejects.toThrow('nobody signs 0');
   });
 
-  test('goes on without those whose signatures turn out to be bad', async () => {
+  test('continues without validators whose signatures are invalid', async () => {
     const { prove, script } = createHarness([seen(900n), seen(800n), seen(700n), seen(10n)]);
     script.aggregate = async (uptime) => {
       if (uptime < 800n) return { signers: [] } as unknown as AggregationResult;
@@ -177,7 +177,7 @@ describe('the proof of an uptime', () => {
     expect(await prove({}, 'other')).toMatchObject({ uptime: 800n });
   });
 
-  test('is searched for by one client four times at most, so that others find room', async () => {
+  test('has at most four concurrent searches of one client, which leaves permits to others', async () => {
     const { prove, script } = createHarness([seen(900n), seen(800n), seen(700n), seen(10n)]);
     const gate = Promise.withResolvers<void>();
     script.beforeAnswer = () => gate.promise;

@@ -123,12 +123,12 @@ describe('the search for the highest uptime', () => {
     );
   });
 
-  test('asks nobody where too few can be asked', () => {
+  test('asks no validator if too few can be asked', () => {
     const out = { ...UNTRIED, weight: 40n, isOut: true };
     expect(planUptimeSearch([out, { ...out, isOut: false }], 50n, 0)).toEqual({ kind: 'none' });
   });
 
-  test('sees in three questions that nobody knows the validation', () => {
+  test('finds in three rounds that no validator knows the validation', () => {
     const nodes: Node[] = [1n, 2n, 3n].map((weight) => ({
       weight,
       figure: undefined,

@@ -99,7 +99,7 @@ describe('a node that validates several subnets', () => {
     expect(ofL1.pastOf(NODE)).toMatchObject({ last: { outcome: 'refused' }, lastRefusal: { code: 1 } });
   });
 
-  test("is forgotten where others of strangers' subnets take its place", () => {
+  test('is evicted by records of untracked subnets', () => {
     const { ofPrimary, ofL1 } = setUp();
     ofPrimary.failed(NODE);
     for (let number = 0; number < 20_000; number += 1) ofL1.failed(`NodeID-${number}` as NodeID);

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { createInvalidSigners } from '../../../../src/aggregation/validators/invalid-signers.ts';
 import { FakeClock } from '../../../support/fake-clock.ts';
 
-test('a signer caught is a suspect until its signature is good, and tried out again after some minutes', async () => {
+test('an invalid signer stays one until a valid signature, and is due for a trial after some minutes', async () => {
   const clock = new FakeClock();
   const invalidSigners = createInvalidSigners(clock);
   expect(invalidSigners.has('aa')).toBe(false);

@@ -193,7 +193,7 @@ function createHarness({ trackedSubnetIDs = [SUBNET], failure = undefined as Err
 }
 
 describe('who listens for readiness', () => {
-  test('hears of changed connections and of sets that were read, though no connection changes with them', async () => {
+  test('is called for changed connections and for sets that were read without such a change', async () => {
     const { network, connections, pass } = createHarness({ trackedSubnetIDs: [] });
     for (const number of [1, 2, 3]) network.connected.add(nodeOf(number));
     const heard: (string | undefined)[] = [];
@@ -500,7 +500,7 @@ describe('a signature request', () => {
     expect((await ask(outcome)).result).toEqual(expected);
   });
 
-  test.each([0, 1, 95, 97])('a signature of %i bytes crashes nobody', async (length) => {
+  test.each([0, 1, 95, 97])('a signature of %i bytes is an invalid signature', async (length) => {
     const bytes = encodeSignatureResponse(new Uint8Array(length).fill(1));
     const { result } = await ask({ kind: 'response', bytes });
     expect(result).toEqual({ kind: 'invalid_signature', reason: expect.stringContaining(`${length} bytes`) });
@@ -517,7 +517,7 @@ describe('a signature request', () => {
   });
 });
 
-test('says why a node is not connected, also where nobody has tried yet', () => {
+test('says why a node is not connected, also before the first attempt', () => {
   const { connections, network } = createHarness();
   expect(connections.whyUnreachable(nodeOf(1))).toBe('not connected yet');
   network.failure = 'no address known';

@@ -37,7 +37,7 @@ describe('what to expect of validators', () => {
     expect(forecasts().map(({ kind }) => kind)).toEqual(['invalid signer', 'doubtful', ...Array(4).fill('expected')]);
   });
 
-  test('nobody is slow who answers like the others, or within what a pause of ours takes', () => {
+  test('a validator as fast as the others, or within a pause of this process, is not slow', () => {
     const { history, nodeAt, forecasts } = createHarness(4);
     for (const [index, ms] of [5, 5, 5, 90].entries()) history.answered(nodeAt(index), ms);
     expect(new Set(forecasts().map(({ rank }) => rank)).size).toBe(1);
