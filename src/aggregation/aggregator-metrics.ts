@@ -1,11 +1,11 @@
 import { LazyMap } from '../lib/cache/lazy-map.ts';
+import type { Clock } from '../lib/concurrency/clock.ts';
 import type { FairSemaphore } from '../lib/concurrency/fair-semaphore.ts';
 import { type Counter, DURATION_BUCKETS_SECONDS, type Gauge, type Metrics } from '../telemetry/metrics.ts';
 import { isQuorumReached } from '../validators/quorum.ts';
 import type { SubnetID } from '../warp/ids.ts';
-import type { QueryConcurrency } from './admission/query-concurrency.ts';
 import type { AggregatorErrorCode } from './aggregator-error.ts';
-import type { SignatureOutcome } from './collection/signature-source.ts';
+import type { ValidatorOutcome } from './validators/validator-outcome.ts';
 
 export interface AggregatorMetrics {
   readonly inFlight: Gauge;
@@ -16,14 +16,12 @@ export interface AggregatorMetrics {
   readonly rememberedFailures: Counter<'code'>;
   readonly badSigners: Counter;
   readonly admissionRefusals: Counter<'reason'>;
-  /** Shows these numbers whenever the metrics are read. */
+  /** Declares gauges of the concurrency limits. */
   showAdmission(read: AdmissionNumbers): void;
-  /** As {@link showAdmission}: how many of them are worked on, and how many wait for their turn. */
   showLookups(kind: LookupKind, running: Usage): void;
-  /** As {@link showAdmission}. */
-  showQueries(queries: Pick<QueryConcurrency, 'small' | 'large'>): void;
-  /** One more attempt at a validator of this share of the subnet's weight, or a signature that proved bad afterwards. */
-  countOutcome(outcome: ValidatorOutcome): void;
+  showQueries(queries: { readonly small: Usage; readonly large: Usage }): void;
+  /** Counts one attempt at a validator, or a signature found to be invalid later. */
+  countOutcome(outcome: ValidatorOutcome, validator: CountedValidator): void;
   observeStage(stage: AggregationStage, seconds: number): void;
   observeDuration(outcome: RequestOutcome, seconds: number): void;
 }
@@ -35,37 +33,35 @@ export interface AdmissionNumbers {
   readonly running: Usage;
 }
 
-/** Work that is no aggregation: a view of a subnet, or a signed message to be verified. */
+/** Lookups beside aggregations: views of subnets, and verifications of signed messages. */
 export type LookupKind = 'view' | 'verify';
 
-/** How a request ended. An internal error is a bug of ours. */
+/** How a request ended. */
 export type RequestOutcome = 'signed' | 'aborted' | 'internal_error' | AggregatorErrorCode;
 
 /**
- * `resolve`: who must sign, from the P-Chain. `connect`: until a validator can be asked. `collect`: from then until quorum plus buffer
- * is reached or out of reach. `verify`: the check of the aggregate, and the search for bad signers where it fails.
+ * `resolve`: finding the validator set. `connect`: until a validator can be asked. `collect`: until quorum plus buffer is
+ * reached or out of reach. `verify`: checking the aggregate, and searching for invalid signatures.
  */
 export type AggregationStage = 'resolve' | 'connect' | 'collect' | 'verify';
 
-export interface ValidatorOutcome {
-  readonly kind: SignatureOutcome['kind'];
+export interface CountedValidator {
   readonly subnetID: SubnetID;
   readonly weight: bigint;
   readonly totalWeight: bigint;
 }
 
-/** {@link AggregatorMetrics.countOutcome} for the validators of one collection. */
-export type CountOutcome = (validator: { readonly weight: bigint }, kind: ValidatorOutcome['kind']) => void;
+export type CountOutcome = (validator: { readonly weight: bigint }, outcome: ValidatorOutcome) => void;
 
-/** @param isLabelled whether a subnet has a label of its own: whatever clients ask for would be time series without end */
+/** @param isLabelled whether a subnet gets its own label value: subnets that clients choose have no bound */
 export function createAggregatorMetrics(
   metrics: Metrics,
   isLabelled: (subnetID: SubnetID) => boolean = () => false,
 ): AggregatorMetrics {
-  const outcomes = metrics.counter<'subnet_id' | 'weight_class' | 'outcome'>({
+  const outcomes = metrics.counter<'subnet_id' | 'weight_class' | 'outcome' | 'reason'>({
     name: 'validator_outcomes_total',
-    help: 'Attempts at validators by what came of them, by the share of the weight that the validator has and by subnet: tracked ones by their ID, all others as "other"',
-    labels: ['subnet_id', 'weight_class', 'outcome'],
+    help: 'Attempts at validators by outcome and reason (of timed_out and not_asked), by the share of the weight that the validator has and by subnet: tracked ones by their ID, all others as "other"',
+    labels: ['subnet_id', 'weight_class', 'outcome', 'reason'],
   });
   const stages = metrics.histogram<'stage'>({
     name: 'aggregation_stage_duration_seconds',
@@ -83,7 +79,7 @@ export function createAggregatorMetrics(
   metrics.readGauge<'kind'>(
     {
       name: 'lookups_at_work',
-      help: 'Views of subnets (view) and messages to be verified (verify) that are worked on; the others wait for their turn',
+      help: 'Running views of subnets (view) and verifications of messages (verify); the others are queued',
       labels: ['kind'],
     },
     () => Array.from(lookups, ([kind, { held }]) => ({ labels: { kind }, value: held })),
@@ -91,7 +87,7 @@ export function createAggregatorMetrics(
   metrics.readGauge<'kind'>(
     {
       name: 'lookups_waiting',
-      help: 'Views of subnets (view) and messages to be verified (verify) that wait for their turn',
+      help: 'Queued views of subnets (view) and verifications of messages (verify)',
       labels: ['kind'],
     },
     () => Array.from(lookups, ([kind, { queued }]) => ({ labels: { kind }, value: queued })),
@@ -99,7 +95,7 @@ export function createAggregatorMetrics(
   const stageSeries = new LazyMap((stage: AggregationStage) => stages.at({ stage }));
   const durationSeries = new LazyMap((outcome: RequestOutcome) => duration.at({ outcome }));
   return {
-    inFlight: metrics.gauge({ name: 'aggregations_in_flight', help: 'Aggregations under way' }),
+    inFlight: metrics.gauge({ name: 'aggregations_in_flight', help: 'Running and queued aggregations' }),
     signatureRequests: metrics.counter({
       name: 'signature_requests_total',
       help: 'Signature requests sent to validators',
@@ -118,7 +114,7 @@ export function createAggregatorMetrics(
     }),
     rememberedFailures: metrics.counter<'code'>({
       name: 'remembered_failures_total',
-      help: 'Requests answered with the failure of an equal request a short while ago, without asking anybody, by code',
+      help: 'Requests answered from the negative cache of failures, by code',
       labels: ['code'],
     }),
     badSigners: metrics.counter({
@@ -127,72 +123,97 @@ export function createAggregatorMetrics(
     }),
     admissionRefusals: metrics.counter<'reason'>({
       name: 'admission_refusals_total',
-      help: 'Requests refused as overloaded before they cost anything, by what was used up: all permits, a share of them, or the points of a client',
+      help: 'Requests refused as overloaded, by the exhausted limit: all permits, a share of them, or the points of a client',
       labels: ['reason'],
     }),
     showAdmission({ admitted, running }) {
       metrics.readGauge(
         {
           name: 'aggregations_limit',
-          help: 'The most different aggregations and lookups that may run or wait',
+          help: 'The most different aggregations and lookups that may run or be queued',
         },
         () => admitted.limit,
       );
       metrics.readGauge(
-        { name: 'aggregations_admitted', help: 'Different aggregations and lookups that run or wait' },
+        { name: 'aggregations_admitted', help: 'Different aggregations and lookups that run or are queued' },
         () => admitted.held,
       );
       metrics.readGauge(
         {
           name: 'aggregations_at_work_limit',
-          help: 'The most aggregations that run at a time now, as the machine can do',
+          help: 'The adaptive limit of running aggregations',
         },
         () => running.limit,
       );
       metrics.readGauge(
-        { name: 'aggregations_at_work', help: 'Aggregations that run; the others wait' },
+        { name: 'aggregations_at_work', help: 'Running aggregations; the others are queued' },
         () => running.held,
       );
     },
     showLookups: (kind, running) => void lookups.set(kind, running),
     showQueries({ small, large }) {
+      metrics.readGauge({ name: 'queries_in_flight', help: 'Small signature requests in flight' }, () => small.held);
       metrics.readGauge(
-        { name: 'queries_in_flight', help: 'Small signature requests that wait for answers' },
-        () => small.held,
-      );
-      metrics.readGauge(
-        { name: 'queries_limit', help: 'The most small signature requests that may wait for answers' },
+        { name: 'queries_limit', help: 'The most small signature requests in flight' },
         () => small.limit,
       );
       metrics.readGauge(
-        { name: 'large_queries_in_flight_bytes', help: 'Bytes of large signature requests that wait for answers' },
+        { name: 'large_queries_in_flight_bytes', help: 'Bytes of large signature requests in flight' },
         () => large.held,
       );
       metrics.readGauge(
         {
           name: 'large_queries_limit_bytes',
-          help: 'The most bytes of large signature requests that may wait for answers',
+          help: 'The most bytes of large signature requests in flight',
         },
         () => large.limit,
       );
       metrics.readGauge(
-        { name: 'queries_waiting', help: 'Signature requests that wait for room to be sent' },
+        { name: 'queries_waiting', help: 'Signature requests queued for a permit' },
         () => small.queued + large.queued,
       );
     },
-    countOutcome: ({ kind, subnetID, weight, totalWeight }) =>
+    countOutcome: (outcome, { subnetID, weight, totalWeight }) =>
       outcomes.inc({
         subnet_id: isLabelled(subnetID) ? subnetID : 'other',
         weight_class: weightClass(weight, totalWeight),
-        outcome: kind === 'signature' ? 'signed' : kind,
+        outcome: outcome.kind,
+        // Texts of other outcomes have no bound.
+        reason: outcome.kind === 'timed_out' || outcome.kind === 'not_asked' ? outcome.reason : '',
       }),
     observeStage: (stage, seconds) => stageSeries.get(stage).observe(seconds),
     observeDuration: (outcome, seconds) => durationSeries.get(outcome).observe(seconds),
   };
 }
 
-/** How much depends on one validator: at least a tenth of the weight, at least a hundredth, or less. */
+/** Share of the total weight: at least a tenth, at least a hundredth, or less. */
 function weightClass(weight: bigint, totalWeight: bigint): 'heavy' | 'medium' | 'light' {
   if (isQuorumReached(10n, weight, totalWeight)) return 'heavy';
   return isQuorumReached(1n, weight, totalWeight) ? 'medium' : 'light';
+}
+
+/** Measures the stages of one aggregation, each until the next one begins. */
+export class StageTimer implements Disposable {
+  readonly #clock: Clock;
+  readonly #metrics: AggregatorMetrics;
+  #stage: AggregationStage;
+  #sinceMs: number;
+
+  constructor(clock: Clock, metrics: AggregatorMetrics, first: AggregationStage) {
+    this.#clock = clock;
+    this.#metrics = metrics;
+    this.#stage = first;
+    this.#sinceMs = clock.monotonicMs();
+  }
+
+  enter(stage: AggregationStage): void {
+    if (stage === this.#stage) return;
+    this[Symbol.dispose]();
+    this.#stage = stage;
+    this.#sinceMs = this.#clock.monotonicMs();
+  }
+
+  [Symbol.dispose](): void {
+    this.#metrics.observeStage(this.#stage, (this.#clock.monotonicMs() - this.#sinceMs) / 1_000);
+  }
 }

@@ -3,10 +3,9 @@ import { ApiError } from '../pchain/rpc/api-error.ts';
 import { AggregatorError } from './aggregator-error.ts';
 
 /**
- * What it means to a request that a question to the P-Chain API failed: an {@link AggregatorError}, or the error itself where it
- * is none of the API's.
+ * Converts a failure of the P-Chain API to an {@link AggregatorError}; returns other errors unchanged.
  *
- * @param deadline of the questions; that the caller left is to be looked at before
+ * @param deadline signal of the calls' deadline; check the caller's own signal first
  */
 export function asPChainFailure(cause: unknown, deadline: AbortSignal): unknown {
   if (cause instanceof ApiError) {

@@ -1,14 +1,14 @@
 import { Penalties } from '../aggregation/admission/penalties.ts';
 import { createAggregatorMetrics } from '../aggregation/aggregator-metrics.ts';
-import { createInvalidSigners } from '../aggregation/collection/invalid-signers.ts';
 import { createL1Messages } from '../aggregation/l1/l1-messages.ts';
-import { createUptimeProofs, type UptimeProofs } from '../aggregation/l1/uptime-proofs.ts';
 import { type Aggregator, createAggregator } from '../aggregation/request/aggregate.ts';
 import { createMessageVerifier, type MessageVerifier } from '../aggregation/request/message-verifier.ts';
 import { createSigningResolver } from '../aggregation/request/signing-resolver.ts';
-import { createSubnetPolicy } from '../aggregation/subnets/subnet-policy.ts';
+import { createSubnetPolicy } from '../aggregation/subnet-policy.ts';
 import { createSubnetViews, type SubnetViews } from '../aggregation/subnets/subnet-views.ts';
+import { createUptimeProofs, type UptimeProofs } from '../aggregation/subnets/uptime-proofs.ts';
 import { createAnswerHistories } from '../aggregation/validators/answer-history.ts';
+import { createInvalidSigners } from '../aggregation/validators/invalid-signers.ts';
 import {
   createValidatorConnections,
   type ValidatorConnections,
@@ -195,7 +195,7 @@ export function openNetworkParts(
   };
   const learnt = {
     histories: createAnswerHistories(clock, options.aggregation.hedgeAfterMs),
-    suspects: createInvalidSigners(clock),
+    invalidSigners: createInvalidSigners(clock),
     penalties: new Penalties(clock, metrics),
   };
   const signatures = createMemorySignatureStore({

@@ -1,7 +1,7 @@
-import type { UptimeProofs } from '../aggregation/l1/uptime-proofs.ts';
 import type { Aggregator } from '../aggregation/request/aggregate.ts';
 import type { MessageVerifier } from '../aggregation/request/message-verifier.ts';
 import type { SubnetViews } from '../aggregation/subnets/subnet-views.ts';
+import type { UptimeProofs } from '../aggregation/subnets/uptime-proofs.ts';
 import type { SubnetReadiness } from '../aggregation/validators/required-subnet.ts';
 import type { NodeID } from '../warp/ids.ts';
 

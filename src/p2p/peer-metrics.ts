@@ -1,6 +1,6 @@
 import type { Metrics } from '../telemetry/metrics.ts';
 import type { NodeID } from '../warp/ids.ts';
-import type { AppOutcome } from './connection/app-requests.ts';
+import type { Aborted, AppOutcome } from './connection/app-requests.ts';
 import type { CloseCause } from './connection/peer.ts';
 import type { Obstacle } from './peer-view.ts';
 
@@ -12,7 +12,7 @@ export interface PeerMetrics {
   onBytes(direction: 'sent' | 'received', count: number): void;
   publishBytes(): void;
   onAddress(result: 'new' | 'known' | 'invalid' | 'skipped'): void;
-  onAppRequest(outcome: AppOutcome['kind'] | 'aborted', seconds: number): void;
+  onAppRequest(outcome: AppOutcome | Aborted, seconds: number): void;
 }
 
 export interface PeerGauges {
@@ -65,8 +65,8 @@ export function createPeerMetrics(metrics: Metrics, gauges: PeerGauges): PeerMet
   });
   const requests = metrics.histogram({
     name: 'peer_app_request_duration_seconds',
-    help: 'Duration of app requests, by outcome',
-    labels: ['outcome'],
+    help: 'Time to the end of an app request, by outcome and reason (of timed_out and not_asked)',
+    labels: ['outcome', 'reason'],
     buckets: REQUEST_BUCKETS_SECONDS,
   });
   const unpublished = { sent: 0, received: 0 };
@@ -85,11 +85,16 @@ export function createPeerMetrics(metrics: Metrics, gauges: PeerGauges): PeerMet
       }
     },
     onAddress: (result) => addresses.inc({ result }),
-    onAppRequest: (outcome, seconds) => requests.observe({ outcome }, seconds),
+    onAppRequest: (outcome, seconds) => requests.observe({ outcome: outcome.kind, reason: reasonOf(outcome) }, seconds),
   };
 }
 
-/** Reports `connected` and `connecting` always, and other causes where they occur. */
+/** Texts of other outcomes have no bound. */
+function reasonOf(outcome: AppOutcome | Aborted): string {
+  return outcome.kind === 'timed_out' || outcome.kind === 'not_asked' ? outcome.reason : '';
+}
+
+/** Those connected always, even none; the others where there are some. */
 function countByState({ wanted, obstacleOf }: PeerGauges) {
   const missing = new Map<Obstacle['cause'], number>();
   let [connected, connecting] = [0, 0];

@@ -149,7 +149,7 @@ class DialingPeerNetwork implements PeerNetwork {
     });
     this.#requests = new AppRequests(clock, limits.maxPendingRequests, {
       beforeTimeout: (nodeID) => this.#open.get(nodeID)?.handleReceived(),
-      onEnd: (kind, ms) => this.#metrics.onAppRequest(kind, ms / 1_000),
+      onEnd: (outcome, ms) => this.#metrics.onAppRequest(outcome, ms / 1_000),
     });
     this.#wanted = new WantedNodes(this.nodeID);
     this.#book = new AddressBook({

@@ -97,12 +97,19 @@ export function behavioursOf(misbehaviours: Misbehaviours): Plan {
   return new Map([...misbehaviours].map(([index, { behaviour }]) => [index, behaviour]));
 }
 
-/** Returns the outcomes of a failure, without those of no validator. */
+interface OutcomeOfDetails {
+  readonly weight: string;
+  readonly count: number;
+  readonly reasons?: readonly { readonly reason: string; readonly weight: string }[];
+}
+
+/** The outcomes in the details of a failure, without those of no validator; each reason of `timed_out` separately. */
 export function outcomesOf({ body }: Answer): { name: string; weight: bigint }[] {
-  const { outcomes } = body['details'] as { outcomes: Record<string, { weight: string; count: number }> };
-  return Object.entries(outcomes).flatMap(([name, { weight, count }]) =>
-    count > 0 ? [{ name, weight: BigInt(weight) }] : [],
-  );
+  const { outcomes } = body['details'] as { outcomes: Record<string, OutcomeOfDetails> };
+  return Object.entries(outcomes).flatMap(([name, { weight, count, reasons = [] }]) => {
+    if (name !== 'timed_out') return count > 0 ? [{ name, weight: BigInt(weight) }] : [];
+    return reasons.map((one) => ({ name: `${name}: ${one.reason}`, weight: BigInt(one.weight) }));
+  });
 }
 
 function setBehaviours(devnet: Devnet, plan: Plan): void {

@@ -246,7 +246,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   },
   {
     name: 'every subnet is allowed',
-    file: 'src/aggregation/subnets/subnet-policy.ts',
+    file: 'src/aggregation/subnet-policy.ts',
     find: 'if (isAllowed(subnetID)) return;',
     replace: 'if (allowed !== undefined) return;',
     tests: REQUEST,

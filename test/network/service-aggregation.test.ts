@@ -220,7 +220,7 @@ test('with two of five nodes frozen, quorum 67 fails in under 6 s and says why',
         ),
         statusCode: 500,
         error: 'Internal Server Error',
-        details: { outcomes: { signed: { count: 3 }, silent: { count: 2 } } },
+        details: { outcomes: { signed: { count: 3 }, timed_out: { count: 2, reasons: [{ reason: 'no_answer' }] } } },
       },
     });
     expect(answer.tookMs).toBeLessThan(6_000);
@@ -275,7 +275,7 @@ test('with two of five nodes frozen, the console names them while the request ru
     await named.filter({ hasText: first }).filter({ hasText: second }).waitFor();
     await shown.heading('What went wrong').waitFor();
     const card = await shown.page.locator('.failure-card').innerText();
-    expect(card).toContain('2 silent');
+    expect(card).toContain('2 timed out');
     expect(card).toMatch(/60.% signed, 67.% are needed/);
     await shown.page.getByRole('button', { name: 'Ask for 60 %, which these validators make' }).click();
     const verification = await verifyShown(shown, 60);

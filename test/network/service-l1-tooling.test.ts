@@ -221,7 +221,7 @@ test('a validator without balance stays in the total and signs no more, until it
     status: 500,
     body: {
       message: expect.stringContaining('1 without an active BLS key'),
-      details: { outcomes: { without_key: { weight: '200', count: 1 } } },
+      details: { outcomes: { no_key: { weight: '200', count: 1 } } },
     },
   });
   const answer = await service.aggregate({ message, quorumPercentage: 67, pChainHeight: Number(height) });

@@ -1,4 +1,4 @@
-import type { SignatureOutcome } from '../../src/aggregation/collection/signature-source.ts';
+import type { SignatureOutcome } from '../../src/aggregation/validators/validator-outcome.ts';
 import { equalBytes } from '../../src/lib/encoding/bytes.ts';
 import type { NodeID } from '../../src/warp/ids.ts';
 import type { Ledger, LedgerSet } from './ledger.ts';
@@ -183,8 +183,7 @@ export class Invariants implements Watcher {
       // A signature may still be good, and one under way may still come.
       if (asks.some(({ outcome }) => outcome === undefined || outcome === 'signature')) return false;
       if (asks.some(({ outcome, code }) => outcome === 'invalid_signature' || code === -2 || code === -3)) return true;
-      if (asks.filter(({ outcome }) => outcome === 'silent' || outcome === 'ignored').length >= nodes.length)
-        return true;
+      if (asks.filter(({ outcome }) => outcome === 'timed_out').length >= nodes.length) return true;
       return asks.length >= nodes.length + RETRIES;
     };
     const total = set.reduce((sum, { weight }) => sum + weight, 0n);

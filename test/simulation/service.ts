@@ -1,6 +1,6 @@
 import { pino } from 'pino';
 import { Registry } from 'prom-client';
-import type { SignatureOutcome } from '../../src/aggregation/collection/signature-source.ts';
+import type { SignatureOutcome } from '../../src/aggregation/validators/validator-outcome.ts';
 import { type BlsService, type BlsVerifier, createBlsService } from '../../src/bls/service/aggregation.ts';
 import { runBlsJob } from '../../src/bls/service/bls-jobs.ts';
 import { createJobRunner, type JobRunner } from '../../src/bls/service/job-runner.ts';
@@ -229,7 +229,7 @@ function watchConnections(
         answered(outcome.kind, outcome.kind === 'refused' ? outcome.code : undefined);
         return outcome;
       } catch (error) {
-        answered('silent');
+        answered('timed_out');
         throw error;
       }
     },

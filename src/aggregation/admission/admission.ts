@@ -3,67 +3,70 @@ import type { Clock } from '../../lib/concurrency/clock.ts';
 import { type Claim, FairSemaphore, type Permit, SemaphoreRejection } from '../../lib/concurrency/fair-semaphore.ts';
 import type { SubnetID } from '../../warp/ids.ts';
 import type { AggregatorMetrics } from '../aggregator-metrics.ts';
-import type { SubnetPolicy } from '../subnets/subnet-policy.ts';
+import type { SubnetPolicy } from '../subnet-policy.ts';
 import { overloaded } from './overloaded.ts';
 
 export interface AdmissionOptions {
   readonly clock: Clock;
   readonly metrics: Pick<AggregatorMetrics, 'admissionRefusals' | 'showAdmission'>;
-  /** Different aggregations and lookups at a time, those that wait included. */
+  /** Different aggregations and lookups at a time, including queued ones. */
   readonly maxAggregationsInFlight: number;
   readonly subnets: Pick<SubnetPolicy, 'hasTracked' | 'isTracked'>;
-  /** The longest that an aggregation waits until it runs. */
+  /** Timeout in the queue. */
   readonly queueTimeoutMs: number;
 }
 
 export interface AdmissionRequest {
   /** Client ID for fair queueing; undefined for internal requests. */
   readonly client: string | undefined;
-  /** The subnet whose validators will be asked; undefined while that has to be looked up. */
+  /** The subnet whose validators will be asked; undefined until it is resolved. */
   readonly subnetID: SubnetID | undefined;
 }
 
-/** The right to run an aggregation, until it is disposed of. */
+/** The permit to run an aggregation. */
 export interface RunPermit extends Disposable {
   readonly client: string | undefined;
-  /** Returns the permit while the aggregation only waits for validators. */
+  /** Releases the permit while the aggregation only waits for validators. */
   rest(): void;
   /** Acquires it again. Returns without it when the signal aborts. */
   resume(until: AbortSignal): Promise<void>;
 }
 
-/** One busy client has two of them, so that the requests of the next one do not have to run one after the other. */
+/** Four, so that one busy client, which gets half, still leaves two to the next. */
 const MIN_RUNNING = 4;
-/** Before anything is measured; a few seconds of work of a fast machine. */
+/** Used until delays are measured. */
 const INITIAL_RUNNING = 8;
 /**
- * The longest delays that are no congestion. A request passes the event loop some ten times, and the BLS threads once for each
- * signature and a few times for the sum: together about half a second. The delay of answers is what they exceed the validator's minimum
- * latency by: without it, the queues of messages on both sides are not seen, and a flood of distinct messages had 100 aggregations run.
+ * Delays above these are congestion. A request waits for the event loop some ten times, and for the BLS threads once for each
+ * signature and a few times for the sum: together about half a second. `answers` is the excess over a validator's minimum
+ * latency, which shows queues of messages on both sides.
  */
 const TARGET_MS = { event_loop: 25, answers: 30, bls_add: 100, bls_aggregate: 100 };
 
 export type DelaySignal = keyof typeof TARGET_MS;
 export type ObserveDelay = (signal: DelaySignal, delayMs: number) => void;
 
-/** One client gets two thirds, one subnet four fifths, all lookups of unknown subnets half, all untracked subnets three quarters. */
+/**
+ * One client gets two thirds, one subnet four fifths, all lookups of unknown subnets half, all untracked subnets three
+ * quarters.
+ */
 const CLIENT_SHARE = 2;
 const SUBNET_SHARE = 4;
 const UNKNOWN_SUBNET_SHARE = 1;
 const UNTRACKED_SHARE = 3;
 /** One client gets half of the running permits. */
 const RUNNING_CLIENT_SHARE = 1;
-/** Waiting aggregations of one client for each that runs, so that the last one waits for some times the time of one. */
+/** Queued aggregations of one client per running one: bounds the wait of the last one. */
 const QUEUED_PER_PERMIT = 8;
 /** 16 distinct messages at 2,000 validators wait for some seconds on two cores, and must not be refused. */
 const MIN_QUEUED = 32;
-/** Several times in a window of {@link AdaptiveLimit}. */
+/** Several samples in a window of {@link AdaptiveLimit}. */
 const PROBE_MS = 20;
 
 /**
- * Sheds load. A lookup or an aggregation is admitted while its client and its subnet have not used up their shares; as many
- * aggregations run at a time as the machine can do, see {@link AdaptiveLimit}, and the others wait, round robin over subnets and clients. Equal requests
- * share one permit, and cached answers need none.
+ * Sheds load. Aggregations and lookups are admitted while their client and subnet have not used up their shares. An {@link
+ * AdaptiveLimit} bounds how many aggregations run; the others queue, fairly over subnets and clients. Equal requests share one
+ * permit, and cached answers need none.
  */
 export class Admission {
   readonly #options: AdmissionOptions;
@@ -113,7 +116,7 @@ export class Admission {
   }
 
   /**
-   * Waits until the aggregation may run. Bound of the queue: aggregations are admitted.
+   * Waits for a permit to run. The queue is bounded, because its aggregations are admitted.
    *
    * @throws {AggregatorError} `overloaded`, or the signal's reason
    */
@@ -125,7 +128,7 @@ export class Admission {
     } catch (error) {
       if (!(error instanceof SemaphoreRejection)) throw error;
       const isLate = error.message === 'timeout';
-      const text = isLate ? 'the request waited too long for its turn' : 'too many requests of this client wait';
+      const text = isLate ? 'the request waited too long in the queue' : 'too many requests of this client wait';
       throw overloaded(this.#options.metrics.admissionRefusals, isLate ? 'late' : 'share', text);
     }
     const rest = (): void => {
@@ -151,7 +154,7 @@ export class Admission {
     return { key: client, groups };
   }
 
-  /** Observes the event loop as long as there is work. */
+  /** Samples the event-loop delay while there is work. */
   #probe(): void {
     if (this.#cancelProbe !== undefined) return;
     const { clock } = this.#options;

@@ -15,11 +15,14 @@ export interface LookupLimitOptions {
   readonly clock: Clock;
   readonly metrics: LookupMetrics;
   readonly kind: LookupKind;
-  /** At work at a time. */
+  /** Concurrent lookups. */
   readonly limit: number;
 }
 
-/** Bounds views or verifications, which share the P-Chain API and the BLS threads with aggregations, but not their queue. */
+/**
+ * Concurrency limit for views or verifications, which share the P-Chain API and the BLS threads with aggregations, but not
+ * their queue.
+ */
 export class LookupLimit {
   readonly #semaphore: FairSemaphore;
   readonly #options: LookupLimitOptions;

@@ -1,23 +1,23 @@
 import type { Counter } from '../../telemetry/metrics.ts';
 import { AggregatorError } from '../aggregator-error.ts';
 
-/** What was used up: see {@link overloaded}. */
+/** The limit that was exceeded. */
 export type OverloadReason =
-  /** All places. */
+  /** All permits. */
   | 'full'
-  /** The share of a client, of a subnet, of all untracked subnets, or of all chains that are not known yet. */
+  /** The share of a client, of a subnet, of all untracked subnets, or of all unknown chains. */
   | 'share'
-  /** The time in the queue: of an aggregation, or of a view or verification. */
+  /** Timeout in the queue: of an aggregation, or of a lookup. */
   | 'late'
   | 'late_lookup'
-  /** A client's penalty points: for what does not exist, or for messages that nobody signs. */
+  /** A client's penalty points: for lookups that found nothing, or for messages that no validator signed. */
   | 'missed'
   | 'refused';
 
-/** Counts a refusal, and makes its error. */
+/** Counts a refusal, and creates its error. */
 export function overloaded(refusals: Counter<'reason'>, reason: OverloadReason, message: string): AggregatorError {
   refusals.inc({ reason });
-  // A flood is refused thousands of times a second, and a stack would take most of the time.
+  // Capturing a stack would take most of the time of refusing a flood.
   const { stackTraceLimit } = Error;
   Error.stackTraceLimit = 0;
   try {

@@ -5,16 +5,16 @@ import { AggregatorError, type AggregatorErrorCode } from '../aggregator-error.t
 import type { AggregatorMetrics } from '../aggregator-metrics.ts';
 import { overloaded } from './overloaded.ts';
 
-/** A lookup that finds nothing costs a point: about a millisecond of this machine, and of the P-Chain API. */
+/** A lookup that finds nothing costs a point: about a millisecond of the machine and of the P-Chain API. */
 const BUCKET = { capacity: 64, perSecond: 32, maxKeys: 10_000 };
-/** A message that no validator signs, and each validator that was asked: some 80 µs. So what is forgiven is an eighth of one core. */
+/** Some 80 µs for the message, and for each validator asked. The points refilled per second are an eighth of one core. */
 const POINTS_OF_MESSAGE = 0.1;
 const POINTS_OF_VALIDATOR = 0.02;
-/** What is sent to validators takes the line and their time from others: large messages that nobody signs end after three. */
+/** Bandwidth of the validators: a client may have about three large messages that all refuse. */
 const POINTS_OF_MIB = 1;
-/** Of the points for refused messages of one chain, so that one bad chain does not stop a relayer of four. */
+/** Part of a chain's points that also counts for the client, so that one bad chain does not stop a relayer of four. */
 const CLIENT_PART = 0.25;
-/** Some messages that nobody signs are mistakes; from here on the chain's next ones are shown to a few validators first. */
+/** Level at which the chain's next messages are first sent to a few validators. */
 const DOUBTFUL_LEVEL = 0.1;
 
 const NOT_FOUND: ReadonlySet<AggregatorErrorCode> = new Set<AggregatorErrorCode>([
@@ -24,7 +24,7 @@ const NOT_FOUND: ReadonlySet<AggregatorErrorCode> = new Set<AggregatorErrorCode>
   'unknown_validation',
 ]);
 
-/** Points that clients are charged for failed work, after the fact; a client that has used up its bucket is refused. */
+/** Penalty points of clients for failed work. A client whose bucket is full is refused. */
 export class Penalties {
   readonly #bucket: PenaltyBucket;
   readonly #refusals: AggregatorMetrics['admissionRefusals'];
@@ -35,10 +35,10 @@ export class Penalties {
   }
 
   /**
-   * Runs work that asks the P-Chain for what a client has named, and charges the client where it does not exist.
+   * Runs a lookup at the P-Chain, and charges the client if it finds nothing.
    *
    * @param client undefined for internal work, which is free
-   * @throws {AggregatorError} `overloaded` where the client's points are used up
+   * @throws {AggregatorError} `overloaded` if the client's points are used up
    */
   async lookUp<T>(client: string | undefined, work: () => Promise<T>): Promise<T> {
     if (client === undefined) return work();
@@ -54,20 +54,22 @@ export class Penalties {
     }
   }
 
-  /** @throws {AggregatorError} `overloaded` where too many messages of the client and chain were refused */
+  /** @throws {AggregatorError} `overloaded` if too many messages of the client and chain were refused */
   requireSignable(client: string | undefined, chainID: BlockchainID): void {
     if (client === undefined || Math.max(this.#bucket.level(client), this.#levelOf(client, chainID)) < 1) return;
     throw overloaded(this.#refusals, 'refused', 'validators refused too many messages of this client');
   }
 
-  /** Whether the client's next message of the chain is shown to a few validators first. */
+  /** Returns whether the client's next message of the chain is first sent to a few validators. */
   isDoubtful(client: string | undefined, chainID: BlockchainID): boolean {
     return client !== undefined && this.#levelOf(client, chainID) >= DOUBTFUL_LEVEL;
   }
 
   /**
-   * @param asked validators that were shown a message that none of them signed
-   * @param bytes of the message, for each of them
+   * Charges a message that no validator signed.
+   *
+   * @param asked number of validators asked
+   * @param bytes sent to each of them
    */
   chargeUnsigned(client: string | undefined, chainID: BlockchainID, asked: number, bytes: number): void {
     if (client === undefined || asked === 0) return;

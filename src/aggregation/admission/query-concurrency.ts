@@ -2,16 +2,13 @@ import type { Clock } from '../../lib/concurrency/clock.ts';
 import { EventLoopScheduler } from '../../lib/concurrency/event-loop-scheduler.ts';
 import { FairSemaphore, type Permit } from '../../lib/concurrency/fair-semaphore.ts';
 
-/** Larger queries are bounded by their bytes; of the smaller ones, even `maxQueries` have no more than some MiB. */
+/** Larger requests are bounded by bytes; `maxQueries` smaller ones are some MiB. */
 export const LARGE_QUERY_BYTES = 4 * 1024;
-/**
- * Bytes of large queries in flight. A copy of each may wait in the socket of a validator that does not read. 16 MiB are 80 validators
- * with messages of 200 KB at a time.
- */
+/** A copy of each large request may wait in the socket of a slow validator. 16 MiB are 80 validators with messages of 200 KB. */
 const MAX_LARGE_BYTES = 16 * 1024 * 1024;
-/** Queries that start in one turn of the event loop: to encrypt and send one takes some 30 µs. */
+/** Requests started per tick of the event loop: encrypting and sending one takes some 30 µs. */
 export const MAX_STARTED_PER_TURN = 32;
-/** One client gets two thirds, as its validators may keep silent for seconds where those of others answer in milliseconds. */
+/** One client gets two thirds: its validators may all time out. */
 const CLIENT_SHARE = 2;
 
 export interface QueryConcurrencyOptions {
@@ -21,10 +18,9 @@ export interface QueryConcurrencyOptions {
 }
 
 /**
- * Bounds the queries to validators over all requests: their number, the bytes of large ones, and how many start in one turn of the
- * event loop. Clients are served round robin, and large queries hold up no small ones.
- *
- * Bound of the queue: that of the collections.
+ * Bounds the signature requests to validators over all aggregations: their number, the bytes of large ones, and the starts per
+ * tick of the event loop. Clients are served round robin, and large requests do not delay small ones.
+ * The queue is bounded by the collections.
  */
 export class QueryConcurrency {
   readonly small: FairSemaphore;
@@ -39,7 +35,7 @@ export class QueryConcurrency {
   }
 
   /**
-   * Starts a query, before this returns where it may start now.
+   * Starts a request, synchronously if there is a permit.
    *
    * @param query handles its own failure
    * @param client undefined for internal work
@@ -57,7 +53,7 @@ export class QueryConcurrency {
     else begin(permit);
   }
 
-  /** As {@link start}, for a query whose result is waited for. */
+  /** Starts a request, and returns its result. */
   run<T>(bytes: number, query: () => Promise<T>, client: string | undefined): Promise<T> {
     return new Promise((resolve, reject) => this.start(bytes, () => query().then(resolve, reject), client));
   }

@@ -1,43 +1,28 @@
 import type { BlsService } from '../../bls/service/aggregation.ts';
-import type { Clock } from '../../lib/concurrency/clock.ts';
 import { startDeadline } from '../../lib/concurrency/deadline.ts';
 import type { EventLoopScheduler } from '../../lib/concurrency/event-loop-scheduler.ts';
 import type { WakeUp } from '../../lib/concurrency/wake-up.ts';
 import { ParseError } from '../../lib/encoding/parse-error.ts';
-import type { SignatureStore } from '../../store/local/signature-store.ts';
 import { checkSigners } from '../../validators/verify-signed-message.ts';
-import type { WarpValidator } from '../../validators/warp-set.ts';
+import type { WarpSet, WarpValidator } from '../../validators/warp-set.ts';
 import { encodeSignedMessage } from '../../warp/signed-message.ts';
-import type { UnsignedMessage } from '../../warp/unsigned-message.ts';
-import type { DelaySignal, ObserveDelay } from '../admission/admission.ts';
-import type { AggregatorMetrics, CountOutcome } from '../aggregator-metrics.ts';
-import { passOver } from '../long-pass.ts';
-import type { InvalidSigners } from './invalid-signers.ts';
-import type { ProgressFeed } from './progress.ts';
-import type { SignatureFailure } from './signature-source.ts';
+import type { DelaySignal } from '../admission/admission.ts';
+import type { CountOutcome } from '../aggregator-metrics.ts';
+import type { SignatureFailure } from '../validators/validator-outcome.ts';
+import type { CollectionDeps, CollectionJob } from './collection-job.ts';
 import type { Tally } from './tally.ts';
 
-export interface CollectedSignaturesOptions {
-  readonly message: UnsignedMessage;
-  readonly signatureKey: string;
-  readonly quorumNum: bigint;
-  readonly avoided: ReadonlySet<number>;
+export interface CollectedSignaturesOptions
+  extends Pick<CollectionJob, 'message' | 'signatureKey' | 'quorumNum' | 'avoided' | 'progress' | 'client'>,
+    Pick<CollectionDeps, 'store' | 'invalidSigners' | 'metrics' | 'clock' | 'observeDelay' | 'scheduler'> {
   readonly tally: Tally;
   readonly sum: ReturnType<BlsService['startAggregation']>;
-  readonly store: SignatureStore;
-  readonly suspects: InvalidSigners;
-  readonly metrics: AggregatorMetrics;
   readonly countOutcome: CountOutcome;
-  readonly progress: ProgressFeed;
-  readonly clock: Clock;
-  readonly observeDelay: ObserveDelay;
-  readonly client: string | undefined;
-  readonly passes: EventLoopScheduler;
-  /** When the collection's time is up, on the monotonic clock. */
+  /** On the monotonic clock. */
   readonly deadlineMs: number;
-  /** Woken when a signature that no search had cleared has been verified alone. */
+  /** Woken after a signature that no search had cleared was verified alone. */
   readonly changes: WakeUp;
-  /** The caller's. */
+  /** The caller's signal. */
   readonly signal: AbortSignal;
   /** Aborts when the collection is over. */
   readonly over: AbortSignal;
@@ -46,30 +31,29 @@ export interface CollectedSignaturesOptions {
 export interface VerifiedMessage {
   readonly signedMessage: Uint8Array;
   readonly signedWeight: bigint;
-  /** In canonical order. */
   readonly signers: readonly WarpValidator[];
 }
 
 /**
- * What is done with the signatures of one collection: each goes into the sum and the tally, those of a verified message are kept
- * for later requests, and bad ones are put aside.
+ * Signatures of one collection: adds each to the sum and the tally, stores those of a verified message, and excludes invalid
+ * ones.
  */
 export class CollectedSignatures {
   readonly #options: CollectedSignaturesOptions;
-  /** Those whose signature is not from themselves, but from the store. */
+  /** Indices of validators whose signature comes from the store. */
   readonly #fromStore = new Set<number>();
-  /** Those whose signature was verified alone. */
+  /** Indices of validators whose signature was verified alone. */
   readonly #proven = new Set<number>();
-  /** Of signatures that are being added. */
+  /** Weight of the signatures that are being added. */
   #weightComing = 0n;
 
   constructor(options: CollectedSignaturesOptions) {
     this.#options = options;
   }
 
-  /** Takes the signatures that earlier requests left in the store. */
+  /** Adds the signatures that earlier requests stored. */
   async takeKnown(): Promise<void> {
-    const { store, signatureKey, tally, metrics, avoided, suspects } = this.#options;
+    const { store, signatureKey, tally, metrics, avoided, invalidSigners } = this.#options;
     const { validators } = tally.warpSet;
     const known = await store.getMany(
       signatureKey,
@@ -80,11 +64,12 @@ export class CollectedSignatures {
     let weight = 0n;
     const taking: Promise<unknown>[] = [];
     for (const validator of tally.askingOrder) {
-      // Decoding costs as much as a round trip: no more than are needed.
+      // Decoding costs as much as a round trip, so no more are added than needed.
       if (weight >= tally.targetWeight) break;
       const signature = known.get(validator.publicKeyHex);
-      // Those to be avoided, and suspects, have their turn when all others have had theirs, known or not.
-      if (signature === undefined || avoided.has(validator.index) || suspects.has(validator.publicKeyHex)) continue;
+      // Avoided validators and invalid signers come last, with or without a stored signature.
+      if (signature === undefined || avoided.has(validator.index) || invalidSigners.has(validator.publicKeyHex))
+        continue;
       weight += validator.weight;
       taking.push(this.#takeStored(validator, signature));
     }
@@ -101,16 +86,16 @@ export class CollectedSignatures {
   }
 
   /**
-   * Takes a signature into the sum and the tally.
+   * Adds a signature to the sum and the tally.
    *
-   * @returns what is wrong with it, if it does not get there
-   * @throws {CollectionOver} where the collection is over, or the caller's reason
+   * @returns what is wrong with it, if anything
+   * @throws {CollectionOver} if the collection has ended, or the caller's reason
    */
   async take(validator: WarpValidator, signature: Uint8Array): Promise<string | undefined> {
-    const { suspects, sum, tally, over, signal } = this.#options;
-    if (suspects.has(validator.publicKeyHex)) {
+    const { invalidSigners, sum, tally, over, signal } = this.#options;
+    if (invalidSigners.has(validator.publicKeyHex)) {
       const isGood = await sum.verifyAlone(validator, signature);
-      if (isGood) suspects.clear(validator.publicKeyHex);
+      if (isGood) invalidSigners.clear(validator.publicKeyHex);
       else this.#remember(validator);
       over.throwIfAborted();
       if (!isGood) return NOT_ITS_SIGNATURE;
@@ -135,19 +120,20 @@ export class CollectedSignatures {
   }
 
   /**
-   * The message with all signatures so far, verified as a destination would; undefined where bad ones had to be put aside.
+   * Aggregates and verifies the signatures so far; undefined if invalid ones had to be excluded.
    *
-   * @param isTimeUp the deadline has passed: after one search, whoever it has not cleared is left out
+   * @param isTimeUp whether the deadline has passed: then one search is done, and signatures that it has not cleared are left
+   *   out
    */
   async verify(isTimeUp: boolean): Promise<VerifiedMessage | undefined> {
     const { message, tally, sum, quorumNum, progress } = this.#options;
     progress.verifying();
     const aggregate = await this.#timed('bls_aggregate', sum.aggregate());
-    await passOver(tally.warpSet, this.#options);
+    await yieldForLargeSet(tally.warpSet, this.#options);
     const signedMessage = encodeSignedMessage({ unsignedMessage: message, signature: aggregate });
     const { networkID } = message;
     const check = checkSigners(signedMessage, { networkID, warpSet: tally.warpSet, quorumNum });
-    // Parsed from what was just encoded, with the weight already counted: only a signature can be at fault.
+    // The bytes were just encoded, so only a signature can be invalid.
     if (check.kind === 'invalid') throw new Error(`the signed message just made is refused: ${check.reason}`);
     const { validators: signers, signedWeight } = check;
     if (!(await sum.verify(check, check.unsignedMessage.bytes))) {
@@ -155,7 +141,7 @@ export class CollectedSignatures {
       progress.resumed();
       return undefined;
     }
-    // The answer does not wait for it.
+    // Not awaited: the answer does not depend on it.
     void this.#keep(signers);
     return { signedMessage, signedWeight, signers };
   }
@@ -174,39 +160,39 @@ export class CollectedSignatures {
     using searching = startDeadline(clock, searchMs, 'finding bad signers', signal);
     const { bad, uncleared } = await sum.findBadSigners(searching.signal);
     for (const index of bad) {
-      // Whoever has written it to the store, it need not have been the validator.
+      // A signature from the store need not be the validator's own.
       if (!this.#fromStore.has(index)) this.#remember(this.#validatorAt(index));
       await this.#putAside(index, NOT_ITS_SIGNATURE);
     }
-    // Most of the others are good. Without those just found, the next search has fewer to find.
+    // Most of the others are valid, and the next search has fewer to check.
     if (bad.length > 0 && !isTimeUp) return;
-    // At the deadline without exception: then there is no other search.
+    // At the deadline there is no other search.
     const held = await this.#holdBack(isTimeUp ? uncleared : uncleared.filter((index) => !this.#proven.has(index)));
     if (isTimeUp) return;
     this.#clear(held).catch((error: unknown) => this.#options.changes.fail(error));
   }
 
-  /** Takes signatures out of the sum that may well be good. @returns those to be verified alone, in the order of asking */
+  /** Removes signatures from the sum that may be valid. @returns those to be verified alone, in the order of asking */
   async #holdBack(uncleared: readonly number[]): Promise<readonly HeldSignature[]> {
     const { sum, tally } = this.#options;
     const indices = new Set(uncleared);
     const held: HeldSignature[] = [];
     for (const validator of tally.askingOrder) {
       const { index } = validator;
-      const standing = tally.standings[index];
-      if (!indices.has(index) || standing?.kind !== 'signed') continue;
+      const state = tally.states[index];
+      if (!indices.has(index) || state?.kind !== 'signed') continue;
       if (this.#fromStore.has(index)) {
         await this.#askItself(index);
         continue;
       }
       sum.remove(index);
       tally.set(index, { kind: 'answered' });
-      held.push({ validator, signature: standing.signature });
+      held.push({ validator, signature: state.signature });
     }
     return held;
   }
 
-  /** Verifies signatures alone, while the collection lasts and goes on with others. */
+  /** Verifies signatures alone while the collection continues. */
   async #clear(held: readonly HeldSignature[]): Promise<void> {
     const { sum, tally, changes, signal, over } = this.#options;
     const isOver = (): boolean => over.aborted || signal.aborted;
@@ -222,7 +208,7 @@ export class CollectedSignatures {
           tally.set(validator.index, { kind: 'signed', signature });
         } else await this.#putAside(validator.index, NOT_ITS_SIGNATURE);
       } catch (error) {
-        // Jobs of a collection that is over are dropped.
+        // Jobs of an ended collection are dropped.
         if (isOver()) return;
         throw error;
       }
@@ -230,18 +216,17 @@ export class CollectedSignatures {
     }
   }
 
-  /** What is known to be bad. */
   async #putAside(index: number, reason: string): Promise<void> {
     const { sum, tally, store, signatureKey, countOutcome } = this.#options;
     if (this.#fromStore.has(index)) return this.#askItself(index);
     sum.remove(index);
     const failure: SignatureFailure = { kind: 'invalid_signature', reason };
-    countOutcome(this.#validatorAt(index), failure.kind);
+    countOutcome(this.#validatorAt(index), failure);
     tally.set(index, { kind: 'failed', failure });
     await store.delete(signatureKey, this.#validatorAt(index).publicKeyHex);
   }
 
-  /** The validator whose signature was in the store is asked for one. */
+  /** Asks the validator itself, after its stored signature was invalid. */
   async #askItself(index: number): Promise<void> {
     const { sum, tally, store, signatureKey } = this.#options;
     this.#fromStore.delete(index);
@@ -250,18 +235,17 @@ export class CollectedSignatures {
     await store.delete(signatureKey, this.#validatorAt(index).publicKeyHex);
   }
 
-  /** As one whose next signatures are verified alone. */
   #remember({ publicKeyHex }: WarpValidator): void {
     this.#options.metrics.badSigners.inc();
-    this.#options.suspects.add(publicKeyHex);
+    this.#options.invalidSigners.add(publicKeyHex);
   }
 
   async #keep(signers: readonly WarpValidator[]): Promise<void> {
     const { tally, store, signatureKey } = this.#options;
     const signatures = new Map<string, Uint8Array>();
     for (const { index, publicKeyHex } of signers) {
-      const standing = tally.standings[index];
-      if (standing?.kind === 'signed') signatures.set(publicKeyHex, standing.signature);
+      const state = tally.states[index];
+      if (state?.kind === 'signed') signatures.set(publicKeyHex, state.signature);
     }
     await store.putMany(signatureKey, signatures);
   }
@@ -273,7 +257,7 @@ export class CollectedSignatures {
   }
 }
 
-/** Why work ends that nobody needs any more. */
+/** Reason of the abort when a collection ends. */
 export class CollectionOver extends Error {
   override readonly name = 'CollectionOver';
 }
@@ -284,11 +268,22 @@ interface HeldSignature {
 }
 
 /**
- * A search has half of the time that is left, so that the other half remains for verifying alone, or for another search, and this much in
- * any case: time for some hundred checks, of which one bad signer among 1,000 takes about 20. At the deadline it has this much, as a
- * bad signature must not cost the good ones that make up the quorum, and no more, so that a crowd of bad signers cannot keep the
- * service busy for minutes.
+ * Least time of a search for invalid signatures, enough for some hundred checks; one invalid signer among 1,000 takes about 20.
+ * Before the deadline a search gets half of the time left, so that the other half remains for verifying alone. At the deadline
+ * it gets only this, so that many invalid signers cannot keep the service busy for minutes.
  */
 const MIN_SEARCH_MS = 2_000;
 
 const NOT_ITS_SIGNATURE = 'is not its signature of this message';
+
+/** A pass over this many validators takes some milliseconds. */
+const MANY_VALIDATORS = 500;
+
+/** Waits for a separate tick of the event loop before a pass over a large set, fairly over clients. */
+export function yieldForLargeSet(
+  { validators }: WarpSet,
+  { scheduler, client = '' }: { readonly scheduler: EventLoopScheduler; readonly client: string | undefined },
+): Promise<void> | undefined {
+  if (validators.length <= MANY_VALIDATORS) return undefined;
+  return new Promise((resolve) => scheduler.runLater(client, resolve));
+}

@@ -1,6 +1,5 @@
-import type { TallySummary, WeightCount } from './tally.ts';
+import type { OutcomeReason, TallySummary, WeightCount } from '../validators/validator-outcome.ts';
 
-/** Why a collection came to too little weight. */
 export interface CollectionFailure {
   readonly code: 'signing_refused' | 'not_connected' | 'overloaded' | 'insufficient_weight';
   readonly message: string;
@@ -9,40 +8,40 @@ export interface CollectionFailure {
 export interface FailureFacts {
   readonly summary: TallySummary;
   readonly quorumNum: bigint;
-  /** Whether the source chain is an L1's or another subnet's own, and not one of the primary network. */
+  /** Whether the source chain belongs to another subnet than the primary network. */
   readonly isOfL1: boolean;
-  /** Weight of the refusals that nothing changes. */
+  /** Weight of refusals that no later block changes. */
   readonly refusedForGood: bigint;
 }
 
-/** Judges what the validators did, and says it in a sentence for a person who sees nothing else. */
+/** Chooses the error code and the message for a collection that failed. */
 export function describeFailure({ summary, quorumNum, isOfL1, refusedForGood }: FailureFacts): CollectionFailure {
   const { neededWeight, totalWeight, outcomes } = summary;
   if (totalWeight - refusedForGood < neededWeight) {
     const refusal = describeInsufficientWeight(quorumNum, summary, describeRefusals(summary));
     return { code: 'signing_refused', message: `${refusal}; no later block changes this, so do not try again` };
   }
-  // Validators that are out of reach may be back in a moment; ones without a key will not sign however long one waits.
+  // Unreachable validators may return; those without a key cannot sign.
   const reachable = reachableWeight(summary);
-  if (reachable < neededWeight && totalWeight - outcomes.without_key.weight >= neededWeight) {
+  if (reachable < neededWeight && totalWeight - outcomes.no_key.weight >= neededWeight) {
     return { code: 'not_connected', message: describeNotConnected(summary) };
   }
-  if (reachable >= neededWeight && reachable - outcomes.not_sent.weight < neededWeight) {
-    return { code: 'overloaded', message: describeNotSent(summary) };
+  if (reachable >= neededWeight && reachable - withReason(outcomes.not_asked, 'queue_full').weight < neededWeight) {
+    return { code: 'overloaded', message: describeQueueFull(summary) };
   }
   const cause = mainCause(isOfL1, summary);
   return { code: 'insufficient_weight', message: describeInsufficientWeight(quorumNum, summary, cause) };
 }
 
-/** Weight of the validators that could be reached at all, whatever they answered. */
+/** Weight of the validators that could be reached, with any outcome. */
 export function reachableWeight({ totalWeight, outcomes }: TallySummary): bigint {
-  return totalWeight - outcomes.without_key.weight - outcomes.unreachable.weight;
+  return totalWeight - outcomes.no_key.weight - outcomes.unreachable.weight;
 }
 
-/** Clients look for "threshold of stake" and for the inequality: both are part of the interface. */
+/** Clients search the message for "threshold of stake" and for the inequality, as the Go aggregator writes them. */
 function describeInsufficientWeight(quorumNum: bigint, summary: TallySummary, cause: string | undefined): string {
   const { totalWeight, signedWeight } = summary;
-  // At a quorum of 0 the inequality would be false: what is missing there is any signature at all.
+  // At a quorum of 0 the inequality would be false.
   const inequality = quorumNum === 0n ? 'nobody signed' : `${quorumNum}*${totalWeight} > 100*${signedWeight}`;
   const reason = cause === undefined ? '' : ` (${cause})`;
   return `failed to collect a threshold of stake: signature weight is insufficient: ${inequality}${reason}`;
@@ -59,31 +58,34 @@ function describeNotConnected(summary: TallySummary): string {
   );
 }
 
-/** Connected, and asked too much by us already: that is no fault of the validators, nor of the network. */
-function describeNotSent({ neededWeight, totalWeight, outcomes: { not_sent: notSent } }: TallySummary): string {
+function describeQueueFull({ neededWeight, totalWeight, outcomes }: TallySummary): string {
+  const { weight } = withReason(outcomes.not_asked, 'queue_full');
   return (
-    `validators with the weight ${notSent.weight} could not be asked, as too many bytes wait to be sent: the quorum needs ` +
+    `validators with the weight ${weight} could not be asked, as too many bytes wait to be sent: the quorum needs ` +
     `${neededWeight} of ${totalWeight}; try again in a moment`
   );
 }
 
-/** The heaviest cause, in words, so that a person who sees only the message knows where to look. */
+/** The heaviest cause. */
 function mainCause(isOfL1: boolean, summary: TallySummary): string | undefined {
   const { neededWeight, signedWeight, outcomes } = summary;
-  const { refused, silent, ignored, unreachable, invalid_signature: invalid, unanswered, without_key } = outcomes;
-  const { not_sent: notSent } = outcomes;
-  // Those still asked when the quorum was lost already are not to blame for it.
-  const isQuorumOpen = signedWeight + unanswered.weight >= neededWeight;
-  const withoutAnswer = add([silent, ...(isOfL1 ? [] : [ignored]), ...(isQuorumOpen ? [unanswered] : [])]);
+  const { refused, unreachable, invalid_signature: invalid, no_key } = outcomes;
+  const noAnswer = withReason(outcomes.timed_out, 'no_answer');
+  const dropped = withReason(outcomes.timed_out, 'request_dropped');
+  const pending = withReason(outcomes.timed_out, 'request_ended');
+  const queueFull = withReason(outcomes.not_asked, 'queue_full');
+  // Validators that were still pending when the quorum was lost did not cause it.
+  const isQuorumOpen = signedWeight + pending.weight >= neededWeight;
+  const withoutAnswer = add([noAnswer, ...(isOfL1 ? [] : [dropped]), ...(isQuorumOpen ? [pending] : [])]);
   const [whyUnreachable] = unreachable.reasons;
   const causes = [
     { weight: refused.weight, text: describeRefusals(summary) },
     { weight: withoutAnswer.weight, text: `no answer from ${withoutAnswer.count}` },
-    { weight: isOfL1 ? ignored.weight : 0n, text: `ignored by ${ignored.count}: ${NOT_ADMITTED}` },
+    { weight: isOfL1 ? dropped.weight : 0n, text: `ignored by ${dropped.count}: ${NOT_ADMITTED}` },
     { weight: unreachable.weight, text: `${unreachable.count} unreachable: ${whyUnreachable?.reason}` },
-    { weight: notSent.weight, text: `${notSent.count} not asked: too many bytes wait to be sent` },
+    { weight: queueFull.weight, text: `${queueFull.count} not asked: too many bytes wait to be sent` },
     { weight: invalid.weight, text: `invalid signatures from ${invalid.count}` },
-    { weight: without_key.weight, text: `${without_key.count} without an active BLS key` },
+    { weight: no_key.weight, text: `${no_key.count} without an active BLS key` },
   ];
   const heaviest = causes.reduce((a, b) => (b.weight > a.weight ? b : a));
   return heaviest.weight > 0n ? heaviest.text : undefined;
@@ -94,10 +96,14 @@ function describeRefusals({ outcomes: { refused } }: TallySummary): string | und
   return main && `refused by ${refused.count}: ${main.text} (code ${main.code})`;
 }
 
-/** What it means when nodes of an L1 answer pings and nothing else. The primary network's chains are open to all, and run by all. */
+/** The meaning of dropped requests on an L1. The primary network's chains are open to all peers. */
 const NOT_ADMITTED =
   'they are connected and answer pings, but drop requests for this blockchain; they may run it only for the peers on their ' +
   "subnet's list (validatorOnly, allowedNodes), or not at all";
+
+function withReason({ reasons }: { readonly reasons: readonly OutcomeReason[] }, reason: string): WeightCount {
+  return reasons.find((one) => one.reason === reason) ?? { weight: 0n, count: 0 };
+}
 
 function add(counts: readonly WeightCount[]): WeightCount {
   return counts.reduce((a, b) => ({ weight: a.weight + b.weight, count: a.count + b.count }));

@@ -1,23 +1,24 @@
 import type { NodeID, SubnetID } from '../../warp/ids.ts';
-import { knownOutcome, type Standing, type Tally, type ValidatorOutcome } from './tally.ts';
+import type { ValidatorOutcome } from '../validators/validator-outcome.ts';
+import { knownOutcome, type Tally, type ValidatorState } from './tally.ts';
 
-/** What happens while signatures are collected, for those who follow it. */
+/** Events of one collection. */
 export type ProgressEvent =
   /**
-   * All there is to know: the first event of every listener, so that one who joins late has what happened before. It comes again
-   * where the picture as a whole changes: bad signatures were found, or the validator set changed and collecting starts anew.
+   * The whole state: the first event of each listener. It is sent again if invalid signatures are found, or if the validator
+   * set changed and the collection starts again.
    */
   | { readonly kind: 'state'; readonly state: ProgressState }
-  /** A validator, by its canonical index, was asked. One that has refused stays refused until it answers something else. */
+  /** A validator was asked. One that has refused stays `refused` until it answers something else, and has no such event. */
   | { readonly kind: 'asked'; readonly index: number }
-  /** What came of it; `signedWeight` is that of all who have signed by now. A validator that failed may be asked again. */
+  /** The outcome of a validator, which may be asked again after a failure. `signedWeight` is the sum over all validators. */
   | {
       readonly kind: 'outcome';
       readonly index: number;
       readonly outcome: ValidatorOutcome;
       readonly signedWeight: bigint;
     }
-  /** Enough have signed, and their aggregate is being verified. */
+  /** The aggregate is being verified. */
   | { readonly kind: 'verifying' };
 
 export type ProgressListener = (event: ProgressEvent) => void;
@@ -26,11 +27,10 @@ export interface ProgressState {
   readonly signingSubnetID: SubnetID;
   readonly pChainHeight: bigint;
   readonly totalWeight: bigint;
-  /** Least weight of the quorum, and of the quorum with its buffer. */
   readonly neededWeight: bigint;
   readonly targetWeight: bigint;
   readonly signedWeight: bigint;
-  /** By canonical index; without those that have no key. */
+  /** In canonical order, without validators that have no key. */
   readonly validators: readonly ValidatorProgress[];
   readonly isVerifying: boolean;
 }
@@ -39,10 +39,10 @@ export interface ValidatorProgress {
   readonly index: number;
   readonly nodeIDs: readonly NodeID[];
   readonly weight: bigint;
-  /** When the state was taken: no event tells of connections alone. */
+  /** At the time of the state: changes of connections have no events. */
   readonly isConnected: boolean;
-  readonly status: 'waiting' | 'asked' | ValidatorOutcome['kind'];
-  /** The code, text or reason that belong to the status. */
+  /** `asked`: its answer is to come. `not_asked`: also before it is asked. */
+  readonly status: 'asked' | ValidatorOutcome['kind'];
   readonly outcome?: ValidatorOutcome;
 }
 
@@ -53,8 +53,8 @@ export interface ProgressFacts {
 }
 
 /**
- * Tells listeners how one collection goes. Nothing is recorded: the tally has the whole state, and who joins gets it from there.
- * Without listeners an event costs one comparison and is never made.
+ * Publishes the progress of one collection to listeners. The tally holds the state, so nothing is recorded for those that join
+ * later.
  */
 export class ProgressFeed {
   readonly #facts: ProgressFacts;
@@ -66,7 +66,7 @@ export class ProgressFeed {
     this.#facts = facts;
   }
 
-  /** @returns the unsubscription */
+  /** @returns a function that unsubscribes */
   subscribe(listener: ProgressListener): () => void {
     this.#listeners.add(listener);
     if (this.#tally !== undefined) this.#deliver(listener, { kind: 'state', state: this.#state(this.#tally) });
@@ -84,13 +84,13 @@ export class ProgressFeed {
     this.#emitState();
   }
 
-  /** A validator's standing in the tally has changed. */
-  changed(index: number, standing: Standing): void {
+  /** Publishes a change of a validator's state in the tally. */
+  changed(index: number, state: ValidatorState): void {
     if (this.#listeners.size === 0 || this.#tally === undefined) return;
     const outcome = knownOutcome(this.#tally, index);
     if (outcome === undefined) {
-      if (standing.kind === 'asking') this.#emit({ kind: 'asked', index });
-    } else if (standing.kind !== 'queued' && standing.kind !== 'asking') {
+      if (state.kind === 'asking') this.#emit({ kind: 'asked', index });
+    } else if (state.kind !== 'queued' && state.kind !== 'asking') {
       this.#emit({ kind: 'outcome', index, outcome, signedWeight: this.#tally.signedWeight });
     }
   }
@@ -101,7 +101,7 @@ export class ProgressFeed {
     if (this.#listeners.size > 0) this.#emit({ kind: 'verifying' });
   }
 
-  /** The aggregate did not verify: bad signatures are put aside, and collecting goes on. */
+  /** The aggregate did not verify, and the collection continues without the invalid signatures. */
   resumed(): void {
     if (!this.#isVerifying) return;
     this.#isVerifying = false;
@@ -114,7 +114,7 @@ export class ProgressFeed {
   }
 
   #emit(event: ProgressEvent): void {
-    // A copy: who subscribes because of this event gets it with the state.
+    // A copy: a listener added during the event gets it with the state.
     for (const listener of [...this.#listeners]) this.#deliver(listener, event);
   }
 
@@ -122,25 +122,25 @@ export class ProgressFeed {
     try {
       listener(event);
     } catch {
-      // Whoever listens may fail for reasons of its own, such as a client that has gone; the others need the signatures all the same.
+      // A listener may fail, for example because its client has disconnected; the others continue.
       this.#listeners.delete(listener);
     }
   }
 
   #state(tally: Tally): ProgressState {
-    const { warpSet, standings, neededWeight, targetWeight, signedWeight } = tally;
+    const { warpSet, states, neededWeight, targetWeight, signedWeight } = tally;
     const { signingSubnetID, pChainHeight } = this.#facts;
     return {
       ...{ signingSubnetID, pChainHeight, totalWeight: warpSet.totalWeight, neededWeight, targetWeight, signedWeight },
       isVerifying: this.#isVerifying,
       validators: warpSet.validators.map(({ index, nodeIDs, weight }): ValidatorProgress => {
-        const standing = standings[index];
+        const state = states[index];
         const outcome = knownOutcome(tally, index);
-        const isAsked = standing?.kind === 'asking' || standing?.kind === 'answered';
+        const isAsked = state?.kind === 'asking' || state?.kind === 'answered';
         return {
           ...{ index, nodeIDs, weight },
           isConnected: nodeIDs.some((nodeID) => this.#facts.isConnected(nodeID)),
-          status: outcome?.kind ?? (isAsked ? 'asked' : 'waiting'),
+          status: outcome?.kind ?? (isAsked ? 'asked' : 'not_asked'),
           ...(outcome && { outcome }),
         };
       }),

@@ -1,99 +1,95 @@
 import type { WarpValidator } from '../../validators/warp-set.ts';
 import { MAX_STARTED_PER_TURN } from '../admission/query-concurrency.ts';
-import { outlookIn } from '../validators/outlook.ts';
+import { forecastOf } from '../validators/validator-forecast.ts';
+import type { SignatureFailure } from '../validators/validator-outcome.ts';
+import { CollectionState, type CollectionView, type ConnectionLimits, isCountedOn } from './collection-state.ts';
 import { judgeRefusal, weightRefusedForGood } from './refusal-verdict.ts';
-import type { SignatureFailure } from './signature-source.ts';
-import { isCountedOn, Survey, type SurveyLimits, type SurveyView } from './survey.ts';
-import type { Standing, Tally } from './tally.ts';
+import type { Tally, ValidatorState } from './tally.ts';
 
-export interface QueryLimits extends SurveyLimits {
+export interface QueryLimits extends ConnectionLimits {
   /**
-   * A validator that has not answered for so long is slow: it is no longer counted on, and the next ones are asked too. Where a
-   * validator's usual time is known, it is slow after that, if that is sooner.
+   * Time after which a validator is late: it is no longer counted on, and the next ones are asked too. Less if the validator's
+   * usual latency is known.
    */
   readonly hedgeAfterMs: number;
-  /**
-   * Pauses before a validator is asked again that refused, as it may lag behind its peers by a block or two, or whose
-   * connection broke.
-   */
+  /** Delays before a validator is asked again that refused, because it may lag by a block or two, or whose connection broke. */
   readonly retryDelaysMs: readonly number[];
-  /** Most validators of one request asked at the same time. */
+  /** Most validators of one request asked at a time. */
   readonly maxConcurrentQueries: number;
 }
 
-export interface QueryView extends SurveyView {
-  /** The message is shown to a few first, as nobody may sign it, or as it is so large that asking in vain costs much. */
+export interface QueryView extends CollectionView {
+  /** The message is first sent to a few validators, because it may be refused by all or is large. */
   readonly isCautious: boolean;
 }
 
 export type QueryPlan =
-  /** Quorum and buffer are reached, or the quorum is and nothing more is worth waiting for. */
+  /** Quorum plus buffer is reached, or the quorum is and nothing more is worth waiting for. */
   | { readonly kind: 'enough' }
-  /** The quorum is not reached even if everybody signs who still may, and no answer in time can make that final. */
+  /** The quorum is not reached even if every validator signs that still may, and no answer in time can make that final. */
   | { readonly kind: 'out of reach' }
-  /** Ask these now, and decide again when anything changes or at `wakeAtMs` at the latest. */
+  /** Ask these now, and plan again on the next change, or at `wakeAtMs`. */
   | {
       readonly kind: 'go on';
       readonly ask: readonly WarpValidator[];
       readonly wakeAtMs: number;
-      /** There is nothing to do but wait: for a pause to pass, for somebody to be connected, for validators that are late. */
+      /** Only waits: for a delay, a connection, or late validators. */
       readonly isIdle: boolean;
     };
 
 /**
- * Which validators to ask next: in the tally's order, as many as it takes for the weight that has signed and the weight counted on
- * to reach quorum plus buffer. Whoever is doubtful does not count, so that the next ones are asked at the same time. Pure: the
- * same state gives the same plan.
+ * Plans which validators to ask next: in the tally's order, as many as quorum plus buffer need beside the weight that has
+ * signed and the weight counted on. Doubtful validators are not counted on, so the next ones are asked at the same time. Pure.
  *
- * @param survey of this tally, to be handed in again the next time: then only what has changed since is looked at
+ * @param collection state of this tally, kept between calls so that only changes are counted
  */
 export function planQueries(
   tally: Tally,
   view: QueryView,
   limits: QueryLimits,
-  survey: Survey = new Survey(tally),
+  collection: CollectionState = new CollectionState(tally),
 ): QueryPlan {
   const { signedWeight, neededWeight, targetWeight } = tally;
   if (signedWeight >= targetWeight) return { kind: 'enough' };
-  survey.update(view, limits);
-  const unsigned = lookAtUnsigned(tally, survey);
+  collection.update(view, limits);
+  const unsigned = lookAtUnsigned(tally, collection);
   const areRefusersLost = unsigned?.isHopeless === true;
-  const { possible, awaited, wakeAtMs } = survey.stillToCome(areRefusersLost);
+  const { possible, awaited, wakeAtMs } = collection.stillToCome(areRefusersLost);
 
   if (signedWeight + possible < neededWeight) {
-    return isVerdictOpen(tally, view, survey)
+    return isVerdictOpen(tally, view, collection)
       ? { kind: 'go on', ask: [], wakeAtMs, isIdle: false }
       : { kind: 'out of reach' };
   }
-  // What is beyond the quorum is a precaution: no time is spent on whoever is likely to give nothing.
+  // The buffer is a precaution: it is not worth waiting for validators that will probably fail.
   if (signedWeight >= neededWeight && awaited === 0n) return { kind: 'enough' };
 
   const room = Math.min(
-    limits.maxConcurrentQueries - survey.asking,
-    waveWidth(view, survey, unsigned),
+    limits.maxConcurrentQueries - collection.asking,
+    waveWidth(view, collection, unsigned),
     MAX_ASKED_AT_ONCE,
   );
   const ask: WarpValidator[] = [];
   let nextWakeAtMs = wakeAtMs;
-  let expected = signedWeight + survey.countedOn;
-  const isBusy = survey.inTime + survey.answered > 0;
+  let expected = signedWeight + collection.countedOn;
+  const isBusy = collection.inTime + collection.answered > 0;
   if (expected >= targetWeight || room <= 0) return { kind: 'go on', ask, wakeAtMs, isIdle: !isBusy };
-  for (const validator of candidatesIn(tally, survey, unsigned)) {
-    const outlook = outlookIn(tally.outlooks, validator);
-    const isForQuorumOnly = outlook.kind === 'suspect' || outlook.kind === 'avoided';
+  for (const validator of candidatesIn(tally, collection, unsigned)) {
+    const forecast = forecastOf(tally.forecasts, validator);
+    const isForQuorumOnly = forecast.kind === 'invalid signer' || forecast.kind === 'avoided';
     if (expected >= (isForQuorumOnly ? neededWeight : targetWeight) || ask.length >= room) break;
-    // Also where the others are late: an avoided validator signs only what has no quorum without it.
+    // An avoided validator signs only if there is no quorum without it.
     if (
-      outlook.kind === 'avoided' &&
-      signedWeight + possible - survey.possibleOfAvoided(areRefusersLost) >= neededWeight
+      forecast.kind === 'avoided' &&
+      signedWeight + possible - collection.possibleOfAvoided(areRefusersLost) >= neededWeight
     ) {
       break;
     }
-    // Changes of connections are told a moment later.
+    // The change of a connection may not be counted yet.
     if (!view.isConnected(validator)) continue;
     ask.push(validator);
-    if (isCountedOn(outlook)) expected += validator.weight;
-    nextWakeAtMs = Math.min(nextWakeAtMs, view.nowMs + outlook.hedgeAfterMs);
+    if (isCountedOn(forecast)) expected += validator.weight;
+    nextWakeAtMs = Math.min(nextWakeAtMs, view.nowMs + forecast.hedgeAfterMs);
   }
   return { kind: 'go on', ask, wakeAtMs: nextWakeAtMs, isIdle: ask.length === 0 && !isBusy };
 }
@@ -102,55 +98,54 @@ export function planQueries(
  * Checks whether answers that are not late can still decide that the quorum is refused for good. Without them, the weight that cannot sign
  * now (inactive, unreachable) would leave the verdict to the order in which the refusals arrive.
  */
-function isVerdictOpen(tally: Tally, { isPChainMessage, nowMs }: QueryView, survey: Survey): boolean {
-  if (survey.inTime === 0 || survey.refusals === 0) return false;
-  const { warpSet, neededWeight, standings } = tally;
+function isVerdictOpen(tally: Tally, { isPChainMessage, nowMs }: QueryView, collection: CollectionState): boolean {
+  if (collection.inTime === 0 || collection.refusals === 0) return false;
+  const { warpSet, neededWeight, states } = tally;
   const refused = weightRefusedForGood(tally, isPChainMessage);
   if (refused === 0n || warpSet.totalWeight - refused < neededWeight) return false;
   let inTime = 0n;
   for (const { index, weight } of warpSet.validators) {
-    const standing = standings[index];
-    if (standing?.kind === 'queued' || (standing?.kind === 'asking' && nowMs < standing.lateAtMs)) inTime += weight;
+    const state = states[index];
+    if (state?.kind === 'queued' || (state?.kind === 'asking' && nowMs < state.lateAtMs)) inTime += weight;
   }
   return warpSet.totalWeight - refused - inTime < neededWeight;
 }
 
-/** The others would only wait for a later turn of the event loop. */
 export const MAX_ASKED_AT_ONCE = MAX_STARTED_PER_TURN;
 
-/** Validators that the message is shown to first where that is wise. One more round trip, where the first one signs. */
+/** Validators that a doubtful message is sent to first. */
 const FIRST_WAVE = 3;
 
-/** How many to ask now: each wave in which nobody signs is followed by one that doubles the number of those asked. */
-function waveWidth({ isCautious }: QueryView, survey: Survey, unsigned: Unsigned | undefined): number {
+/** Each wave without a signature doubles the number of validators asked. */
+function waveWidth({ isCautious }: QueryView, collection: CollectionState, unsigned: Unsigned | undefined): number {
   if (!isCautious || unsigned === undefined) return Number.POSITIVE_INFINITY;
-  return survey.inTime > 0 ? 0 : Math.max(FIRST_WAVE, survey.inVain);
+  return collection.inTime > 0 ? 0 : Math.max(FIRST_WAVE, collection.inVain);
 }
 
 /**
- * So many validators speak for all that refused. They are taken from the heaviest to the lightest, so that they do not all lag
- * or lie where the message is good and two thirds of the weight do not.
+ * Size of the sample of validators that stands for all that refused, spread from the heaviest to the lightest, so that they do
+ * not all lag or lie.
  */
 const SAMPLE = 8;
 
-/** What is known of a message that nobody has signed so far. */
+/** State of a message that no validator has signed. */
 interface Unsigned {
-  /** Many have refused: nobody new is asked while others are to answer, nor where the quorum is lost unless refusers sign after all. */
+  /** Many have refused: no new validator is asked while others are pending, nor if the quorum needs validators that refused. */
   readonly isNobodyNewAsked: boolean;
-  /** So many of those that refused once may be asked a second time. */
+  /** Validators that refused once and may be asked a second time. */
   readonly retriesLeft: number;
-  /** The whole sample has refused to the end, and all others that refused are taken to do so too. */
+  /** The whole sample has refused to the end, and so, it is assumed, will all others that refused. */
   readonly isHopeless: boolean;
 }
 
 /**
- * A message that all refuse may be one that they have not seen yet, so a refusal is not final. But while nobody signs it, a sample is
- * asked again instead of all, and nobody new where the quorum needs those who refused. As soon as one signs, everybody is asked
- * as usual. What nobody will sign costs a third of the validators one question each, and not all of them three.
+ * Limits the cost of a message that every validator refuses, perhaps because none has seen it yet. Until one signs, only a
+ * sample is asked again, and no new validator if the quorum needs those that refused. Such a message costs one request to a
+ * third of the validators, instead of three to each.
  */
-function lookAtUnsigned({ signedWeight, neededWeight }: Tally, survey: Survey): Unsigned | undefined {
-  if (signedWeight > 0n || survey.answered > 0) return undefined;
-  const { refusals, inTime, open, settled, inSample } = survey;
+function lookAtUnsigned({ signedWeight, neededWeight }: Tally, collection: CollectionState): Unsigned | undefined {
+  if (signedWeight > 0n || collection.answered > 0) return undefined;
+  const { refusals, inTime, open, settled, inSample } = collection;
   return {
     isNobodyNewAsked: refusals >= SAMPLE && (inTime > 0 || open < neededWeight),
     retriesLeft: Math.max(0, SAMPLE - settled - inSample),
@@ -158,27 +153,30 @@ function lookAtUnsigned({ signedWeight, neededWeight }: Tally, survey: Survey): 
   };
 }
 
-/** Those that may be asked, in the order of asking. */
-function candidatesIn(tally: Tally, survey: Survey, unsigned: Unsigned | undefined): Iterable<WarpValidator> {
-  // As long as nobody has refused, nobody is left out either.
-  if (unsigned === undefined || survey.refusals === 0) return survey.inOrder();
-  const isNobodyLeft = unsigned.isNobodyNewAsked && survey.candidatesAgain === 0;
-  return isNobodyLeft ? [] : fewer([...survey.inOrder()], tally, unsigned);
+/** Validators to be asked, in asking order. */
+function candidatesIn(
+  tally: Tally,
+  collection: CollectionState,
+  unsigned: Unsigned | undefined,
+): Iterable<WarpValidator> {
+  if (unsigned === undefined || collection.refusals === 0) return collection.inOrder();
+  const isNobodyLeft = unsigned.isNobodyNewAsked && collection.candidatesAgain === 0;
+  return isNobodyLeft ? [] : fewer([...collection.inOrder()], tally, unsigned);
 }
 
-/** Of those that may be asked, those that it makes sense to ask while nobody has signed. */
+/** Narrows the candidates while no validator has signed. */
 function fewer(
   candidates: readonly WarpValidator[],
-  { standings }: Tally,
+  { states }: Tally,
   { isNobodyNewAsked, retriesLeft, isHopeless }: Unsigned,
 ): WarpValidator[] {
   const refusalsOf = ({ index }: WarpValidator): number => {
-    const standing = standings[index];
-    return standing?.kind === 'waiting' && standing.lastFailure?.kind === 'refused' ? standing.attempts : 0;
+    const state = states[index];
+    return state?.kind === 'waiting' && state.lastFailure?.kind === 'refused' ? state.attempts : 0;
   };
   const attemptsOf = ({ index }: WarpValidator): number => {
-    const standing = standings[index];
-    return standing?.kind === 'waiting' ? standing.attempts : 0;
+    const state = states[index];
+    return state?.kind === 'waiting' ? state.attempts : 0;
   };
   const mayBeAsked = isHopeless ? candidates.filter((validator) => refusalsOf(validator) === 0) : candidates;
   const refusedOnce = mayBeAsked.filter((validator) => refusalsOf(validator) === 1);
@@ -192,10 +190,10 @@ function fewer(
 }
 
 /**
- * What follows a failed attempt. `attempts` counts the one that failed.
+ * Returns the state after a failed attempt. A validator with several nodes is asked through each of them. One that refuses may
+ * lag, and is asked again after each delay, unless its code is final. After an invalid signature it is not asked again.
  *
- * A validator with several nodes is asked through each of them. One that refuses may only lag behind, and is asked again after
- * each of the pauses; a refusal that lag cannot explain is final. After an invalid signature it is not asked again either.
+ * @param attempts including the one that failed
  */
 export function afterFailure(
   failure: SignatureFailure,
@@ -211,15 +209,14 @@ export function afterFailure(
     isPChainMessage: boolean;
   },
   limits: QueryLimits,
-): Standing {
+): ValidatorState {
   switch (failure.kind) {
-    case 'silent':
-    case 'ignored':
+    case 'timed_out':
       return attempts < nodeCount ? waiting(nowMs) : { kind: 'failed', failure };
     case 'unreachable':
-    case 'not_sent': {
+    case 'not_asked': {
       if (attempts < nodeCount) return waiting(nowMs);
-      // A broken connection needs a moment to come back, and a full queue to drain.
+      // A connection needs time to come back, and a full queue to drain.
       const delayMs = limits.retryDelaysMs[attempts - nodeCount];
       return delayMs === undefined ? { kind: 'failed', failure } : waiting(nowMs + delayMs);
     }
@@ -234,7 +231,7 @@ export function afterFailure(
       return { kind: 'failed', failure };
   }
 
-  function waiting(notBeforeMs: number): Standing {
+  function waiting(notBeforeMs: number): ValidatorState {
     return { kind: 'waiting', notBeforeMs, attempts, lastFailure: failure };
   }
 }

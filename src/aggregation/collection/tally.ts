@@ -1,84 +1,89 @@
 import { quorumWeight } from '../../validators/quorum.ts';
 import type { WarpSet, WarpValidator } from '../../validators/warp-set.ts';
 import type { NodeID } from '../../warp/ids.ts';
-import type { Outlook } from '../validators/outlook.ts';
-import type { SignatureFailure } from './signature-source.ts';
+import type { ValidatorForecast } from '../validators/validator-forecast.ts';
+import type {
+  FinalOutcome,
+  MissingValidator,
+  SignatureFailure,
+  TallySummary,
+  ValidatorOutcome,
+  WeightCount,
+} from '../validators/validator-outcome.ts';
 
-/** Where one validator stands in one request. */
-export type Standing =
-  /** May be asked from `notBeforeMs` on; `lastFailure` is why an earlier attempt gave nothing. */
+/** State of one validator in one request. */
+export type ValidatorState =
+  /** May be asked from `notBeforeMs` on; `lastFailure` is that of an earlier attempt. */
   | {
       readonly kind: 'waiting';
       readonly notBeforeMs: number;
       readonly attempts: number;
       readonly lastFailure?: SignatureFailure;
     }
-  /** To be asked, as soon as there is room for one more request. */
+  /** Waits for a permit to be asked. */
   | { readonly kind: 'queued'; readonly attempts: number }
-  /** From `lateAtMs` on it is no longer counted on. */
+  /** Late from `lateAtMs` on: no longer counted on. */
   | { readonly kind: 'asking'; readonly lateAtMs: number; readonly attempts: number }
-  /** Its signature has come and is being decoded, or verified alone. */
+  /** Its signature is being decoded, or verified alone. */
   | { readonly kind: 'answered' }
   | { readonly kind: 'signed'; readonly signature: Uint8Array }
   /** Will not be asked again in this request. */
   | { readonly kind: 'failed'; readonly failure: SignatureFailure };
 
-/** The state of one request: who has signed, who is being asked, who failed and why. */
+/** State of one request by validator. */
 export interface Tally {
   readonly warpSet: WarpSet;
-  /** Least weight of the asked quorum, and of the quorum with its buffer. */
+  /** Least weight of the quorum, and of the quorum plus its buffer. */
   readonly neededWeight: bigint;
   readonly targetWeight: bigint;
-  /** By canonical index. */
-  readonly standings: readonly Standing[];
-  /** The refusal of each that has answered nothing else since, by canonical index. */
+  readonly states: readonly ValidatorState[];
+  /** The refusal of each validator that has answered nothing else since. */
   readonly refusals: readonly (SignatureFailure | undefined)[];
   readonly signedWeight: bigint;
-  /** What may be expected of each, by canonical index. */
-  readonly outlooks: readonly Outlook[];
-  /** Canonical validators in the order in which they are asked: by the rank of their outlook, then the heaviest first. */
+  readonly forecasts: readonly ValidatorForecast[];
+  /** Canonical validators in the order of asking: by rank of their forecast, then heaviest first. */
   readonly askingOrder: readonly WarpValidator[];
-  /** The index of each that was set, in order. Each validator is set a few times for each attempt, of which there are few. */
+  /** The index of each state that was set, in order. */
   readonly changes: readonly number[];
-  set(index: number, standing: Standing): void;
+  set(index: number, state: ValidatorState): void;
 }
 
 export interface TallyOptions {
   readonly quorumNum: bigint;
   readonly quorumBuffer: bigint;
-  readonly outlooks: readonly Outlook[];
-  /** Hears of every change, after it was made. */
-  readonly onChange?: (index: number, standing: Standing) => void;
+  readonly forecasts: readonly ValidatorForecast[];
+  /** Called after each change. */
+  readonly onChange?: (index: number, state: ValidatorState) => void;
 }
 
-const UNTRIED: Standing = { kind: 'waiting', notBeforeMs: 0, attempts: 0 };
+const UNTRIED: ValidatorState = { kind: 'waiting', notBeforeMs: 0, attempts: 0 };
 
-export function createTally(warpSet: WarpSet, { quorumNum, quorumBuffer, outlooks, onChange }: TallyOptions): Tally {
-  const standings: Standing[] = warpSet.validators.map(() => UNTRIED);
-  const rankOf = ({ index }: WarpValidator): number => outlooks[index]?.rank ?? 0;
+export function createTally(warpSet: WarpSet, { quorumNum, quorumBuffer, forecasts, onChange }: TallyOptions): Tally {
+  const states: ValidatorState[] = warpSet.validators.map(() => UNTRIED);
+  const rankOf = ({ index }: WarpValidator): number => forecasts[index]?.rank ?? 0;
   const changes: number[] = [];
   const refusals: (SignatureFailure | undefined)[] = [];
   let signedWeight = 0n;
   return {
     warpSet,
     refusals,
-    outlooks,
-    // A quorum of 0 still needs somebody's signature: nothing can be the signature of nobody.
+    forecasts,
+    // A quorum of 0 still needs one signature.
     neededWeight: atLeastOne(quorumWeight(quorumNum, warpSet.totalWeight)),
     targetWeight: targetWeightOf(warpSet, { quorumNum, quorumBuffer }),
-    standings,
+    states,
     changes,
     get signedWeight() {
       return signedWeight;
     },
-    // A stable sort, so that those of equal rank stay ordered by weight.
+    // A stable sort: equal ranks stay ordered by weight.
     askingOrder: heaviestFirst(warpSet).toSorted((a, b) => rankOf(a) - rankOf(b)),
     set(index, next) {
       const validator = warpSet.validators[index];
       if (validator === undefined) throw new RangeError(`no validator ${index}`);
-      if (standings[index]?.kind === 'signed') signedWeight -= validator.weight;
+      if (states[index]?.kind === 'signed') signedWeight -= validator.weight;
       if (next.kind === 'signed') signedWeight += validator.weight;
-      standings[index] = next;
+      states[index] = next;
       refusals[index] = refusalAfter(next, refusals[index]);
       changes.push(index);
       onChange?.(index, next);
@@ -86,8 +91,8 @@ export function createTally(warpSet: WarpSet, { quorumNum, quorumBuffer, outlook
   };
 }
 
-/** Silence and a lost connection are no answers: a refusal stands until there is another answer. */
-function refusalAfter(next: Standing, before: SignatureFailure | undefined): SignatureFailure | undefined {
+/** A timeout or a lost connection is no answer: a refusal holds until there is another answer. */
+function refusalAfter(next: ValidatorState, before: SignatureFailure | undefined): SignatureFailure | undefined {
   if (next.kind === 'signed' || next.kind === 'answered' || (next.kind === 'waiting' && next.attempts === 0)) {
     return undefined;
   }
@@ -96,25 +101,21 @@ function refusalAfter(next: Standing, before: SignatureFailure | undefined): Sig
   return failure?.kind === 'invalid_signature' ? undefined : before;
 }
 
-/** The failure of the last attempt that has ended. */
-export function failureOf(standing: Standing | undefined): SignatureFailure | undefined {
-  if (standing?.kind === 'failed') return standing.failure;
-  return standing?.kind === 'waiting' ? standing.lastFailure : undefined;
+/** Failure of the last attempt that has ended. */
+export function failureOf(state: ValidatorState | undefined): SignatureFailure | undefined {
+  if (state?.kind === 'failed') return state.failure;
+  return state?.kind === 'waiting' ? state.lastFailure : undefined;
 }
 
-/** What a validator did, as far as is known: its last answer, or why there is none. */
-export function knownOutcome({ standings, refusals }: Tally, index: number): ValidatorOutcome | undefined {
-  const standing = standings[index];
-  if (standing?.kind === 'signed') return SIGNED;
-  return refusals[index] ?? failureOf(standing);
+/** The last known answer of a validator, or why there is none. */
+export function knownOutcome({ states, refusals }: Tally, index: number): ValidatorOutcome | undefined {
+  const state = states[index];
+  if (state?.kind === 'signed') return SIGNED;
+  return refusals[index] ?? failureOf(state);
 }
-
-/** What a validator did with the question. */
-export type ValidatorOutcome = { readonly kind: 'signed' } | SignatureFailure;
 
 const SIGNED: ValidatorOutcome = { kind: 'signed' };
 
-/** See {@link Tally.targetWeight}. */
 export function targetWeightOf(
   { totalWeight }: WarpSet,
   { quorumNum, quorumBuffer }: Pick<TallyOptions, 'quorumNum' | 'quorumBuffer'>,
@@ -122,7 +123,7 @@ export function targetWeightOf(
   return atLeastOne(quorumWeight(quorumNum + quorumBuffer, totalWeight));
 }
 
-/** Sets are immutable and shared by many requests, so each is sorted once. */
+/** Sets are immutable and shared by requests, so each is sorted once. */
 const sorted = new WeakMap<WarpSet, readonly WarpValidator[]>();
 
 function heaviestFirst(warpSet: WarpSet): readonly WarpValidator[] {
@@ -138,116 +139,96 @@ function atLeastOne(weight: bigint): bigint {
   return weight > 0n ? weight : 1n;
 }
 
-/** What a validator did, and of validators that did nothing, why not. */
-export type OutcomeKind =
-  | 'signed'
-  | SignatureFailure['kind']
-  /** Asked, with no answer, or one not yet decoded or told from a bad one, when the request ended. */
-  | 'unanswered'
-  /** Connected, and not asked: the quorum was out of reach even with them. */
-  | 'not_asked'
-  /** Validators without a BLS key and inactive ones: in the total, unable to sign. */
-  | 'without_key';
-
-export interface WeightCount {
-  readonly weight: bigint;
-  readonly count: number;
-}
-
-/** What the validators did, for the client that got no signed message, and for logs. */
-export interface TallySummary {
-  readonly neededWeight: bigint;
-  readonly signedWeight: bigint;
-  readonly totalWeight: bigint;
-  readonly outcomes: Readonly<Record<Exclude<OutcomeKind, 'refused' | 'unreachable'>, WeightCount>> & {
-    readonly refused: WeightCount & {
-      readonly reasons: readonly (WeightCount & { readonly code: number; readonly text: string })[];
-    };
-    readonly unreachable: WeightCount & { readonly reasons: readonly (WeightCount & { readonly reason: string })[] };
-  };
-  /** Validators with a key that did not sign, the heaviest first: {@link MAX_MISSING} of them. */
-  readonly missing: readonly MissingValidator[];
-  /** How many more there are. */
-  readonly missingOmitted: number;
-}
-
-export interface MissingValidator {
-  /** Of several nodes with one key, the first in text order. */
-  readonly nodeID: NodeID;
-  readonly weight: bigint;
-  readonly outcome: Exclude<OutcomeKind, 'signed' | 'without_key'>;
-  /** Of `refused`. */
-  readonly code?: number;
-  readonly text?: string;
-  /** Of `unreachable`, `not_sent` and `invalid_signature`. */
-  readonly reason?: string;
-}
-
-/** Most distinct reasons listed for one outcome: peers choose the texts, so there may be as many as peers. */
+/** Most reasons listed for one outcome: peers choose the texts of refusals. */
 const MAX_REASONS = 8;
-/** Most validators named: enough to see who matters, and some 10 KB in an answer at most. */
+/** Most validators named: some 10 KB of an answer. */
 const MAX_MISSING = 32;
 
-/** @param whyUnreachable of a validator that may still be asked: why it was not, or undefined where it is connected */
+/** @param whyUnreachable returns why a validator that may still be asked is not connected, or undefined if it is */
 export function summarizeTally(
   tally: Tally,
   whyUnreachable: (validator: WarpValidator) => string | undefined,
 ): TallySummary {
   const { warpSet, neededWeight, signedWeight } = tally;
   const none = (): { weight: bigint; count: number } => ({ weight: 0n, count: 0 });
-  const counts = {
-    ...{ signed: none(), refused: none(), silent: none(), ignored: none(), unreachable: none() },
-    ...{ not_sent: none(), invalid_signature: none(), unanswered: none(), not_asked: none() },
+  const signed = none();
+  const refused = {
+    ...none(),
+    byReason: new Map<string, { code: number; text: string; weight: bigint; count: number }>(),
   };
-  const unreachableReasons = new Map<string, { reason: string; weight: bigint; count: number }>();
-  const refusedReasons = new Map<string, { code: number; text: string; weight: bigint; count: number }>();
+  const others = {
+    ...{ timed_out: reasoned(), unreachable: reasoned(), invalid_signature: reasoned(), not_asked: reasoned() },
+  };
   const missing: MissingValidator[] = [];
   let missingOmitted = 0;
 
   for (const validator of heaviestFirst(warpSet)) {
     const { weight, index, nodeIDs } = validator;
-    const outcome = knownOutcome(tally, index) ?? untilKnown(tally.standings[index], () => whyUnreachable(validator));
-    addTo(counts[outcome.kind], weight);
-    if (outcome.kind === 'signed') continue;
+    const outcome = finalOutcome(tally, index, () => whyUnreachable(validator));
+    if (outcome.kind === 'signed') {
+      addTo(signed, weight);
+      continue;
+    }
     if (missing.length < MAX_MISSING) {
       const { kind, ...more } = outcome;
       missing.push({ nodeID: nodeIDs[0] as NodeID, weight, outcome: kind, ...more });
     } else {
       missingOmitted += 1;
     }
-    if (outcome.kind === 'unreachable') {
-      const { reason } = outcome;
-      const known = entry(unreachableReasons, reason, () => ({ reason, ...none() }));
-      addTo(known, weight);
-    } else if (outcome.kind === 'refused') {
+    if (outcome.kind === 'refused') {
       const { code, text } = outcome;
-      const known = entry(refusedReasons, `${code} ${text}`, () => ({ code, text, ...none() }));
-      addTo(known, weight);
+      addTo(refused, weight);
+      addTo(
+        entry(refused.byReason, `${code} ${text}`, () => ({ code, text, ...none() })),
+        weight,
+      );
+    } else {
+      const { reason } = outcome;
+      const counts = others[outcome.kind];
+      addTo(counts, weight);
+      if (reason !== undefined)
+        addTo(
+          entry(counts.byReason, reason, () => ({ reason, ...none() })),
+          weight,
+        );
     }
   }
+  const withReasons = <V extends WeightCount>({
+    weight,
+    count,
+    byReason,
+  }: WeightCount & { byReason: Map<string, V> }) => ({
+    ...{ weight, count, reasons: heaviest(byReason) },
+  });
   return {
     neededWeight,
     signedWeight,
     totalWeight: warpSet.totalWeight,
     outcomes: {
-      ...counts,
-      refused: { ...counts.refused, reasons: heaviest(refusedReasons) },
-      unreachable: { ...counts.unreachable, reasons: heaviest(unreachableReasons) },
-      without_key: warpSet.keyless,
+      signed,
+      refused: withReasons(refused),
+      timed_out: withReasons(others.timed_out),
+      unreachable: withReasons(others.unreachable),
+      invalid_signature: withReasons(others.invalid_signature),
+      not_asked: withReasons(others.not_asked),
+      no_key: warpSet.keyless,
     },
     missing,
     missingOmitted,
   };
+
+  function reasoned() {
+    return { ...none(), byReason: new Map<string, { reason: string; weight: bigint; count: number }>() };
+  }
 }
 
-/** Its turn did not come. */
-const NO_ROOM: SignatureFailure = { kind: 'not_sent', reason: 'too much is being asked of validators at once' };
-
-type UntilKnown = SignatureFailure | { readonly kind: 'unanswered' | 'not_asked' };
-
-function untilKnown(standing: Standing | undefined, whyUnreachable: () => string | undefined): UntilKnown {
-  if (standing?.kind === 'queued') return NO_ROOM;
-  if (standing?.kind === 'asking' || standing?.kind === 'answered') return { kind: 'unanswered' };
+/** The outcome of a validator once its request has ended. */
+function finalOutcome(tally: Tally, index: number, whyUnreachable: () => string | undefined): FinalOutcome {
+  const known = knownOutcome(tally, index);
+  if (known !== undefined) return known;
+  const state = tally.states[index];
+  if (state?.kind === 'queued') return { kind: 'not_asked', reason: 'queue_full' };
+  if (state?.kind === 'asking' || state?.kind === 'answered') return { kind: 'timed_out', reason: 'request_ended' };
   const reason = whyUnreachable();
   return reason === undefined ? { kind: 'not_asked' } : { kind: 'unreachable', reason };
 }

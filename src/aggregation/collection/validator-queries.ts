@@ -1,74 +1,60 @@
-import type { Clock } from '../../lib/concurrency/clock.ts';
 import type { WakeUp } from '../../lib/concurrency/wake-up.ts';
 import { NO_SPAN, type Span, within } from '../../telemetry/spans.ts';
 import type { WarpValidator } from '../../validators/warp-set.ts';
 import type { NodeID } from '../../warp/ids.ts';
 import { encodeSignatureRequest } from '../../warp/signature-request.ts';
-import type { ObserveDelay } from '../admission/admission.ts';
-import { LARGE_QUERY_BYTES, type QueryConcurrency } from '../admission/query-concurrency.ts';
-import type { AggregatorMetrics, CountOutcome } from '../aggregator-metrics.ts';
+import { LARGE_QUERY_BYTES } from '../admission/query-concurrency.ts';
+import type { CountOutcome } from '../aggregator-metrics.ts';
 import type { AnswerHistory } from '../validators/answer-history.ts';
+import type { SignatureQuery } from '../validators/signature-source.ts';
+import type { SignatureFailure, SignatureOutcome } from '../validators/validator-outcome.ts';
 import { type CollectedSignatures, CollectionOver } from './collected-signatures.ts';
-import type { InvalidSigners } from './invalid-signers.ts';
-import { afterFailure, type QueryLimits } from './query-plan.ts';
-import type { SignatureFailure, SignatureOutcome, SignatureQuery, SignatureSource } from './signature-source.ts';
-import { failureOf, type Standing, type Tally } from './tally.ts';
+import type { CollectionDeps, CollectionJob } from './collection-job.ts';
+import { afterFailure } from './query-plan.ts';
+import { failureOf, type Tally, type ValidatorState } from './tally.ts';
 
-export interface ValidatorQueriesOptions {
+export interface ValidatorQueriesOptions
+  extends Pick<CollectionJob, 'span' | 'client'>,
+    Pick<CollectionDeps, 'source' | 'invalidSigners' | 'metrics' | 'clock' | 'observeDelay' | 'limits' | 'queries'> {
   readonly query: Omit<SignatureQuery, 'appBytes'>;
   readonly isPChainMessage: boolean;
   readonly tally: Tally;
   readonly signatures: CollectedSignatures;
-  readonly source: SignatureSource;
   readonly history: AnswerHistory;
-  readonly suspects: InvalidSigners;
-  readonly metrics: AggregatorMetrics;
   readonly countOutcome: CountOutcome;
-  readonly clock: Clock;
-  /** Of the collection. */
-  readonly span?: Span | undefined;
-  readonly observeDelay: ObserveDelay;
-  readonly limits: QueryLimits & {
-    /** Time of one attempt at one node. */
-    readonly peerTimeoutMs: number;
-  };
-  /** Over all requests. */
-  readonly queries: QueryConcurrency;
-  /** Client ID for its share; undefined for internal requests. */
-  readonly client: string | undefined;
   /** Woken after every answer. */
   readonly changes: WakeUp;
-  /** Aborts when the collection is over, and ends the queries still under way, but for trials. */
+  /** Aborts when the collection ends, and ends pending requests except trials. */
   readonly over: AbortSignal;
 }
 
-/** Asks the validators of one collection for their signatures; the tally gets the outcomes. */
+/** Asks the validators of one collection for their signatures, and sets their outcomes in the tally. */
 export class ValidatorQueries {
   readonly #options: ValidatorQueriesOptions;
   readonly #timesAsked = new Map<NodeID, number>();
   #encoded: SignatureQuery | undefined;
-  /** Queries that were sent. */
+  /** Requests sent. */
   asked = 0;
 
   constructor(options: ValidatorQueriesOptions) {
     this.#options = options;
   }
 
-  /** Asks one of the validator's connected nodes: one that it was not asked through yet, if there is one. */
+  /** Asks one of the validator's connected nodes, preferably one that was not asked yet. */
   ask(validator: WarpValidator): void {
     const { tally, queries, client, changes, span = NO_SPAN } = this.#options;
-    const before = tally.standings[validator.index];
+    const before = tally.states[validator.index];
     const attempts = (before?.kind === 'waiting' ? before.attempts : 0) + 1;
     const nodeID = this.#nextNode(validator);
     tally.set(validator.index, { kind: 'queued', attempts });
     let isQueued = false;
     const begin = (): Promise<void> => {
-      // Another collection may have made room.
+      // Another collection may have returned a permit.
       const answer =
         span === NO_SPAN
           ? this.#askNode(validator, nodeID, attempts)
           : within(span, () => this.#askNode(validator, nodeID, attempts));
-      // The plan reckons with the time at which it may be late.
+      // The plan depends on the time at which the validator is late.
       if (isQueued) changes.wake();
       return answer;
     };
@@ -76,16 +62,16 @@ export class ValidatorQueries {
     isQueued = true;
   }
 
-  /** The message was signed by others, so that whoever refused it lags behind them, or runs something else. */
+  /** Records that validators refused a message that others signed: they lag, or run something else. */
   othersSigned(): void {
     const { tally, history } = this.#options;
     for (const { index, nodeIDs } of tally.warpSet.validators) {
-      if (failureOf(tally.standings[index])?.kind !== 'refused') continue;
+      if (failureOf(tally.states[index])?.kind !== 'refused') continue;
       for (const nodeID of nodeIDs) if (this.#timesAsked.has(nodeID)) history.failed(nodeID);
     }
   }
 
-  /** Its bytes are made once, for all validators and attempts, and not at all where all signatures are known. */
+  /** Encoded on first use, once for all validators and attempts. */
   get #query(): SignatureQuery {
     const { query } = this.#options;
     this.#encoded ??= { ...query, appBytes: encodeSignatureRequest(query) };
@@ -112,13 +98,14 @@ export class ValidatorQueries {
     return next;
   }
 
-  /** One function for the whole way: with thousands under way, what each step keeps is what the collector of garbage carries about. */
+  /** One async function: with thousands of pending requests, each further frame costs garbage collection. */
   async #askNode(validator: WarpValidator, nodeID: NodeID, attempts: number): Promise<void> {
     const { tally, signatures, changes, over, countOutcome, clock, source, limits, span = NO_SPAN } = this.#options;
     try {
       over.throwIfAborted();
       const { isTrial, lateAtMs, sentAtMs } = this.#begin(validator, nodeID, attempts);
-      // A trial goes on when the others have answered: it is there to see whether this one does. Large messages cost too much for that.
+      // A trial continues after the collection, to learn whether the validator answers. Large messages are too expensive for
+      // that.
       const isApart = isTrial && this.#query.appBytes.length <= LARGE_QUERY_BYTES;
       const options = { timeoutMs: limits.peerTimeoutMs, signal: isApart ? new AbortController().signal : over };
       let outcome: SignatureOutcome;
@@ -134,7 +121,7 @@ export class ValidatorQueries {
       if (outcome.kind === 'signature') {
         tally.set(validator.index, ANSWERED);
         const problem = await signatures.take(validator, outcome.signature);
-        if (problem === undefined) countOutcome(validator, outcome.kind);
+        if (problem === undefined) countOutcome(validator, SIGNED);
         else this.#failed(validator, attempts, { kind: 'invalid_signature', reason: problem });
       } else {
         this.#failed(validator, attempts, outcome);
@@ -146,22 +133,22 @@ export class ValidatorQueries {
   }
 
   #begin({ index, publicKeyHex }: WarpValidator, nodeID: NodeID, attempts: number) {
-    const { tally, history, suspects, clock, metrics, limits } = this.#options;
-    const outlook = tally.outlooks[index];
-    const isTrial = outlook?.kind === 'on trial';
+    const { tally, history, invalidSigners, clock, metrics, limits } = this.#options;
+    const forecast = tally.forecasts[index];
+    const isTrial = forecast?.kind === 'on trial';
     if (isTrial) {
       history.beginTrial(nodeID);
-      suspects.beginTrial(publicKeyHex);
+      invalidSigners.beginTrial(publicKeyHex);
     }
     const sentAtMs = clock.monotonicMs();
-    const lateAtMs = sentAtMs + (outlook?.hedgeAfterMs ?? limits.hedgeAfterMs);
+    const lateAtMs = sentAtMs + (forecast?.hedgeAfterMs ?? limits.hedgeAfterMs);
     tally.set(index, { kind: 'asking', lateAtMs, attempts });
     metrics.signatureRequests.inc();
     this.asked += 1;
     return { isTrial, lateAtMs, sentAtMs };
   }
 
-  /** Remembers how the node answered. */
+  /** Updates the history of the node. */
   #learn(nodeID: NodeID, outcome: SignatureOutcome, tookMs: number): void {
     const { history, observeDelay } = this.#options;
     history.observed(nodeID, outcome, tookMs);
@@ -169,22 +156,24 @@ export class ValidatorQueries {
       observeDelay('answers', history.excessOf(nodeID, tookMs));
     }
     if (outcome.kind === 'signature') history.answered(nodeID, tookMs);
-    else if (outcome.kind === 'ignored') history.failed(nodeID);
-    else if (OUTCOMES_OF_THE_UNWELL.has(outcome.kind)) history.failedAltogether(nodeID);
+    else if (outcome.kind === 'timed_out' && outcome.reason === 'request_dropped') history.failed(nodeID);
+    // Other requests will fail too. A node that refuses may be right, and one that is not connected is not asked.
+    else if (outcome.kind === 'timed_out' || outcome.kind === 'invalid_signature') history.failedAltogether(nodeID);
   }
 
   #failed(validator: WarpValidator, attempts: number, failure: SignatureFailure): void {
     const { tally, clock, limits, isPChainMessage, countOutcome } = this.#options;
-    countOutcome(validator, failure.kind);
+    countOutcome(validator, failure);
     const nodeCount = validator.nodeIDs.length;
     const attempt = { attempts, nodeCount, nowMs: clock.monotonicMs(), isPChainMessage };
     tally.set(validator.index, afterFailure(failure, attempt, limits));
   }
 }
 
-const ANSWERED: Standing = { kind: 'answered' };
+const ANSWERED: ValidatorState = { kind: 'answered' };
+const SIGNED = { kind: 'signed' } as const;
 
-/** A span of its own for a question, which says whom, and what the node did. */
+/** Records one attempt as a span. */
 async function traced(
   parent: Span,
   { nodeID, attempts }: { readonly nodeID: NodeID; readonly attempts: number },
@@ -193,10 +182,12 @@ async function traced(
   const span = parent.child('app request', 'client');
   span.set('peer.node_id', nodeID);
   span.set('attempt', attempts);
-  let word: string = 'unanswered';
+  let word: string = 'timed_out';
+  let reason: string | undefined = 'request_ended';
   try {
     const outcome = await asking;
     word = outcome.kind === 'signature' ? 'signed' : outcome.kind;
+    reason = 'reason' in outcome ? outcome.reason : undefined;
     if (outcome.kind === 'refused') {
       span.set('refusal.code', outcome.code);
       span.set('refusal.text', outcome.text);
@@ -204,9 +195,7 @@ async function traced(
     return outcome;
   } finally {
     span.set('outcome', word);
+    if (reason !== undefined) span.set('reason', reason);
     span.end();
   }
 }
-
-/** Signs of a node that others will have no luck with either. One that refuses may be right, and one not connected is not asked. */
-const OUTCOMES_OF_THE_UNWELL: ReadonlySet<SignatureOutcome['kind']> = new Set(['silent', 'invalid_signature']);

@@ -19,21 +19,21 @@ import { encodeWarpPayload, parseWarpPayload } from '../../warp/payload.ts';
 import { parseSignedMessage } from '../../warp/signed-message.ts';
 import { createUnsignedMessage, parseUnsignedMessage, type UnsignedMessage } from '../../warp/unsigned-message.ts';
 
-/** What a justification turns out to be, in whichever form it was given. */
+/** A justification, in whichever form it was given. */
 export type RecognizedJustification =
   | { readonly kind: 'subnet'; readonly subnetID: SubnetID }
   | {
       readonly kind: 'validation';
       readonly validationID: ValidationID;
       readonly subnetID: SubnetID;
-      /** In the form that validators take. */
+      /** In the form that validators accept. */
       readonly justification: L1ValidatorRegistrationJustification;
     };
 
 /**
- * What clients give as a justification: the 32 bytes of a subnet ID; an L1ValidatorRegistrationJustification; or a
- * RegisterL1Validator payload, alone or still inside the addressed call or the Warp message (unsigned or signed) in which it
- * came. No form can be taken for another: the codec starts with two zero bytes, which no protobuf message does.
+ * Parses a justification: the 32 bytes of a subnet ID; an L1ValidatorRegistrationJustification; or a RegisterL1Validator
+ * payload, alone or inside its addressed call or Warp message (unsigned or signed). The forms cannot be confused: the codec
+ * starts with two zero bytes, which no protobuf message does.
  */
 export function recognizeJustification(bytes: Uint8Array): RecognizedJustification | undefined {
   if (bytes.length === ID_LENGTH) return { kind: 'subnet', subnetID: idFromBytes<SubnetID>(bytes, 'subnet ID') };
@@ -52,7 +52,6 @@ export function recognizeJustification(bytes: Uint8Array): RecognizedJustificati
   };
 }
 
-/** The RegisterL1Validator payload, whatever it is wrapped in. */
 function findRegistration(bytes: Uint8Array): RegisterL1Validator | undefined {
   const warpMessage =
     attempt(() => parseUnsignedMessage(bytes)) ?? attempt(() => parseSignedMessage(bytes).unsignedMessage);
@@ -63,8 +62,8 @@ function findRegistration(bytes: Uint8Array): RegisterL1Validator | undefined {
 }
 
 /**
- * The justification of a message in the form that validators take. Only for the end of a validation do clients hold it in other
- * forms as well. What is not recognized is left for the validators to judge.
+ * Converts a justification to the form that validators accept. Only the end of a validation has other forms; anything else is
+ * left to the validators.
  */
 export function unwrapJustification(message: UnsignedMessage, justification: Uint8Array): Uint8Array {
   if (message.sourceChainID !== P_CHAIN_ID || justification.length === 0) return justification;
@@ -75,7 +74,7 @@ export function unwrapJustification(message: UnsignedMessage, justification: Uin
   return recognized?.kind === 'validation' ? encodeJustification(recognized.justification) : justification;
 }
 
-/** Whether these are the bytes of a Warp message with its signature, such as this service returns. */
+/** Whether these are the bytes of a signed Warp message. */
 export function looksLikeSignedMessage(bytes: Uint8Array): boolean {
   return attempt(() => parseSignedMessage(bytes)) !== undefined;
 }
@@ -84,17 +83,17 @@ export function looksLikeUnsignedMessage(bytes: Uint8Array): boolean {
   return attempt(() => parseUnsignedMessage(bytes)) !== undefined;
 }
 
-/** A message of the P-Chain: an addressed call without a source. */
+/** A P-Chain message: an addressed call without a source. */
 export function createPChainMessage(networkID: number, message: L1Message): UnsignedMessage {
   const payload = encodeL1Message(message);
   const call = encodeWarpPayload({ kind: 'AddressedCall', sourceAddress: new Uint8Array(), payload });
   return createUnsignedMessage(networkID, P_CHAIN_ID, call);
 }
 
-/** More validators than a conversion can name within the size of a P-Chain transaction; some milliseconds of hashing. */
+/** More validators than a conversion fits into a P-Chain transaction; some milliseconds of hashing. */
 const MAX_CONVERSION_VALIDATORS = 2_048;
 
-/** Finds a validation that the subnet's conversion started: its ID is sha256(subnetID · `u32` index), so all are tried. */
+/** Finds a validation that the subnet's conversion started, by trying all indices: its ID is sha256(subnetID · `u32` index). */
 export function findConversionValidator(
   subnetID: SubnetID,
   validationID: ValidationID,

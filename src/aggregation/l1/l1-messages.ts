@@ -17,14 +17,11 @@ import { createValidationOrigins } from './validation-origins.ts';
 
 export type { L1MessageRequest };
 
-/**
- * Finds the P-Chain's messages to L1s, and their justifications, so that nobody has to put them together by hand. All methods
- * throw `AggregatorError`, or the signal's reason.
- */
+/** Finds the P-Chain's messages to L1s, and their justifications. All methods throw `AggregatorError`, or the signal's reason. */
 export interface L1Messages {
-  /** What the P-Chain has to say about one of its transactions. */
+  /** The P-Chain's message about one of its transactions. */
   ofTransaction(txID: TxID, signal: AbortSignal): Promise<L1MessageRequest>;
-  /** The message that a justification is for: the conversion of a subnet, or the end of a validation. */
+  /** The message of a justification: the conversion of a subnet, or the end of a validation. */
   ofJustification(justification: Uint8Array, signal: AbortSignal): Promise<L1MessageRequest>;
 }
 
@@ -38,7 +35,7 @@ export interface L1MessagesOptions {
   readonly dataApi: DataApi | undefined;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** For all questions that one request has. */
+  /** For all calls of one request. */
   readonly timeoutMs: number;
 }
 

@@ -5,13 +5,13 @@ import type { UnsignedMessage } from '../../warp/unsigned-message.ts';
 import { AggregatorError, type RequestField } from '../aggregator-error.ts';
 import { createPChainMessage } from './l1-justification.ts';
 
-/** A P-Chain message for an L1, with all that signing it takes. */
+/** A P-Chain message for an L1, with everything that signing it takes. */
 export interface L1MessageRequest {
   readonly message: UnsignedMessage;
   readonly justification: Uint8Array;
   /** The chain of the L1's validator manager, which will verify the message. */
   readonly managerChainID: BlockchainID;
-  /** The subnet that validates that chain, whose signatures it will look for. */
+  /** The subnet that validates that chain. */
   readonly signingSubnetID: SubnetID;
 }
 
@@ -22,14 +22,14 @@ export interface L1MessageParts {
   readonly managerChainID: BlockchainID;
 }
 
-/** @param field what the client gave, for the error */
+/** @param field part of the request that led to it, for the error */
 export type L1RequestBuilder = (
   parts: L1MessageParts,
   field: RequestField,
   signal: AbortSignal,
 ) => Promise<L1MessageRequest>;
 
-/** Adds to a message who has to sign it. */
+/** Adds the signing subnet to a message. */
 export function createL1RequestBuilder(networkID: number, directory: SubnetDirectory): L1RequestBuilder {
   return async ({ message, justification, managerChainID }, field, signal) => {
     const signingSubnetID = await directory.validatedBy(managerChainID, signal);

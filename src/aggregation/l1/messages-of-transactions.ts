@@ -22,7 +22,7 @@ export interface MessagesOfTransactionsOptions {
 }
 
 /**
- * Finds what the P-Chain has to say about one of its transactions. What it will never sign again is an error here, before any
+ * Finds the P-Chain's message about one of its transactions. A message that it never signs again is an error, before any
  * validator is asked.
  */
 export function createMessagesOfTransactions(options: MessagesOfTransactionsOptions) {
@@ -68,7 +68,7 @@ export function createMessagesOfTransactions(options: MessagesOfTransactionsOpti
     managerChainID: BlockchainID,
     signal: AbortSignal,
   ): Promise<L1MessageParts> {
-    // The L1's own subnet, if its manager is on a chain of its own.
+    // The L1's subnet, if its manager's chain is its own.
     const subnetID = await directory.validatedBy(managerChainID, signal);
     const origin = await origins.find(validationID, subnetID, signal);
     if (origin === undefined) throw describeNotFound(validationID, origins);
@@ -119,7 +119,7 @@ async function describeNotAccepted(
   const { status, reason } = await api.getTxStatus(txID, signal);
   switch (status) {
     case 'Processing':
-    // It was accepted in the moment between the two questions.
+    // It was accepted between the two calls.
     case 'Committed':
     case 'Aborted':
       return failure(
@@ -146,7 +146,7 @@ async function isOfXChain(txID: TxID, chains: Pick<ChainApi, 'findXChainTx'>, si
     await chains.findXChainTx(txID, signal);
     return true;
   } catch (error) {
-    // Either it is not there, or the X-Chain cannot be asked, and then there is nothing to say about the transaction.
+    // Either it does not exist, or the X-Chain cannot be asked.
     if (error instanceof ApiError) return false;
     throw error;
   }

@@ -10,12 +10,12 @@ import type { L1ValidatorRegistrationJustification } from '../../warp/justificat
 import { encodeL1Message, registrationValidationID } from '../../warp/l1-message.ts';
 import { findConversionValidator } from './l1-justification.ts';
 
-/** Finds the registration or the conversion that a validation comes from. */
+/** Finds the registration or the conversion that began a validation. */
 export interface ValidationOrigins {
   /**
-   * Undefined if it was not found, which says nothing of whether there is one.
+   * Undefined if it was not found, though it may exist.
    *
-   * @param subnetID the L1's own subnet, if it may be that
+   * @param subnetID the L1's subnet, if the validation may belong to it
    * @throws {ApiError}, {@link ParseError} on a transaction that cannot be read, or the signal's reason
    */
   find(
@@ -35,7 +35,7 @@ export interface ValidationOriginsOptions {
   readonly warn: ThrottledWarnings;
 }
 
-/** Three ways, the cheapest first: the index of P-Chain blocks, hashing, and the data API. */
+/** Cheapest first: the index of P-Chain blocks, hashing, the data API. */
 export function createValidationOrigins(options: ValidationOriginsOptions): ValidationOrigins {
   const { index, transactions, dataApi, warn } = options;
 

@@ -7,16 +7,16 @@ import { warpSetHash } from '../../validators/warp-set-hash.ts';
 import type { SubnetID } from '../../warp/ids.ts';
 import { Admission } from '../admission/admission.ts';
 import type { Penalties } from '../admission/penalties.ts';
-import { StageTimer } from '../admission/stage-timer.ts';
 import { AggregatorError } from '../aggregator-error.ts';
 import type { AggregatorMetrics, RequestOutcome } from '../aggregator-metrics.ts';
-import type { CollectionLimits } from '../collection/collect-signatures.ts';
-import type { InvalidSigners } from '../collection/invalid-signers.ts';
+import { StageTimer } from '../aggregator-metrics.ts';
+import type { CollectionLimits } from '../collection/collection-job.ts';
 import type { ProgressListener } from '../collection/progress.ts';
-import type { SignatureSource } from '../collection/signature-source.ts';
 import type { L1Messages } from '../l1/l1-messages.ts';
-import type { SubnetPolicy } from '../subnets/subnet-policy.ts';
+import type { SubnetPolicy } from '../subnet-policy.ts';
 import type { AnswerHistories } from '../validators/answer-history.ts';
+import type { InvalidSigners } from '../validators/invalid-signers.ts';
+import type { SignatureSource } from '../validators/signature-source.ts';
 import type { AggregationRequest, AggregationResult } from './aggregation-request.ts';
 import { type CompleteRequest, completeMessage, completeRequest } from './complete-request.ts';
 import { requestKey } from './result-key.ts';
@@ -24,56 +24,57 @@ import { SharedSigning } from './shared-signing.ts';
 import { createSigningResolver, type Signing, type SigningResolverOptions } from './signing-resolver.ts';
 
 export interface AggregatorLimits extends CollectionLimits {
-  /** Different aggregations and lookups at a time, those that wait included. Equal ones count once. */
+  /** Different aggregations and lookups at a time, including queued ones. Equal requests count once. */
   readonly maxAggregationsInFlight: number;
-  /** Signature requests in flight over all aggregations. */
   readonly maxQueriesInFlight: number;
-  /** Time for all questions to the P-Chain API that one request has. */
+  /** Timeout for all calls of the P-Chain API for one request. */
   readonly resolveTimeoutMs: number;
   /** Bytes of signed messages kept for equal requests. */
   readonly resultCacheBytes: number;
 }
 
 export interface AggregatorOptions extends Omit<SigningResolverOptions, 'resolveTimeoutMs'> {
-  /** Finds the message of a request that names only a justification or a transaction. */
   readonly l1Messages: L1Messages;
   readonly source: SignatureSource;
   readonly store: SignatureStore;
   /** What is done once among replicas; undefined where there are none. */
   readonly sharedWork?: DistributedSingleFlight | undefined;
   readonly bls: BlsService;
-  readonly suspects: InvalidSigners;
+  readonly invalidSigners: InvalidSigners;
   readonly subnets: SubnetPolicy;
   readonly histories: AnswerHistories;
-  /** Shared with all other routes that look something up. */
+  /** Shared by all routes that look something up. */
   readonly penalties: Penalties;
   readonly metrics: AggregatorMetrics;
   readonly limits: AggregatorLimits;
 }
 
 export interface AggregateOptions {
-  /** The caller's interest: when it aborts, only its own wait ends. Not asked for where there is nothing to wait for. */
+  /** Ends only this caller's wait. Ignored if the answer is cached. */
   readonly signal: AbortSignal;
-  /** Client ID for fair shares; undefined for internal requests. */
+  /** Client ID for fair queueing; undefined for internal requests. */
   readonly client?: string | undefined;
-  /** Of the request that this is part of. By default nothing is traced. */
+  /** Span of the caller's request. */
   readonly span?: Span;
-  /**
-   * Gets the state of the collection first, then each event. It gets nothing where no validator is asked, as the request was
-   * answered from memory or failed before.
-   */
+  /** Receives the state of the collection, then each event; nothing if no validator is asked. */
   readonly onProgress?: ProgressListener | undefined;
-  /** Called before any work for an answer that is not cached; waited for. What it throws refuses the request. */
+  /** Called and awaited before any work for an answer that is not cached. An error that it throws refuses the request. */
   readonly onCacheMiss?: (() => Promise<void> | undefined) | undefined;
-  /** Told how many validators may have to be asked, before any of them is; waited for. */
+  /** Called and awaited with the number of validators that may be asked. */
   readonly onSigners?: ((validators: number) => Promise<void> | undefined) | undefined;
 }
 
+/**
+ * Signs messages: the entry of `aggregation`. A request is resolved to a validator set (`signing-resolver.ts`), admitted
+ * (`../admission`), shared with equal requests and cached (`shared-signing.ts`), and collected (`../collection`). `../validators`
+ * keeps connections and histories of validators, `../l1` finds messages of the P-Chain, and `../subnets` answers about subnets.
+ * Parsing requests, HTTP and the P2P protocol belong to `api`, `http` and `p2p`.
+ */
 export interface Aggregator {
   /**
-   * The signed message for a request: at once where it is in memory. Equal requests under way share one run.
+   * Returns the signed message, synchronously if it is cached. Equal concurrent requests share one run.
    *
-   * @throws {AggregatorError}, or the signal's reason; what is thrown at once is a promise that rejects, too
+   * @throws {AggregatorError}, or the signal's reason, as a rejected promise
    */
   aggregate(request: AggregationRequest, options: AggregateOptions): AggregationResult | Promise<AggregationResult>;
 }
@@ -93,10 +94,7 @@ export function createAggregator(options: AggregatorOptions): Aggregator {
   });
   const lookups = new SingleFlight<string, Resolved>();
 
-  /**
-   * What is in memory of a request's message and signers, where that is all of it; nobody is waited for. With its answer of a moment ago it
-   * costs nothing that would have to be admitted.
-   */
+  /** Resolves a request from caches only; undefined if that is not possible. A cached answer needs no admission. */
   function recall(request: AggregationRequest): Recalled | undefined {
     const { subject } = request;
     if (subject.kind !== 'message') return undefined;
@@ -131,7 +129,7 @@ export function createAggregator(options: AggregatorOptions): Aggregator {
       return await find(until);
     };
     return await inSpan(span.child('resolve'), () => {
-      // The proposed height and the validators at it are asked for once for all requests, most of which are then answered from a cache.
+      // Concurrent requests share the reading of the proposed height and of its validators.
       const isShared = known !== undefined && isAtProposedHeight(request);
       if (isShared) return find(signal);
       return lookups.run(
@@ -142,7 +140,7 @@ export function createAggregator(options: AggregatorOptions): Aggregator {
     });
   }
 
-  /** The subnet whose validators will be asked, where chain and subnet are known. One that may not be asked costs nothing. */
+  /** The signing subnet, if it is known without a lookup. @throws if the operator does not allow it */
   function knownSubnet(request: AggregationRequest): SubnetID | undefined {
     const { signingSubnetID: given } = request;
     if (given !== undefined) subnets.requireAllowed(given);
@@ -161,19 +159,19 @@ export function createAggregator(options: AggregatorOptions): Aggregator {
     let signing = first;
     for (let rebuilds = 0; ; rebuilds += 1) {
       const { result, isNew } = await sharedSigning.sign(complete, signing, waiter);
-      // A known result took no time in which anything could change.
+      // A cached result took no time in which the set could change.
       if (!isNew || complete.pChainHeight !== 0n || rebuilds === MAX_REBUILDS) return result;
       const known = signing;
       const now = await inSpan(span.child('resolve again'), () =>
         signingResolver.resolveAgain(complete, known, signal),
       );
       if (warpSetHash(now.warpSet) === warpSetHash(signing.warpSet)) return result;
-      // The validators have changed meanwhile, so the signer bits would name others. Most signatures are in the store by now.
+      // The set has changed, so the signer bits would name other validators. Most signatures are stored by now.
       signing = now;
     }
   }
 
-  /** Counts work from its start to its end. */
+  /** Measures work from start to end. */
   async function follow(
     waiter: AggregateOptions,
     startMs: number,
@@ -238,5 +236,5 @@ interface Recalled extends Resolved {
   readonly result: AggregationResult | undefined;
 }
 
-/** Sets change with some blocks, and a block takes seconds: a request follows two changes, and leaves a third to the caller. */
+/** A request follows two changes of the set. */
 const MAX_REBUILDS = 2;

@@ -2,31 +2,29 @@ import type { BlockchainID, NodeID, SubnetID, TxID } from '../../warp/ids.ts';
 import type { UnsignedMessage } from '../../warp/unsigned-message.ts';
 import { AggregatorError } from '../aggregator-error.ts';
 
-/** What one client asks for. */
 export interface AggregationRequest {
   readonly subject: Subject;
   /** Default: the subnet that validates the source chain, or the chain of the L1's validator manager. */
   readonly signingSubnetID?: SubnetID | undefined;
   /** Percent of the signing subnet's weight that must sign, 0 to 100. Default: {@link DEFAULT_QUORUM_NUM}. */
   readonly quorumNum?: bigint | undefined;
-  /** Percent beyond the quorum that is tried for; the sum is at most 100. Default: 0. */
+  /** Percent beyond the quorum that are collected if possible; the sum is at most 100. Default: 0. */
   readonly quorumBuffer?: bigint | undefined;
-  /** 0, the default: the height of the destination's epoch where there is one, else the one that the P-Chain proposes now. */
+  /** 0, the default: the height of the destination's epoch if there is one, else the proposed height. */
   readonly pChainHeight?: bigint | undefined;
   /**
-   * The chain that will verify the message, at the height of its current epoch (ACP-181). Not together with a height other than
-   * 0. The P-Chain's message about a transaction goes to the chain of the L1's validator manager, if its epoch can be asked for.
+   * The chain that will verify the message, at the height of its current epoch (ACP-181). Excludes a height other than 0.
+   * Messages about transactions use the chain of the L1's validator manager, if its epoch is available.
    */
   readonly destinationChainID?: BlockchainID | undefined;
 }
 
-/** What is to be signed. */
 export type Subject =
   /** An empty justification counts as none. */
   | { readonly kind: 'message'; readonly message: UnsignedMessage; readonly justification: Uint8Array }
   /** The P-Chain's message that belongs to a justification. */
   | { readonly kind: 'justification'; readonly justification: Uint8Array }
-  /** What the P-Chain says about one of its transactions. */
+  /** The P-Chain's message about one of its transactions. */
   | { readonly kind: 'transaction'; readonly txID: TxID };
 
 export const DEFAULT_QUORUM_NUM = 67n;
@@ -44,14 +42,13 @@ export interface AggregationResult {
   readonly signers: readonly NodeID[];
 }
 
-/** The settings of a request, each given or its default. */
 export interface RequestSettings {
   readonly quorumNum: bigint;
   readonly quorumBuffer: bigint;
   readonly pChainHeight: bigint;
 }
 
-/** @throws {AggregatorError} where they contradict each other or are out of range */
+/** @throws {AggregatorError} if they contradict each other or are out of range */
 export function settingsOf(request: Omit<AggregationRequest, 'subject'>): RequestSettings {
   const { quorumNum = DEFAULT_QUORUM_NUM, quorumBuffer = 0n, pChainHeight = 0n, destinationChainID } = request;
   if (quorumNum < 0n || quorumNum > MAX_QUORUM) {

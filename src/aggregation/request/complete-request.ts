@@ -4,10 +4,9 @@ import { unwrapJustification } from '../l1/l1-justification.ts';
 import type { L1Messages } from '../l1/l1-messages.ts';
 import { type AggregationRequest, type RequestSettings, type Subject, settingsOf } from './aggregation-request.ts';
 
-/** A request of which nothing is left to be found but who must sign. */
+/** A request with its message and all defaults. */
 export interface CompleteRequest extends RequestSettings {
   readonly message: UnsignedMessage;
-  /** Empty where there is none. */
   readonly justification: Uint8Array;
   /** Undefined: the subnet that validates the source chain. */
   readonly signingSubnetID: SubnetID | undefined;
@@ -17,12 +16,12 @@ export interface CompleteRequest extends RequestSettings {
 /** The chain that will verify the message, at the height of its current epoch (ACP-181). */
 export interface Destination {
   readonly chainID: BlockchainID;
-  /** Whether it is an error if the chain's API cannot be asked; otherwise the proposed height will do then. */
+  /** Whether the request fails if the chain's API cannot be asked; otherwise the proposed height is used. */
   readonly isRequired: boolean;
 }
 
 /**
- * Puts in the defaults, and finds the message where the request has only a justification or a transaction.
+ * Adds the defaults, and finds the message of a justification or a transaction.
  *
  * @throws {AggregatorError}, or the signal's reason
  */
@@ -54,7 +53,7 @@ export async function completeRequest(
   }
 }
 
-/** The same of a request that has its message: nobody has to be asked for it. @throws {AggregatorError} */
+/** Completes a request that has its message, without a lookup. @throws {AggregatorError} */
 export function completeMessage(
   request: Omit<AggregationRequest, 'subject'>,
   { message, justification }: Extract<Subject, { kind: 'message' }>,

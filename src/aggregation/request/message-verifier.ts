@@ -17,12 +17,12 @@ import { AggregatorError } from '../aggregator-error.ts';
 import { type AggregationRequest, settingsOf } from './aggregation-request.ts';
 import type { Signing, SigningResolver } from './signing-resolver.ts';
 
-/** Checks signed messages that others have made, as a destination chain would. */
+/** Verifies signed messages as a destination chain would. */
 export interface MessageVerifier {
   /**
-   * @param client whoever asks, for its share; undefined where nobody said
-   * @throws {AggregatorError} where nobody can say whose validators had to sign, or the P-Chain cannot be asked, or too many wait; or
-   *   the signal's reason
+   * @param client client ID for fair queueing; undefined for internal requests
+   * @throws {AggregatorError} if the validator set cannot be determined, or too many verifications are queued; or the signal's
+   *   reason
    */
   verify(request: VerificationRequest, signal: AbortSignal, client?: string): Promise<SignedMessageReport>;
 }
@@ -33,11 +33,11 @@ export interface VerificationRequest
 }
 
 export interface SignedMessageReport {
-  /** Undefined where a destination would accept the message; else what it would find first. */
+  /** The first problem that a destination would find; undefined if it would accept the message. */
   readonly problem: { readonly kind: VerificationProblem; readonly text: string } | undefined;
   readonly signingSubnetID: SubnetID;
   readonly pChainHeight: bigint;
-  /** Of those whom the bits name; that they signed is shown by the signature alone. */
+  /** The validators that the bits name; only the signature proves that they signed. */
   readonly signers: readonly WarpValidator[];
   readonly signedWeight: bigint;
   readonly neededWeight: bigint;
@@ -45,7 +45,7 @@ export interface SignedMessageReport {
   readonly quorumNum: bigint;
 }
 
-/** A message that is malformed or of another network does not come so far. */
+/** Malformed messages and those of another network are refused before. */
 export type VerificationProblem = Exclude<InvalidReason, 'malformed' | 'wrong network'>;
 export const VERIFICATION_PROBLEMS = [
   'no signers',
@@ -63,7 +63,7 @@ export interface MessageVerifierOptions {
   readonly penalties: Penalties;
 }
 
-/** A check takes some 3 ms of a BLS thread: so many are what an aggregation waits for at most, some 25 ms on two threads. */
+/** A verification takes some 3 ms of a BLS thread, so an aggregation waits some 25 ms at most on two threads. */
 const MAX_AT_WORK = 16;
 
 export function createMessageVerifier(options: MessageVerifierOptions): MessageVerifier {
@@ -83,7 +83,7 @@ export function createMessageVerifier(options: MessageVerifierOptions): MessageV
       );
       return verdict === 'valid' ? undefined : verdict;
     }
-    // It was parsed before, and its network is its own.
+    // Both were checked before.
     if (check.reason === 'malformed' || check.reason === 'wrong network') throw new Error(`refused as ${check.reason}`);
     return check.reason;
   }
@@ -120,7 +120,6 @@ export function createMessageVerifier(options: MessageVerifierOptions): MessageV
 
 const OTHER_SET = 'it was signed by the validators of another height or another subnet, or was changed since';
 
-/** In words for whoever sent the message. */
 export function describeProblem(
   kind: VerificationProblem,
   { weight, unknown }: NamedSigners,
@@ -150,7 +149,7 @@ async function inTurn<T>(work: Promise<T>): Promise<T> {
   }
 }
 
-/** What is wrong with the message is wrong with the signed one that was given. */
+/** Errors about the message name the field of the signed message. */
 async function ofSignedMessage<T>(work: Promise<T>): Promise<T> {
   try {
     return await work;

@@ -2,34 +2,34 @@ import { LRUCache } from 'lru-cache';
 import type { Clock } from '../../lib/concurrency/clock.ts';
 import { AggregatorError, type AggregatorErrorCode, NEGATIVE_CACHE_MS } from '../aggregator-error.ts';
 
-/** Failures of requests a short while ago, by their result key: an equal request is answered without asking validators again. */
+/** Recent failures by result key: an equal request fails again without asking validators. */
 export interface NegativeCache {
   /**
-   * @param connectedWeight weight of the set's validators that is connected now; asked only where it matters
-   * @returns a new error, which says when to try again counted from now
+   * @param connectedWeight returns the connected weight of the set
+   * @returns a new error, with the time until a retry counted from now
    */
   find(key: string, connectedWeight: () => bigint): AggregatorError | undefined;
-  /** @param connectedWeight weight of the set's validators that is connected now */
+  /** @param connectedWeight connected weight of the set */
   remember(key: string, error: AggregatorError, connectedWeight: bigint): void;
 }
 
-/** Nothing changes these failures, so they are remembered for as long as clients may keep trying. */
+/** Nothing changes these failures. */
 const REFUSAL_MEMORY_MS = 5 * 60_000;
-/** Other failures say nothing about the validators, and cost them no question. */
+/** Other failures say nothing about the validators. */
 const MEMORY_MS: Readonly<Partial<Record<AggregatorErrorCode, number>>> = {
   signing_refused: REFUSAL_MEMORY_MS,
   not_connected: NEGATIVE_CACHE_MS,
   insufficient_weight: NEGATIVE_CACHE_MS,
 };
 
-/** For how long; undefined where it is not. */
+/** Lifetime in the cache; undefined for failures that are not cached. */
 export function memoryMsOf({ code }: AggregatorError): number | undefined {
   return MEMORY_MS[code];
 }
 
-/** No answer invites clients to come back earlier. */
+/** Lower bound of the time until a retry. */
 const MIN_RETRY_AFTER_MS = 1_000;
-/** Messages that clients try again at the same time; anybody can send hopeless ones, so the bytes are bounded as well. */
+/** Clients can send any number of hopeless messages, so the bytes are bounded too. */
 const MAX_FAILURES = 5_000;
 const MAX_BYTES = 16 * 2 ** 20;
 
@@ -69,15 +69,15 @@ export function createNegativeCache(clock: Clock): NegativeCache {
   };
 }
 
-/** Whether validators were missing that are connected now, so that another attempt may well succeed. */
+/** Whether missing validators have connected since, so that another attempt may succeed. */
 function mayBeConnected({ error, connectedWeight: before }: Failure, connectedWeight: () => bigint): boolean {
   if (error.code !== 'not_connected' || error.report === undefined) return false;
   const now = connectedWeight();
-  // Enough may have been connected already, but with no room for a request: then more have to come than there were.
+  // If enough were connected before, the requests had no room in the queues: then more have to connect.
   return now > before && now >= error.report.tally.neededWeight;
 }
 
-/** Texts are the validators' own, and make up most of it; NodeIDs are shared with the validator set. */
+/** Mostly texts of validators; NodeIDs are shared with the validator set. */
 function estimateBytes({ message, report }: AggregatorError): number {
   let characters = message.length;
   let entries = 0;

@@ -8,9 +8,9 @@ import type { UnsignedMessage } from '../../warp/unsigned-message.ts';
 import { type AggregationRequest, type Subject, settingsOf } from './aggregation-request.ts';
 
 /**
- * Equal for requests that say the same, before anything was looked up: given or left to its default, a setting is the same.
+ * Equal for equal requests, whether settings are given or left to their defaults.
  *
- * @throws {AggregatorError} where the settings contradict each other or are out of range
+ * @throws {AggregatorError} if the settings contradict each other or are out of range
  */
 export function requestKey(request: AggregationRequest): string {
   const { quorumNum, quorumBuffer, pChainHeight } = settingsOf(request);
@@ -30,13 +30,13 @@ function subjectKey(subject: Subject): string {
   }
 }
 
-/** All that an answer depends on. The height is not part of it: only the validator set at that height matters. */
+/** Everything that determines an answer: the validator set, not its height. */
 export interface ResultKeyParts extends SignatureKeyParts {
   readonly signingSubnetID: SubnetID;
   readonly warpSet: WarpSet;
   readonly quorumNum: bigint;
   readonly quorumBuffer: bigint;
-  /** Canonical indices of the validators that are asked last. */
+  /** Canonical indices of validators that are asked last. */
   readonly avoided: ReadonlySet<number>;
 }
 
@@ -45,10 +45,10 @@ export interface SignatureKeyParts {
   readonly justification: Uint8Array;
 }
 
-/** Requests with the same key have the same answer, in every replica: 64 hex digits of a hash, and no identity of an object. */
+/** Equal for requests with the same answer, in every replica: 64 hex digits of a hash. */
 export function resultKey(parts: ResultKeyParts): string {
   const { message, justification, signingSubnetID, warpSet, quorumNum, quorumBuffer, avoided } = parts;
-  // Few requests have a justification or validators to be avoided.
+  // Few requests have a justification or avoided validators.
   if (justification.length > 0 || avoided.size > 0) return makeKey(parts);
   const setHash = warpSetHash(warpSet);
   const last = lastKeys.get(message);
@@ -66,10 +66,7 @@ export function resultKey(parts: ResultKeyParts): string {
   return key;
 }
 
-/**
- * A message that is asked for again is mostly the same object, and asked for in the same way. The set itself is not kept here: each of
- * hundreds of messages could be asked about at another height.
- */
+/** The last key of each message. The set itself is not kept, since hundreds of messages may be requested at different heights. */
 const lastKeys = new WeakMap<object, LastKey>();
 
 interface LastKey extends Pick<ResultKeyParts, 'signingSubnetID' | 'quorumNum' | 'quorumBuffer'> {
@@ -85,8 +82,8 @@ function makeKey(parts: ResultKeyParts): string {
 }
 
 /**
- * What a validator's signature depends on: the message, and the justification it was asked with. A signature got with a good
- * justification says nothing of what the validator would do without one, so the two never share a cache entry.
+ * Everything that determines a validator's signature: the message and the justification. A validator that signs with a
+ * justification may refuse without one.
  */
 export function signatureKey({ message, justification }: SignatureKeyParts): string {
   return justification.length === 0 ? message.id : `${message.id}/${bytesToHex(sha256(justification))}`;

@@ -14,28 +14,27 @@ import type { CompleteRequest } from './complete-request.ts';
 import { memoryMsOf } from './negative-cache.ts';
 import type { Signing } from './signing-resolver.ts';
 
-/** How a collection ended, here or in another replica. */
+/** End of a collection, here or in another replica. */
 export type Ending =
   | {
       readonly kind: 'signed';
       readonly result: AggregationResult;
-      /** Whether the buffer was reached too. */
       readonly isTargetReached: boolean;
     }
   | {
       readonly kind: 'failed';
       readonly error: AggregatorError;
-      /** Weight of the set's validators that was connected. */
+      /** Connected weight of the set. */
       readonly connectedWeight: bigint;
     };
 
-/** Repeats of a request come within minutes. At 1 KB each, 100 messages a second are 60 MB in the store. */
+/** Equal requests come within minutes. At 1 KB each, 100 messages a second are 60 MB in the store. */
 const RESULT_LIFETIME_MS = 10 * 60_000;
 
-/** A signed message proves itself; a failure is another replica's word. What other replicas would not have from memory is not shared. */
+/** Encodes an ending for other replicas; undefined if it is not cached. Only a signed message proves itself. */
 export function toShared(ending: Ending): SharedOutcome | undefined {
   if (ending.kind === 'signed') {
-    // With a part of the buffer only, it is for those who wait for it now.
+    // Without the whole buffer, it serves only those that wait for it now.
     const ttlMs = ending.isTargetReached ? RESULT_LIFETIME_MS : NEGATIVE_CACHE_MS;
     return { bytes: ending.result.signedMessage, ttlMs, isProven: true };
   }
@@ -44,10 +43,9 @@ export function toShared(ending: Ending): SharedOutcome | undefined {
 }
 
 /**
- * A signed message that another replica is said to have made, once it has passed all that a destination would check, for just
- * this message and this validator set; undefined where it does not.
+ * Verifies a signed message from the store for this message and validator set; undefined if it is not valid.
  *
- * @throws what the BLS threads throw, or the signal's reason
+ * @throws the errors of the BLS service, or the signal's reason
  */
 export async function verifiedResult(
   bytes: Uint8Array,
@@ -72,8 +70,8 @@ export async function verifiedResult(
   };
 }
 
-/** Raised with each change of what is in it. A replica of another version finds out itself. */
-const FAILURE_VERSION = 1;
+/** To be raised with each change of the format. */
+const FAILURE_VERSION = 2;
 
 interface SharedFailure {
   readonly version: number;
@@ -92,8 +90,8 @@ function encodeFailure({ error, connectedWeight }: Extract<Ending, { kind: 'fail
 }
 
 /**
- * Another replica's failure, under its seal; undefined where this one may do better, as it is connected to more weight, or where a
- * replica of another version wrote it.
+ * Decodes another replica's failure; undefined if this replica may succeed, because it is connected to more weight, or if the
+ * version differs.
  */
 export function decodeFailure(
   bytes: Uint8Array,
@@ -102,7 +100,6 @@ export function decodeFailure(
   const failure = parseFailure(bytes);
   if (failure?.version !== FAILURE_VERSION) return undefined;
   const { code, message, report } = failure;
-  // Validators that refuse for good refuse everybody.
   if (code !== 'signing_refused' && connectedWeight() > failure.connectedWeight) return undefined;
   return {
     kind: 'failed',

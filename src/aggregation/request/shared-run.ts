@@ -2,10 +2,8 @@ import type { SubnetID } from '../../warp/ids.ts';
 import type { Admission, RunPermit } from '../admission/admission.ts';
 
 /**
- * The clients that wait for one aggregation. Each has a place of its own in the fair queue, and the first one that is served runs the
- * aggregation for all: so no client waits behind the flood of another one that asked for the same message before.
- *
- * Bound: one place in the queue for each client.
+ * Clients that wait for one aggregation. Each queues for a permit, and the first to get one runs the aggregation for all, so
+ * that no client waits behind the queue of another that sent the same message before.
  */
 export class SharedRun {
   readonly #admission: Pick<Admission, 'run'>;
@@ -17,7 +15,6 @@ export class SharedRun {
     this.#clients.add(first);
   }
 
-  /** Adds a client that waits for the same aggregation. */
   join(client: string | undefined): void {
     if (this.#clients.has(client)) return;
     this.#clients.add(client);
@@ -25,8 +22,8 @@ export class SharedRun {
   }
 
   /**
-   * @param check throws where a client may not run it
-   * @throws why the last client was refused, or the signal's reason
+   * @param check throws if a client may not run it
+   * @throws the error of the last client, or the signal's reason
    */
   async acquire(
     subnetID: SubnetID,

@@ -10,25 +10,20 @@ import type { Admission } from '../admission/admission.ts';
 import type { Penalties } from '../admission/penalties.ts';
 import { QueryConcurrency } from '../admission/query-concurrency.ts';
 import { AggregatorError } from '../aggregator-error.ts';
-import {
-  type CollectionDeps,
-  type CollectionLimits,
-  type CollectionOutcome,
-  collectSignatures,
-  isDoubtful,
-} from '../collection/collect-signatures.ts';
+import { type CollectionOutcome, collectSignatures, isDoubtful } from '../collection/collect-signatures.ts';
 import { describeFailure } from '../collection/collection-failure.ts';
+import type { CollectionDeps, CollectionLimits } from '../collection/collection-job.ts';
 import { ProgressFeed, type ProgressListener } from '../collection/progress.ts';
-import { encodeProgress, MirroredProgress } from '../collection/shared-progress.ts';
 import type { AggregationResult } from './aggregation-request.ts';
 import type { CompleteRequest } from './complete-request.ts';
 import { createNegativeCache } from './negative-cache.ts';
 import { resultKey, signatureKey } from './result-key.ts';
 import { decodeFailure, type Ending, toShared, verifiedResult } from './shared-outcome.ts';
+import { encodeProgress, MirroredProgress } from './shared-progress.ts';
 import { SharedRun } from './shared-run.ts';
 import type { Signing } from './signing-resolver.ts';
 
-export interface SharedSigningOptions extends Omit<CollectionDeps, 'queries' | 'passes' | 'limits'> {
+export interface SharedSigningOptions extends Omit<CollectionDeps, 'queries' | 'scheduler' | 'limits'> {
   readonly admission: Pick<Admission, 'admit' | 'run'>;
   readonly penalties: Penalties;
   /** What is done once among replicas; undefined where there are none. */
@@ -37,16 +32,16 @@ export interface SharedSigningOptions extends Omit<CollectionDeps, 'queries' | '
 }
 
 /**
- * Signs for a known validator set. Equal requests share one collection, those of other replicas included where there is a store
- * that they share; what came of it is remembered: a signed message while there is room, a failure for a while.
+ * Signs for a known validator set. Equal requests share one collection, also with other replicas if they share a store. Signed
+ * messages and failures are cached.
  */
 export class SharedSigning {
   readonly #options: SharedSigningOptions;
   readonly #collection: CollectionDeps;
   readonly #flights = new SingleFlight<string, Signed>();
-  /** Of the flights: what all who wait for one have in common. */
+  /** Shared state of running flights, by result key. */
   readonly #works = new Map<string, Pick<Work, 'progress' | 'run'>>();
-  /** Of the flights, where they are traced. */
+  /** Spans of running flights. */
   readonly #spans = new Map<string, Span>();
   readonly #results: LRUCache<string, AggregationResult>;
   readonly #failures: ReturnType<typeof createNegativeCache>;
@@ -56,7 +51,7 @@ export class SharedSigning {
     this.#options = options;
     const queries = new QueryConcurrency({ clock, maxQueries: limits.maxQueriesInFlight });
     options.metrics.showQueries(queries);
-    this.#collection = { ...options, queries, passes: new EventLoopScheduler(clock, 1) };
+    this.#collection = { ...options, queries, scheduler: new EventLoopScheduler(clock, 1) };
     this.#results = new LRUCache({
       maxSize: limits.resultCacheBytes,
       sizeCalculation: sizeOf,
@@ -64,7 +59,7 @@ export class SharedSigning {
     this.#failures = createNegativeCache(clock);
   }
 
-  /** The signed message where it is in memory. */
+  /** Returns the signed message if it is cached. */
   known(request: CompleteRequest, signing: Signing): AggregationResult | undefined {
     return this.#find(keyOf(request, signing), signing);
   }
@@ -90,7 +85,7 @@ export class SharedSigning {
         this.#trace(key, signing, span, (own) => this.#fly(key, { request, signing, client, span: own }, flight)),
       signal,
     );
-    // The flight has begun, so what it has for all who wait exists, and so does its span.
+    // The flight has begun, so its shared state and its span exist.
     const shared = this.#spans.get(key);
     if (shared !== undefined) span.link(shared);
     const work = this.#works.get(key);
@@ -106,7 +101,7 @@ export class SharedSigning {
     }
   }
 
-  /** In a span below the request that began the flight, and linked from all that share it. */
+  /** Runs a flight in a child span of the request that began it; other requests link to it. */
   async #trace<T>(key: string, signing: Signing, parent: Span, fly: (span: Span) => Promise<T>): Promise<T> {
     const span = parent.child('collect signatures');
     if (!span.isRecorded) return fly(NO_SPAN);
@@ -126,7 +121,7 @@ export class SharedSigning {
     const { source, sharedWork, bls, admission, penalties } = this.#options;
     penalties.requireSignable(client, request.message.sourceChainID);
     using _permit = admission.admit({ client, subnetID: signing.signingSubnetID });
-    // Beside the question to the store: whether the message is there or has to be signed, its hash is needed, unless nobody signs it.
+    // Beside the request to the store: the hash is needed both to sign and to verify.
     if (sharedWork !== undefined && !isDoubtful({ ...request, ...signing, client }, penalties)) {
       bls.hashAhead(request.message.bytes);
     }
@@ -159,7 +154,7 @@ export class SharedSigning {
       if (error instanceof JobsOverloaded) throw new AggregatorError('overloaded', error.message, { cause: error });
       throw error;
     } finally {
-      // If everybody has left and somebody has come again, another flight has the same key.
+      // After all clients have left, another flight may have the same key.
       if (this.#works.get(key) === shared) this.#works.delete(key);
     }
   }
@@ -179,7 +174,7 @@ export class SharedSigning {
       permit,
     };
     const { limits } = this.#collection;
-    // Who has waited for another replica in vain has less time, but enough: the whole takes half as long again at most.
+    // A replica that waited for another one has less time left, but at least half.
     const requestTimeoutMs = Math.max(limits.requestTimeoutMs - waitedMs, limits.requestTimeoutMs / 2);
     const outcome = await collectSignatures(
       job,
@@ -196,7 +191,7 @@ export class SharedSigning {
     return this.#keep(key, { kind: 'signed', result: toResult(signing, outcome), isTargetReached });
   }
 
-  /** What another replica found out. Its failure is not remembered here: it has its time in the store, and no longer. */
+  /** Accepts the result of another replica. Its failure is not cached here: it expires in the store. */
   async #accept(
     key: string,
     bytes: Uint8Array,
@@ -209,7 +204,7 @@ export class SharedSigning {
     return ending && this.#keep(key, ending);
   }
 
-  /** Answers to equal requests at the same height are one object, so that what is made of it is made once. */
+  /** Equal requests at the same height share one object, so that its encoding is cached. */
   #find(key: string, { pChainHeight }: Signing): AggregationResult | undefined {
     const known = this.#results.get(key);
     if (known === undefined) return undefined;
@@ -242,7 +237,7 @@ interface Waiter {
 
 interface Signed {
   readonly result: AggregationResult;
-  /** Whether it took time, in which the validators may have changed. */
+  /** Whether validators may have changed since. */
   readonly isNew: boolean;
 }
 
@@ -251,17 +246,16 @@ interface Work {
   readonly signing: Signing;
   readonly progress: ProgressFeed;
   readonly run: SharedRun;
-  /** Of the flight. */
   readonly span: Span;
   readonly waitedMs: number;
 }
 
 interface Flight extends Pick<Work, 'request' | 'signing' | 'span'> {
-  /** The first client. */
+  /** The client that began the flight. */
   readonly client: string | undefined;
 }
 
-/** By each part's name: copying what has them takes longer than looking the key up. */
+/** Lists the parts by name: this is the hot path, and a spread costs more than the lookup. */
 function keyOf(request: CompleteRequest, { signingSubnetID, warpSet, avoided }: Signing): string {
   const { message, justification, quorumNum, quorumBuffer } = request;
   return resultKey({ message, justification, signingSubnetID, warpSet, quorumNum, quorumBuffer, avoided });
@@ -296,8 +290,8 @@ function resultAt(pChainHeight: bigint, result: AggregationResult): AggregationR
 }
 
 /**
- * Requests at different heights with the same validators share a collection; each is told its own height. Those at the same height are told
- * one state, so that what is made of it is made once: some 300 KB for 2,000 validators.
+ * Rewrites the height: requests at different heights share a collection if the set is the same. Events at the same height stay
+ * one object, because encoding one takes 300 KB for 2,000 validators.
  */
 function toldAt(pChainHeight: bigint, listener: ProgressListener): ProgressListener {
   return (event) =>
@@ -308,17 +302,13 @@ function toldAt(pChainHeight: bigint, listener: ProgressListener): ProgressListe
     );
 }
 
-/** And a failure. */
 function atHeight(error: AggregatorError, pChainHeight: bigint): AggregatorError {
   const { code, message, field, report, retryAfterMs, cause } = error;
   if (report === undefined || report.pChainHeight === pChainHeight) return error;
   return new AggregatorError(code, message, { field, report: { ...report, pChainHeight }, retryAfterMs, cause });
 }
 
-/**
- * The message as bytes and, in the answer that is made of it, as hex; the names of the signers are those of the validator set, and are
- * written once more in the answer.
- */
+/** The message as bytes and as hex in the encoded answer; NodeIDs belong to the set, and are written once more in the answer. */
 function sizeOf({ signedMessage, signers }: AggregationResult): number {
   return 3 * signedMessage.length + SIGNER_BYTES * signers.length + RESULT_OVERHEAD_BYTES;
 }

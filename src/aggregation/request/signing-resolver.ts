@@ -19,38 +19,36 @@ export interface SigningResolverOptions {
   readonly epochs: EpochHeights;
   readonly funds: Pick<ValidatorFunds, 'soonInactive' | 'knownSoonInactive'>;
   readonly clock: Clock;
-  /** Time for all questions to the P-Chain API that one request has. */
+  /** Timeout for all calls of the P-Chain API for one request. */
   readonly resolveTimeoutMs: number;
 }
 
-/** Finds out from the P-Chain who must sign a request's message, and at which height. */
+/** Finds the validator set that must sign a message, and its height. */
 export interface SigningResolver {
-  /** The subnet whose validators will have to sign, where neither it nor the message's chain has to be looked up. */
+  /** The signing subnet, if no lookup is needed. */
   knownSigningSubnet(request: AggregationRequest): SubnetID | undefined;
-  /** As {@link resolve}, where nobody has to be asked for anything of it; undefined where somebody has to. */
+  /** Resolves from caches only; undefined if that is not possible. */
   known(request: CompleteRequest): Signing | undefined;
   /**
-   * @param onSubnet called as soon as it is known whose validators have to sign, before anything else is asked about them; what
-   *   it throws ends the work
+   * @param onSubnet called once the signing subnet is known, before its validators are read; an error that it throws is passed
+   *   on
    * @throws {AggregatorError}, or the signal's reason
    */
   resolve(request: CompleteRequest, signal: AbortSignal, onSubnet?: (subnetID: SubnetID) => void): Promise<Signing>;
   /**
-   * The validators of a subnet, as if they had to sign a message.
+   * Returns the validators of a subnet that would have to sign.
    *
    * @throws {AggregatorError}, or the signal's reason
    */
   signersOf(subnetID: SubnetID, at: HeightChoice, signal: AbortSignal): Promise<SignersAtHeight>;
-  /** As {@link resolve}, after signing: where the P-Chain cannot be asked again, what was found before stands. */
+  /** Resolves again after signing; returns `before` if the P-Chain API fails. */
   resolveAgain(request: CompleteRequest, before: Signing, signal: AbortSignal): Promise<Signing>;
 }
 
 export interface Signing extends SignersAtHeight {
-  /** The subnet of the message's source chain. */
   readonly sourceSubnetID: SubnetID;
 }
 
-/** What decides at which height validators are looked for. */
 export type HeightChoice = Pick<CompleteRequest, 'pChainHeight' | 'destination'>;
 
 interface SetAtHeight {
@@ -59,23 +57,23 @@ interface SetAtHeight {
   readonly warpSet: WarpSet;
 }
 
-/** Who must sign, and whose bits mean whom. */
+/** A validator set and its height. */
 export interface SignersAtHeight extends SetAtHeight {
-  /** Canonical indices of validators that sign only what has no quorum without them. */
+  /** Canonical indices of validators that are asked only if the quorum needs them. */
   readonly avoided: ReadonlySet<number>;
 }
 
 const NOBODY: ReadonlySet<number> = new Set();
 const NO_NODES: ReadonlySet<NodeID> = new Set();
-/** Time for a question whose answer makes the result better, but is not needed for one. */
+/** Timeout of optional calls. */
 const OPTIONAL_QUESTION_MS = 1_500;
 /**
- * After it the height is asked for beside the lookup of the subnet. Where the first base URL hangs, their two clients find that out side
- * by side: one after the other would leave the second URL no time. Whether the height can be had counts when it is needed.
+ * Delay after which the height is read beside the lookup of the subnet. If the first base URL hangs, both calls find out at the
+ * same time, and the second URL still has time.
  */
 const LONG_LOOKUP_MS = 100;
 
-/** Canonical indices of the validators all of whose nodes are among these. */
+/** Canonical indices of the validators whose nodes are all in the set. */
 function indicesOf({ validators }: WarpSet, nodeIDs: ReadonlySet<NodeID>): ReadonlySet<number> {
   if (nodeIDs.size === 0) return NOBODY;
   const all = validators.filter((validator) => validator.nodeIDs.every((nodeID) => nodeIDs.has(nodeID)));
@@ -147,7 +145,7 @@ class PChainSigningResolver implements SigningResolver {
         );
       }
       const signingSubnetID = request.signingSubnetID ?? sourceSubnetID;
-      // Before its validators are asked for: anybody can make up an ID, and the node has an empty set for each.
+      // Checked before the validators are read: clients can invent IDs, and the node returns an empty set for them.
       if (!(await directory.exists(signingSubnetID, signal))) throw unknownSubnet(signingSubnetID);
       onSubnet?.(signingSubnetID);
       return { ...(await this.#chooseSigners(request, signingSubnetID, signal)), sourceSubnetID };
@@ -219,7 +217,7 @@ class PChainSigningResolver implements SigningResolver {
     return { signingSubnetID, pChainHeight, warpSet };
   }
 
-  /** Undefined where the proposed height is to be used. */
+  /** Undefined if the proposed height is to be used. */
   async #signingInEpoch(
     signingSubnetID: SubnetID,
     destination: Destination,
@@ -230,8 +228,8 @@ class PChainSigningResolver implements SigningResolver {
     if (height === undefined) return undefined;
     const warpSet = await validatorSets.at(signingSubnetID, height, signal);
     if (warpSet.totalWeight > 0n) return { signingSubnetID, pChainHeight: height, warpSet };
-    // The epoch began before the signing subnet had any validators, as right after a conversion: no message can pass in it.
-    // At the proposed height there are some, and a message signed there will do once an epoch begins that has them.
+    // The epoch began before the signing subnet had validators, for example right after a conversion, so no message can be
+    // verified in it. A message signed at the proposed height will be valid in the next epoch.
     if (!destination.isRequired) return undefined;
     throw new AggregatorError(
       'no_validators_yet',
@@ -264,7 +262,7 @@ class PChainSigningResolver implements SigningResolver {
     }
   }
 
-  /** Validators that may no longer be in the set when the message arrives. */
+  /** Validators that may leave the set before the message arrives. */
   async #findSoonInactive(subnetID: SubnetID, warpSet: WarpSet, signal: AbortSignal): Promise<ReadonlySet<NodeID>> {
     const { funds, clock } = this.#options;
     using deadline = startDeadline(clock, OPTIONAL_QUESTION_MS, 'asking for balances', signal);
@@ -272,7 +270,6 @@ class PChainSigningResolver implements SigningResolver {
       return await funds.soonInactive(subnetID, warpSet, deadline.signal);
     } catch (error) {
       signal.throwIfAborted();
-      // Where balances are not known, nobody is avoided.
       if (error instanceof ApiError || deadline.signal.aborted) return NO_NODES;
       throw error;
     }

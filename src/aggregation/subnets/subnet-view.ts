@@ -5,41 +5,41 @@ import type { NodeID, SubnetID } from '../../warp/ids.ts';
 import { NO_HANDLER } from '../collection/refusal-verdict.ts';
 import type { AnswerPast } from '../validators/answer-history.ts';
 
-/** All that is known of the validators of one subnet, as of the moment when it was asked for. */
+/** The validators of one subnet at one moment. */
 export interface SubnetView {
   readonly subnetID: SubnetID;
   readonly pChainHeight: bigint;
   readonly totalWeight: bigint;
-  /** Requests can be sent to them. */
+  /** Weight that is connected. */
   readonly connectedWeight: bigint;
-  /** The same, without those that gave no answer when they were last asked. */
+  /** Connected weight without validators that timed out last. */
   readonly reachableWeight: bigint;
-  /** The same, without those whose signatures are known to be bad, and those that refuse every request. */
+  /** Connected weight without doubtful validators. */
   readonly signableWeight: bigint;
-  /** In percent: the highest for which the signable weight is enough. */
+  /** In percent: the highest quorum that the signable weight reaches. */
   readonly highestQuorumNum: bigint;
-  /** Validators at the height that cannot sign, as they have no key: inactive ones of an L1, and some of the primary network. */
+  /** Validators at the height that have no key: inactive ones of an L1, and some of the primary network. */
   readonly keyless: WarpSet['keyless'];
-  /** The heaviest first; then the L1 validators that are inactive now, who are not in the canonical set. */
+  /** Heaviest first; then inactive L1 validators, which are not in the canonical set. */
   readonly validators: readonly ValidatorView[];
 }
 
 export interface ValidatorView {
   readonly status: ValidatorStatus;
-  /** Why it is not signable, in words for people. */
+  /** Why it is not signable, for people. */
   readonly reason: string | undefined;
-  /** Its bit in the set of signers; undefined for an inactive one. */
+  /** Its bit in the set of signers; undefined if inactive. */
   readonly index: number | undefined;
   readonly weight: bigint;
-  /** Undefined for an inactive one. */
+  /** Undefined if inactive. */
   readonly publicKeyHex: string | undefined;
-  /** Any of them can sign for the whole weight. */
+  /** Each of them can sign for the whole weight. */
   readonly nodes: readonly NodeStatus[];
 }
 
 /**
- * - `signable`: connected, and nothing is known against it
- * - `doubtful`: connected, but its last answer was none, a bad signature, or a refusal that has nothing to do with the message
+ * - `signable`: connected, and without known problems
+ * - `doubtful`: connected, but it last timed out, gave an invalid signature, or refused for a reason other than the message
  * - `unreachable`: not connected
  * - `inactive`: an L1 validator whose balance has run out
  */
@@ -48,9 +48,9 @@ export type ValidatorStatus = (typeof VALIDATOR_STATUSES)[number];
 
 export interface NodeStatus extends PeerView {
   readonly nodeID: NodeID;
-  /** Undefined where it was never asked. */
+  /** Undefined if it was never asked. */
   readonly past: AnswerPast | undefined;
-  /** Of an L1 validator, as far as its balance is known. */
+  /** Present for an L1 validator whose balance is known. */
   readonly funds: L1ValidatorFunds | undefined;
 }
 
@@ -60,14 +60,14 @@ export interface SubnetFacts {
   readonly warpSet: WarpSet;
   readonly peerOf: (nodeID: NodeID) => PeerView;
   readonly pastOf: (nodeID: NodeID) => AnswerPast | undefined;
-  readonly isSuspect: (publicKeyHex: string) => boolean;
-  /** Empty where they are not known, or nobody has any. */
+  readonly isInvalidSigner: (publicKeyHex: string) => boolean;
+  /** Empty if they are not known. */
   readonly funds: ReadonlyMap<NodeID, L1ValidatorFunds>;
 }
 
-type NodeFacts = Pick<SubnetFacts, 'peerOf' | 'pastOf' | 'isSuspect' | 'funds'>;
+type NodeFacts = Pick<SubnetFacts, 'peerOf' | 'pastOf' | 'isInvalidSigner' | 'funds'>;
 
-/** What a node did longer ago says nothing of what it will do now. */
+/** Age from which on an answer is ignored. */
 const DOUBT_MS = 10 * 60_000;
 
 export function assembleSubnetView(facts: SubnetFacts): SubnetView {
@@ -96,13 +96,10 @@ export function assembleSubnetView(facts: SubnetFacts): SubnetView {
   };
 }
 
-/**
- * Sums of {@link assembleSubnetView}, without what it says of each validator: they are asked for with every reading of the metrics, and
- * thousands of views would be made only to be added up.
- */
+/** Sums of {@link assembleSubnetView} without the validators, for metrics. */
 export function addUpWeights(
   { validators, totalWeight }: WarpSet,
-  facts: Pick<SubnetFacts, 'pastOf' | 'isSuspect'> & { readonly isConnected: (nodeID: NodeID) => boolean },
+  facts: Pick<SubnetFacts, 'pastOf' | 'isInvalidSigner'> & { readonly isConnected: (nodeID: NodeID) => boolean },
 ): Pick<SubnetView, 'totalWeight' | 'connectedWeight' | 'signableWeight'> {
   let connectedWeight = 0n;
   let signableWeight = 0n;
@@ -115,7 +112,7 @@ export function addUpWeights(
       isGood ||= findDoubt(facts.pastOf(nodeID)) === undefined;
     }
     if (isThere) connectedWeight += weight;
-    if (isGood && !facts.isSuspect(publicKeyHex)) signableWeight += weight;
+    if (isGood && !facts.isInvalidSigner(publicKeyHex)) signableWeight += weight;
   }
   return { totalWeight, connectedWeight, signableWeight };
 }
@@ -123,38 +120,37 @@ export function addUpWeights(
 function viewValidator(validator: WarpValidator, facts: NodeFacts): ValidatorView {
   const { index, weight, publicKeyHex, nodeIDs } = validator;
   const nodes = nodeIDs.map((nodeID) => nodeStatus(nodeID, facts));
-  const judged = judge(nodes, facts.isSuspect(publicKeyHex));
+  const judged = judge(nodes, facts.isInvalidSigner(publicKeyHex));
   return { ...judged, index, weight, publicKeyHex, nodes };
 }
 
 /** A validator is as good as the best of its nodes. */
-function judge(nodes: readonly NodeStatus[], isSuspect: boolean): Pick<ValidatorView, 'status' | 'reason'> {
+function judge(nodes: readonly NodeStatus[], isInvalidSigner: boolean): Pick<ValidatorView, 'status' | 'reason'> {
   const connected = nodes.filter(isConnected);
   if (connected.length === 0) return { status: 'unreachable', reason: nodes[0]?.obstacle?.reason };
-  if (isSuspect) return { status: 'doubtful', reason: 'it gave a bad signature' };
+  if (isInvalidSigner) return { status: 'doubtful', reason: 'it gave a bad signature' };
   const doubts = connected.map(({ past }) => findDoubt(past));
   return doubts.includes(undefined)
     ? { status: 'signable', reason: undefined }
     : { status: 'doubtful', reason: doubts[0] };
 }
 
-/** Why not to count on a node that is connected. That it refused one message says nothing of others. */
+/** Why a connected node is doubtful. A refusal of one message says nothing about others. */
 function findDoubt(past: AnswerPast | undefined): string | undefined {
   if (past === undefined || past.last.ageMs > DOUBT_MS) return undefined;
   const { last, lastRefusal } = past;
   switch (last.outcome) {
     case 'signed':
-    // Its connection stands again.
+    // It has reconnected.
     case 'unreachable':
       return undefined;
-    case 'silent':
-      return 'it gave no answer when it was last asked';
-    case 'ignored':
+    case 'timed_out':
+      if (last.reason === 'no_answer') return 'it gave no answer when it was last asked';
       return 'it answers pings, but drops our requests: it does not run the chain, or lets in listed nodes only (allowedNodes)';
     case 'invalid_signature':
       return 'its last signature was malformed';
     case 'refused':
-      // A chain that signs nothing, as the X-Chain, is no fault of its nodes: they sign for the other chains of their subnet.
+      // The nodes of a chain that signs nothing, such as the X-Chain, still sign for other chains.
       return lastRefusal !== undefined && lastRefusal.code < 0 && lastRefusal.code !== NO_HANDLER
         ? `it refused its last request with code ${lastRefusal.code}: ${lastRefusal.text}`
         : undefined;
@@ -163,7 +159,7 @@ function findDoubt(past: AnswerPast | undefined): string | undefined {
 
 function wasUnanswered({ past }: NodeStatus): boolean {
   if (past === undefined || past.last.ageMs > DOUBT_MS) return false;
-  return past.last.outcome === 'silent' || past.last.outcome === 'ignored';
+  return past.last.outcome === 'timed_out';
 }
 
 function nodeStatus(nodeID: NodeID, { peerOf, pastOf, funds }: NodeFacts): NodeStatus {

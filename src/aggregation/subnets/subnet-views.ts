@@ -11,30 +11,28 @@ import type { BlockchainID, NodeID, SubnetID } from '../../warp/ids.ts';
 import { LookupLimit, type LookupMetrics } from '../admission/lookup-limit.ts';
 import type { Penalties } from '../admission/penalties.ts';
 import { AggregatorError } from '../aggregator-error.ts';
-import type { InvalidSigners } from '../collection/invalid-signers.ts';
 import { settingsOf } from '../request/aggregation-request.ts';
 import type { SigningResolver } from '../request/signing-resolver.ts';
+import type { SubnetPolicy } from '../subnet-policy.ts';
 import type { AnswerHistories, AnswerHistory } from '../validators/answer-history.ts';
+import type { InvalidSigners } from '../validators/invalid-signers.ts';
 import { ratio, readinessOf, type SubnetReadiness } from '../validators/required-subnet.ts';
 import type { ValidatorConnections } from '../validators/validator-connections.ts';
-import type { SubnetPolicy } from './subnet-policy.ts';
 import { addUpWeights, assembleSubnetView, type SubnetView } from './subnet-view.ts';
 
-/** What is known of subnets and their validators, before anybody asks for a signature. */
+/** Views of subnets and their validators. */
 export interface SubnetViews {
   /**
-   * The validators of a subnet. It connects them, as a request for a signature would, and waits for that a moment where the subnet
-   * was not asked for lately.
+   * Returns the validators of a subnet. Connects them, as a request for a signature does, and waits for connections if the
+   * subnet was not requested recently.
    *
-   * @param client whoever asks, for its share; undefined where nobody said
+   * @param client client ID for fair queueing; undefined for internal requests
    * @throws {AggregatorError}, or the signal's reason
    */
   view(request: SubnetRequest, signal: AbortSignal, client?: string): Promise<SubnetView>;
-  /** The primary network first, then the tracked subnets, then those asked for lately. */
+  /** The primary network, then the tracked subnets, then recently requested ones. */
   list(): readonly KnownSubnet[];
-  /**
-   * Of all subnets that are known here, the one asked for last first, as things are now: nobody is asked, connected or waited for.
-   */
+  /** All known subnets, most recently requested first, without any lookup. */
   weights(): readonly SubnetWeights[];
 }
 
@@ -51,12 +49,12 @@ export interface SubnetRequest {
 }
 
 export interface KnownSubnet extends SubnetReadiness {
-  /** Whether it is kept connected all the time, as the configuration says. */
+  /** Whether the configuration keeps it connected. */
   readonly isTracked: boolean;
 }
 
 export interface SubnetViewsOptions {
-  /** A view connects validators, as a request for a signature does: those of a subnet that may not be asked are left alone. */
+  /** Views connect validators, so the operator's policy applies. */
   readonly subnets: Pick<SubnetPolicy, 'requireAllowed'>;
   readonly resolver: Pick<SigningResolver, 'signersOf'>;
   readonly validatorSets: Pick<ValidatorSets<WarpSet>, 'newest'>;
@@ -64,7 +62,7 @@ export interface SubnetViewsOptions {
   readonly peers: Pick<PeerNetwork, 'describe' | 'waitUntil'>;
   readonly funds: Pick<ValidatorFunds, 'fundsOf'>;
   readonly histories: { of(...args: Parameters<AnswerHistories['of']>): Pick<AnswerHistory, 'pastOf'> };
-  readonly suspects: Pick<InvalidSigners, 'has'>;
+  readonly invalidSigners: Pick<InvalidSigners, 'has'>;
   readonly clock: Clock;
   readonly metrics: Metrics;
   readonly lookupMetrics: LookupMetrics;
@@ -73,17 +71,17 @@ export interface SubnetViewsOptions {
 }
 
 /**
- * The list and the metrics have what is known of each set for so long: anybody may ask for them, at the price of what costs nothing, and to add
- * up 12,000 validators takes tens of milliseconds.
+ * Lifetime of the sums in the list and the metrics, which any client may read: adding up 12,000 validators takes tens of
+ * milliseconds.
  */
 const LISTED_MS = 1_000;
-/** Each may wait two seconds for connections; a few calls of the P-Chain API are what it costs beside that. */
+/** Each may wait two seconds for connections, and makes a few calls of the P-Chain API. */
 const MAX_AT_WORK = 64;
 /** TLS and handshake take some 40 ms on a near network, and addresses come by gossip within a second or two. */
 const CONNECT_WAIT_MS = 2_000;
-/** Balances make the view better, but it is not held up for them. */
+/** Balances are optional. */
 const FUNDS_TIMEOUT_MS = 1_500;
-/** What a node still has a moment later is its state. */
+/** Causes that pass within moments. */
 const PASSING_CAUSES: ReadonlySet<ObstacleCause> = new Set([
   'connecting',
   'no_address',
@@ -92,7 +90,8 @@ const PASSING_CAUSES: ReadonlySet<ObstacleCause> = new Set([
 ]);
 
 export function createSubnetViews(options: SubnetViewsOptions): SubnetViews {
-  const { resolver, validatorSets, connections, peers, histories, subnets, suspects, clock, readyQuorumNum } = options;
+  const { resolver, validatorSets, connections, peers, histories, subnets, invalidSigners, clock, readyQuorumNum } =
+    options;
 
   const running = new LookupLimit({ clock, metrics: options.lookupMetrics, kind: 'view', limit: MAX_AT_WORK });
   const factsOf = (subnetID: SubnetID) => {
@@ -100,7 +99,7 @@ export function createSubnetViews(options: SubnetViewsOptions): SubnetViews {
     return {
       peerOf: (nodeID: NodeID) => peers.describe(nodeID),
       pastOf: (nodeID: NodeID) => history.pastOf(nodeID),
-      isSuspect: (publicKeyHex: string) => suspects.has(publicKeyHex),
+      isInvalidSigner: (publicKeyHex: string) => invalidSigners.has(publicKeyHex),
     };
   };
   const weightsOf = (subnetID: SubnetID, warpSet: WarpSet) =>
@@ -187,8 +186,8 @@ export function createSubnetViews(options: SubnetViewsOptions): SubnetViews {
 }
 
 /**
- * Has the validators of a subnet connected, and waits until what is known of each is more than that it was not tried yet: at most
- * {@link CONNECT_WAIT_MS} from when the last of them was first named.
+ * Connects the validators of a subnet, and waits until each has a result: at most {@link CONNECT_WAIT_MS} after the last of
+ * them was first named.
  *
  * @throws the signal's reason
  */
@@ -221,7 +220,7 @@ export async function connectValidators(
   }
 }
 
-/** The subnet of a view is a part of the path, and no setting of a request. */
+/** Errors about the subnet name the field of the path. */
 async function ofSubnet<T>(work: Promise<T>): Promise<T> {
   try {
     return await work;

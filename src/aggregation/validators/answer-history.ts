@@ -2,77 +2,83 @@ import { createLru } from '../../lib/cache/lru.ts';
 import type { Clock } from '../../lib/concurrency/clock.ts';
 import { addTo } from '../../lib/encoding/counts.ts';
 import type { NodeID, SubnetID } from '../../warp/ids.ts';
-import type { SignatureOutcome } from '../collection/signature-source.ts';
 import { type LatencySummary, LatencyWindow } from './latency-window.ts';
+import type { SignatureOutcome, ValidatorOutcome } from './validator-outcome.ts';
 
-/** How one node has answered lately. */
+/** Recent answers of one node. */
 export interface AnswerRecord {
-  /** Running averages of the time of an answer and of how far single answers are from it; undefined before the first. */
+  /** Running averages of the latency and of its deviation; undefined before the first answer. */
   readonly usual: { readonly meanMs: number; readonly deviationMs: number } | undefined;
-  /** The last time it was asked, no good answer came in time. */
+  /** The last request got no good answer in time. */
   readonly isDoubtful: boolean;
-  /** It is doubtful, and may be asked beside the others, to see whether it answers again. */
+  /** Doubtful, and due to be asked beside the others as a trial. */
   readonly isTrialDue: boolean;
 }
 
-/** What people want to know of a node, since this process was started. Nothing is decided by it. */
+/** Past answers of a node since the process started, for views only. */
 export interface AnswerPast {
-  readonly last: { readonly outcome: AnswerOutcome; readonly ageMs: number };
-  /** Also where it has signed since. */
+  readonly last: LastOutcome & { readonly ageMs: number };
+  /** Kept after later signatures. */
   readonly lastRefusal: { readonly code: number; readonly text: string; readonly ageMs: number } | undefined;
-  /** Of its last hundred signatures and refusals of messages; undefined where there were none. */
+  /** The last hundred signatures and refusals; undefined before the first. */
   readonly latency: LatencySummary | undefined;
 }
 
-/** What came of a question. That there was no room for it says nothing of the node. */
-export type AnswerOutcome = 'signed' | Exclude<SignatureOutcome['kind'], 'signature' | 'not_sent'>;
+export interface LastOutcome {
+  /** Without `not_asked`, which says nothing about the node. */
+  readonly outcome: Exclude<ValidatorOutcome['kind'], 'not_asked'>;
+  /** Present for `timed_out`. */
+  readonly reason?: TimeoutReason | undefined;
+}
+
+type TimeoutReason = Extract<SignatureOutcome, { kind: 'timed_out' }>['reason'];
 
 /**
- * How nodes have answered, over all requests. Nothing in it is proof: it decides the order of asking, and no result.
- *
- * One node may validate several subnets, and anybody may have it asked about a chain that it does not run. So what it does with questions
- * about the chains of one subnet is held against it for these alone, but for silence of the whole node.
+ * Histories of nodes over all requests. They decide the order of asking, never a result.
+ * A client may have a node asked about a chain that it does not run, so failures count only for chains of the same subnet,
+ * except if the node answers no request.
  */
 export interface AnswerHistories {
-  /** @param subnetID of the chains whose messages nodes are asked to sign */
+  /** @param subnetID the subnet of the source chains */
   of(subnetID: SubnetID): AnswerHistory;
 }
 
-/** Of questions about the chains of one subnet. */
+/** Answers about the chains of one subnet. */
 export interface AnswerHistory {
-  /** Undefined where nothing is known, or nothing that is fresh. It changes with what is learnt: it is to be read at once. */
+  /** Undefined if there is no fresh record. The object is live: read it at once. */
   recordOf(nodeID: NodeID): AnswerRecord | undefined;
-  /** It gave a signature, good or not, after so long. */
+  /** Records a signature, valid or not. */
   answered(nodeID: NodeID, afterMs: number): void;
-  /** Returns how far an answer of any kind exceeded the node's minimum latency: what it waited, with us or with the node. */
+  /** Returns how far an answer exceeded the node's minimum latency: the time spent in queues here or at the node. */
   excessOf(nodeID: NodeID, afterMs: number): number;
-  /** It should have given a signature by now, and has not; it may well do for the chains of other subnets. */
+  /** Records a missing signature for this subnet's chains only. */
   failed(nodeID: NodeID): void;
-  /** It does not answer at all, or not in the form of the protocol: no chain's questions will be answered. */
+  /** Records a node that does not answer, or not as the protocol requires, for all chains. */
   failedAltogether(nodeID: NodeID): void;
-  /** It is being asked for the sake of knowing whether it answers: the next trial comes later. */
+  /** Delays the next trial of a node. */
   beginTrial(nodeID: NodeID): void;
-  /** What came of a question, after so long: for {@link pastOf} alone. */
+  /** Records an outcome for {@link pastOf}. */
   observed(nodeID: NodeID, outcome: SignatureOutcome, afterMs: number): void;
-  /** Undefined where it was never asked, or so long ago that others have taken its place. */
+  /** Undefined if the node was never asked, or its record was evicted. */
   pastOf(nodeID: NodeID): AnswerPast | undefined;
 }
 
-/** All validators that the network plans for; some 150 bytes each, and at most 1.5 KB with their past: 400 of times, 600 of a text. */
+/** All validators that the network plans for: some 150 bytes each, and at most 1.5 KB with their past. */
 const MAX_NODES = 20_000;
-/** What a node did longer ago says little of what it will do. One that has stayed silent costs one slow request then. */
+/** Older answers say little about the next one. */
 const MAX_AGE_MS = 10 * 60_000;
-/** As in TCP (RFC 6298): steady, and yet at a new level after some ten answers. */
+/** The gains of TCP (RFC 6298). */
 const MEAN_GAIN = 1 / 8;
 const DEVIATION_GAIN = 1 / 4;
-/** With each answer: the least rises where the way has become longer for good, in some thousands of answers. */
+/** Growth of the minimum latency with each answer, so that it follows a lasting change within some thousands of answers. */
 const LEAST_GROWTH = 1.0001;
-/** One that was only late once is soon back; one that stays silent costs a question a minute. */
+/** A node that was late once is soon tried again; one that does not answer costs a request a minute. */
 const FIRST_TRIAL_MS = 2_000;
 const MAX_TRIAL_INTERVAL_MS = 60_000;
 
 interface Past {
-  outcome: AnswerOutcome;
+  outcome: LastOutcome['outcome'];
+  reason: TimeoutReason | undefined;
   atMs: number;
   refusal: Refusal | undefined;
   readonly latencies: LatencyWindow;
@@ -84,15 +90,15 @@ interface Refusal {
   readonly atMs: number;
 }
 
-/** Is the record that it is asked for: thousands of them are looked up for each request. */
+/** The record itself: thousands are looked up for each request. */
 class Entry implements AnswerRecord {
   readonly #clock: Clock;
   usual: { readonly meanMs: number; readonly deviationMs: number } | undefined;
   leastMs = Number.POSITIVE_INFINITY;
-  /** In a row. */
+  /** Consecutive failures. */
   failures = 0;
   nextTrialMs = 0;
-  /** When something was last learnt. */
+  /** Time of the last change. */
   atMs: number;
 
   constructor(clock: Clock) {
@@ -122,10 +128,10 @@ class Entry implements AnswerRecord {
   }
 }
 
-/** What a node does with questions about the chains of one subnet, where that is not to answer them. */
+/** Failures of a node for the chains of one subnet. */
 class SubnetEntry extends Entry {
   readonly subnetID: SubnetID;
-  /** It drops them, or refuses whatever is asked. */
+  /** Set if the node drops or refuses all requests for this subnet's chains. */
   unwilling: Omit<Past, 'latencies'> | undefined;
 
   constructor(clock: Clock, subnetID: SubnetID) {
@@ -134,13 +140,13 @@ class SubnetEntry extends Entry {
   }
 }
 
-/** @param slowMs an answer that takes longer comes too late for a request, and is as good as none */
+/** @param slowMs an answer that takes longer counts as a failure */
 export function createAnswerHistories(clock: Clock, slowMs: number): AnswerHistories {
   const nodes = createLru<NodeID, Entry>(MAX_NODES);
   const pasts = createLru<NodeID, Past>(MAX_NODES);
-  /** By subnet and node. */
+  /** Keyed by subnet and node. */
   const inSubnets = createLru<string, SubnetEntry>(MAX_NODES, ({ subnetID }) => addTo(counts, subnetID, -1));
-  /** Of the entries of each subnet: mostly there are none, and nobody need look. */
+  /** Number of entries by subnet: mostly there are none, and no lookup is needed. */
   const counts = new Map<SubnetID, number>();
 
   function ofNode(nodeID: NodeID): Entry {
@@ -174,7 +180,7 @@ export function createAnswerHistories(clock: Clock, slowMs: number): AnswerHisto
 
     return {
       recordOf(nodeID) {
-        // What keeps a node here is what is learnt of it, not that it is looked up.
+        // Only new records keep an entry in the cache, not lookups.
         const ofAll = nodes.peek(nodeID);
         const ofThese = find(nodeID);
         const fresh = ofAll?.isFresh ? ofAll : undefined;
@@ -198,20 +204,22 @@ export function createAnswerHistories(clock: Clock, slowMs: number): AnswerHisto
         for (const entry of [nodes.peek(nodeID), find(nodeID)]) if (entry?.isFresh) entry.putOffTrial();
       },
       observed(nodeID, answer, afterMs) {
-        if (answer.kind === 'not_sent') return;
+        if (answer.kind === 'not_asked') return;
         const atMs = clock.monotonicMs();
         const outcome = answer.kind === 'signature' ? 'signed' : answer.kind;
+        const reason = answer.kind === 'timed_out' ? answer.reason : undefined;
         const refusal = answer.kind === 'refused' ? { code: answer.code, text: answer.text, atMs } : undefined;
         if (isUnwilling(answer)) {
-          ofSubnet(nodeID).unwilling = { outcome, atMs, refusal };
+          ofSubnet(nodeID).unwilling = { outcome, reason, atMs, refusal };
           return;
         }
         const isAnswer = outcome === 'signed' || outcome === 'refused';
         const ofThese = find(nodeID);
         if (isAnswer && ofThese !== undefined) ofThese.unwilling = undefined;
         const known = pasts.get(nodeID);
-        const past = known ?? { outcome, atMs, refusal: undefined, latencies: new LatencyWindow() };
+        const past = known ?? { outcome, reason, atMs, refusal: undefined, latencies: new LatencyWindow() };
         past.outcome = outcome;
+        past.reason = reason;
         past.atMs = atMs;
         past.refusal = refusal ?? past.refusal;
         if (isAnswer) past.latencies.add(afterMs);
@@ -225,9 +233,9 @@ export function createAnswerHistories(clock: Clock, slowMs: number): AnswerHisto
         const refusal = last.refusal ?? past?.refusal;
         const nowMs = clock.monotonicMs();
         return {
-          last: { outcome: last.outcome, ageMs: nowMs - last.atMs },
+          last: { outcome: last.outcome, reason: last.reason, ageMs: nowMs - last.atMs },
           lastRefusal: refusal && { code: refusal.code, text: refusal.text, ageMs: nowMs - refusal.atMs },
-          // Most who look do not ask for it, and it takes sorting a hundred numbers.
+          // Computed on demand: it sorts a hundred numbers.
           get latency() {
             return past?.latencies.summary();
           },
@@ -239,12 +247,13 @@ export function createAnswerHistories(clock: Clock, slowMs: number): AnswerHisto
   return { of };
 }
 
-/** It may answer as ever about the chains of other subnets. Codes below 0 have nothing to do with the message (avalanchego `network/p2p/error.go`). */
+/** Codes below 0 have nothing to do with the message (avalanchego `network/p2p/error.go`). */
 function isUnwilling(answer: SignatureOutcome): boolean {
-  return answer.kind === 'ignored' || (answer.kind === 'refused' && answer.code < 0);
+  if (answer.kind === 'timed_out') return answer.reason === 'request_dropped';
+  return answer.kind === 'refused' && answer.code < 0;
 }
 
-/** @param ofAll what is known of a node for all subnets */
+/** @param ofAll the record of the node for all subnets */
 function together(ofAll: Entry | undefined, ofThese: Entry): AnswerRecord {
   const doubtful = [ofAll, ofThese].filter((entry) => entry?.isDoubtful === true);
   return {

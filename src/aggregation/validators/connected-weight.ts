@@ -3,13 +3,13 @@ import type { NodeID } from '../../warp/ids.ts';
 
 interface Entry {
   readonly weight: bigint;
-  /** Of the nodes with its key, those that are connected. */
+  /** Connected nodes of each validator. */
   connectedNodes: number;
 }
 
 /**
- * How much weight of a set is connected. It is added up once, and then changed with each connection: while a large network is being
- * connected it is asked for after every one, and to go through 10,000 validators each time was half of what a connection cost.
+ * Sum of the connected weight of a set, updated with each connection: adding it up again for 10,000 validators was half of the
+ * cost of a connection.
  */
 export class ConnectedWeight {
   readonly warpSet: WarpSet;
@@ -34,7 +34,7 @@ export class ConnectedWeight {
     return this.#weight;
   }
 
-  /** The node may have been connected, or its connection may have ended. */
+  /** A no-op if the node's state is the same. */
   look(nodeID: NodeID): void {
     const entry = this.#entries.get(nodeID);
     if (entry === undefined) return;

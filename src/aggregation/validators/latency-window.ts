@@ -1,19 +1,16 @@
-/** How long a node took for its last answers. */
 export interface LatencySummary {
-  /** Answers that it is made of. */
   readonly count: number;
   readonly medianMs: number;
   readonly p99Ms: number;
 }
 
-/** Enough for a p99 that means something. */
-export const WINDOW_ANSWERS = 100;
+const WINDOW_ANSWERS = 100;
 const FIRST_ANSWERS = 4;
 
-/** The last hundred answers of one node, at four bytes each; it grows to that from the few of a node that is hardly asked. */
+/** Latencies of the last hundred answers of one node, at four bytes each. The array grows on demand. */
 export class LatencyWindow {
   #values = new Float32Array(FIRST_ANSWERS);
-  /** All that were ever added. */
+  /** Number of latencies added so far. */
   #added = 0;
 
   add(latencyMs: number): void {
@@ -35,7 +32,6 @@ export class LatencyWindow {
   }
 }
 
-/** The least value that so large a share of them does not exceed. */
 function nearestRank(sorted: Float32Array, share: number): number {
   return sorted[Math.ceil(share * sorted.length) - 1] ?? 0;
 }

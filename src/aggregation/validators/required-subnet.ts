@@ -11,11 +11,10 @@ import { ConnectedWeight } from './connected-weight.ts';
 
 export interface SubnetReadiness {
   readonly subnetID: SubnetID;
-  /** Whether enough weight is connected to serve requests. */
   readonly isUp: boolean;
-  /** Why it is not up, or what is wrong although it is: its validator set cannot be read anew. In words for operators. */
+  /** Why it is not up, or why its set cannot be refreshed, for operators. */
   readonly reason: string | undefined;
-  /** Set where the validator set could never be read, as the P-Chain API fails. */
+  /** Set if the validator set could never be read because the P-Chain API fails. */
   readonly isApiDown?: boolean;
   /** Undefined until the validator set was read once. */
   readonly connected: { readonly weight: bigint; readonly totalWeight: bigint } | undefined;
@@ -27,25 +26,27 @@ export interface RequiredSubnetOptions {
   readonly warn: ThrottledWarnings;
   readonly isConnected: (nodeID: NodeID) => boolean;
   readonly keepConnected: (subnetID: SubnetID, nodeIDs: ReadonlySet<NodeID>) => void;
-  /** Called after every reading of the set, whatever came of it. */
+  /** Called after every reading of the set, successful or not. */
   readonly onRead: () => void;
   /** Percent of the weight that must be connected. */
   readonly readyQuorumNum: bigint;
   readonly refreshIntervalMs: number;
-  /** Time for one reading of the set. */
+  /** Timeout for one reading of the set. */
   readonly refreshTimeoutMs: number;
 }
 
-/** Between readings while there is no set with validators. */
+/** Delay between readings while there is no set with validators. */
 const FIRST_RETRY_MS = 1_000;
 
-/** A subnet whose validators are kept connected from the start. Reads its set regularly, and knows how much weight is connected. */
+/**
+ * A subnet whose validators are kept connected from the start. Reads its set regularly and reports how much weight is
+ * connected.
+ */
 export class RequiredSubnet {
   readonly subnetID: SubnetID;
   readonly #options: RequiredSubnetOptions;
-  /** Of the last set that was read. */
   #connected: ConnectedWeight | undefined;
-  /** Why the last reading gave nothing. */
+  /** Failure of the last reading. */
   #failure: string | undefined;
 
   constructor(subnetID: SubnetID, options: RequiredSubnetOptions) {
@@ -53,12 +54,11 @@ export class RequiredSubnet {
     this.#options = options;
   }
 
-  /** Resolves when the signal aborts. */
   async keepFresh(signal: AbortSignal): Promise<void> {
     const { clock, refreshIntervalMs } = this.#options;
     for (;;) {
       await this.#refresh(signal);
-      // Until it has validators it is not up: a subnet about to be converted is looked at soon.
+      // A subnet that is about to be converted is read again soon.
       const hasValidators = this.#connected !== undefined && this.#connected.warpSet.totalWeight > 0n;
       try {
         await sleep(clock, hasValidators ? refreshIntervalMs : FIRST_RETRY_MS, signal);
@@ -80,22 +80,22 @@ export class RequiredSubnet {
     return readiness.isUp ? { ...readiness, reason: this.#staleness() } : readiness;
   }
 
-  /** The last known validators are there, but a request that needs a new height or set fails. */
+  /** The last known validators stay connected, but a request that needs a new height or set fails. */
   #staleness(): string | undefined {
     return this.#failure && `its validator set cannot be read anew: ${this.#failure}`;
   }
 
-  /** A connection to the node got ready, or has ended. */
+  /** Updates the weight after a connection got ready or ended. */
   connectionChanged(nodeID: NodeID): void {
     this.#connected?.look(nodeID);
   }
 
-  /** Of the last set that was read; undefined before. */
+  /** Undefined before the first reading. */
   totalWeight(): number | undefined {
     return this.#connected && Number(this.#connected.warpSet.totalWeight);
   }
 
-  /** From 0 to 1; undefined while there is no weight to have a part of. */
+  /** A ratio from 0 to 1; undefined without weight. */
   connectedRatio(): number | undefined {
     if (this.#connected === undefined) return undefined;
     const { weight, warpSet } = this.#connected;
@@ -125,7 +125,7 @@ export class RequiredSubnet {
   }
 }
 
-/** Of a subnet whose validators are known. */
+/** Readiness of a subnet whose validators are known. */
 export function readinessOf(
   subnetID: SubnetID,
   connected: NonNullable<SubnetReadiness['connected']>,
@@ -141,13 +141,13 @@ export function readinessOf(
   return { subnetID, isUp: false, reason, connected };
 }
 
-/** For operators, in words; a bug is described in the log only. */
+/** Unexpected errors are only logged in full. */
 function describeFailure(error: unknown): string {
   const isExpected = error instanceof ApiError || error instanceof DeadlineExceeded || error instanceof ParseError;
   return isExpected ? error.message : 'an unexpected error, which is in the log';
 }
 
-/** To four digits, which a number holds however large the weights are. */
+/** Four digits, which a number holds for any weight. */
 export function ratio(part: bigint, total: bigint): number {
   return Number((part * 10_000n) / total) / 10_000;
 }

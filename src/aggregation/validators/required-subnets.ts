@@ -6,11 +6,11 @@ interface Kept {
   readonly stopping: AbortController;
 }
 
-/** The subnets whose validators are kept connected: the primary network first, then those that the operator tracks. */
+/** Subnets whose validators are kept connected: the primary network first, then the tracked subnets. */
 export class RequiredSubnets<Subnet extends Kept['subnet'] = RequiredSubnet> {
   readonly #create: (subnetID: SubnetID) => Subnet;
   readonly #kept = new Map<SubnetID, Kept & { readonly subnet: Subnet }>();
-  /** Resolve when nothing is read any more. */
+  /** Readings that have not ended. */
   readonly #working = new Set<Promise<void>>();
 
   constructor(create: (subnetID: SubnetID) => Subnet) {
@@ -25,7 +25,7 @@ export class RequiredSubnets<Subnet extends Kept['subnet'] = RequiredSubnet> {
     return this.#kept.has(subnetID);
   }
 
-  /** Those that stay go on with what they know. */
+  /** Subnets that stay keep their state. */
   set(trackedIDs: readonly SubnetID[]): void {
     const wanted = new Set([PRIMARY_NETWORK_ID, ...trackedIDs]);
     for (const [subnetID, { stopping }] of this.#kept) {
@@ -37,7 +37,7 @@ export class RequiredSubnets<Subnet extends Kept['subnet'] = RequiredSubnet> {
       if (this.#kept.has(subnetID)) continue;
       const kept = { subnet: this.#create(subnetID), stopping: new AbortController() };
       this.#kept.set(subnetID, kept);
-      // Each on its own: a set that cannot be read, or is slow to read, does not hold up the others.
+      // Not awaited: a slow reading must not delay the others.
       const working = kept.subnet.keepFresh(kept.stopping.signal).finally(() => this.#working.delete(working));
       this.#working.add(working);
     }

@@ -6,11 +6,11 @@ import type { NodeID, SubnetID } from '../../warp/ids.ts';
 export interface TrackedNodesOptions {
   readonly network: Pick<PeerNetwork, 'want' | 'unwant'>;
   readonly clock: Clock;
-  /** How long a validator stays connected after it was last named. */
+  /** Time that a validator stays connected after the last call that named it. */
   readonly keepMs: number;
-  /** Whether a subnet is never let go of, and the validators that it has now are connected before all others. It may change. */
+  /** Whether a subnet is the operator's own: it is never evicted, and its validators are connected first. It may change. */
   readonly isPreferred: (subnetID: SubnetID) => boolean;
-  /** Most subnets beside them; the one named least recently goes first. */
+  /** Most other subnets, least recently used evicted first. */
   readonly maxSubnets: number;
 }
 
@@ -22,20 +22,19 @@ interface TrackedNode {
 type Nodes = Map<NodeID, TrackedNode>;
 
 /**
- * The nodes of each subnet that are to be connected: those that were named not long ago. Whom requests name is kept apart from whom the
- * operator's own subnets have now: anybody may ask for a height of years ago, and the thousands who were validators then must not have
- * the connections that are kept for those who are.
+ * Nodes to be connected, by subnet. Nodes of requests are kept apart from the current validators of the operator's own subnets:
+ * a client may ask for an old height, and the thousands of former validators must not take the connections of current ones.
  */
 export class TrackedNodes {
   readonly #options: TrackedNodesOptions;
-  /** Of preferred subnets, whom the readings of their sets have named. */
+  /** Current validators of the operator's own subnets. */
   readonly #preferred = new Map<SubnetID, Nodes>();
-  /** Whom requests have named, but for those above. */
+  /** Nodes of requests, without those above. */
   readonly #asked: LRUCache<SubnetID, Nodes>;
 
   constructor(options: TrackedNodesOptions) {
     this.#options = options;
-    // A flood of strangers' subnets must not push the operator's own out, which are not in here.
+    // Requests for untracked subnets cannot evict the operator's own.
     this.#asked = new LRUCache({
       max: options.maxSubnets,
       dispose: (_nodes, subnetID, reason) => {
@@ -44,7 +43,7 @@ export class TrackedNodes {
     });
   }
 
-  /** The validators that a preferred subnet has now. */
+  /** Names the current validators of one of the operator's own subnets. */
   prefer(subnetID: SubnetID, nodeIDs: ReadonlySet<NodeID>): void {
     const nowMs = this.#options.clock.monotonicMs();
     const asked = this.#asked.peek(subnetID);
@@ -64,7 +63,7 @@ export class TrackedNodes {
   }
 
   /**
-   * Whom a request names.
+   * Names nodes for a request.
    *
    * @returns when the last of these nodes was first named
    */
@@ -88,7 +87,7 @@ export class TrackedNodes {
     return latestMs;
   }
 
-  /** Also for subnets that nobody names any more: called from time to time. */
+  /** Forgets nodes that were not named for a while. Called regularly. */
   letGoOfIdle(): void {
     const nowMs = this.#options.clock.monotonicMs();
     for (const [subnetID, nodes] of this.#preferred) {
@@ -100,7 +99,7 @@ export class TrackedNodes {
     }
   }
 
-  /** The operator does not track it any more: its validators are as those of any subnet that was asked for. */
+  /** A subnet that is no longer tracked is treated like any other. */
   #leave(subnetID: SubnetID, nodes: Nodes): void {
     this.#preferred.delete(subnetID);
     this.#wantAsked(subnetID, new Map([...(this.#asked.peek(subnetID) ?? []), ...nodes]));
@@ -133,7 +132,7 @@ export class TrackedNodes {
   }
 }
 
-/** Of a preferred subnet, there are two sets of wanted nodes. */
+/** The operator's own subnets have two sets of wanted nodes. */
 function askedName(subnetID: SubnetID): string {
   return `${subnetID} asked for`;
 }

@@ -8,10 +8,11 @@ import type { Metrics } from '../../telemetry/metrics.ts';
 import type { WarpSet } from '../../validators/warp-set.ts';
 import type { NodeID, SubnetID } from '../../warp/ids.ts';
 import { parseSignatureResponse } from '../../warp/signature-request.ts';
-import type { SignatureOutcome, SignatureSource } from '../collection/signature-source.ts';
 import { RequiredSubnet, type SubnetReadiness } from './required-subnet.ts';
 import { RequiredSubnets } from './required-subnets.ts';
+import type { SignatureSource } from './signature-source.ts';
 import { TrackedNodes } from './tracked-nodes.ts';
+import type { SignatureOutcome } from './validator-outcome.ts';
 
 export interface ValidatorConnectionsOptions {
   readonly network: PeerNetwork;
@@ -23,36 +24,32 @@ export interface ValidatorConnectionsOptions {
   readonly trackedSubnetIDs: readonly SubnetID[];
   /** Percent of each tracked subnet's weight that must be connected before it is up. */
   readonly readyQuorumNum: bigint;
-  /** How often the set of each tracked subnet is read anew. */
+  /** Interval between readings of the set of each tracked subnet. */
   readonly refreshIntervalMs: number;
-  /** How long a validator stays connected after the last request or refresh that named it. */
+  /** Time that a validator stays connected after the last request or reading that named it. */
   readonly keepMs: number;
-  /** Time for one reading of one set. */
+  /** Timeout for one reading of one set. */
   readonly refreshTimeoutMs: number;
 }
 
-/** Keeps connections to the validators that are, or will be, asked; the {@link SignatureSource} of a running service. */
+/** Keeps connections to validators; the {@link SignatureSource} of a running service. */
 export interface ValidatorConnections extends SignatureSource, AsyncDisposable {
-  /** Of the primary network first, then of the tracked subnets. */
+  /** The primary network first, then the tracked subnets. */
   readiness(): readonly SubnetReadiness[];
-  /** Hears when {@link readiness} may have changed: connections have, or a validator set was read. Returns the unsubscription. */
+  /** Calls back when {@link readiness} may have changed; returns a function that unsubscribes. */
   onReadinessChange(listener: () => void): () => void;
-  /** Subnets that are no longer tracked keep their connections as those that were asked for do. */
+  /** Subnets that are no longer tracked stay connected as long as untracked ones do. */
   trackSubnets(subnetIDs: readonly SubnetID[]): void;
 }
 
-/**
- * Subnets kept connected beside those tracked from the start; an L1 has some 3 to 50 validators. Tracked ones are named all the time,
- * and so are never the ones to go.
- */
+/** Untracked subnets kept connected; an L1 has some 3 to 50 validators. */
 const MAX_SUBNETS = 1_000;
-/** Texts come from peers and end in answers and logs. */
+/** Peers choose the texts, which are shown in answers and logs. */
 const MAX_REFUSAL_TEXT_LENGTH = 300;
 
 export function createValidatorConnections(options: ValidatorConnectionsOptions): ValidatorConnections {
   const { network, clock, keepMs, refreshIntervalMs } = options;
   const tracked = new TrackedNodes({ network, clock, keepMs, isPreferred: isRequired, maxSubnets: MAX_SUBNETS });
-  /** One entry for each caller that listens. */
   const readinessListeners = new Set<() => void>();
   const subnetOptions = {
     ...options,
@@ -112,10 +109,9 @@ export function createValidatorConnections(options: ValidatorConnectionsOptions)
           return parseResponse(outcome.bytes);
         case 'refused':
           return { ...outcome, text: outcome.text.slice(0, MAX_REFUSAL_TEXT_LENGTH) };
-        case 'silent':
-        case 'ignored':
+        case 'timed_out':
         case 'unreachable':
-        case 'not_sent':
+        case 'not_asked':
           return outcome;
       }
     },

@@ -27,8 +27,8 @@ const EVENT_EXAMPLES: AggregationEventData = {
     },
     ...{ signedWeight: '0', ...WEIGHTS, isVerifying: false },
     validators: [
-      { index: 0, nodeIds: [HEAVY], weight: '80', isConnected: true, status: 'waiting' },
-      { index: 1, nodeIds: [LIGHT], weight: '20', isConnected: true, status: 'waiting' },
+      { index: 0, nodeIds: [HEAVY], weight: '80', isConnected: true, status: 'not_asked' },
+      { index: 1, nodeIds: [LIGHT], weight: '20', isConnected: true, status: 'not_asked' },
     ],
   },
   asked: { validators: [0, 1] },

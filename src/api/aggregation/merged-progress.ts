@@ -1,5 +1,5 @@
 import type { ProgressEvent, ProgressState } from '../../aggregation/collection/progress.ts';
-import type { ValidatorOutcome } from '../../aggregation/collection/tally.ts';
+import type { ValidatorOutcome } from '../../aggregation/validators/validator-outcome.ts';
 import type { AggregationEvent, AggregationEventData } from './progress-records.ts';
 
 /** What the events say beside what the aggregator tells. */
@@ -136,17 +136,8 @@ function presentProgress(
   };
 }
 
-function presentWhy(outcome: ValidatorOutcome): { code?: number; text?: string } {
-  switch (outcome.kind) {
-    case 'refused':
-      return { code: outcome.code, text: outcome.text };
-    case 'unreachable':
-    case 'not_sent':
-    case 'invalid_signature':
-      return { text: outcome.reason };
-    case 'signed':
-    case 'silent':
-    case 'ignored':
-      return {};
-  }
+function presentWhy(outcome: ValidatorOutcome): { code?: number; text?: string; reason?: string } {
+  if (outcome.kind === 'signed') return {};
+  if (outcome.kind === 'refused') return { code: outcome.code, text: outcome.text };
+  return { reason: outcome.reason };
 }

@@ -1,4 +1,5 @@
 import type { Static } from 'typebox';
+import { OUTCOME_MEANINGS, VALIDATOR_OUTCOMES } from '../../aggregation/validators/validator-outcome.ts';
 import { AggregationDetails } from '../../http/errors/aggregation-details.ts';
 import { ERROR_CODES, type ErrorCode } from '../../http/errors/error-codes.ts';
 import { Type } from '../../lib/encoding/schema.ts';
@@ -22,35 +23,24 @@ const Index = Type.Integer({ description: 'In the canonical order of the validat
 
 /** Beside the status of a validator, where there is more to say. */
 const why = {
-  code: Type.Optional(Type.Integer({ description: "The validator's own error code, of one that refused" })),
-  text: Type.Optional(
-    Type.String({ description: "The validator's own words where it refused; else the reason, where one is known" }),
-  ),
+  code: Type.Optional(Type.Integer({ description: "The validator's own error code, where it refused" })),
+  text: Type.Optional(Type.String({ description: "The validator's own words, where it refused" })),
+  reason: Type.Optional(Type.String({ description: 'The finer cause of another outcome' })),
 };
 
-/** What came of asking a validator. */
-const ANSWER_OUTCOMES = [
-  'signed',
-  'refused',
-  'silent',
-  'ignored',
-  'unreachable',
-  'not_sent',
-  'invalid_signature',
-] as const;
+/** The outcomes of validators with a key. */
+const ANSWER_OUTCOMES = VALIDATOR_OUTCOMES.filter((outcome) => outcome !== 'no_key');
 
-const OUTCOME_WORDS =
-  '`refused`: it answered with an error; `silent`: no answer in time; `ignored`: alive, but it drops our requests; ' +
-  '`not_sent`: connected, with no room for the request in our queues';
+const OUTCOME_WORDS = ANSWER_OUTCOMES.map((outcome) => `\`${outcome}\`: ${OUTCOME_MEANINGS[outcome]}`).join('; ');
 
 const Validator = Type.Object({
   index: Index,
   nodeIds: Type.Array(Type.String(), { description: 'Its nodes: several may have one BLS key' }),
   weight: Weight,
   isConnected: Type.Boolean({ description: 'When this was written: no event tells of connections alone' }),
-  status: Type.Enum(['waiting', 'asked', ...ANSWER_OUTCOMES], {
+  status: Type.Enum(['asked', ...ANSWER_OUTCOMES], {
     type: 'string',
-    description: `\`waiting\`: not asked yet; \`asked\`: its answer is to come; ${OUTCOME_WORDS}`,
+    description: `\`asked\`: its answer is to come; ${OUTCOME_WORDS}`,
   }),
   ...why,
 });
@@ -89,7 +79,7 @@ const AnswerData = Type.Object(
       Type.Object({
         index: Index,
         weight: Weight,
-        outcome: Type.Enum([...ANSWER_OUTCOMES], { type: 'string', description: OUTCOME_WORDS }),
+        outcome: Type.Enum(ANSWER_OUTCOMES, { type: 'string', description: OUTCOME_WORDS }),
         ...why,
       }),
     ),

@@ -62,14 +62,14 @@ const ALIASES: readonly Alias[] = [
     name: 'failures_sending_to_node',
     type: 'counter',
     help: 'Number of failures to send a request to a validator node',
-    from: [{ ...OF_VALIDATORS, only: { label: 'outcome', values: ['unreachable', 'not_sent'] } }],
+    from: [{ ...OF_VALIDATORS, only: { label: 'outcome', values: ['unreachable', 'not_asked'] } }],
   },
   {
     name: 'validator_timeouts',
     type: 'counter',
     help: 'Number of timeouts while waiting for a validator to respond to a request',
     // A refusal is an answer, and no time-out.
-    from: [{ ...OF_VALIDATORS, only: { label: 'outcome', values: ['silent', 'ignored'] } }],
+    from: [{ ...OF_VALIDATORS, only: { label: 'outcome', values: ['timed_out'] } }],
   },
   {
     name: 'invalid_signature_responses',

@@ -7,6 +7,7 @@ import {
 } from '../../aggregation/subnets/subnet-view.ts';
 import type { KnownSubnet } from '../../aggregation/subnets/subnet-views.ts';
 import type { AnswerPast } from '../../aggregation/validators/answer-history.ts';
+import { OUTCOME_MEANINGS, VALIDATOR_OUTCOMES } from '../../aggregation/validators/validator-outcome.ts';
 import { Type } from '../../lib/encoding/schema.ts';
 import { OBSTACLE_CAUSES } from '../../p2p/peer-view.ts';
 
@@ -41,9 +42,13 @@ const Node = Type.Object({
   lastAnswer: Type.Optional(
     Type.Object(
       {
-        outcome: Type.Enum(['signed', 'refused', 'silent', 'ignored', 'unreachable', 'invalid_signature'], {
-          type: 'string',
-        }),
+        outcome: Type.Enum(
+          VALIDATOR_OUTCOMES.filter((outcome) => outcome !== 'not_asked' && outcome !== 'no_key'),
+          { type: 'string' },
+        ),
+        reason: Type.Optional(
+          Type.Enum(['no_answer', 'request_dropped'], { type: 'string', description: OUTCOME_MEANINGS.timed_out }),
+        ),
         ageMs: AgeMs,
       },
       { description: 'What came of the last question; missing where it was never asked' },
@@ -192,7 +197,11 @@ const MAX_CLIENT_NAME_LENGTH = 40;
 
 function presentPast({ last, lastRefusal, latency }: AnswerPast) {
   return {
-    lastAnswer: { outcome: last.outcome, ageMs: Math.round(last.ageMs) },
+    lastAnswer: {
+      outcome: last.outcome,
+      ...(last.reason !== undefined && { reason: last.reason }),
+      ageMs: Math.round(last.ageMs),
+    },
     ...(latency && {
       latency: { answers: latency.count, medianMs: tenths(latency.medianMs), p99Ms: tenths(latency.p99Ms) },
     }),

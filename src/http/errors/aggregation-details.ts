@@ -1,11 +1,20 @@
 import type { Static } from 'typebox';
 import type { AggregationReport } from '../../aggregation/aggregator-error.ts';
-import type { WeightCount } from '../../aggregation/collection/tally.ts';
+import {
+  OUTCOME_MEANINGS,
+  type OutcomeKind,
+  VALIDATOR_OUTCOMES,
+  type WeightCount,
+} from '../../aggregation/validators/validator-outcome.ts';
 import { Type } from '../../lib/encoding/schema.ts';
 
 const Weight = Type.String({ description: 'A decimal number, which may exceed 2^53' });
 const weightAndCount = { weight: Weight, count: Type.Integer({ description: 'How many validators' }) };
-const Outcome = Type.Object(weightAndCount);
+const withReasons = {
+  ...weightAndCount,
+  reasons: Type.Array(Type.Object({ reason: Type.String(), ...weightAndCount })),
+};
+const described = (outcome: OutcomeKind) => ({ description: `Validator: ${OUTCOME_MEANINGS[outcome]}` });
 
 /** Untrusted text. */
 const VALIDATORS_TEXT = "The validator's error text";
@@ -19,39 +28,35 @@ export const AggregationDetails = Type.Object(
     signingSubnetId: Type.String({ description: 'The subnet whose validators were asked, in cb58' }),
     pChainHeight: Type.Integer({ description: 'The P-Chain height whose validators were asked' }),
     outcomes: Type.Object({
-      signed: Outcome,
-      refused: Type.Object({
-        ...weightAndCount,
-        reasons: Type.Array(
-          Type.Object({ code: Type.Integer(), text: Type.String({ description: VALIDATORS_TEXT }), ...weightAndCount }),
-        ),
-      }),
-      silent: Type.Object(weightAndCount, { description: 'Gave no answer in time' }),
-      ignored: Type.Object(weightAndCount, { description: 'Connected, but drop requests for this blockchain' }),
-      unreachable: Type.Object({
-        ...weightAndCount,
-        reasons: Type.Array(Type.Object({ reason: Type.String(), ...weightAndCount })),
-      }),
-      not_sent: Type.Object(weightAndCount, { description: 'Connected, with no room for the request in our queues' }),
-      invalid_signature: Outcome,
-      unanswered: Type.Object(weightAndCount, { description: 'Asked, with no answer yet when the request ended' }),
-      not_asked: Outcome,
-      without_key: Type.Object(weightAndCount, {
-        description: 'In the total weight, but unable to sign: they have no BLS key, or are inactive',
-      }),
+      signed: Type.Object(weightAndCount, described('signed')),
+      refused: Type.Object(
+        {
+          ...weightAndCount,
+          reasons: Type.Array(
+            Type.Object({
+              ...{ code: Type.Integer(), text: Type.String({ description: VALIDATORS_TEXT }), ...weightAndCount },
+            }),
+          ),
+        },
+        described('refused'),
+      ),
+      timed_out: Type.Object(withReasons, described('timed_out')),
+      unreachable: Type.Object(withReasons, described('unreachable')),
+      invalid_signature: Type.Object(withReasons, described('invalid_signature')),
+      not_asked: Type.Object(withReasons, described('not_asked')),
+      no_key: Type.Object(weightAndCount, described('no_key')),
     }),
     missing: Type.Array(
       Type.Object({
         nodeId: Type.String(),
         weight: Weight,
-        outcome: Type.String({ description: 'One of the names under outcomes' }),
+        outcome: Type.Enum(
+          VALIDATOR_OUTCOMES.filter((outcome) => outcome !== 'signed' && outcome !== 'no_key'),
+          { type: 'string', description: 'One of the names under outcomes' },
+        ),
         code: Type.Optional(Type.Integer({ description: "The validator's own error code, of one that refused" })),
         text: Type.Optional(Type.String({ description: VALIDATORS_TEXT })),
-        reason: Type.Optional(
-          Type.String({
-            description: 'Why it is unreachable or was not sent the request, or what is wrong with its signature',
-          }),
-        ),
+        reason: Type.Optional(Type.String({ description: 'The finer cause, where it did not refuse' })),
       }),
       { description: 'Validators that did not sign, the heaviest first' },
     ),
@@ -77,7 +82,11 @@ export function presentDetails({
     signingSubnetId: signingSubnetID,
     pChainHeight: Number(pChainHeight),
     outcomes: Object.fromEntries(outcomes),
-    missing: tally.missing.map(({ nodeID, ...validator }) => ({ nodeId: nodeID, ...present(validator) })),
+    missing: tally.missing.map(({ nodeID, reason, ...validator }) => ({
+      nodeId: nodeID,
+      ...present(validator),
+      ...(reason !== undefined && { reason }),
+    })),
     missingOmitted: tally.missingOmitted,
   };
 }

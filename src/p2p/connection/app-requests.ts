@@ -10,10 +10,8 @@ export type AppOutcome =
   | { readonly kind: 'response'; readonly bytes: Uint8Array }
   /** AppError. Codes above 0 are the VM's; −1 undefined, −2 no handler, −3 not a validator, −4 throttled. */
   | { readonly kind: 'refused'; readonly code: number; readonly text: string }
-  /** No response in time. */
-  | { readonly kind: 'silent' }
-  /** No response in time, though the peer answered a Ping that was sent after the request. */
-  | { readonly kind: 'ignored' }
+  /** No response in time. `request_dropped`: the peer answered a Ping that was sent after the request. */
+  | { readonly kind: 'timed_out'; readonly reason: 'no_answer' | 'request_dropped' }
   | NotConnected
   | NotSent;
 
@@ -25,8 +23,8 @@ export interface NotConnected {
 
 /** A local limit was reached: neither the node nor the connection failed. */
 export interface NotSent {
-  readonly kind: 'not_sent';
-  readonly reason: string;
+  readonly kind: 'not_asked';
+  readonly reason: 'queue_full';
 }
 
 export interface AppRequestOptions {
@@ -48,11 +46,18 @@ export interface PeerConnection {
   ping(): () => boolean;
 }
 
+/** The caller's signal ended the request. */
+export interface Aborted {
+  readonly kind: 'aborted';
+}
+
+const ABORTED: Aborted = { kind: 'aborted' };
+
 export interface AppRequestsHooks {
   /** Handles messages received from the node, before a request times out. */
   readonly beforeTimeout: (nodeID: NodeID) => void;
   /** Receives the outcome and duration of each request. */
-  readonly onEnd: (kind: AppOutcome['kind'] | 'aborted', ms: number) => void;
+  readonly onEnd: (outcome: AppOutcome | Aborted, ms: number) => void;
 }
 
 const NO_HOOKS: AppRequestsHooks = { beforeTimeout: () => undefined, onEnd: () => undefined };
@@ -121,10 +126,8 @@ export class AppRequests {
     target: PeerConnection,
   ): Promise<AppOutcome> {
     if (signal.aborted) return Promise.reject(signal.reason);
-    if (timeoutMs <= 0) return this.#unsent({ kind: 'silent' });
-    if (this.size >= this.#maxPending) {
-      return this.#unsent({ kind: 'not_sent', reason: `${this.#maxPending} requests are waiting already` });
-    }
+    if (timeoutMs <= 0) return this.#unsent({ kind: 'timed_out', reason: 'no_answer' });
+    if (this.size >= this.#maxPending) return this.#unsent({ kind: 'not_asked', reason: 'queue_full' });
     const requestId = this.#takeID(nodeID);
     const chainBytes = this.#chainBytes(chainID);
     const head = { chainId: chainBytes, requestId, deadline: deadlineNs(timeoutMs) };
@@ -169,7 +172,10 @@ export class AppRequests {
     this.#clock.afterTurn(() => {
       this.#hooks.beforeTimeout(request.nodeID);
       if (this.#withID(request.nodeID, request.requestId) !== request) return;
-      this.#settle(request, { kind: request.hasPong?.() === true ? 'ignored' : 'silent' });
+      this.#settle(request, {
+        kind: 'timed_out',
+        reason: request.hasPong?.() === true ? 'request_dropped' : 'no_answer',
+      });
     });
   }
 
@@ -184,7 +190,7 @@ export class AppRequests {
     const onAbort = (): void => {
       for (const each of [...pending]) {
         this.#forget(each);
-        this.#hooks.onEnd('aborted', this.#clock.monotonicMs() - each.sentMs);
+        this.#hooks.onEnd(ABORTED, this.#clock.monotonicMs() - each.sentMs);
         each.reject(signal.reason);
       }
     };
@@ -193,13 +199,13 @@ export class AppRequests {
   }
 
   #unsent(outcome: AppOutcome): Promise<AppOutcome> {
-    this.#hooks.onEnd(outcome.kind, 0);
+    this.#hooks.onEnd(outcome, 0);
     return Promise.resolve(outcome);
   }
 
   #settle(request: PendingRequest, outcome: AppOutcome): void {
     this.#forget(request);
-    this.#hooks.onEnd(outcome.kind, this.#clock.monotonicMs() - request.sentMs);
+    this.#hooks.onEnd(outcome, this.#clock.monotonicMs() - request.sentMs);
     request.resolve(outcome);
   }
 

@@ -113,7 +113,7 @@ const MAX_MESSAGE_LENGTH = 256 * 1024;
 const MAX_COPIED_BYTES = 4 * 1024;
 const NOTHING = new Uint8Array(0);
 const NOT_CONNECTED: NotConnected = { kind: 'unreachable', reason: 'not connected' };
-const QUEUE_FULL: NotSent = { kind: 'not_sent', reason: 'send queue full' };
+const QUEUE_FULL: NotSent = { kind: 'not_asked', reason: 'queue_full' };
 
 const PING = encodeMessage({ case: 'ping', value: { uptime: 100 } });
 const PONG = encodeMessage({ case: 'pong', value: {} });

@@ -85,7 +85,7 @@ describe('a service on a healthy network', { timeout: TIMEOUT_MS }, () => {
     // Some of them are being asked again by then.
     expect(outcomes).toMatchObject({
       refused: { count: 12, reasons: [{ code: expect.any(Number), text: expect.any(String) }] },
-      unanswered: { count: 0 },
+      timed_out: { count: 0 },
     });
   });
 

@@ -2,7 +2,6 @@ import { Registry } from 'prom-client';
 import { Penalties } from '../../../src/aggregation/admission/penalties.ts';
 import { AggregatorError } from '../../../src/aggregation/aggregator-error.ts';
 import { createAggregatorMetrics } from '../../../src/aggregation/aggregator-metrics.ts';
-import { createInvalidSigners } from '../../../src/aggregation/collection/invalid-signers.ts';
 import type { ProgressListener } from '../../../src/aggregation/collection/progress.ts';
 import type { L1MessageRequest } from '../../../src/aggregation/l1/l1-messages.ts';
 import {
@@ -12,8 +11,9 @@ import {
   createAggregator,
 } from '../../../src/aggregation/request/aggregate.ts';
 import type { AggregationRequest } from '../../../src/aggregation/request/aggregation-request.ts';
-import { createSubnetPolicy } from '../../../src/aggregation/subnets/subnet-policy.ts';
+import { createSubnetPolicy } from '../../../src/aggregation/subnet-policy.ts';
 import { createAnswerHistories } from '../../../src/aggregation/validators/answer-history.ts';
+import { createInvalidSigners } from '../../../src/aggregation/validators/invalid-signers.ts';
 import { sleep } from '../../../src/lib/concurrency/clock.ts';
 import { ApiError } from '../../../src/pchain/rpc/api-error.ts';
 import { createSubnetDirectory } from '../../../src/pchain/state/subnet-directory.ts';
@@ -184,7 +184,7 @@ export function createHarness(limits: Partial<AggregatorLimits> = {}, parts: Har
     epochs: { heightOf: async () => undefined },
     funds: { soonInactive: async () => new Set(), knownSoonInactive: () => new Set() },
     l1Messages,
-    suspects: createInvalidSigners(clock),
+    invalidSigners: createInvalidSigners(clock),
     histories: createAnswerHistories(clock, LIMITS.hedgeAfterMs),
     subnets,
     source,
@@ -259,7 +259,10 @@ export function createHarness(limits: Partial<AggregatorLimits> = {}, parts: Har
 
   function silence(...numbers: number[]): void {
     for (const number of numbers) {
-      source.add(nodeOf(number), () => ({ afterMs: Number.POSITIVE_INFINITY, outcome: { kind: 'silent' } }));
+      source.add(nodeOf(number), () => ({
+        afterMs: Number.POSITIVE_INFINITY,
+        outcome: { kind: 'timed_out', reason: 'no_answer' },
+      }));
     }
   }
 
@@ -282,7 +285,7 @@ export function createHarness(limits: Partial<AggregatorLimits> = {}, parts: Har
   };
 }
 
-/** As {@link AggregationRequest}, with the message or the justification alone in place of the subject. */
+/** {@link AggregationRequest} with the message or the justification alone in place of the subject. */
 export interface RequestOptions extends Omit<Partial<AggregationRequest>, 'subject'> {
   readonly message?: UnsignedMessage;
   readonly justification?: Uint8Array;

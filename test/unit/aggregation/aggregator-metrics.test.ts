@@ -1,7 +1,6 @@
 import { Registry } from 'prom-client';
 import { expect, test } from 'vitest';
-import { StageTimer } from '../../../src/aggregation/admission/stage-timer.ts';
-import { createAggregatorMetrics } from '../../../src/aggregation/aggregator-metrics.ts';
+import { createAggregatorMetrics, StageTimer } from '../../../src/aggregation/aggregator-metrics.ts';
 import { createMetrics } from '../../../src/telemetry/metrics.ts';
 import { idFromBytes, type SubnetID } from '../../../src/warp/ids.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
@@ -18,18 +17,21 @@ test('outcomes are counted by the weight of the validator, and by subnet where i
   const { metrics, lines } = create([subnet(1)]);
   const totalWeight = 1_000n;
   for (const weight of [100n, 99n, 10n, 9n]) {
-    metrics.countOutcome({ kind: 'signature', subnetID: subnet(1), weight, totalWeight });
+    metrics.countOutcome({ kind: 'signed' }, { subnetID: subnet(1), weight, totalWeight });
   }
   for (const stranger of [2, 3])
-    metrics.countOutcome({ kind: 'silent', subnetID: subnet(stranger), weight: 1n, totalWeight });
+    metrics.countOutcome(
+      { kind: 'timed_out', reason: 'no_answer' },
+      { subnetID: subnet(stranger), weight: 1n, totalWeight },
+    );
   const shown = (await lines()).filter((line) => line.startsWith('signature_aggregator_validator_outcomes_total{'));
-  const series = (id: string, weight: string, outcome: string) =>
-    `signature_aggregator_validator_outcomes_total{subnet_id="${id}",weight_class="${weight}",outcome="${outcome}"}`;
+  const series = (id: string, weight: string, outcome: string, reason = '') =>
+    `signature_aggregator_validator_outcomes_total{subnet_id="${id}",weight_class="${weight}",outcome="${outcome}",reason="${reason}"}`;
   expect(shown).toEqual([
     `${series(subnet(1), 'heavy', 'signed')} 1`,
     `${series(subnet(1), 'medium', 'signed')} 2`,
     `${series(subnet(1), 'light', 'signed')} 1`,
-    `${series('other', 'light', 'silent')} 2`,
+    `${series('other', 'light', 'timed_out', 'no_answer')} 2`,
   ]);
 });
 

@@ -101,7 +101,7 @@ test('whatever validators do, a collection ends in time, with the right verdict,
           expect(sure).toBeLessThan(needed);
         }
       }
-      // Nobody is asked more often than its nodes and the pauses allow.
+      // Bound per validator: its nodes and the delays.
       for (const [position, { nodeCount }] of validators.entries()) {
         const asked = fixture.asked().filter((other) => other === position).length;
         expect(asked).toBeLessThanOrEqual(nodeCount + 2);

@@ -8,8 +8,11 @@ import { ANSWER_MS, createFixture, type Fixture, type TestValidator } from './co
 import type { Behaviour } from './scripted-source.ts';
 
 const OTHER_SUBNET = idFromBytes<SubnetID>(new Uint8Array(32).fill(5), 'subnet');
-const IGNORED: Behaviour = () => ({ afterMs: 2_999, outcome: { kind: 'ignored' } });
-const SILENT: Behaviour = () => ({ afterMs: Number.POSITIVE_INFINITY, outcome: { kind: 'silent' } });
+const IGNORED: Behaviour = () => ({ afterMs: 2_999, outcome: { kind: 'timed_out', reason: 'request_dropped' } });
+const SILENT: Behaviour = () => ({
+  afterMs: Number.POSITIVE_INFINITY,
+  outcome: { kind: 'timed_out', reason: 'no_answer' },
+});
 
 function script({ source, validators }: Fixture, position: number, behaviour: Behaviour): void {
   for (const nodeID of validators[position]?.nodeIDs ?? []) source.add(nodeID, behaviour);
@@ -44,7 +47,7 @@ function median(times: readonly number[]): number {
 }
 
 describe('a validator that did not answer', () => {
-  test('one frozen of five: from the second request on, nobody waits for it', async () => {
+  test('one frozen of five: from the second request on, requests do not wait for it', async () => {
     const fixture = createFixture({ weights: [20, 20, 20, 20, 20] });
     script(fixture, 0, SILENT);
     const [first, ...others] = await inTurn(fixture, 30);
@@ -103,7 +106,7 @@ describe('a validator that did not answer', () => {
     expect(fixture.asked()).toEqual([0, 1, 2, 3]);
   });
 
-  test('is late after its own usual time, with a floor, and not after the time of strangers', async () => {
+  test('is late after its own usual time, with a floor, and not after that of others', async () => {
     const fixture = createFixture({ weights: [20, 20, 20, 20, 20] });
     await inTurn(fixture, 20);
     script(fixture, 0, SILENT);

@@ -1,8 +1,5 @@
-import type {
-  SignatureOutcome,
-  SignatureQuery,
-  SignatureSource,
-} from '../../../src/aggregation/collection/signature-source.ts';
+import type { SignatureQuery, SignatureSource } from '../../../src/aggregation/validators/signature-source.ts';
+import type { SignatureOutcome } from '../../../src/aggregation/validators/validator-outcome.ts';
 import type { Clock } from '../../../src/lib/concurrency/clock.ts';
 import type { NodeID, SubnetID } from '../../../src/warp/ids.ts';
 
@@ -108,7 +105,7 @@ export class ScriptedSource implements SignatureSource {
       };
       const cancel = this.#clock.after(Math.min(afterMs, timeoutMs), () => {
         if (disconnects) this.disconnect(nodeID);
-        finish(() => resolve(afterMs < timeoutMs ? outcome : { kind: 'silent' }));
+        finish(() => resolve(afterMs < timeoutMs ? outcome : { kind: 'timed_out', reason: 'no_answer' }));
       });
       signal.addEventListener('abort', onAbort, { once: true });
     });

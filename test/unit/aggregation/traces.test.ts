@@ -47,7 +47,7 @@ describe('traces of aggregations', () => {
     expect(ended('resolve')).toHaveLength(3);
   });
 
-  test('have each BLS job below the flight that it is done for, whoever made room for its question', async () => {
+  test('have each BLS job below the flight that it is done for, whichever request released its permit', async () => {
     const { start, finish } = createHarness({ maxQueriesInFlight: 1 });
     const { tracer, only, ended } = createMemorySpans();
     const run = async (name: string, message: typeof MESSAGE) => {

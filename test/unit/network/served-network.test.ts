@@ -1,10 +1,10 @@
 import { Registry } from 'prom-client';
 import { describe, expect, it } from 'vitest';
-import type { UptimeProof } from '../../../src/aggregation/l1/uptime-proofs.ts';
 import type { Aggregator } from '../../../src/aggregation/request/aggregate.ts';
 import type { AggregationRequest, AggregationResult } from '../../../src/aggregation/request/aggregation-request.ts';
 import type { SignedMessageReport } from '../../../src/aggregation/request/message-verifier.ts';
 import type { SubnetView } from '../../../src/aggregation/subnets/subnet-view.ts';
+import type { UptimeProof } from '../../../src/aggregation/subnets/uptime-proofs.ts';
 import { parseConfig } from '../../../src/config/load/load-config.ts';
 import type { ApiEndpoint } from '../../../src/lib/net/api-endpoint.ts';
 import {

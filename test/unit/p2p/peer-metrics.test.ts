@@ -36,9 +36,9 @@ it('reads gauges on demand, publishes bytes once, and labels requests by outcome
   metrics.publishBytes();
   metrics.onBytes('received', 6);
   metrics.publishBytes();
-  for (const outcome of ['response', 'refused', 'silent', 'ignored', 'unreachable', 'aborted'] as const) {
-    metrics.onAppRequest(outcome, 0.003);
-  }
+  metrics.onAppRequest({ kind: 'refused', code: 1, text: 'any text' }, 0.003);
+  metrics.onAppRequest({ kind: 'unreachable', reason: 'any text' }, 0.003);
+  metrics.onAppRequest({ kind: 'timed_out', reason: 'no_answer' }, 0.003);
   const lines = (await registry.metrics()).split('\n');
   expect(lines).toEqual(
     expect.arrayContaining([
@@ -53,9 +53,9 @@ it('reads gauges on demand, publishes bytes once, and labels requests by outcome
       'signature_aggregator_peer_pending_requests 5',
       'signature_aggregator_peer_traffic_bytes_total{direction="sent"} 123',
       'signature_aggregator_peer_traffic_bytes_total{direction="received"} 11',
-      'signature_aggregator_peer_app_request_duration_seconds_count{outcome="refused"} 1',
-      'signature_aggregator_peer_app_request_duration_seconds_bucket{le="0.002",outcome="silent"} 0',
-      'signature_aggregator_peer_app_request_duration_seconds_bucket{le="0.005",outcome="silent"} 1',
+      'signature_aggregator_peer_app_request_duration_seconds_count{outcome="refused",reason=""} 1',
+      'signature_aggregator_peer_app_request_duration_seconds_bucket{le="0.002",outcome="timed_out",reason="no_answer"} 0',
+      'signature_aggregator_peer_app_request_duration_seconds_bucket{le="0.005",outcome="timed_out",reason="no_answer"} 1',
     ]),
   );
 });

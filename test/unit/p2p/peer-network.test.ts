@@ -121,8 +121,8 @@ describe('a connection in memory', () => {
     await world.clock.advance(3_000);
     expect(await outcomes).toEqual([
       { kind: 'refused', code: -2, text: 'no handler' },
-      { kind: 'silent' },
-      { kind: 'ignored' },
+      { kind: 'timed_out', reason: 'no_answer' },
+      { kind: 'timed_out', reason: 'request_dropped' },
       { kind: 'unreachable', reason: 'connection lost: closed by the node' },
       { kind: 'unreachable', reason: 'no address known' },
     ] satisfies AppOutcome[]);
@@ -205,11 +205,11 @@ describe('a connection in memory', () => {
     const large = new Uint8Array(800);
     const first = network.appRequest(node.nodeID, C_CHAIN_ID, large, options);
     expect(await network.appRequest(node.nodeID, C_CHAIN_ID, large, options)).toEqual({
-      kind: 'not_sent',
-      reason: 'send queue full',
+      kind: 'not_asked',
+      reason: 'queue_full',
     });
     await world.clock.advance(3_000);
-    expect(await first).toEqual({ kind: 'silent' });
+    expect(await first).toEqual({ kind: 'timed_out', reason: 'no_answer' });
   });
 
   it('a long request is sent to several nodes without copies', async () => {
@@ -223,7 +223,10 @@ describe('a connection in memory', () => {
     expect(written.filter((chunk) => chunk === long)).toHaveLength(2);
     expect(written.reduce((sum, chunk) => sum + (chunk === long ? 0 : chunk.length), 0)).toBeLessThan(200);
     await world.clock.advance(3_000);
-    expect(await Promise.all(outcomes)).toEqual([{ kind: 'ignored' }, { kind: 'ignored' }]);
+    expect(await Promise.all(outcomes)).toEqual([
+      { kind: 'timed_out', reason: 'request_dropped' },
+      { kind: 'timed_out', reason: 'request_dropped' },
+    ]);
   });
 
   it('ends with the network, which leaves no timer', async () => {

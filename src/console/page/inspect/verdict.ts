@@ -30,7 +30,7 @@ export function drawnSigners(result: VerificationResult): SigningProgress {
     nodeIds: ['everybody else'],
     weight: String(rest),
     isConnected: true,
-    status: 'waiting' as const,
+    status: 'not_asked' as const,
   };
   progress.apply(
     {

@@ -124,7 +124,7 @@ function Requests({ activity }: { activity: ActivityBody }): ComponentChild {
           values: intervals.map(({ requests }) => requests['2xx']),
           isFilled: true,
         },
-        { name: 'refused (4xx)', colour: '--cell-silent', values: intervals.map(({ requests }) => requests['4xx']) },
+        { name: 'refused (4xx)', colour: '--cell-timed_out', values: intervals.map(({ requests }) => requests['4xx']) },
         { name: 'failed (5xx)', colour: '--cell-refused', values: intervals.map(({ requests }) => requests['5xx']) },
       ]}
     />
@@ -139,7 +139,7 @@ function Latency({ activity }: { activity: ActivityBody }): ComponentChild {
       times={intervals.map(({ endsAt }) => endsAt)}
       format={(value) => milliseconds(Math.round(value))}
       series={[
-        { name: '99 %', colour: '--cell-silent', values: intervals.map(({ p99Ms }) => p99Ms ?? null) },
+        { name: '99 %', colour: '--cell-timed_out', values: intervals.map(({ p99Ms }) => p99Ms ?? null) },
         { name: 'median', colour: '--cell-signed', values: intervals.map(({ medianMs }) => medianMs ?? null) },
       ]}
     />

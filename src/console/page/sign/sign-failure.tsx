@@ -109,14 +109,11 @@ function RetryButton({ failure, onRetry }: { failure: Failure; onRetry: () => vo
 const OUTCOMES: readonly (readonly [keyof FailureDetails['outcomes'], string])[] = [
   ['signed', 'signed'],
   ['refused', 'refused'],
-  ['silent', 'silent'],
-  ['ignored', 'ignored us'],
+  ['timed_out', 'timed out'],
   ['unreachable', 'unreachable'],
-  ['not_sent', 'not sent'],
   ['invalid_signature', 'bad signature'],
-  ['unanswered', 'unanswered'],
   ['not_asked', 'not asked'],
-  ['without_key', 'without a key'],
+  ['no_key', 'without a key'],
 ];
 
 type MissingRow = FailureDetails['missing'][number];
@@ -141,7 +138,7 @@ function Missing({ details }: { details: FailureDetails }): ComponentChild {
       cell: ({ code, text, reason }) => (
         <span title={text ?? reason}>
           {code !== undefined && `code ${code}: `}
-          {text ?? reason ?? ''}
+          {text ?? reason?.replace('_', ' ') ?? ''}
         </span>
       ),
     },

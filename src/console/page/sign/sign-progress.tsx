@@ -8,7 +8,7 @@ import { WeightBar } from '../ui/weight-bar.tsx';
 import { Legend, WeightMap } from '../ui/weight-map.tsx';
 import { DEFAULT_QUORUM, weightNeeded } from './quorum.ts';
 import type { Run, Runner } from './sign-run.ts';
-import { type SigningProgress, STATUS_WORDS, type ValidatorState } from './signing-progress.ts';
+import { type ShownValidator, type SigningProgress, STATUS_WORDS } from './signing-progress.ts';
 
 /** A validator that has not answered by then is named: most answer sooner. */
 const SLOW_MS = 500;
@@ -78,7 +78,7 @@ export function SignProgress({ runner }: { runner: Runner }): ComponentChild {
               <details class="more">
                 <summary>{`List of the ${progress.validators.length} validators`}</summary>
                 {
-                  <VirtualTable<ValidatorState>
+                  <VirtualTable<ShownValidator>
                     label={'Validators'}
                     columns={columnsOf(progress)}
                     rows={byWeight(progress)}
@@ -132,10 +132,7 @@ function noneAsked(state: string): string {
 /** Who is being waited for, by name, once it takes long. */
 function Awaited({ progress, elapsedMs }: { progress: SigningProgress; elapsedMs: number }): ComponentChild {
   const slow = progress.validators
-    .filter(
-      ({ status, sinceMs }) =>
-        (status === 'asked' && elapsedMs - sinceMs > SLOW_MS) || status === 'silent' || status === 'ignored',
-    )
+    .filter(({ status, sinceMs }) => (status === 'asked' && elapsedMs - sinceMs > SLOW_MS) || status === 'timed_out')
     .sort((a, b) => (a.weight < b.weight ? 1 : -1));
   if (slow.length === 0) return null;
   return (
@@ -156,11 +153,11 @@ function Awaited({ progress, elapsedMs }: { progress: SigningProgress; elapsedMs
   );
 }
 
-function byWeight({ validators }: SigningProgress): ValidatorState[] {
+function byWeight({ validators }: SigningProgress): ShownValidator[] {
   return [...validators].sort((a, b) => (a.weight < b.weight ? 1 : a.weight > b.weight ? -1 : a.index - b.index));
 }
 
-function columnsOf(progress: SigningProgress): Column<ValidatorState>[] {
+function columnsOf(progress: SigningProgress): Column<ShownValidator>[] {
   return [
     {
       name: 'Status',

@@ -2,7 +2,7 @@ import type { AggregationEvent, AnswerOutcome, ValidatorRecord } from '../../../
 
 export type ValidatorStatus = ValidatorRecord['status'];
 
-export interface ValidatorState {
+export interface ShownValidator {
   readonly index: number;
   readonly nodeIds: readonly string[];
   readonly weight: bigint;
@@ -25,7 +25,7 @@ export class SigningProgress {
   phase: 'resolving' | 'collecting' | 'verifying' = 'resolving';
   facts: Omit<Extract<AggregationEvent, { event: 'resolved' }>['data'], 'validators'> | undefined;
   /** By canonical index. */
-  validators: ValidatorState[] = [];
+  validators: ShownValidator[] = [];
   totalWeight = 0n;
   quorumWeight = 0n;
   targetWeight = 0n;
@@ -48,8 +48,8 @@ export class SigningProgress {
         for (const index of event.data.validators) this.#change(index, 'asked', undefined, undefined, nowMs);
         return;
       case 'answer':
-        for (const { index, outcome, code, text } of event.data.answers)
-          this.#change(index, outcome, code, text, nowMs);
+        for (const { index, outcome, code, text, reason } of event.data.answers)
+          this.#change(index, outcome, code, text ?? reason, nowMs);
         return;
       case 'progress':
         this.signedWeight = BigInt(event.data.signedWeight);
@@ -79,8 +79,9 @@ export class SigningProgress {
     this.generation++;
     this.#changed = new Set();
     this.sums.clear();
-    this.validators = validators.map(({ index, nodeIds, weight, isConnected, status, code, text }) => {
-      const state = { index, nodeIds, weight: BigInt(weight), isConnected, status, code, text, sinceMs: 0 };
+    this.validators = validators.map(({ index, nodeIds, weight, isConnected, status, code, text, reason }) => {
+      const why = { code, text: text ?? reason };
+      const state = { index, nodeIds, weight: BigInt(weight), isConnected, status, ...why, sinceMs: 0 };
       this.#count(state, 1);
       return state;
     });
@@ -102,7 +103,7 @@ export class SigningProgress {
     if (status === 'asked' && this.phase === 'verifying') this.phase = 'collecting';
   }
 
-  #count({ status, weight }: ValidatorState, sign: 1 | -1): void {
+  #count({ status, weight }: ShownValidator, sign: 1 | -1): void {
     const sum = this.sums.get(status) ?? { count: 0, weight: 0n };
     sum.count += sign;
     sum.weight += sign === 1 ? weight : -weight;
@@ -114,24 +115,20 @@ export class SigningProgress {
 export const STATUS_WORDS: Readonly<Record<ValidatorStatus, string>> = {
   signed: 'signed',
   asked: 'asked',
-  waiting: 'not asked',
   refused: 'refused',
-  silent: 'silent',
-  ignored: 'ignored us',
+  timed_out: 'timed out',
   unreachable: 'unreachable',
-  not_sent: 'not sent',
   invalid_signature: 'bad signature',
-} satisfies Record<AnswerOutcome | 'waiting' | 'asked', string>;
+  not_asked: 'not asked',
+} satisfies Record<AnswerOutcome | 'asked', string>;
 
 /** In this order they are listed: what went wrong first, as that is what people look for. */
 export const STATUS_ORDER: readonly ValidatorStatus[] = [
   'signed',
   'asked',
   'refused',
-  'silent',
-  'ignored',
+  'timed_out',
   'unreachable',
-  'not_sent',
   'invalid_signature',
-  'waiting',
+  'not_asked',
 ];

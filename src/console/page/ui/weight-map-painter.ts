@@ -1,17 +1,15 @@
-import type { SigningProgress, ValidatorState, ValidatorStatus } from '../sign/signing-progress.ts';
+import type { ShownValidator, SigningProgress, ValidatorStatus } from '../sign/signing-progress.ts';
 import { squarify } from './treemap.ts';
 
 /** How a status is drawn, beside its colour: who cannot tell colours apart has the sign. */
 const SIGNS: Readonly<Record<ValidatorStatus, string>> = {
   signed: '✓',
   asked: '…',
-  waiting: '',
   refused: '✕',
-  silent: '?',
-  ignored: '?',
+  timed_out: '?',
   unreachable: '–',
-  not_sent: '–',
   invalid_signature: '!',
+  not_asked: '',
 };
 
 const GAP = 1.5;
@@ -30,7 +28,7 @@ interface Cell {
   readonly y: number;
   readonly width: number;
   readonly height: number;
-  readonly validator: ValidatorState;
+  readonly validator: ShownValidator;
   shown: ValidatorStatus;
   before: ValidatorStatus;
   fromMs: number;
@@ -80,7 +78,7 @@ export class WeightMapPainter {
     this.#frame = 0;
   }
 
-  at(x: number, y: number): ValidatorState | undefined {
+  at(x: number, y: number): ShownValidator | undefined {
     const hit = (cell: Cell) => x >= cell.x && x < cell.x + cell.width && y >= cell.y && y < cell.y + cell.height;
     return this.#cells.find(hit)?.validator;
   }
@@ -124,7 +122,7 @@ export class WeightMapPainter {
       cell.before = cell.shown;
       cell.shown = status;
       // That a validator was asked is shown at once: it is the background of what comes.
-      const isAnswer = status !== 'asked' && status !== 'waiting';
+      const isAnswer = status !== 'asked' && status !== 'not_asked';
       cell.fromMs = isAnswer ? Math.max(nowMs, Math.min(this.#lastFromMs + stepMs, nowMs + MAX_STAGGER_MS)) : nowMs;
       if (isAnswer) this.#lastFromMs = cell.fromMs;
     }
@@ -161,7 +159,7 @@ export class WeightMapPainter {
       context.fillRect(x, y, width, height);
     }
     const status = share < 0.5 ? cell.before : cell.shown;
-    if (!cell.validator.isConnected && status === 'waiting') this.#drawEdge(context, x, y, width, height);
+    if (!cell.validator.isConnected && status === 'not_asked') this.#drawEdge(context, x, y, width, height);
     if (Math.min(width, height) < MIN_SIGN_SIZE) return;
     context.fillStyle = this.#ink(status);
     context.textBaseline = 'middle';
@@ -182,14 +180,14 @@ export class WeightMapPainter {
 
   #drawEdge(context: CanvasRenderingContext2D, x: number, y: number, width: number, height: number): void {
     if (width < 6 || height < 6) return;
-    context.strokeStyle = this.#ink('waiting');
+    context.strokeStyle = this.#ink('not_asked');
     context.setLineDash([3, 3]);
     context.lineWidth = 1;
     context.strokeRect(x + 1.5, y + 1.5, width - 3, height - 3);
     context.setLineDash([]);
   }
 
-  #share({ weight }: ValidatorState): string {
+  #share({ weight }: ShownValidator): string {
     const total = this.#progress?.totalWeight ?? 0n;
     return total === 0n ? '' : `${(Number((weight * 10_000n) / total) / 100).toFixed(2)} %`;
   }
@@ -224,13 +222,13 @@ export class WeightMapPainter {
 }
 
 /** The heaviest first. What stands for several, and has no NodeID, comes last. */
-function byWeight(a: ValidatorState, b: ValidatorState): number {
+function byWeight(a: ShownValidator, b: ShownValidator): number {
   const [aIsNode, bIsNode] = [a, b].map(({ nodeIds }) => nodeIds[0]?.startsWith('NodeID-') === true);
   if (aIsNode !== bIsNode) return aIsNode === true ? -1 : 1;
   return a.weight < b.weight ? 1 : a.weight > b.weight ? -1 : a.index - b.index;
 }
 
-function nodeLabel({ nodeIds }: ValidatorState): string {
+function nodeLabel({ nodeIds }: ShownValidator): string {
   const [first = ''] = nodeIds;
   if (!first.startsWith('NodeID-')) return first;
   const id = first.replace('NodeID-', '');

@@ -1,6 +1,6 @@
 import type { ComponentChild } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { type SigningProgress, STATUS_ORDER, STATUS_WORDS, type ValidatorState } from '../sign/signing-progress.ts';
+import { type ShownValidator, type SigningProgress, STATUS_ORDER, STATUS_WORDS } from '../sign/signing-progress.ts';
 import { percentOf } from './figures.ts';
 import { WeightMapPainter } from './weight-map-painter.ts';
 
@@ -8,7 +8,7 @@ import { WeightMapPainter } from './weight-map-painter.ts';
 export function WeightMap({ progress, version }: { progress: SigningProgress; version: number }): ComponentChild {
   const canvas = useRef<HTMLCanvasElement>(null);
   const painter = useRef<WeightMapPainter>(undefined);
-  const [pointed, setPointed] = useState<{ validator: ValidatorState; x: number; y: number }>();
+  const [pointed, setPointed] = useState<{ validator: ShownValidator; x: number; y: number }>();
 
   useEffect(() => {
     const element = canvas.current;
@@ -60,7 +60,7 @@ function Tip({
   width,
   totalWeight,
 }: {
-  validator: ValidatorState;
+  validator: ShownValidator;
   x: number;
   y: number;
   width: number;

@@ -4,22 +4,13 @@ import { describe, expect, test } from 'vitest';
 import { Admission, type RunPermit } from '../../../../src/aggregation/admission/admission.ts';
 import { AggregatorError } from '../../../../src/aggregation/aggregator-error.ts';
 import { type AdmissionNumbers, createAggregatorMetrics } from '../../../../src/aggregation/aggregator-metrics.ts';
-import type { SignatureOutcome } from '../../../../src/aggregation/collection/signature-source.ts';
+import type { SignatureOutcome } from '../../../../src/aggregation/validators/validator-outcome.ts';
 import { createMetrics } from '../../../../src/telemetry/metrics.ts';
-import { type BlockchainID, idFromBytes, type SubnetID } from '../../../../src/warp/ids.ts';
+import { type BlockchainID, idFromBytes } from '../../../../src/warp/ids.ts';
 import { createUnsignedMessage } from '../../../../src/warp/unsigned-message.ts';
 import { FakeClock, settle } from '../../../support/fake-clock.ts';
 import { createModelSigner } from '../../bls/backends/model-backend.ts';
-import {
-  CHAIN,
-  createHarness,
-  NETWORK_ID,
-  NO_POLICY,
-  nodeOf,
-  OTHER_SUBNET,
-  SUBNET,
-  TX,
-} from '../aggregator-fixture.ts';
+import { CHAIN, createHarness, NETWORK_ID, NO_POLICY, nodeOf, OTHER_SUBNET, SUBNET } from '../aggregator-fixture.ts';
 import { drain, NOTHING_LEFT } from '../collection/collection-fixture.ts';
 
 function messageOf(number: number, chainID: BlockchainID = CHAIN) {
@@ -71,20 +62,6 @@ describe('while the P-Chain API hangs', () => {
     expect(leftovers()).toEqual(NOTHING_LEFT);
   });
 
-  test('the same holds for requests by transaction, and for chains that are known', async () => {
-    const { api, start, finish, l1Messages } = createHarness({ maxAggregationsInFlight: 9 });
-    await finish(start());
-    api.hangs = true;
-    l1Messages.ofTransaction = (_, signal) =>
-      new Promise((_resolve, reject) => signal?.addEventListener('abort', reject));
-    const byTransaction = Array.from({ length: 100 }, (_, number) =>
-      start({ subject: { kind: 'transaction', txID: TX }, quorumNum: BigInt(number) }),
-    );
-    const known = Array.from({ length: 100 }, (_, number) => start({ message: messageOf(number), pChainHeight: 50n }));
-    expect(count(await outcomes(byTransaction))).toEqual({ open: 5, overloaded: 95 });
-    expect(count(await outcomes(known))).toEqual({ open: 4, overloaded: 96 });
-  });
-
   test('requests of known chains wait for the height without a permit', async () => {
     const { api, start, finish, clock, registry } = createHarness({ maxAggregationsInFlight: 6 });
     for (let number = 0; number < 20; number += 1) await finish(start({ message: messageOf(number) }));
@@ -108,7 +85,7 @@ describe('while the P-Chain API hangs', () => {
   });
 });
 
-describe('while all places are taken', () => {
+describe('while all permits are taken', () => {
   async function full() {
     const harness = createHarness({ maxAggregationsInFlight: 3 });
     const { start, finish, silence } = harness;
@@ -146,7 +123,7 @@ describe('while all places are taken', () => {
     for (const result of running) await finish(result.catch(() => undefined));
   });
 
-  test('who leaves makes room at once', async () => {
+  test('a caller that leaves returns its permit at once', async () => {
     const { start, api } = createHarness({ maxAggregationsInFlight: 1 });
     api.hangs = true;
     const leaver = new AbortController();
@@ -156,16 +133,10 @@ describe('while all places are taken', () => {
     await expect(first).rejects.toThrow('gone');
     expect(await outcomes([start({ message: messageOf(2) })])).toEqual(['open']);
   });
-
-  test('a request that makes no sense is told so', async () => {
-    const { failure, running, finish } = await full();
-    expect(await failure({ message: messageOf(5), quorumNum: 101n })).toMatchObject({ code: 'invalid_request' });
-    for (const result of running) await finish(result.catch(() => undefined));
-  });
 });
 
 describe('a flood', () => {
-  test('of equal requests of one client, which take one seat, leaves others room to wait', async () => {
+  test('of equal requests of one client, which take one permit, leaves permits to others', async () => {
     const { startFor, silence, finish, start, leftovers } = createHarness({ maxAggregationsInFlight: 8 });
     await finish(start());
     silence(1, 2, 3, 4);
@@ -179,7 +150,7 @@ describe('a flood', () => {
     expect(leftovers()).toEqual(NOTHING_LEFT);
   });
 
-  test('of one client leaves places to others', async () => {
+  test('of one client leaves permits to others', async () => {
     const { startFor, finish, start, silence } = createHarness({ maxAggregationsInFlight: 30 });
     await finish(start());
     silence(1, 2, 3, 4);
@@ -191,7 +162,7 @@ describe('a flood', () => {
     expect(count(await outcomes(others))).toEqual({ open: 3 });
   });
 
-  test('of one subnet by a crowd of clients leaves places for others', async () => {
+  test('of one subnet by many clients leaves permits to others', async () => {
     const { startFor, finish, start, silence } = createHarness({ maxAggregationsInFlight: 30 });
     await finish(start());
     await finish(start({ signingSubnetID: OTHER_SUBNET }));
@@ -202,7 +173,7 @@ describe('a flood', () => {
     expect(await outcomes([startFor('100', other)])).toEqual(['open']);
   });
 
-  test('of unknown chains by a crowd of clients gets half of all places, and asks for each chain once in a while', async () => {
+  test('of unknown chains by many clients gets half of all permits, and asks for each chain once in a while', async () => {
     const { startFor, finish, start, api, silence } = createHarness({ maxAggregationsInFlight: 30 });
     await finish(start());
     silence(1, 2, 3, 4);
@@ -305,27 +276,6 @@ describe('a flood', () => {
     await clock.advance(10_000);
     expect(await askOften('flood', 20)).toEqual({ done: 20 });
   });
-
-  test('of messages that validators refuse is refused at once where its client has used up its points', async () => {
-    const { askOften, ask, behave, finish } = harnessOf200();
-    behave(() => ({ kind: 'refused', code: 2, text: 'not found' }));
-    await askOften('flood', 100);
-    expect(count(await outcomes(ask('flood', 100)))).toEqual({ overloaded: 100 });
-    const [good] = ask('good', 1);
-    expect(await outcomes([good as Promise<unknown>])).toEqual(['open']);
-    await finish(Promise.allSettled([good]));
-  });
-
-  test('of subnets that do not exist reads no validator set', async () => {
-    const { start, finish, api } = createHarness({ maxAggregationsInFlight: 30 });
-    await finish(start());
-    api.calls.length = 0;
-    for (let number = 0; number < 10; number += 1) {
-      const signingSubnetID = unknownChain(number) as unknown as SubnetID;
-      await expect(finish(start({ signingSubnetID }))).rejects.toMatchObject({ code: 'unknown_subnet' });
-    }
-    expect(new Set(api.calls)).toEqual(new Set(['getSubnet']));
-  });
 });
 
 test('a client whose message was first asked for by a flood does not wait behind it', async () => {
@@ -370,15 +320,6 @@ describe('a machine', () => {
     expect(await limit()).toBe(8);
   });
 
-  test('whose BLS threads keep signatures waiting runs fewer', async () => {
-    const { clock, admission, limit } = createAdmission();
-    for (let times = 0; times < 3; times += 1) {
-      await clock.advance(400);
-      admission.observeDelay('bls_add', 400);
-    }
-    expect(await limit()).toBeLessThan(8);
-  });
-
   test('queues no more of one client or subnet than it can run soon, and serves others first', async () => {
     const { admission } = createAdmission(256);
     const { signal } = new AbortController();
@@ -406,29 +347,6 @@ describe('a machine', () => {
     expect(count(await outcomes(others))).toEqual({ done: 1, open: 32, overloaded: 67 });
     const resumed = first.resume(signal);
     expect(await outcomes([resumed])).toEqual(['open']);
-  });
-
-  test('refuses no client for the flood of another one at the same subnet', async () => {
-    const { admission } = createAdmission(256);
-    const { signal } = new AbortController();
-    const run = (client: string) => {
-      const result = admission.run({ client, subnetID: SUBNET }, signal);
-      result.catch(() => undefined);
-      return result;
-    };
-    for (let count = 0; count < 200; count += 1) void run('flood');
-    for (let client = 0; client < 20; client += 1)
-      expect(await outcomes([run(`${client}`)])).not.toEqual(['overloaded']);
-  });
-
-  test('runs an aggregation of another subnet before the rest of a crowd', async () => {
-    const { admission } = createAdmission(256);
-    const { signal } = new AbortController();
-    const run = (client: string, subnetID: SubnetID) => admission.run({ client, subnetID }, signal);
-    const crowd = Array.from({ length: 100 }, (_, client) => run(`${client}`, SUBNET));
-    const good = run('good', OTHER_SUBNET);
-    for (const permit of await Promise.all(crowd.slice(0, 2))) permit[Symbol.dispose]();
-    expect(await outcomes([good])).toEqual(['done']);
   });
 
   test('observes the event loop as long as anything is admitted', async () => {

@@ -24,7 +24,7 @@ test('lookups that fail for another reason, and those of internal work, are free
   expect(await penalties.lookUp('client', async () => 'found')).toBe('found');
 });
 
-test('messages of one chain that nobody signs first make the next ones doubtful, then bar the chain, and last the client', async () => {
+test('messages of one chain that no validator signs first make the next ones doubtful, then bar the chain, and last the client', async () => {
   const { penalties, clock } = create();
   const isBarred = (client: string, chain = CHAIN): boolean => {
     try {
@@ -48,13 +48,13 @@ test('messages of one chain that nobody signs first make the next ones doubtful,
   expect([isBarred('relayer'), penalties.isDoubtful('relayer', CHAIN)]).toEqual([false, false]);
 });
 
-test('a request for which nobody was asked costs nothing', () => {
+test('a request without a question to a validator costs nothing', () => {
   const { penalties } = create();
   for (let count = 0; count < 1_000; count += 1) penalties.chargeUnsigned('client', CHAIN, 0, 300);
   expect(penalties.isDoubtful('client', CHAIN)).toBe(false);
 });
 
-test('large messages that nobody signs bar a client after a few', () => {
+test('a few large messages that no validator signs bar a client', () => {
   const { penalties } = create();
   let shown = 0;
   const tryOne = (): void => {

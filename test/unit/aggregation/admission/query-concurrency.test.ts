@@ -70,7 +70,7 @@ test('large queries are bounded by their bytes and hold up no small ones', async
   expect(queries.large.held).toBeLessThanOrEqual(queries.large.limit);
 });
 
-test('few start in one turn of the event loop, round robin over clients and sizes', async () => {
+test('few start in one tick of the event loop, round robin over clients and sizes', async () => {
   const { started, start, passTurn, passTurns } = create({ maxQueries: 10_000 });
   start('flood', 10 * MAX_STARTED_PER_TURN);
   start('good', 2);

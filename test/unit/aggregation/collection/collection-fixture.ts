@@ -3,16 +3,18 @@ import { Penalties } from '../../../../src/aggregation/admission/penalties.ts';
 import { QueryConcurrency } from '../../../../src/aggregation/admission/query-concurrency.ts';
 import { createAggregatorMetrics } from '../../../../src/aggregation/aggregator-metrics.ts';
 import {
-  type CollectionDeps,
-  type CollectionJob,
-  type CollectionLimits,
   type CollectionOutcome,
   collectSignatures,
 } from '../../../../src/aggregation/collection/collect-signatures.ts';
-import { createInvalidSigners } from '../../../../src/aggregation/collection/invalid-signers.ts';
+import type {
+  CollectionDeps,
+  CollectionJob,
+  CollectionLimits,
+} from '../../../../src/aggregation/collection/collection-job.ts';
 import { ProgressFeed } from '../../../../src/aggregation/collection/progress.ts';
 import { signatureKey } from '../../../../src/aggregation/request/result-key.ts';
 import { createAnswerHistories } from '../../../../src/aggregation/validators/answer-history.ts';
+import { createInvalidSigners } from '../../../../src/aggregation/validators/invalid-signers.ts';
 import type { BlsBackend } from '../../../../src/bls/backends/bls-backend.ts';
 import { EventLoopScheduler } from '../../../../src/lib/concurrency/event-loop-scheduler.ts';
 import { bytesToHex } from '../../../../src/lib/encoding/bytes.ts';
@@ -146,7 +148,7 @@ export function createFixture(options: FixtureOptions) {
     source,
     store,
     bls: createInlineBls(backend),
-    suspects: createInvalidSigners(clock),
+    invalidSigners: createInvalidSigners(clock),
     clock,
     metrics,
     limits,
@@ -154,7 +156,7 @@ export function createFixture(options: FixtureOptions) {
     penalties: new Penalties(clock, metrics),
     observeDelay: () => undefined,
     queries: queriesFor(1_000),
-    passes: new EventLoopScheduler(clock, 1),
+    scheduler: new EventLoopScheduler(clock, 1),
   };
 
   function createFeed(): ProgressFeed {

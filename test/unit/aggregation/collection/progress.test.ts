@@ -5,11 +5,11 @@ import {
   ProgressFeed,
   type ProgressState,
 } from '../../../../src/aggregation/collection/progress.ts';
-import { encodeProgress, MirroredProgress } from '../../../../src/aggregation/collection/shared-progress.ts';
-import type { SignatureFailure } from '../../../../src/aggregation/collection/signature-source.ts';
-import { type Standing } from '../../../../src/aggregation/collection/tally.ts';
+import { type ValidatorState } from '../../../../src/aggregation/collection/tally.ts';
 import type { CompleteRequest } from '../../../../src/aggregation/request/complete-request.ts';
+import { encodeProgress, MirroredProgress } from '../../../../src/aggregation/request/shared-progress.ts';
 import type { Signing } from '../../../../src/aggregation/request/signing-resolver.ts';
+import type { SignatureFailure } from '../../../../src/aggregation/validators/validator-outcome.ts';
 import { createHarness, SUBNET, signers, validatorSet } from '../aggregator-fixture.ts';
 import type { Behaviour } from '../scripted-source.ts';
 import { ANSWER_MS, createFixture, drain, type Fixture, SUBNET_ID, type TestValidator } from './collection-fixture.ts';
@@ -93,7 +93,7 @@ describe('a collection', () => {
         signedWeight: 0n,
         isVerifying: false,
         validators: fixture.warpSet.validators.map(({ index, nodeIDs, weight }) => ({
-          ...{ index, nodeIDs, weight, isConnected: true, status: 'waiting' },
+          ...{ index, nodeIDs, weight, isConnected: true, status: 'not_asked' },
         })),
       },
     });
@@ -115,33 +115,6 @@ describe('a collection', () => {
       { kind: 'outcome', index: light, outcome: { kind: 'signed' }, signedWeight: 100n },
       { kind: 'verifying' },
     ]);
-  });
-
-  test('tells of known signatures, for which nobody is asked', async () => {
-    const fixture = createFixture({ weights: [60, 40] });
-    await fixture.finish(fixture.collect({ quorum: 67 }));
-    const progress = fixture.createFeed();
-    const events = recorder(progress);
-    await fixture.finish(fixture.collect({ quorum: 67, progress }));
-    expect(kinds(events)).toEqual(['state', 'signed', 'signed', 'verifying']);
-  });
-
-  test('tells the state again where bad signatures were found', async () => {
-    const fixture = createFixture({ weights: [40, 40, 40] });
-    const [forger] = fixture.validators as [TestValidator];
-    script(fixture, 0, ({ message }) => ({
-      afterMs: ANSWER_MS,
-      outcome: { kind: 'signature', signature: forger.forge(message) },
-    }));
-    const progress = fixture.createFeed();
-    const events = recorder(progress);
-    const { value } = await fixture.finish(fixture.collect({ quorum: 60, progress }));
-    expect(value.kind).toBe('signed');
-    const told = kinds(events);
-    const found = told.indexOf('invalid_signature');
-    expect(told.slice(found - 1, found + 2)).toEqual(['verifying', 'invalid_signature', 'state']);
-    expect(events[found + 1]).toMatchObject({ state: { isVerifying: false, signedWeight: 40n } });
-    expect(told.slice(found + 2)).toEqual(['asked', 'signed', 'verifying']);
   });
 });
 
@@ -176,7 +149,7 @@ test('whenever a listener joins, the events that follow lead from its first stat
               case 'refuses for good':
                 return { afterMs, outcome: { kind: 'refused', code: -2, text: 'no handler' } };
               case 'silent':
-                return { afterMs: Number.POSITIVE_INFINITY, outcome: { kind: 'silent' } };
+                return { afterMs: Number.POSITIVE_INFINITY, outcome: { kind: 'timed_out', reason: 'no_answer' } };
               case 'full':
                 return { afterMs: 0, outcome: { kind: 'unreachable', reason: 'queue full' } };
             }
@@ -202,16 +175,16 @@ test('whenever a listener joins, the events that follow lead from its first stat
 
 describe('a feed', () => {
   const { warpSet } = createFixture({ weights: [1, 2] });
-  const SIGNED: Standing = { kind: 'signed', signature: new Uint8Array(96) };
+  const SIGNED: ValidatorState = { kind: 'signed', signature: new Uint8Array(96) };
 
   function createFeed() {
     const feed = new ProgressFeed({ signingSubnetID: SUBNET_ID, pChainHeight: 1n, isConnected: () => true });
-    const onChange = (index: number, standing: Standing): void => feed.changed(index, standing);
+    const onChange = (index: number, state: ValidatorState): void => feed.changed(index, state);
     const tally = createPlainTally(warpSet, { quorumNum: 67n, quorumBuffer: 0n, onChange });
     return { feed, tally };
   }
 
-  test('goes on for the others where a listener throws, and leaves that one alone from then on', () => {
+  test('continues for the others when a listener throws, and drops that one', () => {
     const { feed, tally } = createFeed();
     let calls = 0;
     feed.subscribe(() => {
@@ -230,7 +203,7 @@ describe('a feed', () => {
     expect(calls).toBe(1);
   });
 
-  test('gives who joins because of an event its state once, and nobody anything after leaving', () => {
+  test('gives a listener that joins during an event the state once, and nothing after it leaves', () => {
     const { feed, tally } = createFeed();
     feed.begin(tally);
     const inner: ProgressEvent[] = [];
@@ -249,8 +222,8 @@ describe('a feed', () => {
 
   test.each<SignatureFailure>([
     { kind: 'refused', code: 2, text: 'no' },
-    { kind: 'silent' },
-    { kind: 'ignored' },
+    { kind: 'timed_out', reason: 'no_answer' },
+    { kind: 'timed_out', reason: 'request_dropped' },
     { kind: 'unreachable', reason: 'closed' },
     { kind: 'invalid_signature', reason: 'no point' },
   ])('tells who comes late that a validator is $kind, also while it may be asked again', (failure) => {
@@ -268,41 +241,15 @@ describe('a feed', () => {
     const events = recorder(feed);
     const refusal: SignatureFailure = { kind: 'refused', code: 1, text: 'unknown' };
     tally.set(0, { kind: 'waiting', notBeforeMs: 1, attempts: 1, lastFailure: refusal });
-    for (const standing of [
+    for (const state of [
       { kind: 'queued', attempts: 2 },
       { kind: 'asking', lateAtMs: 0, attempts: 2 },
-      { kind: 'failed', failure: { kind: 'silent' } },
+      { kind: 'failed', failure: { kind: 'timed_out', reason: 'no_answer' } },
     ] as const) {
-      tally.set(0, standing);
+      tally.set(0, state);
       expect(stateOf(feed).validators[0]).toMatchObject({ status: 'refused', outcome: refusal });
       expect(withoutConnections(replay(events))).toEqual(stateOf(feed));
     }
-  });
-
-  test('makes no event and takes no state while nobody listens', () => {
-    let reads = 0;
-    const feed = new ProgressFeed({
-      signingSubnetID: SUBNET_ID,
-      pChainHeight: 1n,
-      isConnected: () => {
-        reads += 1;
-        return true;
-      },
-    });
-    const tally = createPlainTally(warpSet, { quorumNum: 67n, quorumBuffer: 0n });
-    let weightReads = 0;
-    feed.begin(
-      Object.defineProperty({ ...tally }, 'signedWeight', {
-        get() {
-          weightReads += 1;
-          return 0n;
-        },
-      }),
-    );
-    feed.changed(0, SIGNED);
-    feed.verifying();
-    feed.resumed();
-    expect([reads, weightReads]).toEqual([0, 0]);
   });
 });
 
@@ -328,7 +275,7 @@ test('what another replica shows of a collection is what happened, also where ba
 });
 
 describe('an aggregation', () => {
-  test('tells each who waits for it, the late one with the state first, and stops when that one leaves', async () => {
+  test('informs each waiting caller, a late one with the state first, until it leaves', async () => {
     const { start, finish, source, clock, silence } = createHarness();
     silence(1);
     const early: ProgressEvent[] = [];
@@ -347,7 +294,7 @@ describe('an aggregation', () => {
     await finish(first).catch(() => undefined);
     expect(late).toHaveLength(1);
     expect(kinds(early).slice(0, 4)).toEqual(['state', 'asked', 'asked', 'signed']);
-    expect(kinds(early).at(-1)).toBe('silent');
+    expect(kinds(early).at(-1)).toBe('timed_out');
     expect(source.listenerCount).toBe(0);
   });
 
@@ -362,28 +309,7 @@ describe('an aggregation', () => {
     expect(events.map(([first]) => first?.kind === 'state' && first.state.pChainHeight)).toEqual(heights);
   });
 
-  test('tells all who wait at one height the same state, so that what they are sent is made once', async () => {
-    const { start, finish } = createHarness();
-    const events: ProgressEvent[][] = [[], []];
-    const results = events.map((told) => start({ pChainHeight: 98n }, undefined, (event) => told.push(event)));
-    await Promise.all(results.map(finish));
-    const [first, second] = events.map(([event]) => (event?.kind === 'state' ? event.state : undefined));
-    expect(first).toBeDefined();
-    expect(second).toBe(first);
-  });
-
-  test('succeeds though its listener throws', async () => {
-    const { start, finish } = createHarness();
-    let calls = 0;
-    const result = start({}, undefined, () => {
-      calls += 1;
-      throw new Error('a bug of the listener');
-    });
-    expect((await finish(result)).signedWeight).toBe(70n);
-    expect(calls).toBe(1);
-  });
-
-  test('that begins anew as the validators change tells the new state', async () => {
+  test('that starts again because the validators changed sends the new state', async () => {
     const { start, finish, api, clock, source } = createHarness();
     const [slow] = signers as [(typeof signers)[number]];
     // Longer than the proposed height counts as fresh.

@@ -1,11 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { CollectionState } from '../../../../src/aggregation/collection/collection-state.ts';
 import { afterFailure, planQueries, type QueryLimits } from '../../../../src/aggregation/collection/query-plan.ts';
-import { weightRefusedForGood } from '../../../../src/aggregation/collection/refusal-verdict.ts';
-import type { SignatureFailure } from '../../../../src/aggregation/collection/signature-source.ts';
-import { Survey } from '../../../../src/aggregation/collection/survey.ts';
-import { createTally, type Standing, type Tally } from '../../../../src/aggregation/collection/tally.ts';
-import type { Outlook } from '../../../../src/aggregation/validators/outlook.ts';
+import { createTally, type Tally, type ValidatorState } from '../../../../src/aggregation/collection/tally.ts';
+import type { ValidatorForecast } from '../../../../src/aggregation/validators/validator-forecast.ts';
+import type { SignatureFailure } from '../../../../src/aggregation/validators/validator-outcome.ts';
 import { createWarpSet } from '../../../../src/validators/warp-set.ts';
 import { nodeIDFromBytes } from '../../../../src/warp/ids.ts';
 import { UNKNOWN } from './tally-fixture.ts';
@@ -16,7 +15,7 @@ const LIMITS: QueryLimits = {
   reconnectGraceMs: 1_000,
   maxConcurrentQueries: 4,
 };
-const SIGNED: Standing = { kind: 'signed', signature: new Uint8Array(96) };
+const SIGNED: ValidatorState = { kind: 'signed', signature: new Uint8Array(96) };
 const FINAL_P_CHAIN_CODES = [1, 2, 3, 4, 5, 7, 8, 9, 10, 13, 15, 17];
 /** 6: not converted yet, 11: does not exist yet, 12: still exists, 14: may still be registered, 16: the nonce is not reached yet. */
 const PASSING_P_CHAIN_CODES = [6, 11, 12, 14, 16];
@@ -29,22 +28,22 @@ function tallyOf(
   quorum: number,
   buffer: number,
   keyless = 0n,
-  outlooks: readonly Outlook[] = weights.map(() => UNKNOWN),
+  forecasts: readonly ValidatorForecast[] = weights.map(() => UNKNOWN),
 ): Tally {
   const nodeID = nodeIDFromBytes(new Uint8Array(20));
   const warpSet = createWarpSet([
     ...weights.map((weight, index) => ({ nodeID, publicKey: Uint8Array.of(...new Uint8Array(47), index), weight })),
     { nodeID, publicKey: undefined, weight: keyless },
   ]);
-  return createTally(warpSet, { quorumNum: BigInt(quorum), quorumBuffer: BigInt(buffer), outlooks });
+  return createTally(warpSet, { quorumNum: BigInt(quorum), quorumBuffer: BigInt(buffer), forecasts });
 }
 
-const outlook = fc.constantFrom<Outlook>(
+const forecast = fc.constantFrom<ValidatorForecast>(
   UNKNOWN,
   { ...UNKNOWN, hedgeAfterMs: 120, rank: 2 },
   { ...UNKNOWN, kind: 'doubtful', rank: 3 },
   { ...UNKNOWN, kind: 'on trial', rank: 0 },
-  { ...UNKNOWN, kind: 'suspect', rank: 4 },
+  { ...UNKNOWN, kind: 'invalid signer', rank: 4 },
   { ...UNKNOWN, kind: 'avoided', rank: 9 },
 );
 
@@ -54,7 +53,7 @@ const nearNow = (...offsets: number[]) =>
   fc.constantFrom(...offsets.flatMap((at) => [at - 1, at, at + 1]).map((at) => NOW + at));
 
 const progress = fc.oneof(
-  fc.constant<Standing>({ kind: 'waiting', notBeforeMs: 0, attempts: 0 }),
+  fc.constant<ValidatorState>({ kind: 'waiting', notBeforeMs: 0, attempts: 0 }),
   fc.record({
     kind: fc.constant('waiting' as const),
     notBeforeMs: nearNow(0, 300, -1_000, -5_000),
@@ -66,10 +65,10 @@ const progress = fc.oneof(
     lateAtMs: nearNow(0),
     attempts: fc.constant(1),
   }),
-  fc.constant<Standing>({ kind: 'queued', attempts: 1 }),
-  fc.constant<Standing>({ kind: 'answered' }),
+  fc.constant<ValidatorState>({ kind: 'queued', attempts: 1 }),
+  fc.constant<ValidatorState>({ kind: 'answered' }),
   fc.constant(SIGNED),
-  fc.constant<Standing>({ kind: 'failed', failure: REFUSED }),
+  fc.constant<ValidatorState>({ kind: 'failed', failure: REFUSED }),
 );
 
 const state = fc
@@ -79,7 +78,7 @@ const state = fc
         weight: fc.oneof(fc.bigInt(1n, 20n), fc.constant(2n ** 60n)),
         progress,
         isConnected: fc.boolean(),
-        outlook,
+        forecast,
       }),
       { minLength: 1, maxLength: 8 },
     ),
@@ -96,7 +95,7 @@ const state = fc
       quorum,
       buffer,
       rest.keyless,
-      validators.map(({ outlook }) => outlook),
+      validators.map(({ forecast }) => forecast),
     );
     for (const [index, validator] of validators.entries()) tally.set(index, validator.progress);
     return { ...rest, validators, tally, limits: { ...LIMITS, maxConcurrentQueries: rest.maxConcurrentQueries } };
@@ -113,7 +112,7 @@ function plan({ tally, validators, connectDeadlineMs, limits }: State) {
 
 /** What the rules say of one validator, written down a second time. */
 function stand({ validators, connectDeadlineMs }: State, index: number) {
-  const { progress, isConnected, outlook } = validators[index] as State['validators'][number];
+  const { progress, isConnected, forecast } = validators[index] as State['validators'][number];
   const isWaiting = progress.kind === 'waiting';
   const isDue = isWaiting && progress.notBeforeMs <= NOW;
   const graceMs = isWaiting && progress.lastFailure?.kind === 'unreachable' ? progress.notBeforeMs + 1_000 : 0;
@@ -122,13 +121,14 @@ function stand({ validators, connectDeadlineMs }: State, index: number) {
   const isAsking = progress.kind === 'asking' || progress.kind === 'queued';
   const maySign = isAsking || progress.kind === 'answered' || (isWaiting && (!isDue || isConnected || mayConnect));
   return {
-    outlook,
+    forecast,
     mayBeAsked: isDue && isConnected,
     maySign,
     isAwaited:
-      (maySign && (progress.kind === 'answered' || outlook.kind === 'expected')) ||
-      (outlook.kind === 'on trial' && (isFresh || (isDue && isConnected))),
-    isCountedOn: progress.kind === 'answered' || (isFresh && ['expected', 'suspect', 'avoided'].includes(outlook.kind)),
+      (maySign && (progress.kind === 'answered' || forecast.kind === 'expected')) ||
+      (forecast.kind === 'on trial' && (isFresh || (isDue && isConnected))),
+    isCountedOn:
+      progress.kind === 'answered' || (isFresh && ['expected', 'invalid signer', 'avoided'].includes(forecast.kind)),
     isAsking,
   };
 }
@@ -161,17 +161,17 @@ describe('planQueries', () => {
         const candidates = state.validators.flatMap((_, index) => (stand(state, index).mayBeAsked ? [index] : []));
         const at = (index: number) => state.validators[index] as State['validators'][number];
         const comesBefore = (a: number, b: number): boolean =>
-          at(a).outlook.rank < at(b).outlook.rank ||
-          (at(a).outlook.rank === at(b).outlook.rank && at(a).weight > at(b).weight);
+          at(a).forecast.rank < at(b).forecast.rank ||
+          (at(a).forecast.rank === at(b).forecast.rank && at(a).weight > at(b).weight);
         const countsAs = (index: number): bigint =>
-          ['expected', 'suspect', 'avoided'].includes(at(index).outlook.kind) ? at(index).weight : 0n;
+          ['expected', 'invalid signer', 'avoided'].includes(at(index).forecast.kind) ? at(index).weight : 0n;
         const reachable =
-          tally.signedWeight + weightOf(state, ({ maySign, outlook }) => maySign && outlook.kind !== 'avoided');
+          tally.signedWeight + weightOf(state, ({ maySign, forecast }) => maySign && forecast.kind !== 'avoided');
         // Suspects are not asked for a buffer, and avoided validators for nothing that the others may sign.
         const goalFor = (index: number): bigint => {
-          const { kind } = at(index).outlook;
+          const { kind } = at(index).forecast;
           if (kind === 'avoided' && reachable >= tally.neededWeight) return 0n;
-          return kind === 'suspect' || kind === 'avoided' ? tally.neededWeight : tally.targetWeight;
+          return kind === 'invalid signer' || kind === 'avoided' ? tally.neededWeight : tally.targetWeight;
         };
         const last = planned.ask.at(-1)?.index ?? -1;
         const left = candidates.filter((index) => !asked.has(index));
@@ -219,10 +219,10 @@ describe('planQueries', () => {
         if (planned.kind !== 'go on') return;
         expect(planned.wakeAtMs).toBeGreaterThan(NOW);
         const asked = new Set(planned.ask.map(({ index }) => index));
-        for (const [index, { progress, isConnected, outlook }] of state.validators.entries()) {
+        for (const [index, { progress, isConnected, forecast }] of state.validators.entries()) {
           const { isCountedOn, maySign } = stand(state, index);
           if (asked.has(index)) {
-            expect(planned.wakeAtMs).toBeLessThanOrEqual(NOW + outlook.hedgeAfterMs);
+            expect(planned.wakeAtMs).toBeLessThanOrEqual(NOW + forecast.hedgeAfterMs);
           }
           if (progress.kind === 'asking' && isCountedOn) {
             expect(planned.wakeAtMs).toBeLessThanOrEqual(progress.lateAtMs);
@@ -246,7 +246,10 @@ describe('the plan carried out, with any answers', () => {
     afterMs: fc.integer({ min: 0, max: 3_000 }),
     outcome: fc.oneof(
       fc.constant('signs' as const),
-      fc.constantFrom<SignatureFailure>({ kind: 'silent' }, { kind: 'ignored' }),
+      fc.constantFrom<SignatureFailure>(
+        { kind: 'timed_out', reason: 'no_answer' },
+        { kind: 'timed_out', reason: 'request_dropped' },
+      ),
       fc.constantFrom<SignatureFailure>(REFUSED, { kind: 'refused', code: -2, text: '' }),
       fc.constant<SignatureFailure>({ kind: 'invalid_signature', reason: '' }),
       fc.constant(UNREACHABLE),
@@ -255,10 +258,10 @@ describe('the plan carried out, with any answers', () => {
   const validator = fc.record({
     weight: fc.bigInt(1n, 20n),
     answers: fc.array(answer, { minLength: 1, maxLength: 3 }),
-    /** From when to when it is connected; always where undefined. */
+    /** Times at which it connects and disconnects; always connected if undefined. */
     connected: fc.option(fc.tuple(fc.nat(3_000), fc.integer({ min: 1, max: 9_000 }))),
     nodeCount: fc.integer({ min: 1, max: 2 }),
-    outlook,
+    forecast,
   });
 
   test('ends with the right verdict, and is never woken for nothing', () => {
@@ -276,10 +279,10 @@ describe('the plan carried out, with any answers', () => {
             quorum,
             Math.floor((100 - quorum) / 2),
             0n,
-            validators.map(({ outlook }) => outlook),
+            validators.map(({ forecast }) => forecast),
           );
           const attemptsOf = validators.map(() => 0);
-          const survey = new Survey(tally);
+          const collection = new CollectionState(tally);
           /** Changes to come: answers, and connections that come or go. */
           let events: { atMs: number; happen: (nowMs: number) => void }[] = validators.flatMap(({ connected }) =>
             (connected ?? []).map((atMs) => ({ atMs, happen: () => {} })),
@@ -300,7 +303,7 @@ describe('the plan carried out, with any answers', () => {
               isCautious,
               isPChainMessage: false,
             };
-            const planned = planQueries(tally, now, limits, survey);
+            const planned = planQueries(tally, now, limits, collection);
             // What was seen before changes nothing.
             expect(planned).toEqual(planQueries(tally, now, limits));
             if (planned.kind === 'enough') {
@@ -316,10 +319,10 @@ describe('the plan carried out, with any answers', () => {
               return;
             }
             for (const { index } of planned.ask) {
-              const { answers, nodeCount, outlook } = validators[index] as (typeof validators)[number];
-              const before = tally.standings[index];
+              const { answers, nodeCount, forecast } = validators[index] as (typeof validators)[number];
+              const before = tally.states[index];
               const attempts = (before?.kind === 'waiting' ? before.attempts : 0) + 1;
-              tally.set(index, { kind: 'asking', lateAtMs: nowMs + outlook.hedgeAfterMs, attempts });
+              tally.set(index, { kind: 'asking', lateAtMs: nowMs + forecast.hedgeAfterMs, attempts });
               const next = answers[Math.min(attemptsOf[index] ?? 0, answers.length - 1)] ?? answers[0];
               attemptsOf[index] = (attemptsOf[index] ?? 0) + 1;
               expect(attemptsOf[index]).toBeLessThanOrEqual(4);
@@ -356,24 +359,15 @@ describe('afterFailure', () => {
     failure: SignatureFailure,
     attempts: number,
     { nodeCount = 1, isPChainMessage = false } = {},
-  ): Standing => afterFailure(failure, { attempts, nodeCount, nowMs: 1_000, isPChainMessage }, LIMITS);
+  ): ValidatorState => afterFailure(failure, { attempts, nodeCount, nowMs: 1_000, isPChainMessage }, LIMITS);
   const refused = (code: number): SignatureFailure => ({ kind: 'refused', code, text: 'text' });
-  const failed = (failure: SignatureFailure): Standing => ({ kind: 'failed', failure });
+  const failed = (failure: SignatureFailure): ValidatorState => ({ kind: 'failed', failure });
 
   test('a refusal is tried again after each pause, and is final then', () => {
     const failure = refused(2);
     expect(after(failure, 1)).toEqual({ kind: 'waiting', notBeforeMs: 1_300, attempts: 1, lastFailure: failure });
     expect(after(failure, 2)).toEqual({ kind: 'waiting', notBeforeMs: 1_900, attempts: 2, lastFailure: failure });
     expect(after(failure, 3)).toEqual(failed(failure));
-  });
-
-  test.each([-2, -3])('the generic code %i is final on every chain', (code) => {
-    expect(after(refused(code), 1)).toEqual(failed(refused(code)));
-    expect(after(refused(code), 1, { isPChainMessage: true })).toEqual(failed(refused(code)));
-  });
-
-  test.each([-4, -1, 0])('the generic code %i may pass', (code) => {
-    expect(after(refused(code), 1, { isPChainMessage: true })).toMatchObject({ kind: 'waiting' });
   });
 
   test('codes of the P-Chain are final there where no block can change them, and are other codes elsewhere', () => {
@@ -384,16 +378,7 @@ describe('afterFailure', () => {
     }
   });
 
-  test.each<SignatureFailure>([{ kind: 'silent' }, { kind: 'ignored' }])(
-    '$kind: on to the next node at once, and final at the last',
-    (failure) => {
-      expect(after(failure, 1, { nodeCount: 2 })).toMatchObject({ kind: 'waiting', notBeforeMs: 1_000 });
-      expect(after(failure, 2, { nodeCount: 2 })).toEqual(failed(failure));
-      expect(after(failure, 1)).toEqual(failed(failure));
-    },
-  );
-
-  test('a broken connection goes on to the next node at once, and then waits for a connection to come back', () => {
+  test('after a broken connection the next node is asked at once, and then waits for a connection to come back', () => {
     expect(after(UNREACHABLE, 1, { nodeCount: 2 })).toMatchObject({ kind: 'waiting', notBeforeMs: 1_000 });
     expect(after(UNREACHABLE, 2, { nodeCount: 2 })).toMatchObject({ kind: 'waiting', notBeforeMs: 1_300 });
     expect(after(UNREACHABLE, 3, { nodeCount: 2 })).toMatchObject({ kind: 'waiting', notBeforeMs: 1_900 });
@@ -403,32 +388,5 @@ describe('afterFailure', () => {
   test('an invalid signature is final', () => {
     const failure: SignatureFailure = { kind: 'invalid_signature', reason: 'no point' };
     expect(after(failure, 1, { nodeCount: 2 })).toEqual(failed(failure));
-  });
-});
-
-describe('weightRefusedForGood', () => {
-  const refusedFor = (code: number, isPChainMessage: boolean, kind: 'failed' | 'waiting' = 'failed'): bigint => {
-    const tally = tallyOf([5n, 3n], 67, 0);
-    const failure = { kind: 'refused', code, text: '' } as const;
-    tally.set(0, kind === 'failed' ? { kind, failure } : { kind, notBeforeMs: 1, attempts: 1, lastFailure: failure });
-    tally.set(1, { kind: 'failed', failure: UNREACHABLE });
-    return weightRefusedForGood(tally, isPChainMessage);
-  };
-
-  test('counts codes of the P-Chain that no block changes, there only', () => {
-    for (const code of [...FINAL_P_CHAIN_CODES, ...PASSING_P_CHAIN_CODES]) {
-      expect([code, refusedFor(code, true)]).toEqual([code, PASSING_P_CHAIN_CODES.includes(code) ? 0n : 5n]);
-      expect([code, refusedFor(code, false)]).toEqual([code, 0n]);
-    }
-  });
-
-  test('counts chains without a handler, and not nodes that answer validators only or are busy', () => {
-    for (const isPChainMessage of [true, false]) {
-      expect([-1, -2, -3, -4].map((code) => refusedFor(code, isPChainMessage))).toEqual([0n, 5n, 0n, 0n]);
-    }
-  });
-
-  test('does not count those that will be asked again', () => {
-    expect(refusedFor(7, true, 'waiting')).toBe(0n);
   });
 });

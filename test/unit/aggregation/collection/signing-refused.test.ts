@@ -20,7 +20,7 @@ const network = fc.record({
 });
 type Network = typeof network extends fc.Arbitrary<infer T> ? T : never;
 
-/** Of a collection that is given time for everything: the verdict, who was asked, and who answered. */
+/** Runs a collection to its end: the verdict, who was asked, and who answered. */
 async function collect({ validators, keyless, quorum }: Network) {
   const fixture = createFixture({
     weights: validators.map(({ weight }) => weight),
@@ -41,7 +41,7 @@ async function collect({ validators, keyless, quorum }: Network) {
           return { afterMs: ANSWER_MS, outcome: { kind: 'refused', code: 6, text: 'not yet' } };
         case 'is silent':
         case 'is not connected':
-          return { afterMs: Number.POSITIVE_INFINITY, outcome: { kind: 'silent' } };
+          return { afterMs: Number.POSITIVE_INFINITY, outcome: { kind: 'timed_out', reason: 'no_answer' } };
       }
     });
     if (does === 'is not connected') fixture.source.disconnect(nodeID);

@@ -59,7 +59,7 @@ function createHarness() {
     dataApi: undefined as (() => Promise<readonly TxID[]>) | undefined,
     managerSubnet: l1.subnetID as SubnetID | undefined,
     reads: 0,
-    /** Of every transaction, in place of its own. */
+    /** Replaces the bytes of every transaction. */
     bytes: undefined as Uint8Array | undefined,
   };
   const guarded = async <T>(signal: AbortSignal, answer: () => T): Promise<T> => {

@@ -79,7 +79,7 @@ test('messages that one client has verified by the hundred do not stand before t
   expect([checks.length, clock.pendingTimers]).toEqual([101, 0]);
 });
 
-test('who has waited too long is told to come again, and who has gone waits no more', async () => {
+test('a client that waited too long is refused as overloaded, and one that left is removed from the queue', async () => {
   const { checks, verify, clock, measured } = createHarness();
   for (let time = 0; time < 8; time += 1) void verify('flood');
   const late = verify('flood');

@@ -61,7 +61,7 @@ test('a good client that joins is served before the rest of a flood', async () =
   expect([semaphore.held, semaphore.queued]).toEqual([0, 0]);
 });
 
-test('a client that may not run it leaves it to the others, and is told why where there are none', async () => {
+test('a client that may not run it leaves it to the others, and gets the reason if there are none', async () => {
   const { semaphore, admission } = create();
   const refuse = (client: string | undefined): void => {
     if (client === 'bad') throw new Error(`not ${client}`);
@@ -76,7 +76,7 @@ test('a client that may not run it leaves it to the others, and is told why wher
   expect([semaphore.held, semaphore.queued]).toEqual([0, 0]);
 });
 
-test('leaves the queue when nobody waits any more, also in the tick of its turn', async () => {
+test('leaves the queue when no client waits, also in the tick in which it gets a permit', async () => {
   const { semaphore, admission } = create();
   const running = semaphore.tryAcquire({ key: 'x' });
   const leave = new AbortController();

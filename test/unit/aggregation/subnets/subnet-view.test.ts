@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { addUpWeights, assembleSubnetView, type SubnetFacts } from '../../../../src/aggregation/subnets/subnet-view.ts';
-import type { AnswerOutcome, AnswerPast } from '../../../../src/aggregation/validators/answer-history.ts';
+import type { AnswerPast, LastOutcome } from '../../../../src/aggregation/validators/answer-history.ts';
 import type { PeerView } from '../../../../src/p2p/peer-view.ts';
 import { isQuorumReached } from '../../../../src/validators/quorum.ts';
 import { createWarpSet } from '../../../../src/validators/warp-set.ts';
@@ -11,11 +11,19 @@ import { nodeOf, SUBNET } from '../aggregator-fixture.ts';
 const CONNECTED: PeerView = { obstacle: undefined, address: undefined, client: undefined };
 const REFUSED: PeerView = { ...CONNECTED, obstacle: { cause: 'unreachable', reason: 'connection refused' } };
 
-function past(outcome: AnswerOutcome, ageMs = 0, refusal?: { code: number; text: string }): AnswerPast {
-  return { last: { outcome, ageMs }, lastRefusal: refusal && { ...refusal, ageMs }, latency: undefined };
+const SILENT: LastOutcome = { outcome: 'timed_out', reason: 'no_answer' };
+const DROPPED: LastOutcome = { outcome: 'timed_out', reason: 'request_dropped' };
+
+function past(
+  last: LastOutcome | LastOutcome['outcome'],
+  ageMs = 0,
+  refusal?: { code: number; text: string },
+): AnswerPast {
+  const known = typeof last === 'string' ? { outcome: last } : last;
+  return { last: { ...known, ageMs }, lastRefusal: refusal && { ...refusal, ageMs }, latency: undefined };
 }
 
-/** Validators 1, 2, … of these weights, each with a key of its own. */
+/** Validators 1, 2, … of these weights, each with a different key. */
 function factsOf(weights: readonly bigint[], more: Partial<SubnetFacts> = {}): SubnetFacts {
   const validators = weights.map((weight, i) => ({
     nodeID: nodeOf(i + 1),
@@ -26,7 +34,7 @@ function factsOf(weights: readonly bigint[], more: Partial<SubnetFacts> = {}): S
     ...{ subnetID: SUBNET, pChainHeight: 9n, warpSet: createWarpSet(validators) },
     peerOf: () => CONNECTED,
     pastOf: () => undefined,
-    isSuspect: () => false,
+    isInvalidSigner: () => false,
     funds: new Map(),
     ...more,
   };
@@ -65,10 +73,10 @@ describe('a validator', () => {
       true,
     ],
     ['gave no signature', past('invalid_signature'), 'doubtful', true],
-    ['gave no answer', past('silent'), 'doubtful', false],
-    ['drops our requests', past('ignored'), 'doubtful', false],
+    ['gave no answer', past(SILENT), 'doubtful', false],
+    ['drops our requests', past(DROPPED), 'doubtful', false],
     ['lost its connection, and has a new one', past('unreachable'), 'signable', true],
-    ['gave no answer long ago', past('silent', 11 * 60_000), 'signable', true],
+    ['gave no answer long ago', past(SILENT, 11 * 60_000), 'signable', true],
   ])('that %s', (_, itsPast, status, isReachable) => {
     const view = assembleSubnetView(factsOf([100n], { pastOf: () => itsPast }));
     expect(view.validators[0]?.status).toBe(status);
@@ -81,7 +89,7 @@ describe('a validator', () => {
   });
 
   test('that gave a bad signature is reachable, and not counted on', () => {
-    const view = assembleSubnetView(factsOf([100n], { isSuspect: () => true }));
+    const view = assembleSubnetView(factsOf([100n], { isInvalidSigner: () => true }));
     expect(view).toMatchObject({ reachableWeight: 100n, signableWeight: 0n });
     expect(view.validators[0]).toMatchObject({ status: 'doubtful', reason: 'it gave a bad signature' });
   });
@@ -92,7 +100,7 @@ describe('a validator', () => {
     const [bad, good] = [nodeOf(1), nodeOf(2)];
     const facts = factsOf([], { warpSet, peerOf: only(bad, REFUSED) });
     expect(assembleSubnetView(facts).validators).toMatchObject([{ status: 'signable', weight: 10n }]);
-    const silent = (nodeID: NodeID) => (nodeID === bad ? past('silent') : undefined);
+    const silent = (nodeID: NodeID) => (nodeID === bad ? past(SILENT) : undefined);
     expect(assembleSubnetView({ ...facts, peerOf: () => CONNECTED, pastOf: silent }).validators[0]?.status).toBe(
       'signable',
     );
@@ -145,7 +153,13 @@ test('sums without views are those of the views', () => {
     past: fc.option(
       fc
         .record({
-          outcome: fc.constantFrom<AnswerOutcome>('signed', 'refused', 'silent', 'ignored', 'invalid_signature'),
+          outcome: fc.constantFrom<LastOutcome | LastOutcome['outcome']>(
+            'signed',
+            'refused',
+            SILENT,
+            DROPPED,
+            'invalid_signature',
+          ),
           ageMs: fc.constantFrom(0, 11 * 60_000),
           refusal: fc.option(fc.record({ code: fc.integer({ min: -4, max: 2 }), text: fc.string() }), {
             nil: undefined,
@@ -156,9 +170,9 @@ test('sums without views are those of the views', () => {
     ),
   });
   const validator = fc.record({ key: fc.nat({ max: 3 }), weight: fc.bigInt(0n, 2n ** 50n), state });
-  const suspects = fc.uniqueArray(fc.nat({ max: 3 }));
+  const invalidSigners = fc.uniqueArray(fc.nat({ max: 3 }));
   fc.assert(
-    fc.property(fc.array(validator, { maxLength: 8 }), suspects, (validators, suspectKeys) => {
+    fc.property(fc.array(validator, { maxLength: 8 }), invalidSigners, (validators, suspectKeys) => {
       const keyOf = (key: number) => Uint8Array.of(...new Uint8Array(47), key);
       const states = new Map(validators.map((each, index) => [nodeOf(index + 1), each.state]));
       const warpSet = createWarpSet(
@@ -167,7 +181,7 @@ test('sums without views are those of the views', () => {
       const suspectHex = new Set(suspectKeys.map((key) => Buffer.from(keyOf(key)).toString('hex')));
       const facts = {
         pastOf: (nodeID: NodeID) => states.get(nodeID)?.past,
-        isSuspect: (publicKeyHex: string) => suspectHex.has(publicKeyHex),
+        isInvalidSigner: (publicKeyHex: string) => suspectHex.has(publicKeyHex),
       };
       const isConnected = (nodeID: NodeID) => states.get(nodeID)?.isConnected === true;
       const peerOf = (nodeID: NodeID) => (isConnected(nodeID) ? CONNECTED : REFUSED);

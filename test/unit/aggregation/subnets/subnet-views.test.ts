@@ -2,7 +2,7 @@ import { Registry } from 'prom-client';
 import { describe, expect, test } from 'vitest';
 import { Penalties } from '../../../../src/aggregation/admission/penalties.ts';
 import { createAggregatorMetrics } from '../../../../src/aggregation/aggregator-metrics.ts';
-import { createSubnetPolicy } from '../../../../src/aggregation/subnets/subnet-policy.ts';
+import { createSubnetPolicy } from '../../../../src/aggregation/subnet-policy.ts';
 import { createSubnetViews } from '../../../../src/aggregation/subnets/subnet-views.ts';
 import { ConnectionChanges } from '../../../../src/p2p/connection/connection-changes.ts';
 import type { Obstacle } from '../../../../src/p2p/peer-view.ts';
@@ -22,7 +22,7 @@ const NOWHERE: Obstacle = { cause: 'no_address', reason: 'no address known' };
 function createHarness(...given: (Obstacle | undefined)[]) {
   const clock = new FakeClock();
   const registry = new Registry();
-  const suspects = new Set<string>();
+  const invalidSigners = new Set<string>();
   const changes = new ConnectionChanges();
   const obstacles = new Map<NodeID, Obstacle | undefined>(given.map((obstacle, i) => [nodeOf(i + 1), obstacle]));
   const warpSet = createWarpSet(validatorSet(10n, 10n));
@@ -66,7 +66,7 @@ function createHarness(...given: (Obstacle | undefined)[]) {
       },
     },
     histories: { of: () => ({ pastOf: () => undefined }) },
-    suspects: { has: (publicKeyHex) => suspects.has(publicKeyHex) },
+    invalidSigners: { has: (publicKeyHex) => invalidSigners.has(publicKeyHex) },
   });
   const state = { isThere: false };
   const viewFor = (client: string) => {
@@ -83,7 +83,7 @@ function createHarness(...given: (Obstacle | undefined)[]) {
     clock,
     registry,
     warpSet,
-    suspects,
+    invalidSigners,
     changes,
     obstacles,
     state,
@@ -97,7 +97,7 @@ function createHarness(...given: (Obstacle | undefined)[]) {
   };
 }
 
-test('of a subnet that may not be asked for there is no view, and nobody is connected or looked up', async () => {
+test('a subnet that is not allowed has no view, and no validator is connected or looked up', async () => {
   const { clock, views, asked, tracked } = createHarness(undefined, undefined);
   const refused = { code: 'subnet_not_allowed', field: 'subnetID' };
   await expect(views.view({ subnetID: OTHER }, never)).rejects.toMatchObject(refused);
@@ -165,7 +165,7 @@ describe('a view of a subnet that was not asked for lately', () => {
   });
 });
 
-test('a view of a subnet that was asked for before waits for nobody, and balances that cannot be had are left out', async () => {
+test('a view of a recently requested subnet does not wait, and leaves out balances that cannot be read', async () => {
   const { clock, view } = createHarness(undefined, NOWHERE);
   await clock.advance(2_000);
   expect((await view()).validators).toMatchObject([
@@ -175,28 +175,19 @@ test('a view of a subnet that was asked for before waits for nobody, and balance
 });
 
 test('of each tracked subnet, and no other, it is measured once a second how much of its weight can sign', async () => {
-  const { clock, registry, warpSet, suspects, obstacles, looks } = createHarness(undefined, NOWHERE);
+  const { clock, registry, warpSet, invalidSigners, obstacles, looks } = createHarness(undefined, NOWHERE);
   const ratios = async () =>
     (await registry.metrics()).match(/^signature_aggregator_signable_weight_ratio.*$/gm)?.map((line) => line.trim());
   const ofSubnet = (value: number) => [`signature_aggregator_signable_weight_ratio{subnet_id="${SUBNET}"} ${value}`];
   expect(await ratios()).toEqual(ofSubnet(0.5));
   obstacles.set(nodeOf(2), undefined);
   const before = looks.count;
-  // Anybody may read the metrics, as often as they like.
+  // Clients may read the metrics at any rate.
   expect(await ratios()).toEqual(ofSubnet(0.5));
   expect(looks.count).toBe(before);
   await clock.advance(1_000);
   expect(await ratios()).toEqual(ofSubnet(1));
-  suspects.add(warpSet.validators[0]!.publicKeyHex);
+  invalidSigners.add(warpSet.validators[0]!.publicKeyHex);
   await clock.advance(1_000);
   expect(await ratios()).toEqual(ofSubnet(0.5));
-});
-
-test('the weights of what is known are those of this moment, and nobody is waited for', () => {
-  const { views, obstacles } = createHarness(undefined, NOWHERE);
-  expect(views.weights()).toMatchObject(
-    [SUBNET, OTHER].map((subnetID) => ({ subnetID, totalWeight: 20n, connectedWeight: 10n, signableWeight: 10n })),
-  );
-  obstacles.set(nodeOf(1), NOWHERE);
-  expect(views.weights()[0]).toMatchObject({ connectedWeight: 0n, signableWeight: 0n });
 });

@@ -21,10 +21,13 @@ test('the past of a node is what came of its last question, its last refusal and
     latency: { count: 2, medianMs: 10, p99Ms: 30 },
   });
 
-  // Silence has no time of its own, and a request that was never sent says nothing of the node.
-  history.observed(NODE, { kind: 'silent' }, 5_000);
-  history.observed(NODE, { kind: 'not_sent', reason: 'no room' }, 0);
-  expect(history.pastOf(NODE)).toMatchObject({ last: { outcome: 'silent' }, latency: { count: 2 } });
+  // A timeout has no latency, and a request that was not sent says nothing about the node.
+  history.observed(NODE, { kind: 'timed_out', reason: 'no_answer' }, 5_000);
+  history.observed(NODE, { kind: 'not_asked', reason: 'queue_full' }, 0);
+  expect(history.pastOf(NODE)).toMatchObject({
+    last: { outcome: 'timed_out', reason: 'no_answer' },
+    latency: { count: 2 },
+  });
 });
 
 test('the past is kept when what it says of the future is forgotten', async () => {
@@ -81,11 +84,14 @@ describe('a node that validates several subnets', () => {
     const { clock, ofPrimary, ofL1 } = setUp();
     ofPrimary.observed(NODE, SIGNED, 10);
     await clock.advance(100);
-    ofL1.observed(NODE, { kind: 'ignored' }, 3_000);
+    ofL1.observed(NODE, { kind: 'timed_out', reason: 'request_dropped' }, 3_000);
     expect(ofPrimary.pastOf(NODE)?.last).toEqual({ outcome: 'signed', ageMs: 100 });
-    expect(ofL1.pastOf(NODE)).toMatchObject({ last: { outcome: 'ignored', ageMs: 0 }, latency: { count: 1 } });
+    expect(ofL1.pastOf(NODE)).toMatchObject({
+      last: { outcome: 'timed_out', reason: 'request_dropped', ageMs: 0 },
+      latency: { count: 1 },
+    });
     ofPrimary.observed(NODE, SIGNED, 10);
-    expect(ofL1.pastOf(NODE)?.last.outcome).toBe('ignored');
+    expect(ofL1.pastOf(NODE)?.last.reason).toBe('request_dropped');
     ofL1.observed(NODE, { kind: 'refused', code: -3, text: 'not a validator' }, 10);
     expect(ofL1.pastOf(NODE)).toMatchObject({ last: { outcome: 'refused' }, lastRefusal: { code: -3 } });
     expect(ofPrimary.pastOf(NODE)?.lastRefusal).toBeUndefined();
@@ -93,7 +99,7 @@ describe('a node that validates several subnets', () => {
     expect(ofL1.pastOf(NODE)).toMatchObject({ last: { outcome: 'refused' }, lastRefusal: { code: 1 } });
   });
 
-  test("is forgotten where others of strangers' subnets take its place", () => {
+  test('is evicted by records of untracked subnets', () => {
     const { ofPrimary, ofL1 } = setUp();
     ofPrimary.failed(NODE);
     for (let number = 0; number < 20_000; number += 1) ofL1.failed(`NodeID-${number}` as NodeID);

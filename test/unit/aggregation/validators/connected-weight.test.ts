@@ -32,7 +32,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('read'), subnet: fc.nat({ max: 2 }), warpSet }) },
 );
 
-/** As it would be added up anew. */
+/** The sum over all validators. */
 function plainSum({ validators }: WarpSet, isConnected: (nodeID: NodeID) => boolean): bigint {
   return validators.filter(({ nodeIDs }) => nodeIDs.some(isConnected)).reduce((sum, { weight }) => sum + weight, 0n);
 }
@@ -50,7 +50,7 @@ test('is the plain sum after any connections, ends of them, and sets that are re
           const nodeID = nodes[each.node] as NodeID;
           if (each.kind === 'connected') connected.add(nodeID);
           if (each.kind === 'closed') connected.delete(nodeID);
-          // Also where nothing has changed: a dial that failed is told of as well.
+          // Also without a change: failed dials call back too.
           for (const subnet of subnets.values()) subnet.look(nodeID);
         }
         for (const subnet of subnets.values()) expect(subnet.weight).toBe(plainSum(subnet.warpSet, isConnected));

@@ -8,9 +8,9 @@ import {
   type AggregatorErrorCode,
   type RequestField,
 } from '../../../../src/aggregation/aggregator-error.ts';
-import type { TallySummary } from '../../../../src/aggregation/collection/tally.ts';
 import type { Aggregator } from '../../../../src/aggregation/request/aggregate.ts';
 import type { AggregationRequest } from '../../../../src/aggregation/request/aggregation-request.ts';
+import type { TallySummary } from '../../../../src/aggregation/validators/validator-outcome.ts';
 import { bytesToHex } from '../../../../src/lib/encoding/bytes.ts';
 import { createMemoryLimitCounters } from '../../../../src/store/local/limit-counters.ts';
 import { idBytes, P_CHAIN_ID, PRIMARY_NETWORK_ID } from '../../../../src/warp/ids.ts';
@@ -405,19 +405,16 @@ const TALLY: TallySummary = {
   outcomes: {
     signed: { weight, count: 1 },
     refused: { weight: 1n, count: 2, reasons: [{ weight: 1n, count: 2, code: 7, text: 'wrong "ID"\n' }] },
-    silent: { weight: 3n, count: 3 },
-    ignored: { weight: 9n, count: 9 },
+    timed_out: { weight: 3n, count: 3, reasons: [{ weight: 3n, count: 3, reason: 'no_answer' }] },
     unreachable: { weight: 4n, count: 4, reasons: [{ weight: 4n, count: 4, reason: 'no address known' }] },
-    not_sent: { weight: 10n, count: 10 },
-    invalid_signature: { weight: 5n, count: 5 },
-    unanswered: { weight: 6n, count: 6 },
-    not_asked: { weight: 7n, count: 7 },
-    without_key: { weight: 8n, count: 8 },
+    invalid_signature: { weight: 5n, count: 5, reasons: [] },
+    not_asked: { weight: 7n, count: 7, reasons: [{ weight: 6n, count: 6, reason: 'queue_full' }] },
+    no_key: { weight: 8n, count: 8 },
   },
   missing: [
     { nodeID: NODE_ID, weight, outcome: 'refused', code: 7, text: 'wrong "ID"\n' },
     { nodeID: NODE_ID, weight: 4n, outcome: 'unreachable', reason: 'no address known' },
-    { nodeID: NODE_ID, weight: 3n, outcome: 'silent' },
+    { nodeID: NODE_ID, weight: 3n, outcome: 'timed_out', reason: 'no_answer' },
   ],
   missingOmitted: 41,
 };
@@ -437,19 +434,16 @@ const DETAILS = {
   outcomes: {
     signed: { weight: '1152921504606846976', count: 1 },
     refused: { weight: '1', count: 2, reasons: [{ code: 7, text: 'wrong "ID"\n', weight: '1', count: 2 }] },
-    silent: { weight: '3', count: 3 },
-    ignored: { weight: '9', count: 9 },
+    timed_out: { weight: '3', count: 3, reasons: [{ reason: 'no_answer', weight: '3', count: 3 }] },
     unreachable: { weight: '4', count: 4, reasons: [{ reason: 'no address known', weight: '4', count: 4 }] },
-    not_sent: { weight: '10', count: 10 },
-    invalid_signature: { weight: '5', count: 5 },
-    unanswered: { weight: '6', count: 6 },
-    not_asked: { weight: '7', count: 7 },
-    without_key: { weight: '8', count: 8 },
+    invalid_signature: { weight: '5', count: 5, reasons: [] },
+    not_asked: { weight: '7', count: 7, reasons: [{ reason: 'queue_full', weight: '6', count: 6 }] },
+    no_key: { weight: '8', count: 8 },
   },
   missing: [
     { nodeId: NODE_ID, weight: '1152921504606846976', outcome: 'refused', code: 7, text: 'wrong "ID"\n' },
     { nodeId: NODE_ID, weight: '4', outcome: 'unreachable', reason: 'no address known' },
-    { nodeId: NODE_ID, weight: '3', outcome: 'silent' },
+    { nodeId: NODE_ID, weight: '3', outcome: 'timed_out', reason: 'no_answer' },
   ],
   missingOmitted: 41,
 };

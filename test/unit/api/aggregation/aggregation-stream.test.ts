@@ -60,7 +60,7 @@ function heldAggregator() {
 
 function stateOf(count: number): ProgressEvent {
   const validators: ProgressState['validators'] = Array.from({ length: count }, (_, index) => ({
-    ...{ index, weight: BigInt(index + 1), isConnected: true, status: 'waiting' },
+    ...{ index, weight: BigInt(index + 1), isConnected: true, status: 'not_asked' },
     nodeIDs: [nodeIDFromBytes(new Uint8Array(20).fill(index % 256))],
   }));
   return {
@@ -153,7 +153,7 @@ describe('a stream', () => {
       'access-control-allow-origin': '*',
     });
     const weights = { quorumWeight: '6', targetWeight: '7', totalWeight: '10' };
-    const validator = { nodeIds: [expect.stringMatching(/^NodeID-/)], isConnected: true, status: 'waiting' };
+    const validator = { nodeIds: [expect.stringMatching(/^NodeID-/)], isConnected: true, status: 'not_asked' };
     const plain = await (await post({})).json();
     expect(parse(await response.text())).toEqual([
       {

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { ProgressEvent, ProgressState } from '../../../../src/aggregation/collection/progress.ts';
-import type { ValidatorOutcome } from '../../../../src/aggregation/collection/tally.ts';
+import type { ValidatorOutcome } from '../../../../src/aggregation/validators/validator-outcome.ts';
 import { MergedProgress } from '../../../../src/api/aggregation/merged-progress.ts';
 import type { AggregationEvent, AnswerOutcome } from '../../../../src/api/aggregation/progress-records.ts';
 import { nodeIDFromBytes, PRIMARY_NETWORK_ID } from '../../../../src/warp/ids.ts';
@@ -12,19 +12,18 @@ const VALIDATORS = 5;
 const outcome = fc.constantFrom<ValidatorOutcome>(
   { kind: 'signed' },
   { kind: 'refused', code: 2, text: 'not found' },
-  { kind: 'silent' },
-  { kind: 'ignored' },
+  { kind: 'timed_out', reason: 'no_answer' },
+  { kind: 'timed_out', reason: 'request_dropped' },
   { kind: 'unreachable', reason: 'closed' },
-  { kind: 'not_sent', reason: 'full' },
+  { kind: 'not_asked', reason: 'queue_full' },
   { kind: 'invalid_signature', reason: 'no point' },
 );
 const WORDS: readonly AnswerOutcome[] = [
   'signed',
   'refused',
-  'silent',
-  'ignored',
+  'timed_out',
   'unreachable',
-  'not_sent',
+  'not_asked',
   'invalid_signature',
 ];
 const index = fc.nat(VALIDATORS - 1);
@@ -44,7 +43,7 @@ const state: fc.Arbitrary<ProgressState> = fc
     targetWeight: 72n,
     validators: outcomes.map((known, at) => ({
       ...{ index: at, nodeIDs: [nodeIDFromBytes(new Uint8Array(20).fill(at))], weight: 10n ** BigInt(at), isConnected },
-      status: known?.kind ?? 'waiting',
+      status: known?.kind ?? 'not_asked',
       ...(known && { outcome: known }),
     })),
   }));
@@ -73,13 +72,13 @@ function follow(events: readonly AggregationEvent[]) {
     switch (told.event) {
       case 'asked':
         for (const at of told.data.validators) {
-          const { code: _, text: __, ...validator } = view.validators[at]!;
+          const { code: _, text: __, reason: ___, ...validator } = view.validators[at]!;
           view.validators[at] = { ...validator, status: 'asked' };
         }
         break;
       case 'answer':
         for (const { index: at, outcome: status, weight: own, ...why } of told.data.answers) {
-          const { code: _, text: __, ...validator } = view.validators[at]!;
+          const { code: _, text: __, reason: ___, ...validator } = view.validators[at]!;
           expect(own).toBe(validator.weight);
           view.validators[at] = { ...validator, status, ...why };
         }
@@ -140,7 +139,7 @@ test('who has failed and signed since was asked, and has signed', () => {
   progress.add({ kind: 'state', state: first });
   progress.take();
   progress.add({ kind: 'asked', index: 3 });
-  progress.add({ kind: 'outcome', index: 3, outcome: { kind: 'silent' }, signedWeight: 0n });
+  progress.add({ kind: 'outcome', index: 3, outcome: { kind: 'timed_out', reason: 'no_answer' }, signedWeight: 0n });
   progress.add({ kind: 'asked', index: 3 });
   progress.add({ kind: 'asked', index: 1 });
   progress.add({ kind: 'outcome', index: 3, outcome: { kind: 'signed' }, signedWeight: 1_000n });

@@ -95,7 +95,7 @@ describe('AppRequests', () => {
               );
               if (waiting().length >= MAX_PENDING) {
                 expect(requestId).toBe(0);
-                expect((await outcome).kind).toBe('not_sent');
+                expect((await outcome).kind).toBe('not_asked');
                 break;
               }
               expect(requestId % 2).toBe(1);
@@ -137,7 +137,8 @@ describe('AppRequests', () => {
             case 'wait':
               await clock.advance(step.ms);
               for (const request of waiting())
-                if (request.dueMs <= clock.monotonicMs()) expected.set(request, answersPings ? 'ignored' : 'silent');
+                if (request.dueMs <= clock.monotonicMs())
+                  expected.set(request, answersPings ? 'request_dropped' : 'no_answer');
               break;
           }
           expect(requests.size).toBe(waiting().length);
@@ -149,7 +150,9 @@ describe('AppRequests', () => {
           expect(clock.pendingTimers).toBe(times.size);
         }
         await settle();
-        expect(sent.map((request) => request.settled?.kind)).toEqual(sent.map((request) => expected.get(request)));
+        expect(sent.map(({ settled }) => (settled?.kind === 'timed_out' ? settled.reason : settled?.kind))).toEqual(
+          sent.map((request) => expected.get(request)),
+        );
       }),
     );
   });
@@ -169,7 +172,7 @@ describe('AppRequests', () => {
     requests.onResponse(node(1), create(AppResponseSchema, { chainId, requestId: 3 }));
     expect(requests.size).toBe(1);
     await clock.advance(10);
-    expect(await outcome).toEqual({ kind: 'silent' });
+    expect(await outcome).toEqual({ kind: 'timed_out', reason: 'no_answer' });
   });
 
   it('accepts a response that arrived during a pause of this process', async () => {
@@ -195,7 +198,7 @@ describe('AppRequests', () => {
     // Timers fire before sockets are read.
     requests.onResponse(node(1), create(AppResponseSchema, { chainId, requestId: 1 }));
     for (const turn of turns) turn();
-    expect((await Promise.all(outcomes)).map(({ kind }) => kind)).toEqual(['response', 'silent']);
+    expect((await Promise.all(outcomes)).map(({ kind }) => kind)).toEqual(['response', 'timed_out']);
     expect([requests.size, time.pendingTimers]).toEqual([0, 0]);
   });
 
@@ -206,16 +209,16 @@ describe('AppRequests', () => {
       beforeTimeout(nodeID) {
         if (nodeID === node(1)) requests.onResponse(nodeID, create(AppResponseSchema, { chainId, requestId: 1 }));
       },
-      onEnd: (kind, ms) => void ends.push([kind, ms]),
+      onEnd: ({ kind }, ms) => void ends.push([kind, ms]),
     });
     const options = { timeoutMs: 10, signal: new AbortController().signal };
     const target = { send: () => undefined, ping: () => () => false };
     const outcomes = [1, 2].map((index) => requests.send(node(index), P_CHAIN_ID, APP_BYTES, options, target));
     await clock.advance(20);
-    expect((await Promise.all(outcomes)).map(({ kind }) => kind)).toEqual(['response', 'silent']);
+    expect((await Promise.all(outcomes)).map(({ kind }) => kind)).toEqual(['response', 'timed_out']);
     expect(ends).toEqual([
       ['response', 10],
-      ['silent', 10],
+      ['timed_out', 10],
     ]);
   });
 

@@ -348,13 +348,10 @@ describe('what can be done about a failure', () => {
   const outcomes = {
     ...{
       signed: none,
-      silent: none,
-      ignored: none,
-      not_sent: none,
-      invalid_signature: none,
-      unanswered: none,
-      not_asked: none,
-      without_key: none,
+      timed_out: { ...none, reasons: [] },
+      invalid_signature: { ...none, reasons: [] },
+      not_asked: { ...none, reasons: [] },
+      no_key: none,
     },
     refused: { ...none, reasons: [] },
     unreachable: { ...none, reasons: [] },
@@ -367,8 +364,7 @@ describe('what can be done about a failure', () => {
   test('names what weighs most first, and nothing that decides nothing', () => {
     const advice = adviceWith({
       refused: { weight: '20', count: 1, reasons: [] },
-      silent: { weight: '30', count: 1 },
-      ignored: { weight: '5', count: 1 },
+      timed_out: { weight: '35', count: 2, reasons: [] },
       unreachable: { weight: '4', count: 1, reasons: [] },
     });
     expect(advice).toHaveLength(2);

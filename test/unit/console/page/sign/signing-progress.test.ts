@@ -8,7 +8,7 @@ const validator = (index: number, weight: number, more: Partial<ValidatorRecord>
   nodeIds: [`NodeID-${index}`],
   weight: String(weight),
   isConnected: true,
-  status: 'waiting',
+  status: 'not_asked',
   ...more,
 });
 const resolved = (validators: ValidatorRecord[], more: object = {}): AggregationEvent => ({
@@ -56,7 +56,7 @@ describe('the fold of events', () => {
       ),
       { event: 'progress', data: { signedWeight: '40', quorumWeight: '67', targetWeight: '70', totalWeight: '100' } },
     );
-    expect(sumsOf(progress)).toEqual({ signed: [1, 40n], refused: [1, 30n], waiting: [1, 30n] });
+    expect(sumsOf(progress)).toEqual({ signed: [1, 40n], refused: [1, 30n], not_asked: [1, 30n] });
     expect(progress).toMatchObject({
       phase: 'collecting',
       signedWeight: 40n,
@@ -72,13 +72,13 @@ describe('the fold of events', () => {
   test('a validator that failed may be asked again', () => {
     const progress = folded(
       start,
-      answer({ index: 0, weight: '40', outcome: 'silent' }),
+      answer({ index: 0, weight: '40', outcome: 'timed_out', reason: 'no_answer' }),
       { event: 'verifying', data: {} },
       { event: 'asked', data: { validators: [0] } },
       answer({ index: 0, weight: '40', outcome: 'signed' }),
     );
     expect(progress.phase).toBe('collecting');
-    expect(sumsOf(progress)).toEqual({ signed: [1, 40n], waiting: [2, 60n] });
+    expect(sumsOf(progress)).toEqual({ signed: [1, 40n], not_asked: [2, 60n] });
   });
 
   test('another resolved takes the place of all before it', () => {
@@ -93,7 +93,9 @@ describe('the fold of events', () => {
   });
 
   test('an answer of nobody that is known changes nothing', () => {
-    expect(sumsOf(folded(start, answer({ index: 9, weight: '1', outcome: 'signed' })))).toEqual({ waiting: [3, 100n] });
+    expect(sumsOf(folded(start, answer({ index: 9, weight: '1', outcome: 'signed' })))).toEqual({
+      not_asked: [3, 100n],
+    });
   });
 });
 

@@ -16,20 +16,20 @@ import type { Penalties } from '../admission/penalties.ts';
 import { QueryConcurrency } from '../admission/query-concurrency.ts';
 import { AggregatorError } from '../aggregator-error.ts';
 import type { AggregatorMetrics } from '../aggregator-metrics.ts';
-import type { SignatureOutcome } from '../collection/signature-source.ts';
 import { asPChainFailure } from '../p-chain-failure.ts';
 import type { AggregateOptions, Aggregator } from '../request/aggregate.ts';
 import { type AggregationRequest, type AggregationResult, settingsOf } from '../request/aggregation-request.ts';
 import type { SignersAtHeight, SigningResolver } from '../request/signing-resolver.ts';
-import type { SubnetPolicy } from '../subnets/subnet-policy.ts';
-import { connectValidators } from '../subnets/subnet-views.ts';
+import type { SubnetPolicy } from '../subnet-policy.ts';
 import type { ValidatorConnections } from '../validators/validator-connections.ts';
+import type { SignatureOutcome } from '../validators/validator-outcome.ts';
+import { connectValidators } from './subnet-views.ts';
 import { planUptimeSearch, type UptimeStanding } from './uptime-search.ts';
 
-/** Finds the highest uptime of an L1 validator that a quorum of the L1 signs: each node has seen another figure. */
+/** Finds the highest uptime of an L1 validator that a quorum of the L1 signs: each node has observed another figure. */
 export interface UptimeProofs {
   /**
-   * The signed `ValidatorUptime` message. Equal requests under way share one search.
+   * Returns the signed `ValidatorUptime` message. Equal concurrent requests share one search.
    *
    * @throws {AggregatorError}, or the signal's reason
    */
@@ -38,14 +38,14 @@ export interface UptimeProofs {
 
 export interface UptimeRequest extends Pick<AggregationRequest, 'quorumNum' | 'pChainHeight' | 'destinationChainID'> {
   readonly validationID: ValidationID;
-  /** The L1's chain whose nodes watch the validators. Default: the chain of its validator manager, if the L1 validates that. */
+  /** The L1's chain whose nodes observe the validators. Default: the chain of its validator manager, if the L1 validates that. */
   readonly uptimeChainID?: BlockchainID | undefined;
 }
 
 export interface UptimeProof extends AggregationResult {
   readonly validationID: ValidationID;
   readonly uptimeChainID: BlockchainID;
-  /** Seconds. */
+  /** In seconds. */
   readonly uptime: bigint;
 }
 
@@ -64,15 +64,14 @@ export interface UptimeProofsOptions {
   readonly resolveTimeoutMs: number;
 }
 
-/** Two rounds of questions are usual; without the figures that nodes tell it takes some 30, of a round trip each. */
+/** Two rounds are usual; some 30 if the nodes do not report their figures. */
 const SEARCH_TIMEOUT_MS = 15_000;
-/** A node that needs longer does not hold up the search again: it is left out of it. */
+/** A node that needs longer is left out of the search. */
 const ANSWER_TIMEOUT_MS = 2_000;
-/** Each asks a whole set several times. One client alone has half of them. */
+/** Each asks a whole set several times. One client gets half. */
 const MAX_SEARCHES = 8;
-/** Over all searches: what many nodes are asked at the same time. */
 const MAX_QUERIES = 512;
-/** Who gave a bad signature is left out, and the search goes on without: so often. */
+/** Searches repeated without nodes that gave an invalid signature. */
 const MAX_REPAIRS = 3;
 
 export function createUptimeProofs(options: UptimeProofsOptions): UptimeProofs {
@@ -150,7 +149,7 @@ async function search(
       );
       return { ...result, validationID, uptimeChainID, uptime };
     } catch (error) {
-      // Where nobody signs any uptime, the error says what the validators say to none at all.
+      // If no uptime is signed, the error has the answers to an uptime of 0.
       if (!(error instanceof AggregatorError) || uptime === 0n || repairs === MAX_REPAIRS) throw error;
       if (!questions.leaveOut(error)) throw error;
     }
@@ -196,34 +195,34 @@ interface Subject {
   readonly signers: SignersAtHeight;
 }
 
-/** subnet-evm's own words: they only save questions, as what counts is what it signs. */
+/** The text of subnet-evm. It only saves rounds: the result is what validators sign. */
 const STATED_UPTIME = /current uptime (\d{1,19}) is less than queried uptime/;
-/** subnet-evm's code for what it knows of and does not stand by (`graft/subnet-evm/warp/verifier_backend.go`). */
+/** subnet-evm's code for a message that it knows and does not sign (`graft/subnet-evm/warp/verifier_backend.go`). */
 const VERIFY_CODE = 2;
 
-/** What one search has asked of the validators, and learnt of each. */
+/** State of one search. */
 class UptimeQuestions {
   readonly #options: UptimeProofsOptions;
   readonly #subject: Subject;
   readonly #context: SearchContext;
-  readonly #standings: UptimeStanding[];
+  readonly #states: UptimeStanding[];
   #rounds = 0;
 
   constructor(options: UptimeProofsOptions, subject: Subject, context: SearchContext) {
     this.#options = options;
     this.#subject = subject;
     this.#context = context;
-    this.#standings = subject.signers.warpSet.validators.map((validator) => ({
+    this.#states = subject.signers.warpSet.validators.map((validator) => ({
       weight: validator.weight,
       ...{ signed: undefined, refused: undefined, hasStated: false },
       isOut: this.#nodeOf(validator) === undefined,
     }));
   }
 
-  /** Undefined where the quorum signs no uptime at all. */
+  /** Undefined if the quorum signs no uptime. */
   async findHighest(neededWeight: bigint): Promise<bigint | undefined> {
     for (;;) {
-      const step = planUptimeSearch(this.#standings, neededWeight, this.#rounds);
+      const step = planUptimeSearch(this.#states, neededWeight, this.#rounds);
       switch (step.kind) {
         case 'found':
           return step.uptime;
@@ -236,7 +235,7 @@ class UptimeQuestions {
     }
   }
 
-  /** Leaves out those of whom an error says that their signatures are bad. False where there are none. */
+  /** Leaves out validators whose signatures the error reports as invalid. False if there are none. */
   leaveOut({ report }: AggregatorError): boolean {
     const bad = new Set(
       report?.tally.missing.flatMap(({ nodeID, outcome }) => (outcome === 'invalid_signature' ? [nodeID] : [])),
@@ -244,7 +243,7 @@ class UptimeQuestions {
     let hasLeft = false;
     for (const [index, { nodeIDs }] of this.#subject.signers.warpSet.validators.entries()) {
       if (!nodeIDs.some((nodeID) => bad.has(nodeID))) continue;
-      hasLeft ||= this.#standings[index]?.isOut === false;
+      hasLeft ||= this.#states[index]?.isOut === false;
       this.#update(index, { isOut: true });
     }
     return hasLeft;
@@ -280,8 +279,8 @@ class UptimeQuestions {
   }
 
   #update(index: number, change: Partial<UptimeStanding>): void {
-    const standing = this.#standings[index];
-    if (standing !== undefined) this.#standings[index] = { ...standing, ...change };
+    const state = this.#states[index];
+    if (state !== undefined) this.#states[index] = { ...state, ...change };
   }
 }
 

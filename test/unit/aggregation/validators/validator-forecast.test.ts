@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { createInvalidSigners } from '../../../../src/aggregation/collection/invalid-signers.ts';
 import { createAnswerHistories } from '../../../../src/aggregation/validators/answer-history.ts';
-import { outlooksOf } from '../../../../src/aggregation/validators/outlook.ts';
+import { createInvalidSigners } from '../../../../src/aggregation/validators/invalid-signers.ts';
+import { forecastValidators } from '../../../../src/aggregation/validators/validator-forecast.ts';
 import { type NodeID, PRIMARY_NETWORK_ID } from '../../../../src/warp/ids.ts';
 import { FakeClock } from '../../../support/fake-clock.ts';
 import { createFixture } from '../collection/collection-fixture.ts';
@@ -10,64 +10,68 @@ function createHarness(count: number, nodeCounts: readonly number[] = []) {
   const { warpSet } = createFixture({ weights: Array(count).fill(1), nodeCounts });
   const clock = new FakeClock();
   const history = createAnswerHistories(clock, 500).of(PRIMARY_NETWORK_ID);
-  const suspects = createInvalidSigners(clock);
+  const invalidSigners = createInvalidSigners(clock);
   const validators = warpSet.validators.map(({ nodeIDs, publicKeyHex }) => ({ nodeIDs, publicKeyHex }));
   const nodeAt = (index: number, node = 0) => validators[index]?.nodeIDs[node] as (typeof validators)[0]['nodeIDs'][0];
   const keyAt = (index: number) => validators[index]?.publicKeyHex ?? '';
   const isConnected: (nodeID: NodeID) => boolean = () => true;
-  const facts = { history, suspects, avoided: new Set<number>(), hedgeAfterMs: 500, isConnected };
-  const outlooks = (more: Partial<typeof facts> = {}) => outlooksOf(warpSet, { ...facts, ...more });
-  return { clock, history, suspects, nodeAt, keyAt, outlooks };
+  const facts = { history, invalidSigners, avoided: new Set<number>(), hedgeAfterMs: 500, isConnected };
+  const forecasts = (more: Partial<typeof facts> = {}) => forecastValidators(warpSet, { ...facts, ...more });
+  return { clock, history, invalidSigners, nodeAt, keyAt, forecasts };
 }
 
 /** Indices in the order of asking. */
-function order(outlooks: ReturnType<typeof outlooksOf>): number[] {
-  return outlooks.map((_, index) => index).sort((a, b) => (outlooks[a]?.rank ?? 0) - (outlooks[b]?.rank ?? 0));
+function order(forecasts: ReturnType<typeof forecastValidators>): number[] {
+  return forecasts.map((_, index) => index).sort((a, b) => (forecasts[a]?.rank ?? 0) - (forecasts[b]?.rank ?? 0));
 }
 
 describe('what to expect of validators', () => {
-  test('the expected first, then the slow, the doubtful, suspects, and those to be avoided last', () => {
-    const { history, suspects, nodeAt, keyAt, outlooks } = createHarness(6);
+  test('the expected first, then the slow, the doubtful, invalid signers, and those to be avoided last', () => {
+    const { history, invalidSigners, nodeAt, keyAt, forecasts } = createHarness(6);
     for (const index of [3, 4, 5]) history.answered(nodeAt(index), 20);
     history.answered(nodeAt(2), 300);
     history.failed(nodeAt(1));
-    suspects.add(keyAt(0));
-    expect(order(outlooks({ avoided: new Set([3]) }))).toEqual([4, 5, 2, 1, 0, 3]);
-    expect(order(outlooks({ avoided: new Set([0, 1, 3]) }))).toEqual([4, 5, 2, 3, 1, 0]);
-    expect(outlooks().map(({ kind }) => kind)).toEqual(['suspect', 'doubtful', ...Array(4).fill('expected')]);
+    invalidSigners.add(keyAt(0));
+    expect(order(forecasts({ avoided: new Set([3]) }))).toEqual([4, 5, 2, 1, 0, 3]);
+    expect(order(forecasts({ avoided: new Set([0, 1, 3]) }))).toEqual([4, 5, 2, 3, 1, 0]);
+    expect(forecasts().map(({ kind }) => kind)).toEqual(['invalid signer', 'doubtful', ...Array(4).fill('expected')]);
   });
 
-  test('nobody is slow who answers like the others, or within what a pause of ours takes', () => {
-    const { history, nodeAt, outlooks } = createHarness(4);
+  test('a validator as fast as the others, or within a pause of this process, is not slow', () => {
+    const { history, nodeAt, forecasts } = createHarness(4);
     for (const [index, ms] of [5, 5, 5, 90].entries()) history.answered(nodeAt(index), ms);
-    expect(new Set(outlooks().map(({ rank }) => rank)).size).toBe(1);
+    expect(new Set(forecasts().map(({ rank }) => rank)).size).toBe(1);
     for (const [index, ms] of [400, 380, 450, 300].entries()) history.answered(nodeAt(index), ms);
-    expect(new Set(outlooks().map(({ rank }) => rank)).size).toBe(1);
+    expect(new Set(forecasts().map(({ rank }) => rank)).size).toBe(1);
   });
 
   test('late is later than usual, within a floor and a ceiling', () => {
-    const { history, nodeAt, outlooks } = createHarness(4);
+    const { history, nodeAt, forecasts } = createHarness(4);
     for (let i = 0; i < 50; i += 1) {
       history.answered(nodeAt(0), 10);
       history.answered(nodeAt(1), 200);
       history.answered(nodeAt(2), i % 2 === 0 ? 100 : 400);
     }
-    const [steady, far, erratic, unknown] = outlooks().map(({ hedgeAfterMs }) => hedgeAfterMs);
+    const [steady, far, erratic, unknown] = forecasts().map(({ hedgeAfterMs }) => hedgeAfterMs);
     expect([steady, erratic, unknown]).toEqual([100, 500, 500]);
     expect(far).toBeGreaterThanOrEqual(200);
     expect(far).toBeLessThan(210);
   });
 
   test('one at a time is on trial, later and later as long as it fails, and not again at once', async () => {
-    const { clock, history, suspects, nodeAt, keyAt, outlooks } = createHarness(3);
-    const onTrial = () => outlooks().flatMap(({ kind }, index) => (kind === 'on trial' ? [index] : []));
+    const { clock, history, invalidSigners, nodeAt, keyAt, forecasts } = createHarness(3);
+    const onTrial = () => forecasts().flatMap(({ kind }, index) => (kind === 'on trial' ? [index] : []));
     history.failed(nodeAt(1));
     history.failed(nodeAt(2));
-    suspects.add(keyAt(0));
+    invalidSigners.add(keyAt(0));
     expect(onTrial()).toEqual([]);
     await clock.advance(2_000);
     expect(onTrial()).toEqual([1]);
-    expect(outlooks({ avoided: new Set([1]) }).map(({ kind }) => kind)).toEqual(['suspect', 'avoided', 'on trial']);
+    expect(forecasts({ avoided: new Set([1]) }).map(({ kind }) => kind)).toEqual([
+      'invalid signer',
+      'avoided',
+      'on trial',
+    ]);
     history.beginTrial(nodeAt(1));
     expect(onTrial()).toEqual([2]);
     history.beginTrial(nodeAt(2));
@@ -84,18 +88,18 @@ describe('what to expect of validators', () => {
   });
 
   test('an answer that comes too late for any request is none', () => {
-    const { history, nodeAt, outlooks } = createHarness(1);
+    const { history, nodeAt, forecasts } = createHarness(1);
     history.answered(nodeAt(0), 501);
-    expect(outlooks()[0]?.kind).toBe('doubtful');
+    expect(forecasts()[0]?.kind).toBe('doubtful');
     history.answered(nodeAt(0), 500);
-    expect(outlooks()[0]?.kind).toBe('expected');
+    expect(forecasts()[0]?.kind).toBe('expected');
   });
 
   test('a validator with several nodes is as good as the best that is connected', () => {
-    const { history, nodeAt, outlooks } = createHarness(1, [2]);
+    const { history, nodeAt, forecasts } = createHarness(1, [2]);
     history.failed(nodeAt(0, 0));
-    expect(outlooks()[0]?.kind).toBe('expected');
+    expect(forecasts()[0]?.kind).toBe('expected');
     const isConnected = (nodeID: NodeID): boolean => nodeID === nodeAt(0, 0);
-    expect(outlooks({ isConnected })[0]?.kind).toBe('doubtful');
+    expect(forecasts({ isConnected })[0]?.kind).toBe('doubtful');
   });
 });

@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest';
-import { AggregatorError } from '../../../../src/aggregation/aggregator-error.ts';
-import { createSubnetPolicy } from '../../../../src/aggregation/subnets/subnet-policy.ts';
-import { idFromBytes, PRIMARY_NETWORK_ID, type SubnetID } from '../../../../src/warp/ids.ts';
-import { createUnsignedMessage } from '../../../../src/warp/unsigned-message.ts';
-import { settle } from '../../../support/fake-clock.ts';
-import { CHAIN, createHarness, NETWORK_ID, OTHER_SUBNET, SUBNET, TX } from '../aggregator-fixture.ts';
+import { AggregatorError } from '../../../src/aggregation/aggregator-error.ts';
+import { createSubnetPolicy } from '../../../src/aggregation/subnet-policy.ts';
+import { idFromBytes, PRIMARY_NETWORK_ID, type SubnetID } from '../../../src/warp/ids.ts';
+import { createUnsignedMessage } from '../../../src/warp/unsigned-message.ts';
+import { settle } from '../../support/fake-clock.ts';
+import { CHAIN, createHarness, NETWORK_ID, OTHER_SUBNET, SUBNET, TX } from './aggregator-fixture.ts';
 
 const policyOf = (trackedSubnetIDs: SubnetID[], allowedSubnetIDs?: SubnetID[]) =>
   createSubnetPolicy({ trackedSubnetIDs, allowedSubnetIDs });
@@ -71,7 +71,7 @@ describe('which subnets may be asked for', () => {
   });
 });
 
-describe('while strangers ask for all there is', () => {
+describe('a flood of requests for untracked subnets', () => {
   /** Strangers hold all they can get: requests that no validator answers. */
   async function flooded(policy = policyOf([OTHER_SUBNET])) {
     const harness = createHarness({ maxAggregationsInFlight: 16 }, { subnets: policy });
@@ -97,7 +97,7 @@ describe('while strangers ask for all there is', () => {
     );
   };
 
-  test('a quarter of the places is there for the tracked subnet', async () => {
+  test('leaves a quarter of the permits to the tracked subnet', async () => {
     const { strange, startFor, registry } = await flooded();
     const taken = (await codesOf(strange)).filter((code) => code === 'open').length;
     expect(taken).toBeLessThanOrEqual(12);

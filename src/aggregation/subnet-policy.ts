@@ -1,26 +1,26 @@
-import { PRIMARY_NETWORK_ID, type SubnetID } from '../../warp/ids.ts';
-import { AggregatorError, type RequestField } from '../aggregator-error.ts';
+import { PRIMARY_NETWORK_ID, type SubnetID } from '../warp/ids.ts';
+import { AggregatorError, type RequestField } from './aggregator-error.ts';
 
 export interface SubnetPolicyOptions {
-  /** The operator's own, whose validators are connected from the start. */
+  /** The operator's own subnets, whose validators are connected from the start. */
   readonly trackedSubnetIDs: readonly SubnetID[];
-  /** Those beside them whose validators may be asked; undefined is all. */
+  /** Other subnets that clients may ask for; undefined allows all. */
   readonly allowedSubnetIDs: readonly SubnetID[] | undefined;
 }
 
-/** What the operator says of subnets. */
+/** The operator's settings for subnets. */
 export interface SubnetPolicy {
-  /** Whether there are any for which a share of the capacity is kept. */
+  /** Whether a share of the capacity is reserved for tracked subnets. */
   readonly hasTracked: boolean;
   isTracked(subnetID: SubnetID): boolean;
   isAllowed(subnetID: SubnetID): boolean;
   /** @param field that named the subnet @throws {AggregatorError} `subnet_not_allowed` */
   requireAllowed(subnetID: SubnetID, field?: RequestField): void;
-  /** Others are tracked from now on. */
+  /** Replaces the tracked subnets. */
   track(subnetIDs: readonly SubnetID[]): void;
 }
 
-/** The primary network is always allowed: it is connected anyway. It is tracked only where it is named, as anybody may ask for it. */
+/** The primary network is always allowed, because it is connected anyway, but tracked only if the operator names it. */
 export function createSubnetPolicy({ trackedSubnetIDs, allowedSubnetIDs }: SubnetPolicyOptions): SubnetPolicy {
   let tracked = new Set(trackedSubnetIDs);
   const allowed = allowedSubnetIDs && new Set([PRIMARY_NETWORK_ID, ...allowedSubnetIDs]);

@@ -1,10 +1,10 @@
-import type { CompleteRequest } from '../request/complete-request.ts';
-import type { Signing } from '../request/signing-resolver.ts';
-import type { ProgressFeed, ProgressState, ValidatorProgress } from './progress.ts';
-import type { SignatureFailure } from './signature-source.ts';
-import { createTally, type Standing, type Tally } from './tally.ts';
+import type { ProgressFeed, ProgressState, ValidatorProgress } from '../collection/progress.ts';
+import { createTally, type Tally, type ValidatorState } from '../collection/tally.ts';
+import { type SignatureFailure, VALIDATOR_OUTCOMES } from '../validators/validator-outcome.ts';
+import type { CompleteRequest } from './complete-request.ts';
+import type { Signing } from './signing-resolver.ts';
 
-/** One character for each validator, by its canonical index; of those that failed the letter of the reason. */
+/** One character per validator, by canonical index; for a failed one the letter of its reason. */
 interface ToldProgress {
   readonly validators: string;
   readonly reasons: readonly SignatureFailure[];
@@ -15,12 +15,12 @@ const WAITING = '.';
 const ASKED = '?';
 const SIGNED = '+';
 const FIRST_REASON = 'A'.charCodeAt(0);
-/** A letter each. Validators choose the texts, so there may be as many as validators: further ones show as asked. */
+/** Number of letters. Validators choose the texts; validators with further reasons appear as asked. */
 const MAX_REASONS = 26;
-/** With all reasons that is 6 KB beside a byte for each validator. */
+/** Bounds all reasons to 6 KB. */
 const MAX_TEXT = 200;
 
-/** How a collection goes, for replicas that wait for it. Undefined before it has begun. */
+/** Encodes the progress of a collection for waiting replicas; undefined before its start. */
 export function encodeProgress(feed: ProgressFeed): Uint8Array | undefined {
   const { state } = feed;
   return state && new TextEncoder().encode(JSON.stringify(toldOf(state)));
@@ -43,18 +43,18 @@ function toldOf({ validators, isVerifying }: ProgressState): ToldProgress {
   const signOf = ({ status, outcome }: ValidatorProgress): string => {
     if (status === 'signed') return SIGNED;
     if (outcome !== undefined && outcome.kind !== 'signed') return letterOf(outcome);
-    return status === 'waiting' ? WAITING : ASKED;
+    return status === 'not_asked' ? WAITING : ASKED;
   };
   return { validators: validators.map(signOf).join(''), reasons, isVerifying };
 }
 
 function shortened(failure: SignatureFailure): SignatureFailure {
   if ('text' in failure) return { ...failure, text: failure.text.slice(0, MAX_TEXT) };
-  if ('reason' in failure) return { ...failure, reason: failure.reason.slice(0, MAX_TEXT) };
-  return failure;
+  if (failure.kind !== 'unreachable' && failure.kind !== 'invalid_signature') return failure;
+  return { ...failure, reason: failure.reason.slice(0, MAX_TEXT) };
 }
 
-/** Another replica's collection, shown to the listeners of this one. It is for showing only, and decides nothing. */
+/** Mirrors another replica's collection for the listeners of this one. */
 export class MirroredProgress {
   readonly #feed: ProgressFeed;
   readonly #tally: Tally;
@@ -64,8 +64,8 @@ export class MirroredProgress {
     this.#feed = feed;
     this.#tally = createTally(warpSet, {
       ...request,
-      outlooks: [],
-      onChange: (index, standing) => feed.changed(index, standing),
+      forecasts: [],
+      onChange: (index, state) => feed.changed(index, state),
     });
     feed.begin(this.#tally);
   }
@@ -75,8 +75,8 @@ export class MirroredProgress {
     if (told?.validators.length !== this.#tally.warpSet.validators.length) return;
     for (let index = 0; index < told.validators.length; index += 1) {
       const sign = told.validators.charAt(index);
-      const standing = sign === this.#shown[index] ? undefined : standingOf(sign, told);
-      if (standing !== undefined) this.#tally.set(index, standing);
+      const state = sign === this.#shown[index] ? undefined : stateOf(sign, told);
+      if (state !== undefined) this.#tally.set(index, state);
     }
     this.#shown = told.validators;
     if (told.isVerifying) this.#feed.verifying();
@@ -84,11 +84,12 @@ export class MirroredProgress {
   }
 }
 
-/** It is under the seal of a replica, which may be of another version. */
+/** The writer may be a replica of another version. */
 function parse(progress: Uint8Array): ToldProgress | undefined {
   try {
     const told = JSON.parse(new TextDecoder().decode(progress)) as ToldProgress;
-    return typeof told.validators === 'string' && Array.isArray(told.reasons) ? told : undefined;
+    const isKnown = told.reasons.every(({ kind }) => VALIDATOR_OUTCOMES.includes(kind));
+    return typeof told.validators === 'string' && isKnown ? told : undefined;
   } catch {
     return undefined;
   }
@@ -96,7 +97,7 @@ function parse(progress: Uint8Array): ToldProgress | undefined {
 
 const NO_SIGNATURE = new Uint8Array();
 
-function standingOf(sign: string, { reasons }: ToldProgress): Standing | undefined {
+function stateOf(sign: string, { reasons }: ToldProgress): ValidatorState | undefined {
   switch (sign) {
     case WAITING:
       return { kind: 'waiting', notBeforeMs: 0, attempts: 0 };

@@ -2,11 +2,11 @@ import { describe, expect, test } from 'vitest';
 import { Penalties } from '../../../../src/aggregation/admission/penalties.ts';
 import { AggregatorError } from '../../../../src/aggregation/aggregator-error.ts';
 import { createAggregatorMetrics } from '../../../../src/aggregation/aggregator-metrics.ts';
-import type { SignatureOutcome } from '../../../../src/aggregation/collection/signature-source.ts';
-import { createUptimeProofs, type UptimeProofsOptions } from '../../../../src/aggregation/l1/uptime-proofs.ts';
-import { MAX_UPTIME_QUESTIONS } from '../../../../src/aggregation/l1/uptime-search.ts';
 import type { AggregationRequest, AggregationResult } from '../../../../src/aggregation/request/aggregation-request.ts';
-import { createSubnetPolicy } from '../../../../src/aggregation/subnets/subnet-policy.ts';
+import { createSubnetPolicy } from '../../../../src/aggregation/subnet-policy.ts';
+import { createUptimeProofs, type UptimeProofsOptions } from '../../../../src/aggregation/subnets/uptime-proofs.ts';
+import { MAX_UPTIME_QUESTIONS } from '../../../../src/aggregation/subnets/uptime-search.ts';
+import type { SignatureOutcome } from '../../../../src/aggregation/validators/validator-outcome.ts';
 import { ApiError } from '../../../../src/pchain/rpc/api-error.ts';
 import { createUnreadMetrics } from '../../../../src/telemetry/metrics.ts';
 import { createWarpSet } from '../../../../src/validators/warp-set.ts';
@@ -24,7 +24,7 @@ const SIGNED: SignatureOutcome = { kind: 'signature', signature: new Uint8Array(
 
 type Answer = (uptime: bigint) => SignatureOutcome;
 
-/** As subnet-evm does: with its figure in the text. */
+/** Refuses like subnet-evm, with its figure in the text. */
 function seen(figure: bigint): Answer {
   return (uptime) =>
     uptime <= figure
@@ -126,7 +126,7 @@ describe('the proof of an uptime', () => {
 
   test('leaves out who is silent, who refuses for another reason, and who is not connected', async () => {
     const odd: Answer = () => ({ kind: 'refused', code: -4, text: 'current uptime 5 is less than queried uptime 6' });
-    const { prove } = createHarness([seen(900n), seen(800n), () => ({ kind: 'silent' })]);
+    const { prove } = createHarness([seen(900n), seen(800n), () => ({ kind: 'timed_out', reason: 'no_answer' })]);
     expect(await prove()).toMatchObject({ uptime: 800n });
     const { prove: proveWithout, script } = createHarness([seen(900n), odd, seen(800n)]);
     script.aggregate = async (uptime) => {
@@ -136,7 +136,7 @@ describe('the proof of an uptime', () => {
     await expect(proveWithout()).rejects.toThrow('nobody signs 0');
   });
 
-  test('goes on without those whose signatures turn out to be bad', async () => {
+  test('continues without validators whose signatures are invalid', async () => {
     const { prove, script } = createHarness([seen(900n), seen(800n), seen(700n), seen(10n)]);
     script.aggregate = async (uptime) => {
       if (uptime < 800n) return { signers: [] } as unknown as AggregationResult;
@@ -177,7 +177,7 @@ describe('the proof of an uptime', () => {
     expect(await prove({}, 'other')).toMatchObject({ uptime: 800n });
   });
 
-  test('is searched for by one client four times at most, so that others find room', async () => {
+  test('has at most four concurrent searches of one client, which leaves permits to others', async () => {
     const { prove, script } = createHarness([seen(900n), seen(800n), seen(700n), seen(10n)]);
     const gate = Promise.withResolvers<void>();
     script.beforeAnswer = () => gate.promise;

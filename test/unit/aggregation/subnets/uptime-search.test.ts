@@ -5,7 +5,7 @@ import {
   planUptimeSearch,
   TOP_UPTIME,
   type UptimeStanding,
-} from '../../../../src/aggregation/l1/uptime-search.ts';
+} from '../../../../src/aggregation/subnets/uptime-search.ts';
 
 interface Node {
   readonly weight: bigint;
@@ -13,23 +13,23 @@ interface Node {
   readonly figure: bigint | undefined;
   /** What it says of its figure when it refuses: the truth, nothing, or something else. */
   readonly states: 'its figure' | 'nothing' | bigint;
-  /** Gives no answer at all. */
+  /** Does not answer. */
   readonly isSilent: boolean;
 }
 
 const UNTRIED = { signed: undefined, refused: undefined, hasStated: false };
 
-/** Runs the whole search; what came of it, and how often each node was asked. */
+/** Runs the whole search: its result, and how often each node was asked. */
 function search(nodes: readonly Node[], neededWeight: bigint) {
-  const standings: UptimeStanding[] = nodes.map(({ weight }) => ({ ...UNTRIED, weight, isOut: false }));
+  const states: UptimeStanding[] = nodes.map(({ weight }) => ({ ...UNTRIED, weight, isOut: false }));
   const asked = nodes.map(() => 0);
   for (let rounds = 0; ; rounds += 1) {
-    const step = planUptimeSearch(standings, neededWeight, rounds);
+    const step = planUptimeSearch(states, neededWeight, rounds);
     if (step.kind !== 'ask') return { step, asked, rounds };
     expect(step.indices.length).toBeGreaterThan(0);
     for (const index of step.indices) {
       asked[index] = (asked[index] ?? 0) + 1;
-      standings[index] = { ...(standings[index] as UptimeStanding), ...answer(nodes[index] as Node, step.uptime) };
+      states[index] = { ...(states[index] as UptimeStanding), ...answer(nodes[index] as Node, step.uptime) };
     }
   }
 }
@@ -41,7 +41,7 @@ function answer({ figure, states, isSilent }: Node, uptime: bigint): Partial<Upt
   return stated === undefined || stated >= uptime ? { refused: uptime } : { refused: stated + 1n, hasStated: true };
 }
 
-/** By trying every figure there is. */
+/** Tries every figure. */
 function highest(nodes: readonly Node[], neededWeight: bigint): bigint | undefined {
   const figures = nodes.flatMap(({ figure, isSilent }) => (figure === undefined || isSilent ? [] : [figure]));
   return figures
@@ -123,12 +123,12 @@ describe('the search for the highest uptime', () => {
     );
   });
 
-  test('asks nobody where too few can be asked', () => {
+  test('asks no validator if too few can be asked', () => {
     const out = { ...UNTRIED, weight: 40n, isOut: true };
     expect(planUptimeSearch([out, { ...out, isOut: false }], 50n, 0)).toEqual({ kind: 'none' });
   });
 
-  test('sees in three questions that nobody knows the validation', () => {
+  test('finds in three rounds that no validator knows the validation', () => {
     const nodes: Node[] = [1n, 2n, 3n].map((weight) => ({
       weight,
       figure: undefined,

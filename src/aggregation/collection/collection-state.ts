@@ -1,24 +1,24 @@
 import type { WarpValidator } from '../../validators/warp-set.ts';
-import { type Outlook, outlookIn } from '../validators/outlook.ts';
+import { forecastOf, type ValidatorForecast } from '../validators/validator-forecast.ts';
 import { hasRefusedToTheEnd } from './refusal-verdict.ts';
-import type { Standing, Tally } from './tally.ts';
+import type { Tally, ValidatorState } from './tally.ts';
 
-export interface SurveyView {
+export interface CollectionView {
   readonly nowMs: number;
   isConnected(validator: WarpValidator): boolean;
-  /** How many changes of connections were heard of; what is known of connections holds until then. */
+  /** Counts changes of connections: what is known of connections holds until it changes. */
   readonly connectionChanges: number;
-  /** Until then, a validator that is not connected may still become so. */
+  /** A validator that is not connected may still become so until then. */
   readonly connectDeadlineMs: number;
   readonly isPChainMessage: boolean;
 }
 
-export interface SurveyLimits {
-  /** How long a validator that is known already may take to be connected again. */
+export interface ConnectionLimits {
+  /** Time that a known validator may take to reconnect. */
   readonly reconnectGraceMs: number;
 }
 
-/** What one validator adds to the survey. */
+/** Flags of one validator, summed up over all. */
 const POSSIBLE = 1 << 0;
 const AWAITED = 1 << 1;
 const COUNTED_ON = 1 << 2;
@@ -26,23 +26,23 @@ const ASKING = 1 << 3;
 const IN_TIME = 1 << 4;
 const ANSWERED = 1 << 5;
 const CANDIDATE = 1 << 6;
-/** It was asked, and has given nothing so far. */
+/** Asked, and without a signature so far. */
 const IN_VAIN = 1 << 7;
 const REFUSED = 1 << 8;
-/** It will not be asked again, after it has refused to the end. */
+/** Refused after every retry. */
 const SETTLED = 1 << 9;
-/** It is asked, or will be, a second time at least. */
+/** Being asked again, or to be asked again. */
 const IN_SAMPLE = 1 << 10;
-/** It may sign, and has not refused. */
+/** May sign, and has not refused. */
 const OPEN = 1 << 11;
-/** It has refused and waits to be asked again: it counts for nothing where the message is hopeless. */
+/** Refused, and waits to be asked again: does not count if the message is hopeless. */
 const REFUSER = 1 << 12;
-/** What it adds depends on its connection. */
+/** Depends on the connection. */
 const BY_CONNECTION = 1 << 13;
 
 const FOR_GOOD = Number.POSITIVE_INFINITY;
 
-/** What a validator adds, and the time from which on that is something else. */
+/** Flags of a validator, and until when they hold. */
 interface Share {
   readonly flags: number;
   readonly untilMs: number;
@@ -52,15 +52,14 @@ const NOTHING: Share = { flags: 0, untilMs: FOR_GOOD };
 const ANSWERED_SHARE: Share = { flags: ANSWERED | POSSIBLE | AWAITED | COUNTED_ON, untilMs: FOR_GOOD };
 
 /**
- * Where all validators of one request stand together. It is a sum of what each adds, and only what has changed since the last time is
- * added anew: to look at every validator in full after every answer is a quarter of a second of work at 2,000 validators, and 16 s
- * at 10,000. What was seen before never changes a result.
+ * Sums over the states of all validators of one request. Only validators that changed are counted again: a full pass after
+ * every answer takes a quarter of a second in total at 2,000 validators, and 16 s at 10,000.
  */
-export class Survey {
+export class CollectionState {
   readonly #tally: Tally;
   readonly #flags: Uint16Array;
   readonly #untilMs: Float64Array;
-  /** In the order of asking, of each index; before the first of these places nobody may be asked. */
+  /** Position in the asking order, by index. */
   readonly #places: Uint32Array;
   #firstPlace = 0;
   #changesSeen: number | undefined;
@@ -68,26 +67,25 @@ export class Survey {
   /** Weight that may still sign. */
   #possible = 0n;
   #possibleOfRefusers = 0n;
-  /** Weight still to come that is worth waiting for where the quorum is reached. */
+  /** Weight still to come that is worth waiting for after the quorum is reached. */
   #awaited = 0n;
   #awaitedOfRefusers = 0n;
   #wakeAtMs = FOR_GOOD;
   #wakeAtOfOthersMs = FOR_GOOD;
   #isWakeAtOld = true;
-  /** Weight of those of whom signatures are expected soon. */
+  /** Weight of validators whose signature is expected soon. */
   countedOn = 0n;
-  /** Weight that may sign and has not refused. */
   open = 0n;
   /** Validators being asked, and how many of them are not late. */
   asking = 0;
   inTime = 0;
-  /** Whose signatures have come and are not verified. */
+  /** Validators whose signature is being verified. */
   answered = 0;
   inVain = 0;
   refusals = 0;
   settled = 0;
   inSample = 0;
-  /** Those that may be asked now and were asked before. */
+  /** Validators that may be asked again now. */
   candidatesAgain = 0;
 
   constructor(tally: Tally) {
@@ -99,8 +97,8 @@ export class Survey {
     for (const [place, { index }] of tally.askingOrder.entries()) this.#places[index] = place;
   }
 
-  /** Takes in what has changed. */
-  update(view: SurveyView, limits: SurveyLimits): void {
+  /** Counts what has changed. */
+  update(view: CollectionView, limits: ConnectionLimits): void {
     const { changes } = this.#tally;
     const [flags, until] = [this.#flags, this.#untilMs];
     if (this.#changesSeen === undefined) {
@@ -125,13 +123,13 @@ export class Survey {
     if (this.#isWakeAtOld) this.#findWakeAt();
   }
 
-  #lookAgain(index: number, view: SurveyView, limits: SurveyLimits): void {
-    const { standings, warpSet, outlooks } = this.#tally;
+  #lookAgain(index: number, view: CollectionView, limits: ConnectionLimits): void {
+    const { states, warpSet, forecasts } = this.#tally;
     const validator = warpSet.validators[index] as WarpValidator;
-    const standing = standings[index] as Standing;
+    const state = states[index] as ValidatorState;
     const flagsBefore = this.#flags[index] as number;
     const untilMsBefore = this.#untilMs[index] as number;
-    const { flags, untilMs } = shareOf(standing, outlookIn(outlooks, validator), validator, view, limits);
+    const { flags, untilMs } = shareOf(state, forecastOf(forecasts, validator), validator, view, limits);
     if (flags !== flagsBefore) {
       this.#countWeights(validator, flagsBefore, flags);
       this.#count(flagsBefore, -1);
@@ -156,7 +154,7 @@ export class Survey {
     this.#isWakeAtOld = false;
   }
 
-  /** Those that may be asked now, in the order of asking. */
+  /** Validators that may be asked now, in asking order. */
   *inOrder(): Iterable<WarpValidator> {
     const { askingOrder } = this.#tally;
     let hasFound = false;
@@ -169,7 +167,7 @@ export class Survey {
     }
   }
 
-  /** @param areRefusersLost whether those that have refused are taken not to sign any more */
+  /** @param areRefusersLost whether validators that have refused are taken not to sign any more */
   stillToCome(areRefusersLost: boolean): {
     readonly possible: bigint;
     readonly awaited: bigint;
@@ -183,13 +181,13 @@ export class Survey {
     };
   }
 
-  /** The part of `possible` that avoided validators have, who are the last in the order of asking. */
+  /** The part of `possible` that belongs to avoided validators, which are last in the asking order. */
   possibleOfAvoided(areRefusersLost: boolean): bigint {
-    const { askingOrder, outlooks } = this.#tally;
+    const { askingOrder, forecasts } = this.#tally;
     let weight = 0n;
     for (let place = askingOrder.length - 1; place >= 0; place -= 1) {
       const validator = askingOrder[place] as WarpValidator;
-      if (outlookIn(outlooks, validator).kind !== 'avoided') break;
+      if (forecastOf(forecasts, validator).kind !== 'avoided') break;
       const flags = this.#flags[validator.index] as number;
       const isLost = areRefusersLost && (flags & REFUSER) !== 0;
       if (flags & POSSIBLE && !isLost) weight += validator.weight;
@@ -197,7 +195,7 @@ export class Survey {
     return weight;
   }
 
-  /** Only those sums that the change concerns: each sum is a new BigInt, and most changes concern one or two of six. */
+  /** Updates only sums that change: each is a new BigInt. */
   #countWeights({ weight }: WarpValidator, before: number, after: number): void {
     const changed = before ^ after;
     if (changed & POSSIBLE) this.#possible += after & POSSIBLE ? weight : -weight;
@@ -225,33 +223,33 @@ export class Survey {
   }
 }
 
-/** Of somebody who has refused. */
+/** Whether a validator that has refused has this flag. */
 function isBoth(flags: number, flag: number): boolean {
   return (flags & REFUSER) !== 0 && (flags & flag) !== 0;
 }
 
-/** Invalid signers and avoided ones are, too: no more of them are asked than the quorum needs. */
-export function isCountedOn({ kind }: Outlook): boolean {
-  return kind === 'expected' || kind === 'suspect' || kind === 'avoided';
+/** Includes invalid signers and avoided validators: no more of them are asked than the quorum needs. */
+export function isCountedOn({ kind }: ValidatorForecast): boolean {
+  return kind === 'expected' || kind === 'invalid signer' || kind === 'avoided';
 }
 
 function shareOf(
-  standing: Standing,
-  outlook: Outlook,
+  state: ValidatorState,
+  forecast: ValidatorForecast,
   validator: WarpValidator,
-  view: SurveyView,
-  limits: SurveyLimits,
+  view: CollectionView,
+  limits: ConnectionLimits,
 ): Share {
   const { nowMs } = view;
-  const counted = isCountedOn(outlook) ? COUNTED_ON : 0;
-  const ifExpected = outlook.kind === 'expected' ? AWAITED : 0;
-  // Else nobody would learn that a validator is well again where only a buffer lacks it.
-  const ifOnTrialToo = outlook.kind === 'on trial' ? AWAITED : ifExpected;
-  switch (standing.kind) {
+  const counted = isCountedOn(forecast) ? COUNTED_ON : 0;
+  const ifExpected = forecast.kind === 'expected' ? AWAITED : 0;
+  // Otherwise a validator that only the buffer needs would never be found to answer again.
+  const ifOnTrialToo = forecast.kind === 'on trial' ? AWAITED : ifExpected;
+  switch (state.kind) {
     case 'signed':
       return NOTHING;
     case 'failed': {
-      const { failure } = standing;
+      const { failure } = state;
       const refused = failure.kind === 'refused' ? REFUSED : 0;
       const settled = hasRefusedToTheEnd(failure, view.isPChainMessage) ? SETTLED : 0;
       return { flags: IN_VAIN | refused | settled, untilMs: FOR_GOOD };
@@ -260,34 +258,34 @@ function shareOf(
       return ANSWERED_SHARE;
     case 'queued':
     case 'asking': {
-      const asking = ASKING | POSSIBLE | OPEN | (standing.attempts > 1 ? IN_SAMPLE : 0);
+      const asking = ASKING | POSSIBLE | OPEN | (state.attempts > 1 ? IN_SAMPLE : 0);
       const inTime = asking | IN_TIME | counted | ifOnTrialToo;
-      if (standing.kind === 'queued') return { flags: inTime, untilMs: FOR_GOOD };
-      if (nowMs < standing.lateAtMs) return { flags: inTime, untilMs: standing.lateAtMs };
+      if (state.kind === 'queued') return { flags: inTime, untilMs: FOR_GOOD };
+      if (nowMs < state.lateAtMs) return { flags: inTime, untilMs: state.lateAtMs };
       return { flags: asking | IN_VAIN | ifExpected, untilMs: FOR_GOOD };
     }
     case 'waiting': {
-      const hasRefused = standing.lastFailure?.kind === 'refused';
-      const before = (standing.attempts > 0 ? IN_VAIN : 0) | (hasRefused ? REFUSED | REFUSER : OPEN);
-      // One that was asked again and has gone since speaks for nobody.
-      const ifThere = hasRefused && standing.attempts > 1 ? IN_SAMPLE : 0;
+      const hasRefused = state.lastFailure?.kind === 'refused';
+      const before = (state.attempts > 0 ? IN_VAIN : 0) | (hasRefused ? REFUSED | REFUSER : OPEN);
+      // One that has disconnected since is no part of the sample.
+      const ifThere = hasRefused && state.attempts > 1 ? IN_SAMPLE : 0;
       const maySign = before | POSSIBLE | ifExpected;
-      if (nowMs < standing.notBeforeMs) return { flags: maySign | ifThere, untilMs: standing.notBeforeMs };
+      if (nowMs < state.notBeforeMs) return { flags: maySign | ifThere, untilMs: state.notBeforeMs };
       if (view.isConnected(validator)) {
         return { flags: maySign | ifOnTrialToo | ifThere | CANDIDATE | BY_CONNECTION, untilMs: FOR_GOOD };
       }
-      const untilMs = connectByMs(standing, view, limits);
+      const untilMs = connectByMs(state, view, limits);
       if (nowMs < untilMs) return { flags: maySign | BY_CONNECTION, untilMs };
       return { flags: before | BY_CONNECTION, untilMs: FOR_GOOD };
     }
   }
 }
 
-/** A connection that broke under the request has its own grace. */
+/** A connection that broke during a request has a separate grace period. */
 function connectByMs(
-  { notBeforeMs, lastFailure }: Extract<Standing, { kind: 'waiting' }>,
-  view: SurveyView,
-  limits: SurveyLimits,
+  { notBeforeMs, lastFailure }: Extract<ValidatorState, { kind: 'waiting' }>,
+  view: CollectionView,
+  limits: ConnectionLimits,
 ): number {
   if (lastFailure?.kind !== 'unreachable') return view.connectDeadlineMs;
   return Math.max(view.connectDeadlineMs, notBeforeMs + limits.reconnectGraceMs);

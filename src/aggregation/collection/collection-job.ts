@@ -1,0 +1,60 @@
+import type { BlsService } from '../../bls/service/aggregation.ts';
+import type { Clock } from '../../lib/concurrency/clock.ts';
+import type { EventLoopScheduler } from '../../lib/concurrency/event-loop-scheduler.ts';
+import type { SignatureStore } from '../../store/local/signature-store.ts';
+import type { Span } from '../../telemetry/spans.ts';
+import type { WarpSet } from '../../validators/warp-set.ts';
+import type { SubnetID } from '../../warp/ids.ts';
+import type { UnsignedMessage } from '../../warp/unsigned-message.ts';
+import type { ObserveDelay, RunPermit } from '../admission/admission.ts';
+import type { Penalties } from '../admission/penalties.ts';
+import type { QueryConcurrency } from '../admission/query-concurrency.ts';
+import type { AggregatorMetrics } from '../aggregator-metrics.ts';
+import type { AnswerHistories } from '../validators/answer-history.ts';
+import type { InvalidSigners } from '../validators/invalid-signers.ts';
+import type { SignatureSource } from '../validators/signature-source.ts';
+import type { ProgressFeed } from './progress.ts';
+import type { QueryLimits } from './query-plan.ts';
+
+export interface CollectionLimits extends QueryLimits {
+  readonly requestTimeoutMs: number;
+  /** Timeout of one attempt at one node. */
+  readonly peerTimeoutMs: number;
+  /** Time from the first request for a subnet during which its validators may still be connecting. */
+  readonly connectTimeoutMs: number;
+}
+
+export interface CollectionDeps {
+  readonly source: SignatureSource;
+  readonly store: SignatureStore;
+  readonly bls: BlsService;
+  readonly invalidSigners: InvalidSigners;
+  readonly histories: AnswerHistories;
+  readonly penalties: Pick<Penalties, 'isDoubtful' | 'chargeUnsigned'>;
+  readonly observeDelay: ObserveDelay;
+  readonly clock: Clock;
+  readonly metrics: AggregatorMetrics;
+  readonly limits: CollectionLimits;
+  readonly queries: QueryConcurrency;
+  /** Runs passes over large sets one at a time, fairly over clients. */
+  readonly scheduler: EventLoopScheduler;
+}
+
+export interface CollectionJob {
+  readonly message: UnsignedMessage;
+  readonly justification: Uint8Array;
+  readonly signatureKey: string;
+  readonly signingSubnetID: SubnetID;
+  readonly sourceSubnetID: SubnetID;
+  readonly warpSet: WarpSet;
+  /** Canonical indices of validators that are asked only if the others do not suffice. */
+  readonly avoided: ReadonlySet<number>;
+  readonly quorumNum: bigint;
+  readonly quorumBuffer: bigint;
+  readonly progress: ProgressFeed;
+  readonly span?: Span | undefined;
+  /** The client whose permit it is; undefined for internal requests. */
+  readonly client: string | undefined;
+  /** Returned while the collection only waits for validators. */
+  readonly permit: Pick<RunPermit, 'rest' | 'resume'>;
+}

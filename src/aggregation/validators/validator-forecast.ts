@@ -1,0 +1,126 @@
+import type { WarpSet, WarpValidator } from '../../validators/warp-set.ts';
+import type { NodeID } from '../../warp/ids.ts';
+import type { AnswerHistory, AnswerRecord } from './answer-history.ts';
+import type { InvalidSigners } from './invalid-signers.ts';
+
+/** Expected answer of one validator, for one request. */
+export interface ValidatorForecast {
+  readonly kind: ForecastKind;
+  /** Time until the validator is late: then it is no longer counted on, and others are asked too. */
+  readonly hedgeAfterMs: number;
+  /** Lower ranks are asked first, and equal ranks heaviest first. */
+  readonly rank: number;
+}
+
+export type ForecastKind =
+  /** Answers as usual. */
+  | 'expected'
+  /** Failed recently. It is not counted on: the next ones are asked at the same time, and the buffer does not wait for it. */
+  | 'doubtful'
+  /** Failed recently, and is asked as a trial beside the others, which are asked as if it were absent. */
+  | 'on trial'
+  /**
+   * Gave an invalid signature. Verifying the next one costs as much as a whole request, so it is asked only if the quorum needs
+   * it.
+   */
+  | 'invalid signer'
+  /** Its signature may soon be worthless, so it is asked only if the quorum needs it. */
+  | 'avoided';
+
+export interface ForecastFacts {
+  readonly history: Pick<AnswerHistory, 'recordOf'>;
+  readonly invalidSigners: Pick<InvalidSigners, 'has' | 'isTrialDue'>;
+  /** Canonical indices of validators whose signatures may soon be worthless. */
+  readonly avoided: ReadonlySet<number>;
+  /** Upper bound, and the value for validators without a record. */
+  readonly hedgeAfterMs: number;
+  readonly isConnected: (nodeID: NodeID) => boolean;
+}
+
+/** Pauses of this process, such as garbage collection, take up to this: they make no validator late. */
+const MIN_HEDGE_MS = 100;
+/** An answer later than the mean plus four deviations is unusual (RFC 6298). */
+const DEVIATIONS = 4;
+/** Multiple of the median latency above which a validator is slow, if it also exceeds {@link MIN_HEDGE_MS}. */
+const SLOW_FACTOR = 3;
+
+const RANKS = { trial: 0, expected: 1, slow: 2, doubtful: 3 };
+const INVALID_SIGNER_RANK = 4;
+const AVOIDED_RANK = 8;
+
+/**
+ * Forecasts all validators of a set, by canonical index. At most one is on trial, so that a request costs at most one more
+ * question.
+ */
+export function forecastValidators({ validators }: WarpSet, facts: ForecastFacts): readonly ValidatorForecast[] {
+  const records = validators.map((validator) => bestRecord(validator, facts));
+  const slowAboveMs = Math.max(SLOW_FACTOR * medianMs(records), MIN_HEDGE_MS);
+  const usual = expectedAt(facts.hedgeAfterMs);
+  let isTrialTaken = false;
+  return validators.map(({ index, publicKeyHex }, position): ValidatorForecast => {
+    const record = records[position];
+    const hedgeAfterMs = hedgeOf(record, facts.hedgeAfterMs);
+    const isInvalidSigner = facts.invalidSigners.has(publicKeyHex);
+    if (facts.avoided.has(index)) {
+      const usualRank = isInvalidSigner ? INVALID_SIGNER_RANK : record?.isDoubtful ? RANKS.doubtful : RANKS.expected;
+      return { kind: 'avoided', hedgeAfterMs, rank: AVOIDED_RANK + usualRank };
+    }
+    const isTrialDue = isInvalidSigner ? facts.invalidSigners.isTrialDue(publicKeyHex) : record?.isTrialDue === true;
+    if (isTrialDue && !isTrialTaken) {
+      isTrialTaken = true;
+      return { kind: 'on trial', hedgeAfterMs, rank: RANKS.trial };
+    }
+    if (isInvalidSigner) return { kind: 'invalid signer', hedgeAfterMs, rank: INVALID_SIGNER_RANK };
+    if (record?.isDoubtful) return { kind: 'doubtful', hedgeAfterMs, rank: RANKS.doubtful };
+    const isSlow = (record?.usual?.meanMs ?? 0) > slowAboveMs;
+    if (isSlow) return { kind: 'expected', hedgeAfterMs, rank: RANKS.slow };
+    if (hedgeAfterMs === MIN_HEDGE_MS) return EXPECTED_SOON;
+    return hedgeAfterMs === facts.hedgeAfterMs ? usual : expectedAt(hedgeAfterMs);
+  });
+}
+
+function expectedAt(hedgeAfterMs: number): ValidatorForecast {
+  return { kind: 'expected', hedgeAfterMs, rank: RANKS.expected };
+}
+
+/** Shared by nearly all validators. */
+const EXPECTED_SOON = expectedAt(MIN_HEDGE_MS);
+
+export function forecastOf(forecasts: readonly ValidatorForecast[], { index }: WarpValidator): ValidatorForecast {
+  const forecast = forecasts[index];
+  if (forecast === undefined) throw new RangeError(`no forecast of validator ${index}`);
+  return forecast;
+}
+
+/** The record of the node that will be asked first: connected, and not doubtful. */
+function bestRecord({ nodeIDs }: WarpValidator, { history, isConnected }: ForecastFacts): AnswerRecord | undefined {
+  const [only] = nodeIDs;
+  if (only !== undefined && nodeIDs.length === 1) return history.recordOf(only);
+  const connected = nodeIDs.filter(isConnected);
+  const records = (connected.length > 0 ? connected : nodeIDs).map((nodeID) => history.recordOf(nodeID));
+  const best = records.findIndex((record) => !record?.isDoubtful);
+  return records[Math.max(best, 0)];
+}
+
+function hedgeOf(record: AnswerRecord | undefined, mostMs: number): number {
+  if (record?.usual === undefined) return mostMs;
+  const { meanMs, deviationMs } = record.usual;
+  return Math.min(Math.max(meanMs + DEVIATIONS * deviationMs, MIN_HEDGE_MS), mostMs);
+}
+
+/** Skips sorting if no validator is slow. */
+function medianMs(records: readonly (AnswerRecord | undefined)[]): number {
+  // A Float64Array sorts ten times as fast as an array.
+  const means = new Float64Array(records.length);
+  let count = 0;
+  let mostMs = 0;
+  for (const record of records) {
+    if (record?.usual === undefined) continue;
+    const { meanMs } = record.usual;
+    means[count] = meanMs;
+    count += 1;
+    if (meanMs > mostMs) mostMs = meanMs;
+  }
+  if (mostMs <= MIN_HEDGE_MS) return 0;
+  return means.subarray(0, count).sort()[count >> 1] ?? 0;
+}

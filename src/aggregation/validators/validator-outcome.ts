@@ -1,0 +1,93 @@
+import type { NodeID } from '../../warp/ids.ts';
+
+/** What a validator did with a signature request: the same words in code, metrics, events, error details and documents. */
+export const VALIDATOR_OUTCOMES = [
+  'signed',
+  'refused',
+  'timed_out',
+  'unreachable',
+  'invalid_signature',
+  'not_asked',
+  'no_key',
+] as const;
+export type OutcomeKind = (typeof VALIDATOR_OUTCOMES)[number];
+
+/** An attempt that gave no signature. `reason` is the finer cause: a word from a closed set, or a text. */
+export type SignatureFailure =
+  /** The validator's own code and text. */
+  | { readonly kind: 'refused'; readonly code: number; readonly text: string }
+  /** No answer in time. `request_dropped`: it answers pings, as nodes do that do not run the chain, or run it for listed peers only. */
+  | { readonly kind: 'timed_out'; readonly reason: 'no_answer' | 'request_dropped' }
+  | { readonly kind: 'unreachable'; readonly reason: string }
+  | { readonly kind: 'invalid_signature'; readonly reason: string }
+  /** Too many requests wait to be sent: the validator is not at fault. */
+  | { readonly kind: 'not_asked'; readonly reason: 'queue_full' };
+
+/** The result of asking one node for its signature. */
+export type SignatureOutcome =
+  /** 96 bytes, not yet decoded or verified. */
+  { readonly kind: 'signature'; readonly signature: Uint8Array } | SignatureFailure;
+
+/** What is known of a validator while a request runs. */
+export type ValidatorOutcome = { readonly kind: 'signed' } | SignatureFailure;
+
+/** What a validator without a signature did, once the request has ended. `request_ended`: its answer was still to come. */
+export type FinalOutcome =
+  | ValidatorOutcome
+  | { readonly kind: 'timed_out'; readonly reason: 'request_ended' }
+  /** Connected, and not needed, or not reached before the quorum was out of reach. */
+  | { readonly kind: 'not_asked'; readonly reason?: undefined };
+
+/** Words for people, in the order of {@link VALIDATOR_OUTCOMES}. */
+export const OUTCOME_MEANINGS: Readonly<Record<OutcomeKind, string>> = {
+  signed: 'its signature is good',
+  refused: 'its last answer was an error, with its own code and text; it may have been asked again since',
+  timed_out:
+    'it was asked and did not answer in time. Reason `no_answer`: nothing came; `request_dropped`: it answers pings, but drops ' +
+    'requests for this blockchain; `request_ended`: the request ended first',
+  unreachable: 'there is no connection; the reason says why',
+  invalid_signature: 'it sent no valid signature of this message; the reason says what is wrong',
+  not_asked: 'it was not asked. Reason `queue_full`: too many requests wait to be sent',
+  no_key: 'it has no BLS key, or is an inactive L1 validator: its weight counts in the total, and it cannot sign',
+};
+
+export interface WeightCount {
+  readonly weight: bigint;
+  readonly count: number;
+}
+
+export interface OutcomeReason extends WeightCount {
+  readonly reason: string;
+}
+
+/** Outcomes of all validators, for error details and logs. */
+export interface TallySummary {
+  readonly neededWeight: bigint;
+  readonly signedWeight: bigint;
+  readonly totalWeight: bigint;
+  readonly outcomes: {
+    readonly signed: WeightCount;
+    readonly refused: WeightCount & {
+      readonly reasons: readonly (WeightCount & { readonly code: number; readonly text: string })[];
+    };
+    /** Weight in the total that cannot sign. */
+    readonly no_key: WeightCount;
+  } & Readonly<Record<ReasonedOutcome, WeightCount & { readonly reasons: readonly OutcomeReason[] }>>;
+  /** Validators with a key that did not sign, heaviest first. */
+  readonly missing: readonly MissingValidator[];
+  readonly missingOmitted: number;
+}
+
+type ReasonedOutcome = Exclude<OutcomeKind, 'signed' | 'refused' | 'no_key'>;
+
+export interface MissingValidator {
+  /** The first of several nodes with one key, in text order. */
+  readonly nodeID: NodeID;
+  readonly weight: bigint;
+  readonly outcome: Exclude<OutcomeKind, 'signed' | 'no_key'>;
+  /** Present for `refused`. */
+  readonly code?: number;
+  readonly text?: string;
+  /** Present for all others, unless the validator was not needed. */
+  readonly reason?: string | undefined;
+}
