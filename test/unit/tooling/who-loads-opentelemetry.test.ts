@@ -12,5 +12,5 @@ test('OpenTelemetry is loaded only where traces are configured', () => {
   const loading = importing(/from '@opentelemetry\//);
   expect(loading.toSorted()).toEqual(['src/telemetry/recorded-spans.ts', 'src/telemetry/trace-sdk.ts']);
   expect(importing(/from '[^']*\/(recorded-spans|trace-sdk)\.ts'/)).toEqual(['src/telemetry/trace-sdk.ts']);
-  expect(importing(/import\('[^']*\/trace-sdk\.ts'\)/)).toEqual(['src/app.ts']);
+  expect(importing(/import\('[^']*\/trace-sdk\.ts'\)/)).toEqual(['src/telemetry/open-tracer.ts']);
 });
