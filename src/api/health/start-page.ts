@@ -2,8 +2,8 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { OPERATIONS_ACCESS } from '../../http/access/route-access.ts';
 import type { Server } from '../../http/request/http-server.ts';
 import { JSON_TYPE } from '../../http/request/json-type.ts';
+import { createDocumentBytes, sendDocument } from '../../http/server/document-bytes.ts';
 import type { Network } from '../../network/network.ts';
-import { createDocumentBytes, sendDocument } from '../openapi/document-bytes.ts';
 
 const NAME = 'Warp signature aggregator';
 const LINKS = { docs: '/docs', openapi: '/openapi.json', ready: '/health/ready' };

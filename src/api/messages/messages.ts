@@ -25,6 +25,7 @@ import {
 import type { SignedMessage } from '../../warp/signed-message.ts';
 import { MAX_UNSIGNED_MESSAGE_LENGTH } from '../../warp/unsigned-message.ts';
 import { AggregationBody } from '../aggregation/parse-aggregation-request.ts';
+import { SIGNED_EXAMPLE } from '../aggregation/signed-message-record.ts';
 import { DecodedReading, presentReading } from './message-records.ts';
 import { parseOnlySigned, presentReport, VerificationResult } from './verification-record.ts';
 
@@ -42,7 +43,7 @@ const VerificationBody = Type.Object(
     quorumPercentage,
     ...HEIGHT_PARAMETERS,
   },
-  { additionalProperties: false },
+  { additionalProperties: false, examples: [{ signedMessage: SIGNED_EXAMPLE, quorumPercentage: 67 }] },
 );
 
 const DecodeBody = Type.Object(
@@ -55,11 +56,11 @@ const DecodeBody = Type.Object(
     as: Type.Optional(
       Type.Enum([...READING_FORMS], {
         type: 'string',
-        description: 'As what to read it; by default as whatever it can be',
+        description: 'The form to read it as; by default every form that fits',
       }),
     ),
   },
-  { additionalProperties: false },
+  { additionalProperties: false, examples: [{ data: SIGNED_EXAMPLE }] },
 );
 
 const DecodeResult = Type.Object(

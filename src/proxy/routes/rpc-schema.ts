@@ -20,7 +20,9 @@ export function rpcSchema({ methods, maxBatch }: RpcLimits, maxBytes: number): F
       `${maxBytes} bytes. What is wrong with a call is answered as a JSON-RPC error with the ID of the call, under 400; the ` +
       "fields of params are checked by the node, whose own JSON-RPC errors come as they are, with the node's status. All " +
       'other errors have the form of every route.',
-    body: Type.Union([Call, Type.Array(Call, { minItems: 1, maxItems: maxBatch })]),
+    body: Type.Union([Call, Type.Array(Call, { minItems: 1, maxItems: maxBatch })], {
+      examples: [{ jsonrpc: '2.0', id: 1, method: 'platform.getHeight', params: {} }],
+    }),
   };
 }
 
