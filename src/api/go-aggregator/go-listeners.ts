@@ -1,18 +1,13 @@
 import type { Registry } from 'prom-client';
-import { registerAccess } from '../../http/access/access.ts';
-import { watchRouteAccess } from '../../http/access/required-access.ts';
 import { OPERATIONS_ACCESS } from '../../http/access/route-access.ts';
 import { RequestLog } from '../../http/observability/request-log.ts';
 import type { Server } from '../../http/request/http-server.ts';
-import { findHeaderProblem } from '../../http/request/request-headers.ts';
+import { type BaseServerOptions, createBaseServer } from '../../http/server/base-server.ts';
 import { namingSettings } from '../../http/server/listen-error.ts';
-import { scheduleRequests } from '../../http/server/schedule-requests.ts';
 import type { Clock } from '../../lib/concurrency/clock.ts';
 import { Type } from '../../lib/encoding/schema.ts';
 import type { Network } from '../../network/network.ts';
-import type { Metrics } from '../../telemetry/metrics.ts';
 import { isServing } from '../health/health.ts';
-import { type BareServerOptions, createBareServer } from '../server.ts';
 import { GO_ERROR_FORM } from './go-error-form.ts';
 import { goMetricsText } from './go-metrics.ts';
 import { registerGoRoutes } from './go-routes.ts';
@@ -24,11 +19,10 @@ export interface GoPorts {
   readonly metricsPort?: number | undefined;
 }
 
-export interface GoListenersOptions extends Omit<BareServerOptions, 'corsOrigins'> {
+export interface GoListenersOptions extends Omit<BaseServerOptions, 'corsOrigins'> {
   readonly host: string;
   readonly ports: readonly GoPorts[];
   readonly registry: Registry;
-  readonly metrics: Metrics;
   /** About to end: requests are to be sent elsewhere. */
   readonly isStopping?: () => boolean;
 }
@@ -75,17 +69,12 @@ export async function openGoListeners(options: GoListenersOptions): Promise<GoLi
 async function createGoServer(network: Network, options: GoListenersOptions): Promise<Server> {
   const { access, metrics, clock, isStopping = () => false } = options;
   const log = new RequestLog(options.logger, clock);
-  const server = createBareServer(options, log, GO_ERROR_FORM);
-  const checkRouteAccess = watchRouteAccess(server);
-  server.addHook('onRequest', ({ raw }, _reply, done) => done(findHeaderProblem(raw)));
-  registerAccess(server, access, metrics);
-  scheduleRequests(server, clock);
+  const server = createBaseServer(options, log, GO_ERROR_FORM);
   const isLimited = access !== undefined;
   await registerGoRoutes(server, { ...{ log, metrics, clock, isLimited }, networks: [network], withNames: false });
   registerHealth(server, network, clock, isStopping);
   registerMetrics(server, network, options.registry);
   await server.ready();
-  checkRouteAccess();
   return server;
 }
 

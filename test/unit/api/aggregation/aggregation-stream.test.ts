@@ -398,6 +398,6 @@ test('what streams have unread counts at once', async () => {
     await clock.advance(GATHERED_MS);
   }
   for (const socket of sockets) socket.destroy();
-  const warned = log.lines().find(({ msg }) => msg === 'a connection is broken off, for what its client does');
+  const warned = log.lines().find(({ msg }) => msg === 'a connection is closed because of what its client does');
   expect(warned).toMatchObject({ reason: 'holds most memory of all' });
 });
