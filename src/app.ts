@@ -22,7 +22,7 @@ import { type IdentityWatch, USE_LAPSES_MS, watchIdentity } from './network/iden
 import { createServedNetwork, type ServedNetwork } from './network/served-network.ts';
 import { createIdentity, findKeyFileProblem, type Identity } from './p2p/identity/identity.ts';
 import { openIdentity } from './p2p/identity/identity-folder.ts';
-import { createUpstreams, type Upstreams } from './proxy/client/upstreams.ts';
+import { Upstreams } from './proxy/client/upstreams.ts';
 import { createMemoryLimitCounters } from './store/local/limit-counters.ts';
 import { registerIdentity } from './store/redis/identity-registration.ts';
 import { createSharedLimitCounters } from './store/redis/shared-limit-counters.ts';
@@ -92,7 +92,7 @@ export async function startApp({ config, logger, clock, random, onProgress }: Ap
   const shared = await openShared(opened, config, ports);
   const ownLimits = createMemoryLimitCounters(clock);
   const limits = shared === undefined ? ownLimits : createSharedLimitCounters(shared.store, ownLimits);
-  const upstreams = opened.use(createUpstreams({ ...config.upstream, ...ports }));
+  const upstreams = opened.use(new Upstreams({ ...config.upstream, ...ports }));
   const embedded = await prepareEmbedded(opened, { config, logger, clock, onProgress }, (node) => {
     // Where the configuration names another node, that one is meant.
     if (config.upstream.endpoints.node === undefined) upstreams.open('node', node);
