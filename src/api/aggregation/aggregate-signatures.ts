@@ -11,7 +11,7 @@ import { JSON_TYPE } from '../../http/request/json-type.ts';
 import { createNetworkOfPath } from '../../http/request/network-of-path.ts';
 import { untilClientGone } from '../../http/request/until-client-gone.ts';
 import type { Clock } from '../../lib/concurrency/clock.ts';
-import { Type } from '../../lib/encoding/schema.ts';
+import { Type, text } from '../../lib/encoding/schema.ts';
 import type { Network } from '../../network/network.ts';
 import type { Span } from '../../telemetry/spans.ts';
 import { AggregationStream } from './aggregation-stream.ts';
@@ -102,7 +102,7 @@ export function registerAggregateSignatures(server: Server, networks: readonly N
           "over. The subnet signs that validates the chain of the L1's validator manager.",
         params: Type.Object({
           network: networkName,
-          txHash: Type.String({ description: 'ID of an accepted P-Chain transaction, in cb58 or hex' }),
+          txHash: text('ID of an accepted P-Chain transaction, in cb58 or hex'),
         }),
         querystring: TransactionQuery,
         response: RESPONSES,

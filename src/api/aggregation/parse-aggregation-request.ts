@@ -9,7 +9,7 @@ import { badRequest } from '../../http/errors/http-error.ts';
 import { parseField, parseOptionalID, toBigInt } from '../../http/parameters/parse-fields.ts';
 import { parseHex } from '../../lib/encoding/bytes.ts';
 import { ParseError } from '../../lib/encoding/parse-error.ts';
-import { Type } from '../../lib/encoding/schema.ts';
+import { optionalText, Type } from '../../lib/encoding/schema.ts';
 import { type BlockchainID, parseHexOrCb58Id, type SubnetID, type TxID } from '../../warp/ids.ts';
 import { parseSignedMessage } from '../../warp/signed-message.ts';
 import {
@@ -33,25 +33,15 @@ export const AGGREGATION_BODY_LIMIT = 2 * (MAX_UNSIGNED_MESSAGE_LENGTH + MAX_JUS
 
 export const AggregationBody = Type.Object(
   {
-    message: Type.Optional(
-      Type.String({
-        description: 'The unsigned Warp message in hex, with an optional 0x prefix; an empty text counts as none',
-      }),
+    message: optionalText('The unsigned Warp message in hex, with an optional 0x prefix; an empty text counts as none'),
+    justification: optionalText(
+      'What validators need to sign some P-Chain messages, in hex with an optional 0x prefix. Without a message: a subnet ' +
+        "ID asks for the message of the subnet's conversion to an L1; an L1ValidatorRegistrationJustification, or a " +
+        'RegisterL1Validator payload, for the message that the validation is over. An empty text counts as none',
     ),
-    justification: Type.Optional(
-      Type.String({
-        description:
-          'What validators need to sign some P-Chain messages, in hex with an optional 0x prefix. Without a message: a subnet ' +
-          "ID asks for the message of the subnet's conversion to an L1; an L1ValidatorRegistrationJustification, or a " +
-          'RegisterL1Validator payload, for the message that the validation is over. An empty text counts as none',
-      }),
-    ),
-    signingSubnetId: Type.Optional(
-      Type.String({
-        description:
-          'The subnet whose validators sign, in hex or cb58; the default is the subnet of the source chain, and without a ' +
-          "message the subnet that validates the chain of the L1's validator manager. An empty text counts as none",
-      }),
+    signingSubnetId: optionalText(
+      'The subnet whose validators sign, in hex or cb58; the default is the subnet of the source chain, and without a ' +
+        "message the subnet that validates the chain of the L1's validator manager. An empty text counts as none",
     ),
     quorumPercentage: Type.Optional(
       Type.Integer({
@@ -75,17 +65,15 @@ export const AggregationBody = Type.Object(
     pchainHeight: Type.Optional(
       Type.Integer({ ...HEIGHT, description: 'The same as pChainHeight, as the Go SDK spells it' }),
     ),
-    destinationBlockchainId: Type.Optional(Type.String({ description: DESTINATION_DESCRIPTION })),
+    destinationBlockchainId: optionalText(DESTINATION_DESCRIPTION),
   },
   { additionalProperties: false },
 );
 
 export const TransactionQuery = Type.Object(
   {
-    destinationBlockchainId: Type.Optional(
-      Type.String({
-        description: `${DESTINATION_DESCRIPTION}. The default is the chain of the L1's validator manager where the API serves it, else the proposed height`,
-      }),
+    destinationBlockchainId: optionalText(
+      `${DESTINATION_DESCRIPTION}. The default is the chain of the L1's validator manager where the API serves it, else the proposed height`,
     ),
   },
   { additionalProperties: false },

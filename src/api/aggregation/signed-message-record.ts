@@ -1,7 +1,7 @@
 import type { Static } from 'typebox';
 import type { AggregationResult } from '../../aggregation/request/aggregation-request.ts';
 import { bytesToHex } from '../../lib/encoding/bytes.ts';
-import { Type } from '../../lib/encoding/schema.ts';
+import { integer, Type, text } from '../../lib/encoding/schema.ts';
 
 /** The C-Chain's `hello from C 0`, signed by four of five nodes of a local network. */
 export const SIGNED_EXAMPLE =
@@ -13,12 +13,12 @@ export const SIGNED_EXAMPLE =
 
 export const SignedMessageBody = Type.Object(
   {
-    signedMessage: Type.String({ description: 'The signed Warp message in hex, without a prefix' }),
-    pChainHeight: Type.Integer({ description: 'The P-Chain height whose validators signed' }),
-    signingSubnetId: Type.String({ description: 'The subnet whose validators signed, in cb58' }),
-    signedWeight: Type.String({ description: 'Weight of the signers' }),
-    totalWeight: Type.String({ description: 'Weight of all validators of the subnet, of which the quorum is a part' }),
-    signers: Type.Array(Type.String(), {
+    signedMessage: text('The signed Warp message in hex, without a prefix'),
+    pChainHeight: integer('The P-Chain height whose validators signed'),
+    signingSubnetId: text('The subnet whose validators signed, in cb58'),
+    signedWeight: text('Weight of the signers'),
+    totalWeight: text('Weight of all validators of the subnet, of which the quorum is a part'),
+    signers: Type.Array(text(), {
       description: 'NodeIDs of the signers in canonical order, one for each BLS key',
     }),
   },

@@ -1,7 +1,7 @@
 import type { TSchema } from 'typebox';
 import { ERROR_CODES, type ErrorCode } from '../../http/errors/error-codes.ts';
 import { type ErrorForm, OWN_ERROR_FORM } from '../../http/errors/error-form.ts';
-import { Type } from '../../lib/encoding/schema.ts';
+import { Type, text } from '../../lib/encoding/schema.ts';
 import { STATUS_CODES } from '../../lib/net/node-http.ts';
 
 /** How the Go aggregator begins everything that goes wrong after a request was read. */
@@ -53,7 +53,7 @@ export function goErrorResponses(...statuses: readonly number[]): Record<number,
     statuses.map((status) => [
       status,
       Type.Object(
-        { error: Type.String({ description: 'What is wrong, and what is allowed' }) },
+        { error: text('What is wrong, and what is allowed') },
         {
           title: `GoError${status}`,
           description: DESCRIPTIONS[status] ?? STATUS_CODES[status] ?? 'Error',

@@ -5,7 +5,7 @@ import type { Server } from '../../http/request/http-server.ts';
 import { type BaseServerOptions, createBaseServer } from '../../http/server/base-server.ts';
 import { namingSettings } from '../../http/server/listen-error.ts';
 import type { Clock } from '../../lib/concurrency/clock.ts';
-import { Type } from '../../lib/encoding/schema.ts';
+import { oneOf, optionalText, Type, text } from '../../lib/encoding/schema.ts';
 import type { Network } from '../../network/network.ts';
 import { isServing } from '../health/health.ts';
 import { GO_ERROR_FORM } from './go-error-form.ts';
@@ -81,12 +81,12 @@ async function createGoServer(network: Network, options: GoListenersOptions): Pr
 /** The name of the Go aggregator's one check. */
 const CHECK = 'signature-aggregator-health';
 const Health = Type.Object({
-  status: Type.Enum(['up', 'down'], { type: 'string' }),
+  status: oneOf(['up', 'down']),
   details: Type.Object({
     [CHECK]: Type.Object({
-      status: Type.Enum(['up', 'down'], { type: 'string' }),
-      timestamp: Type.String(),
-      error: Type.Optional(Type.String()),
+      status: oneOf(['up', 'down']),
+      timestamp: text(),
+      error: optionalText(),
     }),
   }),
 });

@@ -7,7 +7,7 @@ import { createNetworkOfPath } from '../../http/request/network-of-path.ts';
 import { createErrorHandler } from '../../http/server/error-handler.ts';
 import type { Clock } from '../../lib/concurrency/clock.ts';
 import { bytesToHex } from '../../lib/encoding/bytes.ts';
-import { Type } from '../../lib/encoding/schema.ts';
+import { Type, text } from '../../lib/encoding/schema.ts';
 import { METHODS } from '../../lib/net/node-http.ts';
 import type { Network } from '../../network/network.ts';
 import type { Metrics } from '../../telemetry/metrics.ts';
@@ -32,7 +32,7 @@ export interface GoRoutesOptions {
 const GO_PATH = '/aggregate-signatures';
 
 const SignedMessageBody = Type.Object(
-  { 'signed-message': Type.String({ description: 'The signed Warp message in hex, without a prefix' }) },
+  { 'signed-message': text('The signed Warp message in hex, without a prefix') },
   { description: 'Signed, verified message' },
 );
 

@@ -4,46 +4,41 @@ import { plainErrorResponses } from '../../http/errors/error-body.ts';
 import type { Server } from '../../http/request/http-server.ts';
 import { createNetworkOfPath } from '../../http/request/network-of-path.ts';
 import { PLAIN_SERIALIZER } from '../../http/request/plain-serializer.ts';
-import { Type } from '../../lib/encoding/schema.ts';
+import { oneOf, optionalText, Type, text } from '../../lib/encoding/schema.ts';
 import type { Network, NetworkReadiness, NetworkStatus } from '../../network/network.ts';
 
-const Status = Type.Enum(['starting', 'up', 'degraded', 'down', 'stopping'], {
-  type: 'string',
-  description:
-    '`up`: enough weight of the primary network and of every tracked subnet is connected, and their validator sets can be ' +
+const Status = oneOf(
+  ['starting', 'up', 'degraded', 'down', 'stopping'],
+  '`up`: enough weight of the primary network and of every tracked subnet is connected, and their validator sets can be ' +
     'read; `degraded`: enough of the primary network, but not of every subnet, or a set cannot be read anew; `down`: not of the primary network; `starting`: not yet, and it is not yet late; ' +
     '`stopping`: what comes now is still answered, and soon no more',
-});
-const reason = Type.Optional(Type.String({ description: 'Why it is not up' }));
+);
+const reason = optionalText('Why it is not up');
 
 const NETWORK = {
-  name: Type.String(),
+  name: text(),
   status: Status,
   reason,
-  nodeId: Type.Optional(Type.String({ description: 'The identity under which validators know this service' })),
+  nodeId: optionalText('The identity under which validators know this service'),
   subnets: Type.Array(
     Type.Object({
-      subnetId: Type.String(),
-      status: Type.Enum(['up', 'down'], { type: 'string' }),
-      reason: Type.Optional(Type.String({ description: 'Why it is down, or what is wrong although it is up' })),
-      connectedWeight: Type.Optional(Type.String()),
-      totalWeight: Type.Optional(Type.String()),
+      subnetId: text(),
+      status: oneOf(['up', 'down']),
+      reason: optionalText('Why it is down, or what is wrong although it is up'),
+      connectedWeight: optionalText(),
+      totalWeight: optionalText(),
     }),
     { description: 'The primary network first, then the tracked subnets' },
   ),
 };
 const SERVICE = {
-  status: Type.Enum(['starting', 'up', 'degraded', 'down', 'stopping'], {
-    type: 'string',
-    description:
-      'Of all networks together: `starting` while one of them is; `up` where all are; `down` where all are; else `degraded`. ' +
+  status: oneOf(
+    ['starting', 'up', 'degraded', 'down', 'stopping'],
+    'Of all networks together: `starting` while one of them is; `up` where all are; `down` where all are; else `degraded`. ' +
       '`stopping` where the service is about to end',
-  }),
-  identityProblem: Type.Optional(
-    Type.String({
-      description:
-        'Set where another process seems to use the same NodeID, and to take the connections to validators: what to do',
-    }),
+  ),
+  identityProblem: optionalText(
+    'Set where another process seems to use the same NodeID, and to take the connections to validators: what to do',
   ),
   networks: Type.Array(Type.Object(NETWORK)),
 };

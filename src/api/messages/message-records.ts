@@ -1,7 +1,7 @@
 import type { Static } from 'typebox';
 import { bytesToHex } from '../../lib/encoding/bytes.ts';
 import { encodeCb58 } from '../../lib/encoding/cb58.ts';
-import { Type } from '../../lib/encoding/schema.ts';
+import { integer, optionalText, Type, text } from '../../lib/encoding/schema.ts';
 import { NODE_ID_LENGTH, nodeIDFromBytes } from '../../warp/ids.ts';
 import { conversionValidationID, type PChainOwner, registrationValidationID } from '../../warp/l1-message.ts';
 import { CHAIN_ALIASES, PUBLIC_NETWORKS } from '../../warp/networks.ts';
@@ -10,13 +10,13 @@ import type { UnsignedMessage } from '../../warp/unsigned-message.ts';
 
 /** What decoded messages look like in answers: bytes as hex without a prefix, EVM addresses with `0x`, large numbers as texts. */
 
-const Hex = Type.String({ description: 'Hex, without a prefix' });
-const Id = Type.String({ description: 'In cb58' });
-const Address = Type.String({ description: 'EVM address, with 0x' });
-const Decimal = Type.String({ description: 'A decimal number, which may exceed 2^53' });
+const Hex = text('Hex, without a prefix');
+const Id = text('In cb58');
+const Address = text('EVM address, with 0x');
+const Decimal = text('A decimal number, which may exceed 2^53');
 
 const Owner = Type.Object({
-  threshold: Type.Integer(),
+  threshold: integer(),
   addresses: Type.Array(Hex, { description: 'P-Chain addresses, of 20 bytes each' }),
 });
 
@@ -27,9 +27,9 @@ const DecodedContent = Type.Union(
       kind: Type.Literal('RegisterL1Validator'),
       validationId: Id,
       subnetId: Id,
-      nodeId: Type.String({ description: 'NodeID; hex where it has not 20 bytes' }),
+      nodeId: text('NodeID; hex where it has not 20 bytes'),
       blsPublicKey: Hex,
-      expiry: Type.String({ description: 'Unix time in seconds' }),
+      expiry: text('Unix time in seconds'),
       remainingBalanceOwner: Owner,
       disableOwner: Owner,
       weight: Decimal,
@@ -39,7 +39,7 @@ const DecodedContent = Type.Union(
     Type.Object({
       kind: Type.Literal('ValidatorUptime'),
       validationId: Id,
-      totalUptime: Type.String({ description: 'Seconds' }),
+      totalUptime: text('Seconds'),
     }),
     Type.Object({
       kind: Type.Literal('TeleporterMessage'),
@@ -60,23 +60,23 @@ export const DecodedPayload = Type.Union([
   Type.Object({ kind: Type.Literal('Hash'), hash: Hex }),
   Type.Object({
     kind: Type.Literal('AddressedCall'),
-    sourceAddress: Type.String({ description: 'In hex; empty where the chain itself sends' }),
+    sourceAddress: text('In hex; empty where the chain itself sends'),
     payload: Hex,
     content: Type.Optional(DecodedContent),
   }),
   Type.Object({
     kind: Type.Literal('unknown'),
     bytes: Hex,
-    reason: Type.String({ description: 'Why it is none of the known kinds. Validators may sign it all the same' }),
+    reason: text('Why it is none of the known kinds. Validators may sign it all the same'),
   }),
 ]);
 
 const message = {
   messageId: Id,
-  networkId: Type.Integer(),
-  network: Type.Optional(Type.String({ description: 'The name of a public network' })),
+  networkId: integer(),
+  network: optionalText('The name of a public network'),
   sourceBlockchainId: Id,
-  sourceChain: Type.Optional(Type.String({ description: 'P, X or C: a chain of the primary network' })),
+  sourceChain: optionalText('P, X or C: a chain of the primary network'),
   payload: DecodedPayload,
 };
 
@@ -86,7 +86,7 @@ export const DecodedReading = Type.Union([
     ...message,
     unsignedMessage: Hex,
     signature: Type.Object({
-      signers: Type.Array(Type.Integer(), { description: 'Indices in the canonical validator set' }),
+      signers: Type.Array(integer(), { description: 'Indices in the canonical validator set' }),
       signature: Hex,
     }),
   }),
@@ -99,7 +99,7 @@ export const DecodedReading = Type.Union([
       Type.Object({
         kind: Type.Literal('SubnetIDIndex'),
         subnetId: Id,
-        index: Type.Integer(),
+        index: integer(),
         validationId: Id,
       }),
       Type.Object({

@@ -11,7 +11,7 @@ import { createNetworkOfPath } from '../../http/request/network-of-path.ts';
 import { untilClientGone } from '../../http/request/until-client-gone.ts';
 import { parseHex } from '../../lib/encoding/bytes.ts';
 import { ParseError } from '../../lib/encoding/parse-error.ts';
-import { Type } from '../../lib/encoding/schema.ts';
+import { oneOf, Type, text } from '../../lib/encoding/schema.ts';
 import type { Network } from '../../network/network.ts';
 import type { BlockchainID, SubnetID } from '../../warp/ids.ts';
 import {
@@ -38,7 +38,7 @@ const { signingSubnetId, quorumPercentage } = AggregationBody.properties;
 
 const VerificationBody = Type.Object(
   {
-    signedMessage: Type.String({ description: 'The signed Warp message in hex, with an optional 0x prefix' }),
+    signedMessage: text('The signed Warp message in hex, with an optional 0x prefix'),
     signingSubnetId,
     quorumPercentage,
     ...HEIGHT_PARAMETERS,
@@ -48,17 +48,11 @@ const VerificationBody = Type.Object(
 
 const DecodeBody = Type.Object(
   {
-    data: Type.String({
-      description:
-        'What is to be read, in hex with an optional 0x prefix: a Warp message, signed or not, a payload, the content of an ' +
+    data: text(
+      'What is to be read, in hex with an optional 0x prefix: a Warp message, signed or not, a payload, the content of an ' +
         'addressed call, or a justification',
-    }),
-    as: Type.Optional(
-      Type.Enum([...READING_FORMS], {
-        type: 'string',
-        description: 'The form to read it as; by default every form that fits',
-      }),
     ),
+    as: Type.Optional(oneOf(READING_FORMS, 'The form to read it as; by default every form that fits')),
   },
   { additionalProperties: false, examples: [{ data: SIGNED_EXAMPLE }] },
 );

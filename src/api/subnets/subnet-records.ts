@@ -7,43 +7,38 @@ import {
 } from '../../aggregation/subnets/subnet-view.ts';
 import type { KnownSubnet } from '../../aggregation/subnets/subnet-views.ts';
 import type { AnswerPast } from '../../aggregation/validators/answer-history.ts';
-import { Type } from '../../lib/encoding/schema.ts';
+import { integer, oneOf, optionalText, Type, text } from '../../lib/encoding/schema.ts';
 import { OBSTACLE_CAUSES } from '../../p2p/peer-view.ts';
 
-const Weight = Type.String({ description: 'A decimal number, which may exceed 2^53' });
-const AgeMs = Type.Integer({ description: 'Milliseconds ago' });
-const nextPageToken = Type.Optional(Type.String({ description: 'The pageToken of the next page, where there is one' }));
+const Weight = text('A decimal number, which may exceed 2^53');
+const AgeMs = integer('Milliseconds ago');
+const nextPageToken = optionalText('The pageToken of the next page, where there is one');
 
 const Node = Type.Object({
-  nodeId: Type.String(),
+  nodeId: text(),
   isConnected: Type.Boolean({ description: 'Whether requests can be sent to it now' }),
   obstacle: Type.Optional(
     Type.Object(
       {
-        cause: Type.Enum([...OBSTACLE_CAUSES], {
-          type: 'string',
-          description:
-            '`unreachable`: TCP failed; `tls`: TLS failed; `wrong_node`: another node answers there; `not_admitted`: closed after TLS, as by ' +
+        cause: oneOf(
+          OBSTACLE_CAUSES,
+          '`unreachable`: TCP failed; `tls`: TLS failed; `wrong_node`: another node answers there; `not_admitted`: closed after TLS, as by ' +
             'nodes that let in listed peers only; `handshake`: a handshake was refused, or did not come; `protocol`: it broke the ' +
             'protocol; `silent`: nothing came for too long; `lost`: the connection broke; `connecting`: it is being dialled; `no_address`: ' +
             'no peer has told its address; `private_address`: its address may not be dialled; `version_unknown`: the API has not told ' +
             'the node version; `no_room`: too many connections are open here; `own_node`: it is this service',
-        }),
-        reason: Type.String(),
+        ),
+        reason: text(),
       },
       { description: 'Why it is not connected' },
     ),
   ),
-  address: Type.Optional(
-    Type.String({ description: 'IP address and port, as the node has signed them and peers pass them on' }),
-  ),
-  version: Type.Optional(Type.String({ description: 'Name and version of its software, of a connected node' })),
+  address: optionalText('IP address and port, as the node has signed them and peers pass them on'),
+  version: optionalText('Name and version of its software, of a connected node'),
   lastAnswer: Type.Optional(
     Type.Object(
       {
-        outcome: Type.Enum(['signed', 'refused', 'silent', 'ignored', 'unreachable', 'invalid_signature'], {
-          type: 'string',
-        }),
+        outcome: oneOf(['signed', 'refused', 'silent', 'ignored', 'unreachable', 'invalid_signature']),
         ageMs: AgeMs,
       },
       { description: 'What came of the last question; missing where it was never asked' },
@@ -52,7 +47,7 @@ const Node = Type.Object({
   latency: Type.Optional(
     Type.Object(
       {
-        answers: Type.Integer({ description: 'How many answers it is of, at most 100' }),
+        answers: integer('How many answers it is of, at most 100'),
         medianMs: Type.Number(),
         p99Ms: Type.Number(),
       },
@@ -61,44 +56,39 @@ const Node = Type.Object({
   ),
   lastRefusal: Type.Optional(
     Type.Object({
-      code: Type.Integer({ description: "The validator's own error code" }),
-      text: Type.String({ description: "The validator's own words" }),
+      code: integer("The validator's own error code"),
+      text: text("The validator's own words"),
       ageMs: AgeMs,
     }),
   ),
-  validationId: Type.Optional(Type.String({ description: 'Of an L1 validator' })),
-  balance: Type.Optional(
-    Type.String({ description: 'Of an L1 validator, in nAVAX, as of the last half minute; 0 makes it inactive' }),
-  ),
+  validationId: optionalText('Of an L1 validator'),
+  balance: optionalText('Of an L1 validator, in nAVAX, as of the last half minute; 0 makes it inactive'),
 });
 
 const Validator = Type.Object({
-  status: Type.Enum([...VALIDATOR_STATUSES], {
-    type: 'string',
-    description:
-      '`signable`: connected, and nothing is known against it; `doubtful`: connected, but its last answer was none, a bad signature, or a ' +
+  status: oneOf(
+    VALIDATOR_STATUSES,
+    '`signable`: connected, and nothing is known against it; `doubtful`: connected, but its last answer was none, a bad signature, or a ' +
       'refusal that has nothing to do with the message; `unreachable`: not connected; `inactive`: its balance has run out',
-  }),
-  reason: Type.Optional(Type.String({ description: 'Why it is not signable' })),
-  index: Type.Optional(Type.Integer({ description: 'Its bit in the set of signers; missing of an inactive one' })),
+  ),
+  reason: optionalText('Why it is not signable'),
+  index: Type.Optional(integer('Its bit in the set of signers; missing of an inactive one')),
   weight: Weight,
-  publicKey: Type.Optional(Type.String({ description: 'BLS key of 48 bytes in hex; missing of an inactive one' })),
+  publicKey: optionalText('BLS key of 48 bytes in hex; missing of an inactive one'),
   nodes: Type.Array(Node, { description: 'All nodes with this key: any of them can sign for the whole weight' }),
 });
 
 export const SubnetViewBody = Type.Object(
   {
-    subnetId: Type.String(),
-    pChainHeight: Type.Integer({ description: 'The P-Chain height whose validators these are' }),
+    subnetId: text(),
+    pChainHeight: integer('The P-Chain height whose validators these are'),
     totalWeight: Weight,
-    connectedWeight: Type.String({ description: 'Weight of those that requests can be sent to' }),
-    reachableWeight: Type.String({
-      description: 'The same, without those that gave no answer when they were last asked',
-    }),
-    signableWeight: Type.String({ description: 'Weight of those that are signable' }),
-    highestQuorum: Type.Integer({ description: 'The highest quorum that could be signed now, in percent' }),
+    connectedWeight: text('Weight of those that requests can be sent to'),
+    reachableWeight: text('The same, without those that gave no answer when they were last asked'),
+    signableWeight: text('Weight of those that are signable'),
+    highestQuorum: integer('The highest quorum that could be signed now, in percent'),
     withoutKey: Type.Object(
-      { weight: Weight, count: Type.Integer() },
+      { weight: Weight, count: integer() },
       { description: 'In the total weight, but unable to sign: they have no BLS key, or are inactive' },
     ),
     validators: Type.Array(Validator, { description: 'The heaviest first, then inactive ones' }),
@@ -111,10 +101,10 @@ export const SubnetListBody = Type.Object(
   {
     subnets: Type.Array(
       Type.Object({
-        subnetId: Type.String(),
+        subnetId: text(),
         isTracked: Type.Boolean({ description: 'Whether it is kept connected all the time, as the operator wants' }),
-        status: Type.Enum(['up', 'down'], { type: 'string' }),
-        reason: Type.Optional(Type.String({ description: 'Why it is down, or what is wrong although it is up' })),
+        status: oneOf(['up', 'down']),
+        reason: optionalText('Why it is down, or what is wrong although it is up'),
         connectedWeight: Type.Optional(Weight),
         totalWeight: Type.Optional(Weight),
       }),

@@ -10,7 +10,7 @@ import { clientOf } from '../../http/request/client-identity.ts';
 import type { Server } from '../../http/request/http-server.ts';
 import { createNetworkOfPath } from '../../http/request/network-of-path.ts';
 import { untilClientGone } from '../../http/request/until-client-gone.ts';
-import { Type } from '../../lib/encoding/schema.ts';
+import { Type, text } from '../../lib/encoding/schema.ts';
 import type { Network } from '../../network/network.ts';
 import { paged } from '../../proxy/catalogue/data-api-parameters.ts';
 import type { BlockchainID, SubnetID } from '../../warp/ids.ts';
@@ -83,9 +83,7 @@ export function registerSubnets(server: Server, networks: readonly Network[]): v
           'answer waits up to two seconds for their connections. All pages of a list are of the P-Chain height of its first page.',
         params: Type.Object({
           network,
-          subnetId: Type.String({
-            description: 'In cb58 or hex; 11111111111111111111111111111111LpoYY is the primary network',
-          }),
+          subnetId: text('In cb58 or hex; 11111111111111111111111111111111LpoYY is the primary network'),
         }),
         querystring: Type.Object({ ...HEIGHT_PARAMETERS, ...PAGES }),
         response: { 200: SubnetViewBody, ...aggregationErrorResponses(400, 403, 404, 500, 502, 503) },

@@ -7,7 +7,7 @@ import { clientOf } from '../../http/request/client-identity.ts';
 import type { Server } from '../../http/request/http-server.ts';
 import { createNetworkOfPath } from '../../http/request/network-of-path.ts';
 import { untilClientGone } from '../../http/request/until-client-gone.ts';
-import { Type } from '../../lib/encoding/schema.ts';
+import { integer, optionalText, Type, text } from '../../lib/encoding/schema.ts';
 import type { Network } from '../../network/network.ts';
 import type { BlockchainID, ValidationID } from '../../warp/ids.ts';
 import { presentSigned, SignedMessageBody } from '../aggregation/signed-message-record.ts';
@@ -15,9 +15,9 @@ import { presentSigned, SignedMessageBody } from '../aggregation/signed-message-
 const UptimeBody = Type.Object(
   {
     ...SignedMessageBody.properties,
-    validationId: Type.String({ description: 'In cb58' }),
-    blockchainId: Type.String({ description: "The L1's chain whose nodes signed, in cb58" }),
-    uptimeSeconds: Type.Integer({ description: 'The highest uptime that the quorum signs' }),
+    validationId: text('In cb58'),
+    blockchainId: text("The L1's chain whose nodes signed, in cb58"),
+    uptimeSeconds: integer('The highest uptime that the quorum signs'),
   },
   { description: 'Signed, verified ValidatorUptime message' },
 );
@@ -46,7 +46,7 @@ export function registerUptime(server: Server, networks: readonly Network[]): vo
           'times, and then for the signature; the search has 15 seconds.',
         params: Type.Object({
           network,
-          validationId: Type.String({ description: 'ID of the validation of an L1 validator, in cb58 or hex' }),
+          validationId: text('ID of the validation of an L1 validator, in cb58 or hex'),
         }),
         querystring: Type.Object({
           quorumPercentage: Type.Optional(
@@ -57,11 +57,8 @@ export function registerUptime(server: Server, networks: readonly Network[]): vo
               description: "Percentage of the L1's weight that must sign",
             }),
           ),
-          blockchainId: Type.Optional(
-            Type.String({
-              description:
-                "The L1's chain whose nodes are asked, in hex or cb58; the default is that of its validator manager, if the L1 validates it",
-            }),
+          blockchainId: optionalText(
+            "The L1's chain whose nodes are asked, in hex or cb58; the default is that of its validator manager, if the L1 validates it",
           ),
           ...HEIGHT_PARAMETERS,
         }),

@@ -61,3 +61,14 @@ export const Type = {
   Union: (anyOf: readonly Schema[], options: Schema = {}) => ({ anyOf, ...options }),
   Unsafe: (schema: Schema) => schema,
 } as unknown as Pick<typeof TypeBox, Used>;
+
+/** Shorthands for the fields that most schemas consist of. */
+export const text = (description?: string) => Type.String(described(description));
+export const optionalText = (description?: string) => Type.Optional(text(description));
+export const integer = (description?: string) => Type.Integer(described(description));
+export const oneOf = <const Values extends string[]>(values: readonly [...Values], description?: string) =>
+  Type.Enum(values, { type: 'string', ...described(description) });
+
+function described(description: string | undefined): { readonly description?: string } {
+  return description === undefined ? {} : { description };
+}

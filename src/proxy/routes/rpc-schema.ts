@@ -1,6 +1,6 @@
 import type { FastifySchema } from 'fastify';
 import type { TSchema } from 'typebox';
-import { Type } from '../../lib/encoding/schema.ts';
+import { integer, oneOf, Type, text } from '../../lib/encoding/schema.ts';
 import { RPC_METHODS, type RpcMethod } from '../catalogue/rpc-methods.ts';
 import type { RpcLimits } from './rpc-calls.ts';
 
@@ -37,8 +37,8 @@ function callSchema(method: string): TSchema {
   return Type.Object(
     {
       jsonrpc: Type.Literal('2.0'),
-      id: Type.Union([Type.Number(), Type.String()], { description: 'Goes to the node as it is written' }),
-      method: Type.Enum([method], { type: 'string' }),
+      id: Type.Union([Type.Number(), text()], { description: 'Goes to the node as it is written' }),
+      method: oneOf([method]),
       params: required === undefined ? Type.Optional(inAnyForm) : inAnyForm,
     },
     {
@@ -80,12 +80,12 @@ function responseSchema(methods: readonly string[]): TSchema {
   return Type.Object(
     {
       jsonrpc: Type.Literal('2.0'),
-      id: Type.Union([Type.Number(), Type.String(), Type.Null()], { description: 'The ID of the call' }),
+      id: Type.Union([Type.Number(), text(), Type.Null()], { description: 'The ID of the call' }),
       result: Type.Optional(Type.Union(results, { description: 'Of the method that was called' })),
       error: Type.Optional(
         Type.Object({
-          code: Type.Integer(),
-          message: Type.String(),
+          code: integer(),
+          message: text(),
           data: Type.Optional(Type.Any({ description: 'Where this service refused the call: {code, statusCode}' })),
         }),
       ),
