@@ -11,7 +11,7 @@ import { Type, text } from '../../lib/encoding/schema.ts';
 import { METHODS } from '../../lib/net/node-http.ts';
 import type { Network } from '../../network/network.ts';
 import type { Metrics } from '../../telemetry/metrics.ts';
-import { chargeForSize, Waiter } from '../aggregation/aggregate-signatures.ts';
+import { chargeForSize, RequestContext } from '../aggregation/aggregate-signatures.ts';
 import { AGGREGATION_BODY_LIMIT } from '../aggregation/parse-aggregation-request.ts';
 import { GO_ERROR_FORM, goErrorResponses } from './go-error-form.ts';
 import { GoAggregationBody, parseGoRequest, readGoBody } from './parse-go-request.ts';
@@ -59,7 +59,10 @@ export async function registerGoRoutes(server: Server, options: GoRoutesOptions)
     const body = readGoBody(request.body as string);
     await chargeForSize(request, reply, body);
     const startMs = options.clock.monotonicMs();
-    const { signedMessage } = await asked.aggregator.aggregate(parseGoRequest(body), new Waiter(request, reply));
+    const { signedMessage } = await asked.aggregator.aggregate(
+      parseGoRequest(body),
+      new RequestContext(request, reply),
+    );
     recorders.get(asked)?.answered(options.clock.monotonicMs() - startMs);
     return { 'signed-message': bytesToHex(signedMessage) };
   }

@@ -8,7 +8,7 @@ import { CHAIN_ALIASES, PUBLIC_NETWORKS } from '../../warp/networks.ts';
 import type { Content, Reading, ReadPayload } from '../../warp/reading.ts';
 import type { UnsignedMessage } from '../../warp/unsigned-message.ts';
 
-/** What decoded messages look like in answers: bytes as hex without a prefix, EVM addresses with `0x`, large numbers as texts. */
+/** Decoded messages: bytes are hex without a prefix, EVM addresses have `0x`, large numbers are decimal strings. */
 
 const Hex = text('Hex, without a prefix');
 const Id = text('In cb58');
@@ -27,7 +27,7 @@ const DecodedContent = Type.Union(
       kind: Type.Literal('RegisterL1Validator'),
       validationId: Id,
       subnetId: Id,
-      nodeId: text('NodeID; hex where it has not 20 bytes'),
+      nodeId: text('NodeID; hex if it does not have 20 bytes'),
       blsPublicKey: Hex,
       expiry: text('Unix time in seconds'),
       remainingBalanceOwner: Owner,
@@ -53,21 +53,21 @@ const DecodedContent = Type.Union(
       message: Hex,
     }),
   ],
-  { description: 'What an addressed call carries' },
+  { description: 'The content of an addressed call' },
 );
 
 export const DecodedPayload = Type.Union([
   Type.Object({ kind: Type.Literal('Hash'), hash: Hex }),
   Type.Object({
     kind: Type.Literal('AddressedCall'),
-    sourceAddress: text('In hex; empty where the chain itself sends'),
+    sourceAddress: text('In hex; empty if the chain itself is the sender'),
     payload: Hex,
     content: Type.Optional(DecodedContent),
   }),
   Type.Object({
     kind: Type.Literal('unknown'),
     bytes: Hex,
-    reason: text('Why it is none of the known kinds. Validators may sign it all the same'),
+    reason: text('Why it is no known kind. Validators may sign it anyway'),
   }),
 ]);
 
@@ -212,10 +212,10 @@ function presentContent(content: Content): DecodedContent {
   }
 }
 
-function presentJustification({
-  justification,
-  registration,
-}: Extract<Reading, { as: 'justification' }>): Extract<DecodedReading, { as: 'justification' }>['justification'] {
+function presentJustification(
+  reading: Extract<Reading, { as: 'justification' }>,
+): Extract<DecodedReading, { as: 'justification' }>['justification'] {
+  const { justification, registration } = reading;
   if (justification.kind === 'SubnetIDIndex') {
     const { kind, subnetID, index } = justification;
     return { kind, subnetId: subnetID, index, validationId: conversionValidationID(subnetID, index) };

@@ -14,9 +14,9 @@ export const VerificationResult = Type.Object(
       Type.Object(
         {
           kind: oneOf(VERIFICATION_PROBLEMS),
-          text: text('In words'),
+          text: text('Explanation'),
         },
-        { description: 'What a destination would find first' },
+        { description: 'The first problem that a destination would find' },
       ),
     ),
     messageId: text(),
@@ -26,20 +26,20 @@ export const VerificationResult = Type.Object(
     sourceChain: optionalText(),
     payload: DecodedPayload,
     signingSubnetId: text(),
-    pChainHeight: integer('The P-Chain height whose validators were taken'),
+    pChainHeight: integer('The P-Chain height whose validators were used'),
     quorumPercentage: integer(),
     signedWeight: text('Weight of the signers'),
     neededWeight: text('Weight that the quorum needs'),
     totalWeight: text('Weight of all validators of the subnet'),
     signers: Type.Array(Type.Object({ index: integer(), weight: text(), nodeIds: Type.Array(text()) }), {
-      description: 'Whom the message names; that they signed is shown by its being valid',
+      description: 'The signers that the message names; they have signed if it is valid',
     }),
   },
-  { description: 'What a destination would say of the message' },
+  { description: 'The verdict of a destination on the message' },
 );
 export type VerificationResult = Static<typeof VerificationResult>;
 
-/** @throws {ParseError} which says so where the bytes are an unsigned message: clients mix the two up */
+/** @throws {ParseError} with a text of its own for an unsigned message, which clients send by mistake */
 export function parseOnlySigned(bytes: Uint8Array, what: string): SignedMessage {
   const message = attempt(() => parseSignedMessage(bytes));
   if (!(message instanceof ParseError)) return message;
@@ -59,7 +59,6 @@ export function presentReport({ unsignedMessage }: SignedMessage, report: Signed
   };
 }
 
-/** Who signed, or is named, and what that weighs. */
 export function presentSigners(
   report: Pick<SignedMessageReport, 'quorumNum' | 'signedWeight' | 'neededWeight' | 'totalWeight' | 'signers'>,
 ) {

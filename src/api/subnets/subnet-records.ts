@@ -12,7 +12,9 @@ import { OBSTACLE_CAUSES } from '../../p2p/peer-view.ts';
 
 const Weight = text('A decimal number, which may exceed 2^53');
 const AgeMs = integer('Milliseconds ago');
-const nextPageToken = optionalText('The pageToken of the next page, where there is one');
+/** Nodes choose their names. */
+const MAX_CLIENT_NAME_LENGTH = 40;
+const nextPageToken = optionalText('The pageToken of the next page, if there is one');
 
 const Node = Type.Object({
   nodeId: text(),
@@ -25,8 +27,8 @@ const Node = Type.Object({
           '`unreachable`: TCP failed; `tls`: TLS failed; `wrong_node`: another node answers there; `not_admitted`: closed after TLS, as by ' +
             'nodes that let in listed peers only; `handshake`: a handshake was refused, or did not come; `protocol`: it broke the ' +
             'protocol; `silent`: nothing came for too long; `lost`: the connection broke; `connecting`: it is being dialled; `no_address`: ' +
-            'no peer has told its address; `private_address`: its address may not be dialled; `version_unknown`: the API has not told ' +
-            'the node version; `no_room`: too many connections are open here; `own_node`: it is this service',
+            'its address is unknown; `private_address`: its address may not be dialled; `version_unknown`: the node version is ' +
+            'unknown; `no_room`: too many connections are open here; `own_node`: it is this service',
         ),
         reason: text(),
       },
@@ -41,17 +43,17 @@ const Node = Type.Object({
         outcome: oneOf(['signed', 'refused', 'silent', 'ignored', 'unreachable', 'invalid_signature']),
         ageMs: AgeMs,
       },
-      { description: 'What came of the last question; missing where it was never asked' },
+      { description: 'Outcome of the last signature request; missing if there was none' },
     ),
   ),
   latency: Type.Optional(
     Type.Object(
       {
-        answers: integer('How many answers it is of, at most 100'),
+        answers: integer('Number of measured answers, at most 100'),
         medianMs: Type.Number(),
         p99Ms: Type.Number(),
       },
-      { description: 'Of its last signatures and refusals' },
+      { description: 'Latency of its last signatures and refusals' },
     ),
   ),
   lastRefusal: Type.Optional(
@@ -61,15 +63,15 @@ const Node = Type.Object({
       ageMs: AgeMs,
     }),
   ),
-  validationId: optionalText('Of an L1 validator'),
-  balance: optionalText('Of an L1 validator, in nAVAX, as of the last half minute; 0 makes it inactive'),
+  validationId: optionalText('Validation ID of an L1 validator'),
+  balance: optionalText('Balance of an L1 validator in nAVAX, at most 30 seconds old; a validator with 0 is inactive'),
 });
 
 const Validator = Type.Object({
   status: oneOf(
     VALIDATOR_STATUSES,
-    '`signable`: connected, and nothing is known against it; `doubtful`: connected, but its last answer was none, a bad signature, or a ' +
-      'refusal that has nothing to do with the message; `unreachable`: not connected; `inactive`: its balance has run out',
+    '`signable`: connected, and its last answer was good; `doubtful`: connected, but its last request ended without an answer, with an ' +
+      'invalid signature, or with a refusal not caused by the message; `unreachable`: not connected; `inactive`: no balance left',
   ),
   reason: optionalText('Why it is not signable'),
   index: Type.Optional(integer('Its bit in the set of signers; missing of an inactive one')),
@@ -83,18 +85,18 @@ export const SubnetViewBody = Type.Object(
     subnetId: text(),
     pChainHeight: integer('The P-Chain height whose validators these are'),
     totalWeight: Weight,
-    connectedWeight: text('Weight of those that requests can be sent to'),
-    reachableWeight: text('The same, without those that gave no answer when they were last asked'),
-    signableWeight: text('Weight of those that are signable'),
+    connectedWeight: text('Weight of connected validators'),
+    reachableWeight: text('The same without validators whose last request ended without an answer'),
+    signableWeight: text('Weight of signable validators'),
     highestQuorum: integer('The highest quorum that could be signed now, in percent'),
     withoutKey: Type.Object(
       { weight: Weight, count: integer() },
-      { description: 'In the total weight, but unable to sign: they have no BLS key, or are inactive' },
+      { description: 'Part of the total weight that cannot sign: validators without a BLS key, and inactive ones' },
     ),
     validators: Type.Array(Validator, { description: 'The heaviest first, then inactive ones' }),
     nextPageToken,
   },
-  { description: 'The validators of a subnet, and what is known of them' },
+  { description: 'The validators of a subnet and their state' },
 );
 
 export const SubnetListBody = Type.Object(
@@ -102,16 +104,16 @@ export const SubnetListBody = Type.Object(
     subnets: Type.Array(
       Type.Object({
         subnetId: text(),
-        isTracked: Type.Boolean({ description: 'Whether it is kept connected all the time, as the operator wants' }),
+        isTracked: Type.Boolean({ description: 'Whether the operator has it connected permanently' }),
         status: oneOf(['up', 'down']),
-        reason: optionalText('Why it is down, or what is wrong although it is up'),
+        reason: optionalText('Why it is down, or a problem despite which it is up'),
         connectedWeight: Type.Optional(Weight),
         totalWeight: Type.Optional(Weight),
       }),
     ),
     nextPageToken,
   },
-  { description: 'The primary network, the tracked subnets, and those that were asked for lately' },
+  { description: 'The primary network, the tracked subnets, and recently requested ones' },
 );
 
 export type SubnetViewBody = Static<typeof SubnetViewBody>;
@@ -130,14 +132,8 @@ export function presentSubnet(view: SubnetView): Omit<SubnetViewBody, 'validator
   };
 }
 
-export function presentValidator({
-  status,
-  reason,
-  index,
-  weight,
-  publicKeyHex,
-  nodes,
-}: ValidatorView): Static<typeof Validator> {
+export function presentValidator(validator: ValidatorView): Static<typeof Validator> {
+  const { status, reason, index, weight, publicKeyHex, nodes } = validator;
   return {
     status,
     ...(reason !== undefined && { reason }),
@@ -167,18 +163,11 @@ function presentNode({ nodeID, obstacle, address, client, past, funds }: NodeSta
     ...(address && {
       address: address.host.includes(':') ? `[${address.host}]:${address.port}` : `${address.host}:${address.port}`,
     }),
-    ...(client && { version: describeClient(client) }),
+    ...(client && { version: `${client.name.slice(0, MAX_CLIENT_NAME_LENGTH)}/${versionText(client.version)}` }),
     ...(past && presentPast(past)),
     ...(funds && { validationId: funds.validationID, balance: String(funds.balance) }),
   };
 }
-
-function describeClient({ name, version }: NonNullable<NodeStatus['client']>): string {
-  return `${name.slice(0, MAX_CLIENT_NAME_LENGTH)}/${version.major}.${version.minor}.${version.patch}`;
-}
-
-/** Nodes choose it. */
-const MAX_CLIENT_NAME_LENGTH = 40;
 
 function presentPast({ last, lastRefusal, latency }: AnswerPast) {
   return {
@@ -194,4 +183,8 @@ function presentPast({ last, lastRefusal, latency }: AnswerPast) {
 
 function tenths(ms: number): number {
   return Math.round(10 * ms) / 10;
+}
+
+function versionText({ major, minor, patch }: NonNullable<NodeStatus['client']>['version']): string {
+  return `${major}.${minor}.${patch}`;
 }

@@ -22,12 +22,9 @@ const UptimeBody = Type.Object(
   { description: 'Signed, verified ValidatorUptime message' },
 );
 
-interface UptimeQuery {
-  readonly quorumPercentage?: string;
-  readonly pChainHeight?: string;
-  readonly destinationBlockchainId?: string;
-  readonly blockchainId?: string;
-}
+type UptimeQuery = Partial<
+  Record<'quorumPercentage' | 'pChainHeight' | 'destinationBlockchainId' | 'blockchainId', string>
+>;
 
 export function registerUptime(server: Server, networks: readonly Network[]): void {
   const { network, networkOf, onRequest } = createNetworkOfPath(networks);
@@ -42,8 +39,8 @@ export function registerUptime(server: Server, networks: readonly Network[]): vo
         summary:
           'Find the highest uptime of an L1 validator that the quorum signs, and return the signed ValidatorUptime message',
         description:
-          "Each node of the L1's chain has seen another uptime, and signs every one up to its own. Usually each is asked twice, at most 42 " +
-          'times, and then for the signature; the search has 15 seconds.',
+          "Each node of the L1's chain signs every uptime up to the one that it observed. It usually takes two requests to each node, " +
+          'at most 42, and one for the signature; the search has 15 seconds.',
         params: Type.Object({
           network,
           validationId: text('ID of the validation of an L1 validator, in cb58 or hex'),
