@@ -24,7 +24,7 @@ export interface ServerOptions extends BaseServerOptions {
   readonly version: string;
   /** The metrics at `/metrics`. */
   readonly registry: Registry;
-  /** Whether the metrics have a listener of their own, and no route here. */
+  /** Whether the metrics have a separate listener, and no route here. */
   readonly areMetricsElsewhere?: boolean;
   readonly state?: ServiceState;
   /** The rest of the data API, the metrics service and the node RPC. */

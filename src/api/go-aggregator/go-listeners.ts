@@ -12,7 +12,7 @@ import { GO_ERROR_FORM } from './go-error-form.ts';
 import { goMetricsText } from './go-metrics.ts';
 import { registerGoRoutes } from './go-routes.ts';
 
-/** Where one network has the Go aggregator's two ports; undefined is nowhere, 0 any free one. */
+/** The Go aggregator's two ports for one network; undefined is none, 0 any free one. */
 export interface GoPorts {
   readonly network: Network;
   readonly apiPort?: number | undefined;
@@ -23,18 +23,18 @@ export interface GoListenersOptions extends Omit<BaseServerOptions, 'corsOrigins
   readonly host: string;
   readonly ports: readonly GoPorts[];
   readonly registry: Registry;
-  /** About to end: requests are to be sent elsewhere. */
+  /** Whether shutdown has begun. */
   readonly isStopping?: () => boolean;
 }
 
 export interface GoListeners {
-  /** By the network's name, where it has them. */
+  /** Keyed by the network's name. */
   readonly urls: ReadonlyMap<string, { readonly api?: string; readonly metrics?: string }>;
-  /** Loses no answer, and takes as long as the main listener's. */
+  /** Drains as the main listener does. */
   close(): Promise<void>;
 }
 
-/** The Go aggregator's ports, for each network that has some. */
+/** Opens the Go aggregator's ports of each network. */
 export async function openGoListeners(options: GoListenersOptions): Promise<GoListeners> {
   const servers: Server[] = [];
   const urls = new Map<string, { api?: string; metrics?: string }>();
@@ -65,7 +65,7 @@ export async function openGoListeners(options: GoListenersOptions): Promise<GoLi
   return { urls, close };
 }
 
-/** All paths of the Go aggregator, which has each of them on both of its ports. */
+/** The Go aggregator serves all its paths on both ports. */
 async function createGoServer(network: Network, options: GoListenersOptions): Promise<Server> {
   const { access, metrics, clock, isStopping = () => false } = options;
   const log = new RequestLog(options.logger, clock);
@@ -78,20 +78,16 @@ async function createGoServer(network: Network, options: GoListenersOptions): Pr
   return server;
 }
 
-/** The name of the Go aggregator's one check. */
 const CHECK = 'signature-aggregator-health';
+const UpOrDown = oneOf(['up', 'down']);
 const Health = Type.Object({
-  status: oneOf(['up', 'down']),
+  status: UpOrDown,
   details: Type.Object({
-    [CHECK]: Type.Object({
-      status: oneOf(['up', 'down']),
-      timestamp: text(),
-      error: optionalText(),
-    }),
+    [CHECK]: Type.Object({ status: UpOrDown, timestamp: text(), error: optionalText() }),
   }),
 });
 
-/** In the Go aggregator's form; whether it is up is decided as for `/health/ready/{network}`. */
+/** The status of `/health/ready/{network}` in the Go aggregator's form. */
 function registerHealth(server: Server, network: Network, clock: Clock, isStopping: () => boolean): void {
   server.get(
     '/health',

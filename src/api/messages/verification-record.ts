@@ -39,7 +39,7 @@ export const VerificationResult = Type.Object(
 );
 export type VerificationResult = Static<typeof VerificationResult>;
 
-/** @throws {ParseError} with a text of its own for an unsigned message, which clients send by mistake */
+/** @throws {ParseError} that names the mistake if the message is unsigned */
 export function parseOnlySigned(bytes: Uint8Array, what: string): SignedMessage {
   const message = attempt(() => parseSignedMessage(bytes));
   if (!(message instanceof ParseError)) return message;

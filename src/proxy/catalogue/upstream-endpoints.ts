@@ -10,7 +10,7 @@ import {
   findMissingAddresses,
 } from '../../http/parameters/parameter-conflicts.ts';
 import { isChainNumber } from '../../http/parameters/parameter-formats.ts';
-import { Type } from '../../lib/encoding/schema.ts';
+import { oneOf, Type } from '../../lib/encoding/schema.ts';
 import { type BlockchainID, PRIMARY_NETWORK_ID, parseHexOrCb58Id } from '../../warp/ids.ts';
 import { PUBLIC_NETWORKS } from '../../warp/networks.ts';
 import type { CachePolicy } from '../client/response-cache.ts';
@@ -19,24 +19,21 @@ import * as records from './data-api-records.ts';
 
 const { addresses, blockchainId, blockId, blockRange, capacity, chainId, evmAddress, FEE_EFFECT, fee, formatted } =
   parameters;
-const { network, oneOf, paged, pageToken, seconds, sortOrder, timeRange, timestamp, uptime, xChainId } = parameters;
+const { network, paged, pageToken, seconds, sortOrder, timeRange, timestamp, uptime, xChainId } = parameters;
 
-/** One documented endpoint of an upstream: what is checked before a request is passed on, and what the OpenAPI document says. */
+/** One endpoint of an upstream: its checks and its part of the OpenAPI document. */
 export interface UpstreamEndpointDefinition {
-  /** In Fastify's form: `::` is a colon. */
+  /** In Fastify's syntax: `::` is a colon. */
   readonly path: string;
   readonly service: 'data API' | 'metrics service';
   readonly operationId: string;
   readonly tag: string;
   readonly summary: string;
-  /** For the document: what `findConflict` checks. */
+  /** Describes `findConflict` in the document. */
   readonly rules?: string;
   readonly params: TObject;
   readonly query: TObject;
-  /**
-   * Checks what no schema of a single parameter can say; each parameter has been checked by its schema before. Parameters of the path
-   * are given apart, as a query may have others of the same name.
-   */
+  /** Checks rules between parameters, after each has been checked by its schema. */
   readonly findConflict?: (query: Parameters, path: Parameters) => Conflict | undefined;
   readonly response: TSchema;
   readonly cache: (path: Parameters) => CachePolicy;
@@ -45,19 +42,18 @@ export interface UpstreamEndpointDefinition {
 }
 
 /**
- * Three seconds for what changes with each block, every second or two. These are not only lists. The block of a number is another
- * one after a reorganization, which some EVM chains have. And a transaction changes after it was accepted: on the primary network
- * its outputs are consumed and its reward is paid later; on EVM chains the price and the NFT metadata beside it change.
+ * For what changes with each block, every second or two. That includes single records: a block number after a reorganization, consumed
+ * outputs and rewards of a transaction, prices and NFT metadata.
  */
 const changing = (): CachePolicy => ({ freshMs: 3_000 });
-/** A registered blockchain stays, and so does a day's figure; nobody waits for a new one by the second. */
+/** For registered blockchains and daily figures. */
 const changingSlowly = (): CachePolicy => ({ freshMs: 30_000 });
-/** The one record that never changes is a block asked for by its hash, once it exists. */
+/** An existing block requested by hash is the only immutable record. */
 const evmBlock = ({ blockId }: Parameters): CachePolicy =>
   typeof blockId === 'string' && blockId.startsWith('0x')
     ? { ...changing(), isImmutable: (body) => hasText(body, 'blockHash') }
     : changing();
-/** The longest list of all, with the genesis of each blockchain, takes longer than others. */
+/** The list includes the genesis of each blockchain. */
 const LONG_LIST_PATIENCE = 3;
 
 const NETWORK_PATH = '/v1/networks/:network';
@@ -291,7 +287,7 @@ export const UPSTREAM_ENDPOINTS: readonly UpstreamEndpointDefinition[] = [
   },
 ];
 
-/** Where a colon follows a parameter, Fastify needs a pattern: else the colon would be part of the parameter. */
+/** The pattern keeps the colon out of the parameter. */
 export const REINDEX_PATH = `${CHAIN_PATH}/nfts/collections/:address/tokens/:tokenId([^:/]+)::reindex`;
 export const REINDEX_PARAMS = Type.Object({
   chainId,
@@ -303,8 +299,8 @@ export const RPC_PATH = '/ext/bc/:chain';
 export const RPC_PARAMS = Type.Object({ chain: formatted('rpc-chain', 'X, P, or the ID of a blockchain') });
 
 /**
- * One name for a chain, whichever of its names a path has: for the C-Chains the number, for another blockchain's ID the cb58. Only
- * the data API knows which number and which ID of other chains belong together.
+ * Returns one name for all spellings of a chain: the number of a C-Chain, the cb58 of another blockchain ID. Which number belongs to
+ * another blockchain ID is not known here.
  *
  * @param text of the format `evm-chain-id`
  */
