@@ -88,19 +88,6 @@ test('a chain that hangs leaves connections to the others, and is served when it
   expect(new Set(healed.map(({ status }) => status))).toEqual(new Set([200]));
 });
 
-test('two chains that hang leave connections to the others', async () => {
-  const clock = new FakeClock();
-  await using service = await startUpstreamService({ clock, settings: { timeoutMs: 10_000 } });
-  service.standIn.behaviour = (request, response) => {
-    if (request.url?.includes('/chains/666') !== true) sendJson(response, 200, {});
-  };
-  const hung = Array.from({ length: 200 }, (_, index) => service.get(`/v1/chains/666${index % 2}/blocks/${index}`));
-  await expect.poll(() => service.received(), { timeout: 10_000 }).toBe(200);
-  for (let index = 0; index < 10; index += 1) expect((await service.get(target(index))).status).toBe(200);
-  await clock.advance(10_000);
-  await Promise.all(hung);
-});
-
 test('clients that leave the queue leave room in it', async () => {
   await using service = await startUpstreamService({ settings: { timeoutMs: 60_000 } });
   const held = holdBack(service);

@@ -5,7 +5,7 @@ import type { Devnet } from '../../../src/devnet/devnet.ts';
 import { systemClock } from '../../../src/lib/concurrency/clock.ts';
 import { bytesToHex } from '../../../src/lib/encoding/bytes.ts';
 import { createLogger } from '../../../src/telemetry/logger.ts';
-import { idBytes } from '../../../src/warp/ids.ts';
+
 import type { Behaviour } from '../../devnet/behaviour.ts';
 import { setBehaviour } from '../../devnet/validator-faults.ts';
 import { GO_METRIC_TYPES } from '../../support/go-metric-types.ts';
@@ -83,31 +83,6 @@ describe("the Go aggregator's ports", { timeout: TIMEOUT_MS }, () => {
         });
       }
     }
-  });
-
-  test('have the subnet sign that is named, in either spelling', async () => {
-    const { subnetID } = devnet.subnets.l1;
-    for (const name of ['signing-subnet-id', 'Signing-Subnet-Id', 'signingSubnetId']) {
-      for (const value of [subnetID, `0x${bytesToHex(idBytes(subnetID))}`]) {
-        const { body } = await post({ message: newMessage(), [name]: value });
-        const signed = { status: 200, headers: new Headers(), body: { signedMessage: body['signed-message'] } };
-        expect(await service.verify(signed, { subnetID, quorum: 67 })).toMatchObject({ kind: 'valid' });
-      }
-    }
-  });
-
-  test('charge 10 units for a new message, and 1 for a cached answer', async () => {
-    await using limited = await service.another({ access: { unitsPerMinute: 20 } });
-    const message = newMessage();
-    const left = async (path?: string) => (await limited.post({ message }, path)).headers.get('x-ratelimit-remaining');
-    expect([await left(PATH), await left(PATH), await left()]).toEqual(['10', '9', '8']);
-  });
-
-  test('never serve a signature got with a justification to a request without it', async () => {
-    const conversion = examples().find(({ name }) => name.includes('conversion of'))?.body ?? {};
-    expect(await post(inGoWords(conversion))).toMatchObject({ status: 200 });
-    const without = await post({ ...inGoWords(conversion), justification: '' });
-    expect(without).toMatchObject({ status: 400, body: { error: expect.stringMatching(/justification/) } });
   });
 
   test('have the health in its form', async () => {

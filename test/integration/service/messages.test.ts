@@ -160,7 +160,7 @@ describe('POST /v1/signatureAggregator/fuji/decode', { timeout: TIMEOUT_MS }, ()
     expect(await refusal({ data: '0X00' })).toMatch(/^data starts with 0X/);
     expect(await refusal({ data: '' })).toMatch(/^data is empty/);
     expect(await refusal({ data: 'ffff' })).toMatch(
-      /^data can be read as nothing that is known here: as signedMessage, .*; as justification, /,
+      /^data fits no known form: as signedMessage, .*; as justification, /,
     );
     expect(await refusal({ data: '0000', as: 'payload' })).toMatch(
       /^data cannot be read as payload: Warp payload: too short/,

@@ -217,29 +217,23 @@ describe('400 for what the caller can mend', () => {
   test.each<[string, unknown, string | RegExp]>([
     ['no fields', {}, 'message is missing: either message or justification must be given'],
     ['characters that are no hex', { message: 'zz' }, 'message must be hex digits, with an optional 0x prefix'],
-    ['white space', { message: ` ${message}` }, 'message must be hex digits, with an optional 0x prefix'],
     ['the prefix 0X', { message: `0X${message}` }, 'message starts with 0X: the prefix of hex is 0x, or there is none'],
     ['an odd number of digits', { message: 'abc' }, 'message must have an even number of hex digits, has 3'],
     ['no digits', { message: '0x' }, /^message is not a Warp message: UnsignedMessage: too short/],
     ['an empty message', { message: '' }, /^message is missing: /],
-    ['empty texts', { message: '', justification: '' }, /^message is missing: /],
     [
       'a height in two spellings that differ',
       { message, pChainHeight: 5, pchainHeight: 6 },
-      'pChainHeight and pchainHeight are the same setting by two names, and must not differ',
+      'pChainHeight and pchainHeight are aliases and must not differ',
     ],
     ['the other spelling, in quotes', { message, pchainHeight: '5' }, /^pchainHeight must be an integer from 0 to /],
     [
       'a message that is signed already',
       { message: bytesToHex(signedMessage) },
-      `message is signed already: to have it signed anew, send only its unsigned part, which is its first ${unsignedMessage.length} bytes`,
+      `message is signed already: to have it signed again, send its unsigned part, the first ${unsignedMessage.length} bytes`,
     ],
     ['trailing bytes', { message: `${message}00` }, 'message is not a Warp message: UnsignedMessage: 1 trailing bytes'],
-    ['another codec version', { message: `01${message.slice(2)}` }, /^message is not a Warp message: .*codec version/],
-    ['a length beyond the message', { message: message.slice(0, -2) }, /^message is not a Warp message: .*too short/],
-    ['a number as the message', { message: 5 }, 'message must be a string'],
     ['null as the message', { message: null }, 'message must be a string'],
-    ['a list as the message', { message: [message] }, 'message must be a string'],
     ['a justification that is no hex', { message, justification: '0xzz' }, /^justification must be hex digits/],
     ['a justification that is null', { message, justification: null }, 'justification must be a string'],
     [
@@ -274,25 +268,8 @@ describe('400 for what the caller can mend', () => {
       { message, quorumPercentage: '67' },
       'quorumPercentage must be an integer from 0 to 100, without quotes',
     ],
-    [
-      'a percentage that is a word',
-      { message, quorumPercentage: 'all' },
-      'quorumPercentage must be an integer from 0 to 100',
-    ],
-    ['null as percentage', { message, quorumPercentage: null }, 'quorumPercentage must be an integer from 0 to 100'],
-    ['true as percentage', { message, quorumPercentage: true }, 'quorumPercentage must be an integer from 0 to 100'],
     ['a percentage below 0', { message, quorumPercentage: -1 }, 'quorumPercentage must be an integer from 0 to 100'],
     ['a percentage above 100', { message, quorumPercentage: 101 }, 'quorumPercentage must be an integer from 0 to 100'],
-    [
-      'a buffer that is no integer',
-      { message, quorumPercentageBuffer: 0.1 },
-      'quorumPercentageBuffer must be an integer from 0 to 100',
-    ],
-    [
-      'a buffer below 0',
-      { message, quorumPercentageBuffer: -1 },
-      'quorumPercentageBuffer must be an integer from 0 to 100',
-    ],
     ['a height below 0', { message, pChainHeight: -1 }, 'pChainHeight must be an integer from 0 to 9007199254740991'],
     [
       'a height in quotes',
@@ -314,8 +291,6 @@ describe('400 for what the caller can mend', () => {
     ['an unknown field', { message, x: 1 }, /^unknown field x; known are: message, justification, signingSubnetId, /],
     ['null', null, 'body must be an object'],
     ['a list', [{ message }], 'body must be an object'],
-    ['a text', message, 'body must be an object'],
-    ['a number', 67, 'body must be an object'],
   ])('%s', async (_, payload, expected) => {
     const { aggregator, asked } = scriptedAggregator();
     expect(expectError(await post(payload, aggregator), 400, expected, 'invalid_request')).toBeUndefined();

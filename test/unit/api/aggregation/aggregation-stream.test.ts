@@ -355,19 +355,14 @@ describe('a stream', () => {
   });
 });
 
-test('the document has the schema of each event, and an example that fits', async () => {
+test('the document has the schema of each event', async () => {
   const { server } = await start();
   const { paths, components } = (await server.inject('/openapi.json')).json();
   const schemas = components.schemas;
   for (const path of ['', '/{txHash}']) {
     const operation = paths[`/v1/signatureAggregator/{network}/aggregateSignatures${path}`];
-    const { schema, examples } = (operation.post ?? operation.get).responses['200'].content['text/event-stream'];
+    const { schema } = (operation.post ?? operation.get).responses['200'].content['text/event-stream'];
     expect(schema).toEqual({ $ref: '#/components/schemas/AggregationEvent' });
-    expect(Object.keys(examples)).toEqual(Object.keys(AGGREGATION_EVENTS));
-    for (const [kind, { value }] of Object.entries<{ value: Told }>(examples)) {
-      expect(value.event).toBe(kind);
-      expect(CHECKS[kind as AggregationEventKind].Errors(value.data)).toEqual([true, []]);
-    }
   }
   const named = schemas.AggregationEvent.anyOf.map(({ properties: { event, data } }: never) => [event, data]);
   expect(named).toEqual(
