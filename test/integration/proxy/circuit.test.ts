@@ -61,7 +61,7 @@ async function startUnreachable() {
   };
 }
 
-test('where nobody listens: opens after ten requests, says when to come again, lets one try, and closes when it is answered', async () => {
+test('without a listener: opens after ten requests, rejects with Retry-After, admits one trial, and closes when that is answered', async () => {
   await using started = await startUnreachable();
   const { clock, service, lines } = started;
   // Whatever was asked for.
@@ -183,7 +183,7 @@ test.each<[string, (height: number) => string, Parameters<typeof sendJson>[1], s
   expect(await service.metric(OPEN)).toBe(0);
 });
 
-test('stays closed while something is answered, and asks nothing of its own', async () => {
+test('stays closed while some requests are answered, and sends no probe', async () => {
   await using started = await start();
   const { service, standIn } = started;
   let count = 0;

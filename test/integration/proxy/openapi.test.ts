@@ -210,7 +210,7 @@ describe('/openapi.json', () => {
         continue;
       }
       const withBody = operation.requestBody === undefined ? [] : [413, 415, 501];
-      // Reading a message asks nobody who could fail; but a large one may find no room.
+      // Decoding needs no other service; a large body may be rejected for lack of memory.
       const ofOthers = operation.operationId === 'decodeMessage' ? [503] : [502, 503];
       expect(errors.map(([status]) => Number(status))).toEqual(
         [400, 401, 403, 404, 408, 429, 431, 500, ...ofOthers, ...withBody].toSorted((a, b) => a - b),

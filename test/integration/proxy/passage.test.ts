@@ -195,7 +195,7 @@ describe('what reaches the upstream is what was checked', () => {
     expect(targets()).toHaveLength(6);
   });
 
-  test('any path that passes goes out as it came, byte for byte', async () => {
+  test('any path that passes is sent unchanged, byte for byte', async () => {
     service.standIn.behaviour = (_request, response) => sendJson(response, 200, {});
     const character = fc.constantFrom(
       ...'abzAZ09-._~:@!$&\'()*+,=%/;\\?#"<>|{}^` \u00e9'.split(''),

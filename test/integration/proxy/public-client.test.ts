@@ -24,7 +24,7 @@ const CLIENT = {
   retryConfig: { strategy: 'none' },
 } as const;
 
-/** By their names, which are also what they are for. */
+/** Keyed by their names, which are their rights. */
 const KEYS = {
   everything: ['aggregation', 'data'],
   data: ['data'],
@@ -83,8 +83,7 @@ function asRead(answer: object): unknown {
 const PAGE_TOKENS: readonly string[] = ['3d22deea-ea64-4d30-8a1e-c2a353b67e90', 'a+b/c=&d?é %2B'];
 
 /**
- * Three pages of a list, told apart by a field of their items; a page is given to whoever has its token, and nothing to
- * whoever has another one.
+ * Three pages of a list, which differ in a field of their items. A page needs its token; another token returns nothing.
  */
 function servePages(answer: object, items: string, idField: string): unknown[] {
   const page = asRead(answer) as Record<string, object[]>;
@@ -330,7 +329,7 @@ describe('the public client of the API', { timeout: TIMEOUT_MS }, () => {
     expect(standIn.arrivals.map((arrival) => arrival.target)).toEqual([target]);
   });
 
-  test('triggers a reindex, and is told when a second one may be', async () => {
+  test('triggers a reindex; the error of a second one has the time of the next', async () => {
     const { nfts } = client.data;
     await nfts.reindex({ address: EVM, tokenId: '145' }, options);
     const again = await expectFailure(
@@ -394,7 +393,7 @@ async function expectFailure(
   expect(failure).toBeInstanceOf(type);
   const error = STATUS_CODES[statusCode];
   expect(failure).toMatchObject({ statusCode, error });
-  // A list is given by the client within a sentence of its own.
+  // The client puts a list into a sentence.
   if (Array.isArray(message)) expect((failure as ApiError).message).toContain(JSON.stringify(message).slice(1, -1));
   else expect(failure).toMatchObject({ message });
   const typed = failure as ApiError;

@@ -22,7 +22,7 @@ async function statusesOf(service: UpstreamService, count: number): Promise<numb
   return statuses;
 }
 
-/** Sends a request on a connection of its own, which the test may break off. */
+/** Sends a request on a new connection, which the test may close. */
 function send(service: UpstreamService): Socket {
   const { hostname, port } = new URL(service.url);
   const socket = connect(Number(port), hostname);

@@ -35,13 +35,13 @@ export interface UpstreamService extends AsyncDisposable {
 export interface UpstreamServiceOptions {
   /** Settings below `upstream` of the configuration, over a stand-in for every upstream. */
   readonly settings?: object;
-  /** Of the same section, what no file has. */
+  /** Options of the same section that no file has. */
   readonly internals?: Partial<UpstreamConfig>;
   readonly clock?: Clock;
   readonly corsOrigins?: readonly string[];
-  /** By default nobody is limited. */
+  /** No limits by default. */
   readonly access?: Omit<AccessOptions, 'limits'>;
-  /** By default this service's own. */
+  /** The default is separate for each service. */
   readonly limits?: LimitCounters;
   readonly logger?: Logger;
   readonly tracer?: Tracer;

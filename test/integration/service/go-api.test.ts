@@ -131,10 +131,10 @@ describe("the Go aggregator's ports", { timeout: TIMEOUT_MS }, () => {
 });
 
 test(
-  'a network whose validators are out of reach is down there, and has its figures',
+  'a network with unreachable validators is down, and has metrics',
   async () => {
     const networks = {
-      // Nobody listens there, and its ID is known: so it is opened, and connects to nobody.
+      // No listener, and a known network ID: the network is opened without connections.
       fuji: { pChainApi: [{ baseUrl: 'http://127.0.0.1:1' }], goApi: { apiPort: 0, metricsPort: 0 } },
       own: { embedded: { validators: 5 }, goApi: { metricsPort: 0 } },
     };
@@ -161,7 +161,7 @@ test(
       });
       const figures = await scrape(`${fuji?.metrics}/metrics`);
       expect([figures.value('agg_sigs_req_count'), figures.value('failures_to_get_validator_set')]).toEqual([2, 1]);
-      // Each port has the figures of its own network.
+      // Each port has the metrics of one network.
       expect(app.goUrls.get('own')?.api).toBeUndefined();
       const own = await scrape(`${app.goUrls.get('own')?.metrics}/metrics`);
       expect(own.value('agg_sigs_req_count')).toBe(0);
@@ -175,7 +175,7 @@ test(
 );
 
 test(
-  'what validators did wrong is counted by its kind',
+  'failures of validators are counted by kind',
   async () => {
     await using service = await startService(7, {
       settings: {
@@ -217,7 +217,7 @@ test(
 );
 
 test(
-  'a subnet that is not allowed is 403 in either form, before anybody is asked',
+  'a subnet that is not allowed is 403 in either form, before any request to a validator',
   async () => {
     await using service = await startService(5, { settings: { network: { allowedSubnetIds: [] } } });
     const { l1, primary } = service.devnet.subnets;

@@ -93,7 +93,7 @@ describe('GET by transaction', { timeout: TIMEOUT_MS }, () => {
     expect(answer.body['signedWeight']).toBe(String(weight));
   });
 
-  test('signs at the epoch of the chain asked for', async () => {
+  test('signs at the epoch of the requested chain', async () => {
     const { cChainID } = service.devnet.subnets.primary;
     const answer = await ofTransaction(exampleTxID('RegisterL1ValidatorTx'), `?destinationBlockchainId=${cChainID}`);
     expect(answer.status).toBe(201);
@@ -143,7 +143,7 @@ describe('GET by transaction', { timeout: TIMEOUT_MS }, () => {
       expectError(await ofTransaction(id), 400, message);
     });
 
-    test('a weight that was set anew since with 400, at once', async () => {
+    test('a weight that was changed later with 400, at once', async () => {
       const { overtakenWeightChange: id } = service.devnet.transactions();
       const startMs = performance.now();
       const message = `txHash: the weight that transaction ${id} set (nonce 0) was set anew since (nonce 1): the P-Chain confirms the last one only`;

@@ -18,13 +18,13 @@ async function get(path: string, failure?: Error) {
 }
 
 describe('GET by transaction', () => {
-  test('asks for what the P-Chain says about it, and leaves all else to the use case', async () => {
+  test('asks for the message of the transaction, with all defaults', async () => {
     const { response, asked } = await get(TX);
     expect(response.statusCode).toBe(201);
     expect(asked).toEqual([{ subject: { kind: 'transaction', txID: TX } }]);
   });
 
-  test('answers with the message and how it came to be', async () => {
+  test('answers with the signed message and its details', async () => {
     const { response } = await get(TX);
     expect(response.json()).toEqual({
       signedMessage: 'ab01ff',

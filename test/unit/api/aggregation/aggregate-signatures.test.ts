@@ -62,7 +62,7 @@ describe('a good request', () => {
     expect(response.headers['content-type']).toBe('application/json');
   });
 
-  test('leaves what it does not say to the defaults of the use case', async () => {
+  test('leaves missing fields undefined', async () => {
     const request = await requestOf({ message });
     const { subject, ...others } = request;
     expect(Object.values(others).filter((value) => value !== undefined)).toEqual([]);
@@ -71,7 +71,7 @@ describe('a good request', () => {
     });
   });
 
-  test('is asked for in the name of its address', async () => {
+  test('runs for the client of its address', async () => {
     const clients: (string | undefined)[] = [];
     for (const remoteAddress of ['192.0.2.7', '2001:db8::1', '2001:db8::2']) {
       script.aggregator = {
@@ -133,7 +133,7 @@ describe('a good request', () => {
     }
   });
 
-  test('costs 1 unit where the answer is cached, and is refused before any work where 9 more are not left', async () => {
+  test('costs 1 unit if the answer is cached, and is rejected before any work if 9 more are not left', async () => {
     let isCached = true;
     const worked: string[] = [];
     const aggregate: Aggregator['aggregate'] = (_, { onCacheMiss }) => {
@@ -213,7 +213,7 @@ describe('a good request', () => {
   });
 });
 
-describe('400 for what the caller can mend', () => {
+describe('400 for what the client can correct', () => {
   test.each<[string, unknown, string | RegExp]>([
     ['no fields', {}, 'message is missing: either message or justification must be given'],
     ['characters that are no hex', { message: 'zz' }, 'message must be hex digits, with an optional 0x prefix'],
@@ -461,7 +461,7 @@ describe('an aggregation that fails', () => {
     expect(response.body).not.toContain('the inside');
   });
 
-  test('says nothing of a later time where nobody knows one, and at least a second where it is over at once', async () => {
+  test('has Retry-After only for a known time, and at least a second', async () => {
     const failing = (options: { retryAfterMs?: number }) =>
       scriptedAggregator(async () => {
         throw new AggregatorError('p_chain_invalid', 'what went wrong', options);
@@ -486,7 +486,7 @@ describe('an aggregation that fails', () => {
     expectError(await post({ message }, aggregator), 400, `${name}: the P-Chain does not know it`);
   });
 
-  test('says what every validator did, in the form that the OpenAPI document has', async () => {
+  test('has the outcome of every validator, in the form of the OpenAPI document', async () => {
     const { aggregator } = scriptedAggregator(async () => {
       throw new AggregatorError('insufficient_weight', 'too little', { report: REPORT });
     });
@@ -498,7 +498,7 @@ describe('an aggregation that fails', () => {
     expect(check.Check({ ...(response.json() as object), code: 'made up' })).toBe(false);
   });
 
-  test('is one line at warn, from which the validators can be told', async () => {
+  test('is one log line at warn, with the validators', async () => {
     const { aggregator } = scriptedAggregator(async () => {
       throw new AggregatorError('signing_refused', 'too much refused', { report: REPORT });
     });
@@ -524,7 +524,7 @@ describe('an aggregation that fails', () => {
     expect(JSON.stringify(lines())).not.toContain(message);
   });
 
-  test('for a bug tells the client nothing of it, and the log everything', async () => {
+  test('by a bug is logged, and not explained to the client', async () => {
     for (const bug of [new TypeError('secret of the inside'), Object.assign(new Error('x'), { statusCode: 600 })]) {
       const { aggregator } = scriptedAggregator(async () => {
         throw bug;
@@ -542,7 +542,7 @@ describe('an aggregation that fails', () => {
 });
 
 describe('over a real connection', () => {
-  test('the aggregation goes on while the client waits, though its request was read long ago', async () => {
+  test('the aggregation continues while the client waits', async () => {
     const { aggregator } = scriptedAggregator(async (_, signal) => {
       for (let turn = 0; turn < 20; turn += 1) await settle();
       signal.throwIfAborted();
@@ -560,7 +560,7 @@ describe('over a real connection', () => {
     await server.close();
   });
 
-  test('a client that goes away ends the aggregation, and is no error to the operator', async () => {
+  test('a client that leaves ends the aggregation, without an error in the log', async () => {
     const started = Promise.withResolvers<void>();
     const ended = Promise.withResolvers<unknown>();
     const { aggregator } = scriptedAggregator((_, signal) => {

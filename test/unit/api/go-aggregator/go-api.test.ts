@@ -24,7 +24,7 @@ const PATH = '/aggregate-signatures';
 const CHAIN = idFromBytes<BlockchainID>(new Uint8Array(32).fill(1), 'chain');
 const MESSAGE = bytesToHex(createUnsignedMessage(5, CHAIN, Uint8Array.of(1, 2, 3)).bytes);
 const SUBNET_HEX = `0x${bytesToHex(idBytes(PRIMARY_NETWORK_ID))}`;
-/** As a log has it: where the bytes begin, their length, and the bytes up to the next 32. */
+/** ABI encoding of a log: offset, length, and the bytes padded to 32. */
 const LOG_DATA = `${'20'.padStart(64, '0')}${(MESSAGE.length / 2).toString(16).padStart(64, '0')}${MESSAGE.padEnd(128, '0')}`;
 
 async function start(options: TestServerOptions = {}) {
@@ -120,7 +120,7 @@ test.each<[string, object, RegExp]>([
     { 'quorum-percentage': 90, 'quorum-percentage-buffer': 20 },
     /^Invalid quorum buffer number: .*110/,
   ],
-])('%s is 400, and what is allowed follows the words of the Go aggregator', async (_, fields, error) => {
+])('%s is 400, and the message follows the Go aggregator's prefix', async (_, fields, error) => {
   const { post, asked } = await start();
   expect(await post({ message: MESSAGE, ...fields })).toMatchObject({
     status: 400,
@@ -233,7 +233,7 @@ test.each([PATH, `/testnet${PATH}`])('%s: a failure names the network in the log
   expect(failed).toMatchObject([{ network: path === PATH ? 'fuji' : 'testnet', code: 'insufficient_weight' }]);
 });
 
-test('the health of a port of its own is down as soon as the service is about to stop, which still answers', async () => {
+test('the health of a separate port is down from the announcement of the stop, while requests are answered', async () => {
   const registry = new Registry();
   let stops = false;
   const { urls, close } = await openGoListeners({

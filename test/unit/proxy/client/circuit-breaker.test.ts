@@ -9,7 +9,7 @@ const OPEN_MS = 1_000;
 function start() {
   const clock = new FakeClock();
   const changes: boolean[] = [];
-  /** Of probes that have not ended. */
+  /** Probes that have not ended. */
   const probes: ((isUp: boolean) => void)[] = [];
   const breaker = new CircuitBreaker({
     clock,
