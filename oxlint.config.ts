@@ -1,8 +1,37 @@
 import { defineConfig } from 'oxlint';
-import { layerOverrides } from './scripts/layers.ts';
 
-const TURN_MESSAGE = 'Turns of the event loop are taken through Clock.afterTurn.';
+const TURN_MESSAGE = 'The event loop is yielded to through Clock.afterTurn.';
 const TURN_PROPERTY = { object: 'globalThis', property: 'setImmediate', message: TURN_MESSAGE };
+
+/** setImmediate reaches the event loop past the clock, which tests replace. */
+const TIMER_IMPORTS = ['timers', 'node:timers', 'timers/promises', 'node:timers/promises'].map((name) => ({
+  name,
+  importNames: ['setImmediate', 'default'],
+  message: TURN_MESSAGE,
+}));
+const ENVIRONMENT_IMPORTS = ['process', 'node:process'].map((name) => ({
+  name,
+  importNames: ['env', 'default'],
+  message: 'Only src/config reads the environment.',
+}));
+const HTTP_IMPORTS = [
+  { name: 'node:http', allowTypeImports: true, message: 'It is imported through src/lib/net/node-http.ts.' },
+];
+const METRICS_MESSAGE = 'Metrics are declared through src/telemetry/metrics.ts.';
+const METRIC_IMPORTS = [{ name: 'prom-client', message: METRICS_MESSAGE }];
+/** /metrics and the console read the registry. */
+const REGISTRY_IMPORTS = [{ name: 'prom-client', allowImportNames: ['Registry'], message: METRICS_MESSAGE }];
+const ABOVE_SRC = { regex: '^(\\.\\./)+(test|bench|scripts)/', message: 'src imports only from src.' };
+
+const SRC_IMPORTS = [...TIMER_IMPORTS, ...HTTP_IMPORTS];
+
+/** Restricts what the files may import from elsewhere than src; scripts/layers.ts has the rules within src. */
+function restrictImports(files: string[], paths: object[]) {
+  return {
+    files,
+    rules: { 'no-restricted-imports': ['error', { paths, patterns: [ABOVE_SRC] }] as ['error', object] },
+  };
+}
 
 export default defineConfig({
   plugins: ['eslint', 'typescript', 'unicorn', 'oxc', 'import', 'node', 'promise', 'vitest'],
@@ -39,7 +68,14 @@ export default defineConfig({
     'vitest/no-focused-tests': 'error',
   },
   overrides: [
-    ...layerOverrides(),
+    restrictImports(['src/**'], [...SRC_IMPORTS, ...ENVIRONMENT_IMPORTS, ...METRIC_IMPORTS]),
+    restrictImports(
+      ['src/{api,console,http}/**', 'src/app.ts'],
+      [...SRC_IMPORTS, ...ENVIRONMENT_IMPORTS, ...REGISTRY_IMPORTS],
+    ),
+    restrictImports(['src/config/**'], [...SRC_IMPORTS, ...METRIC_IMPORTS]),
+    restrictImports(['src/telemetry/metrics.ts'], [...SRC_IMPORTS, ...ENVIRONMENT_IMPORTS]),
+    restrictImports(['src/lib/net/node-http.ts'], [...TIMER_IMPORTS, ...ENVIRONMENT_IMPORTS, ...METRIC_IMPORTS]),
     {
       files: ['src/**'],
       rules: { 'no-restricted-globals': ['error', { name: 'setImmediate', message: TURN_MESSAGE }] },

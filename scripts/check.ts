@@ -9,7 +9,7 @@ import { checkDashboards } from './checks/dashboards.ts';
 import { checkDeadCode } from './checks/dead-code.ts';
 import { checkFormat } from './checks/format.ts';
 import { checkGeneratedCode } from './checks/generated-code.ts';
-import { checkLayerPlaces } from './checks/layer-places.ts';
+import { checkLayout } from './checks/layout.ts';
 import { checkLint } from './checks/lint.ts';
 import { checkMentions } from './checks/mentions.ts';
 import type { CheckResult } from './checks/project.ts';
@@ -22,7 +22,7 @@ const STEPS: Record<string, () => CheckResult | Promise<CheckResult>> = {
   types: checkTypes,
   format: checkFormat,
   lint: checkLint,
-  layers: checkLayerPlaces,
+  layout: checkLayout,
   'dead code': checkDeadCode,
   'generated code': checkGeneratedCode,
   settings: checkSettings,

@@ -18,7 +18,7 @@ export const GENERATED = /^src\/[^/]+\/gen\//;
 export const sources: readonly string[] = ['src', 'test', 'bench', 'scripts']
   .flatMap((folder) => filesUnder(join(ROOT, folder)))
   .map(toProjectPath)
-  .filter((file) => /\.(ts|js)$/.test(file));
+  .filter((file) => /\.(ts|tsx|js)$/.test(file));
 
 /** Those of them that people write. */
 export const written: readonly string[] = sources.filter((file) => !GENERATED.test(file));

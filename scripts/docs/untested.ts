@@ -18,7 +18,7 @@ const TEST_OF_DOCUMENT = 'test/integration/proxy/openapi.test.ts';
 const TESTS_OF_SETTINGS = 'test/unit/config/';
 /** Each of them has something for every endpoint of an upstream: a record, a route of the stand-in, cases, ranges. */
 const FILES_OF_ENDPOINTS = ['stand-in-records.ts', 'stand-in.ts', 'endpoints.test.ts', 'openapi.test.ts'].map(
-  (file) => `test/integration/upstream/${file}`,
+  (file) => `test/integration/proxy/${file}`,
 );
 
 /**

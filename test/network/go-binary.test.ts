@@ -41,7 +41,9 @@ const folder = mkdtempSync(join(tmpdir(), 'go-binary-'));
 const archive = join(folder, 'archive');
 /** What the launcher calls, and no Node. */
 const withoutNode = join(folder, 'bin');
-const network = useRealNetwork();
+// The L1 has no validators at the proposed height for up to half a minute after its conversion; until then the health is 503 by
+// either service, and what is measured would be the age of the network.
+const network = useRealNetwork((started) => started.awaitProposedHeight(started.conversionHeight));
 
 beforeAll(() => {
   mkdirSync(archive);

@@ -73,7 +73,7 @@ test('a validator that comes back on another port is found there by gossip withi
   ]);
   await expectSigned(network(), answer, { message });
   expect(node.stakingPort).not.toBe(portBefore);
-  expect(await peersOf(node)).toContain(nodeId);
+  await untilPeerOf(node, nodeId);
   recordFigure('a validator moves: a request sent meanwhile', inMs(answer.tookMs));
   recordFigure('a validator moves: from its start to our connection', inMs(tookMs));
 });
@@ -89,7 +89,7 @@ test('a validator that comes back on the same port is connected again', async ()
     .awaitReadiness(isAllConnected, RECONNECT_TIMEOUT_MS)
     .then(({ nodeId }) => ({ nodeId, tookMs: performance.now() - startMs }));
   const [{ nodeId, tookMs }] = await Promise.all([connected, node.start()]);
-  expect(await peersOf(node)).toContain(nodeId);
+  await untilPeerOf(node, nodeId);
   recordFigure('a validator comes back: from its start to our connection', inMs(tookMs));
 });
 
@@ -102,13 +102,18 @@ test('the NodeID outlives a restart, and is the one by which nodes know the serv
   const run = async () => {
     await using service = await startService(paths);
     const { nodeId } = await service.awaitAllConnected();
-    expect(await peersOf(firstNode())).toContain(nodeId);
+    await untilPeerOf(firstNode(), nodeId);
     expect(await service.stop()).toBe(0);
     return { nodeId, certificate: await readFile(paths.stakingCertPath, 'utf8') };
   };
   const first = await run();
   expect(await run()).toEqual(first);
 });
+
+/** A node counts us as a peer once it has read our last message of the handshake, which is after we count it as one. */
+function untilPeerOf(node: NetworkNode, nodeId: string | undefined): Promise<void> {
+  return expect.poll(() => peersOf(node), { timeout: RECONNECT_TIMEOUT_MS }).toContain(nodeId);
+}
 
 async function peersOf(node: NetworkNode): Promise<string[]> {
   const { peers } = await network().callApi<{ peers: { nodeID: string }[] }>('/ext/info', 'info.peers', {}, node);

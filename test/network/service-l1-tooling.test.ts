@@ -32,6 +32,7 @@ const startService = (started: RealNetwork) => {
 const network = useRealNetwork(async (started) => {
   storePath = await mkdtemp(join(tmpdir(), 'store-'));
   service = await startService(started);
+  await service.awaitOpen();
   early = await service.aggregateOf(started.conversion.txID);
   await Promise.all(['P', started.l1ChainID].map((chain) => started.awaitEpoch(chain, started.conversionHeight)));
 });

@@ -5,7 +5,7 @@ import { type ApiProxy, startApiProxy } from './api-proxy.ts';
 import { inMs, recordFigure } from './figures.ts';
 import { useRealNetwork } from './network-fixture.ts';
 import type { NetworkNode } from './network-node.ts';
-import { EMBEDDED, isAllConnected, LOCAL, type ServiceProcess, startServiceProcess } from './service-process.ts';
+import { EMBEDDED, LOCAL, type ServiceProcess, startServiceProcess } from './service-process.ts';
 import { emitMessage, expectSigned, unknownTwin } from './warp-messages.ts';
 
 /** One process that serves two networks: that of the five nodes, whose API is behind a proxy, and one that it runs itself. */
@@ -180,7 +180,9 @@ test('an API that is down from the start holds up nobody else, and its network c
     );
     await expectSignedByEmbedded(late);
     const reason = expect.stringContaining('its info API does not answer yet');
-    expect(await late.readiness(LOCAL)).toMatchObject({ httpStatus: 503, status: 'down', reason, subnets: [] });
+    // The first call has three attempts with pauses between them; the other network may be up before it fails.
+    const noticed = await late.awaitReadiness(({ status }) => status !== 'starting', NOTICED_TIMEOUT_MS);
+    expect(noticed).toMatchObject({ httpStatus: 503, status: 'down', reason, subnets: [] });
     // The service as a whole is ready: waiting would not help, and the other network is served.
     expect(await askReady(late)).toMatchObject({
       httpStatus: 200,
@@ -194,7 +196,8 @@ test('an API that is down from the start holds up nobody else, and its network c
     expect(refused).toMatchObject({ status: 503, body: { code: 'network_unavailable', message: reason } });
 
     await proxy.open();
-    await late.awaitReadiness(isAllConnected, NOTICED_TIMEOUT_MS);
+    // The pause before the next call of the API has grown with the time that it was closed, to half a minute at most.
+    await late.awaitAllConnected(LOCAL);
     await expectSigned(network(), await late.aggregate({ message }, LOCAL), { message });
     expect(await askReady(late)).toMatchObject({ httpStatus: 200, status: 'up' });
   } finally {

@@ -103,6 +103,8 @@ export interface ServiceProcess extends AsyncDisposable {
   readiness(network?: string): Promise<Readiness>;
   /** Waits until the readiness is as asked for, at most `timeoutMs`. */
   awaitReadiness(isReached: (readiness: Readiness) => boolean, timeoutMs: number, network?: string): Promise<Readiness>;
+  /** Waits until requests for the network are taken: the service listens before it has the network's ID from the info API. */
+  awaitOpen(network?: string): Promise<Readiness>;
   /** Waits until every validator of the subnets kept connected is connected. */
   awaitAllConnected(network?: string): Promise<Readiness>;
   /** The samples of a metric of the service, by their labels as they stand in /metrics, without braces. */
@@ -115,6 +117,7 @@ export interface ServiceProcess extends AsyncDisposable {
 
 /** The fewest there can be. */
 const EMBEDDED_VALIDATORS = 5;
+const OPEN_TIMEOUT_MS = 15_000;
 /** A redial's longest pause after a few failures, twice. */
 const ALL_CONNECTED_TIMEOUT_MS = 60_000;
 
@@ -202,6 +205,7 @@ export async function startServiceProcess(network: RealNetwork, settings: Servic
     startedAtMs,
     readiness,
     awaitReadiness,
+    awaitOpen: (name) => awaitReadiness(({ nodeId }) => nodeId !== undefined, OPEN_TIMEOUT_MS, name),
     awaitAllConnected: (name) => awaitReadiness(isAllConnected, ALL_CONNECTED_TIMEOUT_MS, name),
     async metric(name) {
       const text = await (await get('/metrics')).text();

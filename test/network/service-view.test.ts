@@ -139,6 +139,7 @@ test('the view of an L1 whose quorum is out of reach names each missing validato
 
   // A service that has never asked anybody, and that was not told of this L1.
   await using fresh = await startServiceProcess(network(), { apiUrl: api.apiUrl });
+  await fresh.awaitOpen();
   const { body, tookMs } = await get(`subnets/${subnetID}`, fresh);
   recordFigure('view of an L1 that was not asked for before', inMs(tookMs));
   const view = body as unknown as SubnetViewBody;

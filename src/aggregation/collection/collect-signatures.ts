@@ -92,7 +92,7 @@ export type CollectionOutcome =
 /**
  * Asks the validators of a set for their signatures, heaviest first, until quorum plus buffer is reached or nothing more can
  * come; aggregates, verifies as a destination would, and puts bad signers aside. At the deadline a result that reaches the
- * quorum is returned; as soon as the quorum is out of reach, the failure is.
+ * quorum is returned; as soon as the quorum is out of reach, and no answer in time can make that final, the failure is.
  *
  * Rejects only with the signal's reason.
  */

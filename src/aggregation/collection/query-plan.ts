@@ -1,7 +1,7 @@
 import type { WarpValidator } from '../../validators/warp-set.ts';
 import { MAX_STARTED_PER_TURN } from '../admission/query-concurrency.ts';
 import { outlookIn } from '../validators/outlook.ts';
-import { judgeRefusal } from './refusal-verdict.ts';
+import { judgeRefusal, weightRefusedForGood } from './refusal-verdict.ts';
 import type { SignatureFailure } from './signature-source.ts';
 import { isCountedOn, Survey, type SurveyLimits, type SurveyView } from './survey.ts';
 import type { Standing, Tally } from './tally.ts';
@@ -29,7 +29,7 @@ export interface QueryView extends SurveyView {
 export type QueryPlan =
   /** Quorum and buffer are reached, or the quorum is and nothing more is worth waiting for. */
   | { readonly kind: 'enough' }
-  /** The quorum is not reached even if everybody signs who still may. */
+  /** The quorum is not reached even if everybody signs who still may, and no answer in time can make that final. */
   | { readonly kind: 'out of reach' }
   /** Ask these now, and decide again when anything changes or at `wakeAtMs` at the latest. */
   | {
@@ -60,7 +60,11 @@ export function planQueries(
   const areRefusersLost = unsigned?.isHopeless === true;
   const { possible, awaited, wakeAtMs } = survey.stillToCome(areRefusersLost);
 
-  if (signedWeight + possible < neededWeight) return { kind: 'out of reach' };
+  if (signedWeight + possible < neededWeight) {
+    return isVerdictOpen(tally, view, survey)
+      ? { kind: 'go on', ask: [], wakeAtMs, isIdle: false }
+      : { kind: 'out of reach' };
+  }
   // What is beyond the quorum is a precaution: no time is spent on whoever is likely to give nothing.
   if (signedWeight >= neededWeight && awaited === 0n) return { kind: 'enough' };
 
@@ -92,6 +96,23 @@ export function planQueries(
     nextWakeAtMs = Math.min(nextWakeAtMs, view.nowMs + outlook.hedgeAfterMs);
   }
   return { kind: 'go on', ask, wakeAtMs: nextWakeAtMs, isIdle: ask.length === 0 && !isBusy };
+}
+
+/**
+ * Checks whether answers that are not late can still decide that the quorum is refused for good. Without them, the weight that cannot sign
+ * now (inactive, unreachable) would leave the verdict to the order in which the refusals arrive.
+ */
+function isVerdictOpen(tally: Tally, { isPChainMessage, nowMs }: QueryView, survey: Survey): boolean {
+  if (survey.inTime === 0 || survey.refusals === 0) return false;
+  const { warpSet, neededWeight, standings } = tally;
+  const refused = weightRefusedForGood(tally, isPChainMessage);
+  if (refused === 0n || warpSet.totalWeight - refused < neededWeight) return false;
+  let inTime = 0n;
+  for (const { index, weight } of warpSet.validators) {
+    const standing = standings[index];
+    if (standing?.kind === 'queued' || (standing?.kind === 'asking' && nowMs < standing.lateAtMs)) inTime += weight;
+  }
+  return warpSet.totalWeight - refused - inTime < neededWeight;
 }
 
 /** The others would only wait for a later turn of the event loop. */

@@ -128,10 +128,13 @@ class RequestBody {
     this.#done = done;
     this.#limit = limit;
     if (Math.max(this.#declaredBytes ?? 0, this.#received?.length ?? 0) > limit) return this.#fail(tooLarge(limit));
-    const heldBytes = this.#heldBytes;
-    this.#release();
-    this.#client = client;
-    if (this.#acquire(heldBytes)) this.#finish();
+    if (client !== this.#client) {
+      const heldBytes = this.#heldBytes;
+      this.#release();
+      this.#client = client;
+      if (!this.#acquire(heldBytes)) return;
+    }
+    this.#finish();
   }
 
   /** Frees what has arrived, and drops what still comes. */
@@ -163,7 +166,7 @@ class RequestBody {
     const bytes = received.take();
     this.#received = undefined;
     // The last permit covers half of the capacity.
-    this.#held.at(-1)?.release(this.#heldBytes - bytes.length);
+    if (this.#heldBytes > bytes.length) this.#held.at(-1)?.release(this.#heldBytes - bytes.length);
     if (bytes.length === (this.#declaredBytes ?? bytes.length)) done(null, bytes.toString('utf8'));
     else done(new errorCodes.FST_ERR_CTP_INVALID_CONTENT_LENGTH());
   }
@@ -183,7 +186,8 @@ class RequestBody {
   }
 
   #release(): void {
-    for (const permit of this.#held.splice(0)) permit.release();
+    for (const permit of this.#held) permit.release();
+    this.#held.length = 0;
     this.#heldBytes = 0;
   }
 }

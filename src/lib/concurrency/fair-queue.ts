@@ -20,8 +20,10 @@ export class FairQueue<Key, Item> {
 
   push(key: Key, item: Item, group = ''): void {
     const keys = this.#groups.get(group) ?? new Map<Key, Set<Item>>();
+    if (keys.size === 0) this.#groups.set(group, keys);
     const items = keys.get(key) ?? new Set();
-    this.#groups.set(group, keys.set(key, items.add(item)));
+    if (items.size === 0) keys.set(key, items);
+    items.add(item);
     this.#count(key, 1);
   }
 
@@ -71,7 +73,7 @@ export class FairQueue<Key, Item> {
 
 function moveToEnd<Key, Value>(map: Map<Key, Value>, key: Key): void {
   const value = map.get(key);
-  if (value === undefined) return;
+  if (value === undefined || map.size === 1) return;
   map.delete(key);
   map.set(key, value);
 }

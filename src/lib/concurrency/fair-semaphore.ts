@@ -97,8 +97,9 @@ export class FairSemaphore {
 
   /** Grants a permit if one is free for the claim now. */
   tryAcquire(claim: Claim): Permit | undefined {
-    const fits = this.#isWithinShares(claim) && this.#weightOf(claim) <= this.limit - this.#held;
-    return fits ? this.#grant(claim) : undefined;
+    const free = this.limit - this.#held;
+    if (this.#weightOf(claim) > free || !this.#isKeyWithinShare(claim, free)) return undefined;
+    return this.#areGroupsWithinShare(claim, free) ? this.#grant(claim) : undefined;
   }
 
   /**
@@ -182,18 +183,14 @@ export class FairSemaphore {
     return weight === 1 ? 1 : Math.min(weight, this.limit);
   }
 
-  #isWithinShares(claim: Claim): boolean {
-    const free = this.limit - this.#held;
-    return this.#isKeyWithinShare(claim, free) && this.#areGroupsWithinShare(claim, free);
-  }
-
   #isKeyWithinShare(claim: Claim, free: number): boolean {
     const { keyShare } = this.#options;
     return claim.key === undefined || isWithinShare(this.heldBy(claim.key), this.#weightOf(claim), keyShare, free);
   }
 
   #areGroupsWithinShare(claim: Claim, free: number): boolean {
-    const { groups = NO_GROUPS } = claim;
+    const { groups } = claim;
+    if (groups === undefined) return true;
     const weight = this.#weightOf(claim);
     return groups.every(({ name, share }) => isWithinShare(this.#heldByGroup.get(name) ?? 0, weight, share, free));
   }

@@ -36,7 +36,7 @@ export class GrowingBuffer {
     const capacity = this.capacityWith(piece.length, maxBytes);
     if (capacity > this.capacity) {
       const bytes = Buffer.allocUnsafe(capacity);
-      bytes.set(this.#bytes.subarray(0, this.#length));
+      this.#bytes.copy(bytes, 0, 0, this.#length);
       this.#bytes = bytes;
     }
     this.#bytes.set(piece, this.#length);

@@ -15,6 +15,9 @@ function subnet(isUp: boolean, reason = 'only 10 % of the weight is connected'):
 
 const [strong, weak] = [subnet(true), subnet(false)];
 const unread: SubnetReadiness = { ...weak, connected: undefined, isApiDown: true };
+/** Its conversion is newer than the proposed height. The Go aggregator's health is down then, too. */
+const empty: SubnetReadiness = { ...subnet(false, 'it has no validators'), connected: { weight: 0n, totalWeight: 0n } };
+const young = { hasBeenUp: false, sinceStartMs: 1 };
 const stale = { ...strong, reason: 'its set cannot be read anew' };
 const old: NetworkView = { notOpen: undefined, subnets: [strong], hasBeenUp: true, sinceStartMs: START_GRACE_MS };
 
@@ -24,6 +27,8 @@ describe('decideStatus', () => {
     ['everything connected at once', { hasBeenUp: false, sinceStartMs: 0 }, 'up'],
     ['a weak L1', { subnets: [strong, weak] }, 'degraded'],
     ['a weak L1 right after the start', { subnets: [strong, weak], hasBeenUp: false, sinceStartMs: 1 }, 'starting'],
+    ['an L1 without validators right after the start', { subnets: [strong, empty], ...young }, 'starting'],
+    ['an L1 without validators', { subnets: [strong, empty] }, 'degraded'],
     ['a weak L1 that never came', { subnets: [strong, weak], hasBeenUp: false }, 'degraded'],
     ['a weak L1 soon after the start that was up before', { subnets: [strong, weak], sinceStartMs: 1 }, 'degraded'],
     ['a set that cannot be read anew', { subnets: [stale, strong] }, 'degraded'],

@@ -44,7 +44,7 @@ describe('what no test names', () => {
   });
 
   test('an endpoint, in each of the files that have something for all of them', () => {
-    const folder = 'test/integration/upstream';
+    const folder = 'test/integration/proxy';
     const files = ['stand-in-records.ts', 'stand-in.ts', 'endpoints.test.ts', 'openapi.test.ts'];
     const all = new Map(files.map((file) => [`${folder}/${file}`, 'listValidators: {}']));
     const endpoints = { ...NOTHING, endpoints: ['listValidators'] };

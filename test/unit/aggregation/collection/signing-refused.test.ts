@@ -95,3 +95,32 @@ test('comes at once, after one round of questions, where all others would sign',
     { numRuns: 200 },
   );
 }, 30_000);
+
+test('does not depend on the order in which the refusals arrive, where some weight has no key', async () => {
+  const refusing = fc.record({ weight: fc.integer({ min: 1, max: 20 }), afterMs: fc.integer({ min: 1, max: 400 }) });
+  const inAnyOrder = fc.record({
+    validators: fc.array(refusing, { minLength: 1, maxLength: 8 }),
+    keyless: fc.nat(20),
+    quorum: fc.integer({ min: 51, max: 100 }),
+  });
+  await fc.assert(
+    fc.asyncProperty(inAnyOrder, async ({ validators, keyless, quorum }) => {
+      const weights = validators.map(({ weight }) => weight);
+      const withKey = weights.reduce((sum, weight) => sum + weight, 0);
+      // Otherwise no validator is asked.
+      fc.pre(100 * withKey >= quorum * (withKey + keyless));
+      const fixture = createFixture({ weights, keyless, sourceChainID: P_CHAIN_ID });
+      for (const [position, { afterMs }] of validators.entries()) {
+        const outcome = { kind: 'refused', code: FINAL_CODE, text: 'never' } as const;
+        for (const nodeID of fixture.validators[position]?.nodeIDs ?? []) {
+          fixture.source.add(nodeID, () => ({ afterMs, outcome }));
+        }
+      }
+      const { value } = await fixture.finish(fixture.collect({ quorum }));
+      if (value.kind !== 'insufficient') throw new Error('a message was signed that all refuse');
+      const { code } = describeFailure({ ...value, quorumNum: BigInt(quorum), isOfL1: false });
+      expect(code).toBe('signing_refused');
+    }),
+    { numRuns: 300 },
+  );
+}, 30_000);
