@@ -120,7 +120,7 @@ test.each<[string, object, RegExp]>([
     { 'quorum-percentage': 90, 'quorum-percentage-buffer': 20 },
     /^Invalid quorum buffer number: .*110/,
   ],
-])('%s is 400, and the message follows the Go aggregator's prefix', async (_, fields, error) => {
+])('%s is 400, and the message follows the prefix of the Go aggregator', async (_, fields, error) => {
   const { post, asked } = await start();
   expect(await post({ message: MESSAGE, ...fields })).toMatchObject({
     status: 400,
