@@ -16,9 +16,5 @@ export const AGGREGATION_STREAM = {
     'Status 200, to `Accept: text/event-stream`: the progress of the collection as server-sent events, the last of which is `result` or ' +
     '`error`. Lines that begin with a colon keep the connection alive. Errors before the first event have the status and the JSON of the ' +
     'answers below.',
-  content: {
-    'text/event-stream': {
-      schema: AggregationEventSchema,
-    },
-  },
+  content: { 'text/event-stream': { schema: AggregationEventSchema } },
 };

@@ -18,9 +18,7 @@ export const SignedMessageBody = Type.Object(
     signingSubnetId: text('The subnet whose validators signed, in cb58'),
     signedWeight: text('Weight of the signers'),
     totalWeight: text('Weight of all validators of the subnet, of which the quorum is a part'),
-    signers: Type.Array(text(), {
-      description: 'NodeIDs of the signers in canonical order, one for each BLS key',
-    }),
+    signers: Type.Array(text(), { description: 'NodeIDs of the signers in canonical order, one for each BLS key' }),
   },
   {
     description: 'Signed, verified message',

@@ -82,9 +82,7 @@ const CHECK = 'signature-aggregator-health';
 const UpOrDown = oneOf(['up', 'down']);
 const Health = Type.Object({
   status: UpOrDown,
-  details: Type.Object({
-    [CHECK]: Type.Object({ status: UpOrDown, timestamp: text(), error: optionalText() }),
-  }),
+  details: Type.Object({ [CHECK]: Type.Object({ status: UpOrDown, timestamp: text(), error: optionalText() }) }),
 });
 
 /** The status of `/health/ready/{network}` in the Go aggregator's form. */

@@ -36,11 +36,7 @@ const DecodedContent = Type.Union(
     }),
     Type.Object({ kind: Type.Literal('L1ValidatorRegistration'), validationId: Id, registered: Type.Boolean() }),
     Type.Object({ kind: Type.Literal('L1ValidatorWeight'), validationId: Id, nonce: Decimal, weight: Decimal }),
-    Type.Object({
-      kind: Type.Literal('ValidatorUptime'),
-      validationId: Id,
-      totalUptime: text('Seconds'),
-    }),
+    Type.Object({ kind: Type.Literal('ValidatorUptime'), validationId: Id, totalUptime: text('Seconds') }),
     Type.Object({
       kind: Type.Literal('TeleporterMessage'),
       messageNonce: Decimal,
@@ -96,12 +92,7 @@ export const DecodedReading = Type.Union([
   Type.Object({
     as: Type.Literal('justification'),
     justification: Type.Union([
-      Type.Object({
-        kind: Type.Literal('SubnetIDIndex'),
-        subnetId: Id,
-        index: integer(),
-        validationId: Id,
-      }),
+      Type.Object({ kind: Type.Literal('SubnetIDIndex'), subnetId: Id, index: integer(), validationId: Id }),
       Type.Object({
         kind: Type.Literal('RegisterL1ValidatorMessage'),
         message: Hex,

@@ -12,10 +12,7 @@ export const VerificationResult = Type.Object(
     isValid: Type.Boolean({ description: 'Whether a destination would accept it' }),
     problem: Type.Optional(
       Type.Object(
-        {
-          kind: oneOf(VERIFICATION_PROBLEMS),
-          text: text('Explanation'),
-        },
+        { kind: oneOf(VERIFICATION_PROBLEMS), text: text('Explanation') },
         { description: 'The first problem that a destination would find' },
       ),
     ),

@@ -48,11 +48,7 @@ const Node = Type.Object({
   ),
   latency: Type.Optional(
     Type.Object(
-      {
-        answers: integer('Number of measured answers, at most 100'),
-        medianMs: Type.Number(),
-        p99Ms: Type.Number(),
-      },
+      { answers: integer('Number of measured answers, at most 100'), medianMs: Type.Number(), p99Ms: Type.Number() },
       { description: 'Latency of its last signatures and refusals' },
     ),
   ),

@@ -345,16 +345,6 @@ describe('an aggregation', () => {
   const left = async (service: { post: (path: string, body: object) => Promise<{ headers: Headers }> }, body: object) =>
     Number((await service.post(AGGREGATION, body)).headers.get('x-ratelimit-remaining'));
 
-  test('costs more the longer its message and justification are', async () => {
-    await using started = await start({ unitsPerMinute: 1_000 });
-    const { service } = started;
-    // None of them is a message, so nothing is done for them.
-    expect(await left(service, message(1_023))).toBe(999);
-    expect(await left(service, message(1_024))).toBe(997);
-    expect(await left(service, { ...message(3_000), justification: 'cd'.repeat(1_096) })).toBe(992);
-    expect(await left(service, message(200 * 1_024))).toBe(791);
-  });
-
   test('is refused before anything is made of it, where that exceeds what is left or what a minute has', async () => {
     await using started = await start({ unitsPerMinute: 100 });
     const { service } = started;

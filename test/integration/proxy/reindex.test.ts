@@ -133,21 +133,6 @@ test('a token has up to 256 bits', async () => {
   expect(service.standIn.arrivals).toHaveLength(1);
 });
 
-test.each([
-  ['chainId', { chain: 'fuji' }],
-  ['chainId', { chain: '0' }],
-  ['chainId', { chain: '9'.repeat(21) }],
-  ['chainId', { chain: `0x${'0'.repeat(63)}` }],
-  ['address', { collection: COLLECTION.slice(0, -1) }],
-  ['address', { collection: COLLECTION.slice(2) }],
-  ['address', { collection: `${COLLECTION}0` }],
-])('what is wrong with the %s is said: %j', async (name, wrong) => {
-  await using service = await start();
-  const { status, body } = await service.post(targetOf(wrong));
-  expect([status, String(body['message']).split(' ', 1)]).toEqual([400, [name]]);
-  expect(service.standIn.arrivals).toEqual([]);
-});
-
 test.each([400, 404, 429, 500, 503])('a %d of the upstream does not count', async (status) => {
   await using service = await start();
   service.standIn.behaviour = (_request, response) => sendJson(response, status, {});
