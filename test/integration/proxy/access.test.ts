@@ -342,8 +342,6 @@ test('all clients in an IPv6 /48 have eight limits together, and one with a key 
 
 describe('an aggregation', () => {
   const message = (bytes: number) => ({ message: 'ab'.repeat(bytes) });
-  const left = async (service: { post: (path: string, body: object) => Promise<{ headers: Headers }> }, body: object) =>
-    Number((await service.post(AGGREGATION, body)).headers.get('x-ratelimit-remaining'));
 
   test('is refused before anything is made of it, where that exceeds what is left or what a minute has', async () => {
     await using started = await start({ unitsPerMinute: 100 });
