@@ -8,8 +8,9 @@ import { ROOT, run } from './checks/project.ts';
 // What is no more in src must not be in the package.
 rmSync(join(ROOT, 'dist'), { recursive: true, force: true });
 const { status, output } = run('tsc', ['--project', 'tsconfig.package.json']);
-// Where the compiled service looks for the guides that its page of the API has.
-cpSync(join(ROOT, 'docs'), join(ROOT, 'dist', 'docs'), { recursive: true });
+for (const name of ['docs.css', 'icon.svg']) {
+  cpSync(join(ROOT, 'src', 'api', 'openapi', name), join(ROOT, 'dist', 'src', 'api', 'openapi', name));
+}
 // The console's page is shipped as its bundle.
 await writePage(join(ROOT, 'dist', 'src', 'console', 'bundle'));
 // The launcher in place of the Go aggregator's binary is a shell script.

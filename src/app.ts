@@ -11,7 +11,7 @@ import { openIdentityWatch } from './network/identity-watch.ts';
 import { untilUnservable, updateNetworks } from './network/networks.ts';
 import { createServedNetwork } from './network/served-network.ts';
 import { createIdentity, findKeyFileProblem, openIdentity } from './p2p/identity/identity.ts';
-import { createUpstreams } from './proxy/client/upstreams.ts';
+import { Upstreams } from './proxy/client/upstreams.ts';
 import { createMemoryLimitCounters } from './store/local/limit-counters.ts';
 import { openShared } from './store/redis/open-shared.ts';
 import { createSharedLimitCounters } from './store/redis/shared-limit-counters.ts';
@@ -65,7 +65,7 @@ export async function startApp({ config, logger, clock, random, onProgress }: Ap
   const ownLimits = createMemoryLimitCounters(clock);
   const limits = shared === undefined ? ownLimits : createSharedLimitCounters(shared.store, ownLimits);
   const access = { ...accessOf(config), trustedProxies: config.server.trustedProxies, limits };
-  const upstreams = opened.use(createUpstreams({ ...config.upstream, ...ports }));
+  const upstreams = opened.use(new Upstreams({ ...config.upstream, ...ports }));
   const devnet = await prepareDevnet(opened, {
     ...{ clock, logger, onProgress },
     networks: config.networks,

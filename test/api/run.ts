@@ -1,7 +1,7 @@
 // npm run test:api [-- REPORT]: schemathesis against the OpenAPI document of a running service, on the embedded network and before
 // a stand-in of every upstream. REPORT is a file to write the counts to, as JSON {passed, failed, skipped}.
 //
-// schemathesis comes from the registry of Python packages, each with its hash (requirements.txt), into an environment of its own
+// schemathesis comes from the registry of Python packages, each with its hash (requirements.txt), into a separate environment
 // below .cache. Where there is no Python it is skipped, and says so.
 
 import { spawn, spawnSync } from 'node:child_process';
@@ -17,9 +17,9 @@ import { startStandIn } from '../integration/proxy/stand-in.ts';
 import { upstreamSettings } from '../integration/proxy/upstream-service.ts';
 import { countOutcomes, type SchemathesisReport } from './outcomes.ts';
 
-/** Of all requests together. */
+/** Bounds all requests together. */
 const MIN_EXAMPLES = 5_000;
-/** Of each operation, beside those that try the limits of each of its parameters one by one. */
+/** Random requests for each operation, besides those at the limits of each parameter. */
 const EXAMPLES_OF_OPERATION = 130;
 const START_TIMEOUT_MS = 30_000;
 /** A package may have to be fetched from far away. */
@@ -78,7 +78,7 @@ function mustRun(command: string, args: readonly string[]): void {
   if (status !== 0) throw new Error(`${command} ${args.join(' ')} ended with ${status}`, { cause: error });
 }
 
-/** As `npm start` runs it, but for the upstreams. */
+/** The service of `npm start`, with stand-ins for the upstreams. */
 async function startService() {
   await using opened = new AsyncDisposableStack();
   const standIn = opened.use(await startStandIn());

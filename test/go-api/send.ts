@@ -1,7 +1,7 @@
 import { type IncomingHttpHeaders, request } from 'node:http';
 import { text } from 'node:stream/consumers';
 
-/** A request to `/aggregate-signatures`, as it goes on the wire. */
+/** A request to `/aggregate-signatures` on the wire. */
 export interface GoRequest {
   readonly method: string;
   readonly path: string;
@@ -9,11 +9,11 @@ export interface GoRequest {
   readonly body: string | Uint8Array | undefined;
 }
 
-/** What the two services are compared by. */
+/** The compared parts of an answer. */
 export interface GoAnswer {
   readonly status: number;
   readonly type: string | undefined;
-  /** Of a JSON object, in their order. */
+  /** Keys of a JSON object, in their order. */
   readonly keys: readonly string[];
   /** What `error` has, or a body that is no JSON object. */
   readonly text: string;
@@ -22,7 +22,7 @@ export interface GoAnswer {
 /** Longer than the reference collects signatures, which is 20 s. */
 const TIMEOUT_MS = 40_000;
 
-/** Over a connection of its own, so that no answer depends on an earlier request. */
+/** Sends the request over a new connection, so that no answer depends on an earlier request. */
 export async function sendGoRequest(url: string, { method, path, headers, body }: GoRequest): Promise<GoAnswer> {
   const isPlain = body !== undefined && headers['transfer-encoding'] === undefined;
   const sent = request(url, {

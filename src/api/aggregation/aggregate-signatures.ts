@@ -11,7 +11,7 @@ import { JSON_TYPE } from '../../http/request/json-type.ts';
 import { createNetworkOfPath } from '../../http/request/network-of-path.ts';
 import { untilClientGone } from '../../http/request/until-client-gone.ts';
 import type { Clock } from '../../lib/concurrency/clock.ts';
-import { Type } from '../../lib/encoding/schema.ts';
+import { Type, text } from '../../lib/encoding/schema.ts';
 import type { Network } from '../../network/network.ts';
 import type { Span } from '../../telemetry/spans.ts';
 import { AggregationStream } from './aggregation-stream.ts';
@@ -37,19 +37,18 @@ const tags = ['Signature aggregation'];
 export function registerAggregateSignatures(server: Server, networks: readonly Network[], clock: Clock): void {
   const { network: networkName, networkOf, onRequest } = createNetworkOfPath(networks);
 
-  /** Where the answer is in memory, it has been sent when this returns: a repeated request takes no turn of promises. */
+  /** Sends a cached result synchronously: a repeated request costs no promise. */
   function answer(request: FastifyRequest, reply: FastifyReply, asked: AggregationRequest): Promise<void> | undefined {
     const network = networkOf(request);
-    const waiter = new Waiter(request, reply);
+    const context = new RequestContext(request, reply);
     if (request.method !== 'HEAD' && prefersEvents(request.headers.accept)) {
-      return answerByEvents(network, reply, asked, waiter);
+      return answerByEvents(network, reply, asked, context);
     }
-    const result = network.aggregator.aggregate(asked, waiter);
+    const result = network.aggregator.aggregate(asked, context);
     if (!(result instanceof Promise)) {
       sendSigned(reply, result);
       return undefined;
     }
-    // It is sent as a whole: nobody has to wait for the reply's end.
     return result.then((signed) => sendSigned(reply, signed));
   }
 
@@ -57,12 +56,12 @@ export function registerAggregateSignatures(server: Server, networks: readonly N
     { name, aggregator }: Network,
     reply: FastifyReply,
     asked: AggregationRequest,
-    waiter: Waiter,
+    context: RequestContext,
   ): Promise<undefined> {
     const stream = new AggregationStream({ reply, clock, network: name, asked });
-    waiter.onProgress = stream.onProgress;
-    stream.end(await aggregator.aggregate(asked, waiter));
-    // Fastify then sends nothing, also where the client has gone; its types know of bodies only.
+    context.onProgress = stream.onProgress;
+    stream.end(await aggregator.aggregate(asked, context));
+    // Fastify sends nothing then; its types do not allow for that.
     return reply as unknown as undefined;
   }
 
@@ -98,11 +97,11 @@ export function registerAggregateSignatures(server: Server, networks: readonly N
         summary: "Collect and aggregate the validators' signatures of the P-Chain's message about an L1 transaction",
         description:
           'ConvertSubnetToL1Tx gives a SubnetToL1Conversion message, RegisterL1ValidatorTx an L1ValidatorRegistration, ' +
-          'SetL1ValidatorWeightTx an L1ValidatorWeight or, for weight 0, the L1ValidatorRegistration that the validation is ' +
-          "over. The subnet signs that validates the chain of the L1's validator manager.",
+          'SetL1ValidatorWeightTx an L1ValidatorWeight or, for weight 0, the L1ValidatorRegistration that ends the validation. ' +
+          "The signing subnet is the one that validates the chain of the L1's validator manager.",
         params: Type.Object({
           network: networkName,
-          txHash: Type.String({ description: 'ID of an accepted P-Chain transaction, in cb58 or hex' }),
+          txHash: text('ID of an accepted P-Chain transaction, in cb58 or hex'),
         }),
         querystring: TransactionQuery,
         response: RESPONSES,
@@ -117,8 +116,8 @@ function sendSigned(reply: FastifyReply, result: AggregationResult): void {
   reply.status(201).type(JSON_TYPE).send(signedMessageJson(result));
 }
 
-/** Whoever waits for the answer, and pays for the validators that may have to be asked. An answer from memory needs little of it. */
-export class Waiter implements AggregateOptions {
+/** The HTTP request behind an aggregation: its signal, its client, and its charges. Created lazily, because a cached result needs little. */
+export class RequestContext implements AggregateOptions {
   readonly #request: FastifyRequest;
   readonly #reply: FastifyReply;
   #signal: AbortSignal | undefined;
@@ -154,10 +153,10 @@ export class Waiter implements AggregateOptions {
   }
 }
 
-/** What an answer that is not cached costs on top. */
+/** Units for a result that is not cached, on top of those for a cached one. */
 const UNITS_OF_WORK = AGGREGATION_ACCESS.units - AGGREGATION_ACCESS.unitsIfCached;
 
-/** Charges for a long message and justification, by their digits alone, before anything is made of them. @throws {HttpError} */
+/** Charges for a long message and justification by their length, before they are parsed. @throws {HttpError} */
 export function chargeForSize(
   request: FastifyRequest,
   reply: FastifyReply,

@@ -14,17 +14,16 @@ import { presentSigned } from './signed-message-record.ts';
 export interface AggregationStreamOptions {
   readonly reply: FastifyReply;
   readonly clock: Clock;
-  /** The name of the network. */
   readonly network: string;
   readonly asked: AggregationRequest;
 }
 
-/** Answers an aggregation with its progress and its result. What goes wrong is told by the error handler, as for all requests. */
+/** Answers an aggregation with server-sent events: its progress and its result. The error handler sends an error. */
 export class AggregationStream {
   readonly #stream: EventStream;
   readonly #progress: MergedProgress;
 
-  /** @throws {AggregatorError} where the settings of the request contradict each other */
+  /** @throws {AggregatorError} if the settings of the request are contradictory */
   constructor({ reply, clock, network, asked }: AggregationStreamOptions) {
     const { quorumNum, quorumBuffer } = settingsOf(asked);
     this.#progress = new MergedProgress({
@@ -46,7 +45,7 @@ export class AggregationStream {
   }
 }
 
-/** Of what is the same for all who follow a collection: made once, and held once, however many do not read it. */
+/** Encoded `resolved` events: all streams of a collection share the bytes. */
 const encoded = new WeakMap<object, Uint8Array>();
 
 function encodeShared(event: AggregationEvent): EventBytes {

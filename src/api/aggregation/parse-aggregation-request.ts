@@ -8,8 +8,8 @@ import {
 import { badRequest } from '../../http/errors/http-error.ts';
 import { parseField, parseOptionalID, toBigInt } from '../../http/parameters/parse-fields.ts';
 import { parseHex } from '../../lib/encoding/bytes.ts';
-import { ParseError } from '../../lib/encoding/parse-error.ts';
-import { Type } from '../../lib/encoding/schema.ts';
+import { attempt, ParseError } from '../../lib/encoding/parse-error.ts';
+import { optionalText, Type } from '../../lib/encoding/schema.ts';
 import { type BlockchainID, parseHexOrCb58Id, type SubnetID, type TxID } from '../../warp/ids.ts';
 import { parseSignedMessage } from '../../warp/signed-message.ts';
 import {
@@ -28,30 +28,22 @@ const HEIGHT = { minimum: 0, maximum: Number.MAX_SAFE_INTEGER, default: 0 };
 const DESTINATION_DESCRIPTION =
   'The blockchain that will verify the message, in hex or cb58: validators at the P-Chain height of its current epoch sign';
 
-/** Both fields at their longest in hex, and room for the rest. */
+/** The longest message and justification in hex, and the other fields. */
 export const AGGREGATION_BODY_LIMIT = 2 * (MAX_UNSIGNED_MESSAGE_LENGTH + MAX_JUSTIFICATION_LENGTH) + 4096;
 
 export const AggregationBody = Type.Object(
   {
-    message: Type.Optional(
-      Type.String({
-        description: 'The unsigned Warp message in hex, with an optional 0x prefix; an empty text counts as none',
-      }),
+    message: optionalText(
+      'The unsigned Warp message in hex, with an optional 0x prefix; an empty string counts as none',
     ),
-    justification: Type.Optional(
-      Type.String({
-        description:
-          'What validators need to sign some P-Chain messages, in hex with an optional 0x prefix. Without a message: a subnet ' +
-          "ID asks for the message of the subnet's conversion to an L1; an L1ValidatorRegistrationJustification, or a " +
-          'RegisterL1Validator payload, for the message that the validation is over. An empty text counts as none',
-      }),
+    justification: optionalText(
+      'What validators need to sign some P-Chain messages, in hex with an optional 0x prefix. Without a message: a subnet ' +
+        "ID asks for the message of the subnet's conversion to an L1; an L1ValidatorRegistrationJustification, or a " +
+        'RegisterL1Validator payload, for the message that the validation is over. An empty string counts as none',
     ),
-    signingSubnetId: Type.Optional(
-      Type.String({
-        description:
-          'The subnet whose validators sign, in hex or cb58; the default is the subnet of the source chain, and without a ' +
-          "message the subnet that validates the chain of the L1's validator manager. An empty text counts as none",
-      }),
+    signingSubnetId: optionalText(
+      'The subnet whose validators sign, in hex or cb58; the default is the subnet of the source chain, and without a ' +
+        "message the subnet that validates the chain of the L1's validator manager. An empty string counts as none",
     ),
     quorumPercentage: Type.Optional(
       Type.Integer({
@@ -75,23 +67,21 @@ export const AggregationBody = Type.Object(
     pchainHeight: Type.Optional(
       Type.Integer({ ...HEIGHT, description: 'The same as pChainHeight, as the Go SDK spells it' }),
     ),
-    destinationBlockchainId: Type.Optional(Type.String({ description: DESTINATION_DESCRIPTION })),
+    destinationBlockchainId: optionalText(DESTINATION_DESCRIPTION),
   },
   { additionalProperties: false },
 );
 
 export const TransactionQuery = Type.Object(
   {
-    destinationBlockchainId: Type.Optional(
-      Type.String({
-        description: `${DESTINATION_DESCRIPTION}. The default is the chain of the L1's validator manager where the API serves it, else the proposed height`,
-      }),
+    destinationBlockchainId: optionalText(
+      `${DESTINATION_DESCRIPTION}. The default is the chain of the L1's validator manager where the API serves it, else the proposed height`,
     ),
   },
   { additionalProperties: false },
 );
 
-/** What a POST asks for. @throws {HttpError} naming the field */
+/** Parses the body of a POST. @throws {HttpError} naming the field */
 export function parseAggregationRequest(body: Static<typeof AggregationBody>): AggregationRequest {
   const { signingSubnetId, quorumPercentage, quorumPercentageBuffer, destinationBlockchainId } = body;
   return {
@@ -104,7 +94,7 @@ export function parseAggregationRequest(body: Static<typeof AggregationBody>): A
   };
 }
 
-/** What a GET asks for. @throws {HttpError} naming the parameter */
+/** Parses the parameters of a GET. @throws {HttpError} naming the parameter */
 export function parseTransactionRequest(
   txHash: string,
   { destinationBlockchainId }: Static<typeof TransactionQuery>,
@@ -116,10 +106,10 @@ export function parseTransactionRequest(
   };
 }
 
-/** @throws {HttpError} where the spellings differ */
+/** @throws {HttpError} if the two spellings have different values */
 function heightOf({ pChainHeight, pchainHeight }: Static<typeof AggregationBody>): number | undefined {
   if (pChainHeight && pchainHeight && pChainHeight !== pchainHeight) {
-    throw badRequest('pChainHeight and pchainHeight are the same setting by two names, and must not differ');
+    throw badRequest('pChainHeight and pchainHeight are aliases and must not differ');
   }
   return pchainHeight || pChainHeight;
 }
@@ -131,13 +121,10 @@ function parseSubject({ message, justification: given }: Static<typeof Aggregati
   return { kind: 'message', message: parseField('message', message, () => parseMessage(message)), justification };
 }
 
-/**
- * What came a moment ago, parsed: the same message is asked for again and again, by each relayer and until it is signed. Texts and bytes
- * together have 1 MiB at most.
- */
+/** Recently parsed messages: relayers repeat a request until it is signed. Texts and bytes together are bounded to 1 MiB. */
 const parsedMessages = new LRUCache<string, UnsignedMessage>({
   maxSize: 1024 * 1024,
-  // A long message costs its hash only, and few come twice.
+  // Long messages rarely repeat.
   maxEntrySize: 16 * 1024,
   sizeCalculation: ({ bytes }, text) => text.length + 2 * bytes.length + 512,
 });
@@ -155,24 +142,12 @@ function parseNewMessage(text: string): UnsignedMessage {
   const bytes = parseHex(text, 'message');
   try {
     return parseUnsignedMessage(bytes);
-  } catch (error) {
-    const length = signedPartLength(bytes);
-    if (length === undefined) throw error;
-    throw new ParseError(
-      'message',
-      `is signed already: to have it signed anew, send only its unsigned part, which is its first ${length} bytes`,
-      { cause: error },
-    );
-  }
-}
-
-/** Length of the unsigned message at the start of a signed one; undefined where the bytes are not a signed message. */
-function signedPartLength(bytes: Uint8Array): number | undefined {
-  try {
-    return parseSignedMessage(bytes).unsignedMessage.bytes.length;
-  } catch (error) {
-    if (error instanceof ParseError) return undefined;
-    throw error;
+  } catch (cause) {
+    const signed = attempt(() => parseSignedMessage(bytes));
+    if (signed instanceof ParseError) throw cause;
+    const { length } = signed.unsignedMessage.bytes;
+    const advice = `to have it signed again, send its unsigned part, the first ${length} bytes`;
+    throw new ParseError('message', `is signed already: ${advice}`, { cause });
   }
 }
 

@@ -1,10 +1,7 @@
 const EVENTS = 'text/event-stream';
 const JSON_TYPE = 'application/json';
 
-/**
- * Whether `Accept` asks for events rather than JSON. Events must be named: who takes anything gets JSON, and so does who wants
- * both equally, as some clients name every type that they could read.
- */
+/** Whether `Accept` prefers events to JSON. Events must be named: `*\/*` means JSON, and so do equal weights. */
 export function prefersEvents(accept: string = ''): boolean {
   const asked = accept.toLowerCase();
   if (!asked.includes(EVENTS)) return false;
@@ -18,7 +15,7 @@ export function prefersEvents(accept: string = ''): boolean {
   return events > json;
 }
 
-/** 1 where none is given; what is no number counts as none. */
+/** Returns 1 if the weight is missing or no number. */
 function weightOf(parameters: readonly string[]): number {
   const given = parameters.find((parameter) => parameter.startsWith('q='));
   const weight = given === undefined ? 1 : Number(given.slice(2));

@@ -1,23 +1,27 @@
 import type { Static } from 'typebox';
 import type { AggregationResult } from '../../aggregation/request/aggregation-request.ts';
 import { bytesToHex } from '../../lib/encoding/bytes.ts';
-import { Type } from '../../lib/encoding/schema.ts';
-import { SIGNED_EXAMPLE } from '../openapi/document-examples.ts';
+import { integer, Type, text } from '../../lib/encoding/schema.ts';
+
+/** The C-Chain's `hello from C 0`, signed by four of five nodes of a local network. */
+export const SIGNED_EXAMPLE =
+  '000000003039ee488204088eaba3d3c0c5e26d7a2892677f8d6181ef31848708b4e55ead7667000000300000000000010000' +
+  '00148db97c7cece249c2b98bdc0226cc4c2a57bf52fc0000000e68656c6c6f2066726f6d20432030' +
+  '00000000000000011db344d1157c9962b31ad2daca0f79f5dd0274f35497b0384c1aad03856b14aeb11decd1a4df419bb0ca' +
+  '9b405fe23581cc13aa5f772bf6d65d12e9acd7fa2239ff64fdef6dd4eb9c87ed26bd508fdca1867a90df2dc922f724458bc3' +
+  'e37e39319c';
 
 export const SignedMessageBody = Type.Object(
   {
-    signedMessage: Type.String({ description: 'The signed Warp message in hex, without a prefix' }),
-    pChainHeight: Type.Integer({ description: 'The P-Chain height whose validators signed' }),
-    signingSubnetId: Type.String({ description: 'The subnet whose validators signed, in cb58' }),
-    signedWeight: Type.String({ description: 'Weight of those who signed' }),
-    totalWeight: Type.String({ description: 'Weight of all validators of the subnet, of which the quorum is a part' }),
-    signers: Type.Array(Type.String(), {
-      description: 'NodeIDs of those who signed, in the canonical order; one NodeID for each BLS key',
-    }),
+    signedMessage: text('The signed Warp message in hex, without a prefix'),
+    pChainHeight: integer('The P-Chain height whose validators signed'),
+    signingSubnetId: text('The subnet whose validators signed, in cb58'),
+    signedWeight: text('Weight of the signers'),
+    totalWeight: text('Weight of all validators of the subnet, of which the quorum is a part'),
+    signers: Type.Array(text(), { description: 'NodeIDs of the signers in canonical order, one for each BLS key' }),
   },
   {
     description: 'Signed, verified message',
-    // Of five nodes of a network of their own.
     examples: [
       {
         signedMessage: SIGNED_EXAMPLE,
@@ -37,10 +41,7 @@ export const SignedMessageBody = Type.Object(
 );
 export type SignedMessageBody = Static<typeof SignedMessageBody>;
 
-/**
- * The same as JSON, made once for each result: equal requests have the same one from memory. The aggregator counts these texts among the
- * bytes that it keeps.
- */
+/** Serializes a result once: equal requests share a cached result. The aggregator's cache counts the bytes of this text. */
 export function signedMessageJson(result: AggregationResult): string {
   let json = texts.get(result);
   if (json === undefined) {

@@ -1,12 +1,12 @@
 import type { TSchema } from 'typebox';
 import { ERROR_CODES, type ErrorCode } from '../../http/errors/error-codes.ts';
 import { type ErrorForm, OWN_ERROR_FORM } from '../../http/errors/error-form.ts';
-import { Type } from '../../lib/encoding/schema.ts';
+import { Type, text } from '../../lib/encoding/schema.ts';
 import { STATUS_CODES } from '../../lib/net/node-http.ts';
 
-/** How the Go aggregator begins everything that goes wrong after a request was read. */
+/** Prefix of the Go aggregator's errors of an aggregation. */
 const GO_FAILURE = 'failed to aggregate signatures. error';
-/** With these words its messages begin; some of its clients look for them. */
+/** Prefixes of its messages, which some clients match. */
 const GO_WORDS: Readonly<Partial<Record<ErrorCode, string>>> = {
   insufficient_weight: `${GO_FAILURE}: failed to collect a threshold of signatures`,
   signing_refused: `${GO_FAILURE}: failed to collect a threshold of signatures`,
@@ -14,13 +14,10 @@ const GO_WORDS: Readonly<Partial<Record<ErrorCode, string>>> = {
   body_too_large: 'Request body too large',
 };
 
-/** What the Go aggregator has no status for keeps ours: keys, limits, and requests that do not arrive as they should. */
+/** Statuses that the Go aggregator does not have are kept: API keys, limits, malformed requests. */
 const KEPT_STATUSES: ReadonlySet<number> = new Set([401, 403, 408, 413, 429, 431, 501]);
 
-/**
- * `{"error": …}` under the Go aggregator's statuses: 400 for what the caller can correct, 500 for what went wrong here. A network
- * that is not in the path is a 404, as there is nothing at that address.
- */
+/** `{"error": …}` with the Go aggregator's statuses: 400 for what the client can correct, 500 for failures, 404 for an unknown network. */
 export const GO_ERROR_FORM: ErrorForm = {
   fieldNames: {
     ...OWN_ERROR_FORM.fieldNames,
@@ -42,18 +39,18 @@ export const GO_ERROR_FORM: ErrorForm = {
   },
 };
 
-/** What only an aggregation runs into; `invalid_request` may be about the form of the request, and says so itself. */
+/** Whether an error comes from an aggregation; `invalid_request` may concern the form of the request. */
 function isOfAggregation(code: ErrorCode): boolean {
   return code !== 'invalid_request' && ERROR_CODES[code].raisedBy.includes('aggregator');
 }
 
-/** Schemas of the error answers, for the document. */
+/** Schemas of the error responses, for the OpenAPI document. */
 export function goErrorResponses(...statuses: readonly number[]): Record<number, TSchema> {
   return Object.fromEntries(
     statuses.map((status) => [
       status,
       Type.Object(
-        { error: Type.String({ description: 'What is wrong, and what is allowed' }) },
+        { error: text('What is wrong, and what is allowed') },
         {
           title: `GoError${status}`,
           description: DESCRIPTIONS[status] ?? STATUS_CODES[status] ?? 'Error',
@@ -65,11 +62,11 @@ export function goErrorResponses(...statuses: readonly number[]): Record<number,
 }
 
 const DESCRIPTIONS: Readonly<Record<number, string>> = {
-  400: 'The caller can correct it',
+  400: 'The client can correct it',
   401: 'The API key is not known',
-  403: 'The API key is not for this route, or the subnet may not be asked for',
+  403: 'The API key does not cover this route, or the subnet is not allowed',
   404: 'The network in the path is not served here',
-  413: 'The body has more bytes than the route takes',
-  429: 'The client used up what it may use for now',
-  500: 'Too little weight signed or is connected, or something failed that is not the caller’s',
+  413: 'The body is longer than the route allows',
+  429: 'The client has used up its rate limit',
+  500: 'Too little weight signed or is connected, or an internal failure',
 };

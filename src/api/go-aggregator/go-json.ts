@@ -1,10 +1,9 @@
-/** One member of an object: its name, and its value if that is a text, an integer from 0 to 2^64 - 1, or null. */
+/** One member of an object. Values other than strings, integers from 0 to 2^64 - 1 and null are undefined. */
 export type GoMember = readonly [name: string, value: string | bigint | null | undefined];
 
 const MAX_UINT64 = 2n ** 64n - 1n;
 const MAX_UINT64_DIGITS = 20;
 
-/** All but control characters, quotes and backslashes stand for themselves. */
 const STRING = /"[ !#-[\]-\uffff]*(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})[ !#-[\]-\uffff]*)*"/y;
 const NUMBER = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
 const WORD = /true|false|null/y;
@@ -12,9 +11,8 @@ const SPACES: ReadonlySet<number> = new Set([0x20, 0x09, 0x0a, 0x0d]);
 const NO_BRACKET = /[^"[\]{}]+/y;
 
 /**
- * Reads the JSON object that a text begins with, as Go's `json.Decoder` does: what follows the object is ignored, and null is an
- * empty object. Unlike `JSON.parse` it keeps
- * all members of equal names, and the exact value of integers.
+ * Reads the JSON object at the start of a text as Go's `json.Decoder` does: it ignores what follows, takes null for an empty object,
+ * and, unlike `JSON.parse`, keeps members of equal names and the exact value of integers.
  *
  * @throws {SyntaxError}
  */
@@ -59,7 +57,7 @@ export function readGoObject(text: string): readonly GoMember[] {
     return undefined;
   }
 
-  /** Each character is looked at once, whatever is wrong with them. */
+  /** Linear in the length of any input. */
   function skipNested(): void {
     const start = position;
     let depth = 0;
@@ -69,10 +67,10 @@ export function readGoObject(text: string): readonly GoMember[] {
         depth += sign === '{' || sign === '[' ? 1 : -1;
         position += 1;
       } else if (take(sign === '"' ? STRING : NO_BRACKET) === undefined) {
-        throw new SyntaxError('a text, a list or an object has no end');
+        throw new SyntaxError('a string, an array or an object is not closed');
       }
     } while (depth > 0);
-    JSON.parse(text.slice(start, position)); // throws where it is no JSON
+    JSON.parse(text.slice(start, position)); // throws on invalid JSON
   }
 
   skipSpaces();
@@ -90,7 +88,7 @@ export function readGoObject(text: string): readonly GoMember[] {
   return members;
 }
 
-/** Undefined also for 1.0, 1e2 and -0, which Go does not read as integers either. */
+/** Returns undefined for 1.0, 1e2 and -0 too, as Go does. */
 function toUint64(digits: string): bigint | undefined {
   if (!/^\d+$/.test(digits) || digits.length > MAX_UINT64_DIGITS) return undefined;
   const value = BigInt(digits);

@@ -1,45 +1,40 @@
 import type { Registry } from 'prom-client';
-import { registerAccess } from '../../http/access/access.ts';
-import { OPERATIONS_ACCESS, watchRouteAccess } from '../../http/access/route-access.ts';
+import { OPERATIONS_ACCESS } from '../../http/access/route-access.ts';
 import { RequestLog } from '../../http/observability/request-log.ts';
 import type { Server } from '../../http/request/http-server.ts';
-import { findHeaderProblem } from '../../http/request/request-headers.ts';
+import { type BaseServerOptions, createBaseServer } from '../../http/server/base-server.ts';
 import { namingSettings } from '../../http/server/listen-error.ts';
-import { scheduleRequests } from '../../http/server/schedule-requests.ts';
 import type { Clock } from '../../lib/concurrency/clock.ts';
-import { Type } from '../../lib/encoding/schema.ts';
+import { oneOf, optionalText, Type, text } from '../../lib/encoding/schema.ts';
 import type { Network } from '../../network/network.ts';
-import type { Metrics } from '../../telemetry/metrics.ts';
 import { isServing } from '../health/health.ts';
-import { type BareServerOptions, createBareServer } from '../server.ts';
 import { GO_ERROR_FORM } from './go-error-form.ts';
 import { goMetricsText } from './go-metrics.ts';
 import { registerGoRoutes } from './go-routes.ts';
 
-/** Where one network has the Go aggregator's two ports; undefined is nowhere, 0 any free one. */
+/** The Go aggregator's two ports for one network; undefined is none, 0 any free one. */
 export interface GoPorts {
   readonly network: Network;
   readonly apiPort?: number | undefined;
   readonly metricsPort?: number | undefined;
 }
 
-export interface GoListenersOptions extends Omit<BareServerOptions, 'corsOrigins'> {
+export interface GoListenersOptions extends Omit<BaseServerOptions, 'corsOrigins'> {
   readonly host: string;
   readonly ports: readonly GoPorts[];
   readonly registry: Registry;
-  readonly metrics: Metrics;
-  /** About to end: requests are to be sent elsewhere. */
+  /** Whether shutdown has begun. */
   readonly isStopping?: () => boolean;
 }
 
 export interface GoListeners {
-  /** By the network's name, where it has them. */
+  /** Keyed by the network's name. */
   readonly urls: ReadonlyMap<string, { readonly api?: string; readonly metrics?: string }>;
-  /** Loses no answer, and takes as long as the main listener's. */
+  /** Drains as the main listener does. */
   close(): Promise<void>;
 }
 
-/** The Go aggregator's ports, for each network that has some. */
+/** Opens the Go aggregator's ports of each network. */
 export async function openGoListeners(options: GoListenersOptions): Promise<GoListeners> {
   const servers: Server[] = [];
   const urls = new Map<string, { api?: string; metrics?: string }>();
@@ -70,38 +65,27 @@ export async function openGoListeners(options: GoListenersOptions): Promise<GoLi
   return { urls, close };
 }
 
-/** All paths of the Go aggregator, which has each of them on both of its ports. */
+/** The Go aggregator serves all its paths on both ports. */
 async function createGoServer(network: Network, options: GoListenersOptions): Promise<Server> {
   const { access, metrics, clock, isStopping = () => false } = options;
   const log = new RequestLog(options.logger, clock);
-  const server = createBareServer(options, log, GO_ERROR_FORM);
-  const checkRouteAccess = watchRouteAccess(server);
-  server.addHook('onRequest', ({ raw }, _reply, done) => done(findHeaderProblem(raw)));
-  registerAccess(server, access, metrics);
-  scheduleRequests(server, clock);
+  const server = createBaseServer(options, log, GO_ERROR_FORM);
   const isLimited = access !== undefined;
   await registerGoRoutes(server, { ...{ log, metrics, clock, isLimited }, networks: [network], withNames: false });
   registerHealth(server, network, clock, isStopping);
   registerMetrics(server, network, options.registry);
   await server.ready();
-  checkRouteAccess();
   return server;
 }
 
-/** The name of the Go aggregator's one check. */
 const CHECK = 'signature-aggregator-health';
+const UpOrDown = oneOf(['up', 'down']);
 const Health = Type.Object({
-  status: Type.Enum(['up', 'down'], { type: 'string' }),
-  details: Type.Object({
-    [CHECK]: Type.Object({
-      status: Type.Enum(['up', 'down'], { type: 'string' }),
-      timestamp: Type.String(),
-      error: Type.Optional(Type.String()),
-    }),
-  }),
+  status: UpOrDown,
+  details: Type.Object({ [CHECK]: Type.Object({ status: UpOrDown, timestamp: text(), error: optionalText() }) }),
 });
 
-/** In the Go aggregator's form; whether it is up is decided as for `/health/ready/{network}`. */
+/** The status of `/health/ready/{network}` in the Go aggregator's form. */
 function registerHealth(server: Server, network: Network, clock: Clock, isStopping: () => boolean): void {
   server.get(
     '/health',

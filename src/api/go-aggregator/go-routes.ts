@@ -7,38 +7,37 @@ import { createNetworkOfPath } from '../../http/request/network-of-path.ts';
 import { createErrorHandler } from '../../http/server/error-handler.ts';
 import type { Clock } from '../../lib/concurrency/clock.ts';
 import { bytesToHex } from '../../lib/encoding/bytes.ts';
-import { Type } from '../../lib/encoding/schema.ts';
+import { Type, text } from '../../lib/encoding/schema.ts';
 import { METHODS } from '../../lib/net/node-http.ts';
 import type { Network } from '../../network/network.ts';
 import type { Metrics } from '../../telemetry/metrics.ts';
-import { chargeForSize, Waiter } from '../aggregation/aggregate-signatures.ts';
+import { chargeForSize, RequestContext } from '../aggregation/aggregate-signatures.ts';
 import { AGGREGATION_BODY_LIMIT } from '../aggregation/parse-aggregation-request.ts';
 import { GO_ERROR_FORM, goErrorResponses } from './go-error-form.ts';
 import { GoAggregationBody, parseGoRequest, readGoBody } from './parse-go-request.ts';
 
 export interface GoRoutesOptions {
-  /** At least one. The first is the one of the path without a network. */
+  /** At least one; the first serves the path without a network. */
   readonly networks: readonly Network[];
-  /** Whether there are paths with the networks' names, beside the one without. */
+  /** Whether to register paths with the networks' names, too. */
   readonly withNames: boolean;
   readonly log: RequestLog;
   readonly metrics: Metrics;
   readonly clock: Clock;
-  /** Whether keys and rate limits count. */
+  /** Whether API keys and rate limits apply. */
   readonly isLimited: boolean;
 }
 
-/** The Go aggregator's one path. */
 const GO_PATH = '/aggregate-signatures';
 
 const SignedMessageBody = Type.Object(
-  { 'signed-message': Type.String({ description: 'The signed Warp message in hex, without a prefix' }) },
+  { 'signed-message': text('The signed Warp message in hex, without a prefix') },
   { description: 'Signed, verified message' },
 );
 
 /**
- * The Go aggregator's API, in a scope of its own: its errors have another form, and it looks at no media type. It knows no
- * networks, so the path alone is that of the first; each of them has the path under its names too.
+ * The Go aggregator's API: other field names, errors and metrics for the same aggregation. It ignores media types and has no networks,
+ * so its path serves the first network; `/{network}` before it selects one.
  */
 export async function registerGoRoutes(server: Server, options: GoRoutesOptions): Promise<void> {
   const { networks, log, isLimited } = options;
@@ -50,7 +49,7 @@ export async function registerGoRoutes(server: Server, options: GoRoutesOptions)
   const common = {
     config: { access: MESSAGE_AGGREGATION_ACCESS },
     bodyLimit: AGGREGATION_BODY_LIMIT,
-    // The schemas are for the document: the body is checked where it is read, and the network's name before.
+    // The schemas are for the OpenAPI document: readGoBody checks the body.
     validatorCompiler: () => () => true,
   };
   const schema = { tags: ['Go aggregator'], body: GoAggregationBody };
@@ -59,8 +58,11 @@ export async function registerGoRoutes(server: Server, options: GoRoutesOptions)
     const body = readGoBody(request.body as string);
     await chargeForSize(request, reply, body);
     const startMs = options.clock.monotonicMs();
-    const { signedMessage } = await asked.aggregator.aggregate(parseGoRequest(body), new Waiter(request, reply));
-    recorders.get(asked)?.answered(options.clock.monotonicMs() - startMs);
+    const { signedMessage } = await asked.aggregator.aggregate(
+      parseGoRequest(body),
+      new RequestContext(request, reply),
+    );
+    recorders.get(asked)?.onSuccess(options.clock.monotonicMs() - startMs);
     return { 'signed-message': bytesToHex(signedMessage) };
   }
 
@@ -77,7 +79,7 @@ export async function registerGoRoutes(server: Server, options: GoRoutesOptions)
         summary: "The Go aggregator's API, for the first network of the configuration",
         response: { 200: SignedMessageBody, ...goErrorResponses(...statuses) },
       },
-      onRequest: async () => recorders.get(first)?.asked(),
+      onRequest: async () => recorders.get(first)?.onRequest(),
       handler: (request, reply) => answer(request, reply, first),
     });
     if (!options.withNames) return;
@@ -91,16 +93,15 @@ export async function registerGoRoutes(server: Server, options: GoRoutesOptions)
         params: Type.Object({ network }),
         response: { 200: SignedMessageBody, ...goErrorResponses(...statuses, 404) },
       },
-      onRequest: async (request) => recorders.get(networkOf(request))?.asked(),
+      onRequest: async (request) => recorders.get(networkOf(request))?.onRequest(),
       handler: (request, reply) => answer(request, reply, networkOf(request)),
     });
   });
 }
 
-/** Those that may have a route: a CONNECT never becomes a request. */
 const OTHER_METHODS = METHODS.filter((method) => method !== 'POST' && method !== 'CONNECT');
 
-/** Go's mux looks at no method. The document has the one that clients use. */
+/** Go's mux accepts every method; the OpenAPI document has the POST. */
 function route(scope: Server, options: Omit<RouteOptions, 'method'>): void {
   for (const method of OTHER_METHODS) {
     if (!scope.supportedMethods.includes(method)) scope.addHttpMethod(method);
@@ -109,29 +110,26 @@ function route(scope: Server, options: Omit<RouteOptions, 'method'>): void {
   scope.route({ ...options, method: OTHER_METHODS, schema: { hide: true } });
 }
 
-/** What the Go aggregator counts of its requests, as metrics of ours; of both listeners together. */
+/** Metrics of ours from which those of the Go aggregator are computed, for both of its listeners. */
 function createRecorder({ name }: Network, { metrics }: Pick<GoRoutesOptions, 'metrics'>) {
   const ofNetwork = metrics.with({ network: name });
   const requests = ofNetwork.counter({
     name: 'go_api_requests_total',
-    help: "Requests to the Go aggregator's API that no key or limit has refused",
+    help: "Requests to the Go aggregator's API that passed API keys and rate limits",
   });
   const latency = ofNetwork.gauge({
     name: 'go_api_last_success_seconds',
-    help: "Time of the last request to the Go aggregator's API that was answered with a signed message",
+    help: "Duration of the last request to the Go aggregator's API that returned a signed message",
   });
   requests.inc(0);
   latency.set(0);
   return {
-    asked: () => requests.inc(),
-    answered: (tookMs: number) => latency.set(tookMs / 1_000),
+    onRequest: () => requests.inc(),
+    onSuccess: (tookMs: number) => latency.set(tookMs / 1_000),
   };
 }
 
-/**
- * Gives the body of every method as a text. The Go aggregator looks at no media type, and `curl --data` sends another one; Fastify
- * would refuse one that is malformed, and parses no body of a GET.
- */
+/** Reads the body as text for every method and media type: `curl --data` sends a form type, and Fastify parses no body of a GET. */
 function readAnyBody(scope: Server): void {
   const readText = scope.bodies.parser((request, text, done) => {
     request.body = text;

@@ -14,50 +14,46 @@ import { type GoMember, readGoObject } from './go-json.ts';
 /** `ProposedHeight` of avalanchego's `vms/platformvm/api`. */
 const PROPOSED_HEIGHT = 2n ** 64n - 1n;
 
-const HEIGHT = {
-  minimum: 0,
-  maximum: Number(PROPOSED_HEIGHT),
-  description: 'The P-Chain height whose validators sign; 0, the default, and 2^64 - 1 are the proposed height',
-};
+const HEIGHT = { minimum: 0, maximum: Number(PROPOSED_HEIGHT) };
+const PERCENTAGE = { minimum: 0, maximum: 100 };
 
-const text = (options: object) => Type.Optional(Type.Unsafe<string>({ type: ['string', 'null'], ...options }));
-const integer = (options: object) => Type.Optional(Type.Unsafe<number>({ type: ['integer', 'null'], ...options }));
+const nullableText = (description: string) =>
+  Type.Optional(Type.Unsafe<string>({ type: ['string', 'null'], description }));
+const nullableInteger = (range: object, description: string) =>
+  Type.Optional(Type.Unsafe<number>({ type: ['integer', 'null'], ...range, description }));
 
-/** The Go aggregator's request, for the document: {@link readGoBody} checks it. */
+/** The Go aggregator's request, for the OpenAPI document: {@link readGoBody} checks it. */
 export const GoAggregationBody = Type.Object(
   {
-    message: text({
-      description:
-        'The unsigned Warp message in hex, with an optional 0x prefix; or the data of the log in which the Warp precompile emitted it',
-    }),
-    justification: text({
-      description: 'In hex, with an optional 0x prefix. Either this or the message must be given',
-    }),
-    'signing-subnet-id': text({
-      description:
-        'The subnet whose validators sign, in cb58, or in hex with 0x; the default is that of the source chain',
-    }),
-    'quorum-percentage': integer({
-      minimum: 0,
-      maximum: 100,
-      description: `Percentage of the signing subnet's weight that must sign; the default, also for 0, is ${DEFAULT_QUORUM_NUM}`,
-    }),
-    'quorum-percentage-buffer': integer({
-      minimum: 0,
-      maximum: 100,
-      description: 'Percentage tried for beyond the quorum; the two add up to at most 100',
-    }),
-    'pchain-height': integer(HEIGHT),
-    'p-chain-height': integer({ ...HEIGHT, description: 'The same by its other name' }),
+    message: nullableText(
+      'The unsigned Warp message in hex, with an optional 0x prefix; or the data of the log in which the Warp precompile emitted it',
+    ),
+    justification: nullableText('In hex, with an optional 0x prefix. Either this or the message must be given'),
+    'signing-subnet-id': nullableText(
+      'The subnet whose validators sign, in cb58, or in hex with 0x; the default is that of the source chain',
+    ),
+    'quorum-percentage': nullableInteger(
+      PERCENTAGE,
+      `Percentage of the signing subnet's weight that must sign; the default, also for 0, is ${DEFAULT_QUORUM_NUM}`,
+    ),
+    'quorum-percentage-buffer': nullableInteger(
+      PERCENTAGE,
+      'Percentage tried for beyond the quorum; the two add up to at most 100',
+    ),
+    'pchain-height': nullableInteger(
+      HEIGHT,
+      'The P-Chain height whose validators sign; 0, the default, and 2^64 - 1 are the proposed height',
+    ),
+    'p-chain-height': nullableInteger(HEIGHT, 'Alias of pchain-height'),
   },
   {
     description:
-      'Names are matched without regard to case, and are also accepted as the aggregation route spells them (`signingSubnetId`). ' +
-      'Other fields are ignored. An empty text, 0 and null are the same as a field that is left out',
+      'Names are case-insensitive, and the spellings of the aggregation route are accepted too (`signingSubnetId`). ' +
+      'Other fields are ignored. An empty string, 0 and null count as a missing field',
   },
 );
 
-/** A request as it was sent. An empty text and 0 are "not given". */
+/** An empty string and 0 mean that the field is missing. */
 export interface GoBody {
   readonly message: string;
   readonly justification: string;
@@ -69,7 +65,7 @@ export interface GoBody {
 
 interface Field {
   readonly type: 'string' | 'bigint';
-  /** The first is the Go aggregator's. */
+  /** The Go aggregator's spelling first. */
   readonly spellings: readonly string[];
 }
 
@@ -85,7 +81,7 @@ const FIELDS = {
 interface Spelling {
   readonly spelling: string;
   readonly type: Field['type'];
-  /** Folds case as Go does, where a long s is an s and the sign of the kelvin a k. */
+  /** Folds case by Unicode, as Go does: U+017F is an s, U+212A a k. */
   readonly folded: RegExp;
 }
 
@@ -98,13 +94,13 @@ const SPELLINGS = new Map(
   ),
 );
 
-/** Reads a body as the Go aggregator does. @throws {HttpError} that begins with its words */
+/** Reads a body as the Go aggregator does. @throws {HttpError} with the prefix of its errors */
 export function readGoBody(body: string): GoBody {
   if (body === '') throw badRequest('Could not decode request body');
   const given = new Map<string, string | bigint>();
   for (const [name, value] of readMembers(body)) {
     const known = SPELLINGS.get(name) ?? findFolded(name);
-    // Of equal names the last one counts, but null changes nothing.
+    // The last of equal names counts, but null changes nothing.
     if (known === undefined || value === null) continue;
     const { spelling, type } = known;
     if (typeof value !== type) {
@@ -125,7 +121,7 @@ export function readGoBody(body: string): GoBody {
   };
 }
 
-/** Folding case changes no length. A body may have very many names that are not known. */
+/** Compares lengths first, which folding does not change: a body may have many unknown names. */
 function findFolded(name: string): Spelling | undefined {
   for (const known of SPELLINGS.values()) {
     if (known.spelling.length === name.length && known.folded.test(name)) return known;
@@ -142,19 +138,17 @@ function readMembers(body: string): readonly GoMember[] {
   }
 }
 
-/** The value that is not empty. @throws {HttpError} where two differ */
+/** Returns the value that is not empty. @throws {HttpError} if two spellings have different values */
 function onlyOne(spellings: readonly string[], given: ReadonlyMap<string, string | bigint>) {
   const [first, ...others] = spellings.filter((spelling) => given.get(spelling));
   const other = others.find((spelling) => given.get(spelling) !== given.get(first as string));
   if (other !== undefined) {
-    throw badRequest(
-      `Could not decode request body: ${first} and ${other} are the same setting by two names, and must not differ`,
-    );
+    throw badRequest(`Could not decode request body: ${first} and ${other} are aliases and must not differ`);
   }
   return first === undefined ? undefined : given.get(first);
 }
 
-/** @throws {HttpError} that begins with the words that the Go aggregator has for it */
+/** @throws {HttpError} with the prefix of the Go aggregator's error */
 export function parseGoRequest(body: GoBody): AggregationRequest {
   const quorumNum = body.quorum === 0n ? undefined : body.quorum;
   const subject = parseSubject(body);
@@ -169,7 +163,7 @@ export function parseGoRequest(body: GoBody): AggregationRequest {
   }
   return {
     subject,
-    signingSubnetID: inGoWords('Error parsing signing subnet ID', () => parseSubnetID(body.subnetID || undefined)),
+    signingSubnetID: withGoPrefix('Error parsing signing subnet ID', () => parseSubnetID(body.subnetID || undefined)),
     quorumNum,
     quorumBuffer: body.buffer === 0n ? undefined : body.buffer,
     pChainHeight: body.height === 0n || body.height === PROPOSED_HEIGHT ? undefined : body.height,
@@ -178,10 +172,10 @@ export function parseGoRequest(body: GoBody): AggregationRequest {
 
 function parseSubject(body: GoBody): Subject {
   const text = unwrapLogData(body.message);
-  inGoWords('Could not decode message', () => parseField('message', text, () => parseHex(text, 'message')));
+  withGoPrefix('Could not decode message', () => parseField('message', text, () => parseHex(text, 'message')));
   const isJustificationAlone = isEmptyOrZeros(text) && !isEmptyOrZeros(body.justification);
-  const message = isJustificationAlone ? undefined : inGoWords('Error unpacking warp message', () => unpack(text));
-  const justification = inGoWords('Could not decode justification', () =>
+  const message = isJustificationAlone ? undefined : withGoPrefix('Error unpacking warp message', () => unpack(text));
+  const justification = withGoPrefix('Could not decode justification', () =>
     parseField('justification', body.justification, () => parseJustification(body.justification)),
   );
   if (message === undefined) return { kind: 'justification', justification };
@@ -198,22 +192,19 @@ function isEmptyOrZeros(hex: string): boolean {
   return /^(0x)?0*$/.test(hex);
 }
 
-/** Hex needs its 0x: without it, a text is cb58 and nothing else. */
+/** Hex needs 0x here; other texts are cb58. */
 function parseSubnetID(text: string | undefined): SubnetID | undefined {
   const name = 'signing-subnet-id';
   if (text === undefined || text.startsWith('0x')) return parseOptionalID<SubnetID>(name, text);
   return parseField(name, text, () => parseId<SubnetID>(text, name));
 }
 
-/** Digits of the two numbers of 32 bytes that stand before it, its place and its length. */
+/** Hex digits of the ABI's offset and length, 32 bytes each. */
 const LOG_DATA_HEADER = 128;
-/** The place, 32, which no Warp message can start with: its network ID would be 0. */
+/** The offset, 32. No Warp message starts like this: its network ID would be 0. */
 const LOG_DATA_START = '20'.padStart(64, '0');
 
-/**
- * The Go aggregator takes the data of a `SendWarpMessage` log as it is, which is the ABI's encoding of one field of bytes, and its
- * README tells people to send that. Any other text is given back.
- */
+/** Decodes the data of a `SendWarpMessage` log (ABI-encoded bytes), which the Go aggregator accepts as a message. Returns other texts unchanged. */
 function unwrapLogData(text: string): string {
   const digits = text.startsWith('0x') ? text.slice(2) : text;
   if (!digits.startsWith(LOG_DATA_START)) return text;
@@ -222,8 +213,8 @@ function unwrapLogData(text: string): string {
   return message.length === 2 * length ? message : text;
 }
 
-/** Its clients know these words; what comes after them is ours, and says more. */
-function inGoWords<T>(words: string, parse: () => T): T {
+/** Puts the Go aggregator's prefix before our message. */
+function withGoPrefix<T>(words: string, parse: () => T): T {
   try {
     return parse();
   } catch (error) {

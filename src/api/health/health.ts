@@ -4,67 +4,61 @@ import { plainErrorResponses } from '../../http/errors/error-body.ts';
 import type { Server } from '../../http/request/http-server.ts';
 import { PLAIN_SERIALIZER } from '../../http/request/json-type.ts';
 import { createNetworkOfPath } from '../../http/request/network-of-path.ts';
-import { Type } from '../../lib/encoding/schema.ts';
+import { oneOf, optionalText, Type, text } from '../../lib/encoding/schema.ts';
 import type { Network, NetworkReadiness, NetworkStatus } from '../../network/network.ts';
 
-const Status = Type.Enum(['starting', 'up', 'degraded', 'down', 'stopping'], {
-  type: 'string',
-  description:
-    '`up`: enough weight of the primary network and of every tracked subnet is connected, and their validator sets can be ' +
-    'read; `degraded`: enough of the primary network, but not of every subnet, or a set cannot be read anew; `down`: not of the primary network; `starting`: not yet, and it is not yet late; ' +
-    '`stopping`: what comes now is still answered, and soon no more',
-});
-const reason = Type.Optional(Type.String({ description: 'Why it is not up' }));
+const STATUSES = ['starting', 'up', 'degraded', 'down', 'stopping'] as const;
+const Status = oneOf(
+  STATUSES,
+  '`up`: enough weight of the primary network and of every tracked subnet is connected, and their validator sets can be ' +
+    'read; `degraded`: enough of the primary network, but not of every subnet, or a set cannot be refreshed; `down`: not enough of ' +
+    'the primary network; `starting`: not yet decided; `stopping`: shutdown has begun, requests are still answered',
+);
+const reason = optionalText('Why it is not up');
 
 const NETWORK = {
-  name: Type.String(),
+  name: text(),
   status: Status,
   reason,
-  nodeId: Type.Optional(Type.String({ description: 'The identity under which validators know this service' })),
+  nodeId: optionalText('The staking identity of this service'),
   subnets: Type.Array(
     Type.Object({
-      subnetId: Type.String(),
-      status: Type.Enum(['up', 'down'], { type: 'string' }),
-      reason: Type.Optional(Type.String({ description: 'Why it is down, or what is wrong although it is up' })),
-      connectedWeight: Type.Optional(Type.String()),
-      totalWeight: Type.Optional(Type.String()),
+      subnetId: text(),
+      status: oneOf(['up', 'down']),
+      reason: optionalText('Why it is down, or what is wrong although it is up'),
+      connectedWeight: optionalText(),
+      totalWeight: optionalText(),
     }),
     { description: 'The primary network first, then the tracked subnets' },
   ),
 };
 const SERVICE = {
-  status: Type.Enum(['starting', 'up', 'degraded', 'down', 'stopping'], {
-    type: 'string',
-    description:
-      'Of all networks together: `starting` while one of them is; `up` where all are; `down` where all are; else `degraded`. ' +
-      '`stopping` where the service is about to end',
-  }),
-  identityProblem: Type.Optional(
-    Type.String({
-      description:
-        'Set where another process seems to use the same NodeID, and to take the connections to validators: what to do',
-    }),
+  status: oneOf(
+    STATUSES,
+    'All networks together: `starting` if one of them is; `up` if all are; `down` if all are; else `degraded`; `stopping` during ' +
+      'shutdown',
+  ),
+  identityProblem: optionalText(
+    'What to do about another process that seems to use the same NodeID and takes over the connections to validators',
   ),
   networks: Type.Array(Type.Object(NETWORK)),
 };
 
 export type ReadinessBody = Static<TObject<typeof SERVICE>>;
 
-/** What readiness depends on beside the networks. */
 export interface ServiceState {
-  /** About to end: requests are to be sent elsewhere. */
+  /** Whether shutdown has begun: load balancers should send requests elsewhere. */
   readonly isStopping?: () => boolean;
-  /** Who else uses our identity and what to do about it, in words that strangers may read. */
+  /** Another user of our identity and what to do about it, without internal details. */
   readonly identityProblem?: () => string | undefined;
 }
 
 const RETRY_AFTER_SECONDS = 2;
 const tags = ['Health'];
 const config = { access: OPERATIONS_ACCESS };
-/** Probes ask a service that has nothing else to do, too. */
 const serializerCompiler = PLAIN_SERIALIZER;
 
-/** Live: the process answers. Ready: it can serve at least one network, and none is still starting. */
+/** Live: the process answers. Ready: at least one network can be served, and none is starting. */
 export function registerHealth(
   server: Server,
   networks: readonly Network[],
@@ -78,7 +72,7 @@ export function registerHealth(
         operationId: 'live',
         tags,
         summary: 'Whether the process answers',
-        response: { 200: Type.Object({ status: Type.Literal('up') }, { description: 'It does' }) },
+        response: { 200: Type.Object({ status: Type.Literal('up') }, { description: 'The process answers' }) },
       },
     },
     async () => ({ status: 'up' as const }),
@@ -91,11 +85,10 @@ export function registerHealth(
         operationId: 'ready',
         tags,
         summary: 'Whether the service can serve requests',
-        description:
-          'Ready is a service with at least one network that is `up` or `degraded`, and none that is `starting`.',
+        description: 'Ready means that at least one network is `up` or `degraded`, and none is `starting`.',
         response: {
-          200: Type.Object(SERVICE, { description: 'It can' }),
-          503: Type.Object(SERVICE, { description: 'It cannot, or not yet' }),
+          200: Type.Object(SERVICE, { description: 'Ready' }),
+          503: Type.Object(SERVICE, { description: 'Not ready' }),
         },
       },
     },
@@ -142,7 +135,7 @@ export function registerHealth(
   );
 }
 
-/** Of all networks together: a network that is down, or a weak subnet, does not take a service that serves the rest out of use. */
+/** One network that is down, or a weak subnet, does not make the service unready. */
 export function decideReadiness(
   networks: readonly Pick<NetworkReadiness, 'status'>[],
   isStopping: boolean,

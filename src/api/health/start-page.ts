@@ -2,16 +2,16 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { OPERATIONS_ACCESS } from '../../http/access/route-access.ts';
 import type { Server } from '../../http/request/http-server.ts';
 import { JSON_TYPE } from '../../http/request/json-type.ts';
+import { createDocumentBytes, sendDocument } from '../../http/server/document-bytes.ts';
 import type { Network } from '../../network/network.ts';
-import { createDocumentBytes, sendDocument } from '../openapi/document-bytes.ts';
 
 const NAME = 'Warp signature aggregator';
 const LINKS = { docs: '/docs', openapi: '/openapi.json', ready: '/health/ready' };
 
-/** Answers browsers in place of the page of links. */
+/** Answers browsers instead of the page of links. */
 export type SendPage = (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>;
 
-/** What stands behind `/`: where to go from here, for people and for programs. */
+/** `/` links to the documentation and the readiness: HTML for browsers, JSON for programs. */
 export function registerStartPage(
   server: Server,
   networks: readonly Network[],
@@ -24,7 +24,6 @@ export function registerStartPage(
   server.get('/', { config: { access: OPERATIONS_ACCESS }, schema: { hide: true } }, async (request, reply) => {
     const vary = reply.getHeader('vary'); // by origin, where origins are listed
     reply.header('vary', vary === undefined ? 'Accept' : `${String(vary)}, Accept`);
-    // Browsers name HTML; programs that name nothing, or anything, get JSON.
     if (request.headers.accept?.includes('text/html') !== true) return sendDocument(request, reply, json);
     if (sendPage !== undefined) return sendPage(request, reply);
     reply.header(

@@ -1,22 +1,22 @@
 import type { Static } from 'typebox';
 import { bytesToHex } from '../../lib/encoding/bytes.ts';
 import { encodeCb58 } from '../../lib/encoding/cb58.ts';
-import { Type } from '../../lib/encoding/schema.ts';
+import { integer, optionalText, Type, text } from '../../lib/encoding/schema.ts';
 import { NODE_ID_LENGTH, nodeIDFromBytes } from '../../warp/ids.ts';
 import { conversionValidationID, type PChainOwner, registrationValidationID } from '../../warp/l1-message.ts';
 import { CHAIN_ALIASES, PUBLIC_NETWORKS } from '../../warp/networks.ts';
 import type { Content, Reading, ReadPayload } from '../../warp/reading.ts';
 import type { UnsignedMessage } from '../../warp/unsigned-message.ts';
 
-/** What decoded messages look like in answers: bytes as hex without a prefix, EVM addresses with `0x`, large numbers as texts. */
+/** Decoded messages: bytes are hex without a prefix, EVM addresses have `0x`, large numbers are decimal strings. */
 
-const Hex = Type.String({ description: 'Hex, without a prefix' });
-const Id = Type.String({ description: 'In cb58' });
-const Address = Type.String({ description: 'EVM address, with 0x' });
-const Decimal = Type.String({ description: 'A decimal number, which may exceed 2^53' });
+const Hex = text('Hex, without a prefix');
+const Id = text('In cb58');
+const Address = text('EVM address, with 0x');
+const Decimal = text('A decimal number, which may exceed 2^53');
 
 const Owner = Type.Object({
-  threshold: Type.Integer(),
+  threshold: integer(),
   addresses: Type.Array(Hex, { description: 'P-Chain addresses, of 20 bytes each' }),
 });
 
@@ -27,20 +27,16 @@ const DecodedContent = Type.Union(
       kind: Type.Literal('RegisterL1Validator'),
       validationId: Id,
       subnetId: Id,
-      nodeId: Type.String({ description: 'NodeID; hex where it has not 20 bytes' }),
+      nodeId: text('NodeID; hex if it does not have 20 bytes'),
       blsPublicKey: Hex,
-      expiry: Type.String({ description: 'Unix time in seconds' }),
+      expiry: text('Unix time in seconds'),
       remainingBalanceOwner: Owner,
       disableOwner: Owner,
       weight: Decimal,
     }),
     Type.Object({ kind: Type.Literal('L1ValidatorRegistration'), validationId: Id, registered: Type.Boolean() }),
     Type.Object({ kind: Type.Literal('L1ValidatorWeight'), validationId: Id, nonce: Decimal, weight: Decimal }),
-    Type.Object({
-      kind: Type.Literal('ValidatorUptime'),
-      validationId: Id,
-      totalUptime: Type.String({ description: 'Seconds' }),
-    }),
+    Type.Object({ kind: Type.Literal('ValidatorUptime'), validationId: Id, totalUptime: text('Seconds') }),
     Type.Object({
       kind: Type.Literal('TeleporterMessage'),
       messageNonce: Decimal,
@@ -53,30 +49,30 @@ const DecodedContent = Type.Union(
       message: Hex,
     }),
   ],
-  { description: 'What an addressed call carries' },
+  { description: 'The content of an addressed call' },
 );
 
 export const DecodedPayload = Type.Union([
   Type.Object({ kind: Type.Literal('Hash'), hash: Hex }),
   Type.Object({
     kind: Type.Literal('AddressedCall'),
-    sourceAddress: Type.String({ description: 'In hex; empty where the chain itself sends' }),
+    sourceAddress: text('In hex; empty if the chain itself is the sender'),
     payload: Hex,
     content: Type.Optional(DecodedContent),
   }),
   Type.Object({
     kind: Type.Literal('unknown'),
     bytes: Hex,
-    reason: Type.String({ description: 'Why it is none of the known kinds. Validators may sign it all the same' }),
+    reason: text('Why it is no known kind. Validators may sign it anyway'),
   }),
 ]);
 
 const message = {
   messageId: Id,
-  networkId: Type.Integer(),
-  network: Type.Optional(Type.String({ description: 'The name of a public network' })),
+  networkId: integer(),
+  network: optionalText('The name of a public network'),
   sourceBlockchainId: Id,
-  sourceChain: Type.Optional(Type.String({ description: 'P, X or C: a chain of the primary network' })),
+  sourceChain: optionalText('P, X or C: a chain of the primary network'),
   payload: DecodedPayload,
 };
 
@@ -86,7 +82,7 @@ export const DecodedReading = Type.Union([
     ...message,
     unsignedMessage: Hex,
     signature: Type.Object({
-      signers: Type.Array(Type.Integer(), { description: 'Indices in the canonical validator set' }),
+      signers: Type.Array(integer(), { description: 'Indices in the canonical validator set' }),
       signature: Hex,
     }),
   }),
@@ -96,12 +92,7 @@ export const DecodedReading = Type.Union([
   Type.Object({
     as: Type.Literal('justification'),
     justification: Type.Union([
-      Type.Object({
-        kind: Type.Literal('SubnetIDIndex'),
-        subnetId: Id,
-        index: Type.Integer(),
-        validationId: Id,
-      }),
+      Type.Object({ kind: Type.Literal('SubnetIDIndex'), subnetId: Id, index: integer(), validationId: Id }),
       Type.Object({
         kind: Type.Literal('RegisterL1ValidatorMessage'),
         message: Hex,
@@ -212,10 +203,10 @@ function presentContent(content: Content): DecodedContent {
   }
 }
 
-function presentJustification({
-  justification,
-  registration,
-}: Extract<Reading, { as: 'justification' }>): Extract<DecodedReading, { as: 'justification' }>['justification'] {
+function presentJustification(
+  reading: Extract<Reading, { as: 'justification' }>,
+): Extract<DecodedReading, { as: 'justification' }>['justification'] {
+  const { justification, registration } = reading;
   if (justification.kind === 'SubnetIDIndex') {
     const { kind, subnetID, index } = justification;
     return { kind, subnetId: subnetID, index, validationId: conversionValidationID(subnetID, index) };

@@ -11,7 +11,7 @@ import { createNetworkOfPath } from '../../http/request/network-of-path.ts';
 import { untilClientGone } from '../../http/request/until-client-gone.ts';
 import { parseHex } from '../../lib/encoding/bytes.ts';
 import { ParseError } from '../../lib/encoding/parse-error.ts';
-import { Type } from '../../lib/encoding/schema.ts';
+import { oneOf, Type, text } from '../../lib/encoding/schema.ts';
 import type { Network } from '../../network/network.ts';
 import type { BlockchainID, SubnetID } from '../../warp/ids.ts';
 import {
@@ -25,59 +25,49 @@ import {
 import type { SignedMessage } from '../../warp/signed-message.ts';
 import { MAX_UNSIGNED_MESSAGE_LENGTH } from '../../warp/unsigned-message.ts';
 import { AggregationBody } from '../aggregation/parse-aggregation-request.ts';
+import { SIGNED_EXAMPLE } from '../aggregation/signed-message-record.ts';
 import { DecodedReading, presentReading } from './message-records.ts';
 import { parseOnlySigned, presentReport, VerificationResult } from './verification-record.ts';
 
 const PATH = '/v1/signatureAggregator/:network';
 const tags = ['Signature aggregation'];
-/** A signed message at its longest in hex, with 8 KiB of signer bits, and room for the rest. */
+/** The longest signed message in hex, with 8 KiB of signer bits, and the other fields. */
 const BODY_LIMIT = 2 * (MAX_UNSIGNED_MESSAGE_LENGTH + 16 * 1024) + 4096;
 
 const { signingSubnetId, quorumPercentage } = AggregationBody.properties;
 
 const VerificationBody = Type.Object(
   {
-    signedMessage: Type.String({ description: 'The signed Warp message in hex, with an optional 0x prefix' }),
+    signedMessage: text('The signed Warp message in hex, with an optional 0x prefix'),
     signingSubnetId,
     quorumPercentage,
     ...HEIGHT_PARAMETERS,
   },
-  { additionalProperties: false },
+  { additionalProperties: false, examples: [{ signedMessage: SIGNED_EXAMPLE, quorumPercentage: 67 }] },
 );
 
 const DecodeBody = Type.Object(
   {
-    data: Type.String({
-      description:
-        'What is to be read, in hex with an optional 0x prefix: a Warp message, signed or not, a payload, the content of an ' +
+    data: text(
+      'What is to be read, in hex with an optional 0x prefix: a Warp message, signed or not, a payload, the content of an ' +
         'addressed call, or a justification',
-    }),
-    as: Type.Optional(
-      Type.Enum([...READING_FORMS], {
-        type: 'string',
-        description: 'As what to read it; by default as whatever it can be',
-      }),
     ),
+    as: Type.Optional(oneOf(READING_FORMS, 'The form to read it as; by default every form that fits')),
   },
-  { additionalProperties: false },
+  { additionalProperties: false, examples: [{ data: SIGNED_EXAMPLE }] },
 );
 
 const DecodeResult = Type.Object(
   {
     readings: Type.Array(DecodedReading, {
-      description: 'The likeliest first. A bare payload may have the bytes of a bare content, and so has more than one',
+      description: 'The likeliest first. The same bytes may be a valid payload and a valid content',
     }),
   },
-  { description: 'What the bytes say' },
+  { description: 'All readings of the bytes' },
 );
 export type DecodeResult = Static<typeof DecodeResult>;
 
-/** Fastify names the type of an answer only where it serializes it itself. */
-
-/**
- * Routes that tell of a message what it says, and whether it is good. Their answers have unions, of which a serializer made from the
- * schema would have to try each member.
- */
+/** Routes that decode and verify messages. JSON.stringify serializes their unions faster than a compiled serializer. */
 export function registerMessages(server: Server, networks: readonly Network[]): void {
   const { network, networkOf, onRequest } = createNetworkOfPath(networks);
 
@@ -89,7 +79,7 @@ export function registerMessages(server: Server, networks: readonly Network[]): 
       schema: {
         operationId: 'verifySignedMessage',
         tags,
-        summary: 'Check a signed Warp message as a destination would, and say who signed it with what weight',
+        summary: 'Verify a signed Warp message as a destination would, and return its signers and their weight',
         params: Type.Object({ network }),
         body: VerificationBody,
         response: { 200: VerificationResult, ...aggregationErrorResponses(400, 404, 500, 502, 503) },
@@ -123,7 +113,7 @@ export function registerMessages(server: Server, networks: readonly Network[]): 
         operationId: 'decodeMessage',
         tags,
         summary: 'Read a Warp message, signed or not, a payload or a justification',
-        description: 'Nobody is asked for it: it is answered while the network cannot be reached, too.',
+        description: 'No validator or node is asked, so it works while the network is unreachable.',
         params: Type.Object({ network }),
         body: DecodeBody,
         response: { 200: DecodeResult, ...plainErrorResponses(400, 404, 500), ...bodyErrorResponses() },
@@ -147,7 +137,7 @@ function parseReadings({ data, as }: Static<typeof DecodeBody>): readonly Readin
   if (form !== undefined) return [parseAs(form, bytes)];
   const { readings, failed } = readWarpBytes(bytes);
   if (readings.length > 0) return readings;
-  throw badRequest(`data can be read as nothing that is known here: ${failed.map(describeFailed).join('; ')}`);
+  throw badRequest(`data fits no known form: ${failed.map(describeFailed).join('; ')}`);
 }
 
 function parseAs(form: ReadingForm, bytes: Uint8Array): Reading {

@@ -1,7 +1,7 @@
 import type { Static } from 'typebox';
 import { type SignedMessageReport, VERIFICATION_PROBLEMS } from '../../aggregation/request/message-verifier.ts';
 import { attempt, ParseError } from '../../lib/encoding/parse-error.ts';
-import { Type } from '../../lib/encoding/schema.ts';
+import { integer, oneOf, optionalText, Type, text } from '../../lib/encoding/schema.ts';
 import { readPayload } from '../../warp/reading.ts';
 import { parseSignedMessage, type SignedMessage } from '../../warp/signed-message.ts';
 import { parseUnsignedMessage } from '../../warp/unsigned-message.ts';
@@ -12,35 +12,31 @@ export const VerificationResult = Type.Object(
     isValid: Type.Boolean({ description: 'Whether a destination would accept it' }),
     problem: Type.Optional(
       Type.Object(
-        {
-          kind: Type.Enum([...VERIFICATION_PROBLEMS], { type: 'string' }),
-          text: Type.String({ description: 'In words' }),
-        },
-        { description: 'What a destination would find first' },
+        { kind: oneOf(VERIFICATION_PROBLEMS), text: text('Explanation') },
+        { description: 'The first problem that a destination would find' },
       ),
     ),
-    messageId: Type.String(),
-    networkId: Type.Integer(),
-    network: Type.Optional(Type.String()),
-    sourceBlockchainId: Type.String(),
-    sourceChain: Type.Optional(Type.String()),
+    messageId: text(),
+    networkId: integer(),
+    network: optionalText(),
+    sourceBlockchainId: text(),
+    sourceChain: optionalText(),
     payload: DecodedPayload,
-    signingSubnetId: Type.String(),
-    pChainHeight: Type.Integer({ description: 'The P-Chain height whose validators were taken' }),
-    quorumPercentage: Type.Integer(),
-    signedWeight: Type.String({ description: 'Weight of the signers' }),
-    neededWeight: Type.String({ description: 'Weight that the quorum needs' }),
-    totalWeight: Type.String({ description: 'Weight of all validators of the subnet' }),
-    signers: Type.Array(
-      Type.Object({ index: Type.Integer(), weight: Type.String(), nodeIds: Type.Array(Type.String()) }),
-      { description: 'Whom the message names; that they signed is shown by its being valid' },
-    ),
+    signingSubnetId: text(),
+    pChainHeight: integer('The P-Chain height whose validators were used'),
+    quorumPercentage: integer(),
+    signedWeight: text('Weight of the signers'),
+    neededWeight: text('Weight that the quorum needs'),
+    totalWeight: text('Weight of all validators of the subnet'),
+    signers: Type.Array(Type.Object({ index: integer(), weight: text(), nodeIds: Type.Array(text()) }), {
+      description: 'The signers that the message names; they have signed if it is valid',
+    }),
   },
-  { description: 'What a destination would say of the message' },
+  { description: 'The verdict of a destination on the message' },
 );
 export type VerificationResult = Static<typeof VerificationResult>;
 
-/** @throws {ParseError} which says so where the bytes are an unsigned message: clients mix the two up */
+/** @throws {ParseError} that names the mistake if the message is unsigned */
 export function parseOnlySigned(bytes: Uint8Array, what: string): SignedMessage {
   const message = attempt(() => parseSignedMessage(bytes));
   if (!(message instanceof ParseError)) return message;
@@ -60,7 +56,6 @@ export function presentReport({ unsignedMessage }: SignedMessage, report: Signed
   };
 }
 
-/** Who signed, or is named, and what that weighs. */
 export function presentSigners(
   report: Pick<SignedMessageReport, 'quorumNum' | 'signedWeight' | 'neededWeight' | 'totalWeight' | 'signers'>,
 ) {

@@ -5,22 +5,21 @@ import { encodeWarpPayload } from '../../warp/payload.ts';
 import { createUnsignedMessage } from '../../warp/unsigned-message.ts';
 import type { AggregationBody } from '../aggregation/parse-aggregation-request.ts';
 
-/** Requests to try on the page of the API. */
+/** Requests to try at `/docs`. */
 export interface AggregationExamples {
-  /** The name under which the examples' network is served. */
+  /** The name under which the network is served. */
   readonly network: string;
-  /** Of a POST; the first is what the page begins with. */
+  /** Bodies of a POST; the page selects the first. */
   readonly requests: readonly { readonly name: string; readonly value: Static<typeof AggregationBody> }[];
-  /** IDs of transactions, for a GET. */
+  /** Transaction IDs for a GET. */
   readonly transactions: readonly { readonly name: string; readonly value: string }[];
-  /** Of an L1 validator whose uptime can be proven. */
+  /** Validation of an L1 validator whose uptime can be proven. */
   readonly validationId?: string;
 }
 
 /**
- * A message of the first of these networks that is public. It is well-formed, and nobody ever sent it: validators refuse to sign
- * it, which shows what an error looks like. Undefined where all networks are local: no message is known to be of theirs, and one
- * of another network would only mislead.
+ * A well-formed message of the first public network, which was never sent: validators refuse to sign it, which shows what an error
+ * looks like. Undefined if all networks are local, because validators would not know a message of another network.
  */
 export function publicExample(names: readonly string[]): AggregationExamples | undefined {
   for (const name of names) {
@@ -33,7 +32,7 @@ export function publicExample(names: readonly string[]): AggregationExamples | u
     });
     const { bytes } = createUnsignedMessage(network.networkID, network.cChainID, payload);
     const value = { message: `0x${bytesToHex(bytes)}`, quorumPercentage: 67 };
-    return { network: name, requests: [{ name: 'C-Chain message that nobody sent', value }], transactions: [] };
+    return { network: name, requests: [{ name: 'C-Chain message that was never sent', value }], transactions: [] };
   }
   return undefined;
 }

@@ -3,11 +3,9 @@ import { MAX_UNITS_OF_SIGNERS, type RouteAccess } from '../../http/access/route-
 import { plainErrorResponses } from '../../http/errors/error-body.ts';
 import type { ErrorStatus } from '../../http/errors/error-codes.ts';
 import { REQUEST_ID_HEADER } from '../../http/request/request-id.ts';
-import { addExamples } from './document-examples.ts';
-import type { AggregationExamples } from './example-request.ts';
 import { type Document, type Operation, operationsOf, type Response } from './openapi-shape.ts';
 
-/** In the order of the page; what has no entry here comes after. */
+/** Tags in the order of the page; tags that are missing here follow. */
 const TAGS = [
   { name: 'Signature aggregation', description: 'Validators sign a Warp message, until the quorum is reached' },
   { name: 'Go aggregator', description: 'The same for clients of the Go signature aggregator, in its words' },
@@ -18,7 +16,7 @@ const TAGS = [
   { name: 'Health', description: 'Needs no key and costs nothing' },
 ];
 
-/** Headers of answers, each with what it says. */
+/** Response headers. */
 const HEADERS = {
   [REQUEST_ID_HEADER]: header('string', "The request's name in the service's log: the client's own, or one made here"),
   'retry-after': header(
@@ -54,8 +52,12 @@ function limitHeader(ofService: string) {
   };
 }
 
-/** @param isLimited whether there are API keys and rate limits */
-export function describeDocument(isLimited: boolean, examples: AggregationExamples | undefined): SwaggerOptions {
+/**
+ * Options of `@fastify/swagger`: the routes' schemas are the source, and what no single route states is added.
+ *
+ * @param isLimited whether there are API keys and rate limits
+ */
+export function describeDocument(isLimited: boolean, addExamples: (document: Document) => void): SwaggerOptions {
   return {
     openapi: {
       openapi: '3.1.0',
@@ -77,31 +79,30 @@ export function describeDocument(isLimited: boolean, examples: AggregationExampl
     },
     transformObject(object) {
       const complete = 'openapiObject' in object ? object.openapiObject : object.swaggerObject;
-      completeDocument(complete as Document, isLimited, examples);
+      completeDocument(complete as Document, isLimited);
+      addExamples(complete as Document);
       return complete;
     },
   };
 }
 
-function completeDocument(document: Document, isLimited: boolean, examples: AggregationExamples | undefined): void {
+function completeDocument(document: Document, isLimited: boolean): void {
   for (const operation of operationsOf(document)) {
-    sortParameters(operation);
-    // A route that says itself what may be wrong with its body is in another form, and takes any media type.
+    // A route that describes its own 413 accepts any media type.
     const isBodyOpen = operation.requestBody !== undefined && operation.responses['413'] === undefined;
     addResponses(operation, plainErrorResponses(400, 408, 431, ...(isBodyOpen ? BODY_ERRORS : [])));
   }
-  addExamples(document, examples);
   document.components = { ...document.components, headers: HEADERS };
   if (isLimited) describeAccess(document);
-  // Last, as every answer has its headers, those added above too.
+  // After all responses have been added.
   for (const operation of operationsOf(document)) describeHeaders(operation);
   shareSchemas(document);
 }
 
-/** What any route with a body may answer. */
+/** Errors of every route with a body. */
 const BODY_ERRORS: readonly ErrorStatus[] = [413, 415, 501];
 
-/** Adds answers that the route does not list itself, as they do not come from it. */
+/** Adds responses that do not come from the route's handler. */
 function addResponses({ responses }: Operation, added: Readonly<Record<string, object>>): void {
   for (const [status, schema] of Object.entries(added)) {
     const { description, examples: [example] = [], ...body } = schema as { description?: string; examples?: object[] };
@@ -112,7 +113,7 @@ function addResponses({ responses }: Operation, added: Readonly<Record<string, o
   }
 }
 
-/** Schemas that have a title stand once in the document: those of errors are the same on every route. */
+/** Moves schemas with a title to the components: those of errors are the same on every route. */
 function shareSchemas(document: Document): void {
   const schemas: Record<string, object> = {};
   const share = (schema: unknown): unknown => {
@@ -134,13 +135,6 @@ function shareSchemas(document: Document): void {
     }
   }
   document.components = { ...document.components, schemas: { ...document.components?.schemas, ...schemas } };
-}
-
-/** Those of the path first, as they are read. */
-function sortParameters(operation: Operation): void {
-  if (operation.parameters === undefined) return;
-  const inPath = operation.parameters.filter((parameter) => parameter.in === 'path');
-  operation.parameters = [...inPath, ...operation.parameters.filter((parameter) => parameter.in !== 'path')];
 }
 
 /** Adds the headers that depend on the status: an upstream's refusal keeps its `retry-after`, and its limits where it is a 429. */
@@ -173,18 +167,13 @@ function addHeaders(response: Response | undefined, names: readonly HeaderName[]
   response.headers = { ...response.headers, ...Object.fromEntries(references) };
 }
 
-/** Adds to each operation that is not free its price, its keys, and what they may answer. */
+/** Adds price, API keys and their errors to each operation that is not free. */
 function describeAccess(document: Document): void {
   document.components = {
     ...document.components,
     securitySchemes: {
       serviceApiKey: { type: 'apiKey', in: 'header', name: 'x-service-api-key', description: 'Raises the rate limits' },
-      glacierApiKey: {
-        type: 'apiKey',
-        in: 'header',
-        name: 'x-glacier-api-key',
-        description: 'The same by its other name',
-      },
+      glacierApiKey: { type: 'apiKey', in: 'header', name: 'x-glacier-api-key', description: 'Alias of the other' },
     },
   };
   for (const operation of operationsOf(document)) {

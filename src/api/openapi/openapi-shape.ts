@@ -1,8 +1,16 @@
 import type { RouteAccess } from '../../http/access/route-access.ts';
 
 /** The parts of an OpenAPI document that are read or changed here. */
+export interface Document {
+  components?: Partial<Record<'securitySchemes' | 'headers' | 'schemas', Record<string, object>>>;
+  paths?: Record<string, { get?: Operation; post?: Operation }>;
+}
 
-const METHODS = ['get', 'post'] as const;
+interface Media {
+  schema?: object;
+  example?: object;
+  examples?: Record<string, object>;
+}
 
 export interface Operation {
   readonly operationId?: string;
@@ -14,9 +22,7 @@ export interface Operation {
     example?: unknown;
     examples?: Record<string, object>;
   }[];
-  requestBody?: {
-    content?: Record<string, { schema?: object; example?: object; examples?: Record<string, object> }>;
-  };
+  requestBody?: { content?: Record<string, Media> };
   'x-access'?: RouteAccess;
   description?: string;
   security?: object[];
@@ -25,19 +31,10 @@ export interface Operation {
 
 export interface Response {
   description?: string | undefined;
-  content?: Record<string, { schema?: object; example?: object }>;
+  content?: Record<string, Media>;
   headers?: Record<string, object>;
 }
 
-export interface Document {
-  components?: {
-    securitySchemes?: Record<string, object>;
-    headers?: Record<string, object>;
-    schemas?: Record<string, object>;
-  };
-  paths?: Record<string, Partial<Record<(typeof METHODS)[number], Operation>>>;
-}
-
 export function operationsOf({ paths = {} }: Document): Operation[] {
-  return Object.values(paths).flatMap((operations) => METHODS.flatMap((method) => operations[method] ?? []));
+  return Object.values(paths).flatMap(({ get, post }) => [get, post].filter((operation) => operation !== undefined));
 }

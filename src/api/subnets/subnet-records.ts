@@ -8,37 +8,36 @@ import {
 import type { KnownSubnet } from '../../aggregation/subnets/subnet-views.ts';
 import type { AnswerPast } from '../../aggregation/validators/answer-history.ts';
 import { OUTCOME_MEANINGS, VALIDATOR_OUTCOMES } from '../../aggregation/validators/validator-outcome.ts';
-import { Type } from '../../lib/encoding/schema.ts';
+import { integer, oneOf, optionalText, Type, text } from '../../lib/encoding/schema.ts';
 import { OBSTACLE_CAUSES } from '../../p2p/peer-view.ts';
 
-const Weight = Type.String({ description: 'A decimal number, which may exceed 2^53' });
-const AgeMs = Type.Integer({ description: 'Milliseconds ago' });
-const nextPageToken = Type.Optional(Type.String({ description: 'The pageToken of the next page, where there is one' }));
+const Weight = text('A decimal number, which may exceed 2^53');
+const AgeMs = integer('Milliseconds ago');
+/** Nodes choose their names. */
+const MAX_CLIENT_NAME_LENGTH = 40;
+const nextPageToken = optionalText('The pageToken of the next page, if there is one');
 
 const Node = Type.Object({
-  nodeId: Type.String(),
+  nodeId: text(),
   isConnected: Type.Boolean({ description: 'Whether requests can be sent to it now' }),
   obstacle: Type.Optional(
     Type.Object(
       {
-        cause: Type.Enum([...OBSTACLE_CAUSES], {
-          type: 'string',
-          description:
-            '`unreachable`: TCP failed; `tls`: TLS failed; `wrong_node`: another node answers there; `not_admitted`: closed after TLS, as by ' +
+        cause: oneOf(
+          OBSTACLE_CAUSES,
+          '`unreachable`: TCP failed; `tls`: TLS failed; `wrong_node`: another node answers there; `not_admitted`: closed after TLS, as by ' +
             'nodes that let in listed peers only; `handshake`: a handshake was refused, or did not come; `protocol`: it broke the ' +
             'protocol; `silent`: nothing came for too long; `lost`: the connection broke; `connecting`: it is being dialled; `no_address`: ' +
-            'no peer has told its address; `private_address`: its address may not be dialled; `version_unknown`: the API has not told ' +
-            'the node version; `no_room`: too many connections are open here; `own_node`: it is this service',
-        }),
-        reason: Type.String(),
+            'its address is unknown; `private_address`: its address may not be dialled; `version_unknown`: the node version is ' +
+            'unknown; `no_room`: too many connections are open here; `own_node`: it is this service',
+        ),
+        reason: text(),
       },
       { description: 'Why it is not connected' },
     ),
   ),
-  address: Type.Optional(
-    Type.String({ description: 'IP address and port, as the node has signed them and peers pass them on' }),
-  ),
-  version: Type.Optional(Type.String({ description: 'Name and version of its software, of a connected node' })),
+  address: optionalText('IP address and port, as the node has signed them and peers pass them on'),
+  version: optionalText('Name and version of its software, of a connected node'),
   lastAnswer: Type.Optional(
     Type.Object(
       {
@@ -51,82 +50,73 @@ const Node = Type.Object({
         ),
         ageMs: AgeMs,
       },
-      { description: 'What came of the last question; missing where it was never asked' },
+      { description: 'Outcome of the last signature request; missing if there was none' },
     ),
   ),
   latency: Type.Optional(
     Type.Object(
-      {
-        answers: Type.Integer({ description: 'How many answers it is of, at most 100' }),
-        medianMs: Type.Number(),
-        p99Ms: Type.Number(),
-      },
-      { description: 'Of its last signatures and refusals' },
+      { answers: integer('Number of measured answers, at most 100'), medianMs: Type.Number(), p99Ms: Type.Number() },
+      { description: 'Latency of its last signatures and refusals' },
     ),
   ),
   lastRefusal: Type.Optional(
     Type.Object({
-      code: Type.Integer({ description: "The validator's own error code" }),
-      text: Type.String({ description: "The validator's own words" }),
+      code: integer("The validator's own error code"),
+      text: text("The validator's own words"),
       ageMs: AgeMs,
     }),
   ),
-  validationId: Type.Optional(Type.String({ description: 'Of an L1 validator' })),
-  balance: Type.Optional(
-    Type.String({ description: 'Of an L1 validator, in nAVAX, as of the last half minute; 0 makes it inactive' }),
-  ),
+  validationId: optionalText('Validation ID of an L1 validator'),
+  balance: optionalText('Balance of an L1 validator in nAVAX, at most 30 seconds old; a validator with 0 is inactive'),
 });
 
 const Validator = Type.Object({
-  status: Type.Enum([...VALIDATOR_STATUSES], {
-    type: 'string',
-    description:
-      '`signable`: connected, and nothing is known against it; `doubtful`: connected, but its last answer was none, a bad signature, or a ' +
-      'refusal that has nothing to do with the message; `unreachable`: not connected; `inactive`: its balance has run out',
-  }),
-  reason: Type.Optional(Type.String({ description: 'Why it is not signable' })),
-  index: Type.Optional(Type.Integer({ description: 'Its bit in the set of signers; missing of an inactive one' })),
+  status: oneOf(
+    VALIDATOR_STATUSES,
+    '`signable`: connected, and its last answer was good; `doubtful`: connected, but its last request ended without an answer, with an ' +
+      'invalid signature, or with a refusal not caused by the message; `unreachable`: not connected; `inactive`: no balance left',
+  ),
+  reason: optionalText('Why it is not signable'),
+  index: Type.Optional(integer('Its bit in the set of signers; missing of an inactive one')),
   weight: Weight,
-  publicKey: Type.Optional(Type.String({ description: 'BLS key of 48 bytes in hex; missing of an inactive one' })),
+  publicKey: optionalText('BLS key of 48 bytes in hex; missing of an inactive one'),
   nodes: Type.Array(Node, { description: 'All nodes with this key: any of them can sign for the whole weight' }),
 });
 
 export const SubnetViewBody = Type.Object(
   {
-    subnetId: Type.String(),
-    pChainHeight: Type.Integer({ description: 'The P-Chain height whose validators these are' }),
+    subnetId: text(),
+    pChainHeight: integer('The P-Chain height whose validators these are'),
     totalWeight: Weight,
-    connectedWeight: Type.String({ description: 'Weight of those that requests can be sent to' }),
-    reachableWeight: Type.String({
-      description: 'The same, without those that gave no answer when they were last asked',
-    }),
-    signableWeight: Type.String({ description: 'Weight of those that are signable' }),
-    highestQuorum: Type.Integer({ description: 'The highest quorum that could be signed now, in percent' }),
+    connectedWeight: text('Weight of connected validators'),
+    reachableWeight: text('The same without validators whose last request ended without an answer'),
+    signableWeight: text('Weight of signable validators'),
+    highestQuorum: integer('The highest quorum that could be signed now, in percent'),
     withoutKey: Type.Object(
-      { weight: Weight, count: Type.Integer() },
-      { description: 'In the total weight, but unable to sign: they have no BLS key, or are inactive' },
+      { weight: Weight, count: integer() },
+      { description: 'Part of the total weight that cannot sign: validators without a BLS key, and inactive ones' },
     ),
     validators: Type.Array(Validator, { description: 'The heaviest first, then inactive ones' }),
     nextPageToken,
   },
-  { description: 'The validators of a subnet, and what is known of them' },
+  { description: 'The validators of a subnet and their state' },
 );
 
 export const SubnetListBody = Type.Object(
   {
     subnets: Type.Array(
       Type.Object({
-        subnetId: Type.String(),
-        isTracked: Type.Boolean({ description: 'Whether it is kept connected all the time, as the operator wants' }),
-        status: Type.Enum(['up', 'down'], { type: 'string' }),
-        reason: Type.Optional(Type.String({ description: 'Why it is down, or what is wrong although it is up' })),
+        subnetId: text(),
+        isTracked: Type.Boolean({ description: 'Whether the operator has it connected permanently' }),
+        status: oneOf(['up', 'down']),
+        reason: optionalText('Why it is down, or a problem despite which it is up'),
         connectedWeight: Type.Optional(Weight),
         totalWeight: Type.Optional(Weight),
       }),
     ),
     nextPageToken,
   },
-  { description: 'The primary network, the tracked subnets, and those that were asked for lately' },
+  { description: 'The primary network, the tracked subnets, and recently requested ones' },
 );
 
 export type SubnetViewBody = Static<typeof SubnetViewBody>;
@@ -145,14 +135,8 @@ export function presentSubnet(view: SubnetView): Omit<SubnetViewBody, 'validator
   };
 }
 
-export function presentValidator({
-  status,
-  reason,
-  index,
-  weight,
-  publicKeyHex,
-  nodes,
-}: ValidatorView): Static<typeof Validator> {
+export function presentValidator(validator: ValidatorView): Static<typeof Validator> {
+  const { status, reason, index, weight, publicKeyHex, nodes } = validator;
   return {
     status,
     ...(reason !== undefined && { reason }),
@@ -182,18 +166,11 @@ function presentNode({ nodeID, obstacle, address, client, past, funds }: NodeSta
     ...(address && {
       address: address.host.includes(':') ? `[${address.host}]:${address.port}` : `${address.host}:${address.port}`,
     }),
-    ...(client && { version: describeClient(client) }),
+    ...(client && { version: `${client.name.slice(0, MAX_CLIENT_NAME_LENGTH)}/${versionText(client.version)}` }),
     ...(past && presentPast(past)),
     ...(funds && { validationId: funds.validationID, balance: String(funds.balance) }),
   };
 }
-
-function describeClient({ name, version }: NonNullable<NodeStatus['client']>): string {
-  return `${name.slice(0, MAX_CLIENT_NAME_LENGTH)}/${version.major}.${version.minor}.${version.patch}`;
-}
-
-/** Nodes choose it. */
-const MAX_CLIENT_NAME_LENGTH = 40;
 
 function presentPast({ last, lastRefusal, latency }: AnswerPast) {
   return {
@@ -213,4 +190,8 @@ function presentPast({ last, lastRefusal, latency }: AnswerPast) {
 
 function tenths(ms: number): number {
   return Math.round(10 * ms) / 10;
+}
+
+function versionText({ major, minor, patch }: NonNullable<NodeStatus['client']>['version']): string {
+  return `${major}.${minor}.${patch}`;
 }

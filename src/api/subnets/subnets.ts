@@ -10,7 +10,7 @@ import { checkQuery, HEIGHT_PARAMETERS, textsOf } from '../../http/parameters/qu
 import type { Server } from '../../http/request/http-server.ts';
 import { createNetworkOfPath } from '../../http/request/network-of-path.ts';
 import { untilClientGone } from '../../http/request/until-client-gone.ts';
-import { Type } from '../../lib/encoding/schema.ts';
+import { Type, text } from '../../lib/encoding/schema.ts';
 import type { Network } from '../../network/network.ts';
 import { paged } from '../../proxy/catalogue/data-api-parameters.ts';
 import type { BlockchainID, SubnetID } from '../../warp/ids.ts';
@@ -29,17 +29,9 @@ const DEFAULT_PAGE_SIZE = 100;
 const MAX_PAGE_SIZE = 1_000;
 const PAGES = paged(DEFAULT_PAGE_SIZE, 1, MAX_PAGE_SIZE);
 
-interface PageQuery {
-  readonly pageSize?: string;
-  readonly pageToken?: string;
-}
+type Query = Partial<Record<'pageSize' | 'pageToken' | 'pChainHeight' | 'destinationBlockchainId', string>>;
 
-interface ViewQuery extends PageQuery {
-  readonly pChainHeight?: string;
-  readonly destinationBlockchainId?: string;
-}
-
-/** What is known of subnets and their validators before anybody asks for signatures. */
+/** Views of subnets and their validators; they request no signatures. */
 export function registerSubnets(server: Server, networks: readonly Network[]): void {
   const { network, networkOf, onRequest } = createNetworkOfPath(networks);
 
@@ -51,7 +43,7 @@ export function registerSubnets(server: Server, networks: readonly Network[]): v
       schema: {
         operationId: 'listSubnets',
         tags,
-        summary: 'Subnets whose validators are known here, and how much of their weight is connected',
+        summary: 'Known subnets, and how much of their weight is connected',
         params: Type.Object({ network }),
         querystring: Type.Object(PAGES),
         response: { 200: SubnetListBody, ...aggregationErrorResponses(400, 404, 500, 502, 503) },
@@ -59,7 +51,7 @@ export function registerSubnets(server: Server, networks: readonly Network[]): v
       onRequest,
     },
     async (request, reply) => {
-      const query = textsOf<PageQuery>(request);
+      const query = textsOf<Query>(request);
       const start = query.pageToken === undefined ? { list: 'subnets', offset: 0 } : parsePageToken(query.pageToken);
       if (start.list !== 'subnets') throw foreignToken();
       const { items, ...next } = pageOf(networkOf(request).subnets.list(), start, sizeOf(query));
@@ -77,15 +69,13 @@ export function registerSubnets(server: Server, networks: readonly Network[]): v
         operationId: 'getSubnet',
         tags,
         summary:
-          'The validators of a subnet: who is connected or why not, who can sign, and the highest quorum that could be signed',
+          'The validators of a subnet: which are connected, which can sign, and the highest quorum that could be signed',
         description:
-          'The validators are connected as for a signature, and nobody is asked for one. Of a subnet that was not asked for lately the ' +
-          'answer waits up to two seconds for their connections. All pages of a list are of the P-Chain height of its first page.',
+          'Connects to the validators as for a signature, but requests none. For a subnet without recent requests the answer waits up ' +
+          'to two seconds for the connections. All pages of a list have the P-Chain height of the first page.',
         params: Type.Object({
           network,
-          subnetId: Type.String({
-            description: 'In cb58 or hex; 11111111111111111111111111111111LpoYY is the primary network',
-          }),
+          subnetId: text('In cb58 or hex; 11111111111111111111111111111111LpoYY is the primary network'),
         }),
         querystring: Type.Object({ ...HEIGHT_PARAMETERS, ...PAGES }),
         response: { 200: SubnetViewBody, ...aggregationErrorResponses(400, 403, 404, 500, 502, 503) },
@@ -94,7 +84,7 @@ export function registerSubnets(server: Server, networks: readonly Network[]): v
     },
     async (request, reply) => {
       const subnetID = parseID<SubnetID>('subnetId', (request.params as { subnetId: string }).subnetId);
-      const query = textsOf<ViewQuery>(request);
+      const query = textsOf<Query>(request);
       const asked = parsePage(subnetID, query) ?? {
         offset: 0,
         pChainHeight: toBigInt(query.pChainHeight),
@@ -118,15 +108,15 @@ function presentPage(view: SubnetView, offset: number, pageSize: number): Subnet
   return { ...presentSubnet(view), validators: items.map(presentValidator), ...next };
 }
 
-/** A later page is of the same height as the first one; undefined for the first. */
-function parsePage(subnetID: SubnetID, { pageToken, pChainHeight, destinationBlockchainId }: ViewQuery) {
+/** Returns undefined for the first page. Later pages have the height of the first. */
+function parsePage(subnetID: SubnetID, { pageToken, pChainHeight, destinationBlockchainId }: Query) {
   if (pageToken === undefined) return undefined;
   const { list, offset } = parsePageToken(pageToken);
   const [subnet, height = ''] = list.split('@');
   if (subnet !== subnetID || !/^\d{1,19}$/.test(height)) throw foreignToken();
   if (pChainHeight !== undefined || destinationBlockchainId !== undefined) {
     const name = pChainHeight === undefined ? 'destinationBlockchainId' : 'pChainHeight';
-    throw badRequest(`${name} must not be given together with pageToken, which has the height of the first page`);
+    throw badRequest(`${name} cannot be combined with pageToken, which has the height of the first page`);
   }
   return { offset, pChainHeight: BigInt(height) };
 }
@@ -135,6 +125,6 @@ function foreignToken() {
   return badRequest('pageToken is of another list: give the nextPageToken of the page before');
 }
 
-function sizeOf({ pageSize }: PageQuery): number {
+function sizeOf({ pageSize }: Query): number {
   return pageSize === undefined ? DEFAULT_PAGE_SIZE : Number(pageSize);
 }

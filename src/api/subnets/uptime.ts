@@ -7,7 +7,7 @@ import { checkQuery, HEIGHT_PARAMETERS, textsOf } from '../../http/parameters/qu
 import type { Server } from '../../http/request/http-server.ts';
 import { createNetworkOfPath } from '../../http/request/network-of-path.ts';
 import { untilClientGone } from '../../http/request/until-client-gone.ts';
-import { Type } from '../../lib/encoding/schema.ts';
+import { integer, optionalText, Type, text } from '../../lib/encoding/schema.ts';
 import type { Network } from '../../network/network.ts';
 import type { BlockchainID, ValidationID } from '../../warp/ids.ts';
 import { presentSigned, SignedMessageBody } from '../aggregation/signed-message-record.ts';
@@ -15,19 +15,16 @@ import { presentSigned, SignedMessageBody } from '../aggregation/signed-message-
 const UptimeBody = Type.Object(
   {
     ...SignedMessageBody.properties,
-    validationId: Type.String({ description: 'In cb58' }),
-    blockchainId: Type.String({ description: "The L1's chain whose nodes signed, in cb58" }),
-    uptimeSeconds: Type.Integer({ description: 'The highest uptime that the quorum signs' }),
+    validationId: text('In cb58'),
+    blockchainId: text("The L1's chain whose nodes signed, in cb58"),
+    uptimeSeconds: integer('The highest uptime that the quorum signs'),
   },
   { description: 'Signed, verified ValidatorUptime message' },
 );
 
-interface UptimeQuery {
-  readonly quorumPercentage?: string;
-  readonly pChainHeight?: string;
-  readonly destinationBlockchainId?: string;
-  readonly blockchainId?: string;
-}
+type UptimeQuery = Partial<
+  Record<'quorumPercentage' | 'pChainHeight' | 'destinationBlockchainId' | 'blockchainId', string>
+>;
 
 export function registerUptime(server: Server, networks: readonly Network[]): void {
   const { network, networkOf, onRequest } = createNetworkOfPath(networks);
@@ -42,11 +39,11 @@ export function registerUptime(server: Server, networks: readonly Network[]): vo
         summary:
           'Find the highest uptime of an L1 validator that the quorum signs, and return the signed ValidatorUptime message',
         description:
-          "Each node of the L1's chain has seen another uptime, and signs every one up to its own. Usually each is asked twice, at most 42 " +
-          'times, and then for the signature; the search has 15 seconds.',
+          "Each node of the L1's chain signs every uptime up to the one that it observed. It usually takes two requests to each node, " +
+          'at most 42, and one for the signature; the search has 15 seconds.',
         params: Type.Object({
           network,
-          validationId: Type.String({ description: 'ID of the validation of an L1 validator, in cb58 or hex' }),
+          validationId: text('ID of the validation of an L1 validator, in cb58 or hex'),
         }),
         querystring: Type.Object({
           quorumPercentage: Type.Optional(
@@ -57,11 +54,8 @@ export function registerUptime(server: Server, networks: readonly Network[]): vo
               description: "Percentage of the L1's weight that must sign",
             }),
           ),
-          blockchainId: Type.Optional(
-            Type.String({
-              description:
-                "The L1's chain whose nodes are asked, in hex or cb58; the default is that of its validator manager, if the L1 validates it",
-            }),
+          blockchainId: optionalText(
+            "The L1's chain whose nodes are asked, in hex or cb58; the default is that of its validator manager, if the L1 validates it",
           ),
           ...HEIGHT_PARAMETERS,
         }),

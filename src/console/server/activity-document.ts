@@ -1,5 +1,5 @@
-import { createDocumentBytes, type DocumentBytes } from '../../api/openapi/document-bytes.ts';
 import { JSON_TYPE } from '../../http/request/json-type.ts';
+import { createDocumentBytes, type DocumentBytes } from '../../http/server/document-bytes.ts';
 import type { Clock } from '../../lib/concurrency/clock.ts';
 import type { ActivityBody } from './activity-record.ts';
 

@@ -1,11 +1,11 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { SendPage } from '../../api/health/start-page.ts';
-import { createDocumentBytes, sendDocument } from '../../api/openapi/document-bytes.ts';
 import { publicExample } from '../../api/openapi/example-request.ts';
 import { OPERATIONS_ACCESS } from '../../http/access/route-access.ts';
 import { ERROR_CODES } from '../../http/errors/error-codes.ts';
 import type { Server } from '../../http/request/http-server.ts';
 import { JSON_TYPE } from '../../http/request/json-type.ts';
+import { createDocumentBytes, sendDocument } from '../../http/server/document-bytes.ts';
 import type { Clock } from '../../lib/concurrency/clock.ts';
 import { Type } from '../../lib/encoding/schema.ts';
 import { Activity, type ActivityOptions } from './activity.ts';

@@ -4,7 +4,7 @@ import { extname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { createDocumentBytes, type DocumentBytes, sendDocument } from '../../api/openapi/document-bytes.ts';
+import { createDocumentBytes, type DocumentBytes, sendDocument } from '../../http/server/document-bytes.ts';
 import { once } from '../../lib/concurrency/once.ts';
 import type { BundledFile } from './bundle-page.ts';
 

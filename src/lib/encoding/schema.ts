@@ -46,3 +46,14 @@ const builders = {
 };
 
 export const Type = builders as unknown as Pick<typeof TypeBox, keyof typeof builders>;
+
+/** Shorthands for the fields that most schemas consist of. */
+export const text = (description?: string) => Type.String(described(description));
+export const optionalText = (description?: string) => Type.Optional(text(description));
+export const integer = (description?: string) => Type.Integer(described(description));
+export const oneOf = <const Values extends string[]>(values: readonly [...Values], description?: string) =>
+  Type.Enum(values, { type: 'string', ...described(description) });
+
+function described(description: string | undefined): { readonly description?: string } {
+  return description === undefined ? {} : { description };
+}

@@ -1,21 +1,17 @@
 import { ANY_AMOUNT } from '../../http/parameters/check-parameters.ts';
 import { PARAMETER_FORMATS, type ParameterFormatName } from '../../http/parameters/parameter-formats.ts';
-import { Type } from '../../lib/encoding/schema.ts';
+import { oneOf, Type } from '../../lib/encoding/schema.ts';
 import { P_CHAIN_ID } from '../../warp/ids.ts';
 import { PUBLIC_NETWORKS } from '../../warp/networks.ts';
 
 /** Schemas of the parameters that several endpoints of the upstream services share, for the checks and for the OpenAPI document. */
-
-export function oneOf(values: readonly string[], description?: string) {
-  return Type.Enum([...values], { type: 'string', ...(description !== undefined && { description }) });
-}
 
 export function formatted(format: ParameterFormatName, description?: string) {
   const { pattern } = PARAMETER_FORMATS[format];
   return Type.String({ format, pattern, ...(description !== undefined && { description }) });
 }
 
-/** The names in paths of the networks that there are data APIs for. */
+/** Path names of the networks with a data API. */
 export const DATA_NETWORKS: readonly string[] = PUBLIC_NETWORKS.flatMap(({ name, aliases }) => [name, ...aliases]);
 export const network = oneOf(DATA_NETWORKS, 'testnet is an old name of fuji');
 
@@ -31,7 +27,7 @@ export const chainId = formatted('evm-chain-id', 'Number of an EVM chain, or ID 
 export const evmAddress = formatted('evm-address');
 export const blockId = formatted('evm-block-id', 'Number or hash of a block');
 
-export const pageToken = Type.Optional(Type.String({ description: '`nextPageToken` of the page before' }));
+export const pageToken = Type.Optional(Type.String({ description: '`nextPageToken` of the previous page' }));
 export const sortOrder = Type.Optional(oneOf(['asc', 'desc'], 'By timestamp, or by sortBy'));
 export const timestamp = Type.Integer({ ...ANY_AMOUNT, description: 'Unix time' });
 export const timeRange = {

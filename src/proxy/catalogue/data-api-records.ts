@@ -1,10 +1,7 @@
 import type { TProperties, TSchema } from 'typebox';
 import { Type } from '../../lib/encoding/schema.ts';
 
-/**
- * What the upstream services answer, for the OpenAPI document. Answers are passed on as they come and not held against
- * these shapes: newer fields must reach clients on the day they appear. So nothing is required and nothing is closed.
- */
+/** Answers of the upstream services, for the OpenAPI document. Answers are not checked, so that new fields reach clients at once. */
 
 const text = Type.String();
 const integer = Type.Integer();
@@ -17,7 +14,7 @@ function record(properties: TProperties) {
   return Type.Partial(Type.Object(properties));
 }
 
-/** One property for each name, all of one shape. */
+/** Gives all names the same schema. */
 function all<Schema extends TSchema>(schema: Schema, ...names: string[]): Record<string, Schema> {
   return Object.fromEntries(names.map((name) => [name, schema]));
 }
@@ -162,7 +159,7 @@ const nativeTransaction = {
   method: record({ callType: text, methodHash: text, methodName: text }),
 };
 
-/** What the transfers within a transaction's details do not have. */
+/** Missing in the transfers of a transaction's details. */
 const inBlock = { blockNumber: text, blockHash: text, blockTimestamp: timestamp };
 const Price = record({ currencyCode: text, value: text });
 

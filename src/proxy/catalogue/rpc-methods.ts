@@ -1,5 +1,5 @@
 import type { TSchema } from 'typebox';
-import { Type } from '../../lib/encoding/schema.ts';
+import { Type, text } from '../../lib/encoding/schema.ts';
 
 /** Parameters and result of a JSON-RPC method of the node, for the OpenAPI document. */
 export interface RpcMethod {
@@ -9,9 +9,8 @@ export interface RpcMethod {
   readonly deprecatedSince?: string;
 }
 
-const text = (description?: string): TSchema => Type.String(description === undefined ? {} : { description });
 const id = (description: string): TSchema => text(`${description}, in cb58`);
-/** Nodes write quantities as strings, so that no digit is lost. */
+/** Nodes encode quantities as decimal strings. */
 const amount = (description?: string): TSchema =>
   Type.String({ pattern: '^\\d+$', ...(description !== undefined && { description }) });
 const list = (items: TSchema, description?: string): TSchema =>
@@ -48,7 +47,7 @@ const l1Validator = {
   ...{ validationID: text(), publicKey: text(), minNonce: amount(), balance: amount() },
   ...{ remainingBalanceOwner: owner, deactivationOwner: owner },
 };
-/** Which of the optional fields there are depends on the validator: of an L1, of a subnet by permission, or of the primary network. */
+/** The optional fields depend on whether it validates an L1, a permissioned subnet or the primary network. */
 const validator = object({
   ...{ nodeID: text(), weight: amount(), startTime: amount() },
   ...optionals({
@@ -60,7 +59,7 @@ const validator = object({
   }),
 });
 
-/** From the specification of the node's interfaces; what that leaves out, from the answers of avalanchego v1.14.2. */
+/** Methods of the specification of the node's API, completed by answers of avalanchego v1.14.2. */
 export const RPC_METHODS: Readonly<Record<string, RpcMethod>> = {
   'avm.getAllBalances': {
     params: object({ address: text() }),

@@ -2,11 +2,11 @@ import type { Clock } from '../../lib/concurrency/clock.ts';
 
 export interface CircuitBreakerOptions {
   readonly clock: Clock;
-  /** Failures in a row, without one answer between them, after which the host is suspected to be down. */
+  /** Consecutive failures after which the host is suspected to be down. */
   readonly maxFailures: number;
-  /** How long the circuit stays open before one request may try. */
+  /** Time before an open circuit admits one trial request. */
   readonly openMs: number;
-  /** Asks the host a question of our own: true if it answers, whatever it says. Does not reject. */
+  /** Sends a request that no client chose; resolves to whether the host answers. Does not reject. */
   readonly probe: () => Promise<boolean>;
   /** Called when the circuit opens, and when it closes again. */
   readonly onChange: (isOpen: boolean) => void;
@@ -18,12 +18,8 @@ type State =
   | { readonly kind: 'trying' };
 
 /**
- * Leaves a host alone that is down: nothing is sent for a while, then one request tries.
- *
- * Clients choose what is asked of the host, so a failure that may depend on what was asked does not show that the host is down:
- * anyone could provoke it by asking for a chain that does not work. Two things do show it. Where no connection can be made, nothing
- * was asked yet. And where requests got no answer, the host is asked something that no client chose: a host that answers
- * is up, and a host that does not answer is left alone.
+ * Circuit breaker for a host. Clients choose the requests and could provoke failures with a chain that does not work. So the circuit
+ * opens only if no connection can be made, or if the host does not answer the probe either.
  *
  * Every admitted request must end in one of {@link answered}, {@link notConnected}, {@link unanswered}, {@link abandoned}.
  */
@@ -36,12 +32,12 @@ export class CircuitBreaker {
     this.#options = options;
   }
 
-  /** Whether requests are kept away, or all but the one that tries. */
+  /** Whether requests are rejected, all or all but the trial. */
   get isOpen(): boolean {
     return this.#state.kind !== 'closed';
   }
 
-  /** 0 where the request may go, else the milliseconds after which to come again. */
+  /** Returns 0 if the request may be sent, else the milliseconds until a retry. */
   admit(): number {
     switch (this.#state.kind) {
       case 'closed':
@@ -57,7 +53,7 @@ export class CircuitBreaker {
     }
   }
 
-  /** The host answered, be it with an error. */
+  /** The host answered, maybe with an error. */
   answered(): void {
     const wasOpen = this.isOpen;
     this.#state = { kind: 'closed', failures: 0 };
@@ -69,7 +65,7 @@ export class CircuitBreaker {
     if (this.#state.kind !== 'closed' || this.#count() >= this.#options.maxFailures) this.#open();
   }
 
-  /** A connection was made, and no answer came: the host may be down, or only what was asked for. */
+  /** No answer came over a connection: the host may be down, or only the requested chain. */
   unanswered(): void {
     if (
       this.#state.kind === 'trying' ||
@@ -79,7 +75,7 @@ export class CircuitBreaker {
     }
   }
 
-  /** The request ended without having shown anything of the host: another one may try. */
+  /** The request shows nothing about the host: another one may be the trial. */
   abandoned(): void {
     if (this.#state.kind === 'trying') this.#state = { kind: 'open', untilMs: this.#options.clock.monotonicMs() };
   }

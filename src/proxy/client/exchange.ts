@@ -3,42 +3,40 @@ import { Readable } from 'node:stream';
 import type { Dispatcher } from 'undici';
 import { GrowingBuffer } from '../../lib/encoding/growing-buffer.ts';
 
-/** An answer as it comes off the connection, informational ones left out. */
+/** An answer as received, without informational ones. */
 export interface RawAnswer {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
-  /** Whole up to {@link ExchangeRules.maxWholeBytes}; beyond that a stream, which has to be read to the end or destroyed. */
+  /** A buffer up to {@link ExchangeRules.maxWholeBytes}, else a stream that has to be read to the end or destroyed. */
   readonly body: Buffer | Readable;
 }
 
-/** Bytes of a streamed body that wait for its reader before no more is read from the upstream. */
+/** Buffered bytes of a streamed body at which reading from the upstream pauses. */
 const MAX_WAITING_BYTES = 64 * 1024;
 const NO_BYTES = Buffer.alloc(0);
 
-/** Those of one upstream, for all of its exchanges. */
+/** Shared by all exchanges with one upstream. */
 export interface ExchangeRules {
-  /** A longer body is streamed if it may be, so that memory does not grow with what an upstream sends. */
+  /** A longer body is streamed. */
   readonly maxWholeBytes: number;
   /** A longer body is an error. */
   readonly maxBytes: number;
-  /** What is wrong with the head of an answer. Where something is, the body is not read. */
+  /** Returns an error for a head whose body should not be read. */
   readonly findProblem: (status: number, headers: IncomingHttpHeaders) => Error | undefined;
-  /** The error of a body beyond `maxBytes`. */
   readonly tooLong: () => Error;
-  /** Whether one more body may be streamed; then the exchange holds a permit for it. */
+  /** Returns whether the body may be streamed; if so, the exchange holds a permit for it. */
   readonly takeStream: (exchange: Exchange) => boolean;
-  /** The error of a body that would be streamed, and may not be. */
   readonly noStream: () => Error;
 }
 
 /**
- * One request on its way to an upstream, and its answer on its way back. It is a handler of undici's `dispatch`: the streams and
- * signals of undici's `request` cost more than everything else that is done for a short answer.
+ * One request to an upstream and its answer. It is a handler of undici's `dispatch`, because the streams and signals of undici's
+ * `request` cost more than all the rest of a short exchange.
  */
 export class Exchange implements Dispatcher.DispatchHandler {
-  /** Client ID, for its share of streamed answers. */
+  /** Client ID for fair queueing. */
   readonly client: string;
-  /** Permits that the exchange holds until it is over: of its connection, and of its stream. */
+  /** Permits of the connection and of the stream, released at the end. */
   readonly permits = new DisposableStack();
   /** Rejects with undici's error, one of {@link ExchangeRules}, or the reason of {@link abort}. */
   readonly answer: Promise<RawAnswer>;
@@ -48,9 +46,9 @@ export class Exchange implements Dispatcher.DispatchHandler {
   #controller: Dispatcher.DispatchController | undefined;
   #status = 0;
   #headers: IncomingHttpHeaders = {};
-  /** The first piece of what has not been handed on, while it is the only one: a short body is not copied. */
+  /** The only piece so far: a short body is not copied. */
   #first: Buffer | undefined;
-  /** All pieces where there are more, copied, as an upstream may send one byte in each. */
+  /** Copies of several pieces: an upstream may send one byte in each. */
   #pieces: GrowingBuffer | undefined;
   #length = 0;
   #isWhole = false;
@@ -68,7 +66,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
     this.#reject = reject;
   }
 
-  /** Ends the exchange at any stage: before it is connected, before its answer, or in the middle of a streamed body. */
+  /** Ends the exchange at any stage. */
   abort(reason: Error): void {
     this.#failure ??= reason;
     this.#reject(reason);
@@ -78,7 +76,6 @@ export class Exchange implements Dispatcher.DispatchHandler {
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.#controller = controller;
-    // It was aborted while the connection was being made.
     if (this.#failure !== undefined) controller.abort(this.#failure);
   }
 
@@ -94,7 +91,6 @@ export class Exchange implements Dispatcher.DispatchHandler {
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
     this.#length += chunk.length;
     if (this.#length > this.#rules.maxBytes) {
-      // Where the status has gone out already, only a broken connection can tell the client.
       this.abort(this.#rules.tooLong());
       return;
     }
@@ -146,7 +142,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
     return bytes;
   }
 
-  /** Small pieces that came in one read of the connection go on as one. */
+  /** Joins small pieces of one read of the connection. */
   #handOverSoon(controller: Dispatcher.DispatchController): void {
     if ((this.#pieces ?? this.#first ?? NO_BYTES).length >= MAX_WAITING_BYTES) {
       if (!this.#handOver()) controller.pause();
@@ -159,7 +155,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
     }
   }
 
-  /** @returns whether the stream's reader waited for it */
+  /** @returns whether the stream's reader was waiting */
   #handOver(): boolean {
     if (!this.#isStreamRead) return false;
     const bytes = this.#take();
@@ -172,7 +168,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
 
   #startStream(controller: Dispatcher.DispatchController): void {
     const stream = new Readable({
-      // It is read when its queue is empty, so that a slow reader's pieces wait here and not one by one there.
+      // It reads when its queue is empty, so that pieces for a slow reader are joined here.
       highWaterMark: 1,
       read: () => {
         this.#isStreamRead = true;
@@ -180,12 +176,11 @@ export class Exchange implements Dispatcher.DispatchHandler {
         controller.resume();
       },
       destroy: (error, callback) => {
-        // Nobody reads the rest, which may be long: the connection is closed.
-        this.#controller?.abort(error ?? new Error('nobody reads the rest of the answer'));
+        this.#controller?.abort(error ?? new Error('the rest of the answer is not read'));
         callback(error);
       },
     });
-    // If it breaks after its reader has gone, nobody else listens for its error.
+    // Handles an error after the reader has gone.
     stream.on('error', () => undefined);
     this.#stream = stream;
     controller.pause();

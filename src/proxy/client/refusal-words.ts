@@ -1,23 +1,21 @@
-/** Longest text of an upstream's error that is passed on, over all parts of a list: enough for every sentence. */
+/** Characters of an upstream's error that are passed on, over all parts of a list. */
 const MAX_LENGTH = 2_000;
-/** Most parts of a list. */
 const MAX_PARTS = 100;
 
-/** What an upstream's error says in words. */
+/** The text of an upstream's error. */
 export interface RefusalWords {
-  /** A text, or a list of texts where the upstream sent a list. Undefined where it says nothing, as with a gateway's page of HTML. */
+  /** A list if the upstream sent a list; undefined if there is no text, as in a gateway's HTML page. */
   readonly message: string | readonly string[] | undefined;
-  /** The whole body, where that is a JSON-RPC error or a batch with one. */
+  /** The whole body if it is a JSON-RPC error, or a batch with one. */
   readonly rpcBody: string | undefined;
 }
 
 const NOTHING: RefusalWords = { message: undefined, rpcBody: undefined };
 
 /**
- * Reads the words out of an error's body in any of the usual forms: `message` as a text or a list of texts, `error` as a text, or a
- * JSON-RPC error.
+ * Finds the text in an error's body: `message` as a text or a list of texts, `error` as a text, or a JSON-RPC error.
  *
- * @param redact takes our keys out of a text
+ * @param redact removes our keys from a text
  */
 export function findRefusalWords(text: string, redact: (text: string) => string): RefusalWords {
   let body: unknown;
@@ -46,7 +44,7 @@ function messageOf(body: unknown, redact: (text: string) => string): RefusalWord
   return typeof found === 'string' && found !== '' ? cut(redact(found)) : undefined;
 }
 
-/** The message of a JSON-RPC error, empty where it has none; undefined where the response is no error. */
+/** Returns the message of a JSON-RPC error, which may be empty; undefined if the response is no error. */
 function rpcMessageOf(response: unknown): string | undefined {
   if (!isObject(response) || response['jsonrpc'] !== '2.0' || !isObject(response['error'])) return undefined;
   const { message } = response['error'];
@@ -69,7 +67,7 @@ function cut(text: string): string | undefined {
   return text === '' ? undefined : text.slice(0, MAX_LENGTH);
 }
 
-/** The same JSON with its texts redacted, and all else, the digits of numbers too, as it was written. */
+/** Redacts the texts of JSON and keeps the rest as written, including the digits of numbers. */
 function redactStrings(json: string, redact: (text: string) => string): string {
   return json.replace(/"[^"\\]*(?:\\.[^"\\]*)*"/g, (written) => {
     const text = JSON.parse(written) as string;

@@ -5,14 +5,13 @@ import { SingleFlight } from '../../lib/concurrency/single-flight.ts';
 import { isStream, type UpstreamRefusal, type UpstreamResponse, type UpstreamSuccess } from './upstream-answer.ts';
 import { UpstreamError } from './upstream-error.ts';
 
-/** How long an answer may be served again. */
 export interface CachePolicy {
   readonly freshMs: number;
-  /** Whether the body of a 200 never changes: then it is kept for a day. */
+  /** Whether the body of a 200 never changes; such an answer is kept for a day. */
   readonly isImmutable?: (body: unknown) => boolean;
 }
 
-/** A complete answer, and what a client needs to know to cache it, too. */
+/** A complete answer with the values of its cache headers. */
 export interface CachedResponse {
   readonly kind: 'cached';
   readonly response: WholeSuccess;
@@ -29,26 +28,18 @@ type Fetched =
   | { readonly kind: 'passed'; readonly response: WholeSuccess | UpstreamRefusal }
   | { readonly kind: 'too long' };
 
-interface Entry {
-  readonly response: WholeSuccess;
-  readonly etag: string;
+interface Entry extends Pick<CachedResponse, 'response' | 'etag' | 'freshMs' | 'isImmutable'> {
   readonly storedMs: number;
-  readonly freshMs: number;
-  readonly isImmutable: boolean;
 }
 
-/** Even what never changes is kept no longer than a day: the upstream may have been wrong. */
+/** A bound even for immutable answers: the upstream may have been wrong. */
 const IMMUTABLE_MS = 24 * 60 * 60 * 1_000;
 /** Key, headers and the entry itself, beside the body. */
 const ENTRY_OVERHEAD_BYTES = 512;
-/** Targets known to have answers too long to keep: otherwise each request for one would be sent twice. */
+/** Targets whose answers are too long for the cache: otherwise each request for one would be sent twice. */
 const MAX_LONG_TARGETS = 1_000;
 
-/**
- * Answers of upstreams for a short while, bounded by bytes; equal requests under way share one. `FreshCache` does not fit: it is
- * bounded by a number of values, which here differ in size by a factor of a thousand; it does not tell how old a value is, which the
- * headers say; and it has one way to load a value, which here belongs to the request.
- */
+/** Cache of upstream answers, bounded by bytes, with single flight for equal requests. */
 export class ResponseCache {
   readonly #clock: Clock;
   readonly #entries: LRUCache<string, Entry>;
@@ -64,10 +55,10 @@ export class ResponseCache {
   }
 
   /**
-   * The kept answer, or that of `fetch`. A plain response is one that is not kept: a refusal, or an answer that is too long.
+   * Returns the cached answer, or that of `fetch` if it cannot be cached: a refusal, or an answer that is too long.
    *
    * @param key the upstream and the target
-   * @param fetch its argument says whether the answer will be kept, and so has to be read whole
+   * @param fetch its argument `isKept` is whether the answer will be cached, and so has to be read whole
    */
   async get(
     key: string,
@@ -103,13 +94,12 @@ export class ResponseCache {
       this.#long.set(key, true);
       return { kind: 'too long' };
     }
-    // Its text is no part of what is kept: it would be there twice.
-    const whole = { ...response, body, text: undefined };
+    const whole = { ...response, body };
     if (response.status !== 200) return { kind: 'passed', response: whole };
     const isImmutable = policy.isImmutable !== undefined && policy.isImmutable(parseJson(body));
     const entry: Entry = {
       response: whole,
-      etag: `"${createHash('sha256').update(body).digest('base64url').slice(0, ETAG_CHARACTERS)}"`,
+      etag: `"${createHash('sha256').update(body).digest('base64url').slice(0, 22)}"`,
       storedMs: this.#clock.monotonicMs(),
       freshMs: isImmutable ? IMMUTABLE_MS : policy.freshMs,
       isImmutable,
@@ -135,6 +125,3 @@ function parseJson(body: Buffer): unknown {
     throw new UpstreamError('upstream_invalid_answer', 'the upstream answered with broken JSON', { cause });
   }
 }
-
-/** 132 bits: no two bodies of one target will ever have the same. */
-const ETAG_CHARACTERS = 22;

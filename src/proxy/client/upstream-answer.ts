@@ -4,20 +4,19 @@ import type { Readable } from 'node:stream';
 import type { RawAnswer } from './exchange.ts';
 import { findRefusalWords, type RefusalWords } from './refusal-words.ts';
 
-/** What an upstream answered: a success, or an error of its own. */
 export type UpstreamResponse = UpstreamSuccess | UpstreamRefusal;
 
 export interface UpstreamSuccess {
   readonly kind: 'success';
   /** 2xx. */
   readonly status: number;
-  /** Those of {@link CONTENT_HEADERS} that the upstream sent, and the length of a stream, where it is known. */
+  /** {@link CONTENT_HEADERS}, and the length of a stream if it is known. */
   readonly headers: Readonly<Record<string, string>>;
   /** A buffer is complete, and either looks like JSON or is empty. A stream has to be read to the end or destroyed. */
   readonly body: RawAnswer['body'];
 }
 
-/** In the upstream's words, with nothing of our keys in them. */
+/** The upstream's error, with our keys redacted. */
 export interface UpstreamRefusal extends RefusalWords {
   readonly kind: 'refusal';
   /** 4xx or 5xx. */
@@ -27,16 +26,16 @@ export interface UpstreamRefusal extends RefusalWords {
 }
 
 /**
- * Headers of a success that describe its content. All others are dropped: those about the upstream's own connection, cookies, names
- * of what runs there, and its rate limits, which are of our key and so of all clients together.
+ * Headers of a success that are passed on. Others concern the upstream's connection, cookies, software, or the rate limits of our
+ * key, which all clients share.
  */
 const CONTENT_HEADERS = ['content-type', 'deprecation', 'sunset'];
-/** Headers of a 429 that describe the limit which was reached: the upstream's, for our key. */
+/** Headers of a 429: the upstream's limit for our key. */
 export const LIMIT_HEADERS = ['x-ratelimit-limit', 'x-ratelimit-remaining', 'x-ratelimit-reset'] as const;
 
 /** A longer text is not parsed: this much takes 50 µs of the event loop. */
 const MAX_PARSED_BYTES = 16 * 1024;
-/** Bytes at both ends of a longer text that are looked at. */
+/** Bytes checked at both ends of a longer text. */
 const END_BYTES = 64;
 
 const JSON_TYPE = /^application\/(json|[\w.-]+\+json)\s*(;|$)/i;
@@ -46,8 +45,8 @@ export function isStream(body: RawAnswer['body']): body is Readable {
 }
 
 /**
- * Whether there is anything in an answer that keeps it from being passed on, in words that go after the upstream's name. A redirect
- * could lead to any host, with our key; an encoding or a part was not asked for, and could not be checked.
+ * Returns why an answer cannot be passed on, as a text to follow the upstream's name. A redirect could lead to any host, with our
+ * key; an encoding or a range was not requested and cannot be checked.
  */
 export function findHeadProblem(status: number, headers: IncomingHttpHeaders): string | undefined {
   if (status > 599 || status === 205 || status === 206) return `answered with status ${status}`;
@@ -56,7 +55,7 @@ export function findHeadProblem(status: number, headers: IncomingHttpHeaders): s
   return encoding === 'identity' || encoding === '' ? undefined : 'answered in an encoding it was not asked for';
 }
 
-/** What is wrong with the body of a success. Only a POST, or a 204, may be answered with nothing. */
+/** Returns what is wrong with the body of a success. Only a POST or a 204 may have an empty one. */
 export function findBodyProblem(method: 'GET' | 'POST', { status, headers, body }: RawAnswer): string | undefined {
   if (!isStream(body) && body.length === 0 && (status === 204 || method === 'POST')) return undefined;
   if (!JSON_TYPE.test(headers['content-type'] ?? '')) return 'did not answer with JSON';
@@ -68,7 +67,6 @@ export function findBodyProblem(method: 'GET' | 'POST', { status, headers, body 
 export function presentSuccess({ status, headers, body }: RawAnswer): UpstreamSuccess {
   const passed = pick(headers, CONTENT_HEADERS);
   const { 'content-length': length } = headers;
-  // A client cannot know the length of a stream otherwise, and chunks are more work for both.
   if (isStream(body) && length !== undefined) passed['content-length'] = length;
   return { kind: 'success', status, headers: passed, body };
 }
@@ -106,7 +104,7 @@ function isJson(text: string): boolean {
   }
 }
 
-/** Of a longer text only both ends are looked at: they tell JSON from a page of HTML, and from what was cut off. */
+/** Checks both ends of a longer text, which distinguishes JSON from HTML and from truncated JSON. */
 function looksLikeJson(body: Buffer): boolean {
   const start = body.toString('latin1', 0, END_BYTES).trimStart().slice(0, 1);
   const end = body

@@ -21,15 +21,14 @@ export interface UpstreamRequest {
   readonly method: 'GET' | 'POST';
   /** Path and query, sent below the base URL byte for byte. */
   readonly target: string;
-  /** The chain that it is about, or a list that is of no chain. */
+  /** The chain, or the operation of a request without a chain: each subject has its share of the connections. */
   readonly subject: string;
   /** JSON. */
   readonly body?: string | undefined;
-  /** For the whole answer, its body included. */
+  /** Bounds the whole answer, its body included. */
   readonly timeoutMs: number;
 }
 
-/** For whom a request is sent. */
 export interface UpstreamCaller {
   /** Aborts when the answer is no longer needed. */
   readonly signal: AbortSignal;
@@ -37,14 +36,6 @@ export interface UpstreamCaller {
   readonly span: Span;
   /** Client ID for fair queueing; undefined for internal requests. */
   readonly client?: string | undefined;
-}
-
-/** One upstream service. When it is disposed, its connections close and requests in flight fail. */
-export interface UpstreamClient extends AsyncDisposable {
-  /** Whether the upstream is left alone because it is down. */
-  readonly isCircuitOpen: boolean;
-  /** @throws {UpstreamError}, or the signal's reason */
-  request(request: UpstreamRequest, caller: UpstreamCaller): Promise<UpstreamResponse>;
 }
 
 export interface UpstreamClientOptions {
@@ -59,42 +50,39 @@ export interface UpstreamClientOptions {
 }
 
 /**
- * Longer answers are streamed, so that memory does not grow with what upstreams send: this much for each connection at most. Up to
- * here an answer is held back until it is there, and then goes out in one write: to pass on each piece as it comes costs twice as much.
+ * Longer answers are streamed, which bounds the memory of each connection. Shorter ones are sent in one write, at half the cost of
+ * streaming.
  */
 const MAX_WHOLE_BYTES = 256 * 1024;
 /** A few round trips to the other side of the world. */
 const CONNECT_TIMEOUT_MS = 3_000;
-/** For any answer to a request that asks for nothing. */
 const PROBE_TIMEOUT_MS = 3_000;
-/** An upstream's headers are some hundred bytes; undici refuses more than this, which is Node's own limit. */
+/** Node's own limit. */
 const MAX_HEADER_BYTES = 16 * 1024;
-/** Ten in a row are no accident. */
 const MAX_FAILURES = 10;
-/** About as long as a restart takes, and not long to wait after one. */
+/** About as long as a restart takes. */
 const OPEN_MS = 5_000;
-/** Keep-alive connections to one upstream, and so the requests in flight there. */
+/** Bounds the requests in flight to one upstream. */
 const MAX_CONNECTIONS = 64;
-/** One chain gets half of the connections, a second one half of the rest: chains that hang leave some to others. */
+/** Bulkhead: one chain may hold half of the connections, a second one half of the rest. */
 const CHAIN_SHARE = 1;
-/** Requests that wait for a connection, and those of one chain or client. */
+/** Requests that wait for a connection: all, and those of one client. */
 const MAX_QUEUED = 1_024;
 const MAX_QUEUED_OF_ONE = 768;
-/** Streamed answers take as long as their readers, and leave connections to others. */
+/** Streamed answers are as slow as their readers; the rest of the connections stays free for others. */
 const MAX_STREAMS = 48;
-/** One client, which may read slowly, gets half of the streams. */
+/** One client may hold half of the streams. */
 const STREAM_CLIENT_SHARE = 1;
-/** A busy upstream, or busy connections to it, may be free a moment later. */
 const BUSY_RETRY_MS = 1_000;
 
-/** Causes of a GET's failure after which it is sent once more: the connection was there, and broke. */
+/** Codes of errors after which a GET is retried once: an existing connection broke. */
 const BROKEN_CONNECTION = new Set(['UND_ERR_SOCKET', 'ECONNRESET', 'EPIPE']);
 
-export function createUpstreamClient(options: UpstreamClientOptions): UpstreamClient {
-  return new PooledUpstreamClient(options);
-}
-
-class PooledUpstreamClient implements UpstreamClient {
+/**
+ * One upstream service: pooled connections shared fairly between clients and chains, one deadline, one retry of a GET, a circuit
+ * breaker. When it is disposed, its connections close and requests in flight fail.
+ */
+export class UpstreamClient implements AsyncDisposable {
   readonly #name: string;
   readonly #clock: Clock;
   readonly #address: EndpointAddress;
@@ -124,23 +112,28 @@ class PooledUpstreamClient implements UpstreamClient {
       onChange: onCircuit,
     });
     this.#http = openHttp(this.#address.origin, {
-      // One more for the probe, which must not wait for those that hang.
+      // One for the probe.
       connections: MAX_CONNECTIONS + 1,
       pipelining: 1,
       allowH2: false,
       maxHeaderSize: MAX_HEADER_BYTES,
       connect: { timeout: CONNECT_TIMEOUT_MS },
-      // Our own deadline covers the whole request and runs on the injected clock.
+      // The deadline below covers the whole request.
       headersTimeout: 0,
       bodyTimeout: 0,
     });
   }
 
+  /** Whether requests are rejected because the upstream is down. */
   get isCircuitOpen(): boolean {
     return this.#breaker.isOpen;
   }
 
-  /** One deadline is over both attempts, and over the body. All of it is one promise beside that of the exchange: most requests are short. */
+  /**
+   * One deadline covers both attempts and the body.
+   *
+   * @throws {UpstreamError}, or the signal's reason
+   */
   async request(request: UpstreamRequest, caller: UpstreamCaller): Promise<UpstreamResponse> {
     const { subject, timeoutMs } = request;
     const { signal, client = '' } = caller;
@@ -196,7 +189,7 @@ class PooledUpstreamClient implements UpstreamClient {
 
   #admit(): void {
     const waitMs = this.#breaker.admit();
-    if (waitMs > 0) throw this.#failing('failed repeatedly and is left alone for a moment', waitMs);
+    if (waitMs > 0) throw this.#failing('failed repeatedly and is not asked for a few seconds', waitMs);
   }
 
   /** Acquires a connection, or gives up waiting for one when the exchange is aborted. */
@@ -218,10 +211,10 @@ class PooledUpstreamClient implements UpstreamClient {
     }
   }
 
-  /** What the failure of a request says of the upstream. */
+  /** Reports a failure to the circuit breaker. */
   #judge(error: unknown): void {
     if (!(error instanceof UpstreamError)) {
-      this.#breaker.abandoned(); // the client left
+      this.#breaker.abandoned(); // the client disconnected
     } else if (error.code === 'upstream_invalid_answer') {
       this.#breaker.answered();
     } else if (error.code === 'upstream_timeout' || error.code === 'upstream_unreachable') {
@@ -263,10 +256,10 @@ class PooledUpstreamClient implements UpstreamClient {
     this.#http.dispatch({ method, path: this.#address.path(target), headers, body: body ?? null }, exchange);
   }
 
-  /** Asks for the root of the API, which is nothing: any answer at all is enough. */
+  /** Requests the root of the API: any answer shows that the host is up. */
   async #probe(): Promise<boolean> {
     const { promise, resolve } = Promise.withResolvers<boolean>();
-    const enough = new Error('nobody reads the answer to a probe');
+    const enough = new Error('the answer to a probe is not read');
     let controller: Dispatcher.DispatchController | undefined;
     let isOver = false;
     const end = (isUp: boolean): void => {

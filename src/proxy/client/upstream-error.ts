@@ -1,12 +1,4 @@
-/**
- * Why an upstream gave no answer that could be passed on:
- * - `upstream_not_configured`: no base URL is set for it
- * - `upstream_unreachable`: no connection could be made, or the connection broke
- * - `upstream_timeout`: the whole answer was not there in time
- * - `upstream_invalid_answer`: not HTTP, a redirect, not JSON, or too long
- * - `upstream_failing`: it failed so often that it is left alone for a while
- * - `upstream_overloaded`: all our connections to it are in use
- */
+/** Why an upstream gave no answer that could be passed on; `http/errors/error-codes.ts` describes each code. */
 export type UpstreamErrorCode =
   | 'upstream_not_configured'
   | 'upstream_unreachable'
@@ -15,11 +7,10 @@ export type UpstreamErrorCode =
   | 'upstream_failing'
   | 'upstream_overloaded';
 
-/** The one error of this folder. Messages name the upstream by its role; hosts, paths and keys stay out of them. */
+/** Names the upstream by its role: hosts, paths and keys are not in the message. */
 export class UpstreamError extends Error {
   override readonly name = 'UpstreamError';
   readonly code: UpstreamErrorCode;
-  /** When to try again, where that is known. */
   readonly retryAfterMs: number | undefined;
 
   constructor(
@@ -33,7 +24,7 @@ export class UpstreamError extends Error {
   }
 }
 
-/** Causes with which there was no connection to send anything on. */
+/** Codes of errors before a connection was made. */
 const NEVER_CONNECTED = new Set([
   'ECONNREFUSED',
   'EHOSTUNREACH',
@@ -43,13 +34,13 @@ const NEVER_CONNECTED = new Set([
   'UND_ERR_CONNECT_TIMEOUT',
 ]);
 
-/** Whether no connection could be made at all. */
+/** Whether no connection could be made. */
 export function neverConnected({ code, cause }: UpstreamError): boolean {
   if (code !== 'upstream_unreachable') return false;
   return cause instanceof Error && 'code' in cause && NEVER_CONNECTED.has(String(cause.code));
 }
 
-/** Whether the upstream may have received the request that ended in this error, and may have done what it asks. */
+/** Whether the upstream may have received and executed the request that ended in this error. */
 export function mayHaveArrived(error: unknown): boolean {
   if (!(error instanceof UpstreamError)) return true;
   switch (error.code) {

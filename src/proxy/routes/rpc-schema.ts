@@ -1,13 +1,13 @@
 import type { FastifySchema } from 'fastify';
 import type { TSchema } from 'typebox';
-import { Type } from '../../lib/encoding/schema.ts';
+import { integer, oneOf, Type, text } from '../../lib/encoding/schema.ts';
 import { RPC_METHODS, type RpcMethod } from '../catalogue/rpc-methods.ts';
 import type { RpcLimits } from './rpc-calls.ts';
 
-/** A method that the operator added: only the node knows its fields. */
+/** For methods added by the operator. */
 const ANY_METHOD: RpcMethod = { params: Type.Object({}), result: Type.Any() };
 
-/** The calls in the OpenAPI document; `checkRpcCalls` checks them, all but the fields of `params`, which are the node's to judge. */
+/** Describes the calls for the OpenAPI document. `checkRpcCalls` checks them; the node checks the fields of `params`. */
 export function rpcSchema({ methods, maxBatch }: RpcLimits, maxBytes: number): FastifySchema {
   const Call = Type.Union([...methods].map(callSchema));
   return {
@@ -16,11 +16,12 @@ export function rpcSchema({ methods, maxBatch }: RpcLimits, maxBytes: number): F
     summary: "JSON-RPC of the network's X-Chain and P-Chain, and of other blockchains",
     description:
       `A batch has at most ${maxBatch} calls and costs as many units as its calls together; one that costs more than a ` +
-      "minute's units is refused with 400. avalanchego itself answers batches with an error. A body has at most " +
-      `${maxBytes} bytes. What is wrong with a call is answered as a JSON-RPC error with the ID of the call, under 400; the ` +
-      "fields of params are checked by the node, whose own JSON-RPC errors come as they are, with the node's status. All " +
-      'other errors have the form of every route.',
-    body: Type.Union([Call, Type.Array(Call, { minItems: 1, maxItems: maxBatch })]),
+      "minute's units is rejected with 400. avalanchego itself answers batches with an error. A body has at most " +
+      `${maxBytes} bytes. A wrong call is answered with a JSON-RPC error with the ID of the call, and status 400. The node checks the ` +
+      'fields of params; its JSON-RPC errors are passed on with its status. All other errors have the form of every route.',
+    body: Type.Union([Call, Type.Array(Call, { minItems: 1, maxItems: maxBatch })], {
+      examples: [{ jsonrpc: '2.0', id: 1, method: 'platform.getHeight', params: {} }],
+    }),
   };
 }
 
@@ -35,8 +36,8 @@ function callSchema(method: string): TSchema {
   return Type.Object(
     {
       jsonrpc: Type.Literal('2.0'),
-      id: Type.Union([Type.Number(), Type.String()], { description: 'Goes to the node as it is written' }),
-      method: Type.Enum([method], { type: 'string' }),
+      id: Type.Union([Type.Number(), text()], { description: 'Passed on unchanged' }),
+      method: oneOf([method]),
       params: required === undefined ? Type.Optional(inAnyForm) : inAnyForm,
     },
     {
@@ -50,7 +51,7 @@ function callSchema(method: string): TSchema {
   );
 }
 
-/** @param errors the schemas of errors in the form of every route */
+/** @param errors schemas of the errors of every route */
 export function rpcResponses(
   { methods }: RpcLimits,
   errors: Readonly<Record<number, TSchema>>,
@@ -65,7 +66,7 @@ export function rpcResponses(
   };
 }
 
-/** A schema with a title stands once in the document, under this name: that of an operator's method could be any text. */
+/** Names a schema in the document, except for methods added by the operator, whose names could be any text. */
 function titled(method: string, suffix = ''): { readonly title?: string } {
   return RPC_METHODS[method] === undefined ? {} : { title: `${method}${suffix}` };
 }
@@ -78,13 +79,13 @@ function responseSchema(methods: readonly string[]): TSchema {
   return Type.Object(
     {
       jsonrpc: Type.Literal('2.0'),
-      id: Type.Union([Type.Number(), Type.String(), Type.Null()], { description: 'The ID of the call' }),
-      result: Type.Optional(Type.Union(results, { description: 'Of the method that was called' })),
+      id: Type.Union([Type.Number(), text(), Type.Null()], { description: 'The ID of the call' }),
+      result: Type.Optional(Type.Union(results, { description: 'The result of the method' })),
       error: Type.Optional(
         Type.Object({
-          code: Type.Integer(),
-          message: Type.String(),
-          data: Type.Optional(Type.Any({ description: 'Where this service refused the call: {code, statusCode}' })),
+          code: integer(),
+          message: text(),
+          data: Type.Optional(Type.Any({ description: '{code, statusCode} if this service rejected the call' })),
         }),
       ),
     },

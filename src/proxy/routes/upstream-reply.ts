@@ -7,10 +7,10 @@ import type { CachedResponse } from '../client/response-cache.ts';
 import { LIMIT_HEADERS, type UpstreamRefusal, type UpstreamSuccess } from '../client/upstream-answer.ts';
 import type { UpstreamAnswer } from '../client/upstreams.ts';
 
-/** Longer bodies stay bytes: decoding them would cost more than it saves. */
+/** Decoding longer bodies costs more than it saves. */
 const MAX_TEXT_BYTES = 4 * 1024;
 
-/** Sends an upstream's answer on: a success as it came, an error with its status and in the form of all errors of the service. */
+/** Passes on a success unchanged, and an error with its status in the service's error form. */
 export function sendUpstreamAnswer(request: FastifyRequest, reply: FastifyReply, answer: UpstreamAnswer): FastifyReply {
   switch (answer.kind) {
     case 'cached':
@@ -29,7 +29,7 @@ export function sendUpstreamAnswer(request: FastifyRequest, reply: FastifyReply,
   }
 }
 
-/** The same for a node's answer. Its JSON-RPC errors stay JSON-RPC, whatever the status above them: clients look for the call's ID. */
+/** Passes on a node's answer. Its JSON-RPC errors stay JSON-RPC with any status, because clients match the call's ID. */
 export function sendRpcAnswer(request: FastifyRequest, reply: FastifyReply, answer: UpstreamAnswer): FastifyReply {
   if (answer.kind !== 'refusal' || answer.rpcBody === undefined) return sendUpstreamAnswer(request, reply, answer);
   request.errorCode = 'upstream_error';
@@ -37,7 +37,7 @@ export function sendRpcAnswer(request: FastifyRequest, reply: FastifyReply, answ
 }
 
 function sendRefusal(reply: FastifyReply, { status, headers }: UpstreamRefusal, json: string): FastifyReply {
-  // The limit that was reached is the upstream's: ours beside it, or in place of what it leaves out, would mislead.
+  // The limit reached is the upstream's, so ours is removed.
   if (status === 429) for (const name of LIMIT_HEADERS) reply.removeHeader(name);
   return reply.headers(headers).status(status).type(JSON_TYPE).send(json);
 }
@@ -49,7 +49,7 @@ function sendSuccess(request: FastifyRequest, reply: FastifyReply, answer: Upstr
     return body.length === 0 ? reply.removeHeader('content-type').send() : reply.send(fitToSend(body));
   }
   if (request.method !== 'HEAD') return reply.send(body);
-  // Node leaves the body of an answer to HEAD out by itself; but a stream would first be read to its end.
+  // A stream would be read to its end.
   body.destroy();
   return reply.send();
 }
@@ -67,7 +67,7 @@ function sendCached(request: FastifyRequest, reply: FastifyReply, cached: Cached
     : reply.status(response.status).send(fitToSend(response.body));
 }
 
-/** Node writes a text in one piece with the headers. A buffer is a second piece, which costs more than decoding a short body. */
+/** Node writes a string together with the headers, which is cheaper for a short body than a second write. */
 function fitToSend(body: Buffer): Buffer | string {
   return body.length <= MAX_TEXT_BYTES && isUtf8(body) ? body.toString('utf8') : body;
 }

@@ -41,9 +41,9 @@ import { sendRpcAnswer, sendUpstreamAnswer } from './upstream-reply.ts';
 export interface UpstreamRouteOptions {
   readonly upstreams: Upstreams;
   readonly limits: LimitCounters;
-  /** For one answer, its body included. */
+  /** Bounds one answer, its body included. */
   readonly timeoutMs: number;
-  /** Whether GETs under /v1 that the specification does not name are passed on, unchecked but for the form of their path. */
+  /** Whether unspecified GETs under /v1 are passed on with no check but that of the path's form. */
   readonly passUnknown: boolean;
   readonly rpc: RpcLimits;
 }
@@ -51,11 +51,12 @@ export interface UpstreamRouteOptions {
 const STATUSES = [400, 401, 403, 404, 429, 500, 502, 503] as const;
 const ERRORS = errorResponses(...STATUSES);
 const METRICS_ERRORS = metricsErrorResponses(...STATUSES);
-/** A full batch of 20 calls that ask for the UTXOs of a hundred addresses each. */
+/** 20 calls for the UTXOs of a hundred addresses each. */
 const RPC_BODY_LIMIT = 100 * 1024;
-/** Requests that the specification does not name: what each of them is about is not known. */
+/** Subject of unspecified requests. */
 const UNKNOWN_SUBJECT = 'unknown';
 
+/** Routes whose requests are checked and passed on to an upstream. `catalogue/` defines them, `client/` sends the requests. */
 export async function registerUpstreamRoutes(server: Server, options: UpstreamRouteOptions): Promise<void> {
   const { upstreams, timeoutMs, limits } = options;
   await server.register(async (scope: Server) => {
@@ -64,9 +65,9 @@ export async function registerUpstreamRoutes(server: Server, options: UpstreamRo
       checkParameters(schema as TSchema, values as Parameters);
       return true;
     });
-    // Answers come as bytes, and errors are small: without this, serializers for hundreds of fields would be compiled at each start.
+    // Answers are bytes; compiled serializers for hundreds of fields would slow down the start.
     scope.setSerializerCompiler(PLAIN_SERIALIZER);
-    // Calls are parsed by checkRpcCalls, which keeps their numbers as they are written.
+    // checkRpcCalls parses calls, and keeps the digits of their numbers.
     scope.removeContentTypeParser('application/json');
     scope.addContentTypeParser(
       'application/json',
@@ -83,7 +84,6 @@ export async function registerUpstreamRoutes(server: Server, options: UpstreamRo
 
 interface Question {
   readonly upstream: UpstreamName;
-  /** Whose failures it may share: see `UpstreamRequest`. */
   readonly subject: string;
   /** Multiple of the configured time limit. */
   readonly patience?: number | undefined;
@@ -95,10 +95,10 @@ interface Question {
 type Ask = (request: FastifyRequest, reply: FastifyReply, question: Question) => Promise<UpstreamAnswer>;
 
 /**
- * Asks an upstream for the target of a request. Nothing of the request's headers goes with it. A HEAD is asked as a GET: whether the
- * answer can be passed on, its ETag and its length are known by its body only, and what can be cached is kept for the next GET.
+ * Requests the target of a client's request from an upstream, without the client's headers. A HEAD becomes a GET, because validity,
+ * ETag and length depend on the body, and the answer can be cached.
  *
- * @throws {ClientGone} where nobody waits for the answer any more
+ * @throws {ClientGone} if the client has disconnected
  */
 function createAsk(upstreams: Upstreams, timeoutMs: number): Ask {
   return async (request, reply, { upstream, subject, patience = 1, cache, body }) => {
@@ -134,8 +134,8 @@ function registerEndpoint(scope: Server, endpoint: UpstreamEndpointDefinition, a
     params,
     querystring: query,
     response: {
-      200: { ...response, description: 'As the upstream answers' },
-      304: Type.Null({ description: 'What If-None-Match names is still the answer' }),
+      200: { ...response, description: 'The answer of the upstream' },
+      304: Type.Null({ description: 'The answer is still the one that If-None-Match names' }),
       ...(isMetrics ? METRICS_ERRORS : ERRORS),
     },
   };
@@ -143,7 +143,7 @@ function registerEndpoint(scope: Server, endpoint: UpstreamEndpointDefinition, a
     scope.route({
       method,
       url: path,
-      // Fastify's own route for HEAD would read a stream to its end.
+      // Fastify's HEAD route would read a stream to its end.
       exposeHeadRoute: false,
       config: { access: DATA_ACCESS },
       schema: method === 'GET' ? schema : { ...schema, hide: true },
@@ -161,19 +161,19 @@ function registerEndpoint(scope: Server, endpoint: UpstreamEndpointDefinition, a
   }
 }
 
-/** As on the routes of aggregation, a network that is not served is a 404 and no malformed parameter. */
+/** An unknown network is a 404, as on the aggregation routes, and not an invalid parameter. */
 function requireNetwork({ params }: FastifyRequest, _reply: FastifyReply, done: (refusal?: HttpError) => void): void {
   const { network } = params as { readonly network?: string };
   const isServed = network === undefined || DATA_NETWORKS.includes(network);
   done(isServed ? undefined : unknownNetwork(network, DATA_NETWORKS));
 }
 
-/** What belongs to no network is asked of the data API for EVM chains. */
+/** Requests without a network go to the data API of EVM chains. */
 function upstreamOf(network: unknown): UpstreamName {
   return (typeof network === 'string' ? publicNetworkNamed(network)?.name : undefined) ?? 'evm';
 }
 
-/** The specification: once an hour for each token. */
+/** The specification allows one an hour for each token. */
 const REINDEX_INTERVAL_MS = 60 * 60 * 1_000;
 
 function registerReindex(scope: Server, ask: Ask, limits: LimitCounters): void {
@@ -182,7 +182,7 @@ function registerReindex(scope: Server, ask: Ask, limits: LimitCounters): void {
     tags: ['EVM chains'],
     summary: "Index a token's metadata again, at most once an hour",
     params: REINDEX_PARAMS,
-    response: { 201: Type.Null({ description: 'The upstream took the request; no body' }), ...ERRORS },
+    response: { 201: Type.Null({ description: 'The upstream accepted the request; no body' }), ...ERRORS },
   };
   scope.route({
     method: 'POST',
@@ -192,11 +192,11 @@ function registerReindex(scope: Server, ask: Ask, limits: LimitCounters): void {
     async handler(request, reply) {
       const { chainId, address, tokenId } = request.params as Record<'chainId' | 'address' | 'tokenId', string>;
       const chain = canonicalChainId(chainId);
-      // The same token however it is written.
+      // One key for all spellings of a token.
       const token = `reindex:${chain}:${address.toLowerCase()}:${BigInt(tokenId)}`;
       const claim = await limits.claim(token, REINDEX_INTERVAL_MS);
       if (!claim.isGranted) throw rateLimited('tokenId was reindexed within the last hour', claim.leftMs);
-      // Given back before the answer goes out, so that whoever has read it may ask another replica at once.
+      // The claim is given back before the answer is sent, so that the client can retry at once at another replica.
       if (reply.raw.destroyed) {
         await claim.giveBack();
         throw new ClientGone();
@@ -207,12 +207,12 @@ function registerReindex(scope: Server, ask: Ask, limits: LimitCounters): void {
           await claim.giveBack();
           return await sendUpstreamAnswer(request, reply, answer);
         }
-        // The specification has an empty body, and clients know no other status than 201.
+        // By the specification, a 201 without a body.
         if (answer.kind === 'success' && isStream(answer.body)) answer.body.destroy();
         return await reply.status(201).send();
       } catch (error) {
-        // The token may be reindexed though the answer was late, broke off, or was not waited for. Then it stays claimed: else
-        // clients could have it reindexed again and again by leaving each time.
+        // The upstream may have reindexed the token anyway. Then it stays claimed, so that a client cannot repeat the request by
+        // disconnecting.
         if (!mayHaveArrived(error)) await claim.giveBack();
         throw error;
       }
@@ -231,7 +231,7 @@ function registerNodeRpc(scope: Server, ask: Ask, limits: RpcLimits): void {
       params: RPC_PARAMS,
       response: { ...ERRORS, ...passedBodyErrorResponses(), ...rpcResponses(limits, ERRORS) },
     },
-    // The body's schema is there for the document; the check itself names fields of single calls.
+    // The body's schema is for the OpenAPI document; checkRpcCalls names the field of a call.
     validatorCompiler: (route) => (values) => {
       if (route.httpPart === 'params') checkParameters(RPC_PARAMS, values as Parameters);
       return true;
@@ -254,12 +254,8 @@ function registerNodeRpc(scope: Server, ask: Ask, limits: RpcLimits): void {
 }
 
 function readCalls(body: unknown, limits: RpcLimits): CheckedCalls | RpcCallError {
-  if (typeof body !== 'string' || body === '') {
-    return new RpcCallError(
-      'parse',
-      'body is missing: a JSON-RPC call is needed, with the header content-type: application/json',
-    );
-  }
+  const missing = 'body is missing: a JSON-RPC call is needed, with the header content-type: application/json';
+  if (typeof body !== 'string' || body === '') return new RpcCallError('parse', missing);
   try {
     return checkRpcCalls(body, limits);
   } catch (error) {
@@ -285,16 +281,10 @@ function registerUnknown(scope: Server, ask: Ask): void {
   });
 }
 
-/**
- * What belongs to an account of the data API: webhooks and their secret, exports, the use of its keys and the log of its requests. Our key
- * goes with every request, so that anybody who asks would be told of ours.
- */
+/** Paths of an account of the data API: webhooks, exports, usage, logs, keys. Requests carry our key, so they would expose our account. */
 const ACCOUNT_PATH = /^\/v1\/(webhooks|operations|\w*usageMetrics|\w*logs|\w*keys?|\w*secrets?)(?![\w-])/i;
 
-/**
- * Paths that servers which ignore case or a slash at the end would take for one of a checked route; and those of signature
- * aggregation, which nobody behind us serves.
- */
+/** Paths of checked routes in any case, with an optional slash at the end, and those of signature aggregation, which no upstream serves. */
 const CHECKED_PATHS = [...UPSTREAM_ENDPOINTS.map(({ path }) => path), REINDEX_PATH, '/v1/signatureAggregator/*'].map(
   (path) => {
     const source = path

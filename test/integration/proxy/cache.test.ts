@@ -62,7 +62,7 @@ describe('the cache', () => {
     expect(arrivals()).toBe(2);
   });
 
-  test('keeps a block asked for by its hash for a day, as it never changes', async () => {
+  test('keeps a block requested by its hash for a day', async () => {
     const first = await service.get(BLOCK);
     expect(first.headers.get('cache-control')).toBe('public, max-age=86400, immutable');
     clock.move(86_400_000 - 1);
@@ -81,7 +81,7 @@ describe('the cache', () => {
     expect((await service.get(BLOCK)).headers.get('cache-control')).toContain('immutable');
   });
 
-  test('answers 304 to who has it already', async () => {
+  test('answers 304 to a client that has the answer', async () => {
     const etag = String((await service.get(BLOCK)).headers.get('etag'));
     expect(etag).toMatch(/^"[\w-]{22}"$/);
     for (const tag of [etag, `W/${etag}`, `"x", ${etag}`, '*']) {
@@ -92,7 +92,7 @@ describe('the cache', () => {
     expect(arrivals()).toBe(1);
   });
 
-  test('asks once for equal requests at the same time, and goes on while one of them waits', async () => {
+  test('sends one request for equal concurrent ones, which continues while one client waits', async () => {
     const answer = Promise.withResolvers<void>();
     const arrived = Promise.withResolvers<void>();
     service.standIn.behaviour = (_request, response) => {
@@ -118,11 +118,11 @@ describe('the cache', () => {
     expect(arrivals()).toBe(4);
   });
 
-  test('keeps no errors, and gives them to all who wait', async () => {
+  test('keeps no errors, and returns them to all waiting clients', async () => {
     service.standIn.behaviour = (_request, response) => sendJson(response, 404, { message: 'none' });
     const statuses = await Promise.all(Array.from({ length: 3 }, async () => (await service.get(BLOCK)).status));
     expect(statuses).toEqual([404, 404, 404]);
-    // Nor is anybody else to keep it.
+    // Other caches must not keep it either.
     expect((await service.get(LIST)).headers.get('cache-control')).toBe('no-store');
     service.standIn.behaviour = undefined;
     const { status, headers } = await service.get(BLOCK);

@@ -61,7 +61,7 @@ async function startUnreachable() {
   };
 }
 
-test('where nobody listens: opens after ten requests, says when to come again, lets one try, and closes when it is answered', async () => {
+test('without a listener: opens after ten requests, rejects with Retry-After, admits one trial, and closes when that is answered', async () => {
   await using started = await startUnreachable();
   const { clock, service, lines } = started;
   // Whatever was asked for.
@@ -71,7 +71,7 @@ test('where nobody listens: opens after ten requests, says when to come again, l
   expect([status, headers.get('retry-after'), body['message'], body['code']]).toEqual([
     503,
     '5',
-    'the data API of EVM chains failed repeatedly and is left alone for a moment',
+    'the data API of EVM chains failed repeatedly and is not asked for a few seconds',
     'upstream_failing',
   ]);
   // The other upstreams are not concerned.
@@ -84,7 +84,7 @@ test('where nobody listens: opens after ten requests, says when to come again, l
   await using _server = await started.listen();
   for (let count = 0; count < 3; count += 1) expect((await service.get(block(count))).status).toBe(200);
   expect(await service.metric(OPEN)).toBe(0);
-  expect(lines.filter(({ msg }) => /left alone|answers again/.test(String(msg)))).toEqual([
+  expect(lines.filter(({ msg }) => /circuit is open|answers again/.test(String(msg)))).toEqual([
     expect.objectContaining({ level: 40, upstream: 'evm' }),
     expect.objectContaining({ level: 30, upstream: 'evm' }),
   ]);
@@ -183,7 +183,7 @@ test.each<[string, (height: number) => string, Parameters<typeof sendJson>[1], s
   expect(await service.metric(OPEN)).toBe(0);
 });
 
-test('stays closed while something is answered, and asks nothing of its own', async () => {
+test('stays closed while some requests are answered, and sends no probe', async () => {
   await using started = await start();
   const { service, standIn } = started;
   let count = 0;

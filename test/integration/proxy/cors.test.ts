@@ -39,7 +39,7 @@ const EXPOSED =
   'retry-after, x-ratelimit-limit, x-ratelimit-remaining, x-ratelimit-reset, etag, age, deprecation, sunset, x-request-id';
 const FOR_ALL = { 'access-control-allow-origin': '*', 'access-control-expose-headers': EXPOSED };
 
-test('where all origins are allowed, every answer says so to everybody, errors included', async () => {
+test('with all origins allowed, every answer allows them, errors included', async () => {
   await using service = await startUpstreamService({
     corsOrigins: ['*'],
     access: ACCESS,
@@ -125,7 +125,7 @@ test.each<[string, Record<string, string>]>([
   }
 });
 
-test('where origins are listed, each is told its own name, and caches are told that answers differ', async () => {
+test('with listed origins, each gets its own name, and caches see that answers differ', async () => {
   await using service = await startUpstreamService({
     corsOrigins: [CONSOLE, 'http://localhost:3000'],
     settings: { cacheBytes: 2 ** 20 },

@@ -74,7 +74,7 @@ function blockNumbers(name: string): Pick<Case, 'passes' | 'refuses'> {
   };
 }
 
-/** As integers, and fractions of them. */
+/** Values of integers and of fractions. */
 function numbers(name: string, ...[min, max]: readonly [number, number]): Pick<Case, 'passes' | 'refuses'> {
   const wrong = [
     min - 1,
@@ -423,7 +423,7 @@ describe.each(CASES)(
       `${path}?${[needed, query].filter((part) => part !== undefined && part !== '').join('&')}`;
     const bare = needed === undefined ? path : `${path}?${needed}`;
 
-    test('passes every good request on as it came, and its answer back as it came', async () => {
+    test('passes on every good request and its answer unchanged', async () => {
       const targets = [
         bare,
         ...passes.map(withQuery),
@@ -440,7 +440,7 @@ describe.each(CASES)(
       }
     });
 
-    test('refuses what is one step outside with a 400 that names the parameter, and passes nothing of it on', async () => {
+    test('rejects values one step outside the limits with a 400 that names the parameter, and passes nothing on', async () => {
       const arrived = service.standIn.arrivals.length;
       const targets = [...refuses.map(([query, name]) => [withQuery(query), name] as const), ...refusedPaths];
       for (const [target, name] of targets) {

@@ -194,7 +194,7 @@ describe.each([0, 1_000_000])('with a cache of %i bytes', (bytes) => {
   });
 
   describe('faults of the upstream', () => {
-    test('nobody listens: 502', async () => {
+    test('no listener: 502', async () => {
       await using closed = await holdClosedPort();
       const { port } = closed;
       await using dead = await startUpstreamService({
@@ -214,7 +214,7 @@ describe.each([0, 1_000_000])('with a cache of %i bytes', (bytes) => {
       expect(JSON.parse(line ?? '{}')).toMatchObject({ requestId: 'mine', upstream: 'evm', reason: 'status 500' });
     });
 
-    test('a connection broken before the answer: asked once more', async () => {
+    test('a connection broken before the answer: one retry', async () => {
       service.standIn.behaviour = (request, response) => {
         service.standIn.behaviour = undefined;
         request.socket.destroy();
@@ -245,7 +245,7 @@ describe.each([0, 1_000_000])('with a cache of %i bytes', (bytes) => {
       await expectAnswer(502, /cannot be reached/, 'upstream_unreachable');
     });
 
-    test('broken in the middle of a long body: the connection ends, and nobody takes it for whole', async () => {
+    test('broken in the middle of a long body: the client sees a broken connection', async () => {
       service.standIn.behaviour = (request, response) => {
         response.writeHead(200, { 'content-type': 'application/json' });
         response.write(`"${'x'.repeat(600_000)}`, () => request.socket.destroy());
@@ -253,14 +253,14 @@ describe.each([0, 1_000_000])('with a cache of %i bytes', (bytes) => {
       await expect(service.get(TARGET)).rejects.toThrow();
     });
 
-    test('silent: 503 with a time to come again', async () => {
+    test('no answer: 503 with Retry-After', async () => {
       service.standIn.behaviour = () => undefined;
       const { headers } = await expectAnswer(503, /did not answer within 300 ms/, 'upstream_timeout');
       expect(headers.get('retry-after')).toBe('5');
       expect(service.standIn.arrivals).toHaveLength(1);
     });
 
-    test('a body drop by drop: 503', async () => {
+    test('a body byte by byte: 503', async () => {
       service.standIn.behaviour = (_request, response) => {
         response.writeHead(200, { 'content-type': 'application/json' });
         const timer = setInterval(() => response.write(' '), 5);
@@ -269,7 +269,7 @@ describe.each([0, 1_000_000])('with a cache of %i bytes', (bytes) => {
       await expectAnswer(503, /did not answer within 300 ms/, 'upstream_timeout');
     });
 
-    test('others are answered while one hangs in its body', async () => {
+    test('other requests are answered while one body hangs', async () => {
       service.standIn.behaviour = (request, response) => {
         if (request.url?.endsWith('/339') !== true) return sendJson(response, 200, {});
         response.writeHead(200, { 'content-type': 'application/json' }).write('{');
@@ -360,7 +360,7 @@ describe.each([0, 1_000_000])('with a cache of %i bytes', (bytes) => {
       await expectAnswer(502, /sent no valid HTTP/, 'upstream_invalid_answer');
     });
 
-    test('no HTTP at all: 502', async () => {
+    test('not HTTP: 502', async () => {
       service.standIn.behaviour = (request) => request.socket.end('hello\r\n\r\n');
       await expectAnswer(502, /sent no valid HTTP/, 'upstream_invalid_answer');
     });
@@ -380,12 +380,12 @@ describe.each([0, 1_000_000])('with a cache of %i bytes', (bytes) => {
       expect(elsewhere.standIn.arrivals).toEqual([]);
     });
 
-    test.each([205, 206])('status %i, which nobody asked for: 502', async (status) => {
+    test.each([205, 206])('the unexpected status %i: 502', async (status) => {
       service.standIn.behaviour = (_request, response) => sendJson(response, status, {});
       await expectAnswer(502, new RegExp(`answered with status ${status}`), 'upstream_invalid_answer');
     });
 
-    test('nothing at all where JSON was asked for: 502; a 204 may be empty', async () => {
+    test('an empty body instead of JSON: 502; a 204 may be empty', async () => {
       service.standIn.behaviour = (_request, response) =>
         response.writeHead(200, { 'content-type': 'text/html' }).end();
       await expectAnswer(502, /did not answer with JSON/, 'upstream_invalid_answer');
@@ -397,7 +397,7 @@ describe.each([0, 1_000_000])('with a cache of %i bytes', (bytes) => {
       expect([status, text]).toEqual([204, '']);
     });
 
-    test.each([100, 600_000])('an encoding that was not asked for: 502 (%i bytes)', async (length) => {
+    test.each([100, 600_000])('an encoding that was not requested: 502 (%i bytes)', async (length) => {
       const body = gzipSync(JSON.stringify({ text: randomBytes(length).toString('hex') }));
       service.standIn.behaviour = (_request, response) =>
         response.writeHead(200, { 'content-type': 'application/json', 'content-encoding': 'gzip' }).end(body);
@@ -435,7 +435,7 @@ describe.each([0, 1_000_000])('with a cache of %i bytes', (bytes) => {
       expect(asked).toHaveLength(2);
       const [first = 0, second = 0] = asked;
       expect(performance.now() - second).toBeLessThan(performance.now() - first);
-      // Had the second one a deadline of its own, it would be over a whole one after it was sent.
+      // With a separate deadline, the second attempt would end a full timeout after it was sent.
       expect(performance.now() - second).toBeLessThan(TIMEOUT_MS);
     });
 
@@ -452,7 +452,7 @@ describe.each([0, 1_000_000])('with a cache of %i bytes', (bytes) => {
       expect(await service.metric('upstream_requests_total{upstream="evm",outcome="upstream_timeout"}')).toBe(1);
     });
 
-    test('what an upstream says of our request has nothing of our keys', async () => {
+    test('errors of an upstream do not expose our keys', async () => {
       const secret = 'k3y&/ of ours';
       const endpoint = {
         baseUrl: `${service.standIn.baseUrl}/below/s3cret-path`,
@@ -480,7 +480,7 @@ describe.each([0, 1_000_000])('with a cache of %i bytes', (bytes) => {
       for (const part of ['k3y', 's3cret']) expect(rpc.text).not.toContain(part);
     });
 
-    test('a client that leaves takes its request with it', async () => {
+    test('a client that leaves cancels its request', async () => {
       let closed = false;
       const arrived = Promise.withResolvers<void>();
       service.standIn.behaviour = (_request, response) => {
@@ -498,7 +498,7 @@ describe.each([0, 1_000_000])('with a cache of %i bytes', (bytes) => {
       await expect.poll(() => closed).toBe(true);
     });
 
-    test('a client that leaves during the second attempt takes that with it, too', async () => {
+    test('a client that leaves during the second attempt cancels it', async () => {
       // So long that only the client ends it.
       await using patient = await startUpstreamService({ settings: { timeoutMs: 60_000, cacheBytes } });
       const closed = Promise.withResolvers<void>();

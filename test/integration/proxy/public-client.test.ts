@@ -24,7 +24,7 @@ const CLIENT = {
   retryConfig: { strategy: 'none' },
 } as const;
 
-/** By their names, which are also what they are for. */
+/** Keyed by their names, which are their rights. */
 const KEYS = {
   everything: ['aggregation', 'data'],
   data: ['data'],
@@ -83,8 +83,7 @@ function asRead(answer: object): unknown {
 const PAGE_TOKENS: readonly string[] = ['3d22deea-ea64-4d30-8a1e-c2a353b67e90', 'a+b/c=&d?é %2B'];
 
 /**
- * Three pages of a list, told apart by a field of their items; a page is given to whoever has its token, and nothing to
- * whoever has another one.
+ * Three pages of a list, which differ in a field of their items. A page needs its token; another token returns nothing.
  */
 function servePages(answer: object, items: string, idField: string): unknown[] {
   const page = asRead(answer) as Record<string, object[]>;
@@ -330,7 +329,7 @@ describe('the public client of the API', { timeout: TIMEOUT_MS }, () => {
     expect(standIn.arrivals.map((arrival) => arrival.target)).toEqual([target]);
   });
 
-  test('triggers a reindex, and is told when a second one may be', async () => {
+  test('triggers a reindex; the error of a second one has the time of the next', async () => {
     const { nfts } = client.data;
     await nfts.reindex({ address: EVM, tokenId: '145' }, options);
     const again = await expectFailure(
@@ -394,7 +393,7 @@ async function expectFailure(
   expect(failure).toBeInstanceOf(type);
   const error = STATUS_CODES[statusCode];
   expect(failure).toMatchObject({ statusCode, error });
-  // A list is given by the client within a sentence of its own.
+  // The client puts a list into a sentence.
   if (Array.isArray(message)) expect((failure as ApiError).message).toContain(JSON.stringify(message).slice(1, -1));
   else expect(failure).toMatchObject({ message });
   const typed = failure as ApiError;
@@ -423,27 +422,6 @@ describe('the public client of the API has a typed error', { timeout: TIMEOUT_MS
     expect(standIn.arrivals).toEqual([]);
   });
 
-  test('for a key without the right for the route', async () => {
-    const [message] = service.devnet.emitMessages(1) as [string];
-    await expectFailure(
-      aggregate(message, clientWith('data')),
-      errors.ForbiddenError,
-      403,
-      'forbidden',
-      'the API key is for routes of data only, and this one is of aggregation',
-    );
-    await expectFailure(
-      block('1', clientWith('aggregation')),
-      errors.ForbiddenError,
-      403,
-      'forbidden',
-      'the API key is for routes of aggregation only, and this one is of data',
-    );
-    expect(standIn.arrivals).toEqual([]);
-    expect(await block('1', clientWith('data'))).toEqual(ANSWERS.getEvmBlock);
-    expect(await aggregate(message, clientWith('aggregation'))).toMatchObject({ signedMessage: expect.any(String) });
-  });
-
   test('for a transaction that does not exist', async () => {
     const failure = client.data.signatureAggregator.get({ txHash: TX_ID }, options);
     await expectFailure(failure, errors.NotFoundError, 404, 'unknown_transaction', expect.stringContaining(TX_ID));
@@ -470,31 +448,6 @@ describe('the public client of the API has a typed error', { timeout: TIMEOUT_MS
     expect(failure.headers.get('retry-after')).toBe('17');
     standIn.behaviour = undefined;
     expect(await block()).toEqual(ANSWERS.getEvmBlock);
-  });
-
-  test('for an upstream whose connections break', async () => {
-    standIn.behaviour = (request) => void request.socket.destroy();
-    const message = expect.stringContaining('data API of EVM chains');
-    await expectFailure(block(), errors.BadGatewayError, 502, 'upstream_unreachable', message);
-    expect(standIn.arrivals).toHaveLength(2);
-  });
-
-  test('for an upstream that is too slow, and for one that is not configured', async () => {
-    await using slow = await startUpstreamService({ settings: { timeoutMs: 100 } });
-    slow.standIn.behaviour = () => undefined;
-    const ofSlow = client.data.evm.blocks.get({ blockId: '1' }, { serverURL: slow.url });
-    const message = expect.stringContaining('data API of EVM chains');
-    const failure = await expectFailure(ofSlow, errors.ServiceUnavailableError, 503, 'upstream_timeout', message);
-    expect(failure.headers.get('retry-after')).toBe('5');
-
-    await using bare = await startUpstreamService({ settings: { dataApi: {} } });
-    await expectFailure(
-      client.data.evm.blocks.get({ blockId: '1' }, { serverURL: bare.url }),
-      errors.ServiceUnavailableError,
-      503,
-      'upstream_not_configured',
-      'this service has no data API of EVM chains: the setting upstream.dataApi.evm is missing in its configuration',
-    );
   });
 
   test('for too many requests, sooner without a key', async () => {

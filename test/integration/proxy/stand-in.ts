@@ -13,7 +13,7 @@ export interface Arrival {
 export interface StandIn extends AsyncDisposable {
   readonly baseUrl: string;
   readonly arrivals: Arrival[];
-  /** Of each answer of its own, before it is sent. */
+  /** Called with each default answer before it is sent. */
   rewrite: (json: string) => string;
   /** Answers everything from now on, until it is undefined again. */
   behaviour: ((request: IncomingMessage, response: ServerResponse, arrival: Arrival) => void) | undefined;
@@ -40,7 +40,7 @@ const ROUTES: readonly (readonly [pattern: string, answer: keyof typeof ANSWERS]
   ['/v1/avg_tps/{}', 'getAverageTps'],
 ];
 
-/** An upstream in this process, on a port of its own. Answers a second page without `nextPageToken`. */
+/** An upstream in this process, on a free port. Answers a second page without `nextPageToken`. */
 export async function startStandIn(): Promise<StandIn> {
   const arrivals: Arrival[] = [];
   const server = createServer((request, response) => {

@@ -5,7 +5,7 @@ import type { UpstreamConfig } from '../../../src/config/settings.ts';
 import { openConsole } from '../../../src/console/server/console.ts';
 import type { AccessOptions } from '../../../src/http/access/access.ts';
 import { type Clock, systemClock } from '../../../src/lib/concurrency/clock.ts';
-import { createUpstreams, type Upstreams } from '../../../src/proxy/client/upstreams.ts';
+import { Upstreams } from '../../../src/proxy/client/upstreams.ts';
 import { createMemoryLimitCounters, type LimitCounters } from '../../../src/store/local/limit-counters.ts';
 import { createLogger, type Logger } from '../../../src/telemetry/logger.ts';
 import { createMetrics, METRIC_PREFIX } from '../../../src/telemetry/metrics.ts';
@@ -35,13 +35,13 @@ export interface UpstreamService extends AsyncDisposable {
 export interface UpstreamServiceOptions {
   /** Settings below `upstream` of the configuration, over a stand-in for every upstream. */
   readonly settings?: object;
-  /** Of the same section, what no file has. */
+  /** Options of the same section that no file has. */
   readonly internals?: Partial<UpstreamConfig>;
   readonly clock?: Clock;
   readonly corsOrigins?: readonly string[];
-  /** By default nobody is limited. */
+  /** No limits by default. */
   readonly access?: Omit<AccessOptions, 'limits'>;
-  /** By default this service's own. */
+  /** The default is separate for each service. */
   readonly limits?: LimitCounters;
   readonly logger?: Logger;
   readonly tracer?: Tracer;
@@ -79,7 +79,7 @@ export async function startUpstreamService({
   const upstream = { ...config.upstream, ...internals };
   const registry = new Registry();
   const metrics = createMetrics(registry);
-  const upstreams = opened.use(createUpstreams({ ...upstream, clock, logger, metrics }));
+  const upstreams = opened.use(new Upstreams({ ...upstream, clock, logger, metrics }));
   const consoleOptions = {
     networks: [],
     registry,

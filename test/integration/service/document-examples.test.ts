@@ -6,7 +6,7 @@ import { createLogger } from '../../../src/telemetry/logger.ts';
 import { startStandIn } from '../proxy/stand-in.ts';
 import { upstreamSettings } from '../proxy/upstream-service.ts';
 
-/** The page of the API, as who opens it and presses the button without changing anything. */
+/** The requests of the page of the API, sent unchanged. */
 
 interface Filled {
   readonly example?: unknown;
@@ -52,12 +52,12 @@ beforeAll(async () => {
 });
 afterAll(() => opened.disposeAsync());
 
-/** Of several examples the page takes the first. */
+/** Returns the first of several examples, like the page. */
 function filledIn({ example, examples = {} }: Filled): unknown {
   return example ?? Object.values(examples)[0]?.value;
 }
 
-/** As it stands in a path or a query. */
+/** Formats a value for a path or a query. */
 function textOf(value: unknown): string | undefined {
   return typeof value === 'string' || typeof value === 'number' ? String(value) : undefined;
 }

@@ -5,7 +5,7 @@ import type { Devnet } from '../../../src/devnet/devnet.ts';
 import { systemClock } from '../../../src/lib/concurrency/clock.ts';
 import { bytesToHex } from '../../../src/lib/encoding/bytes.ts';
 import { createLogger } from '../../../src/telemetry/logger.ts';
-import { idBytes } from '../../../src/warp/ids.ts';
+
 import type { Behaviour } from '../../devnet/behaviour.ts';
 import { setBehaviour } from '../../devnet/validator-faults.ts';
 import { GO_METRIC_TYPES } from '../../support/go-metric-types.ts';
@@ -85,31 +85,6 @@ describe("the Go aggregator's ports", { timeout: TIMEOUT_MS }, () => {
     }
   });
 
-  test('have the subnet sign that is named, in either spelling', async () => {
-    const { subnetID } = devnet.subnets.l1;
-    for (const name of ['signing-subnet-id', 'Signing-Subnet-Id', 'signingSubnetId']) {
-      for (const value of [subnetID, `0x${bytesToHex(idBytes(subnetID))}`]) {
-        const { body } = await post({ message: newMessage(), [name]: value });
-        const signed = { status: 200, headers: new Headers(), body: { signedMessage: body['signed-message'] } };
-        expect(await service.verify(signed, { subnetID, quorum: 67 })).toMatchObject({ kind: 'valid' });
-      }
-    }
-  });
-
-  test('charge 10 units for a new message, and 1 for a cached answer', async () => {
-    await using limited = await service.another({ access: { unitsPerMinute: 20 } });
-    const message = newMessage();
-    const left = async (path?: string) => (await limited.post({ message }, path)).headers.get('x-ratelimit-remaining');
-    expect([await left(PATH), await left(PATH), await left()]).toEqual(['10', '9', '8']);
-  });
-
-  test('never serve a signature got with a justification to a request without it', async () => {
-    const conversion = examples().find(({ name }) => name.includes('conversion of'))?.body ?? {};
-    expect(await post(inGoWords(conversion))).toMatchObject({ status: 200 });
-    const without = await post({ ...inGoWords(conversion), justification: '' });
-    expect(without).toMatchObject({ status: 400, body: { error: expect.stringMatching(/justification/) } });
-  });
-
   test('have the health in its form', async () => {
     for (const at of [url.api, url.metrics]) {
       const response = await fetch(`${at}/health`);
@@ -156,10 +131,10 @@ describe("the Go aggregator's ports", { timeout: TIMEOUT_MS }, () => {
 });
 
 test(
-  'a network whose validators are out of reach is down there, and has its figures',
+  'a network with unreachable validators is down, and has metrics',
   async () => {
     const networks = {
-      // Nobody listens there, and its ID is known: so it is opened, and connects to nobody.
+      // No listener, and a known network ID: the network is opened without connections.
       fuji: { pChainApi: [{ baseUrl: 'http://127.0.0.1:1' }], goApi: { apiPort: 0, metricsPort: 0 } },
       own: { embedded: { validators: 5 }, goApi: { metricsPort: 0 } },
     };
@@ -186,7 +161,7 @@ test(
       });
       const figures = await scrape(`${fuji?.metrics}/metrics`);
       expect([figures.value('agg_sigs_req_count'), figures.value('failures_to_get_validator_set')]).toEqual([2, 1]);
-      // Each port has the figures of its own network.
+      // Each port has the metrics of one network.
       expect(app.goUrls.get('own')?.api).toBeUndefined();
       const own = await scrape(`${app.goUrls.get('own')?.metrics}/metrics`);
       expect(own.value('agg_sigs_req_count')).toBe(0);
@@ -200,7 +175,7 @@ test(
 );
 
 test(
-  'what validators did wrong is counted by its kind',
+  'failures of validators are counted by kind',
   async () => {
     await using service = await startService(7, {
       settings: {
@@ -242,7 +217,7 @@ test(
 );
 
 test(
-  'a subnet that is not allowed is 403 in either form, before anybody is asked',
+  'a subnet that is not allowed is 403 in either form, before any request to a validator',
   async () => {
     await using service = await startService(5, { settings: { network: { allowedSubnetIds: [] } } });
     const { l1, primary } = service.devnet.subnets;

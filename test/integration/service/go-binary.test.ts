@@ -32,7 +32,7 @@ const USAGE = /^\nUsage:\nsignature-aggregator --config-file path-to-config +Spe
 const folder = mkdtempSync(join(tmpdir(), 'go-binary-'));
 let devnet: Devnet;
 const NO_TLS = { 'tls-cert-path': null, 'tls-key-path': null };
-/** With every key. */
+/** A file with every key. */
 let goFile: Record<string, unknown>;
 beforeAll(async () => {
   devnet = await startDevnet({ validators: 5, clock: systemClock, logger: createLogger('silent') });

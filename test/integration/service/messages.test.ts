@@ -46,7 +46,7 @@ describe('POST /v1/signatureAggregator/fuji/verify', { timeout: TIMEOUT_MS }, ()
     return { answer, signedMessage, parts: parseSignedMessage(signedMessage) };
   }
 
-  test('says of a good message who signed it, with what weight', async () => {
+  test('names the signers of a valid message and their weight', async () => {
     const { answer, signedMessage, parts } = await signed();
     const report = await verdict(signedMessage);
     expect(report).toMatchObject({
@@ -62,7 +62,7 @@ describe('POST /v1/signatureAggregator/fuji/verify', { timeout: TIMEOUT_MS }, ()
     expect(await verdict(signedMessage, { destinationBlockchainId: blockchainID })).toMatchObject({ isValid: true });
   });
 
-  test('says what is wrong with a bad one', async () => {
+  test('names the problem of an invalid message', async () => {
     const { signedMessage, parts } = await signed();
     const { signers, signature } = parts.signature;
     const changed = (change: Partial<typeof parts.signature>) =>
@@ -93,7 +93,7 @@ describe('POST /v1/signatureAggregator/fuji/verify', { timeout: TIMEOUT_MS }, ()
     });
   });
 
-  test('names the field of what is no signed message, or none of this network', async () => {
+  test('names the field that is not a signed message of this network', async () => {
     const { signedMessage, parts } = await signed();
     const refusal = async (...args: Parameters<typeof verify>): Promise<unknown[]> => {
       const { status, body } = await verify(...args);
@@ -127,7 +127,7 @@ describe('POST /v1/signatureAggregator/fuji/verify', { timeout: TIMEOUT_MS }, ()
 });
 
 describe('POST /v1/signatureAggregator/fuji/decode', { timeout: TIMEOUT_MS }, () => {
-  test.each(readCases())('reads $name as the Go aggregator was asked', async (vector) => {
+  test.each(readCases())('decodes the request $name of the Go aggregator', async (vector) => {
     const [unsigned] = await decode(vector.unsignedMessage);
     expect(unsigned).toMatchObject({
       ...{ as: 'unsignedMessage', messageId: vector.unsignedMessageID, networkId: vector.networkID },
@@ -155,12 +155,12 @@ describe('POST /v1/signatureAggregator/fuji/decode', { timeout: TIMEOUT_MS }, ()
     ]);
   });
 
-  test('names the field of what can be read as nothing, and why', async () => {
+  test('names the field and the reason if nothing can be decoded', async () => {
     const refusal = async (body: object): Promise<unknown> => (await service.post(body, DECODE)).body['message'];
     expect(await refusal({ data: '0X00' })).toMatch(/^data starts with 0X/);
     expect(await refusal({ data: '' })).toMatch(/^data is empty/);
     expect(await refusal({ data: 'ffff' })).toMatch(
-      /^data can be read as nothing that is known here: as signedMessage, .*; as justification, /,
+      /^data fits no known form: as signedMessage, .*; as justification, /,
     );
     expect(await refusal({ data: '0000', as: 'payload' })).toMatch(
       /^data cannot be read as payload: Warp payload: too short/,

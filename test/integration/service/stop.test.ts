@@ -74,7 +74,9 @@ test(
     service.child.kill('SIGTERM');
     expect(await text(client)).toBe('');
     expect(await service.exitCode()).toBe(0);
-    expect(await service.log.line('requests are broken off, as the service stops')).toMatchObject({ requests: 1 });
+    expect(await service.log.line('open requests are aborted because the service stops')).toMatchObject({
+      requests: 1,
+    });
   },
   TIMEOUT_MS,
 );

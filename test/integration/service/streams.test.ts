@@ -68,7 +68,7 @@ function weightOf({ validators }: Resolved, status: ValidatorRecord['status']): 
 }
 
 describe('streams', { timeout: TIMEOUT_MS }, () => {
-  test('of messages and of transactions tell of each validator, and end with the signed message', async () => {
+  test('of messages and of transactions report each validator, and end with the signed message', async () => {
     const { path = '' } = service.devnet.examples('fuji').find(({ method }) => method === 'GET') ?? {};
     const streams = [
       await stream(POST_PATH, { message: newMessage(), quorumPercentage: 60, quorumPercentageBuffer: 20 }),
@@ -96,7 +96,7 @@ describe('streams', { timeout: TIMEOUT_MS }, () => {
     }
   });
 
-  test('of one message are one collection with the same end', async () => {
+  test('of one message share a collection and its result', async () => {
     const message = newMessage();
     const before = await requests();
     const all = await Promise.all(
@@ -108,7 +108,7 @@ describe('streams', { timeout: TIMEOUT_MS }, () => {
     for (const events of all.filter(({ length }) => length > 1)) expect(weightOf(follow(events), 'asked')).toBe(0n);
   });
 
-  test('name who kept the quorum from being reached', async () => {
+  test('name the validators that kept the quorum from being reached', async () => {
     const silent = [0, 1, 2, 3, 4, 5].map((index) => service.devnet.validator(index));
     for (const validator of silent) setBehaviour(validator, { kind: 'silent' });
     const events = await stream(POST_PATH, { message: newMessage() });
@@ -122,7 +122,7 @@ describe('streams', { timeout: TIMEOUT_MS }, () => {
     expect(view.quorumWeight).toBe(details?.weightNeeded);
   });
 
-  test('whose only client leaves end the collection', async () => {
+  test('end the collection when the only client leaves', async () => {
     const silent = Array.from({ length: VALIDATORS }, (_, index) => service.devnet.validator(index));
     for (const validator of silent) setBehaviour(validator, { kind: 'silent' });
     const body = JSON.stringify({ message: newMessage() });

@@ -13,7 +13,7 @@ async function view(service: Pick<RunningService, 'get'>, subnetID: string, quer
 
 describe('GET /v1/signatureAggregator/fuji/subnets/{subnetId}', { timeout: TIMEOUT_MS }, () => {
   let service: RunningService;
-  /** Index of the L1's validator that does not let anybody in, and of one that is not running. */
+  /** Indices of the L1's validators that rejects connections, and that is not running. */
   const faults = { behaviours: new Map([[0, { kind: 'not admitting' as const }]]) };
   beforeAll(async () => {
     service = await startService(12, { faults, settings: { network: { readyQuorumPercentage: 50 } } });
@@ -67,7 +67,7 @@ describe('GET /v1/signatureAggregator/fuji/subnets/{subnetId}', { timeout: TIMEO
     for (const { nodes } of body.validators) expect(nodes[0]).not.toHaveProperty('lastAnswer');
   });
 
-  test('shows what came of questions', async () => {
+  test('shows the outcomes of requests', async () => {
     const good = service.devnet.emit('L1', Buffer.from('view'));
     const message = Buffer.from(good.bytes).toString('hex');
     expect((await service.post({ message, quorumPercentage: 65 })).status).toBe(201);
@@ -126,7 +126,7 @@ describe('GET /v1/signatureAggregator/fuji/subnets/{subnetId}', { timeout: TIMEO
     ]);
   });
 
-  test('GET /v1/signatureAggregator/fuji/subnets lists the primary network first, then those that were asked for', async () => {
+  test('GET /v1/signatureAggregator/fuji/subnets lists the primary network first, then the requested ones', async () => {
     const { status, body } = await service.get(PATH);
     expect(status).toBe(200);
     const { subnets } = body as unknown as SubnetListBody;

@@ -64,7 +64,7 @@ describe('GET /v1/signatureAggregator/fuji/validations/{validationId}/uptime', {
     expect(first.body['uptimeSeconds']).toBeLessThan(86_400 + 60);
   });
 
-  test('goes on without those who sign badly', async () => {
+  test('continues without invalid signers', async () => {
     const validationID = validation(250n);
     fix(validationID, { 350: 700n, 250: 700n, 150: 500n, 100: 600n });
     const index = service.devnet.nodeIDs.indexOf(
@@ -79,7 +79,7 @@ describe('GET /v1/signatureAggregator/fuji/validations/{validationId}/uptime', {
     }
   });
 
-  test('says what is wrong where there is no proof', async () => {
+  test('names the reason if there is no proof', async () => {
     const unknown = '2owdGqyG6FFzTHy5qhenDXQcEghvr571KZE3gSfRJERSJinuwC';
     expect(await prove(unknown)).toMatchObject({
       status: 404,

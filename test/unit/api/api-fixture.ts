@@ -41,7 +41,7 @@ export function scriptedAggregator(
 
 export const UP: NetworkReadiness = { name: 'fuji', status: 'up', reason: undefined, nodeID: NODE_ID, subnets: [] };
 
-/** Of a part that the test does not ask. */
+/** Stands for a part that the test does not use. */
 const NOT_SCRIPTED = {} as never;
 
 /** A network that does as the test says. */
@@ -155,7 +155,7 @@ export function recordingLogger(level = 'debug'): { logger: Logger; lines: () =>
   return { logger, lines: () => written.map((line) => JSON.parse(line)) };
 }
 
-/** Of a listening server. */
+/** Returns the port of a listening server. */
 export function portOf(server: Server): number {
   const address = server.server.address();
   if (typeof address !== 'object' || address === null) throw new Error('the server listens on no port');

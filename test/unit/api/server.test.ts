@@ -27,7 +27,7 @@ test.each(['/health/live', '/health/ready', '/metrics'])('%s is not for caches t
 });
 
 describe('several networks', () => {
-  test('are asked for by any of their names', async () => {
+  test('have all their names in paths', async () => {
     const fuji = scriptedAggregator();
     const local = scriptedAggregator();
     const server = await createTestServer({
@@ -49,7 +49,7 @@ describe('several networks', () => {
 });
 
 describe('/', () => {
-  test('leads programs on', async () => {
+  test('links for programs', async () => {
     const server = await createTestServer();
     const response = await server.inject('/');
     expect(response.headers).toMatchObject({ 'content-type': 'application/json', vary: 'Accept' });
@@ -64,7 +64,7 @@ describe('/', () => {
     }
   });
 
-  test('leads people on', async () => {
+  test('links for people', async () => {
     const server = await createTestServer();
     const response = await server.inject({
       url: '/',
@@ -122,7 +122,7 @@ describe('the OpenAPI document', () => {
     });
   });
 
-  test('says of each status which codes it may have, and what they mean', async () => {
+  test('describes the error codes of each status', async () => {
     const { paths, components } = await load(await createTestServer());
     const schemaOf = (status: number) => {
       const { $ref } = paths[POST_PATH].post.responses[status].content['application/json'].schema;
@@ -166,7 +166,7 @@ describe('the OpenAPI document', () => {
     },
   );
 
-  test('has no example for a local network, until it is given one, and then keeps it', async () => {
+  test('has no example for a local network until there is one, and then keeps it', async () => {
     let example: AggregationExamples | undefined;
     const server = await createTestServer({
       networks: [scriptedNetwork({ pathNames: ['local'] })],
@@ -182,8 +182,12 @@ describe('the OpenAPI document', () => {
     expect(post.requestBody.content['application/json'].examples).toEqual({
       example1: { summary: 'one', value: requests[0]?.value },
     });
-    const [network, txHash] = paths[`${POST_PATH}/{txHash}`].get.parameters;
-    expect([network.example, txHash.examples]).toEqual(['local', { example1: { summary: 'two', value: '11' } }]);
+    const { parameters } = paths[`${POST_PATH}/{txHash}`].get;
+    const find = (name: string) => parameters.find((parameter: { name: string }) => parameter.name === name);
+    expect([find('network').example, find('txHash').examples]).toEqual([
+      'local',
+      { example1: { summary: 'two', value: '11' } },
+    ]);
     expect(post.parameters[0].example).toBe('local');
     expect(after.headers['etag']).not.toBe(before.headers['etag']);
     example = undefined;
@@ -202,7 +206,7 @@ describe('the OpenAPI document', () => {
     expectError(await server.inject('/more'), 500, /^internal error: /, 'internal_error');
   });
 
-  test.each(['/openapi.json', '/docs/json', '/docs/yaml'])('%s is bytes made once, with a name', async (url) => {
+  test.each(['/openapi.json', '/docs/json', '/docs/yaml'])('%s is serialized once, and has an ETag', async (url) => {
     const server = await createTestServer();
     const first = await server.inject(url);
     const { etag } = first.headers;

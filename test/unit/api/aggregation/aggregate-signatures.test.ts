@@ -62,7 +62,7 @@ describe('a good request', () => {
     expect(response.headers['content-type']).toBe('application/json');
   });
 
-  test('leaves what it does not say to the defaults of the use case', async () => {
+  test('leaves missing fields undefined', async () => {
     const request = await requestOf({ message });
     const { subject, ...others } = request;
     expect(Object.values(others).filter((value) => value !== undefined)).toEqual([]);
@@ -71,7 +71,7 @@ describe('a good request', () => {
     });
   });
 
-  test('is asked for in the name of its address', async () => {
+  test('runs for the client of its address', async () => {
     const clients: (string | undefined)[] = [];
     for (const remoteAddress of ['192.0.2.7', '2001:db8::1', '2001:db8::2']) {
       script.aggregator = {
@@ -133,7 +133,7 @@ describe('a good request', () => {
     }
   });
 
-  test('costs 1 unit where the answer is cached, and is refused before any work where 9 more are not left', async () => {
+  test('costs 1 unit if the answer is cached, and is rejected before any work if 9 more are not left', async () => {
     let isCached = true;
     const worked: string[] = [];
     const aggregate: Aggregator['aggregate'] = (_, { onCacheMiss }) => {
@@ -213,33 +213,27 @@ describe('a good request', () => {
   });
 });
 
-describe('400 for what the caller can mend', () => {
+describe('400 for what the client can correct', () => {
   test.each<[string, unknown, string | RegExp]>([
     ['no fields', {}, 'message is missing: either message or justification must be given'],
     ['characters that are no hex', { message: 'zz' }, 'message must be hex digits, with an optional 0x prefix'],
-    ['white space', { message: ` ${message}` }, 'message must be hex digits, with an optional 0x prefix'],
     ['the prefix 0X', { message: `0X${message}` }, 'message starts with 0X: the prefix of hex is 0x, or there is none'],
     ['an odd number of digits', { message: 'abc' }, 'message must have an even number of hex digits, has 3'],
     ['no digits', { message: '0x' }, /^message is not a Warp message: UnsignedMessage: too short/],
     ['an empty message', { message: '' }, /^message is missing: /],
-    ['empty texts', { message: '', justification: '' }, /^message is missing: /],
     [
       'a height in two spellings that differ',
       { message, pChainHeight: 5, pchainHeight: 6 },
-      'pChainHeight and pchainHeight are the same setting by two names, and must not differ',
+      'pChainHeight and pchainHeight are aliases and must not differ',
     ],
     ['the other spelling, in quotes', { message, pchainHeight: '5' }, /^pchainHeight must be an integer from 0 to /],
     [
       'a message that is signed already',
       { message: bytesToHex(signedMessage) },
-      `message is signed already: to have it signed anew, send only its unsigned part, which is its first ${unsignedMessage.length} bytes`,
+      `message is signed already: to have it signed again, send its unsigned part, the first ${unsignedMessage.length} bytes`,
     ],
     ['trailing bytes', { message: `${message}00` }, 'message is not a Warp message: UnsignedMessage: 1 trailing bytes'],
-    ['another codec version', { message: `01${message.slice(2)}` }, /^message is not a Warp message: .*codec version/],
-    ['a length beyond the message', { message: message.slice(0, -2) }, /^message is not a Warp message: .*too short/],
-    ['a number as the message', { message: 5 }, 'message must be a string'],
     ['null as the message', { message: null }, 'message must be a string'],
-    ['a list as the message', { message: [message] }, 'message must be a string'],
     ['a justification that is no hex', { message, justification: '0xzz' }, /^justification must be hex digits/],
     ['a justification that is null', { message, justification: null }, 'justification must be a string'],
     [
@@ -274,25 +268,8 @@ describe('400 for what the caller can mend', () => {
       { message, quorumPercentage: '67' },
       'quorumPercentage must be an integer from 0 to 100, without quotes',
     ],
-    [
-      'a percentage that is a word',
-      { message, quorumPercentage: 'all' },
-      'quorumPercentage must be an integer from 0 to 100',
-    ],
-    ['null as percentage', { message, quorumPercentage: null }, 'quorumPercentage must be an integer from 0 to 100'],
-    ['true as percentage', { message, quorumPercentage: true }, 'quorumPercentage must be an integer from 0 to 100'],
     ['a percentage below 0', { message, quorumPercentage: -1 }, 'quorumPercentage must be an integer from 0 to 100'],
     ['a percentage above 100', { message, quorumPercentage: 101 }, 'quorumPercentage must be an integer from 0 to 100'],
-    [
-      'a buffer that is no integer',
-      { message, quorumPercentageBuffer: 0.1 },
-      'quorumPercentageBuffer must be an integer from 0 to 100',
-    ],
-    [
-      'a buffer below 0',
-      { message, quorumPercentageBuffer: -1 },
-      'quorumPercentageBuffer must be an integer from 0 to 100',
-    ],
     ['a height below 0', { message, pChainHeight: -1 }, 'pChainHeight must be an integer from 0 to 9007199254740991'],
     [
       'a height in quotes',
@@ -314,8 +291,6 @@ describe('400 for what the caller can mend', () => {
     ['an unknown field', { message, x: 1 }, /^unknown field x; known are: message, justification, signingSubnetId, /],
     ['null', null, 'body must be an object'],
     ['a list', [{ message }], 'body must be an object'],
-    ['a text', message, 'body must be an object'],
-    ['a number', 67, 'body must be an object'],
   ])('%s', async (_, payload, expected) => {
     const { aggregator, asked } = scriptedAggregator();
     expect(expectError(await post(payload, aggregator), 400, expected, 'invalid_request')).toBeUndefined();
@@ -480,7 +455,7 @@ describe('an aggregation that fails', () => {
     expect(response.body).not.toContain('the inside');
   });
 
-  test('says nothing of a later time where nobody knows one, and at least a second where it is over at once', async () => {
+  test('has Retry-After only for a known time, and at least a second', async () => {
     const failing = (options: { retryAfterMs?: number }) =>
       scriptedAggregator(async () => {
         throw new AggregatorError('p_chain_invalid', 'what went wrong', options);
@@ -505,7 +480,7 @@ describe('an aggregation that fails', () => {
     expectError(await post({ message }, aggregator), 400, `${name}: the P-Chain does not know it`);
   });
 
-  test('says what every validator did, in the form that the OpenAPI document has', async () => {
+  test('has the outcome of every validator, in the form of the OpenAPI document', async () => {
     const { aggregator } = scriptedAggregator(async () => {
       throw new AggregatorError('insufficient_weight', 'too little', { report: REPORT });
     });
@@ -517,7 +492,7 @@ describe('an aggregation that fails', () => {
     expect(check.Check({ ...(response.json() as object), code: 'made up' })).toBe(false);
   });
 
-  test('is one line at warn, from which the validators can be told', async () => {
+  test('is one log line at warn, with the validators', async () => {
     const { aggregator } = scriptedAggregator(async () => {
       throw new AggregatorError('signing_refused', 'too much refused', { report: REPORT });
     });
@@ -543,7 +518,7 @@ describe('an aggregation that fails', () => {
     expect(JSON.stringify(lines())).not.toContain(message);
   });
 
-  test('for a bug tells the client nothing of it, and the log everything', async () => {
+  test('by a bug is logged, and not explained to the client', async () => {
     for (const bug of [new TypeError('secret of the inside'), Object.assign(new Error('x'), { statusCode: 600 })]) {
       const { aggregator } = scriptedAggregator(async () => {
         throw bug;
@@ -561,7 +536,7 @@ describe('an aggregation that fails', () => {
 });
 
 describe('over a real connection', () => {
-  test('the aggregation goes on while the client waits, though its request was read long ago', async () => {
+  test('the aggregation continues while the client waits', async () => {
     const { aggregator } = scriptedAggregator(async (_, signal) => {
       for (let turn = 0; turn < 20; turn += 1) await settle();
       signal.throwIfAborted();
@@ -579,7 +554,7 @@ describe('over a real connection', () => {
     await server.close();
   });
 
-  test('a client that goes away ends the aggregation, and is no error to the operator', async () => {
+  test('a client that leaves ends the aggregation, without an error in the log', async () => {
     const started = Promise.withResolvers<void>();
     const ended = Promise.withResolvers<unknown>();
     const { aggregator } = scriptedAggregator((_, signal) => {

@@ -101,8 +101,8 @@ test('the words for outcomes are those of the aggregator', () => {
   expect(new Set(fc.sample(outcome, 500).map(({ kind }) => kind))).toEqual(new Set(WORDS));
 });
 
-describe('however many events are merged', () => {
-  test('the client knows what one knows who was told each', () => {
+describe('for any number of merged events', () => {
+  test('the client has the same state as after each single event', () => {
     fc.assert(
       fc.property(state, fc.array(fc.record({ event, isTold: fc.boolean() }), { maxLength: 60 }), (first, events) => {
         const each = new MergedProgress(REQUEST);
@@ -133,7 +133,7 @@ describe('however many events are merged', () => {
   });
 });
 
-test('who has failed and signed since was asked, and has signed', () => {
+test('a validator that failed and then signed was asked and has signed', () => {
   const progress = new MergedProgress(REQUEST);
   const [first] = fc.sample(state, 1) as [ProgressState];
   progress.add({ kind: 'state', state: first });

@@ -24,7 +24,7 @@ const PATH = '/aggregate-signatures';
 const CHAIN = idFromBytes<BlockchainID>(new Uint8Array(32).fill(1), 'chain');
 const MESSAGE = bytesToHex(createUnsignedMessage(5, CHAIN, Uint8Array.of(1, 2, 3)).bytes);
 const SUBNET_HEX = `0x${bytesToHex(idBytes(PRIMARY_NETWORK_ID))}`;
-/** As a log has it: where the bytes begin, their length, and the bytes up to the next 32. */
+/** ABI encoding of a log: offset, length, and the bytes padded to 32. */
 const LOG_DATA = `${'20'.padStart(64, '0')}${(MESSAGE.length / 2).toString(16).padStart(64, '0')}${MESSAGE.padEnd(128, '0')}`;
 
 async function start(options: TestServerOptions = {}) {
@@ -42,13 +42,6 @@ async function start(options: TestServerOptions = {}) {
   };
   return { server, post, asked };
 }
-
-test('answers 200 and the signed message alone', async () => {
-  const { post, server } = await start();
-  expect(await post({ message: MESSAGE })).toMatchObject({ status: 200, body: { 'signed-message': 'ab01ff' } });
-  const { body } = await server.inject({ method: 'POST', url: PATH, payload: { message: MESSAGE } });
-  expect(body).toBe('{"signed-message":"ab01ff"}');
-});
 
 const SUBJECT = { kind: 'message', message: { networkID: 5, sourceChainID: CHAIN } };
 const NOTHING = { signingSubnetID: undefined, quorumNum: undefined, quorumBuffer: undefined, pChainHeight: undefined };
@@ -127,24 +120,13 @@ test.each<[string, object, RegExp]>([
     { 'quorum-percentage': 90, 'quorum-percentage-buffer': 20 },
     /^Invalid quorum buffer number: .*110/,
   ],
-])('%s is 400, and what is allowed follows the words of the Go aggregator', async (_, fields, error) => {
+])('%s is 400, and the message follows the prefix of the Go aggregator', async (_, fields, error) => {
   const { post, asked } = await start();
   expect(await post({ message: MESSAGE, ...fields })).toMatchObject({
     status: 400,
     body: { error: expect.stringMatching(error) },
   });
   expect(asked).toEqual([]);
-});
-
-test.each(['POST', 'GET'] as const)('%s: a body that is too large is 413', async (method) => {
-  const { server } = await start();
-  const response = await server.inject({
-    method,
-    url: PATH,
-    payload: JSON.stringify({ message: '00'.repeat(400_000) }),
-  });
-  expect(response).toMatchObject({ statusCode: 413 });
-  expect(response.json()).toEqual({ error: expect.stringMatching(/^Request body too large: /) });
 });
 
 test('a request without a body is 400 while the network is not open', async () => {
@@ -240,38 +222,6 @@ test('costs what the other aggregation routes cost, and its refusals have its fo
   });
 });
 
-test('is in the OpenAPI document, with its own form of errors', async () => {
-  const { server } = await start();
-  const { paths, components } = (await server.inject('/openapi.json')).json() as {
-    paths: Record<string, { post: { operationId: string; responses: Record<string, { content: object }> } }>;
-    components: { schemas: Record<string, { properties: object }> };
-  };
-  for (const path of [PATH, '/{network}/aggregate-signatures']) {
-    const responses = paths[path]?.post.responses ?? {};
-    const own = Object.keys(responses).filter((status) => JSON.stringify(responses[status]).includes('GoError'));
-    expect(own).toEqual(expect.arrayContaining(['400', '403', '413', '500']));
-    // Any media type is taken.
-    expect(Object.keys(responses)).not.toContain('415');
-  }
-  expect(Object.keys(components.schemas['GoError400']?.properties ?? {})).toEqual(['error']);
-});
-
-test('counts its requests, and how long the last good one took', async () => {
-  const [clock, registry] = [new FakeClock(), new Registry()];
-  const { aggregator } = scriptedAggregator(async ({ quorumNum }) => {
-    await clock.advance(40);
-    if (quorumNum === 99n) throw new AggregatorError('not_connected', 'why');
-    return (await import('../api-fixture.ts')).RESULT;
-  });
-  const { post } = await start({ aggregator, registry, clock });
-  await post({ message: MESSAGE });
-  await post({ message: 'wrong' });
-  await post({ message: MESSAGE, 'quorum-percentage': 99 }, `/testnet${PATH}`);
-  const text = await registry.metrics();
-  expect(text).toContain('signature_aggregator_go_api_requests_total{network="fuji"} 3');
-  expect(text).toContain('signature_aggregator_go_api_last_success_seconds{network="fuji"} 0.04');
-});
-
 test.each([PATH, `/testnet${PATH}`])('%s: a failure names the network in the log', async (path) => {
   const { aggregator } = scriptedAggregator(async () => {
     throw new AggregatorError('insufficient_weight', 'too little');
@@ -283,7 +233,7 @@ test.each([PATH, `/testnet${PATH}`])('%s: a failure names the network in the log
   expect(failed).toMatchObject([{ network: path === PATH ? 'fuji' : 'testnet', code: 'insufficient_weight' }]);
 });
 
-test('the health of a port of its own is down as soon as the service is about to stop, which still answers', async () => {
+test('the health of a separate port is down from the announcement of the stop, while requests are answered', async () => {
   const registry = new Registry();
   let stops = false;
   const { urls, close } = await openGoListeners({

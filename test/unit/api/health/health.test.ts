@@ -27,7 +27,7 @@ describe('decideReadiness', () => {
     ).toEqual({ isReady, status });
   });
 
-  test('a service that is about to stop is not ready, however its networks are', () => {
+  test('a stopping service is not ready', () => {
     expect(decideReadiness([{ status: 'up' }], true)).toEqual({ isReady: false, status: 'stopping' });
   });
 });
@@ -71,7 +71,7 @@ function serverOf(...readiness: NetworkReadiness[]) {
   });
 }
 
-test('live while the process answers, whatever its networks are', async () => {
+test('live while the process answers, in any state of the networks', async () => {
   const server = await serverOf(DOWN);
   const response = await server.inject('/health/live');
   expect([response.statusCode, response.body]).toEqual([200, '{"status":"up"}']);
@@ -93,7 +93,7 @@ test('not ready is 503 with a time to try again', async () => {
   expect(response.json()).toEqual({ status: 'down', networks: [DOWN_BODY] });
 });
 
-test('a service that is about to stop says so everywhere, and lives', async () => {
+test('a stopping service is live and reports that it stops', async () => {
   const state = { isStopping: () => true };
   const server = await createTestServer({ networks: [scriptedNetwork({ readiness: () => UP })], state });
   const all = await server.inject('/health/ready');
@@ -114,7 +114,7 @@ test('readiness says that another process uses the identity, and what to do', as
   });
 });
 
-test('each network can be asked for alone, by any of its names', async () => {
+test('each network has its own path under all of its names', async () => {
   const server = await serverOf(
     UP,
     DOWN,

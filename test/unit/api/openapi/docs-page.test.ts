@@ -3,8 +3,6 @@ import { readFile } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { SignedMessageBody } from '../../../../src/api/aggregation/signed-message-record.ts';
-import { readGuides } from '../../../../src/api/openapi/guides.ts';
-import { ERROR_CODES } from '../../../../src/http/errors/error-codes.ts';
 import { bytesToHex } from '../../../../src/lib/encoding/bytes.ts';
 import { readCase } from '../../../vectors/vectors.ts';
 import { createTestServer } from '../api-fixture.ts';
@@ -23,28 +21,21 @@ describe('the page of the API', () => {
     expect(responses['2XX'].content).toHaveProperty(['text/event-stream']);
   });
 
-  test('has the guides beside the reference, and an icon', async () => {
+  test('has an icon, and the colours of the console', async () => {
     const server = await createTestServer();
-    const start = (await server.inject('/docs/static/swagger-initializer.js')).body;
-    const guides = readGuides();
-    expect(guides.map(({ name }) => name)).toEqual([
-      ...['API', 'Errors', 'Switch from the Go aggregator', 'Operate', 'Metrics'],
-    ]);
-    for (const { name, slug, document } of guides) {
-      const url = `/docs/guides/${slug}.json`;
-      expect(start).toContain(url);
-      expect(start).toContain(name);
-      const answer = await server.inject(url);
-      expect(answer.json()).toEqual(document);
-      expect(answer.headers['content-type']).toBe('application/json');
-    }
     const page = (await server.inject('/docs/')).body;
     const [, icon = ''] = /rel="icon" type="image\/svg\+xml" href="\.([^"]+)"/.exec(page) ?? [];
     const answer = await server.inject(`/docs${icon}`);
     expect([answer.statusCode, answer.headers['content-type']]).toEqual([200, 'image/svg+xml']);
+    const [, style = ''] = /rel="stylesheet"[^>]* href="\.([^"]+page\.css)"/.exec(page) ?? [];
+    const colours = (css: string) => [...css.matchAll(/--(?:bg|surface|text|muted|line|accent): #\w+/g)].flat();
+    const ofConsole = await readFile(new URL('../../../../src/console/page/style.css', import.meta.url), 'utf8');
+    const shown = colours((await server.inject(`/docs${style}`)).body);
+    expect(shown.length).toBe(12);
+    expect(colours(ofConsole)).toEqual(expect.arrayContaining(shown));
   });
 
-  test('reads each file once, whoever asks for it, and knows it by one name', async () => {
+  test('reads each file once, and serves it under one name', async () => {
     const read = vi.spyOn(fs, 'createReadStream');
     onTestFinished(() => read.mockRestore());
     const server = await createTestServer();
@@ -63,19 +54,6 @@ describe('the page of the API', () => {
     }
     expect((await server.inject('/docs/static/index.html')).headers.location).toBe('/docs/');
   });
-});
-
-test('guides have the words of their files, without line breaks inside sentences, and link to each other', async () => {
-  const [api, errors] = readGuides().map(({ document }) => (document as { info: { description: string } }).info);
-  const file = await readFile(new URL('../../../../docs/api.md', import.meta.url), 'utf8');
-  const words = (text: string): string[] => text.replaceAll(/\]\([^)]*\)|\[/g, '').match(/\w+/g) ?? [];
-  expect(words(api?.description ?? '')).toEqual(words(file).slice(1));
-  expect(api?.description).toContain('[errors.md](?urls.primaryName=Errors)');
-  expect(api?.description.replaceAll(/```[^]*?```/g, '')).not.toMatch(/[a-z,;]\n[a-z]/);
-  expect(api?.description).toContain('  { serverURL:');
-  // A comment right before a table keeps the page from showing the table.
-  for (const { document } of readGuides()) expect(JSON.stringify(document)).not.toContain('<!--');
-  for (const code of Object.keys(ERROR_CODES)) expect(errors?.description).toContain(`\`${code}\``);
 });
 
 test('the example of a signed message is real', () => {

@@ -34,7 +34,7 @@ function start() {
   };
 }
 
-test('a body in one-byte pieces is one buffer of its own', async () => {
+test('a body in one-byte pieces becomes one buffer', async () => {
   const { exchange, send } = start();
   const sent = Buffer.from('0123456789'.repeat(20_000));
   send(sent);

@@ -1,6 +1,6 @@
 import type { Dispatcher } from 'undici';
 import { expect, test } from 'vitest';
-import { createUpstreamClient } from '../../../../src/proxy/client/upstream-client.ts';
+import { UpstreamClient } from '../../../../src/proxy/client/upstream-client.ts';
 import { NO_SPAN } from '../../../../src/telemetry/spans.ts';
 import { FakeClock } from '../../../support/fake-clock.ts';
 
@@ -17,7 +17,7 @@ test('a request whose client leaves in the tick in which its connection breaks i
     });
     return true;
   };
-  await using upstream = createUpstreamClient({
+  await using upstream = new UpstreamClient({
     name: 'upstream',
     endpoint: { baseUrl: 'http://upstream.example' },
     clock: new FakeClock(),

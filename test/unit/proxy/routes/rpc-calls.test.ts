@@ -37,7 +37,7 @@ describe('the calls of a JSON-RPC body', () => {
     vi.restoreAllMocks();
   });
 
-  test('go on with id and params as they were written, whatever is in them', () => {
+  test('keep id and params as written', () => {
     fc.assert(
       fc.property(fc.array(call, { minLength: 1, maxLength: 20 }), (calls) => {
         const written = calls.map(
@@ -52,7 +52,7 @@ describe('the calls of a JSON-RPC body', () => {
     );
   });
 
-  test('go on with the last of equal fields, which is the one that is checked', () => {
+  test('keep the last of equal fields, which is the checked one', () => {
     const twice = `{"id":true,"params":{"a":1},"method":"admin.x","id":7,"params":{"b":2},${METHOD}}`;
     expect(check(twice).body).toBe('{"jsonrpc":"2.0","id":7,"method":"avm.getTx","params":{"b":2}}');
     expect(() => check(`{"id":7,${METHOD},"method":"admin.x"}`)).toThrow('method "admin.x" is not allowed');
@@ -72,7 +72,7 @@ describe('the calls of a JSON-RPC body', () => {
     },
   );
 
-  test.each(['{}', '[{}]', '[ {"a":[1.10]} ]'])('may have the params %s, which go on as they are', (written) => {
+  test.each(['{}', '[{}]', '[ {"a":[1.10]} ]'])('keep the params %s', (written) => {
     expect(check(`{"id":1,${METHOD},"params":${written}}`).body).toBe(
       `{"jsonrpc":"2.0","id":1,"method":"avm.getTx","params":${written}}`,
     );

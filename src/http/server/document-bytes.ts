@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 
-/** A document that is serialised once, and then sent to everybody as it is. */
+/** A document that is serialized once and sent to all clients. */
 export interface DocumentBytes {
   readonly bytes: Buffer;
   readonly contentType: string;
@@ -9,15 +9,12 @@ export interface DocumentBytes {
 }
 
 export function createDocumentBytes(content: string | Uint8Array, contentType: string): DocumentBytes {
-  const bytes =
-    typeof content === 'string'
-      ? Buffer.from(content)
-      : Buffer.from(content.buffer, content.byteOffset, content.byteLength);
+  const bytes = Buffer.from(content);
   const hash = createHash('sha256').update(bytes).digest('base64url').slice(0, 22);
   return { bytes, contentType, etag: `"${hash}"` };
 }
 
-/** Answers 304 where the client has it already. */
+/** Answers 304 if the client has the document already. */
 export function sendDocument(request: FastifyRequest, reply: FastifyReply, document: DocumentBytes): FastifyReply {
   const known = request.headers['if-none-match']?.split(',').map((tag) => tag.trim().replace(/^W\//, '')) ?? [];
   reply.headers({ etag: document.etag, 'cache-control': 'no-cache' });

@@ -1,0 +1,178 @@
+import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
+import fastify, { type FastifyReply, type FastifyRequest, LogController } from 'fastify';
+import type { Clock } from '../../lib/concurrency/clock.ts';
+import { createThrottledWarnings } from '../../telemetry/log-throttle.ts';
+import type { Logger } from '../../telemetry/logger.ts';
+import type { Metrics } from '../../telemetry/metrics.ts';
+import { NO_TRACER, type Tracer } from '../../telemetry/spans.ts';
+import { type AccessOptions, registerAccess } from '../access/access.ts';
+import { allowOrigin, registerCors } from '../access/cors.ts';
+import { watchRouteAccess } from '../access/route-access.ts';
+import { type ErrorForm, OWN_ERROR_FORM } from '../errors/error-form.ts';
+import { RequestObserver } from '../observability/observe-requests.ts';
+import type { RequestLog } from '../observability/request-log.ts';
+import { unescapeColons } from '../request/canonical-target.ts';
+import type { Server } from '../request/http-server.ts';
+import { dropJsonCharset } from '../request/json-type.ts';
+import { findHeaderProblem } from '../request/request-headers.ts';
+import { REQUEST_ID_HEADER, requestIDOf } from '../request/request-id.ts';
+import { DrainingServer } from './draining-server.ts';
+import { createErrorHandler, handleNotFound, MAX_PARAM_LENGTH } from './error-handler.ts';
+import { answerMalformed } from './malformed-requests.ts';
+import { RequestBodies } from './request-bodies.ts';
+import { scheduleRequests } from './schedule-requests.ts';
+
+export interface BaseServerOptions {
+  readonly logger: Logger;
+  readonly clock: Clock;
+  readonly metrics: Metrics;
+  /** Without it, requests are not traced. */
+  readonly tracer?: Tracer;
+  /** API keys and rate limits; without it, all requests are allowed. */
+  readonly access?: AccessOptions;
+  /** Origins whose pages may use the service; `*` alone allows all. Empty by default. */
+  readonly corsOrigins?: readonly string[];
+  /** Concurrent client connections. */
+  readonly maxConnections: number;
+  /** Shared by all listeners of the process; by default the server has its own. */
+  readonly bodies?: RequestBodies;
+  /** Time that open requests have when the server closes. */
+  readonly drainTimeoutMs: number;
+}
+
+/** For routes without a limit of their own. */
+const DEFAULT_BODY_LIMIT = 16 * 1024;
+/** Bounds the arrival of one request, headers and body, so that slow senders cannot hold connections. */
+const REQUEST_ARRIVAL_TIMEOUT_MS = 30_000;
+/** Node's default interval would double the timeout. */
+const ARRIVAL_CHECK_MS = 2_000;
+const KEEP_ALIVE_TIMEOUT_MS = 72_000;
+const NO_SNIFFING = ['x-content-type-options', 'nosniff'] as const;
+/**
+ * Default of all routes. By RFC 9111, 4.2.2, a cache may keep a 200 or 404 without this header for any time, but a subnet's state
+ * changes within a second.
+ */
+const NO_STORE = ['cache-control', 'no-store'] as const;
+
+/**
+ * Creates a Fastify server without routes: connections, bodies, errors, request IDs, CORS, access, log, metrics and traces. It is
+ * ready only if every route declares its access.
+ */
+export function createBaseServer(
+  options: BaseServerOptions,
+  log: RequestLog,
+  form: ErrorForm = OWN_ERROR_FORM,
+): Server {
+  const {
+    logger,
+    clock,
+    metrics,
+    maxConnections,
+    drainTimeoutMs,
+    access,
+    corsOrigins = [],
+    tracer = NO_TRACER,
+    bodies = new RequestBodies({ clock, metrics }),
+  } = options;
+  const trustedProxies = access?.trustedProxies ?? [];
+  const warnings = createThrottledWarnings(logger, clock);
+  const handleError = createErrorHandler(log, form);
+  const malformed = {
+    ...{ log, form },
+    headers: {
+      [NO_SNIFFING[0]]: NO_SNIFFING[1],
+      ...(corsOrigins.includes('*') && { 'access-control-allow-origin': '*' }),
+    },
+    afterAnswers: (...args: Parameters<DrainingServer['afterAnswers']>) =>
+      (server.server as DrainingServer).afterAnswers(...args),
+  };
+  const server: Server = fastify({
+    serverFactory: (handler) =>
+      new DrainingServer(
+        {
+          requestTimeout: REQUEST_ARRIVAL_TIMEOUT_MS,
+          connectionsCheckingInterval: ARRIVAL_CHECK_MS,
+          keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
+        },
+        {
+          clock,
+          maxConnections,
+          drainTimeoutMs,
+          onTimeout: (requests) =>
+            logger.warn({ requests, drainTimeoutMs }, 'open requests are aborted because the service stops'),
+          onBreakOff: (reason) =>
+            warnings(reason, { reason }, 'a connection is closed because of what its client does'),
+        },
+        handler,
+      ),
+    // During shutdown, requests on open connections are answered, and each connection closes with its answer.
+    return503OnClosing: false,
+    // Fastify would create a child logger and listeners for each request.
+    logController: new LogController({ disableRequestLogging: true }),
+    genReqId: requestIDOf,
+    rewriteUrl: ({ url = '' }) => unescapeColons(url),
+    routerOptions: { maxParamLength: MAX_PARAM_LENGTH },
+    trustProxy: trustedProxies.length > 0 && [...trustedProxies],
+    bodyLimit: DEFAULT_BODY_LIMIT,
+    clientErrorHandler: (error, socket) => answerMalformed(error, socket, malformed),
+    // The URL cannot be parsed; no hook has run.
+    frameworkErrors(error, request, reply) {
+      setCommonHeaders(request, reply);
+      observer.observe(request, reply);
+      allowOrigin(corsOrigins, request, reply);
+      reply.serializer(String); // without it Fastify adds a charset, and no onSend hook runs
+      handleError(error, request, reply);
+    },
+    // Unknown fields are rejected, and so is "67" for 67: silent corrections hide mistakes of clients. The schemas are constants,
+    // which tests validate.
+    ajv: {
+      customOptions: {
+        ...{ removeAdditional: false, coerceTypes: false, useDefaults: false },
+        ...{ validateSchema: false, meta: false },
+      },
+    },
+  }).withTypeProvider<TypeBoxTypeProvider>();
+  server.setErrorHandler(handleError);
+  server.setNotFoundHandler(handleNotFound);
+  // Before a request is queued.
+  server.server.prependListener('request', (request, response) => {
+    bodies.receive(request, response);
+  });
+  server.decorate('bodies', bodies);
+  // Fastify would accept plain text too.
+  server.removeAllContentTypeParsers();
+  const parseJson = server.getDefaultJsonParser('error', 'error');
+  const parser = bodies.parser((request, text, done) => void parseJson(request, text, done));
+  server.addContentTypeParser('application/json', parser);
+  const observer = new RequestObserver(server, { clock, log, metrics, tracer });
+  server.decorateRequest('eventStream', undefined);
+  server.addHook('onRequest', (request, reply, done) => {
+    setCommonHeaders(request, reply);
+    observer.observe(request, reply);
+    // Injected requests come from no listener.
+    bodies.receive(request.raw, reply.raw);
+    done();
+  });
+  server.addHook('onSend', (_request, reply, _payload, done) => {
+    dropJsonCharset(reply);
+    done();
+  });
+  const checkRouteAccess = watchRouteAccess(server);
+  server.addHook('onReady', (done) => {
+    checkRouteAccess();
+    done();
+  });
+  // CORS precedes all that may reject a request, so that pages can read the reason.
+  registerCors(server, corsOrigins);
+  server.addHook('onRequest', ({ raw }, _reply, done) => done(findHeaderProblem(raw)));
+  registerAccess(server, access, metrics);
+  scheduleRequests(server, clock);
+  return server;
+}
+
+function setCommonHeaders(request: FastifyRequest, reply: FastifyReply): void {
+  reply
+    .header(...NO_SNIFFING)
+    .header(...NO_STORE)
+    .header(REQUEST_ID_HEADER, request.id);
+}
