@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto';
+import { FAILURE_VERSION } from '../../src/aggregation/request/shared-outcome.ts';
 import { ByteWriter } from '../../src/lib/encoding/byte-writer.ts';
 import { concatBytes } from '../../src/lib/encoding/bytes.ts';
 import { createSeal, type Seal } from '../../src/store/redis/seal.ts';
@@ -211,7 +212,7 @@ function kindOf(key: string): string | undefined {
 /** Good until long after the end of the world. */
 function failure(): Uint8Array {
   const connectedWeight = { bigint: '99999999999999' };
-  const failed = { version: 1, code: 'signing_refused', message: 'all is lost', connectedWeight };
+  const failed = { version: FAILURE_VERSION, code: 'signing_refused', message: 'all is lost', connectedWeight };
   return concatBytes(new ByteWriter().u64(2n ** 62n).finish(), Buffer.from(JSON.stringify(failed)));
 }
 

@@ -71,7 +71,7 @@ export async function verifiedResult(
 }
 
 /** To be raised with each change of the format. */
-const FAILURE_VERSION = 2;
+export const FAILURE_VERSION = 2;
 
 interface SharedFailure {
   readonly version: number;
