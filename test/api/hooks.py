@@ -53,7 +53,7 @@ EXPLAINED_REFUSALS = {
     # Rules between two parameters; the description of each operation names them.
     "rule between parameters": r"must be below endBlock|must not be above|is a filter of the P-Chain only|is a filter that needs "
     r"addresses|delegationFee works on mainnet only|must be addresses of |quorum(Percentage|-percentage).*(at most|more than) 100|"
-    r"both (a )?|cannot both|either message or justification|not both|only one of|and p-chain-height are the same setting",
+    r"both (a )?|cannot both|either message or justification|not both|only one of|and must not differ",
     # A text of 78 digits may have more than 256 bits.
     "256 bits": r"must be a number of up to 256 bits",
     # What IDs, messages and justifications are in hex or cb58: described in words, as the service's own words say more than
