@@ -31,7 +31,7 @@ import type { L1Validator } from './pchain/l1-history.ts';
 import { createSeededRandom } from './seeded-random.ts';
 
 export interface DevnetOptions {
-  /** Of the primary network, at least {@link MIN_PRIMARY_NODES}; two more run that validate the L1 alone. */
+  /** Validators of the primary network, at least {@link MIN_PRIMARY_NODES}; two more run that validate the L1 alone. */
   readonly validators: number;
   /** Runs with the same seed have the same BLS keys, weights, and IDs of subnets and chains. Their NodeIDs differ. */
   readonly seed?: number;
@@ -44,7 +44,7 @@ export interface DevnetOptions {
   readonly prepare?: (validators: readonly DevnetValidator[]) => void;
   /** Pairs of validators of which the second has the first one's BLS key. */
   readonly sharedBlsKeys?: readonly (readonly [number, number])[];
-  /** Indices of primary validators that registered no BLS key: their weight counts, but nobody can sign for it. */
+  /** Indices of primary validators that registered no BLS key: their weight counts, but it cannot be signed for. */
   readonly keyless?: readonly number[];
 }
 
@@ -63,10 +63,10 @@ export interface Devnet extends AsyncDisposable {
   /** One more URL of the same network. */
   openApi(): Promise<DevnetApi>;
   readonly networkID: number;
-  /** Of all that run: the primary validators, then those of the L1 alone. */
+  /** All nodes that run: the primary validators, then those of the L1 alone. */
   readonly nodeIDs: readonly NodeID[];
   readonly subnets: DevnetSubnets;
-  /** By index into {@link nodeIDs}. */
+  /** Keyed by index into {@link nodeIDs}. */
   validator(index: number): DevnetValidator;
   /** Requests to the aggregator, served as `network`, that succeed. */
   examples(network: string): Example[];
@@ -229,7 +229,7 @@ async function createIdentities(count: number, clock: Clock): Promise<Identity[]
   return identities;
 }
 
-/** Each validator has a key of its own, except the pairs that share one. */
+/** Each validator has a separate key, except the pairs that share one. */
 function assignKeys(count: number, shared: readonly (readonly [number, number])[]): number[] {
   const keyIndices = Array.from({ length: count }, (_, index) => index);
   for (const [owner, borrower] of shared) {

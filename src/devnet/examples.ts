@@ -13,7 +13,7 @@ export interface Example {
   readonly name: string;
   readonly method: 'GET' | 'POST';
   readonly path: string;
-  /** Of a POST. */
+  /** Body of a POST. */
   readonly body?: ExampleBody;
 }
 

@@ -52,7 +52,7 @@ export const MIN_PRIMARY_NODES = 3;
  *
  * The L1's history, by P-Chain height:
  * 100 conversion with five validators, 120 registration of a sixth, 130 and 140 the weight of the second becomes 200 and 350,
- * 160 the third is removed, 165 its node registers anew, 175 that is removed too, 180 the fourth runs out of balance.
+ * 160 the third is removed, 165 its node registers again, 175 that is removed too, 180 the fourth runs out of balance.
  * Between them, 150 tops up a balance and 185 disables the fourth, which changes nothing any more.
  */
 export interface NetworkModel extends PlatformView {
@@ -62,7 +62,7 @@ export interface NetworkModel extends PlatformView {
   readonly xChainID: BlockchainID;
   readonly l1: L1Model;
   readonly primaryValidators: readonly Validator[];
-  /** Of the last accepted block. Rises by one every {@link BLOCK_INTERVAL_MS}. */
+  /** Height of the last accepted block. Rises by one every {@link BLOCK_INTERVAL_MS}. */
   height(): bigint;
   /** One below the height: a block that is proposed now refers to a height that all nodes have surely seen. */
   proposedHeight(): bigint;

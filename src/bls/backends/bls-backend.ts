@@ -8,7 +8,7 @@ import type { ParseError } from '../../lib/encoding/parse-error.ts';
  *   the curve. Their subgroup and possession are not proven again.
  * - Signatures come from peers, who may send anything. A single one is checked to be a point on the curve and nothing more:
  *   the aggregate decides, and {@link BlsBackend.verify} checks the subgroup of what it is given.
- * - A signature is proven only by a check of its own, or by one with random weights such as {@link BlsBackend.verifyBatch}: in
+ * - A signature is proven only by a separate check, or by one with random weights such as {@link BlsBackend.verifyBatch}: in
  *   a plain sum, the defects of colluders can cancel. So a signature from a good aggregate is not proven, and any other
  *   aggregate that it goes into has to be verified itself.
  * - Packed points come from this process alone, at most from another of its threads, and are used unchecked.

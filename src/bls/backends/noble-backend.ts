@@ -156,7 +156,7 @@ function multiplyBy(pairs: readonly PreparedPair[]): void {
   copy(product, other, FP12_BYTES);
 }
 
-/** Of the negated `key`. */
+/** Lines of the negated `key`. */
 function negatedPair(to: number, message: HashedMessage): PreparedPair {
   g1Curve.normalize(key);
   g1Curve.negate(key, key);
@@ -182,7 +182,7 @@ function loadCheck(check: SignatureCheck): boolean {
   return !g1Curve.isInfinity(key) && !g2Curve.isInfinity(point);
 }
 
-/** Never 0, because then its signature would not be checked at all. */
+/** Never 0, because then its signature would not be checked. */
 function randomWeight(): bigint {
   for (;;) {
     const weight = BigInt(`0x${bytesToHex(randomBytes(WEIGHT_BYTES))}`);

@@ -8,7 +8,7 @@ const FULL_AT_KEYS = 20_000;
 const MAX_KEYS = 5 * FULL_AT_KEYS;
 const FIRST_KEYS = 512;
 
-/** Values of a slot's first word, which is 0 until somebody needs the key. */
+/** Values of a slot's first word, which is 0 until the key is needed. */
 const DECODED = 1;
 const MALFORMED = 2;
 const STATE_BYTES = 4;

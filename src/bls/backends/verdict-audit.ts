@@ -16,7 +16,7 @@ export interface Verdict {
 }
 
 export interface AuditOptions {
-  /** Of verdicts. */
+  /** Number of verdicts. */
   readonly auditPercentage: number;
   readonly random: Random;
   readonly metrics: Metrics;
@@ -25,11 +25,11 @@ export interface AuditOptions {
 
 /** One takes some 50 ms of a thread, so this many are seconds. What comes beyond is not audited, but counted. */
 const MAX_WAITING = 64;
-/** Of messages and of signers' keys. The largest request that the service takes is below it. */
+/** Bytes of messages and of signers' keys. The largest request that the service takes is below it. */
 const MAX_WAITING_BYTES = 8 << 20;
 /** Decoding one takes a millisecond: no other job should have to wait long for a thread. */
 const KEYS_PER_JOB = 16;
-/** As many as the table of public keys is for: 2 MB. */
+/** Capacity of the table of public keys: 2 MB. */
 const MAX_DECODED_KEYS = 20_000;
 
 /**

@@ -17,7 +17,7 @@ interface WaitingAdd {
 
 /**
  * Small jobs of lanes, over all requests. Those that wait for a thread at the same time become one job: one way there and back, and
- * one check for all whose aggregate is made. One that finds a thread free goes alone and waits for nobody. A thread has one such job
+ * one check for all whose aggregate is made. One that finds a thread free goes alone and does not wait. A thread has one such job
  * at a time, so that the others gather meanwhile.
  */
 export class AddBatches {
@@ -33,7 +33,7 @@ export class AddBatches {
   }
 
   /**
-   * @param prepare called when a thread is free; undefined where nobody wants the result any more
+   * @param prepare called when a thread is free; undefined if the result is no longer needed
    * @returns undefined where it was left out; rejects with what broke the job
    */
   run(prepare: () => AddInput | undefined): Promise<AddOutput | undefined> {

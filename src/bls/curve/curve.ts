@@ -50,7 +50,7 @@ export interface Curve {
   readonly store: (point: number) => Uint32Array;
 }
 
-/** Of elements at addresses. */
+/** Operations on elements at addresses. */
 interface FieldOperations extends DoublingOperations {
   readonly invert: (out: number, a: number) => void;
   readonly isZero: (a: number) => boolean;
@@ -204,7 +204,7 @@ function createCurve(field: FieldOperations & { readonly compiledDoubling?: Comp
     finishAddition(out);
   }
 
-  /** With D = r, E = V, F = J and G = Y1·J of the formulas: X3 = r² - J - 2V, Y3 = r·(V - X3) - 2·Y1·J. */
+  /** Formulas with D = r, E = V, F = J and G = Y1·J: X3 = r² - J - 2V, Y3 = r·(V - X3) - 2·Y1·J. */
   function finishAddition(out: number): void {
     field.square(A, D);
     field.sub(A, A, F);

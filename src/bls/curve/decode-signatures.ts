@@ -19,7 +19,7 @@ export interface DecodedSignatures {
 }
 
 interface Decoded extends DecodedSignatures {
-  /** Of those that are not malformed, or what these add up to. */
+  /** The points that are not malformed, or their sum. */
   readonly keys: readonly PublicKey[];
   /** Theirs, or what these add up to. */
   readonly signatures: readonly Signature[];

@@ -5,11 +5,11 @@ const BEGUN = 1;
 const DONE = 2;
 /** The state, and the length of the packed message. */
 const HEADER_BYTES = 8;
-/** A hash takes a millisecond. Whoever has waited so long does it itself: the thread that began may be gone. */
+/** A hash takes a millisecond. A thread that has waited longer hashes itself, because the thread that began may have ended. */
 const MAX_WAIT_MS = 10;
 
 /**
- * Memory that all threads share for one message, hashed by one of them before anybody needs it. The signature may come to another
+ * Memory that all threads share for one message, hashed by one of them before it is needed. The signature may come to another
  * thread while that one is still at it.
  */
 export function createHashMemory(packedPublicKeyBytes: number): SharedArrayBuffer {

@@ -66,7 +66,7 @@ invert2(exceptional, Z);
 mul2(exceptional, exceptional, minusBOverA);
 mul2(minusBOverA, minusBOverA, minusOne);
 
-/** Of one element u: memory for the map below, and the point that it gives. */
+/** For one element u: memory for the map below, and the point that it gives. */
 interface Map {
   readonly u: number;
   readonly zu2: number;

@@ -20,7 +20,7 @@ export interface PartialSums {
   readonly sums: readonly Sum[];
 }
 
-/** The aggregate of whoever is in the sum. */
+/** The aggregate of the signers in the sum. */
 export type Made = BlsJobs['aggregate']['output'] & { readonly signers: readonly number[] };
 
 interface PendingSignature {
@@ -35,7 +35,7 @@ interface PendingSignature {
 type PrepareAdd = () => BlsJobs['add']['input'] | undefined;
 
 export interface LaneOptions {
-  /** Called with whoever's signature or key is not a point. */
+  /** Called with signers whose signature or key is not a point. */
   readonly onMalformed?: (index: number) => void;
   /** Runs a small job, perhaps together with those of others. */
   readonly runSmall?: (prepare: PrepareAdd) => Promise<BlsJobs['add']['output'] | undefined>;
@@ -80,7 +80,7 @@ export class SignatureLanes {
   #jobs = 0;
   /** Those of them that have not taken their signatures yet. */
   #queuedJobs = 0;
-  /** Each decoded signature on its own: the sum is made anew from them when one is removed. */
+  /** Each decoded signature on its own: the sum is computed again from them when one is removed. */
   readonly #decoded = new Map<number, { readonly slot: number; readonly point: Uint8Array }>();
   /**
    * Whether the lanes still contain a signature that was removed, or lack the last ones, which went into the aggregate. It stays so:
@@ -175,7 +175,7 @@ export class SignatureLanes {
     return { keys: this.#keys, slots: all.map(({ slot }) => slot), points };
   }
 
-  /** Whoever waits for a signature that no job has taken yet hears that it is over. */
+  /** Rejects the signatures that no job has taken yet. */
   end(): void {
     for (const { resolve } of this.#pending.splice(0)) resolve('over');
   }
@@ -286,7 +286,7 @@ export class SignatureLanes {
       }
       resolve(problem ?? 'added');
     }
-    // Meanwhile somebody may have been removed. No other job has begun.
+    // Signers may have been removed meanwhile. No other job has begun.
     if (made === undefined || this.#areStale) return;
     this.#made = { ...made, signers: this.#lanes.flatMap(({ signers }) => signers) };
     // The sum that it was made of stays in the thread.

@@ -29,7 +29,7 @@ export class Arithmetic implements Pick<JobRunner, 'run' | 'threads' | 'concurre
   readonly #isPlain: boolean;
   /** See {@link BlsBackend.hashesWhenVerifying}. */
   readonly hashesWhenVerifying: boolean;
-  /** By their bytes, as the same object. */
+  /** Keyed by the object that holds their bytes. */
   readonly #hashedAhead = new WeakMap<Uint8Array, HashedAhead>();
   #keyTable: PublicKeyTable;
   #isReplaced = false;
@@ -71,14 +71,14 @@ export class Arithmetic implements Pick<JobRunner, 'run' | 'threads' | 'concurre
     return this.#keyTable;
   }
 
-  /** Hashes a message that somebody may need soon, if a thread has nothing to do. */
+  /** Hashes a message that may be needed soon, if a thread has nothing to do. */
   hashAhead(message: Uint8Array): void {
     const { waiting, running } = this.#runner.usage();
     if (this.hashesWhenVerifying || waiting > 0 || running >= this.threads || this.#hashedAhead.has(message)) return;
     const memory = createHashMemory(this.#packedPublicKeyBytes);
     const packed = this.run<'hash'>(() => ({ kind: 'hash', message, ahead: memory }));
     this.#hashedAhead.set(message, { memory, packed });
-    // Whoever needs it awaits it. Who comes later hashes anew, as the thread may have died.
+    // Callers await it. Later callers hash again, because the thread may have ended.
     packed.catch(() => this.#hashedAhead.delete(message));
   }
 

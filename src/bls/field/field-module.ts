@@ -56,5 +56,5 @@ export const FIELD_ORDER =
  */
 export const FIELD_MEMORY_PAGES = 28;
 
-/** From the first free address on, for what compiled formulas need: values in between, and constants. They take three quarters of it. */
+/** Starts at the first free address; for what compiled formulas need: values in between, and constants. They take three quarters of it. */
 export const FORMULA_MEMORY_BYTES = 4_096;

@@ -42,7 +42,7 @@ field.writePieces(toMontgomery, toPieces((R * R) % FIELD_ORDER));
 const fromMontgomery = allocate(FP_BYTES);
 field.writePieces(fromMontgomery, toPieces(1n));
 const plain = allocate(FP_BYTES);
-/** Of the number that was read last, and of the one that is written. */
+/** Limbs of the number that was read last, and of the one that is written. */
 const [plainPieces, pieces]: readonly [number[], number[]] = [[], []];
 const oneWords = (() => {
   const one = allocate(FP_BYTES);

@@ -15,7 +15,7 @@ export const FP_BYTES = LIMBS * LIMB_BYTES;
 /** For the reader and writer of elements: a limb is two pieces. */
 const PIECE_BITS = 25;
 
-/** Compiles the module and starts an instance, with memory of its own. */
+/** Compiles the module and starts an instance, with separate memory. */
 export function createFieldModule(): FieldModule {
   // The exports are what `scripts/bls/fused-code.ts` assembles.
   const made = instantiate(Buffer.from(FUSED_FIELD, 'base64')) as Made;

@@ -7,12 +7,12 @@ import { FIELD_ORDER } from './field-module.ts';
 export const LIMB_BITS = 50;
 export const LIMBS = 8;
 export const LIMB_BYTES = 8;
-/** Of the memory in front, for constants of the code. */
+/** Bytes at the start of the memory, for constants of the code. */
 export const CONSTANT_BYTES = 4096;
 export const indices = Array.from({ length: LIMBS }, (_, index) => index);
 export const ORDER_LIMBS = centeredLimbs(FIELD_ORDER);
 
-/** From the lowest on; only the highest limb is not between -2^49 and 2^49. */
+/** Lowest first; only the highest limb is not between -2^49 and 2^49. */
 export function centeredLimbs(value: bigint, count = LIMBS): number[] {
   let rest = value;
   return Array.from({ length: count }, (_, index) => {

@@ -13,7 +13,7 @@ interface WaitingCheck {
 
 /**
  * Checks of aggregates, over all requests. Those that wait for a thread at the same time become one job, which costs less than
- * one each; a check that finds a thread free goes alone and waits for nobody.
+ * one each; a check that finds a thread free goes alone and does not wait.
  */
 export class CheckBatches {
   readonly #runner: Pick<JobRunner, 'run' | 'threads'>;
@@ -24,7 +24,7 @@ export class CheckBatches {
   }
 
   /**
-   * @param isOver nobody wants the verdict any more: if it holds when a thread is free, the check is left out
+   * @param isOver whether the verdict is no longer needed: if so when a thread is free, the check is left out
    * @returns undefined where it was left out; rejects with what broke the job
    */
   verify(check: AggregateCheck, isOver: () => boolean): Promise<AggregateVerdict | undefined> {

@@ -43,7 +43,7 @@ const LOOP_DIGITS = nonAdjacentForm(MINUS_U).slice(1);
 const POINT_BYTES = 3 * FP2_BYTES;
 const LINE_BYTES = 3 * FP2_BYTES;
 const LINE_COUNT = LOOP_DIGITS.length + LOOP_DIGITS.filter((digit) => digit !== 0).length;
-/** Of all lines of a point of G2. */
+/** Bytes of all lines of a point of G2. */
 export const LINES_BYTES = LINE_COUNT * LINE_BYTES;
 
 /** A point of G1, as affine x and y, and the lines of a point of G2: addresses. */
@@ -185,7 +185,7 @@ export function isOne12(a: number): boolean {
 }
 const difference = allocate(FP_BYTES);
 
-/** As noble encodes it: each coefficient with 48 bytes, in their order. */
+/** Noble's encoding: each coefficient with 48 bytes, in their order. */
 export function getBytes12(a: number): Uint8Array {
   const bytes = new Uint8Array(PACKED_FP12_BYTES);
   for (let part = 0; part < 12; part += 1) getBytes(a + part * FP_BYTES, bytes, part * COEFFICIENT_BYTES);
@@ -199,7 +199,7 @@ export function setBytes12(out: number, bytes: Uint8Array): void {
   }
 }
 
-/** From the highest digit on; no two neighbours are other than 0. */
+/** Highest digit first; no two neighbours are other than 0. */
 function nonAdjacentForm(value: bigint): readonly number[] {
   const digits: number[] = [];
   for (let rest = value; rest > 0n; rest >>= 1n) {

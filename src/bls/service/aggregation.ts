@@ -13,9 +13,9 @@ import type { JobRunner } from './job-runner.ts';
 export interface BlsService extends BlsVerifier {
   /**
    * Costs nothing yet. The message is hashed to the curve when its first signature comes, while others are still on their way: one
-   * that nobody signs is never hashed.
+   * without a signature is never hashed.
    *
-   * @param signal aborted when nobody wants the aggregate any more: jobs that have not begun are dropped, and whoever waits
+   * @param signal aborted when the aggregate is no longer needed: jobs that have not begun are dropped, and callers that wait
    *   for one gets the signal's reason
    */
   startAggregation(message: Uint8Array, signal: AbortSignal): BlsAggregation;
@@ -65,7 +65,7 @@ export interface BlsAggregation extends Disposable {
    * Decodes a signature and adds it to the sum.
    *
    * @param isLast whether {@link aggregate} comes next if this one, and those being added, are points. A backend that hashes when it
-   *   verifies then does all at once. What is added later may wait until somebody is removed
+   *   verifies then does all at once. What is added later may wait until a signer is removed
    * @returns a {@link ParseError} where the signature or the key is not a point
    */
   add(signer: Signer, signature: Uint8Array, isLast?: boolean): Promise<AddOutcome>;
@@ -139,7 +139,7 @@ function createAggregation(
   const isOver = (): boolean => isDisposed || signal.aborted;
   const lanes = new SignatureLanes(arithmetic, keyTable.memory, isOver, {
     onMalformed: considerBad,
-    // Others hash in a job of their own, and have no message to verify with when a small set has signed.
+    // Others hash in a separate job, and have no message to verify with when a small set has signed.
     ...(arithmetic.hashesWhenVerifying && {
       runSmall: (prepare) => arithmetic.adds.run(prepare),
       // Where others wait for the thread, checks are better made together.
@@ -167,7 +167,7 @@ function createAggregation(
     if (hashing === undefined) {
       const ahead = arithmetic.hashedAhead(message);
       hashing = ahead === undefined ? run<'hash'>(() => ({ kind: 'hash', message })) : ahead.packed.then(unlessOver);
-      hashing.catch(() => undefined); // Whoever needs it awaits it.
+      hashing.catch(() => undefined); // Awaited where it is needed.
     }
     return hashing;
   }

@@ -34,21 +34,21 @@ export interface BlsJobs {
     readonly input: KeySlots & {
       readonly signatures: Uint8Array;
       readonly sum: Sum | undefined;
-      /** With the sums of the other lanes. */
+      /** Added to the sums of the other lanes. */
       readonly last?: BlsJobs['aggregate']['input'];
     };
     readonly output: DecodedSignatures & {
-      /** Undefined beside the aggregate too: who removes one of its signatures adds up the others anew. */
+      /** Undefined beside the aggregate too: after a removal, the other signatures are added up again. */
       readonly sum: Sum | undefined;
       readonly made?: BlsJobs['aggregate']['output'];
     };
   };
-  /** Of several aggregations, with one check for all that are to be verified. */
+  /** Several aggregations, with one check for all that are to be verified. */
   readonly addAll: {
     readonly input: { readonly adds: readonly BlsJobs['add']['input'][] };
     readonly output: readonly BlsJobs['add']['output'][];
   };
-  /** With its verdict where there is a message to verify it with: one way to the thread and back less. */
+  /** Has its verdict where there is a message to verify it with: one way to the thread and back less. */
   readonly aggregate: {
     readonly input: { readonly sums: readonly Sum[]; readonly message?: Uint8Array };
     readonly output: Aggregate & { readonly verdict?: AggregateVerdict };
@@ -64,7 +64,7 @@ export interface BlsJobs {
     readonly input: { readonly checks: readonly AggregateCheck[] };
     readonly output: readonly AggregateVerdict[];
   };
-  /** A signature that somebody brings, from its bytes on, by the keys of those who are said to have signed. */
+  /** A signature of a client, from its bytes on, by the keys of those who are said to have signed. */
   readonly verifySigned: {
     readonly input: KeySlots & {
       readonly message: Uint8Array;
@@ -101,7 +101,7 @@ export type BlsJobKind = keyof BlsJobs;
 export type BlsJob<K extends BlsJobKind = BlsJobKind> = {
   [Kind in K]: { readonly kind: Kind; readonly isPlain?: IsPlain } & BlsJobs[Kind]['input'];
 }[K];
-/** Such a job is for `plain-backend.ts`, whatever the backend of the thread is. */
+/** Whether a job is for `plain-backend.ts`, whatever the backend of the thread is. */
 type IsPlain = boolean | undefined;
 export type BlsJobResult<K extends BlsJobKind> = BlsJobs[K]['output'];
 
@@ -127,7 +127,7 @@ export interface AggregateCheck extends Aggregate {
 
 export type AggregateVerdict =
   | { readonly kind: 'valid' }
-  /** With its defect, where the backend can tell it. */
+  /** Has its defect, if the backend reports it. */
   | { readonly kind: 'invalid'; readonly defect?: SignatureDefect };
 
 /** Signatures, packed one after the other in as many bytes each, with their signers' slots. */

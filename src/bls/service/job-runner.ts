@@ -10,7 +10,7 @@ export interface JobRunner extends AsyncDisposable {
   usage(): { readonly waiting: number; readonly limit: number; readonly running: number };
   /**
    * @param prepare called when a thread is free, so that the job can take all that has gathered by then. It returns undefined
-   *   where nobody wants the result any more: then nothing runs, and the result is undefined
+   *   if the result is no longer needed: then nothing runs, and the result is undefined
    * @returns rejects where the job threw, which is a bug, and with {@link JobsOverloaded} where too many wait
    */
   run<K extends BlsJobKind>(prepare: () => BlsJob<K> | undefined): Promise<BlsJobResult<K> | undefined>;
@@ -21,7 +21,7 @@ export class JobsOverloaded extends Error {
 }
 
 interface QueuedJob {
-  /** Of the work that it is queued for. */
+  /** The work that it is queued for. */
   readonly span: Span;
   readonly prepare: () => BlsJob | undefined;
   readonly settle: (outcome: Promise<BlsJobResult<BlsJobKind> | undefined>) => void;

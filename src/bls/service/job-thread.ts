@@ -5,7 +5,7 @@ import type { BlsJob, BlsJobKind, BlsJobResult } from './bls-jobs.ts';
 /** What a thread answers to a job, in the order of jobs. */
 export type JobOutcome = { readonly result: BlsJobResult<BlsJobKind> } | { readonly error: unknown };
 
-/** What the thread is told at its start, beside what its program needs. */
+/** Data for the start of the thread, beside what its program needs. */
 export interface JobThreadData {
   /** One number, which grows with each job, and by which the thread is woken. */
   readonly posted: Int32Array;

@@ -3,13 +3,13 @@ import { getPriority, setPriority } from 'node:os';
 import { basename } from 'node:path';
 
 /**
- * More of nice than the process has. The thread then gets a quarter of a core that another wants wholly, and all of one that nobody
+ * More of nice than the process has. The thread then gets a quarter of a core that another wants wholly, and all of one that no thread
  * wants.
  */
 const NICER = 5;
 
 /**
- * Lets the event loop go before this thread where both want one core. It serves everybody in turns of a fraction of a millisecond; a
+ * Lets the event loop go before this thread where both want one core. It serves all clients in turns of a fraction of a millisecond; a
  * thread computes for milliseconds for a few. Where the system knows no priorities of single threads, nothing changes.
  */
 export function lowerThreadPriority(): void {

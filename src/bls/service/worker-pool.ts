@@ -16,7 +16,7 @@ import { JobThread } from './job-thread.ts';
 const MAX_QUEUED = 10_000;
 /** One that it works on, and the next one, so that it need not wait for it. */
 export const JOBS_PER_THREAD = 2;
-/** Of new objects. Numbers of a few words live for microseconds; V8's own choice lets a thread have up to 128 MB of them. */
+/** Megabytes of new objects. Numbers of a few words live for microseconds; V8's own choice lets a thread have up to 128 MB of them. */
 const MAX_YOUNG_MB = 6;
 /** A start takes a fraction of a second. One that hangs must not hold up the end of the process. */
 const MAX_START_MS = 5_000;
@@ -24,7 +24,7 @@ const MAX_START_MS = 5_000;
 const JOB_BUCKETS_SECONDS = [0.000_5, 0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5];
 
 export interface WorkerPool extends JobRunner {
-  /** Starts the threads, which takes a tenth of a second of another core. The first job does so where nobody has. */
+  /** Starts the threads, which takes a tenth of a second of another core. The first job does so otherwise. */
   start(): void;
 }
 
@@ -79,10 +79,10 @@ export async function openWorkerPool(options: {
   };
 }
 
-/** Where the process keeps compiled code: a thread has to be told, and would load the compiler of types again. */
+/** Where the process keeps compiled code: a thread needs it, and would load the compiler of types again. */
 function compiledCodeFolder(): string | undefined {
   const directory = getCompileCacheDir();
-  // Node names the folder of its own version within the one that it was given.
+  // Node names the folder of its version within the one that it was given.
   return directory === undefined ? undefined : dirname(directory);
 }
 
