@@ -13,7 +13,8 @@ test('reads the members of any object, in their order, whatever follows it', () 
       for (const [index, [, value]] of read.entries()) {
         const written = members[index]?.[1];
         if (typeof written === 'string' || written === null) expect(value).toBe(written);
-        else if (typeof value === 'bigint') expect(Number(value)).toBe(written);
+        // JSON writes -0 as 0, which toBe would tell apart.
+        else if (typeof value === 'bigint') expect(Number(value) === written).toBe(true);
         else expect(value).toBeUndefined();
       }
     }),
