@@ -392,7 +392,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   {
     name: 'the circuit of an upstream never opens',
     file: 'src/proxy/client/circuit-breaker.ts',
-    find: 'this.#count() >= this.#options.maxFailures',
+    find: "this.#state.kind !== 'closed' || this.#count() >= this.#options.maxFailures",
     replace: 'this.#count() < 0',
     tests: ['test/unit/proxy', 'test/integration/proxy/circuit.test.ts'],
   },

@@ -162,7 +162,7 @@ test('what holds no message says so', async () => {
   }
   const { nodeID } = rpcResult<{ nodeID: string }>(readRpcExchanges('info'), 'info.getNodeID');
   await expectRefused(nodeID, 'This is the NodeID of a validator.');
-  for (const bytes of ['02ffffff', '63010203']) await expectRefused(bytes, 'These bytes can be read as nothing');
+  for (const bytes of ['02ffffff', '63010203']) await expectRefused(bytes, 'These bytes fit no known form');
 });
 
 /** What the transcript's client asked a validator to sign, as the body of a request here. */

@@ -92,7 +92,7 @@ function ReadProblem({ problem }: { problem: string }): ComponentChild {
     .filter((form) => form !== '');
   return (
     <div class="problem" role="alert">
-      <p>{forms.length > 0 ? `${lead.replace(/^data can/, 'These bytes can')}:` : lead}</p>
+      <p>{forms.length > 0 ? `${lead.replace(/^data fits/, 'These bytes fit')}:` : lead}</p>
       {forms.length > 0 && (
         <ul>
           {forms.map((form) => (
