@@ -5,6 +5,8 @@ import type { Ledger, LedgerSet } from './ledger.ts';
 import type { MessagePlan, Plan, RequestPlan } from './plan.ts';
 import type { Watcher } from './service.ts';
 
+/** The code with which a node refuses that has no handler for the chain (avalanchego `network/p2p/error.go`). */
+const NO_HANDLER = -2;
 /** Pauses before the retries of a query. */
 const RETRIES = 2;
 /** The extra time of the search for invalid signers. */
@@ -19,7 +21,7 @@ interface Collection {
   readonly startMs: number;
   endMs: number | undefined;
   query: object | undefined;
-  /** The time at which the lost weight made the quorum unreachable. */
+  /** The time from which the collection had nothing to wait for, because the quorum was out of reach. */
   lostMs: number | undefined;
   readonly asks: Map<NodeID, Ask[]>;
 }
@@ -182,14 +184,26 @@ export class Invariants implements Watcher {
       const asks = nodes.flatMap(({ number }) => collection.asks.get(this.#nodeIDOf(number)) ?? []);
       // A signature may still be good, and one under way may still come.
       if (asks.some(({ outcome }) => outcome === undefined || outcome === 'signature')) return false;
-      if (asks.some(({ outcome, code }) => outcome === 'invalid_signature' || code === -2 || code === -3)) return true;
+      if (asks.some(({ outcome, code }) => outcome === 'invalid_signature' || code === NO_HANDLER || code === -3))
+        return true;
       if (asks.filter(({ outcome }) => outcome === 'timed_out').length >= nodes.length) return true;
       return asks.length >= nodes.length + RETRIES;
     };
     const total = set.reduce((sum, { weight }) => sum + weight, 0n);
-    const possible = set.filter((entry) => !lost(entry)).reduce((sum, { weight }) => sum + weight, 0n);
-    const isOut = 100n * possible < BigInt(quorum) * total || possible === 0n;
-    if (isOut) collection.lostMs = this.#nowMs();
+    const isTooLittle = (weight: bigint): boolean => 100n * weight < BigInt(quorum) * total || weight === 0n;
+    const weightIf = (isCounted: (entry: LedgerSet[number]) => boolean): bigint =>
+      set.filter(isCounted).reduce((sum, { weight }) => sum + weight, 0n);
+    if (!isTooLittle(weightIf((entry) => !lost(entry)))) return;
+    const asksOf = ({ number }: LedgerSet[number]): readonly Ask[] => collection.asks.get(this.#nodeIDOf(number)) ?? [];
+    const isRefusedForGood = (entry: LedgerSet[number]): boolean =>
+      asksOf(entry).some(({ code }) => code === NO_HANDLER);
+    const isPending = (entry: LedgerSet[number]): boolean => asksOf(entry).some(({ outcome }) => outcome === undefined);
+    // Answers that are not late may still decide that the refusal is final.
+    const isVerdictOpen =
+      weightIf(isRefusedForGood) > 0n &&
+      !isTooLittle(weightIf((entry) => !isRefusedForGood(entry))) &&
+      isTooLittle(weightIf((entry) => !isRefusedForGood(entry) && !isPending(entry)));
+    collection.lostMs = this.#nowMs() + (isVerdictOpen ? this.#plan.aggregation.hedgeAfterMs : 0);
   }
 
   /** A quorum that is out of reach fails at once: but for signatures that are still being added. */
