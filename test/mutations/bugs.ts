@@ -229,6 +229,41 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     replace: 'if (source.length <= MAX_DIGITS) return Number(source);',
     tests: ['test/unit/pchain'],
   },
+  {
+    name: 'the second entry of a NodeID in a validator set replaces the first',
+    file: 'src/pchain/rpc/node-api.ts',
+    find: "requireUniqueNames(response, 'validator set');",
+    replace: '',
+    tests: ['test/integration/pchain/node-api.test.ts'],
+  },
+  {
+    name: 'a duplicate NodeID in escaped characters is not found',
+    file: 'src/pchain/codec/unique-names.ts',
+    find: 'JSON.parse(text.slice(start, at + 1)) as string',
+    replace: 'text.slice(start + 1, at)',
+    tests: ['test/integration/pchain/node-api.test.ts'],
+  },
+  {
+    name: 'a transaction of auto-renewed validators is of an unknown type',
+    file: 'src/pchain/codec/l1-transaction.ts',
+    find: "  [42, 'RewardAutoRenewedValidatorTx'],\n",
+    replace: '',
+    tests: ['test/unit/pchain/codec', 'test/unit/aggregation/l1'],
+  },
+  {
+    name: 'a transaction of an unknown type is malformed',
+    file: 'src/pchain/codec/l1-transaction.ts',
+    find: "return { kind: 'other', name: `transaction of the unknown type ${typeID}` };",
+    replace: "throw new ParseError('P-Chain transaction', 'is of an unknown type');",
+    tests: ['test/unit/aggregation/l1'],
+  },
+  {
+    name: 'a transaction that cannot be parsed stops the index at its block',
+    file: 'src/pchain/codec/p-chain-block.ts',
+    find: 'if (error instanceof ParseError) return [];',
+    replace: '',
+    tests: ['test/unit/pchain/codec'],
+  },
   // Aggregation.
   {
     name: 'a refusal that may pass is final',
