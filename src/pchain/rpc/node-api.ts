@@ -160,7 +160,7 @@ export function createNodeApi(pChain: JsonRpcClient, info: JsonRpcClient): NodeA
       params: Readonly<Record<string, unknown>> = {},
       maxResponseBytes = SCALAR_BYTES,
     ): Promise<Result> =>
-      client.call({ path, method, params, maxResponseBytes, parseResult, idempotent: true, signal });
+      client.call({ path, method, params, maxResponseBytes, parseResult, signal });
   const callPChain = createCall(pChain, '/ext/bc/P');
   const callInfo = createCall(info, '/ext/info');
   const parseHeight = parseField('height', readU64);
