@@ -4,7 +4,7 @@ import type { Session } from '../session.ts';
 import { SigningProgress } from './signing-progress.ts';
 import type { SignRequest } from './snippets.ts';
 
-/** One request for a signature, and how it goes. */
+/** One request for a signature, and its state. */
 export interface Run {
   readonly request: SignRequest;
   readonly network: string;
