@@ -165,7 +165,6 @@ describe('/openapi.json', () => {
           'aggregateSignatures',
           'aggregateSignaturesOfTransaction',
           'listSubnets',
-          'serviceActivity',
           'getSubnet',
           'verifySignedMessage',
           'decodeMessage',

@@ -104,7 +104,7 @@ function Validators({ view }: { view: SubnetViewBody }): ComponentChild {
   const [sorting, setSorting] = useState<Sorting>({ column: 'Weight', isDescending: true });
   const [wanted, setWanted] = useState('');
   const [status, setStatus] = useState('');
-  const columns = useMemo(() => columnsOf(BigInt(view.totalWeight)), [view.totalWeight]);
+  const columns = useMemo(() => columnsOf(BigInt(view.totalWeight), view.subnetId), [view.totalWeight]);
   const rows = useMemo(() => {
     const lowered = wanted.trim().toLowerCase();
     const matching = view.validators.filter(
@@ -153,7 +153,7 @@ function textOf({ nodes, reason, status }: Validator): string {
   return [status, reason, ...words].join(' ').toLowerCase();
 }
 
-function columnsOf(total: bigint): Column<Validator>[] {
+function columnsOf(total: bigint, subnetId: string): Column<Validator>[] {
   const latency = ({ nodes }: Validator) => nodes[0]?.latency;
   const refusal = ({ nodes }: Validator) => nodes.find(({ lastRefusal }) => lastRefusal !== undefined)?.lastRefusal;
   const rank = ({ status }: Validator) => STATUSES.indexOf(status);
@@ -169,7 +169,10 @@ function columnsOf(total: bigint): Column<Validator>[] {
       name: 'Weight',
       isNumber: true,
       cell: ({ weight }) => percentOf(BigInt(weight), total),
-      full: ({ weight }) => `${percentOf(BigInt(weight), total)}, ${grouped(weight)}`,
+      full: ({ weight }) => [
+        `${percentOf(BigInt(weight), total)}, `,
+        <WeightOf part={BigInt(weight)} total={total} subnetId={subnetId} />,
+      ],
       compare: (a, b) => (BigInt(a.weight) < BigInt(b.weight) ? -1 : a.weight === b.weight ? 0 : 1),
     },
     {

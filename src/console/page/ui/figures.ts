@@ -70,6 +70,7 @@ export function compactWeight(weight: bigint, isAvax: boolean): string {
 
 export function milliseconds(ms: number | undefined): string {
   if (ms === undefined) return '–';
+  if (ms === 0) return '0 ms';
   if (ms < 10) return `${ms.toFixed(1)} ms`;
   if (ms < 1_000) return `${Math.round(ms)} ms`;
   return `${(ms / 1_000).toFixed(ms < 10_000 ? 2 : 1)} s`;

@@ -27,7 +27,16 @@ export function nodeColumn<Row>(nodeIdsOf: (row: Row) => readonly string[]): Col
     name: 'Validator',
     cell: (row) => {
       const more = nodeIdsOf(row).length - 1;
-      return [<code>{shortened(first(row))}</code>, more > 0 && ` +${more}`];
+      const id = shortened(first(row));
+      // A phone has no room for the prefix.
+      const [prefix, rest] = id.startsWith('NodeID-') ? ['NodeID-', id.slice(7)] : ['', id];
+      return (
+        <code>
+          <span class="wide">{prefix}</span>
+          {rest}
+          {more > 0 && ` +${more}`}
+        </code>
+      );
     },
     full: (row) => nodeIdsOf(row).map((nodeId) => <Id key={nodeId} value={nodeId} what="NodeID" />),
     compare: (a, b) => first(a).localeCompare(first(b)),

@@ -144,6 +144,13 @@ test('the OpenAPI document has the shapes', async () => {
   expect(Object.keys(get.responses)).toEqual(expect.arrayContaining(['200', '503']));
   const { properties } = get.responses[503].content['application/json'].schema;
   expect(properties.status.enum).toEqual(['starting', 'up', 'degraded', 'down', 'stopping']);
-  expect(Object.keys(properties.networks.items.properties)).toEqual(['name', 'status', 'reason', 'networkId', 'nodeId', 'subnets']);
+  expect(Object.keys(properties.networks.items.properties)).toEqual([
+    'name',
+    'status',
+    'reason',
+    'networkId',
+    'nodeId',
+    'subnets',
+  ]);
   expect(paths['/health/ready/{network}'].get.responses[404]).toBeDefined();
 });
