@@ -19,9 +19,7 @@ export type { L1MessageRequest };
 
 /** Finds the P-Chain's messages to L1s, and their justifications. All methods throw `AggregatorError`, or the signal's reason. */
 export interface L1Messages {
-  /** The P-Chain's message about one of its transactions. */
   ofTransaction(txID: TxID, signal: AbortSignal): Promise<L1MessageRequest>;
-  /** The message of a justification: the conversion of a subnet, or the end of a validation. */
   ofJustification(justification: Uint8Array, signal: AbortSignal): Promise<L1MessageRequest>;
 }
 
@@ -31,11 +29,9 @@ export interface L1MessagesOptions {
   readonly chains: Pick<ChainApi, 'findXChainTx'>;
   readonly directory: SubnetDirectory;
   readonly index: ValidationIndex;
-  /** Undefined if none is configured. */
   readonly dataApi: DataApi | undefined;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** For all calls of one request. */
   readonly timeoutMs: number;
 }
 

@@ -5,13 +5,11 @@ import type { UnsignedMessage } from '../../warp/unsigned-message.ts';
 import { AggregatorError, type RequestField } from '../aggregator-error.ts';
 import { createPChainMessage } from './l1-justification.ts';
 
-/** A P-Chain message for an L1, with everything that signing it takes. */
 export interface L1MessageRequest {
   readonly message: UnsignedMessage;
   readonly justification: Uint8Array;
   /** The chain of the L1's validator manager, which will verify the message. */
   readonly managerChainID: BlockchainID;
-  /** The subnet that validates that chain. */
   readonly signingSubnetID: SubnetID;
 }
 
@@ -22,14 +20,12 @@ export interface L1MessageParts {
   readonly managerChainID: BlockchainID;
 }
 
-/** @param field part of the request that led to it, for the error */
 export type L1RequestBuilder = (
   parts: L1MessageParts,
   field: RequestField,
   signal: AbortSignal,
 ) => Promise<L1MessageRequest>;
 
-/** Adds the signing subnet to a message. */
 export function createL1RequestBuilder(networkID: number, directory: SubnetDirectory): L1RequestBuilder {
   return async ({ message, justification, managerChainID }, field, signal) => {
     const signingSubnetID = await directory.validatedBy(managerChainID, signal);

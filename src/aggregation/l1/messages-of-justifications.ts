@@ -12,7 +12,6 @@ export interface MessagesOfJustificationsOptions {
   readonly toRequest: L1RequestBuilder;
 }
 
-/** Finds the message of a justification: the conversion of a subnet, or the end of a validation. */
 export function createMessagesOfJustifications({ api, directory, toRequest }: MessagesOfJustificationsOptions) {
   return async (bytes: Uint8Array, signal: AbortSignal): Promise<L1MessageRequest> => {
     const recognized = recognizeJustification(bytes);

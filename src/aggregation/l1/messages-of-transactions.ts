@@ -21,10 +21,7 @@ export interface MessagesOfTransactionsOptions {
   readonly toRequest: L1RequestBuilder;
 }
 
-/**
- * Finds the P-Chain's message about one of its transactions. A message that it never signs again is an error, before any
- * validator is asked.
- */
+/** Finds the P-Chain's message about one of its transactions. One that it never signs again is an error at once. */
 export function createMessagesOfTransactions(options: MessagesOfTransactionsOptions) {
   const { api, directory, transactions, origins, toRequest } = options;
 
@@ -110,7 +107,6 @@ export function createMessagesOfTransactions(options: MessagesOfTransactionsOpti
     toRequest(await partsOf(txID, signal), 'transaction', signal);
 }
 
-/** Why the P-Chain has no such transaction. */
 async function describeNotAccepted(
   txID: TxID,
   { api, chains }: Pick<MessagesOfTransactionsOptions, 'api' | 'chains'>,

@@ -10,27 +10,19 @@ import type { L1ValidatorRegistrationJustification } from '../../warp/justificat
 import { encodeL1Message, registrationValidationID } from '../../warp/l1-message.ts';
 import { findConversionValidator } from './l1-justification.ts';
 
-/** Finds the registration or the conversion that began a validation. */
 export interface ValidationOrigins {
-  /**
-   * Undefined if it was not found, though it may exist.
-   *
-   * @param subnetID the L1's subnet, if the validation may belong to it
-   * @throws {ApiError}, {@link ParseError} on a transaction that cannot be read, or the signal's reason
-   */
+  /** Undefined if it was not found, though it may exist. `subnetID` is the L1's, if the validation may belong to it. */
   find(
     validationID: ValidationID,
     subnetID: SubnetID | undefined,
     signal: AbortSignal,
   ): Promise<L1ValidatorRegistrationJustification | undefined>;
-  /** The blocks that were searched. */
   coverage(): IndexCoverage;
 }
 
 export interface ValidationOriginsOptions {
   readonly index: ValidationIndex;
   readonly transactions: TransactionReader;
-  /** Undefined if none is configured. */
   readonly dataApi: DataApi | undefined;
   readonly warn: ThrottledWarnings;
 }
@@ -75,7 +67,6 @@ export function createValidationOrigins(options: ValidationOriginsOptions): Vali
   };
 }
 
-/** The origin of a validation, if this transaction is it. */
 function originIn(
   transaction: PChainTransaction,
   validationID: ValidationID,

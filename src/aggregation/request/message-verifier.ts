@@ -17,13 +17,8 @@ import { AggregatorError } from '../aggregator-error.ts';
 import { type AggregationRequest, settingsOf } from './aggregation-request.ts';
 import type { Signing, SigningResolver } from './signing-resolver.ts';
 
-/** Verifies signed messages as a destination chain would. */
 export interface MessageVerifier {
-  /**
-   * @param client client ID for fair queueing; undefined for internal requests
-   * @throws {AggregatorError} if the validator set cannot be determined, or too many verifications are queued; or the signal's
-   *   reason
-   */
+  /** Rejects with an {@link AggregatorError} if the validator set cannot be determined, or too many verifications wait. */
   verify(request: VerificationRequest, signal: AbortSignal, client?: string): Promise<SignedMessageReport>;
 }
 

@@ -4,30 +4,22 @@ import { AggregatorError, type AggregatorErrorCode, NEGATIVE_CACHE_MS } from '..
 
 /** Recent failures by result key: an equal request fails again without asking validators. */
 export interface NegativeCache {
-  /**
-   * @param connectedWeight returns the connected weight of the set
-   * @returns a new error, with the time until a retry counted from now
-   */
   find(key: string, connectedWeight: () => bigint): AggregatorError | undefined;
-  /** @param connectedWeight connected weight of the set */
   remember(key: string, error: AggregatorError, connectedWeight: bigint): void;
 }
 
 /** Nothing changes these failures. */
 const REFUSAL_MEMORY_MS = 5 * 60_000;
-/** Other failures say nothing about the validators. */
 const MEMORY_MS: Readonly<Partial<Record<AggregatorErrorCode, number>>> = {
   signing_refused: REFUSAL_MEMORY_MS,
   not_connected: NEGATIVE_CACHE_MS,
   insufficient_weight: NEGATIVE_CACHE_MS,
 };
 
-/** Lifetime in the cache; undefined for failures that are not cached. */
 export function memoryMsOf({ code }: AggregatorError): number | undefined {
   return MEMORY_MS[code];
 }
 
-/** Lower bound of the time until a retry. */
 const MIN_RETRY_AFTER_MS = 1_000;
 /** Clients can send any number of hopeless messages, so the bytes are bounded too. */
 const MAX_FAILURES = 5_000;
@@ -69,7 +61,6 @@ export function createNegativeCache(clock: Clock): NegativeCache {
   };
 }
 
-/** Whether missing validators have connected since, so that another attempt may succeed. */
 function mayBeConnected({ error, connectedWeight: before }: Failure, connectedWeight: () => bigint): boolean {
   if (error.code !== 'not_connected' || error.report === undefined) return false;
   const now = connectedWeight();

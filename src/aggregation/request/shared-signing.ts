@@ -26,7 +26,6 @@ import type { Signing } from './signing-resolver.ts';
 export interface SharedSigningOptions extends Omit<CollectionDeps, 'queries' | 'scheduler' | 'limits'> {
   readonly admission: Pick<Admission, 'admit' | 'run'>;
   readonly penalties: Penalties;
-  /** What is done once among replicas; undefined where there are none. */
   readonly sharedWork?: DistributedSingleFlight | undefined;
   readonly limits: CollectionLimits & { readonly maxQueriesInFlight: number; readonly resultCacheBytes: number };
 }
@@ -39,9 +38,7 @@ export class SharedSigning {
   readonly #options: SharedSigningOptions;
   readonly #collection: CollectionDeps;
   readonly #flights = new SingleFlight<string, Signed>();
-  /** Shared state of running flights, by result key. */
   readonly #works = new Map<string, Pick<Work, 'progress' | 'run'>>();
-  /** Spans of running flights. */
   readonly #spans = new Map<string, Span>();
   readonly #results: LRUCache<string, AggregationResult>;
   readonly #failures: ReturnType<typeof createNegativeCache>;
@@ -59,7 +56,6 @@ export class SharedSigning {
     this.#failures = createNegativeCache(clock);
   }
 
-  /** Returns the signed message if it is cached. */
   known(request: CompleteRequest, signing: Signing): AggregationResult | undefined {
     return this.#find(keyOf(request, signing), signing);
   }
@@ -251,7 +247,6 @@ interface Work {
 }
 
 interface Flight extends Pick<Work, 'request' | 'signing' | 'span'> {
-  /** The client that began the flight. */
   readonly client: string | undefined;
 }
 

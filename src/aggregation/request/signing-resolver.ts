@@ -19,7 +19,6 @@ export interface SigningResolverOptions {
   readonly epochs: EpochHeights;
   readonly funds: Pick<ValidatorFunds, 'soonInactive' | 'knownSoonInactive'>;
   readonly clock: Clock;
-  /** Timeout for all calls of the P-Chain API for one request. */
   readonly resolveTimeoutMs: number;
 }
 
@@ -29,17 +28,9 @@ export interface SigningResolver {
   knownSigningSubnet(request: AggregationRequest): SubnetID | undefined;
   /** Resolves from caches only; undefined if that is not possible. */
   known(request: CompleteRequest): Signing | undefined;
-  /**
-   * @param onSubnet called once the signing subnet is known, before its validators are read; an error that it throws is passed
-   *   on
-   * @throws {AggregatorError}, or the signal's reason
-   */
+  /** @param onSubnet called before the validators are read; an error that it throws is passed on */
   resolve(request: CompleteRequest, signal: AbortSignal, onSubnet?: (subnetID: SubnetID) => void): Promise<Signing>;
-  /**
-   * Returns the validators of a subnet that would have to sign.
-   *
-   * @throws {AggregatorError}, or the signal's reason
-   */
+  /** The validators of a subnet that would have to sign. */
   signersOf(subnetID: SubnetID, at: HeightChoice, signal: AbortSignal): Promise<SignersAtHeight>;
   /** Resolves again after signing; returns `before` if the P-Chain API fails. */
   resolveAgain(request: CompleteRequest, before: Signing, signal: AbortSignal): Promise<Signing>;
@@ -57,7 +48,6 @@ interface SetAtHeight {
   readonly warpSet: WarpSet;
 }
 
-/** A validator set and its height. */
 export interface SignersAtHeight extends SetAtHeight {
   /** Canonical indices of validators that are asked only if the quorum needs them. */
   readonly avoided: ReadonlySet<number>;
@@ -65,7 +55,6 @@ export interface SignersAtHeight extends SetAtHeight {
 
 const NOBODY: ReadonlySet<number> = new Set();
 const NO_NODES: ReadonlySet<NodeID> = new Set();
-/** Timeout of optional calls. */
 const OPTIONAL_QUESTION_MS = 1_500;
 /**
  * Delay after which the height is read beside the lookup of the subnet. If the first base URL hangs, both calls find out at the
@@ -73,7 +62,6 @@ const OPTIONAL_QUESTION_MS = 1_500;
  */
 const LONG_LOOKUP_MS = 100;
 
-/** Canonical indices of the validators whose nodes are all in the set. */
 function indicesOf({ validators }: WarpSet, nodeIDs: ReadonlySet<NodeID>): ReadonlySet<number> {
   if (nodeIDs.size === 0) return NOBODY;
   const all = validators.filter((validator) => validator.nodeIDs.every((nodeID) => nodeIDs.has(nodeID)));
@@ -262,7 +250,6 @@ class PChainSigningResolver implements SigningResolver {
     }
   }
 
-  /** Validators that may leave the set before the message arrives. */
   async #findSoonInactive(subnetID: SubnetID, warpSet: WarpSet, signal: AbortSignal): Promise<ReadonlySet<NodeID>> {
     const { funds, clock } = this.#options;
     using deadline = startDeadline(clock, OPTIONAL_QUESTION_MS, 'asking for balances', signal);

@@ -20,7 +20,6 @@ import { ratio, readinessOf, type SubnetReadiness } from '../validators/required
 import type { ValidatorConnections } from '../validators/validator-connections.ts';
 import { addUpWeights, assembleSubnetView, type SubnetView } from './subnet-view.ts';
 
-/** Views of subnets and their validators. */
 export interface SubnetViews {
   /**
    * Returns the validators of a subnet. Connects them, as a request for a signature does, and waits for connections if the
@@ -42,14 +41,12 @@ export interface SubnetWeights extends Pick<SubnetView, 'totalWeight' | 'connect
 
 export interface SubnetRequest {
   readonly subnetID: SubnetID;
-  /** 0, the default: see {@link destinationChainID}. */
   readonly pChainHeight?: bigint | undefined;
   /** At the height of its epoch; the default is the proposed height. */
   readonly destinationChainID?: BlockchainID | undefined;
 }
 
 export interface KnownSubnet extends SubnetReadiness {
-  /** Whether the configuration keeps it connected. */
   readonly isTracked: boolean;
 }
 
@@ -70,16 +67,12 @@ export interface SubnetViewsOptions {
   readonly readyQuorumNum: bigint;
 }
 
-/**
- * Lifetime of the sums in the list and the metrics, which any client may read: adding up 12,000 validators takes tens of
- * milliseconds.
- */
+/** Any client may read the list and the metrics, and adding up 12,000 validators takes tens of milliseconds. */
 const LISTED_MS = 1_000;
 /** Each may wait two seconds for connections, and makes a few calls of the P-Chain API. */
 const MAX_AT_WORK = 64;
 /** TLS and handshake take some 40 ms on a near network, and addresses come by gossip within a second or two. */
 const CONNECT_WAIT_MS = 2_000;
-/** Balances are optional. */
 const FUNDS_TIMEOUT_MS = 1_500;
 /** Causes that pass within moments. */
 const PASSING_CAUSES: ReadonlySet<ObstacleCause> = new Set([
@@ -185,12 +178,7 @@ export function createSubnetViews(options: SubnetViewsOptions): SubnetViews {
   };
 }
 
-/**
- * Connects the validators of a subnet, and waits until each has a result: at most {@link CONNECT_WAIT_MS} after the last of
- * them was first named.
- *
- * @throws the signal's reason
- */
+/** Waits until each validator has a result, at most {@link CONNECT_WAIT_MS} after the last of them was first named. */
 export async function connectValidators(
   { signingSubnetID, warpSet }: { readonly signingSubnetID: SubnetID; readonly warpSet: WarpSet },
   {
