@@ -91,4 +91,18 @@ export class AggregatorError extends Error {
     this.report = report;
     this.retryAfterMs = retryAfterMs;
   }
+  /** Returns a copy with other details. */
+  with(changes: AggregatorErrorOptions): AggregatorError {
+    const { code, message, field, report, retryAfterMs, cause } = this;
+    return new AggregatorError(code, message, { field, report, retryAfterMs, cause, ...changes });
+  }
+}
+
+/** Errors of `work` about one field name another one, which the client gave. */
+export async function renameField<T>(work: Promise<T>, from: RequestField, to: RequestField): Promise<T> {
+  try {
+    return await work;
+  } catch (error) {
+    throw error instanceof AggregatorError && error.field === from ? error.with({ field: to }) : error;
+  }
 }

@@ -10,15 +10,7 @@ import type { L1ValidatorRegistrationJustification } from '../../warp/justificat
 import { encodeL1Message, registrationValidationID } from '../../warp/l1-message.ts';
 import { findConversionValidator } from './l1-justification.ts';
 
-export interface ValidationOrigins {
-  /** Undefined if it was not found, though it may exist. `subnetID` is the L1's, if the validation may belong to it. */
-  find(
-    validationID: ValidationID,
-    subnetID: SubnetID | undefined,
-    signal: AbortSignal,
-  ): Promise<L1ValidatorRegistrationJustification | undefined>;
-  coverage(): IndexCoverage;
-}
+export type ValidationOrigins = ReturnType<typeof createValidationOrigins>;
 
 export interface ValidationOriginsOptions {
   readonly index: ValidationIndex;
@@ -28,7 +20,7 @@ export interface ValidationOriginsOptions {
 }
 
 /** Cheapest first: the index of P-Chain blocks, hashing, the data API. */
-export function createValidationOrigins(options: ValidationOriginsOptions): ValidationOrigins {
+export function createValidationOrigins(options: ValidationOriginsOptions) {
   const { index, transactions, dataApi, warn } = options;
 
   async function askDataApi(
@@ -53,17 +45,21 @@ export function createValidationOrigins(options: ValidationOriginsOptions): Vali
   }
 
   return {
-    async find(validationID, subnetID, signal) {
-      return (
-        (await index.originOf(validationID, signal)) ??
-        // Validators of the primary network do not come from a conversion.
-        (subnetID !== undefined && subnetID !== PRIMARY_NETWORK_ID
-          ? findConversionValidator(subnetID, validationID)
-          : undefined) ??
-        (await askDataApi(validationID, signal))
-      );
+    /** Undefined if it was not found, though it may exist. `subnetID` is the L1's, if the validation may belong to it. */
+    async find(
+      validationID: ValidationID,
+      subnetID: SubnetID | undefined,
+      signal: AbortSignal,
+    ): Promise<L1ValidatorRegistrationJustification | undefined> {
+      const indexed = await index.originOf(validationID, signal);
+      if (indexed !== undefined) return indexed;
+      // Validators of the primary network do not come from a conversion.
+      const isOfL1 = subnetID !== undefined && subnetID !== PRIMARY_NETWORK_ID;
+      const hashed = isOfL1 ? findConversionValidator(subnetID, validationID) : undefined;
+      return hashed ?? askDataApi(validationID, signal);
     },
-    coverage: () => index.coverage(),
+    /** The blocks that were searched. */
+    coverage: (): IndexCoverage => index.coverage(),
   };
 }
 

@@ -21,7 +21,7 @@ import type { AggregationRequest, AggregationResult } from './aggregation-reques
 import { type CompleteRequest, completeMessage, completeRequest } from './complete-request.ts';
 import { requestKey } from './result-key.ts';
 import { SharedSigning } from './shared-signing.ts';
-import { createSigningResolver, type Signing, type SigningResolverOptions } from './signing-resolver.ts';
+import { type Signing, SigningResolver, type SigningResolverOptions } from './signing-resolver.ts';
 
 export interface AggregatorLimits extends CollectionLimits {
   /** Different aggregations and lookups at a time, including queued ones. Equal requests count once. */
@@ -79,7 +79,7 @@ export function createAggregator(options: AggregatorOptions): Aggregator {
     maxAggregationsInFlight: limits.maxAggregationsInFlight,
     queueTimeoutMs: limits.requestTimeoutMs,
   });
-  const signingResolver = createSigningResolver({ ...options, resolveTimeoutMs: limits.resolveTimeoutMs });
+  const signingResolver = new SigningResolver({ ...options, resolveTimeoutMs: limits.resolveTimeoutMs });
   const sharedSigning = new SharedSigning({
     ...options,
     admission,

@@ -1,14 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import type { Clock } from '../../lib/concurrency/clock.ts';
-import { AggregatorError, type AggregatorErrorCode, NEGATIVE_CACHE_MS } from '../aggregator-error.ts';
+import { type AggregatorError, type AggregatorErrorCode, NEGATIVE_CACHE_MS } from '../aggregator-error.ts';
 
-/** Recent failures by result key: an equal request fails again without asking validators. */
-export interface NegativeCache {
-  find(key: string, connectedWeight: () => bigint): AggregatorError | undefined;
-  remember(key: string, error: AggregatorError, connectedWeight: bigint): void;
-}
-
-/** Nothing changes these failures. */
 const REFUSAL_MEMORY_MS = 5 * 60_000;
 const MEMORY_MS: Readonly<Partial<Record<AggregatorErrorCode, number>>> = {
   signing_refused: REFUSAL_MEMORY_MS,
@@ -32,7 +25,8 @@ interface Failure {
   readonly connectedWeight: bigint;
 }
 
-export function createNegativeCache(clock: Clock): NegativeCache {
+/** Recent failures by result key: an equal request fails again without asking validators. */
+export function createNegativeCache(clock: Clock) {
   const failures = new LRUCache<string, Failure>({
     max: MAX_FAILURES,
     maxSize: MAX_BYTES,
@@ -40,7 +34,8 @@ export function createNegativeCache(clock: Clock): NegativeCache {
   });
 
   return {
-    find(key, connectedWeight) {
+    /** Returns a new error, with the time until a retry counted from now. */
+    find(key: string, connectedWeight: () => bigint): AggregatorError | undefined {
       const failure = failures.get(key);
       if (failure === undefined) return undefined;
       const nowMs = clock.monotonicMs();
@@ -48,11 +43,11 @@ export function createNegativeCache(clock: Clock): NegativeCache {
         failures.delete(key);
         return undefined;
       }
-      const { code, message, report, retryAfterMs } = failure.error;
+      const { retryAfterMs } = failure.error;
       const leftMs = retryAfterMs && Math.max(MIN_RETRY_AFTER_MS, retryAfterMs - (nowMs - failure.sinceMs));
-      return new AggregatorError(code, message, { report, retryAfterMs: leftMs });
+      return failure.error.with({ retryAfterMs: leftMs });
     },
-    remember(key, error, connectedWeight) {
+    remember(key: string, error: AggregatorError, connectedWeight: bigint): void {
       const memoryMs = MEMORY_MS[error.code];
       if (memoryMs === undefined) return;
       const sinceMs = clock.monotonicMs();

@@ -10,7 +10,7 @@ import type { WarpSet } from '../../validators/warp-set.ts';
 import type { BlockchainID, NodeID, SubnetID } from '../../warp/ids.ts';
 import { LookupLimit, type LookupMetrics } from '../admission/lookup-limit.ts';
 import type { Penalties } from '../admission/penalties.ts';
-import { AggregatorError } from '../aggregator-error.ts';
+import { renameField } from '../aggregator-error.ts';
 import { settingsOf } from '../request/aggregation-request.ts';
 import type { SigningResolver } from '../request/signing-resolver.ts';
 import type { SubnetPolicy } from '../subnet-policy.ts';
@@ -143,7 +143,8 @@ export function createSubnetViews(options: SubnetViewsOptions): SubnetViews {
       const destination = destinationChainID && { chainID: destinationChainID, isRequired: true };
       const find = () => resolver.signersOf(subnetID, { pChainHeight, destination }, signal);
       const isKnown = destination === undefined && validatorSets.newest().some(([known]) => known === subnetID);
-      const signers = await ofSubnet(isKnown ? find() : options.penalties.lookUp(client, find));
+      const found = isKnown ? find() : options.penalties.lookUp(client, find);
+      const signers = await renameField(found, 'signingSubnetID', 'subnetID');
       const [funds] = await Promise.all([
         fundsOf(subnetID, signal),
         connectValidators(signers, { connections, peers, clock }, signal),
@@ -205,16 +206,5 @@ export async function connectValidators(
   } catch (error) {
     signal.throwIfAborted();
     if (!deadline.signal.aborted) throw error;
-  }
-}
-
-/** Errors about the subnet name the field of the path. */
-async function ofSubnet<T>(work: Promise<T>): Promise<T> {
-  try {
-    return await work;
-  } catch (error) {
-    if (!(error instanceof AggregatorError) || error.field !== 'signingSubnetID') throw error;
-    const { code, message, report, retryAfterMs, cause } = error;
-    throw new AggregatorError(code, message, { field: 'subnetID', report, retryAfterMs, cause });
   }
 }
