@@ -12,6 +12,8 @@ import { addServiceOptions, type ServiceOptions } from './io/service-options.ts'
 /** The forms of warp/reading.ts, which is not loaded for help and completion. */
 const FORMS: readonly ReadingForm[] = ['signedMessage', 'unsignedMessage', 'payload', 'content', 'justification'];
 const DEFAULT_URL = 'http://127.0.0.1:8080';
+/** Beside WARP_API_KEY. */
+const URL_VARIABLE = 'WARP_API_URL';
 const DEFAULT_TIMEOUT_SECONDS = 60;
 
 type OnExit = (code: number) => void;
@@ -222,12 +224,13 @@ ${examples([
   program
     .command('health')
     .description('Exit with 0 if the service on this machine answers, else with 1')
-    .usage('[--of-process <n>] [options of the service]')
+    .usage('[--url <url>] [--of-process <n>] [options of the service]')
+    .option('--url <url>', 'a service elsewhere, in place of the options')
     .argument('[options...]', 'the options of the service; --of-process <n> takes those of a process')
     .allowUnknownOption()
-    .action(async (args: readonly string[]) => {
+    .action(async (args: readonly string[], { url }: { readonly url?: string }) => {
       const { checkHealth } = await import('./commands/health.ts');
-      onExit(await checkHealth(args));
+      onExit(await checkHealth(args, url));
     });
 }
 
@@ -237,7 +240,12 @@ function addInput(command: Command): Command {
 
 function addSource(command: Command): Command {
   return command
-    .addOption(new Option('--url <url>', 'a running service').default(DEFAULT_URL).conflicts('config'))
+    .addOption(
+      new Option('--url <url>', 'a running service')
+        // Not `env`, which would conflict with --config.
+        .default(process.env[URL_VARIABLE] || DEFAULT_URL, `${URL_VARIABLE}, or ${DEFAULT_URL}`)
+        .conflicts('config'),
+    )
     .option('--config <file>', 'ask the validators directly, with a configuration of the service')
     .option('--network <name>', 'the name of the network; optional if there is only one')
     .addOption(new Option('--api-key <key>', 'API key of the service').env('WARP_API_KEY'));
