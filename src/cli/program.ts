@@ -12,8 +12,6 @@ import { addServiceOptions, type ServiceOptions } from './io/service-options.ts'
 /** The forms of warp/reading.ts, which is not loaded for help and completion. */
 const FORMS: readonly ReadingForm[] = ['signedMessage', 'unsignedMessage', 'payload', 'content', 'justification'];
 const DEFAULT_URL = 'http://127.0.0.1:8080';
-/** Beside WARP_API_KEY. */
-const URL_VARIABLE = 'WARP_API_URL';
 const DEFAULT_TIMEOUT_SECONDS = 60;
 
 type OnExit = (code: number) => void;
@@ -240,15 +238,15 @@ function addInput(command: Command): Command {
 
 function addSource(command: Command): Command {
   return command
-    .addOption(
-      new Option('--url <url>', 'a running service')
-        // Not `env`, which would conflict with --config.
-        .default(process.env[URL_VARIABLE] || DEFAULT_URL, `${URL_VARIABLE}, or ${DEFAULT_URL}`)
-        .conflicts('config'),
-    )
+    .addOption(new Option('--url <url>', 'a running service').default(DEFAULT_URL).env('WARP_API_URL'))
     .option('--config <file>', 'ask the validators directly, with a configuration of the service')
     .option('--network <name>', 'the name of the network; optional if there is only one')
-    .addOption(new Option('--api-key <key>', 'API key of the service').env('WARP_API_KEY'));
+    .addOption(new Option('--api-key <key>', 'API key of the service').env('WARP_API_KEY'))
+    .hook('preAction', (run) => {
+      // In place of `conflicts`, which counts the variable too.
+      if (run.getOptionValueSource('url') !== 'cli' || run.getOptionValue('config') === undefined) return;
+      run.error("option '--url <url>' cannot be used with option '--config <file>'");
+    });
 }
 
 function addHeightOptions(command: Command): Command {
