@@ -233,15 +233,15 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   {
     name: 'the second entry of a NodeID in a validator set replaces the first',
     file: 'src/pchain/rpc/node-api.ts',
-    find: "requireUniqueNames(response, 'validator set');",
+    find: 'requireUniqueNodeIDs(response);',
     replace: '',
     tests: ['test/integration/pchain/node-api.test.ts'],
   },
   {
     name: 'a duplicate NodeID in escaped characters is not found',
-    file: 'src/pchain/codec/unique-names.ts',
-    find: 'JSON.parse(text.slice(start, at + 1)) as string',
-    replace: 'text.slice(start + 1, at)',
+    file: 'src/pchain/rpc/node-api.ts',
+    find: '(JSON.parse(response.slice(start, end + 1)) as string)',
+    replace: 'response.slice(start + 1, end)',
     tests: ['test/integration/pchain/node-api.test.ts'],
   },
   {
