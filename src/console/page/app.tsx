@@ -52,8 +52,8 @@ function App({ facts }: { facts: ConsoleFacts }): ComponentChild {
           names: new Map([
             [primary.cChainID, 'C-Chain'],
             [primary.xChainID, 'X-Chain'],
-            [l1.blockchainID, 'Embedded L1'],
-            [l1.subnetID, 'Embedded L1'],
+            [l1.blockchainID, 'Devnet L1'],
+            [l1.subnetID, 'Devnet L1'],
           ]),
           subnets: new Map([
             [primary.cChainID, PRIMARY_NETWORK],

@@ -196,7 +196,7 @@ function IdRole(props: {
     options.idIs === 'evm' && (
       <TextField
         label="Chain of the transaction"
-        hint={`C for the C-Chain, or a blockchain ID${l1Chains.length === 0 ? '' : `, such as ${l1Chains[0]} of the embedded L1`}.`}
+        hint={`C for the C-Chain, or a blockchain ID${l1Chains.length === 0 ? '' : `, such as ${l1Chains[0]} of the devnet's L1`}.`}
         value={options.chain}
         onValue={(chain) => onOptions({ ...options, chain, logIndex: '' })}
       />
