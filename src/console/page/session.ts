@@ -46,7 +46,7 @@ export interface Session {
   readonly chainNames: ReadonlyMap<string, string>;
   /** Subnets of chains that are known beforehand. */
   readonly chainSubnets: ReadonlyMap<string, string>;
-  adviceOf(code: string): ErrorAdvice | undefined;
+  readonly adviceOf: (code: string) => ErrorAdvice | undefined;
   /** Shows another view, with the text that it begins with. */
   open(view: ViewName, text?: string): void;
   /** Announces a change to screen readers. */

@@ -16,7 +16,7 @@ export const OUTCOME_WORDS: Readonly<Record<ShownOutcome, string>> = {
 };
 
 /** In the order in which they are listed. */
-export const SHOWN_OUTCOMES = Object.keys(OUTCOME_WORDS) as ShownOutcome[];
+const SHOWN_OUTCOMES = Object.keys(OUTCOME_WORDS) as ShownOutcome[];
 
 export interface OutcomeSum {
   readonly outcome: ShownOutcome;

@@ -1,7 +1,7 @@
 import type { Static } from 'typebox';
 import type { AggregationBody } from '../../../api/aggregation/parse-aggregation-request.ts';
 import type { DecodedReading } from '../../../api/messages/message-records.ts';
-import type { PastedInput } from '../inspect/pasted-input.ts';
+import type { PastedInput } from '../input/pasted-input.ts';
 import { hexOfId } from '../ui/hex.ts';
 import { DEFAULT_QUORUM } from './quorum.ts';
 import type { SignRequest } from './snippets.ts';

@@ -3,10 +3,10 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { DecodedReading } from '../../../../../src/api/messages/message-records.ts';
 import type { Failure, FailureDetails } from '../../../../../src/console/page/api-client.ts';
+import { groupExamples } from '../../../../../src/console/page/input/example-groups.ts';
 import { readTokenTransfer } from '../../../../../src/console/page/inspect/token-transfer.ts';
 import { HERE, verificationBody } from '../../../../../src/console/page/inspect/verification-body.ts';
 import { placeOf } from '../../../../../src/console/page/session.ts';
-import { groupExamples } from '../../../../../src/console/page/sign/example-groups.ts';
 import { adviceOn, sentenceOf, standOf } from '../../../../../src/console/page/sign/failure-words.ts';
 import {
   accessListOf,

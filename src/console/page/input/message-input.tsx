@@ -2,9 +2,9 @@ import type { ComponentChild } from 'preact';
 import { useEffect, useId, useState } from 'preact/hooks';
 import type { DecodedReading } from '../../../api/messages/message-records.ts';
 import { failureOf } from '../api-client.ts';
-import { type PastedInput, readPasted } from '../inspect/pasted-input.ts';
 import type { Session } from '../session.ts';
 import { grouped } from '../ui/figures.ts';
+import { type PastedInput, readPasted } from './pasted-input.ts';
 
 export interface ReadInput {
   readonly pasted: PastedInput;
