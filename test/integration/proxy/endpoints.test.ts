@@ -44,7 +44,7 @@ function page(min: number, max: number): Query {
   };
 }
 
-function values(name: string, good: readonly unknown[], bad: readonly unknown[]): Query {
+function values(name: string, good: readonly (string | number)[], bad: readonly (string | number)[]): Query {
   return { good: good.map((value) => `${name}=${value}`), bad: { [name]: bad.map((value) => `${name}=${value}`) } };
 }
 
