@@ -102,7 +102,7 @@ export function openNetworkApi(opened: AsyncDisposableStack, options: PartsOptio
   const limits = {
     attemptTimeoutMs: attemptTimeoutMs(network),
     callTimeoutMs: 2 * apiTimeoutMs,
-    asideBaseMs: apiTimeoutMs,
+    asideMs: 3 * apiTimeoutMs,
   };
   const open = (
     owner: AsyncDisposableStack,

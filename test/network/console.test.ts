@@ -1,8 +1,8 @@
 import axe from 'axe-core';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { newMessages } from '../../bench/client.ts';
 import { startRig } from '../../bench/rig.ts';
-import { newMessages } from '../../bench/service.ts';
 import { startApp } from '../../src/app.ts';
 import { parseConfig } from '../../src/config/load/load-config.ts';
 import { systemClock } from '../../src/lib/concurrency/clock.ts';

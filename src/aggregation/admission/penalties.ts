@@ -49,7 +49,7 @@ export class Penalties {
     try {
       return await work();
     } catch (error) {
-      if (error instanceof AggregatorError && NOT_FOUND.has(error.code)) this.#bucket.charge(client, 1);
+      if (error instanceof AggregatorError && isMiss(error)) this.#bucket.charge(client, 1);
       throw error;
     }
   }
@@ -81,6 +81,11 @@ export class Penalties {
   #levelOf(client: string, chainID: BlockchainID): number {
     return this.#bucket.level(keyOf(client, chainID));
   }
+}
+
+/** A destination chain that does not exist is a mistake in the request. */
+function isMiss({ code, field }: AggregatorError): boolean {
+  return NOT_FOUND.has(code) || (code === 'invalid_request' && field === 'destinationChainID');
 }
 
 /** No ID has a space. */

@@ -134,7 +134,8 @@ export function createAggregator(options: AggregatorOptions): Aggregator {
       if (isShared) return find(signal);
       return lookups.run(
         requestKey(request),
-        (flight) => (known === undefined ? penalties.lookUp(client, () => admitAndFind(flight)) : admitAndFind(flight)),
+        (flight) =>
+          namesUnknown(request) ? penalties.lookUp(client, () => admitAndFind(flight)) : admitAndFind(flight),
         signal,
       );
     });
@@ -147,6 +148,13 @@ export function createAggregator(options: AggregatorOptions): Aggregator {
     const known = signingResolver.knownSigningSubnet(request);
     if (known !== undefined) subnets.requireAllowed(known);
     return known;
+  }
+
+  /** Whether the P-Chain may not know what the request names. */
+  function namesUnknown(request: AggregationRequest): boolean {
+    const { destinationChainID: destination } = request;
+    if (signingResolver.knownSigningSubnet(request) === undefined) return true;
+    return destination !== undefined && options.directory.knownSubnetOf(destination) === undefined;
   }
 
   function trackedSubnet({ signingSubnetID: given }: AggregationRequest): SubnetID | undefined {

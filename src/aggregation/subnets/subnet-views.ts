@@ -149,7 +149,7 @@ export function createSubnetViews(options: SubnetViewsOptions): SubnetViews {
       using _permit = await running.acquire(client, signal);
       const destination = destinationChainID && { chainID: destinationChainID, isRequired: true };
       const find = () => resolver.signersOf(subnetID, { pChainHeight, destination }, signal);
-      const isKnown = validatorSets.newest().some(([known]) => known === subnetID);
+      const isKnown = destination === undefined && validatorSets.newest().some(([known]) => known === subnetID);
       const signers = await ofSubnet(isKnown ? find() : options.penalties.lookUp(client, find));
       const [funds] = await Promise.all([
         fundsOf(subnetID, signal),

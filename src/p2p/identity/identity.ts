@@ -32,7 +32,7 @@ export function createIdentity(): Identity {
 }
 
 /** Creates a certificate for a P-256 key. Each call returns another NodeID, because the signature is random. */
-export function identityOfKeys(keys: { readonly publicKey: KeyObject; readonly privateKey: KeyObject }): Identity {
+function identityOfKeys(keys: { readonly publicKey: KeyObject; readonly privateKey: KeyObject }): Identity {
   const certificate = createStakingCertificate(keys);
   return {
     nodeID: certificate.nodeID,

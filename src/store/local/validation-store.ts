@@ -33,21 +33,14 @@ export interface IndexBatch {
 
 /** The range of heights that was read. */
 export interface IndexPosition {
-  /**
-   * Some of the blocks read, in ascending order; the last one is the highest. They show which blocks another API node shares.
-   */
-  readonly checkpoints: readonly BlockPoint[];
+  /** Highest block. */
+  readonly top: { readonly height: bigint; readonly id: string };
   readonly low: {
     readonly height: bigint;
     readonly parentID: string;
     /** Whether the range is complete below. */
     readonly isFloor: boolean;
   };
-}
-
-export interface BlockPoint {
-  readonly height: bigint;
-  readonly id: string;
 }
 
 export interface ValidationStoreOptions {
@@ -120,8 +113,12 @@ export function openValidationStore(options: ValidationStoreOptions): Validation
         if (count % YIELD_EVERY === 0) await nextTurn(clock);
       }
     }
+    const { top, low } = position;
     putPosition.run(
-      JSON.stringify(position, (_key, value: unknown) => (typeof value === 'bigint' ? String(value) : value)),
+      // Format 1 has a list of blocks.
+      JSON.stringify({ checkpoints: [top], low }, (_key, value: unknown) =>
+        typeof value === 'bigint' ? String(value) : value,
+      ),
     );
     if (directory !== undefined || entries.length === 0) return;
     const excess = Number(countOrigins.get()?.['count']) - maxOrigins;
@@ -235,8 +232,7 @@ function parsePosition(text: string): IndexPosition {
     checkpoints: { height: string; id: string }[];
     low: { height: string; parentID: string; isFloor: boolean };
   };
-  return {
-    checkpoints: checkpoints.map(({ height, id }) => ({ height: BigInt(height), id })),
-    low: { ...low, height: BigInt(low.height) },
-  };
+  const top = checkpoints.at(-1);
+  if (top === undefined) throw new Error('the position has no block');
+  return { top: { id: top.id, height: BigInt(top.height) }, low: { ...low, height: BigInt(low.height) } };
 }
