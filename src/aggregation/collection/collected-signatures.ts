@@ -157,7 +157,7 @@ export class CollectedSignatures {
   async #putBadAside(isTimeUp: boolean): Promise<void> {
     const { clock, signal, sum, deadlineMs } = this.#options;
     const searchMs = Math.max((deadlineMs - clock.monotonicMs()) / 2, MIN_SEARCH_MS);
-    using searching = startDeadline(clock, searchMs, 'finding bad signers', signal);
+    using searching = startDeadline(clock, searchMs, 'finding invalid signers', signal);
     const { bad, uncleared } = await sum.findBadSigners(searching.signal);
     for (const index of bad) {
       // A signature from the store need not be the validator's own.

@@ -225,7 +225,7 @@ function withCommandLine(environment: readonly Overlay[], json: unknown, options
   const embedded = Object.keys(networks).find((name) => partAt(networks, [name, 'embedded']) !== undefined);
   if (embedded !== undefined) add(['networks', embedded, 'embedded', 'validators'], validators, '--validators');
   const isUseless = validators !== undefined && embedded === undefined;
-  const problem = '--validators: is the size of the devnet, and the configuration has no embedded network';
+  const problem = '--validators: is the size of the devnet, and the configuration has none';
   return { overlays, base, problem: isUseless ? problem : undefined };
 }
 

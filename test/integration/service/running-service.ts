@@ -57,7 +57,7 @@ export interface ServiceSettings {
   readonly clock?: Clock;
 }
 
-/** The whole service on the embedded network, as `npm start` runs it, in this process. */
+/** The whole service on the devnet, as `npm start` runs it, in this process. */
 export interface RunningService extends AsyncDisposable {
   readonly app: App;
   readonly devnet: Devnet;

@@ -69,7 +69,7 @@ describe('validators of a devnet', () => {
       'networks.local.embedded.validators (command line, --validators): must be a whole number from 5 to 2000, is 4',
     ]);
     expect(problemsOf(fileWith(), { validators: '20' })).toEqual([
-      '--validators: is the size of the devnet, and the configuration has no embedded network',
+      '--validators: is the size of the devnet, and the configuration has none',
     ]);
   });
 });

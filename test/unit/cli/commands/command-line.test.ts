@@ -134,7 +134,7 @@ describe.concurrent('npm start --', { timeout: 120_000 }, () => {
     );
     const [err, [code]] = await Promise.all([text(child.stderr), once(child, 'close')]);
     expect(code).toBe(1);
-    expect(err).toMatch(/^could not run: the embedded network cannot open a port .*ulimit -n\)\n$/);
+    expect(err).toMatch(/^could not run: the devnet cannot open a port .*ulimit -n\)\n$/);
   });
 
   test('a port in use fails with advice', async () => {
