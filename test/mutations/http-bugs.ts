@@ -6,7 +6,7 @@ const ACCESS = ['test/unit/http/access', 'test/integration/proxy/access.test.ts'
 const PROXY = ['test/unit/proxy', 'test/integration/proxy/cache.test.ts', 'test/integration/proxy/faults.test.ts'];
 const CONCURRENCY = ['test/unit/lib/concurrency'];
 
-/** Of what clients and upstreams may do to the HTTP side. */
+/** Bugs of the HTTP APIs and of requests that are passed on. */
 export const HTTP_BUGS: readonly PlantedBug[] = [
   {
     name: 'an endpoint of the P-Chain keeps its failures after an answer',
