@@ -21,7 +21,7 @@ import type { AggregationRequest, AggregationResult } from './aggregation-reques
 import { type CompleteRequest, completeMessage, completeRequest } from './complete-request.ts';
 import { requestKey } from './result-key.ts';
 import { SharedSigning } from './shared-signing.ts';
-import { createSigningResolver, type Signing, type SigningResolverOptions } from './signing-resolver.ts';
+import { type Signing, SigningResolver, type SigningResolverOptions } from './signing-resolver.ts';
 
 export interface AggregatorLimits extends CollectionLimits {
   /** Different aggregations and lookups at a time, including queued ones. Equal requests count once. */
@@ -37,13 +37,11 @@ export interface AggregatorOptions extends Omit<SigningResolverOptions, 'resolve
   readonly l1Messages: L1Messages;
   readonly source: SignatureSource;
   readonly store: SignatureStore;
-  /** What is done once among replicas; undefined where there are none. */
   readonly sharedWork?: DistributedSingleFlight | undefined;
   readonly bls: BlsService;
   readonly invalidSigners: InvalidSigners;
   readonly subnets: SubnetPolicy;
   readonly histories: AnswerHistories;
-  /** Shared by all routes that look something up. */
   readonly penalties: Penalties;
   readonly metrics: AggregatorMetrics;
   readonly limits: AggregatorLimits;
@@ -54,7 +52,6 @@ export interface AggregateOptions {
   readonly signal: AbortSignal;
   /** Client ID for fair queueing; undefined for internal requests. */
   readonly client?: string | undefined;
-  /** Span of the caller's request. */
   readonly span?: Span;
   /** Receives the state of the collection, then each event; nothing if no validator is asked. */
   readonly onProgress?: ProgressListener | undefined;
@@ -71,11 +68,7 @@ export interface AggregateOptions {
  * Parsing requests, HTTP and the P2P protocol belong to `api`, `http` and `p2p`.
  */
 export interface Aggregator {
-  /**
-   * Returns the signed message, synchronously if it is cached. Equal concurrent requests share one run.
-   *
-   * @throws {AggregatorError}, or the signal's reason, as a rejected promise
-   */
+  /** Returns the signed message, synchronously if it is cached. Equal concurrent requests share one run. */
   aggregate(request: AggregationRequest, options: AggregateOptions): AggregationResult | Promise<AggregationResult>;
 }
 
@@ -86,7 +79,7 @@ export function createAggregator(options: AggregatorOptions): Aggregator {
     maxAggregationsInFlight: limits.maxAggregationsInFlight,
     queueTimeoutMs: limits.requestTimeoutMs,
   });
-  const signingResolver = createSigningResolver({ ...options, resolveTimeoutMs: limits.resolveTimeoutMs });
+  const signingResolver = new SigningResolver({ ...options, resolveTimeoutMs: limits.resolveTimeoutMs });
   const sharedSigning = new SharedSigning({
     ...options,
     admission,
@@ -141,7 +134,7 @@ export function createAggregator(options: AggregatorOptions): Aggregator {
     });
   }
 
-  /** The signing subnet, if it is known without a lookup. @throws if the operator does not allow it */
+  /** The signing subnet, if it is known without a lookup. */
   function knownSubnet(request: AggregationRequest): SubnetID | undefined {
     const { signingSubnetID: given } = request;
     if (given !== undefined) subnets.requireAllowed(given);
@@ -179,7 +172,6 @@ export function createAggregator(options: AggregatorOptions): Aggregator {
     }
   }
 
-  /** Measures work from start to end. */
   async function follow(
     waiter: AggregateOptions,
     startMs: number,
