@@ -1,16 +1,5 @@
 import { HTTP_BUGS } from './http-bugs.ts';
-
-/** A change of one place in the sources that `npm test` has to notice. */
-export interface PlantedBug {
-  /** The wrong behaviour, in a sentence. */
-  readonly name: string;
-  readonly file: string;
-  /** Text that stands once in the file. */
-  readonly find: string;
-  readonly replace: string;
-  /** Files or folders of `npm test` that are run against the bug. */
-  readonly tests: readonly string[];
-}
+import type { PlantedBug } from './planted-bug.ts';
 
 const VALIDATORS = ['test/unit/validators'];
 const WARP = ['test/unit/warp'];

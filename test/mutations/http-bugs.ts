@@ -1,4 +1,4 @@
-import type { PlantedBug } from './bugs.ts';
+import type { PlantedBug } from './planted-bug.ts';
 
 const GO_API = ['test/unit/api/go-aggregator', 'test/integration/service/go-corpus.test.ts'];
 const BODIES = ['test/unit/http/server/request-bodies.test.ts'];
