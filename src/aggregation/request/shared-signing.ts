@@ -10,6 +10,7 @@ import type { Admission } from '../admission/admission.ts';
 import type { Penalties } from '../admission/penalties.ts';
 import { QueryConcurrency } from '../admission/query-concurrency.ts';
 import { AggregatorError } from '../aggregator-error.ts';
+import type { AggregationStage, StageInterval } from '../aggregator-metrics.ts';
 import { type CollectionOutcome, collectSignatures, isDoubtful } from '../collection/collect-signatures.ts';
 import { describeFailure } from '../collection/collection-failure.ts';
 import type { CollectionDeps, CollectionLimits } from '../collection/collection-job.ts';
@@ -40,7 +41,7 @@ export class SharedSigning {
   readonly #collection: CollectionDeps;
   readonly #flights = new SingleFlight<string, Signed>();
   /** Shared state of running flights, by result key. */
-  readonly #works = new Map<string, Pick<Work, 'progress' | 'run'>>();
+  readonly #works = new Map<string, Pick<Work, 'progress' | 'run' | 'stages'>>();
   /** Spans of running flights. */
   readonly #spans = new Map<string, Span>();
   readonly #results: LRUCache<string, AggregationResult>;
@@ -64,12 +65,9 @@ export class SharedSigning {
     return this.#find(keyOf(request, signing), signing);
   }
 
-  async sign(
-    request: CompleteRequest,
-    signing: Signing,
-    { signal, client, span = NO_SPAN, onProgress }: Waiter,
-  ): Promise<Signed> {
-    const { metrics } = this.#options;
+  async sign(request: CompleteRequest, signing: Signing, waiter: Waiter): Promise<Signed> {
+    const { signal, client, span = NO_SPAN, onProgress } = waiter;
+    const { metrics, clock } = this.#options;
     const { pChainHeight } = signing;
     const key = keyOf(request, signing);
     const known = this.#find(key, signing);
@@ -79,6 +77,7 @@ export class SharedSigning {
       metrics.rememberedFailures.inc({ code: failure.code });
       throw atHeight(failure, pChainHeight);
     }
+    const joinedMs = clock.monotonicMs();
     const running = this.#flights.run(
       key,
       (flight) =>
@@ -98,6 +97,11 @@ export class SharedSigning {
       throw error instanceof AggregatorError ? atHeight(error, pChainHeight) : error;
     } finally {
       unsubscribe?.();
+      const nowMs = clock.monotonicMs();
+      for (const { stage, sinceMs, untilMs = nowMs } of work?.stages ?? []) {
+        // The collection may have begun before this request.
+        if (untilMs >= joinedMs) waiter.onStage?.(stage, untilMs - Math.max(sinceMs, joinedMs));
+      }
     }
   }
 
@@ -126,7 +130,7 @@ export class SharedSigning {
       bls.hashAhead(request.message.bytes);
     }
     const progress = new ProgressFeed({ ...signing, isConnected: (nodeID) => source.isConnected(nodeID) });
-    const shared = { progress, run: new SharedRun(admission, client) };
+    const shared = { progress, run: new SharedRun(admission, client), stages: [] };
     this.#works.set(key, shared);
     let isNew = false;
     const collect = (waitedMs: number): Promise<Ending> => {
@@ -160,7 +164,7 @@ export class SharedSigning {
   }
 
   async #collect(key: string, work: Work, signal: AbortSignal): Promise<Ending> {
-    const { request, signing, progress, waitedMs, span } = work;
+    const { request, signing, progress, stages, waitedMs, span } = work;
     const { sourceChainID } = request.message;
     const check = (client: string | undefined): void => this.#options.penalties.requireSignable(client, sourceChainID);
     using permit = await work.run.acquire(signing.signingSubnetID, check, signal);
@@ -169,6 +173,7 @@ export class SharedSigning {
       ...signing,
       signatureKey: signatureKey(request),
       progress,
+      stages,
       client: permit.client,
       span,
       permit,
@@ -233,6 +238,7 @@ interface Waiter {
   readonly signal: AbortSignal;
   readonly span?: Span;
   readonly onProgress?: ProgressListener | undefined;
+  onStage?(stage: AggregationStage, durationMs: number): void;
 }
 
 interface Signed {
@@ -245,6 +251,7 @@ interface Work {
   readonly request: CompleteRequest;
   readonly signing: Signing;
   readonly progress: ProgressFeed;
+  readonly stages: StageInterval[];
   readonly run: SharedRun;
   readonly span: Span;
   readonly waitedMs: number;
@@ -263,10 +270,10 @@ function keyOf(request: CompleteRequest, { signingSubnetID, warpSet, avoided }: 
 
 function toResult(
   { signingSubnetID, pChainHeight, warpSet }: Signing,
-  { signedMessage, signedWeight, signers }: Extract<CollectionOutcome, { kind: 'signed' }>,
+  { signedMessage, signedWeight, signers, weights }: Extract<CollectionOutcome, { kind: 'signed' }>,
 ): AggregationResult {
   return {
-    ...{ signedMessage, signingSubnetID, pChainHeight, signedWeight },
+    ...{ signedMessage, signingSubnetID, pChainHeight, signedWeight, weights },
     totalWeight: warpSet.totalWeight,
     signers: signers.flatMap(({ nodeIDs: [nodeID] }) => nodeID ?? []),
   };
@@ -315,5 +322,5 @@ function sizeOf({ signedMessage, signers }: AggregationResult): number {
 
 /** A reference, and a NodeID in quotes with its comma. */
 const SIGNER_BYTES = 8 + 45;
-/** The other fields, twice, and the key. */
-const RESULT_OVERHEAD_BYTES = 768;
+/** The other fields, twice, the key, and the weights by outcome. */
+const RESULT_OVERHEAD_BYTES = 1_280;
