@@ -16,7 +16,6 @@ export interface AggregatorMetrics {
   readonly rememberedFailures: Counter<'code'>;
   readonly badSigners: Counter;
   readonly admissionRefusals: Counter<'reason'>;
-  /** Declares gauges of the concurrency limits. */
   showAdmission(read: AdmissionNumbers): void;
   showLookups(kind: LookupKind, running: Usage): void;
   showQueries(queries: { readonly small: Usage; readonly large: Usage }): void;
@@ -33,10 +32,8 @@ export interface AdmissionNumbers {
   readonly running: Usage;
 }
 
-/** Lookups beside aggregations: views of subnets, and verifications of signed messages. */
 export type LookupKind = 'view' | 'verify';
 
-/** How a request ended. */
 export type RequestOutcome = 'signed' | 'aborted' | 'internal_error' | AggregatorErrorCode;
 
 /**

@@ -36,7 +36,6 @@ export interface CollectionDeps {
   readonly metrics: AggregatorMetrics;
   readonly limits: CollectionLimits;
   readonly queries: QueryConcurrency;
-  /** Runs passes over large sets one at a time, fairly over clients. */
   readonly scheduler: EventLoopScheduler;
 }
 
@@ -47,7 +46,6 @@ export interface CollectionJob {
   readonly signingSubnetID: SubnetID;
   readonly sourceSubnetID: SubnetID;
   readonly warpSet: WarpSet;
-  /** Canonical indices of validators that are asked only if the others do not suffice. */
   readonly avoided: ReadonlySet<number>;
   readonly quorumNum: bigint;
   readonly quorumBuffer: bigint;
@@ -55,7 +53,6 @@ export interface CollectionJob {
   /** Receives the stages of the collection. */
   readonly stages: StageInterval[];
   readonly span?: Span | undefined;
-  /** The client whose permit it is; undefined for internal requests. */
   readonly client: string | undefined;
   /** Returned while the collection only waits for validators. */
   readonly permit: Pick<RunPermit, 'rest' | 'resume'>;

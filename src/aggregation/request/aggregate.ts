@@ -20,7 +20,7 @@ import type { AggregationRequest, AggregationResult } from './aggregation-reques
 import { type CompleteRequest, completeMessage, completeRequest } from './complete-request.ts';
 import { requestKey } from './result-key.ts';
 import { SharedSigning } from './shared-signing.ts';
-import { createSigningResolver, type Signing, type SigningResolverOptions } from './signing-resolver.ts';
+import { type Signing, SigningResolver, type SigningResolverOptions } from './signing-resolver.ts';
 
 export interface AggregatorLimits extends CollectionLimits {
   /** Different aggregations and lookups at a time, including queued ones. Equal requests count once. */
@@ -36,13 +36,11 @@ export interface AggregatorOptions extends Omit<SigningResolverOptions, 'resolve
   readonly l1Messages: L1Messages;
   readonly source: SignatureSource;
   readonly store: SignatureStore;
-  /** What is done once among replicas; undefined where there are none. */
   readonly sharedWork?: DistributedSingleFlight | undefined;
   readonly bls: BlsService;
   readonly invalidSigners: InvalidSigners;
   readonly subnets: SubnetPolicy;
   readonly histories: AnswerHistories;
-  /** Shared by all routes that look something up. */
   readonly penalties: Penalties;
   readonly metrics: AggregatorMetrics;
   readonly limits: AggregatorLimits;
@@ -53,7 +51,6 @@ export interface AggregateOptions {
   readonly signal: AbortSignal;
   /** Client ID for fair queueing; undefined for internal requests. */
   readonly client?: string | undefined;
-  /** Span of the caller's request. */
   readonly span?: Span;
   /** Receives the state of the collection, then each event; nothing if no validator is asked. */
   readonly onProgress?: ProgressListener | undefined;
@@ -74,11 +71,7 @@ export interface AggregateOptions {
  * Parsing requests, HTTP and the P2P protocol belong to `api`, `http` and `p2p`.
  */
 export interface Aggregator {
-  /**
-   * Returns the signed message, synchronously if it is cached. Equal concurrent requests share one run.
-   *
-   * @throws {AggregatorError}, or the signal's reason, as a rejected promise
-   */
+  /** Returns the signed message, synchronously if it is cached. Equal concurrent requests share one run. */
   aggregate(request: AggregationRequest, options: AggregateOptions): AggregationResult | Promise<AggregationResult>;
 }
 
@@ -89,7 +82,7 @@ export function createAggregator(options: AggregatorOptions): Aggregator {
     maxAggregationsInFlight: limits.maxAggregationsInFlight,
     queueTimeoutMs: limits.requestTimeoutMs,
   });
-  const signingResolver = createSigningResolver({ ...options, resolveTimeoutMs: limits.resolveTimeoutMs });
+  const signingResolver = new SigningResolver({ ...options, resolveTimeoutMs: limits.resolveTimeoutMs });
   const sharedSigning = new SharedSigning({
     ...options,
     admission,
@@ -136,7 +129,8 @@ export function createAggregator(options: AggregatorOptions): Aggregator {
       if (isShared) return find(signal);
       return lookups.run(
         requestKey(request),
-        (flight) => (known === undefined ? penalties.lookUp(client, () => admitAndFind(flight)) : admitAndFind(flight)),
+        (flight) =>
+          namesUnknown(request) ? penalties.lookUp(client, () => admitAndFind(flight)) : admitAndFind(flight),
         signal,
       );
     });
@@ -150,13 +144,20 @@ export function createAggregator(options: AggregatorOptions): Aggregator {
     return tookMs / 1_000;
   }
 
-  /** The signing subnet, if it is known without a lookup. @throws if the operator does not allow it */
+  /** The signing subnet, if it is known without a lookup. */
   function knownSubnet(request: AggregationRequest): SubnetID | undefined {
     const { signingSubnetID: given } = request;
     if (given !== undefined) subnets.requireAllowed(given);
     const known = signingResolver.knownSigningSubnet(request);
     if (known !== undefined) subnets.requireAllowed(known);
     return known;
+  }
+
+  /** Whether the P-Chain may not know what the request names. */
+  function namesUnknown(request: AggregationRequest): boolean {
+    const { destinationChainID: destination } = request;
+    if (signingResolver.knownSigningSubnet(request) === undefined) return true;
+    return destination !== undefined && options.directory.knownSubnetOf(destination) === undefined;
   }
 
   function trackedSubnet({ signingSubnetID: given }: AggregationRequest): SubnetID | undefined {
@@ -182,7 +183,6 @@ export function createAggregator(options: AggregatorOptions): Aggregator {
     }
   }
 
-  /** Measures work from start to end. */
   async function follow(
     waiter: AggregateOptions,
     startMs: number,

@@ -23,9 +23,7 @@ export interface AggregationRequest {
 export type Subject =
   /** An empty justification counts as none. */
   | { readonly kind: 'message'; readonly message: UnsignedMessage; readonly justification: Uint8Array }
-  /** The P-Chain's message that belongs to a justification. */
   | { readonly kind: 'justification'; readonly justification: Uint8Array }
-  /** The P-Chain's message about one of its transactions. */
   | { readonly kind: 'transaction'; readonly txID: TxID };
 
 export const DEFAULT_QUORUM_NUM = 67n;
@@ -51,7 +49,6 @@ export interface RequestSettings {
   readonly pChainHeight: bigint;
 }
 
-/** @throws {AggregatorError} if they contradict each other or are out of range */
 export function settingsOf(request: Omit<AggregationRequest, 'subject'>): RequestSettings {
   const { quorumNum = DEFAULT_QUORUM_NUM, quorumBuffer = 0n, pChainHeight = 0n, destinationChainID } = request;
   if (quorumNum < 0n || quorumNum > MAX_QUORUM) {

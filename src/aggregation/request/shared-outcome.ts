@@ -25,7 +25,6 @@ export type Ending =
   | {
       readonly kind: 'failed';
       readonly error: AggregatorError;
-      /** Connected weight of the set. */
       readonly connectedWeight: bigint;
     };
 
@@ -43,11 +42,7 @@ export function toShared(ending: Ending): SharedOutcome | undefined {
   return ttlMs === undefined ? undefined : { bytes: encodeFailure(ending), ttlMs, isProven: false };
 }
 
-/**
- * Verifies a signed message from the store for this message and validator set; undefined if it is not valid.
- *
- * @throws the errors of the BLS service, or the signal's reason
- */
+/** Verifies a signed message from the store for this message and validator set; undefined if it is not valid. */
 export async function verifiedResult(
   bytes: Uint8Array,
   request: CompleteRequest,
@@ -97,10 +92,7 @@ function encodeFailure({ error, connectedWeight }: Extract<Ending, { kind: 'fail
   );
 }
 
-/**
- * Decodes another replica's failure; undefined if this replica may succeed, because it is connected to more weight, or if the
- * version differs.
- */
+/** Decodes another replica's failure; undefined if this one may succeed: it is connected to more weight. */
 export function decodeFailure(
   bytes: Uint8Array,
   connectedWeight: () => bigint,

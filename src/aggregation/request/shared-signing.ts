@@ -27,7 +27,6 @@ import type { Signing } from './signing-resolver.ts';
 export interface SharedSigningOptions extends Omit<CollectionDeps, 'queries' | 'scheduler' | 'limits'> {
   readonly admission: Pick<Admission, 'admit' | 'run'>;
   readonly penalties: Penalties;
-  /** What is done once among replicas; undefined where there are none. */
   readonly sharedWork?: DistributedSingleFlight | undefined;
   readonly limits: CollectionLimits & { readonly maxQueriesInFlight: number; readonly resultCacheBytes: number };
 }
@@ -40,10 +39,7 @@ export class SharedSigning {
   readonly #options: SharedSigningOptions;
   readonly #collection: CollectionDeps;
   readonly #flights = new SingleFlight<string, Signed>();
-  /** Shared state of running flights, by result key. */
-  readonly #works = new Map<string, Pick<Work, 'progress' | 'run' | 'stages'>>();
-  /** Spans of running flights. */
-  readonly #spans = new Map<string, Span>();
+  readonly #works = new Map<string, Pick<Work, 'progress' | 'run' | 'stages' | 'span'>>();
   readonly #results: LRUCache<string, AggregationResult>;
   readonly #failures: ReturnType<typeof createNegativeCache>;
 
@@ -60,7 +56,6 @@ export class SharedSigning {
     this.#failures = createNegativeCache(clock);
   }
 
-  /** Returns the signed message if it is cached. */
   known(request: CompleteRequest, signing: Signing): AggregationResult | undefined {
     return this.#find(keyOf(request, signing), signing);
   }
@@ -80,14 +75,15 @@ export class SharedSigning {
     const joinedMs = clock.monotonicMs();
     const running = this.#flights.run(
       key,
-      (flight) =>
-        this.#trace(key, signing, span, (own) => this.#fly(key, { request, signing, client, span: own }, flight)),
+      (flight) => {
+        const own = startSpan(signing, span);
+        return inSpan(own, () => this.#fly(key, { request, signing, client, span: own }, flight));
+      },
       signal,
     );
-    // The flight has begun, so its shared state and its span exist.
-    const shared = this.#spans.get(key);
-    if (shared !== undefined) span.link(shared);
+    // The flight has begun, so its shared state exists.
     const work = this.#works.get(key);
+    if (work?.span.isRecorded) span.link(work.span);
     work?.run.join(client);
     const unsubscribe = onProgress && work?.progress.subscribe(toldAt(pChainHeight, onProgress));
     try {
@@ -105,21 +101,6 @@ export class SharedSigning {
     }
   }
 
-  /** Runs a flight in a child span of the request that began it; other requests link to it. */
-  async #trace<T>(key: string, signing: Signing, parent: Span, fly: (span: Span) => Promise<T>): Promise<T> {
-    const span = parent.child('collect signatures');
-    if (!span.isRecorded) return fly(NO_SPAN);
-    span.set('signing.subnet_id', signing.signingSubnetID);
-    span.set('p_chain.height', String(signing.pChainHeight));
-    span.set('validators', signing.warpSet.validators.length);
-    this.#spans.set(key, span);
-    try {
-      return await inSpan(span, () => fly(span));
-    } finally {
-      if (this.#spans.get(key) === span) this.#spans.delete(key);
-    }
-  }
-
   async #fly(key: string, { client, ...flight }: Flight, signal: AbortSignal): Promise<Signed> {
     const { request, signing } = flight;
     const { source, sharedWork, bls, admission, penalties } = this.#options;
@@ -130,7 +111,7 @@ export class SharedSigning {
       bls.hashAhead(request.message.bytes);
     }
     const progress = new ProgressFeed({ ...signing, isConnected: (nodeID) => source.isConnected(nodeID) });
-    const shared = { progress, run: new SharedRun(admission, client), stages: [] };
+    const shared = { progress, run: new SharedRun(admission, client), stages: [], span: flight.span };
     this.#works.set(key, shared);
     let isNew = false;
     const collect = (waitedMs: number): Promise<Ending> => {
@@ -233,6 +214,16 @@ export class SharedSigning {
   }
 }
 
+/** A child of the span of the request that begins a flight; other requests link to it. */
+function startSpan({ signingSubnetID, pChainHeight, warpSet }: Signing, parent: Span): Span {
+  const span = parent.child('collect signatures');
+  if (!span.isRecorded) return NO_SPAN;
+  span.set('signing.subnet_id', signingSubnetID);
+  span.set('p_chain.height', String(pChainHeight));
+  span.set('validators', warpSet.validators.length);
+  return span;
+}
+
 interface Waiter {
   readonly client?: string | undefined;
   readonly signal: AbortSignal;
@@ -258,7 +249,6 @@ interface Work {
 }
 
 interface Flight extends Pick<Work, 'request' | 'signing' | 'span'> {
-  /** The client that began the flight. */
   readonly client: string | undefined;
 }
 
@@ -310,9 +300,9 @@ function toldAt(pChainHeight: bigint, listener: ProgressListener): ProgressListe
 }
 
 function atHeight(error: AggregatorError, pChainHeight: bigint): AggregatorError {
-  const { code, message, field, report, retryAfterMs, cause } = error;
-  if (report === undefined || report.pChainHeight === pChainHeight) return error;
-  return new AggregatorError(code, message, { field, report: { ...report, pChainHeight }, retryAfterMs, cause });
+  const { report } = error;
+  const isOther = report !== undefined && report.pChainHeight !== pChainHeight;
+  return isOther ? error.with({ report: { ...report, pChainHeight } }) : error;
 }
 
 /** The message as bytes and as hex in the encoded answer; NodeIDs belong to the set, and are written once more in the answer. */
