@@ -16,9 +16,9 @@ import type { SigningResolver } from '../request/signing-resolver.ts';
 import type { SubnetPolicy } from '../subnet-policy.ts';
 import type { AnswerHistories, AnswerHistory } from '../validators/answer-history.ts';
 import type { InvalidSigners } from '../validators/invalid-signers.ts';
-import { ratio, readinessOf, type SubnetReadiness } from '../validators/required-subnet.ts';
+import { ratio, readinessOf, type SubnetReadiness } from '../validators/required-subnets.ts';
 import type { ValidatorConnections } from '../validators/validator-connections.ts';
-import { addUpWeights, assembleSubnetView, type SubnetView } from './subnet-view.ts';
+import { assembleSubnetView, type SubnetView } from './subnet-view.ts';
 
 export interface SubnetViews {
   /**
@@ -55,7 +55,7 @@ export interface SubnetViewsOptions {
   readonly subnets: Pick<SubnetPolicy, 'requireAllowed'>;
   readonly resolver: Pick<SigningResolver, 'signersOf'>;
   readonly validatorSets: Pick<ValidatorSets<WarpSet>, 'newest'>;
-  readonly connections: Pick<ValidatorConnections, 'track' | 'isConnected' | 'readiness'>;
+  readonly connections: Pick<ValidatorConnections, 'track' | 'readiness'>;
   readonly peers: Pick<PeerNetwork, 'describe' | 'waitUntil'>;
   readonly funds: Pick<ValidatorFunds, 'fundsOf'>;
   readonly histories: { of(...args: Parameters<AnswerHistories['of']>): Pick<AnswerHistory, 'pastOf'> };
@@ -95,8 +95,11 @@ export function createSubnetViews(options: SubnetViewsOptions): SubnetViews {
       isInvalidSigner: (publicKeyHex: string) => invalidSigners.has(publicKeyHex),
     };
   };
-  const weightsOf = (subnetID: SubnetID, warpSet: WarpSet) =>
-    addUpWeights(warpSet, { ...factsOf(subnetID), isConnected: (nodeID) => connections.isConnected(nodeID) });
+  const weightsOf = (subnetID: SubnetID, warpSet: WarpSet) => {
+    const facts = { subnetID, warpSet, pChainHeight: 0n, funds: new Map(), ...factsOf(subnetID) };
+    const { totalWeight, connectedWeight, signableWeight } = assembleSubnetView(facts);
+    return { totalWeight, connectedWeight, signableWeight };
+  };
   const listed = new WeakMap<WarpSet, ReturnType<typeof weightsOf> & { readonly atMs: number }>();
   function listedWeightsOf(subnetID: SubnetID, warpSet: WarpSet): ReturnType<typeof weightsOf> {
     const nowMs = clock.monotonicMs();
