@@ -20,21 +20,6 @@ import { ratio, readinessOf, type SubnetReadiness } from '../validators/required
 import type { ValidatorConnections } from '../validators/validator-connections.ts';
 import { assembleSubnetView, type SubnetView } from './subnet-view.ts';
 
-export interface SubnetViews {
-  /**
-   * Returns the validators of a subnet. Connects them, as a request for a signature does, and waits for connections if the
-   * subnet was not requested recently.
-   *
-   * @param client client ID for fair queueing; undefined for internal requests
-   * @throws {AggregatorError}, or the signal's reason
-   */
-  view(request: SubnetRequest, signal: AbortSignal, client?: string): Promise<SubnetView>;
-  /** The primary network, then the tracked subnets, then recently requested ones. */
-  list(): readonly KnownSubnet[];
-  /** All known subnets, most recently requested first, without any lookup. */
-  weights(): readonly SubnetWeights[];
-}
-
 export interface SubnetWeights extends Pick<SubnetView, 'totalWeight' | 'connectedWeight' | 'signableWeight'> {
   readonly subnetID: SubnetID;
 }
@@ -82,7 +67,9 @@ const PASSING_CAUSES: ReadonlySet<ObstacleCause> = new Set([
   'superseded',
 ]);
 
-export function createSubnetViews(options: SubnetViewsOptions): SubnetViews {
+export type SubnetViews = ReturnType<typeof createSubnetViews>;
+
+export function createSubnetViews(options: SubnetViewsOptions) {
   const { resolver, validatorSets, connections, peers, histories, subnets, invalidSigners, clock, readyQuorumNum } =
     options;
 
@@ -139,7 +126,12 @@ export function createSubnetViews(options: SubnetViewsOptions): SubnetViews {
   }
 
   return {
-    async view({ subnetID, destinationChainID, ...request }, signal, client) {
+    /** Connects the validators too, and waits for connections if the subnet was not requested recently. */
+    async view(
+      { subnetID, destinationChainID, ...request }: SubnetRequest,
+      signal: AbortSignal,
+      client?: string,
+    ): Promise<SubnetView> {
       subnets.requireAllowed(subnetID, 'subnetID');
       const { pChainHeight } = settingsOf({ ...request, destinationChainID });
       using _permit = await running.acquire(client, signal);
@@ -159,7 +151,8 @@ export function createSubnetViews(options: SubnetViewsOptions): SubnetViews {
       });
     },
 
-    list() {
+    /** The primary network, then the tracked subnets, then recently requested ones. */
+    list(): readonly KnownSubnet[] {
       const tracked = connections.readiness().map((readiness) => ({ ...readiness, isTracked: true }));
       const known = new Set(tracked.map(({ subnetID }) => subnetID));
       const others = validatorSets
@@ -176,7 +169,8 @@ export function createSubnetViews(options: SubnetViewsOptions): SubnetViews {
       return [...tracked, ...others];
     },
 
-    weights() {
+    /** All known subnets, most recently requested first, without any lookup. */
+    weights(): readonly SubnetWeights[] {
       return validatorSets.newest().map(([subnetID, warpSet]) => ({ subnetID, ...weightsOf(subnetID, warpSet) }));
     },
   };
