@@ -1,6 +1,7 @@
 import type { BlockchainID, NodeID, SubnetID, TxID } from '../../warp/ids.ts';
 import type { UnsignedMessage } from '../../warp/unsigned-message.ts';
 import { AggregatorError } from '../aggregator-error.ts';
+import type { OutcomeWeights } from '../validators/validator-outcome.ts';
 
 export interface AggregationRequest {
   readonly subject: Subject;
@@ -38,6 +39,8 @@ export interface AggregationResult {
   readonly totalWeight: bigint;
   /** A node of each signer, in the order of the canonical set. */
   readonly signers: readonly NodeID[];
+  /** Outcomes of the collection that made the message; this replica asks no validator for a message from another replica. */
+  readonly weights: OutcomeWeights;
 }
 
 export interface RequestSettings {
