@@ -2,7 +2,7 @@ import type { Aggregator } from '../aggregation/request/aggregate.ts';
 import type { MessageVerifier } from '../aggregation/request/message-verifier.ts';
 import type { SubnetViews } from '../aggregation/subnets/subnet-views.ts';
 import type { UptimeProofs } from '../aggregation/subnets/uptime-proofs.ts';
-import type { SubnetReadiness } from '../aggregation/validators/required-subnet.ts';
+import type { SubnetReadiness } from '../aggregation/validators/required-subnets.ts';
 import type { NodeID } from '../warp/ids.ts';
 
 /**
