@@ -1,14 +1,5 @@
-/** A change of one place in the sources that `npm test` has to notice. */
-export interface PlantedBug {
-  /** The wrong behaviour, in a sentence. */
-  readonly name: string;
-  readonly file: string;
-  /** Text that stands once in the file. */
-  readonly find: string;
-  readonly replace: string;
-  /** Files or folders of `npm test` that are run against the bug. */
-  readonly tests: readonly string[];
-}
+import { HTTP_BUGS } from './http-bugs.ts';
+import type { PlantedBug } from './planted-bug.ts';
 
 const VALIDATORS = ['test/unit/validators'];
 const WARP = ['test/unit/warp'];
@@ -18,9 +9,11 @@ const P2P = ['test/unit/p2p'];
 const BLS = ['test/unit/bls/curve', 'test/unit/bls/backends'];
 const COLLECTION = ['test/unit/aggregation/collection'];
 const REQUEST = ['test/unit/aggregation'];
+const GO_FILE = ['test/unit/config/go-aggregator'];
 const PROXY = ['test/unit/proxy', 'test/integration/proxy/cache.test.ts', 'test/integration/proxy/faults.test.ts'];
 
 export const PLANTED_BUGS: readonly PlantedBug[] = [
+  ...HTTP_BUGS,
   // Canonical sets, quorum and verification.
   {
     name: 'the needed weight is rounded down',
@@ -523,6 +516,27 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     tests: ['test/unit/store'],
   },
   {
+    name: 'networks with the same name share their keys in Redis',
+    file: 'src/store/redis/shared-parts.ts',
+    find: 'const values = createSharedValues(store, scope);',
+    replace: 'const values = createSharedValues(store, networkName);',
+    tests: ['test/unit/store/redis'],
+  },
+  {
+    name: 'a sealed value may be copied to another network',
+    file: 'src/store/redis/shared-parts.ts',
+    find: 'const seal = createSeal(secret, scope);',
+    replace: 'const seal = createSeal(secret, networkName);',
+    tests: ['test/unit/store/redis'],
+  },
+  {
+    name: 'an invalid registration in Redis counts as another user of the identity',
+    file: 'src/store/redis/identity-registration.ts',
+    find: "?.groups?.['description'];",
+    replace: "?.groups?.['description'] ?? 'unknown';",
+    tests: ['test/unit/store/redis'],
+  },
+  {
     name: 'a sealed value may be moved to another key',
     file: 'src/store/redis/seal.ts',
     find: '.update(name)',
@@ -550,6 +564,70 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     find: "this.#state.kind !== 'closed' || this.#count() >= this.#options.maxFailures",
     replace: 'this.#count() < 0',
     tests: ['test/unit/proxy', 'test/integration/proxy/circuit.test.ts'],
+  },
+  // The Go aggregator's binary, and the process.
+  {
+    name: 'npm start does not become the service',
+    file: 'package.json',
+    find: '"exec node --max-semi-space-size=8 src/start.js"',
+    replace: '"node --max-semi-space-size=8 src/start.js; true"',
+    tests: ['test/integration/service/launcher.test.ts'],
+  },
+  {
+    name: 'the service outlives a launcher that is killed',
+    file: 'src/newer-node.js',
+    find: "process.on('disconnect', () => process.exit(1));",
+    replace: "process.on('disconnect', () => undefined);",
+    tests: ['test/integration/service/launcher.test.ts'],
+  },
+  {
+    name: 'a start that fails logs a stop',
+    file: 'src/app.ts',
+    find: "logger.info({ nodeID: identity.nodeID }, 'staking identity');",
+    replace: "opened.defer(() => logger.info('stopping'));",
+    tests: ['test/unit/cli/commands'],
+  },
+  {
+    name: "the Go binary's launcher stays the parent of the service",
+    file: 'src/signature-aggregator',
+    find: 'exec "$node"',
+    replace: '"$node"',
+    tests: ['test/integration/service/go-binary.test.ts'],
+  },
+  {
+    name: 'a null in a Go file is a value',
+    file: 'src/config/go-aggregator/go-file.ts',
+    find: 'const value = object[key] ?? undefined;',
+    replace: 'const value = object[key];',
+    tests: GO_FILE,
+  },
+  {
+    name: 'log levels of a Go file are compared with their case',
+    file: 'src/config/go-aggregator/go-file.ts',
+    find: 'convert: (level: string) => LOG_LEVELS[level.toLowerCase()],',
+    replace: 'convert: (level: string) => LOG_LEVELS[level],',
+    tests: GO_FILE,
+  },
+  {
+    name: 'an unknown key of a Go file is ignored',
+    file: 'src/config/go-aggregator/go-file.ts',
+    find: 'if (unknown.length > 0) {',
+    replace: 'if (unknown.length > 99) {',
+    tests: GO_FILE,
+  },
+  {
+    name: 'keys of a Go file are not read from the environment',
+    file: 'src/config/go-aggregator/go-file.ts',
+    find: 'if (text !== undefined) changed[key] = text;',
+    replace: '',
+    tests: GO_FILE,
+  },
+  {
+    name: 'missing TLS files are not created',
+    file: 'src/p2p/identity/identity.ts',
+    find: 'await publish(certificatePath, newPem, folderMode)',
+    replace: 'newPem',
+    tests: ['test/unit/p2p/identity', 'test/integration/service/go-binary.test.ts'],
   },
   // Secrets.
   {

@@ -1,4 +1,4 @@
-import { statSync } from 'node:fs';
+import { mkdtempSync, rmSync, statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { type Clock, nextTurn, systemClock } from '../../lib/concurrency/clock.ts';
@@ -86,6 +86,21 @@ const ADVICE: Readonly<Record<number, string>> = {
   14: 'the folder does not exist, or the service may not write there',
   26: 'another file is in its place; move it away',
 };
+
+/**
+ * Creates the folder and tries to write there, before the ID of the network is known, which selects the file.
+ *
+ * @throws {StoreError}
+ */
+export function checkStoreFolder(directory: string): void {
+  try {
+    createFolder(resolve(directory));
+    rmSync(mkdtempSync(join(directory, '.writable-')), { recursive: true });
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    throw new StoreError('open', directory, `${reason} (give the service a folder that it may write to)`, { cause });
+  }
+}
 
 /**
  * Opens the store as a SQLite database in memory or in a file. Memory use is bounded: a cache of pages, or a number of entries.

@@ -27,14 +27,16 @@ export interface Answer {
 export interface Internals {
   readonly aggregation?: Partial<AggregationConfig>;
   readonly bls?: Partial<Config['bls']>;
+  readonly server?: Partial<Config['server']>;
   readonly network?: Partial<NetworkConfig>;
 }
 
-export function withInternals(config: Config, { aggregation, bls, network }: Internals): Config {
+export function withInternals(config: Config, { aggregation, bls, server, network }: Internals): Config {
   return {
     ...config,
     aggregation: { ...config.aggregation, ...aggregation },
     bls: { ...config.bls, ...bls },
+    server: { ...config.server, ...server },
     networks: config.networks.map((one) => ({ ...one, ...network })),
   };
 }
