@@ -21,7 +21,7 @@ class RedisMissingError extends Error {
 
 /** A tenth of a second where the machine is not busy. */
 const START_TIMEOUT_MS = 10_000;
-/** Attempts, because another process may take the port after it was found free. */
+/** Another process may have taken the port since it was found free. */
 const MAX_STARTS = 5;
 
 /** Redis as it is run in production, but for its files: nothing of it outlives the test. */
@@ -36,7 +36,7 @@ export interface RedisProcess extends AsyncDisposable {
 }
 
 export interface RedisSettings {
-  /** Further arguments of the command line. */
+  /** As on the command line. */
   readonly further?: readonly string[];
   /** PEM files; then nothing is served without TLS. */
   readonly tls?: { readonly certificateFile: string; readonly keyFile: string };

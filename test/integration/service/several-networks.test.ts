@@ -66,7 +66,11 @@ async function ask({ url }: App, path: string, body?: object): Promise<Answer> {
 const aggregate = (app: App, network: string, body: object) =>
   ask(app, `/v1/signatureAggregator/${network}/aggregateSignatures`, body);
 
+<<<<<<< HEAD
 describe('one process with the devnet and another network', { timeout: TIMEOUT_MS }, () => {
+=======
+describe('one process with the devnet and another one beside it', { timeout: TIMEOUT_MS }, () => {
+>>>>>>> main
   const log = createLogLines();
   const opened = new AsyncDisposableStack();
   let app: App;
@@ -148,7 +152,7 @@ describe('one process with the devnet and another network', { timeout: TIMEOUT_M
 });
 
 test(
-  'node RPC goes to the node that the configuration names, though an embedded network is there',
+  'node RPC goes to the node that the configuration names, though a devnet is there',
   async () => {
     await using node = await startStandIn();
     node.behaviour = (_request, response) =>
