@@ -13,11 +13,7 @@ const config: KnipConfig = {
   project: ['src/**/*.{ts,tsx,js}!', 'bench/**/*.ts', 'scripts/**/*.ts', 'test/**/*.ts'],
   // Every message of the protocol is generated, whether or not its parts are named elsewhere.
   ignore: ['src/*/gen/**'],
-<<<<<<< HEAD
-  // A type in the signature of an exported function is exported for its callers.
-=======
   // Callers may name the types in the signature of an exported function.
->>>>>>> main
   ignoreExportsUsedInFile: { interface: true, type: true },
   // Started by scripts/generate.ts.
   ignoreDependencies: ['@bufbuild/buf'],

@@ -86,11 +86,7 @@ export default defineConfig({
       rules: { 'node/no-process-env': 'off', 'no-restricted-properties': ['error', TURN_PROPERTY] },
     },
     {
-<<<<<<< HEAD
-      // Programs that write to their terminal.
-=======
       // Programs that write to their standard output.
->>>>>>> main
       files: [
         'src/main.ts',
         'src/cli/**',

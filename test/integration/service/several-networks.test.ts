@@ -66,11 +66,7 @@ async function ask({ url }: App, path: string, body?: object): Promise<Answer> {
 const aggregate = (app: App, network: string, body: object) =>
   ask(app, `/v1/signatureAggregator/${network}/aggregateSignatures`, body);
 
-<<<<<<< HEAD
-describe('one process with the devnet and another network', { timeout: TIMEOUT_MS }, () => {
-=======
 describe('one process with the devnet and another one beside it', { timeout: TIMEOUT_MS }, () => {
->>>>>>> main
   const log = createLogLines();
   const opened = new AsyncDisposableStack();
   let app: App;
@@ -110,7 +106,7 @@ describe('one process with the devnet and another one beside it', { timeout: TIM
     expect((await aggregate(app, 'second', { message: ofFirst })).status).toBeGreaterThanOrEqual(400);
   });
 
-  test('an unknown name is refused with the known names', async () => {
+  test('says which names there are where another is asked for', async () => {
     const message = 'network "mainnet" is not served here; served: first, fuji, testnet, second, twin';
     const expected = { status: 404, body: { code: 'unknown_network', message } };
     expect(await aggregate(app, 'mainnet', { message: '00' })).toMatchObject(expected);
@@ -128,7 +124,7 @@ describe('one process with the devnet and another one beside it', { timeout: TIM
     expect(text).not.toMatch(/network="[^"]*".*network="/);
   });
 
-  test('serves one as before when the API of the other stops', async () => {
+  test('has one go on as before when the API of the other stops', async () => {
     const first = async () => (await ask(app, '/health/ready/first')).body;
     const message = embedded.emitMessages(1)[0];
     const before = { ready: await first(), answer: await aggregate(app, 'first', { message }) };
@@ -223,7 +219,7 @@ describe('networks that cannot be served', { timeout: TIMEOUT_MS }, () => {
     );
   });
 
-  test('do not end the service if one was corrected before the other was refused', async () => {
+  test('do not end a service in which one was corrected before the other was refused', async () => {
     const answers = { one: '5', two: '' };
     const apiThat = (name: keyof typeof answers) =>
       LocalApi.start(({ method }) =>
@@ -262,7 +258,7 @@ describe('networks that cannot be served', { timeout: TIMEOUT_MS }, () => {
     expect(failure).toBeUndefined();
   });
 
-  test('close in order: no more requests, then the networks, the devnet last', async () => {
+  test('leave the process in order: no more requests, then the networks, the embedded one last', async () => {
     const log = createLogLines();
     const app = await start({ own: { embedded: { validators: 5 } } }, log.logger);
     await app.untilReady(AbortSignal.timeout(TIMEOUT_MS));
