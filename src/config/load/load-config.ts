@@ -8,8 +8,8 @@ import { SETTINGS, type Settings } from '../schema/schema.ts';
 import { isObject, networksOf, type Path, partAt, pathText, withPart } from '../schema/setting.ts';
 import { isWithin, PREFIX, parseVariable, settingOfVariable, settingsOf, variableName } from '../schema/variables.ts';
 import type { Config } from '../settings.ts';
+import { parseSettings } from '../settings.ts';
 import { checkSettings, findSuspicious, Problems } from './check-settings.ts';
-import { parseSettings } from './parse-settings.ts';
 import { readJson } from './read-json.ts';
 import { readTraceVariables } from './trace-variables.ts';
 
