@@ -24,10 +24,7 @@ test('origins in the form of browsers are accepted', () => {
 
 test.each([
   ['https://console.example/', 'https://console.example'],
-  ['https://console.example/path', 'https://console.example'],
-  ['https://console.example?', 'https://console.example'],
   ['https://Console.example', 'https://console.example'],
-  ['HTTPS://console.example', 'https://console.example'],
   ['https://console.example:443', 'https://console.example'],
   ['http://localhost:080', 'http://localhost'],
   ['https://user:word@console.example', 'https://console.example'],

@@ -38,26 +38,6 @@ describe('createMetrics', () => {
     expect((await seriesOf(registry)).toSorted()).toEqual(expected(151, 11_525).toSorted());
   });
 
-  it('sets, increments and decrements a gauge that several owners share', async () => {
-    const registry = new Registry();
-    const metrics = createMetrics(registry);
-    const declare = () => metrics.gauge({ name: 'rooms', help: 'Rooms' });
-    const [gauge, same] = [declare(), declare()];
-    gauge.inc(5);
-    same.dec();
-    expect(await seriesOf(registry)).toEqual(['signature_aggregator_rooms 4']);
-    same.inc(100);
-    gauge.set(7);
-    same.dec(2);
-    gauge.inc();
-    expect(await seriesOf(registry)).toEqual(['signature_aggregator_rooms 6']);
-    const ofNetwork = metrics.with({ network: 'fuji' }).gauge({ name: 'floors', help: 'Floors' });
-    expect(await seriesOf(registry)).toHaveLength(1);
-    ofNetwork.inc();
-    ofNetwork.dec();
-    expect(await seriesOf(registry)).toContain('signature_aggregator_floors{network="fuji"} 0');
-  });
-
   it('declares a metric once for all networks, with a label for each', async () => {
     const registry = new Registry();
     const metrics = createMetrics(registry);

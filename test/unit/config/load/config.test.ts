@@ -82,15 +82,11 @@ describe('defaults', () => {
 
   test.each([
     ['https://api.avax.network', 50],
-    ['https://10.example', 50],
     ['http://172.32.0.1:9650', 50],
     ['http://[2001:db8::1]:9650', 50],
     ['http://localhost:9650', 1_000],
-    ['http://avalanchego:9650/base', 1_000],
     ['http://10.0.0.1:9650', 1_000],
     ['http://172.31.0.1', 1_000],
-    ['http://192.168.1.1', 1_000],
-    ['http://[::1]:9650', 1_000],
     ['http://[fd00::1]:9650', 1_000],
   ])('blocks of a public network are read from %s at %i a second', (baseUrl, blocksPerSecond) => {
     const pChainApi = [{ baseUrl: 'http://127.0.0.1' }, { baseUrl }];
@@ -416,10 +412,7 @@ describe('files', () => {
   test.each([
     ['// a comment\n{"networks": "secret"}', '(line 1 column 1)'],
     ['{\r\n  "networks": "secret", // a comment\r\n}', '(line 2 column 25)'],
-    ["{'networks': 'secret'}", '(line 1 column 2)'],
-    ['{"networks": secret}', '(line 1 column 14)'],
     ['{"networks": [\n"secret",\n]}', '(line 3 column 1)'],
-    ['{"networks":\n}', '(line 2 column 1)'],
     ['{"store": {"path": "C:\\data"}}', '(line 1 column 20)'],
     ['{"server": {"port": 08080}}', '(line 1 column 21)'],
     ['{"networks": "secret"', '(line 1 column 22)'],
