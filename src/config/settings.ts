@@ -12,11 +12,8 @@ import type { NetworkSettings, Settings } from './schema/schema.ts';
  * them, `go-aggregator/` converts files of the Go aggregator.
  */
 export type Config = Readonly<ReturnType<typeof parseSettings>> & { readonly traces: TracesConfig };
-/** Limits of each network. */
 export type AggregationConfig = Readonly<ReturnType<typeof parseAggregation>>;
-/** The services that requests are forwarded to. */
 export type UpstreamConfig = Readonly<ReturnType<typeof parseUpstream>>;
-/** One Avalanche network. */
 export type NetworkConfig = Readonly<ReturnType<typeof parseNetwork>>;
 
 /** Tracing by the standard variables of OpenTelemetry. */

@@ -14,7 +14,6 @@ interface Completions {
 interface CommandCompletions {
   readonly name: string;
   readonly description: string;
-  /** The choices of its argument. */
   readonly values: readonly string[];
   readonly options: readonly {
     readonly flag: string;
