@@ -7,9 +7,8 @@ import type { TransactionReader } from '../../pchain/state/transaction-reader.ts
 import { conversionID } from '../../warp/conversion-data.ts';
 import { type BlockchainID, idBytes, type TxID, type ValidationID } from '../../warp/ids.ts';
 import { encodeJustification } from '../../warp/justification.ts';
-import { type L1ValidatorWeight, registrationValidationID } from '../../warp/l1-message.ts';
+import { type L1Message, type L1ValidatorWeight, registrationValidationID } from '../../warp/l1-message.ts';
 import { AggregatorError, type AggregatorErrorCode } from '../aggregator-error.ts';
-import type { L1MessageParts, L1MessageRequest, L1RequestBuilder } from './l1-request-builder.ts';
 import type { ValidationOrigins } from './validation-origins.ts';
 
 export interface MessagesOfTransactionsOptions {
@@ -18,15 +17,18 @@ export interface MessagesOfTransactionsOptions {
   readonly directory: SubnetDirectory;
   readonly transactions: TransactionReader;
   readonly origins: ValidationOrigins;
-  readonly toRequest: L1RequestBuilder;
 }
 
-/**
- * Finds the P-Chain's message about one of its transactions. A message that it never signs again is an error, before any
- * validator is asked.
- */
+export interface L1MessageParts {
+  readonly message: L1Message;
+  /** Empty if validators need none. */
+  readonly justification: Uint8Array;
+  readonly managerChainID: BlockchainID;
+}
+
+/** Finds the P-Chain's message about one of its transactions. One that it never signs again is an error at once. */
 export function createMessagesOfTransactions(options: MessagesOfTransactionsOptions) {
-  const { api, directory, transactions, origins, toRequest } = options;
+  const { api, directory, transactions, origins } = options;
 
   async function partsOf(txID: TxID, signal: AbortSignal): Promise<L1MessageParts> {
     const transaction = await transactions.read(txID, signal);
@@ -106,11 +108,9 @@ export function createMessagesOfTransactions(options: MessagesOfTransactionsOpti
     }
   }
 
-  return async (txID: TxID, signal: AbortSignal): Promise<L1MessageRequest> =>
-    toRequest(await partsOf(txID, signal), 'transaction', signal);
+  return partsOf;
 }
 
-/** Why the P-Chain has no such transaction. */
 async function describeNotAccepted(
   txID: TxID,
   { api, chains }: Pick<MessagesOfTransactionsOptions, 'api' | 'chains'>,

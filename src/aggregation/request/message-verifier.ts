@@ -13,19 +13,9 @@ import type { SubnetID } from '../../warp/ids.ts';
 import { encodeSignedMessage, type SignedMessage } from '../../warp/signed-message.ts';
 import { LookupLimit, type LookupMetrics } from '../admission/lookup-limit.ts';
 import type { Penalties } from '../admission/penalties.ts';
-import { AggregatorError } from '../aggregator-error.ts';
+import { AggregatorError, renameField } from '../aggregator-error.ts';
 import { type AggregationRequest, settingsOf } from './aggregation-request.ts';
 import type { Signing, SigningResolver } from './signing-resolver.ts';
-
-/** Verifies signed messages as a destination chain would. */
-export interface MessageVerifier {
-  /**
-   * @param client client ID for fair queueing; undefined for internal requests
-   * @throws {AggregatorError} if the validator set cannot be determined, or too many verifications are queued; or the signal's
-   *   reason
-   */
-  verify(request: VerificationRequest, signal: AbortSignal, client?: string): Promise<SignedMessageReport>;
-}
 
 export interface VerificationRequest
   extends Pick<AggregationRequest, 'signingSubnetID' | 'quorumNum' | 'pChainHeight' | 'destinationChainID'> {
@@ -66,7 +56,10 @@ export interface MessageVerifierOptions {
 /** A verification takes some 3 ms of a BLS thread, so an aggregation waits some 25 ms at most on two threads. */
 const MAX_AT_WORK = 16;
 
-export function createMessageVerifier(options: MessageVerifierOptions): MessageVerifier {
+export type MessageVerifier = ReturnType<typeof createMessageVerifier>;
+
+/** Verifies signed messages as a destination chain would. */
+export function createMessageVerifier(options: MessageVerifierOptions) {
   const { resolver, bls, clock, metrics, penalties } = options;
   const running = new LookupLimit({ clock, metrics, kind: 'verify', limit: MAX_AT_WORK });
   async function judge(
@@ -89,7 +82,12 @@ export function createMessageVerifier(options: MessageVerifierOptions): MessageV
   }
 
   return {
-    async verify({ message, signingSubnetID, ...given }, signal, client) {
+    /** Rejects with an {@link AggregatorError} if the validator set cannot be determined, or too many verifications wait. */
+    async verify(
+      { message, signingSubnetID, ...given }: VerificationRequest,
+      signal: AbortSignal,
+      client?: string,
+    ): Promise<SignedMessageReport> {
       const settings = settingsOf({ ...given, signingSubnetID });
       using _permit = await running.acquire(client, signal);
       const { destinationChainID } = given;
@@ -99,7 +97,8 @@ export function createMessageVerifier(options: MessageVerifierOptions): MessageV
       const request = { ...asked, message: unsignedMessage, justification: new Uint8Array() };
       const resolve = (): Promise<Signing> => resolver.resolve(request, signal);
       const isKnown = resolver.known(request) !== undefined;
-      const signing = await ofSignedMessage(isKnown ? resolve() : penalties.lookUp(client, resolve));
+      const resolved = isKnown ? resolve() : penalties.lookUp(client, resolve);
+      const signing = await renameField(resolved, 'message', 'signedMessage');
       const { warpSet } = signing;
       const { quorumNum } = settings;
       const named = namedSigners(message.signature.signers, warpSet);
@@ -146,16 +145,5 @@ async function inTurn<T>(work: Promise<T>): Promise<T> {
   } catch (error) {
     if (error instanceof JobsOverloaded) throw new AggregatorError('overloaded', error.message, { cause: error });
     throw error;
-  }
-}
-
-/** Errors about the message name the field of the signed message. */
-async function ofSignedMessage<T>(work: Promise<T>): Promise<T> {
-  try {
-    return await work;
-  } catch (error) {
-    if (!(error instanceof AggregatorError) || error.field !== 'message') throw error;
-    const { code, message, retryAfterMs, cause } = error;
-    throw new AggregatorError(code, message, { field: 'signedMessage', retryAfterMs, cause });
   }
 }

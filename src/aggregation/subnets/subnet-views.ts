@@ -10,31 +10,15 @@ import type { WarpSet } from '../../validators/warp-set.ts';
 import type { BlockchainID, NodeID, SubnetID } from '../../warp/ids.ts';
 import { LookupLimit, type LookupMetrics } from '../admission/lookup-limit.ts';
 import type { Penalties } from '../admission/penalties.ts';
-import { AggregatorError } from '../aggregator-error.ts';
+import { renameField } from '../aggregator-error.ts';
 import { settingsOf } from '../request/aggregation-request.ts';
 import type { SigningResolver } from '../request/signing-resolver.ts';
 import type { SubnetPolicy } from '../subnet-policy.ts';
 import type { AnswerHistories, AnswerHistory } from '../validators/answer-history.ts';
 import type { InvalidSigners } from '../validators/invalid-signers.ts';
-import { ratio, readinessOf, type SubnetReadiness } from '../validators/required-subnet.ts';
+import { ratio, readinessOf, type SubnetReadiness } from '../validators/required-subnets.ts';
 import type { ValidatorConnections } from '../validators/validator-connections.ts';
-import { addUpWeights, assembleSubnetView, type SubnetView } from './subnet-view.ts';
-
-/** Views of subnets and their validators. */
-export interface SubnetViews {
-  /**
-   * Returns the validators of a subnet. Connects them, as a request for a signature does, and waits for connections if the
-   * subnet was not requested recently.
-   *
-   * @param client client ID for fair queueing; undefined for internal requests
-   * @throws {AggregatorError}, or the signal's reason
-   */
-  view(request: SubnetRequest, signal: AbortSignal, client?: string): Promise<SubnetView>;
-  /** The primary network, then the tracked subnets, then recently requested ones. */
-  list(): readonly KnownSubnet[];
-  /** All known subnets, most recently requested first, without any lookup. */
-  weights(): readonly SubnetWeights[];
-}
+import { assembleSubnetView, type SubnetView } from './subnet-view.ts';
 
 export interface SubnetWeights extends Pick<SubnetView, 'totalWeight' | 'connectedWeight' | 'signableWeight'> {
   readonly subnetID: SubnetID;
@@ -42,14 +26,12 @@ export interface SubnetWeights extends Pick<SubnetView, 'totalWeight' | 'connect
 
 export interface SubnetRequest {
   readonly subnetID: SubnetID;
-  /** 0, the default: see {@link destinationChainID}. */
   readonly pChainHeight?: bigint | undefined;
   /** At the height of its epoch; the default is the proposed height. */
   readonly destinationChainID?: BlockchainID | undefined;
 }
 
 export interface KnownSubnet extends SubnetReadiness {
-  /** Whether the configuration keeps it connected. */
   readonly isTracked: boolean;
 }
 
@@ -58,7 +40,7 @@ export interface SubnetViewsOptions {
   readonly subnets: Pick<SubnetPolicy, 'requireAllowed'>;
   readonly resolver: Pick<SigningResolver, 'signersOf'>;
   readonly validatorSets: Pick<ValidatorSets<WarpSet>, 'newest'>;
-  readonly connections: Pick<ValidatorConnections, 'track' | 'isConnected' | 'readiness'>;
+  readonly connections: Pick<ValidatorConnections, 'track' | 'readiness'>;
   readonly peers: Pick<PeerNetwork, 'describe' | 'waitUntil'>;
   readonly funds: Pick<ValidatorFunds, 'fundsOf'>;
   readonly histories: { of(...args: Parameters<AnswerHistories['of']>): Pick<AnswerHistory, 'pastOf'> };
@@ -70,16 +52,12 @@ export interface SubnetViewsOptions {
   readonly readyQuorumNum: bigint;
 }
 
-/**
- * Lifetime of the sums in the list and the metrics, which any client may read: adding up 12,000 validators takes tens of
- * milliseconds.
- */
+/** Any client may read the list and the metrics, and adding up 12,000 validators takes tens of milliseconds. */
 const LISTED_MS = 1_000;
 /** Each may wait two seconds for connections, and makes a few calls of the P-Chain API. */
 const MAX_AT_WORK = 64;
 /** TLS and handshake take some 40 ms on a near network, and addresses come by gossip within a second or two. */
 const CONNECT_WAIT_MS = 2_000;
-/** Balances are optional. */
 const FUNDS_TIMEOUT_MS = 1_500;
 /** Causes that pass within moments. */
 const PASSING_CAUSES: ReadonlySet<ObstacleCause> = new Set([
@@ -89,7 +67,9 @@ const PASSING_CAUSES: ReadonlySet<ObstacleCause> = new Set([
   'superseded',
 ]);
 
-export function createSubnetViews(options: SubnetViewsOptions): SubnetViews {
+export type SubnetViews = ReturnType<typeof createSubnetViews>;
+
+export function createSubnetViews(options: SubnetViewsOptions) {
   const { resolver, validatorSets, connections, peers, histories, subnets, invalidSigners, clock, readyQuorumNum } =
     options;
 
@@ -102,8 +82,11 @@ export function createSubnetViews(options: SubnetViewsOptions): SubnetViews {
       isInvalidSigner: (publicKeyHex: string) => invalidSigners.has(publicKeyHex),
     };
   };
-  const weightsOf = (subnetID: SubnetID, warpSet: WarpSet) =>
-    addUpWeights(warpSet, { ...factsOf(subnetID), isConnected: (nodeID) => connections.isConnected(nodeID) });
+  const weightsOf = (subnetID: SubnetID, warpSet: WarpSet) => {
+    const facts = { subnetID, warpSet, pChainHeight: 0n, funds: new Map(), ...factsOf(subnetID) };
+    const { totalWeight, connectedWeight, signableWeight } = assembleSubnetView(facts);
+    return { totalWeight, connectedWeight, signableWeight };
+  };
   const listed = new WeakMap<WarpSet, ReturnType<typeof weightsOf> & { readonly atMs: number }>();
   function listedWeightsOf(subnetID: SubnetID, warpSet: WarpSet): ReturnType<typeof weightsOf> {
     const nowMs = clock.monotonicMs();
@@ -143,14 +126,20 @@ export function createSubnetViews(options: SubnetViewsOptions): SubnetViews {
   }
 
   return {
-    async view({ subnetID, destinationChainID, ...request }, signal, client) {
+    /** Connects the validators too, and waits for connections if the subnet was not requested recently. */
+    async view(
+      { subnetID, destinationChainID, ...request }: SubnetRequest,
+      signal: AbortSignal,
+      client?: string,
+    ): Promise<SubnetView> {
       subnets.requireAllowed(subnetID, 'subnetID');
       const { pChainHeight } = settingsOf({ ...request, destinationChainID });
       using _permit = await running.acquire(client, signal);
       const destination = destinationChainID && { chainID: destinationChainID, isRequired: true };
       const find = () => resolver.signersOf(subnetID, { pChainHeight, destination }, signal);
       const isKnown = destination === undefined && validatorSets.newest().some(([known]) => known === subnetID);
-      const signers = await ofSubnet(isKnown ? find() : options.penalties.lookUp(client, find));
+      const found = isKnown ? find() : options.penalties.lookUp(client, find);
+      const signers = await renameField(found, 'signingSubnetID', 'subnetID');
       const [funds] = await Promise.all([
         fundsOf(subnetID, signal),
         connectValidators(signers, { connections, peers, clock }, signal),
@@ -162,7 +151,8 @@ export function createSubnetViews(options: SubnetViewsOptions): SubnetViews {
       });
     },
 
-    list() {
+    /** The primary network, then the tracked subnets, then recently requested ones. */
+    list(): readonly KnownSubnet[] {
       const tracked = connections.readiness().map((readiness) => ({ ...readiness, isTracked: true }));
       const known = new Set(tracked.map(({ subnetID }) => subnetID));
       const others = validatorSets
@@ -179,18 +169,14 @@ export function createSubnetViews(options: SubnetViewsOptions): SubnetViews {
       return [...tracked, ...others];
     },
 
-    weights() {
+    /** All known subnets, most recently requested first, without any lookup. */
+    weights(): readonly SubnetWeights[] {
       return validatorSets.newest().map(([subnetID, warpSet]) => ({ subnetID, ...weightsOf(subnetID, warpSet) }));
     },
   };
 }
 
-/**
- * Connects the validators of a subnet, and waits until each has a result: at most {@link CONNECT_WAIT_MS} after the last of
- * them was first named.
- *
- * @throws the signal's reason
- */
+/** Waits until each validator has a result, at most {@link CONNECT_WAIT_MS} after the last of them was first named. */
 export async function connectValidators(
   { signingSubnetID, warpSet }: { readonly signingSubnetID: SubnetID; readonly warpSet: WarpSet },
   {
@@ -217,16 +203,5 @@ export async function connectValidators(
   } catch (error) {
     signal.throwIfAborted();
     if (!deadline.signal.aborted) throw error;
-  }
-}
-
-/** Errors about the subnet name the field of the path. */
-async function ofSubnet<T>(work: Promise<T>): Promise<T> {
-  try {
-    return await work;
-  } catch (error) {
-    if (!(error instanceof AggregatorError) || error.field !== 'signingSubnetID') throw error;
-    const { code, message, report, retryAfterMs, cause } = error;
-    throw new AggregatorError(code, message, { field: 'subnetID', report, retryAfterMs, cause });
   }
 }
