@@ -70,7 +70,6 @@ export function Endpoint(description: string, derived?: Derived) {
   );
 }
 
-/** Endpoints in order of preference. */
 export function Endpoints(description: string, derived?: Derived) {
   return Type.Array(Endpoint('One of them.'), {
     description,
