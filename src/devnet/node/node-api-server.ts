@@ -85,7 +85,7 @@ function answer(methods: Readonly<Record<string, Method>>, body: string): unknow
   }
 }
 
-/** By name, or the same object as the one element of an array. @throws {ParseError} */
+/** Accepts an object, or an array with one object. @throws {ParseError} */
 function readParams(params: unknown): JsonObject {
   if (params === undefined || params === null) return {};
   return readObject(Array.isArray(params) && params.length === 1 ? params[0] : params, 'params');

@@ -47,12 +47,6 @@ const RULES: { rule: string; file: string; text: string }[] = [
     text: "import type { A } from './type-cycle.ts';\nexport type B = { a?: A };\n",
   },
   { rule: 'node(no-process-env)', file: 'src/api/env.ts', text: "export const a = process.env['A'];\n" },
-  { rule: 'node(no-process-env)', file: 'src/env.ts', text: "export const a = process.env['A'];\n" },
-  {
-    rule: 'eslint(no-restricted-properties)',
-    file: 'src/api/env-destructured.ts',
-    text: 'export const { env } = process;\n',
-  },
   {
     rule: 'eslint(no-restricted-imports)',
     file: 'src/api/env-imported.ts',
@@ -63,13 +57,11 @@ const RULES: { rule: string; file: string; text: string }[] = [
     file: 'src/p2p/http.ts',
     text: "import { request } from 'node:http';\nexport const a = request;\n",
   },
-  ...['src/p2p/prom.ts', 'src/telemetry/prom.ts', 'src/api/prom-counter.ts', 'src/prom.ts', 'src/main.ts'].map(
-    (file) => ({
-      rule: 'eslint(no-restricted-imports)',
-      file,
-      text: "import { Counter } from 'prom-client';\nexport const a = Counter;\n",
-    }),
-  ),
+  ...['src/p2p/prom.ts', 'src/api/prom-counter.ts'].map((file) => ({
+    rule: 'eslint(no-restricted-imports)',
+    file,
+    text: "import { Counter } from 'prom-client';\nexport const a = Counter;\n",
+  })),
   {
     rule: 'eslint(no-restricted-imports)',
     file: 'src/p2p/imports-test.ts',
@@ -80,17 +72,7 @@ const RULES: { rule: string; file: string; text: string }[] = [
     file: 'src/p2p/turn.ts',
     text: 'export const a = (callback: () => void) => setImmediate(callback);\n',
   },
-  {
-    rule: 'eslint(no-restricted-properties)',
-    file: 'src/p2p/turn-of-global.ts',
-    text: 'export const a = (callback: () => void) => globalThis.setImmediate(callback);\n',
-  },
-  {
-    rule: 'eslint(no-restricted-properties)',
-    file: 'src/config/turn-of-global.ts',
-    text: 'export const a = (callback: () => void) => globalThis.setImmediate(callback);\n',
-  },
-  ...['node:timers', 'node:timers/promises', 'timers/promises'].map((module) => ({
+  ...['node:timers', 'timers/promises'].map((module) => ({
     rule: 'eslint(no-restricted-imports)',
     file: `src/p2p/turn-of-${module.replaceAll(/\W/g, '-')}.ts`,
     text: `import { setImmediate as nextTurn } from '${module}';\nexport const a = nextTurn;\n`,
