@@ -155,7 +155,15 @@ function openNetwork(
       ...{ signatureCacheSize: 100_000, signatureCachePerSigner: 1_000, resultCacheBytes: 1_000_000 },
     },
     network: {
-      ...{ name: 'many', aliases: [], embedded: undefined, apiTimeoutMs: 5_000, dataApi: undefined, goApi: {} },
+      ...{
+        name: 'many',
+        aliases: [],
+        embedded: undefined,
+        apiTimeoutMs: 5_000,
+        dataApi: undefined,
+        goApi: {},
+        chainRpc: new Map(),
+      },
       ...{ pChainApi: endpoints, infoApi: endpoints, trackedSubnetIDs: [], allowedSubnetIDs: undefined },
       ...{ manuallyTrackedPeers: [], allowPrivateAddresses: false, dialsPerSecond: 50, validatorRefreshMs: REFRESH_MS },
       ...{ readyQuorumNum: 67n, l1Index: { lookback: 3n, blocksPerSecond: 50 } },

@@ -1,3 +1,4 @@
+import type { SentMessage } from '../pchain/codec/evm-receipt.ts';
 import type { BlockchainID, SubnetID } from '../warp/ids.ts';
 import type { TallySummary } from './validators/validator-outcome.ts';
 
@@ -7,8 +8,10 @@ export type AggregatorErrorCode =
   | 'invalid_request'
   | 'wrong_network'
   | 'height_not_reached'
-  /** The P-Chain has no message about a transaction of this type. */
+  /** The P-Chain has no message about a transaction of this type, or an EVM transaction sent none. */
   | 'no_message_in_transaction'
+  /** An EVM transaction sent several messages, and none was chosen. */
+  | 'several_messages'
   /** A later change replaced the message, and the P-Chain no longer confirms it. */
   | 'message_superseded'
   /** The message states the end of a validation that still exists. */
@@ -34,6 +37,8 @@ export type AggregatorErrorCode =
   | 'insufficient_weight'
   | 'p_chain_unavailable'
   | 'p_chain_invalid'
+  | 'chain_rpc_unavailable'
+  | 'chain_rpc_invalid'
   /** A concurrency limit, the share of the client or subnet, or the queue of requests to validators is exhausted. */
   | 'overloaded'
   /** The network is starting, or its API belongs to another network. Raised by `network`. */
@@ -46,6 +51,7 @@ export type RequestField =
   | 'subnetID'
   | 'validationID'
   | 'uptimeChainID'
+  | 'sourceChainID'
   | 'justification'
   | 'transaction'
   | 'signingSubnetID'
@@ -66,6 +72,8 @@ export interface AggregationReport {
 export interface AggregatorErrorOptions {
   readonly field?: RequestField | undefined;
   readonly report?: AggregationReport | undefined;
+  /** Messages of an EVM transaction, of which the client has to choose one. */
+  readonly sentMessages?: readonly SentMessage[] | undefined;
   /** Overrides the default of the code. */
   readonly retryAfterMs?: number | undefined;
   readonly cause?: unknown;
@@ -83,6 +91,7 @@ const RETRY_AFTER_MS: Readonly<Partial<Record<AggregatorErrorCode, number>>> = {
   not_connected: 5_000,
   network_unavailable: 5_000,
   p_chain_unavailable: 5_000,
+  chain_rpc_unavailable: 5_000,
   justification_pending: 10_000,
   no_validators_yet: 10_000,
   overloaded: 1_000,
@@ -94,18 +103,20 @@ export class AggregatorError extends Error {
   readonly code: AggregatorErrorCode;
   readonly field: RequestField | undefined;
   readonly report: AggregationReport | undefined;
+  readonly sentMessages: readonly SentMessage[] | undefined;
   /** Undefined if time alone does not help. */
   readonly retryAfterMs: number | undefined;
 
   constructor(
     code: AggregatorErrorCode,
     message: string,
-    { field, report, retryAfterMs = RETRY_AFTER_MS[code], cause }: AggregatorErrorOptions = {},
+    { field, report, sentMessages, retryAfterMs = RETRY_AFTER_MS[code], cause }: AggregatorErrorOptions = {},
   ) {
     super(message, { cause });
     this.code = code;
     this.field = field;
     this.report = report;
+    this.sentMessages = sentMessages;
     this.retryAfterMs = retryAfterMs;
   }
 }

@@ -12,6 +12,7 @@ export interface SubnetPolicyOptions {
 export interface SubnetPolicy {
   /** Whether a share of the capacity is reserved for tracked subnets. */
   readonly hasTracked: boolean;
+  readonly tracked: ReadonlySet<SubnetID>;
   isTracked(subnetID: SubnetID): boolean;
   isAllowed(subnetID: SubnetID): boolean;
   /** @param field that named the subnet @throws {AggregatorError} `subnet_not_allowed` */
@@ -30,6 +31,9 @@ export function createSubnetPolicy({ trackedSubnetIDs, allowedSubnetIDs }: Subne
     isAllowed,
     get hasTracked() {
       return tracked.size > 0;
+    },
+    get tracked() {
+      return tracked;
     },
     isTracked: (subnetID) => tracked.has(subnetID),
     requireAllowed(subnetID, field = 'signingSubnetID') {

@@ -1,5 +1,6 @@
 import type { ApiEndpoint } from '../lib/net/api-endpoint.ts';
 import type { RedisServers } from '../lib/net/redis-address.ts';
+import type { EvmChainID } from '../pchain/rpc/evm-api.ts';
 import type { NodeID, SubnetID } from '../warp/ids.ts';
 import type { Settings } from './schema/schema.ts';
 
@@ -97,6 +98,8 @@ export interface NetworkConfig {
   readonly infoApi: readonly ApiEndpoint[];
   /** The data API for transactions of L1 validations that are not in the index. */
   readonly dataApi: ApiEndpoint | undefined;
+  /** RPC of EVM chains that the node does not run. */
+  readonly chainRpc: ReadonlyMap<EvmChainID, ApiEndpoint>;
   readonly apiTimeoutMs: number;
   readonly trackedSubnetIDs: readonly SubnetID[];
   /** Allowed subnets beside the primary network and those tracked; undefined allows all. */

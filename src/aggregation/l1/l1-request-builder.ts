@@ -15,6 +15,9 @@ export interface L1MessageRequest {
   readonly signingSubnetID: SubnetID;
 }
 
+/** The last two are undefined for the message of an EVM transaction: the P-Chain knows the subnet of its source chain. */
+export type MessageOfTransaction = Pick<L1MessageRequest, 'message' | 'justification'> & Partial<L1MessageRequest>;
+
 export interface L1MessageParts {
   readonly message: L1Message;
   /** Empty if validators need none. */
