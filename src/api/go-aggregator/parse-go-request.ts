@@ -7,8 +7,8 @@ import { badRequest, HttpError } from '../../http/errors/http-error.ts';
 import { parseField, parseOptionalID } from '../../http/parameters/parse-fields.ts';
 import { parseHex } from '../../lib/encoding/bytes.ts';
 import { Type } from '../../lib/encoding/schema.ts';
+import { messageOfLogData } from '../../pchain/codec/send-warp-log.ts';
 import { parseId, type SubnetID } from '../../warp/ids.ts';
-import { messageOfLogData } from '../../warp/send-warp-message.ts';
 import { parseJustification, parseMessage } from '../aggregation/parse-aggregation-request.ts';
 import { type GoMember, readGoObject } from './go-json.ts';
 

@@ -100,7 +100,9 @@ function readParams(params: unknown): JsonObject {
   if (params === undefined || params === null) return {};
   if (!Array.isArray(params)) return readObject(params, 'params');
   const [first] = params;
-  return params.length === 1 && typeof first !== 'string' ? readObject(first, 'params') : { ...params };
+  return params.length === 1 && typeof first !== 'string'
+    ? readObject(first, 'params')
+    : Object.fromEntries(params.entries());
 }
 
 function failure(code: number, message: string, id: unknown): unknown {

@@ -1,8 +1,8 @@
 import { hash as hashText } from 'node:crypto';
 import { bytesToHex } from '../../lib/encoding/bytes.ts';
+import { encodeLogData, SEND_WARP_MESSAGE, WARP_PRECOMPILE } from '../../pchain/codec/send-warp-log.ts';
 import { type BlockchainID, idBytes } from '../../warp/ids.ts';
 import { encodeWarpPayload } from '../../warp/payload.ts';
-import { encodeLogData, SEND_WARP_MESSAGE, WARP_PRECOMPILE } from '../../warp/send-warp-message.ts';
 import { createUnsignedMessage, type UnsignedMessage } from '../../warp/unsigned-message.ts';
 import type { UptimeWatch } from '../node/uptime-watch.ts';
 

@@ -1,9 +1,9 @@
 import { parseHex } from '../../lib/encoding/bytes.ts';
 import { ParseError } from '../../lib/encoding/parse-error.ts';
 import { type BlockchainID, idFromBytes, type MessageID } from '../../warp/ids.ts';
-import { messageOfLogData, SEND_WARP_MESSAGE, WARP_PRECOMPILE } from '../../warp/send-warp-message.ts';
 import { parseUnsignedMessage, type UnsignedMessage } from '../../warp/unsigned-message.ts';
 import { readArray, readHex, readObject, readString } from './json-fields.ts';
+import { messageOfLogData, SEND_WARP_MESSAGE, WARP_PRECOMPILE } from './send-warp-log.ts';
 
 /** The part of an EVM transaction's receipt that is about Warp messages. */
 export interface EvmReceipt {
