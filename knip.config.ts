@@ -13,7 +13,7 @@ const config: KnipConfig = {
   project: ['src/**/*.{ts,tsx,js}!', 'bench/**/*.ts', 'scripts/**/*.ts', 'test/**/*.ts'],
   // Every message of the protocol is generated, whether or not its parts are named elsewhere.
   ignore: ['src/*/gen/**'],
-  // A type that an exported function speaks of is there to be named by whoever calls it.
+  // Callers may name the types in the signature of an exported function.
   ignoreExportsUsedInFile: { interface: true, type: true },
   // Started by scripts/generate.ts.
   ignoreDependencies: ['@bufbuild/buf'],

@@ -86,7 +86,7 @@ export default defineConfig({
       rules: { 'node/no-process-env': 'off', 'no-restricted-properties': ['error', TURN_PROPERTY] },
     },
     {
-      // Programs that talk to whoever started them.
+      // Programs that write to their standard output.
       files: [
         'src/main.ts',
         'src/cli/**',

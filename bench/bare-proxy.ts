@@ -1,7 +1,7 @@
 import replyFrom from '@fastify/reply-from';
 import fastify from 'fastify';
 
-/** What the service's proxying is measured against: @fastify/reply-from and nothing else, before the upstream of its argument. */
+/** The proxy that the service is compared with: only @fastify/reply-from, in front of the upstream of its argument. */
 const server = fastify();
 await server.register(replyFrom, { base: String(process.argv[2]) });
 server.get('/*', (_request, reply) => reply.from());

@@ -1,10 +1,13 @@
-/** One measurement: what was measured, and its figures by their names. */
+/** One measurement: what was measured, and its figures by name. */
 export type Row = { readonly name: string } & Readonly<Record<string, string | number>>;
+export type Figures = Omit<Row, 'name'>;
 
 export interface BenchmarkOptions {
-  /** Sizes to measure; none for the benchmark's own. */
+  /** Sizes to measure; empty for the defaults. */
   readonly sizes: readonly number[];
-  /** What to measure, by its name; none for all. */
+  /** Names of what to measure; empty for all. */
   readonly words: readonly string[];
   readonly report: (row: Row) => void;
 }
+
+export type Benchmark = (options: BenchmarkOptions) => Promise<void>;

@@ -9,10 +9,11 @@ import { systemClock } from '../src/lib/concurrency/clock.ts';
 import { bytesToHex } from '../src/lib/encoding/bytes.ts';
 import { createMetrics } from '../src/telemetry/metrics.ts';
 import type { BenchmarkOptions, Row } from './benchmark.ts';
+import { median, round as roundTo } from './statistics.ts';
 
 const DEFAULT_SIZES = [5, 20, 100, 200, 1_000, 2_000];
 const BACKENDS: readonly BackendName[] = ['noble', 'native'];
-/** Odd, so that a median is one of them; fewer where one takes seconds. */
+/** Fewer rounds where one takes seconds. */
 const roundsOf = (n: number): number => (n >= 1_000 ? 5 : n >= 100 ? 9 : 15);
 const WARM_UP_ROUNDS = 3;
 const WARM_UP_SIGNATURES = 200;
@@ -25,34 +26,11 @@ const SATURATED_SIGNATURES = 200;
 const ALLOWED_DELAY_MS = 20;
 const never = new AbortController().signal;
 
+const round = (value: number): number => roundTo(value, 3);
+
 /**
- * Compares the BLS hot path with the reference's way, in which blst decodes each signature, checks its subgroup and verifies
- * it on its own, in one thread. Ours uses the service's worker threads, of which there is one here, so one thread is compared
- * with one thread. Rounds alternate, each with a message of its own. Keys are distinct, and decoded beforehand on both sides.
- *
- * What was tried, on the machine of bench/README.md:
- *
- * - One product modulo p: 0.41 µs with BigInt and `%`. Montgomery's (0.42) or Barrett's (0.45) reduction on BigInt is no
- *   faster, because most of the time goes into allocations. 28-bit limbs in WebAssembly: 0.14 µs, a square 0.12, and 0.40 in the
- *   extension, where four products share two reductions. 50-bit limbs of floating-point numbers with fused multiply-add, two elements in a
- *   vector: 0.12 for two products, 0.17 in the extension. Its reduction takes four limbs of the quotient at a time; one at a time
- *   it was 0.16 for two, as each step waited for the one before.
- * - Decoding a signature: 2.4 ms by noble, 0.5 in a prototype of the complex method on BigInt, 0.13 on integers in WebAssembly, 0.05 now that two
- *   share their steps. Hashing: 8.2 ms, now 0.55. The check of the subgroup: 1.6 ms, now 0.07.
- * - Lines through the message's multiples computed when it is hashed: 0.1 ms less after the last signature.
- * - The pairing of two pairs: 14 ms by noble over BigInt, 3.2 by its formulas recorded and compiled onto integers in WebAssembly, 1.2 onto vectors
- *   (Miller loop 0.45, final exponentiation 0.57, lines of the signature 0.11). Compressed squarings in the final exponentiation, which noble
- *   has over BigInt, would save less than their inversions cost.
- * - Aggregating and verifying in one job: a way to the thread and back less, 0.1 to 0.2 ms.
- * - Of the 2.0 to 2.2 ms of five signatures with native, 1.2 are blst's check (1.05 where the thread that it starts has just worked: it hashes
- *   and pairs in that one and in ours), 0.19 the decoding, 0.15 the rest of the job, 0.1 to 0.2 the way there and back, and the rest what the
- *   event loop does for it: 0.3 when nothing is compiled yet, 0.15 after some thousands.
- * - One check by a batch of one: 0.15 ms more.
- * - Two jobs at hand for each thread instead of one: the native backend's jobs are short, and a thread waited between them.
- * - Locating a bad signature by its place in a weighted sum takes two pairings, where halving 200 takes eight. Among many bad
- *   ones it finds nothing, so it is given up after three misses.
- * - Checking the other half too as soon as one fails took 3.2 times the clean time for one bad signature in 200 (native).
- *   Leaving it for the end takes 2.6 times.
+ * Compares the BLS hot path, on one worker thread, with the reference's way, in which blst decodes each signature, checks its subgroup and
+ * verifies it alone. Rounds alternate, each with a new message. Keys are distinct and decoded beforehand on both sides.
  */
 export async function benchBls({ sizes, report }: BenchmarkOptions): Promise<void> {
   const chosen = sizes.length > 0 ? sizes : DEFAULT_SIZES;
@@ -67,7 +45,7 @@ export async function benchBls({ sizes, report }: BenchmarkOptions): Promise<voi
     services.set(backend, createBlsService(runner, await loadBackend(backend)));
   }
   for (let round = 0; round < WARM_UP_ROUNDS; round += 1) {
-    // Decodes all keys, and lets the compiler see what is used.
+    // Decodes all keys and compiles the code.
     const signed = signedBy(signers);
     verifyEach(signers.slice(0, WARM_UP_SIGNATURES), signed.message, signed.signatures);
     aggregateWithBlsEth(signers.slice(0, WARM_UP_SIGNATURES), {
@@ -114,7 +92,7 @@ async function benchSize(
     const reference: number[] = [];
     const blsEthTimes: number[] = [];
     const ours = new Map(BACKENDS.map((backend) => [backend, [] as number[]]));
-    // A third of many takes many seconds to find.
+    // Finding a third of many takes seconds.
     const rounds = bad >= 100 ? 1 : roundsOf(n);
     for (let round = 0; round < rounds; round += 1) {
       const signed = signedBy(signers, bad);
@@ -146,7 +124,7 @@ async function benchSize(
   await benchNextMessage(signers, services, clean, report);
 }
 
-/** The message after one of which a third of the signatures was bad: the service then asks those last whom it caught. */
+/** Measures the message after one with a third of invalid signatures: the service then asks their signers last. */
 async function benchNextMessage(
   signers: readonly BenchSigner[],
   services: ReadonlyMap<BackendName, BlsService>,
@@ -169,7 +147,7 @@ async function benchNextMessage(
   }
 }
 
-/** From the signature that completes the quorum to the verdict. */
+/** Measures from the signature that completes the quorum to the verdict. */
 async function benchAfterLast(
   backend: BackendName,
   bls: BlsService,
@@ -201,7 +179,7 @@ async function benchAfterLast(
   }
 }
 
-/** Time a request, with several at once. */
+/** Measures the time of each request with several at once. */
 async function benchInFlight(
   backend: BackendName,
   bls: BlsService,
@@ -244,7 +222,7 @@ async function benchLoopDelay(
   });
 }
 
-/** All signatures into one aggregate, verified; bad ones are found, and the rest verified again. */
+/** Aggregates and verifies all signatures; finds invalid ones and verifies the rest again. */
 async function aggregate(bls: BlsService, { message, signatures }: Signed, signers: readonly Signer[]): Promise<void> {
   using aggregation = bls.startAggregation(message, never);
   await add(aggregation, signers, signatures, signers.length);
@@ -255,7 +233,7 @@ async function aggregate(bls: BlsService, { message, signatures }: Signed, signe
   }
 }
 
-/** @param needed as many as the quorum needs: the service knows which signature completes it */
+/** @param needed signatures that the quorum needs: the service knows which one completes it */
 async function add(
   aggregation: BlsAggregation,
   signers: readonly Signer[],
@@ -287,7 +265,7 @@ function createSigners(count: number): BenchSigner[] {
   });
 }
 
-/** Our way with another library: decoded, added up, and verified once. It checks each signature's subgroup, as is its default. */
+/** Decodes, adds up and verifies once with another library, which checks each signature's subgroup by default. */
 function aggregateWithBlsEth(signers: readonly BenchSigner[], { message, signatures }: Signed): void {
   const decoded = signatures.map((bytes) => {
     const signature = new blsEth.Signature();
@@ -302,7 +280,7 @@ function aggregateWithBlsEth(signers: readonly BenchSigner[], { message, signatu
 
 let messages = 0;
 
-/** A new message; the bad ones are points, and signatures of another message. */
+/** A new message; its invalid signatures are signatures of another message. */
 function signedBy(signers: readonly BenchSigner[], bad = 0): Signed {
   messages += 1;
   const message = new Uint8Array(150);
@@ -323,12 +301,4 @@ async function timed(work: () => Promise<unknown>): Promise<number> {
 
 function against(ms: number, base: number | undefined, vs: string): { ratio: number; vs: string } {
   return { ratio: round(ms / (base ?? Number.NaN)), vs };
-}
-
-function median(values: readonly number[]): number {
-  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN;
-}
-
-function round(value: number): number {
-  return Math.round(value * 1_000) / 1_000;
 }

@@ -8,13 +8,11 @@ import type { NodeID } from '../src/warp/ids.ts';
 import { setBehaviour } from '../test/devnet/validator-faults.ts';
 import { misbehaviourFromSeed, type WeightedIndex } from '../test/faults/misbehaviour.ts';
 
-/** Which validators of the primary network misbehave: two that are slow, the heaviest, or a third of the weight in mixed ways. */
+/** Which validators of the primary network misbehave: the two heaviest are slow, or a third of the weight misbehaves from a seed. */
 type Misbehaving = 'none' | 'slow' | 'mixed';
 
-/**
- * The embedded network in a process of its own, so that what is measured is the service and not its validators. Prints one
- * JSON line when it is up, and ends with its parent.
- */
+// node bench/devnet-process.ts VALIDATORS [none|slow|mixed] [SEED]: the devnet in a separate process. Prints its URLs as a JSON line and ends
+// with its parent.
 const devnet = await startDevnet({
   validators: Number(process.argv[2]),
   clock: systemClock,

@@ -1,15 +1,16 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { BenchmarkOptions, Row } from './benchmark.ts';
+import { Agent } from 'undici';
+import type { BenchmarkOptions, Figures } from './benchmark.ts';
+import { newMessages, peakRssMib, postMessage, type Resources, readResources } from './client.ts';
 import { generateLoad, type LoadJob, type LoadResult } from './load.ts';
 import { Prober } from './prober.ts';
-import { peakRssMib, type Resources, type Rig, readResources, startRig } from './rig.ts';
-import { newMessages } from './service.ts';
+import { type Rig, startRig } from './rig.ts';
 import { round } from './statistics.ts';
 
 interface Flood {
   readonly kind: LoadJob['kind'];
-  /** In an open loop at ten times what the service did in a closed one; else in a closed loop, as fast as it answers. */
   readonly connections: number;
+  /** Sends ten times the rate of a closed loop; otherwise each connection waits for its answer. */
   readonly isOpen?: boolean;
   readonly isPChainHanging?: boolean;
 }
@@ -28,27 +29,27 @@ const FLOODS: Readonly<Record<string, Flood>> = {
   'unfinished-bodies': { kind: 'unfinished-bodies', connections: 4_000 },
   'hanging-p-chain': { kind: 'unknown-chains', connections: 256, isOpen: true, isPChainHanging: true },
 };
-/** Times what the machine can do. */
+/** Multiple of the measured capacity. */
 const OVERLOAD = 10;
-/** To make more would take the time of the machine that the service is to have. */
+/** A higher rate would take too much of the machine's time from the service. */
 const MOST_PER_SECOND = 2_000;
 const CAPACITY_CONNECTIONS = 16;
 const GOOD_PER_SECOND = 3;
 const RECOVERY_S = 10;
-/** From then on latency has to be normal again. */
+/** Latency must be normal again from then on. */
 const RECOVERED_AFTER_MS = 5_000;
 const DEFAULTS = { seconds: 20, validators: 200, settlingSeconds: 120 };
 
 /**
- * Each kind of flood at ten times capacity, from one address, with good requests and probes beside it from others; then how long it
- * takes until all is as before. Numbers: seconds of a flood, validators, seconds until memory is looked at again.
+ * Sends each kind of flood at ten times capacity from one address, with good requests and health probes from two others, and measures how
+ * long the service takes to recover. Numbers: seconds of a flood, validators, seconds until memory is read again.
  */
 export async function benchHttpFloods({ sizes, words, report }: BenchmarkOptions): Promise<void> {
   const [seconds = DEFAULTS.seconds, validators = DEFAULTS.validators, settlingSeconds = DEFAULTS.settlingSeconds] =
     sizes;
   for (const [name, flood] of Object.entries(FLOODS)) {
     if (words.length > 0 && !words.includes(name)) continue;
-    // One by one in a service of its own: what an earlier flood left behind would count for the next.
+    // A new service for each, because the state that a flood leaves behind would count for the next.
     await using rig = await startRig(validators);
     report({ name: `flood of ${name}`, validators, ...(await measure(rig, flood, { seconds, settlingSeconds })) });
   }
@@ -58,17 +59,17 @@ async function measure(
   rig: Rig,
   flood: Flood,
   { seconds, settlingSeconds }: { seconds: number; settlingSeconds: number },
-): Promise<Omit<Row, 'name'>> {
+): Promise<Figures> {
   const { service, devnetUrl, pChain } = rig;
   const { url, pid } = service;
   const messages = await newMessages(devnetUrl, 10_000);
   const job = { url, devnetUrl, kind: flood.kind, connections: flood.connections, seconds };
-  // Warm: what the first requests cost belongs to no flood.
+  // Warm-up: the cost of the first requests belongs to no flood.
   await generateLoad({ ...job, kind: 'mixed', connections: CAPACITY_CONNECTIONS, seconds: Math.min(5, seconds) });
   const perSecond = flood.isOpen === true ? Math.min(MOST_PER_SECOND, OVERLOAD * (await capacityOf(job))) : undefined;
   const before = await readResources(url);
   const hangingPrefix = flood.isPChainHanging === true ? `,"pChainHeight":${await heightOf(rig)}` : '';
-  await using prober = new Prober([url], messages, GOOD_PER_SECOND, hangingPrefix);
+  await using prober = new Prober(url, messages, GOOD_PER_SECOND, hangingPrefix);
 
   const quietFromMs = Date.now();
   await sleep(1_000 * Math.max(2, seconds / 2));
@@ -99,22 +100,20 @@ async function measure(
   };
 }
 
-/** What is answered in a second when sixteen ask one after the other. */
+/** @returns answers a second of sixteen clients in a closed loop */
 async function capacityOf(job: LoadJob): Promise<number> {
   const seconds = Math.min(3, job.seconds);
   const { signed, other } = await generateLoad({ ...job, connections: CAPACITY_CONNECTIONS, seconds });
   return Math.max(1, (signed.count + other.count) / seconds);
 }
 
-/** The P-Chain height that the service last signed at, so that good requests need no answer of the P-Chain. */
+/** @returns the P-Chain height of the last signature, with which good requests need no answer of the P-Chain */
 async function heightOf({ service, devnetUrl }: Rig): Promise<number> {
   const [message = ''] = await newMessages(devnetUrl, 1);
-  const answer = await fetch(`${service.url}/v1/signatureAggregator/fuji/aggregateSignatures`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({ message }),
-  });
-  return Number(((await answer.json()) as { pChainHeight: number }).pChainHeight);
+  const agent = new Agent();
+  const { text } = await postMessage(service.url, message, agent);
+  await agent.close();
+  return (JSON.parse(text) as { pChainHeight: number }).pChainHeight;
 }
 
 function watchMemory(url: string): { stop(): number } {
@@ -138,7 +137,7 @@ function watchMemory(url: string): { stop(): number } {
 function describeLoad(
   { signed, refused, other, errors, unsent, startedMs, endedMs }: LoadResult,
   perSecond: number | undefined,
-): Omit<Row, 'name'> {
+): Figures {
   const seconds = (endedMs - startedMs) / 1_000;
   const perSecondOf = (count: number): number => round(count / seconds, 1);
   return {
@@ -149,7 +148,7 @@ function describeLoad(
   };
 }
 
-function describeChange(before: Resources, after: Resources): Omit<Row, 'name'> {
+function describeChange(before: Resources, after: Resources): Figures {
   return {
     rss_kept_mib: after.rssMib - before.rssMib,
     ...{ heap_before_mib: before.heapMib, heap_after_mib: after.heapMib },

@@ -6,30 +6,28 @@ import { type AddressInfo, connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import autocannon from 'autocannon';
 import { Pool } from 'undici';
-import { AGGREGATION_PATH, type Answers, BODY_KINDS, type BodyKind, type LoadJob, type LoadResult } from './load.ts';
+import { AGGREGATION_PATH, JSON_HEADERS } from './client.ts';
+import { type Answers, BODY_KINDS, type BodyKind, type LoadJob, type LoadResult } from './load.ts';
 import { createBodies, type RequestKind } from './load-requests.ts';
 import { quantile, round } from './statistics.ts';
 
 const TIMEOUT_S = 60;
-/** Of an open loop. More than that wait for no answer that the machine could give: they are counted, and not sent. */
+/** Outstanding requests of an open loop; further ones are counted and not sent. */
 const MAX_OUTSTANDING = 8_192;
 const UNREAD_PATHS = ['/openapi.json', '/docs/json', '/metrics'];
 const PIPELINED = 1_700;
 const WARM_UP_S = 2;
-const HEADERS = { 'content-type': 'application/json' };
 
 type OpenLoopJob = LoadJob & { readonly perSecond: number };
 
-/** What came back, by what it means: signed, refused before any work, or else answered, as with an error of the caller. */
+/** Answers by their meaning: signed, rejected before any work, or other. */
 class Tally {
   readonly #tookMs = { signed: [] as number[], refused: [] as number[], other: [] as number[] };
-  readonly statuses: Record<string, number> = {};
   errors = 0;
   unsent = 0;
 
-  /** @param isOverload of a 503, where the body was read: whether it is a refusal, and not the end of a wait for others */
+  /** @param isOverload whether a 503 has the code `overloaded`, where the body was read */
   add(status: number, tookMs: number, isOverload = true): void {
-    this.statuses[status] = (this.statuses[status] ?? 0) + 1;
     const isRefused = status === 429 || (status === 503 && isOverload);
     const kind = status === 201 ? 'signed' : isRefused ? 'refused' : 'other';
     this.#tookMs[kind].push(tookMs);
@@ -38,19 +36,23 @@ class Tally {
   result(startedMs: number, endedMs: number): LoadResult {
     const { signed, refused, other } = this.#tookMs;
     return {
-      ...{ startedMs, endedMs },
-      ...{ signed: summarize(signed), refused: summarize(refused), other: summarize(other) },
-      ...{ errors: this.errors, unsent: this.unsent, statuses: this.statuses },
+      startedMs,
+      endedMs,
+      signed: summarize(signed),
+      refused: summarize(refused),
+      other: summarize(other),
+      errors: this.errors,
+      unsent: this.unsent,
     };
   }
 }
 
 function summarize(tookMs: readonly number[]): Answers {
   const at = (part: number): number => round(quantile(tookMs, part));
-  return { count: tookMs.length, p50Ms: at(0.5), p95Ms: at(0.95), p99Ms: at(0.99), maxMs: at(1) };
+  return { count: tookMs.length, p50Ms: at(0.5), p99Ms: at(0.99) };
 }
 
-/** Each connection sends its next request when it has the answer to the one before. */
+/** Each connection sends its next request after the answer to the previous one. */
 async function closedLoop({ url, connections, seconds }: LoadJob, nextBody: () => string): Promise<LoadResult> {
   const tally = new Tally();
   const startedMs = Date.now();
@@ -59,7 +61,9 @@ async function closedLoop({ url, connections, seconds }: LoadJob, nextBody: () =
       {
         url: `${url}${AGGREGATION_PATH}`,
         ...{ connections, duration: seconds, timeout: TIMEOUT_S },
-        requests: [{ method: 'POST', headers: HEADERS, setupRequest: (request) => ({ ...request, body: nextBody() }) }],
+        requests: [
+          { method: 'POST', headers: JSON_HEADERS, setupRequest: (request) => ({ ...request, body: nextBody() }) },
+        ],
       },
       (error: Error | null) => (error === null ? resolve() : reject(error)),
     );
@@ -72,21 +76,18 @@ async function closedLoop({ url, connections, seconds }: LoadJob, nextBody: () =
 }
 
 /**
- * Sends at a constant rate, whatever comes back, and counts each answer from when its request was due. autocannon cannot: it
- * sends the share of a second at its start, and none while an answer is missing.
+ * Sends at a constant rate and measures each answer from the time its request was due. autocannon cannot: it sends the requests of a second
+ * at its start, and none while an answer is missing.
  */
 async function openLoop(job: OpenLoopJob, nextBody: () => string): Promise<LoadResult> {
   await warmUp(job, nextBody);
   return keepRate(job, nextBody);
 }
 
-/**
- * What a request takes of this process before its code is compiled would count as the service's time, as answers are counted from
- * when requests are due. The service is not touched: its first requests, and the connections that they open, belong to the load.
- */
+/** Compiles this process's code with requests to a local server, because its slow start would count as the service's time. */
 async function warmUp(job: OpenLoopJob, nextBody: () => string): Promise<void> {
   const server = createServer((request, response) => {
-    request.resume().once('end', () => response.writeHead(503, HEADERS).end('{}'));
+    request.resume().once('end', () => response.writeHead(503, JSON_HEADERS).end('{}'));
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -129,7 +130,6 @@ async function keepRate(job: OpenLoopJob, nextBody: () => string): Promise<LoadR
     await sleep(1);
   }
   const endedMs = Date.now();
-  // The last answers, as far as they come soon.
   for (let waitMs = 0; outstanding > 0 && waitMs < 10_000; waitMs += 50) await sleep(50);
   tally.errors += outstanding;
   const result = tally.result(startedMs, endedMs);
@@ -147,14 +147,14 @@ function post(pool: Pool, body: string): Promise<Answer> {
   let status = 0;
   let isOverload = false;
   pool.dispatch(
-    { method: 'POST', path: AGGREGATION_PATH, headers: HEADERS, body },
+    { method: 'POST', path: AGGREGATION_PATH, headers: JSON_HEADERS, body },
     {
       onRequestStart: () => undefined,
       onResponseStart: (_controller, statusCode) => {
         status = statusCode;
       },
       onResponseData: (_controller, chunk) => {
-        // Errors are short, and come in one piece.
+        // Errors are short and arrive in one chunk.
         isOverload ||= status === 503 && chunk.includes('"overloaded"');
       },
       onResponseEnd: () => resolve({ status, isOverload }),
@@ -164,7 +164,7 @@ function post(pool: Pool, body: string): Promise<Answer> {
   return promise;
 }
 
-/** Connections that ask for long documents over and over, and read nothing; or that send the start of a request, and no more. */
+/** Keeps connections that pipeline requests for long documents and read nothing, or that send only the start of a request. */
 async function hold({ url, connections, seconds, kind }: LoadJob): Promise<LoadResult> {
   const { hostname, port } = new URL(url);
   const tally = new Tally();
@@ -183,7 +183,7 @@ async function hold({ url, connections, seconds, kind }: LoadJob): Promise<LoadR
       await Promise.race([once(socket, 'close').catch(() => undefined), sleep(untilMs - performance.now())]);
       open.delete(socket);
       socket.destroy();
-      // Broken off by the service.
+      // The service closed the connection.
       if (performance.now() < untilMs) tally.errors += 1;
       await sleep(100);
     }
@@ -192,7 +192,7 @@ async function hold({ url, connections, seconds, kind }: LoadJob): Promise<LoadR
   return tally.result(startedMs, Date.now());
 }
 
-/** Bodies over connections that are opened anew after each answer. */
+/** Sends bodies, each over a new connection. */
 async function sendBodies({ url, connections, seconds }: LoadJob, kind: BodyKind): Promise<LoadResult> {
   const { hostname, port } = new URL(url);
   const { path, bytes, pieces } = BODY_KINDS[kind];
@@ -227,7 +227,7 @@ async function sendBodies({ url, connections, seconds }: LoadJob, kind: BodyKind
   return tally.result(startedMs, Date.now());
 }
 
-/** Bytes that are declared and do not come. */
+/** Bytes that are declared and not sent. */
 const SURPLUS = { segments: 0, none: 1 } as const;
 const SEGMENTS_AT_ONCE = 100;
 

@@ -3,30 +3,29 @@ import { parseHex } from '../src/lib/encoding/bytes.ts';
 import type { BlockchainID } from '../src/warp/ids.ts';
 import { encodeWarpPayload } from '../src/warp/payload.ts';
 import { createUnsignedMessage, parseUnsignedMessage } from '../src/warp/unsigned-message.ts';
-import { newMessages } from './service.ts';
+import { bodyOf, newMessages } from './client.ts';
 
-/** What the bodies of a load have in common. */
 export type RequestKind =
-  /** Messages that nobody has asked for before. */
+  /** New messages. */
   | 'distinct'
-  /** Always the same message. */
+  /** The same message each time. */
   | 'repeated'
-  /** Well-formed messages, each another one, that no validator signs. */
+  /** Different well-formed messages that no validator signs. */
   | 'refused'
   /** Ten requests of which four repeat, four are distinct, one is refused and one is no JSON. */
   | 'mixed'
-  /** Messages of blockchains that do not exist, each of another one. */
+  /** Messages of blockchains that do not exist, each of a different one. */
   | 'unknown-chains'
   /** Messages of 200 KB that no validator signs. */
   | 'huge'
-  /** Bodies that are no request: broken JSON, wrong types, no hex. */
+  /** Invalid bodies: broken JSON, wrong types, no hex. */
   | 'garbage';
 
-/** At most this many new messages are made for one load; afterwards they come again. */
+/** New messages of one load; afterwards they repeat. */
 const MAX_NEW_MESSAGES = 10_000;
 const HUGE_BYTES = 200 * 1024;
 const COUNTER_BYTES = 8;
-/** Of the hex of a message: codec version and network ID stand before the blockchain ID. */
+/** End of the blockchain ID in the hex of a message, after codec version and network ID. */
 const CHAIN_ID_END = 2 * (2 + 4 + 32);
 
 const GARBAGE: readonly string[] = [
@@ -40,7 +39,7 @@ const GARBAGE: readonly string[] = [
   `"${'\\u0000'.repeat(500)}"`,
 ];
 
-/** @returns the next body of such a load, as often as it is called */
+/** @returns a function that returns the next body of the load */
 export async function createBodies(kind: RequestKind, devnetUrl: string): Promise<() => string> {
   const [first = '', ...others] = await newMessages(devnetUrl, isOfNewMessages(kind) ? MAX_NEW_MESSAGES : 1);
   const { networkID, sourceChainID } = parseUnsignedMessage(parseHex(first, 'message'));
@@ -56,18 +55,8 @@ export async function createBodies(kind: RequestKind, devnetUrl: string): Promis
       return refused;
     case 'mixed': {
       const repeated = (): string => bodyOf(first);
-      const turns = inTurn([
-        repeated,
-        distinct,
-        repeated,
-        distinct,
-        refused,
-        repeated,
-        distinct,
-        garbage,
-        repeated,
-        distinct,
-      ]);
+      const distinctAndRepeated = [repeated, distinct, repeated, distinct];
+      const turns = inTurn([...distinctAndRepeated, refused, ...distinctAndRepeated, garbage]);
       return () => turns()();
     }
     case 'unknown-chains':
@@ -77,10 +66,6 @@ export async function createBodies(kind: RequestKind, devnetUrl: string): Promis
     case 'garbage':
       return garbage;
   }
-}
-
-export function bodyOf(message: string): string {
-  return `{"message":"${message}"}`;
 }
 
 function isOfNewMessages(kind: RequestKind): boolean {
@@ -95,7 +80,7 @@ function unsignedHex(networkID: number, sourceChainID: BlockchainID, payload: Ui
   return Buffer.from(createUnsignedMessage(networkID, sourceChainID, payload).bytes).toString('hex');
 }
 
-/** Bodies that differ in the digits before `end` of the message alone: cheap enough not to slow the load down. */
+/** Bodies that differ only in the digits before `end` of the message: cheap, so that the load is not slowed down. */
 function numbered(hex: string, end: number = hex.length): () => string {
   const digits = 2 * COUNTER_BYTES;
   const before = `{"message":"${hex.slice(0, end - digits)}`;

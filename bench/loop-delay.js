@@ -1,6 +1,6 @@
-// node --import ./bench/loop-delay.js src/start.js: a service that measures the delay of its event loop, and whose part in it is whose. With
-// each SIGUSR2 it writes what it has seen since the last one to loop-delay-PID.json in the folder for temporary files. Plain JavaScript,
-// as in collect-on-signal.js.
+// node --import ./bench/loop-delay.js src/start.js: a service that measures the delay of its event loop. On SIGUSR2 it writes the figures since
+// the last signal to loop-delay-PID.json in the folder for temporary files. Plain JavaScript, because the compiler that strips types would
+// stay in memory.
 import { readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -11,7 +11,7 @@ const TIMER_MS = 10;
 
 /** @typedef {{ fromMs: number, toMs: number, waitedMs: number }} Sample */
 
-// Threads are started with the same arguments, and get no signals.
+// Threads inherit the arguments and receive no signals.
 if (isMainThread) {
   /** @type {Sample[]} */
   let samples = [];
@@ -35,14 +35,14 @@ if (isMainThread) {
     renameSync(`${path}.new`, path);
     samples = [];
     collecting = [];
-    // That took some milliseconds, which nobody but the benchmark had to wait for.
+    // Writing took milliseconds that no request of the service waited for.
     [atMs, waitedMs] = [performance.now(), waitedForCoreMs()];
   });
 }
 
 /**
- * `p99`: of the delay of a timer. `own_p99`: without the time in which this thread was ready to run and others had the cores.
- * `own_without_gc_p99`: without garbage collections, either.
+ * `p99` is the delay of a timer, `own_p99` leaves out the time in which this thread was ready to run and others had the cores, and
+ * `own_without_gc_p99` also garbage collections.
  *
  * @param {Sample[]} samples
  * @param {import('node:perf_hooks').PerformanceEntry[]} collecting
@@ -65,7 +65,7 @@ function figures(samples, collecting) {
   };
 }
 
-/** What Linux counts for this thread; 0 elsewhere, where all delay so counts as our own. */
+/** @returns the time this thread was ready and waited for a core; 0 outside Linux */
 function waitedForCoreMs() {
   try {
     return Number(readFileSync('/proc/thread-self/schedstat', 'utf8').split(' ')[1]) / 1e6;

@@ -1,10 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Agent } from 'undici';
 import type { BenchmarkOptions, Row } from './benchmark.ts';
+import { peakRssMib, readResources, untilReady } from './client.ts';
 import { generateLoad } from './load.ts';
 import { startDevnetProcess, startService } from './processes.ts';
-import { peakRssMib, readResources } from './rig.ts';
-import { untilReady } from './service.ts';
 import { median, round } from './statistics.ts';
 
 const DEFAULT_SIZES = [20, 2_000];
@@ -14,17 +13,14 @@ const BARS_MS = { listening: 800, ready: 1_200 } as const;
 const IDLE_BAR_MB = 160;
 const LOADED_BAR_MB = 230;
 const STARTS = 5;
-/** For what the start leaves over to be collected. */
+/** Time for the garbage of the start to be collected. */
 const SETTLE_MS = 5_000;
 const REQUESTS = 10_000;
 const PER_SECOND = 60;
 const PART_S = 60;
 const CONNECTIONS = 32;
 
-/**
- * What the service takes of the machine: the time of a start, its memory when it has nothing to do, and after 10,000 requests of all
- * kinds. The embedded network has a process of its own. Up to 20 validators the load is measured too.
- */
+/** Measures the time of a start, idle memory, and up to 20 validators the memory after 10,000 requests of all kinds. */
 export async function benchMemory({ sizes, report }: BenchmarkOptions): Promise<void> {
   for (const validators of sizes.length > 0 ? sizes : DEFAULT_SIZES) await benchSize(validators, report);
 }
@@ -64,8 +60,12 @@ async function benchSize(validators: number, report: (row: Row) => void): Promis
   while (answered < REQUESTS) {
     const seconds = Math.min(PART_S, Math.ceil((REQUESTS - answered) / PER_SECOND));
     const { signed, refused, other } = await generateLoad({
-      ...{ url: service.url, devnetUrl: devnet.url, kind: 'mixed', connections: CONNECTIONS },
-      ...{ perSecond: PER_SECOND, seconds },
+      url: service.url,
+      devnetUrl: devnet.url,
+      kind: 'mixed',
+      connections: CONNECTIONS,
+      perSecond: PER_SECOND,
+      seconds,
     });
     const part = signed.count + refused.count + other.count;
     if (part === 0) throw new Error('nothing is answered any more');

@@ -1,9 +1,8 @@
 import { Agent, request } from 'undici';
-import { AGGREGATION_PATH } from './load.ts';
-import { bodyOf } from './load-requests.ts';
+import { AGGREGATION_PATH, bodyOf, JSON_HEADERS } from './client.ts';
 import { median, quantile, round } from './statistics.ts';
 
-/** Other clients than whoever floods: addresses of this machine beside 127.0.0.1. Linux has all of 127.0.0.0/8. */
+/** Loopback addresses other than the flood's 127.0.0.1. Linux has all of 127.0.0.0/8. */
 const GOOD_CLIENT = '127.0.0.2';
 const HEALTH_CLIENT = '127.0.0.3';
 const HEALTH_EVERY_MS = 100;
@@ -21,14 +20,13 @@ export interface ProbeFigures {
   readonly goodPercent: number;
   readonly p50Ms: number;
   readonly p95Ms: number;
-  readonly p99Ms: number;
   readonly maxMs: number;
   readonly healthMaxMs: number;
 }
 
-/** A good client that asks for a new message at even intervals, and a probe of `/health/live`, each from an address of its own. */
+/** A good client that requests a new message at even intervals, and a probe of `/health/live`, each from a separate address. */
 export class Prober implements AsyncDisposable {
-  readonly #urls: readonly string[];
+  readonly #url: string;
   readonly #messages: readonly string[];
   readonly #extra: string;
   readonly #good = new Agent({ localAddress: GOOD_CLIENT });
@@ -39,12 +37,9 @@ export class Prober implements AsyncDisposable {
   readonly #timers: NodeJS.Timeout[];
   #sent = 0;
 
-  /**
-   * @param urls asked in turns
-   * @param extra further fields of each request, such as `,"pChainHeight":5`
-   */
-  constructor(urls: readonly string[], messages: readonly string[], perSecond: number, extra = '') {
-    this.#urls = urls;
+  /** @param extra further fields of each request, such as `,"pChainHeight":5` */
+  constructor(url: string, messages: readonly string[], perSecond: number, extra = '') {
+    this.#url = url;
     this.#messages = messages;
     this.#extra = extra;
     this.#timers = [
@@ -53,7 +48,7 @@ export class Prober implements AsyncDisposable {
     ];
   }
 
-  /** Of what was sent between two times. */
+  /** Summarizes the requests that were sent between two times. */
   figures(fromMs: number, toMs: number): ProbeFigures {
     const within = ({ atMs }: Sample): boolean => atMs >= fromMs && atMs < toMs;
     const samples = this.#samples.filter(within);
@@ -63,7 +58,6 @@ export class Prober implements AsyncDisposable {
       goodPercent: round((100 * samples.filter(({ isGood }) => isGood).length) / samples.length),
       p50Ms: round(median(tookMs)),
       p95Ms: round(quantile(tookMs, 0.95)),
-      p99Ms: round(quantile(tookMs, 0.99)),
       maxMs: round(quantile(tookMs, 1)),
       healthMaxMs: round(
         quantile(
@@ -74,7 +68,7 @@ export class Prober implements AsyncDisposable {
     };
   }
 
-  /** Seconds from `fromMs` until the last request was sent that failed or took longer than `limitMs`. */
+  /** @returns seconds from `fromMs` to the last request that failed or took longer than `limitMs` */
   recoveredAfter(fromMs: number, limitMs: number): number {
     const late = this.#samples.filter(({ atMs, tookMs, isGood }) => atMs >= fromMs && (!isGood || tookMs > limitMs));
     const last = late.at(-1);
@@ -102,12 +96,11 @@ export class Prober implements AsyncDisposable {
 
   async #ask(): Promise<boolean> {
     const message = this.#messages[this.#sent % this.#messages.length] ?? '';
-    const url = this.#urls[this.#sent % this.#urls.length];
     this.#sent += 1;
-    const { statusCode, body } = await request(`${url}${AGGREGATION_PATH}`, {
+    const { statusCode, body } = await request(`${this.#url}${AGGREGATION_PATH}`, {
       method: 'POST',
       dispatcher: this.#good,
-      headers: { 'content-type': 'application/json' },
+      headers: JSON_HEADERS,
       body: bodyOf(message).replace('}', `${this.#extra}}`),
       signal: AbortSignal.timeout(TIMEOUT_MS),
     });
@@ -117,7 +110,7 @@ export class Prober implements AsyncDisposable {
   }
 
   async #askHealth(): Promise<boolean> {
-    const { statusCode, body } = await request(`${this.#urls[0]}/health/live`, {
+    const { statusCode, body } = await request(`${this.#url}/health/live`, {
       dispatcher: this.#health,
       signal: AbortSignal.timeout(TIMEOUT_MS),
     });

@@ -4,16 +4,16 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 
-/** A process of this project, stopped when it is disposed. */
+/** A process of this project, which disposing stops. */
 export interface BenchProcess extends AsyncDisposable {
-  /** The first line on one of its outputs that is a JSON object and that the caller waited for, parsed. */
+  /** The JSON object that the caller waited for on one of its outputs. */
   readonly announced: Readonly<Record<string, unknown>>;
-  /** `performance.now()` just before it was started. */
+  /** `performance.now()` just before the start. */
   readonly startedMs: number;
   readonly pid: number;
 }
 
-/** Runs a file of the project and waits for its announcement. @throws where it ends before */
+/** Runs a file of the project and waits for its announcement. @throws if it ends before */
 export async function startProcess(
   args: readonly string[],
   isAnnouncement: (line: string) => boolean = () => true,
@@ -29,11 +29,10 @@ export async function startProcess(
   };
 }
 
-/** The embedded network in a process of its own. */
 export interface DevnetProcess extends BenchProcess {
-  /** Where new messages come from. */
+  /** Routes of the devnet, such as `/devnet/messages`. */
   readonly url: string;
-  /** Of its node. */
+  /** Base URL of its P-Chain API. */
   readonly apiUrl: string;
 }
 
@@ -48,17 +47,12 @@ export interface ServiceProcess extends BenchProcess {
   readonly url: string;
 }
 
-/** The settings of a network of one's own, and of the other sections. */
 export interface BenchSettings {
   readonly network: object;
   readonly [section: string]: object;
 }
 
-/**
- * The service as users start it, listening on a port of its own.
- *
- * @param nodeArgs of Node, where what is measured needs some
- */
+/** Starts the service as `npm start` does, on a free port. @param nodeArgs further options of Node */
 export async function startService(
   { network, ...sections }: BenchSettings,
   nodeArgs: readonly string[] = [],
@@ -74,7 +68,6 @@ export async function startService(
     const service = await startProcess(args, (line) => line.includes('"listening"'));
     return { ...service, url: String(service.announced['url']) };
   } finally {
-    // It has been read by then.
     await rm(folder, { recursive: true, force: true });
   }
 }
@@ -87,12 +80,12 @@ async function stop(child: ChildProcess): Promise<void> {
   await exited;
 }
 
-/** Of the service's log: the lines of a load, its failures included, would bury everything else, and take the time of whoever measures. */
+/** Whether a line is of the service's log below errors: under load these would hide everything else. */
 function isUnremarkable(line: string): boolean {
   return /^\{"level":[1234]0,/.test(line);
 }
 
-/** The first line of either output that `matches`; the rest is read on and dropped, so that the child never blocks. */
+/** Returns the first line of either output that `matches`; the rest is read and dropped, so that the child never blocks. */
 function firstLine(child: ChildProcess, matches: (line: string) => boolean): Promise<string> {
   return new Promise((resolve, reject) => {
     child.once('exit', (code) =>

@@ -2,8 +2,8 @@ import { readFile } from 'node:fs/promises';
 import { Agent, request } from 'undici';
 import { buildReference, startReference } from '../test/network/reference-process.ts';
 import type { BenchmarkOptions } from './benchmark.ts';
+import { bodyOf, JSON_HEADERS, newMessages, untilReady } from './client.ts';
 import { startDevnetProcess, startService } from './processes.ts';
-import { newMessages, untilReady } from './service.ts';
 import { median, round } from './statistics.ts';
 
 const DEFAULTS = { validators: 20, rounds: 7, requests: 200 };
@@ -25,8 +25,8 @@ interface System {
 }
 
 /**
- * Compares the Go aggregator itself with this service, with either backend: each has a process of its own, all use the same devnet, and
- * they take turns. Sixteen clients send distinct messages to the Go API. Numbers: validators, rounds, requests of a round.
+ * Compares the Go aggregator with this service and either backend, in alternating rounds on one devnet; each runs in a separate process.
+ * Sixteen clients send distinct messages to the Go API. Numbers: validators, rounds, requests of a round.
  */
 export async function benchReference({ sizes, report }: BenchmarkOptions): Promise<void> {
   const [validators = DEFAULTS.validators, rounds = DEFAULTS.rounds, requests = DEFAULTS.requests] = sizes;
@@ -81,8 +81,10 @@ export async function benchReference({ sizes, report }: BenchmarkOptions): Promi
 /** @throws if the message is not signed */
 async function post(url: string, message: string, agent: Agent): Promise<void> {
   const { statusCode, body } = await request(`${url}/aggregate-signatures`, {
-    ...{ method: 'POST', dispatcher: agent, headers: { 'content-type': 'application/json' } },
-    body: JSON.stringify({ message }),
+    method: 'POST',
+    dispatcher: agent,
+    headers: JSON_HEADERS,
+    body: bodyOf(message),
   });
   const text = await body.text();
   if (statusCode !== 200) throw new Error(`${url}: status ${statusCode}: ${text}`);

@@ -1,19 +1,19 @@
 import { Agent } from 'undici';
 import { startRedis } from '../test/network/redis-process.ts';
 import type { BenchmarkOptions, Row } from './benchmark.ts';
+import { newMessages, postMessage, untilReady } from './client.ts';
 import { type ServiceProcess, startDevnetProcess, startService } from './processes.ts';
-import { newMessages, postMessage, untilReady } from './service.ts';
 import { median, round } from './statistics.ts';
 
 const DEFAULT_SIZES = [20, 200];
 const ROUNDS = 40;
-/** Messages between the rounds of replicas that have just started and those of warm ones: V8 compiles what it has seen often. */
+/** Messages between the rounds of replicas that have just started and those of warm ones. */
 const WARM_UP = 300;
 const BACKENDS = ['noble', 'native'] as const;
 
 /**
- * Two replicas and one Redis on this machine: how long a repeated request takes at the replica that has made the message, and at
- * the other one, which has it from Redis and verifies it.
+ * Measures a repeated request with two replicas and one Redis: at the replica that signed the message, and at the other, which reads it from
+ * Redis and verifies it.
  */
 export async function benchReplicas({ sizes, report }: BenchmarkOptions): Promise<void> {
   for (const validators of sizes.length > 0 ? sizes : DEFAULT_SIZES) {
@@ -36,9 +36,10 @@ async function benchSize(validators: number, backend: string, report: (row: Row)
   const other = opened.use(await startService(settings));
   for (const { url } of [one, other]) await untilReady(url, agent);
 
-  const post = ({ url }: ServiceProcess, message: string): Promise<number> => postMessage(url, message, agent);
+  const post = async ({ url }: ServiceProcess, message: string): Promise<number> =>
+    (await postMessage(url, message, agent)).ms;
   const [first = '', ...messages] = await newMessages(devnet.url, 1 + ROUNDS + WARM_UP + ROUNDS);
-  // Keys are decoded.
+  // Decodes the public keys.
   for (const service of [one, other]) await post(service, first);
   const measure = async (replicas: string, count: number): Promise<void> => {
     const figures = { distinct: [] as number[], same: [] as number[], other: [] as number[] };

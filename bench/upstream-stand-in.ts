@@ -1,10 +1,8 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-/**
- * An upstream that answers every request with the same JSON of about so many bytes; ends with its parent. It listens on a
- * port of its own, which it prints as a JSON line.
- */
+// node bench/upstream-stand-in.ts BYTES: an upstream that answers every request with the same JSON of about this size. Prints its URL as a JSON
+// line and ends with its parent.
 const size = Number(process.argv[2]);
 const body = Buffer.from(
   JSON.stringify({

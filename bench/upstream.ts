@@ -2,37 +2,31 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Pool } from 'undici';
 import type { BenchmarkOptions, Row } from './benchmark.ts';
 import { startProcess, startService } from './processes.ts';
+import { median, quantile, round } from './statistics.ts';
 
 /** Bytes of an answer: a block, a page of transactions, one with all its UTXOs. */
 const DEFAULT_SIZES = [1_000, 20_000, 200_000];
 const CONNECTIONS = 16;
-/** Of all processes: those of the same code differ for as long as they live, by what V8 compiles when. */
+/** Starts of all processes: two processes of the same code differ in speed, depending on what V8 compiles when. */
 const STARTS = 3;
-/**
- * Of each start, over all targets in turns, to and fro, so that all have the same of a noisy machine; each ratio is the median of its
- * rounds'. They are many and short, as the same process is a quarter faster or slower from one second to the next.
- */
+/** Short alternating rounds of each start: the same process is a quarter faster or slower from one second to the next. */
 const ROUNDS = 12;
-/** Once idle after its start, a service collects all garbage, and V8 lets go of compiled code then: what was warm would be cold again. */
+/** An idle service collects its garbage, with which V8 drops compiled code; the warm-up comes after that. */
 const SETTLE_MS = 4_000;
-/** Until V8 has compiled what is hot: the service has more of that than the bare proxy, and is slow for longer. */
 const WARM_UP_MS = 5_000;
-/**
- * Before what is counted, in each round. Who waited while the others had their turns begins cold, as no proxy under such a load is: in the
- * first quarter of a second `checked` has 0.80 of the bare proxy's requests, as it has more code to get back into the caches.
- */
+/** Load before each round that is not counted: a target that was idle while others were measured begins with cold CPU caches. */
 const LEAD_IN_MS = 400;
 const ROUND_MS = 400;
-/** Then one at a time, for what the proxy adds to an answer where nothing queues. */
+/** Requests one at a time, for the latency that the proxy adds without queueing. */
 const LONE_ROUND_MS = 100;
 const CACHE_BYTES = 32 * 1024 * 1024;
-/** Rate limits are counted, and never reached. */
+/** Rate limits are counted and never reached. */
 const RATE_LIMIT = 10_000_000;
 const DEVNET_VALIDATORS = 5;
 
 /**
- * GETs of an upstream asked directly, through a bare proxy of Fastify and undici, and through the whole service with its cache off
- * and on, and without limits and CORS; upstream, proxy, service and this client each in a process of its own.
+ * Compares GETs of an upstream directly, through a bare proxy, and through the service with its cache off, on, and without limits and CORS.
+ * Each runs in a separate process.
  */
 export async function benchUpstream({ sizes, report }: BenchmarkOptions): Promise<void> {
   for (const size of sizes.length > 0 ? sizes : DEFAULT_SIZES) await benchSize(size, report);
@@ -66,7 +60,7 @@ async function measureStart(size: number, rounds: Record<string, Round[]>): Prom
   const targets: Readonly<Record<string, string>> = {
     direct: String(upstream),
     'bare proxy': String(bare),
-    // What is comparable to the bare proxy: parameters and answers are checked, and that is all.
+    // Comparable to the bare proxy: only parameters and answers are checked.
     'checked alone': await service(0, { access: { unitsPerMinute: 0 }, server: { port: 0, corsOrigins: [] } }),
     checked: await service(0, { access: { unitsPerMinute: RATE_LIMIT } }),
     cached: await service(CACHE_BYTES, { access: { unitsPerMinute: RATE_LIMIT } }),
@@ -101,11 +95,11 @@ function reportRounds(
     report({
       name: `${size} bytes: ${name}`,
       perSecond: Math.round(median(of(name).map(({ perSecond }) => perSecond))),
-      ofBareProxy: round2(median(ratios)),
-      saturatedP99Ms: round2(median(of(name).map(({ saturatedP99Ms }) => saturatedP99Ms))),
-      loneP50Ms: round2(median(lone)),
-      loneP99Ms: round2(loneP99(name)),
-      loneP99AddedMs: round2(loneP99(name) - loneP99('direct')),
+      ofBareProxy: round(median(ratios)),
+      saturatedP99Ms: round(median(of(name).map(({ saturatedP99Ms }) => saturatedP99Ms))),
+      loneP50Ms: round(median(lone)),
+      loneP99Ms: round(loneP99(name)),
+      loneP99AddedMs: round(loneP99(name) - loneP99('direct')),
     });
   }
 }
@@ -129,7 +123,7 @@ async function run(pool: Pool, clients: number, forMs: number): Promise<{ tookMs
     Array.from({ length: clients }, async () => {
       while (performance.now() < startMs + forMs) {
         const askedMs = performance.now();
-        // A hundred targets that come again: so a cache has something to do.
+        // A hundred targets that repeat, for the cache.
         const path = `/v1/networks/fuji/blockchains/p-chain/transactions?pageSize=50&pageToken=${each.length % 100}`;
         await get(pool, path);
         each.push(performance.now() - askedMs);
@@ -139,7 +133,7 @@ async function run(pool: Pool, clients: number, forMs: number): Promise<{ tookMs
   return { tookMs: performance.now() - startMs, each };
 }
 
-/** Reads the answer and drops it as it comes: this process is to do as little as possible beside those that are measured. */
+/** Drops the answer as it arrives, because this process should use as little CPU as possible. */
 function get(pool: Pool, path: string): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   pool.dispatch(
@@ -155,17 +149,4 @@ function get(pool: Pool, path: string): Promise<void> {
     },
   );
   return promise;
-}
-
-function median(values: readonly number[]): number {
-  return quantile(values, 0.5);
-}
-
-function quantile(values: readonly number[], part: number): number {
-  const sorted = values.toSorted((a, b) => a - b);
-  return sorted[Math.min(sorted.length - 1, Math.floor(part * sorted.length))] ?? 0;
-}
-
-function round2(value: number): number {
-  return Math.round(value * 100) / 100;
 }

@@ -1,10 +1,12 @@
-// node scripts/check.ts [REPORT]: runs every check of the code, all of them even where one fails, and exits non-zero if one did.
-// REPORT is a file to write the counts to, as JSON {passed, failed}.
+// node scripts/check.ts [NAME...]: runs the named checks, or all of them, also after one fails; exits with 1 if one did. Writes the counts
+// as JSON {passed, failed} to .cache/test-results/check.json.
 
-import { writeFileSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { checkLayout } from './checks/layout.ts';
 import { checkMentions } from './checks/mentions.ts';
-import type { CheckResult } from './checks/project.ts';
+import { checkPhrases } from './checks/phrases.ts';
+import { type CheckResult, ROOT } from './checks/project.ts';
 import { checkReferences } from './checks/references.ts';
 import { checkTested } from './checks/tested.ts';
 import { checkDeadCode, checkFormat, checkGeneratedCode, checkLint, checkTypes } from './checks/tools.ts';
@@ -19,9 +21,10 @@ const STEPS: Record<string, () => CheckResult | Promise<CheckResult>> = {
   references: checkReferences,
   mentions: checkMentions,
   tested: checkTested,
+  phrases: checkPhrases,
 };
 
-/** A step that throws has failed; the others run all the same. */
+/** Runs a step; one that throws has failed. */
 async function outcomeOf(step: () => CheckResult | Promise<CheckResult>): Promise<CheckResult> {
   try {
     return await step();
@@ -30,8 +33,15 @@ async function outcomeOf(step: () => CheckResult | Promise<CheckResult>): Promis
   }
 }
 
+const names = process.argv.slice(2);
+const unknown = names.filter((name) => STEPS[name] === undefined);
+if (unknown.length > 0) {
+  console.error(`no such check: ${unknown.join(', ')}; the checks are ${Object.keys(STEPS).join(', ')}`);
+  process.exit(2);
+}
 let failed = 0;
-for (const [name, step] of Object.entries(STEPS)) {
+const steps = Object.entries(STEPS).filter(([name]) => names.length === 0 || names.includes(name));
+for (const [name, step] of steps) {
   const startMs = performance.now();
   const result = await outcomeOf(step);
   if (!result.ok) {
@@ -41,8 +51,9 @@ for (const [name, step] of Object.entries(STEPS)) {
   const seconds = ((performance.now() - startMs) / 1000).toFixed(1);
   console.log(`${result.ok ? 'ok  ' : 'FAIL'} ${name} (${seconds} s): ${result.summary}`);
 }
-const passed = Object.keys(STEPS).length - failed;
+const passed = steps.length - failed;
 console.log(`check: ${passed} of ${passed + failed} steps passed`);
-const report = process.argv[2];
-if (report !== undefined) writeFileSync(report, JSON.stringify({ passed, failed }));
+const results = join(ROOT, '.cache', 'test-results');
+mkdirSync(results, { recursive: true });
+writeFileSync(join(results, 'check.json'), JSON.stringify({ passed, failed }));
 process.exitCode = failed > 0 ? 1 : 0;

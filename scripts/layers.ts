@@ -50,6 +50,7 @@ export const LAYERS: readonly (readonly string[])[] = [
   ['api/messages'],
   ['api/subnets'],
   ['api/go-aggregator'],
+  ['api/requests'],
   ['api/openapi'],
   ['api'],
   ['devnet', 'devnet/node', 'devnet/pchain'],

@@ -1,7 +1,5 @@
-// node scripts/pictures.ts: makes the README's picture of the console, from a service on its embedded network and a real browser, and
-// draws the charts of the benchmarks from their results. Needs Chromium.
+// node scripts/pictures.ts: takes the README's picture of the console, of a service on its devnet. Needs Chromium.
 
-import { spawnSync } from 'node:child_process';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { startApp } from '../src/app.ts';
@@ -35,6 +33,3 @@ await page.evaluate('scrollTo(0, 0)');
 await page.waitForTimeout(FILLING_MS);
 await page.screenshot({ path: join(FOLDER, 'console-sign.png') });
 console.log('docs/pictures/console-sign.png');
-
-const charts = spawnSync(process.execPath, [join(ROOT, 'bench', 'pictures.ts')], { stdio: 'inherit' });
-process.exitCode = charts.status ?? 1;

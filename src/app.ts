@@ -13,6 +13,7 @@ import { createServedNetwork } from './network/served-network.ts';
 import { createIdentity, findKeyFileProblem, openIdentity } from './p2p/identity/identity.ts';
 import { Upstreams } from './proxy/client/upstreams.ts';
 import { createMemoryLimitCounters } from './store/local/limit-counters.ts';
+import { checkStoreFolder } from './store/local/validation-store.ts';
 import { openShared } from './store/redis/open-shared.ts';
 import { createSharedLimitCounters } from './store/redis/shared-limit-counters.ts';
 import type { Logger } from './telemetry/logger.ts';
@@ -53,6 +54,7 @@ export async function startApp({ config, logger, clock, random, onProgress }: Ap
   const ports = { logger, clock, random, metrics };
   showBuild(metrics, { version, node: process.version, bls_backend: config.bls.backend });
 
+  if (config.store.path !== undefined) checkStoreFolder(config.store.path);
   const identity = config.identity === undefined ? createIdentity() : await openIdentity(config.identity);
   const keyProblem = config.identity && (await findKeyFileProblem(config.identity));
   if (keyProblem !== undefined) logger.warn(keyProblem);
@@ -85,7 +87,7 @@ export async function startApp({ config, logger, clock, random, onProgress }: Ap
   const identityWatch = opened.use(openIdentityWatch({ ...ports, identity, networks, store: shared?.store }));
   let isStopping = false;
   const { url, server, goUrls, console } = await openServers(opened, {
-    ...{ config, version, registry, metrics, tracer, logger, clock, networks, access, upstreams, devnet },
+    ...{ config, version, registry, metrics, tracer, logger, clock, networks, access, upstreams, shared, devnet },
     identityProblem: () => identityWatch.problem(),
     isStopping: () => isStopping,
   });

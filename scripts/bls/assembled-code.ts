@@ -3,7 +3,7 @@ import { CONSTANT_BYTES, LIMB_BYTES, LIMBS } from '../../src/bls/field/fused-lim
 import { assembleFormulas } from './assemble-formulas.ts';
 import { assembleFusedField, assembleFusionTest } from './fused-code.ts';
 
-/** `src/bls/gen/fused.ts`: the WebAssembly that each start would otherwise assemble anew, in a tenth of a second and more. */
+/** `src/bls/gen/fused.ts`: the WebAssembly that each start would otherwise assemble, which takes a tenth of a second. */
 export function assembledCode(): string {
   const { names, wasm, constants, constantsAt } = assembleFormulas({
     elementBytes: LIMBS * LIMB_BYTES,

@@ -32,7 +32,7 @@ const OPERATION_NAMES = Object.keys(OPERATIONS) as readonly OperationName[];
 
 /** Where formulas will run. */
 export interface FormulaPlace {
-  /** Of an element of the base field. */
+  /** Bytes of an element of the base field. */
   readonly elementBytes: number;
   /** Where their memory begins, and how much there is at most. */
   readonly address: number;

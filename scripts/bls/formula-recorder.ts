@@ -80,7 +80,7 @@ export class FormulaRecorder {
     return this.mul(a, this.inv(typeof b === 'bigint' ? this.constant(Fp.create(b)) : b));
   }
 
-  /** By a small number, from its highest bit on. */
+  /** Multiplies by a small number, from its highest bit on. */
   #multiple(a: Value, factor: bigint): Value {
     if (a.constant !== undefined) return this.constant(Fp.mul(a.constant, Fp.create(factor)));
     let multiple = this.ZERO;

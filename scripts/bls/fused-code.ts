@@ -141,7 +141,7 @@ export function assembleFusedField(): Uint8Array<ArrayBuffer> {
   return assemble([...pairs, ...calls], { memoryPages: FIELD_MEMORY_PAGES, data: constants.bytes() });
 }
 
-/** A function `test` that multiplies the first vector of the memory by itself, and adds the second. */
+/** A function `test` that squares the first vector of the memory, and adds the second. */
 export function assembleFusionTest(): Uint8Array<ArrayBuffer> {
   const test = [...address(0), ...address(0), ...loadVector(0), ...address(0), ...loadVector(0)];
   const code = [...test, ...address(0), ...loadVector(VECTOR_BYTES), ...MULTIPLY_ADD, ...storeVector(0)];

@@ -44,7 +44,7 @@ const LIFT = 1n << BigInt(LIFT_BITS);
 const LIFTED_CARRY = 1n << BigInt(LIFT_BITS - LIMB_BITS);
 const HALF_LIMB = 1n << BigInt(LIMB_BITS - 1);
 
-/** So many columns are reduced at a time. */
+/** Columns that are reduced at a time. */
 const BLOCK = 4;
 const blockIndices = Array.from({ length: BLOCK }, (_, index) => index);
 /** -1/p mod 2^200, by Newton's iteration, which doubles the good bits each time. */
@@ -223,7 +223,7 @@ function lowBits(body: VectorBody): Code {
   return [...body.bits((1n << BigInt(LIMB_BITS)) - 1n), ...AND];
 }
 
-/** Of an integer below 2^52: so much more than it. */
+/** Turns an integer below 2^52 into the number 2^52 plus it. */
 function toNumber(body: VectorBody): Code {
   return [...body.bits(bitsOf(TWO_52)), ...OR];
 }

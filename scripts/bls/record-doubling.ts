@@ -3,8 +3,8 @@ import type { Formula } from './compile-formulas.ts';
 import { FormulaRecorder, type Value } from './formula-recorder.ts';
 
 /**
- * Doublings of G2 are what subgroups and cofactors take, so they are worth a function of their own: {@link doublePoint} over elements of
- * the extension that stand nowhere, recorded.
+ * Records {@link doublePoint} over the extension as one function, because doublings of G2 take most of the time of subgroup checks and
+ * cofactors.
  */
 export function recordDoubling(): Formula {
   const recorder = new FormulaRecorder();

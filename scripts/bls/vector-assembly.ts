@@ -86,7 +86,7 @@ export class VectorBody {
     return this.locals(1);
   }
 
-  /** So many in a row. @returns the first */
+  /** Reserves consecutive locals. @returns the first */
   locals(count: number): number {
     const first = this.#next;
     this.#next += count;

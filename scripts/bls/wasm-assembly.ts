@@ -8,9 +8,9 @@ export interface WasmFunction {
   readonly name: string;
   /** All are addresses (i32). Nothing is returned. */
   readonly parameters: number;
-  /** Of i64; they follow the parameters. */
+  /** Locals of type i64; they follow the parameters. */
   readonly locals: number;
-  /** Of v128; they follow those of i64. */
+  /** Locals of type v128; they follow those of i64. */
   readonly vectors?: number;
   readonly code: Code;
 }
@@ -26,7 +26,7 @@ export interface ModuleParts {
    * those of the module's own functions follow.
    */
   readonly imports?: Readonly<Record<string, number>>;
-  /** Of 64 KiB each, for a memory that is exported; 0 for none. */
+  /** Pages of 64 KiB, for a memory that is exported; 0 for none. */
   readonly memoryPages?: number;
   /** What stands in the memory from its begin on. */
   readonly data?: Code;
@@ -84,7 +84,7 @@ export const address = (value: number): Code => [0x41, ...signed(BigInt(value))]
 export const addressFrom = (local: number, offset: number): Code =>
   offset === 0 ? get(local) : [...get(local), ...address(offset), 0x6a];
 
-/** Of vectors, which have a prefix. */
+/** Vector instructions, which have a prefix. */
 export const vector = (opcode: number, ...immediates: readonly number[]): Code => [
   ...[0xfd, ...unsigned(opcode)],
   ...immediates,

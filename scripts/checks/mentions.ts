@@ -2,14 +2,23 @@ import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { anchorsIn, unmentionedScripts, wrongMentions } from '../docs/mentions.ts';
 import { describeService } from '../docs/service.ts';
-import { type CheckResult, filesUnder, ROOT, resultOfProblems, toProjectPath } from './project.ts';
+import {
+  type CheckResult,
+  filesUnder,
+  documents as markdownFiles,
+  ROOT,
+  resultOfProblems,
+  toProjectPath,
+} from './project.ts';
 
 /** Where people look for what they may run. */
 const DOCUMENTS_OF_SCRIPTS = ['README.md', 'CONTRIBUTING.md'];
 
 /** Documents name no metric, route, npm script, file or anchor that does not exist, and every npm script is in one of them. */
 export async function checkMentions(): Promise<CheckResult> {
-  const documents = new Map(findDocuments().map((file) => [file, readFileSync(join(ROOT, file), 'utf8')]));
+  const deployed = ['grafana', 'prometheus'].flatMap((folder) => filesUnder(join(ROOT, 'deploy', folder)));
+  const files = [...markdownFiles(), ...deployed.map(toProjectPath)];
+  const documents = new Map(files.map((file) => [file, readFileSync(join(ROOT, file), 'utf8')]));
   const manifest = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { scripts: object };
   const scripts = Object.keys(manifest.scripts);
   const { metrics, routes } = await describeService();
@@ -32,15 +41,4 @@ export async function checkMentions(): Promise<CheckResult> {
   );
   const readable = new Map(DOCUMENTS_OF_SCRIPTS.map((file) => [file, documents.get(file) ?? '']));
   return resultOfProblems([...problems, ...unmentionedScripts(readable, scripts)], `${documents.size} files`);
-}
-
-/** Every Markdown file of the project, and the dashboards and alerts. */
-function findDocuments(): string[] {
-  const folders = ['bench', 'config', 'deploy', 'docs', 'proto', 'scripts', 'src', 'test'];
-  return [
-    ...['README.md', 'CHANGELOG.md', 'CONTRIBUTING.md', 'SECURITY.md'],
-    ...folders
-      .flatMap((folder) => filesUnder(join(ROOT, folder)).map(toProjectPath))
-      .filter((file) => file.endsWith('.md') || /^deploy\/(grafana|prometheus)\//.test(file)),
-  ];
 }

@@ -16,7 +16,6 @@ export interface AggregatorMetrics {
   readonly rememberedFailures: Counter<'code'>;
   readonly badSigners: Counter;
   readonly admissionRefusals: Counter<'reason'>;
-  /** Declares gauges of the concurrency limits. */
   showAdmission(read: AdmissionNumbers): void;
   showLookups(kind: LookupKind, running: Usage): void;
   showQueries(queries: { readonly small: Usage; readonly large: Usage }): void;
@@ -33,10 +32,8 @@ export interface AdmissionNumbers {
   readonly running: Usage;
 }
 
-/** Lookups beside aggregations: views of subnets, and verifications of signed messages. */
 export type LookupKind = 'view' | 'verify';
 
-/** How a request ended. */
 export type RequestOutcome = 'signed' | 'aborted' | 'internal_error' | AggregatorErrorCode;
 
 /**
@@ -192,28 +189,44 @@ function weightClass(weight: bigint, totalWeight: bigint): 'heavy' | 'medium' | 
   return isQuorumReached(1n, weight, totalWeight) ? 'medium' : 'light';
 }
 
+/** One stage of an aggregation, by the monotonic clock. A stage may occur several times. */
+export interface StageInterval {
+  readonly stage: AggregationStage;
+  readonly sinceMs: number;
+  /** Undefined while the stage continues. */
+  untilMs: number | undefined;
+}
+
 /** Measures the stages of one aggregation, each until the next one begins. */
 export class StageTimer implements Disposable {
   readonly #clock: Clock;
   readonly #metrics: AggregatorMetrics;
-  #stage: AggregationStage;
-  #sinceMs: number;
+  readonly #intervals: StageInterval[];
+  #current: StageInterval;
 
-  constructor(clock: Clock, metrics: AggregatorMetrics, first: AggregationStage) {
+  /** @param intervals receives each stage when it begins */
+  constructor(clock: Clock, metrics: AggregatorMetrics, first: AggregationStage, intervals: StageInterval[] = []) {
     this.#clock = clock;
     this.#metrics = metrics;
-    this.#stage = first;
-    this.#sinceMs = clock.monotonicMs();
+    this.#intervals = intervals;
+    this.#current = this.#begin(first);
   }
 
   enter(stage: AggregationStage): void {
-    if (stage === this.#stage) return;
+    if (stage === this.#current.stage) return;
     this[Symbol.dispose]();
-    this.#stage = stage;
-    this.#sinceMs = this.#clock.monotonicMs();
+    this.#current = this.#begin(stage);
+  }
+
+  #begin(stage: AggregationStage): StageInterval {
+    const interval = { stage, sinceMs: this.#clock.monotonicMs(), untilMs: undefined };
+    this.#intervals.push(interval);
+    return interval;
   }
 
   [Symbol.dispose](): void {
-    this.#metrics.observeStage(this.#stage, (this.#clock.monotonicMs() - this.#sinceMs) / 1_000);
+    const { stage, sinceMs } = this.#current;
+    this.#current.untilMs = this.#clock.monotonicMs();
+    this.#metrics.observeStage(stage, (this.#current.untilMs - sinceMs) / 1_000);
   }
 }

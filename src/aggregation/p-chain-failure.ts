@@ -2,11 +2,7 @@ import { ParseError } from '../lib/encoding/parse-error.ts';
 import { ApiError } from '../pchain/rpc/api-error.ts';
 import { AggregatorError } from './aggregator-error.ts';
 
-/**
- * Converts a failure of the P-Chain API to an {@link AggregatorError}; returns other errors unchanged.
- *
- * @param deadline signal of the calls' deadline; check the caller's own signal first
- */
+/** Converts a failure of the P-Chain API to an {@link AggregatorError}. Check the caller's own signal first. */
 export function asPChainFailure(cause: unknown, deadline: AbortSignal): unknown {
   if (cause instanceof ApiError) {
     const code = cause.kind === 'unavailable' ? 'p_chain_unavailable' : 'p_chain_invalid';

@@ -10,14 +10,11 @@ export interface SubnetPolicyOptions {
 
 /** The operator's settings for subnets. */
 export interface SubnetPolicy {
-  /** Whether a share of the capacity is reserved for tracked subnets. */
   readonly hasTracked: boolean;
   readonly tracked: ReadonlySet<SubnetID>;
   isTracked(subnetID: SubnetID): boolean;
   isAllowed(subnetID: SubnetID): boolean;
-  /** @param field that named the subnet @throws {AggregatorError} `subnet_not_allowed` */
   requireAllowed(subnetID: SubnetID, field?: RequestField): void;
-  /** Replaces the tracked subnets. */
   track(subnetIDs: readonly SubnetID[]): void;
 }
 

@@ -228,12 +228,13 @@ ${examples([
   program
     .command('health')
     .description('Exit with 0 if the service on this machine answers, else with 1')
-    .usage('[--of-process <n>] [options of the service]')
+    .usage('[--url <url>] [--of-process <n>] [options of the service]')
+    .option('--url <url>', 'a service elsewhere, in place of the options')
     .argument('[options...]', 'the options of the service; --of-process <n> takes those of a process')
     .allowUnknownOption()
-    .action(async (args: readonly string[]) => {
+    .action(async (args: readonly string[], { url }: { readonly url?: string }) => {
       const { checkHealth } = await import('./commands/health.ts');
-      onExit(await checkHealth(args));
+      onExit(await checkHealth(args, url));
     });
 }
 
@@ -243,10 +244,15 @@ function addInput(command: Command): Command {
 
 function addSource(command: Command): Command {
   return command
-    .addOption(new Option('--url <url>', 'a running service').default(DEFAULT_URL).conflicts('config'))
+    .addOption(new Option('--url <url>', 'a running service').default(DEFAULT_URL).env('WARP_API_URL'))
     .option('--config <file>', 'ask the validators directly, with a configuration of the service')
     .option('--network <name>', 'the name of the network; optional if there is only one')
-    .addOption(new Option('--api-key <key>', 'API key of the service').env('WARP_API_KEY'));
+    .addOption(new Option('--api-key <key>', 'API key of the service').env('WARP_API_KEY'))
+    .hook('preAction', (run) => {
+      // In place of `conflicts`, which counts the variable too.
+      if (run.getOptionValueSource('url') !== 'cli' || run.getOptionValue('config') === undefined) return;
+      run.error("option '--url <url>' cannot be used with option '--config <file>'");
+    });
 }
 
 function addHeightOptions(command: Command): Command {

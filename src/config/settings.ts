@@ -10,7 +10,7 @@ import type { Settings } from './schema/schema.ts';
  * them, `go-aggregator/` converts files of the Go aggregator.
  */
 export interface Config {
-  readonly server: Settings['server'];
+  readonly server: Settings['server'] & { readonly maxConnections: number };
   readonly log: Settings['log'];
   readonly metrics: MetricsConfig;
   readonly access: Settings['access'];

@@ -7,7 +7,7 @@ interface BannerOptions {
   readonly url: string;
   readonly nodeID: NodeID;
   readonly devnet: Devnet;
-  /** The name under which the printed requests call the embedded network. */
+  /** The name under which the printed requests call the devnet. */
   readonly pathName: string;
 }
 
@@ -20,7 +20,7 @@ export function printBanner({ url, nodeID, devnet, pathName }: BannerOptions): v
     const options = body === undefined ? '' : ` -H 'content-type: application/json' -d '${JSON.stringify(body)}'`;
     return `  # ${name}\n  curl -s ${url}${path}${options}`;
   });
-  console.log(`Warp signature aggregator on an embedded network: no real funds are involved, and nothing leaves this machine.
+  console.log(`Warp signature aggregator on a devnet: no real funds are involved, and nothing leaves this machine.
 
   service     ${url} (in a browser: a console to sign with and watch)
   node ID     ${nodeID}

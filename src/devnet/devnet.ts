@@ -55,7 +55,7 @@ export interface DevnetApi {
   setHooks(hooks: NodeApiHooks): void;
 }
 
-/** The embedded network: a P-Chain and info API over HTTP, and validators that speak the real peer-to-peer protocol. */
+/** The devnet: a P-Chain and info API over HTTP, and validators that speak the real peer-to-peer protocol. */
 export interface Devnet extends AsyncDisposable {
   /** Base URL of the API of the first validator. */
   readonly apiUrl: string;
@@ -140,9 +140,7 @@ const MAX_LISTED_PEERS = 32;
 export async function startDevnet(options: DevnetOptions): Promise<Devnet> {
   const { validators: primaryCount, seed = DEFAULT_SEED, clock, logger, onProgress } = options;
   if (!Number.isInteger(primaryCount) || primaryCount < MIN_PRIMARY_NODES || primaryCount > MAX_VALIDATORS) {
-    throw new RangeError(
-      `the embedded network has ${MIN_PRIMARY_NODES} to ${MAX_VALIDATORS} validators, not ${primaryCount}`,
-    );
+    throw new RangeError(`the devnet has ${MIN_PRIMARY_NODES} to ${MAX_VALIDATORS} validators, not ${primaryCount}`);
   }
   await using opened = new AsyncDisposableStack();
   const runningCount = primaryCount + L1_ONLY_COUNT;
@@ -191,7 +189,7 @@ export async function startDevnet(options: DevnetOptions): Promise<Devnet> {
   };
   const api = await openApi();
   const apiUrl = api.url;
-  logger.debug({ apiUrl, validators: validators.length, bls: keys.backend }, 'embedded network started');
+  logger.debug({ apiUrl, validators: validators.length, bls: keys.backend }, 'devnet started');
 
   const exampleBodies = emitExamples(model, seed);
   let emittedCount = 0;
@@ -310,7 +308,7 @@ async function startAll(
     } catch (cause) {
       const needed = 3 * validators.length;
       throw new Error(
-        `the embedded network cannot open a port for each of ${validators.length} validators: ${(cause as Error).message} ` +
+        `the devnet cannot open a port for each of ${validators.length} validators: ${(cause as Error).message} ` +
           `(it needs about ${needed} file descriptors: see ulimit -n)`,
         { cause },
       );

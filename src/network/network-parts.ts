@@ -3,7 +3,7 @@ import { createAggregatorMetrics } from '../aggregation/aggregator-metrics.ts';
 import { createL1Messages } from '../aggregation/l1/l1-messages.ts';
 import { type Aggregator, createAggregator } from '../aggregation/request/aggregate.ts';
 import { createMessageVerifier, type MessageVerifier } from '../aggregation/request/message-verifier.ts';
-import { createSigningResolver } from '../aggregation/request/signing-resolver.ts';
+import { SigningResolver } from '../aggregation/request/signing-resolver.ts';
 import { createSubnetPolicy, type SubnetPolicy } from '../aggregation/subnet-policy.ts';
 import { createSubnetViews, type SubnetViews } from '../aggregation/subnets/subnet-views.ts';
 import { createUptimeProofs, type UptimeProofs } from '../aggregation/subnets/uptime-proofs.ts';
@@ -106,7 +106,7 @@ export function openNetworkApi(opened: AsyncDisposableStack, options: PartsOptio
   const limits = {
     attemptTimeoutMs: attemptTimeoutMs(network),
     callTimeoutMs: 2 * apiTimeoutMs,
-    asideBaseMs: apiTimeoutMs,
+    asideMs: 3 * apiTimeoutMs,
   };
   const open = (
     owner: AsyncDisposableStack,
@@ -225,7 +225,7 @@ export function openNetworkParts(
       resolveTimeoutMs: network.apiTimeoutMs,
     },
   });
-  const resolver = createSigningResolver(resolving);
+  const resolver = new SigningResolver(resolving);
   const { readyQuorumNum } = network;
   return {
     ...{ aggregator, peers, connections },

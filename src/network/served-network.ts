@@ -279,7 +279,7 @@ class OpeningNetwork implements ServedNetwork {
   async #withEndpoints(signal: AbortSignal): Promise<NetworkOptions> {
     const { network, startEmbedded } = this.#options;
     if (startEmbedded === undefined) return this.#options;
-    this.#become({ kind: 'opening', reason: 'the embedded network is being started' });
+    this.#become({ kind: 'opening', reason: 'the devnet is being started' });
     const endpoints = [await startEmbedded()];
     signal.throwIfAborted();
     return { ...this.#options, network: { ...network, pChainApi: endpoints, infoApi: endpoints } };

@@ -1,19 +1,9 @@
 import type { Metrics } from '../telemetry/metrics.ts';
 import type { NodeID } from '../warp/ids.ts';
 import type { Aborted, AppOutcome } from './connection/app-requests.ts';
-import type { CloseCause } from './connection/peer.ts';
 import type { Obstacle } from './peer-view.ts';
 
-export interface PeerMetrics {
-  onReady(): void;
-  onClosed(cause: CloseCause): void;
-  onDial(): void;
-  /** Adds up until {@link publishBytes}, because thousands of frames a second would each look up a label. */
-  onBytes(direction: 'sent' | 'received', count: number): void;
-  publishBytes(): void;
-  onAddress(result: 'new' | 'known' | 'invalid' | 'skipped'): void;
-  onAppRequest(outcome: AppOutcome | Aborted, seconds: number): void;
-}
+export type PeerMetrics = ReturnType<typeof createPeerMetrics>;
 
 export interface PeerGauges {
   readonly connected: () => number;
@@ -29,7 +19,7 @@ export interface PeerGauges {
 const REQUEST_BUCKETS_SECONDS = [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
 /** @param gauges called when the metrics are read */
-export function createPeerMetrics(metrics: Metrics, gauges: PeerGauges): PeerMetrics {
+export function createPeerMetrics(metrics: Metrics, gauges: PeerGauges) {
   metrics.readGauge({ name: 'peer_connections', help: 'Peers that are ready for requests' }, gauges.connected);
   metrics.readGauge({ name: 'peer_connecting', help: 'Connections that are not ready yet' }, gauges.connecting);
   metrics.readGauge({ name: 'peer_wanted', help: 'Wanted validators' }, () => gauges.wanted().size);
@@ -72,20 +62,20 @@ export function createPeerMetrics(metrics: Metrics, gauges: PeerGauges): PeerMet
   const unpublished = { sent: 0, received: 0 };
 
   return {
-    onReady: () => readies.inc(),
-    onClosed: (cause) => closed.inc({ cause }),
-    onDial: () => dials.inc(),
-    onBytes(direction, count) {
+    ...{ dials, readies, closed, addresses },
+    /** Adds up until {@link publishBytes}, because thousands of frames a second would each look up a label. */
+    onBytes(direction: 'sent' | 'received', count: number): void {
       unpublished[direction] += count;
     },
-    publishBytes() {
+    publishBytes(): void {
       for (const direction of ['sent', 'received'] as const) {
         if (unpublished[direction] > 0) bytes.inc({ direction }, unpublished[direction]);
         unpublished[direction] = 0;
       }
     },
-    onAddress: (result) => addresses.inc({ result }),
-    onAppRequest: (outcome, seconds) => requests.observe({ outcome: outcome.kind, reason: reasonOf(outcome) }, seconds),
+    onAppRequest(outcome: AppOutcome | Aborted, seconds: number): void {
+      requests.observe({ outcome: outcome.kind, reason: reasonOf(outcome) }, seconds);
+    },
   };
 }
 

@@ -7,18 +7,17 @@ import { type AppOutcome, type AppRequestOptions, AppRequests } from './connecti
 import { ConnectionChanges } from './connection/connection-changes.ts';
 import type { Dial } from './connection/dial.ts';
 import { type NodeVersion, OwnHandshake } from './connection/handshake.ts';
-import { Peer, type PeerEvents, type PeerOptions, type PeerState } from './connection/peer.ts';
+import { MAX_SEND_QUEUE_BYTES, Peer, type PeerEvents, type PeerOptions, type PeerState } from './connection/peer.ts';
 import { createTlsDial } from './connection/tls-dial.ts';
 import { VersionWatch } from './connection/version-watch.ts';
 import { AddressBook } from './discovery/address-book.ts';
-import { DialSchedule } from './discovery/dial-schedule.ts';
+import { DEFAULT_DIAL_LIMITS, type DialLimits, DialSchedule } from './discovery/dial-schedule.ts';
 import { isPermitted, MAX_DIALS_PER_STEP } from './discovery/peer-decisions.ts';
 import { type BootstrapPeer, PeerDiscovery } from './discovery/peer-discovery.ts';
 import { type WantedChange, WantedNodes } from './discovery/wanted-nodes.ts';
 import type { Identity } from './identity/identity.ts';
-import { DEFAULT_PEER_LIMITS, type PeerLimits } from './peer-limits.ts';
 import { createPeerMetrics, type PeerMetrics } from './peer-metrics.ts';
-import { findObstacle, type Obstacle, type PeerView } from './peer-view.ts';
+import type { Obstacle, PeerView } from './peer-view.ts';
 import type { PeerMessageInit } from './wire/messages.ts';
 
 /**
@@ -76,7 +75,7 @@ export interface PeerNetworkOptions {
   readonly bootstrapPeers: (signal: AbortSignal) => Promise<readonly BootstrapPeer[]>;
   /** Also permits host names, which may resolve to private addresses. */
   readonly allowPrivateAddresses: boolean;
-  readonly limits?: Partial<PeerLimits>;
+  readonly limits?: Partial<DialLimits & { readonly maxSendQueueBytes: number }>;
   /** TLS with the identity's certificate by default. */
   readonly dial?: Dial;
 }
@@ -95,11 +94,10 @@ export function createPeerNetwork(options: PeerNetworkOptions): PeerNetwork {
 }
 
 const TICK_MS = 250;
-/**
- * Peers that received requests together need Pings together. At 5 µs each, and this many in a tick, 12,000 peers are pinged within twelve
- * seconds, of the twenty between a Ping and the end of a connection.
- */
-const MAX_PINGS_PER_TICK = 256;
+const MAX_KNOWN_ADDRESSES = 20_000;
+/** App requests that wait for a response: two fan-outs to all validators, or some hundred to a large L1. */
+const MAX_PENDING_REQUESTS = 32_768;
+const GOSSIP_INTERVALS = { minMs: 500, maxMs: 30_000 };
 /** Messages of all peers before a yield to the event loop. One takes some 30 µs, and hundreds arrive after a pause of this process. */
 const MAX_MESSAGES_PER_YIELD = 32;
 /** The filter only saves bytes in a Handshake. */
@@ -127,14 +125,14 @@ class DialingPeerNetwork implements PeerNetwork {
 
   constructor(options: PeerNetworkOptions) {
     const { clock, identity, logger, networkID, random } = options;
-    const limits: PeerLimits = { ...DEFAULT_PEER_LIMITS, ...options.limits };
+    const limits = { ...DEFAULT_DIAL_LIMITS, maxSendQueueBytes: MAX_SEND_QUEUE_BYTES, ...options.limits };
     this.#options = options;
     this.nodeID = identity.nodeID;
     this.#peerOptions = {
       clock,
       dial: options.dial ?? createTlsDial(identity),
       networkID,
-      limits,
+      maxSendQueueBytes: limits.maxSendQueueBytes,
       scheduler: new EventLoopScheduler(clock, MAX_MESSAGES_PER_YIELD),
       events: this.#peerEvents(),
     };
@@ -147,13 +145,13 @@ class DialingPeerNetwork implements PeerNetwork {
       knownAddresses: () => this.#book.size,
       pendingRequests: () => this.#requests.size,
     });
-    this.#requests = new AppRequests(clock, limits.maxPendingRequests, {
+    this.#requests = new AppRequests(clock, MAX_PENDING_REQUESTS, {
       beforeTimeout: (nodeID) => this.#open.get(nodeID)?.handleReceived(),
       onEnd: (outcome, ms) => this.#metrics.onAppRequest(outcome, ms / 1_000),
     });
     this.#wanted = new WantedNodes(this.nodeID);
     this.#book = new AddressBook({
-      maxEntries: limits.maxKnownAddresses,
+      maxEntries: MAX_KNOWN_ADDRESSES,
       random,
       isWanted: (nodeID) => this.#wanted.all.has(nodeID),
       mayBeDialled: (endpoint) => isPermitted(endpoint, options.allowPrivateAddresses),
@@ -164,14 +162,14 @@ class DialingPeerNetwork implements PeerNetwork {
       logger,
       book: this.#book,
       bootstrapPeers: options.bootstrapPeers,
-      gossipIntervals: { minMs: limits.minGossipIntervalMs, maxMs: limits.maxGossipIntervalMs },
+      gossipIntervals: GOSSIP_INTERVALS,
       dialsPerSecond: limits.dialsPerSecond,
       isWanted: (nodeID) => this.#wanted.all.has(nodeID),
       isSearching: () => !this.#wanted.all.isSubsetOf(this.#ready),
       readyPeers: () => [...this.#ready],
       send: (nodeID, payload) => void this.#open.get(nodeID)?.send(payload),
       onAddress: (nodeID) => this.#onAddress(nodeID),
-      onClaim: (result) => this.#metrics.onAddress(result === 'first' ? 'new' : result),
+      onClaim: (result) => this.#metrics.addresses.inc({ result: result === 'first' ? 'new' : result }),
     });
     this.#version = new VersionWatch({
       clock,
@@ -265,8 +263,7 @@ class DialingPeerNetwork implements PeerNetwork {
     return this.#options.clock.after(TICK_MS, () => {
       this.#cancelTick = this.#scheduleTick();
       const nowMs = this.#options.clock.monotonicMs();
-      let pings = 0;
-      for (const peer of this.#open.values()) if (peer.tick(nowMs, pings < MAX_PINGS_PER_TICK)) pings += 1;
+      for (const peer of this.#open.values()) peer.tick(nowMs);
       for (const nodeID of this.#schedule.dueDisconnects(nowMs)) {
         this.#open.get(nodeID)?.close('unwanted', 'not wanted any more');
       }
@@ -289,11 +286,10 @@ class DialingPeerNetwork implements PeerNetwork {
     if (this.#isClosed) return;
     const nowMs = this.#options.clock.monotonicMs();
     this.#discovery.tick(nowMs);
-    this.#version.refreshIfExpired(nowMs);
+    this.#version.tick(nowMs);
     if (this.#version.current === undefined) return;
     const due = this.#schedule.takeDue(nowMs);
     for (const nodeID of due) this.#dial(nodeID);
-    if (due.length > 0) this.#version.refreshIfOld(nowMs);
     if (due.length >= MAX_DIALS_PER_STEP) this.#queueStep();
   }
 
@@ -304,7 +300,7 @@ class DialingPeerNetwork implements PeerNetwork {
     // Only nodes with an address are due.
     if (endpoint === undefined) throw new Error(`${nodeID} is to be dialled without an address`);
     this.#open.set(nodeID, new Peer(nodeID, endpoint, this.#peerOptions));
-    this.#metrics.onDial();
+    this.#metrics.dials.inc();
   }
 
   #peerEvents(): PeerEvents {
@@ -314,9 +310,9 @@ class DialingPeerNetwork implements PeerNetwork {
         const { nodeID, endpoint } = peer;
         this.#ready.add(nodeID);
         this.#schedule.onReady(nodeID);
-        this.#metrics.onReady();
+        this.#metrics.readies.inc();
         this.#options.logger.debug({ nodeID, host: endpoint.host, port: endpoint.port }, 'peer ready');
-        this.#onConnectionChange(nodeID);
+        this.#changes.announce(nodeID);
         this.#book.addSigned(nodeID, handshake.address);
         this.#discovery.onHandshakePeerList(nodeID, peerList);
       },
@@ -334,7 +330,7 @@ class DialingPeerNetwork implements PeerNetwork {
     this.#open.delete(nodeID);
     const wasReady = this.#ready.delete(nodeID);
     this.#schedule.onClosed(nodeID, end, this.#options.clock.monotonicMs());
-    this.#metrics.onClosed(cause);
+    this.#metrics.closed.inc({ cause });
     this.#discovery.onDisconnected(nodeID);
     this.#options.logger.debug({ nodeID, host: endpoint.host, port: endpoint.port, cause, reason }, 'peer closed');
     // The network may require a newer version.
@@ -343,11 +339,6 @@ class DialingPeerNetwork implements PeerNetwork {
       this.#requests.onDisconnected(nodeID, reason);
       if (this.#wanted.all.has(nodeID)) this.#discovery.searchEagerly();
     }
-    this.#onConnectionChange(nodeID);
-  }
-
-  #onConnectionChange(nodeID: NodeID): void {
-    if (this.#schedule.isConnectionLimited) this.#queueStep();
     this.#changes.announce(nodeID);
   }
 
@@ -374,16 +365,21 @@ class DialingPeerNetwork implements PeerNetwork {
   }
 
   #findObstacle(nodeID: NodeID): Obstacle | undefined {
-    return findObstacle({
-      isReady: this.#ready.has(nodeID),
-      isSelf: nodeID === this.nodeID,
-      lastEnd: this.#schedule.lastEnd(nodeID),
-      isOpen: this.#open.has(nodeID),
-      isKnown: this.#book.has(nodeID),
-      mayBeDialled: this.#book.endpoints(nodeID).length > 0,
-      version: this.#version,
-      isFull: this.#schedule.isFull,
-    });
+    if (this.#ready.has(nodeID)) return undefined;
+    if (nodeID === this.nodeID) return { cause: 'own_node', reason: 'this is our own NodeID' };
+    const lastEnd = this.#schedule.lastEnd(nodeID);
+    if (lastEnd !== undefined) return lastEnd;
+    if (this.#open.has(nodeID)) return { cause: 'connecting', reason: 'still connecting' };
+    if (!this.#book.has(nodeID)) return { cause: 'no_address', reason: 'no address known' };
+    if (this.#book.endpoints(nodeID).length === 0) {
+      return { cause: 'private_address', reason: 'its address is private' };
+    }
+    if (this.#version.current === undefined) {
+      const why = this.#version.failure ?? 'not received yet';
+      return { cause: 'version_unknown', reason: `the node version of the network is not known: ${why}` };
+    }
+    if (this.#schedule.isFull) return { cause: 'no_room', reason: 'too many connections' };
+    return { cause: 'connecting', reason: 'not dialled yet' };
   }
 
   #createHandshake(): PeerMessageInit {

@@ -1,5 +1,5 @@
 import type { NodeVersion } from './connection/handshake.ts';
-import type { CloseCause } from './connection/peer.ts';
+import { CLOSE_CAUSES } from './connection/peer.ts';
 import type { Endpoint } from './wire/ip-address.ts';
 
 export interface PeerView {
@@ -18,18 +18,8 @@ export interface Obstacle {
 }
 
 export const OBSTACLE_CAUSES = [
-  // Close causes of the last connection.
-  'unreachable',
-  'tls',
-  'wrong_node',
-  'not_admitted',
-  'handshake',
-  'protocol',
-  'silent',
-  'lost',
-  'unwanted',
-  'superseded',
-  'shutdown',
+  // Of the last connection.
+  ...CLOSE_CAUSES,
   // Being dialled, or waiting for a dial.
   'connecting',
   'own_node',
@@ -41,34 +31,3 @@ export const OBSTACLE_CAUSES = [
   'no_room',
 ] as const;
 export type ObstacleCause = (typeof OBSTACLE_CAUSES)[number];
-
-export interface ObstacleFacts {
-  readonly isReady: boolean;
-  /** The node has our NodeID. */
-  readonly isSelf: boolean;
-  /** End of the last connection, unless one was ready since. */
-  readonly lastEnd: { readonly cause: CloseCause; readonly reason: string } | undefined;
-  readonly isOpen: boolean;
-  /** Has an address. */
-  readonly isKnown: boolean;
-  /** Has an address that may be dialled. */
-  readonly mayBeDialled: boolean;
-  /** Version for our Handshakes. */
-  readonly version: { readonly current: NodeVersion | undefined; readonly failure: string | undefined };
-  readonly isFull: boolean;
-}
-
-export function findObstacle(facts: ObstacleFacts): Obstacle | undefined {
-  if (facts.isReady) return undefined;
-  if (facts.isSelf) return { cause: 'own_node', reason: 'this is our own NodeID' };
-  if (facts.lastEnd !== undefined) return facts.lastEnd;
-  if (facts.isOpen) return { cause: 'connecting', reason: 'still connecting' };
-  if (!facts.isKnown) return { cause: 'no_address', reason: 'no address known' };
-  if (!facts.mayBeDialled) return { cause: 'private_address', reason: 'its address is private' };
-  if (facts.version.current === undefined) {
-    const why = facts.version.failure ?? 'not received yet';
-    return { cause: 'version_unknown', reason: `the node version of the network is not known: ${why}` };
-  }
-  if (facts.isFull) return { cause: 'no_room', reason: 'too many connections' };
-  return { cause: 'connecting', reason: 'not dialled yet' };
-}

@@ -1,10 +1,7 @@
 /** Quorums are in percent of the signing subnet's total weight. */
 const QUORUM_DENOMINATOR = 100n;
 
-/**
- * `quorumNum × totalWeight ≤ 100 × signedWeight`, in exact integers
- * (avalanchego `vms/platformvm/warp/signature.go`, VerifyWeight).
- */
+/** VerifyWeight of avalanchego `vms/platformvm/warp/signature.go`, in exact integers. */
 export function isQuorumReached(quorumNum: bigint, signedWeight: bigint, totalWeight: bigint): boolean {
   return quorumNum * totalWeight <= QUORUM_DENOMINATOR * signedWeight;
 }

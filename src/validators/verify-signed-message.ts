@@ -57,7 +57,6 @@ export function verifySignedMessage(bytes: Uint8Array, expected: ExpectedMessage
   }
 }
 
-/** Runs the checks of {@link verifySignedMessage} except the signature. */
 export function checkSigners(bytes: Uint8Array, expected: ExpectedMessage): SignersCheck | Invalid {
   let message: ReturnType<typeof parseSignedMessage>;
   try {
@@ -79,7 +78,6 @@ export function checkSigners(bytes: Uint8Array, expected: ExpectedMessage): Sign
   return { kind: 'enough weight', unsignedMessage, signers, validators, signedWeight, signature };
 }
 
-/** The validators that the bits of a signature name. */
 export interface NamedSigners {
   readonly validators: readonly WarpValidator[];
   readonly weight: bigint;
@@ -87,7 +85,6 @@ export interface NamedSigners {
   readonly unknown: readonly number[];
 }
 
-/** @param signers canonical indices */
 export function namedSigners(signers: readonly number[], { validators }: WarpSet): NamedSigners {
   const named = signers.flatMap((index) => validators[index] ?? []);
   return {

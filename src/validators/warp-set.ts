@@ -13,7 +13,6 @@ export interface WarpSet {
   readonly validators: readonly WarpValidator[];
   /** Includes validators without a key and inactive ones: they cannot sign, but they count for the quorum. */
   readonly totalWeight: bigint;
-  /** The entries that cannot sign because they have no key. */
   readonly keyless: { readonly count: number; readonly weight: bigint };
 }
 

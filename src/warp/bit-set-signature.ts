@@ -4,10 +4,7 @@ import type { ByteWriter } from '../lib/encoding/byte-writer.ts';
 import { ParseError } from '../lib/encoding/parse-error.ts';
 import { BLS_SIGNATURE_LENGTH } from './bls-lengths.ts';
 
-/**
- * `u32 0 · u32 len · signers · 96 signature`: the only signature type there is (avalanchego
- * `vms/platformvm/warp/signature.go`).
- */
+/** `u32 0 · u32 len · signers · 96 signature` (avalanchego `vms/platformvm/warp/signature.go`) */
 export interface BitSetSignature {
   /** Indices into the canonical validator set, ascending. */
   readonly signers: readonly number[];

@@ -37,7 +37,6 @@ function encodeConversionData(data: ConversionData): Uint8Array {
   return writer.finish();
 }
 
-/** Returns the sha256 of the conversion data, which a SubnetToL1Conversion message contains. */
 export function conversionID(data: ConversionData): Uint8Array {
   return sha256(encodeConversionData(data));
 }

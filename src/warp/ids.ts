@@ -31,13 +31,11 @@ export const EMPTY_ID = '11111111111111111111111111111111LpoYY';
 export const PRIMARY_NETWORK_ID = EMPTY_ID as SubnetID;
 export const P_CHAIN_ID = EMPTY_ID as BlockchainID;
 
-/** @throws {ParseError} unless there are 32 bytes */
 export function idFromBytes<T extends Id32>(bytes: Uint8Array, what: string): T {
   if (bytes.length !== ID_LENGTH) throw new ParseError(what, `must have ${ID_LENGTH} bytes, has ${bytes.length}`);
   return encodeCb58(bytes) as T;
 }
 
-/** @throws {ParseError} unless the text is the cb58 of 32 bytes */
 export function parseId<T extends Id32>(text: string, what: string): T {
   return idFromBytes<T>(parseCb58(text, what), what);
 }
@@ -58,7 +56,6 @@ export function idBytes(id: Id32): Uint8Array {
   return parseCb58(id, 'ID');
 }
 
-/** @throws {ParseError} unless there are 20 bytes */
 export function nodeIDFromBytes(bytes: Uint8Array): NodeID {
   if (bytes.length !== NODE_ID_LENGTH) {
     throw new ParseError('NodeID', `must have ${NODE_ID_LENGTH} bytes, has ${bytes.length}`);
@@ -66,7 +63,6 @@ export function nodeIDFromBytes(bytes: Uint8Array): NodeID {
   return `${NODE_ID_PREFIX}${encodeCb58(bytes)}` as NodeID;
 }
 
-/** @throws {ParseError} unless the text is `NodeID-` and the cb58 of 20 bytes */
 export function parseNodeID(text: string): NodeID {
   if (!text.startsWith(NODE_ID_PREFIX)) throw new ParseError('NodeID', `must start with ${NODE_ID_PREFIX}`);
   return nodeIDFromBytes(parseCb58(text.slice(NODE_ID_PREFIX.length), 'NodeID'));

@@ -26,7 +26,6 @@ export function encodeJustification(justification: L1ValidatorRegistrationJustif
   );
 }
 
-/** @throws {ParseError} */
 export function parseJustification(bytes: Uint8Array): L1ValidatorRegistrationJustification {
   const preimage = decodePreimage(bytes);
   switch (preimage.case) {

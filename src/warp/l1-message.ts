@@ -93,7 +93,6 @@ export function encodeL1Message(message: L1Message): Uint8Array {
   }
 }
 
-/** @throws {ParseError} */
 export function parseL1Message(bytes: Uint8Array): L1Message {
   const reader = new ByteReader(bytes, 'L1 message');
   reader.codecVersion();

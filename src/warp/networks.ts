@@ -1,10 +1,7 @@
 import { type BlockchainID, P_CHAIN_ID } from './ids.ts';
 
-/** Constants of a public network. */
 export interface PublicNetwork {
-  /** The name in paths and in the configuration. */
   readonly name: 'mainnet' | 'fuji';
-  /** Other names of the same network in paths. */
   readonly aliases: readonly string[];
   readonly networkID: number;
   readonly xChainID: BlockchainID;
@@ -37,7 +34,6 @@ export const FUJI: PublicNetwork = {
 
 export const PUBLIC_NETWORKS: readonly PublicNetwork[] = [MAINNET, FUJI];
 
-/** Finds the public network with this name or alias. */
 export function publicNetworkNamed(name: string): PublicNetwork | undefined {
   return PUBLIC_NETWORKS.find((network) => network.name === name || network.aliases.includes(name));
 }

@@ -38,7 +38,6 @@ export function encodeWarpPayload(payload: WarpPayload): Uint8Array {
   }
 }
 
-/** @throws {ParseError} */
 export function parseWarpPayload(bytes: Uint8Array): WarpPayload {
   const reader = new ByteReader(bytes, 'Warp payload');
   if (bytes.length > MAX_WARP_PAYLOAD_LENGTH) {

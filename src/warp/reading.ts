@@ -7,7 +7,6 @@ import { parseTeleporterMessage, type TeleporterMessage } from './teleporter-mes
 import { parseUnsignedMessage, type UnsignedMessage } from './unsigned-message.ts';
 import { parseValidatorUptime, type ValidatorUptime } from './validator-uptime.ts';
 
-/** A decoded form of bytes whose kind is unknown. */
 export type Reading =
   | { readonly as: 'signedMessage'; readonly message: SignedMessage; readonly payload: ReadPayload }
   | { readonly as: 'unsignedMessage'; readonly message: UnsignedMessage; readonly payload: ReadPayload }
@@ -63,7 +62,6 @@ export function readWarpBytes(bytes: Uint8Array): {
   return { readings, failed };
 }
 
-/** @throws {ParseError} */
 export function readAs(form: ReadingForm, bytes: Uint8Array): Reading {
   switch (form) {
     case 'signedMessage': {

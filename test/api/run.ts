@@ -1,4 +1,4 @@
-// npm run test:api [-- REPORT]: schemathesis against the OpenAPI document of a running service, on the embedded network and before
+// npm run test:api [-- REPORT]: schemathesis against the OpenAPI document of a running service, on the devnet and before
 // a stand-in of every upstream. REPORT is a file to write the counts to, as JSON {passed, failed, skipped}.
 //
 // schemathesis comes from the registry of Python packages, each with its hash (requirements.txt), into a separate environment

@@ -31,8 +31,8 @@ export type SigningFault =
  * - `lagging`: refuses the first requests for each message, as a node does whose chain is behind, and then signs.
  * - `slow`: answers requests after a delay; only so many where `answers` is given.
  * - `answering twice`: gives each answer two times.
- * - `misnumbering`: answers under the ID of the next request, which may be somebody else's.
- * - `unasked`: before each answer it sends others that nobody asked for.
+ * - `misnumbering`: answers under the ID of the next request, which may belong to another peer.
+ * - `unasked`: before each answer it sends unsolicited ones.
  */
 export type AnswerFault =
   | { readonly kind: 'silent' | 'answering twice' | 'misnumbering' | 'unasked' }

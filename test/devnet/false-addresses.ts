@@ -2,7 +2,7 @@ import type { ClaimedAddress } from '../../src/devnet/node/validator-hooks.ts';
 import type { Identity } from '../../src/p2p/identity/identity.ts';
 import { encodeClaimedIpPort, signAddress } from '../../src/p2p/wire/signed-address.ts';
 
-/** Ahead of everybody's clock, by more than peers allow. */
+/** Ahead of all clocks by more than peers allow. */
 const FAR_AHEAD_SECONDS = 3_600n;
 /** Nothing listens there. */
 const DEAD_PORT = 1;
@@ -10,7 +10,7 @@ const NO_CERTIFICATE = Uint8Array.of(0x30, 0x82, 0xff, 0xff);
 
 /**
  * What a liar tells of these addresses: that the nodes have just moved to the liar's own, once as if they had signed that, once with a
- * date ahead of time and once without a node. Of itself it says, with a good signature, that it is where nobody is.
+ * date ahead of time and once without a node. Its own address is signed correctly, and no node is there.
  */
 export function falseAddresses(
   claims: readonly ClaimedAddress[],

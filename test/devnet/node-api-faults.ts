@@ -23,7 +23,7 @@ export type ApiBehaviour =
   | { readonly kind: 'behind'; readonly blocks: number };
 
 const LIE_FACTOR = 1_000n;
-/** It is never read to its end: this only ends it where nobody stops reading. */
+/** The body is never read to its end; this bounds it for a client that does not stop reading. */
 const HUGE_BYTES = 1024 * 1024 * 1024;
 const HUGE_CHUNK = Buffer.alloc(64 * 1024, '1');
 /** Backwards, heights stop above the L1's conversion. */
@@ -46,7 +46,7 @@ function seenAs(behaviour: ApiBehaviour): (model: NetworkModel) => NetworkModel 
   };
   return (model) => ({
     ...model,
-    // A lie about what was asked for before would be noticed: only what is told now goes backwards.
+    // Only new answers go backwards, because a client would notice a change of an earlier one.
     height: () => (behaviour.kind === 'backwards' ? model.height() : lowered(model.height())),
     proposedHeight: () => lowered(model.proposedHeight()),
     validatorsAt(subnetID, height) {
@@ -81,7 +81,7 @@ function endlessAnswer(): Readable {
   });
 }
 
-/** All but what makes it an answer of JSON-RPC at all. */
+/** Replaces everything but the envelope of JSON-RPC. */
 function withWrongTypes(answer: unknown): unknown {
   const { result, ...rest } = answer as { result?: unknown };
   return { ...rest, ...(result !== undefined && { result: swapped(result) }) };

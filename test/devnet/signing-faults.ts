@@ -44,7 +44,7 @@ function infinity(): Uint8Array {
   return bytes;
 }
 
-/** With x = 2: the curve has a point there, and next to none of its points are of the subgroup. */
+/** The point with x = 2, which is on the curve and outside the subgroup, as nearly all its points. */
 function pointOffSubgroup(): Uint8Array {
   const bytes = new Uint8Array(BLS_SIGNATURE_LENGTH);
   bytes[0] = COMPRESSED_FLAG;

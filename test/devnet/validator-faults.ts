@@ -87,7 +87,7 @@ function connectionHooks(validator: DevnetValidator, behaviour: Behaviour): Vali
     case 'not admitting':
       return { admitsNobody: true };
     case 'lying about addresses':
-      // Of everybody, whatever the peer knows.
+      // All addresses, whatever the peer knows.
       return { peerList: (pick) => falseAddresses(pick(true), { ...validator.address, identity }) };
     default:
       return {};

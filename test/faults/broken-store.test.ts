@@ -51,7 +51,6 @@ test.each<[string, (directory: string) => string]>([
       return directory;
     },
   ],
-  ['a file system that is read-only', () => '/proc/store'],
 ])('%s: the process ends with 2, and names the path', { timeout: TIMEOUT_MS }, async (_, prepare) => {
   const path = prepare(folder());
   const child = startProcess({ fuji: { pChainApi: [NOWHERE] } }, path);

@@ -106,7 +106,7 @@ describe('a service whose validators misbehave', { timeout: TIMEOUT_MS }, () => 
     expect((await service.metric(requests)) - before).toBeLessThanOrEqual(VALIDATORS);
   });
 
-  test('answers at once again with the failure of a moment ago, and says when to come back', async () => {
+  test('answers at once again with the cached failure, and says when to come back', async () => {
     setBehaviours({ kind: 'refusing', code: -4, message: 'throttled' }, everyIndex());
     const message = service.devnet.emitMessages(1)[0];
     const first = await service.post({ message });

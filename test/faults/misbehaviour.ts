@@ -27,7 +27,7 @@ const REFUSAL_CODES = [1, 2, 3, 7, 17, 500, -1, -2, -3, -4];
 const SLOW_MS = { least: 200, most: 2_000 };
 const SHARE_DIGITS = 10_000;
 
-/** Every way in which a validator of the embedded network can misbehave. */
+/** Every way in which a validator of the devnet can misbehave. */
 export const MISBEHAVIOURS: readonly Misbehaviour[] = [
   never('silent', () => ({ kind: 'silent' }), 2),
   later('slow', (random) => ({ kind: 'slow', delayMs: slowMs(random) }), 2),

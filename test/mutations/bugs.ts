@@ -18,6 +18,7 @@ const P2P = ['test/unit/p2p'];
 const BLS = ['test/unit/bls/curve', 'test/unit/bls/backends'];
 const COLLECTION = ['test/unit/aggregation/collection'];
 const REQUEST = ['test/unit/aggregation'];
+const GO_FILE = ['test/unit/config/go-aggregator'];
 const PROXY = ['test/unit/proxy', 'test/integration/proxy/cache.test.ts', 'test/integration/proxy/faults.test.ts'];
 
 export const PLANTED_BUGS: readonly PlantedBug[] = [
@@ -229,6 +230,41 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     replace: 'if (source.length <= MAX_DIGITS) return Number(source);',
     tests: ['test/unit/pchain'],
   },
+  {
+    name: 'the second entry of a NodeID in a validator set replaces the first',
+    file: 'src/pchain/rpc/node-api.ts',
+    find: 'requireUniqueNodeIDs(response);',
+    replace: '',
+    tests: ['test/integration/pchain/node-api.test.ts'],
+  },
+  {
+    name: 'a duplicate NodeID in escaped characters is not found',
+    file: 'src/pchain/rpc/node-api.ts',
+    find: '(JSON.parse(response.slice(start, end + 1)) as string)',
+    replace: 'response.slice(start + 1, end)',
+    tests: ['test/integration/pchain/node-api.test.ts'],
+  },
+  {
+    name: 'a transaction of auto-renewed validators is of an unknown type',
+    file: 'src/pchain/codec/l1-transaction.ts',
+    find: "  [42, 'RewardAutoRenewedValidatorTx'],\n",
+    replace: '',
+    tests: ['test/unit/pchain/codec', 'test/unit/aggregation/l1'],
+  },
+  {
+    name: 'a transaction of an unknown type is malformed',
+    file: 'src/pchain/codec/l1-transaction.ts',
+    find: "return { kind: 'other', name: `transaction of the unknown type ${typeID}` };",
+    replace: "throw new ParseError('P-Chain transaction', 'is of an unknown type');",
+    tests: ['test/unit/aggregation/l1'],
+  },
+  {
+    name: 'a transaction that cannot be parsed stops the index at its block',
+    file: 'src/pchain/codec/p-chain-block.ts',
+    find: 'if (error instanceof ParseError) return [];',
+    replace: '',
+    tests: ['test/unit/pchain/codec'],
+  },
   // Aggregation.
   {
     name: 'a refusal that may pass is final',
@@ -278,6 +314,126 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     find: 'signedWeight + possible < neededWeight',
     replace: 'signedWeight + possible < 0n',
     tests: COLLECTION,
+  },
+  {
+    name: 'a refusal is forgotten when the validator is asked again',
+    file: 'src/aggregation/collection/tally.ts',
+    find: "return failure?.kind === 'invalid_signature' ? undefined : before;",
+    replace: 'return undefined;',
+    tests: COLLECTION,
+  },
+  {
+    name: 'details report a validator that refused and is asked again as without an answer',
+    file: 'src/aggregation/collection/tally.ts',
+    find: '  const known = knownOutcome(tally, index);\n  if (known !== undefined) return known;',
+    replace:
+      "  const known = failureOf(tally.states[index]) ?? (tally.states[index]?.kind === 'signed' ? SIGNED : undefined);\n  if (known !== undefined) return known;",
+    tests: COLLECTION,
+  },
+  {
+    name: 'events report a validator that has refused as asked',
+    file: 'src/aggregation/collection/progress.ts',
+    find: "status: outcome?.kind ?? (isAsked ? 'asked' : 'not_asked'),",
+    replace: "status: isAsked ? 'asked' : (outcome?.kind ?? 'not_asked'),",
+    tests: COLLECTION,
+  },
+  {
+    name: "the result key's fast path ignores the buffer",
+    file: 'src/aggregation/request/result-key.ts',
+    find: 'last.quorumBuffer === quorumBuffer',
+    replace: 'quorumBuffer >= 0n',
+    tests: ['test/unit/aggregation/request'],
+  },
+  {
+    name: 'equal requests are found without their justification',
+    file: 'src/aggregation/request/result-key.ts',
+    find: "    case 'message':\n      return signatureKey(subject);",
+    replace: "    case 'message':\n      return subject.message.id;",
+    tests: ['test/unit/aggregation/request'],
+  },
+  {
+    name: 'a signature counts that arrives in the tick in which the collection ends',
+    file: 'src/aggregation/collection/validator-queries.ts',
+    find: 'this.#learn(nodeID, outcome, clock.monotonicMs() - sentAtMs);\n      over.throwIfAborted();',
+    replace: 'this.#learn(nodeID, outcome, clock.monotonicMs() - sentAtMs);',
+    tests: COLLECTION,
+  },
+  {
+    name: 'a signature counts that is added in the tick in which the collection ends',
+    file: 'src/aggregation/collection/collected-signatures.ts',
+    find: '    over.throwIfAborted();\n    if (outcome instanceof ParseError)',
+    replace: '    if (outcome instanceof ParseError)',
+    tests: COLLECTION,
+  },
+  {
+    name: 'a replica that takes over has the whole time again',
+    file: 'src/aggregation/request/shared-signing.ts',
+    find: 'limits.requestTimeoutMs - waitedMs,',
+    replace: 'limits.requestTimeoutMs,',
+    tests: ['test/unit/aggregation/request'],
+  },
+  {
+    name: "a destination's epoch is used only where it is required",
+    file: 'src/aggregation/request/signing-resolver.ts',
+    find: 'if (destination !== undefined) {\n      const signing = await this.#signingInEpoch',
+    replace: 'if (destination?.isRequired) {\n      const signing = await this.#signingInEpoch',
+    tests: REQUEST,
+  },
+  {
+    name: 'avoided validators are asked before the quorum needs them',
+    file: 'src/aggregation/collection/query-plan.ts',
+    find: "      forecast.kind === 'avoided' &&",
+    replace: "      forecast.kind === 'doubtful' &&",
+    tests: REQUEST,
+  },
+  {
+    name: 'a stored signature of an avoided validator is used',
+    file: 'src/aggregation/collection/collected-signatures.ts',
+    find: 'signature === undefined || avoided.has(validator.index) ||',
+    replace: 'signature === undefined ||',
+    tests: REQUEST,
+  },
+  {
+    name: 'an L1 validator with too low a balance is a signer like the others',
+    file: 'src/pchain/state/validator-funds.ts',
+    find: 'MIN_L1_VALIDATOR_BALANCE = 2_048n',
+    replace: 'MIN_L1_VALIDATOR_BALANCE = 2_047n',
+    tests: ['test/unit/pchain/state'],
+  },
+  {
+    name: 'a verification of an unknown chain is free',
+    file: 'src/aggregation/request/message-verifier.ts',
+    find: 'isKnown ? resolve() : penalties.lookUp(client, resolve)',
+    replace: 'isKnown ? resolve() : resolve()',
+    tests: ['test/unit/aggregation/request'],
+  },
+  {
+    name: 'a view of an unknown subnet is free',
+    file: 'src/aggregation/subnets/subnet-views.ts',
+    find: 'isKnown ? find() : options.penalties.lookUp(client, find)',
+    replace: 'isKnown ? find() : find()',
+    tests: ['test/unit/aggregation/subnets'],
+  },
+  {
+    name: 'a search for the uptime of an unknown validation is free',
+    file: 'src/aggregation/subnets/uptime-proofs.ts',
+    find: 'return await penalties.lookUp(client, () => search(options, request, context));',
+    replace: 'return await search(options, request, context);',
+    tests: ['test/unit/aggregation/subnets'],
+  },
+  {
+    name: 'an unknown destination chain is free',
+    file: 'src/aggregation/admission/penalties.ts',
+    find: "NOT_FOUND.has(code) || (code === 'invalid_request' && field === 'destinationChainID')",
+    replace: "NOT_FOUND.has(code) || field === 'transaction'",
+    tests: ['test/unit/aggregation/admission'],
+  },
+  {
+    name: 'an aggregation for an unknown chain is free',
+    file: 'src/aggregation/request/aggregate.ts',
+    find: 'namesUnknown(request) ? penalties.lookUp(client, () => admitAndFind(flight)) : admitAndFind(flight)',
+    replace: 'admitAndFind(flight)',
+    tests: ['test/unit/aggregation/admission'],
   },
   // HTTP.
   {
@@ -368,6 +524,27 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     tests: ['test/unit/store'],
   },
   {
+    name: 'networks with the same name share their keys in Redis',
+    file: 'src/store/redis/shared-parts.ts',
+    find: 'const values = createSharedValues(store, scope);',
+    replace: 'const values = createSharedValues(store, networkName);',
+    tests: ['test/unit/store/redis'],
+  },
+  {
+    name: 'a sealed value may be copied to another network',
+    file: 'src/store/redis/shared-parts.ts',
+    find: 'const seal = createSeal(secret, scope);',
+    replace: 'const seal = createSeal(secret, networkName);',
+    tests: ['test/unit/store/redis'],
+  },
+  {
+    name: 'an invalid registration in Redis counts as another user of the identity',
+    file: 'src/store/redis/identity-registration.ts',
+    find: "?.groups?.['description'];",
+    replace: "?.groups?.['description'] ?? 'unknown';",
+    tests: ['test/unit/store/redis'],
+  },
+  {
     name: 'a sealed value may be moved to another key',
     file: 'src/store/redis/seal.ts',
     find: '.update(name)',
@@ -395,6 +572,70 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     find: "this.#state.kind !== 'closed' || this.#count() >= this.#options.maxFailures",
     replace: 'this.#count() < 0',
     tests: ['test/unit/proxy', 'test/integration/proxy/circuit.test.ts'],
+  },
+  // The Go aggregator's binary, and the process.
+  {
+    name: 'npm start does not become the service',
+    file: 'package.json',
+    find: '"exec node --max-semi-space-size=8 src/start.js"',
+    replace: '"node --max-semi-space-size=8 src/start.js; true"',
+    tests: ['test/integration/service/launcher.test.ts'],
+  },
+  {
+    name: 'the service outlives a launcher that is killed',
+    file: 'src/newer-node.js',
+    find: "process.on('disconnect', () => process.exit(1));",
+    replace: "process.on('disconnect', () => undefined);",
+    tests: ['test/integration/service/launcher.test.ts'],
+  },
+  {
+    name: 'a start that fails logs a stop',
+    file: 'src/app.ts',
+    find: "logger.info({ nodeID: identity.nodeID }, 'staking identity');",
+    replace: "opened.defer(() => logger.info('stopping'));",
+    tests: ['test/unit/cli/commands'],
+  },
+  {
+    name: "the Go binary's launcher stays the parent of the service",
+    file: 'src/signature-aggregator',
+    find: 'exec "$node"',
+    replace: '"$node"',
+    tests: ['test/integration/service/go-binary.test.ts'],
+  },
+  {
+    name: 'a null in a Go file is a value',
+    file: 'src/config/go-aggregator/go-file.ts',
+    find: 'const value = object[key] ?? undefined;',
+    replace: 'const value = object[key];',
+    tests: GO_FILE,
+  },
+  {
+    name: 'log levels of a Go file are compared with their case',
+    file: 'src/config/go-aggregator/go-file.ts',
+    find: 'convert: (level: string) => LOG_LEVELS[level.toLowerCase()],',
+    replace: 'convert: (level: string) => LOG_LEVELS[level],',
+    tests: GO_FILE,
+  },
+  {
+    name: 'an unknown key of a Go file is ignored',
+    file: 'src/config/go-aggregator/go-file.ts',
+    find: 'if (unknown.length > 0) {',
+    replace: 'if (unknown.length > 99) {',
+    tests: GO_FILE,
+  },
+  {
+    name: 'keys of a Go file are not read from the environment',
+    file: 'src/config/go-aggregator/go-file.ts',
+    find: 'if (text !== undefined) changed[key] = text;',
+    replace: '',
+    tests: GO_FILE,
+  },
+  {
+    name: 'missing TLS files are not created',
+    file: 'src/p2p/identity/identity.ts',
+    find: 'await publish(certificatePath, newPem, folderMode)',
+    replace: 'newPem',
+    tests: ['test/unit/p2p/identity', 'test/integration/service/go-binary.test.ts'],
   },
   // Secrets.
   {

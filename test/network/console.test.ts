@@ -1,8 +1,8 @@
 import axe from 'axe-core';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { newMessages } from '../../bench/client.ts';
 import { startRig } from '../../bench/rig.ts';
-import { newMessages } from '../../bench/service.ts';
 import { startApp } from '../../src/app.ts';
 import { parseConfig } from '../../src/config/load/load-config.ts';
 import { systemClock } from '../../src/lib/concurrency/clock.ts';
@@ -18,7 +18,7 @@ import {
   VIEWS,
 } from './console-page.ts';
 
-/** The console in a real browser, before the embedded network. */
+/** The console in a real browser, before the devnet. */
 
 const PRIMARY_NETWORK = '11111111111111111111111111111111LpoYY';
 
@@ -59,7 +59,7 @@ async function pasteNew(): Promise<string> {
   return message;
 }
 
-test('who starts the service on its embedded network signs the example in two clicks, each time anew', async () => {
+test('who starts the service on its devnet signs the example in two clicks, each time again', async () => {
   const { config } = parseConfig(
     { networks: { local: { embedded: { validators: 20 } } }, server: { port: 0 } },
     {},

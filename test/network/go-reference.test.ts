@@ -7,7 +7,7 @@ import { expectedAnswer, GO_DIFFERENCES } from '../go-api/differences.ts';
 import { type RunningService, startService } from '../integration/service/running-service.ts';
 import { buildReference, type Reference, startReference } from './reference-process.ts';
 
-/** The Go aggregator itself and this service, on the same embedded network, have the same requests. */
+/** The Go aggregator itself and this service, on the same devnet, have the same requests. */
 
 const CONNECT_TIMEOUT_MS = 60_000;
 const VECTORS = join(import.meta.dirname, '../vectors/go-aggregator.json');

@@ -21,7 +21,7 @@ class RedisMissingError extends Error {
 
 /** A tenth of a second where the machine is not busy. */
 const START_TIMEOUT_MS = 10_000;
-/** Another process may have taken the port that was free a moment ago. */
+/** Another process may have taken the port since it was found free. */
 const MAX_STARTS = 5;
 
 /** Redis as it is run in production, but for its files: nothing of it outlives the test. */

@@ -210,7 +210,7 @@ async function askReady({ url }: ServiceProcess): Promise<object> {
   return { ...((await response.json()) as object), httpStatus: response.status };
 }
 
-/** Has the embedded network emit a message and sign it; returns how long the answer took. */
+/** Has the devnet emit a message and sign it; returns how long the answer took. */
 async function expectSignedByEmbedded(asked: ServiceProcess): Promise<number> {
   const response = await fetch(`${asked.url}/devnet/messages`, {
     method: 'POST',

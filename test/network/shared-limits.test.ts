@@ -355,9 +355,9 @@ test('rediss:// is TLS, to a server that somebody vouches for', async () => {
   await writeFile(tls.keyFile, privateKey);
   const secure = opened.use(await startRedis({ tls }));
 
-  const stranger = opened.use(openLimits(`rediss://127.0.0.1:${secure.port}`));
-  await stranger.log.until(AWAY);
-  expect(stranger.log.lines.join('')).toMatch(/self.signed certificate/);
+  const untrusted = opened.use(openLimits(`rediss://127.0.0.1:${secure.port}`));
+  await untrusted.log.until(AWAY);
+  expect(untrusted.log.lines.join('')).toMatch(/self.signed certificate/);
 
   const authorities = getCACertificates('default');
   setDefaultCACertificates([...authorities, certificate]);

@@ -74,7 +74,7 @@ export class Invariants implements Watcher {
     this.violations.push(`at ${this.#nowMs().toFixed(1)} ms: ${what}`);
   }
 
-  /** How long a collection may take beyond its deadline: for checks that were under way, and the search for bad signers. */
+  /** How long a collection may take beyond its deadline: for checks that were under way, and the search for invalid signers. */
   get slackMs(): number {
     const storeMs = this.#plan.replicas === undefined ? 0 : STORE_MS;
     return SEARCH_MS + JOBS_IN_A_ROW * this.#plan.blsMs[1] + storeMs + 50;

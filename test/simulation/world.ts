@@ -23,9 +23,9 @@ import { VirtualTime } from './virtual-time.ts';
 /** The identity of the first service; later ones count down. */
 const FIRST_IDENTITY = 999;
 
-/** What came of one request. */
+/** The outcome of one request. */
 export type Outcome =
-  | { readonly kind: 'signed'; readonly result: Omit<AggregationResult, 'signers'> }
+  | { readonly kind: 'signed'; readonly result: Omit<AggregationResult, 'signers' | 'weights'> }
   | { readonly kind: 'error'; readonly code: string }
   | { readonly kind: 'left' };
 
@@ -396,7 +396,7 @@ export class World {
   }
 
   #judgeSigned(
-    result: Omit<AggregationResult, 'signers'>,
+    result: Omit<AggregationResult, 'signers' | 'weights'>,
     {
       request,
       message,

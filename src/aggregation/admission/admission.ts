@@ -9,21 +9,17 @@ import { overloaded } from './overloaded.ts';
 export interface AdmissionOptions {
   readonly clock: Clock;
   readonly metrics: Pick<AggregatorMetrics, 'admissionRefusals' | 'showAdmission'>;
-  /** Different aggregations and lookups at a time, including queued ones. */
   readonly maxAggregationsInFlight: number;
   readonly subnets: Pick<SubnetPolicy, 'hasTracked' | 'isTracked'>;
-  /** Timeout in the queue. */
   readonly queueTimeoutMs: number;
 }
 
 export interface AdmissionRequest {
-  /** Client ID for fair queueing; undefined for internal requests. */
   readonly client: string | undefined;
   /** The subnet whose validators will be asked; undefined until it is resolved. */
   readonly subnetID: SubnetID | undefined;
 }
 
-/** The permit to run an aggregation. */
 export interface RunPermit extends Disposable {
   readonly client: string | undefined;
   /** Releases the permit while the aggregation only waits for validators. */
@@ -34,7 +30,6 @@ export interface RunPermit extends Disposable {
 
 /** Four, so that one busy client, which gets half, still leaves two to the next. */
 const MIN_RUNNING = 4;
-/** Used until delays are measured. */
 const INITIAL_RUNNING = 8;
 /**
  * Delays above these are congestion. A request waits for the event loop some ten times, and for the BLS threads once for each
@@ -60,7 +55,6 @@ const RUNNING_CLIENT_SHARE = 1;
 const QUEUED_PER_PERMIT = 8;
 /** 16 distinct messages at 2,000 validators wait for some seconds on two cores, and must not be refused. */
 const MIN_QUEUED = 32;
-/** Several samples in a window of {@link AdaptiveLimit}. */
 const PROBE_MS = 20;
 
 /**
@@ -95,7 +89,6 @@ export class Admission {
     metrics.showAdmission({ admitted: this.#admitted, running: this.#running });
   }
 
-  /** @throws {AggregatorError} `overloaded` */
   admit(request: AdmissionRequest): Permit {
     const claim = this.#claimOf(request);
     const permit = this.#admitted.tryAcquire(claim);
@@ -115,11 +108,7 @@ export class Admission {
     return { release, [Symbol.dispose]: release };
   }
 
-  /**
-   * Waits for a permit to run. The queue is bounded, because its aggregations are admitted.
-   *
-   * @throws {AggregatorError} `overloaded`, or the signal's reason
-   */
+  /** Waits for a permit to run. The queue is bounded, because its aggregations are admitted. */
   async run({ client, subnetID }: AdmissionRequest, signal: AbortSignal): Promise<RunPermit> {
     const claim = { key: client, queueGroup: subnetID };
     let permit: Permit | undefined;
@@ -154,7 +143,6 @@ export class Admission {
     return { key: client, groups };
   }
 
-  /** Samples the event-loop delay while there is work. */
   #probe(): void {
     if (this.#cancelProbe !== undefined) return;
     const { clock } = this.#options;

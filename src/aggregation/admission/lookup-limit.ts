@@ -15,14 +15,10 @@ export interface LookupLimitOptions {
   readonly clock: Clock;
   readonly metrics: LookupMetrics;
   readonly kind: LookupKind;
-  /** Concurrent lookups. */
   readonly limit: number;
 }
 
-/**
- * Concurrency limit for views or verifications, which share the P-Chain API and the BLS threads with aggregations, but not
- * their queue.
- */
+/** Concurrency limit for views or verifications, apart from the queue of aggregations. */
 export class LookupLimit {
   readonly #semaphore: FairSemaphore;
   readonly #options: LookupLimitOptions;
@@ -36,7 +32,6 @@ export class LookupLimit {
     options.metrics.showLookups(options.kind, this.#semaphore);
   }
 
-  /** @throws {AggregatorError} `overloaded`, or the signal's reason */
   async acquire(client: string | undefined, signal: AbortSignal): Promise<Permit> {
     try {
       return await this.#semaphore.acquire({ key: client }, signal);

@@ -1,9 +1,7 @@
 import type { Counter } from '../../telemetry/metrics.ts';
 import { AggregatorError } from '../aggregator-error.ts';
 
-/** The limit that was exceeded. */
 export type OverloadReason =
-  /** All permits. */
   | 'full'
   /** The share of a client, of a subnet, of all untracked subnets, or of all unknown chains. */
   | 'share'
@@ -14,7 +12,6 @@ export type OverloadReason =
   | 'missed'
   | 'refused';
 
-/** Counts a refusal, and creates its error. */
 export function overloaded(refusals: Counter<'reason'>, reason: OverloadReason, message: string): AggregatorError {
   refusals.inc({ reason });
   // Capturing a stack would take most of the time of refusing a flood.

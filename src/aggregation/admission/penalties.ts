@@ -36,12 +36,7 @@ export class Penalties {
     this.#refusals = admissionRefusals;
   }
 
-  /**
-   * Runs a lookup at the P-Chain, and charges the client if it finds nothing.
-   *
-   * @param client undefined for internal work, which is free
-   * @throws {AggregatorError} `overloaded` if the client's points are used up
-   */
+  /** Runs a lookup at the P-Chain, and charges the client if it finds nothing. Internal work has no client, and is free. */
   async lookUp<T>(client: string | undefined, work: () => Promise<T>): Promise<T> {
     if (client === undefined) return work();
     if (this.#bucket.level(client) >= 1) {
@@ -51,28 +46,21 @@ export class Penalties {
     try {
       return await work();
     } catch (error) {
-      if (error instanceof AggregatorError && NOT_FOUND.has(error.code)) this.#bucket.charge(client, 1);
+      if (error instanceof AggregatorError && isMiss(error)) this.#bucket.charge(client, 1);
       throw error;
     }
   }
 
-  /** @throws {AggregatorError} `overloaded` if too many messages of the client and chain were refused */
   requireSignable(client: string | undefined, chainID: BlockchainID): void {
     if (client === undefined || Math.max(this.#bucket.level(client), this.#levelOf(client, chainID)) < 1) return;
     throw overloaded(this.#refusals, 'refused', 'validators refused too many messages of this client');
   }
 
-  /** Returns whether the client's next message of the chain is first sent to a few validators. */
   isDoubtful(client: string | undefined, chainID: BlockchainID): boolean {
     return client !== undefined && this.#levelOf(client, chainID) >= DOUBTFUL_LEVEL;
   }
 
-  /**
-   * Charges a message that no validator signed.
-   *
-   * @param asked number of validators asked
-   * @param bytes sent to each of them
-   */
+  /** Charges a message that no validator signed, by the validators asked and the bytes sent to each. */
   chargeUnsigned(client: string | undefined, chainID: BlockchainID, asked: number, bytes: number): void {
     if (client === undefined || asked === 0) return;
     const points = POINTS_OF_MESSAGE + (POINTS_OF_VALIDATOR + (POINTS_OF_MIB * bytes) / 2 ** 20) * asked;
@@ -83,6 +71,11 @@ export class Penalties {
   #levelOf(client: string, chainID: BlockchainID): number {
     return this.#bucket.level(keyOf(client, chainID));
   }
+}
+
+/** A destination chain that does not exist is a mistake in the request. */
+function isMiss({ code, field }: AggregatorError): boolean {
+  return NOT_FOUND.has(code) || (code === 'invalid_request' && field === 'destinationChainID');
 }
 
 /** No ID has a space. */

@@ -34,12 +34,7 @@ export class QueryConcurrency {
     this.#scheduler = new EventLoopScheduler(clock, MAX_STARTED_PER_TURN);
   }
 
-  /**
-   * Starts a request, synchronously if there is a permit.
-   *
-   * @param query handles its own failure
-   * @param client undefined for internal work
-   */
+  /** Starts a request, synchronously if there is a permit. `query` handles its own failure. */
   start(bytes: number, query: () => Promise<unknown>, client: string | undefined): void {
     const isLarge = bytes > LARGE_QUERY_BYTES;
     const begin = (permit: Permit): void =>
@@ -53,7 +48,6 @@ export class QueryConcurrency {
     else begin(permit);
   }
 
-  /** Starts a request, and returns its result. */
   run<T>(bytes: number, query: () => Promise<T>, client: string | undefined): Promise<T> {
     return new Promise((resolve, reject) => this.start(bytes, () => query().then(resolve, reject), client));
   }

@@ -18,13 +18,9 @@ export interface CollectedSignaturesOptions
   readonly tally: Tally;
   readonly sum: ReturnType<BlsService['startAggregation']>;
   readonly countOutcome: CountOutcome;
-  /** On the monotonic clock. */
   readonly deadlineMs: number;
-  /** Woken after a signature that no search had cleared was verified alone. */
   readonly changes: WakeUp;
-  /** The caller's signal. */
   readonly signal: AbortSignal;
-  /** Aborts when the collection is over. */
   readonly over: AbortSignal;
 }
 
@@ -34,24 +30,17 @@ export interface VerifiedMessage {
   readonly signers: readonly WarpValidator[];
 }
 
-/**
- * Signatures of one collection: adds each to the sum and the tally, stores those of a verified message, and excludes invalid
- * ones.
- */
+/** Signatures of one collection: adds them up, stores those of a verified message, and excludes invalid ones. */
 export class CollectedSignatures {
   readonly #options: CollectedSignaturesOptions;
-  /** Indices of validators whose signature comes from the store. */
   readonly #fromStore = new Set<number>();
-  /** Indices of validators whose signature was verified alone. */
   readonly #proven = new Set<number>();
-  /** Weight of the signatures that are being added. */
   #weightComing = 0n;
 
   constructor(options: CollectedSignaturesOptions) {
     this.#options = options;
   }
 
-  /** Adds the signatures that earlier requests stored. */
   async takeKnown(): Promise<void> {
     const { store, signatureKey, tally, metrics, avoided, invalidSigners } = this.#options;
     const { validators } = tally.warpSet;
@@ -85,12 +74,7 @@ export class CollectedSignatures {
     await store.delete(signatureKey, validator.publicKeyHex);
   }
 
-  /**
-   * Adds a signature to the sum and the tally.
-   *
-   * @returns what is wrong with it, if anything
-   * @throws {CollectionOver} if the collection has ended, or the caller's reason
-   */
+  /** Adds a signature to the sum and the tally. Returns what is wrong with it, if anything. */
   async take(validator: WarpValidator, signature: Uint8Array): Promise<string | undefined> {
     const { invalidSigners, sum, tally, over, signal } = this.#options;
     if (invalidSigners.has(validator.publicKeyHex)) {
@@ -157,7 +141,7 @@ export class CollectedSignatures {
   async #putBadAside(isTimeUp: boolean): Promise<void> {
     const { clock, signal, sum, deadlineMs } = this.#options;
     const searchMs = Math.max((deadlineMs - clock.monotonicMs()) / 2, MIN_SEARCH_MS);
-    using searching = startDeadline(clock, searchMs, 'finding bad signers', signal);
+    using searching = startDeadline(clock, searchMs, 'finding invalid signers', signal);
     const { bad, uncleared } = await sum.findBadSigners(searching.signal);
     for (const index of bad) {
       // A signature from the store need not be the validator's own.
@@ -172,7 +156,7 @@ export class CollectedSignatures {
     this.#clear(held).catch((error: unknown) => this.#options.changes.fail(error));
   }
 
-  /** Removes signatures from the sum that may be valid. @returns those to be verified alone, in the order of asking */
+  /** Removes signatures from the sum that may be valid, to be verified alone in the order of asking. */
   async #holdBack(uncleared: readonly number[]): Promise<readonly HeldSignature[]> {
     const { sum, tally } = this.#options;
     const indices = new Set(uncleared);
@@ -192,7 +176,6 @@ export class CollectedSignatures {
     return held;
   }
 
-  /** Verifies signatures alone while the collection continues. */
   async #clear(held: readonly HeldSignature[]): Promise<void> {
     const { sum, tally, changes, signal, over } = this.#options;
     const isOver = (): boolean => over.aborted || signal.aborted;
@@ -226,7 +209,6 @@ export class CollectedSignatures {
     await store.delete(signatureKey, this.#validatorAt(index).publicKeyHex);
   }
 
-  /** Asks the validator itself, after its stored signature was invalid. */
   async #askItself(index: number): Promise<void> {
     const { sum, tally, store, signatureKey } = this.#options;
     this.#fromStore.delete(index);

@@ -8,13 +8,10 @@ export interface CollectionFailure {
 export interface FailureFacts {
   readonly summary: TallySummary;
   readonly quorumNum: bigint;
-  /** Whether the source chain belongs to another subnet than the primary network. */
   readonly isOfL1: boolean;
-  /** Weight of refusals that no later block changes. */
   readonly refusedForGood: bigint;
 }
 
-/** Chooses the error code and the message for a collection that failed. */
 export function describeFailure({ summary, quorumNum, isOfL1, refusedForGood }: FailureFacts): CollectionFailure {
   const { neededWeight, totalWeight, outcomes } = summary;
   if (totalWeight - refusedForGood < neededWeight) {
@@ -33,7 +30,6 @@ export function describeFailure({ summary, quorumNum, isOfL1, refusedForGood }: 
   return { code: 'insufficient_weight', message: describeInsufficientWeight(quorumNum, summary, cause) };
 }
 
-/** Weight of the validators that could be reached, with any outcome. */
 export function reachableWeight({ totalWeight, outcomes }: TallySummary): bigint {
   return totalWeight - outcomes.no_key.weight - outcomes.unreachable.weight;
 }
@@ -66,7 +62,6 @@ function describeQueueFull({ neededWeight, totalWeight, outcomes }: TallySummary
   );
 }
 
-/** The heaviest cause. */
 function mainCause(isOfL1: boolean, summary: TallySummary): string | undefined {
   const { neededWeight, signedWeight, outcomes } = summary;
   const { refused, unreachable, invalid_signature: invalid, no_key } = outcomes;

@@ -9,7 +9,7 @@ import type { UnsignedMessage } from '../../warp/unsigned-message.ts';
 import type { ObserveDelay, RunPermit } from '../admission/admission.ts';
 import type { Penalties } from '../admission/penalties.ts';
 import type { QueryConcurrency } from '../admission/query-concurrency.ts';
-import type { AggregatorMetrics } from '../aggregator-metrics.ts';
+import type { AggregatorMetrics, StageInterval } from '../aggregator-metrics.ts';
 import type { AnswerHistories } from '../validators/answer-history.ts';
 import type { InvalidSigners } from '../validators/invalid-signers.ts';
 import type { SignatureSource } from '../validators/signature-source.ts';
@@ -36,7 +36,6 @@ export interface CollectionDeps {
   readonly metrics: AggregatorMetrics;
   readonly limits: CollectionLimits;
   readonly queries: QueryConcurrency;
-  /** Runs passes over large sets one at a time, fairly over clients. */
   readonly scheduler: EventLoopScheduler;
 }
 
@@ -47,13 +46,13 @@ export interface CollectionJob {
   readonly signingSubnetID: SubnetID;
   readonly sourceSubnetID: SubnetID;
   readonly warpSet: WarpSet;
-  /** Canonical indices of validators that are asked only if the others do not suffice. */
   readonly avoided: ReadonlySet<number>;
   readonly quorumNum: bigint;
   readonly quorumBuffer: bigint;
   readonly progress: ProgressFeed;
+  /** Receives the stages of the collection. */
+  readonly stages: StageInterval[];
   readonly span?: Span | undefined;
-  /** The client whose permit it is; undefined for internal requests. */
   readonly client: string | undefined;
   /** Returned while the collection only waits for validators. */
   readonly permit: Pick<RunPermit, 'rest' | 'resume'>;

@@ -14,7 +14,6 @@ export interface CollectionView {
 }
 
 export interface ConnectionLimits {
-  /** Time that a known validator may take to reconnect. */
   readonly reconnectGraceMs: number;
 }
 
@@ -42,7 +41,6 @@ const BY_CONNECTION = 1 << 13;
 
 const FOR_GOOD = Number.POSITIVE_INFINITY;
 
-/** Flags of a validator, and until when they hold. */
 interface Share {
   readonly flags: number;
   readonly untilMs: number;
@@ -59,12 +57,10 @@ export class CollectionState {
   readonly #tally: Tally;
   readonly #flags: Uint16Array;
   readonly #untilMs: Float64Array;
-  /** Position in the asking order, by index. */
   readonly #places: Uint32Array;
   #firstPlace = 0;
   #changesSeen: number | undefined;
   #connectionChanges = -1;
-  /** Weight that may still sign. */
   #possible = 0n;
   #possibleOfRefusers = 0n;
   /** Weight still to come that is worth waiting for after the quorum is reached. */
@@ -73,19 +69,15 @@ export class CollectionState {
   #wakeAtMs = FOR_GOOD;
   #wakeAtOfOthersMs = FOR_GOOD;
   #isWakeAtOld = true;
-  /** Weight of validators whose signature is expected soon. */
   countedOn = 0n;
   open = 0n;
-  /** Validators being asked, and how many of them are not late. */
   asking = 0;
   inTime = 0;
-  /** Validators whose signature is being verified. */
   answered = 0;
   inVain = 0;
   refusals = 0;
   settled = 0;
   inSample = 0;
-  /** Validators that may be asked again now. */
   candidatesAgain = 0;
 
   constructor(tally: Tally) {
@@ -97,7 +89,6 @@ export class CollectionState {
     for (const [place, { index }] of tally.askingOrder.entries()) this.#places[index] = place;
   }
 
-  /** Counts what has changed. */
   update(view: CollectionView, limits: ConnectionLimits): void {
     const { changes } = this.#tally;
     const [flags, until] = [this.#flags, this.#untilMs];
@@ -154,7 +145,6 @@ export class CollectionState {
     this.#isWakeAtOld = false;
   }
 
-  /** Validators that may be asked now, in asking order. */
   *inOrder(): Iterable<WarpValidator> {
     const { askingOrder } = this.#tally;
     let hasFound = false;

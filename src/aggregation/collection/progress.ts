@@ -2,7 +2,6 @@ import type { NodeID, SubnetID } from '../../warp/ids.ts';
 import type { ValidatorOutcome } from '../validators/validator-outcome.ts';
 import { knownOutcome, type Tally, type ValidatorState } from './tally.ts';
 
-/** Events of one collection. */
 export type ProgressEvent =
   /**
    * The whole state: the first event of each listener. It is sent again if invalid signatures are found, or if the validator
@@ -18,7 +17,6 @@ export type ProgressEvent =
       readonly outcome: ValidatorOutcome;
       readonly signedWeight: bigint;
     }
-  /** The aggregate is being verified. */
   | { readonly kind: 'verifying' };
 
 export type ProgressListener = (event: ProgressEvent) => void;
@@ -52,10 +50,7 @@ export interface ProgressFacts {
   isConnected(nodeID: NodeID): boolean;
 }
 
-/**
- * Publishes the progress of one collection to listeners. The tally holds the state, so nothing is recorded for those that join
- * later.
- */
+/** Publishes the progress of one collection. The tally holds the state, so nothing is recorded for late listeners. */
 export class ProgressFeed {
   readonly #facts: ProgressFacts;
   readonly #listeners = new Set<ProgressListener>();
@@ -66,14 +61,12 @@ export class ProgressFeed {
     this.#facts = facts;
   }
 
-  /** @returns a function that unsubscribes */
   subscribe(listener: ProgressListener): () => void {
     this.#listeners.add(listener);
     if (this.#tally !== undefined) this.#deliver(listener, { kind: 'state', state: this.#state(this.#tally) });
     return () => void this.#listeners.delete(listener);
   }
 
-  /** Undefined before {@link begin}. */
   get state(): ProgressState | undefined {
     return this.#tally && this.#state(this.#tally);
   }
@@ -84,7 +77,6 @@ export class ProgressFeed {
     this.#emitState();
   }
 
-  /** Publishes a change of a validator's state in the tally. */
   changed(index: number, state: ValidatorState): void {
     if (this.#listeners.size === 0 || this.#tally === undefined) return;
     const outcome = knownOutcome(this.#tally, index);

@@ -14,7 +14,6 @@ export interface QueryLimits extends ConnectionLimits {
   readonly hedgeAfterMs: number;
   /** Delays before a validator is asked again that refused, because it may lag by a block or two, or whose connection broke. */
   readonly retryDelaysMs: readonly number[];
-  /** Most validators of one request asked at a time. */
   readonly maxConcurrentQueries: number;
 }
 
@@ -153,7 +152,6 @@ function lookAtUnsigned({ signedWeight, neededWeight }: Tally, collection: Colle
   };
 }
 
-/** Validators to be asked, in asking order. */
 function candidatesIn(
   tally: Tally,
   collection: CollectionState,

@@ -1,7 +1,6 @@
 import type { SignatureFailure } from '../validators/validator-outcome.ts';
 import type { Tally } from './tally.ts';
 
-/** Meaning of a refusal's code for another attempt at the same validator. */
 type RefusalVerdict =
   /** The validator may lag by a block or two, or be busy. */
   | 'may pass'
@@ -32,7 +31,6 @@ export function hasRefusedToTheEnd(failure: SignatureFailure, isPChainMessage: b
   return failure.kind === 'refused' && judgeRefusal(failure.code, isPChainMessage) === 'may pass';
 }
 
-/** Weight of the validators whose refusal no later block changes. */
 export function weightRefusedForGood(tally: Tally, isPChainMessage: boolean): bigint {
   return tally.warpSet.validators.reduce((sum, { index, weight }) => {
     const state = tally.states[index];

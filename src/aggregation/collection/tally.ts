@@ -11,7 +11,6 @@ import type {
   WeightCount,
 } from '../validators/validator-outcome.ts';
 
-/** State of one validator in one request. */
 export type ValidatorState =
   /** May be asked from `notBeforeMs` on; `lastFailure` is that of an earlier attempt. */
   | {
@@ -27,13 +26,10 @@ export type ValidatorState =
   /** Its signature is being decoded, or verified alone. */
   | { readonly kind: 'answered' }
   | { readonly kind: 'signed'; readonly signature: Uint8Array }
-  /** Will not be asked again in this request. */
   | { readonly kind: 'failed'; readonly failure: SignatureFailure };
 
-/** State of one request by validator. */
 export interface Tally {
   readonly warpSet: WarpSet;
-  /** Least weight of the quorum, and of the quorum plus its buffer. */
   readonly neededWeight: bigint;
   readonly targetWeight: bigint;
   readonly states: readonly ValidatorState[];
@@ -52,7 +48,6 @@ export interface TallyOptions {
   readonly quorumNum: bigint;
   readonly quorumBuffer: bigint;
   readonly forecasts: readonly ValidatorForecast[];
-  /** Called after each change. */
   readonly onChange?: (index: number, state: ValidatorState) => void;
 }
 
@@ -101,7 +96,6 @@ function refusalAfter(next: ValidatorState, before: SignatureFailure | undefined
   return failure?.kind === 'invalid_signature' ? undefined : before;
 }
 
-/** Failure of the last attempt that has ended. */
 export function failureOf(state: ValidatorState | undefined): SignatureFailure | undefined {
   if (state?.kind === 'failed') return state.failure;
   return state?.kind === 'waiting' ? state.lastFailure : undefined;
@@ -222,7 +216,6 @@ export function summarizeTally(
   }
 }
 
-/** The outcome of a validator once its request has ended. */
 function finalOutcome(tally: Tally, index: number, whyUnreachable: () => string | undefined): FinalOutcome {
   const known = knownOutcome(tally, index);
   if (known !== undefined) return known;

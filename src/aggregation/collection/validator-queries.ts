@@ -22,7 +22,6 @@ export interface ValidatorQueriesOptions
   readonly signatures: CollectedSignatures;
   readonly history: AnswerHistory;
   readonly countOutcome: CountOutcome;
-  /** Woken after every answer. */
   readonly changes: WakeUp;
   /** Aborts when the collection ends, and ends pending requests except trials. */
   readonly over: AbortSignal;
@@ -33,7 +32,6 @@ export class ValidatorQueries {
   readonly #options: ValidatorQueriesOptions;
   readonly #timesAsked = new Map<NodeID, number>();
   #encoded: SignatureQuery | undefined;
-  /** Requests sent. */
   asked = 0;
 
   constructor(options: ValidatorQueriesOptions) {
@@ -148,7 +146,6 @@ export class ValidatorQueries {
     return { isTrial, lateAtMs, sentAtMs };
   }
 
-  /** Updates the history of the node. */
   #learn(nodeID: NodeID, outcome: SignatureOutcome, tookMs: number): void {
     const { history, observeDelay } = this.#options;
     history.observed(nodeID, outcome, tookMs);
@@ -173,7 +170,6 @@ export class ValidatorQueries {
 const ANSWERED: ValidatorState = { kind: 'answered' };
 const SIGNED = { kind: 'signed' } as const;
 
-/** Records one attempt as a span. */
 async function traced(
   parent: Span,
   { nodeID, attempts }: { readonly nodeID: NodeID; readonly attempts: number },

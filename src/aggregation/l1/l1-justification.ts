@@ -19,14 +19,12 @@ import { encodeWarpPayload, parseWarpPayload } from '../../warp/payload.ts';
 import { parseSignedMessage } from '../../warp/signed-message.ts';
 import { createUnsignedMessage, parseUnsignedMessage, type UnsignedMessage } from '../../warp/unsigned-message.ts';
 
-/** A justification, in whichever form it was given. */
 export type RecognizedJustification =
   | { readonly kind: 'subnet'; readonly subnetID: SubnetID }
   | {
       readonly kind: 'validation';
       readonly validationID: ValidationID;
       readonly subnetID: SubnetID;
-      /** In the form that validators accept. */
       readonly justification: L1ValidatorRegistrationJustification;
     };
 
@@ -61,10 +59,7 @@ function findRegistration(bytes: Uint8Array): RegisterL1Validator | undefined {
   return message?.kind === 'RegisterL1Validator' ? message : undefined;
 }
 
-/**
- * Converts a justification to the form that validators accept. Only the end of a validation has other forms; anything else is
- * left to the validators.
- */
+/** Only the end of a validation has several forms of justification; anything else is left to the validators. */
 export function unwrapJustification(message: UnsignedMessage, justification: Uint8Array): Uint8Array {
   if (message.sourceChainID !== P_CHAIN_ID || justification.length === 0) return justification;
   const call = attempt(() => parseWarpPayload(message.payload));
@@ -74,7 +69,6 @@ export function unwrapJustification(message: UnsignedMessage, justification: Uin
   return recognized?.kind === 'validation' ? encodeJustification(recognized.justification) : justification;
 }
 
-/** Whether these are the bytes of a signed Warp message. */
 export function looksLikeSignedMessage(bytes: Uint8Array): boolean {
   return attempt(() => parseSignedMessage(bytes)) !== undefined;
 }

@@ -7,9 +7,9 @@ import { type EvmApi, type EvmChainID, evmHash } from '../../pchain/rpc/evm-api.
 import type { NodeApi } from '../../pchain/rpc/node-api.ts';
 import type { SubnetDirectory } from '../../pchain/state/subnet-directory.ts';
 import { type BlockchainID, PRIMARY_NETWORK_ID, type TxID } from '../../warp/ids.ts';
+import type { UnsignedMessage } from '../../warp/unsigned-message.ts';
 import { AggregatorError, type AggregatorErrorCode, type AggregatorErrorOptions } from '../aggregator-error.ts';
 import type { SubnetPolicy } from '../subnet-policy.ts';
-import type { MessageOfTransaction } from './l1-request-builder.ts';
 
 /** Where to look for an EVM transaction, and which of its messages is meant. */
 export interface EvmLookup {
@@ -30,14 +30,15 @@ export interface EvmMessagesOptions {
 
 /** Finds the message that an EVM transaction sent. The methods throw {@link AggregatorError}, or the signal's reason. */
 export interface EvmMessages {
-  ofChain(
-    txID: TxID,
-    chain: EvmChainID,
-    logIndex: number | undefined,
-    signal: AbortSignal,
-  ): Promise<MessageOfTransaction>;
+  ofChain(txID: TxID, chain: EvmChainID, logIndex: number | undefined, signal: AbortSignal): Promise<EvmMessage>;
   /** Asks the C-Chain and the chains of tracked subnets at once; the first that knows the transaction wins. */
-  search(txID: TxID, logIndex: number | undefined, signal: AbortSignal): Promise<MessageOfTransaction | NotOfAnyChain>;
+  search(txID: TxID, logIndex: number | undefined, signal: AbortSignal): Promise<EvmMessage | NotOfAnyChain>;
+}
+
+export interface EvmMessage {
+  readonly message: UnsignedMessage;
+  /** Empty: EVM chains need none. */
+  readonly justification: Uint8Array;
 }
 
 /** Chains that could not be asked, with the reasons. */
@@ -88,7 +89,7 @@ export function createEvmMessages(options: EvmMessagesOptions): EvmMessages {
     chain: EvmChainID,
     logIndex: number | undefined,
     parent: AbortSignal,
-  ): Promise<MessageOfTransaction> {
+  ): Promise<EvmMessage> {
     using deadline = startDeadline(clock, timeoutMs, `asking ${nameOf(chain)}`, parent);
     const { signal } = deadline;
     let receipt: EvmReceipt | undefined;
@@ -114,7 +115,7 @@ export function createEvmMessages(options: EvmMessagesOptions): EvmMessages {
     txID: TxID,
     logIndex: number | undefined,
     parent: AbortSignal,
-  ): Promise<MessageOfTransaction | NotOfAnyChain> {
+  ): Promise<EvmMessage | NotOfAnyChain> {
     using deadline = startDeadline(clock, SEARCH_PART * timeoutMs, 'asking EVM chains', parent);
     const failures: string[] = [];
     const found = new AbortController();
@@ -165,7 +166,7 @@ interface Choice {
 }
 
 /** Returns the message that is meant. @throws {AggregatorError} if there is none, or several */
-function choose(receipt: EvmReceipt, { txID, chain, logIndex }: Choice): MessageOfTransaction {
+function choose(receipt: EvmReceipt, { txID, chain, logIndex }: Choice): EvmMessage {
   const { hasFailed, logCount, messages } = receipt;
   const transaction = `transaction ${evmHash(txID)} of ${nameOf(chain)}`;
   const chosen = logIndex === undefined ? messages : messages.filter((sent) => sent.logIndex === logIndex);

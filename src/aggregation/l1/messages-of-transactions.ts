@@ -8,10 +8,15 @@ import type { TransactionReader } from '../../pchain/state/transaction-reader.ts
 import { conversionID } from '../../warp/conversion-data.ts';
 import { type BlockchainID, idBytes, type TxID, type ValidationID } from '../../warp/ids.ts';
 import { encodeJustification } from '../../warp/justification.ts';
-import { type L1ValidatorWeight, registrationValidationID } from '../../warp/l1-message.ts';
+import { type L1Message, type L1ValidatorWeight, registrationValidationID } from '../../warp/l1-message.ts';
 import { AggregatorError, type AggregatorErrorCode } from '../aggregator-error.ts';
-import type { L1MessageParts, L1RequestBuilder, MessageOfTransaction } from './l1-request-builder.ts';
-import { BLOCK_TIME_MS, type EvmLookup, type EvmMessages, type NotOfAnyChain } from './messages-of-evm-transactions.ts';
+import {
+  BLOCK_TIME_MS,
+  type EvmLookup,
+  type EvmMessage,
+  type EvmMessages,
+  type NotOfAnyChain,
+} from './messages-of-evm-transactions.ts';
 import type { ValidationOrigins } from './validation-origins.ts';
 
 export interface MessagesOfTransactionsOptions {
@@ -20,16 +25,19 @@ export interface MessagesOfTransactionsOptions {
   readonly directory: SubnetDirectory;
   readonly transactions: TransactionReader;
   readonly origins: ValidationOrigins;
-  readonly toRequest: L1RequestBuilder;
   readonly evmMessages: Pick<EvmMessages, 'search'>;
 }
 
-/**
- * Finds the P-Chain's message about one of its transactions. A message that it never signs again is an error, before any
- * validator is asked.
- */
+export interface L1MessageParts {
+  readonly message: L1Message;
+  /** Empty if validators need none. */
+  readonly justification: Uint8Array;
+  readonly managerChainID: BlockchainID;
+}
+
+/** Finds the P-Chain's message about one of its transactions. One that it never signs again is an error at once. */
 export function createMessagesOfTransactions(options: MessagesOfTransactionsOptions) {
-  const { api, chains, directory, transactions, origins, toRequest, evmMessages } = options;
+  const { api, chains, directory, transactions, origins, evmMessages } = options;
 
   async function partsOf(txID: TxID, transaction: PChainTransaction, signal: AbortSignal): Promise<L1MessageParts> {
     switch (transaction.kind) {
@@ -117,9 +125,9 @@ export function createMessagesOfTransactions(options: MessagesOfTransactionsOpti
     throw describeUnknown(txID, found);
   }
 
-  return async (txID: TxID, evm: EvmLookup | undefined, signal: AbortSignal): Promise<MessageOfTransaction> => {
+  return async (txID: TxID, evm: EvmLookup | undefined, signal: AbortSignal): Promise<L1MessageParts | EvmMessage> => {
     const transaction = await transactions.read(txID, signal);
-    if (transaction !== undefined) return toRequest(await partsOf(txID, transaction, signal), 'transaction', signal);
+    if (transaction !== undefined) return await partsOf(txID, transaction, signal);
     const status = await api.getTxStatus(txID, signal);
     if (status.status === 'Unknown') return await searchElsewhere(txID, evm, signal);
     throw describeNotAccepted(txID, status);

@@ -10,33 +10,17 @@ import type { L1ValidatorRegistrationJustification } from '../../warp/justificat
 import { encodeL1Message, registrationValidationID } from '../../warp/l1-message.ts';
 import { findConversionValidator } from './l1-justification.ts';
 
-/** Finds the registration or the conversion that began a validation. */
-export interface ValidationOrigins {
-  /**
-   * Undefined if it was not found, though it may exist.
-   *
-   * @param subnetID the L1's subnet, if the validation may belong to it
-   * @throws {ApiError}, {@link ParseError} on a transaction that cannot be read, or the signal's reason
-   */
-  find(
-    validationID: ValidationID,
-    subnetID: SubnetID | undefined,
-    signal: AbortSignal,
-  ): Promise<L1ValidatorRegistrationJustification | undefined>;
-  /** The blocks that were searched. */
-  coverage(): IndexCoverage;
-}
+export type ValidationOrigins = ReturnType<typeof createValidationOrigins>;
 
 export interface ValidationOriginsOptions {
   readonly index: ValidationIndex;
   readonly transactions: TransactionReader;
-  /** Undefined if none is configured. */
   readonly dataApi: DataApi | undefined;
   readonly warn: ThrottledWarnings;
 }
 
 /** Cheapest first: the index of P-Chain blocks, hashing, the data API. */
-export function createValidationOrigins(options: ValidationOriginsOptions): ValidationOrigins {
+export function createValidationOrigins(options: ValidationOriginsOptions) {
   const { index, transactions, dataApi, warn } = options;
 
   async function askDataApi(
@@ -61,21 +45,24 @@ export function createValidationOrigins(options: ValidationOriginsOptions): Vali
   }
 
   return {
-    async find(validationID, subnetID, signal) {
-      return (
-        (await index.originOf(validationID, signal)) ??
-        // Validators of the primary network do not come from a conversion.
-        (subnetID !== undefined && subnetID !== PRIMARY_NETWORK_ID
-          ? findConversionValidator(subnetID, validationID)
-          : undefined) ??
-        (await askDataApi(validationID, signal))
-      );
+    /** Undefined if it was not found, though it may exist. `subnetID` is the L1's, if the validation may belong to it. */
+    async find(
+      validationID: ValidationID,
+      subnetID: SubnetID | undefined,
+      signal: AbortSignal,
+    ): Promise<L1ValidatorRegistrationJustification | undefined> {
+      const indexed = await index.originOf(validationID, signal);
+      if (indexed !== undefined) return indexed;
+      // Validators of the primary network do not come from a conversion.
+      const isOfL1 = subnetID !== undefined && subnetID !== PRIMARY_NETWORK_ID;
+      const hashed = isOfL1 ? findConversionValidator(subnetID, validationID) : undefined;
+      return hashed ?? askDataApi(validationID, signal);
     },
-    coverage: () => index.coverage(),
+    /** The blocks that were searched. */
+    coverage: (): IndexCoverage => index.coverage(),
   };
 }
 
-/** The origin of a validation, if this transaction is it. */
 function originIn(
   transaction: PChainTransaction,
   validationID: ValidationID,

@@ -8,8 +8,7 @@ import type { SubnetID } from '../../warp/ids.ts';
 import { Admission } from '../admission/admission.ts';
 import type { Penalties } from '../admission/penalties.ts';
 import { AggregatorError } from '../aggregator-error.ts';
-import type { AggregatorMetrics, RequestOutcome } from '../aggregator-metrics.ts';
-import { StageTimer } from '../aggregator-metrics.ts';
+import type { AggregationStage, AggregatorMetrics, RequestOutcome } from '../aggregator-metrics.ts';
 import type { CollectionLimits } from '../collection/collection-job.ts';
 import type { ProgressListener } from '../collection/progress.ts';
 import type { L1Messages } from '../l1/l1-messages.ts';
@@ -21,7 +20,7 @@ import type { AggregationRequest, AggregationResult } from './aggregation-reques
 import { type CompleteRequest, completeMessage, completeRequest } from './complete-request.ts';
 import { requestKey } from './result-key.ts';
 import { SharedSigning } from './shared-signing.ts';
-import { createSigningResolver, type Signing, type SigningResolverOptions } from './signing-resolver.ts';
+import { type Signing, SigningResolver, type SigningResolverOptions } from './signing-resolver.ts';
 
 export interface AggregatorLimits extends CollectionLimits {
   /** Different aggregations and lookups at a time, including queued ones. Equal requests count once. */
@@ -37,13 +36,11 @@ export interface AggregatorOptions extends Omit<SigningResolverOptions, 'resolve
   readonly l1Messages: L1Messages;
   readonly source: SignatureSource;
   readonly store: SignatureStore;
-  /** What is done once among replicas; undefined where there are none. */
   readonly sharedWork?: DistributedSingleFlight | undefined;
   readonly bls: BlsService;
   readonly invalidSigners: InvalidSigners;
   readonly subnets: SubnetPolicy;
   readonly histories: AnswerHistories;
-  /** Shared by all routes that look something up. */
   readonly penalties: Penalties;
   readonly metrics: AggregatorMetrics;
   readonly limits: AggregatorLimits;
@@ -54,7 +51,6 @@ export interface AggregateOptions {
   readonly signal: AbortSignal;
   /** Client ID for fair queueing; undefined for internal requests. */
   readonly client?: string | undefined;
-  /** Span of the caller's request. */
   readonly span?: Span;
   /** Receives the state of the collection, then each event; nothing if no validator is asked. */
   readonly onProgress?: ProgressListener | undefined;
@@ -62,6 +58,10 @@ export interface AggregateOptions {
   readonly onCacheMiss?: (() => Promise<void> | undefined) | undefined;
   /** Called and awaited with the number of validators that may be asked. */
   readonly onSigners?: ((validators: number) => Promise<void> | undefined) | undefined;
+  /** Called once the validator set is known; not for a cached result, which has the same facts. */
+  onResolved?(request: CompleteRequest, signing: Signing): void;
+  /** Called at the end of each stage, or when this caller's wait ends; a stage may occur several times. */
+  onStage?(stage: AggregationStage, durationMs: number): void;
 }
 
 /**
@@ -71,11 +71,7 @@ export interface AggregateOptions {
  * Parsing requests, HTTP and the P2P protocol belong to `api`, `http` and `p2p`.
  */
 export interface Aggregator {
-  /**
-   * Returns the signed message, synchronously if it is cached. Equal concurrent requests share one run.
-   *
-   * @throws {AggregatorError}, or the signal's reason, as a rejected promise
-   */
+  /** Returns the signed message, synchronously if it is cached. Equal concurrent requests share one run. */
   aggregate(request: AggregationRequest, options: AggregateOptions): AggregationResult | Promise<AggregationResult>;
 }
 
@@ -86,7 +82,7 @@ export function createAggregator(options: AggregatorOptions): Aggregator {
     maxAggregationsInFlight: limits.maxAggregationsInFlight,
     queueTimeoutMs: limits.requestTimeoutMs,
   });
-  const signingResolver = createSigningResolver({ ...options, resolveTimeoutMs: limits.resolveTimeoutMs });
+  const signingResolver = new SigningResolver({ ...options, resolveTimeoutMs: limits.resolveTimeoutMs });
   const sharedSigning = new SharedSigning({
     ...options,
     admission,
@@ -113,11 +109,10 @@ export function createAggregator(options: AggregatorOptions): Aggregator {
     return sign(recalled ?? (await resolve(request, waiter)), waiter);
   }
 
-  async function resolve(
-    request: AggregationRequest,
-    { signal, client, span = NO_SPAN }: AggregateOptions,
-  ): Promise<Resolved> {
-    using _ = new StageTimer(clock, metrics, 'resolve');
+  async function resolve(request: AggregationRequest, waiter: AggregateOptions): Promise<Resolved> {
+    const { signal, client, span = NO_SPAN } = waiter;
+    const startMs = clock.monotonicMs();
+    using _ = { [Symbol.dispose]: () => void endResolve(waiter, startMs) };
     const known = knownSubnet(request);
     const find = async (until: AbortSignal): Promise<Resolved> => {
       const complete = await completeRequest(request, options.l1Messages, until);
@@ -134,13 +129,22 @@ export function createAggregator(options: AggregatorOptions): Aggregator {
       if (isShared) return find(signal);
       return lookups.run(
         requestKey(request),
-        (flight) => (known === undefined ? penalties.lookUp(client, () => admitAndFind(flight)) : admitAndFind(flight)),
+        (flight) =>
+          namesUnknown(request) ? penalties.lookUp(client, () => admitAndFind(flight)) : admitAndFind(flight),
         signal,
       );
     });
   }
 
-  /** The signing subnet, if it is known without a lookup. @throws if the operator does not allow it */
+  /** @returns the seconds that it took */
+  function endResolve(waiter: AggregateOptions, startMs: number): number {
+    const tookMs = clock.monotonicMs() - startMs;
+    metrics.observeStage('resolve', tookMs / 1_000);
+    waiter.onStage?.('resolve', tookMs);
+    return tookMs / 1_000;
+  }
+
+  /** The signing subnet, if it is known without a lookup. */
   function knownSubnet(request: AggregationRequest): SubnetID | undefined {
     const { signingSubnetID: given } = request;
     if (given !== undefined) subnets.requireAllowed(given);
@@ -149,12 +153,20 @@ export function createAggregator(options: AggregatorOptions): Aggregator {
     return known;
   }
 
+  /** Whether the P-Chain may not know what the request names. */
+  function namesUnknown(request: AggregationRequest): boolean {
+    const { destinationChainID: destination } = request;
+    if (signingResolver.knownSigningSubnet(request) === undefined) return true;
+    return destination !== undefined && options.directory.knownSubnetOf(destination) === undefined;
+  }
+
   function trackedSubnet({ signingSubnetID: given }: AggregationRequest): SubnetID | undefined {
     return given !== undefined && subnets.isTracked(given) ? given : undefined;
   }
 
   async function sign({ complete, signing: first }: Resolved, waiter: AggregateOptions): Promise<AggregationResult> {
     const { signal, span = NO_SPAN } = waiter;
+    waiter.onResolved?.(complete, first);
     await charge(first, waiter);
     let signing = first;
     for (let rebuilds = 0; ; rebuilds += 1) {
@@ -171,7 +183,6 @@ export function createAggregator(options: AggregatorOptions): Aggregator {
     }
   }
 
-  /** Measures work from start to end. */
   async function follow(
     waiter: AggregateOptions,
     startMs: number,
@@ -208,8 +219,7 @@ export function createAggregator(options: AggregatorOptions): Aggregator {
         return admitted === undefined ? work() : admitted.then(work);
       };
       if (recalled === undefined) return admitAndWork();
-      const tookS = (clock.monotonicMs() - startMs) / 1_000;
-      metrics.observeStage('resolve', tookS);
+      const tookS = endResolve(waiter, startMs);
       waiter.span?.child('resolve').end();
       const { result } = recalled;
       if (result === undefined) return admitAndWork();

@@ -2,6 +2,7 @@ import type { BlockchainID, NodeID, SubnetID, TxID } from '../../warp/ids.ts';
 import type { UnsignedMessage } from '../../warp/unsigned-message.ts';
 import { AggregatorError } from '../aggregator-error.ts';
 import type { EvmLookup } from '../l1/messages-of-evm-transactions.ts';
+import type { OutcomeWeights } from '../validators/validator-outcome.ts';
 
 export interface AggregationRequest {
   readonly subject: Subject;
@@ -23,7 +24,6 @@ export interface AggregationRequest {
 export type Subject =
   /** An empty justification counts as none. */
   | { readonly kind: 'message'; readonly message: UnsignedMessage; readonly justification: Uint8Array }
-  /** The P-Chain's message that belongs to a justification. */
   | { readonly kind: 'justification'; readonly justification: Uint8Array }
   /** The P-Chain's message about one of its transactions, or the message that an EVM transaction sent. */
   | {
@@ -46,6 +46,8 @@ export interface AggregationResult {
   readonly totalWeight: bigint;
   /** A node of each signer, in the order of the canonical set. */
   readonly signers: readonly NodeID[];
+  /** Outcomes of the collection that made the message; this replica asks no validator for a message from another replica. */
+  readonly weights: OutcomeWeights;
 }
 
 export interface RequestSettings {
@@ -54,7 +56,6 @@ export interface RequestSettings {
   readonly pChainHeight: bigint;
 }
 
-/** @throws {AggregatorError} if they contradict each other or are out of range */
 export function settingsOf(request: Omit<AggregationRequest, 'subject'>): RequestSettings {
   const { quorumNum = DEFAULT_QUORUM_NUM, quorumBuffer = 0n, pChainHeight = 0n, destinationChainID } = request;
   if (quorumNum < 0n || quorumNum > MAX_QUORUM) {

@@ -4,7 +4,6 @@ import { unwrapJustification } from '../l1/l1-justification.ts';
 import type { L1Messages } from '../l1/l1-messages.ts';
 import { type AggregationRequest, type RequestSettings, type Subject, settingsOf } from './aggregation-request.ts';
 
-/** A request with its message and all defaults. */
 export interface CompleteRequest extends RequestSettings {
   readonly message: UnsignedMessage;
   readonly justification: Uint8Array;
@@ -13,18 +12,13 @@ export interface CompleteRequest extends RequestSettings {
   readonly destination: Destination | undefined;
 }
 
-/** The chain that will verify the message, at the height of its current epoch (ACP-181). */
 export interface Destination {
   readonly chainID: BlockchainID;
   /** Whether the request fails if the chain's API cannot be asked; otherwise the proposed height is used. */
   readonly isRequired: boolean;
 }
 
-/**
- * Adds the defaults, and finds the message of a justification or a transaction.
- *
- * @throws {AggregatorError}, or the signal's reason
- */
+/** Adds the defaults, and finds the message of a justification or a transaction. */
 export async function completeRequest(
   request: AggregationRequest,
   l1Messages: L1Messages,
@@ -53,7 +47,6 @@ export async function completeRequest(
   }
 }
 
-/** Completes a request that has its message, without a lookup. @throws {AggregatorError} */
 export function completeMessage(
   request: Omit<AggregationRequest, 'subject'>,
   { message, justification }: Extract<Subject, { kind: 'message' }>,

@@ -13,17 +13,12 @@ import type { SubnetID } from '../../warp/ids.ts';
 import { encodeSignedMessage, type SignedMessage } from '../../warp/signed-message.ts';
 import { LookupLimit, type LookupMetrics } from '../admission/lookup-limit.ts';
 import type { Penalties } from '../admission/penalties.ts';
-import { AggregatorError } from '../aggregator-error.ts';
+import { AggregatorError, renameField } from '../aggregator-error.ts';
 import { type AggregationRequest, settingsOf } from './aggregation-request.ts';
 import type { Signing, SigningResolver } from './signing-resolver.ts';
 
-/** Verifies signed messages as a destination chain would. */
 export interface MessageVerifier {
-  /**
-   * @param client client ID for fair queueing; undefined for internal requests
-   * @throws {AggregatorError} if the validator set cannot be determined, or too many verifications are queued; or the signal's
-   *   reason
-   */
+  /** Rejects with an {@link AggregatorError} if the validator set cannot be determined, or too many verifications wait. */
   verify(request: VerificationRequest, signal: AbortSignal, client?: string): Promise<SignedMessageReport>;
 }
 
@@ -99,7 +94,8 @@ export function createMessageVerifier(options: MessageVerifierOptions): MessageV
       const request = { ...asked, message: unsignedMessage, justification: new Uint8Array() };
       const resolve = (): Promise<Signing> => resolver.resolve(request, signal);
       const isKnown = resolver.known(request) !== undefined;
-      const signing = await ofSignedMessage(isKnown ? resolve() : penalties.lookUp(client, resolve));
+      const resolved = isKnown ? resolve() : penalties.lookUp(client, resolve);
+      const signing = await renameField(resolved, 'message', 'signedMessage');
       const { warpSet } = signing;
       const { quorumNum } = settings;
       const named = namedSigners(message.signature.signers, warpSet);
@@ -146,16 +142,5 @@ async function inTurn<T>(work: Promise<T>): Promise<T> {
   } catch (error) {
     if (error instanceof JobsOverloaded) throw new AggregatorError('overloaded', error.message, { cause: error });
     throw error;
-  }
-}
-
-/** Errors about the message name the field of the signed message. */
-async function ofSignedMessage<T>(work: Promise<T>): Promise<T> {
-  try {
-    return await work;
-  } catch (error) {
-    if (!(error instanceof AggregatorError) || error.field !== 'message') throw error;
-    const { code, message, retryAfterMs, cause } = error;
-    throw new AggregatorError(code, message, { field: 'signedMessage', retryAfterMs, cause });
   }
 }

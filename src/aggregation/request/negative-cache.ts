@@ -1,33 +1,18 @@
 import { LRUCache } from 'lru-cache';
 import type { Clock } from '../../lib/concurrency/clock.ts';
-import { AggregatorError, type AggregatorErrorCode, NEGATIVE_CACHE_MS } from '../aggregator-error.ts';
+import { type AggregatorError, type AggregatorErrorCode, NEGATIVE_CACHE_MS } from '../aggregator-error.ts';
 
-/** Recent failures by result key: an equal request fails again without asking validators. */
-export interface NegativeCache {
-  /**
-   * @param connectedWeight returns the connected weight of the set
-   * @returns a new error, with the time until a retry counted from now
-   */
-  find(key: string, connectedWeight: () => bigint): AggregatorError | undefined;
-  /** @param connectedWeight connected weight of the set */
-  remember(key: string, error: AggregatorError, connectedWeight: bigint): void;
-}
-
-/** Nothing changes these failures. */
 const REFUSAL_MEMORY_MS = 5 * 60_000;
-/** Other failures say nothing about the validators. */
 const MEMORY_MS: Readonly<Partial<Record<AggregatorErrorCode, number>>> = {
   signing_refused: REFUSAL_MEMORY_MS,
   not_connected: NEGATIVE_CACHE_MS,
   insufficient_weight: NEGATIVE_CACHE_MS,
 };
 
-/** Lifetime in the cache; undefined for failures that are not cached. */
 export function memoryMsOf({ code }: AggregatorError): number | undefined {
   return MEMORY_MS[code];
 }
 
-/** Lower bound of the time until a retry. */
 const MIN_RETRY_AFTER_MS = 1_000;
 /** Clients can send any number of hopeless messages, so the bytes are bounded too. */
 const MAX_FAILURES = 5_000;
@@ -40,7 +25,8 @@ interface Failure {
   readonly connectedWeight: bigint;
 }
 
-export function createNegativeCache(clock: Clock): NegativeCache {
+/** Recent failures by result key: an equal request fails again without asking validators. */
+export function createNegativeCache(clock: Clock) {
   const failures = new LRUCache<string, Failure>({
     max: MAX_FAILURES,
     maxSize: MAX_BYTES,
@@ -48,7 +34,8 @@ export function createNegativeCache(clock: Clock): NegativeCache {
   });
 
   return {
-    find(key, connectedWeight) {
+    /** Returns a new error, with the time until a retry counted from now. */
+    find(key: string, connectedWeight: () => bigint): AggregatorError | undefined {
       const failure = failures.get(key);
       if (failure === undefined) return undefined;
       const nowMs = clock.monotonicMs();
@@ -56,11 +43,11 @@ export function createNegativeCache(clock: Clock): NegativeCache {
         failures.delete(key);
         return undefined;
       }
-      const { code, message, report, retryAfterMs } = failure.error;
+      const { retryAfterMs } = failure.error;
       const leftMs = retryAfterMs && Math.max(MIN_RETRY_AFTER_MS, retryAfterMs - (nowMs - failure.sinceMs));
-      return new AggregatorError(code, message, { report, retryAfterMs: leftMs });
+      return failure.error.with({ retryAfterMs: leftMs });
     },
-    remember(key, error, connectedWeight) {
+    remember(key: string, error: AggregatorError, connectedWeight: bigint): void {
       const memoryMs = MEMORY_MS[error.code];
       if (memoryMs === undefined) return;
       const sinceMs = clock.monotonicMs();
@@ -69,7 +56,6 @@ export function createNegativeCache(clock: Clock): NegativeCache {
   };
 }
 
-/** Whether missing validators have connected since, so that another attempt may succeed. */
 function mayBeConnected({ error, connectedWeight: before }: Failure, connectedWeight: () => bigint): boolean {
   if (error.code !== 'not_connected' || error.report === undefined) return false;
   const now = connectedWeight();

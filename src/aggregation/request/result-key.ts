@@ -7,11 +7,7 @@ import type { SubnetID } from '../../warp/ids.ts';
 import type { UnsignedMessage } from '../../warp/unsigned-message.ts';
 import { type AggregationRequest, type Subject, settingsOf } from './aggregation-request.ts';
 
-/**
- * Equal for equal requests, whether settings are given or left to their defaults.
- *
- * @throws {AggregatorError} if the settings contradict each other or are out of range
- */
+/** Equal for equal requests, whether settings are given or left to their defaults. */
 export function requestKey(request: AggregationRequest): string {
   const { quorumNum, quorumBuffer, pChainHeight } = settingsOf(request);
   const { signingSubnetID = '', destinationChainID = '' } = request;
@@ -38,7 +34,6 @@ export interface ResultKeyParts extends SignatureKeyParts {
   readonly warpSet: WarpSet;
   readonly quorumNum: bigint;
   readonly quorumBuffer: bigint;
-  /** Canonical indices of validators that are asked last. */
   readonly avoided: ReadonlySet<number>;
 }
 
@@ -83,10 +78,7 @@ function makeKey(parts: ResultKeyParts): string {
   return hash('sha256', `${signed}|${quorumNum}|${quorumBuffer}|${last}`);
 }
 
-/**
- * Everything that determines a validator's signature: the message and the justification. A validator that signs with a
- * justification may refuse without one.
- */
+/** What determines a signature. A validator that signs with a justification may refuse without one. */
 export function signatureKey({ message, justification }: SignatureKeyParts): string {
   return justification.length === 0 ? message.id : `${message.id}/${bytesToHex(sha256(justification))}`;
 }

@@ -9,6 +9,7 @@ import {
   NEGATIVE_CACHE_MS,
 } from '../aggregator-error.ts';
 import { targetWeightOf } from '../collection/tally.ts';
+import { NO_WEIGHTS } from '../validators/validator-outcome.ts';
 import type { AggregationResult } from './aggregation-request.ts';
 import type { CompleteRequest } from './complete-request.ts';
 import { memoryMsOf } from './negative-cache.ts';
@@ -24,7 +25,6 @@ export type Ending =
   | {
       readonly kind: 'failed';
       readonly error: AggregatorError;
-      /** Connected weight of the set. */
       readonly connectedWeight: bigint;
     };
 
@@ -42,11 +42,7 @@ export function toShared(ending: Ending): SharedOutcome | undefined {
   return ttlMs === undefined ? undefined : { bytes: encodeFailure(ending), ttlMs, isProven: false };
 }
 
-/**
- * Verifies a signed message from the store for this message and validator set; undefined if it is not valid.
- *
- * @throws the errors of the BLS service, or the signal's reason
- */
+/** Verifies a signed message from the store for this message and validator set; undefined if it is not valid. */
 export async function verifiedResult(
   bytes: Uint8Array,
   request: CompleteRequest,
@@ -59,12 +55,19 @@ export async function verifiedResult(
   if (check.kind === 'invalid' || !equalBytes(check.unsignedMessage.bytes, message.bytes)) return undefined;
   const { validators: signers, signature, signedWeight } = check;
   if ((await bls.verifySigned({ message: message.bytes, signers, signature }, signal)) !== 'valid') return undefined;
+  const { totalWeight, keyless } = warpSet;
+  const weights = {
+    signed: signedWeight,
+    not_asked: totalWeight - signedWeight - keyless.weight,
+    no_key: keyless.weight,
+  };
   return {
     kind: 'signed',
     isTargetReached: signedWeight >= targetWeightOf(warpSet, request),
     result: {
       ...{ signedMessage: copyBytes(bytes), signingSubnetID, pChainHeight, signedWeight },
-      totalWeight: warpSet.totalWeight,
+      totalWeight,
+      weights: { ...NO_WEIGHTS, ...weights },
       signers: signers.flatMap(({ nodeIDs: [nodeID] }) => nodeID ?? []),
     },
   };
@@ -89,10 +92,7 @@ function encodeFailure({ error, connectedWeight }: Extract<Ending, { kind: 'fail
   );
 }
 
-/**
- * Decodes another replica's failure; undefined if this replica may succeed, because it is connected to more weight, or if the
- * version differs.
- */
+/** Decodes another replica's failure; undefined if this one may succeed: it is connected to more weight. */
 export function decodeFailure(
   bytes: Uint8Array,
   connectedWeight: () => bigint,

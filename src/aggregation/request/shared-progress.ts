@@ -20,7 +20,6 @@ const MAX_REASONS = 26;
 /** Bounds all reasons to 6 KB. */
 const MAX_TEXT = 200;
 
-/** Encodes the progress of a collection for waiting replicas; undefined before its start. */
 export function encodeProgress(feed: ProgressFeed): Uint8Array | undefined {
   const { state } = feed;
   return state && new TextEncoder().encode(JSON.stringify(toldOf(state)));

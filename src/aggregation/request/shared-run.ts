@@ -21,10 +21,6 @@ export class SharedRun {
     void this.#wait?.(client);
   }
 
-  /**
-   * @param check throws if a client may not run it
-   * @throws the error of the last client, or the signal's reason
-   */
   async acquire(
     subnetID: SubnetID,
     check: (client: string | undefined) => void,

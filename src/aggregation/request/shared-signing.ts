@@ -10,6 +10,7 @@ import type { Admission } from '../admission/admission.ts';
 import type { Penalties } from '../admission/penalties.ts';
 import { QueryConcurrency } from '../admission/query-concurrency.ts';
 import { AggregatorError } from '../aggregator-error.ts';
+import type { AggregationStage, StageInterval } from '../aggregator-metrics.ts';
 import { type CollectionOutcome, collectSignatures, isDoubtful } from '../collection/collect-signatures.ts';
 import { describeFailure } from '../collection/collection-failure.ts';
 import type { CollectionDeps, CollectionLimits } from '../collection/collection-job.ts';
@@ -26,7 +27,6 @@ import type { Signing } from './signing-resolver.ts';
 export interface SharedSigningOptions extends Omit<CollectionDeps, 'queries' | 'scheduler' | 'limits'> {
   readonly admission: Pick<Admission, 'admit' | 'run'>;
   readonly penalties: Penalties;
-  /** What is done once among replicas; undefined where there are none. */
   readonly sharedWork?: DistributedSingleFlight | undefined;
   readonly limits: CollectionLimits & { readonly maxQueriesInFlight: number; readonly resultCacheBytes: number };
 }
@@ -39,10 +39,7 @@ export class SharedSigning {
   readonly #options: SharedSigningOptions;
   readonly #collection: CollectionDeps;
   readonly #flights = new SingleFlight<string, Signed>();
-  /** Shared state of running flights, by result key. */
-  readonly #works = new Map<string, Pick<Work, 'progress' | 'run'>>();
-  /** Spans of running flights. */
-  readonly #spans = new Map<string, Span>();
+  readonly #works = new Map<string, Pick<Work, 'progress' | 'run' | 'stages' | 'span'>>();
   readonly #results: LRUCache<string, AggregationResult>;
   readonly #failures: ReturnType<typeof createNegativeCache>;
 
@@ -59,17 +56,13 @@ export class SharedSigning {
     this.#failures = createNegativeCache(clock);
   }
 
-  /** Returns the signed message if it is cached. */
   known(request: CompleteRequest, signing: Signing): AggregationResult | undefined {
     return this.#find(keyOf(request, signing), signing);
   }
 
-  async sign(
-    request: CompleteRequest,
-    signing: Signing,
-    { signal, client, span = NO_SPAN, onProgress }: Waiter,
-  ): Promise<Signed> {
-    const { metrics } = this.#options;
+  async sign(request: CompleteRequest, signing: Signing, waiter: Waiter): Promise<Signed> {
+    const { signal, client, span = NO_SPAN, onProgress } = waiter;
+    const { metrics, clock } = this.#options;
     const { pChainHeight } = signing;
     const key = keyOf(request, signing);
     const known = this.#find(key, signing);
@@ -79,16 +72,18 @@ export class SharedSigning {
       metrics.rememberedFailures.inc({ code: failure.code });
       throw atHeight(failure, pChainHeight);
     }
+    const joinedMs = clock.monotonicMs();
     const running = this.#flights.run(
       key,
-      (flight) =>
-        this.#trace(key, signing, span, (own) => this.#fly(key, { request, signing, client, span: own }, flight)),
+      (flight) => {
+        const own = startSpan(signing, span);
+        return inSpan(own, () => this.#fly(key, { request, signing, client, span: own }, flight));
+      },
       signal,
     );
-    // The flight has begun, so its shared state and its span exist.
-    const shared = this.#spans.get(key);
-    if (shared !== undefined) span.link(shared);
+    // The flight has begun, so its shared state exists.
     const work = this.#works.get(key);
+    if (work?.span.isRecorded) span.link(work.span);
     work?.run.join(client);
     const unsubscribe = onProgress && work?.progress.subscribe(toldAt(pChainHeight, onProgress));
     try {
@@ -98,21 +93,11 @@ export class SharedSigning {
       throw error instanceof AggregatorError ? atHeight(error, pChainHeight) : error;
     } finally {
       unsubscribe?.();
-    }
-  }
-
-  /** Runs a flight in a child span of the request that began it; other requests link to it. */
-  async #trace<T>(key: string, signing: Signing, parent: Span, fly: (span: Span) => Promise<T>): Promise<T> {
-    const span = parent.child('collect signatures');
-    if (!span.isRecorded) return fly(NO_SPAN);
-    span.set('signing.subnet_id', signing.signingSubnetID);
-    span.set('p_chain.height', String(signing.pChainHeight));
-    span.set('validators', signing.warpSet.validators.length);
-    this.#spans.set(key, span);
-    try {
-      return await inSpan(span, () => fly(span));
-    } finally {
-      if (this.#spans.get(key) === span) this.#spans.delete(key);
+      const nowMs = clock.monotonicMs();
+      for (const { stage, sinceMs, untilMs = nowMs } of work?.stages ?? []) {
+        // The collection may have begun before this request.
+        if (untilMs >= joinedMs) waiter.onStage?.(stage, untilMs - Math.max(sinceMs, joinedMs));
+      }
     }
   }
 
@@ -126,7 +111,7 @@ export class SharedSigning {
       bls.hashAhead(request.message.bytes);
     }
     const progress = new ProgressFeed({ ...signing, isConnected: (nodeID) => source.isConnected(nodeID) });
-    const shared = { progress, run: new SharedRun(admission, client) };
+    const shared = { progress, run: new SharedRun(admission, client), stages: [], span: flight.span };
     this.#works.set(key, shared);
     let isNew = false;
     const collect = (waitedMs: number): Promise<Ending> => {
@@ -160,7 +145,7 @@ export class SharedSigning {
   }
 
   async #collect(key: string, work: Work, signal: AbortSignal): Promise<Ending> {
-    const { request, signing, progress, waitedMs, span } = work;
+    const { request, signing, progress, stages, waitedMs, span } = work;
     const { sourceChainID } = request.message;
     const check = (client: string | undefined): void => this.#options.penalties.requireSignable(client, sourceChainID);
     using permit = await work.run.acquire(signing.signingSubnetID, check, signal);
@@ -169,6 +154,7 @@ export class SharedSigning {
       ...signing,
       signatureKey: signatureKey(request),
       progress,
+      stages,
       client: permit.client,
       span,
       permit,
@@ -228,11 +214,22 @@ export class SharedSigning {
   }
 }
 
+/** A child of the span of the request that begins a flight; other requests link to it. */
+function startSpan({ signingSubnetID, pChainHeight, warpSet }: Signing, parent: Span): Span {
+  const span = parent.child('collect signatures');
+  if (!span.isRecorded) return NO_SPAN;
+  span.set('signing.subnet_id', signingSubnetID);
+  span.set('p_chain.height', String(pChainHeight));
+  span.set('validators', warpSet.validators.length);
+  return span;
+}
+
 interface Waiter {
   readonly client?: string | undefined;
   readonly signal: AbortSignal;
   readonly span?: Span;
   readonly onProgress?: ProgressListener | undefined;
+  onStage?(stage: AggregationStage, durationMs: number): void;
 }
 
 interface Signed {
@@ -245,13 +242,13 @@ interface Work {
   readonly request: CompleteRequest;
   readonly signing: Signing;
   readonly progress: ProgressFeed;
+  readonly stages: StageInterval[];
   readonly run: SharedRun;
   readonly span: Span;
   readonly waitedMs: number;
 }
 
 interface Flight extends Pick<Work, 'request' | 'signing' | 'span'> {
-  /** The client that began the flight. */
   readonly client: string | undefined;
 }
 
@@ -263,10 +260,10 @@ function keyOf(request: CompleteRequest, { signingSubnetID, warpSet, avoided }: 
 
 function toResult(
   { signingSubnetID, pChainHeight, warpSet }: Signing,
-  { signedMessage, signedWeight, signers }: Extract<CollectionOutcome, { kind: 'signed' }>,
+  { signedMessage, signedWeight, signers, weights }: Extract<CollectionOutcome, { kind: 'signed' }>,
 ): AggregationResult {
   return {
-    ...{ signedMessage, signingSubnetID, pChainHeight, signedWeight },
+    ...{ signedMessage, signingSubnetID, pChainHeight, signedWeight, weights },
     totalWeight: warpSet.totalWeight,
     signers: signers.flatMap(({ nodeIDs: [nodeID] }) => nodeID ?? []),
   };
@@ -303,9 +300,9 @@ function toldAt(pChainHeight: bigint, listener: ProgressListener): ProgressListe
 }
 
 function atHeight(error: AggregatorError, pChainHeight: bigint): AggregatorError {
-  const { code, message, field, report, retryAfterMs, cause } = error;
-  if (report === undefined || report.pChainHeight === pChainHeight) return error;
-  return new AggregatorError(code, message, { field, report: { ...report, pChainHeight }, retryAfterMs, cause });
+  const { report } = error;
+  const isOther = report !== undefined && report.pChainHeight !== pChainHeight;
+  return isOther ? error.with({ report: { ...report, pChainHeight } }) : error;
 }
 
 /** The message as bytes and as hex in the encoded answer; NodeIDs belong to the set, and are written once more in the answer. */
@@ -315,5 +312,5 @@ function sizeOf({ signedMessage, signers }: AggregationResult): number {
 
 /** A reference, and a NodeID in quotes with its comma. */
 const SIGNER_BYTES = 8 + 45;
-/** The other fields, twice, and the key. */
-const RESULT_OVERHEAD_BYTES = 768;
+/** The other fields, twice, the key, and the weights by outcome. */
+const RESULT_OVERHEAD_BYTES = 1_280;

@@ -19,53 +19,26 @@ export interface SigningResolverOptions {
   readonly epochs: EpochHeights;
   readonly funds: Pick<ValidatorFunds, 'soonInactive' | 'knownSoonInactive'>;
   readonly clock: Clock;
-  /** Timeout for all calls of the P-Chain API for one request. */
   readonly resolveTimeoutMs: number;
-}
-
-/** Finds the validator set that must sign a message, and its height. */
-export interface SigningResolver {
-  /** The signing subnet, if no lookup is needed. */
-  knownSigningSubnet(request: AggregationRequest): SubnetID | undefined;
-  /** Resolves from caches only; undefined if that is not possible. */
-  known(request: CompleteRequest): Signing | undefined;
-  /**
-   * @param onSubnet called once the signing subnet is known, before its validators are read; an error that it throws is passed
-   *   on
-   * @throws {AggregatorError}, or the signal's reason
-   */
-  resolve(request: CompleteRequest, signal: AbortSignal, onSubnet?: (subnetID: SubnetID) => void): Promise<Signing>;
-  /**
-   * Returns the validators of a subnet that would have to sign.
-   *
-   * @throws {AggregatorError}, or the signal's reason
-   */
-  signersOf(subnetID: SubnetID, at: HeightChoice, signal: AbortSignal): Promise<SignersAtHeight>;
-  /** Resolves again after signing; returns `before` if the P-Chain API fails. */
-  resolveAgain(request: CompleteRequest, before: Signing, signal: AbortSignal): Promise<Signing>;
 }
 
 export interface Signing extends SignersAtHeight {
   readonly sourceSubnetID: SubnetID;
 }
 
+type SetAtHeight = Omit<SignersAtHeight, 'avoided'>;
 export type HeightChoice = Pick<CompleteRequest, 'pChainHeight' | 'destination'>;
 
-interface SetAtHeight {
+export interface SignersAtHeight {
   readonly signingSubnetID: SubnetID;
   readonly pChainHeight: bigint;
   readonly warpSet: WarpSet;
-}
-
-/** A validator set and its height. */
-export interface SignersAtHeight extends SetAtHeight {
   /** Canonical indices of validators that are asked only if the quorum needs them. */
   readonly avoided: ReadonlySet<number>;
 }
 
 const NOBODY: ReadonlySet<number> = new Set();
 const NO_NODES: ReadonlySet<NodeID> = new Set();
-/** Timeout of optional calls. */
 const OPTIONAL_QUESTION_MS = 1_500;
 /**
  * Delay after which the height is read beside the lookup of the subnet. If the first base URL hangs, both calls find out at the
@@ -73,24 +46,21 @@ const OPTIONAL_QUESTION_MS = 1_500;
  */
 const LONG_LOOKUP_MS = 100;
 
-/** Canonical indices of the validators whose nodes are all in the set. */
 function indicesOf({ validators }: WarpSet, nodeIDs: ReadonlySet<NodeID>): ReadonlySet<number> {
   if (nodeIDs.size === 0) return NOBODY;
   const all = validators.filter((validator) => validator.nodeIDs.every((nodeID) => nodeIDs.has(nodeID)));
   return new Set(all.map(({ index }) => index));
 }
 
-export function createSigningResolver(options: SigningResolverOptions): SigningResolver {
-  return new PChainSigningResolver(options);
-}
-
-class PChainSigningResolver implements SigningResolver {
+/** Finds the validator set that must sign a message, and its height. All methods throw `AggregatorError`, or the signal's reason. */
+export class SigningResolver {
   readonly #options: SigningResolverOptions;
 
   constructor(options: SigningResolverOptions) {
     this.#options = options;
   }
 
+  /** The signing subnet, if no lookup is needed. */
   knownSigningSubnet({ subject, signingSubnetID }: AggregationRequest): SubnetID | undefined {
     const { directory } = this.#options;
     if (subject.kind !== 'message') return undefined;
@@ -99,6 +69,7 @@ class PChainSigningResolver implements SigningResolver {
     return directory.isKnown(signingSubnetID) ? signingSubnetID : undefined;
   }
 
+  /** Resolves from caches only; undefined if that is not possible. */
   known({ message, signingSubnetID: given, pChainHeight: pinned, destination }: CompleteRequest): Signing | undefined {
     const { networkID, directory, validatorSets, funds } = this.#options;
     if (message.networkID !== networkID || destination !== undefined) return undefined;
@@ -116,6 +87,7 @@ class PChainSigningResolver implements SigningResolver {
     return { sourceSubnetID, signingSubnetID, pChainHeight, warpSet, avoided: indicesOf(warpSet, soonInactive) };
   }
 
+  /** @param onSubnet called before the validators are read; an error that it throws is passed on */
   async resolve(
     request: CompleteRequest,
     parent: AbortSignal,
@@ -157,6 +129,7 @@ class PChainSigningResolver implements SigningResolver {
     }
   }
 
+  /** The validators of a subnet that would have to sign. */
   async signersOf(subnetID: SubnetID, at: HeightChoice, parent: AbortSignal): Promise<SignersAtHeight> {
     const { directory, clock, resolveTimeoutMs } = this.#options;
     using deadline = startDeadline(clock, resolveTimeoutMs, 'asking the P-Chain API', parent);
@@ -192,6 +165,7 @@ class PChainSigningResolver implements SigningResolver {
     return this.#signingAt(signingSubnetID, height, isPinned, signal);
   }
 
+  /** Resolves again after signing; returns `before` if the P-Chain API fails. */
   async resolveAgain(request: CompleteRequest, before: Signing, signal: AbortSignal): Promise<Signing> {
     try {
       return await this.resolve(request, signal);
@@ -262,7 +236,6 @@ class PChainSigningResolver implements SigningResolver {
     }
   }
 
-  /** Validators that may leave the set before the message arrives. */
   async #findSoonInactive(subnetID: SubnetID, warpSet: WarpSet, signal: AbortSignal): Promise<ReadonlySet<NodeID>> {
     const { funds, clock } = this.#options;
     using deadline = startDeadline(clock, OPTIONAL_QUESTION_MS, 'asking for balances', signal);

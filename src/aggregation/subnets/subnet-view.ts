@@ -5,12 +5,10 @@ import type { NodeID, SubnetID } from '../../warp/ids.ts';
 import { NO_HANDLER } from '../collection/refusal-verdict.ts';
 import type { AnswerPast } from '../validators/answer-history.ts';
 
-/** The validators of one subnet at one moment. */
 export interface SubnetView {
   readonly subnetID: SubnetID;
   readonly pChainHeight: bigint;
   readonly totalWeight: bigint;
-  /** Weight that is connected. */
   readonly connectedWeight: bigint;
   /** Connected weight without validators that timed out last. */
   readonly reachableWeight: bigint;
@@ -26,12 +24,10 @@ export interface SubnetView {
 
 export interface ValidatorView {
   readonly status: ValidatorStatus;
-  /** Why it is not signable, for people. */
   readonly reason: string | undefined;
   /** Its bit in the set of signers; undefined if inactive. */
   readonly index: number | undefined;
   readonly weight: bigint;
-  /** Undefined if inactive. */
   readonly publicKeyHex: string | undefined;
   /** Each of them can sign for the whole weight. */
   readonly nodes: readonly NodeStatus[];
@@ -48,9 +44,7 @@ export type ValidatorStatus = (typeof VALIDATOR_STATUSES)[number];
 
 export interface NodeStatus extends PeerView {
   readonly nodeID: NodeID;
-  /** Undefined if it was never asked. */
   readonly past: AnswerPast | undefined;
-  /** Present for an L1 validator whose balance is known. */
   readonly funds: L1ValidatorFunds | undefined;
 }
 
@@ -61,13 +55,11 @@ export interface SubnetFacts {
   readonly peerOf: (nodeID: NodeID) => PeerView;
   readonly pastOf: (nodeID: NodeID) => AnswerPast | undefined;
   readonly isInvalidSigner: (publicKeyHex: string) => boolean;
-  /** Empty if they are not known. */
   readonly funds: ReadonlyMap<NodeID, L1ValidatorFunds>;
 }
 
 type NodeFacts = Pick<SubnetFacts, 'peerOf' | 'pastOf' | 'isInvalidSigner' | 'funds'>;
 
-/** Age from which on an answer is ignored. */
 const DOUBT_MS = 10 * 60_000;
 
 export function assembleSubnetView(facts: SubnetFacts): SubnetView {

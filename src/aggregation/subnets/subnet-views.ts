@@ -10,7 +10,7 @@ import type { WarpSet } from '../../validators/warp-set.ts';
 import type { BlockchainID, NodeID, SubnetID } from '../../warp/ids.ts';
 import { LookupLimit, type LookupMetrics } from '../admission/lookup-limit.ts';
 import type { Penalties } from '../admission/penalties.ts';
-import { AggregatorError } from '../aggregator-error.ts';
+import { renameField } from '../aggregator-error.ts';
 import { settingsOf } from '../request/aggregation-request.ts';
 import type { SigningResolver } from '../request/signing-resolver.ts';
 import type { SubnetPolicy } from '../subnet-policy.ts';
@@ -20,7 +20,6 @@ import { ratio, readinessOf, type SubnetReadiness } from '../validators/required
 import type { ValidatorConnections } from '../validators/validator-connections.ts';
 import { addUpWeights, assembleSubnetView, type SubnetView } from './subnet-view.ts';
 
-/** Views of subnets and their validators. */
 export interface SubnetViews {
   /**
    * Returns the validators of a subnet. Connects them, as a request for a signature does, and waits for connections if the
@@ -42,14 +41,12 @@ export interface SubnetWeights extends Pick<SubnetView, 'totalWeight' | 'connect
 
 export interface SubnetRequest {
   readonly subnetID: SubnetID;
-  /** 0, the default: see {@link destinationChainID}. */
   readonly pChainHeight?: bigint | undefined;
   /** At the height of its epoch; the default is the proposed height. */
   readonly destinationChainID?: BlockchainID | undefined;
 }
 
 export interface KnownSubnet extends SubnetReadiness {
-  /** Whether the configuration keeps it connected. */
   readonly isTracked: boolean;
 }
 
@@ -70,16 +67,12 @@ export interface SubnetViewsOptions {
   readonly readyQuorumNum: bigint;
 }
 
-/**
- * Lifetime of the sums in the list and the metrics, which any client may read: adding up 12,000 validators takes tens of
- * milliseconds.
- */
+/** Any client may read the list and the metrics, and adding up 12,000 validators takes tens of milliseconds. */
 const LISTED_MS = 1_000;
 /** Each may wait two seconds for connections, and makes a few calls of the P-Chain API. */
 const MAX_AT_WORK = 64;
 /** TLS and handshake take some 40 ms on a near network, and addresses come by gossip within a second or two. */
 const CONNECT_WAIT_MS = 2_000;
-/** Balances are optional. */
 const FUNDS_TIMEOUT_MS = 1_500;
 /** Causes that pass within moments. */
 const PASSING_CAUSES: ReadonlySet<ObstacleCause> = new Set([
@@ -149,8 +142,9 @@ export function createSubnetViews(options: SubnetViewsOptions): SubnetViews {
       using _permit = await running.acquire(client, signal);
       const destination = destinationChainID && { chainID: destinationChainID, isRequired: true };
       const find = () => resolver.signersOf(subnetID, { pChainHeight, destination }, signal);
-      const isKnown = validatorSets.newest().some(([known]) => known === subnetID);
-      const signers = await ofSubnet(isKnown ? find() : options.penalties.lookUp(client, find));
+      const isKnown = destination === undefined && validatorSets.newest().some(([known]) => known === subnetID);
+      const found = isKnown ? find() : options.penalties.lookUp(client, find);
+      const signers = await renameField(found, 'signingSubnetID', 'subnetID');
       const [funds] = await Promise.all([
         fundsOf(subnetID, signal),
         connectValidators(signers, { connections, peers, clock }, signal),
@@ -185,12 +179,7 @@ export function createSubnetViews(options: SubnetViewsOptions): SubnetViews {
   };
 }
 
-/**
- * Connects the validators of a subnet, and waits until each has a result: at most {@link CONNECT_WAIT_MS} after the last of
- * them was first named.
- *
- * @throws the signal's reason
- */
+/** Waits until each validator has a result, at most {@link CONNECT_WAIT_MS} after the last of them was first named. */
 export async function connectValidators(
   { signingSubnetID, warpSet }: { readonly signingSubnetID: SubnetID; readonly warpSet: WarpSet },
   {
@@ -217,16 +206,5 @@ export async function connectValidators(
   } catch (error) {
     signal.throwIfAborted();
     if (!deadline.signal.aborted) throw error;
-  }
-}
-
-/** Errors about the subnet name the field of the path. */
-async function ofSubnet<T>(work: Promise<T>): Promise<T> {
-  try {
-    return await work;
-  } catch (error) {
-    if (!(error instanceof AggregatorError) || error.field !== 'signingSubnetID') throw error;
-    const { code, message, report, retryAfterMs, cause } = error;
-    throw new AggregatorError(code, message, { field: 'subnetID', report, retryAfterMs, cause });
   }
 }

@@ -28,11 +28,7 @@ import { planUptimeSearch, type UptimeStanding } from './uptime-search.ts';
 
 /** Finds the highest uptime of an L1 validator that a quorum of the L1 signs: each node has observed another figure. */
 export interface UptimeProofs {
-  /**
-   * Returns the signed `ValidatorUptime` message. Equal concurrent requests share one search.
-   *
-   * @throws {AggregatorError}, or the signal's reason
-   */
+  /** Returns the signed `ValidatorUptime` message. Equal concurrent requests share one search. */
   prove(request: UptimeRequest, options: Pick<AggregateOptions, 'signal' | 'client'>): Promise<UptimeProof>;
 }
 
@@ -156,7 +152,6 @@ async function search(
   }
 }
 
-/** The chain whose nodes are asked, and the subnet that they validate. */
 async function findChain(
   { api, directory, subnets, clock, resolveTimeoutMs }: UptimeProofsOptions,
   { validationID, uptimeChainID }: UptimeRequest,
@@ -200,7 +195,6 @@ const STATED_UPTIME = /current uptime (\d{1,19}) is less than queried uptime/;
 /** subnet-evm's code for a message that it knows and does not sign (`graft/subnet-evm/warp/verifier_backend.go`). */
 const VERIFY_CODE = 2;
 
-/** State of one search. */
 class UptimeQuestions {
   readonly #options: UptimeProofsOptions;
   readonly #subject: Subject;
@@ -219,7 +213,6 @@ class UptimeQuestions {
     }));
   }
 
-  /** Undefined if the quorum signs no uptime. */
   async findHighest(neededWeight: bigint): Promise<bigint | undefined> {
     for (;;) {
       const step = planUptimeSearch(this.#states, neededWeight, this.#rounds);

@@ -12,19 +12,14 @@ export interface UptimeStanding {
 }
 
 export type UptimeStep =
-  /** Ask these for a signature of this uptime. */
   | { readonly kind: 'ask'; readonly uptime: bigint; readonly indices: readonly number[] }
   /** The quorum signs this uptime, and no higher one. */
   | { readonly kind: 'found'; readonly uptime: bigint }
-  /** The quorum signs no uptime. */
   | { readonly kind: 'none' };
 
 /** 136 years, more than any validation lasts: all validators refuse it, and most report their figure. */
 export const TOP_UPTIME = 2n ** 32n - 1n;
-/**
- * Halving finds a figure below {@link TOP_UPTIME} in 32 rounds; two come before, and up to eight by reported figures, which may
- * be wrong.
- */
+/** Halving needs 32 rounds; two come before, and up to eight by reported figures, which may be wrong. */
 export const MAX_UPTIME_QUESTIONS = 42;
 const MAX_STATED_ROUNDS = 8;
 
@@ -71,7 +66,6 @@ function mayAnswer(state: UptimeStanding, uptime: bigint): boolean {
   return highest !== undefined && highest >= uptime && (state.signed === undefined || state.signed < uptime);
 }
 
-/** Undefined if it signs nothing. */
 function highestPossible({ refused, isOut }: UptimeStanding): bigint | undefined {
   if (isOut || refused === 0n) return undefined;
   return refused === undefined ? TOP_UPTIME : refused - 1n;

@@ -5,11 +5,9 @@ import type { NodeID, SubnetID } from '../../warp/ids.ts';
 import { type LatencySummary, LatencyWindow } from './latency-window.ts';
 import type { SignatureOutcome, ValidatorOutcome } from './validator-outcome.ts';
 
-/** Recent answers of one node. */
 export interface AnswerRecord {
   /** Running averages of the latency and of its deviation; undefined before the first answer. */
   readonly usual: { readonly meanMs: number; readonly deviationMs: number } | undefined;
-  /** The last request got no good answer in time. */
   readonly isDoubtful: boolean;
   /** Doubtful, and due to be asked beside the others as a trial. */
   readonly isTrialDue: boolean;
@@ -27,7 +25,6 @@ export interface AnswerPast {
 export interface LastOutcome {
   /** Without `not_asked`, which says nothing about the node. */
   readonly outcome: Exclude<ValidatorOutcome['kind'], 'not_asked'>;
-  /** Present for `timed_out`. */
   readonly reason?: TimeoutReason | undefined;
 }
 
@@ -39,27 +36,20 @@ type TimeoutReason = Extract<SignatureOutcome, { kind: 'timed_out' }>['reason'];
  * except if the node answers no request.
  */
 export interface AnswerHistories {
-  /** @param subnetID the subnet of the source chains */
   of(subnetID: SubnetID): AnswerHistory;
 }
 
-/** Answers about the chains of one subnet. */
 export interface AnswerHistory {
   /** Undefined if there is no fresh record. The object is live: read it at once. */
   recordOf(nodeID: NodeID): AnswerRecord | undefined;
-  /** Records a signature, valid or not. */
   answered(nodeID: NodeID, afterMs: number): void;
   /** Returns how far an answer exceeded the node's minimum latency: the time spent in queues here or at the node. */
   excessOf(nodeID: NodeID, afterMs: number): number;
-  /** Records a missing signature for this subnet's chains only. */
   failed(nodeID: NodeID): void;
   /** Records a node that does not answer, or not as the protocol requires, for all chains. */
   failedAltogether(nodeID: NodeID): void;
-  /** Delays the next trial of a node. */
   beginTrial(nodeID: NodeID): void;
-  /** Records an outcome for {@link pastOf}. */
   observed(nodeID: NodeID, outcome: SignatureOutcome, afterMs: number): void;
-  /** Undefined if the node was never asked, or its record was evicted. */
   pastOf(nodeID: NodeID): AnswerPast | undefined;
 }
 
@@ -95,10 +85,8 @@ class Entry implements AnswerRecord {
   readonly #clock: Clock;
   usual: { readonly meanMs: number; readonly deviationMs: number } | undefined;
   leastMs = Number.POSITIVE_INFINITY;
-  /** Consecutive failures. */
   failures = 0;
   nextTrialMs = 0;
-  /** Time of the last change. */
   atMs: number;
 
   constructor(clock: Clock) {
@@ -253,7 +241,6 @@ function isUnwilling(answer: SignatureOutcome): boolean {
   return answer.kind === 'refused' && answer.code < 0;
 }
 
-/** @param ofAll the record of the node for all subnets */
 function together(ofAll: Entry | undefined, ofThese: Entry): AnswerRecord {
   const doubtful = [ofAll, ofThese].filter((entry) => entry?.isDoubtful === true);
   return {

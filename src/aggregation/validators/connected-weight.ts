@@ -34,7 +34,6 @@ export class ConnectedWeight {
     return this.#weight;
   }
 
-  /** A no-op if the node's state is the same. */
   look(nodeID: NodeID): void {
     const entry = this.#entries.get(nodeID);
     if (entry === undefined) return;

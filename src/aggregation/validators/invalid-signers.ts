@@ -17,7 +17,6 @@ export interface InvalidSigners {
   isTrialDue(publicKeyHex: string): boolean;
   beginTrial(publicKeyHex: string): void;
   add(publicKeyHex: string): void;
-  /** Removes a signer whose signature was valid. */
   clear(publicKeyHex: string): void;
 }
 

@@ -10,7 +10,6 @@ const FIRST_ANSWERS = 4;
 /** Latencies of the last hundred answers of one node, at four bytes each. The array grows on demand. */
 export class LatencyWindow {
   #values = new Float32Array(FIRST_ANSWERS);
-  /** Number of latencies added so far. */
   #added = 0;
 
   add(latencyMs: number): void {
@@ -23,7 +22,6 @@ export class LatencyWindow {
     this.#added += 1;
   }
 
-  /** Undefined before the first answer. */
   summary(): LatencySummary | undefined {
     const count = Math.min(this.#added, this.#values.length);
     if (count === 0) return undefined;

@@ -16,7 +16,6 @@ export interface SubnetReadiness {
   readonly reason: string | undefined;
   /** Set if the validator set could never be read because the P-Chain API fails. */
   readonly isApiDown?: boolean;
-  /** Undefined until the validator set was read once. */
   readonly connected: { readonly weight: bigint; readonly totalWeight: bigint } | undefined;
 }
 
@@ -26,27 +25,21 @@ export interface RequiredSubnetOptions {
   readonly warn: ThrottledWarnings;
   readonly isConnected: (nodeID: NodeID) => boolean;
   readonly keepConnected: (subnetID: SubnetID, nodeIDs: ReadonlySet<NodeID>) => void;
-  /** Called after every reading of the set, successful or not. */
   readonly onRead: () => void;
   /** Percent of the weight that must be connected. */
   readonly readyQuorumNum: bigint;
   readonly refreshIntervalMs: number;
-  /** Timeout for one reading of the set. */
   readonly refreshTimeoutMs: number;
 }
 
 /** Delay between readings while there is no set with validators. */
 const FIRST_RETRY_MS = 1_000;
 
-/**
- * A subnet whose validators are kept connected from the start. Reads its set regularly and reports how much weight is
- * connected.
- */
+/** A subnet whose validators are kept connected from the start, and whose set is read regularly. */
 export class RequiredSubnet {
   readonly subnetID: SubnetID;
   readonly #options: RequiredSubnetOptions;
   #connected: ConnectedWeight | undefined;
-  /** Failure of the last reading. */
   #failure: string | undefined;
 
   constructor(subnetID: SubnetID, options: RequiredSubnetOptions) {
@@ -85,17 +78,14 @@ export class RequiredSubnet {
     return this.#failure && `its validator set cannot be read anew: ${this.#failure}`;
   }
 
-  /** Updates the weight after a connection got ready or ended. */
   connectionChanged(nodeID: NodeID): void {
     this.#connected?.look(nodeID);
   }
 
-  /** Undefined before the first reading. */
   totalWeight(): number | undefined {
     return this.#connected && Number(this.#connected.warpSet.totalWeight);
   }
 
-  /** A ratio from 0 to 1; undefined without weight. */
   connectedRatio(): number | undefined {
     if (this.#connected === undefined) return undefined;
     const { weight, warpSet } = this.#connected;
@@ -125,7 +115,6 @@ export class RequiredSubnet {
   }
 }
 
-/** Readiness of a subnet whose validators are known. */
 export function readinessOf(
   subnetID: SubnetID,
   connected: NonNullable<SubnetReadiness['connected']>,

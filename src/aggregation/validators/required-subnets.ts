@@ -10,7 +10,6 @@ interface Kept {
 export class RequiredSubnets<Subnet extends Kept['subnet'] = RequiredSubnet> {
   readonly #create: (subnetID: SubnetID) => Subnet;
   readonly #kept = new Map<SubnetID, Kept & { readonly subnet: Subnet }>();
-  /** Readings that have not ended. */
   readonly #working = new Set<Promise<void>>();
 
   constructor(create: (subnetID: SubnetID) => Subnet) {
@@ -25,7 +24,6 @@ export class RequiredSubnets<Subnet extends Kept['subnet'] = RequiredSubnet> {
     return this.#kept.has(subnetID);
   }
 
-  /** Subnets that stay keep their state. */
   set(trackedIDs: readonly SubnetID[]): void {
     const wanted = new Set([PRIMARY_NETWORK_ID, ...trackedIDs]);
     for (const [subnetID, { stopping }] of this.#kept) {

@@ -1,17 +1,11 @@
 import type { BlockchainID, NodeID, SubnetID } from '../../warp/ids.ts';
 import type { SignatureOutcome } from './validator-outcome.ts';
 
-/** Source of signatures: the peer-to-peer network. */
 export interface SignatureSource {
-  /**
-   * Keeps these validators of a subnet connected for a while.
-   *
-   * @returns milliseconds of the monotonic clock at which the last of them was first tracked
-   */
+  /** Keeps these validators connected for a while. Returns when the last of them was first tracked, in monotonic ms. */
   track(subnetID: SubnetID, nodeIDs: ReadonlySet<NodeID>): number;
   isConnected(nodeID: NodeID): boolean;
   whyUnreachable(nodeID: NodeID): string;
-  /** Calls back after every change of a connection; returns a function that unsubscribes. */
   onConnectionChange(listener: () => void): () => void;
   /** Rejects only with the signal's reason. */
   requestSignature(
@@ -21,7 +15,6 @@ export interface SignatureSource {
   ): Promise<SignatureOutcome>;
 }
 
-/** The request to all validators of a collection. */
 export interface SignatureQuery {
   readonly sourceChainID: BlockchainID;
   readonly message: Uint8Array;

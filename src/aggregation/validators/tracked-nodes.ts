@@ -29,7 +29,6 @@ export class TrackedNodes {
   readonly #options: TrackedNodesOptions;
   /** Current validators of the operator's own subnets. */
   readonly #preferred = new Map<SubnetID, Nodes>();
-  /** Nodes of requests, without those above. */
   readonly #asked: LRUCache<SubnetID, Nodes>;
 
   constructor(options: TrackedNodesOptions) {
@@ -62,11 +61,7 @@ export class TrackedNodes {
     if (this.#forgetIdle(nodes, nowMs) || isChanged) this.#wantPreferred(subnetID, nodes);
   }
 
-  /**
-   * Names nodes for a request.
-   *
-   * @returns when the last of these nodes was first named
-   */
+  /** Names nodes for a request. Returns when the last of them was first named. */
   track(subnetID: SubnetID, nodeIDs: ReadonlySet<NodeID>): number {
     const nowMs = this.#options.clock.monotonicMs();
     const preferred = this.#preferred.get(subnetID);
@@ -87,7 +82,6 @@ export class TrackedNodes {
     return latestMs;
   }
 
-  /** Forgets nodes that were not named for a while. Called regularly. */
   letGoOfIdle(): void {
     const nowMs = this.#options.clock.monotonicMs();
     for (const [subnetID, nodes] of this.#preferred) {

@@ -20,15 +20,12 @@ export interface ValidatorConnectionsOptions {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly metrics: Metrics;
-  /** Connected from the start, beside the primary network. */
   readonly trackedSubnetIDs: readonly SubnetID[];
   /** Percent of each tracked subnet's weight that must be connected before it is up. */
   readonly readyQuorumNum: bigint;
-  /** Interval between readings of the set of each tracked subnet. */
   readonly refreshIntervalMs: number;
   /** Time that a validator stays connected after the last request or reading that named it. */
   readonly keepMs: number;
-  /** Timeout for one reading of one set. */
   readonly refreshTimeoutMs: number;
 }
 

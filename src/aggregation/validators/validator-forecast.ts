@@ -3,7 +3,6 @@ import type { NodeID } from '../../warp/ids.ts';
 import type { AnswerHistory, AnswerRecord } from './answer-history.ts';
 import type { InvalidSigners } from './invalid-signers.ts';
 
-/** Expected answer of one validator, for one request. */
 export interface ValidatorForecast {
   readonly kind: ForecastKind;
   /** Time until the validator is late: then it is no longer counted on, and others are asked too. */
@@ -13,7 +12,6 @@ export interface ValidatorForecast {
 }
 
 export type ForecastKind =
-  /** Answers as usual. */
   | 'expected'
   /** Failed recently. It is not counted on: the next ones are asked at the same time, and the buffer does not wait for it. */
   | 'doubtful'
@@ -30,7 +28,6 @@ export type ForecastKind =
 export interface ForecastFacts {
   readonly history: Pick<AnswerHistory, 'recordOf'>;
   readonly invalidSigners: Pick<InvalidSigners, 'has' | 'isTrialDue'>;
-  /** Canonical indices of validators whose signatures may soon be worthless. */
   readonly avoided: ReadonlySet<number>;
   /** Upper bound, and the value for validators without a record. */
   readonly hedgeAfterMs: number;
@@ -48,10 +45,7 @@ const RANKS = { trial: 0, expected: 1, slow: 2, doubtful: 3 };
 const INVALID_SIGNER_RANK = 4;
 const AVOIDED_RANK = 8;
 
-/**
- * Forecasts all validators of a set, by canonical index. At most one is on trial, so that a request costs at most one more
- * question.
- */
+/** By canonical index. At most one validator is on trial, so that a request costs at most one more question. */
 export function forecastValidators({ validators }: WarpSet, facts: ForecastFacts): readonly ValidatorForecast[] {
   const records = validators.map((validator) => bestRecord(validator, facts));
   const slowAboveMs = Math.max(SLOW_FACTOR * medianMs(records), MIN_HEDGE_MS);

@@ -14,7 +14,6 @@ export type OutcomeKind = (typeof VALIDATOR_OUTCOMES)[number];
 
 /** An attempt that gave no signature. `reason` is the finer cause: a word from a closed set, or a text. */
 export type SignatureFailure =
-  /** The validator's own code and text. */
   | { readonly kind: 'refused'; readonly code: number; readonly text: string }
   /** No answer in time. `request_dropped`: it answers pings, as nodes do that do not run the chain, or run it for listed peers only. */
   | { readonly kind: 'timed_out'; readonly reason: 'no_answer' | 'request_dropped' }
@@ -23,12 +22,10 @@ export type SignatureFailure =
   /** Too many requests wait to be sent: the validator is not at fault. */
   | { readonly kind: 'not_asked'; readonly reason: 'queue_full' };
 
-/** The result of asking one node for its signature. */
 export type SignatureOutcome =
   /** 96 bytes, not yet decoded or verified. */
   { readonly kind: 'signature'; readonly signature: Uint8Array } | SignatureFailure;
 
-/** What is known of a validator while a request runs. */
 export type ValidatorOutcome = { readonly kind: 'signed' } | SignatureFailure;
 
 /** What a validator without a signature did, once the request has ended. `request_ended`: its answer was still to come. */
@@ -60,7 +57,6 @@ export interface OutcomeReason extends WeightCount {
   readonly reason: string;
 }
 
-/** Outcomes of all validators, for error details and logs. */
 export interface TallySummary {
   readonly neededWeight: bigint;
   readonly signedWeight: bigint;
@@ -70,12 +66,24 @@ export interface TallySummary {
     readonly refused: WeightCount & {
       readonly reasons: readonly (WeightCount & { readonly code: number; readonly text: string })[];
     };
-    /** Weight in the total that cannot sign. */
     readonly no_key: WeightCount;
   } & Readonly<Record<ReasonedOutcome, WeightCount & { readonly reasons: readonly OutcomeReason[] }>>;
   /** Validators with a key that did not sign, heaviest first. */
   readonly missing: readonly MissingValidator[];
   readonly missingOmitted: number;
+}
+
+/** The weight of each outcome: together the weight of the whole set. */
+export type OutcomeWeights = Readonly<Record<OutcomeKind, bigint>>;
+
+export const NO_WEIGHTS = byOutcome(() => 0n);
+
+export function weightsOf({ outcomes }: TallySummary): OutcomeWeights {
+  return byOutcome((outcome) => outcomes[outcome].weight);
+}
+
+export function byOutcome<T>(valueOf: (outcome: OutcomeKind) => T): Readonly<Record<OutcomeKind, T>> {
+  return Object.fromEntries(VALIDATOR_OUTCOMES.map((outcome) => [outcome, valueOf(outcome)])) as Record<OutcomeKind, T>;
 }
 
 type ReasonedOutcome = Exclude<OutcomeKind, 'signed' | 'refused' | 'no_key'>;
@@ -85,9 +93,7 @@ export interface MissingValidator {
   readonly nodeID: NodeID;
   readonly weight: bigint;
   readonly outcome: Exclude<OutcomeKind, 'signed' | 'no_key'>;
-  /** Present for `refused`. */
   readonly code?: number;
   readonly text?: string;
-  /** Present for all others, unless the validator was not needed. */
   readonly reason?: string | undefined;
 }

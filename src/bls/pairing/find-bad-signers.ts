@@ -42,7 +42,7 @@ const MAX_MISSES = 3;
  * of the two.
  *
  * @param whole at least one contribution
- * @param signal ends the search early, as hundreds of bad signers would keep it busy for many seconds. Those that it has not
+ * @param signal ends the search early, as hundreds of invalid signers would keep it busy for many seconds. Those that it has not
  *   cleared by then are `uncleared`
  */
 export async function findBadSigners(

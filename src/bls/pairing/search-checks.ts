@@ -5,7 +5,7 @@ import type { Part, PartChecks } from './find-bad-signers.ts';
 export type RunJob = <K extends BlsJobKind>(prepare: () => BlsJob<K> | undefined) => Promise<BlsJobResult<K>>;
 
 /**
- * The checks of one search for bad signers, as jobs for the threads.
+ * The checks of one search for invalid signers, as jobs for the threads.
  *
  * @param all at least one, decoded; positions in the search are positions in these
  * @param message packed

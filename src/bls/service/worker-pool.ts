@@ -15,7 +15,7 @@ import { JobThread } from './job-thread.ts';
  */
 const MAX_QUEUED = 10_000;
 /** One that it works on, and the next one, so that it need not wait for it. */
-export const JOBS_PER_THREAD = 2;
+const JOBS_PER_THREAD = 2;
 /** Megabytes of new objects. Numbers of a few words live for microseconds; V8's own choice lets a thread have up to 128 MB of them. */
 const MAX_YOUNG_MB = 6;
 /** A start takes a fraction of a second. One that hangs must not hold up the end of the process. */

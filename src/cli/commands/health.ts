@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { loadConfig } from '../../config/load/load-config.ts';
 import { openHttpPool } from '../../lib/net/http-port.ts';
+import { parseAddress } from '../io/input.ts';
 import { parseServiceArguments } from '../io/service-options.ts';
 import { messageOf } from '../io/text.ts';
 import { GO_AGGREGATOR, goApiPort } from './go-aggregator.ts';
@@ -11,18 +12,23 @@ const ANSWER_TIMEOUT_MS = 2_000;
 /**
  * Health check of a container: returns 0 if the service on this machine answers, else 1. It finds the port in the configuration of the
  * service; `--of-process 1` takes the arguments of the container's first process.
+ *
+ * @param service the URL of another service
  */
-export async function checkHealth(args: readonly string[]): Promise<number> {
-  const problem = await findProblem(args);
+export async function checkHealth(args: readonly string[], service?: string): Promise<number> {
+  const problem = await findProblem(args, service);
   if (problem === undefined) return 0;
   process.stderr.write(`${problem}\n`);
   return 1;
 }
 
-async function findProblem(args: readonly string[]): Promise<string | undefined> {
+async function findProblem(args: readonly string[], service: string | undefined): Promise<string | undefined> {
   let url: string;
   try {
-    url = liveUrl(argumentsFor(args, readCommandLine));
+    url =
+      service === undefined
+        ? liveUrl(argumentsFor(args, readCommandLine))
+        : `${parseAddress(service, '--url', 'the address of a service').href.replace(/\/+$/, '')}/health/live`;
   } catch (error) {
     return messageOf(error);
   }

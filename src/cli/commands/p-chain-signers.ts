@@ -1,6 +1,6 @@
 import { settingsOf } from '../../aggregation/request/aggregation-request.ts';
 import type { VerificationRequest } from '../../aggregation/request/message-verifier.ts';
-import { createSigningResolver, type Signing } from '../../aggregation/request/signing-resolver.ts';
+import { type Signing, SigningResolver } from '../../aggregation/request/signing-resolver.ts';
 import { systemClock } from '../../lib/concurrency/clock.ts';
 import { createChainApi } from '../../pchain/rpc/chain-api.ts';
 import { createJsonRpcClient } from '../../pchain/rpc/json-rpc.ts';
@@ -34,7 +34,7 @@ export async function askPChainSigners(
   });
   const api = createNodeApi(client, client);
   const { unsignedMessage } = message;
-  const resolver = createSigningResolver({
+  const resolver = new SigningResolver({
     // The caller compares it with the network's.
     networkID: unsignedMessage.networkID,
     directory: createSubnetDirectory(api, clock),

@@ -133,7 +133,7 @@ async function serveUntilStopped(
     if (isTerminalClosed()) stop.hangUp();
     else void reload();
   });
-  const { config, written } = load();
+  const { config, written, warnings } = load();
   const { drainDelayMs, shutdownTimeoutMs } = config.server;
   stop.timeoutMs = drainDelayMs + shutdownTimeoutMs + CLOSE_TIMEOUT_MS;
   const logger = createLogger(config.log.level);
@@ -141,6 +141,7 @@ async function serveUntilStopped(
   using flushed = new DisposableStack();
   flushed.defer(() => flushLog(logger));
   onStart(logger);
+  for (const warning of warnings) logger.warn(warning);
   await using app = await startApp({
     config,
     logger,

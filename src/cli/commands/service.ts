@@ -10,8 +10,11 @@ import { print } from '../io/text.ts';
 /** Runs the service or prints what the options request, and returns the exit code. */
 export async function runService(command: 'serve' | 'identity', options: ServiceOptions): Promise<number> {
   try {
-    if (options.checkConfig === true) print(`ok: ${summary(loadConfig(options))}`);
-    else if (options.printConfig === true) {
+    if (options.checkConfig === true) {
+      const loaded = loadConfig(options);
+      for (const warning of loaded.warnings) process.stderr.write(`${warning}\n`);
+      print(`ok: ${summary(loaded)}`);
+    } else if (options.printConfig === true) {
       print(JSON.stringify(printableConfig(loadConfig(options)), undefined, 2));
     } else if (command === 'identity') print(await nodeIDOf(loadConfig(options).config));
     else {

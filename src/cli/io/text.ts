@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer';
 import { stripVTControlCharacters, styleText } from 'node:util';
 
 type Format = Parameters<typeof styleText>[0];
@@ -65,13 +66,28 @@ export function recordLines(record: object, indent = ''): string[] {
   const width = Math.max(0, ...plain.map(([name]) => wordsOf(name).length));
   return fields.flatMap(([name, value]: [string, unknown]) => {
     const words = wordsOf(name);
-    if (!isNested(value)) return [`${indent}${styled('dim', words.padEnd(width))}  ${scalarText(value)}`];
+    if (!isNested(value)) {
+      const bytesText = BYTES.has(name) ? textOfHex(String(value)) : undefined;
+      const quoted = bytesText === undefined ? '' : `  "${printable(bytesText)}"`;
+      return [`${indent}${styled('dim', words.padEnd(width))}  ${scalarText(value)}${quoted}`];
+    }
     const records = Array.isArray(value) ? (value as readonly object[]) : [value];
     return records.flatMap((inner, index) => {
       const title = records.length > 1 ? `${words} ${index + 1}` : words;
       return [`${indent}${styled('bold', title)}`, ...recordLines(inner, `${indent}  `)];
     });
   });
+}
+
+/** Fields of any bytes, which may be text. */
+const BYTES: ReadonlySet<string> = new Set(['payload', 'bytes', 'message']);
+
+/** Returns the text that the bytes are, if people can read it. */
+function textOfHex(hex: string): string | undefined {
+  const bytes = Buffer.from(hex, 'hex');
+  const text = bytes.toString();
+  const isReadable = isUtf8(bytes) && !/[\p{Cc}--[\t\n\r]]/v.test(text);
+  return text !== '' && isReadable ? text : undefined;
 }
 
 function isNested(value: unknown): value is object {

@@ -62,7 +62,10 @@ function shown(value: unknown): string {
 export function checkSettings(schema: SettingSchema, value: unknown, path: Path, problems: Problems): void {
   if (problems.isCopy(path)) return;
   const isValid = hasRightForm(schema, value);
-  if (!isValid) problems.addValue(path, value, schema, `must be ${allowedText(schema)}${exampleText(schema)}`);
+  if (!isValid) {
+    const meant = schema.isDuration === true ? millisecondsOf(value) : undefined;
+    problems.addValue(path, value, schema, `must be ${allowedText(schema)}${exampleText(schema)}`, meant);
+  }
   if (Array.isArray(value) && schema.items !== undefined) {
     for (const [index, item] of value.entries()) checkSettings(schema.items, item, [...path, index], problems);
   } else if (isObject(value) && schema.properties !== undefined) {
@@ -77,6 +80,29 @@ export function checkSettings(schema: SettingSchema, value: unknown, path: Path,
     // Objects and lists are shown by their type only, which the problem names already.
     if (typeof part === 'object') problems.add(where, problem);
     else problems.addValue(where, part, schemaAt(schema, at), problem, meant);
+  });
+}
+
+const UNIT_MS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, min: 60_000, h: 3_600_000 };
+
+/** Reads a duration such as `10s` as a number of milliseconds. */
+function millisecondsOf(value: unknown): string | undefined {
+  const [, number, unit = ''] = /^(\d{1,7})\s*(ms|s|m|min|h)$/.exec(String(value)) ?? [];
+  return number === undefined ? undefined : String(Number(number) * (UNIT_MS[unit] ?? 1));
+}
+
+/** Shorter durations are most likely meant as seconds. */
+const SHORT_MS = 100;
+
+/** Returns a line for each duration that is probably given in another unit. */
+export function findSuspicious(
+  settings: readonly { readonly path: Path; readonly schema: SettingSchema }[],
+  values: unknown,
+) {
+  return settings.flatMap(({ path, schema }) => {
+    const value = partAt(values, path);
+    if (schema.isDuration !== true || typeof value !== 'number' || value === 0 || value >= SHORT_MS) return [];
+    return [`${pathText(path)}: is ${value} milliseconds; write ${1_000 * value} for ${value} seconds`];
   });
 }
 
@@ -150,7 +176,7 @@ export function allowedText(schema: SettingSchema): string {
   if (schema.enum !== undefined) return `one of ${schema.enum.join(', ')}`;
   switch (schema.type) {
     case 'integer':
-      return `a whole number from ${minimum} to ${maximum}`;
+      return `a whole number${schema.isDuration === true ? ' of milliseconds' : ''} from ${minimum} to ${maximum}`;
     case 'boolean':
       return 'true or false';
     case 'string':

@@ -8,7 +8,7 @@ import { SETTINGS, type Settings } from '../schema/schema.ts';
 import { isObject, networksOf, type Path, partAt, pathText, withPart } from '../schema/setting.ts';
 import { isWithin, PREFIX, parseVariable, settingOfVariable, settingsOf, variableName } from '../schema/variables.ts';
 import type { Config } from '../settings.ts';
-import { checkSettings, Problems } from './check-settings.ts';
+import { checkSettings, findSuspicious, Problems } from './check-settings.ts';
 import { parseSettings } from './parse-settings.ts';
 import { readJson } from './read-json.ts';
 import { readTraceVariables } from './trace-variables.ts';
@@ -29,6 +29,8 @@ export interface LoadedConfig {
   readonly config: Config;
   /** The whole configuration in the form of a file, with `${NAME}` unexpanded. Its secrets are not masked. */
   readonly written: Settings;
+  /** A line for each value that is allowed, but probably wrong. */
+  readonly warnings: readonly string[];
   /** Describes the source of a setting's value. */
   readonly sourceOf: (path: Path) => string;
 }
@@ -106,6 +108,7 @@ export function parseConfig(
   return {
     config: deepFreeze({ ...parseSettings(settings as Settings), traces: readTraceVariables(environment) }),
     written: written as Settings,
+    warnings: findSuspicious(settingsOf(SETTINGS, Object.keys(networksOf(settings))), settings),
     sourceOf: (path) => sourceOf(path) ?? (partAt(json, path) === undefined ? 'default' : file),
   };
 }
@@ -157,7 +160,12 @@ function readEnvironment(json: unknown, environment: Environment, named: Readonl
   const overlays: Overlay[] = [];
   const unread: string[] = [];
   for (const [variable, text] of Object.entries(environment)) {
-    if (!variable.startsWith(PREFIX) || variable === FILE_VARIABLE || text === undefined) continue;
+    if (variable === FILE_VARIABLE || text === undefined) continue;
+    if (!variable.startsWith(PREFIX)) {
+      const meant = withPrefixMended(variable);
+      if (meant !== undefined) unread.push(`${variable}: no setting has this variable; did you mean ${meant}?`);
+      continue;
+    }
     const setting = settingOfVariable(SETTINGS, variable);
     // Shells and container files do not distinguish an empty variable from one that is not set.
     if (setting !== undefined && text !== '') {
@@ -173,6 +181,18 @@ function readEnvironment(json: unknown, environment: Environment, named: Readonl
   // A variable for part of an endpoint overrides the one for the whole endpoint.
   overlays.sort((a, b) => a.path.length - b.path.length);
   return { overlays, unread };
+}
+
+/** Returns the variable of a setting that differs by a misspelt prefix only; undefined if there is none. */
+function withPrefixMended(variable: string): string | undefined {
+  const parts = variable.split('_');
+  for (const words of [1, 2, 3]) {
+    const prefix = `${parts.slice(0, words).join('_')}_`;
+    if (nearestName(prefix, [PREFIX]) === undefined) continue;
+    const meant = PREFIX + parts.slice(words).join('_').replace(/^_/, '').toUpperCase();
+    if (meant === FILE_VARIABLE || settingOfVariable(SETTINGS, meant) !== undefined) return meant;
+  }
+  return undefined;
 }
 
 /**
@@ -225,7 +245,7 @@ function withCommandLine(environment: readonly Overlay[], json: unknown, options
   const embedded = Object.keys(networks).find((name) => partAt(networks, [name, 'embedded']) !== undefined);
   if (embedded !== undefined) add(['networks', embedded, 'embedded', 'validators'], validators, '--validators');
   const isUseless = validators !== undefined && embedded === undefined;
-  const problem = '--validators: is the size of the devnet, and the configuration has no embedded network';
+  const problem = '--validators: is the size of the devnet, and the configuration has none';
   return { overlays, base, problem: isUseless ? problem : undefined };
 }
 

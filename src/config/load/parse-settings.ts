@@ -15,11 +15,14 @@ import type {
   UpstreamConfig,
 } from '../settings.ts';
 
+/** Each needs a file descriptor. */
+const MAX_CLIENT_CONNECTIONS = 4_096;
+
 /** Parses checked settings into the values that the other parts of the service take. */
 export function parseSettings(settings: Settings): Omit<Config, 'traces'> {
   const { server, log, metrics, access, identity, bls, aggregation, store, upstream, networks } = settings;
   return {
-    server,
+    server: { ...server, maxConnections: MAX_CLIENT_CONNECTIONS },
     log,
     metrics: { host: metrics.host ?? server.host, port: metrics.port },
     access: {

@@ -20,6 +20,9 @@ const BaseUrl = check(
       report('must be a URL of http or https, such as https://api.avax.network');
     } else if (url.username !== '' || url.password !== '') {
       report('must not hold a user or a password: use httpHeaders');
+    } else if (/\/ext(\/|$)/.test(url.pathname)) {
+      const base = url.origin + url.pathname.replace(/\/ext(\/.*)?$/, '');
+      report(`must end before /ext, which the service adds: write ${maskedBaseUrl(base)}`);
     }
   },
 );

@@ -16,6 +16,8 @@ const REMOVED: Readonly<Record<string, string>> = {
   'aggregation.resultCacheBytes':
     'leave it out: it follows aggregation.signatureCacheSize, 80 bytes for each signature',
   'bls.auditPercentage': 'leave it out: it is 1; bls.backend "native" needs no audit',
+  'server.maxConnections':
+    'leave it out: it is 4096, above which a new connection closes an idle one; add replicas for more',
   'upstream.maxRpcBatch': 'leave it out: a batch has at most 20 calls',
   'upstream.maxResponseBytes': 'leave it out: an answer has at most 64 MiB',
   'networks.*.apiTimeoutMs':

@@ -76,19 +76,16 @@ const server = section('The listener for clients.', {
     maxItems: 1_000,
     examples: [['10.0.0.0/8', '::1']],
   }),
-  maxConnections: integer(1, 1_000_000, {
-    default: 4_096,
-    description:
-      'Limit of client connections. Above it, each new connection closes an idle one, first of the address that has most; if none is ' +
-      'idle, the new one is closed. Each connection needs a file descriptor.',
-  }),
-  drainDelayMs: integer(0, 3_600_000, {
-    default: 0,
-    description:
-      'How long the service still accepts requests after SIGTERM, while `/health/ready` reports that it stops, so that load balancers ' +
-      'notice. SIGINT skips this delay.',
-    examples: [5_000],
-  }),
+  drainDelayMs: durationMs(
+    {
+      default: 0,
+      description:
+        'How long the service still accepts requests after SIGTERM, while `/health/ready` reports that it stops, so that load balancers ' +
+        'notice. SIGINT skips this delay.',
+      examples: [5_000],
+    },
+    0,
+  ),
   shutdownTimeoutMs: durationMs({
     default: 15_000,
     description:
@@ -149,11 +146,12 @@ const ApiKey = Type.Object(
       examples: [API_KEY.sha256],
     }),
     unitsPerMinute: integer(1, 10_000_000, { default: 30_000, description: "The key's limit per minute." }),
-    routes: Type.Array(Type.Enum(['aggregation', 'data', 'rpc']), {
+    routes: Type.Array(Type.Enum(['aggregation', 'data', 'rpc', 'operate']), {
       default: ['aggregation', 'data', 'rpc'],
-      description: 'The groups of routes that the key is valid for.',
+      description:
+        'The groups of routes that the key is valid for. `operate` shows what happened to the requests of all clients; any other key sees its own.',
       minItems: 1,
-      maxItems: 3,
+      maxItems: 4,
       examples: [['aggregation']],
     }),
   },

@@ -26,6 +26,8 @@ export interface Setting {
   readonly secret?: 'always' | 'when wrong';
   /** Masks the secret parts of a valid text. */
   readonly masked?: (text: string) => string;
+  /** Marks a whole number of milliseconds. */
+  readonly isDuration?: boolean;
   /** Marks an object that only groups settings: each of them is set separately. */
   readonly isSection?: boolean;
   /**
@@ -92,8 +94,8 @@ export function integer(minimum: number, maximum: number, setting: Setting) {
 }
 
 /** Milliseconds, up to an hour. */
-export function durationMs(setting: Setting) {
-  return integer(1, 3_600_000, setting);
+export function durationMs(setting: Setting, minimum = 1) {
+  return integer(minimum, 3_600_000, { isDuration: true, ...setting });
 }
 
 /** A port of this machine. */

@@ -68,7 +68,7 @@ export const ActivityBody = Type.Object(
   },
   {
     description: 'What the service does, and did over the last hour',
-    // Of one that has just started on the embedded network.
+    // Of one that has just started on the devnet.
     examples: [
       {
         ...{ version: '0.1.0', node: 'v24.21.0', blsBackend: 'noble', startedAt: 1_795_351_374_508 },

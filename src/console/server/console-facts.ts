@@ -5,7 +5,7 @@ import type { ErrorCode, RetryAdvice } from '../../http/errors/error-codes.ts';
 export interface ConsoleFacts {
   readonly version: string;
   readonly networks: readonly { readonly name: string; readonly aliases: readonly string[] }[];
-  /** Where examples are that succeed: on the embedded network only. */
+  /** Where examples are that succeed: on the devnet only. */
   readonly hasDevnet: boolean;
   /** One that validators will refuse, of a public network. */
   readonly example?: ExampleBody;

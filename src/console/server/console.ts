@@ -26,7 +26,7 @@ export interface Console extends Disposable {
 export interface ConsoleOptions extends ActivityOptions {
   /** Of this service. */
   readonly version: string;
-  /** Whether there are examples of an embedded network. */
+  /** Whether there are examples of a devnet. */
   readonly hasDevnet: boolean;
   /** Whether what the metrics say may be shown here: not where they have an address of their own. */
   readonly hasFigures: boolean;

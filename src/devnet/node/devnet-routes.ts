@@ -20,7 +20,7 @@ type Server = FastifyInstance<
 
 /** Messages of one call: 10,000 of them are 2 MB of JSON. */
 const MAX_MESSAGES = 10_000;
-/** About as long as the embedded network takes to start. */
+/** About as long as the devnet takes to start. */
 const START_MS = 1_000;
 const HexString = Type.String({ pattern: '^(0x)?([0-9a-f]{2})*$' });
 
@@ -72,7 +72,7 @@ const NetworkSchema = Type.Object(
       { description: 'IDs of transactions without a message to sign, for a reason each' },
     ),
   },
-  { description: 'The embedded network' },
+  { description: 'The devnet' },
 );
 
 const MessagesSchema = Type.Object(
@@ -80,21 +80,21 @@ const MessagesSchema = Type.Object(
   { description: 'As many as asked for' },
 );
 
-const tags = ['Embedded network'];
+const tags = ['Devnet'];
 /** Free, and open to everybody who can reach a network made for trying things out. */
 const config = { access: { group: 'operations', units: 0 } } as const;
 
 /**
- * What only a service with an embedded network has: requests to try, messages to sign, and where its nodes are.
+ * What only a service with a devnet has: requests to try, messages to sign, and where its nodes are.
  *
- * @param running the embedded network, undefined until it has started
+ * @param running the devnet, undefined until it has started
  * @param pathName the name by which the examples call it
  */
 export function registerDevnetRoutes(server: Server, running: () => Devnet | undefined, pathName: string): void {
   function devnet(): Devnet {
     const started = running();
     if (started !== undefined) return started;
-    throw new AggregatorError('network_unavailable', 'the embedded network is starting', { retryAfterMs: START_MS });
+    throw new AggregatorError('network_unavailable', 'the devnet is starting', { retryAfterMs: START_MS });
   }
 
   server.get(

@@ -22,7 +22,7 @@ import {
 } from './validator-connection.ts';
 import type { ClaimedAddress, ValidatorAnswer, ValidatorHooks } from './validator-hooks.ts';
 
-/** What all validators of the embedded network share. */
+/** What all validators of the devnet share. */
 export interface ValidatorSurroundings {
   readonly networkID: number;
   readonly host: string;

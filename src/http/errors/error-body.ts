@@ -58,6 +58,8 @@ export const aggregationErrorResponses = describeErrors('AggregationError', ['ag
 });
 /** Error answers of a route that asks neither validators nor an upstream. */
 export const plainErrorResponses = describeErrors('PlainError', ['api'], PLAIN);
+/** Error answers of a route that shows requests. */
+export const requestErrorResponses = describeErrors('RequestError', ['requests', 'api'], PLAIN);
 const plainBodyErrors = describeErrors('PlainError', ['body'], PLAIN);
 const forwardedBodyErrors = describeErrors('BodyError', ['upstream', 'api', 'body'], FORWARDED);
 /** The 503 of such a route with a body. */

@@ -5,6 +5,7 @@ import type { UpstreamErrorCode } from '../../proxy/client/upstream-error.ts';
 export type ApiErrorCode =
   | 'unknown_network'
   | 'not_found'
+  | 'unknown_request'
   | 'unauthorized'
   | 'forbidden'
   | 'rate_limited'
@@ -31,7 +32,7 @@ export type ErrorStatus = 400 | 401 | 403 | 404 | 408 | 413 | 415 | 429 | 431 | 
 export type RetryAdvice = 'never' | 'after_change' | 'may_pass';
 
 /** The part of the service that raises a code: `api` on every route, `body` on those with a body, the others where they are used. */
-export type ErrorOrigin = 'aggregator' | 'upstream' | 'api' | 'body';
+export type ErrorOrigin = 'aggregator' | 'upstream' | 'api' | 'body' | 'requests';
 
 export interface ErrorCodeEntry {
   /** `as_upstream`: the upstream's status, 400 or higher. */
@@ -283,6 +284,13 @@ export const ERROR_CODES: Readonly<Record<ErrorCode, ErrorCodeEntry>> = {
     meaning: 'There is no such route',
     retry: 'never',
     action: 'See /openapi.json for the routes',
+  },
+  unknown_request: {
+    raisedBy: ['requests'],
+    status: 404,
+    meaning: "No recent request for a signature has this ID, or it is another client's",
+    retry: 'never',
+    action: 'Check the ID; the log of the service may still have it',
   },
   unauthorized: {
     raisedBy: ['api'],

@@ -28,10 +28,11 @@ export function createErrorHandler(log: RequestLog, form: ErrorForm = OWN_ERROR_
     const { code, message, retryAfterMs = ERROR_CODES[code].retryAfterMs } = answer;
     const statusCode = form.statusOf(code);
     request.errorCode = code;
+    if (error instanceof AggregatorError) request.failure = error.report;
     if (code === 'internal_error') log.unexpected(request, error);
     else if (error instanceof AggregatorError && (statusCode >= 500 || error.report !== undefined))
       log.aggregationFailed(request, error);
-    else if (statusCode < 500) log.refused(request, code, message);
+    else if (statusCode < 500 || request.route.config?.isRecorded === true) log.refused(request, code, message);
     const body = form.bodyOf(answer, statusCode, request.url);
     if (eventStream?.hasBegun) {
       request.endStatus = statusCode;

@@ -3,7 +3,6 @@ import { copyStart, equalBytes } from '../../lib/encoding/bytes.ts';
 import { type BlockchainID, idBytes, type NodeID } from '../../warp/ids.ts';
 import type { AppError, AppResponse } from '../gen/p2p_pb.js';
 import { encodeAppRequestHead } from '../wire/messages.ts';
-import { AnswerDeadlines } from './answer-deadlines.ts';
 
 /** Outcome of an AppRequest. A peer's failure is a value: only the caller's signal makes a request reject. */
 export type AppOutcome =
@@ -68,18 +67,15 @@ interface SharedSignal {
   readonly onAbort: () => void;
 }
 
-/** Sent request. There may be thousands, so it holds no closures. */
 interface PendingRequest {
   readonly nodeID: NodeID;
   readonly requestId: number;
   readonly chainID: Uint8Array;
   readonly signal: AbortSignal;
   readonly sentMs: number;
-  readonly target: PeerConnection;
   readonly resolve: (outcome: AppOutcome) => void;
   readonly reject: (reason: unknown) => void;
-  /** Undefined after the timeout. */
-  deadlines: AnswerDeadlines<PendingRequest> | undefined;
+  cancelTimer: () => void;
   /** Undefined until the Ping is sent. */
   hasPong: (() => boolean) | undefined;
 }
@@ -95,7 +91,6 @@ export class AppRequests {
   /** Mostly one request for each node, for which an array is the smallest collection. */
   readonly #pending = new Map<NodeID, PendingRequest[]>();
   readonly #signals = new Map<AbortSignal, SharedSignal>();
-  readonly #deadlines = new Map<number, AnswerDeadlines<PendingRequest>>();
   #size = 0;
   #nextID = 1;
   /** The requests of a fan-out are for one chain. */
@@ -135,13 +130,15 @@ export class AppRequests {
     if (failure !== undefined) return this.#unsent(failure);
     const { promise, resolve, reject } = Promise.withResolvers<AppOutcome>();
     const request: PendingRequest = {
-      ...{ nodeID, requestId, signal, target, resolve, reject },
+      ...{ nodeID, requestId, signal, resolve, reject },
       chainID: chainBytes,
       sentMs: this.#clock.monotonicMs(),
-      deadlines: this.#deadlinesOf(timeoutMs),
+      cancelTimer: this.#clock.after(timeoutMs / 2, () => {
+        request.hasPong = target.ping();
+        request.cancelTimer = this.#clock.after(timeoutMs / 2, () => this.#onDue(request));
+      }),
       hasPong: undefined,
     };
-    request.deadlines?.add(request);
     const ofNode = this.#pending.get(nodeID);
     if (ofNode === undefined) this.#pending.set(nodeID, [request]);
     else ofNode.push(request);
@@ -167,7 +164,6 @@ export class AppRequests {
   }
 
   #onDue(request: PendingRequest): void {
-    this.#leaveDeadlines(request);
     // After a pause of this process, timers fire before sockets are read: the response may have arrived in time.
     this.#clock.afterTurn(() => {
       this.#hooks.beforeTimeout(request.nodeID);
@@ -210,7 +206,7 @@ export class AppRequests {
   }
 
   #forget(request: PendingRequest): void {
-    this.#leaveDeadlines(request);
+    request.cancelTimer();
     const { nodeID, signal } = request;
     const ofNode = this.#pending.get(nodeID);
     if (ofNode?.length === 1) this.#pending.delete(nodeID);
@@ -221,29 +217,6 @@ export class AppRequests {
     if (shared?.pending.size !== 0) return;
     this.#signals.delete(signal);
     signal.removeEventListener('abort', shared.onAbort);
-  }
-
-  #deadlinesOf(timeoutMs: number): AnswerDeadlines<PendingRequest> {
-    let deadlines = this.#deadlines.get(timeoutMs);
-    if (deadlines === undefined) {
-      deadlines = new AnswerDeadlines({
-        ...{ clock: this.#clock, timeoutMs },
-        onHalf: (request) => {
-          request.hasPong = request.target.ping();
-        },
-        onDue: (request) => this.#onDue(request),
-      });
-      this.#deadlines.set(timeoutMs, deadlines);
-    }
-    return deadlines;
-  }
-
-  #leaveDeadlines(request: PendingRequest): void {
-    const { deadlines } = request;
-    if (deadlines === undefined) return;
-    request.deadlines = undefined;
-    deadlines.remove(request);
-    if (deadlines.isEmpty) this.#deadlines.delete(deadlines.timeoutMs);
   }
 
   #find(nodeID: NodeID, answer: { chainId: Uint8Array; requestId: number }): PendingRequest | undefined {

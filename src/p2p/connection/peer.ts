@@ -14,29 +14,31 @@ import { type PeerIntroduction, parseHandshake } from './handshake.ts';
 import { PacedInbox } from './paced-inbox.ts';
 
 /** Why a connection ended, as a metric label. */
-export type CloseCause =
+export const CLOSE_CAUSES = [
   /** TCP failed or timed out. */
-  | 'unreachable'
+  'unreachable',
   /** TLS failed or timed out. */
-  | 'tls'
+  'tls',
   /** Another node has this address. */
-  | 'wrong_node'
+  'wrong_node',
   /** The node closed right after TLS: it accepts only validators or listed nodes, or refused our certificate. */
-  | 'not_admitted'
+  'not_admitted',
   /** Either side refused the other's Handshake, or it did not arrive. */
-  | 'handshake'
+  'handshake',
   /** The peer violated the protocol. */
-  | 'protocol'
+  'protocol',
   /** Nothing was received for too long. */
-  | 'silent'
+  'silent',
   /** A ready connection broke. */
-  | 'lost'
+  'lost',
   /** No caller wants the connection. */
-  | 'unwanted'
+  'unwanted',
   /** A newer address of the node was received during the dial. */
-  | 'superseded'
+  'superseded',
   /** This process stops. */
-  | 'shutdown';
+  'shutdown',
+] as const;
+export type CloseCause = (typeof CLOSE_CAUSES)[number];
 
 /** Times are monotonic; `untilMs` is the deadline of the state. */
 export type PeerState =
@@ -58,37 +60,23 @@ export type PeerState =
       readonly readyForMs: number | undefined;
     };
 
-export interface ConnectionLimits {
-  readonly dialTimeoutMs: number;
-  /** A frozen node accepts the TCP connection and hangs here. */
-  readonly tlsTimeoutMs: number;
-  /** Covers both Handshakes and the PeerLists that confirm them. */
-  readonly handshakeTimeoutMs: number;
-  /** A ready connection without received bytes is closed after this time. */
-  readonly silenceTimeoutMs: number;
-  /** A Ping is sent after this time without received bytes. */
-  readonly pingAfterMs: number;
-  /** A message that would exceed this queue is not sent. */
-  readonly maxSendQueueBytes: number;
-}
-
-export const DEFAULT_CONNECTION_LIMITS: ConnectionLimits = {
-  dialTimeoutMs: 10_000,
-  // The reference node gives up TLS after 15 s, and usually responds within a second.
-  tlsTimeoutMs: 10_000,
-  handshakeTimeoutMs: 10_000,
-  // The reference node allows 30 s; this adds a margin for a Pong that is on its way.
-  silenceTimeoutMs: 35_000,
-  pingAfterMs: 12_000,
-  // Twice the longest frame; a signature request takes some 300 bytes.
-  maxSendQueueBytes: 4 * 1024 * 1024,
-};
+/**
+ * For TCP, for TLS, and for both Handshakes with the PeerLists that confirm them. A frozen node accepts TCP and hangs in TLS; others
+ * usually respond within a second.
+ */
+const STAGE_TIMEOUT_MS = 10_000;
+/** A ready connection without received bytes is closed. The reference node allows 30 s; this adds a margin for a Pong on its way. */
+const SILENCE_TIMEOUT_MS = 35_000;
+/** A Ping is sent after this time without received bytes. */
+const PING_AFTER_MS = 12_000;
+/** A message that would exceed this queue is not sent. Twice the longest frame; a signature request takes some 300 bytes. */
+export const MAX_SEND_QUEUE_BYTES = 4 * 1024 * 1024;
 
 export interface PeerOptions {
   readonly clock: Clock;
   readonly dial: Dial;
   readonly networkID: number;
-  readonly limits: ConnectionLimits;
+  readonly maxSendQueueBytes: number;
   readonly events: PeerEvents;
   /** Shared by all peers. */
   readonly scheduler: EventLoopScheduler;
@@ -120,9 +108,9 @@ const PONG = encodeMessage({ case: 'pong', value: {} });
 const EMPTY_PEER_LIST = encodeMessage({ case: 'peerList', value: { claimedIpPorts: [] } });
 
 const TIMEOUTS = {
-  dialing: { cause: 'unreachable', missing: 'no answer to TCP', limit: 'dialTimeoutMs' },
-  tls: { cause: 'tls', missing: 'no answer to TLS', limit: 'tlsTimeoutMs' },
-  handshaking: { cause: 'handshake', missing: 'no complete handshake', limit: 'handshakeTimeoutMs' },
+  dialing: { cause: 'unreachable', missing: 'no answer to TCP' },
+  tls: { cause: 'tls', missing: 'no answer to TLS' },
+  handshaking: { cause: 'handshake', missing: 'no complete handshake' },
 } as const;
 
 /**
@@ -133,8 +121,7 @@ export class Peer {
   readonly nodeID: NodeID;
   readonly endpoint: Endpoint;
   readonly #clock: Clock;
-  readonly #networkID: number;
-  readonly #limits: ConnectionLimits;
+  readonly #options: PeerOptions;
   readonly #events: PeerEvents;
   readonly #connection: Connection;
   readonly #inbox: PacedInbox;
@@ -148,13 +135,12 @@ export class Peer {
     this.nodeID = nodeID;
     this.endpoint = endpoint;
     this.#clock = options.clock;
-    this.#networkID = options.networkID;
-    this.#limits = options.limits;
+    this.#options = options;
     this.#events = options.events;
     const nowMs = this.#clock.monotonicMs();
     this.#lastReceivedMs = nowMs;
     this.#lastPingMs = nowMs;
-    this.#state = { kind: 'dialing', untilMs: nowMs + this.#limits.dialTimeoutMs };
+    this.#state = { kind: 'dialing', untilMs: nowMs + STAGE_TIMEOUT_MS };
     this.#connection = options.dial(endpoint, {
       onConnect: () => this.#onConnect(),
       onSecure: (certificate) => this.#onSecure(certificate),
@@ -185,7 +171,7 @@ export class Peer {
     const isRestApart = rest.length > MAX_COPIED_BYTES;
     const frame = isRestApart ? encodeFrameStart(payload, rest.length) : encodeFrame(concatBytes(payload, rest));
     const length = frame.length + (isRestApart ? rest.length : 0);
-    if (this.#connection.queuedBytes + length > this.#limits.maxSendQueueBytes) return QUEUE_FULL;
+    if (this.#connection.queuedBytes + length > this.#options.maxSendQueueBytes) return QUEUE_FULL;
     this.#connection.write(frame);
     if (isRestApart) this.#connection.write(rest);
     this.#events.onBytes('sent', length);
@@ -214,22 +200,16 @@ export class Peer {
     this.#setState({ kind: 'closed', cause, reason, readyForMs });
   }
 
-  /**
-   * Checks the deadlines, sends a Ping if due, and continues with messages over the peer's share of time.
-   *
-   * @param mayPing false delays a Ping to the next tick
-   * @returns whether a Ping was sent
-   */
-  tick(nowMs: number, mayPing = true): boolean {
+  /** Checks the deadlines, sends a Ping if due, and continues with messages over the peer's share of time. */
+  tick(nowMs: number): void {
     const state = this.#state;
-    if (state.kind === 'closed') return false;
+    if (state.kind === 'closed') return;
     if (state.kind === 'handshaking' || state.kind === 'ready') this.#inbox.tick();
-    if (state.kind === 'ready') return this.#keepAlive(nowMs, mayPing);
-    if (nowMs >= state.untilMs) {
-      const { cause, missing, limit } = TIMEOUTS[state.kind];
-      this.close(cause, `${missing} within ${this.#limits[limit]} ms`);
+    if (state.kind === 'ready') this.#keepAlive(nowMs);
+    else if (nowMs >= state.untilMs) {
+      const { cause, missing } = TIMEOUTS[state.kind];
+      this.close(cause, `${missing} within ${STAGE_TIMEOUT_MS} ms`);
     }
-    return false;
   }
 
   #setState(next: PeerState): void {
@@ -239,7 +219,7 @@ export class Peer {
 
   #onConnect(): void {
     if (this.#state.kind !== 'dialing') return;
-    this.#setState({ kind: 'tls', untilMs: this.#clock.monotonicMs() + this.#limits.tlsTimeoutMs });
+    this.#setState({ kind: 'tls', untilMs: this.#clock.monotonicMs() + STAGE_TIMEOUT_MS });
   }
 
   #onSecure(der: Uint8Array | undefined): void {
@@ -252,7 +232,7 @@ export class Peer {
     }
     this.#setState({
       kind: 'handshaking',
-      untilMs: this.#clock.monotonicMs() + this.#limits.handshakeTimeoutMs,
+      untilMs: this.#clock.monotonicMs() + STAGE_TIMEOUT_MS,
       certificate,
       handshake: undefined,
     });
@@ -322,7 +302,7 @@ export class Peer {
     }
     const { certificate } = this.#state;
     try {
-      const networkID = this.#networkID;
+      const { networkID } = this.#options;
       const expected = { networkID, nowMs: this.#clock.now(), certificate };
       const { clientName, version, address } = parseHandshake(message, expected);
       this.#setState({ ...this.#state, handshake: { clientName, version, address } });
@@ -350,16 +330,10 @@ export class Peer {
     this.#events.onReady(this, handshake, peerList);
   }
 
-  #keepAlive(nowMs: number, mayPing: boolean): boolean {
+  #keepAlive(nowMs: number): void {
     const silentForMs = nowMs - this.#lastReceivedMs;
-    if (silentForMs >= this.#limits.silenceTimeoutMs) {
-      this.close('silent', `silent for ${this.#limits.silenceTimeoutMs} ms`);
-      return false;
-    }
-    const { pingAfterMs } = this.#limits;
-    const isDue = silentForMs >= pingAfterMs && nowMs - this.#lastPingMs >= pingAfterMs;
-    if (isDue && mayPing) this.ping();
-    return isDue && mayPing;
+    if (silentForMs >= SILENCE_TIMEOUT_MS) return this.close('silent', `silent for ${SILENCE_TIMEOUT_MS} ms`);
+    if (silentForMs >= PING_AFTER_MS && nowMs - this.#lastPingMs >= PING_AFTER_MS) this.ping();
   }
 
   #onEnd(reason: string | undefined): void {

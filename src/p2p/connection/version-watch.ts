@@ -48,25 +48,16 @@ export class VersionWatch {
     this.#isExpired = true;
   }
 
-  /** Requests the version if it is unknown or expired. Call it a few times a second. */
-  refreshIfExpired(nowMs: number): void {
-    if (this.#answer === undefined || this.#isExpired) this.#refresh(nowMs);
-  }
-
-  /** Requests the version also if it is a minute old. Call it when the version is used. */
-  refreshIfOld(nowMs: number): void {
-    if (this.#answer === undefined || nowMs - this.#answer.atMs >= MAX_AGE_MS) this.#refresh(nowMs);
-    else this.refreshIfExpired(nowMs);
+  /** Requests the version if it is unknown, expired or a minute old. Call it a few times a second. */
+  tick(nowMs: number): void {
+    const isCurrent = this.#answer !== undefined && !this.#isExpired && nowMs - this.#answer.atMs < MAX_AGE_MS;
+    if (isCurrent || this.#isRequesting || nowMs < this.#notBeforeMs || this.#closing.signal.aborted) return;
+    this.#isRequesting = true;
+    void this.#fetch();
   }
 
   close(): void {
     this.#closing.abort(new Error('the peer network is closed'));
-  }
-
-  #refresh(nowMs: number): void {
-    if (this.#isRequesting || nowMs < this.#notBeforeMs || this.#closing.signal.aborted) return;
-    this.#isRequesting = true;
-    void this.#fetch();
   }
 
   async #fetch(): Promise<void> {

@@ -3,45 +3,32 @@ import { TokenBucket } from '../../lib/concurrency/token-bucket.ts';
 import type { NodeID } from '../../warp/ids.ts';
 import type { CloseCause } from '../connection/peer.ts';
 import { MIN_TURNED_AWAY, TURNED_AWAY_MS } from '../identity/identity-conflict.ts';
-import {
-  type DialCandidate,
-  dialBudget,
-  nextRedialPauseMs,
-  planDials,
-  planDisconnects,
-  type RedialLimits,
-  YOUNG_DIAL_MS,
-} from './peer-decisions.ts';
+import { type DialCandidate, dialBudget, MAX_BACKOFF_MS, nextRedialPauseMs, planDials } from './peer-decisions.ts';
 
-export interface DialLimits extends RedialLimits {
-  /** A connection that was ready for this long resets the backoff. */
-  readonly stableAfterMs: number;
-  /** Maximum random delay of the first dial after such a connection broke. */
-  readonly firstRedialMs: number;
+export interface DialLimits {
   readonly dialsPerSecond: number;
   /** Dialled connections that are not ready. */
   readonly maxConnecting: number;
   readonly maxConnections: number;
   /** Unwanted peers that stay connected as sources of addresses. */
   readonly gossipSources: number;
-  /** Time until other unwanted connections are closed. */
-  readonly unwantedGraceMs: number;
 }
 
 export const DEFAULT_DIAL_LIMITS: DialLimits = {
-  initialBackoffMs: 1_000,
-  maxBackoffMs: 60_000,
-  // Nodes refuse a second connection from one address within 10 s.
-  stableAfterMs: 10_000,
-  firstRedialMs: 500,
   dialsPerSecond: 50,
   // 50 dials a second with a timeout of 10 s.
   maxConnecting: 500,
   // 10,000 L1 validators, 1,000 of the primary network, and some to spare.
   maxConnections: 12_000,
   gossipSources: 5,
-  unwantedGraceMs: 300_000,
 };
+
+/** A connection that was ready for this long resets the backoff. Nodes refuse a second connection from one address within 10 s. */
+const STABLE_AFTER_MS = 10_000;
+/** Maximum random delay of the first dial after such a connection broke. */
+const FIRST_REDIAL_MS = 500;
+/** Time until unwanted connections are closed. */
+const UNWANTED_GRACE_MS = 300_000;
 
 export interface DialScheduleOptions {
   readonly limits: DialLimits;
@@ -94,11 +81,10 @@ interface NodeRecord {
 export class DialSchedule {
   readonly #options: DialScheduleOptions;
   readonly #records = new Map<NodeID, NodeRecord>();
-  /** Time of the dial of each connection that is not ready. */
-  readonly #connecting = new Map<NodeID, number>();
+  /** Dialled connections that are not ready. */
+  readonly #connecting = new Set<NodeID>();
   #openCount = 0;
   readonly #tokens: TokenBucket;
-  #isConnectionLimited = false;
 
   constructor(options: DialScheduleOptions) {
     this.#options = options;
@@ -112,14 +98,6 @@ export class DialSchedule {
 
   get isFull(): boolean {
     return this.#openCount >= this.#options.limits.maxConnections;
-  }
-
-  /**
-   * Whether connection limits, rather than the rate limit, bounded the last {@link takeDue}. If so, a connection that gets ready or ends
-   * permits further dials.
-   */
-  get isConnectionLimited(): boolean {
-    return this.#isConnectionLimited;
   }
 
   /** Failed dials since the last stable connection or new address. */
@@ -147,26 +125,23 @@ export class DialSchedule {
   takeDue(nowMs: number): NodeID[] {
     const { limits } = this.#options;
     const tokens = this.#tokens.left(nowMs);
-    this.#isConnectionLimited = false;
     if (tokens < 1) return [];
     const load = {
       tokens,
       openCount: this.#openCount,
       connectingCount: this.#connecting.size,
-      youngCount: this.#countYoung(nowMs),
       preferredMissing: this.#countPreferredMissing(),
     };
     const budget = dialBudget(load, limits);
-    const due = budget.total <= 0 ? [] : planDials(this.#candidates(budget.unwanted > 0, nowMs), budget, nowMs);
-    const available = Math.min(budget.total, budget.others);
-    this.#isConnectionLimited = available < Math.floor(tokens) && due.length >= available;
+    if (budget.total <= 0) return [];
+    const due = planDials(this.#candidates(budget.unwanted > 0, nowMs), budget);
     this.#tokens.spend(due.length);
     for (const nodeID of due) {
       const record = this.#record(nodeID, nowMs);
       record.isOpen = true;
       record.lastDialAtMs = nowMs;
       this.#openCount += 1;
-      this.#connecting.set(nodeID, nowMs);
+      this.#connecting.add(nodeID);
     }
     return due;
   }
@@ -190,14 +165,14 @@ export class DialSchedule {
       if (record.turnedAway === 0) record.turnedAwaySinceMs = nowMs;
       record.turnedAway += 1;
     }
-    const { limits, random } = this.#options;
-    if (end.readyForMs !== undefined && end.readyForMs >= limits.stableAfterMs) {
+    const { random } = this.#options;
+    if (end.readyForMs !== undefined && end.readyForMs >= STABLE_AFTER_MS) {
       record.failures = 0;
       record.pauseMs = 0;
-      record.nextDialAtMs = nowMs + limits.firstRedialMs * random();
+      record.nextDialAtMs = nowMs + FIRST_REDIAL_MS * random();
     } else if (end.cause !== 'superseded') {
       record.failures += 1;
-      record.pauseMs = nextRedialPauseMs(record.pauseMs, limits, random);
+      record.pauseMs = nextRedialPauseMs(record.pauseMs, random);
       record.nextDialAtMs = nowMs + record.pauseMs;
     }
     if (end.cause === 'unwanted') this.#records.delete(nodeID);
@@ -223,15 +198,19 @@ export class DialSchedule {
 
   /** Returns connections to close, which have been unwanted for long enough. */
   dueDisconnects(nowMs: number): NodeID[] {
-    const { gossipSources, maxBackoffMs, unwantedGraceMs } = this.#options.limits;
     const unwanted: { nodeID: NodeID; unwantedSinceMs: number }[] = [];
     for (const { nodeID, isOpen, nextDialAtMs, unwantedSinceMs } of this.#records.values()) {
       if (unwantedSinceMs === undefined) continue;
       if (isOpen) unwanted.push({ nodeID, unwantedSinceMs });
       // A source that failed keeps its record for a while, so that others are tried first.
-      else if (nextDialAtMs + maxBackoffMs < nowMs) this.#records.delete(nodeID);
+      else if (nextDialAtMs + MAX_BACKOFF_MS < nowMs) this.#records.delete(nodeID);
     }
-    return planDisconnects(unwanted, { keep: gossipSources, graceMs: unwantedGraceMs }, nowMs);
+    const surplus = Math.max(0, unwanted.length - this.#options.limits.gossipSources);
+    return unwanted
+      .filter(({ unwantedSinceMs }) => nowMs - unwantedSinceMs >= UNWANTED_GRACE_MS)
+      .sort((a, b) => a.unwantedSinceMs - b.unwantedSinceMs)
+      .slice(0, surplus)
+      .map(({ nodeID }) => nodeID);
   }
 
   #countPreferredMissing(): number | undefined {
@@ -242,19 +221,13 @@ export class DialSchedule {
     return count;
   }
 
-  #countYoung(nowMs: number): number {
-    let count = 0;
-    for (const dialledAtMs of this.#connecting.values()) if (nowMs - dialledAtMs < YOUNG_DIAL_MS) count += 1;
-    return count;
-  }
-
   *#candidates(withSources: boolean, nowMs: number): Generator<DialCandidate> {
     const { hasAddress, knownNodes, preferredNodes } = this.#options;
     const preferred = preferredNodes?.();
     for (const { nodeID, isOpen, failures, nextDialAtMs, unwantedSinceMs } of this.#records.values()) {
       if (isOpen || unwantedSinceMs !== undefined) continue;
       if (nextDialAtMs > nowMs || !hasAddress(nodeID)) continue;
-      yield { nodeID, wanted: true, preferred: preferred?.has(nodeID) === true, failures, nextDialAtMs };
+      yield { nodeID, rank: preferred?.has(nodeID) === true ? 'preferred' : 'wanted', failures, nextDialAtMs };
     }
     if (!withSources) return;
     let considered = 0;
@@ -263,7 +236,7 @@ export class DialSchedule {
       const isWanted = record !== undefined && record.unwantedSinceMs === undefined;
       if (isWanted || record?.isOpen === true || !hasAddress(nodeID)) continue;
       const { failures, nextDialAtMs } = record ?? { failures: 0, nextDialAtMs: nowMs };
-      yield { nodeID, wanted: false, failures, nextDialAtMs };
+      if (nextDialAtMs <= nowMs) yield { nodeID, rank: 'unwanted', failures, nextDialAtMs };
       considered += 1;
       if (considered >= MAX_SOURCE_CANDIDATES) return;
     }

@@ -2,11 +2,10 @@ import type { Random } from '../../lib/concurrency/clock.ts';
 import type { NodeID } from '../../warp/ids.ts';
 import { type Endpoint, isPublicAddress } from '../wire/ip-address.ts';
 
-/** Node with an address and without a connection. */
+/** Node with an address and without a connection, which may be dialled now. */
 export interface DialCandidate {
   readonly nodeID: NodeID;
-  readonly wanted: boolean;
-  readonly preferred?: boolean;
+  readonly rank: 'preferred' | 'wanted' | 'unwanted';
   /** Failed attempts since the last connection that lasted. */
   readonly failures: number;
   /** Earliest time, monotonic. */
@@ -27,8 +26,6 @@ interface DialLoad {
   readonly tokens: number;
   readonly openCount: number;
   readonly connectingCount: number;
-  /** Connecting nodes that were dialled in the last {@link YOUNG_DIAL_MS}. */
-  readonly youngCount: number;
   /** Preferred nodes without a connection; undefined where no node is preferred, which reserves nothing. */
   readonly preferredMissing?: number | undefined;
 }
@@ -40,31 +37,25 @@ const PREFERRED_HEADROOM = 1 / 24;
 
 /** Dials before a yield to the event loop; each takes a third of a millisecond. */
 export const MAX_DIALS_PER_STEP = 32;
-/** TLS takes 1 to 2 ms of CPU for each young dial, so hundreds at once would block for a second. Older dials wait for the network. */
-export const MAX_YOUNG_DIALS = 100;
-export const YOUNG_DIAL_MS = 2_000;
 
 export function dialBudget(
   load: DialLoad,
   limits: { readonly maxConnecting: number; readonly maxConnections: number; readonly gossipSources: number },
 ): DialBudget {
   const { maxConnecting, maxConnections, gossipSources } = limits;
-  const { connectingCount, openCount, youngCount, preferredMissing } = load;
+  const { connectingCount, openCount, preferredMissing } = load;
   const total = Math.min(
     Math.floor(load.tokens),
     maxConnecting - connectingCount,
     maxConnections - openCount,
-    MAX_YOUNG_DIALS - youngCount,
     MAX_DIALS_PER_STEP,
   );
-  const ofOthers = (most: number): number => Math.floor(OTHERS_SHARE_OF_DIALS * most);
   const others =
     preferredMissing === undefined
       ? total
       : Math.min(
           total,
-          ofOthers(maxConnecting) - connectingCount,
-          ofOthers(MAX_YOUNG_DIALS) - youngCount,
+          Math.floor(OTHERS_SHARE_OF_DIALS * maxConnecting) - connectingCount,
           maxConnections - Math.floor(PREFERRED_HEADROOM * maxConnections) - preferredMissing - openCount,
         );
   return { total, others, unwanted: gossipSources - openCount };
@@ -75,73 +66,26 @@ const FAILURE_MS = 5_000;
 const MAX_COUNTED_FAILURES = 6;
 
 /** Chooses the nodes to dial: preferred ones, other wanted ones, unwanted ones, in each group those with few failures or a long wait. */
-export function planDials(candidates: Iterable<DialCandidate>, budget: DialBudget, nowMs: number): NodeID[] {
-  if (budget.total <= 0) return [];
-  // Sorted insertion by rank, because a few dozen of thousands are dialled.
-  const best = [budget.total, budget.others, budget.unwanted].map((max) => ({
-    max,
-    candidates: [] as DialCandidate[],
-  }));
-  for (const candidate of candidates) {
-    const ofRank = best[rank(candidate)];
-    if (candidate.nextDialAtMs <= nowMs && ofRank !== undefined) insert(candidate, ofRank.candidates, ofRank.max);
-  }
-  return best
-    .flatMap((ofRank) => ofRank.candidates)
-    .slice(0, budget.total)
+export function planDials(candidates: Iterable<DialCandidate>, budget: DialBudget): NodeID[] {
+  const groups = Map.groupBy(candidates, ({ rank }) => rank);
+  const longestWaiting = (group: DialCandidate['rank'], max: number): DialCandidate[] =>
+    (groups.get(group) ?? []).sort((a, b) => waitingSinceMs(a) - waitingSinceMs(b)).slice(0, Math.max(0, max));
+  return [
+    ...longestWaiting('preferred', budget.total),
+    ...longestWaiting('wanted', budget.others),
+    ...longestWaiting('unwanted', budget.unwanted),
+  ]
+    .slice(0, Math.max(0, budget.total))
     .map(({ nodeID }) => nodeID);
-}
-
-/** Inserts behind equal candidates. */
-function insert(candidate: DialCandidate, best: DialCandidate[], max: number): void {
-  if (max <= 0) return;
-  const last = best.at(-1);
-  if (best.length >= max && last !== undefined && !isBefore(candidate, last)) return;
-  let index = best.length;
-  while (index > 0 && isBefore(candidate, best[index - 1] as DialCandidate)) index -= 1;
-  best.splice(index, 0, candidate);
-  if (best.length > max) best.pop();
-}
-
-function isBefore(a: DialCandidate, b: DialCandidate): boolean {
-  return waitingSinceMs(a) < waitingSinceMs(b);
 }
 
 function waitingSinceMs({ nextDialAtMs, failures }: DialCandidate): number {
   return nextDialAtMs + FAILURE_MS * Math.min(failures, MAX_COUNTED_FAILURES);
 }
 
-function rank({ wanted, preferred = false }: DialCandidate): 0 | 1 | 2 {
-  if (!wanted) return 2;
-  return preferred ? 0 : 1;
-}
-
-interface UnwantedPeer {
-  readonly nodeID: NodeID;
-  /** Monotonic. */
-  readonly unwantedSinceMs: number;
-}
-
-/** Chooses connections to close: unwanted for longer than the grace. `keep` of them stay open to learn addresses. */
-export function planDisconnects(
-  unwanted: readonly UnwantedPeer[],
-  limits: { keep: number; graceMs: number },
-  nowMs: number,
-): NodeID[] {
-  const surplus = unwanted.length - limits.keep;
-  if (surplus <= 0) return [];
-  return unwanted
-    .filter((peer) => nowMs - peer.unwantedSinceMs >= limits.graceMs)
-    .sort((a, b) => a.unwantedSinceMs - b.unwantedSinceMs)
-    .slice(0, surplus)
-    .map((peer) => peer.nodeID);
-}
-
-export interface RedialLimits {
-  /** Pause after the first failure, multiplied by a random factor of [1, 2). */
-  readonly initialBackoffMs: number;
-  readonly maxBackoffMs: number;
-}
+/** Pause after the first failure, multiplied by a random factor of [1, 2). */
+const INITIAL_BACKOFF_MS = 1_000;
+export const MAX_BACKOFF_MS = 60_000;
 
 /**
  * Returns the pause after another failure (avalanchego `network/tracked_ip.go`): it grows by a random factor of [1, 2), and is random in
@@ -150,9 +94,9 @@ export interface RedialLimits {
  *
  * @param previousMs 0 before the first failure
  */
-export function nextRedialPauseMs(previousMs: number, limits: RedialLimits, random: Random): number {
-  const grown = (previousMs > 0 ? previousMs : limits.initialBackoffMs) * (1 + random());
-  return grown <= limits.maxBackoffMs ? grown : (limits.maxBackoffMs * (3 + random())) / 4;
+export function nextRedialPauseMs(previousMs: number, random: Random): number {
+  const grown = (previousMs > 0 ? previousMs : INITIAL_BACKOFF_MS) * (1 + random());
+  return grown <= MAX_BACKOFF_MS ? grown : (MAX_BACKOFF_MS * (3 + random())) / 4;
 }
 
 export interface SearchIntervals {

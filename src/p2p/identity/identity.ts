@@ -21,6 +21,8 @@ export interface Identity {
   readonly privateKey: KeyObject;
 }
 
+const ADVICE = 'restore both files, or remove both for a new identity';
+
 /** The staking certificate or its key cannot be used. The message is for operators. */
 export class IdentityError extends Error {
   override readonly name = 'IdentityError';
@@ -32,7 +34,7 @@ export function createIdentity(): Identity {
 }
 
 /** Creates a certificate for a P-256 key. Each call returns another NodeID, because the signature is random. */
-export function identityOfKeys(keys: { readonly publicKey: KeyObject; readonly privateKey: KeyObject }): Identity {
+function identityOfKeys(keys: { readonly publicKey: KeyObject; readonly privateKey: KeyObject }): Identity {
   const certificate = createStakingCertificate(keys);
   return {
     nodeID: certificate.nodeID,
@@ -62,7 +64,9 @@ export function parseIdentity(
     parseStakingCertificate(new Uint8Array(x509.raw)),
   );
   if (!x509.checkPrivateKey(privateKey)) {
-    throw new IdentityError(`the private key ${privateKeyPath} is not the one of the certificate ${certificatePath}`);
+    throw new IdentityError(
+      `the private key ${privateKeyPath} is not the one of the certificate ${certificatePath}; ${ADVICE}`,
+    );
   }
   return { nodeID: certificate.nodeID, certificate, certificatePem: x509.toString(), privateKey };
 }
@@ -128,14 +132,14 @@ export function encodePrivateKey(identity: Identity): string {
 }
 
 function missing(absent: string, present: string): IdentityError {
-  return new IdentityError(`${present} exists but ${absent} does not: restore it, or remove both for a new identity`);
+  return new IdentityError(`${present} exists but ${absent} does not: ${ADVICE}`);
 }
 
 function readPem<T>(what: string, read: () => T): T {
   try {
     return read();
   } catch (cause) {
-    throw new IdentityError(`the ${what} cannot be used: ${(cause as Error).message}`, { cause });
+    throw new IdentityError(`the ${what} cannot be used: ${(cause as Error).message}; ${ADVICE}`, { cause });
   }
 }
 

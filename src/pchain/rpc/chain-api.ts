@@ -32,7 +32,6 @@ export function createChainApi(client: JsonRpcClient): ChainApi {
         params: {},
         parseResult: parseEpoch,
         maxResponseBytes: SCALAR_BYTES,
-        idempotent: true,
         signal,
       }),
     findXChainTx: (txID, signal) =>
@@ -42,7 +41,6 @@ export function createChainApi(client: JsonRpcClient): ChainApi {
         params: { txID, encoding: 'hex' },
         parseResult: (result) => void parseEncodedTransaction(result, txID),
         maxResponseBytes: TRANSACTION_RESPONSE_BYTES,
-        idempotent: true,
         signal,
       }),
   };

@@ -39,7 +39,6 @@ export function createEvmApi({ cChain, others, configured }: EvmClients): EvmApi
         params: [hash],
         parseResult: (result) => parseEvmReceipt(result, hash, chain === 'C' ? undefined : chain),
         maxResponseBytes: RECEIPT_RESPONSE_BYTES,
-        idempotent: true,
         signal,
       });
     },

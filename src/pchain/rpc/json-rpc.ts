@@ -11,7 +11,6 @@ import { currentSpan, inSpan } from '../../telemetry/spans.ts';
 import { encodeExactJson, parseExactJson } from '../codec/exact-json.ts';
 import { readObject, readString } from '../codec/json-fields.ts';
 import { ApiError, type ApiErrorKind } from './api-error.ts';
-import { EndpointHealth } from './endpoint-health.ts';
 import { readBody } from './read-body.ts';
 import { describeTransportError, describeWithoutHosts } from './transport-error.ts';
 
@@ -22,12 +21,8 @@ export interface JsonRpcLimits {
   readonly callTimeoutMs: number;
   /** Attempts at each endpoint; few, so that a dead API is recognised before the deadline. */
   readonly maxRounds: number;
-  /** Pause after the first round, half of it random. It doubles with each round. */
-  readonly backoffBaseMs: number;
-  readonly backoffMaxMs: number;
-  /** Time that a failed endpoint is put aside; it doubles with each failure. Longer than `attemptTimeoutMs`, the cost of a probe. */
-  readonly asideBaseMs: number;
-  readonly asideMaxMs: number;
+  /** Time that a failed endpoint is put aside. Longer than `attemptTimeoutMs`, the cost of a probe. */
+  readonly asideMs: number;
   /** For each endpoint; also bounds responses in memory. The node handles one P-Chain call at a time. */
   readonly maxConnections: number;
   /** Includes calls that wait for a connection. Bounds the calls while the API hangs. */
@@ -38,14 +33,15 @@ const DEFAULT_JSON_RPC_LIMITS: JsonRpcLimits = {
   attemptTimeoutMs: 4_000,
   callTimeoutMs: 10_000,
   maxRounds: 3,
-  backoffBaseMs: 100,
-  backoffMaxMs: 1_000,
-  asideBaseMs: 5_000,
-  asideMaxMs: 30_000,
+  asideMs: 15_000,
   maxConnections: 8,
   maxCallsInFlight: 512,
 };
 
+/** Pauses between rounds, half of them random. */
+const BACKOFF = { baseMs: 100, maxMs: 1_000 };
+
+/** Calls must be idempotent: they are repeated after failures. */
 export interface JsonRpcCall<Result> {
   /** Path below the base URL, for example `/ext/bc/P`. */
   readonly path: string;
@@ -55,8 +51,6 @@ export interface JsonRpcCall<Result> {
   /** Integers beyond 2^53 are bigints. {@link ParseError} makes the client try the next endpoint. */
   readonly parseResult: (result: unknown, response: string) => Result;
   readonly maxResponseBytes: number;
-  /** Only idempotent calls are repeated. */
-  readonly idempotent: boolean;
   readonly signal: AbortSignal;
 }
 
@@ -69,7 +63,7 @@ export interface JsonRpcClient extends AsyncDisposable {
    * @throws {ApiError}, or the signal's reason where the caller aborted
    */
   call<Result>(call: JsonRpcCall<Result>): Promise<Result>;
-  /** Replaces the endpoints, at least one. Calls in flight may use the old ones until their timeout. */
+  /** Replaces the endpoints, at least one. Calls in flight are repeated at the new ones. */
   useEndpoints(endpoints: readonly ApiEndpoint[]): void;
 }
 
@@ -93,9 +87,7 @@ class HttpJsonRpcClient implements JsonRpcClient {
   readonly #limits: JsonRpcLimits;
   readonly #metrics: ReturnType<typeof declareApiMetrics>;
   readonly #openHttp: OpenConnections;
-  #target: Target;
-  /** Replaced endpoints until they are closed, with the function that cancels their timer. */
-  readonly #retired = new Map<OpenEndpoint, () => void>();
+  #endpoints: readonly OpenEndpoint[];
   readonly #inFlight = new Set<Promise<unknown>>();
   readonly #closing = new AbortController();
   #lastId = 0;
@@ -106,19 +98,13 @@ class HttpJsonRpcClient implements JsonRpcClient {
     this.#limits = { ...DEFAULT_JSON_RPC_LIMITS, ...limits };
     this.#metrics = declareApiMetrics(metrics);
     this.#openHttp = openHttp;
-    this.#target = this.#openTarget(endpoints);
+    this.#endpoints = this.#open(endpoints);
   }
 
   useEndpoints(endpoints: readonly ApiEndpoint[]): void {
-    const { endpoints: before } = this.#target;
-    this.#target = this.#openTarget(endpoints);
-    for (const endpoint of before) {
-      const close = (): void => {
-        this.#retired.delete(endpoint);
-        void endpoint.http.destroy();
-      };
-      this.#retired.set(endpoint, this.#clock.after(this.#limits.callTimeoutMs, close));
-    }
+    const before = this.#endpoints;
+    this.#endpoints = this.#open(endpoints);
+    for (const { http } of before) void http.destroy();
   }
 
   async call<Result>(call: JsonRpcCall<Result>): Promise<Result> {
@@ -150,18 +136,22 @@ class HttpJsonRpcClient implements JsonRpcClient {
   async [Symbol.asyncDispose](): Promise<void> {
     this.#closing.abort(new ApiError('unavailable', 'the service stops and sends no more API calls'));
     await Promise.allSettled(this.#inFlight);
-    for (const cancel of this.#retired.values()) cancel();
-    const endpoints = [...this.#target.endpoints, ...this.#retired.keys()];
-    await Promise.all(endpoints.map(({ http }) => http.destroy()));
+    await Promise.all(this.#endpoints.map(({ http }) => http.destroy()));
   }
 
-  #openTarget(endpoints: readonly ApiEndpoint[]): Target {
+  #open(endpoints: readonly ApiEndpoint[]): readonly OpenEndpoint[] {
     if (endpoints.length === 0) throw new RangeError('a JSON-RPC client needs at least one endpoint');
-    const { asideBaseMs, asideMaxMs, attemptTimeoutMs: probeMs } = this.#limits;
-    return {
-      endpoints: endpoints.map((endpoint) => openEndpoint(endpoint, this.#openHttp, this.#limits)),
-      health: new EndpointHealth(endpoints.length, this.#clock, { asideBaseMs, asideMaxMs, probeMs }),
-    };
+    return endpoints.map((endpoint) => {
+      const address = new EndpointAddress(endpoint);
+      const http = this.#openHttp(address.origin, { connections: this.#limits.maxConnections });
+      return { address, http, asideUntilMs: HEALTHY };
+    });
+  }
+
+  /** Healthy endpoints as configured, then those put aside. */
+  #inOrder(): OpenEndpoint[] {
+    const nowMs = this.#clock.monotonicMs();
+    return this.#endpoints.toSorted((a, b) => Math.max(a.asideUntilMs, nowMs) - Math.max(b.asideUntilMs, nowMs));
   }
 
   async #callInTime<Result>(call: JsonRpcCall<Result>): Promise<Result> {
@@ -193,27 +183,26 @@ class HttpJsonRpcClient implements JsonRpcClient {
     signal: AbortSignal,
   ): Promise<Result> {
     for (let round = 1; ; round += 1) {
-      const { endpoints, health } = this.#target;
-      for (const index of health.order()) {
-        const endpoint = endpoints[index];
-        if (endpoint === undefined) throw new RangeError(`no endpoint ${index}`);
+      for (const endpoint of this.#inOrder()) {
         if (failures.get(endpoint)?.mayPass === false) continue;
-        health.onRequest(index);
+        const nowMs = this.#clock.monotonicMs();
+        // After its time aside, one call probes an endpoint while the others use the next one.
+        if (endpoint.asideUntilMs !== HEALTHY && endpoint.asideUntilMs <= nowMs) {
+          endpoint.asideUntilMs = nowMs + this.#limits.attemptTimeoutMs;
+        }
         const attempt = await this.#attempt(endpoint, call, signal);
-        if (attempt.status !== 'failed') health.onResponse(index);
+        if (attempt.status !== 'failed') endpoint.asideUntilMs = HEALTHY;
         if (attempt.status === 'answered') return attempt.result;
         if (attempt.status === 'rejected') throw attempt.error;
-        health.onFailure(index);
+        endpoint.asideUntilMs = this.#clock.monotonicMs() + this.#limits.asideMs;
         this.#metrics.attemptFailures.inc({ endpoint: endpoint.address.host, reason: attempt.reason });
         // The last entry decides the kind of the error.
         failures.delete(endpoint);
         failures.set(endpoint, attempt);
-        if (!call.idempotent) throw failedCall(call.method, failures);
       }
       const mayPass = [...failures.values()].some((failure) => failure.mayPass);
       if (!mayPass || round >= this.#limits.maxRounds) throw failedCall(call.method, failures);
-      const { backoffBaseMs: baseMs, backoffMaxMs: maxMs } = this.#limits;
-      await sleep(this.#clock, backoffMs(round, { baseMs, maxMs }, this.#random), signal);
+      await sleep(this.#clock, backoffMs(round, BACKOFF, this.#random), signal);
     }
   }
 
@@ -269,15 +258,14 @@ class HttpJsonRpcClient implements JsonRpcClient {
   }
 }
 
-interface Target {
-  readonly endpoints: readonly OpenEndpoint[];
-  readonly health: EndpointHealth;
-}
-
 interface OpenEndpoint {
   readonly address: EndpointAddress;
   readonly http: HttpConnections;
+  /** Monotonic; {@link HEALTHY} after a response, also after a JSON-RPC error. */
+  asideUntilMs: number;
 }
+
+const HEALTHY = Number.NEGATIVE_INFINITY;
 
 type Attempt<Result> =
   | { readonly status: 'answered'; readonly result: Result }
@@ -299,11 +287,6 @@ interface AttemptFailure {
 /** For a longer body of an HTTP error, the connection is closed instead. */
 const MAX_ERROR_BODY_BYTES = 65_536;
 const MAX_REJECTION_LENGTH = 1_000;
-
-function openEndpoint(endpoint: ApiEndpoint, openHttp: OpenConnections, limits: JsonRpcLimits): OpenEndpoint {
-  const address = new EndpointAddress(endpoint);
-  return { address, http: openHttp(address.origin, { connections: limits.maxConnections }) };
-}
 
 function declareApiMetrics(metrics: Metrics) {
   return {

@@ -27,7 +27,6 @@ import {
   readU64,
 } from '../codec/json-fields.ts';
 import { type PChainBlock, parsePChainBlock } from '../codec/p-chain-block.ts';
-import { requireUniqueNames } from '../codec/unique-names.ts';
 import type { JsonRpcClient } from './json-rpc.ts';
 
 /**
@@ -162,7 +161,7 @@ export function createNodeApi(pChain: JsonRpcClient, info: JsonRpcClient): NodeA
       params: Readonly<Record<string, unknown>> = {},
       maxResponseBytes = SCALAR_BYTES,
     ): Promise<Result> =>
-      client.call({ path, method, params, maxResponseBytes, parseResult, idempotent: true, signal });
+      client.call({ path, method, params, maxResponseBytes, parseResult, signal });
   const callPChain = createCall(pChain, '/ext/bc/P');
   const callInfo = createCall(info, '/ext/info');
   const parseHeight = parseField('height', readU64);
@@ -172,7 +171,7 @@ export function createNodeApi(pChain: JsonRpcClient, info: JsonRpcClient): NodeA
     getProposedHeight: (signal) => callPChain('platform.getProposedHeight', signal, parseHeight),
     getValidatorsAt: (subnetID, height, signal) => {
       const parseResult = (result: unknown, response: string): Validator[] => {
-        requireUniqueNames(response, 'validator set');
+        requireUniqueNodeIDs(response);
         return parseValidatorsAt(result, readValidator);
       };
       return callPChain('platform.getValidatorsAt', signal, parseResult, { subnetID, height }, LIST_BYTES);
@@ -224,6 +223,27 @@ export function parseValidatorsAt(
   return Object.entries(readObject(result, 'result')).map(([nodeID, value]) =>
     readValidator(nodeID, readObject(value, 'validator')),
   );
+}
+
+const COLON = /\s*:/y;
+
+/**
+ * `JSON.parse` would keep only the last of two entries, and drop the weight of a validator.
+ *
+ * @param response valid JSON
+ * @throws {ParseError} with the first duplicate
+ */
+function requireUniqueNodeIDs(response: string): void {
+  const known = new Set<string>();
+  for (let start = response.indexOf('"'); start !== -1; ) {
+    let end = start + 1;
+    while (end < response.length && response[end] !== '"') end += response[end] === '\\' ? 2 : 1;
+    COLON.lastIndex = end + 1;
+    const name = COLON.test(response) ? (JSON.parse(response.slice(start, end + 1)) as string) : '';
+    if (known.has(name)) throw new ParseError('validator set', `has "${name}" twice`);
+    if (name.startsWith('NodeID-')) known.add(name);
+    start = response.indexOf('"', end + 1);
+  }
 }
 
 function parseValidator(

@@ -1,10 +1,9 @@
 import pLimit from 'p-limit';
 import type { Clock } from '../../lib/concurrency/clock.ts';
 import { startDeadline } from '../../lib/concurrency/deadline.ts';
-import type { BlockPoint, IndexPosition, ValidationStore } from '../../store/local/validation-store.ts';
+import type { IndexPosition, ValidationStore } from '../../store/local/validation-store.ts';
 import type { Logger } from '../../telemetry/logger.ts';
 import type { PChainBlock } from '../codec/p-chain-block.ts';
-import { ApiError } from '../rpc/api-error.ts';
 import type { NodeApi } from '../rpc/node-api.ts';
 
 export interface BlockRangeLimits {
@@ -27,11 +26,8 @@ export interface BlockRangeOptions {
   readonly limits: BlockRangeLimits;
 }
 
-/** Together two thousand blocks. P-Chain blocks are final, so blocks are discarded only after a faulty API node. */
-const MAX_CHECKPOINTS = 32;
-const CHECKPOINT_SPACING = 64n;
-/** Consecutive batches that do not continue the range before it is reset. */
-const MISMATCHES_BEFORE_RESET = 2;
+/** Consecutive batches that do not continue the range before all blocks are read again. One may come from a faulty API node. */
+const MAX_MISMATCHES = 2;
 
 /**
  * Range of P-Chain blocks in the store, without gaps, linked by their parents. It grows by one batch at a time, up with the chain and down
@@ -57,7 +53,7 @@ export class BlockRange {
 
   /** Undefined before the first block. */
   get heights(): { readonly from: bigint; readonly to: bigint } | undefined {
-    return this.#position && { from: this.#position.low.height, to: topOf(this.#position).height };
+    return this.#position && { from: this.#position.low.height, to: this.#position.top.height };
   }
 
   /** Last height of the API; undefined before the first call. */
@@ -99,18 +95,16 @@ export class BlockRange {
     this.#chainHeight = height;
     const position = this.#position;
     if (position === undefined) return await this.#startAt(height, signal);
-    const top = topOf(position);
+    const { top } = position;
     // Also true for an API node that lags behind.
     this.#isAtTip = height <= top.height;
     if (this.#isAtTip) return 0;
     const count = minimum(height - top.height, BigInt(limits.batchSize));
-    const blocks = await this.#readBlocks(heightsUp(top.height + 1n, count), signal);
-    const linked = linkedPrefix(blocks, (block, previous) => block.parentID === (previous?.id ?? top.id));
-    const last = linked.at(-1);
-    if (last === undefined) return await this.#reset(signal);
+    const blocks = await this.#readBlocks(top.height + 1n, count, signal);
+    const last = blocks.at(-1);
+    if (last === undefined || blocks[0]?.parentID !== top.id || !isChain(blocks)) return this.#onMismatch();
     this.#mismatches = 0;
-    const checkpoints = withTop(position.checkpoints, { height: last.height, id: last.id });
-    await this.#commit({ ...position, checkpoints }, linked);
+    await this.#commit({ ...position, top: { height: last.height, id: last.id } }, blocks);
     this.#isAtTip = last.height >= height;
     return blocks.length;
   }
@@ -124,13 +118,12 @@ export class BlockRange {
       await this.#commit({ ...position, low: { ...low, isFloor: true } }, []);
       return 0;
     }
-    const blocks = await this.#readBlocks(heightsDown(low.height - 1n, count), signal);
-    const linked = linkedPrefix(blocks, (block, previous) => block.id === (previous?.parentID ?? low.parentID));
-    const last = linked.at(-1);
-    if (last === undefined) return await this.#reset(signal);
+    const blocks = await this.#readBlocks(low.height - count, count, signal);
+    const [first] = blocks;
+    if (first === undefined || blocks.at(-1)?.id !== low.parentID || !isChain(blocks)) return this.#onMismatch();
     this.#mismatches = 0;
-    const isFloor = last.height <= this.#floor || this.#isBeforeL1s(last);
-    await this.#commit({ ...position, low: { height: last.height, parentID: last.parentID, isFloor } }, linked);
+    const isFloor = first.height <= this.#floor || this.#isBeforeL1s(first);
+    await this.#commit({ ...position, low: { height: first.height, parentID: first.parentID, isFloor } }, blocks);
     return blocks.length;
   }
 
@@ -139,56 +132,32 @@ export class BlockRange {
     const block = await api.getBlockByHeight(height, signal);
     this.#floor = limits.lookback === undefined || limits.lookback > height ? 0n : height - limits.lookback;
     const low = { height, parentID: block.parentID, isFloor: height <= this.#floor || this.#isBeforeL1s(block) };
-    await this.#commit({ checkpoints: [{ height, id: block.id }], low }, [block]);
+    await this.#commit({ top: { height, id: block.id }, low }, [block]);
     this.#isAtTip = true;
     return 1;
   }
 
   /**
-   * Handles blocks that do not continue the range. Accepted blocks are final, so an API node is faulty or on another network. With several
-   * API nodes this may happen once. After the second time, the range is cut to the last common block, or restarted. Stored origins remain:
-   * they are valid in any block.
+   * Accepted blocks are final, so an API node is faulty, or the network was created again. Stored origins remain: they are valid in any
+   * block.
    */
-  async #reset(signal: AbortSignal): Promise<number> {
-    const { logger } = this.#options;
-    const position = this.#position;
+  #onMismatch(): number {
     this.#mismatches += 1;
-    if (this.#mismatches < MISMATCHES_BEFORE_RESET || position === undefined) return 0;
+    if (this.#mismatches < MAX_MISMATCHES) return 0;
+    this.#options.logger.warn(
+      'the P-Chain API has another chain than the index of L1 validations; reading all blocks again',
+    );
     this.#mismatches = 0;
-    for (const [index, point] of [...position.checkpoints.entries()].toReversed()) {
-      const block = await this.#blockAt(point.height, signal);
-      if (block?.id !== point.id) continue;
-      logger.warn({ height: point.height }, 'the P-Chain API has other blocks above this height; reading them again');
-      await this.#commit({ ...position, checkpoints: position.checkpoints.slice(0, index + 1) }, []);
-      return 0;
-    }
-    logger.warn('the P-Chain API has another chain than the index of L1 validations; reading all blocks again');
     this.#position = undefined;
     this.#isAtTip = false;
     return 0;
   }
 
-  /** Reads the blocks up to the first failure. @throws if the first one fails */
-  async #readBlocks(heights: readonly bigint[], signal: AbortSignal): Promise<PChainBlock[]> {
+  #readBlocks(from: bigint, count: bigint, signal: AbortSignal): Promise<PChainBlock[]> {
     const { api, limits } = this.#options;
+    const heights = Array.from({ length: Number(count) }, (_, index) => from + BigInt(index));
     const limit = pLimit(limits.concurrency);
-    const results = await Promise.allSettled(
-      heights.map((height) => limit(() => api.getBlockByHeight(height, signal))),
-    );
-    signal.throwIfAborted();
-    const failed = results.findIndex(({ status }) => status === 'rejected');
-    const read = results.slice(0, failed === -1 ? results.length : failed);
-    if (read.length === 0 && failed === 0) throw (results[0] as PromiseRejectedResult).reason;
-    return read.map((result) => (result as PromiseFulfilledResult<PChainBlock>).value);
-  }
-
-  async #blockAt(height: bigint, signal: AbortSignal): Promise<PChainBlock | undefined> {
-    try {
-      return await this.#options.api.getBlockByHeight(height, signal);
-    } catch (error) {
-      if (error instanceof ApiError && error.kind === 'rejected') return undefined;
-      throw error;
-    }
+    return limit.map(heights, (height) => api.getBlockByHeight(height, signal)).finally(() => limit.clearQueue());
   }
 
   async #commit(next: IndexPosition, blocks: readonly PChainBlock[]): Promise<void> {
@@ -203,35 +172,8 @@ export class BlockRange {
   }
 }
 
-function topOf({ checkpoints }: IndexPosition): BlockPoint {
-  const top = checkpoints.at(-1);
-  if (top === undefined) throw new Error('a position without a block');
-  return top;
-}
-
-/** Replaces the last checkpoint, unless it is far enough above the previous one to stay. */
-function withTop(checkpoints: readonly BlockPoint[], top: BlockPoint): BlockPoint[] {
-  const [below, previous] = checkpoints.slice(-2);
-  const isTooClose =
-    below !== undefined && previous !== undefined && previous.height - below.height < CHECKPOINT_SPACING;
-  return [...(isTooClose ? checkpoints.slice(0, -1) : checkpoints), top].slice(-MAX_CHECKPOINTS);
-}
-
-/** Returns the blocks up to the first one that is not linked to the previous one. */
-function linkedPrefix(
-  blocks: readonly PChainBlock[],
-  isLinked: (block: PChainBlock, previous: PChainBlock | undefined) => boolean,
-): PChainBlock[] {
-  const end = blocks.findIndex((block, index) => !isLinked(block, blocks[index - 1]));
-  return blocks.slice(0, end === -1 ? blocks.length : end);
-}
-
-function heightsUp(first: bigint, count: bigint): bigint[] {
-  return Array.from({ length: Number(count) }, (_, index) => first + BigInt(index));
-}
-
-function heightsDown(first: bigint, count: bigint): bigint[] {
-  return Array.from({ length: Number(count) }, (_, index) => first - BigInt(index));
+function isChain(blocks: readonly PChainBlock[]): boolean {
+  return blocks.every(({ parentID }, index) => index === 0 || parentID === blocks[index - 1]?.id);
 }
 
 function minimum(a: bigint, b: bigint): bigint {

@@ -87,12 +87,6 @@ interface CachedSet<T> {
   readonly set: T;
 }
 
-interface SetCache<T> {
-  readonly sets: FreshCache<SetKey, CachedSet<T>>;
-  /** Last set of each subnet, because validators change far more rarely than heights. */
-  readonly latest: LRUCache<SubnetID, CachedSet<T>>;
-}
-
 export function createValidatorSets<T>(options: ValidatorSetsOptions<T>): ValidatorSets<T> {
   const { api, clock, build, shared, limits } = options;
   const { proposedHeightMaxAgeMs, maxSets, maxValidators, maxPinnedSets, maxPinnedValidators } = {
@@ -107,59 +101,35 @@ export function createValidatorSets<T>(options: ValidatorSetsOptions<T>): Valida
     maxAgeMs: proposedHeightMaxAgeMs,
     load: (_, signal) => api.getProposedHeight(signal),
   });
-  const proposed = createSetCache(maxSets, maxValidators, async (key, signal) => {
-    const { subnetID, height } = parseSetKey(key);
-    const { validators, isNew } = await readValidators(subnetID, height, signal);
-    const entry = await store(proposed, subnetID, height, validators);
-    if (isNew) shared?.put(subnetID, height, entry.validators);
-    return entry;
-  });
+  const proposed = createSetCache(maxSets, maxValidators, true);
   // Not shared with other replicas: a client could fill the shared store.
-  const pinned = createSetCache(maxPinnedSets, maxPinnedValidators, async (key, signal) => {
-    const { subnetID, height } = parseSetKey(key);
-    const { validators } = await readValidators(subnetID, height, signal);
-    return store(pinned, subnetID, height, validators);
-  });
+  const pinned = createSetCache(maxPinnedSets, maxPinnedValidators, false);
 
-  /** Separate, because a request for an old height replaces `latest`. */
+  /** Set at the greatest height of each subnet. Its object is reused, because validators change far more rarely than heights. */
   const newest = new LRUCache<SubnetID, { readonly height: bigint; readonly entry: CachedSet<T> }>({
     max: maxSets,
     maxSize: maxValidators,
     sizeCalculation: ({ entry }) => sizeOf(entry),
   });
 
-  function createSetCache(
-    max: number,
-    maxOfAll: number,
-    load: (key: SetKey, signal: AbortSignal) => Promise<CachedSet<T>>,
-  ): SetCache<T> {
-    return {
-      sets: new FreshCache({
-        ...{ clock, max, load },
-        size: { max: maxOfAll, of: sizeOf },
-        maxAgeMs: Number.POSITIVE_INFINITY,
-      }),
-      latest: new LRUCache({ max, maxSize: maxOfAll, sizeCalculation: sizeOf }),
-    };
+  function createSetCache(max: number, maxOfAll: number, isShared: boolean): FreshCache<SetKey, CachedSet<T>> {
+    return new FreshCache<SetKey, CachedSet<T>>({
+      ...{ clock, max, size: { max: maxOfAll, of: sizeOf }, maxAgeMs: Number.POSITIVE_INFINITY },
+      async load(key, signal) {
+        const { subnetID, height } = parseSetKey(key);
+        const read = await shared?.at(subnetID, height);
+        signal.throwIfAborted();
+        const entry = await store(subnetID, height, read ?? (await getValidatorsAt(subnetID, height, signal)));
+        if (isShared && read === undefined) shared?.put(subnetID, height, entry.validators);
+        return entry;
+      },
+    });
   }
 
-  async function readValidators(subnetID: SubnetID, height: bigint, signal: AbortSignal) {
-    const read = await shared?.at(subnetID, height);
-    signal.throwIfAborted();
-    return { validators: read ?? (await getValidatorsAt(subnetID, height, signal)), isNew: read === undefined };
-  }
-
-  async function store(
-    { latest }: SetCache<T>,
-    subnetID: SubnetID,
-    height: bigint,
-    validators: readonly Validator[],
-  ): Promise<CachedSet<T>> {
-    const previous = [proposed, pinned]
-      .map((part) => part.latest.peek(subnetID))
-      .find((entry) => entry !== undefined && areEqual(entry.validators, validators));
-    const entry = previous ?? { validators, set: await build(validators) };
-    latest.set(subnetID, entry);
+  async function store(subnetID: SubnetID, height: bigint, validators: readonly Validator[]): Promise<CachedSet<T>> {
+    const known = newest.get(subnetID);
+    const isSame = known !== undefined && areEqual(known.entry.validators, validators);
+    const entry = isSame ? known.entry : { validators, set: await build(validators) };
     if (height >= (newest.get(subnetID)?.height ?? 0n)) newest.set(subnetID, { height, entry });
     return entry;
   }
@@ -183,16 +153,16 @@ export function createValidatorSets<T>(options: ValidatorSetsOptions<T>): Valida
 
   return {
     proposedHeight: (signal) => proposedHeights.get('proposed', signal),
-    at: async (subnetID, height, signal) => (await proposed.sets.get(setKey(subnetID, height), signal)).set,
+    at: async (subnetID, height, signal) => (await proposed.get(setKey(subnetID, height), signal)).set,
     async atPinned(subnetID, height, signal) {
       signal.throwIfAborted();
       const key = setKey(subnetID, height);
-      return (proposed.sets.peek(key) ?? (await pinned.sets.get(key, signal))).set;
+      return (proposed.peek(key) ?? (await pinned.get(key, signal))).set;
     },
     knownProposedHeight: () => proposedHeights.peek('proposed'),
     known(subnetID, height) {
       const key = setKey(subnetID, height);
-      return (proposed.sets.peek(key) ?? pinned.sets.peek(key))?.set;
+      return (proposed.peek(key) ?? pinned.peek(key))?.set;
     },
     newest: () => [...newest.entries()].map(([subnetID, { entry }]) => [subnetID, entry.set] as const),
   };

@@ -1,4 +1,4 @@
-import { statSync } from 'node:fs';
+import { mkdtempSync, rmSync, statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { type Clock, nextTurn, systemClock } from '../../lib/concurrency/clock.ts';
@@ -33,21 +33,14 @@ export interface IndexBatch {
 
 /** The range of heights that was read. */
 export interface IndexPosition {
-  /**
-   * Some of the blocks read, in ascending order; the last one is the highest. They show which blocks another API node shares.
-   */
-  readonly checkpoints: readonly BlockPoint[];
+  /** Highest block. */
+  readonly top: { readonly height: bigint; readonly id: string };
   readonly low: {
     readonly height: bigint;
     readonly parentID: string;
     /** Whether the range is complete below. */
     readonly isFloor: boolean;
   };
-}
-
-export interface BlockPoint {
-  readonly height: bigint;
-  readonly id: string;
 }
 
 export interface ValidationStoreOptions {
@@ -95,6 +88,21 @@ const ADVICE: Readonly<Record<number, string>> = {
 };
 
 /**
+ * Creates the folder and tries to write there, before the ID of the network is known, which selects the file.
+ *
+ * @throws {StoreError}
+ */
+export function checkStoreFolder(directory: string): void {
+  try {
+    createFolder(resolve(directory));
+    rmSync(mkdtempSync(join(directory, '.writable-')), { recursive: true });
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    throw new StoreError('open', directory, `${reason} (give the service a folder that it may write to)`, { cause });
+  }
+}
+
+/**
  * Opens the store as a SQLite database in memory or in a file. Memory use is bounded: a cache of pages, or a number of entries.
  *
  * @throws {StoreError} if the file cannot be opened, is no database, or was written by another version
@@ -120,8 +128,12 @@ export function openValidationStore(options: ValidationStoreOptions): Validation
         if (count % YIELD_EVERY === 0) await nextTurn(clock);
       }
     }
+    const { top, low } = position;
     putPosition.run(
-      JSON.stringify(position, (_key, value: unknown) => (typeof value === 'bigint' ? String(value) : value)),
+      // Format 1 has a list of blocks.
+      JSON.stringify({ checkpoints: [top], low }, (_key, value: unknown) =>
+        typeof value === 'bigint' ? String(value) : value,
+      ),
     );
     if (directory !== undefined || entries.length === 0) return;
     const excess = Number(countOrigins.get()?.['count']) - maxOrigins;
@@ -235,8 +247,7 @@ function parsePosition(text: string): IndexPosition {
     checkpoints: { height: string; id: string }[];
     low: { height: string; parentID: string; isFloor: boolean };
   };
-  return {
-    checkpoints: checkpoints.map(({ height, id }) => ({ height: BigInt(height), id })),
-    low: { ...low, height: BigInt(low.height) },
-  };
+  const top = checkpoints.at(-1);
+  if (top === undefined) throw new Error('the position has no block');
+  return { top: { id: top.id, height: BigInt(top.height) }, low: { ...low, height: BigInt(low.height) } };
 }

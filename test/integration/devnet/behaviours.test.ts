@@ -45,7 +45,7 @@ function ask(client: DevnetClient, about = message): number {
   return lastRequestID;
 }
 
-/** What came of one request: 'signed', 'wrong', or the code of the refusal. */
+/** The outcome of one request: 'signed', 'wrong', or the code of the refusal. */
 async function outcomeOf(client: DevnetClient, about = message): Promise<unknown> {
   const requestID = ask(client, about);
   const { message: answer } = await client.next('appResponse', 'appError');

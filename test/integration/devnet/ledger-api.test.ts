@@ -18,7 +18,7 @@ import {
   type ValidationID,
 } from '../../../src/warp/ids.ts';
 
-// The embedded network's P-Chain history, through the client that the aggregator has: it checks hashes itself.
+// The devnet's P-Chain history, through the client that the aggregator has: it checks hashes itself.
 
 const SIGNAL = new AbortController().signal;
 let devnet: Devnet;

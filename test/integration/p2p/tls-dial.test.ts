@@ -1,11 +1,11 @@
-import { createServer } from 'node:net';
+import { type AddressInfo, createServer, type Server } from 'node:net';
 import { setImmediate as turn } from 'node:timers/promises';
+import { createServer as createTlsServer, type TLSSocket } from 'node:tls';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Connection, ConnectionEvents } from '../../../src/p2p/connection/dial.ts';
 import { createTlsDial } from '../../../src/p2p/connection/tls-dial.ts';
-import { createIdentity } from '../../../src/p2p/identity/identity.ts';
-import { FakeClock } from '../../support/fake-clock.ts';
-import { TestNode, type TestSession } from './test-node.ts';
+import { createIdentity, identityTlsOptions } from '../../../src/p2p/identity/identity.ts';
+import { nodeIDFromCertificate } from '../../../src/warp/ids.ts';
 
 const identity = createIdentity();
 const dial = createTlsDial(identity);
@@ -57,14 +57,26 @@ class Recorder implements ConnectionEvents {
   }
 }
 
-/** The client is secure before the node has the client certificate. */
-async function secure(node: TestNode, events: Recorder): Promise<void> {
-  await events.until('secure');
-  await node.until(() => node.sessions.size === 1);
+async function listen(server: Server): Promise<{ host: string; port: number }> {
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return { host: '127.0.0.1', port: (server.address() as AddressInfo).port };
 }
 
-async function startNode(onSession: (session: TestSession) => void): Promise<TestNode> {
-  return cleanup.use(await TestNode.start({ clock: new FakeClock(), onSession }));
+/** Starts a TLS server for one connection. */
+async function startNode(onSession: (socket: TLSSocket) => void) {
+  const nodeIdentity = createIdentity();
+  const { promise: session, resolve } = Promise.withResolvers<TLSSocket>();
+  const { promise: closed, resolve: close } = Promise.withResolvers<void>();
+  const server = createTlsServer({
+    ...{ ...identityTlsOptions(nodeIdentity), requestCert: true, rejectUnauthorized: false },
+  }).on('secureConnection', (socket) => {
+    socket.on('error', () => undefined).on('close', () => close());
+    onSession(socket);
+    resolve(socket);
+  });
+  const endpoint = await listen(server);
+  cleanup.defer(() => void server.close());
+  return { endpoint, identity: nodeIdentity, session, closed };
 }
 
 function open(endpoint: { host: string; port: number }): { events: Recorder; connection: Connection } {
@@ -79,19 +91,20 @@ function open(endpoint: { host: string; port: number }): { events: Recorder; con
 describe('a TLS connection', () => {
   it('delivers the certificate and the bytes of both sides, and one end', async () => {
     let received = '';
-    const node = await startNode((session) => {
-      session.socket.on('data', (chunk: Buffer) => {
+    const node = await startNode((socket) => {
+      socket.on('data', (chunk: Buffer) => {
         received += chunk.toString();
-        session.socket.end('bye');
+        socket.end('bye');
       });
     });
     const { events, connection } = open(node.endpoint);
-    await secure(node, events);
+    await events.until('secure');
+    const session = await node.session;
     expect(Buffer.from(events.certificate ?? [])).toEqual(Buffer.from(node.identity.certificate.der));
-    expect(node.session.certificate.nodeID).toBe(identity.nodeID);
+    expect(nodeIDFromCertificate(session.getPeerX509Certificate()?.raw ?? Buffer.of())).toBe(identity.nodeID);
     connection.write(Buffer.from('hello'));
     await events.until('end undefined');
-    await node.until(() => node.sessions.size === 0);
+    await node.closed;
     await turn();
     expect(received).toBe('hello');
     expect(events.log).toEqual(['connect', 'secure', 'data bye', 'end undefined']);
@@ -105,36 +118,37 @@ describe('a TLS connection', () => {
           .resume()
           .write('this is no TLS'),
     );
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    const { port } = server.address() as { port: number };
-    const plain = open({ host: '127.0.0.1', port });
+    const endpoint = await listen(server);
+    const plain = open(endpoint);
     await plain.events.ended;
     expect(plain.events.log).toEqual(['connect', 'end wrong version number']);
     await new Promise((resolve) => server.close(resolve));
-    const refused = open({ host: '127.0.0.1', port });
+    const refused = open(endpoint);
     await refused.events.until('end connection refused');
     expect(refused.events.log).toEqual(['end connection refused']);
   });
 
   it('has no event after close', async () => {
-    const node = await startNode((session) => session.socket.write('hello'));
+    const node = await startNode((socket) => socket.write('hello'));
     const before = open(node.endpoint);
     before.connection.close();
     const { events, connection } = open(node.endpoint);
-    await secure(node, events);
+    await events.until('secure');
+    const session = await node.session;
     const seen = [...events.log];
     connection.close();
-    node.session.socket.write('too late');
-    await node.until(() => node.sessions.size === 0);
+    session.write('too late');
+    await node.closed;
     await turn();
     expect(events.log).toEqual(seen);
     expect(before.events.log).toEqual([]);
   });
 
   it('stops reading while paused, and counts queued bytes', async () => {
-    const node = await startNode((session) => session.socket.pause());
+    const node = await startNode((socket) => socket.pause());
     const { events, connection } = open(node.endpoint);
-    await secure(node, events);
+    await events.until('secure');
+    const session = await node.session;
     connection.pause();
     expect(connection.queuedBytes).toBe(0);
     const large = new Uint8Array(16 * 1024 * 1024);
@@ -142,7 +156,7 @@ describe('a TLS connection', () => {
     await turn();
     expect(connection.queuedBytes).toBeGreaterThan(large.length / 2);
     await new Promise<void>((resolve) => {
-      node.session.socket.write('hello', () => resolve());
+      session.write('hello', () => resolve());
     });
     await turn();
     expect(events.log).toEqual(['connect', 'secure']);

@@ -9,9 +9,9 @@ import { type StandIn, sendJson, startStandIn } from './stand-in.ts';
 import { ANSWERS, NODE_ID, TX_ID } from './stand-in-records.ts';
 import { startUpstreamService, upstreamSettings } from './upstream-service.ts';
 
-/** The public client of the API, as its users have it but for the address, before the service on the embedded network. */
+/** The public client of the API, as its users have it but for the address, before the service on the devnet. */
 
-/** The embedded network's validators take some seconds to be there. */
+/** The devnet's validators take some seconds to be there. */
 const TIMEOUT_MS = 30_000;
 const EVM = `0x${'ab'.repeat(20)}`;
 const HASH = `0x${'ab'.repeat(32)}`;
@@ -415,10 +415,10 @@ describe('the public client of the API has a typed error', { timeout: TIMEOUT_MS
   });
 
   test('for a key that is not known', async () => {
-    const stranger = new Avalanche({ ...CLIENT, apiKey: 'secret of somebody else' });
+    const untrusted = new Avalanche({ ...CLIENT, apiKey: 'secret of somebody else' });
     const message = 'the API key is not known here; requests without a key are answered too';
-    await expectFailure(block('1', stranger), errors.UnauthorizedError, 401, 'unauthorized', message);
-    await expectFailure(aggregate('0x00', stranger), errors.UnauthorizedError, 401, 'unauthorized', message);
+    await expectFailure(block('1', untrusted), errors.UnauthorizedError, 401, 'unauthorized', message);
+    await expectFailure(aggregate('0x00', untrusted), errors.UnauthorizedError, 401, 'unauthorized', message);
     expect(standIn.arrivals).toEqual([]);
   });
 

@@ -160,8 +160,10 @@ describe('what answers in place of a service', { timeout: TIMEOUT_MS }, () => {
       (path, response) =>
         path === '/health/ready' ? json(response, { networks: [{ name: 'fuji' }] }, 503) : json(response, SIGNED, 201),
       async (address, asked) => {
-        const ended = await runCommand(['aggregate', '--url', `${address}/`, '00'], { env: { WARP_API_KEY: 'k' } });
+        const env = { WARP_API_KEY: 'k', WARP_API_URL: `${address}/` };
+        const ended = await runCommand(['aggregate', '00'], { env });
         expect(ended).toEqual({ code: 0, out: 'ab\n', err: '' });
+        expect(await runCommand(['aggregate', '--config', '/none', '00'], { env })).toMatchObject({ code: 2 });
         expect(asked).toEqual(['GET /health/ready k', 'POST /v1/signatureAggregator/fuji/aggregateSignatures k']);
       },
     );

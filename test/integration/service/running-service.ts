@@ -27,14 +27,16 @@ export interface Answer {
 export interface Internals {
   readonly aggregation?: Partial<AggregationConfig>;
   readonly bls?: Partial<Config['bls']>;
+  readonly server?: Partial<Config['server']>;
   readonly network?: Partial<NetworkConfig>;
 }
 
-export function withInternals(config: Config, { aggregation, bls, network }: Internals): Config {
+export function withInternals(config: Config, { aggregation, bls, server, network }: Internals): Config {
   return {
     ...config,
     aggregation: { ...config.aggregation, ...aggregation },
     bls: { ...config.bls, ...bls },
+    server: { ...config.server, ...server },
     networks: config.networks.map((one) => ({ ...one, ...network })),
   };
 }
@@ -57,7 +59,7 @@ export interface ServiceSettings {
   readonly clock?: Clock;
 }
 
-/** The whole service on the embedded network, as `npm start` runs it, in this process. */
+/** The whole service on the devnet, as `npm start` runs it, in this process. */
 export interface RunningService extends AsyncDisposable {
   readonly app: App;
   readonly devnet: Devnet;

@@ -66,7 +66,7 @@ async function ask({ url }: App, path: string, body?: object): Promise<Answer> {
 const aggregate = (app: App, network: string, body: object) =>
   ask(app, `/v1/signatureAggregator/${network}/aggregateSignatures`, body);
 
-describe('one process with the embedded network and another one beside it', { timeout: TIMEOUT_MS }, () => {
+describe('one process with the devnet and another one beside it', { timeout: TIMEOUT_MS }, () => {
   const log = createLogLines();
   const opened = new AsyncDisposableStack();
   let app: App;
@@ -148,7 +148,7 @@ describe('one process with the embedded network and another one beside it', { ti
 });
 
 test(
-  'node RPC goes to the node that the configuration names, though an embedded network is there',
+  'node RPC goes to the node that the configuration names, though a devnet is there',
   async () => {
     await using node = await startStandIn();
     node.behaviour = (_request, response) =>

@@ -22,7 +22,7 @@ const SPY = `
   }
 `;
 
-/** What each is for: the document and its page, upstreams, traces, replicas, pairings in another thread, the embedded network. */
+/** What each is for: the document and its page, upstreams, traces, replicas, pairings in another thread, the devnet. */
 const LATER =
   /@fastify\/(?:swagger|static)|\/yaml\b|esbuild|undici|@opentelemetry\/(?!api)|@redis|@noble\/curves|src\/devnet\//;
 

@@ -4,7 +4,7 @@ import { parseConfig } from '../../../src/config/load/load-config.ts';
 import { systemClock } from '../../../src/lib/concurrency/clock.ts';
 import { createLogger } from '../../../src/telemetry/logger.ts';
 
-test('the start of an embedded network is told step by step, in the order of the steps', async () => {
+test('the start of a devnet is reported step by step, in the order of the steps', async () => {
   const told: string[] = [];
   const { config } = parseConfig({ networks: { own: { embedded: { validators: 5 } } }, server: { port: 0 } }, {}, {});
   await using app = await startApp({

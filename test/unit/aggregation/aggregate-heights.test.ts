@@ -355,11 +355,11 @@ describe('a validator set that changes meanwhile', () => {
 
   test('without the quorum any more is a failure, not a message that no destination accepts', async () => {
     const harness = createHarness();
-    const stranger = createModelSigner(99n ** 5n);
+    const newSigner = createModelSigner(99n ** 5n);
     change(
       harness,
       createWarpSet([
-        { nodeID: nodeIDFromBytes(new Uint8Array(20).fill(77)), publicKey: stranger.publicKey, weight: 90n },
+        { nodeID: nodeIDFromBytes(new Uint8Array(20).fill(77)), publicKey: newSigner.publicKey, weight: 90n },
         { ...(signers[0] as (typeof signers)[number]), weight: 10n },
       ]),
     );

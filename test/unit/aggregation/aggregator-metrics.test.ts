@@ -19,10 +19,10 @@ test('outcomes are counted by the weight of the validator, and by subnet where i
   for (const weight of [100n, 99n, 10n, 9n]) {
     metrics.countOutcome({ kind: 'signed' }, { subnetID: subnet(1), weight, totalWeight });
   }
-  for (const stranger of [2, 3])
+  for (const untracked of [2, 3])
     metrics.countOutcome(
       { kind: 'timed_out', reason: 'no_answer' },
-      { subnetID: subnet(stranger), weight: 1n, totalWeight },
+      { subnetID: subnet(untracked), weight: 1n, totalWeight },
     );
   const shown = (await lines()).filter((line) => line.startsWith('signature_aggregator_validator_outcomes_total{'));
   const series = (id: string, weight: string, outcome: string, reason = '') =>

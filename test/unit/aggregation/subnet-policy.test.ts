@@ -72,7 +72,7 @@ describe('which subnets may be asked for', () => {
 });
 
 describe('a flood of requests for untracked subnets', () => {
-  /** Strangers hold all they can get: requests that no validator answers. */
+  /** Untrusted clients hold all permits they can get: requests that no validator answers. */
   async function flooded(policy = policyOf([OTHER_SUBNET])) {
     const harness = createHarness({ maxAggregationsInFlight: 16 }, { subnets: policy });
     const { start, finish, silence, startFor } = harness;

@@ -13,7 +13,7 @@ function isSignatureOf(publicKey: Uint8Array | undefined, message: Uint8Array, s
   return longSignatures.verify(signature, longSignatures.hash(message, SIGNATURE_DST), publicKey);
 }
 
-// 64 is the most that have secrets of their own; beyond, keys are sums.
+// Up to 64 keys have separate secrets; beyond, keys are sums.
 describe.each([5, 64, 65, 300])('a ring of %i keys', (count) => {
   /** Where the native library is not installed, this one is noble too. */
   let native: KeyRing;

@@ -17,7 +17,7 @@ describe('the L1 by height', () => {
     );
   const [first, removed, third] = [modelNode(1).nodeID, modelNode(2).nodeID, modelNode(3).nodeID];
   const [l1Only, registered, inactive] = [modelNode(6).nodeID, modelNode(7).nodeID, modelNode(8).nodeID];
-  const nobody = nodeIDFromBytes(new Uint8Array(20));
+  const keyless = nodeIDFromBytes(new Uint8Array(20));
 
   test.each([
     [99n, {}],
@@ -27,15 +27,15 @@ describe('the L1 by height', () => {
     [140n, { [first]: 100n, [l1Only]: 350n, [removed]: 100n, [inactive]: 60n, [third]: 150n, [registered]: 250n }],
     [164n, { [first]: 100n, [l1Only]: 350n, [inactive]: 60n, [third]: 150n, [registered]: 250n }],
     [165n, { [first]: 100n, [l1Only]: 350n, [inactive]: 60n, [third]: 150n, [registered]: 250n, [removed]: 40n }],
-    [180n, { [first]: 100n, [l1Only]: 350n, [nobody]: 60n, [third]: 150n, [registered]: 250n }],
-    [10n ** 18n, { [first]: 100n, [l1Only]: 350n, [nobody]: 60n, [third]: 150n, [registered]: 250n }],
+    [180n, { [first]: 100n, [l1Only]: 350n, [keyless]: 60n, [third]: 150n, [registered]: 250n }],
+    [10n ** 18n, { [first]: 100n, [l1Only]: 350n, [keyless]: 60n, [third]: 150n, [registered]: 250n }],
   ])('%i', (height, expected) => {
     expect(at(height)).toEqual(expected);
   });
 
   test('lists the inactive one without a key and with its weight', () => {
     const [entry] = model.validatorsAt(model.l1.subnetID, 200n).filter(({ publicKey }) => publicKey === undefined);
-    expect(entry).toEqual({ nodeID: nobody, publicKey: undefined, weight: 60n });
+    expect(entry).toEqual({ nodeID: keyless, publicKey: undefined, weight: 60n });
   });
 
   test('holds the inactive one, and nonces', () => {
@@ -48,7 +48,7 @@ describe('the L1 by height', () => {
   test('can reach two thirds at both heights with the nodes that run', () => {
     for (const height of [model.l1.olderHeight, model.height()]) {
       const set = model.validatorsAt(model.l1.subnetID, height);
-      const running = set.filter(({ nodeID }) => nodeID !== inactive && nodeID !== nobody);
+      const running = set.filter(({ nodeID }) => nodeID !== inactive && nodeID !== keyless);
       expect(isQuorumReached(67n, totalOf(running), totalOf(set))).toBe(true);
     }
   });

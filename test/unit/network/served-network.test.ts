@@ -373,7 +373,7 @@ describe('the devnet', () => {
     scope.use(network);
     network.open();
     await settle();
-    expect(network.readiness()).toMatchObject({ status: 'starting', reason: 'the embedded network is being started' });
+    expect(network.readiness()).toMatchObject({ status: 'starting', reason: 'the devnet is being started' });
     expect(events).toEqual([]);
     started.resolve({ baseUrl: 'http://127.0.0.1:4' });
     await network.untilUp(never);

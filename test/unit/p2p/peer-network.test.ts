@@ -1,11 +1,17 @@
+import { zstdCompressSync } from 'node:zlib';
+import { create, toBinary } from '@bufbuild/protobuf';
 import { Registry } from 'prom-client';
 import { beforeEach, describe, expect, it, vi } from 'vitest';
+import type { Clock } from '../../../src/lib/concurrency/clock.ts';
 import type { AppOutcome } from '../../../src/p2p/connection/app-requests.ts';
+import { MessageSchema } from '../../../src/p2p/gen/p2p_pb.js';
 import { createIdentity, type Identity } from '../../../src/p2p/identity/identity.ts';
 import { createPeerNetwork, type PeerNetwork, type PeerNetworkOptions } from '../../../src/p2p/peer-network.ts';
+import { encodeFrame, MAX_FRAME_LENGTH } from '../../../src/p2p/wire/frames.ts';
+import { encodeMessage } from '../../../src/p2p/wire/messages.ts';
 import { encodeClaimedIpPort, signAddress } from '../../../src/p2p/wire/signed-address.ts';
 import { createMetrics } from '../../../src/telemetry/metrics.ts';
-import { type BlockchainID, parseId } from '../../../src/warp/ids.ts';
+import { type BlockchainID, type NodeID, parseId } from '../../../src/warp/ids.ts';
 import { FakeClock, settle } from '../../support/fake-clock.ts';
 import { LATENCY_MS, MemoryEnd, MemoryNet } from './memory-net.ts';
 import { MemoryNode, type MemoryNodeOptions, NODE_VERSION } from './memory-node.ts';
@@ -43,9 +49,14 @@ class World {
     });
   }
 
+  /** @param hosts last parts of their addresses */
+  nodes(...hosts: readonly number[]): MemoryNode[] {
+    return hosts.map((host) => this.node({ host: `10.0.0.${host}` }));
+  }
+
   async connected(...nodes: readonly MemoryNode[]): Promise<PeerNetwork> {
     const network = this.network(nodes);
-    network.want('l1', new Set(nodes.map(({ nodeID }) => nodeID)));
+    network.want('l1', idsOf(...nodes));
     await this.clock.advance(100);
     for (const { nodeID } of nodes) {
       if (!network.isConnected(nodeID)) throw new Error(`not connected: ${network.lastFailure(nodeID)}`);
@@ -53,6 +64,8 @@ class World {
     return network;
   }
 }
+
+const idsOf = (...nodes: readonly MemoryNode[]): Set<NodeID> => new Set(nodes.map(({ nodeID }) => nodeID));
 
 let world: World;
 beforeEach(() => {
@@ -98,13 +111,21 @@ describe('a connection in memory', () => {
     await world.clock.advance(2 * LATENCY_MS);
     expect(await outcome).toEqual({ kind: 'response', bytes });
     expect(tookMs).toBe(2 * LATENCY_MS);
+    void network.appRequest(node.nodeID, C_CHAIN_ID, bytes, { ...options, timeoutMs: 60_000 });
+    await world.clock.advance(LATENCY_MS);
+    const seen = node.received.flatMap((message) => (message.case === 'appRequest' ? [message.value] : []));
+    // Nanoseconds. Nodes accept at most 10 s.
+    expect(seen.map(({ deadline }) => deadline)).toEqual([3_000_000_000n, 10_000_000_000n]);
   });
 
   it('distinguishes refused, silent, ignored and unreachable', async () => {
     const refusing = world.node({
       host: '10.0.0.1',
       onAppRequest: (scripted, { chainId, requestId }) =>
-        scripted.send({ case: 'appError', value: { chainId, requestId, errorCode: -2, errorMessage: 'no handler' } }),
+        scripted.send({
+          case: 'appError',
+          value: { chainId, requestId, errorCode: -2, errorMessage: 'x'.repeat(5_000) },
+        }),
     });
     const silent = world.node({ host: '10.0.0.2' });
     const ignoring = world.node({ host: '10.0.0.3' });
@@ -120,7 +141,7 @@ describe('a connection in memory', () => {
     );
     await world.clock.advance(3_000);
     expect(await outcomes).toEqual([
-      { kind: 'refused', code: -2, text: 'no handler' },
+      { kind: 'refused', code: -2, text: 'x'.repeat(512) },
       { kind: 'timed_out', reason: 'no_answer' },
       { kind: 'timed_out', reason: 'request_dropped' },
       { kind: 'unreachable', reason: 'connection lost: closed by the node' },
@@ -143,7 +164,7 @@ describe('a connection in memory', () => {
     });
     gone.stop();
     const network = world.network(nodes);
-    network.want('l1', new Set(nodes.map(({ nodeID }) => nodeID)));
+    network.want('l1', idsOf(...nodes));
     await world.clock.advance(10_000 + TICK_MS);
     expect(nodes.map(({ nodeID }) => network.lastFailure(nodeID))).toEqual([
       'no answer to TCP within 10000 ms',
@@ -156,14 +177,14 @@ describe('a connection in memory', () => {
   });
 
   it('is closed for a certificate that is missing, invalid, or another node’s', async () => {
-    const nodes = [1, 2, 3].map((index) => world.node({ host: `10.0.0.${index}` }));
+    const nodes = world.nodes(1, 2, 3);
     const other = createIdentity();
     const shown = [undefined, Uint8Array.of(0x30, 0), other.certificate.der];
     nodes.forEach(({ endpoint }, index) =>
       world.net.listen(endpoint, { kind: 'accept', certificate: shown[index], accept: () => undefined }),
     );
     const network = world.network(nodes);
-    network.want('l1', new Set(nodes.map(({ nodeID }) => nodeID)));
+    network.want('l1', idsOf(...nodes));
     await world.clock.advance(100);
     expect(nodes.map(({ nodeID }) => network.lastFailure(nodeID))).toEqual([
       'staking certificate: is missing',
@@ -176,24 +197,11 @@ describe('a connection in memory', () => {
     const node = world.node({ host: '10.0.0.1' });
     const network = await world.connected(node);
     await world.clock.advance(30_000);
-    expect(node.received.filter(({ name }) => name === 'ping')).toHaveLength(2);
+    expect(node.count('ping')).toBe(2);
     node.answersPings = false;
     await world.clock.advance(35_000);
     expect(node.acceptCount).toBe(2);
     expect(network.isConnected(node.nodeID)).toBe(true);
-  });
-
-  it('Pings of hundreds of peers are spread over ticks', async () => {
-    const nodes = Array.from({ length: 300 }, (_, index) => world.node({ host: `10.1.${index >> 8}.${index & 255}` }));
-    const network = world.network(nodes, { limits: { dialsPerSecond: 1_000 } });
-    network.want('l1', new Set(nodes.map(({ nodeID }) => nodeID)));
-    await world.clock.advance(8_000);
-    expect(network.stats().connected).toBe(300);
-    for (const node of nodes) node.send({ case: 'peerList', value: {} });
-    await world.clock.advance(14_000);
-    const pings = nodes.flatMap(({ received }) => received.filter(({ name }) => name === 'ping'));
-    const byTick = Map.groupBy(pings, ({ atMs }) => atMs);
-    expect([...byTick.values()].map((ofTick) => ofTick.length)).toEqual([256, 44]);
   });
 
   it('the send queue is bounded while the node does not read', async () => {
@@ -213,7 +221,7 @@ describe('a connection in memory', () => {
   });
 
   it('a long request is sent to several nodes without copies', async () => {
-    const nodes = [world.node({ host: '10.0.0.1' }), world.node({ host: '10.0.0.2' })];
+    const nodes = world.nodes(1, 2);
     const network = await world.connected(...nodes);
     const written: Uint8Array[] = [];
     const write = vi.spyOn(MemoryEnd.prototype, 'write').mockImplementation((chunk) => void written.push(chunk));
@@ -246,24 +254,16 @@ describe('a connection in memory', () => {
 });
 
 describe('the network between its parts', () => {
-  it('continues dialling at once, and when a connection gets ready', async () => {
+  it('continues dialling at once', async () => {
     const nodes = Array.from({ length: 70 }, (_, index) => world.node({ host: `10.0.0.${index}` }));
-    const all = new Set(nodes.map(({ nodeID }) => nodeID));
+    const all = idsOf(...nodes);
     const wide = world.network(nodes, { limits: { dialsPerSecond: 100 } });
     wide.want('l1', all);
     await world.clock.advance(0);
     expect(world.net.dialCount).toBe(70);
-    await wide[Symbol.asyncDispose]();
-
-    world = new World();
-    const three = [1, 2, 3].map((index) => world.node({ host: `10.0.0.${index}` }));
-    const narrow = world.network(three, { limits: { maxConnecting: 1 } });
-    narrow.want('l1', new Set(three.map(({ nodeID }) => nodeID)));
-    await world.clock.advance(3 * 7 * LATENCY_MS);
-    expect(narrow.stats().connected).toBe(3);
   });
 
-  it('refreshes the node version after a refused Handshake, and when it is old', async () => {
+  it('refreshes the node version after a refused Handshake', async () => {
     const asked: number[] = [];
     const refusing = world.node({
       host: '10.0.0.1',
@@ -272,39 +272,21 @@ describe('the network between its parts', () => {
         refusing.sendHandshake();
       },
     });
-    const change = {
-      nodeVersion: async () => {
-        asked.push(world.clock.monotonicMs());
-        return { ...NODE_VERSION, minor: 14 + asked.length };
-      },
+    const nodeVersion = async () => {
+      asked.push(world.clock.monotonicMs());
+      return { ...NODE_VERSION, minor: 14 + asked.length };
     };
-    const network = world.network([refusing], change);
+    const network = world.network([refusing], { nodeVersion });
     network.want('l1', new Set([refusing.nodeID]));
     await world.clock.advance(2_250);
     expect(network.lastFailure(refusing.nodeID)).toBe('our handshake was refused: closed by the node');
     expect(asked).toEqual([0, 2_000]);
-    await network[Symbol.asyncDispose]();
-
-    world = new World();
-    asked.length = 0;
-    const early = world.node({ host: '10.0.0.1' });
-    const late = world.node({ host: '10.0.0.2' });
-    const second = world.network([early, late], { ...change, limits: { gossipSources: 0 } });
-    second.want('l1', new Set([early.nodeID]));
-    await world.clock.advance(100_000);
-    expect(asked).toEqual([0]);
-    second.want('l2', new Set([late.nodeID]));
-    await world.clock.advance(1_000);
-    expect(asked).toHaveLength(2);
-    late.end?.close();
-    await world.clock.advance(3_000);
-    expect([early, late].map(({ handshake }) => handshake?.version.minor)).toEqual([15, 16]);
   });
 
   it('searches often again when a node is newly wanted or lost', async () => {
     const node = world.node({ host: '10.0.0.1' });
     const network = await world.connected(node);
-    const questions = (): number => node.received.filter(({ name }) => name === 'getPeerList').length;
+    const questions = (): number => node.count('getPeerList');
     network.want('l2', new Set([createIdentity().nodeID]));
     // Requests are 30 s apart by now.
     await world.clock.advance(600_000);
@@ -405,4 +387,207 @@ describe('the network between its parts', () => {
     expect(isAborted).toBe(true);
     expect(await registry.metrics()).toMatch(/peer_traffic_bytes_total\{direction="sent"\} \d{3}/);
   });
+});
+
+describe('a node that is not connected', () => {
+  it('has a cause and a reason', async () => {
+    const [node, other] = world.nodes(1, 2) as [MemoryNode, MemoryNode];
+    const { nodeID: unknown } = createIdentity();
+    const obstacles = async (change: Partial<PeerNetworkOptions>, ms = 1_000) => {
+      const network = world.network([node, other], change);
+      network.want('l1', new Set([network.nodeID, node.nodeID, unknown]));
+      await world.clock.advance(ms);
+      const found = [network.nodeID, node.nodeID, unknown].map((nodeID) => network.describe(nodeID).obstacle?.cause);
+      const reason = network.lastFailure(node.nodeID);
+      await network[Symbol.asyncDispose]();
+      return [...found, reason];
+    };
+    expect(await obstacles({})).toEqual(['own_node', undefined, 'no_address', undefined]);
+    expect(await obstacles({}, 2 * LATENCY_MS)).toEqual(['own_node', 'connecting', 'no_address', 'still connecting']);
+    expect(await obstacles({ allowPrivateAddresses: false })).toEqual([
+      ...['own_node', 'private_address', 'no_address', 'its address is private'],
+    ]);
+    expect(await obstacles({ nodeVersion: () => Promise.reject(new Error('HTTP 502')) })).toEqual([
+      ...['own_node', 'version_unknown', 'no_address'],
+      'the node version of the network is not known: HTTP 502',
+    ]);
+    expect(await obstacles({ limits: { maxConnections: 0 } })).toEqual([
+      ...['own_node', 'no_room', 'no_address', 'too many connections'],
+    ]);
+  });
+
+  it('keeps the reason of its last connection while it is dialled again', async () => {
+    const [node] = world.nodes(1) as [MemoryNode];
+    world.net.listen(node.endpoint, { kind: 'accept', certificate: undefined, accept: () => undefined });
+    const network = world.network([node]);
+    network.want('l1', idsOf(node));
+    await world.clock.advance(100);
+    world.net.listen(node.endpoint, { kind: 'frozen' });
+    await world.clock.advance(5_000);
+    expect(network.describe(node.nodeID).obstacle).toEqual({ cause: 'tls', reason: 'staking certificate: is missing' });
+    node.start();
+    await world.clock.advance(20_000);
+    expect(network.isConnected(node.nodeID)).toBe(true);
+  });
+
+  it('has no address where the reported ones cannot be dialled', async () => {
+    const { nodeID } = createIdentity();
+    const addresses = [
+      ['127.0.0.1', 0],
+      ['127.0.0.1', 65_536],
+      ['no host\0', 1],
+      ['', 1],
+    ] as const;
+    const network = world.network([], {
+      bootstrapPeers: async () => addresses.map(([host, port]) => ({ nodeID, host, port })),
+    });
+    network.want('l1', new Set([nodeID]));
+    await world.clock.advance(1_000);
+    expect(network.lastFailure(nodeID)).toBe('no address known');
+  });
+});
+
+describe('misbehaviour', () => {
+  const zstd = (value: Uint8Array): Uint8Array =>
+    toBinary(MessageSchema, create(MessageSchema, { message: { case: 'compressedZstd', value } }));
+  const oversized = Buffer.alloc(4);
+  oversized.writeUInt32BE(MAX_FRAME_LENGTH + 1);
+
+  it.each<[string, (node: MemoryNode) => void, RegExp]>([
+    ['a frame that is no protobuf', (node) => node.sendPayload(Uint8Array.of(0xff, 0xff, 0xff)), /not valid protobuf/],
+    ['a broken zstd frame', (node) => node.sendPayload(zstd(Uint8Array.of(1, 2, 3, 4))), /not valid zstd/],
+    ['a zstd bomb', (node) => node.sendPayload(zstd(zstdCompressSync(new Uint8Array(50_000_000)))), /expands to more/],
+    ['an oversized frame', (node) => node.end?.write(oversized), /at most 2097152/],
+    ['a second Handshake', (node) => node.sendHandshake(), /second Handshake/],
+  ])('%s ends the connection with a reason', async (_, misbehave, reason) => {
+    const [node] = world.nodes(1) as [MemoryNode];
+    const network = await world.connected(node);
+    misbehave(node);
+    await world.clock.advance(2 * LATENCY_MS);
+    expect(network.lastFailure(node.nodeID)).toMatch(reason);
+  });
+
+  it('a flood of messages gets a limited share of time, and is handled completely', async () => {
+    // Every reading of this clock takes half a millisecond.
+    let readings = 0;
+    const { clock } = world;
+    const slowClock: Clock = {
+      now: () => clock.now(),
+      monotonicMs: () => {
+        readings += 1;
+        return clock.monotonicMs() + readings / 2;
+      },
+      after: (delayMs, callback) => clock.after(delayMs, callback),
+      afterTurn: (callback) => clock.afterTurn(callback),
+    };
+    const [flooding, polite] = world.nodes(1, 2) as [MemoryNode, MemoryNode];
+    const network = world.network([flooding, polite], { clock: slowClock });
+    network.want('l1', idsOf(flooding, polite));
+    await clock.advance(TICK_MS);
+    const ping = encodeFrame(encodeMessage({ case: 'ping', value: { uptime: 1 } }));
+    flooding.end?.write(Buffer.concat(new Array<Uint8Array>(1_000).fill(ping)));
+    polite.send({ case: 'ping', value: { uptime: 1 } });
+    await clock.advance(3 * LATENCY_MS);
+    expect(polite.count('pong')).toBe(1);
+    expect(flooding.count('pong')).toBeGreaterThan(0);
+    expect(flooding.count('pong')).toBeLessThanOrEqual(101);
+    await clock.advance(20 * TICK_MS);
+    expect(flooding.count('pong')).toBe(1_000);
+  });
+
+  it('messages that a client does not serve are ignored', async () => {
+    const [node] = world.nodes(1) as [MemoryNode];
+    const network = await world.connected(node);
+    const chainId = new Uint8Array(32);
+    node.send({ case: 'appRequest', value: { chainId, requestId: 2, deadline: 1n, appBytes: chainId } });
+    node.send({ case: 'appGossip', value: { chainId, appBytes: chainId } });
+    node.send({ case: 'appResponse', value: { chainId, requestId: 77, appBytes: chainId } });
+    node.send({ case: 'pong', value: {} });
+    node.send({ case: 'getPeerList', value: {} });
+    node.sendPayload(new Uint8Array(0));
+    node.sendPayload(Uint8Array.of(0x92, 0x01, 0x02, 0x08, 0x01));
+    node.send({ case: 'ping', value: { uptime: 100 } });
+    await world.clock.advance(2 * LATENCY_MS);
+    expect([network.isConnected(node.nodeID), node.count('pong')]).toEqual([true, 1]);
+  });
+});
+
+describe('gossip', () => {
+  it('finds wanted nodes through peers, many more than fit into one PeerList', async () => {
+    const [source, ...others] = world.nodes(...Array.from({ length: 41 }, (_, index) => index)) as [MemoryNode];
+    source.known.push(...(others as MemoryNode[]).map((node) => node.signAddress()));
+    const network = world.network([source]);
+    network.want('primary', idsOf(source, ...others));
+    await world.clock.advance(5_000);
+    expect(network.stats()).toEqual({ connected: 41, turnedAway: 0, wanted: 41, knownAddresses: 41 });
+  });
+
+  it('finds the new address of a node that moved', async () => {
+    const [source, node] = world.nodes(1, 2) as [MemoryNode, MemoryNode];
+    source.known.push(node.signAddress());
+    const network = await world.connected(source, node);
+    await world.clock.advance(10_000);
+    node.stop();
+    // The peers do not have it yet, and are asked again.
+    await world.clock.advance(3_000);
+    expect(network.lastFailure(node.nodeID)).toBe('connection refused');
+    const moved = world.node({ host: '10.0.0.3', identity: node.identity, signedAgeS: 1 });
+    source.known.splice(0, 1, moved.signAddress());
+    await world.clock.advance(2_000);
+    expect([network.isConnected(node.nodeID), moved.acceptCount]).toEqual([true, 1]);
+  });
+
+  it('abandons a hanging dial when a newer address arrives', async () => {
+    const [source, node] = world.nodes(1, 2) as [MemoryNode, MemoryNode];
+    const hanging = { nodeID: node.nodeID, host: '10.0.0.9', port: 1 };
+    world.net.listen(hanging, { kind: 'frozen' });
+    const network = world.network([], { bootstrapPeers: async () => [source.endpoint, hanging] });
+    network.want('l1', idsOf(source, node));
+    await world.clock.advance(1_000);
+    source.known.push(node.signAddress());
+    await world.clock.advance(2_000);
+    expect(network.isConnected(node.nodeID)).toBe(true);
+  });
+
+  it('rejects an address without a valid signature, an older one, and an unrequested PeerList', async () => {
+    const [source, node, decoy] = world.nodes(1, 2, 3) as [MemoryNode, MemoryNode, MemoryNode];
+    const signed = node.signAddress();
+    source.known.push({ ...signed, host: decoy.endpoint.host });
+    const network = world.network([source]);
+    network.want('l1', idsOf(source, node));
+    await world.clock.advance(1_000);
+    expect(source.count('getPeerList')).toBeGreaterThan(0);
+    expect(network.lastFailure(node.nodeID)).toBe('no address known');
+    source.known.splice(0, 1, signed);
+    await world.clock.advance(2_000);
+    expect(network.isConnected(node.nodeID)).toBe(true);
+
+    const older = { ...decoy.endpoint, timestamp: signed.timestamp - 900n };
+    source.known.splice(0, 1, signAddress(node.identity, older));
+    await world.clock.advance(10_000);
+    node.end?.close();
+    await world.clock.advance(1_000);
+    expect(network.isConnected(node.nodeID)).toBe(true);
+    expect(decoy.acceptCount).toBe(0);
+
+    // The last request has ended.
+    await world.clock.advance(10_000);
+    source.known.splice(0, 1, decoy.signAddress());
+    source.sendKnown();
+    await world.clock.advance(2 * LATENCY_MS);
+    expect(network.stats().knownAddresses).toBe(2);
+  });
+});
+
+it('unwanted connections are closed after some minutes, except some sources of addresses', async () => {
+  const nodes = world.nodes(1, 2, 3, 4, 5, 6, 7, 8);
+  const network = await world.connected(...nodes);
+  network.want('l2', idsOf(...nodes.slice(0, 2)));
+  network.unwant('l1');
+  expect(network.stats()).toMatchObject({ connected: 8, wanted: 2 });
+  await world.clock.advance(299_000);
+  expect(network.stats().connected).toBe(8);
+  await world.clock.advance(2_000);
+  expect(network.stats().connected).toBe(7);
+  expect(nodes.slice(0, 2).every(({ nodeID }) => network.isConnected(nodeID))).toBe(true);
 });

@@ -14,7 +14,7 @@ export function adviceOn({ outcomes, totalWeight }: FailureDetails): string[] {
     [
       weightOf('refused'),
       (share) =>
-        `${share} refused. Where the message was sent a moment ago, they may lag behind: try again. Else these are not the bytes that the chain has sent, or a justification is missing.`,
+        `${share} refused. Where the message was sent seconds ago, they may lag behind: try again. Else these are not the bytes that the chain has sent, or a justification is missing.`,
     ],
     [
       weightOf('timed_out'),

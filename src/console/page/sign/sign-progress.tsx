@@ -125,8 +125,8 @@ function titleOf(state: string, progress: SigningProgress): ComponentChild {
 
 function noneAsked(state: string): string {
   return state === 'signed'
-    ? 'The service had this signature from a moment ago, and asked nobody again.'
-    : 'Nobody was asked.';
+    ? 'The service had this signature cached, and asked no validator again.'
+    : 'No validator was asked.';
 }
 
 /** Who is being waited for, by name, once it takes long. */

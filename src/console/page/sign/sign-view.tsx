@@ -164,7 +164,7 @@ function IdRole({
   );
 }
 
-/** Requests to try: those of the embedded network succeed. */
+/** Requests to try: those of the devnet succeed. */
 function Examples({
   session,
   isEmpty,

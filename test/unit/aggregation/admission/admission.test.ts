@@ -230,6 +230,19 @@ describe('a flood', () => {
     }
   });
 
+  test('of unknown destinations by one client is looked up for 64 of them', async () => {
+    const { startFor, finish, api } = createHarness();
+    await finish(startFor('flood', { message: messageOf(0) }));
+    const codes: unknown[] = [];
+    for (let number = 1; number <= 100; number += 1) {
+      const asked = { message: messageOf(number), destinationChainID: unknownChain(number) };
+      codes.push(...(await outcomes([startFor('flood', asked)])));
+    }
+    expect(count(codes)).toEqual({ invalid_request: 64, overloaded: 36 });
+    expect(api.calls.filter((method) => method === 'validatedBy')).toHaveLength(1 + 64);
+    await finish(startFor('other', { message: messageOf(200), destinationChainID: CHAIN }));
+  });
+
   /** 200 validators of one weight. */
   function harnessOf200() {
     const harness = createHarness({

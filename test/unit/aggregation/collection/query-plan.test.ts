@@ -167,7 +167,7 @@ describe('planQueries', () => {
           ['expected', 'invalid signer', 'avoided'].includes(at(index).forecast.kind) ? at(index).weight : 0n;
         const reachable =
           tally.signedWeight + weightOf(state, ({ maySign, forecast }) => maySign && forecast.kind !== 'avoided');
-        // Suspects are not asked for a buffer, and avoided validators for nothing that the others may sign.
+        // Invalid signers are not asked for a buffer, and avoided validators for nothing that the others may sign.
         const goalFor = (index: number): bigint => {
           const { kind } = at(index).forecast;
           if (kind === 'avoided' && reachable >= tally.neededWeight) return 0n;

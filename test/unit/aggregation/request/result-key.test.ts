@@ -73,6 +73,20 @@ test('two requests have the same key exactly if everything that the answer depen
   );
 });
 
+test('requests with the same message object have different keys if anything else differs', () => {
+  const message = createUnsignedMessage(1, CHAIN, Uint8Array.of(1));
+  fc.assert(
+    fc.property(parts, parts, (a, b) => {
+      for (const name of Object.keys(a) as (keyof Parts)[]) {
+        const [before, after] = [a, { ...a, [name]: b[name] } as Parts].map((each) => ({ ...make(each), message }));
+        if (before === undefined || after === undefined) throw new Error('two requests');
+        const fresh = [before, after].map((each) => resultKey({ ...each, message: { ...message } }));
+        expect([resultKey(before), resultKey(after)]).toEqual(fresh);
+      }
+    }),
+  );
+});
+
 test('requests have the same key exactly if they say the same', () => {
   const requests = fc.record({
     payload: fc.nat(2),

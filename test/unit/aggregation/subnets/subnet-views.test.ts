@@ -1,6 +1,7 @@
 import { Registry } from 'prom-client';
 import { describe, expect, test } from 'vitest';
 import { Penalties } from '../../../../src/aggregation/admission/penalties.ts';
+import { AggregatorError } from '../../../../src/aggregation/aggregator-error.ts';
 import { createAggregatorMetrics } from '../../../../src/aggregation/aggregator-metrics.ts';
 import { createSubnetPolicy } from '../../../../src/aggregation/subnet-policy.ts';
 import { createSubnetViews } from '../../../../src/aggregation/subnets/subnet-views.ts';
@@ -11,7 +12,7 @@ import { createMetrics } from '../../../../src/telemetry/metrics.ts';
 import { createWarpSet } from '../../../../src/validators/warp-set.ts';
 import { idFromBytes, type NodeID, type SubnetID } from '../../../../src/warp/ids.ts';
 import { FakeClock, settle } from '../../../support/fake-clock.ts';
-import { EMPTY_SUBNET, nodeOf, SUBNET, validatorSet } from '../aggregator-fixture.ts';
+import { EMPTY_SUBNET, nodeOf, SUBNET, UNKNOWN_SUBNET, validatorSet } from '../aggregator-fixture.ts';
 
 const OTHER = idFromBytes<SubnetID>(new Uint8Array(32).fill(77), 'subnet');
 const never = new AbortController().signal;
@@ -32,12 +33,13 @@ function createHarness(...given: (Obstacle | undefined)[]) {
   const tracked: SubnetID[] = [];
   const lookupMetrics = createAggregatorMetrics(createMetrics(registry));
   const views = createSubnetViews({
-    subnets: createSubnetPolicy({ trackedSubnetIDs: [], allowedSubnetIDs: [SUBNET] }),
+    subnets: createSubnetPolicy({ trackedSubnetIDs: [], allowedSubnetIDs: [SUBNET, UNKNOWN_SUBNET] }),
     clock,
     readyQuorumNum: 67n,
     resolver: {
       signersOf: async (signingSubnetID) => {
         asked.signers += 1;
+        if (signingSubnetID === UNKNOWN_SUBNET) throw new AggregatorError('unknown_subnet', 'unknown');
         return { signingSubnetID, pChainHeight: 5n, warpSet, avoided: new Set() };
       },
     },
@@ -69,8 +71,8 @@ function createHarness(...given: (Obstacle | undefined)[]) {
     invalidSigners: { has: (publicKeyHex) => invalidSigners.has(publicKeyHex) },
   });
   const state = { isThere: false };
-  const viewFor = (client: string) => {
-    const result = views.view({ subnetID: SUBNET }, never, client);
+  const viewFor = (client: string, subnetID = SUBNET) => {
+    const result = views.view({ subnetID }, never, client);
     result.catch(() => undefined);
     return result;
   };
@@ -139,6 +141,19 @@ describe('a view of a subnet that was not asked for lately', () => {
     await clock.advance(10_000);
     await Promise.all([...flood, other]);
     expect(asked.signers).toBe(101);
+  });
+
+  test('that does not exist is looked up for some requests of one client, and then refused', async () => {
+    const { clock, asked, viewFor } = createHarness(undefined, undefined);
+    for (let time = 0; time < 64; time += 1) {
+      await expect(viewFor('flood', UNKNOWN_SUBNET)).rejects.toMatchObject({ code: 'unknown_subnet' });
+    }
+    await expect(viewFor('flood', UNKNOWN_SUBNET)).rejects.toMatchObject({ code: 'overloaded' });
+    expect(asked.signers).toBe(64);
+    await expect(viewFor('other', UNKNOWN_SUBNET)).rejects.toMatchObject({ code: 'unknown_subnet' });
+    const known = viewFor('flood');
+    await clock.advance(2_000);
+    expect((await known).subnetID).toBe(SUBNET);
   });
 
   test('waits until each validator is connected or has failed', async () => {

@@ -5,7 +5,7 @@ import { assembledCode } from '../../../../scripts/bls/assembled-code.ts';
 
 const BACKEND = new URL('../../../../src/bls/backends/noble-backend.ts', import.meta.url).href;
 
-/** Loads the backend in a thread of its own, and tells what that loads. */
+/** Loads the backend in a separate thread and returns which modules that loads. */
 const SPY = `
   import { registerHooks } from 'node:module';
   import { parentPort } from 'node:worker_threads';

@@ -233,7 +233,7 @@ test.each(
   expect(defects.logarithm(none, defect, 9)).toBeUndefined();
 });
 
-/** What peers may send: a signature of this message, of another one, of another signer, or any point at all. */
+/** What peers may send: a signature of this message, of another one, of another signer, or any point. */
 const contributions = fc.array(
   fc.record({
     signer: fc.nat(secrets.length - 1),

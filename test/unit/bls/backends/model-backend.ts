@@ -5,7 +5,7 @@ import { ParseError } from '../../../../src/lib/encoding/parse-error.ts';
 
 /**
  * BLS without its curve: keys and signatures are integers modulo a prime, a signature is secret · H(message), and keys and
- * signatures add up as points do. Everybody can forge it, and it takes a microsecond: a model for what is decided on top.
+ * signatures add up as points do. It is forgeable and takes a microsecond: a model for the code on top.
  */
 const P = 2n ** 61n - 1n;
 const PUBLIC_KEY_LENGTH = 48;
@@ -40,7 +40,7 @@ export const modelBackend: BlsBackend = {
 
 export interface ModelSigner {
   readonly publicKey: Uint8Array;
-  /** @param error added to the signature: other than 0, it is wrong by so much */
+  /** @param error added to the signature: 0 for a valid signature */
   sign(message: Uint8Array, error?: bigint): Uint8Array;
 }
 

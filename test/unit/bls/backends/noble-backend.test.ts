@@ -156,7 +156,7 @@ function offSubgroupPoint(): InstanceType<typeof G2.Point> {
   }
 }
 
-/** By hand, since noble encodes points of the subgroup only: c1 and c0 of x, with the flags in front. */
+/** Encodes c1 and c0 of x with the flags in front, because noble encodes only points of the subgroup. */
 function compress(point: InstanceType<typeof G2.Point>): Uint8Array {
   const { Fp, Fp2 } = bls12_381.fields;
   const { x, y } = point.toAffine();

@@ -5,7 +5,7 @@ import { backendShape, loadBackend } from '../../../../src/bls/backends/load-bac
 import { plainBackend } from '../../../../src/bls/backends/plain-backend.ts';
 import { isFused } from '../../../../src/bls/field/fused-field.ts';
 
-/** As where Node runs without it; a processor without fused multiply-add ends in the same way. */
+/** Simulates Node without WebAssembly; a processor without fused multiply-add has the same result. */
 vi.stubGlobal('WebAssembly', undefined);
 
 const secretOf = (n: number): blst.SecretKey => blst.SecretKey.fromKeygen(new Uint8Array(32).fill(n));

@@ -27,7 +27,7 @@ const never = new AbortController().signal;
 const signaturesOf = (message: Uint8Array) => secrets.map((secret) => secret.sign(message).toBytes());
 const aggregateOf = (message: Uint8Array) => blst.aggregateSignatures(secrets.map((s) => s.sign(message))).toBytes();
 
-/** With all verdicts audited, in the thread of the test. */
+/** A service with all verdicts audited, in the thread of the test. */
 function openService(backend: BlsBackend, { auditPercentage = 100, random = (): number => 0.5 } = {}) {
   const jobs: BlsJob[] = [];
   const runner = createJobRunner({

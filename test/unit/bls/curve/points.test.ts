@@ -27,7 +27,7 @@ const { G1, G2, longSignatures } = bls12_381;
 type G2Point = typeof G2.Point.BASE;
 const [a, b, out] = [allocate(g2Curve.pointBytes), allocate(g2Curve.pointBytes), allocate(g2Curve.pointBytes)];
 const ORDER = 0x73eda753299d7d483339d80809a1d80553bda402fffe5bfeffffffff00000001n;
-/** Of the cofactor of G2, which is 13² · 23² · 2713 · 11953 · 262069 · LARGEST_PRIME. */
+/** Prime factors of the cofactor of G2, which is 13² · 23² · 2713 · 11953 · 262069 · LARGEST_PRIME. */
 const LARGEST_PRIME =
   0x5d543a95414e7f1091d50792876a202cd91de4547085abaa68a205b2e5a7ddfa628f1cb4d9e82ef21537e293a6691ae1616ec6e786f0c70cf1c38e31c7238e5n /
   (13n ** 2n * 23n ** 2n * 2_713n * 11_953n * 262_069n);

@@ -302,7 +302,7 @@ describe('the last signatures', () => {
     expect(lanes.made).toBeUndefined();
     await finish();
     expect(membersOf(lanes)).toEqual([0, 1, 2]);
-    // Whoever adds them up after all begins with the signatures.
+    // A later sum begins with the signatures.
     const anew = await lanes.partialSums(async (contributions) =>
       runBlsJob<'sum'>(modelBackend, { kind: 'sum', ...contributions }),
     );

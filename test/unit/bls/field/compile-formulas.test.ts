@@ -49,7 +49,7 @@ const formulas = {
       [b0, b1],
     ],
   },
-  /** Of the first input alone. */
+  /** A result of the first input alone. */
   square: {
     recorder,
     results: [[recorder.mul(recorder.add(a0, a1), recorder.sub(a0, a1)), recorder.mul(recorder.add(a0, a0), a1)]],

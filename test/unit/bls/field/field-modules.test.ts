@@ -21,7 +21,7 @@ describe('the field', () => {
   write(toForm, modulo(radix * radix));
   write(fromForm, 1n);
 
-  /** As it stands in memory, the ends of limbs as often as all the rest: there carries and signs differ. */
+  /** A value as in memory, often at the ends of limbs, where carries and signs differ. */
   const inMemory = fc.oneof(
     fc.bigInt(0n, P - 1n),
     fc.constantFrom(0n, 1n, P - 1n, (P - 1n) / 2n, (P + 1n) / 2n, P - 2n ** 28n),
@@ -119,7 +119,7 @@ describe('the field', () => {
           compute();
           expect([read(out0), read(out1)]).toEqual([modulo(first), modulo(second)]);
           expect([field.isZero(out0), field.isZero(out1)]).toEqual([modulo(first) === 0n, modulo(second) === 0n]);
-          // What comes of it is as tight as all else.
+          // The result is as tight as all others.
           field.squareParts2(out0, out1, out0, out1);
           expect(read(out0)).toBe(modulo(first * first - second * second));
         }
@@ -220,7 +220,7 @@ describe('the field', () => {
 type Four = readonly [bigint, bigint, bigint, bigint];
 type Nine = readonly [number, number, number, number, number, number, number, number, number];
 
-/** By Fermat. */
+/** Inverts by Fermat's theorem. */
 function inverse(value: bigint): bigint {
   let result = 1n;
   for (const bit of (P - 2n).toString(2)) result = modulo(result * result * (bit === '1' ? value : 1n));

@@ -23,11 +23,11 @@ import {
 import { bytesToHex } from '../../../../src/lib/encoding/bytes.ts';
 import { ParseError } from '../../../../src/lib/encoding/parse-error.ts';
 
-/** So many cases of each property instead of the usual number: `PAIRING_CASES=1000000` takes a day. */
+/** Cases of each property instead of the usual number: `PAIRING_CASES=1000000` takes a day. */
 const CASES = Number(process.env['PAIRING_CASES'] ?? 0);
 /** A verdict of plain noble takes some 30 ms, one of blst one, and a formula a fraction of that. */
 const [few, some, many] = [20, 1_000, 2_000].map((usual) => ({ numRuns: Math.max(CASES, usual) }));
-/** Of the verdicts that are compared with blst's, one in so many is compared with plain noble's too. */
+/** One in this many verdicts is compared with plain noble's too, beside blst's. */
 const NOBLE_EVERY = 10;
 const timeout = Math.max(60_000, CASES * 200);
 
@@ -147,7 +147,7 @@ test('a loop of no pairs is 1', () => {
   expect(isOne12(out)).toBe(true);
 });
 
-/** A case of a signature check, as anybody could send it. */
+/** A case of a signature check, as any peer could send it. */
 type Spoil = (good: Uint8Array, other: Uint8Array) => Uint8Array;
 const flipped =
   (bit: number): Spoil =>
@@ -213,7 +213,7 @@ function verifies(backend: BlsBackend, check: SignatureCheck | undefined): boole
   return check !== undefined && backend.verify(check.key, check.message, check.signature);
 }
 
-/** From the encoding on. */
+/** Verifies from the encoding on. */
 function blstVerifies(key: Uint8Array, message: Uint8Array, signature: Uint8Array): boolean {
   try {
     return blst.verify(message, blst.PublicKey.fromBytes(key), blst.Signature.fromBytes(signature, true));

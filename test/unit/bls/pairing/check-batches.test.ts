@@ -5,7 +5,7 @@ import { createJobRunner, JobsOverloaded } from '../../../../src/bls/service/job
 
 const never = () => false;
 
-/** A check that is told from others by its number; even ones are valid. */
+/** A check with a number; even ones are valid. */
 function checkOf(number: number): AggregateCheck {
   return { key: Uint8Array.of(number), message: new Uint8Array(), signature: new Uint8Array() };
 }

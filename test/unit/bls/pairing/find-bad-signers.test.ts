@@ -65,7 +65,7 @@ const independentErrors = fc
   .filter((bad) => bad.includes(true))
   .map((bad) => bad.map((isBad, position) => (isBad ? 2n ** BigInt(position) : 0n)));
 
-test('finds exactly the bad signers, in about k · log2(n) checks', async () => {
+test('finds exactly the invalid signers, in about k · log2(n) checks', async () => {
   await fc.assert(
     fc.asyncProperty(independentErrors, async (errors) => {
       const expected = errors.flatMap((error, position) => (error === 0n ? [] : [position]));

@@ -160,7 +160,7 @@ describe('an aggregation', () => {
       close: async () => {},
     });
     const aggregation = createBlsService(runner, modelBackend).startAggregation(MESSAGE, never);
-    // Nothing is done for a message that nobody has signed.
+    // Nothing is done for a message without signatures.
     await settle();
     expect(started).toEqual([]);
     const added = addAll(aggregation, modelSigners.slice(0, 3));
@@ -254,7 +254,7 @@ describe.each(await Promise.all(BACKEND_NAMES.map(loadBackend)))('with real poin
     return { index, secret, publicKey, publicKeyHex: bytesToHex(publicKey) };
   });
   const OTHER = Uint8Array.of(9);
-  /** An error of its own weight: of another message, as many times. */
+  /** A distinct error: a signature of another message, added several times. */
   const shift = (signature: blst.Signature, times: number, sign: 1 | -1 = 1): Uint8Array => {
     const error = (signers[0] as (typeof signers)[number]).secret.sign(OTHER).toBytes();
     if (sign === -1) error[0] = (error[0] ?? 0) ^ 0x20;

@@ -8,6 +8,7 @@ import { text } from 'node:stream/consumers';
 import { afterAll, describe, expect, test } from 'vitest';
 import { listenAdvice } from '../../../../src/cli/commands/serve.ts';
 import { ListenError } from '../../../../src/http/server/listen-error.ts';
+import { createIdentity } from '../../../../src/p2p/identity/identity.ts';
 import { runCommand } from '../run-command.ts';
 
 const ROOT = join(import.meta.dirname, '../../../..');
@@ -22,6 +23,14 @@ function writeConfig(name: string, config: object): string {
   const path = join(folder, name);
   writeFileSync(path, JSON.stringify(config));
   return path;
+}
+
+/** Writes a certificate with a damaged key. */
+function writeIdentity() {
+  const [certificatePath, privateKeyPath] = [join(folder, 'staker.crt'), join(folder, 'staker.key')];
+  writeFileSync(certificatePath, createIdentity().certificatePem);
+  writeFileSync(privateKeyPath, 'no key');
+  return { certificatePath, privateKeyPath };
 }
 
 // With a public network the service listens even if its API is away.
@@ -134,7 +143,7 @@ describe.concurrent('npm start --', { timeout: 120_000 }, () => {
     );
     const [err, [code]] = await Promise.all([text(child.stderr), once(child, 'close')]);
     expect(code).toBe(1);
-    expect(err).toMatch(/^could not run: the embedded network cannot open a port .*ulimit -n\)\n$/);
+    expect(err).toMatch(/^could not run: the devnet cannot open a port .*ulimit -n\)\n$/);
   });
 
   test('a port in use fails with advice', async () => {
@@ -150,6 +159,27 @@ describe.concurrent('npm start --', { timeout: 120_000 }, () => {
     } finally {
       other.close();
     }
+  });
+
+  test.each([
+    [
+      'the store',
+      { store: { path: '/proc/store' } },
+      /^store: cannot open the store at \/proc\/store: .*\(give the service a folder/m,
+    ],
+    [
+      'the TLS key',
+      { identity: writeIdentity() },
+      /^staking identity: the private key .* cannot be used: .*restore both/m,
+    ],
+  ])('%s fails before the service listens, with advice', async (_, settings, expected) => {
+    const { code, err } = await run(
+      '--config',
+      writeConfig('early.json', { ...FUJI, server: { port: 0 }, ...settings }),
+    );
+    expect(code).toBe(2);
+    expect(err).toMatch(expected);
+    expect(err).not.toContain('"listening"');
   });
 
   test('a failed start prints its reason after the log', async () => {

@@ -33,7 +33,7 @@ const UNSIGNED_TEXT = `unsigned message
   payload
     kind            AddressedCall
     source address  8db97c7cece249c2b98bdc0226cc4c2a57bf52fc
-    payload         68656c6c6f2066726f6d20432030
+    payload         68656c6c6f2066726f6d20432030  "hello from C 0"
 `;
 
 describe.concurrent('decode', { timeout: 120_000 }, () => {
@@ -112,7 +112,7 @@ signed by 80.0 % of the weight (8000000000000000 of 10000000000000000); the quor
   payload
     kind            AddressedCall
     source address  8db97c7cece249c2b98bdc0226cc4c2a57bf52fc
-    payload         68656c6c6f2066726f6d20432030
+    payload         68656c6c6f2066726f6d20432030  "hello from C 0"
   bit            weight  signer
     0  2000000000000000  NodeID-P7oB2McjBGgW2NXXWVYjV8JEDFoW9xDE5
     2  2000000000000000  NodeID-NFBbbJ4qCmNaCzeW7sxErhvWqvEQMnYcN

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterAll, describe, expect, test } from 'vitest';
-import { loadConfig } from '../../../../src/config/load/load-config.ts';
+import { loadConfig, parseConfig } from '../../../../src/config/load/load-config.ts';
 import { readJson } from '../../../../src/config/load/read-json.ts';
 import { nodeIDFromBytes, PRIMARY_NETWORK_ID } from '../../../../src/warp/ids.ts';
 import { BASE, configOf, FUJI, fileWith, problemsIn, problemsOf } from './config-fixture.ts';
@@ -316,6 +316,35 @@ describe('problems', () => {
     const problems = problemsOf(file);
     expect(problems.map((problem) => problem.split(': ')[0])).toEqual([path]);
     expect(problems.join()).not.toContain('secret');
+  });
+
+  test('a duration in another unit is explained', () => {
+    const ofTimeout = (requestTimeoutMs: unknown) => fileWith({ aggregation: { requestTimeoutMs } });
+    const warningsOf = (milliseconds: number) => parseConfig(ofTimeout(milliseconds), {}, {}).warnings;
+    expect(warningsOf(10)).toEqual(['aggregation.requestTimeoutMs: is 10 milliseconds; write 10000 for 10 seconds']);
+    expect(warningsOf(100)).toEqual([]);
+    expect(parseConfig(fileWith({ server: { drainDelayMs: 0 } }), {}, {}).warnings).toEqual([]);
+    for (const [text, meant] of [
+      ['10s', 10_000],
+      ['2 min', 120_000],
+      ['1h', 3_600_000],
+      ['500ms', 500],
+    ] as const) {
+      expect(problemsOf(ofTimeout(text))).toEqual([
+        `aggregation.requestTimeoutMs: must be a whole number of milliseconds from 1 to 3600000, is "${text}"; perhaps ${meant} is meant`,
+      ]);
+    }
+  });
+
+  test.each([
+    ['https://api.test/ext/bc/P', 'https://api.test'],
+    ['https://api.test/ext/', 'https://api.test'],
+    ['https://api.test/key/ext/info?a=b', 'https://api.test/***'],
+  ])('the base URL %s is refused with the one to write', (baseUrl, meant) => {
+    expect(problemsOf(network({ pChainApi: [{ baseUrl }] }))).toEqual([
+      `networks.fuji.pChainApi[0].baseUrl: must end before /ext, which the service adds: write ${meant}`,
+    ]);
+    expect(problemsOf(network({ pChainApi: [{ baseUrl: 'https://api.test/extra' }] }))).toEqual([]);
   });
 
   test('the allowed values, the wrong value and the nearest name are in the message', () => {

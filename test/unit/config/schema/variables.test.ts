@@ -139,6 +139,16 @@ describe('a variable with our prefix that belongs to no setting', () => {
     ]);
   });
 
+  test.each(['SIGNATURE_AGREGATOR_', 'SIGNATURE_AGGREGATOR__', 'SIGNATUREAGGREGATOR_', 'signature_aggregator_'])(
+    'is reported with the name that differs by its misspelt prefix %s only',
+    (prefix) => {
+      expect(problemsOf(BASE, {}, { [`${prefix}SERVER__PORT`]: '1' })).toEqual([
+        expect.stringMatching(/did you mean SIGNATURE_AGGREGATOR_SERVER__PORT\?$/),
+      ]);
+      expect(problemsOf(BASE, {}, { SIGNATURE_AGREGATOR_NOVEL: '1', SIGNATURE_OF_X: '1' })).toEqual([]);
+    },
+  );
+
   test('is accepted if a text of the file names it', () => {
     const environment = { SIGNATURE_AGGREGATOR_MY_HOST: 'a.test' };
     expect(

@@ -5,7 +5,6 @@ import {
   type DialCandidate,
   nextRedialPauseMs,
   planDials,
-  planDisconnects,
   searchIntervalMs,
 } from '../../../../src/p2p/discovery/peer-decisions.ts';
 import type { NodeID } from '../../../../src/warp/ids.ts';
@@ -14,33 +13,34 @@ const node = (index: number): NodeID => `NodeID-${index}` as NodeID;
 const times = fc.integer({ min: 0, max: 100 });
 const candidates: fc.Arbitrary<DialCandidate[]> = fc
   .array(
-    fc.record({ wanted: fc.boolean(), preferred: fc.boolean(), failures: fc.nat({ max: 3 }), nextDialAtMs: times }),
+    fc.record({
+      rank: fc.constantFrom('preferred', 'wanted', 'unwanted'),
+      failures: fc.nat({ max: 3 }),
+      nextDialAtMs: times,
+    }),
     { maxLength: 30 },
   )
   .map((list) => list.map((candidate, index) => ({ ...candidate, nodeID: node(index) })));
 const randoms = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true });
 
 describe('planDials', () => {
-  it('chooses due nodes within the budgets, and no node before a better one', () => {
+  it('chooses nodes within the budgets, and no node before a better one', () => {
     fc.assert(
       fc.property(
         candidates,
         fc.integer({ min: -3, max: 12 }),
         fc.integer({ min: -3, max: 12 }),
         fc.integer({ min: -3, max: 5 }),
-        times,
-        (all, total, others, unwanted, nowMs) => {
-          const plan = planDials(all, { total, others, unwanted }, nowMs);
+        (all, total, others, unwanted) => {
+          const plan = planDials(all, { total, others, unwanted });
           const chosen = plan.map((nodeID) => all.find((candidate) => candidate.nodeID === nodeID) as DialCandidate);
-          const due = all.filter((candidate) => candidate.nextDialAtMs <= nowMs);
-          const left = due.filter((candidate) => !plan.includes(candidate.nodeID));
-          const isOther = ({ wanted, preferred }: DialCandidate) => wanted && preferred !== true;
-          const isPreferred = ({ wanted, preferred }: DialCandidate) => wanted && preferred === true;
+          const left = all.filter((candidate) => !plan.includes(candidate.nodeID));
+          const isOther = ({ rank }: DialCandidate) => rank === 'wanted';
+          const isPreferred = ({ rank }: DialCandidate) => rank === 'preferred';
 
           expect(new Set(plan).size).toBe(plan.length);
-          expect(chosen.every((candidate) => due.includes(candidate))).toBe(true);
           expect(plan.length).toBeLessThanOrEqual(Math.max(0, total));
-          expect(chosen.filter((candidate) => !candidate.wanted).length).toBeLessThanOrEqual(Math.max(0, unwanted));
+          expect(chosen.filter(({ rank }) => rank === 'unwanted').length).toBeLessThanOrEqual(Math.max(0, unwanted));
           expect(chosen.filter(isOther).length).toBeLessThanOrEqual(Math.max(0, others));
           if (plan.length < total) {
             expect(left.some(isPreferred)).toBe(false);
@@ -54,7 +54,7 @@ describe('planDials', () => {
           }
           // Wanted nodes come before sources of addresses.
           if (left.some(isOther) && chosen.filter(isOther).length < others) {
-            expect(chosen.every(({ wanted }) => wanted)).toBe(true);
+            expect(chosen.every(({ rank }) => rank !== 'unwanted')).toBe(true);
           }
         },
       ),
@@ -62,47 +62,22 @@ describe('planDials', () => {
   });
 });
 
-describe('planDisconnects', () => {
-  const unwanted = fc
-    .array(times, { maxLength: 20 })
-    .map((list) => list.map((unwantedSinceMs, index) => ({ nodeID: node(index), unwantedSinceMs })));
-
-  it('closes the longest unwanted after their grace, and keeps the sources', () => {
-    fc.assert(
-      fc.property(unwanted, fc.nat({ max: 8 }), fc.nat({ max: 60 }), (all, keep, graceMs) => {
-        const plan = planDisconnects(all, { keep, graceMs }, 100);
-        expect(all.length - plan.length).toBeGreaterThanOrEqual(Math.min(keep, all.length));
-        const closed = all.filter(({ nodeID }) => plan.includes(nodeID));
-        const kept = all.filter(({ nodeID }) => !plan.includes(nodeID));
-        expect(closed.every(({ unwantedSinceMs }) => 100 - unwantedSinceMs >= graceMs)).toBe(true);
-        const overdue = kept.filter(({ unwantedSinceMs }) => 100 - unwantedSinceMs >= graceMs);
-        if (kept.length > keep) expect(overdue).toEqual([]);
-        for (const { unwantedSinceMs } of overdue) {
-          for (const other of closed) expect(other.unwantedSinceMs).toBeLessThanOrEqual(unwantedSinceMs);
-        }
-      }),
-    );
-  });
-});
-
 describe('nextRedialPauseMs', () => {
-  const limits = { initialBackoffMs: 1_000, maxBackoffMs: 60_000 };
-
   it('starts at 1 to 2 s, grows at most twofold, and ends between 45 and 60 s', () => {
     fc.assert(
       fc.property(fc.array(randoms, { minLength: 60, maxLength: 60 }), (draws) => {
         let previous = 0;
         for (const draw of draws) {
-          const next = nextRedialPauseMs(previous, limits, () => draw);
-          expect(next).toBeLessThanOrEqual(limits.maxBackoffMs);
-          expect(next).toBeGreaterThanOrEqual(Math.min(previous === 0 ? limits.initialBackoffMs : previous, 45_000));
-          expect(next).toBeLessThanOrEqual(Math.max(previous, limits.initialBackoffMs) * 2);
+          const next = nextRedialPauseMs(previous, () => draw);
+          expect(next).toBeLessThanOrEqual(60_000);
+          expect(next).toBeGreaterThanOrEqual(Math.min(previous === 0 ? 1_000 : previous, 45_000));
+          expect(next).toBeLessThanOrEqual(Math.max(previous, 1_000) * 2);
           previous = next;
         }
       }),
     );
     let settled = 0;
-    for (let round = 0; round < 100; round += 1) settled = nextRedialPauseMs(settled, limits, () => 0.5);
+    for (let round = 0; round < 100; round += 1) settled = nextRedialPauseMs(settled, () => 0.5);
     expect(settled).toBe(52_500);
   });
 });

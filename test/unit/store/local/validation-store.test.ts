@@ -14,13 +14,13 @@ import { settle } from '../../../support/fake-clock.ts';
 import { originOf, registration } from '../../pchain/state/test-chain.ts';
 
 const POSITION: IndexPosition = {
-  checkpoints: [{ height: 2n ** 60n, id: 'top' }],
+  top: { height: 2n ** 60n, id: 'top' },
   low: { height: 1n, parentID: 'below', isFloor: false },
 };
 
 function batch(height: bigint, ...numbers: number[]): IndexBatch {
   return {
-    position: { ...POSITION, checkpoints: [{ height, id: `block ${height}` }] },
+    position: { ...POSITION, top: { height, id: `block ${height}` } },
     entries: [{ height, origins: numbers.map((number) => originOf(registration(number))) }],
   };
 }
@@ -70,7 +70,7 @@ describe('in a file', () => {
     }
     expect(readdirSync(join(directory, 'new', 'folder'))).toEqual(['l1-validations-5.sqlite']);
     using store = openValidationStore({ directory: join(directory, 'new', 'folder'), networkID: 5 });
-    expect((await store.position())?.checkpoints).toEqual([{ height: 7n, id: 'block 7' }]);
+    expect((await store.position())?.top).toEqual({ height: 7n, id: 'block 7' });
     const { validationID, justification } = originOf(registration(1));
     expect(await store.originOf(validationID)).toEqual(justification);
     using other = openValidationStore({ directory: join(directory, 'new', 'folder'), networkID: 1 });
@@ -85,7 +85,7 @@ describe('in a file', () => {
     await expect(
       store.commit({ ...second, entries: [...second.entries, { height: 2n, origins: [broken] }] }),
     ).rejects.toThrow();
-    expect((await store.position())?.checkpoints[0]?.height).toBe(1n);
+    expect((await store.position())?.top.height).toBe(1n);
     expect(await store.originOf(originOf(registration(2)).validationID)).toBeUndefined();
     await store.commit(second);
     expect(await store.originOf(originOf(registration(2)).validationID)).toBeDefined();
@@ -232,7 +232,7 @@ describe('file errors', () => {
       const { openValidationStore } = await import('./src/store/local/validation-store.ts');
       const { originOf, registration } = await import('./test/unit/pchain/state/test-chain.ts');
       const store = openValidationStore({ directory: process.argv[1], networkID: 1 });
-      const position = (height) => ({ checkpoints: [{ height, id: 'x' }], low: { height: 1n, parentID: 'y', isFloor: false } });
+      const position = (height) => ({ top: { height, id: 'x' }, low: { height: 1n, parentID: 'y', isFloor: false } });
       const origin = (number) => originOf(registration(number));
       await store.commit({ position: position(1n), entries: [{ height: 1n, origins: [origin(1)] }] });
       const entries = Array.from({ length: 500 }, (_, number) => ({ height: 2n, origins: [origin(number)] }));
@@ -240,8 +240,8 @@ describe('file errors', () => {
       for (let attempt = 0; attempt < 2; attempt += 1) {
         await store.commit({ position: position(2n), entries }).catch((error) => messages.push(error.message));
       }
-      const { checkpoints } = await store.position();
-      console.log(JSON.stringify({ messages, height: String(checkpoints[0].height), found: (await store.originOf(origin(1).validationID)) !== undefined }));
+      const { top } = await store.position();
+      console.log(JSON.stringify({ messages, height: String(top.height), found: (await store.originOf(origin(1).validationID)) !== undefined }));
     `;
     // Limits the size of files, in units of 512 or 1,024 bytes, like a full disk does.
     const limited = 'trap "" XFSZ; ulimit -f 100; exec "$0" "$@"';

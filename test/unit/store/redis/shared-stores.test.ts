@@ -173,7 +173,7 @@ describe('L1 validations', () => {
   const validationID = conversionValidationID(SUBNET, 0);
   const justification = { kind: 'SubnetIDIndex', subnetID: SUBNET, index: 0 } as const;
   const position = {
-    checkpoints: [{ height: 1n, id: 'a' }],
+    top: { height: 1n, id: 'a' },
     low: { height: 1n, parentID: 'b', isFloor: false },
   };
 

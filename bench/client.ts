@@ -1,0 +1,85 @@
+import { readFileSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type Dispatcher, request } from 'undici';
+
+export const AGGREGATION_PATH = '/v1/signatureAggregator/fuji/aggregateSignatures';
+export const JSON_HEADERS = { 'content-type': 'application/json' };
+const READY_TIMEOUT_MS = 180_000;
+
+/** Waits until the service answers 200. @throws after three minutes */
+export async function untilReady(url: string, dispatcher?: Dispatcher, path = '/health/ready'): Promise<void> {
+  const deadlineMs = performance.now() + READY_TIMEOUT_MS;
+  for (;;) {
+    const { statusCode, body } = await request(`${url}${path}`, { ...(dispatcher && { dispatcher }) });
+    const text = await body.text();
+    if (statusCode === 200) return;
+    if (performance.now() > deadlineMs) throw new Error(`not ready after ${READY_TIMEOUT_MS} ms: ${text}`);
+    await sleep(10);
+  }
+}
+
+export function bodyOf(message: string): string {
+  return `{"message":"${message}"}`;
+}
+
+/** Requests the signatures of a message. @returns milliseconds and the response. @throws if it was not signed */
+export async function postMessage(
+  url: string,
+  message: string,
+  dispatcher: Dispatcher,
+): Promise<{ readonly ms: number; readonly text: string }> {
+  const sentMs = performance.now();
+  const { statusCode, body } = await request(`${url}${AGGREGATION_PATH}`, {
+    method: 'POST',
+    dispatcher,
+    headers: JSON_HEADERS,
+    body: bodyOf(message),
+  });
+  const text = await body.text();
+  if (statusCode !== 201) throw new Error(`status ${statusCode}: ${text}`);
+  return { ms: performance.now() - sentMs, text };
+}
+
+/** Emits messages on the devnet's C-Chain, and returns them in hex. */
+export async function newMessages(devnetUrl: string, count: number): Promise<string[]> {
+  const { body } = await request(`${devnetUrl}/devnet/messages`, {
+    method: 'POST',
+    headers: JSON_HEADERS,
+    body: JSON.stringify({ count }),
+  });
+  return ((await body.json()) as { messages: string[] }).messages;
+}
+
+/** The service's use of memory and CPU, from its metrics. */
+export interface Resources {
+  readonly rssMib: number;
+  readonly heapMib: number;
+  readonly externalMib: number;
+  readonly sockets: number;
+  readonly cpuSeconds: number;
+}
+
+export async function readResources(url: string): Promise<Resources> {
+  const { body } = await request(`${url}/metrics`);
+  const lines = (await body.text()).split('\n');
+  const value = (series: string): number =>
+    Number(lines.find((line) => line.startsWith(`${series} `))?.slice(series.length + 1) ?? 0);
+  const mib = (series: string): number => Math.round(value(series) / 2 ** 20);
+  return {
+    rssMib: mib('process_resident_memory_bytes'),
+    heapMib: mib('nodejs_heap_size_used_bytes'),
+    externalMib: mib('nodejs_external_memory_bytes'),
+    sockets: value('nodejs_active_resources{type="TCPSocketWrap"}'),
+    cpuSeconds: value('process_cpu_seconds_total'),
+  };
+}
+
+/** The highest resident set of the process so far; undefined where the system has no /proc. */
+export function peakRssMib(pid: number): number | undefined {
+  try {
+    const kib = /VmHWM:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];
+    return kib === undefined ? undefined : Math.round(Number(kib) / 1024);
+  } catch {
+    return undefined;
+  }
+}
