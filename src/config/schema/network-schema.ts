@@ -3,7 +3,7 @@ import { Type } from '../../lib/encoding/schema.ts';
 import { parseEvmChainID } from '../../pchain/rpc/evm-api.ts';
 import { parseHexOrCb58Id, parseNodeID, type SubnetID } from '../../warp/ids.ts';
 import { publicNetworkNamed } from '../../warp/networks.ts';
-import { Endpoint, Endpoints } from './endpoint-schema.ts';
+import { Endpoint, Endpoints, RpcEndpoint } from './endpoint-schema.ts';
 import { parsePeerAddress } from './peer-address.ts';
 import {
   check,
@@ -110,7 +110,7 @@ const NetworkSchema = section(
       ),
     ),
     chainRpc: check(
-      Type.Record(Type.String(), Endpoint('One of them: `baseUrl` is the whole URL of the RPC.'), {
+      Type.Record(Type.String(), RpcEndpoint, {
         default: {},
         description:
           'RPC of EVM chains that the node of `pChainApi` does not run, by the ID of the blockchain or `C`. Receipts of transactions are ' +
