@@ -6,7 +6,8 @@
 import { execFileSync, spawnSync } from 'node:child_process';
 import { cpSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { PLANTED_BUGS, type PlantedBug } from './bugs.ts';
+import { PLANTED_BUGS } from './bugs.ts';
+import type { PlantedBug } from './planted-bug.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 const COPY = join(ROOT, '.cache/mutations');
