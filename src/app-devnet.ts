@@ -24,12 +24,10 @@ export interface ConfiguredDevnetOptions {
 
 /** Devnet of the configuration, which starts with {@link start}. */
 export interface ConfiguredDevnet {
-  /** Returns the address of the devnet's API. */
   readonly start: () => Promise<ApiEndpoint>;
   readonly registerRoutes: (server: Server) => void;
   /** Returns requests for the page of the API; undefined before the start. */
   readonly example: () => AggregationExamples | undefined;
-  /** Undefined before the start. */
   readonly devnet: () => Devnet | undefined;
 }
 

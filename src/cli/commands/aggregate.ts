@@ -28,11 +28,9 @@ export interface AggregateCommandOptions extends InputOptions, SourceOptions {
   readonly destination?: string;
 }
 
-/** A request in the form of the routes. */
 interface AggregateRequest {
   readonly transaction: { readonly id: string; readonly query: Static<typeof TransactionQuery> } | undefined;
   readonly body: Static<typeof AggregationBody>;
-  /** The network ID of a valid message. */
   readonly networkID: number | undefined;
 }
 

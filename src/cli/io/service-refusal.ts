@@ -13,7 +13,6 @@ const MAX_SHOWN = 12;
 
 /** An error of the service, or of the collection in this process. The message lists the validators that did not sign. */
 export class ServiceRefusal extends CommandFailure {
-  /** The body of the error response. */
   readonly body: unknown;
 
   /** @param status of the response, for bodies of other programs, such as a proxy */
@@ -29,7 +28,6 @@ export class ServiceRefusal extends CommandFailure {
   }
 }
 
-/** Creates the error response of the service. */
 export function refusalOf(error: AggregatorError): ServiceRefusal {
   const { code } = error;
   const { status } = ERROR_CODES[code];

@@ -86,7 +86,6 @@ export function Endpoint(description: string, derived?: Derived, baseUrl = BaseU
 /** The RPC of a chain. */
 export const RpcEndpoint = Endpoint('One of them.', undefined, RpcUrl);
 
-/** Endpoints in order of preference. */
 export function Endpoints(description: string, derived?: Derived) {
   return Type.Array(Endpoint('One of them.'), {
     description,
