@@ -186,7 +186,6 @@ function createSimulatedThreads(
 function watched(bls: BlsService & BlsVerifier, watcher: Watcher): BlsService & BlsVerifier {
   return {
     verifySigned: (signed, signal) => bls.verifySigned(signed, signal),
-    hashAhead: (message) => bls.hashAhead(message),
     startAggregation(message, signal) {
       const aggregation = bls.startAggregation(message, signal);
       const end = watcher.collectionBegan(message);
