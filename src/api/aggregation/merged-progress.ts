@@ -22,14 +22,11 @@ export class MergedProgress {
   readonly #request: StreamedRequest;
   /** To be told, in place of all that came before. */
   #state: ProgressState | undefined;
-  /** Of the last state. */
   #weights: Weights | undefined;
   #validatorWeights: readonly bigint[] = [];
-  /** By canonical index. */
   #asked: (true | undefined)[] = [];
   #outcomes: (ValidatorOutcome | undefined)[] = [];
   #hasAsked = false;
-  /** After the last outcome. */
   #signedWeight: bigint | undefined;
   #isVerifying = false;
 

@@ -28,7 +28,6 @@ const why = {
   reason: Type.Optional(Type.String({ description: 'The finer cause of another outcome' })),
 };
 
-/** The outcomes of validators with a key. */
 const ANSWER_OUTCOMES = VALIDATOR_OUTCOMES.filter((outcome) => outcome !== 'no_key');
 
 const OUTCOME_WORDS = ANSWER_OUTCOMES.map((outcome) => `\`${outcome}\`: ${OUTCOME_MEANINGS[outcome]}`).join('; ');
@@ -113,7 +112,6 @@ const ErrorData = Type.Object(
   { title: 'ErrorEvent', description: 'The end: what went wrong, as the plain answer has it' },
 );
 
-/** By the kind that stands after `event:`. */
 export const AGGREGATION_EVENTS = {
   resolved: ResolvedData,
   asked: AskedData,
@@ -125,7 +123,6 @@ export const AGGREGATION_EVENTS = {
 } as const;
 
 export type AggregationEventKind = keyof typeof AGGREGATION_EVENTS;
-/** What stands after `data:`, by the event's kind. */
 export type AggregationEventData = { [Kind in AggregationEventKind]: Static<(typeof AGGREGATION_EVENTS)[Kind]> };
 export type AggregationEvent = {
   [Kind in AggregationEventKind]: { readonly event: Kind; readonly data: AggregationEventData[Kind] };

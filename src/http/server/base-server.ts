@@ -32,7 +32,6 @@ export interface BaseServerOptions {
   readonly access?: AccessOptions;
   /** Origins whose pages may use the service; `*` alone allows all. Empty by default. */
   readonly corsOrigins?: readonly string[];
-  /** Concurrent client connections. */
   readonly maxConnections: number;
   /** Shared by all listeners of the process; by default the server has its own. */
   readonly bodies?: RequestBodies;

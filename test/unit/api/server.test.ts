@@ -53,19 +53,6 @@ describe('/', () => {
       expect((await server.inject(path)).statusCode).toBe(200);
     }
   });
-
-  test('links for people', async () => {
-    const server = await createTestServer();
-    const response = await server.inject({
-      url: '/',
-      headers: { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' },
-    });
-    expect(response.headers).toMatchObject({
-      'content-type': 'text/html; charset=utf-8',
-      'content-security-policy': expect.stringMatching(/^default-src 'none'/),
-    });
-    for (const link of ['/docs', '/openapi.json', '/health/ready']) expect(response.body).toContain(`href="${link}"`);
-  });
 });
 
 test.each([
