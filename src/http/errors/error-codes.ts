@@ -65,9 +65,17 @@ export const ERROR_CODES: Readonly<Record<ErrorCode, ErrorCodeEntry>> = {
   },
   no_message_in_transaction: {
     ...raised(400, 'never', 'aggregator'),
-    meaning: 'The transaction exists, but the P-Chain signs no message about it',
+    meaning:
+      'The transaction exists, but the P-Chain signs no message about it, or it is of an EVM chain and sent no message: ' +
+      'the error says what it did',
     action:
-      'Give the ID of a transaction that converts a subnet, or that registers, changes or removes an L1 validator',
+      'Give the ID of a transaction that converts a subnet, that registers, changes or removes an L1 validator, or that ' +
+      'sends a Warp message',
+  },
+  several_messages: {
+    ...raised(400, 'never', 'aggregator'),
+    meaning: 'The EVM transaction sent several messages; details list them',
+    action: 'Choose one by the parameter logIndex',
   },
   message_superseded: {
     ...raised(400, 'never', 'aggregator'),
@@ -100,9 +108,9 @@ export const ERROR_CODES: Readonly<Record<ErrorCode, ErrorCodeEntry>> = {
     action: 'Check the network and the ID',
   },
   unknown_transaction: {
-    ...raised(404, 'after_change', 'aggregator'),
-    meaning: 'The P-Chain has accepted no such transaction',
-    action: 'Check the network and the ID; ask again once the transaction was accepted',
+    ...raised(404, 'may_pass', 'aggregator'),
+    meaning: 'None of the chains that were asked has accepted such a transaction',
+    action: 'Check the network, the ID and blockchainId; ask again once the transaction was accepted',
   },
   unknown_validation: {
     ...raised(404, 'after_change', 'aggregator'),
@@ -143,6 +151,16 @@ export const ERROR_CODES: Readonly<Record<ErrorCode, ErrorCodeEntry>> = {
     ...raised(502, 'may_pass', 'aggregator'),
     meaning: 'The P-Chain API sent an invalid answer',
     action: 'Ask again later; tell the operator if it persists',
+  },
+  chain_rpc_unavailable: {
+    ...raised(503, 'may_pass', 'aggregator'),
+    meaning: 'The RPC of the EVM chain did not answer',
+    action: 'Ask again after Retry-After',
+  },
+  chain_rpc_invalid: {
+    ...raised(502, 'may_pass', 'aggregator'),
+    meaning: 'The RPC of the EVM chain sent an invalid answer, or there is none for this chain',
+    action: 'Check blockchainId; tell the operator if it persists, who can set networks.NAME.chainRpc',
   },
   overloaded: {
     ...raised(503, 'may_pass', 'aggregator', 'body'),
