@@ -59,16 +59,6 @@ describe('the API of a chain', () => {
     expect(server.requests[0]?.url).toBe(`/ext/bc/${alias}/proposervm`);
   });
 
-  test.each<[string, Reply, string]>([
-    ['a node that does not run it', { status: 404, text: '404 page not found' }, 'invalid response'],
-    ['an epoch without a height', { result: { number: '1' } }, 'invalid response'],
-    ['a node that starts', { error: { code: -32_000, message: 'not bootstrapped' } }, 'rejected'],
-    ['a proxy that is overloaded', { status: 503, text: '' }, 'unavailable'],
-  ])('fails at %s', async (_, reply, kind) => {
-    const { chains } = await open(() => reply);
-    await expect(chains.getCurrentEpoch(CHAIN, SIGNAL)).rejects.toMatchObject({ name: 'ApiError', kind });
-  });
-
   test('accepts a transaction of the X-Chain only if its bytes hash to the ID', async () => {
     const { txID, hex } = readTransaction('ConvertSubnetToL1Tx');
     const { server, chains } = await open(() => ({ result: hex.response.result }));
