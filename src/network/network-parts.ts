@@ -19,10 +19,10 @@ import type { Clock, Random } from '../lib/concurrency/clock.ts';
 import type { OpenConnections } from '../lib/net/http-connections.ts';
 import type { Dial } from '../p2p/connection/dial.ts';
 import type { Identity } from '../p2p/identity/identity.ts';
-import { createPeerNetwork, type PeerNetwork } from '../p2p/peer-network.ts';
+import { PeerNetwork } from '../p2p/peer-network.ts';
 import { createChainApi } from '../pchain/rpc/chain-api.ts';
 import { createDataApi } from '../pchain/rpc/data-api.ts';
-import { createJsonRpcClient, type JsonRpcClient, type JsonRpcLimits } from '../pchain/rpc/json-rpc.ts';
+import { JsonRpcClient, type JsonRpcLimits } from '../pchain/rpc/json-rpc.ts';
 import { createNodeApi, type NodeApi } from '../pchain/rpc/node-api.ts';
 import { createEpochHeights } from '../pchain/state/epoch-heights.ts';
 import { createSubnetDirectory, type SubnetDirectory } from '../pchain/state/subnet-directory.ts';
@@ -110,7 +110,7 @@ export function openNetworkApi(opened: AsyncDisposableStack, options: PartsOptio
     more: Partial<JsonRpcLimits> = {},
   ): JsonRpcClient =>
     owner.use(
-      createJsonRpcClient({
+      new JsonRpcClient({
         ...{ endpoints, clock, random, metrics },
         limits: { ...limits, ...more },
         ...(outside && { openHttp: outside.openHttp }),
@@ -261,7 +261,7 @@ function openPeers(
   configuredPeers: () => NetworkConfig['manuallyTrackedPeers'],
 ): PeerNetwork {
   const { network, networkID, identity, clock, random, logger, metrics, outside } = options;
-  return createPeerNetwork({
+  return new PeerNetwork({
     identity,
     networkID,
     clock,

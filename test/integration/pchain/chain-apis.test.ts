@@ -6,7 +6,7 @@ import { systemClock } from '../../../src/lib/concurrency/clock.ts';
 import type { ApiError } from '../../../src/pchain/rpc/api-error.ts';
 import { createChainApi } from '../../../src/pchain/rpc/chain-api.ts';
 import { createDataApi } from '../../../src/pchain/rpc/data-api.ts';
-import { createJsonRpcClient } from '../../../src/pchain/rpc/json-rpc.ts';
+import { JsonRpcClient } from '../../../src/pchain/rpc/json-rpc.ts';
 import { createNodeApi } from '../../../src/pchain/rpc/node-api.ts';
 import { createMetrics } from '../../../src/telemetry/metrics.ts';
 import { type BlockchainID, idFromBytes, P_CHAIN_ID, type TxID, type ValidationID } from '../../../src/warp/ids.ts';
@@ -26,7 +26,7 @@ afterEach(async () => {
 
 async function open(reply: () => Reply) {
   const server = await LocalApi.start(reply);
-  const client = createJsonRpcClient({
+  const client = new JsonRpcClient({
     endpoints: [{ baseUrl: server.baseUrl }],
     clock: systemClock,
     random: () => 0,

@@ -5,12 +5,7 @@ import { describe, expect, it } from 'vitest';
 import type { OpenHttp } from '../../../src/lib/net/http-port.ts';
 import { readObject } from '../../../src/pchain/codec/json-fields.ts';
 import { ApiError } from '../../../src/pchain/rpc/api-error.ts';
-import {
-  createJsonRpcClient,
-  type JsonRpcCall,
-  type JsonRpcClient,
-  type JsonRpcClientOptions,
-} from '../../../src/pchain/rpc/json-rpc.ts';
+import { type JsonRpcCall, JsonRpcClient, type JsonRpcClientOptions } from '../../../src/pchain/rpc/json-rpc.ts';
 import { createMetrics } from '../../../src/telemetry/metrics.ts';
 import { within } from '../../../src/telemetry/spans.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
@@ -50,7 +45,7 @@ interface Setup extends AsyncDisposable {
 function setUp(apis: readonly LocalApi[], options: Partial<JsonRpcClientOptions> = {}): Setup {
   const clock = new PauseClock();
   const registry = new Registry();
-  const client = createJsonRpcClient({
+  const client = new JsonRpcClient({
     endpoints: apis.map(({ baseUrl }) => ({ baseUrl })),
     clock,
     random: () => 0.5,

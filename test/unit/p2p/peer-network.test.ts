@@ -6,7 +6,7 @@ import type { Clock } from '../../../src/lib/concurrency/clock.ts';
 import type { AppOutcome } from '../../../src/p2p/connection/app-requests.ts';
 import { MessageSchema } from '../../../src/p2p/gen/p2p_pb.js';
 import { createIdentity, type Identity } from '../../../src/p2p/identity/identity.ts';
-import { createPeerNetwork, type PeerNetwork, type PeerNetworkOptions } from '../../../src/p2p/peer-network.ts';
+import { PeerNetwork, type PeerNetworkOptions } from '../../../src/p2p/peer-network.ts';
 import { encodeFrame, MAX_FRAME_LENGTH } from '../../../src/p2p/wire/frames.ts';
 import type { Endpoint } from '../../../src/p2p/wire/ip-address.ts';
 import { encodeMessage } from '../../../src/p2p/wire/messages.ts';
@@ -39,7 +39,7 @@ class World {
   }
 
   network(nodes: readonly MemoryNode[], change: Partial<PeerNetworkOptions> = {}): PeerNetwork {
-    return createPeerNetwork({
+    return new PeerNetwork({
       identity: this.identity,
       networkID: NETWORK_ID,
       clock: this.clock,
