@@ -26,7 +26,7 @@ import { JsonRpcClient, type JsonRpcLimits } from '../pchain/rpc/json-rpc.ts';
 import { createNodeApi, type NodeApi } from '../pchain/rpc/node-api.ts';
 import { createEpochHeights } from '../pchain/state/epoch-heights.ts';
 import { createSubnetDirectory, type SubnetDirectory } from '../pchain/state/subnet-directory.ts';
-import { createValidationIndex, DEFAULT_INDEX_LIMITS } from '../pchain/state/validation-index.ts';
+import { ValidationIndex } from '../pchain/state/validation-index.ts';
 import { createValidatorFunds } from '../pchain/state/validator-funds.ts';
 import { createValidatorSets } from '../pchain/state/validator-sets.ts';
 import { createMemorySignatureStore } from '../store/local/signature-store.ts';
@@ -287,18 +287,15 @@ function openL1Messages(
   const known = publicNetworkNamed(network.name);
   const store = opened.use(openValidationStore({ directory: storePath, networkID, name: network.name, clock }));
   const index = opened.use(
-    createValidationIndex({
+    new ValidationIndex({
       api: createNodeApi(api.openClient(opened), api.info),
       store: shared?.validations(store) ?? store,
       clock,
       logger,
       metrics,
       l1StartTime: known?.l1StartTime,
-      limits: {
-        ...DEFAULT_INDEX_LIMITS,
-        lookback: storePath === undefined ? network.l1Index.lookback : undefined,
-        maxBlocksPerSecond: network.l1Index.blocksPerSecond,
-      },
+      lookback: storePath === undefined ? network.l1Index.lookback : undefined,
+      maxBlocksPerSecond: network.l1Index.blocksPerSecond,
     }),
   );
   const dataApi =

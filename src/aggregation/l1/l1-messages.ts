@@ -43,7 +43,7 @@ export interface L1MessagesOptions {
   readonly api: Pick<NodeApi, 'getTx' | 'getTxStatus' | 'getL1Validator'>;
   readonly chains: Pick<ChainApi, 'findXChainTx'>;
   readonly directory: SubnetDirectory;
-  readonly index: ValidationIndex;
+  readonly index: Pick<ValidationIndex, 'originOf' | 'coverage'>;
   readonly dataApi: DataApi | undefined;
   readonly clock: Clock;
   readonly logger: Logger;
