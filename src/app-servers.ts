@@ -1,4 +1,5 @@
 import { type GoListeners, openGoListeners } from './api/go-aggregator/go-listeners.ts';
+import { RequestHistory, recordIn } from './api/requests/request-history.ts';
 import { createServer, type ServerOptions } from './api/server.ts';
 import type { ConfiguredDevnet } from './app-devnet.ts';
 import type { Config } from './config/settings.ts';
@@ -11,6 +12,8 @@ import { RequestBodies } from './http/server/request-bodies.ts';
 import { parseHex } from './lib/encoding/bytes.ts';
 import type { ServedNetwork } from './network/served-network.ts';
 import type { Upstreams } from './proxy/client/upstreams.ts';
+import type { OpenedSharedStore } from './store/redis/open-shared.ts';
+import { createSharedRecords } from './store/redis/shared-records.ts';
 import type { Metrics, ServiceRegistry } from './telemetry/metrics.ts';
 
 export interface AppServersOptions extends Required<Pick<ServerOptions, 'clock' | 'logger' | 'metrics' | 'tracer'>> {
@@ -20,6 +23,7 @@ export interface AppServersOptions extends Required<Pick<ServerOptions, 'clock' 
   readonly networks: readonly ServedNetwork[];
   readonly access: AccessOptions;
   readonly upstreams: Upstreams;
+  readonly shared: OpenedSharedStore | undefined;
   readonly devnet: ConfiguredDevnet | undefined;
   readonly identityProblem: () => string | undefined;
   readonly isStopping: () => boolean;
@@ -51,8 +55,10 @@ export async function openServers(opened: AsyncDisposableStack, options: AppServ
         }),
       )
     : undefined;
+  const requests = new RequestHistory(clock, options.shared && createSharedRecords(options.shared, clock));
   const common = {
-    ...{ registry, metrics, tracer, logger, clock },
+    ...{ registry, metrics, tracer, logger, clock, requests },
+    onRecordedEnd: recordIn(requests, clock),
     bodies: new RequestBodies({ clock, metrics }),
     ...serverSettings(options),
   };

@@ -87,7 +87,7 @@ export async function startApp({ config, logger, clock, random, onProgress }: Ap
   const identityWatch = opened.use(openIdentityWatch({ ...ports, identity, networks, store: shared?.store }));
   let isStopping = false;
   const { url, server, goUrls, console } = await openServers(opened, {
-    ...{ config, version, registry, metrics, tracer, logger, clock, networks, access, upstreams, devnet },
+    ...{ config, version, registry, metrics, tracer, logger, clock, networks, access, upstreams, shared, devnet },
     identityProblem: () => identityWatch.problem(),
     isStopping: () => isStopping,
   });

@@ -14,6 +14,8 @@ import { registerStartPage, type SendPage } from './health/start-page.ts';
 import { registerMessages } from './messages/messages.ts';
 import { registerOpenApi } from './openapi/docs-page.ts';
 import { type AggregationExamples, publicExample } from './openapi/example-request.ts';
+import { RequestHistory, recordIn } from './requests/request-history.ts';
+import { registerRequests } from './requests/requests.ts';
 import { registerSubnets } from './subnets/subnets.ts';
 import { registerUptime } from './subnets/uptime.ts';
 
@@ -29,6 +31,8 @@ export interface ServerOptions extends BaseServerOptions {
   readonly state?: ServiceState;
   /** The rest of the data API, the metrics service and the node RPC. */
   readonly upstream?: UpstreamRouteOptions;
+  /** Records of requests; those of all listeners of the process. */
+  readonly requests?: RequestHistory;
   /** Requests to try at `/docs`; by default those of a public network. */
   readonly examples?: () => AggregationExamples | undefined;
   /** Answers browsers at `/`; by default with a page of links. */
@@ -42,9 +46,9 @@ export interface ServerOptions extends BaseServerOptions {
  * their records; `http/` has what all routes share.
  */
 export async function createServer(options: ServerOptions): Promise<Server> {
-  const { networks, clock, access, metrics, upstream } = options;
+  const { networks, clock, access, metrics, upstream, requests = new RequestHistory(clock) } = options;
   const log = new RequestLog(options.logger, clock);
-  const server = createBaseServer(options, log);
+  const server = createBaseServer({ ...options, onRecordedEnd: recordIn(requests, clock) }, log);
   const isLimited = access !== undefined;
   const names = networks.flatMap(({ pathNames }) => pathNames);
   registerOpenApi(server, { isLimited, example: options.examples ?? (() => publicExample(names)) });
@@ -53,6 +57,7 @@ export async function createServer(options: ServerOptions): Promise<Server> {
   registerSubnets(server, networks);
   registerMessages(server, networks);
   registerUptime(server, networks);
+  registerRequests(server, requests, access);
   registerHealth(server, networks, options.state);
   registerStartPage(server, networks, options.version, options.startPage);
   if (options.areMetricsElsewhere !== true) registerMetrics(server, options.registry, clock);

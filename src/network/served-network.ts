@@ -203,7 +203,14 @@ class OpeningNetwork implements ServedNetwork {
       hasBeenUp: this.#hasBeenUp,
       sinceStartMs: clock.monotonicMs() - this.#startedMs,
     });
-    return { name: this.name, status, reason, nodeID: isOpen ? identity.nodeID : undefined, subnets };
+    return {
+      name: this.name,
+      status,
+      reason,
+      networkID: this.#acceptedID,
+      nodeID: isOpen ? identity.nodeID : undefined,
+      subnets,
+    };
   }
 
   peerCounts(): PeerCounts | undefined {

@@ -1,14 +1,5 @@
-/** A change of one place in the sources that `npm test` has to notice. */
-export interface PlantedBug {
-  /** The wrong behaviour, in a sentence. */
-  readonly name: string;
-  readonly file: string;
-  /** Text that stands once in the file. */
-  readonly find: string;
-  readonly replace: string;
-  /** Files or folders of `npm test` that are run against the bug. */
-  readonly tests: readonly string[];
-}
+import { HTTP_BUGS } from './http-bugs.ts';
+import type { PlantedBug } from './planted-bug.ts';
 
 const VALIDATORS = ['test/unit/validators'];
 const WARP = ['test/unit/warp'];
@@ -22,6 +13,7 @@ const GO_FILE = ['test/unit/config/go-aggregator'];
 const PROXY = ['test/unit/proxy', 'test/integration/proxy/cache.test.ts', 'test/integration/proxy/faults.test.ts'];
 
 export const PLANTED_BUGS: readonly PlantedBug[] = [
+  ...HTTP_BUGS,
   // Canonical sets, quorum and verification.
   {
     name: 'the needed weight is rounded down',

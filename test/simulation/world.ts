@@ -25,7 +25,7 @@ const FIRST_IDENTITY = 999;
 
 /** The outcome of one request. */
 export type Outcome =
-  | { readonly kind: 'signed'; readonly result: Omit<AggregationResult, 'signers'> }
+  | { readonly kind: 'signed'; readonly result: Omit<AggregationResult, 'signers' | 'weights'> }
   | { readonly kind: 'error'; readonly code: string }
   | { readonly kind: 'left' };
 
@@ -396,7 +396,7 @@ export class World {
   }
 
   #judgeSigned(
-    result: Omit<AggregationResult, 'signers'>,
+    result: Omit<AggregationResult, 'signers' | 'weights'>,
     {
       request,
       message,

@@ -5,7 +5,7 @@ import { type NodeID, P_CHAIN_ID } from '../../warp/ids.ts';
 import type { Penalties } from '../admission/penalties.ts';
 import { type CountOutcome, StageTimer } from '../aggregator-metrics.ts';
 import { forecastValidators } from '../validators/validator-forecast.ts';
-import type { TallySummary } from '../validators/validator-outcome.ts';
+import { type OutcomeWeights, type TallySummary, weightsOf } from '../validators/validator-outcome.ts';
 import { CollectedSignatures, CollectionOver, type VerifiedMessage, yieldForLargeSet } from './collected-signatures.ts';
 import type { CollectionDeps, CollectionJob } from './collection-job.ts';
 import { CollectionState } from './collection-state.ts';
@@ -18,6 +18,7 @@ export type CollectionOutcome =
   | (VerifiedMessage & {
       readonly kind: 'signed';
       readonly isTargetReached: boolean;
+      readonly weights: OutcomeWeights;
     })
   | {
       readonly kind: 'insufficient';
@@ -62,7 +63,7 @@ export async function collectSignatures(
 
   const ending = new AbortController();
   const over = ending.signal;
-  using stages = new StageTimer(clock, metrics, 'connect');
+  using stages = new StageTimer(clock, metrics, 'connect', job.stages);
   using changes = createWakeUp(clock);
   using sum = bls.startAggregation(message.bytes, signal);
   const countOutcome: CountOutcome = ({ weight }, outcome) =>
@@ -95,6 +96,10 @@ export async function collectSignatures(
   });
   deadline.signal.addEventListener('abort', changes.wake, { once: true });
   let isResting = false;
+  const summarize = (): TallySummary =>
+    summarizeTally(tally, (validator) =>
+      isConnected(validator) ? undefined : source.whyUnreachable(validator.nodeIDs[0] as NodeID),
+    );
   try {
     await signatures.takeKnown();
     await yieldForLargeSet(warpSet, { ...deps, client });
@@ -114,13 +119,15 @@ export async function collectSignatures(
         const verified = await signatures.verify(isTimeUp);
         if (verified === undefined) continue;
         queries.othersSigned();
-        return { kind: 'signed', ...verified, isTargetReached: verified.signedWeight >= tally.targetWeight };
+        const isTargetReached = verified.signedWeight >= tally.targetWeight;
+        return { kind: 'signed', ...verified, isTargetReached, weights: weightsOf(summarize()) };
       }
       if (plan.kind === 'out of reach' || isTimeUp) {
-        const summary = summarizeTally(tally, (validator) =>
-          isConnected(validator) ? undefined : source.whyUnreachable(validator.nodeIDs[0] as NodeID),
-        );
-        return { kind: 'insufficient', summary, refusedForGood: weightRefusedForGood(tally, isPChainMessage) };
+        return {
+          kind: 'insufficient',
+          summary: summarize(),
+          refusedForGood: weightRefusedForGood(tally, isPChainMessage),
+        };
       }
       if (plan.ask.length > 0) stages.enter('collect');
       for (const validator of plan.ask) queries.ask(validator);
@@ -158,7 +165,7 @@ function isWork(plan: QueryPlan): boolean {
 const MANY_BYTES = 1024 * 1024;
 
 /** Returns whether the message is first sent to a few validators: similar ones were refused, or it is large. */
-export function isDoubtful(
+function isDoubtful(
   { message, justification, warpSet, client }: Pick<CollectionJob, 'message' | 'justification' | 'warpSet' | 'client'>,
   penalties: Pick<Penalties, 'isDoubtful'>,
 ): boolean {

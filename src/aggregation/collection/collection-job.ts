@@ -9,7 +9,7 @@ import type { UnsignedMessage } from '../../warp/unsigned-message.ts';
 import type { ObserveDelay, RunPermit } from '../admission/admission.ts';
 import type { Penalties } from '../admission/penalties.ts';
 import type { QueryConcurrency } from '../admission/query-concurrency.ts';
-import type { AggregatorMetrics } from '../aggregator-metrics.ts';
+import type { AggregatorMetrics, StageInterval } from '../aggregator-metrics.ts';
 import type { AnswerHistories } from '../validators/answer-history.ts';
 import type { InvalidSigners } from '../validators/invalid-signers.ts';
 import type { SignatureSource } from '../validators/signature-source.ts';
@@ -50,6 +50,8 @@ export interface CollectionJob {
   readonly quorumNum: bigint;
   readonly quorumBuffer: bigint;
   readonly progress: ProgressFeed;
+  /** Receives the stages of the collection. */
+  readonly stages: StageInterval[];
   readonly span?: Span | undefined;
   readonly client: string | undefined;
   /** Returned while the collection only waits for validators. */

@@ -8,8 +8,7 @@ import type { SubnetID } from '../../warp/ids.ts';
 import { Admission } from '../admission/admission.ts';
 import type { Penalties } from '../admission/penalties.ts';
 import { AggregatorError } from '../aggregator-error.ts';
-import type { AggregatorMetrics, RequestOutcome } from '../aggregator-metrics.ts';
-import { StageTimer } from '../aggregator-metrics.ts';
+import type { AggregationStage, AggregatorMetrics, RequestOutcome } from '../aggregator-metrics.ts';
 import type { CollectionLimits } from '../collection/collection-job.ts';
 import type { ProgressListener } from '../collection/progress.ts';
 import type { L1Messages } from '../l1/l1-messages.ts';
@@ -59,6 +58,10 @@ export interface AggregateOptions {
   readonly onCacheMiss?: (() => Promise<void> | undefined) | undefined;
   /** Called and awaited with the number of validators that may be asked. */
   readonly onSigners?: ((validators: number) => Promise<void> | undefined) | undefined;
+  /** Called once the validator set is known; not for a cached result, which has the same facts. */
+  onResolved?(request: CompleteRequest, signing: Signing): void;
+  /** Called at the end of each stage, or when this caller's wait ends; a stage may occur several times. */
+  onStage?(stage: AggregationStage, durationMs: number): void;
 }
 
 /**
@@ -106,11 +109,10 @@ export function createAggregator(options: AggregatorOptions): Aggregator {
     return sign(recalled ?? (await resolve(request, waiter)), waiter);
   }
 
-  async function resolve(
-    request: AggregationRequest,
-    { signal, client, span = NO_SPAN }: AggregateOptions,
-  ): Promise<Resolved> {
-    using _ = new StageTimer(clock, metrics, 'resolve');
+  async function resolve(request: AggregationRequest, waiter: AggregateOptions): Promise<Resolved> {
+    const { signal, client, span = NO_SPAN } = waiter;
+    const startMs = clock.monotonicMs();
+    using _ = { [Symbol.dispose]: () => void endResolve(waiter, startMs) };
     const known = knownSubnet(request);
     const find = async (until: AbortSignal): Promise<Resolved> => {
       const complete = await completeRequest(request, options.l1Messages, until);
@@ -132,6 +134,14 @@ export function createAggregator(options: AggregatorOptions): Aggregator {
         signal,
       );
     });
+  }
+
+  /** @returns the seconds that it took */
+  function endResolve(waiter: AggregateOptions, startMs: number): number {
+    const tookMs = clock.monotonicMs() - startMs;
+    metrics.observeStage('resolve', tookMs / 1_000);
+    waiter.onStage?.('resolve', tookMs);
+    return tookMs / 1_000;
   }
 
   /** The signing subnet, if it is known without a lookup. */
@@ -156,6 +166,7 @@ export function createAggregator(options: AggregatorOptions): Aggregator {
 
   async function sign({ complete, signing: first }: Resolved, waiter: AggregateOptions): Promise<AggregationResult> {
     const { signal, span = NO_SPAN } = waiter;
+    waiter.onResolved?.(complete, first);
     await charge(first, waiter);
     let signing = first;
     for (let rebuilds = 0; ; rebuilds += 1) {
@@ -208,8 +219,7 @@ export function createAggregator(options: AggregatorOptions): Aggregator {
         return admitted === undefined ? work() : admitted.then(work);
       };
       if (recalled === undefined) return admitAndWork();
-      const tookS = (clock.monotonicMs() - startMs) / 1_000;
-      metrics.observeStage('resolve', tookS);
+      const tookS = endResolve(waiter, startMs);
       waiter.span?.child('resolve').end();
       const { result } = recalled;
       if (result === undefined) return admitAndWork();

@@ -9,6 +9,7 @@ import {
   NEGATIVE_CACHE_MS,
 } from '../aggregator-error.ts';
 import { targetWeightOf } from '../collection/tally.ts';
+import { NO_WEIGHTS } from '../validators/validator-outcome.ts';
 import type { AggregationResult } from './aggregation-request.ts';
 import type { CompleteRequest } from './complete-request.ts';
 import { memoryMsOf } from './negative-cache.ts';
@@ -54,12 +55,19 @@ export async function verifiedResult(
   if (check.kind === 'invalid' || !equalBytes(check.unsignedMessage.bytes, message.bytes)) return undefined;
   const { validators: signers, signature, signedWeight } = check;
   if ((await bls.verifySigned({ message: message.bytes, signers, signature }, signal)) !== 'valid') return undefined;
+  const { totalWeight, keyless } = warpSet;
+  const weights = {
+    signed: signedWeight,
+    not_asked: totalWeight - signedWeight - keyless.weight,
+    no_key: keyless.weight,
+  };
   return {
     kind: 'signed',
     isTargetReached: signedWeight >= targetWeightOf(warpSet, request),
     result: {
       ...{ signedMessage: copyBytes(bytes), signingSubnetID, pChainHeight, signedWeight },
-      totalWeight: warpSet.totalWeight,
+      totalWeight,
+      weights: { ...NO_WEIGHTS, ...weights },
       signers: signers.flatMap(({ nodeIDs: [nodeID] }) => nodeID ?? []),
     },
   };

@@ -10,7 +10,8 @@ import type { Admission } from '../admission/admission.ts';
 import type { Penalties } from '../admission/penalties.ts';
 import { QueryConcurrency } from '../admission/query-concurrency.ts';
 import { AggregatorError } from '../aggregator-error.ts';
-import { type CollectionOutcome, collectSignatures, isDoubtful } from '../collection/collect-signatures.ts';
+import type { AggregationStage, StageInterval } from '../aggregator-metrics.ts';
+import { type CollectionOutcome, collectSignatures } from '../collection/collect-signatures.ts';
 import { describeFailure } from '../collection/collection-failure.ts';
 import type { CollectionDeps, CollectionLimits } from '../collection/collection-job.ts';
 import { ProgressFeed, type ProgressListener } from '../collection/progress.ts';
@@ -38,7 +39,7 @@ export class SharedSigning {
   readonly #options: SharedSigningOptions;
   readonly #collection: CollectionDeps;
   readonly #flights = new SingleFlight<string, Signed>();
-  readonly #works = new Map<string, Pick<Work, 'progress' | 'run' | 'span'>>();
+  readonly #works = new Map<string, Pick<Work, 'progress' | 'run' | 'stages' | 'span'>>();
   readonly #results: LRUCache<string, AggregationResult>;
   readonly #failures: ReturnType<typeof createNegativeCache>;
 
@@ -59,12 +60,9 @@ export class SharedSigning {
     return this.#find(keyOf(request, signing), signing);
   }
 
-  async sign(
-    request: CompleteRequest,
-    signing: Signing,
-    { signal, client, span = NO_SPAN, onProgress }: Waiter,
-  ): Promise<Signed> {
-    const { metrics } = this.#options;
+  async sign(request: CompleteRequest, signing: Signing, waiter: Waiter): Promise<Signed> {
+    const { signal, client, span = NO_SPAN, onProgress } = waiter;
+    const { metrics, clock } = this.#options;
     const { pChainHeight } = signing;
     const key = keyOf(request, signing);
     const known = this.#find(key, signing);
@@ -74,6 +72,7 @@ export class SharedSigning {
       metrics.rememberedFailures.inc({ code: failure.code });
       throw atHeight(failure, pChainHeight);
     }
+    const joinedMs = clock.monotonicMs();
     const running = this.#flights.run(
       key,
       (flight) => {
@@ -94,20 +93,21 @@ export class SharedSigning {
       throw error instanceof AggregatorError ? atHeight(error, pChainHeight) : error;
     } finally {
       unsubscribe?.();
+      const nowMs = clock.monotonicMs();
+      for (const { stage, sinceMs, untilMs = nowMs } of work?.stages ?? []) {
+        // The collection may have begun before this request.
+        if (untilMs >= joinedMs) waiter.onStage?.(stage, untilMs - Math.max(sinceMs, joinedMs));
+      }
     }
   }
 
   async #fly(key: string, { client, ...flight }: Flight, signal: AbortSignal): Promise<Signed> {
     const { request, signing } = flight;
-    const { source, sharedWork, bls, admission, penalties } = this.#options;
+    const { source, sharedWork, admission, penalties } = this.#options;
     penalties.requireSignable(client, request.message.sourceChainID);
     using _permit = admission.admit({ client, subnetID: signing.signingSubnetID });
-    // Beside the request to the store: the hash is needed both to sign and to verify.
-    if (sharedWork !== undefined && !isDoubtful({ ...request, ...signing, client }, penalties)) {
-      bls.hashAhead(request.message.bytes);
-    }
     const progress = new ProgressFeed({ ...signing, isConnected: (nodeID) => source.isConnected(nodeID) });
-    const shared = { progress, run: new SharedRun(admission, client), span: flight.span };
+    const shared = { progress, run: new SharedRun(admission, client), stages: [], span: flight.span };
     this.#works.set(key, shared);
     let isNew = false;
     const collect = (waitedMs: number): Promise<Ending> => {
@@ -141,7 +141,7 @@ export class SharedSigning {
   }
 
   async #collect(key: string, work: Work, signal: AbortSignal): Promise<Ending> {
-    const { request, signing, progress, waitedMs, span } = work;
+    const { request, signing, progress, stages, waitedMs, span } = work;
     const { sourceChainID } = request.message;
     const check = (client: string | undefined): void => this.#options.penalties.requireSignable(client, sourceChainID);
     using permit = await work.run.acquire(signing.signingSubnetID, check, signal);
@@ -150,6 +150,7 @@ export class SharedSigning {
       ...signing,
       signatureKey: signatureKey(request),
       progress,
+      stages,
       client: permit.client,
       span,
       permit,
@@ -224,6 +225,7 @@ interface Waiter {
   readonly signal: AbortSignal;
   readonly span?: Span;
   readonly onProgress?: ProgressListener | undefined;
+  onStage?(stage: AggregationStage, durationMs: number): void;
 }
 
 interface Signed {
@@ -236,6 +238,7 @@ interface Work {
   readonly request: CompleteRequest;
   readonly signing: Signing;
   readonly progress: ProgressFeed;
+  readonly stages: StageInterval[];
   readonly run: SharedRun;
   readonly span: Span;
   readonly waitedMs: number;
@@ -253,10 +256,10 @@ function keyOf(request: CompleteRequest, { signingSubnetID, warpSet, avoided }: 
 
 function toResult(
   { signingSubnetID, pChainHeight, warpSet }: Signing,
-  { signedMessage, signedWeight, signers }: Extract<CollectionOutcome, { kind: 'signed' }>,
+  { signedMessage, signedWeight, signers, weights }: Extract<CollectionOutcome, { kind: 'signed' }>,
 ): AggregationResult {
   return {
-    ...{ signedMessage, signingSubnetID, pChainHeight, signedWeight },
+    ...{ signedMessage, signingSubnetID, pChainHeight, signedWeight, weights },
     totalWeight: warpSet.totalWeight,
     signers: signers.flatMap(({ nodeIDs: [nodeID] }) => nodeID ?? []),
   };
@@ -305,5 +308,5 @@ function sizeOf({ signedMessage, signers }: AggregationResult): number {
 
 /** A reference, and a NodeID in quotes with its comma. */
 const SIGNER_BYTES = 8 + 45;
-/** The other fields, twice, and the key. */
-const RESULT_OVERHEAD_BYTES = 768;
+/** The other fields, twice, the key, and the weights by outcome. */
+const RESULT_OVERHEAD_BYTES = 1_280;

@@ -73,6 +73,19 @@ export interface TallySummary {
   readonly missingOmitted: number;
 }
 
+/** The weight of each outcome: together the weight of the whole set. */
+export type OutcomeWeights = Readonly<Record<OutcomeKind, bigint>>;
+
+export const NO_WEIGHTS = byOutcome(() => 0n);
+
+export function weightsOf({ outcomes }: TallySummary): OutcomeWeights {
+  return byOutcome((outcome) => outcomes[outcome].weight);
+}
+
+export function byOutcome<T>(valueOf: (outcome: OutcomeKind) => T): Readonly<Record<OutcomeKind, T>> {
+  return Object.fromEntries(VALIDATOR_OUTCOMES.map((outcome) => [outcome, valueOf(outcome)])) as Record<OutcomeKind, T>;
+}
+
 type ReasonedOutcome = Exclude<OutcomeKind, 'signed' | 'refused' | 'no_key'>;
 
 export interface MissingValidator {

@@ -1,7 +1,10 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Static } from 'typebox';
+import type { AggregationStage } from '../../aggregation/aggregator-metrics.ts';
 import type { AggregateOptions } from '../../aggregation/request/aggregate.ts';
 import type { AggregationRequest, AggregationResult } from '../../aggregation/request/aggregation-request.ts';
+import type { CompleteRequest } from '../../aggregation/request/complete-request.ts';
+import type { Signing } from '../../aggregation/request/signing-resolver.ts';
 import { chargeAfterwards, chargeMore } from '../../http/access/access.ts';
 import { clientOf } from '../../http/access/client-identity.ts';
 import { AGGREGATION_ACCESS, MESSAGE_AGGREGATION_ACCESS, unitsForSigners } from '../../http/access/route-access.ts';
@@ -14,6 +17,7 @@ import type { Clock } from '../../lib/concurrency/clock.ts';
 import { Type, text } from '../../lib/encoding/schema.ts';
 import type { Network } from '../../network/network.ts';
 import type { Span } from '../../telemetry/spans.ts';
+import type { BlockchainID, SubnetID } from '../../warp/ids.ts';
 import { AggregationStream } from './aggregation-stream.ts';
 import { AGGREGATION_STREAM } from './aggregation-stream-schema.ts';
 import {
@@ -40,27 +44,28 @@ export function registerAggregateSignatures(server: Server, networks: readonly N
   /** Sends a cached result synchronously: a repeated request costs no promise. */
   function answer(request: FastifyRequest, reply: FastifyReply, asked: AggregationRequest): Promise<void> | undefined {
     const network = networkOf(request);
-    const context = new RequestContext(request, reply);
+    const context = new RequestContext(request, reply, network, asked);
     if (request.method !== 'HEAD' && prefersEvents(request.headers.accept)) {
-      return answerByEvents(network, reply, asked, context);
+      return answerByEvents(network, reply, context);
     }
     const result = network.aggregator.aggregate(asked, context);
     if (!(result instanceof Promise)) {
-      sendSigned(reply, result);
+      sendSigned(reply, context, result);
       return undefined;
     }
-    return result.then((signed) => sendSigned(reply, signed));
+    return result.then((signed) => sendSigned(reply, context, signed));
   }
 
   async function answerByEvents(
     { name, aggregator }: Network,
     reply: FastifyReply,
-    asked: AggregationRequest,
     context: RequestContext,
   ): Promise<undefined> {
+    const { asked } = context;
     const stream = new AggregationStream({ reply, clock, network: name, asked });
     context.onProgress = stream.onProgress;
-    stream.end(await aggregator.aggregate(asked, context));
+    context.result = await aggregator.aggregate(asked, context);
+    stream.end(context.result);
     // Fastify sends nothing then; its types do not allow for that.
     return reply as unknown as undefined;
   }
@@ -68,7 +73,7 @@ export function registerAggregateSignatures(server: Server, networks: readonly N
   server.post(
     AGGREGATION_PATH,
     {
-      config: { access: MESSAGE_AGGREGATION_ACCESS },
+      config: { access: MESSAGE_AGGREGATION_ACCESS, isRecorded: true },
       bodyLimit: AGGREGATION_BODY_LIMIT,
       schema: {
         operationId: 'aggregateSignatures',
@@ -90,18 +95,21 @@ export function registerAggregateSignatures(server: Server, networks: readonly N
   server.get(
     `${AGGREGATION_PATH}/:txHash`,
     {
-      config: { access: AGGREGATION_ACCESS },
+      config: { access: AGGREGATION_ACCESS, isRecorded: true },
       schema: {
         operationId: 'aggregateSignaturesOfTransaction',
         tags,
-        summary: "Collect and aggregate the validators' signatures of the P-Chain's message about an L1 transaction",
+        summary: "Collect and aggregate the validators' signatures of the message of a transaction",
         description:
-          'ConvertSubnetToL1Tx gives a SubnetToL1Conversion message, RegisterL1ValidatorTx an L1ValidatorRegistration, ' +
+          'An EVM transaction: the message that it sent by the Warp precompile; one of several is chosen by logIndex. ' +
+          'A transaction of the P-Chain: ConvertSubnetToL1Tx gives a SubnetToL1Conversion message, RegisterL1ValidatorTx an L1ValidatorRegistration, ' +
           'SetL1ValidatorWeightTx an L1ValidatorWeight or, for weight 0, the L1ValidatorRegistration that ends the validation. ' +
           "The signing subnet is the one that validates the chain of the L1's validator manager.",
         params: Type.Object({
           network: networkName,
-          txHash: text('ID of an accepted P-Chain transaction, in cb58 or hex'),
+          txHash: text(
+            'ID of an accepted P-Chain transaction in cb58 or hex, or hash of an EVM transaction: 0x and 64 hex digits',
+          ),
         }),
         querystring: TransactionQuery,
         response: RESPONSES,
@@ -112,20 +120,40 @@ export function registerAggregateSignatures(server: Server, networks: readonly N
   );
 }
 
-function sendSigned(reply: FastifyReply, result: AggregationResult): void {
+function sendSigned(reply: FastifyReply, context: RequestContext, result: AggregationResult): void {
+  context.result = result;
   reply.status(201).type(JSON_TYPE).send(signedMessageJson(result));
 }
 
-/** The HTTP request behind an aggregation: its signal, its client, and its charges. Created lazily, because a cached result needs little. */
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** The aggregation that the request asks for, once its body was parsed. */
+    aggregation: RequestContext | undefined;
+  }
+}
+
+/**
+ * The HTTP request behind an aggregation: its signal, its client, its charges, and the facts for its record. Created lazily, because a
+ * cached result needs little.
+ */
 export class RequestContext implements AggregateOptions {
+  readonly network: string;
+  readonly asked: AggregationRequest;
   readonly #request: FastifyRequest;
   readonly #reply: FastifyReply;
   #signal: AbortSignal | undefined;
+  #client: string | undefined;
   onProgress: AggregateOptions['onProgress'];
+  readonly stages: Partial<Record<AggregationStage, number>> = {};
+  resolved: ResolvedFacts | undefined;
+  result: AggregationResult | undefined;
 
-  constructor(request: FastifyRequest, reply: FastifyReply) {
+  constructor(request: FastifyRequest, reply: FastifyReply, { name }: Network, asked: AggregationRequest) {
     this.#request = request;
     this.#reply = reply;
+    this.network = name;
+    this.asked = asked;
+    request.aggregation = this;
   }
 
   get signal(): AbortSignal {
@@ -134,7 +162,9 @@ export class RequestContext implements AggregateOptions {
   }
 
   get client(): string {
-    return clientOf(this.#request);
+    // Kept, because a request has no address after its client disconnected.
+    this.#client ??= clientOf(this.#request);
+    return this.#client;
   }
 
   get span(): Span {
@@ -151,6 +181,24 @@ export class RequestContext implements AggregateOptions {
       return units === 0 ? undefined : chargeAfterwards(this.#request, this.#reply, units);
     };
   }
+
+  onResolved(
+    { message: { sourceChainID }, destination }: CompleteRequest,
+    { signingSubnetID, pChainHeight }: Signing,
+  ): void {
+    this.resolved = { sourceChainID, destinationChainID: destination?.chainID, signingSubnetID, pChainHeight };
+  }
+
+  onStage(stage: AggregationStage, durationMs: number): void {
+    this.stages[stage] = Math.round(((this.stages[stage] ?? 0) + durationMs) * 100) / 100;
+  }
+}
+
+interface ResolvedFacts {
+  readonly sourceChainID: BlockchainID;
+  readonly destinationChainID: BlockchainID | undefined;
+  readonly signingSubnetID: SubnetID;
+  readonly pChainHeight: bigint;
 }
 
 /** Units for a result that is not cached, on top of those for a cached one. */

@@ -47,7 +47,7 @@ export async function registerGoRoutes(server: Server, options: GoRoutesOptions)
   const recorders = new Map(networks.map((one) => [one, createRecorder(one, options)]));
   const statuses = [400, 403, 413, 500, ...(isLimited ? [401, 429] : [])];
   const common = {
-    config: { access: MESSAGE_AGGREGATION_ACCESS },
+    config: { access: MESSAGE_AGGREGATION_ACCESS, isRecorded: true },
     bodyLimit: AGGREGATION_BODY_LIMIT,
     // The schemas are for the OpenAPI document: readGoBody checks the body.
     validatorCompiler: () => () => true,
@@ -58,12 +58,10 @@ export async function registerGoRoutes(server: Server, options: GoRoutesOptions)
     const body = readGoBody(request.body as string);
     await chargeForSize(request, reply, body);
     const startMs = options.clock.monotonicMs();
-    const { signedMessage } = await asked.aggregator.aggregate(
-      parseGoRequest(body),
-      new RequestContext(request, reply),
-    );
+    const context = new RequestContext(request, reply, asked, parseGoRequest(body));
+    context.result = await asked.aggregator.aggregate(context.asked, context);
     recorders.get(asked)?.onSuccess(options.clock.monotonicMs() - startMs);
-    return { 'signed-message': bytesToHex(signedMessage) };
+    return { 'signed-message': bytesToHex(context.result.signedMessage) };
   }
 
   await server.register(async (scope: Server) => {

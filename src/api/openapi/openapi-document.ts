@@ -13,6 +13,7 @@ const TAGS = [
   { name: 'EVM chains', description: 'Blocks, transactions, tokens and NFTs; passed on to the data API' },
   { name: 'Metrics', description: 'Figures of chains; passed on to the metrics service' },
   { name: 'Node RPC', description: 'JSON-RPC, passed on to a node' },
+  { name: 'Requests', description: 'What happened to requests for signatures' },
   { name: 'Health', description: 'Needs no key and costs nothing' },
 ];
 

@@ -146,11 +146,12 @@ const ApiKey = Type.Object(
       examples: [API_KEY.sha256],
     }),
     unitsPerMinute: integer(1, 10_000_000, { default: 30_000, description: "The key's limit per minute." }),
-    routes: Type.Array(Type.Enum(['aggregation', 'data', 'rpc']), {
+    routes: Type.Array(Type.Enum(['aggregation', 'data', 'rpc', 'operate']), {
       default: ['aggregation', 'data', 'rpc'],
-      description: 'The groups of routes that the key is valid for.',
+      description:
+        'The groups of routes that the key is valid for. `operate` shows what happened to the requests of all clients; any other key sees its own.',
       minItems: 1,
-      maxItems: 3,
+      maxItems: 4,
       examples: [['aggregation']],
     }),
   },

@@ -13,8 +13,8 @@ export interface RouteAccess {
   readonly unitsPer100Signers?: number;
 }
 
-/** Routes that an API key may be restricted to. */
-export type RouteGroup = 'aggregation' | 'data' | 'rpc';
+/** Rights of an API key: the routes that it may use. Any key may use those of `operate`, for its own requests. */
+export type RouteGroup = 'aggregation' | 'data' | 'rpc' | 'operate';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -46,6 +46,8 @@ export const LOOKUP_ACCESS: RouteAccess = { group: 'aggregation', units: 1 };
 export const DATA_ACCESS: RouteAccess = { group: 'data', units: 1 };
 /** Price of each call of a batch: a call takes the node's global lock. */
 export const RPC_ACCESS: RouteAccess = { group: 'rpc', units: 2 };
+/** Reads records of requests; finding one may read the list that replicas share. */
+export const RECORDS_ACCESS: RouteAccess = { group: 'operate', units: 5 };
 /** Free for all: probes and scrapes must not fail because they are frequent. */
 export const OPERATIONS_ACCESS: RouteAccess = { group: 'operations', units: 0 };
 

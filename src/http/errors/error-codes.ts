@@ -5,6 +5,7 @@ import type { UpstreamErrorCode } from '../../proxy/client/upstream-error.ts';
 export type ApiErrorCode =
   | 'unknown_network'
   | 'not_found'
+  | 'unknown_request'
   | 'unauthorized'
   | 'forbidden'
   | 'rate_limited'
@@ -31,7 +32,7 @@ export type ErrorStatus = 400 | 401 | 403 | 404 | 408 | 413 | 415 | 429 | 431 | 
 export type RetryAdvice = 'never' | 'after_change' | 'may_pass';
 
 /** The part of the service that raises a code: `api` on every route, `body` on those with a body, the others where they are used. */
-export type ErrorOrigin = 'aggregator' | 'upstream' | 'api' | 'body';
+export type ErrorOrigin = 'aggregator' | 'upstream' | 'api' | 'body' | 'requests';
 
 export interface ErrorCodeEntry {
   /** `as_upstream`: the upstream's status, 400 or higher. */
@@ -71,10 +72,20 @@ export const ERROR_CODES: Readonly<Record<ErrorCode, ErrorCodeEntry>> = {
   no_message_in_transaction: {
     raisedBy: ['aggregator'],
     status: 400,
-    meaning: 'The transaction exists, but the P-Chain signs no message about it',
+    meaning:
+      'The transaction exists, but the P-Chain signs no message about it, or it is of an EVM chain and sent no message: ' +
+      'the error says what it did',
     retry: 'never',
     action:
-      'Give the ID of a transaction that converts a subnet, or that registers, changes or removes an L1 validator',
+      'Give the ID of a transaction that converts a subnet, that registers, changes or removes an L1 validator, or that ' +
+      'sends a Warp message',
+  },
+  several_messages: {
+    raisedBy: ['aggregator'],
+    status: 400,
+    meaning: 'The EVM transaction sent several messages; details list them',
+    retry: 'never',
+    action: 'Choose one by the parameter logIndex',
   },
   message_superseded: {
     raisedBy: ['aggregator'],
@@ -121,9 +132,9 @@ export const ERROR_CODES: Readonly<Record<ErrorCode, ErrorCodeEntry>> = {
   unknown_transaction: {
     raisedBy: ['aggregator'],
     status: 404,
-    meaning: 'The P-Chain has accepted no such transaction',
-    retry: 'after_change',
-    action: 'Check the network and the ID; ask again once the transaction was accepted',
+    meaning: 'None of the chains that were asked has accepted such a transaction',
+    retry: 'may_pass',
+    action: 'Check the network, the ID and blockchainId; ask again once the transaction was accepted',
   },
   unknown_validation: {
     raisedBy: ['aggregator'],
@@ -180,6 +191,20 @@ export const ERROR_CODES: Readonly<Record<ErrorCode, ErrorCodeEntry>> = {
     meaning: 'The P-Chain API sent an invalid answer',
     retry: 'may_pass',
     action: 'Ask again later; tell the operator if it persists',
+  },
+  chain_rpc_unavailable: {
+    raisedBy: ['aggregator'],
+    status: 503,
+    meaning: 'The RPC of the EVM chain did not answer',
+    retry: 'may_pass',
+    action: 'Ask again after Retry-After',
+  },
+  chain_rpc_invalid: {
+    raisedBy: ['aggregator'],
+    status: 502,
+    meaning: 'The RPC of the EVM chain sent an invalid answer, or there is none for this chain',
+    retry: 'may_pass',
+    action: 'Check blockchainId; tell the operator if it persists, who can set networks.NAME.chainRpc',
   },
   overloaded: {
     raisedBy: ['aggregator', 'body'],
@@ -259,6 +284,13 @@ export const ERROR_CODES: Readonly<Record<ErrorCode, ErrorCodeEntry>> = {
     meaning: 'There is no such route',
     retry: 'never',
     action: 'See /openapi.json for the routes',
+  },
+  unknown_request: {
+    raisedBy: ['requests'],
+    status: 404,
+    meaning: "No recent request for a signature has this ID, or it is another client's",
+    retry: 'never',
+    action: 'Check the ID; the log of the service may still have it',
   },
   unauthorized: {
     raisedBy: ['api'],

@@ -1,4 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { AggregationReport } from '../../aggregation/aggregator-error.ts';
 import { LazyMap } from '../../lib/cache/lazy-map.ts';
 import type { Clock } from '../../lib/concurrency/clock.ts';
 import { DURATION_BUCKETS_SECONDS, type Metrics } from '../../telemetry/metrics.ts';
@@ -16,6 +17,8 @@ declare module 'fastify' {
     errorCode: ErrorCode | undefined;
     /** Status that a plain answer would have had, of a stream that ended with an error after its 200. */
     endStatus: number | undefined;
+    /** What the validators did, of an aggregation that failed. */
+    failure: AggregationReport | undefined;
   }
 }
 
@@ -28,6 +31,8 @@ export interface RequestObserverOptions {
   readonly log: RequestLog;
   readonly metrics: Metrics;
   readonly tracer: Tracer;
+  /** Keeps the record of a request whose route is recorded. */
+  readonly onRecordedEnd: ((request: FastifyRequest, end: RequestEnd) => void) | undefined;
 }
 
 /** Writes the metrics, the span and the access line of each request: all that is recorded about a request whatever its route. */
@@ -42,6 +47,8 @@ export class RequestObserver {
     server.decorateRequest('span');
     server.decorateRequest('errorCode', undefined);
     server.decorateRequest('endStatus', undefined);
+    server.decorateRequest('failure', undefined);
+    server.decorateRequest('aggregation', undefined);
     server.decorateRequest('gone', undefined);
   }
 
@@ -72,6 +79,7 @@ export class RequestObserver {
   #end(request: FastifyRequest, reply: FastifyReply, end: RequestEnd): void {
     if (!end.isAnswered) request.gone?.abort(new ClientGone());
     this.#options.log.answered(request, reply, end);
+    if (request.route.config?.isRecorded === true) this.#options.onRecordedEnd?.(request, end);
     this.#count(request, end);
     endSpan(request, reply, end);
   }

@@ -11,6 +11,8 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** Name of the network that a route serves without naming it in its path. */
     network?: string;
+    /** Whether a record of each request is kept: those for signatures. */
+    isRecorded?: boolean;
   }
 }
 
@@ -70,9 +72,10 @@ export class RequestLog {
     }));
   }
 
-  /** Logs an error that the client can correct. */
+  /** Logs any other error. Where access lines are off, the line of a recorded request is the only one with its ID. */
   refused(request: FastifyRequest, code: ErrorCode, message: string): void {
-    this.#write('debug', 'request refused', () => ({ ...idsOf(request), code, reason: message }));
+    const isOnlyLine = request.route.config?.isRecorded === true && !this.#logger.isLevelEnabled('info');
+    this.#write(isOnlyLine ? 'warn' : 'debug', 'request refused', () => ({ ...idsOf(request), code, reason: message }));
   }
 
   /** Logs a bug, with its stack. */

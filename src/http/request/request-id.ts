@@ -4,10 +4,10 @@ import type { IncomingHttpHeaders } from 'node:http';
 export const REQUEST_ID_HEADER = 'x-request-id';
 
 /** Visible ASCII, because the ID is copied into headers and log lines. */
-const VALID_ID = /^[\x21-\x7e]{1,128}$/;
+export const VALID_REQUEST_ID = /^[\x21-\x7e]{1,128}$/;
 
 /** Returns the client's `x-request-id` if it is valid, else a new UUID. */
 export function requestIDOf({ headers }: { readonly headers: IncomingHttpHeaders }): string {
   const given = headers[REQUEST_ID_HEADER];
-  return typeof given === 'string' && VALID_ID.test(given) ? given : randomUUID();
+  return typeof given === 'string' && VALID_REQUEST_ID.test(given) ? given : randomUUID();
 }

@@ -10,7 +10,7 @@ import { allowOrigin, registerCors } from '../access/cors.ts';
 import { watchRouteAccess } from '../access/route-access.ts';
 import { type ErrorForm, OWN_ERROR_FORM } from '../errors/error-form.ts';
 import { RequestObserver } from '../observability/observe-requests.ts';
-import type { RequestLog } from '../observability/request-log.ts';
+import type { RequestEnd, RequestLog } from '../observability/request-log.ts';
 import { unescapeColons } from '../request/canonical-target.ts';
 import type { Server } from '../request/http-server.ts';
 import { dropJsonCharset } from '../request/json-type.ts';
@@ -38,6 +38,8 @@ export interface BaseServerOptions {
   readonly bodies?: RequestBodies;
   /** Time that open requests have when the server closes. */
   readonly drainTimeoutMs: number;
+  /** Keeps the record of a request whose route is recorded. */
+  readonly onRecordedEnd?: (request: FastifyRequest, end: RequestEnd) => void;
 }
 
 /** For routes without a limit of their own. */
@@ -72,6 +74,7 @@ export function createBaseServer(
     access,
     corsOrigins = [],
     tracer = NO_TRACER,
+    onRecordedEnd,
     bodies = new RequestBodies({ clock, metrics }),
   } = options;
   const trustedProxies = access?.trustedProxies ?? [];
@@ -144,7 +147,7 @@ export function createBaseServer(
   const parseJson = server.getDefaultJsonParser('error', 'error');
   const parser = bodies.parser((request, text, done) => void parseJson(request, text, done));
   server.addContentTypeParser('application/json', parser);
-  const observer = new RequestObserver(server, { clock, log, metrics, tracer });
+  const observer = new RequestObserver(server, { clock, log, metrics, tracer, onRecordedEnd });
   server.decorateRequest('eventStream', undefined);
   server.addHook('onRequest', (request, reply, done) => {
     setCommonHeaders(request, reply);

@@ -70,7 +70,6 @@ export class ClientConnection {
       return;
     }
     this.#waiting.push({ request, response });
-    this.socket.pause();
     this.#options.onChange(this);
   }
 

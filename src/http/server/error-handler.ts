@@ -1,7 +1,7 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
 import { AggregatorError } from '../../aggregation/aggregator-error.ts';
 import { UpstreamError } from '../../proxy/client/upstream-error.ts';
-import { presentDetails } from '../errors/aggregation-details.ts';
+import { detailsOf } from '../errors/aggregation-details.ts';
 import { ERROR_CODES } from '../errors/error-codes.ts';
 import { type ErrorAnswer, type ErrorForm, OWN_ERROR_FORM } from '../errors/error-form.ts';
 import { ClientGone, HttpError, noSuchRoute } from '../errors/http-error.ts';
@@ -28,10 +28,11 @@ export function createErrorHandler(log: RequestLog, form: ErrorForm = OWN_ERROR_
     const { code, message, retryAfterMs = ERROR_CODES[code].retryAfterMs } = answer;
     const statusCode = form.statusOf(code);
     request.errorCode = code;
+    if (error instanceof AggregatorError) request.failure = error.report;
     if (code === 'internal_error') log.unexpected(request, error);
     else if (error instanceof AggregatorError && (statusCode >= 500 || error.report !== undefined))
       log.aggregationFailed(request, error);
-    else if (statusCode < 500) log.refused(request, code, message);
+    else if (statusCode < 500 || request.route.config?.isRecorded === true) log.refused(request, code, message);
     const body = form.bodyOf(answer, statusCode, request.url);
     if (eventStream?.hasBegun) {
       request.endStatus = statusCode;
@@ -53,9 +54,9 @@ export function handleNotFound(request: FastifyRequest, reply: FastifyReply): vo
 function answerTo(error: FastifyError, request: FastifyRequest, { fieldNames }: ErrorForm): ErrorAnswer {
   if (error instanceof HttpError || error instanceof UpstreamError) return error;
   if (error instanceof AggregatorError) {
-    const { code, field, report, retryAfterMs } = error;
+    const { code, field, retryAfterMs } = error;
     const message = field === undefined ? error.message : `${fieldNames[field]}: ${error.message}`;
-    return { code, message, details: report && presentDetails(report), retryAfterMs };
+    return { code, message, details: detailsOf(error), retryAfterMs };
   }
   if (error.validation !== undefined) {
     return { code: 'invalid_request', message: describeValidation(error.validation, error.validationContext, request) };

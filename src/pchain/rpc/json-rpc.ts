@@ -46,8 +46,8 @@ export interface JsonRpcCall<Result> {
   /** Path below the base URL, for example `/ext/bc/P`. */
   readonly path: string;
   readonly method: string;
-  /** Bigints are encoded as JSON integers. */
-  readonly params: Readonly<Record<string, unknown>>;
+  /** By name, or by position. Bigints are encoded as JSON integers. */
+  readonly params: Readonly<Record<string, unknown>> | readonly unknown[];
   /** Integers beyond 2^53 are bigints. {@link ParseError} makes the client try the next endpoint. */
   readonly parseResult: (result: unknown, response: string) => Result;
   readonly maxResponseBytes: number;
@@ -283,17 +283,17 @@ function declareApiMetrics(metrics: Metrics) {
   return {
     calls: metrics.counter({
       name: 'api_calls_total',
-      help: 'Calls of the P-Chain and info API, by method and outcome',
+      help: 'Calls of the P-Chain, the info API and the RPC of EVM chains, by method and outcome',
       labels: ['method', 'outcome'],
     }),
     attemptFailures: metrics.counter({
       name: 'api_attempt_failures_total',
-      help: 'HTTP requests to the P-Chain and info API that gave no answer, by host and reason',
+      help: 'HTTP requests to the P-Chain, the info API and the RPC of EVM chains that gave no answer, by host and reason',
       labels: ['endpoint', 'reason'],
     }),
     duration: metrics.histogram({
       name: 'api_call_duration_seconds',
-      help: 'Duration of calls of the P-Chain and info API with all their attempts',
+      help: 'Duration of calls of the P-Chain, the info API and the RPC of EVM chains with all their attempts',
       labels: ['method'],
       buckets: DURATION_BUCKETS_SECONDS,
     }),

@@ -116,10 +116,14 @@ describe('GET by transaction', { timeout: TIMEOUT_MS }, () => {
 
     test('an unknown transaction with 404', async () => {
       const message =
-        `txHash: neither the P-Chain nor the X-Chain knows a transaction ${UNKNOWN_ID}; a 0x… hash may be of a C-Chain ` +
-        'transaction: its Warp message is in the log of SendWarpMessage, give that by POST';
+        `txHash: neither the P-Chain nor the X-Chain knows a transaction ${UNKNOWN_ID}; ` +
+        'write the hash of an EVM transaction as 0x and 64 digits';
       expectError(await ofTransaction(UNKNOWN_ID), 404, message);
-      expectError(await ofTransaction(`0x${bytesToHex(idBytes(UNKNOWN_ID as TxID))}`), 404, message);
+      const hash = `0x${bytesToHex(idBytes(UNKNOWN_ID as TxID))}`;
+      const ofAnyChain =
+        'txHash: neither the P-Chain, the X-Chain, the C-Chain nor a chain of a tracked subnet knows a transaction ' +
+        `${UNKNOWN_ID} (${hash}); name another chain by blockchainId`;
+      expectError(await ofTransaction(hash), 404, ofAnyChain);
     });
 
     test('one not yet accepted with 404', async () => {

@@ -3,6 +3,7 @@ import { Registry } from 'prom-client';
 import { expect } from 'vitest';
 import type { Aggregator } from '../../../src/aggregation/request/aggregate.ts';
 import type { AggregationRequest, AggregationResult } from '../../../src/aggregation/request/aggregation-request.ts';
+import { NO_WEIGHTS } from '../../../src/aggregation/validators/validator-outcome.ts';
 import { createServer, type ServerOptions } from '../../../src/api/server.ts';
 import { ERROR_CODES, type ErrorCode } from '../../../src/http/errors/error-codes.ts';
 import type { Server } from '../../../src/http/request/http-server.ts';
@@ -21,6 +22,7 @@ export const RESULT: AggregationResult = {
   pChainHeight: 7n,
   signedWeight: 80n,
   totalWeight: 100n,
+  weights: { ...NO_WEIGHTS, signed: 80n, not_asked: 20n },
   signers: [],
 };
 
@@ -39,7 +41,14 @@ export function scriptedAggregator(
   return { aggregator, asked };
 }
 
-export const UP: NetworkReadiness = { name: 'fuji', status: 'up', reason: undefined, nodeID: NODE_ID, subnets: [] };
+export const UP: NetworkReadiness = {
+  name: 'fuji',
+  status: 'up',
+  reason: undefined,
+  networkID: 5,
+  nodeID: NODE_ID,
+  subnets: [],
+};
 
 /** Stands for a part that the test does not use. */
 const NOT_SCRIPTED = {} as never;

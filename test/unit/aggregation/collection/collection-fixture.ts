@@ -177,6 +177,7 @@ export function createFixture(options: FixtureOptions) {
         avoided: new Set(),
         client: CLIENT,
         progress: options.progress ?? createFeed(),
+        stages: [],
         permit: options.permit ?? { rest: () => undefined, resume: async () => undefined },
         quorumNum: BigInt(quorum),
         quorumBuffer: BigInt(buffer),

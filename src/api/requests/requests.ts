@@ -1,0 +1,143 @@
+import type { FastifyRequest } from 'fastify';
+import type { AccessOptions } from '../../http/access/access.ts';
+import { clientOf } from '../../http/access/client-identity.ts';
+import { RECORDS_ACCESS } from '../../http/access/route-access.ts';
+import { requestErrorResponses } from '../../http/errors/error-body.ts';
+import { badRequest, HttpError } from '../../http/errors/http-error.ts';
+import { parseOptionalID } from '../../http/parameters/parse-fields.ts';
+import { checkQuery, textsOf } from '../../http/parameters/query-parameters.ts';
+import type { Server } from '../../http/request/http-server.ts';
+import { VALID_REQUEST_ID } from '../../http/request/request-id.ts';
+import { oneOf, Type, text } from '../../lib/encoding/schema.ts';
+import type { SubnetID } from '../../warp/ids.ts';
+import type { IsRecord, RequestHistory } from './request-history.ts';
+import { REQUEST_OUTCOMES, RequestRecord } from './request-record.ts';
+
+const DEFAULT_LIMIT = 100;
+const MAX_LIMIT = 2_000;
+
+const RequestList = Type.Object(
+  {
+    requests: Type.Array(RequestRecord, {
+      description:
+        'The newest first, by `endedAt`; without the missing validators, which the record of a single request has',
+    }),
+  },
+  { description: 'Recent requests for signatures' },
+);
+
+type Query = Partial<Record<'outcome' | 'subnetId' | 'since' | 'limit', string>>;
+
+/** Records of recent requests, for operators and for the clients themselves. */
+export function registerRequests(server: Server, history: RequestHistory, access: AccessOptions | undefined): void {
+  const description =
+    'A key with the right `operate` has the requests of all clients, any other key its own. Without configured keys, the machine of the ' +
+    'service has them: a request from a loopback address that no proxy has passed on.';
+  const tags = ['Requests'];
+
+  server.get(
+    '/v1/requests/:id',
+    {
+      config: { access: RECORDS_ACCESS },
+      validatorCompiler: checkQuery,
+      schema: {
+        operationId: 'getRequest',
+        tags,
+        summary: 'What happened to a request for a signature',
+        description: `The latest one with this ID. ${description}`,
+        params: Type.Object({ id: text('The x-request-id of the request') }),
+        querystring: Type.Object({}),
+        response: { 200: RequestRecord, ...requestErrorResponses(400, 401, 403, 404) },
+      },
+    },
+    async (request, reply) => {
+      const client = clientShown(request, access);
+      const { id } = request.params as { id: string };
+      if (!VALID_REQUEST_ID.test(id)) throw badRequest('id must be 1 to 128 visible ASCII characters, as x-request-id');
+      const record = await history.find(id, client, isRecordOf(request));
+      if (record !== undefined) return reply.send(record);
+      throw new HttpError('unknown_request', `no recent request has the ID ${id}`);
+    },
+  );
+
+  server.get(
+    '/v1/requests',
+    {
+      config: { access: RECORDS_ACCESS },
+      validatorCompiler: checkQuery,
+      schema: {
+        operationId: 'listRequests',
+        tags,
+        summary: 'Recent requests for signatures',
+        description,
+        querystring: Type.Object({
+          outcome: Type.Optional(oneOf(REQUEST_OUTCOMES, 'Only requests with this outcome')),
+          subnetId: Type.Optional(text('Only requests with this signing subnet, in hex or cb58')),
+          since: Type.Optional(
+            Type.Integer({
+              minimum: 0,
+              maximum: Number.MAX_SAFE_INTEGER,
+              description:
+                'Only requests that ended at this Unix time in milliseconds or later. Those of other replicas appear up to 100 ms late',
+            }),
+          ),
+          limit: Type.Optional(
+            Type.Integer({ minimum: 1, maximum: MAX_LIMIT, default: DEFAULT_LIMIT, description: 'The most requests' }),
+          ),
+        }),
+        response: { 200: RequestList, ...requestErrorResponses(400, 401, 403) },
+      },
+    },
+    async (request, reply) => {
+      const client = clientShown(request, access);
+      const { outcome, subnetId, since, limit = DEFAULT_LIMIT } = textsOf<Query>(request);
+      const filter = {
+        client,
+        outcome: outcome as RequestRecord['outcome'] | undefined,
+        signingSubnetID: parseOptionalID<SubnetID>('subnetId', subnetId),
+        since: since === undefined ? undefined : Number(since),
+      };
+      const requests = await history.list(filter, Number(limit), isRecordOf(request));
+      return reply.send({ requests });
+    },
+  );
+}
+
+/** Values from the shared store have to fit the schema of the answer. */
+function isRecordOf(request: FastifyRequest): IsRecord {
+  return request.compileValidationSchema(RequestRecord) as unknown as IsRecord;
+}
+
+/**
+ * Returns the client whose requests are shown, undefined for all.
+ *
+ * @throws {HttpError} `unauthorized` or `forbidden`
+ */
+function clientShown(request: FastifyRequest, access: AccessOptions | undefined): string | undefined {
+  if (access === undefined || access.apiKeys.length === 0) {
+    if (isFromThisMachine(request)) return undefined;
+    throw new HttpError(
+      'forbidden',
+      'requests are shown to the machine of the service only; configure access.apiKeys with a key for routes of operate',
+    );
+  }
+  if (request.apiKey === undefined) {
+    throw new HttpError('unauthorized', 'requests are shown for an API key only; send one in x-service-api-key');
+  }
+  return request.apiKey.routes.includes('operate') ? undefined : clientOf(request);
+}
+
+const LOOPBACK = /^(?:(?:::ffff:)?127(?:\.\d{1,3}){3}|::1)$/;
+const LOCAL_HOST = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::\d+)?$/;
+const FORWARDING_HEADERS = ['x-forwarded-for', 'x-real-ip', 'forwarded', 'via'];
+
+/**
+ * Whether the client is on this machine. A proxy on this machine passes others' requests on. A page of another site may send requests
+ * from a browser on this machine: its origin differs, or its host if its name resolves to a loopback address.
+ */
+function isFromThisMachine({ ip, headers }: FastifyRequest): boolean {
+  const { host = '', origin } = headers;
+  const isOfPage = origin === undefined || origin === `http://${host}` || origin === `https://${host}`;
+  const isForwarded = FORWARDING_HEADERS.some((name) => headers[name] !== undefined);
+  return LOOPBACK.test(ip ?? '') && LOCAL_HOST.test(host) && isOfPage && !isForwarded;
+}

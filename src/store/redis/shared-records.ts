@@ -1,0 +1,120 @@
+import type { Clock } from '../../lib/concurrency/clock.ts';
+import { TokenBucket } from '../../lib/concurrency/token-bucket.ts';
+import type { OpenedSharedStore } from './open-shared.ts';
+import { createSeal } from './seal.ts';
+
+export type RecordList = 'signed' | 'failed';
+
+/**
+ * Recent records of all replicas, in lists with the newest first. They are for people: losing some harms no request, and more than a
+ * share of a flood is not written. Values are sealed and cut to a size, but their form is for the reader to check.
+ */
+export interface SharedRecords {
+  /** Returns at once; `present` is called later, with the other records of a batch. */
+  add(list: RecordList, present: () => SharedRecord): void;
+  /** Returns the newest value that has all needles in its JSON. */
+  find(list: RecordList, needles: readonly string[]): Promise<unknown>;
+  /** Pages of values, the newest first; none while the store is away. */
+  pages(list: RecordList): AsyncIterable<readonly unknown[]>;
+}
+
+export interface SharedRecord {
+  /** Validators, the most important first; left out of a value that is too long. */
+  readonly missing?: readonly unknown[];
+  readonly missingOmitted?: number;
+}
+
+/** How long a record is kept. */
+export const RECORD_LIFETIME_MS = 60 * 60_000;
+/** Length of a list. With the longest values a list has 8 MiB. */
+const MAX_RECORDS = 1_000;
+const MAX_RECORD_BYTES = 8 * 1024;
+/** Records of a batch are encoded and sent together; a client asks another replica no sooner. */
+const BATCH_MS = 10;
+/** Records of a list that a replica writes: encoding and sending one takes about 40 µs. */
+const WRITES = { capacity: MAX_RECORDS, perSecond: 50 };
+/** Bytes of a page, with the longest values: 400 KiB, which must arrive within the store's timeout. */
+const PAGE = 50;
+/** Raised with each change of the form of records. */
+const FORMAT = 1;
+
+/** A value of another type counts as none. */
+const ADD_SCRIPT = `
+if redis.call('TYPE', KEYS[1])['ok'] ~= 'list' then redis.call('DEL', KEYS[1]) end
+redis.call('LPUSH', KEYS[1], ARGV[1])
+redis.call('LTRIM', KEYS[1], 0, ARGV[2])
+redis.call('PEXPIRE', KEYS[1], ARGV[3])
+return 1`;
+const PAGE_SCRIPT = "return redis.call('LRANGE', KEYS[1], ARGV[1], ARGV[2])";
+const FIND_SCRIPT = `
+for _, value in ipairs(redis.call('LRANGE', KEYS[1], 0, -1)) do
+  if string.find(value, ARGV[1], 1, true) and string.find(value, ARGV[2], 1, true) then return value end
+end
+return false`;
+
+/** @returns undefined without a secret: a record cannot be verified */
+export function createSharedRecords({ store, secret }: OpenedSharedStore, clock: Clock): SharedRecords | undefined {
+  if (secret === undefined) return undefined;
+  const scope = `v${FORMAT}:requests:`;
+  const seal = createSeal(secret, scope);
+  const left = {
+    signed: new TokenBucket(WRITES, clock.monotonicMs()),
+    failed: new TokenBucket(WRITES, clock.monotonicMs()),
+  };
+  let batch: { readonly list: RecordList; readonly present: () => SharedRecord }[] = [];
+
+  function write(): void {
+    const values = batch.map(({ list, present }) => [list, seal.seal(list, encode(present()))] as const);
+    batch = [];
+    const [last, lifetime] = [String(MAX_RECORDS - 1), String(RECORD_LIFETIME_MS)];
+    void store.ask((redis) =>
+      Promise.all(values.map(([list, value]) => redis.run(ADD_SCRIPT, scope + list, [value, last, lifetime]))),
+    );
+  }
+
+  function open(list: RecordList, value: unknown): unknown {
+    if (!(value instanceof Uint8Array) || value.length > MAX_RECORD_BYTES) return undefined;
+    const json = seal.open(list, value);
+    return json && parse(json);
+  }
+
+  return {
+    add(list, present) {
+      if (left[list].left(clock.monotonicMs()) < 1) return;
+      left[list].spend(1);
+      batch.push({ list, present });
+      if (batch.length === 1) clock.after(BATCH_MS, write);
+    },
+    async find(list, [first = '', second = '']) {
+      return open(list, await store.ask((redis) => redis.run(FIND_SCRIPT, scope + list, [first, second])));
+    },
+    async *pages(list) {
+      for (let start = 0; start < MAX_RECORDS; start += PAGE) {
+        const range = [String(start), String(start + PAGE - 1)];
+        const values = await store.ask((redis) => redis.run(PAGE_SCRIPT, scope + list, range));
+        if (!Array.isArray(values) || values.length === 0 || values.length > PAGE) return;
+        yield values.map((value) => open(list, value)).filter((value) => value !== undefined);
+      }
+    },
+  };
+}
+
+/** Leaves half of the missing validators out until the value is short enough. */
+function encode(record: SharedRecord): Uint8Array {
+  const json = Buffer.from(JSON.stringify(record));
+  const { missing = [], missingOmitted = 0 } = record;
+  if (json.length <= MAX_RECORD_BYTES - TAG_ROOM || missing.length === 0) return json;
+  const kept = missing.slice(0, missing.length / 2);
+  return encode({ ...record, missing: kept, missingOmitted: missingOmitted + missing.length - kept.length });
+}
+
+/** The seal in front of a value. */
+const TAG_ROOM = 64;
+
+function parse(json: Uint8Array): unknown {
+  try {
+    return JSON.parse(new TextDecoder().decode(json));
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,183 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { VALIDATOR_OUTCOMES } from '../../../src/aggregation/validators/validator-outcome.ts';
+import type { RequestRecord } from '../../../src/api/requests/request-record.ts';
+import { setBehaviour } from '../../devnet/validator-faults.ts';
+import { createLogLines } from '../../support/log-lines.ts';
+import { type Answer, type RunningService, startService } from './running-service.ts';
+
+const POST_ROUTE = '/v1/signatureAggregator/:network/aggregateSignatures';
+const log = createLogLines();
+log.logger.level = 'warn';
+let service: RunningService;
+beforeAll(async () => {
+  service = await startService(5, { settings: { logger: log.logger } });
+}, 60_000);
+afterAll(() => service?.[Symbol.asyncDispose]());
+
+const named = (id: string) => ({ 'x-request-id': id });
+const newMessage = () => service.devnet.emitMessages(1)[0] as string;
+
+async function recordOf(id: string): Promise<RequestRecord> {
+  const { status, body } = await service.get(`/v1/requests/${encodeURIComponent(id)}`);
+  expect(status).toBe(200);
+  return body as unknown as RequestRecord;
+}
+
+async function list(query: string): Promise<RequestRecord[]> {
+  const { status, body } = await service.get(`/v1/requests?${query}`);
+  expect(status).toBe(200);
+  return body['requests'] as RequestRecord[];
+}
+
+function sum({ weights = {} as NonNullable<RequestRecord['weights']> }: RequestRecord): bigint {
+  return Object.values(weights).reduce((total, weight) => total + BigInt(weight), 0n);
+}
+
+describe('the record of a request', () => {
+  test('that was signed has its stages and the weight of each outcome', async () => {
+    const beganAt = Date.now();
+    const answer = await service.post({ message: newMessage(), quorumPercentage: 60 }, undefined, named('signed/1'));
+    expect(answer.status).toBe(201);
+    const record = await recordOf('signed/1');
+    const { subnetID, cChainID } = service.devnet.subnets.primary;
+    expect(record).toMatchObject({
+      ...{ id: 'signed/1', outcome: 'signed', status: 201, method: 'POST', route: POST_ROUTE, network: 'local' },
+      ...{ client: 'address:127.0.0.1', sourceChainId: cChainID, signingSubnetId: subnetID },
+      ...{ pChainHeight: answer.body['pChainHeight'], quorumPercentage: 60, quorumPercentageBuffer: 0 },
+    });
+    expect(record.endedAt).toBeGreaterThanOrEqual(beganAt);
+    expect(record.endedAt).toBeLessThanOrEqual(Date.now());
+    const { resolve = -1, connect = -1, collect = -1, verify = -1 } = record.stages;
+    expect(Math.min(resolve, connect, collect, verify)).toBeGreaterThanOrEqual(0);
+    expect(resolve + connect + collect + verify).toBeLessThanOrEqual(record.durationMs);
+    expect(Object.keys(record.weights ?? {})).toEqual([...VALIDATOR_OUTCOMES]);
+    expect(record.weights?.signed).toBe(answer.body['signedWeight']);
+    expect(sum(record)).toBe(BigInt(String(answer.body['totalWeight'])));
+  });
+
+  test('that was repeated has no stage of a collection', async () => {
+    const message = newMessage();
+    await service.post({ message });
+    await service.post({ message }, undefined, named('repeated'));
+    const record = await recordOf('repeated');
+    expect(Object.keys(record.stages)).toEqual(['resolve']);
+    expect(record.outcome).toBe('signed');
+    expect(sum(record)).toBeGreaterThan(0n);
+  });
+
+  test('that joined the same work has the stages since it came', async () => {
+    const everyone = [...service.devnet.nodeIDs.keys()].map((index) => service.devnet.validator(index));
+    for (const validator of everyone) setBehaviour(validator, { kind: 'slow', delayMs: 300 });
+    const message = newMessage();
+    await Promise.all([0, 1].map((index) => service.post({ message }, undefined, named(`joined-${index}`))));
+    for (const validator of everyone) setBehaviour(validator, { kind: 'normal' });
+    for (const { stages, durationMs } of [await recordOf('joined-0'), await recordOf('joined-1')]) {
+      expect(Object.keys(stages)).toEqual(expect.arrayContaining(['resolve', 'collect', 'verify']));
+      expect(Object.values(stages).reduce((total, ms) => total + ms, 0)).toBeLessThanOrEqual(durationMs + 0.1);
+    }
+  });
+
+  test('that failed has the missing validators of its details, and its ID is in a log of warnings', async () => {
+    for (const index of [0, 1, 2]) {
+      setBehaviour(service.devnet.validator(index), { kind: 'refusing', code: 100, message: 'not today' });
+    }
+    const answer = await service.post({ message: newMessage() }, undefined, named('failed'));
+    for (const index of [0, 1, 2]) setBehaviour(service.devnet.validator(index), { kind: 'normal' });
+    const details = answer.body['details'] as Record<string, unknown>;
+    const record = await recordOf('failed');
+    expect(record).toMatchObject({ outcome: answer.body['code'], status: answer.status });
+    expect(record.missing).toEqual(details['missing']);
+    expect(record.missingOmitted).toBe(0);
+    const outcomes = details['outcomes'] as Record<string, { weight: string }>;
+    for (const outcome of VALIDATOR_OUTCOMES) expect(record.weights?.[outcome]).toBe(outcomes[outcome]?.weight);
+    await log.until('"requestId":"failed"', 1);
+  });
+
+  test('that was refused has what was known, and its ID is in a log of warnings', async () => {
+    const wrong = await service.post({ message: 'zz' }, undefined, named('refused'));
+    expect(wrong.status).toBe(400);
+    expect(await recordOf('refused')).toMatchObject({ outcome: 'invalid_request', status: 400, stages: {} });
+    expect((await recordOf('refused')).network).toBeUndefined();
+    await log.until('"requestId":"refused"', 1);
+  });
+
+  test('of each of the routes for signatures is kept, and no other', async () => {
+    const message = newMessage();
+    const asked: Record<string, () => Promise<Answer>> = {
+      go: () => service.post({ message }, '/fuji/aggregate-signatures', named('go')),
+      transaction: () => service.get(`${POST_ROUTE.replace(':network', 'fuji')}/nothing`),
+      subnets: () => service.get('/v1/signatureAggregator/fuji/subnets'),
+    };
+    const before = (await list('limit=2000')).length;
+    for (const ask of Object.values(asked)) await ask();
+    const after = await list('limit=2000');
+    expect(after).toHaveLength(before + 2);
+    const [transaction, go] = after;
+    expect(go).toMatchObject({
+      id: 'go',
+      route: '/:network/aggregate-signatures',
+      outcome: 'signed',
+      network: 'local',
+    });
+    expect(transaction).toMatchObject({ method: 'GET', route: `${POST_ROUTE}/:txHash`, outcome: 'invalid_request' });
+  });
+
+  test('whose client disconnects is aborted, and has the stages so far', async () => {
+    for (const index of service.devnet.nodeIDs.keys()) {
+      setBehaviour(service.devnet.validator(index), { kind: 'silent' });
+    }
+    const leaving = new AbortController();
+    const asked = fetch(`${service.app.url}${POST_ROUTE.replace(':network', 'fuji')}`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', ...named('left') },
+      body: JSON.stringify({ message: newMessage() }),
+      signal: leaving.signal,
+    });
+    asked.catch(() => undefined);
+    await expect.poll(() => service.metric('signature_aggregator_aggregations_in_flight')).toBe(1);
+    await expect.poll(() => service.devnet.validator(0).appRequestCount).toBeGreaterThan(0);
+    leaving.abort();
+    await expect.poll(async () => (await list('outcome=aborted')).map(({ id }) => id)).toEqual(['left']);
+    for (const index of service.devnet.nodeIDs.keys())
+      setBehaviour(service.devnet.validator(index), { kind: 'normal' });
+    const record = await recordOf('left');
+    expect(record.status).toBeUndefined();
+    expect(record.client).toBe('address:127.0.0.1');
+    expect(Object.keys(record.stages)).toEqual(expect.arrayContaining(['resolve', 'connect', 'collect']));
+  });
+});
+
+test('a list is filtered by outcome, subnet and time, and has the newest first', async () => {
+  const { subnetID } = service.devnet.subnets.primary;
+  const all = await list('limit=2000');
+  expect(all.map(({ endedAt }) => endedAt)).toEqual(all.map(({ endedAt }) => endedAt).toSorted((a, b) => b - a));
+  expect(all.every(({ missing }) => missing === undefined)).toBe(true);
+  expect(await list('outcome=signed')).toEqual(all.filter(({ outcome }) => outcome === 'signed'));
+  expect(await list('outcome=invalid_request')).toEqual(all.filter(({ outcome }) => outcome === 'invalid_request'));
+  expect(await list(`subnetId=${subnetID}`)).toEqual(all.filter(({ signingSubnetId }) => signingSubnetId === subnetID));
+  const { endedAt } = all[1] as RequestRecord;
+  expect(await list(`since=${endedAt}`)).toEqual(all.filter((one) => one.endedAt >= endedAt));
+  expect(await list('limit=2')).toEqual(all.slice(0, 2));
+});
+
+test.each([
+  ['outcome=good', /^outcome must be one of signed, aborted, /],
+  ['subnetId=zz', /^subnetId /],
+  ['since=yesterday', /^since must be an integer/],
+  ['limit=0', /^limit must be an integer from 1 to 2000/],
+  ['limit=2001', /^limit must be an integer from 1 to 2000/],
+  ['subnet=11111111111111111111111111111111LpoYY', /^unknown parameter subnet; known are: outcome, subnetId/],
+])('a list by %s is a 400 that names the parameter', async (query, message) => {
+  const { status, body } = await service.get(`/v1/requests?${query}`);
+  expect([status, body['code']]).toEqual([400, 'invalid_request']);
+  expect(body['message']).toMatch(message);
+});
+
+test.each([
+  ['never', 404, 'unknown_request'],
+  ['with%20blank', 400, 'invalid_request'],
+  ['x'.repeat(129), 400, 'invalid_request'],
+])('a request by the ID %s is a %i', async (id, status, code) => {
+  const answer = await service.get(`/v1/requests/${id}`);
+  expect([answer.status, answer.body['code']]).toEqual([status, code]);
+});
