@@ -118,7 +118,6 @@ function createHarness() {
       originOf: async (validationID) =>
         state.origins.find((origin) => origin.validationID === validationID)?.justification,
       coverage: () => state.coverage,
-      [Symbol.asyncDispose]: async () => undefined,
     },
     dataApi: {
       transactionsOf: async () => (state.dataApi === undefined ? [] : state.dataApi()),
