@@ -69,8 +69,9 @@ function createAggregationExamples(devnet: Devnet, network: string): Aggregation
   return {
     network,
     requests: examples.flatMap(({ name, body }) => (body === undefined ? [] : [{ name, value: body }])),
+    // Without parameters: the document's examples are of the path alone.
     transactions: examples.flatMap(({ name, method, path }) =>
-      method === 'GET' ? [{ name, value: path.slice(path.lastIndexOf('/') + 1) }] : [],
+      method === 'GET' && !path.includes('?') ? [{ name, value: path.slice(path.lastIndexOf('/') + 1) }] : [],
     ),
     ...(validationId !== undefined && { validationId }),
   };

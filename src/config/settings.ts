@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import type { ApiEndpoint } from '../lib/net/api-endpoint.ts';
 import { type HostAndPort, parseRedisUrl, type RedisAddress, type RedisServers } from '../lib/net/redis-address.ts';
+import { type EvmChainID, parseEvmChainID } from '../pchain/rpc/evm-api.ts';
 import { parseHexOrCb58Id, parseNodeID, type SubnetID } from '../warp/ids.ts';
 import { publicNetworkNamed } from '../warp/networks.ts';
 import { parsePeerAddress } from './schema/peer-address.ts';
@@ -137,6 +138,10 @@ function parseNetwork(name: string, network: NetworkSettings) {
     pChainApi: network.pChainApi ?? none,
     infoApi: network.infoApi ?? none,
     dataApi: network.dataApi,
+    /** RPC of EVM chains that the node does not run. */
+    chainRpc: new Map<EvmChainID, ApiEndpoint>(
+      Object.entries(network.chainRpc).map(([chain, endpoint]) => [parseEvmChainID(chain, 'blockchain ID'), endpoint]),
+    ),
     trackedSubnetIDs: parseSubnetIDs(trackedSubnetIds),
     allowedSubnetIDs: allowedSubnetIds && parseSubnetIDs(allowedSubnetIds),
     manuallyTrackedPeers: manuallyTrackedPeers.map(({ nodeId, address }) => {

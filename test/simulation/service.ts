@@ -147,6 +147,7 @@ function networkConfig({ apis, apiTimeoutMs }: Plan) {
     pChainApi: endpoints,
     infoApi: endpoints,
     dataApi: undefined,
+    chainRpc: new Map(),
     trackedSubnetIDs: [],
     allowedSubnetIDs: undefined,
     goApi: {},

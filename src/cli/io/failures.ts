@@ -30,6 +30,7 @@ const FIELDS: Readonly<Record<RequestField, string>> = {
   signedMessage: 'the message',
   subnetID: 'the subnet',
   validationID: 'the validation',
+  sourceChainID: '--chain',
   uptimeChainID: 'the chain',
   justification: '--justification',
   transaction: '--transaction',

@@ -1,7 +1,7 @@
 import type { Static } from 'typebox';
 import { Value } from 'typebox/value';
 import type { AggregatorError } from '../../aggregation/aggregator-error.ts';
-import { AggregationDetails, presentDetails } from '../../http/errors/aggregation-details.ts';
+import { AggregationDetails, detailsOf } from '../../http/errors/aggregation-details.ts';
 import { createErrorBody } from '../../http/errors/error-body.ts';
 import { ERROR_CODES } from '../../http/errors/error-codes.ts';
 import { CommandFailure, EXIT } from './exit-codes.ts';
@@ -29,10 +29,10 @@ export class ServiceRefusal extends CommandFailure {
 }
 
 export function refusalOf(error: AggregatorError): ServiceRefusal {
-  const { code, report } = error;
+  const { code } = error;
   const { status } = ERROR_CODES[code];
   const statusCode = status === 'as_upstream' ? 502 : status;
-  return new ServiceRefusal(createErrorBody(code, statusCode, textOf(error), report && presentDetails(report)));
+  return new ServiceRefusal(createErrorBody(code, statusCode, textOf(error), detailsOf(error)));
 }
 
 function detailLines(details: Static<typeof AggregationDetails>): string[] {

@@ -8,6 +8,7 @@ import type { VerificationResult } from '../../api/messages/verification-record.
 import type { SubnetListBody, SubnetViewBody } from '../../api/subnets/subnet-records.ts';
 import type { Example } from '../../devnet/examples.ts';
 import type { AggregationDetails } from '../../http/errors/aggregation-details.ts';
+import type { SentMessages } from '../../http/errors/sent-messages.ts';
 import type { ActivityBody } from '../server/activity-record.ts';
 import type { ConsoleFacts } from '../server/console-facts.ts';
 import { pathOf, type SignRequest } from './sign/snippets.ts';
@@ -21,6 +22,8 @@ export interface Failure {
   readonly code: string;
   readonly statusCode: number | undefined;
   readonly details?: FailureDetails | undefined;
+  /** Messages of an EVM transaction, of which one has to be chosen. */
+  readonly sentMessages?: Static<typeof SentMessages> | undefined;
   /** Seconds after which the service may be asked again. */
   readonly retryAfter?: number | undefined;
   readonly requestId?: string | undefined;
@@ -213,12 +216,13 @@ export class ApiClient {
     if (response.ok && json !== undefined) return json as T;
     if (response.status === 401) this.onUnauthorized();
     const body = (typeof json === 'object' && json !== null ? json : {}) as Partial<Failure>;
+    const details: FailureDetails | Static<typeof SentMessages> | undefined = body.details;
     const retryAfter = Number(response.headers.get('retry-after') ?? 'none');
     throw new ApiError({
       message: [body.message ?? `The answer has status ${response.status}, and is not JSON.`].flat().join('; '),
       code: body.code ?? 'unreachable',
       statusCode: response.status,
-      details: body.details,
+      ...(details !== undefined && ('outcomes' in details ? { details } : { sentMessages: details })),
       ...(Number.isFinite(retryAfter) && { retryAfter }),
       requestId: requestIdOf(response),
     });

@@ -134,7 +134,7 @@ class FakeNodeApi {
 class ScriptedL1Messages {
   readonly asked: (TxID | Uint8Array)[] = [];
 
-  async ofTransaction(txID: TxID, _signal?: AbortSignal): Promise<L1MessageRequest> {
+  async ofTransaction({ txID }: { txID: TxID }, _signal?: AbortSignal): Promise<L1MessageRequest> {
     this.asked.push(txID);
     return FOUND;
   }

@@ -38,6 +38,7 @@ describe('defaults', () => {
         pChainApi: FUJI.pChainApi,
         infoApi: FUJI.pChainApi,
         dataApi: undefined,
+        chainRpc: new Map(),
         apiTimeoutMs: 5_000,
         trackedSubnetIDs: [],
         allowedSubnetIDs: undefined,
