@@ -30,6 +30,8 @@ export interface NetworkReadiness {
   readonly status: NetworkStatus;
   /** Reason for operators why the network is not `up`. */
   readonly reason: string | undefined;
+  /** Undefined until the network's API has answered. */
+  readonly networkID: number | undefined;
   /** Our NodeID; undefined until the network is open. */
   readonly nodeID: NodeID | undefined;
   /** The primary network first, then the tracked subnets. */

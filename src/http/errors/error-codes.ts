@@ -72,10 +72,20 @@ export const ERROR_CODES: Readonly<Record<ErrorCode, ErrorCodeEntry>> = {
   no_message_in_transaction: {
     raisedBy: ['aggregator'],
     status: 400,
-    meaning: 'The transaction exists, but the P-Chain signs no message about it',
+    meaning:
+      'The transaction exists, but the P-Chain signs no message about it, or it is of an EVM chain and sent no message: ' +
+      'the error says what it did',
     retry: 'never',
     action:
-      'Give the ID of a transaction that converts a subnet, or that registers, changes or removes an L1 validator',
+      'Give the ID of a transaction that converts a subnet, that registers, changes or removes an L1 validator, or that ' +
+      'sends a Warp message',
+  },
+  several_messages: {
+    raisedBy: ['aggregator'],
+    status: 400,
+    meaning: 'The EVM transaction sent several messages; details list them',
+    retry: 'never',
+    action: 'Choose one by the parameter logIndex',
   },
   message_superseded: {
     raisedBy: ['aggregator'],
@@ -122,9 +132,9 @@ export const ERROR_CODES: Readonly<Record<ErrorCode, ErrorCodeEntry>> = {
   unknown_transaction: {
     raisedBy: ['aggregator'],
     status: 404,
-    meaning: 'The P-Chain has accepted no such transaction',
-    retry: 'after_change',
-    action: 'Check the network and the ID; ask again once the transaction was accepted',
+    meaning: 'None of the chains that were asked has accepted such a transaction',
+    retry: 'may_pass',
+    action: 'Check the network, the ID and blockchainId; ask again once the transaction was accepted',
   },
   unknown_validation: {
     raisedBy: ['aggregator'],
@@ -181,6 +191,20 @@ export const ERROR_CODES: Readonly<Record<ErrorCode, ErrorCodeEntry>> = {
     meaning: 'The P-Chain API sent an invalid answer',
     retry: 'may_pass',
     action: 'Ask again later; tell the operator if it persists',
+  },
+  chain_rpc_unavailable: {
+    raisedBy: ['aggregator'],
+    status: 503,
+    meaning: 'The RPC of the EVM chain did not answer',
+    retry: 'may_pass',
+    action: 'Ask again after Retry-After',
+  },
+  chain_rpc_invalid: {
+    raisedBy: ['aggregator'],
+    status: 502,
+    meaning: 'The RPC of the EVM chain sent an invalid answer, or there is none for this chain',
+    retry: 'may_pass',
+    action: 'Check blockchainId; tell the operator if it persists, who can set networks.NAME.chainRpc',
   },
   overloaded: {
     raisedBy: ['aggregator', 'body'],

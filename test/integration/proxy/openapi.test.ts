@@ -144,7 +144,6 @@ describe('/openapi.json', () => {
           'aggregateSignatures',
           'aggregateSignaturesOfTransaction',
           'listSubnets',
-          'serviceActivity',
           'getSubnet',
           'verifySignedMessage',
           'decodeMessage',

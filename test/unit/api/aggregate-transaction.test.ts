@@ -1,7 +1,15 @@
 import { describe, expect, test } from 'vitest';
 import { AggregatorError } from '../../../src/aggregation/aggregator-error.ts';
 import { bytesToHex } from '../../../src/lib/encoding/bytes.ts';
-import { type BlockchainID, idBytes, idFromBytes, PRIMARY_NETWORK_ID, type TxID } from '../../../src/warp/ids.ts';
+import {
+  type BlockchainID,
+  idBytes,
+  idFromBytes,
+  P_CHAIN_ID,
+  PRIMARY_NETWORK_ID,
+  type TxID,
+} from '../../../src/warp/ids.ts';
+import { MAINNET } from '../../../src/warp/networks.ts';
 import { createTestServer, expectError, PATH, RESULT, scriptedAggregator } from './api-fixture.ts';
 
 const TX = idFromBytes<TxID>(new Uint8Array(32).fill(1), 'txID');
@@ -36,8 +44,23 @@ describe('GET by transaction', () => {
     });
   });
 
-  test.each([TX, bytesToHex(idBytes(TX)), `0x${bytesToHex(idBytes(TX))}`])('takes the hash as %s', async (text) => {
+  test.each([TX, bytesToHex(idBytes(TX))])('asks the P-Chain alone for %s', async (text) => {
     expect((await get(text)).asked[0]?.subject).toEqual({ kind: 'transaction', txID: TX });
+  });
+
+  test.each<[string, object]>([
+    ['', { chain: undefined, logIndex: undefined }],
+    ['?blockchainId=C', { chain: 'C', logIndex: undefined }],
+    [`?blockchainId=${MAINNET.cChainID}&logIndex=7`, { chain: 'C', logIndex: 7 }],
+    [`?blockchainId=${OTHER_CHAIN}&logIndex=0x1f`, { chain: OTHER_CHAIN, logIndex: 31 }],
+  ])('takes the hash of an EVM transaction with "%s"', async (query, evm) => {
+    const { asked } = await get(`0x${bytesToHex(idBytes(TX))}${query}`);
+    expect(asked[0]?.subject).toEqual({ kind: 'transaction', txID: TX, evm });
+  });
+
+  test('asks the P-Chain alone if blockchainId is its ID', async () => {
+    const { asked } = await get(`0x${bytesToHex(idBytes(TX))}?blockchainId=${P_CHAIN_ID}`);
+    expect(asked[0]?.subject).toEqual({ kind: 'transaction', txID: TX });
   });
 
   test.each([OTHER_CHAIN, bytesToHex(idBytes(OTHER_CHAIN))])('signs for the destination %s', async (text) => {
@@ -66,7 +89,7 @@ describe('GET by transaction', () => {
     [
       'another parameter',
       `${TX}?quorumPercentage=67`,
-      'unknown parameter quorumPercentage; known are: destinationBlockchainId',
+      'unknown parameter quorumPercentage; known are: blockchainId, logIndex, destinationBlockchainId',
     ],
     [
       'a misspelt parameter',

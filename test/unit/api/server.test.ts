@@ -125,6 +125,7 @@ describe('the OpenAPI document', () => {
       'no_validators_yet',
       'not_connected',
       'p_chain_unavailable',
+      'chain_rpc_unavailable',
       'overloaded',
       'network_unavailable',
     ]);

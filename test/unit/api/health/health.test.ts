@@ -36,6 +36,7 @@ const DOWN: NetworkReadiness = {
   name: 'local',
   status: 'down',
   reason: 'the primary network has too little weight connected',
+  networkID: undefined,
   nodeID: undefined,
   subnets: [
     { subnetID: PRIMARY_NETWORK_ID, isUp: false, reason: 'validators not read yet', connected: undefined },
@@ -61,7 +62,7 @@ const DOWN_BODY = {
     },
   ],
 };
-const UP_BODY = { name: 'fuji', status: 'up', nodeId: NODE_ID, subnets: [] };
+const UP_BODY = { name: 'fuji', status: 'up', networkId: 5, nodeId: NODE_ID, subnets: [] };
 
 function serverOf(...readiness: NetworkReadiness[]) {
   return createTestServer({
