@@ -5,8 +5,8 @@ import { RECORD_LIFETIME_MS, type RecordList, type SharedRecords } from '../../s
 import { entryOf, presentEntry, type RequestEntry, type RequestRecord, sizeOfEntry } from './request-record.ts';
 
 /** Requests of each list. */
-export const MAX_ENTRIES_EACH = 1_000;
-export const MAX_BYTES_EACH = 4 * 1024 * 1024;
+const MAX_ENTRIES_EACH = 1_000;
+const MAX_BYTES_EACH = 4 * 1024 * 1024;
 
 export interface RecordFilter {
   readonly outcome?: RequestRecord['outcome'] | undefined;
