@@ -126,6 +126,7 @@ export function SignView({ session, place, begin }: SignViewProps): ComponentChi
           isOfPChain={reading !== undefined && 'sourceChain' in reading && reading.sourceChain === 'P'}
           onRetry={() => runner.start(run.request)}
           onQuorum={run.request.kind === 'body' ? (quorum) => start({ ...options, quorum, buffer: 0 }) : undefined}
+          onLogIndex={(logIndex) => start({ ...options, logIndex: String(logIndex) })}
         />
       )}
     </div>
