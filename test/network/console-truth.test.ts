@@ -249,6 +249,7 @@ describe('activity', () => {
   test('lists requests as they come, by outcome, and counts failures', async () => {
     await open();
     await signNew();
+    await failNew();
     await shown.goTo('Activity');
     const table = page.getByRole('region', { name: 'Requests' });
     const rows = table.locator('tr.row');
