@@ -20,6 +20,9 @@ export function createSubnetPolicy({ trackedSubnetIDs, allowedSubnetIDs }: Subne
     get hasTracked(): boolean {
       return tracked.size > 0;
     },
+    get tracked(): ReadonlySet<SubnetID> {
+      return tracked;
+    },
     isTracked: (subnetID: SubnetID): boolean => tracked.has(subnetID),
     /** @param field that named the subnet */
     requireAllowed(subnetID: SubnetID, field: RequestField = 'signingSubnetID'): void {

@@ -184,7 +184,7 @@ test.each(['Control', 'Meta'])('%s and Enter sign', async (key) => {
   await page.getByRole('button', { name: 'Try an example' }).click();
   await page.getByText('Unsigned Warp message').waitFor();
   await page.getByLabel('Message, transaction or log').press(`${key}+Enter`);
-  await shown.heading('Signed verified').waitFor();
+  await expect.poll(() => shown.heading('Signed verified').isVisible(), { timeout: STEP_TIMEOUT_MS }).toBe(true);
 });
 
 describe('on a phone', () => {
@@ -272,29 +272,21 @@ describe('activity', () => {
   });
 });
 
-test('of several messages of an EVM transaction one is chosen', async () => {
-  const hash = `0x${'ab'.repeat(32)}`;
-  const asked: string[] = [];
+test('an EVM transaction is signed by its hash and chain, and of several messages one is chosen', async () => {
   await open();
-  await page.route(`**/aggregateSignatures/${hash}*`, (route) => {
-    asked.push(new URL(route.request().url()).search);
-    return route.fulfill({
-      status: 400,
-      json: {
-        ...{ message: 'choose one', statusCode: 400, error: 'Bad Request', code: 'several_messages' },
-        details: {
-          messages: [
-            { logIndex: 2, messageId: 'first', bytes: 200 },
-            { logIndex: 5, messageId: 'second', bytes: 300, destinationBlockchainId: 'there' },
-          ],
-        },
-      },
-    });
-  });
-  await shown.paste(hash);
-  await page.getByLabel('These 32 bytes are').selectOption('evm');
+  await example('by EVM transaction: L1');
+  expect(await page.getByLabel('Chain of an EVM transaction').inputValue()).not.toBe('');
   await shown.collect();
-  await page.getByText('300 bytes, to there').waitFor();
-  await page.getByRole('button', { name: 'Sign log 5' }).click();
-  await expect.poll(() => asked).toEqual(['?blockchainId=C', '?blockchainId=C&logIndex=5']);
+  await shown.heading('Signed verified').waitFor();
+  await example('by EVM transaction: one of two messages');
+  const field = page.getByLabel('Message, transaction or log');
+  const pasted = await field.inputValue();
+  await field.fill(pasted.replace(/\?.*$/, ''));
+  await page.getByLabel('Chain of an EVM transaction').fill('C');
+  await shown.collect();
+  await page.getByText('several_messages').waitFor();
+  await page.getByRole('button', { name: 'Sign log 1' }).click();
+  await shown.heading('Signed verified').waitFor();
+  await page.getByRole('tab', { name: 'curl' }).click();
+  expect(await page.getByRole('tabpanel').innerText()).toContain('?blockchainId=C&logIndex=1');
 });

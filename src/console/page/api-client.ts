@@ -9,12 +9,14 @@ import type { RequestRecord } from '../../api/requests/request-record.ts';
 import type { SubnetListBody, SubnetViewBody } from '../../api/subnets/subnet-records.ts';
 import type { Example } from '../../devnet/examples.ts';
 import type { AggregationDetails } from '../../http/errors/aggregation-details.ts';
+import type { SentMessages } from '../../http/errors/sent-messages.ts';
 import type { ActivityBody } from '../server/activity-record.ts';
 import type { ConsoleFacts } from '../server/console-facts.ts';
 import { pathOf, type SignRequest } from './sign/snippets.ts';
 
 export type SignedMessage = Static<typeof SignedMessageBody>;
 export type FailureDetails = Static<typeof AggregationDetails>;
+type ErrorDetails = FailureDetails | Static<typeof SentMessages>;
 
 export interface Failure {
   readonly message: string;
@@ -23,17 +25,10 @@ export interface Failure {
   readonly statusCode: number | undefined;
   readonly details?: FailureDetails | undefined;
   /** The messages that a transaction sent, if one of them has to be chosen. */
-  readonly messages?: readonly SentMessage[] | undefined;
+  readonly messages?: Static<typeof SentMessages>['messages'] | undefined;
   /** Seconds after which the service may be asked again. */
   readonly retryAfter?: number | undefined;
   readonly requestId?: string | undefined;
-}
-
-interface SentMessage {
-  readonly logIndex: number;
-  readonly messageId: string;
-  readonly destinationBlockchainId?: string;
-  readonly bytes: number;
 }
 
 class ApiError extends Error {
@@ -263,10 +258,9 @@ interface CallOptions {
 const KEY_NAME = 'x-service-api-key';
 
 /** Details of an error are what validators did, or what a transaction sent. */
-function splitDetails(details: object | undefined): Pick<Failure, 'details' | 'messages'> {
+function splitDetails(details: ErrorDetails | undefined): Pick<Failure, 'details' | 'messages'> {
   if (details === undefined) return {};
-  if ('messages' in details) return { details: undefined, messages: details.messages as SentMessage[] };
-  return { details: details as FailureDetails };
+  return 'messages' in details ? { details: undefined, messages: details.messages } : { details };
 }
 
 function requestIdOf(response: Response): string | undefined {

@@ -17,6 +17,7 @@ import {
 } from '../../warp/ids.ts';
 import type { KeyRing } from '../key-ring.ts';
 import { type NetworkModel, OWNER } from '../network-model.ts';
+import type { EvmChain } from '../pchain/evm-chain.ts';
 import { seededId } from '../seeded-random.ts';
 import { CLIENT_NAME, type DevnetValidator, NODE_VERSION } from './devnet-validator.ts';
 
@@ -167,6 +168,13 @@ export function createProposervmMethods({ model }: NodeApiSubject): Readonly<Rec
       return { number: String(number), startTime: String(startTime), pChainHeight: String(pChainHeight) };
     },
   };
+}
+
+/** The methods under `/ext/bc/<chain>/rpc` of an EVM chain (coreth `internal/ethapi/api.go`). */
+export function createEvmMethods(chainOf: (model: NetworkModel) => EvmChain) {
+  return ({ model }: NodeApiSubject): Readonly<Record<string, Method>> => ({
+    eth_getTransactionReceipt: ({ 0: hash }) => chainOf(model).receipt(readString(hash, 'hash')) ?? null,
+  });
 }
 
 /** The methods under `/ext/info` (avalanchego `api/info/service.go`). */

@@ -1,6 +1,5 @@
 import { BLS_SIGNATURE_LENGTH } from '../../warp/bls-lengths.ts';
 
-/** 96 KB a block. */
 const SLOTS_A_BLOCK = 1_024;
 
 /**
@@ -9,9 +8,7 @@ const SLOTS_A_BLOCK = 1_024;
  */
 export class SignatureSlots {
   readonly #blocks: Uint8Array[] = [];
-  /** Released slots. */
   readonly #free: number[] = [];
-  /** The first slot that was never used. */
   #unused = 0;
 
   /**

@@ -7,7 +7,6 @@ import { emptySlotList, type SlotList, SlotOrder } from './slot-order.ts';
  * verify the aggregate.
  */
 export interface SignatureStore {
-  /** Returns the known signatures of these signers by public key in hex. */
   getMany(signatureKey: string, publicKeys: readonly string[]): Promise<ReadonlyMap<string, Uint8Array>>;
   /** Stores signatures of 96 bytes by public key, and replaces earlier ones of the same signers. */
   putMany(signatureKey: string, signatures: ReadonlyMap<string, Uint8Array>): Promise<void>;

@@ -2,7 +2,7 @@ import { Registry } from 'prom-client';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Devnet, startDevnet } from '../../../src/devnet/devnet.ts';
 import { ApiError } from '../../../src/pchain/rpc/api-error.ts';
-import { createJsonRpcClient, type JsonRpcClient } from '../../../src/pchain/rpc/json-rpc.ts';
+import { JsonRpcClient } from '../../../src/pchain/rpc/json-rpc.ts';
 import { createNodeApi, type NodeApi } from '../../../src/pchain/rpc/node-api.ts';
 import { createLogger } from '../../../src/telemetry/logger.ts';
 import { createMetrics } from '../../../src/telemetry/metrics.ts';
@@ -30,7 +30,7 @@ beforeAll(async () => {
   );
   const endpoints = [{ baseUrl: devnet.apiUrl }];
   client = cleanup.use(
-    createJsonRpcClient({ endpoints, clock, random: () => 0, metrics: createMetrics(new Registry()) }),
+    new JsonRpcClient({ endpoints, clock, random: () => 0, metrics: createMetrics(new Registry()) }),
   );
   api = createNodeApi(client, client);
 });

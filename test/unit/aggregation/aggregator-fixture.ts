@@ -134,7 +134,7 @@ class FakeNodeApi {
 class ScriptedL1Messages {
   readonly asked: (TxID | Uint8Array)[] = [];
 
-  async ofTransaction(txID: TxID, _signal?: AbortSignal): Promise<L1MessageRequest> {
+  async ofTransaction({ txID }: { txID: TxID }, _signal?: AbortSignal): Promise<L1MessageRequest> {
     this.asked.push(txID);
     return FOUND;
   }
@@ -173,7 +173,7 @@ export function createHarness(limits: Partial<AggregatorLimits> = {}, parts: Har
     }));
   }
   /** How long the BLS threads let each sum wait. */
-  const bls = { delayMs: 0, hashedAhead: 0 };
+  const bls = { delayMs: 0 };
   const inline = createInlineBls(modelBackend);
   const metrics = createAggregatorMetrics(createMetrics(registry));
   const penalties = new Penalties(clock, metrics);
@@ -198,10 +198,6 @@ export function createHarness(limits: Partial<AggregatorLimits> = {}, parts: Har
           return sum.aggregate();
         };
         return { ...sum, aggregate, [Symbol.dispose]: () => sum[Symbol.dispose]() };
-      },
-      hashAhead(message) {
-        bls.hashedAhead += 1;
-        inline.hashAhead(message);
       },
       verifySigned: (signed, signal) => inline.verifySigned(signed, signal),
     },

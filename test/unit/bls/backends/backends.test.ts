@@ -92,7 +92,6 @@ describe.each(backends)('the backend $name', (backend) => {
     const shifted = { ...good, signature: backend.aggregateSignatures([good.signature, outside.signature]) };
     expect(verifies(backend, shifted)).toBe(false);
     expect(backend.verifyBatch([good, shifted])).toBe(false);
-    for (const check of [outside, shifted]) expect(backend.defects?.defectOf(check)).toBeUndefined();
   });
 
   test.runIf(backend.isEncodingOf)('tells the encoding of a signature from any other', () => {
@@ -119,7 +118,6 @@ describe.each(backends)('the backend $name', (backend) => {
     ]) {
       expect(verifies(backend, check)).toBe(false);
       expect(backend.verifyBatch([good, check])).toBe(false);
-      expect(backend.defects?.defectOf(check)).toBeUndefined();
     }
     expect(bytesToHex(backend.encodeSignature(infinity))).toBe(bytesToHex(G2.Point.ZERO.toBytes(true)));
   });
@@ -201,36 +199,6 @@ describe.each(backends)('the backend $name', (backend) => {
     const message = backend.unpackMessage(Uint8Array.from(backend.packMessage(good.message)));
     expect(verifies(backend, { ...good, message })).toBe(true);
   });
-});
-
-test.each(
-  backends.flatMap((backend) => (backend.defects === undefined ? [] : [{ backend, defects: backend.defects }])),
-)('defects of $backend.name multiply, and tell how often one of them counts', ({ backend, defects }) => {
-  const good = checkOf(backend, publicKey, MESSAGE, signature);
-  const bad = { ...good, signature: backend.parseSignature(secret.sign(OTHER).toBytes()) };
-  const defect = defects.defectOf(bad);
-  const none = defects.defectOf(good);
-  if (defect === undefined || none === undefined) throw new Error('no defect');
-  expect([defects.isNone(none), defects.isNone(defect)]).toEqual([true, false]);
-  const both = defects.defectOf({
-    ...good,
-    key: backend.aggregatePublicKeys([good.key, good.key]),
-    signature: backend.aggregateSignatures([good.signature, bad.signature]),
-  });
-  if (both === undefined) throw new Error('no defect');
-  expect(defects.areEqual(both, defect)).toBe(true);
-  expect(defects.isNone(defects.divide(both, defect))).toBe(true);
-  for (const times of [1, 2, 5, 9]) {
-    const counted = defects.defectOf({
-      ...good,
-      key: backend.aggregatePublicKeys(Array(times).fill(good.key)),
-      signature: backend.aggregateSignatures(Array(times).fill(bad.signature)),
-    });
-    if (counted === undefined) throw new Error('no defect');
-    expect(defects.logarithm(counted, defect, 9)).toBe(times);
-    expect(defects.logarithm(counted, defect, times - 1)).toBeUndefined();
-  }
-  expect(defects.logarithm(none, defect, 9)).toBeUndefined();
 });
 
 /** What peers may send: a signature of this message, of another one, of another signer, or any point. */

@@ -41,22 +41,6 @@ describe.each(BACKEND_NAMES)('threads with the backend %s', (backend) => {
     expect(await Promise.all(work)).toEqual([true, true, true, true]);
   });
 
-  test('take a hash that another of them made, or is at', async () => {
-    await using runner = await openWorkerPool({ backend, workers: 2, ...ports() });
-    const bls = createBlsService(runner, await loadBackend(backend));
-    const secret = blst.SecretKey.fromKeygen(new Uint8Array(32).fill(1));
-    const publicKey = secret.toPublicKey().toBytes();
-    const signers = [{ index: 0, publicKey, publicKeyHex: bytesToHex(publicKey) }];
-    for (let number = 0; number < 8; number += 1) {
-      const message = Uint8Array.of(number);
-      const signature = secret.sign(message).toBytes();
-      bls.hashAhead(message);
-      expect(await bls.verifySigned({ signers, message, signature }, never)).toBe('valid');
-      const wrong = secret.sign(Uint8Array.of(number, 1)).toBytes();
-      expect(await bls.verifySigned({ signers, message, signature: wrong }, never)).toBe('wrong signature');
-    }
-  });
-
   test('finish what was asked before they end, and take nothing after', async () => {
     const runner = await openWorkerPool({ backend, workers: 1, ...ports() });
     const asked = Promise.all(Array.from({ length: 20 }, () => runner.run<'hash'>(() => HASH)));
