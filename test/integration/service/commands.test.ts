@@ -105,6 +105,18 @@ describe.concurrent('aggregate', { timeout: TIMEOUT_MS }, () => {
     expect(ofJustification).toMatchObject({ code: 0, err: '' });
   });
 
+  test('signs the message of an EVM transaction, and one of several by its log', async () => {
+    const [first, second] = ['one', 'two'].map((text) => Buffer.from(text));
+    const { hash, messages } = service.devnet.transact('C', [first!, second!]);
+    const several = await runCommand(['aggregate', ...url(), '--tx', hash, '--chain', 'C', '--json']);
+    expect(several).toMatchObject({ code: 2, err: expect.stringContaining('choose one by logIndex 0, 1') });
+    expect(JSON.parse(several.out)).toMatchObject({ details: { messages: [{ logIndex: 0 }, { logIndex: 1 }] } });
+    for (const source of [url(), ownConfig()]) {
+      const signed = await runCommand(['aggregate', ...source, '--tx', hash, '--chain', 'C', '--log-index', '1']);
+      expect(signed).toMatchObject({ code: 0, out: expect.stringContaining(bytesToHex(messages[1]!.bytes)) });
+    }
+  });
+
   test('a failure has its exit code and names the validators that did not sign', async () => {
     const refused = await runCommand(['aggregate', ...url(), '--quorum', '100', emit('L1')]);
     expect(refused).toMatchObject({ code: 3, out: '' });
@@ -127,6 +139,7 @@ describe.concurrent('aggregate', { timeout: TIMEOUT_MS }, () => {
   });
 
   test.each([
+    [['--chain', 'C'], '--chain and --log-index are about a transaction: give its hash by --tx'],
     [['--transaction', 'x', '--quorum', '1'], '--transaction has its message, validators and quorum'],
     [['--url', 'ftp://x', '00'], '--url must be the address of a service, such as http://127.0.0.1:8080, is ftp://x\n'],
     [['--url', 'http://x?y', '00'], '--url must be an address without a query and without a fragment\n'],
