@@ -20,15 +20,15 @@ import type { ApiEndpoint } from '../lib/net/api-endpoint.ts';
 import type { OpenConnections } from '../lib/net/http-connections.ts';
 import type { Dial } from '../p2p/connection/dial.ts';
 import type { Identity } from '../p2p/identity/identity.ts';
-import { createPeerNetwork, type PeerNetwork } from '../p2p/peer-network.ts';
+import { PeerNetwork } from '../p2p/peer-network.ts';
 import { createChainApi } from '../pchain/rpc/chain-api.ts';
 import { createDataApi } from '../pchain/rpc/data-api.ts';
 import { createEvmApi } from '../pchain/rpc/evm-api.ts';
-import { createJsonRpcClient, type JsonRpcClient, type JsonRpcLimits } from '../pchain/rpc/json-rpc.ts';
+import { JsonRpcClient, type JsonRpcLimits } from '../pchain/rpc/json-rpc.ts';
 import { createNodeApi, type NodeApi } from '../pchain/rpc/node-api.ts';
 import { createEpochHeights } from '../pchain/state/epoch-heights.ts';
 import { createSubnetDirectory, type SubnetDirectory } from '../pchain/state/subnet-directory.ts';
-import { createValidationIndex, DEFAULT_INDEX_LIMITS } from '../pchain/state/validation-index.ts';
+import { ValidationIndex } from '../pchain/state/validation-index.ts';
 import { createValidatorFunds } from '../pchain/state/validator-funds.ts';
 import { createValidatorSets } from '../pchain/state/validator-sets.ts';
 import { createMemorySignatureStore } from '../store/local/signature-store.ts';
@@ -114,7 +114,7 @@ export function openNetworkApi(opened: AsyncDisposableStack, options: PartsOptio
     more: Partial<JsonRpcLimits> = {},
   ): JsonRpcClient =>
     owner.use(
-      createJsonRpcClient({
+      new JsonRpcClient({
         ...{ endpoints, clock, random, metrics },
         limits: { ...limits, ...more },
         ...(outside && { openHttp: outside.openHttp }),
@@ -266,7 +266,7 @@ function openPeers(
   configuredPeers: () => NetworkConfig['manuallyTrackedPeers'],
 ): PeerNetwork {
   const { network, networkID, identity, clock, random, logger, metrics, outside } = options;
-  return createPeerNetwork({
+  return new PeerNetwork({
     identity,
     networkID,
     clock,
@@ -291,18 +291,15 @@ function openL1Messages(
   const { network, networkID, clock, logger, metrics, storePath, outside } = options;
   const store = opened.use(openValidationStore({ directory: storePath, networkID, name: network.name, clock }));
   const index = opened.use(
-    createValidationIndex({
+    new ValidationIndex({
       api: createNodeApi(api.openClient(opened), api.info),
       store: shared?.validations(store) ?? store,
       clock,
       logger,
       metrics,
       l1StartTime: publicNetworkNamed(network.name)?.l1StartTime,
-      limits: {
-        ...DEFAULT_INDEX_LIMITS,
-        lookback: storePath === undefined ? network.l1Index.lookback : undefined,
-        maxBlocksPerSecond: network.l1Index.blocksPerSecond,
-      },
+      lookback: storePath === undefined ? network.l1Index.lookback : undefined,
+      maxBlocksPerSecond: network.l1Index.blocksPerSecond,
     }),
   );
   const dataApi =

@@ -57,7 +57,7 @@ export interface L1MessagesOptions {
   readonly subnets: Pick<SubnetPolicy, 'tracked'>;
   readonly chains: Pick<ChainApi, 'findXChainTx'>;
   readonly directory: SubnetDirectory;
-  readonly index: ValidationIndex;
+  readonly index: Pick<ValidationIndex, 'originOf' | 'coverage'>;
   readonly dataApi: DataApi | undefined;
   readonly clock: Clock;
   readonly logger: Logger;

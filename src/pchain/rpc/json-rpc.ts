@@ -54,19 +54,6 @@ export interface JsonRpcCall<Result> {
   readonly signal: AbortSignal;
 }
 
-/** JSON-RPC 2.0 client over HTTP with failover. Disposal fails present and later calls as `unavailable` and closes connections. */
-export interface JsonRpcClient extends AsyncDisposable {
-  /**
-   * Tries each endpoint once, healthy ones first. Temporary failures (transport, timeout, HTTP 5xx, 408, 429) lead to further rounds with
-   * pauses. A JSON-RPC error ends the call.
-   *
-   * @throws {ApiError}, or the signal's reason where the caller aborted
-   */
-  call<Result>(call: JsonRpcCall<Result>): Promise<Result>;
-  /** Replaces the endpoints, at least one. Calls in flight are repeated at the new ones. */
-  useEndpoints(endpoints: readonly ApiEndpoint[]): void;
-}
-
 export interface JsonRpcClientOptions {
   /** In order of preference; at least one. */
   readonly endpoints: readonly ApiEndpoint[];
@@ -77,11 +64,8 @@ export interface JsonRpcClientOptions {
   readonly limits?: Partial<JsonRpcLimits>;
 }
 
-export function createJsonRpcClient(options: JsonRpcClientOptions): JsonRpcClient {
-  return new HttpJsonRpcClient(options);
-}
-
-class HttpJsonRpcClient implements JsonRpcClient {
+/** JSON-RPC 2.0 client over HTTP with failover. Disposal fails present and later calls as `unavailable` and closes connections. */
+export class JsonRpcClient implements AsyncDisposable {
   readonly #clock: Clock;
   readonly #random: Random;
   readonly #limits: JsonRpcLimits;
@@ -101,12 +85,19 @@ class HttpJsonRpcClient implements JsonRpcClient {
     this.#endpoints = this.#open(endpoints);
   }
 
+  /** Replaces the endpoints, at least one. Calls in flight are repeated at the new ones. */
   useEndpoints(endpoints: readonly ApiEndpoint[]): void {
     const before = this.#endpoints;
     this.#endpoints = this.#open(endpoints);
     for (const { http } of before) void http.destroy();
   }
 
+  /**
+   * Tries each endpoint once, healthy ones first. Temporary failures (transport, timeout, HTTP 5xx, 408, 429) lead to further rounds with
+   * pauses. A JSON-RPC error ends the call.
+   *
+   * @throws {ApiError}, or the signal's reason where the caller aborted
+   */
   async call<Result>(call: JsonRpcCall<Result>): Promise<Result> {
     call.signal.throwIfAborted();
     this.#closing.signal.throwIfAborted();

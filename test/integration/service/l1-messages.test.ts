@@ -9,7 +9,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { systemClock } from '../../../src/lib/concurrency/clock.ts';
 import { bytesToHex, parseHex } from '../../../src/lib/encoding/bytes.ts';
 import { parsePChainTransaction } from '../../../src/pchain/codec/l1-transaction.ts';
-import { createJsonRpcClient } from '../../../src/pchain/rpc/json-rpc.ts';
+import { JsonRpcClient } from '../../../src/pchain/rpc/json-rpc.ts';
 import { createNodeApi, type NodeApi } from '../../../src/pchain/rpc/node-api.ts';
 import { createMetrics } from '../../../src/telemetry/metrics.ts';
 import { idBytes, type TxID } from '../../../src/warp/ids.ts';
@@ -30,7 +30,7 @@ let api: NodeApi;
 beforeAll(async () => {
   service = await startService(8);
   const endpoints = [{ baseUrl: service.devnet.apiUrl }];
-  const client = createJsonRpcClient({
+  const client = new JsonRpcClient({
     endpoints,
     clock: systemClock,
     random: Math.random,
