@@ -1,10 +1,9 @@
 import { bytesToHex } from '../lib/encoding/bytes.ts';
 import { conversionID } from '../warp/conversion-data.ts';
-import { type BlockchainID, idBytes, P_CHAIN_ID, type TxID } from '../warp/ids.ts';
+import { idBytes, P_CHAIN_ID, type TxID } from '../warp/ids.ts';
 import { encodeJustification } from '../warp/justification.ts';
 import { encodeL1Message, type L1Message, registrationValidationID } from '../warp/l1-message.ts';
 import { encodeWarpPayload } from '../warp/payload.ts';
-import { encodeTeleporterMessage } from '../warp/teleporter-message.ts';
 import { createUnsignedMessage, type UnsignedMessage } from '../warp/unsigned-message.ts';
 import type { NetworkModel } from './network-model.ts';
 import { seededBytes } from './seeded-random.ts';
@@ -43,7 +42,7 @@ export function emitExamples(model: NetworkModel, seed: number): readonly NamedR
   const l1Message = l1Chain.emit(Buffer.from('hello from the L1'));
   const cTransaction = cChain.transact([Buffer.from('hello from a transaction')]);
   const l1Transaction = l1Chain.transact([Buffer.from('hello from a transaction of the L1')]);
-  const two = cChain.transact([teleporterTo(l1.blockchainID), Buffer.from('the second message')]);
+  const two = cChain.transact([Buffer.from('the first message'), Buffer.from('the second message')]);
   const { story, subnetID } = l1;
   const { heights } = story;
   const fromPlatform = (message: L1Message): UnsignedMessage => createPlatformMessage(model.networkID, message);
@@ -151,14 +150,6 @@ function createPlatformMessage(networkID: number, message: L1Message): UnsignedM
     payload: encodeL1Message(message),
   });
   return createUnsignedMessage(networkID, P_CHAIN_ID, call);
-}
-
-function teleporterTo(destinationBlockchainID: BlockchainID): Uint8Array {
-  return encodeTeleporterMessage({
-    ...{ kind: 'TeleporterMessage', messageNonce: 1n, destinationBlockchainID, requiredGasLimit: 100_000n },
-    ...{ originSenderAddress: new Uint8Array(20), destinationAddress: new Uint8Array(20) },
-    ...{ allowedRelayerAddresses: [], receipts: [], message: Buffer.from('hello') },
-  });
 }
 
 export function createExamples(requests: readonly NamedRequest[], network: string): Example[] {

@@ -36,11 +36,6 @@ export interface EvmMessage {
   readonly justification: Uint8Array;
 }
 
-/** Chains that could not be asked, with the reasons. */
-export interface NotOfAnyChain {
-  readonly failures: readonly string[];
-}
-
 const MAX_RECEIPTS = 1_000;
 const MAX_KEPT_BYTES = 4 * 1024 * 1024;
 const RECEIPT_BYTES = 256;
@@ -99,12 +94,15 @@ export function createEvmMessages(options: EvmMessagesOptions) {
     throw failure('unknown_transaction', text, { retryAfterMs: BLOCK_TIME_MS });
   }
 
-  /** Asks the C-Chain and the chains of tracked subnets at once; the first that knows the transaction wins. */
+  /**
+   * Asks the C-Chain and the chains of tracked subnets at once; the first that knows the transaction wins. Otherwise returns why
+   * chains could not be asked.
+   */
   async function search(
     txID: TxID,
     logIndex: number | undefined,
     parent: AbortSignal,
-  ): Promise<EvmMessage | NotOfAnyChain> {
+  ): Promise<EvmMessage | readonly string[]> {
     using deadline = startDeadline(clock, SEARCH_PART * timeoutMs, 'asking EVM chains', parent);
     const failures: string[] = [];
     const found = new AbortController();
@@ -129,7 +127,7 @@ export function createEvmMessages(options: EvmMessagesOptions) {
       return choose(receipt, logIndex, describe(txID, chain));
     } catch (error) {
       parent.throwIfAborted();
-      if (error instanceof AggregateError) return { failures };
+      if (error instanceof AggregateError) return failures;
       throw error;
     } finally {
       found.abort(NOT_FOUND);

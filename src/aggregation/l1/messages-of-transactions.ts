@@ -10,13 +10,7 @@ import { type BlockchainID, idBytes, type TxID, type ValidationID } from '../../
 import { encodeJustification } from '../../warp/justification.ts';
 import { type L1Message, type L1ValidatorWeight, registrationValidationID } from '../../warp/l1-message.ts';
 import { AggregatorError, type AggregatorErrorCode } from '../aggregator-error.ts';
-import {
-  BLOCK_TIME_MS,
-  type EvmLookup,
-  type EvmMessage,
-  type EvmMessages,
-  type NotOfAnyChain,
-} from './messages-of-evm-transactions.ts';
+import { BLOCK_TIME_MS, type EvmLookup, type EvmMessage, type EvmMessages } from './messages-of-evm-transactions.ts';
 import type { ValidationOrigins } from './validation-origins.ts';
 
 export interface MessagesOfTransactionsOptions {
@@ -37,7 +31,7 @@ export interface L1MessageParts {
 
 /** Finds the P-Chain's message about one of its transactions. One that it never signs again is an error at once. */
 export function createMessagesOfTransactions(options: MessagesOfTransactionsOptions) {
-  const { api, chains, directory, transactions, origins, evmMessages } = options;
+  const { api, directory, transactions, origins, evmMessages } = options;
 
   async function partsOf(txID: TxID, transaction: PChainTransaction, signal: AbortSignal): Promise<L1MessageParts> {
     switch (transaction.kind) {
@@ -119,10 +113,17 @@ export function createMessagesOfTransactions(options: MessagesOfTransactionsOpti
   async function searchElsewhere(txID: TxID, evm: EvmLookup | undefined, signal: AbortSignal) {
     const found = evm && (await evmMessages.search(txID, evm.logIndex, signal));
     if (found !== undefined && 'message' in found) return found;
-    if (await isOfXChain(txID, chains, signal)) {
+    if (await isOfXChain(txID, options.chains, signal)) {
       throw failure('no_message_in_transaction', `${txID} is a transaction of the X-Chain, ${NO_MESSAGE}`);
     }
-    throw describeUnknown(txID, found);
+    if (found === undefined) {
+      const text = `neither the P-Chain nor the X-Chain knows a transaction ${txID}`;
+      throw failure('unknown_transaction', `${text}; write the hash of an EVM transaction as 0x and 64 digits`);
+    }
+    const chains = 'neither the P-Chain, the X-Chain, the C-Chain nor a chain of a tracked subnet';
+    const text = `${chains} knows a transaction ${txID} (${evmHash(txID)})`;
+    const all = [text, ...found, 'name another chain by blockchainId'].join('; ');
+    throw failure('unknown_transaction', all, BLOCK_TIME_MS);
   }
 
   return async (txID: TxID, evm: EvmLookup | undefined, signal: AbortSignal): Promise<L1MessageParts | EvmMessage> => {
@@ -132,26 +133,6 @@ export function createMessagesOfTransactions(options: MessagesOfTransactionsOpti
     if (status.status === 'Unknown') return await searchElsewhere(txID, evm, signal);
     throw describeNotAccepted(txID, status);
   };
-}
-
-/** @param searched undefined if EVM chains were not asked */
-function describeUnknown(txID: TxID, searched: NotOfAnyChain | undefined): AggregatorError {
-  if (searched === undefined) {
-    return failure(
-      'unknown_transaction',
-      `neither the P-Chain nor the X-Chain knows a transaction ${txID}; write the hash of an EVM transaction as 0x and 64 digits`,
-    );
-  }
-  return failure(
-    'unknown_transaction',
-    [
-      'neither the P-Chain, the X-Chain, the C-Chain nor a chain of a tracked subnet knows a transaction ' +
-        `${txID} (${evmHash(txID)})`,
-      ...searched.failures,
-      'name another chain by blockchainId',
-    ].join('; '),
-    BLOCK_TIME_MS,
-  );
 }
 
 /** Why the P-Chain has not accepted a transaction that it knows. */

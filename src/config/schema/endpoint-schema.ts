@@ -21,14 +21,7 @@ const BaseUrl = check(Type.String(BASE_URL), (text, report) => {
   report(`must end before /ext, which the service adds: write ${maskedBaseUrl(base)}`);
 });
 
-const RpcUrl = check(
-  Type.String({
-    ...BASE_URL,
-    description: 'The whole URL of the RPC.',
-    examples: ['https://api.avax.network/ext/bc/C/rpc'],
-  }),
-  checkUrl,
-);
+const RpcUrl = check(Type.String({ ...BASE_URL, description: 'The whole URL of the RPC.' }), checkUrl);
 
 function checkUrl(text: string, report: Report): void {
   const url = URL.parse(text);

@@ -117,11 +117,7 @@ const NetworkSchema = section(
           'read from it; for other chains, from `/ext/bc/{id}/rpc` of the node.',
         allowed: 'an object of endpoints by the IDs of their blockchains',
         secret: 'when wrong',
-        examples: [
-          {
-            '2q9e4r6Mu3U68nU1fYjgbR6JvwrRx36CohpAX5UQxse55x1Q5': { baseUrl: 'https://api.avax.network/ext/bc/C/rpc' },
-          },
-        ],
+        examples: [{ C: { baseUrl: 'https://api.avax.network/ext/bc/C/rpc' } }],
       }),
       (chains, report) => {
         for (const chain of Object.keys(chains)) {

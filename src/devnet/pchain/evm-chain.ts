@@ -18,14 +18,6 @@ export interface EvmTransaction {
   readonly messages: readonly UnsignedMessage[];
 }
 
-/** The fields of a receipt that are about Warp messages. */
-interface EvmReceiptJson {
-  readonly transactionHash: string;
-  readonly blockNumber: string;
-  readonly status: string;
-  readonly logs: readonly object[];
-}
-
 export interface EvmChainOptions {
   /** The C-Chain runs coreth, the L1 subnet-evm: they refuse with other codes. */
   readonly vm: 'coreth' | 'subnet-evm';
@@ -47,7 +39,7 @@ export class EvmChain {
   readonly #messages = new Set<string>();
   readonly #blocks = new Set<string>();
   /** By hash. */
-  readonly #receipts = new Map<string, EvmReceiptJson>();
+  readonly #receipts = new Map<string, object>();
 
   constructor({ vm, networkID, blockchainID, sender, uptimes }: EvmChainOptions) {
     this.vm = vm;
@@ -75,22 +67,19 @@ export class EvmChain {
     const sender = `0x${bytesToHex(this.#sender).padStart(64, '0')}`;
     this.#receipts.set(hash, {
       transactionHash: hash,
-      blockNumber: `0x${(this.#receipts.size + 1).toString(16)}`,
       status: status === 'failed' ? '0x0' : '0x1',
       logs: messages.map(({ id, bytes }, index) => ({
         address: WARP_PRECOMPILE,
         topics: [SEND_WARP_MESSAGE, sender, `0x${bytesToHex(idBytes(id))}`],
         data: encodeLogData(bytesToHex(bytes)),
         logIndex: `0x${index.toString(16)}`,
-        transactionHash: hash,
-        removed: false,
       })),
     });
     return { hash, messages };
   }
 
   /** As `eth_getTransactionReceipt` returns it; undefined for an unknown transaction. */
-  receipt(hash: string): EvmReceiptJson | undefined {
+  receipt(hash: string): object | undefined {
     return this.#receipts.get(hash);
   }
 

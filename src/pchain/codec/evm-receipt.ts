@@ -23,8 +23,6 @@ export interface SentMessage {
 export const RECEIPT_RESPONSE_BYTES = 4 * 1024 * 1024;
 /** A log costs 375 gas or more. */
 const MAX_LOGS = 16_384;
-/** The precompile takes some 40,000 gas for each. */
-const MAX_MESSAGES = 1_024;
 
 /**
  * Parses an untrusted result of `eth_getTransactionReceipt`; undefined if the chain has accepted no such transaction.
@@ -48,9 +46,6 @@ export function parseEvmReceipt(
   const logs = readArray(receipt.logs, 'logs');
   if (logs.length > MAX_LOGS) throw new ParseError('logs', `are ${logs.length}, at most ${MAX_LOGS} are allowed`);
   const messages = logs.flatMap(parseLog);
-  if (messages.length > MAX_MESSAGES) {
-    throw new ParseError('logs', `have ${messages.length} messages, at most ${MAX_MESSAGES} are allowed`);
-  }
   if (new Set(messages.map(({ logIndex }) => logIndex)).size < messages.length) {
     throw new ParseError('logs', 'have the same logIndex twice');
   }

@@ -14,13 +14,9 @@ export function parseEvmChainID(text: string, what: string): EvmChainID {
   return CHAIN_ALIASES.get(chainID) === 'C' ? 'C' : chainID;
 }
 
-/** RPC of EVM chains. Where no client is configured for a chain, the node is asked, which returns HTTP 404 for chains that it does not run. */
-export interface EvmApi {
-  /** Returns undefined if the chain has accepted no such transaction. */
-  getReceipt(chain: EvmChainID, txHash: TxID, signal: AbortSignal): Promise<EvmReceipt | undefined>;
-}
+export type EvmApi = ReturnType<typeof createEvmApi>;
 
-export interface EvmClients {
+interface EvmClients {
   /** Separate from that of other chains, whose RPC may hang. */
   readonly cChain: JsonRpcClient;
   readonly others: JsonRpcClient;
@@ -28,9 +24,11 @@ export interface EvmClients {
   readonly configured: ReadonlyMap<EvmChainID, JsonRpcClient>;
 }
 
-export function createEvmApi({ cChain, others, configured }: EvmClients): EvmApi {
+/** RPC of EVM chains. Where no client is configured for a chain, the node is asked, which returns HTTP 404 for chains that it does not run. */
+export function createEvmApi({ cChain, others, configured }: EvmClients) {
   return {
-    getReceipt(chain, txHash, signal) {
+    /** Returns undefined if the chain has accepted no such transaction. */
+    getReceipt(chain: EvmChainID, txHash: TxID, signal: AbortSignal): Promise<EvmReceipt | undefined> {
       const own = configured.get(chain);
       const hash = evmHash(txHash);
       return (own ?? (chain === 'C' ? cChain : others)).call({

@@ -75,7 +75,6 @@ describe('the receipt of an EVM transaction', () => {
     ['a status of 2', receiptOf([], { status: '0x2' })],
     ['logs that are no list', receiptOf([], { logs: {} })],
     ['too many logs', receiptOf(Array.from({ length: 16_385 }, () => OTHER))],
-    ['too many messages', receiptOf(Array.from({ length: 1_025 }, (_, n) => logOf(FIRST, `0x${n.toString(16)}`)))],
     ['one log index twice', receiptOf([logOf(FIRST, '0x1'), logOf(SECOND, '0x1')])],
     ['a log index with a leading zero', receiptOf([logOf(FIRST, '0x01')])],
     ['a log index beyond 32 bits', receiptOf([logOf(FIRST, '0x100000000')])],
