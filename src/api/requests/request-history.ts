@@ -102,9 +102,9 @@ function createList() {
   });
 }
 
-/** Several requests of a client may have one ID; the list of all replicas has this one's requests too. */
-function keyOf({ id, client, endedAt }: Pick<RequestRecord, 'id' | 'client' | 'endedAt'>): string {
-  return `${endedAt} ${client} ${id}`;
+/** Tells requests apart, also those of a client that gives all the same ID: this replica's are in the lists of all replicas, too. */
+function keyOf({ id, client, endedAt, durationMs, outcome }: RequestEntry | RequestRecord): string {
+  return JSON.stringify([id, client, endedAt, durationMs, outcome]);
 }
 
 function matches(

@@ -88,6 +88,8 @@ export interface RequestEntry extends Omit<RequestRecord, 'weights'> {
   readonly weights: OutcomeWeights | undefined;
 }
 
+/** Longer than any name of a key. */
+const MAX_CLIENT_LENGTH = 128;
 /** Characters of a validator's text that a record keeps. */
 const MAX_TEXT_LENGTH = 200;
 
@@ -105,7 +107,8 @@ export function entryOf(request: FastifyRequest, end: RequestEnd, endedAt: numbe
     endedAt,
     durationMs: rounded(end.durationMs),
     stages: aggregation?.stages ?? {},
-    client: aggregation?.client ?? clientOf(request),
+    // A proxy may name a client in any form.
+    client: (aggregation?.client ?? clientOf(request)).slice(0, MAX_CLIENT_LENGTH),
     method: request.method,
     route: request.route.url ?? '',
     network: aggregation?.network,
