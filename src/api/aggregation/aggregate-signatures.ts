@@ -187,7 +187,7 @@ export class RequestContext implements AggregateOptions {
   }
 
   onStage(stage: AggregationStage, durationMs: number): void {
-    this.stages[stage] = Math.round(((this.stages[stage] ?? 0) + durationMs) * 100) / 100;
+    this.stages[stage] = (this.stages[stage] ?? 0) + durationMs;
   }
 }
 

@@ -1,4 +1,3 @@
-import { LRUCache } from 'lru-cache';
 import type { BaseServerOptions } from '../../http/server/base-server.ts';
 import type { Clock } from '../../lib/concurrency/clock.ts';
 import { RECORD_LIFETIME_MS, type RecordList, type SharedRecords } from '../../store/redis/shared-records.ts';
@@ -27,8 +26,7 @@ export type IsRecord = (value: unknown) => value is RequestRecord;
 export class RequestHistory {
   readonly #clock: Clock;
   readonly #shared: SharedRecords | undefined;
-  readonly #lists = { signed: createList(), failed: createList() };
-  #added = 0;
+  readonly #rings = { signed: new RequestRing(), failed: new RequestRing() };
 
   constructor(clock: Clock, shared?: SharedRecords) {
     this.#clock = clock;
@@ -37,15 +35,14 @@ export class RequestHistory {
 
   add(entry: RequestEntry): void {
     const list = entry.outcome === 'signed' ? 'signed' : 'failed';
-    this.#added += 1;
-    this.#lists[list].set(this.#added, entry);
+    this.#rings[list].add(entry);
     this.#shared?.add(list, () => presentEntry(entry));
   }
 
   /** Finds the latest request with an ID: clients choose their IDs, so several requests may have the same. */
   async find(id: string, client: string | undefined, isRecord: IsRecord): Promise<RequestRecord | undefined> {
     const isMeant = (one: RequestEntry | RequestRecord) => one.id === id && matches(one, { client });
-    const own = this.#own('failed').concat(this.#own('signed')).filter(isMeant);
+    const own = this.#rings.failed.entries().concat(this.#rings.signed.entries()).filter(isMeant);
     if (own.length > 0) return presentEntry(newestFirst(own)[0] as RequestEntry);
     const needles = [`{"id":${JSON.stringify(id)},`, client === undefined ? '' : `"client":${JSON.stringify(client)},`];
     const found = await Promise.all(LISTS.map(async (list) => (await this.#shared?.find(list, needles)) ?? []));
@@ -58,7 +55,7 @@ export class RequestHistory {
     const lists = LISTS.filter((list) => outcome === undefined || (outcome === 'signed') === (list === 'signed'));
     const isMeant = (one: RequestEntry | RequestRecord) => matches(one, filter);
     const found = new Map<string, RequestRecord>();
-    for (const entry of lists.flatMap((list) => this.#own(list).filter(isMeant))) {
+    for (const entry of lists.flatMap((list) => this.#rings[list].entries().filter(isMeant))) {
       found.set(keyOf(entry), presentEntry(entry));
     }
     await Promise.all(
@@ -77,11 +74,6 @@ export class RequestHistory {
       .slice(0, limit)
       .map(withoutMissing);
   }
-
-  /** The newest first. */
-  #own(list: RecordList): RequestEntry[] {
-    return [...this.#lists[list].values()];
-  }
 }
 
 /** @returns a listener that records the ends of requests */
@@ -94,12 +86,38 @@ export function recordIn(history: RequestHistory, clock: Clock): NonNullable<Bas
 
 const LISTS: readonly RecordList[] = ['signed', 'failed'];
 
-function createList() {
-  return new LRUCache<number, RequestEntry>({
-    max: MAX_ENTRIES_EACH,
-    maxSize: MAX_BYTES_EACH,
-    sizeCalculation: sizeOfEntry,
-  });
+/** A ring of entries, bounded in number and bytes. */
+class RequestRing {
+  readonly #entries: (RequestEntry | undefined)[] = [];
+  /** The slot of the next entry. */
+  #index = 0;
+  #count = 0;
+  #bytes = 0;
+
+  add(entry: RequestEntry): void {
+    this.#bytes += sizeOfEntry(entry);
+    while (this.#count === MAX_ENTRIES_EACH || this.#bytes > MAX_BYTES_EACH) this.#dropOldest();
+    this.#entries[this.#index] = entry;
+    this.#index = (this.#index + 1) % MAX_ENTRIES_EACH;
+    this.#count += 1;
+  }
+
+  #dropOldest(): void {
+    const slot = this.#slot(this.#count);
+    this.#bytes -= sizeOfEntry(this.#entries[slot] as RequestEntry);
+    this.#entries[slot] = undefined;
+    this.#count -= 1;
+  }
+
+  /** The newest first. */
+  entries(): RequestEntry[] {
+    return Array.from({ length: this.#count }, (_, index) => this.#entries[this.#slot(index + 1)] as RequestEntry);
+  }
+
+  /** @param age 1 is the newest */
+  #slot(age: number): number {
+    return (this.#index - age + MAX_ENTRIES_EACH) % MAX_ENTRIES_EACH;
+  }
 }
 
 /** Tells requests apart, also those of a client that gives all the same ID: this replica's are in the lists of all replicas, too. */

@@ -16,7 +16,7 @@ const MIB = 1024 * 1024;
 function entry(id: string, more: Partial<RequestEntry> = {}): RequestEntry {
   return {
     ...{ id, endedAt: 1, durationMs: 2, stages: {}, client: 'address:1.2.3.4', method: 'POST', route: '/' },
-    ...{ outcome: 'signed', weights: undefined, ...more },
+    ...{ outcome: 'signed', weights: undefined, pChainHeight: 7n, quorumNum: 67n, quorumBuffer: 0n, ...more },
   };
 }
 
