@@ -6,6 +6,7 @@ export default defineConfig({
     maxWorkers: '100%',
     // No test is about time: it only ends what hangs, and not what is slow on a busy machine.
     testTimeout: 30_000,
+    expect: { poll: { timeout: 20_000 } },
     // Of the seeds: each has a network and a service, which share two cores.
     maxConcurrency: 3,
     // A share of what `npm run test:faults` and `npm run test:simulation` try.

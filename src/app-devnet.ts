@@ -24,12 +24,10 @@ export interface ConfiguredDevnetOptions {
 
 /** Devnet of the configuration, which starts with {@link start}. */
 export interface ConfiguredDevnet {
-  /** Returns the address of the devnet's API. */
   readonly start: () => Promise<ApiEndpoint>;
   readonly registerRoutes: (server: Server) => void;
   /** Returns requests for the page of the API; undefined before the start. */
   readonly example: () => AggregationExamples | undefined;
-  /** Undefined before the start. */
   readonly devnet: () => Devnet | undefined;
 }
 
@@ -71,8 +69,9 @@ function createAggregationExamples(devnet: Devnet, network: string): Aggregation
   return {
     network,
     requests: examples.flatMap(({ name, body }) => (body === undefined ? [] : [{ name, value: body }])),
+    // Without parameters: the document's examples are of the path alone.
     transactions: examples.flatMap(({ name, method, path }) =>
-      method === 'GET' ? [{ name, value: path.slice(path.lastIndexOf('/') + 1) }] : [],
+      method === 'GET' && !path.includes('?') ? [{ name, value: path.slice(path.lastIndexOf('/') + 1) }] : [],
     ),
     ...(validationId !== undefined && { validationId }),
   };

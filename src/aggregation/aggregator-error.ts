@@ -1,3 +1,4 @@
+import type { SentMessage } from '../pchain/codec/evm-receipt.ts';
 import type { BlockchainID, SubnetID } from '../warp/ids.ts';
 import type { TallySummary } from './validators/validator-outcome.ts';
 
@@ -7,6 +8,7 @@ export type AggregatorErrorCode =
   | 'wrong_network'
   | 'height_not_reached'
   | 'no_message_in_transaction'
+  | 'several_messages'
   | 'message_superseded'
   | 'validation_not_over'
   | 'signing_refused'
@@ -22,6 +24,8 @@ export type AggregatorErrorCode =
   | 'insufficient_weight'
   | 'p_chain_unavailable'
   | 'p_chain_invalid'
+  | 'chain_rpc_unavailable'
+  | 'chain_rpc_invalid'
   | 'overloaded'
   | 'network_unavailable';
 
@@ -32,6 +36,7 @@ export type RequestField =
   | 'subnetID'
   | 'validationID'
   | 'uptimeChainID'
+  | 'sourceChainID'
   | 'justification'
   | 'transaction'
   | 'signingSubnetID'
@@ -51,6 +56,8 @@ export interface AggregationReport {
 export interface AggregatorErrorOptions {
   readonly field?: RequestField | undefined;
   readonly report?: AggregationReport | undefined;
+  /** Messages of an EVM transaction, of which the client has to choose one. */
+  readonly sentMessages?: readonly SentMessage[] | undefined;
   readonly retryAfterMs?: number | undefined;
   readonly cause?: unknown;
 }
@@ -66,6 +73,7 @@ const RETRY_AFTER_MS: Readonly<Partial<Record<AggregatorErrorCode, number>>> = {
   not_connected: 5_000,
   network_unavailable: 5_000,
   p_chain_unavailable: 5_000,
+  chain_rpc_unavailable: 5_000,
   justification_pending: 10_000,
   no_validators_yet: 10_000,
   overloaded: 1_000,
@@ -77,24 +85,26 @@ export class AggregatorError extends Error {
   readonly code: AggregatorErrorCode;
   readonly field: RequestField | undefined;
   readonly report: AggregationReport | undefined;
+  readonly sentMessages: readonly SentMessage[] | undefined;
   /** Undefined if time alone does not help. */
   readonly retryAfterMs: number | undefined;
 
   constructor(
     code: AggregatorErrorCode,
     message: string,
-    { field, report, retryAfterMs = RETRY_AFTER_MS[code], cause }: AggregatorErrorOptions = {},
+    { field, report, sentMessages, retryAfterMs = RETRY_AFTER_MS[code], cause }: AggregatorErrorOptions = {},
   ) {
     super(message, { cause });
     this.code = code;
     this.field = field;
     this.report = report;
+    this.sentMessages = sentMessages;
     this.retryAfterMs = retryAfterMs;
   }
   /** Returns a copy with other details. */
   with(changes: AggregatorErrorOptions): AggregatorError {
-    const { code, message, field, report, retryAfterMs, cause } = this;
-    return new AggregatorError(code, message, { field, report, retryAfterMs, cause, ...changes });
+    const { code, message, field, report, sentMessages, retryAfterMs, cause } = this;
+    return new AggregatorError(code, message, { field, report, sentMessages, retryAfterMs, cause, ...changes });
   }
 }
 

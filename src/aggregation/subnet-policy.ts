@@ -8,28 +8,24 @@ export interface SubnetPolicyOptions {
   readonly allowedSubnetIDs: readonly SubnetID[] | undefined;
 }
 
-/** The operator's settings for subnets. */
-export interface SubnetPolicy {
-  readonly hasTracked: boolean;
-  isTracked(subnetID: SubnetID): boolean;
-  isAllowed(subnetID: SubnetID): boolean;
-  requireAllowed(subnetID: SubnetID, field?: RequestField): void;
-  track(subnetIDs: readonly SubnetID[]): void;
-}
-
 /** The primary network is always allowed, because it is connected anyway, but tracked only if the operator names it. */
-export function createSubnetPolicy({ trackedSubnetIDs, allowedSubnetIDs }: SubnetPolicyOptions): SubnetPolicy {
+export function createSubnetPolicy({ trackedSubnetIDs, allowedSubnetIDs }: SubnetPolicyOptions) {
   let tracked = new Set(trackedSubnetIDs);
   const allowed = allowedSubnetIDs && new Set([PRIMARY_NETWORK_ID, ...allowedSubnetIDs]);
   const isAllowed = (subnetID: SubnetID): boolean =>
     allowed === undefined || allowed.has(subnetID) || tracked.has(subnetID);
   return {
     isAllowed,
-    get hasTracked() {
+    /** Whether a share of the capacity is reserved for tracked subnets. */
+    get hasTracked(): boolean {
       return tracked.size > 0;
     },
-    isTracked: (subnetID) => tracked.has(subnetID),
-    requireAllowed(subnetID, field = 'signingSubnetID') {
+    get tracked(): ReadonlySet<SubnetID> {
+      return tracked;
+    },
+    isTracked: (subnetID: SubnetID): boolean => tracked.has(subnetID),
+    /** @param field that named the subnet */
+    requireAllowed(subnetID: SubnetID, field: RequestField = 'signingSubnetID'): void {
       if (isAllowed(subnetID)) return;
       throw new AggregatorError(
         'subnet_not_allowed',
@@ -37,8 +33,10 @@ export function createSubnetPolicy({ trackedSubnetIDs, allowedSubnetIDs }: Subne
         { field },
       );
     },
-    track(subnetIDs) {
+    track(subnetIDs: readonly SubnetID[]): void {
       tracked = new Set(subnetIDs);
     },
   };
 }
+
+export type SubnetPolicy = ReturnType<typeof createSubnetPolicy>;

@@ -124,7 +124,12 @@ function addAggregate(program: Command, onExit: OnExit): void {
     .argument('[message]', 'the unsigned message in hex, with or without 0x');
   addInput(aggregate);
   addSource(aggregate)
-    .option('--transaction <id>', 'sign the message of this P-Chain transaction, in place of a given message')
+    .option(
+      '--tx, --transaction <id>',
+      'sign the message of this P-Chain or EVM transaction, in place of a given message',
+    )
+    .option('--chain <id>', 'the chain of an EVM transaction: its ID, or C for the C-Chain; default: it is searched')
+    .option('--log-index <n>', 'the log of the message, if an EVM transaction sent several')
     .option(
       '--justification <hex>',
       'required for some messages of the P-Chain; without a message, its message is found',
@@ -145,6 +150,7 @@ function addAggregate(program: Command, onExit: OnExit): void {
         ['warp-signature-aggregator aggregate --url https://aggregator.example 0x0000…', 'through a service'],
         ['warp-signature-aggregator aggregate --config fuji.json --file message.hex > signed.hex', 'without a service'],
         ['warp-signature-aggregator aggregate --network fuji --transaction 2wzK…', ''],
+        ['warp-signature-aggregator aggregate --tx 0x8bf5… --chain C', 'the message that an EVM transaction sent'],
       ]),
     );
 }

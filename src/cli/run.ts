@@ -3,7 +3,6 @@ import { GO_AGGREGATOR, runGoAggregator } from './commands/go-aggregator.ts';
 import { CommandFailure, EXIT } from './io/exit-codes.ts';
 import { createProgram } from './program.ts';
 
-/** Runs the command of the command line, and returns the exit code. */
 export async function run(args: readonly string[], version: string): Promise<number> {
   process.stdout.on('error', ({ code, message }: NodeJS.ErrnoException) => {
     // A reader such as `head` stops early; the exit code remains that of the result.

@@ -1,69 +1,21 @@
+import { join } from 'node:path';
 import type { ApiEndpoint } from '../lib/net/api-endpoint.ts';
-import type { RedisServers } from '../lib/net/redis-address.ts';
-import type { NodeID, SubnetID } from '../warp/ids.ts';
-import type { Settings } from './schema/schema.ts';
+import { type HostAndPort, parseRedisUrl, type RedisAddress, type RedisServers } from '../lib/net/redis-address.ts';
+import { type EvmChainID, parseEvmChainID } from '../pchain/rpc/evm-api.ts';
+import { parseHexOrCb58Id, parseNodeID, type SubnetID } from '../warp/ids.ts';
+import { publicNetworkNamed } from '../warp/networks.ts';
+import { parsePeerAddress } from './schema/peer-address.ts';
+import type { NetworkSettings, Settings } from './schema/schema.ts';
 
 /**
  * The configuration, checked as a whole and frozen, with a section for each consumer. This folder is the only reader of environment
  * variables and configuration files; it decides nothing about the service. `schema/` declares every setting, `load/` reads and checks
  * them, `go-aggregator/` converts files of the Go aggregator.
  */
-export interface Config {
-  readonly server: Settings['server'] & { readonly maxConnections: number };
-  readonly log: Settings['log'];
-  readonly metrics: MetricsConfig;
-  readonly access: Settings['access'];
-  /** The staking identity on all networks; undefined if each start has a new one. */
-  readonly identity: IdentityConfig | undefined;
-  readonly bls: { readonly backend: 'noble' | 'native'; readonly workers: number; readonly auditPercentage: number };
-  readonly aggregation: AggregationConfig;
-  readonly store: StoreConfig;
-  readonly upstream: UpstreamConfig;
-  readonly traces: TracesConfig;
-  /** At least one; no two share a name. */
-  readonly networks: readonly NetworkConfig[];
-}
-
-export interface MetricsConfig {
-  readonly host: string;
-  /** Undefined if the metrics are on the service's own port. */
-  readonly port: number | undefined;
-}
-
-export interface IdentityConfig {
-  /** The folder of both files, where other users of the identity are detected; undefined if each file has its own path. */
-  readonly directory: string | undefined;
-  readonly certificatePath: string;
-  readonly privateKeyPath: string;
-}
-
-/** Limits of each network. */
-export interface AggregationConfig {
-  readonly requestTimeoutMs: number;
-  readonly peerTimeoutMs: number;
-  readonly hedgeAfterMs: number;
-  readonly connectTimeoutMs: number;
-  readonly maxAggregationsInFlight: number;
-  readonly maxQueriesInFlight: number;
-  readonly maxConcurrentQueries: number;
-  readonly signatureCacheSize: number;
-  readonly signatureCachePerSigner: number;
-  readonly resultCacheBytes: number;
-}
-
-export interface StoreConfig {
-  /** The folder of the validation index. */
-  readonly path: string | undefined;
-  readonly shared: SharedStoreConfig | undefined;
-}
-
-/** The Redis that replicas share. */
-export interface SharedStoreConfig {
-  readonly servers: RedisServers;
-  readonly keyPrefix: string;
-  /** Seals shared values; if undefined, replicas share only values that can be verified. */
-  readonly secret: string | undefined;
-}
+export type Config = Readonly<ReturnType<typeof parseSettings>> & { readonly traces: TracesConfig };
+export type AggregationConfig = Readonly<ReturnType<typeof parseAggregation>>;
+export type UpstreamConfig = Readonly<ReturnType<typeof parseUpstream>>;
+export type NetworkConfig = Readonly<ReturnType<typeof parseNetwork>>;
 
 /** Tracing by the standard variables of OpenTelemetry. */
 export interface TracesConfig {
@@ -73,44 +25,138 @@ export interface TracesConfig {
   readonly ignored: readonly string[];
 }
 
-/** The services that requests are forwarded to. */
-export interface UpstreamConfig {
-  readonly endpoints: Readonly<Partial<Record<'mainnet' | 'fuji' | 'evm' | 'metrics' | 'node', ApiEndpoint>>>;
-  readonly passUnknown: boolean;
-  readonly rpcMethods: readonly string[];
-  readonly maxRpcBatch: number;
-  readonly timeoutMs: number;
-  readonly maxResponseBytes: number;
-  /** 0 disables the cache. */
-  readonly cacheBytes: number;
+/** Each needs a file descriptor. */
+const MAX_CLIENT_CONNECTIONS = 4_096;
+
+/** Parses checked settings into the values that the other parts of the service take. */
+export function parseSettings(settings: Settings) {
+  const { server, log, metrics, access, identity, bls, aggregation, store, upstream, networks } = settings;
+  return {
+    server: { ...server, maxConnections: MAX_CLIENT_CONNECTIONS },
+    log,
+    metrics: { host: metrics.host ?? server.host, port: metrics.port },
+    access: {
+      unitsPerMinute: access.unitsPerMinute,
+      apiKeys: access.apiKeys.map((key) => ({ ...key, sha256: key.sha256.toLowerCase() })),
+    },
+    identity: parseIdentity(identity),
+    bls: { ...bls, auditPercentage: 1 },
+    aggregation: parseAggregation(aggregation),
+    store: parseStore(store),
+    upstream: parseUpstream(upstream),
+    networks: Object.entries(networks).map(([name, network]) => parseNetwork(name, network)),
+  };
 }
 
-/** One Avalanche network. */
-export interface NetworkConfig {
-  /** Its key in the file and first name in paths. `mainnet` and `fuji` are the public networks, all others are private. */
-  readonly name: string;
-  /** Further names in paths; no two networks share one. */
-  readonly aliases: readonly string[];
-  /** Makes the network a devnet in this process; `pChainApi` and `infoApi` are then empty. */
-  readonly embedded: { readonly validators: number } | undefined;
-  readonly pChainApi: readonly ApiEndpoint[];
-  readonly infoApi: readonly ApiEndpoint[];
-  /** The data API for transactions of L1 validations that are not in the index. */
-  readonly dataApi: ApiEndpoint | undefined;
-  readonly apiTimeoutMs: number;
-  readonly trackedSubnetIDs: readonly SubnetID[];
-  /** Allowed subnets beside the primary network and those tracked; undefined allows all. */
-  readonly allowedSubnetIDs: readonly SubnetID[] | undefined;
-  readonly manuallyTrackedPeers: readonly { readonly nodeID: NodeID; readonly host: string; readonly port: number }[];
-  readonly allowPrivateAddresses: boolean;
-  readonly dialsPerSecond: number;
-  readonly validatorRefreshMs: number;
-  readonly readyQuorumNum: bigint;
-  /** Extra ports with the Go aggregator's API and metrics. */
-  readonly goApi: { readonly apiPort?: number | undefined; readonly metricsPort?: number | undefined };
-  readonly l1Index: {
-    /** P-Chain blocks below the newest; only without a store. */
-    readonly lookback: bigint;
-    readonly blocksPerSecond: number;
+function parseIdentity({ directory, certificatePath, privateKeyPath }: Settings['identity']) {
+  if (directory !== undefined) {
+    return {
+      directory,
+      // The file names of avalanchego.
+      certificatePath: join(directory, 'staker.crt'),
+      privateKeyPath: join(directory, 'staker.key'),
+    };
+  }
+  if (certificatePath === undefined || privateKeyPath === undefined) return undefined;
+  return { directory, certificatePath, privateKeyPath };
+}
+
+const LEAST_RESULT_CACHE_BYTES = 1024 * 1024;
+
+function parseAggregation(aggregation: Settings['aggregation']) {
+  const { signatureCacheSize } = aggregation;
+  return {
+    ...aggregation,
+    // Nodes accept deadlines of at most 10 s.
+    peerTimeoutMs: 3_000,
+    hedgeAfterMs: 500,
+    connectTimeoutMs: 5_000,
+    maxAggregationsInFlight: 256,
+    maxQueriesInFlight: 8_192,
+    maxConcurrentQueries: 2_048,
+    // A flood of messages of one L1 must not evict those of all others.
+    signatureCachePerSigner: Math.ceil(signatureCacheSize / 20),
+    resultCacheBytes: Math.max(LEAST_RESULT_CACHE_BYTES, 80 * signatureCacheSize),
   };
+}
+
+function parseStore(store: Settings['store']) {
+  const { path, sharedUrl, sharedKeyPrefix: keyPrefix, sharedSecret: secret } = store;
+  if (sharedUrl === undefined) return { path, shared: undefined };
+  return { path, shared: { servers: parseRedisServers(store, parseRedisUrl(sharedUrl)), keyPrefix, secret } };
+}
+
+function parseRedisServers(store: Settings['store'], address: RedisAddress): RedisServers {
+  const { sharedNodes, sharedMaster: master, sharedSentinelPassword: sentinelPassword } = store;
+  const nodes = [{ host: address.host, port: address.port }, ...sharedNodes.map(parseNode)];
+  if (master !== undefined) return { ...address, kind: 'sentinel', sentinels: nodes, master, sentinelPassword };
+  return sharedNodes.length > 0 ? { ...address, kind: 'cluster', nodes } : { ...address, kind: 'single' };
+}
+
+function parseNode(text: string): HostAndPort {
+  const node = parsePeerAddress(text);
+  if (node === undefined) throw new TypeError(`not checked: ${text}`);
+  return node;
+}
+
+function parseUpstream({ dataApi, metrics, nodeRpc, ...rest }: Settings['upstream']) {
+  return {
+    ...rest,
+    maxRpcBatch: 20,
+    maxResponseBytes: 64 * 1024 * 1024,
+    endpoints: {
+      ...(dataApi.mainnet && { mainnet: dataApi.mainnet }),
+      ...(dataApi.fuji && { fuji: dataApi.fuji }),
+      ...(dataApi.evm && { evm: dataApi.evm }),
+      ...(metrics && { metrics }),
+      ...(nodeRpc && { node: nodeRpc }),
+    },
+  };
+}
+
+/** For all P-Chain API calls of one request. */
+const API_TIMEOUT_MS = 5_000;
+/** About half a day of mainnet. */
+const INDEX_LOOKBACK = 10_000n;
+
+/** Tests for a private address or a host name without a domain. */
+function isNear({ baseUrl }: ApiEndpoint): boolean {
+  const { hostname } = new URL(baseUrl);
+  return /^([^.:]+|\[(::1|f[cd].*)\]|(127|10|192\.168|172\.(1[6-9]|2\d|3[01]))\.[\d.]+)$/.test(hostname);
+}
+
+function parseNetwork(name: string, network: NetworkSettings) {
+  const { trackedSubnetIds, allowedSubnetIds, manuallyTrackedPeers, readyQuorumPercentage, ...rest } = network;
+  const none: readonly ApiEndpoint[] = [];
+  const isPublic = publicNetworkNamed(name) !== undefined;
+  return {
+    ...rest,
+    name,
+    apiTimeoutMs: API_TIMEOUT_MS,
+    dialsPerSecond: isPublic ? 100 : 1_000,
+    embedded: network.embedded,
+    pChainApi: network.pChainApi ?? none,
+    infoApi: network.infoApi ?? none,
+    dataApi: network.dataApi,
+    /** RPC of EVM chains that the node does not run. */
+    chainRpc: new Map<EvmChainID, ApiEndpoint>(
+      Object.entries(network.chainRpc).map(([chain, endpoint]) => [parseEvmChainID(chain, 'blockchain ID'), endpoint]),
+    ),
+    trackedSubnetIDs: parseSubnetIDs(trackedSubnetIds),
+    allowedSubnetIDs: allowedSubnetIds && parseSubnetIDs(allowedSubnetIds),
+    manuallyTrackedPeers: manuallyTrackedPeers.map(({ nodeId, address }) => {
+      const parsed = parsePeerAddress(address);
+      if (parsed === undefined) throw new TypeError(`not checked: ${address}`);
+      return { nodeID: parseNodeID(nodeId), ...parsed };
+    }),
+    readyQuorumNum: BigInt(readyQuorumPercentage),
+    l1Index: {
+      lookback: INDEX_LOOKBACK,
+      blocksPerSecond: isPublic && !network.pChainApi?.every(isNear) ? 50 : 1_000,
+    },
+  };
+}
+
+function parseSubnetIDs(texts: readonly string[]): SubnetID[] {
+  return texts.map((text) => parseHexOrCb58Id<SubnetID>(text, 'subnet ID'));
 }

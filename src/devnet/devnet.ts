@@ -27,6 +27,7 @@ import { createAppRequestJudge } from './node/app-request-judge.ts';
 import { DevnetValidator } from './node/devnet-validator.ts';
 import { GossipPool } from './node/gossip-pool.ts';
 import { createNodeApiServer, type NodeApiHooks } from './node/node-api-server.ts';
+import type { EvmTransaction } from './pchain/evm-chain.ts';
 import type { L1Validator } from './pchain/l1-history.ts';
 import { createSeededRandom } from './seeded-random.ts';
 
@@ -74,6 +75,8 @@ export interface Devnet extends AsyncDisposable {
   emitMessages(count: number): string[];
   /** Has a chain emit one message from its own account. */
   emit(chain: 'C' | 'L1', payload: Uint8Array): UnsignedMessage;
+  /** Has a chain accept a transaction that emits a message for each payload, unless it fails. */
+  transact(chain: 'C' | 'L1', payloads: readonly Uint8Array[], status?: 'succeeded' | 'failed'): EvmTransaction;
   /** The message that {@link emit} would make, but that was never emitted: validators refuse it. */
   unknownMessage(chain: 'C' | 'L1', payload: Uint8Array): UnsignedMessage;
   network(): DevnetNetwork;
@@ -209,6 +212,7 @@ export async function startDevnet(options: DevnetOptions): Promise<Devnet> {
         return bytesToHex(model.cChain.emit(Buffer.from(`message ${emittedCount}`)).bytes);
       }),
     emit: (chain, payload) => chainOf(chain).emit(payload),
+    transact: (chain, payloads, status) => chainOf(chain).transact(payloads, status),
     unknownMessage: (chain, payload) => chainOf(chain).prepare(payload),
     network: () => ({ apiUrl, networkID: model.networkID, subnets, nodeIDs, transactions: nameTransactions(model) }),
     transactions: () => nameTransactions(model),

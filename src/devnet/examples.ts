@@ -1,9 +1,10 @@
 import { bytesToHex } from '../lib/encoding/bytes.ts';
 import { conversionID } from '../warp/conversion-data.ts';
-import { idBytes, P_CHAIN_ID, type TxID } from '../warp/ids.ts';
+import { type BlockchainID, idBytes, P_CHAIN_ID, type TxID } from '../warp/ids.ts';
 import { encodeJustification } from '../warp/justification.ts';
 import { encodeL1Message, type L1Message, registrationValidationID } from '../warp/l1-message.ts';
 import { encodeWarpPayload } from '../warp/payload.ts';
+import { encodeTeleporterMessage } from '../warp/teleporter-message.ts';
 import { createUnsignedMessage, type UnsignedMessage } from '../warp/unsigned-message.ts';
 import type { NetworkModel } from './network-model.ts';
 import { seededBytes } from './seeded-random.ts';
@@ -29,7 +30,10 @@ interface ExampleBody {
 }
 
 /** What an example asks for: the body of a POST, or the transaction of a GET. */
-type NamedRequest = { readonly name: string } & ({ readonly body: ExampleBody } | { readonly txID: TxID });
+type NamedRequest = { readonly name: string } & (
+  | { readonly body: ExampleBody }
+  | { readonly txID: TxID | string; readonly query?: string }
+);
 
 /** Has the chains emit what the examples are about: once for a network, whatever the path's `{network}` is later. */
 export function emitExamples(model: NetworkModel, seed: number): readonly NamedRequest[] {
@@ -37,6 +41,9 @@ export function emitExamples(model: NetworkModel, seed: number): readonly NamedR
   const cMessage = cChain.emit(Buffer.from('hello from the C-Chain'));
   const block = cChain.acceptBlock(seededBytes(seed, 'C-Chain block', 32));
   const l1Message = l1Chain.emit(Buffer.from('hello from the L1'));
+  const cTransaction = cChain.transact([Buffer.from('hello from a transaction')]);
+  const l1Transaction = l1Chain.transact([Buffer.from('hello from a transaction of the L1')]);
+  const two = cChain.transact([teleporterTo(l1.blockchainID), Buffer.from('the second message')]);
   const { story, subnetID } = l1;
   const { heights } = story;
   const fromPlatform = (message: L1Message): UnsignedMessage => createPlatformMessage(model.networkID, message);
@@ -130,6 +137,9 @@ export function emitExamples(model: NetworkModel, seed: number): readonly NamedR
       name: 'by transaction: SetL1ValidatorWeightTx that removes a registered validator',
       txID: ledger.transactionAt(heights.registeredRemoval, 'SetL1ValidatorWeightTx').id,
     },
+    { name: 'by EVM transaction: C-Chain', txID: cTransaction.hash },
+    { name: 'by EVM transaction: L1', txID: l1Transaction.hash, query: `?blockchainId=${l1.blockchainID}` },
+    { name: 'by EVM transaction: one of two messages', txID: two.hash, query: '?blockchainId=C&logIndex=1' },
   ];
 }
 
@@ -143,11 +153,19 @@ function createPlatformMessage(networkID: number, message: L1Message): UnsignedM
   return createUnsignedMessage(networkID, P_CHAIN_ID, call);
 }
 
+function teleporterTo(destinationBlockchainID: BlockchainID): Uint8Array {
+  return encodeTeleporterMessage({
+    ...{ kind: 'TeleporterMessage', messageNonce: 1n, destinationBlockchainID, requiredGasLimit: 100_000n },
+    ...{ originSenderAddress: new Uint8Array(20), destinationAddress: new Uint8Array(20) },
+    ...{ allowedRelayerAddresses: [], receipts: [], message: Buffer.from('hello') },
+  });
+}
+
 export function createExamples(requests: readonly NamedRequest[], network: string): Example[] {
   const path = `/v1/signatureAggregator/${network}/aggregateSignatures`;
   return requests.map((request): Example => {
     if ('body' in request) return { name: request.name, method: 'POST', path, body: request.body };
-    return { name: request.name, method: 'GET', path: `${path}/${request.txID}` };
+    return { name: request.name, method: 'GET', path: `${path}/${request.txID}${request.query ?? ''}` };
   });
 }
 

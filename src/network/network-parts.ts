@@ -4,7 +4,7 @@ import { createL1Messages } from '../aggregation/l1/l1-messages.ts';
 import { type Aggregator, createAggregator } from '../aggregation/request/aggregate.ts';
 import { createMessageVerifier, type MessageVerifier } from '../aggregation/request/message-verifier.ts';
 import { SigningResolver } from '../aggregation/request/signing-resolver.ts';
-import { createSubnetPolicy } from '../aggregation/subnet-policy.ts';
+import { createSubnetPolicy, type SubnetPolicy } from '../aggregation/subnet-policy.ts';
 import { createSubnetViews, type SubnetViews } from '../aggregation/subnets/subnet-views.ts';
 import { createUptimeProofs, type UptimeProofs } from '../aggregation/subnets/uptime-proofs.ts';
 import { createAnswerHistories } from '../aggregation/validators/answer-history.ts';
@@ -16,17 +16,19 @@ import {
 import type { BlsService, BlsVerifier } from '../bls/service/aggregation.ts';
 import type { AggregationConfig, NetworkConfig } from '../config/settings.ts';
 import type { Clock, Random } from '../lib/concurrency/clock.ts';
+import type { ApiEndpoint } from '../lib/net/api-endpoint.ts';
 import type { OpenConnections } from '../lib/net/http-connections.ts';
 import type { Dial } from '../p2p/connection/dial.ts';
 import type { Identity } from '../p2p/identity/identity.ts';
-import { createPeerNetwork, type PeerNetwork } from '../p2p/peer-network.ts';
+import { PeerNetwork } from '../p2p/peer-network.ts';
 import { createChainApi } from '../pchain/rpc/chain-api.ts';
 import { createDataApi } from '../pchain/rpc/data-api.ts';
-import { createJsonRpcClient, type JsonRpcClient, type JsonRpcLimits } from '../pchain/rpc/json-rpc.ts';
+import { createEvmApi } from '../pchain/rpc/evm-api.ts';
+import { JsonRpcClient, type JsonRpcLimits } from '../pchain/rpc/json-rpc.ts';
 import { createNodeApi, type NodeApi } from '../pchain/rpc/node-api.ts';
 import { createEpochHeights } from '../pchain/state/epoch-heights.ts';
 import { createSubnetDirectory, type SubnetDirectory } from '../pchain/state/subnet-directory.ts';
-import { createValidationIndex, DEFAULT_INDEX_LIMITS } from '../pchain/state/validation-index.ts';
+import { ValidationIndex } from '../pchain/state/validation-index.ts';
 import { createValidatorFunds } from '../pchain/state/validator-funds.ts';
 import { createValidatorSets } from '../pchain/state/validator-sets.ts';
 import { createMemorySignatureStore } from '../store/local/signature-store.ts';
@@ -79,6 +81,8 @@ export interface NetworkApi {
   readonly lookups: NodeApi;
   /** Opens a client with separate connections and endpoint health. `owner` closes it after everything opened later. */
   openClient(owner: AsyncDisposableStack, limits?: Partial<JsonRpcLimits>): JsonRpcClient;
+  /** Opens a client of another API than the node's. */
+  openOther(owner: AsyncDisposableStack, endpoint: ApiEndpoint): JsonRpcClient;
   readonly info: JsonRpcClient;
   /** Replaces the base URLs of all clients. */
   useEndpoints(endpoints: NetworkEndpoints): void;
@@ -110,7 +114,7 @@ export function openNetworkApi(opened: AsyncDisposableStack, options: PartsOptio
     more: Partial<JsonRpcLimits> = {},
   ): JsonRpcClient =>
     owner.use(
-      createJsonRpcClient({
+      new JsonRpcClient({
         ...{ endpoints, clock, random, metrics },
         limits: { ...limits, ...more },
         ...(outside && { openHttp: outside.openHttp }),
@@ -129,6 +133,7 @@ export function openNetworkApi(opened: AsyncDisposableStack, options: PartsOptio
     node: createNodeApi(openClient(opened), info),
     lookups: createNodeApi(openClient(opened, LOOKUP_LIMITS), info),
     openClient,
+    openOther: (owner, endpoint) => open(owner, [endpoint], LOOKUP_LIMITS),
     info,
     useEndpoints(endpoints) {
       info.useEndpoints(endpoints.infoApi);
@@ -206,7 +211,7 @@ export function openNetworkParts(
   const aggregator = createAggregator({
     ...resolving,
     ...learnt,
-    l1Messages: openL1Messages(opened, options, api, directory, shared),
+    l1Messages: openL1Messages(opened, options, api, { directory, subnets: policy }, shared),
     source: connections,
     store: shared?.signatures(signatures) ?? signatures,
     sharedWork: shared?.singleFlight,
@@ -261,7 +266,7 @@ function openPeers(
   configuredPeers: () => NetworkConfig['manuallyTrackedPeers'],
 ): PeerNetwork {
   const { network, networkID, identity, clock, random, logger, metrics, outside } = options;
-  return createPeerNetwork({
+  return new PeerNetwork({
     identity,
     networkID,
     clock,
@@ -280,25 +285,21 @@ function openL1Messages(
   opened: AsyncDisposableStack,
   options: PartsOptions & { readonly networkID: number },
   api: NetworkApi,
-  directory: SubnetDirectory,
+  known: { readonly directory: SubnetDirectory; readonly subnets: SubnetPolicy },
   shared: SharedStoreParts | undefined,
 ) {
   const { network, networkID, clock, logger, metrics, storePath, outside } = options;
-  const known = publicNetworkNamed(network.name);
   const store = opened.use(openValidationStore({ directory: storePath, networkID, name: network.name, clock }));
   const index = opened.use(
-    createValidationIndex({
+    new ValidationIndex({
       api: createNodeApi(api.openClient(opened), api.info),
       store: shared?.validations(store) ?? store,
       clock,
       logger,
       metrics,
-      l1StartTime: known?.l1StartTime,
-      limits: {
-        ...DEFAULT_INDEX_LIMITS,
-        lookback: storePath === undefined ? network.l1Index.lookback : undefined,
-        maxBlocksPerSecond: network.l1Index.blocksPerSecond,
-      },
+      l1StartTime: publicNetworkNamed(network.name)?.l1StartTime,
+      lookback: storePath === undefined ? network.l1Index.lookback : undefined,
+      maxBlocksPerSecond: network.l1Index.blocksPerSecond,
     }),
   );
   const dataApi =
@@ -314,9 +315,14 @@ function openL1Messages(
     );
   return createL1Messages({
     networkID,
+    ...known,
     api: api.lookups,
     chains: createChainApi(api.openClient(opened, LOOKUP_LIMITS)),
-    directory,
+    evm: createEvmApi({
+      cChain: api.openClient(opened, LOOKUP_LIMITS),
+      others: api.openClient(opened, LOOKUP_LIMITS),
+      configured: new Map([...network.chainRpc].map(([chain, endpoint]) => [chain, api.openOther(opened, endpoint)])),
+    }),
     index,
     dataApi,
     clock,

@@ -2,7 +2,7 @@ import type { Aggregator } from '../aggregation/request/aggregate.ts';
 import type { MessageVerifier } from '../aggregation/request/message-verifier.ts';
 import type { SubnetViews } from '../aggregation/subnets/subnet-views.ts';
 import type { UptimeProofs } from '../aggregation/subnets/uptime-proofs.ts';
-import type { SubnetReadiness } from '../aggregation/validators/required-subnet.ts';
+import type { SubnetReadiness } from '../aggregation/validators/required-subnets.ts';
 import type { NodeID } from '../warp/ids.ts';
 
 /**
@@ -30,6 +30,8 @@ export interface NetworkReadiness {
   readonly status: NetworkStatus;
   /** Reason for operators why the network is not `up`. */
   readonly reason: string | undefined;
+  /** Undefined until the network's API has answered. */
+  readonly networkID: number | undefined;
   /** Our NodeID; undefined until the network is open. */
   readonly nodeID: NodeID | undefined;
   /** The primary network first, then the tracked subnets. */

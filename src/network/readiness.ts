@@ -1,4 +1,4 @@
-import type { SubnetReadiness } from '../aggregation/validators/required-subnet.ts';
+import type { SubnetReadiness } from '../aggregation/validators/required-subnets.ts';
 import type { NetworkStatus } from './network.ts';
 
 export interface NetworkView {

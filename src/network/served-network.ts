@@ -105,9 +105,6 @@ class OpeningNetwork implements ServedNetwork {
   readonly refused: Promise<void>;
   readonly failed: Promise<never>;
   readonly aggregator: Network['aggregator'];
-  readonly subnets: Network['subnets'];
-  readonly verifier: Network['verifier'];
-  readonly uptimes: Network['uptimes'];
   #options: NetworkOptions;
   readonly #processLogger: Logger;
   /** Undefined until the address of the API is known. */
@@ -159,17 +156,20 @@ class OpeningNetwork implements ServedNetwork {
         return NETWORK_STATUSES.map((status) => ({ labels: { status }, value: Number(status === current) }));
       },
     );
-    this.subnets = {
-      view: async (request, signal, client) => this.#requireParts().subnets.view(request, signal, client),
-      list: () => this.#requireParts().subnets.list(),
-      weights: () => this.#requireParts().subnets.weights(),
-    };
-    this.verifier = {
-      verify: async (request, signal, client) => this.#requireParts().verifier.verify(request, signal, client),
-    };
-    this.uptimes = { prove: async (request, call) => this.#requireParts().uptimes.prove(request, call) };
     // A caller may ignore it.
     this.failed.catch(() => undefined);
+  }
+
+  get subnets(): Network['subnets'] {
+    return this.#requireParts().subnets;
+  }
+
+  get verifier(): Network['verifier'] {
+    return this.#requireParts().verifier;
+  }
+
+  get uptimes(): Network['uptimes'] {
+    return this.#requireParts().uptimes;
   }
 
   get refusal(): string | undefined {
@@ -203,7 +203,14 @@ class OpeningNetwork implements ServedNetwork {
       hasBeenUp: this.#hasBeenUp,
       sinceStartMs: clock.monotonicMs() - this.#startedMs,
     });
-    return { name: this.name, status, reason, nodeID: isOpen ? identity.nodeID : undefined, subnets };
+    return {
+      name: this.name,
+      status,
+      reason,
+      networkID: this.#acceptedID,
+      nodeID: isOpen ? identity.nodeID : undefined,
+      subnets,
+    };
   }
 
   peerCounts(): PeerCounts | undefined {

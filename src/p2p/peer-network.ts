@@ -20,47 +20,6 @@ import { createPeerMetrics, type PeerMetrics } from './peer-metrics.ts';
 import type { Obstacle, PeerView } from './peer-view.ts';
 import type { PeerMessageInit } from './wire/messages.ts';
 
-/**
- * Connections of one network to its validators, and app requests over them. The caller names the wanted nodes; this folder finds their
- * addresses, dials them, and keeps connections alive. It does not know what is requested of a node, or which nodes are validators.
- *
- * `discovery/` decides whom to dial and collects addresses, `connection/` is one connection from dial to close with its requests, `wire/`
- * are the codecs, `identity/` is our certificate.
- */
-export interface PeerNetwork extends AsyncDisposable {
-  readonly nodeID: NodeID;
-  /**
-   * Requests connections to nodes, under a name such as a subnet ID. Replaces the earlier set of that name. Connections to nodes in no set
-   * are closed after some minutes, except a few as sources of addresses. Preferred sets are dialled first and have reserved connections.
-   */
-  want(name: string, nodeIDs: ReadonlySet<NodeID>, isPreferred?: boolean): void;
-  unwant(name: string): void;
-  /** Requests bootstrap peers again at the next tick, because the configured ones have changed. */
-  bootstrapAgain(): void;
-  /** Whether requests can be sent to the node now. */
-  isConnected(nodeID: NodeID): boolean;
-  /** Reason for people why a node is not connected; undefined while it is. */
-  lastFailure(nodeID: NodeID): string | undefined;
-  describe(nodeID: NodeID): PeerView;
-  /**
-   * Resolves as soon as the predicate holds, which is checked at once and whenever a connection got ready, ended or failed. Rejects with
-   * the signal's reason, where the predicate throws, or where the network is closed.
-   */
-  waitUntil(predicate: () => boolean, signal: AbortSignal): Promise<void>;
-  /** Calls back once for all changes of connections within a microtask. Returns a function that ends the subscription. */
-  onConnectionChange(listener: () => void): () => void;
-  /** Calls back immediately for each node whose connection got ready, ended or failed. */
-  onNodeChange(listener: (nodeID: NodeID) => void): () => void;
-  /** Rejects only with the signal's reason. */
-  appRequest(
-    nodeID: NodeID,
-    chainID: BlockchainID,
-    appBytes: Uint8Array,
-    options: AppRequestOptions,
-  ): Promise<AppOutcome>;
-  stats(): PeerNetworkStats;
-}
-
 export interface PeerNetworkOptions {
   /** May be shared by several networks. */
   readonly identity: Identity;
@@ -88,11 +47,6 @@ export interface PeerNetworkStats {
   readonly knownAddresses: number;
 }
 
-/** Starts to connect at once. Dispose it to close all connections. */
-export function createPeerNetwork(options: PeerNetworkOptions): PeerNetwork {
-  return new DialingPeerNetwork(options);
-}
-
 const TICK_MS = 250;
 const MAX_KNOWN_ADDRESSES = 20_000;
 /** App requests that wait for a response: two fan-outs to all validators, or some hundred to a large L1. */
@@ -103,7 +57,16 @@ const MAX_MESSAGES_PER_YIELD = 32;
 /** The filter only saves bytes in a Handshake. */
 const FILTER_MAX_AGE_MS = 60_000;
 
-class DialingPeerNetwork implements PeerNetwork {
+/**
+ * Connections of one network to its validators, and app requests over them. The caller names the wanted nodes; this folder finds their
+ * addresses, dials them, and keeps connections alive. It does not know what is requested of a node, or which nodes are validators.
+ *
+ * `discovery/` decides whom to dial and collects addresses, `connection/` is one connection from dial to close with its requests, `wire/`
+ * are the codecs, `identity/` is our certificate.
+ *
+ * It starts to connect at once. Dispose it to close all connections.
+ */
+export class PeerNetwork implements AsyncDisposable {
   readonly nodeID: NodeID;
   readonly #options: PeerNetworkOptions;
   readonly #peerOptions: PeerOptions;
@@ -189,6 +152,10 @@ class DialingPeerNetwork implements PeerNetwork {
     this.#queueStep();
   }
 
+  /**
+   * Requests connections to nodes, under a name such as a subnet ID. Replaces the earlier set of that name. Connections to nodes in no set
+   * are closed after some minutes, except a few as sources of addresses. Preferred sets are dialled first and have reserved connections.
+   */
   want(name: string, nodeIDs: ReadonlySet<NodeID>, isPreferred = false): void {
     this.#onWantedChange(this.#wanted.set(name, nodeIDs, isPreferred));
   }
@@ -197,14 +164,17 @@ class DialingPeerNetwork implements PeerNetwork {
     this.#onWantedChange(this.#wanted.delete(name));
   }
 
+  /** Requests bootstrap peers again at the next tick, because the configured ones have changed. */
   bootstrapAgain(): void {
     this.#discovery.bootstrapAgain();
   }
 
+  /** Whether requests can be sent to the node now. */
   isConnected(nodeID: NodeID): boolean {
     return this.#ready.has(nodeID);
   }
 
+  /** Reason for people why a node is not connected; undefined while it is. */
   lastFailure(nodeID: NodeID): string | undefined {
     return this.#findObstacle(nodeID)?.reason;
   }
@@ -219,18 +189,25 @@ class DialingPeerNetwork implements PeerNetwork {
     };
   }
 
+  /**
+   * Resolves as soon as the predicate holds, which is checked at once and whenever a connection got ready, ended or failed. Rejects with
+   * the signal's reason, where the predicate throws, or where the network is closed.
+   */
   waitUntil(predicate: () => boolean, signal: AbortSignal): Promise<void> {
     return this.#changes.waitUntil(predicate, signal);
   }
 
+  /** Calls back once for all changes of connections within a microtask. Returns a function that ends the subscription. */
   onConnectionChange(listener: () => void): () => void {
     return this.#changes.listen(listener);
   }
 
+  /** Calls back immediately for each node whose connection got ready, ended or failed. */
   onNodeChange(listener: (nodeID: NodeID) => void): () => void {
     return this.#changes.listenToNodes(listener);
   }
 
+  /** Rejects only with the signal's reason. */
   appRequest(
     nodeID: NodeID,
     chainID: BlockchainID,

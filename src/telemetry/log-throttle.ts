@@ -2,9 +2,7 @@ import type { Clock } from '../lib/concurrency/clock.ts';
 import type { Logger } from './logger.ts';
 
 export interface LogLimit {
-  /** Lines of one kind without delay. */
   readonly burst: number;
-  /** Interval between further lines. */
   readonly intervalMs: number;
 }
 

@@ -41,7 +41,6 @@ export type ReadGauge<Label extends string> = () =>
 
 export interface Counter<Label extends string = never> {
   inc(...args: [Label] extends [never] ? [value?: number] : [labels: Labels<Label>, value?: number]): void;
-  /** Returns one time series. */
   at(labels: Labels<Label>): Pick<Counter, 'inc'>;
 }
 
@@ -53,7 +52,6 @@ export interface Gauge<Label extends string = never> {
 
 export interface Histogram<Label extends string = never> {
   observe(...args: [Label] extends [never] ? [value: number] : [labels: Labels<Label>, value: number]): void;
-  /** Returns one time series. */
   at(labels: Labels<Label>): Pick<Histogram, 'observe'>;
 }
 

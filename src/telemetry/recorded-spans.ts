@@ -23,7 +23,6 @@ const MAX_REASON_LENGTH = 256;
 
 const propagator = new W3CTraceContextPropagator();
 
-/** Adapts an OpenTelemetry tracer. */
 export function createTracer(tracer: ApiTracer): Tracer {
   return {
     root(name, kind, headers) {

@@ -13,7 +13,6 @@ export interface Span {
   set(name: string, value: string | number | boolean): void;
   /** Records that this work waits for another span, which may be of another request. */
   link(to: Span): void;
-  /** Marks the work as failed. */
   fail(reason: string): void;
   /** Ends the span, which must not be changed afterwards. */
   end(): void;
@@ -22,7 +21,6 @@ export interface Span {
 /** `server` answers a request, `client` sends one. */
 export type SpanKind = 'server' | 'client' | 'internal';
 
-/** Starts root spans. */
 export interface Tracer {
   /** @param headers of the incoming request, which may continue a trace */
   root(name: string, kind: SpanKind, headers: IncomingHttpHeaders): Span;

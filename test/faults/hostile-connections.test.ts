@@ -69,6 +69,7 @@ test(
       const [answer, ...more] = parseAnswers(bytes());
       expect([answer?.status, more]).toEqual([408, []]);
       expectErrorForm(answer!);
+      expect(answer?.body).toContain('"request_timeout"');
     }
   },
   TIMEOUT_MS,
@@ -114,14 +115,16 @@ test(
   'twelve connections that pipeline and read no answers block no other connection of their address',
   async () => {
     const server = service.running.app.server!.server;
-    const stopped: Promise<unknown>[] = [];
-    const onConnection = (served: Socket): void => void stopped.push(once(served, 'pause'));
+    const served: Socket[] = [];
+    const onConnection = (socket: Socket): void => void served.push(socket);
     server.on('connection', onConnection);
     for (const socket of await openMany(12)) {
       socket.pause();
       socket.write(request('GET /openapi.json', KEPT).repeat(1_700));
     }
-    await Promise.all(stopped);
+    await expect
+      .poll(() => served.filter(({ writableLength }) => writableLength > 0).length, { timeout: TIMEOUT_MS })
+      .toBe(12);
     server.off('connection', onConnection);
     const [probe] = await openMany(1);
     const answer = once(probe!, 'data');

@@ -1,14 +1,5 @@
-/** A change of one place in the sources that `npm test` has to notice. */
-export interface PlantedBug {
-  /** The wrong behaviour, in a sentence. */
-  readonly name: string;
-  readonly file: string;
-  /** Text that stands once in the file. */
-  readonly find: string;
-  readonly replace: string;
-  /** Files or folders of `npm test` that are run against the bug. */
-  readonly tests: readonly string[];
-}
+import { HTTP_BUGS } from './http-bugs.ts';
+import type { PlantedBug } from './planted-bug.ts';
 
 const VALIDATORS = ['test/unit/validators'];
 const WARP = ['test/unit/warp'];
@@ -22,6 +13,7 @@ const GO_FILE = ['test/unit/config/go-aggregator'];
 const PROXY = ['test/unit/proxy', 'test/integration/proxy/cache.test.ts', 'test/integration/proxy/faults.test.ts'];
 
 export const PLANTED_BUGS: readonly PlantedBug[] = [
+  ...HTTP_BUGS,
   // Canonical sets, quorum and verification.
   {
     name: 'the needed weight is rounded down',
@@ -453,7 +445,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   {
     name: 'a key may use the routes of another group',
     file: 'src/http/access/api-keys.ts',
-    find: 'if (apiKey.routes.includes(group)) return undefined;',
+    find: "if (group === 'operate' || apiKey.routes.includes(group)) return undefined;",
     replace: 'if (apiKey.routes.length > 0) return undefined;',
     tests: ['test/unit/http/access', 'test/integration/proxy/access.test.ts'],
   },
@@ -522,6 +514,13 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     find: 'return timingSafeEqual(sealed.subarray(0, TAG_BYTES), tagOf(key, value)) ? value : undefined;',
     replace: 'return value;',
     tests: ['test/unit/store'],
+  },
+  {
+    name: 'a flood of one signer evicts the signatures of others',
+    file: 'src/store/local/signature-store.ts',
+    find: 'signatures.size >= maxPerSigner',
+    replace: 'signatures.size < 0',
+    tests: ['test/unit/store/local/signature-store.test.ts'],
   },
   {
     name: 'networks with the same name share their keys in Redis',

@@ -97,7 +97,7 @@ const FAULTS: Readonly<Record<string, Readonly<Record<string, Values>>>> = {
   SignatureAggregatorNearFileLimit: { [`process_open_fds{${HERE}}`]: { gauge: 60_000 } },
 };
 
-/** In promtool's notation: each part goes on where the one before ended. */
+/** Series in promtool's notation; each part starts where the previous one ended. */
 function seriesOf(healthy: Values, atFault: Values): string {
   const parts = [
     { values: healthy, minutes: QUIET },

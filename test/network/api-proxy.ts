@@ -16,7 +16,7 @@ export interface ApiProxy extends AsyncDisposable {
  * Starts a proxy on a free port of loopback.
  *
  * @param apiUrl the base URL of the node's API
- * @param results by method: what the proxy answers by itself
+ * @param results by method: the results that the proxy returns without the node
  */
 export async function startApiProxy(
   apiUrl: string,

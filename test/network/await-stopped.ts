@@ -4,7 +4,7 @@ import { promisify } from 'node:util';
 
 /** Milliseconds even where the machine is busy. */
 const TIMEOUT_MS = 10_000;
-/** Each thread on a line of its own: only Linux's `ps` has the flag for it in this meaning. */
+/** Prints a line for each thread; `ps` has this flag on Linux only. */
 const PS_ARGUMENTS = ['-A', ...(platform() === 'linux' ? ['-L'] : []), '-o', 'pid=,pgid=,stat='];
 
 /**

@@ -12,7 +12,7 @@ import { goBuild } from './network-binaries.ts';
 const CHART = join(import.meta.dirname, '../../deploy/chart');
 const MODULE_DIR = join(import.meta.dirname, 'go-chart');
 const BUILD_DIR = join(import.meta.dirname, '.build');
-/** Without a cluster to ask, helm has to be told its version. */
+/** The Kubernetes version, which helm cannot find out without a cluster. */
 const TEMPLATE = ['template', 'bridge', CHART, '--kube-version', '1.33.0'];
 /** The first build takes some minutes on two busy cores. */
 const BUILD_TIMEOUT_MS = 15 * 60_000;
@@ -90,12 +90,12 @@ describe('the chart', () => {
     return JSON.parse(block) as object;
   }
 
-  test('is found good by helm lint', async () => {
+  test('passes helm lint', async () => {
     const { stdout } = await promisify(execFile)(helm, ['lint', '--strict', CHART]);
     expect(stdout).toContain('0 chart(s) failed');
   });
 
-  test('makes what Kubernetes takes, by its defaults', async () => {
+  test('renders valid Kubernetes objects by default', async () => {
     const name = 'bridge-signature-aggregator';
     expect(await kindsOf(await render({}))).toEqual([
       `PodDisruptionBudget ${name}`,
@@ -106,7 +106,7 @@ describe('the chart', () => {
     ]);
   });
 
-  test('makes what Kubernetes takes with everything switched on', async () => {
+  test('renders valid Kubernetes objects with everything switched on', async () => {
     const rendered = await render(EVERYTHING);
     const kinds = (await kindsOf(rendered)).map((line) => line.split(' ')[0]);
     const monitors = ['ServiceMonitor', 'PrometheusRule'];
@@ -126,7 +126,7 @@ describe('the chart', () => {
     }
   });
 
-  test('makes what Kubernetes takes with everything switched off', async () => {
+  test('renders valid Kubernetes objects with everything switched off', async () => {
     const rendered = await render(LITTLE);
     expect((await kindsOf(rendered)).map((line) => line.split(' ')[0])).not.toContain('PodDisruptionBudget');
     expect(rendered).toContain('emptyDir: {}');

@@ -142,7 +142,7 @@ function copy(text: string, stage: Stage, stages: ReadonlyMap<string, Stage>): v
     if (from === undefined) {
       cpSync(join(root, source), target, { recursive: true });
     } else {
-      // Moved: thousands of files take seconds to copy, and nobody looks at the earlier stage again.
+      // Moved, not copied: the earlier stage is not used again, and thousands of files take seconds to copy.
       mkdirSync(dirname(target), { recursive: true });
       renameSync(join(root, source), target);
     }

@@ -10,7 +10,7 @@ declare module 'vitest' {
   }
 }
 
-/** Runs once around all test files, each of which is a process of its own: prints what they measured as one table. */
+/** Runs once around all test files, and prints the figures of all their processes as one table. */
 export default function setup({ provide }: TestProject): () => void {
   const directory = mkdtempSync(join(tmpdir(), 'figures-'));
   const file = join(directory, 'figures.jsonl');

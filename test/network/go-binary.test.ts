@@ -34,7 +34,7 @@ const POLL_INTERVAL_MS = 10;
 /** The deadlines of its tools: avalanche-cli asks for 5 s after 2 s; others wait 30 s for the health. The figures are recorded. */
 const MAX_UNTIL_400_MS = 7_000;
 const MAX_UNTIL_HEALTHY_MS = 30_000;
-/** By which all processes of one start are found. */
+/** Environment variable that marks all processes of one start. */
 const MARK = 'GO_BINARY_TEST';
 
 const folder = mkdtempSync(join(tmpdir(), 'go-binary-'));
@@ -55,7 +55,7 @@ beforeAll(() => {
 }, BUILD_TIMEOUT_MS);
 afterAll(() => rmSync(folder, { recursive: true }));
 
-/** With every key, as avalanche-cli writes it. */
+/** A file with every key, in the form of avalanche-cli. */
 function goFile({ nodes, subnetID }: RealNetwork, name: string): Record<string, unknown> {
   const api = { 'base-url': nodes[0]?.apiUrl, 'query-parameters': null, 'http-headers': null };
   return {

@@ -59,7 +59,7 @@ test('this service answers as the Go aggregator does, but for the deliberate dif
   expect(findGoProblems(entries, expected, ours)).toEqual([]);
 });
 
-// To record them anew: npm run test:network -- go-reference -u
+// To record them again: npm run test:network -- go-reference -u
 test('the Go aggregator answers as the vectors of npm test have it', async () => {
   const lines = Object.entries(expected).map(([name, answer]) => `${JSON.stringify(name)}: ${JSON.stringify(answer)}`);
   await expect(`{\n${lines.toSorted().join(',\n')}\n}\n`).toMatchFileSnapshot(VECTORS);

@@ -22,7 +22,7 @@ async function openStore({ port }: RedisProcess) {
   return store;
 }
 
-test('of two replicas with one NodeID the second is told, until the first has left', async () => {
+test('the second of two replicas with one NodeID is warned until the first has left', async () => {
   await using redis = await startRedis();
   using store = await openStore(redis);
   const register = (replica: string, nodeID: string) =>
@@ -33,13 +33,13 @@ test('of two replicas with one NodeID the second is told, until the first has le
     });
   const [first, second, other] = [register('a', 'NodeID-1'), register('b', 'NodeID-1'), register('c', 'NodeID-2')];
   expect([await first.look(), await second.look(), await other.look()]).toEqual([undefined, 'process of a', undefined]);
-  // Leaving takes nothing from whoever is registered.
+  // A replica that leaves does not remove the registration of another one.
   await second[Symbol.asyncDispose]();
   expect([await first.look(), await second.look()]).toEqual([undefined, 'process of a']);
   await first[Symbol.asyncDispose]();
   expect(await second.look()).toBeUndefined();
   expect(await first.look()).toBe('process of b');
-  // A registration that nobody renews ends by itself.
+  // A registration that is not renewed expires.
   const brief = registerIdentity({
     ...{ store, replica: 'd', description: 'd', lapsesMs: 1, metrics: createMetrics(new Registry()) },
     nodeID: 'NodeID-3' as NodeID,
@@ -86,7 +86,7 @@ test('a value that no replica has written is no other replica: it is counted, li
   await plant('a \n{"level":50}');
   expect(await first.look()).toBeUndefined();
   expect(await ignored()).toBe('2');
-  // A value of another kind is left alone, and the store goes on.
+  // A value of another type is not replaced, and the store stays in use.
   await store.ask((link) =>
     link.run("redis.call('DEL', KEYS[1]) return redis.call('RPUSH', KEYS[1], 'x')", `identity:${nodeID}`, []),
   );

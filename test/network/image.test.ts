@@ -60,7 +60,7 @@ async function freePort(): Promise<number> {
   return port;
 }
 
-/** As the engine runs it in the container, where the service is process 1. */
+/** The command of the container, where the service is process 1. */
 function healthCheck(service: ChildProcess): Promise<number | null> {
   return exitCode(start(image.healthCheck.map((word) => (word === '1' ? String(service.pid) : word))));
 }

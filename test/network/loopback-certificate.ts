@@ -2,7 +2,7 @@ import { generateKeyPairSync, sign } from 'node:crypto';
 import { hexToBytes } from '@noble/hashes/utils.js';
 import { DER_TAG, encodeDer } from '../../src/p2p/identity/der.ts';
 
-/** A certificate of 127.0.0.1 that nobody vouches for but whoever trusts it itself, and its private key, both in PEM. */
+/** A self-signed certificate of 127.0.0.1 and its private key, both in PEM. */
 export function createLoopbackCertificate(): { readonly certificate: string; readonly privateKey: string } {
   const keys = generateKeyPairSync('ec', { namedCurve: 'prime256v1' });
   const sequence = (...content: Uint8Array[]) => encodeDer(DER_TAG.sequence, ...content);

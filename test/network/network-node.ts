@@ -55,14 +55,14 @@ export interface NodeSetup {
   readonly binaries: NetworkBinaries;
   readonly testnet: Testnet;
   readonly trackSubnets: readonly string[];
-  /** Whom the node lets in to the chains of the subnets it tracks, beside their validators: by default everybody. */
+  /** Nodes that may connect to the tracked subnets, besides their validators; all by default. */
   readonly allowedNodes?: readonly string[] | undefined;
   /** The nodes to bootstrap from, asked for at each start; none means that the node takes its own state for the last. */
   readonly bootstrappers: () => readonly NetworkNode[];
   readonly signal: AbortSignal;
 }
 
-/** What a node writes once it listens: it chooses free ports by itself. */
+/** The file that a node writes once it listens on the free ports that it chose. */
 interface ProcessContext {
   readonly uri: string;
   readonly stakingAddress: string;
@@ -161,7 +161,7 @@ async function launch(
 
   const log = openSync(logFile, 'a');
   const child = spawn(setup.binaries.avalanchego, nodeArguments(setup, contextFile, ports), {
-    detached: true, // a process group of its own, to freeze and kill it together with its plugins
+    detached: true, // a separate process group, to freeze and kill the node together with its plugins
     stdio: ['ignore', log, log],
     // The EVM chains leave a key store there at each start.
     env: { ...process.env, TMPDIR: tempDirOf(setup) },
@@ -232,7 +232,7 @@ function nodeArguments(
   return Object.entries(flags).map(([flag, value]) => `--${flag}=${value}`);
 }
 
-/** A temporary directory of its own, which goes with its data. */
+/** A temporary directory, which is deleted with its data. */
 function tempDirOf({ dataDir }: NodeSetup): string {
   return join(dataDir, 'tmp');
 }

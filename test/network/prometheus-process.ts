@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 
-/** As redis-server, it is installed in seconds: so the tests fail, and are not skipped, where it is missing. */
+/** It is installed in seconds, so tests fail where it is missing, and are not skipped. */
 class PrometheusMissingError extends Error {
   override readonly name = 'PrometheusMissingError';
 

@@ -13,7 +13,7 @@ const DEADLINE_MS = 60_000;
 const RULES = join(import.meta.dirname, '../../deploy/prometheus/alerts.yaml');
 const DASHBOARDS = join(import.meta.dirname, '../../deploy/grafana');
 
-/** As Grafana puts its variables in. */
+/** Values that Grafana would insert for its variables. */
 const inGrafana = (expr: string): string =>
   expr.replaceAll('$__rate_interval', '20s').replaceAll(/\$(network|subnet)/g, '.*');
 /** What a rule compares: a rule that does not fire gives nothing. */
@@ -102,14 +102,14 @@ describe('a Prometheus that watches the service', { timeout: 3 * DEADLINE_MS }, 
     expect(await untilFiring([])).toEqual([]);
   });
 
-  test('a shared store that is gone is told, and so is its return', async () => {
+  test('a shared store that is away is alerted, and resolved on its return', async () => {
     await redis.kill();
     expect(await untilFiring(['SignatureAggregatorSharedStoreAway'])).toEqual(['SignatureAggregatorSharedStoreAway']);
     await redis.restart();
     expect(await untilFiring([])).toEqual([]);
   });
 
-  test('too few validators are told, and so is their return', async () => {
+  test('too few validators are alerted, and resolved on their return', async () => {
     const stopped = Array.from({ length: VALIDATORS - 2 }, (_, index) => service.devnet.validator(index));
     await Promise.all(stopped.map((validator) => validator.stop()));
     const expected = [

@@ -46,14 +46,14 @@ export interface L1 {
 
 /** An L1 whose validators are no validators of the primary network, and run no chain of it but the P-Chain. */
 export interface SeparateL1 extends L1 {
-  /** Its validators; nobody else runs its chain. */
+  /** Its validators, the only nodes that run its chain. */
   readonly nodes: readonly NetworkNode[];
 }
 
 export interface SeparateL1Options {
   readonly name: string;
   readonly evmChainID: number;
-  /** Of its validators. */
+  /** IDs of its validators. */
   readonly weights: readonly bigint[];
   /** NodeIDs to which alone the chain is open, beside its validators: by default it is open to all. */
   readonly allowedNodes?: readonly string[];
@@ -88,7 +88,7 @@ export interface RealNetwork extends L1, AsyncDisposable {
   awaitEpoch(chain: string, height: bigint, minRemainingMs?: number): Promise<bigint>;
 }
 
-/** As `proposervm.getCurrentEpoch` gives it; numbers are decimal strings, the start is in Unix seconds. */
+/** Result of `proposervm.getCurrentEpoch`; numbers are decimal strings, the start is in Unix seconds. */
 interface Epoch {
   readonly number: string;
   readonly startTime: string;

@@ -36,7 +36,7 @@ export interface RedisProcess extends AsyncDisposable {
 }
 
 export interface RedisSettings {
-  /** As on the command line. */
+  /** Further arguments of the command line. */
   readonly further?: readonly string[];
   /** PEM files; then nothing is served without TLS. */
   readonly tls?: { readonly certificateFile: string; readonly keyFile: string };

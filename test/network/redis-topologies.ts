@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { createClient } from '@redis/client';
 import { findFreePort, type RedisProcess, startRedis } from './redis-process.ts';
 
-/** A Redis Cluster, and a Redis behind a sentinel, as they are run in production but for their size and their patience. */
+/** A Redis Cluster and a Redis behind a sentinel, smaller than in production and with shorter timeouts. */
 
 const SLOTS = 16_384;
 /** Silence after which a node counts as gone: a second, where production has five to fifteen. */

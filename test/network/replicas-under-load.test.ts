@@ -11,14 +11,14 @@ import { validatorsAt } from '../integration/service/running-service.ts';
 import { type ServiceChild, startServiceChild } from '../integration/service/service-child.ts';
 import { type RedisProcess, startRedis } from './redis-process.ts';
 
-// Three replicas, each a process of its own, on one Redis; real signals, as an orchestrator and a failing machine send them.
+// Three replicas, each a process, on one Redis; real signals of an orchestrator and of a failing machine.
 
 const TIMEOUT_MS = 180_000;
 const VALIDATORS = 5;
 const REPLICAS = 3;
 /** One request at each replica at any time, so that the two cores of a small machine have room for those that start. */
 const CLIENTS = 3;
-/** A validator takes so long for its answer: requests are under way when a replica ends. */
+/** Time to a validator's answer, so that requests are running when a replica ends. */
 const ANSWER_MS = 60;
 /** What each of the replicas has to answer before the next thing happens. */
 const ANSWERS_EACH = 10;
@@ -144,7 +144,7 @@ function loadOf(replicas: readonly ServiceChild[]) {
 const questions = (): number =>
   devnet.nodeIDs.reduce((sum, _, index) => sum + devnet.validator(index).appRequestCount, 0);
 
-/** As destinations would. */
+/** Verifies as a destination does. */
 async function expectAllSigned(answers: readonly Asked[]): Promise<void> {
   const warpSet = createWarpSet(await validatorsAt(devnet.apiUrl, devnet.subnets.primary.subnetID));
   const backend = await loadBackend('native');

@@ -74,7 +74,7 @@ test('a C-Chain block hash', async () => {
   await expectSigned(network(), await service.aggregate({ message }), { message });
 });
 
-test('an L1 message, signed by the L1 unless told otherwise', async () => {
+test('an L1 message, signed by the L1 by default', async () => {
   const { l1ChainID, subnetID, conversionHeight } = network();
   const { message } = await emitMessage(network(), l1ChainID, '0x04');
   await network().awaitProposedHeight(conversionHeight);

@@ -30,7 +30,7 @@ function startPeerlessApi() {
   return startApiProxy(firstNode().apiUrl, { 'info.peers': { numPeers: '0', peers: [] } });
 }
 
-test('told one node’s API, the service connects all validators', async () => {
+test('with the API of one node, the service connects all validators', async () => {
   await using service = await startService();
   await service.awaitReadiness(isReady, READY_TIMEOUT_MS);
   recordFigure('info.peers lists all: process start to ready', inMs(performance.now() - service.startedAtMs));
@@ -39,7 +39,7 @@ test('told one node’s API, the service connects all validators', async () => {
   expect(subnets).toMatchObject([{ subnetId: PRIMARY_NETWORK_ID, status: 'up' }]);
 });
 
-test('told one node’s address, it finds, verifies and connects the others through gossip', async () => {
+test('with the address of one node, it finds, verifies and connects the others through gossip', async () => {
   await using api = await startPeerlessApi();
   await using service = await startService({ apiUrl: api.url });
   await service.awaitReadiness(isReady, READY_TIMEOUT_MS);

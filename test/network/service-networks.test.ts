@@ -94,7 +94,7 @@ test('the metrics of each have its name', async () => {
   }
 });
 
-test('the public client does not try a message again that nobody will ever sign', async () => {
+test('the public client does not retry a message that can never be signed', async () => {
   const { conversion, conversionHeight, subnetID, l1Validators } = network();
   // As its users have it: with its own retries, which go on for an hour where the answer is a 5xx.
   const { signatureAggregator } = new Avalanche({ network: 'fuji', enableTelemetry: false }).data;
@@ -131,7 +131,7 @@ test('the public client does not try a message again that nobody will ever sign'
   expect(await counts()).toEqual({ asked: before.asked + l1Validators.length, refused: before.refused + 1 });
 });
 
-test('while the API of one is down it says so, and the other is as before', async () => {
+test('while the API of one is down, its status shows it and the other is served as before', async () => {
   const embedded = await service.readiness(EMBEDDED);
   const { message } = await emitMessage(network(), network().cChainID, '0x03');
   // A height that no other test asks for, so that no set is at hand.
@@ -167,7 +167,7 @@ test('while the API of one is down it says so, and the other is as before', asyn
   await expectSigned(network(), answer, { message, height: network().conversionHeight - 1n });
 });
 
-test('an API that is down from the start holds up nobody else, and its network comes when it does', async () => {
+test('an API that is down at the start delays no other network, and its network opens when it returns', async () => {
   const { message } = await emitMessage(network(), network().cChainID, '0x04');
   await proxy.close();
   try {

@@ -18,17 +18,17 @@ const POLL_INTERVAL_MS = 25;
 
 /** What of the service's configuration differs between tests. */
 export interface ServiceSettings {
-  /** The base URL of the one node, or of a proxy before it, that the service is told. */
+  /** Base URL of the one configured node, or of a proxy before it. */
   readonly apiUrl: string;
   readonly trackedSubnetIds?: readonly string[];
   readonly stakingCertPath?: string;
   readonly stakingKeyPath?: string;
   readonly storePath?: string;
-  /** How often the validator sets are read anew, where the default is too seldom for a test. */
+  /** Interval between reads of the validator sets, where the default is too long for a test. */
   readonly validatorRefreshMs?: number;
   /** Has the process serve a second network, {@link EMBEDDED}, which it runs itself. */
   readonly withEmbedded?: boolean;
-  /** Has the five nodes' network have the Go aggregator's API and metrics on ports of their own. */
+  /** Whether the five nodes' network has the two ports of the Go aggregator. */
   readonly withGoPorts?: boolean;
 }
 
@@ -66,11 +66,11 @@ export interface Answer {
   readonly status: number;
   readonly body: AnswerBody;
   readonly headers: Headers;
-  /** From the request to the end of the answer's body. */
+  /** Time from the request to the end of the answer's body. */
   readonly tookMs: number;
 }
 
-/** Of one network. */
+/** Readiness of one network. */
 export interface Readiness {
   readonly httpStatus: number;
   readonly name: string;
@@ -89,17 +89,17 @@ export interface Readiness {
   }[];
 }
 
-/** The service as users run it: a process of its own, with a configuration file. */
+/** The service as users run it: a process with a configuration file. */
 export interface ServiceProcess extends AsyncDisposable {
   readonly url: string;
-  /** Of the Go aggregator's ports, where there are some. */
+  /** URLs of the Go aggregator's ports, where they are configured. */
   readonly goUrls: { readonly api: string; readonly metrics: string } | undefined;
   /** `performance.now()` of the moment just before the process was started. */
   readonly startedAtMs: number;
   aggregate(body: AggregationRequestBody, network?: string): Promise<Answer>;
   /** @param query such as `?destinationBlockchainId=…` */
   aggregateOf(txHash: string, query?: string): Promise<Answer>;
-  /** Of the network of the five nodes, or of another one. */
+  /** Readiness of the network of the five nodes, or of another one. */
   readiness(network?: string): Promise<Readiness>;
   /** Waits until the readiness is as asked for, at most `timeoutMs`. */
   awaitReadiness(isReached: (readiness: Readiness) => boolean, timeoutMs: number, network?: string): Promise<Readiness>;
@@ -153,7 +153,7 @@ export async function startServiceProcess(network: RealNetwork, settings: Servic
   await writeFile(configFile, JSON.stringify(config));
 
   const startedAtMs = performance.now();
-  // A process group of its own, so that the network's guard can end it should we be killed.
+  // A separate process group, so that the network's guard can end it if this process is killed.
   const child = spawn(process.execPath, [ENTRY, '--config', configFile], {
     detached: true,
     stdio: ['ignore', 'ignore', 'pipe'],

@@ -15,7 +15,7 @@ import { emitMessage, expectSigned } from './warp-messages.ts';
 
 let open: SeparateL1;
 let closed: SeparateL1;
-/** Of the service that the closed L1 admits. */
+/** Identity of the service that the closed L1 admits. */
 let listed: { readonly nodeID: string; readonly paths: Partial<ServiceSettings> };
 const cleanup = new AsyncDisposableStack();
 
@@ -41,7 +41,7 @@ afterAll(() => cleanup.disposeAsync());
 
 const READY_TIMEOUT_MS = 60_000;
 
-/** A service that is told of one node and no peers, so that it finds all others through gossip. */
+/** A service that is configured with one node and no peers, so that it finds all others through gossip. */
 async function startService(settings: Partial<ServiceSettings> = {}) {
   await using stack = new AsyncDisposableStack();
   const { apiUrl } = network().nodes[0] as NetworkNode;
@@ -84,7 +84,7 @@ test('the service finds and asks the validators of both, which it did not track'
   }
 });
 
-test('the conversion of each, by its subnet ID and nothing else, is signed by its validators for whoever asks', async () => {
+test('the conversion of each, by its subnet ID and nothing else, is signed by its validators for any client', async () => {
   await using service = await startService();
   for (const { subnetID, conversion, conversionHeight: height } of [open, closed]) {
     const { message, justification } = conversion;
@@ -94,7 +94,7 @@ test('the conversion of each, by its subnet ID and nothing else, is signed by it
   }
 });
 
-test('a service that the closed L1 does not list is told so', async () => {
+test('a service that the closed L1 does not list gets an error that says so', async () => {
   await using service = await startService();
   const ask = async (l1: SeparateL1) => {
     const message = await emitOn(l1, '0x03');

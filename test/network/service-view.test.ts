@@ -137,7 +137,7 @@ test('the view of an L1 whose quorum is out of reach names each missing validato
   await second.stop();
   await fourth.stop();
 
-  // A service that has never asked anybody, and that was not told of this L1.
+  // A service that has sent no request yet, and does not track this L1.
   await using fresh = await startServiceProcess(network(), { apiUrl: api.apiUrl });
   await fresh.awaitOpen();
   const { body, tookMs } = await get(`subnets/${subnetID}`, fresh);
@@ -164,5 +164,5 @@ test('the view of an L1 whose quorum is out of reach names each missing validato
   expect((await fresh.metric('signature_requests_total')).get('network="local"') ?? 0).toBe(0);
 });
 
-/** Of a node that has gone: nobody listens there, or its peers know no address of it any more. */
+/** Reasons for a node that has ended: its port is closed, or its peers have no address of it any more. */
 const UNREACHABLE = /^(connection refused|no address known)$/;

@@ -44,7 +44,7 @@ interface SharedLimits extends Disposable {
   metric(name: string): Promise<number>;
 }
 
-/** By default in a time that stands still: then the store is never late, however busy the machine is. */
+/** Opens limits, by default on a clock that stands still: the store is never late, however busy the machine is. */
 function openLimits(url: string, clock: Clock = new FakeClock()): SharedLimits {
   const networks = { local: { pChainApi: [{ baseUrl: 'http://127.0.0.1' }] } };
   const { config } = parseConfig({ networks, store: { sharedUrl: url, sharedKeyPrefix: PREFIX } }, {}, {});
@@ -83,7 +83,7 @@ async function startReplica(url: string, clock?: Clock): Promise<Replica> {
   };
 }
 
-/** Two replicas that share the store, each with an upstream of its own. */
+/** Two replicas that share the store, each with its upstream. */
 async function startReplicas(url: string, clock?: Clock) {
   await using opened = new AsyncDisposableStack();
   const a = opened.use(await startReplica(url, clock));
@@ -122,7 +122,7 @@ describe('counters', () => {
     testLimitCounters(() => inTurn[1]!());
   });
 
-  test('backlogs and claims end by themselves', async () => {
+  test('backlogs and claims expire', async () => {
     await one.limits.take('units', 100e9, DAY_NS);
     await other.limits.take('units', 200e9, DAY_NS);
     expectTtl(await redis.inspector.pTTL(`${PREFIX}units`), 300_000);
@@ -345,7 +345,7 @@ test('a password, a user and a database of their own', async () => {
   look.destroy();
 });
 
-test('rediss:// is TLS, to a server that somebody vouches for', async () => {
+test('rediss:// is TLS, and rejects a server whose certificate is not trusted', async () => {
   await using opened = new AsyncDisposableStack();
   const directory = await mkdtemp(join(tmpdir(), 'redis-'));
   opened.defer(() => rm(directory, { recursive: true }));

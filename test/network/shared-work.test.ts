@@ -11,11 +11,11 @@ import { startRedisCluster, startRedisWithSentinel } from './redis-topologies.ts
 
 const SECRET = 'the secret of the replicas';
 const VALIDATORS = 5;
-/** With noble, pairings would be most of the minutes that these tests take: each message is checked by each replica, and once more here. */
+/** Each message is verified by each replica and here, which would take minutes with noble. */
 const BLS = { backend: 'native' };
 const native = await loadBackend('native');
 const AGGREGATION = { hedgeAfterMs: 9_000, peerTimeoutMs: 9_000 };
-/** All are asked, and nobody beside a slow one: so the number of questions is known, however busy the machine is. */
+/** All validators are asked, without hedged requests, so the number of requests is known, however busy the machine is. */
 const QUORUM = 100;
 /** The store's deadline is a long one, for the same reason: on a busy machine Redis may take longer than its 200 ms. */
 const PATIENT: Clock = {
@@ -57,7 +57,7 @@ async function startReplicas(count: number, store: object, clock: Clock = system
   };
 }
 
-/** Of each message the answers of all replicas, which are asked at once, in turns from another one on. */
+/** Requests each message from every replica at once, each time starting at another one; returns the answers by message. */
 async function askAll({ all }: Replicas, messages: readonly string[]) {
   const answers: Awaited<ReturnType<Replica['post']>>[] = [];
   const BATCH = 10;
@@ -101,7 +101,7 @@ describe('replicas and one store', () => {
       for (const answer of distinct.values()) {
         expect(await replicas.verify(answer, { subnetID, quorum: QUORUM })).toMatchObject({ kind: 'valid' });
       }
-      // Everything goes away by itself.
+      // Every key expires.
       for (const key of await redis.inspector.keys('*')) expect(await redis.inspector.pTTL(key)).toBeGreaterThan(0);
     },
     600_000,
@@ -254,7 +254,7 @@ describe('lies in the store', { timeout: 60_000 }, () => {
         await redis.inspector.del(key);
         await redis.inspector.hSet(key, 'another', 'kind');
       },
-      // A lease that nobody holds, and an outcome of nothing, in their right form without a seal.
+      // A lease without a holder and an outcome, in their right form without a seal.
       (key) => redis.inspector.set(key, Buffer.concat([Buffer.alloc(16, 7), Buffer.from([2, 0, 0])])),
       (key) =>
         redis.inspector.set(key, Buffer.concat([Buffer.alloc(16, 7), Buffer.from([3]), Buffer.from('{"code":1}')])),

@@ -32,7 +32,7 @@ const AT_ONCE: Clock = {
   },
 };
 
-/** Times that are left are told to half a minute. */
+/** Remaining times are rounded to half a minute. */
 function rough(reply: unknown): unknown {
   if (Array.isArray(reply)) return reply.map(rough);
   if (typeof reply !== 'number' || reply <= TICK_MS) return reply;

@@ -116,7 +116,7 @@ export interface PureMethods {
     params: { validationID: string; nonce: bigint; weight: bigint },
     result: { payload: string },
   ];
-  /** Has the process group killed when this process ends; `unguard` it as soon as it has ended by itself. */
+  /** Kills the process group when this process ends; call `unguard` as soon as the group has ended. */
   guard: [params: { pid: number }, result: object];
   unguard: [params: { pid: number }, result: object];
 }
@@ -139,7 +139,7 @@ const MAX_LOG_CHARACTERS = 4_000;
  * the scratch directory.
  */
 export function startTestnet(binary: string, scratchDir: string): Testnet {
-  // In a process group of its own, so that a Ctrl-C in the terminal reaches us first and the helper can clean up.
+  // A separate process group, so that a Ctrl-C in the terminal reaches this process first and the helper can clean up.
   const helper = spawn(binary, ['-scratch', scratchDir], {
     detached: true,
     stdio: ['pipe', 'pipe', 'pipe'],

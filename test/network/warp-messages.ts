@@ -44,13 +44,13 @@ export async function emitMessage(
   return sent as SentMessage;
 }
 
-/** A message of the same chain and sender that nobody ever emitted: its payload's last byte is another one. */
+/** Returns a message of the same chain and sender that was never emitted: the last byte of its payload differs. */
 export function unknownTwin({ message }: { message: string }): string {
   const last = Number.parseInt(message.slice(-2), 16) ^ 0xff;
   return message.slice(0, -2) + last.toString(16).padStart(2, '0');
 }
 
-/** A mistake is told at once: nobody is asked again in the hope of another answer. */
+/** Longest time to an error that the client has to correct, because no validator is asked again. */
 const MISTAKE_TOOK_MS = 3_000;
 
 /** Checks an answer that tells the caller what to mend. */
@@ -69,7 +69,7 @@ export function expectMistake({ status, body, tookMs }: Answer, expected: 400 | 
 export interface Expected {
   /** The unsigned message, in hex with 0x. */
   readonly message: string;
-  /** Whose validators are to have signed: by default the primary network's. */
+  /** The subnet whose validators must have signed; the primary network by default. */
   readonly subnetID?: string;
   readonly height?: bigint | 'proposed';
   readonly quorum?: number;

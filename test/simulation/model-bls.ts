@@ -1,12 +1,5 @@
 import { hash } from 'node:crypto';
-import type {
-  BlsBackend,
-  HashedMessage,
-  PublicKey,
-  Signature,
-  SignatureCheck,
-  SignatureDefect,
-} from '../../src/bls/backends/bls-backend.ts';
+import type { BlsBackend, HashedMessage, PublicKey, Signature } from '../../src/bls/backends/bls-backend.ts';
 import { ParseError } from '../../src/lib/encoding/parse-error.ts';
 import type { BlsScheme } from './bls-scheme.ts';
 
@@ -18,7 +11,7 @@ import type { BlsScheme } from './bls-scheme.ts';
 const P = 2n ** 61n - 1n;
 /** The modulus of the second part, like the cofactor of the curve. */
 const COFACTOR = 13n;
-const [KEY_LENGTH, SIGNATURE_LENGTH, PACKED_LENGTH, DEFECT_LENGTH] = [48, 96, 16, 8];
+const [KEY_LENGTH, SIGNATURE_LENGTH, PACKED_LENGTH] = [48, 96, 16];
 /** Flags of the real encodings. */
 const [COMPRESSED, INFINITY] = [0x80, 0x40];
 
@@ -92,27 +85,13 @@ function modulo(value: bigint, modulus: bigint): bigint {
   return ((value % modulus) + modulus) % modulus;
 }
 
-/** Returns 0 for a valid signature; undefined if no pairing would be computed. */
-function defectOf({ key, message, signature }: SignatureCheck): bigint | undefined {
+const verify: BlsBackend['verify'] = (key, message, signature) => {
   const [k, m, s] = [elementOf(key), elementOf(message), elementOf(signature)];
-  if (k.value === 0n || s.offSubgroup !== 0n || s.value === 0n) return undefined;
-  return modulo(s.value - k.value * m.value, P);
-}
+  return k.value !== 0n && s.offSubgroup === 0n && s.value !== 0n && s.value === (k.value * m.value) % P;
+};
 
-function encodeDefect(defect: bigint): SignatureDefect {
-  const bytes = new Uint8Array(DEFECT_LENGTH);
-  new DataView(bytes.buffer).setBigUint64(0, defect);
-  return bytes as SignatureDefect;
-}
-
-function decodeDefect(bytes: SignatureDefect): bigint {
-  return new DataView(bytes.buffer, bytes.byteOffset).getBigUint64(0);
-}
-
-const verify: BlsBackend['verify'] = (key, message, signature) => defectOf({ key, message, signature }) === 0n;
-
-/** @param hasDefects as noble has, and blst has not */
-function createModelBackend(hasDefects: boolean): BlsBackend {
+/** @param hashesWhenVerifying as blst does, unlike noble */
+function createModelBackend(hashesWhenVerifying: boolean): BlsBackend {
   return {
     name: 'model',
     parsePublicKey: (bytes) => as(parse(bytes, KEY_LENGTH, 'public key')),
@@ -131,23 +110,9 @@ function createModelBackend(hasDefects: boolean): BlsBackend {
     unpackSignature: (packed) => as(unpack(packed)),
     packMessage: pack,
     unpackMessage: (packed) => as(unpack(packed)),
-    ...(hasDefects && {
-      defects: {
-        defectOf(check) {
-          const defect = defectOf(check);
-          return defect === undefined ? undefined : encodeDefect(defect);
-        },
-        isNone: (defect) => decodeDefect(defect) === 0n,
-        areEqual: (a, b) => decodeDefect(a) === decodeDefect(b),
-        divide: (a, b) => encodeDefect(modulo(decodeDefect(a) - decodeDefect(b), P)),
-        logarithm(power, base, max) {
-          const [target, step] = [decodeDefect(power), decodeDefect(base)];
-          for (let exponent = 1; exponent <= max; exponent += 1) {
-            if ((step * BigInt(exponent)) % P === target) return exponent;
-          }
-          return undefined;
-        },
-      },
+    ...(hashesWhenVerifying && {
+      hashesWhenVerifying,
+      unpackMessage: (message) => as({ value: hashed(message), offSubgroup: 0n }),
     }),
   };
 }
@@ -160,9 +125,9 @@ function encodeSignature(value: bigint, offSubgroup = 0n): Uint8Array {
   return encode({ value: modulo(value, P), offSubgroup: modulo(offSubgroup, COFACTOR) }, SIGNATURE_LENGTH);
 }
 
-export function createModelScheme(hasDefects: boolean): BlsScheme {
+export function createModelScheme(hashesWhenVerifying: boolean): BlsScheme {
   return {
-    backend: createModelBackend(hasDefects),
+    backend: createModelBackend(hashesWhenVerifying),
     publicKey: (key) => encode({ value: secretOf(key), offSubgroup: 0n }, KEY_LENGTH),
     sign: (key, message) => encodeSignature(secretOf(key) * hashed(message)),
     signOffBy: (key, message, error) => encodeSignature(secretOf(key) * hashed(message) + BigInt(error)),

@@ -38,7 +38,7 @@ const BUGS: readonly Bug[] = [
       override get isBusy() {
         return true;
       }
-      override checks = { verify: async () => ({ kind: 'valid' }) } as never;
+      override checks = { verify: async () => true } as never;
     },
   })),
   bug<BlsJobs>(
@@ -50,11 +50,11 @@ const BUGS: readonly Bug[] = [
         const result = original.runBlsJob(backend as never, job as never);
         switch (job.kind) {
           case 'verify':
-            return [{ kind: 'valid' }];
+            return [true];
           case 'verifySum':
-            return { kind: 'valid' };
+            return true;
           case 'aggregate':
-            return 'verdict' in (result as object) ? { ...(result as object), verdict: { kind: 'valid' } } : result;
+            return 'isValid' in (result as object) ? { ...(result as object), isValid: true } : result;
           default:
             return result;
         }

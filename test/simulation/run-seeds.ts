@@ -21,8 +21,8 @@ export interface Simulator {
 export async function openSimulator(): Promise<Simulator> {
   const door = await HttpDoor.open(systemClock);
   const schemes = new Map<Bls, BlsScheme>([
-    ['model', createModelScheme(true)],
-    ['model without defects', createModelScheme(false)],
+    ['model', createModelScheme(false)],
+    ['model that hashes late', createModelScheme(true)],
   ]);
   async function schemeOf(bls: Bls): Promise<BlsScheme> {
     const known = schemes.get(bls);

@@ -147,6 +147,7 @@ function networkConfig({ apis, apiTimeoutMs }: Plan) {
     pChainApi: endpoints,
     infoApi: endpoints,
     dataApi: undefined,
+    chainRpc: new Map(),
     trackedSubnetIDs: [],
     allowedSubnetIDs: undefined,
     goApi: {},
@@ -185,7 +186,6 @@ function createSimulatedThreads(
 function watched(bls: BlsService & BlsVerifier, watcher: Watcher): BlsService & BlsVerifier {
   return {
     verifySigned: (signed, signal) => bls.verifySigned(signed, signal),
-    hashAhead: (message) => bls.hashAhead(message),
     startAggregation(message, signal) {
       const aggregation = bls.startAggregation(message, signal);
       const end = watcher.collectionBegan(message);

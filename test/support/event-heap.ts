@@ -1,6 +1,6 @@
 interface Entry<Event> {
   readonly event: Event;
-  /** Of being added: of two that are due at the same time, the one that was added first comes first. */
+  /** Order of insertion, which decides between two that are due at the same time. */
   readonly order: number;
 }
 

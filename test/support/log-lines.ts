@@ -9,7 +9,7 @@ const WAIT_TIMEOUT_MS = 15_000;
 /** A logger whose lines a test reads, and waits for. */
 export interface LogLines {
   readonly logger: Logger;
-  /** As they are written, in JSON. */
+  /** The lines as written, in JSON. */
   readonly lines: readonly string[];
   /** Resolves as soon as as many lines have the text. */
   until(text: string, count?: number): Promise<void>;

@@ -8,7 +8,7 @@ const LINE_TIMEOUT_MS = 30_000;
 
 export type LogRecord = Readonly<Record<string, unknown>>;
 
-/** What a service that runs in a process of its own writes to its standard error. */
+/** What a service in another process writes to its standard error. */
 export interface ServiceLog {
   /** The first line with this message, written or yet to come. Rejects when the process ends without it, or takes too long. */
   line(message: string): Promise<LogRecord>;

@@ -30,7 +30,7 @@ export interface AggregationCase {
   readonly description: string;
   readonly networkID: number;
   readonly sourceChainID: string;
-  /** As the caller asked, empty for the default. */
+  /** The requested subnet; empty for the default. */
   readonly signingSubnet: string;
   readonly effectiveSigningSubnet: string;
   /** 0 where the caller asked for the proposed height. */

@@ -22,6 +22,8 @@ const NOT_FOUND: ReadonlySet<AggregatorErrorCode> = new Set<AggregatorErrorCode>
   'unknown_subnet',
   'unknown_transaction',
   'unknown_validation',
+  // Clients choose the chain, and most chains are not run by the node.
+  'chain_rpc_invalid',
 ]);
 
 /** Penalty points of clients for failed work. A client whose bucket is full is refused. */

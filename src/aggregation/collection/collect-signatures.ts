@@ -165,7 +165,7 @@ function isWork(plan: QueryPlan): boolean {
 const MANY_BYTES = 1024 * 1024;
 
 /** Returns whether the message is first sent to a few validators: similar ones were refused, or it is large. */
-export function isDoubtful(
+function isDoubtful(
   { message, justification, warpSet, client }: Pick<CollectionJob, 'message' | 'justification' | 'warpSet' | 'client'>,
   penalties: Pick<Penalties, 'isDoubtful'>,
 ): boolean {

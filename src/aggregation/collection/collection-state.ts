@@ -34,10 +34,8 @@ const SETTLED = 1 << 9;
 const IN_SAMPLE = 1 << 10;
 /** May sign, and has not refused. */
 const OPEN = 1 << 11;
-/** Refused, and waits to be asked again: does not count if the message is hopeless. */
-const REFUSER = 1 << 12;
 /** Depends on the connection. */
-const BY_CONNECTION = 1 << 13;
+const BY_CONNECTION = 1 << 12;
 
 const FOR_GOOD = Number.POSITIVE_INFINITY;
 
@@ -57,20 +55,19 @@ export class CollectionState {
   readonly #tally: Tally;
   readonly #flags: Uint16Array;
   readonly #untilMs: Float64Array;
-  readonly #places: Uint32Array;
-  #firstPlace = 0;
   #changesSeen: number | undefined;
   #connectionChanges = -1;
-  #possible = 0n;
-  #possibleOfRefusers = 0n;
-  /** Weight still to come that is worth waiting for after the quorum is reached. */
-  #awaited = 0n;
-  #awaitedOfRefusers = 0n;
-  #wakeAtMs = FOR_GOOD;
-  #wakeAtOfOthersMs = FOR_GOOD;
+  #areRefusersLost = false;
   #isWakeAtOld = true;
+  wakeAtMs = FOR_GOOD;
+  /** Weight that may still sign. */
+  possible = 0n;
+  /** Weight still to come that is worth waiting for after the quorum is reached. */
+  awaited = 0n;
+  /** Weight of validators whose signature is expected soon. */
   countedOn = 0n;
   open = 0n;
+  /** Validators being asked, and how many of them are not late. */
   asking = 0;
   inTime = 0;
   answered = 0;
@@ -78,6 +75,7 @@ export class CollectionState {
   refusals = 0;
   settled = 0;
   inSample = 0;
+  /** Validators that may be asked again now. */
   candidatesAgain = 0;
 
   constructor(tally: Tally) {
@@ -85,102 +83,79 @@ export class CollectionState {
     const { length } = tally.warpSet.validators;
     this.#flags = new Uint16Array(length);
     this.#untilMs = new Float64Array(length).fill(FOR_GOOD);
-    this.#places = new Uint32Array(length);
-    for (const [place, { index }] of tally.askingOrder.entries()) this.#places[index] = place;
   }
 
   update(view: CollectionView, limits: ConnectionLimits): void {
     const { changes } = this.#tally;
-    const [flags, until] = [this.#flags, this.#untilMs];
-    if (this.#changesSeen === undefined) {
-      for (let index = 0; index < flags.length; index += 1) this.#lookAgain(index, view, limits);
-    } else {
-      for (let at = this.#changesSeen; at < changes.length; at += 1) {
-        this.#lookAgain(changes[at] as number, view, limits);
-      }
-    }
+    if (this.#changesSeen === undefined) this.#lookAtAll(view, limits, () => true);
+    else for (const index of changes.slice(this.#changesSeen)) this.#look(index, view, limits);
     this.#changesSeen = changes.length;
     if (view.connectionChanges !== this.#connectionChanges) {
-      for (let index = 0; index < flags.length; index += 1) {
-        if ((flags[index] as number) & BY_CONNECTION) this.#lookAgain(index, view, limits);
-      }
+      this.#lookAtAll(view, limits, (flags) => (flags & BY_CONNECTION) !== 0);
       this.#connectionChanges = view.connectionChanges;
     }
-    if (view.nowMs >= this.#wakeAtMs) {
-      for (let index = 0; index < until.length; index += 1) {
-        if (view.nowMs >= (until[index] as number)) this.#lookAgain(index, view, limits);
-      }
-    }
-    if (this.#isWakeAtOld) this.#findWakeAt();
+    if (view.nowMs >= this.wakeAtMs) this.#lookAtAll(view, limits, (_, untilMs) => view.nowMs >= untilMs);
+    this.#findWakeAt();
   }
 
-  #lookAgain(index: number, view: CollectionView, limits: ConnectionLimits): void {
+  /** Sets whether validators that have refused are taken not to sign any more. */
+  setRefusersLost(areLost: boolean, view: CollectionView, limits: ConnectionLimits): void {
+    if (areLost === this.#areRefusersLost) return;
+    this.#areRefusersLost = areLost;
+    this.#lookAtAll(view, limits, (flags) => (flags & REFUSED) !== 0);
+    this.#findWakeAt();
+  }
+
+  #lookAtAll(
+    view: CollectionView,
+    limits: ConnectionLimits,
+    isMeant: (flags: number, untilMs: number) => boolean,
+  ): void {
+    for (const [index, flags] of this.#flags.entries()) {
+      if (isMeant(flags, this.#untilMs[index] as number)) this.#look(index, view, limits);
+    }
+  }
+
+  #look(index: number, view: CollectionView, limits: ConnectionLimits): void {
     const { states, warpSet, forecasts } = this.#tally;
     const validator = warpSet.validators[index] as WarpValidator;
     const state = states[index] as ValidatorState;
-    const flagsBefore = this.#flags[index] as number;
-    const untilMsBefore = this.#untilMs[index] as number;
-    const { flags, untilMs } = shareOf(state, forecastOf(forecasts, validator), validator, view, limits);
-    if (flags !== flagsBefore) {
-      this.#countWeights(validator, flagsBefore, flags);
-      this.#count(flagsBefore, -1);
+    const before = this.#flags[index] as number;
+    const isLost = this.#areRefusersLost && state.kind === 'waiting' && state.lastFailure?.kind === 'refused';
+    const { flags, untilMs } = isLost
+      ? { flags: IN_VAIN | REFUSED, untilMs: FOR_GOOD }
+      : shareOf(state, forecastOf(forecasts, validator), validator, view, limits);
+    if (flags !== before) {
+      this.#countWeights(validator, before, flags);
+      this.#count(before, -1);
       this.#count(flags, 1);
     }
+    this.#isWakeAtOld ||= Math.min(this.#untilMs[index] as number, untilMs) <= this.wakeAtMs;
     this.#flags[index] = flags;
     this.#untilMs[index] = untilMs;
-    if (flags & CANDIDATE) this.#firstPlace = Math.min(this.#firstPlace, this.#places[index] as number);
-    this.#isWakeAtOld ||= Math.min(untilMsBefore, untilMs) <= this.#wakeAtOfOthersMs;
   }
 
   #findWakeAt(): void {
-    let wakeAtMs = FOR_GOOD;
-    let wakeAtOfOthersMs = FOR_GOOD;
-    for (let index = 0; index < this.#untilMs.length; index += 1) {
-      const untilMs = this.#untilMs[index] as number;
-      if (untilMs < wakeAtMs) wakeAtMs = untilMs;
-      if (untilMs < wakeAtOfOthersMs && ((this.#flags[index] as number) & REFUSER) === 0) wakeAtOfOthersMs = untilMs;
-    }
-    this.#wakeAtMs = wakeAtMs;
-    this.#wakeAtOfOthersMs = wakeAtOfOthersMs;
+    if (!this.#isWakeAtOld) return;
+    this.wakeAtMs = this.#untilMs.reduce((a, b) => Math.min(a, b), FOR_GOOD);
     this.#isWakeAtOld = false;
   }
 
+  /** Validators that may be asked now, in asking order. */
   *inOrder(): Iterable<WarpValidator> {
-    const { askingOrder } = this.#tally;
-    let hasFound = false;
-    for (let place = this.#firstPlace; place < askingOrder.length; place += 1) {
-      const validator = askingOrder[place] as WarpValidator;
-      const isCandidate = ((this.#flags[validator.index] as number) & CANDIDATE) !== 0;
-      if (!hasFound) this.#firstPlace = place;
-      hasFound ||= isCandidate;
-      if (isCandidate) yield validator;
+    for (const validator of this.#tally.askingOrder) {
+      if ((this.#flags[validator.index] as number) & CANDIDATE) yield validator;
     }
   }
 
-  /** @param areRefusersLost whether validators that have refused are taken not to sign any more */
-  stillToCome(areRefusersLost: boolean): {
-    readonly possible: bigint;
-    readonly awaited: bigint;
-    readonly wakeAtMs: number;
-  } {
-    if (!areRefusersLost) return { possible: this.#possible, awaited: this.#awaited, wakeAtMs: this.#wakeAtMs };
-    return {
-      possible: this.#possible - this.#possibleOfRefusers,
-      awaited: this.#awaited - this.#awaitedOfRefusers,
-      wakeAtMs: this.#wakeAtOfOthersMs,
-    };
-  }
-
   /** The part of `possible` that belongs to avoided validators, which are last in the asking order. */
-  possibleOfAvoided(areRefusersLost: boolean): bigint {
+  possibleOfAvoided(): bigint {
     const { askingOrder, forecasts } = this.#tally;
     let weight = 0n;
     for (let place = askingOrder.length - 1; place >= 0; place -= 1) {
       const validator = askingOrder[place] as WarpValidator;
       if (forecastOf(forecasts, validator).kind !== 'avoided') break;
-      const flags = this.#flags[validator.index] as number;
-      const isLost = areRefusersLost && (flags & REFUSER) !== 0;
-      if (flags & POSSIBLE && !isLost) weight += validator.weight;
+      if ((this.#flags[validator.index] as number) & POSSIBLE) weight += validator.weight;
     }
     return weight;
   }
@@ -188,17 +163,10 @@ export class CollectionState {
   /** Updates only sums that change: each is a new BigInt. */
   #countWeights({ weight }: WarpValidator, before: number, after: number): void {
     const changed = before ^ after;
-    if (changed & POSSIBLE) this.#possible += after & POSSIBLE ? weight : -weight;
-    if (changed & AWAITED) this.#awaited += after & AWAITED ? weight : -weight;
+    if (changed & POSSIBLE) this.possible += after & POSSIBLE ? weight : -weight;
+    if (changed & AWAITED) this.awaited += after & AWAITED ? weight : -weight;
     if (changed & COUNTED_ON) this.countedOn += after & COUNTED_ON ? weight : -weight;
     if (changed & OPEN) this.open += after & OPEN ? weight : -weight;
-    if (((before | after) & REFUSER) === 0) return;
-    if (isBoth(before, POSSIBLE) !== isBoth(after, POSSIBLE)) {
-      this.#possibleOfRefusers += isBoth(after, POSSIBLE) ? weight : -weight;
-    }
-    if (isBoth(before, AWAITED) !== isBoth(after, AWAITED)) {
-      this.#awaitedOfRefusers += isBoth(after, AWAITED) ? weight : -weight;
-    }
   }
 
   #count(flags: number, by: 1 | -1): void {
@@ -211,11 +179,6 @@ export class CollectionState {
     if (flags & IN_SAMPLE) this.inSample += by;
     if (flags & CANDIDATE && flags & IN_VAIN) this.candidatesAgain += by;
   }
-}
-
-/** Whether a validator that has refused has this flag. */
-function isBoth(flags: number, flag: number): boolean {
-  return (flags & REFUSER) !== 0 && (flags & flag) !== 0;
 }
 
 /** Includes invalid signers and avoided validators: no more of them are asked than the quorum needs. */
@@ -256,7 +219,7 @@ function shareOf(
     }
     case 'waiting': {
       const hasRefused = state.lastFailure?.kind === 'refused';
-      const before = (state.attempts > 0 ? IN_VAIN : 0) | (hasRefused ? REFUSED | REFUSER : OPEN);
+      const before = (state.attempts > 0 ? IN_VAIN : 0) | (hasRefused ? REFUSED : OPEN);
       // One that has disconnected since is no part of the sample.
       const ifThere = hasRefused && state.attempts > 1 ? IN_SAMPLE : 0;
       const maySign = before | POSSIBLE | ifExpected;

@@ -4,7 +4,7 @@ import { forecastOf } from '../validators/validator-forecast.ts';
 import type { SignatureFailure } from '../validators/validator-outcome.ts';
 import { CollectionState, type CollectionView, type ConnectionLimits, isCountedOn } from './collection-state.ts';
 import { judgeRefusal, weightRefusedForGood } from './refusal-verdict.ts';
-import type { Tally, ValidatorState } from './tally.ts';
+import { failureOf, type Tally, type ValidatorState } from './tally.ts';
 
 export interface QueryLimits extends ConnectionLimits {
   /**
@@ -52,8 +52,8 @@ export function planQueries(
   if (signedWeight >= targetWeight) return { kind: 'enough' };
   collection.update(view, limits);
   const unsigned = lookAtUnsigned(tally, collection);
-  const areRefusersLost = unsigned?.isHopeless === true;
-  const { possible, awaited, wakeAtMs } = collection.stillToCome(areRefusersLost);
+  collection.setRefusersLost(unsigned?.isHopeless === true, view, limits);
+  const { possible, awaited, wakeAtMs } = collection;
 
   if (signedWeight + possible < neededWeight) {
     return isVerdictOpen(tally, view, collection)
@@ -78,10 +78,7 @@ export function planQueries(
     const isForQuorumOnly = forecast.kind === 'invalid signer' || forecast.kind === 'avoided';
     if (expected >= (isForQuorumOnly ? neededWeight : targetWeight) || ask.length >= room) break;
     // An avoided validator signs only if there is no quorum without it.
-    if (
-      forecast.kind === 'avoided' &&
-      signedWeight + possible - collection.possibleOfAvoided(areRefusersLost) >= neededWeight
-    ) {
+    if (forecast.kind === 'avoided' && signedWeight + possible - collection.possibleOfAvoided() >= neededWeight) {
       break;
     }
     // The change of a connection may not be counted yet.
@@ -166,25 +163,22 @@ function candidatesIn(
 function fewer(
   candidates: readonly WarpValidator[],
   { states }: Tally,
-  { isNobodyNewAsked, retriesLeft, isHopeless }: Unsigned,
+  { isNobodyNewAsked, retriesLeft }: Unsigned,
 ): WarpValidator[] {
-  const refusalsOf = ({ index }: WarpValidator): number => {
-    const state = states[index];
-    return state?.kind === 'waiting' && state.lastFailure?.kind === 'refused' ? state.attempts : 0;
-  };
   const attemptsOf = ({ index }: WarpValidator): number => {
     const state = states[index];
     return state?.kind === 'waiting' ? state.attempts : 0;
   };
-  const mayBeAsked = isHopeless ? candidates.filter((validator) => refusalsOf(validator) === 0) : candidates;
-  const refusedOnce = mayBeAsked.filter((validator) => refusalsOf(validator) === 1);
+  const refusedOnce = candidates.filter(
+    (validator) => attemptsOf(validator) === 1 && failureOf(states[validator.index])?.kind === 'refused',
+  );
   const others = new Set(refusedOnce);
   const count = Math.min(retriesLeft, refusedOnce.length);
   for (let i = 0; i < count; i += 1) {
     const spread = refusedOnce[Math.floor((i * refusedOnce.length) / count)];
     if (spread !== undefined) others.delete(spread);
   }
-  return mayBeAsked.filter((validator) => !others.has(validator) && !(isNobodyNewAsked && attemptsOf(validator) === 0));
+  return candidates.filter((validator) => !others.has(validator) && !(isNobodyNewAsked && attemptsOf(validator) === 0));
 }
 
 /**
@@ -195,19 +189,10 @@ function fewer(
  */
 export function afterFailure(
   failure: SignatureFailure,
-  {
-    attempts,
-    nodeCount,
-    nowMs,
-    isPChainMessage,
-  }: {
-    attempts: number;
-    nodeCount: number;
-    nowMs: number;
-    isPChainMessage: boolean;
-  },
+  attempt: { attempts: number; nodeCount: number; nowMs: number; isPChainMessage: boolean },
   limits: QueryLimits,
 ): ValidatorState {
+  const { attempts, nodeCount, nowMs, isPChainMessage } = attempt;
   switch (failure.kind) {
     case 'timed_out':
       return attempts < nodeCount ? waiting(nowMs) : { kind: 'failed', failure };

@@ -8,7 +8,6 @@ import type {
   SignatureFailure,
   TallySummary,
   ValidatorOutcome,
-  WeightCount,
 } from '../validators/validator-outcome.ts';
 
 export type ValidatorState =
@@ -144,17 +143,15 @@ export function summarizeTally(
   whyUnreachable: (validator: WarpValidator) => string | undefined,
 ): TallySummary {
   const { warpSet, neededWeight, signedWeight } = tally;
-  const none = (): { weight: bigint; count: number } => ({ weight: 0n, count: 0 });
-  const signed = none();
-  const refused = {
-    ...none(),
-    byReason: new Map<string, { code: number; text: string; weight: bigint; count: number }>(),
-  };
+  const signed = { weight: 0n, count: 0 };
+  const refused = new ReasonedCount<{ readonly code: number; readonly text: string }>();
   const others = {
-    ...{ timed_out: reasoned(), unreachable: reasoned(), invalid_signature: reasoned(), not_asked: reasoned() },
+    timed_out: new ReasonedCount<{ readonly reason: string }>(),
+    unreachable: new ReasonedCount<{ readonly reason: string }>(),
+    invalid_signature: new ReasonedCount<{ readonly reason: string }>(),
+    not_asked: new ReasonedCount<{ readonly reason: string }>(),
   };
   const missing: MissingValidator[] = [];
-  let missingOmitted = 0;
 
   for (const validator of heaviestFirst(warpSet)) {
     const { weight, index, nodeIDs } = validator;
@@ -163,56 +160,52 @@ export function summarizeTally(
       addTo(signed, weight);
       continue;
     }
-    if (missing.length < MAX_MISSING) {
-      const { kind, ...more } = outcome;
-      missing.push({ nodeID: nodeIDs[0] as NodeID, weight, outcome: kind, ...more });
-    } else {
-      missingOmitted += 1;
-    }
+    const { kind, ...more } = outcome;
+    missing.push({ nodeID: nodeIDs[0] as NodeID, weight, outcome: kind, ...more });
     if (outcome.kind === 'refused') {
       const { code, text } = outcome;
-      addTo(refused, weight);
-      addTo(
-        entry(refused.byReason, `${code} ${text}`, () => ({ code, text, ...none() })),
-        weight,
-      );
+      refused.add(weight, `${code} ${text}`, { code, text });
     } else {
       const { reason } = outcome;
-      const counts = others[outcome.kind];
-      addTo(counts, weight);
-      if (reason !== undefined)
-        addTo(
-          entry(counts.byReason, reason, () => ({ reason, ...none() })),
-          weight,
-        );
+      others[outcome.kind].add(weight, reason, reason === undefined ? undefined : { reason });
     }
   }
-  const withReasons = <V extends WeightCount>({
-    weight,
-    count,
-    byReason,
-  }: WeightCount & { byReason: Map<string, V> }) => ({
-    ...{ weight, count, reasons: heaviest(byReason) },
-  });
   return {
     neededWeight,
     signedWeight,
     totalWeight: warpSet.totalWeight,
     outcomes: {
       signed,
-      refused: withReasons(refused),
-      timed_out: withReasons(others.timed_out),
-      unreachable: withReasons(others.unreachable),
-      invalid_signature: withReasons(others.invalid_signature),
-      not_asked: withReasons(others.not_asked),
+      refused: refused.summary(),
+      timed_out: others.timed_out.summary(),
+      unreachable: others.unreachable.summary(),
+      invalid_signature: others.invalid_signature.summary(),
+      not_asked: others.not_asked.summary(),
       no_key: warpSet.keyless,
     },
-    missing,
-    missingOmitted,
+    missing: missing.slice(0, MAX_MISSING),
+    missingOmitted: Math.max(0, missing.length - MAX_MISSING),
   };
+}
 
-  function reasoned() {
-    return { ...none(), byReason: new Map<string, { reason: string; weight: bigint; count: number }>() };
+/** Validators with one outcome, in total and by reason. */
+class ReasonedCount<Reason> {
+  readonly #total = { weight: 0n, count: 0 };
+  readonly #reasons = new Map<string, Reason & { weight: bigint; count: number }>();
+
+  add(weight: bigint, key: string | undefined, reason: Reason | undefined): void {
+    addTo(this.#total, weight);
+    if (key === undefined || reason === undefined) return;
+    const known = this.#reasons.get(key);
+    if (known === undefined) this.#reasons.set(key, { ...reason, weight, count: 1 });
+    else addTo(known, weight);
+  }
+
+  summary() {
+    return {
+      ...this.#total,
+      reasons: [...this.#reasons.values()].toSorted(byWeightDescending).slice(0, MAX_REASONS),
+    };
   }
 }
 
@@ -229,18 +222,6 @@ function finalOutcome(tally: Tally, index: number, whyUnreachable: () => string 
 function addTo(total: { weight: bigint; count: number }, weight: bigint): void {
   total.weight += weight;
   total.count += 1;
-}
-
-function entry<V>(map: Map<string, V>, key: string, create: () => V): V {
-  const known = map.get(key);
-  if (known !== undefined) return known;
-  const created = create();
-  map.set(key, created);
-  return created;
-}
-
-function heaviest<V extends WeightCount>(reasons: Map<string, V>): V[] {
-  return [...reasons.values()].toSorted(byWeightDescending).slice(0, MAX_REASONS);
 }
 
 function byWeightDescending(a: { readonly weight: bigint }, b: { readonly weight: bigint }): number {

@@ -3,6 +3,7 @@ import { startDeadline } from '../../lib/concurrency/deadline.ts';
 import { unlessRefused } from '../../pchain/rpc/api-error.ts';
 import type { ChainApi } from '../../pchain/rpc/chain-api.ts';
 import type { DataApi } from '../../pchain/rpc/data-api.ts';
+import type { EvmApi } from '../../pchain/rpc/evm-api.ts';
 import type { NodeApi } from '../../pchain/rpc/node-api.ts';
 import type { SubnetDirectory } from '../../pchain/state/subnet-directory.ts';
 import { createTransactionReader } from '../../pchain/state/transaction-reader.ts';
@@ -14,18 +15,20 @@ import { encodeJustification } from '../../warp/justification.ts';
 import type { UnsignedMessage } from '../../warp/unsigned-message.ts';
 import { AggregatorError, type AggregatorErrorCode, type RequestField } from '../aggregator-error.ts';
 import { asPChainFailure } from '../p-chain-failure.ts';
+import type { SubnetPolicy } from '../subnet-policy.ts';
 import {
   createPChainMessage,
   looksLikeSignedMessage,
   looksLikeUnsignedMessage,
   recognizeJustification,
 } from './l1-justification.ts';
+import { createEvmMessages, type EvmLookup } from './messages-of-evm-transactions.ts';
 import { createMessagesOfTransactions, type L1MessageParts } from './messages-of-transactions.ts';
 import { createValidationOrigins } from './validation-origins.ts';
 
-/** Finds the P-Chain's messages to L1s, and their justifications. All methods throw `AggregatorError`, or the signal's reason. */
+/** Finds the P-Chain's messages to L1s, and the messages of EVM transactions. All methods throw `AggregatorError`, or the signal's reason. */
 export interface L1Messages {
-  ofTransaction(txID: TxID, signal: AbortSignal): Promise<L1MessageRequest>;
+  ofTransaction(subject: TransactionSubject, signal: AbortSignal): Promise<MessageOfTransaction>;
   /** The conversion of a subnet, or the end of a validation. */
   ofJustification(justification: Uint8Array, signal: AbortSignal): Promise<L1MessageRequest>;
 }
@@ -38,12 +41,23 @@ export interface L1MessageRequest {
   readonly signingSubnetID: SubnetID;
 }
 
+export interface TransactionSubject {
+  readonly txID: TxID;
+  /** Undefined: only the P-Chain is asked. */
+  readonly evm?: EvmLookup | undefined;
+}
+
+/** Only messages of the P-Chain have the last two. */
+export type MessageOfTransaction = Pick<L1MessageRequest, 'message' | 'justification'> & Partial<L1MessageRequest>;
+
 export interface L1MessagesOptions {
   readonly networkID: number;
-  readonly api: Pick<NodeApi, 'getTx' | 'getTxStatus' | 'getL1Validator'>;
+  readonly api: Pick<NodeApi, 'getTx' | 'getTxStatus' | 'getL1Validator' | 'getBlockchainsOf'>;
+  readonly evm: EvmApi;
+  readonly subnets: Pick<SubnetPolicy, 'tracked'>;
   readonly chains: Pick<ChainApi, 'findXChainTx'>;
   readonly directory: SubnetDirectory;
-  readonly index: ValidationIndex;
+  readonly index: Pick<ValidationIndex, 'originOf' | 'coverage'>;
   readonly dataApi: DataApi | undefined;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -55,7 +69,8 @@ export function createL1Messages(options: L1MessagesOptions): L1Messages {
   const transactions = createTransactionReader(api, clock);
   const warn = createThrottledWarnings(logger, clock);
   const origins = createValidationOrigins({ index, transactions, dataApi, warn });
-  const partsOfTransaction = createMessagesOfTransactions({ ...options, transactions, origins });
+  const evmMessages = createEvmMessages(options);
+  const ofTransaction = createMessagesOfTransactions({ ...options, transactions, origins, evmMessages });
 
   async function inTime<T>(parent: AbortSignal, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
     using deadline = startDeadline(clock, timeoutMs, 'asking the P-Chain API', parent);
@@ -110,8 +125,13 @@ export function createL1Messages(options: L1MessagesOptions): L1Messages {
   }
 
   return {
-    ofTransaction: (txID, parent) =>
-      inTime(parent, async (signal) => toRequest(await partsOfTransaction(txID, signal), 'transaction', signal)),
+    async ofTransaction({ txID, evm }, parent) {
+      if (evm?.chain !== undefined) return await evmMessages.ofChain(txID, evm.chain, evm.logIndex, parent);
+      return await inTime(parent, async (signal) => {
+        const found = await ofTransaction(txID, evm, signal);
+        return 'managerChainID' in found ? toRequest(found, 'transaction', signal) : found;
+      });
+    },
     ofJustification: (bytes, parent) =>
       inTime(parent, async (signal) => toRequest(await partsOfJustification(bytes, signal), 'justification', signal)),
   };

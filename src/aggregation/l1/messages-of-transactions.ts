@@ -1,7 +1,8 @@
-import { L1_TRANSACTION_NAMES } from '../../pchain/codec/l1-transaction.ts';
+import { L1_TRANSACTION_NAMES, type PChainTransaction } from '../../pchain/codec/l1-transaction.ts';
 import { ApiError, unlessRefused } from '../../pchain/rpc/api-error.ts';
 import type { ChainApi } from '../../pchain/rpc/chain-api.ts';
-import type { NodeApi } from '../../pchain/rpc/node-api.ts';
+import { evmHash } from '../../pchain/rpc/evm-api.ts';
+import type { NodeApi, TxStatus } from '../../pchain/rpc/node-api.ts';
 import type { SubnetDirectory } from '../../pchain/state/subnet-directory.ts';
 import type { TransactionReader } from '../../pchain/state/transaction-reader.ts';
 import { conversionID } from '../../warp/conversion-data.ts';
@@ -9,6 +10,13 @@ import { type BlockchainID, idBytes, type TxID, type ValidationID } from '../../
 import { encodeJustification } from '../../warp/justification.ts';
 import { type L1Message, type L1ValidatorWeight, registrationValidationID } from '../../warp/l1-message.ts';
 import { AggregatorError, type AggregatorErrorCode } from '../aggregator-error.ts';
+import {
+  BLOCK_TIME_MS,
+  type EvmLookup,
+  type EvmMessage,
+  type EvmMessages,
+  type NotOfAnyChain,
+} from './messages-of-evm-transactions.ts';
 import type { ValidationOrigins } from './validation-origins.ts';
 
 export interface MessagesOfTransactionsOptions {
@@ -17,6 +25,7 @@ export interface MessagesOfTransactionsOptions {
   readonly directory: SubnetDirectory;
   readonly transactions: TransactionReader;
   readonly origins: ValidationOrigins;
+  readonly evmMessages: Pick<EvmMessages, 'search'>;
 }
 
 export interface L1MessageParts {
@@ -28,11 +37,9 @@ export interface L1MessageParts {
 
 /** Finds the P-Chain's message about one of its transactions. One that it never signs again is an error at once. */
 export function createMessagesOfTransactions(options: MessagesOfTransactionsOptions) {
-  const { api, directory, transactions, origins } = options;
+  const { api, chains, directory, transactions, origins, evmMessages } = options;
 
-  async function partsOf(txID: TxID, signal: AbortSignal): Promise<L1MessageParts> {
-    const transaction = await transactions.read(txID, signal);
-    if (transaction === undefined) throw await describeNotAccepted(txID, options, signal);
+  async function partsOf(txID: TxID, transaction: PChainTransaction, signal: AbortSignal): Promise<L1MessageParts> {
     switch (transaction.kind) {
       case 'other':
         throw failure(
@@ -108,16 +115,49 @@ export function createMessagesOfTransactions(options: MessagesOfTransactionsOpti
     }
   }
 
-  return partsOf;
+  /** Searches the other chains for a transaction that the P-Chain does not know. */
+  async function searchElsewhere(txID: TxID, evm: EvmLookup | undefined, signal: AbortSignal) {
+    const found = evm && (await evmMessages.search(txID, evm.logIndex, signal));
+    if (found !== undefined && 'message' in found) return found;
+    if (await isOfXChain(txID, chains, signal)) {
+      throw failure('no_message_in_transaction', `${txID} is a transaction of the X-Chain, ${NO_MESSAGE}`);
+    }
+    throw describeUnknown(txID, found);
+  }
+
+  return async (txID: TxID, evm: EvmLookup | undefined, signal: AbortSignal): Promise<L1MessageParts | EvmMessage> => {
+    const transaction = await transactions.read(txID, signal);
+    if (transaction !== undefined) return await partsOf(txID, transaction, signal);
+    const status = await api.getTxStatus(txID, signal);
+    if (status.status === 'Unknown') return await searchElsewhere(txID, evm, signal);
+    throw describeNotAccepted(txID, status);
+  };
 }
 
-async function describeNotAccepted(
-  txID: TxID,
-  { api, chains }: Pick<MessagesOfTransactionsOptions, 'api' | 'chains'>,
-  signal: AbortSignal,
-): Promise<AggregatorError> {
-  const { status, reason } = await api.getTxStatus(txID, signal);
+/** @param searched undefined if EVM chains were not asked */
+function describeUnknown(txID: TxID, searched: NotOfAnyChain | undefined): AggregatorError {
+  if (searched === undefined) {
+    return failure(
+      'unknown_transaction',
+      `neither the P-Chain nor the X-Chain knows a transaction ${txID}; write the hash of an EVM transaction as 0x and 64 digits`,
+    );
+  }
+  return failure(
+    'unknown_transaction',
+    [
+      'neither the P-Chain, the X-Chain, the C-Chain nor a chain of a tracked subnet knows a transaction ' +
+        `${txID} (${evmHash(txID)})`,
+      ...searched.failures,
+      'name another chain by blockchainId',
+    ].join('; '),
+    BLOCK_TIME_MS,
+  );
+}
+
+/** Why the P-Chain has not accepted a transaction that it knows. */
+function describeNotAccepted(txID: TxID, { status, reason }: TxStatus): AggregatorError {
   switch (status) {
+    case 'Unknown':
     case 'Processing':
     // It was accepted between the two calls.
     case 'Committed':
@@ -130,14 +170,6 @@ async function describeNotAccepted(
       const why = reason === undefined ? '' : `: ${reason}`;
       return failure('unknown_transaction', `transaction ${txID} was dropped by the P-Chain and not accepted${why}`);
     }
-    case 'Unknown':
-      return (await isOfXChain(txID, chains, signal))
-        ? failure('no_message_in_transaction', `${txID} is a transaction of the X-Chain, ${NO_MESSAGE}`)
-        : failure(
-            'unknown_transaction',
-            `neither the P-Chain nor the X-Chain knows a transaction ${txID}; a 0x… hash may be of a C-Chain transaction: ` +
-              'its Warp message is in the log of SendWarpMessage, give that by POST',
-          );
   }
 }
 
@@ -173,6 +205,6 @@ function withArticle(name: string): string {
   return `${/^[AEIOU]/.test(name) ? 'an' : 'a'} ${name}`;
 }
 
-function failure(code: AggregatorErrorCode, message: string): AggregatorError {
-  return new AggregatorError(code, message, { field: 'transaction' });
+function failure(code: AggregatorErrorCode, message: string, retryAfterMs?: number): AggregatorError {
+  return new AggregatorError(code, message, { field: 'transaction', retryAfterMs });
 }

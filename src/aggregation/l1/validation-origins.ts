@@ -13,7 +13,7 @@ import { findConversionValidator } from './l1-justification.ts';
 export type ValidationOrigins = ReturnType<typeof createValidationOrigins>;
 
 export interface ValidationOriginsOptions {
-  readonly index: ValidationIndex;
+  readonly index: Pick<ValidationIndex, 'originOf' | 'coverage'>;
   readonly transactions: TransactionReader;
   readonly dataApi: DataApi | undefined;
   readonly warn: ThrottledWarnings;

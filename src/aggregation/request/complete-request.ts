@@ -36,12 +36,12 @@ export async function completeRequest(
       return { ...settings, ...found, signingSubnetID: signingSubnetID ?? found.signingSubnetID, destination };
     }
     case 'transaction': {
-      const { managerChainID, ...found } = await l1Messages.ofTransaction(subject.txID, signal);
+      const { managerChainID, ...found } = await l1Messages.ofTransaction(subject, signal);
       return {
         ...settings,
         ...found,
         signingSubnetID: signingSubnetID ?? found.signingSubnetID,
-        destination: destination ?? { chainID: managerChainID, isRequired: false },
+        destination: destination ?? (managerChainID && { chainID: managerChainID, isRequired: false }),
       };
     }
   }

@@ -17,11 +17,6 @@ import { AggregatorError, renameField } from '../aggregator-error.ts';
 import { type AggregationRequest, settingsOf } from './aggregation-request.ts';
 import type { Signing, SigningResolver } from './signing-resolver.ts';
 
-export interface MessageVerifier {
-  /** Rejects with an {@link AggregatorError} if the validator set cannot be determined, or too many verifications wait. */
-  verify(request: VerificationRequest, signal: AbortSignal, client?: string): Promise<SignedMessageReport>;
-}
-
 export interface VerificationRequest
   extends Pick<AggregationRequest, 'signingSubnetID' | 'quorumNum' | 'pChainHeight' | 'destinationChainID'> {
   readonly message: SignedMessage;
@@ -61,7 +56,10 @@ export interface MessageVerifierOptions {
 /** A verification takes some 3 ms of a BLS thread, so an aggregation waits some 25 ms at most on two threads. */
 const MAX_AT_WORK = 16;
 
-export function createMessageVerifier(options: MessageVerifierOptions): MessageVerifier {
+export type MessageVerifier = ReturnType<typeof createMessageVerifier>;
+
+/** Verifies signed messages as a destination chain would. */
+export function createMessageVerifier(options: MessageVerifierOptions) {
   const { resolver, bls, clock, metrics, penalties } = options;
   const running = new LookupLimit({ clock, metrics, kind: 'verify', limit: MAX_AT_WORK });
   async function judge(
@@ -84,7 +82,12 @@ export function createMessageVerifier(options: MessageVerifierOptions): MessageV
   }
 
   return {
-    async verify({ message, signingSubnetID, ...given }, signal, client) {
+    /** Rejects with an {@link AggregatorError} if the validator set cannot be determined, or too many verifications wait. */
+    async verify(
+      { message, signingSubnetID, ...given }: VerificationRequest,
+      signal: AbortSignal,
+      client?: string,
+    ): Promise<SignedMessageReport> {
       const settings = settingsOf({ ...given, signingSubnetID });
       using _permit = await running.acquire(client, signal);
       const { destinationChainID } = given;

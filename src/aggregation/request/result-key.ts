@@ -22,7 +22,9 @@ function subjectKey(subject: Subject): string {
     case 'justification':
       return `justification ${bytesToHex(sha256(subject.justification))}`;
     case 'transaction':
-      return `transaction ${subject.txID}`;
+      return ['transaction', subject.txID, subject.evm?.chain ?? subject.evm !== undefined, subject.evm?.logIndex].join(
+        ' ',
+      );
   }
 }
 

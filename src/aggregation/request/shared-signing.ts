@@ -11,7 +11,7 @@ import type { Penalties } from '../admission/penalties.ts';
 import { QueryConcurrency } from '../admission/query-concurrency.ts';
 import { AggregatorError } from '../aggregator-error.ts';
 import type { AggregationStage, StageInterval } from '../aggregator-metrics.ts';
-import { type CollectionOutcome, collectSignatures, isDoubtful } from '../collection/collect-signatures.ts';
+import { type CollectionOutcome, collectSignatures } from '../collection/collect-signatures.ts';
 import { describeFailure } from '../collection/collection-failure.ts';
 import type { CollectionDeps, CollectionLimits } from '../collection/collection-job.ts';
 import { ProgressFeed, type ProgressListener } from '../collection/progress.ts';
@@ -103,13 +103,9 @@ export class SharedSigning {
 
   async #fly(key: string, { client, ...flight }: Flight, signal: AbortSignal): Promise<Signed> {
     const { request, signing } = flight;
-    const { source, sharedWork, bls, admission, penalties } = this.#options;
+    const { source, sharedWork, admission, penalties } = this.#options;
     penalties.requireSignable(client, request.message.sourceChainID);
     using _permit = admission.admit({ client, subnetID: signing.signingSubnetID });
-    // Beside the request to the store: the hash is needed both to sign and to verify.
-    if (sharedWork !== undefined && !isDoubtful({ ...request, ...signing, client }, penalties)) {
-      bls.hashAhead(request.message.bytes);
-    }
     const progress = new ProgressFeed({ ...signing, isConnected: (nodeID) => source.isConnected(nodeID) });
     const shared = { progress, run: new SharedRun(admission, client), stages: [], span: flight.span };
     this.#works.set(key, shared);

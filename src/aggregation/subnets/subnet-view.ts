@@ -88,27 +88,6 @@ export function assembleSubnetView(facts: SubnetFacts): SubnetView {
   };
 }
 
-/** Sums of {@link assembleSubnetView} without the validators, for metrics. */
-export function addUpWeights(
-  { validators, totalWeight }: WarpSet,
-  facts: Pick<SubnetFacts, 'pastOf' | 'isInvalidSigner'> & { readonly isConnected: (nodeID: NodeID) => boolean },
-): Pick<SubnetView, 'totalWeight' | 'connectedWeight' | 'signableWeight'> {
-  let connectedWeight = 0n;
-  let signableWeight = 0n;
-  for (const { nodeIDs, weight, publicKeyHex } of validators) {
-    let isThere = false;
-    let isGood = false;
-    for (const nodeID of nodeIDs) {
-      if (!facts.isConnected(nodeID)) continue;
-      isThere = true;
-      isGood ||= findDoubt(facts.pastOf(nodeID)) === undefined;
-    }
-    if (isThere) connectedWeight += weight;
-    if (isGood && !facts.isInvalidSigner(publicKeyHex)) signableWeight += weight;
-  }
-  return { totalWeight, connectedWeight, signableWeight };
-}
-
 function viewValidator(validator: WarpValidator, facts: NodeFacts): ValidatorView {
   const { index, weight, publicKeyHex, nodeIDs } = validator;
   const nodes = nodeIDs.map((nodeID) => nodeStatus(nodeID, facts));

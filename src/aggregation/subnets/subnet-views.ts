@@ -16,24 +16,9 @@ import type { SigningResolver } from '../request/signing-resolver.ts';
 import type { SubnetPolicy } from '../subnet-policy.ts';
 import type { AnswerHistories, AnswerHistory } from '../validators/answer-history.ts';
 import type { InvalidSigners } from '../validators/invalid-signers.ts';
-import { ratio, readinessOf, type SubnetReadiness } from '../validators/required-subnet.ts';
+import { ratio, readinessOf, type SubnetReadiness } from '../validators/required-subnets.ts';
 import type { ValidatorConnections } from '../validators/validator-connections.ts';
-import { addUpWeights, assembleSubnetView, type SubnetView } from './subnet-view.ts';
-
-export interface SubnetViews {
-  /**
-   * Returns the validators of a subnet. Connects them, as a request for a signature does, and waits for connections if the
-   * subnet was not requested recently.
-   *
-   * @param client client ID for fair queueing; undefined for internal requests
-   * @throws {AggregatorError}, or the signal's reason
-   */
-  view(request: SubnetRequest, signal: AbortSignal, client?: string): Promise<SubnetView>;
-  /** The primary network, then the tracked subnets, then recently requested ones. */
-  list(): readonly KnownSubnet[];
-  /** All known subnets, most recently requested first, without any lookup. */
-  weights(): readonly SubnetWeights[];
-}
+import { assembleSubnetView, type SubnetView } from './subnet-view.ts';
 
 export interface SubnetWeights extends Pick<SubnetView, 'totalWeight' | 'connectedWeight' | 'signableWeight'> {
   readonly subnetID: SubnetID;
@@ -55,7 +40,7 @@ export interface SubnetViewsOptions {
   readonly subnets: Pick<SubnetPolicy, 'requireAllowed'>;
   readonly resolver: Pick<SigningResolver, 'signersOf'>;
   readonly validatorSets: Pick<ValidatorSets<WarpSet>, 'newest'>;
-  readonly connections: Pick<ValidatorConnections, 'track' | 'isConnected' | 'readiness'>;
+  readonly connections: Pick<ValidatorConnections, 'track' | 'readiness'>;
   readonly peers: Pick<PeerNetwork, 'describe' | 'waitUntil'>;
   readonly funds: Pick<ValidatorFunds, 'fundsOf'>;
   readonly histories: { of(...args: Parameters<AnswerHistories['of']>): Pick<AnswerHistory, 'pastOf'> };
@@ -82,7 +67,9 @@ const PASSING_CAUSES: ReadonlySet<ObstacleCause> = new Set([
   'superseded',
 ]);
 
-export function createSubnetViews(options: SubnetViewsOptions): SubnetViews {
+export type SubnetViews = ReturnType<typeof createSubnetViews>;
+
+export function createSubnetViews(options: SubnetViewsOptions) {
   const { resolver, validatorSets, connections, peers, histories, subnets, invalidSigners, clock, readyQuorumNum } =
     options;
 
@@ -95,8 +82,11 @@ export function createSubnetViews(options: SubnetViewsOptions): SubnetViews {
       isInvalidSigner: (publicKeyHex: string) => invalidSigners.has(publicKeyHex),
     };
   };
-  const weightsOf = (subnetID: SubnetID, warpSet: WarpSet) =>
-    addUpWeights(warpSet, { ...factsOf(subnetID), isConnected: (nodeID) => connections.isConnected(nodeID) });
+  const weightsOf = (subnetID: SubnetID, warpSet: WarpSet) => {
+    const facts = { subnetID, warpSet, pChainHeight: 0n, funds: new Map(), ...factsOf(subnetID) };
+    const { totalWeight, connectedWeight, signableWeight } = assembleSubnetView(facts);
+    return { totalWeight, connectedWeight, signableWeight };
+  };
   const listed = new WeakMap<WarpSet, ReturnType<typeof weightsOf> & { readonly atMs: number }>();
   function listedWeightsOf(subnetID: SubnetID, warpSet: WarpSet): ReturnType<typeof weightsOf> {
     const nowMs = clock.monotonicMs();
@@ -136,7 +126,12 @@ export function createSubnetViews(options: SubnetViewsOptions): SubnetViews {
   }
 
   return {
-    async view({ subnetID, destinationChainID, ...request }, signal, client) {
+    /** Connects the validators too, and waits for connections if the subnet was not requested recently. */
+    async view(
+      { subnetID, destinationChainID, ...request }: SubnetRequest,
+      signal: AbortSignal,
+      client?: string,
+    ): Promise<SubnetView> {
       subnets.requireAllowed(subnetID, 'subnetID');
       const { pChainHeight } = settingsOf({ ...request, destinationChainID });
       using _permit = await running.acquire(client, signal);
@@ -156,7 +151,8 @@ export function createSubnetViews(options: SubnetViewsOptions): SubnetViews {
       });
     },
 
-    list() {
+    /** The primary network, then the tracked subnets, then recently requested ones. */
+    list(): readonly KnownSubnet[] {
       const tracked = connections.readiness().map((readiness) => ({ ...readiness, isTracked: true }));
       const known = new Set(tracked.map(({ subnetID }) => subnetID));
       const others = validatorSets
@@ -173,7 +169,8 @@ export function createSubnetViews(options: SubnetViewsOptions): SubnetViews {
       return [...tracked, ...others];
     },
 
-    weights() {
+    /** All known subnets, most recently requested first, without any lookup. */
+    weights(): readonly SubnetWeights[] {
       return validatorSets.newest().map(([subnetID, warpSet]) => ({ subnetID, ...weightsOf(subnetID, warpSet) }));
     },
   };

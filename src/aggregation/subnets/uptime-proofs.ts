@@ -26,12 +26,6 @@ import type { SignatureOutcome } from '../validators/validator-outcome.ts';
 import { connectValidators } from './subnet-views.ts';
 import { planUptimeSearch, type UptimeStanding } from './uptime-search.ts';
 
-/** Finds the highest uptime of an L1 validator that a quorum of the L1 signs: each node has observed another figure. */
-export interface UptimeProofs {
-  /** Returns the signed `ValidatorUptime` message. Equal concurrent requests share one search. */
-  prove(request: UptimeRequest, options: Pick<AggregateOptions, 'signal' | 'client'>): Promise<UptimeProof>;
-}
-
 export interface UptimeRequest extends Pick<AggregationRequest, 'quorumNum' | 'pChainHeight' | 'destinationChainID'> {
   readonly validationID: ValidationID;
   /** The L1's chain whose nodes observe the validators. Default: the chain of its validator manager, if the L1 validates that. */
@@ -70,13 +64,20 @@ const MAX_QUERIES = 512;
 /** Searches repeated without nodes that gave an invalid signature. */
 const MAX_REPAIRS = 3;
 
-export function createUptimeProofs(options: UptimeProofsOptions): UptimeProofs {
+export type UptimeProofs = ReturnType<typeof createUptimeProofs>;
+
+/** Finds the highest uptime of an L1 validator that a quorum of the L1 signs: each node has observed another figure. */
+export function createUptimeProofs(options: UptimeProofsOptions) {
   const { clock, penalties } = options;
   const searches = new SingleFlight<string, UptimeProof>();
   const running = new FairSemaphore({ clock, limit: MAX_SEARCHES, keyShare: 1 });
   const queries = new QueryConcurrency({ clock, maxQueries: MAX_QUERIES });
   return {
-    async prove(request, { signal, client }) {
+    /** Returns the signed `ValidatorUptime` message. Equal concurrent requests share one search. */
+    async prove(
+      request: UptimeRequest,
+      { signal, client }: Pick<AggregateOptions, 'signal' | 'client'>,
+    ): Promise<UptimeProof> {
       const { quorumNum, pChainHeight } = settingsOf(request);
       const { validationID, uptimeChainID = '', destinationChainID = '' } = request;
       const key = [validationID, uptimeChainID, quorumNum, pChainHeight, destinationChainID].join('|');

@@ -12,24 +12,19 @@ const MAX_SIGNERS = 20_000;
  * Signers that gave an invalid signature, by public key. They are asked last, and their signatures are verified alone before
  * they are aggregated, so that each signer spoils one aggregate only. A trial every few minutes clears those that sign again.
  */
-export interface InvalidSigners {
-  has(publicKeyHex: string): boolean;
-  isTrialDue(publicKeyHex: string): boolean;
-  beginTrial(publicKeyHex: string): void;
-  add(publicKeyHex: string): void;
-  clear(publicKeyHex: string): void;
-}
-
-export function createInvalidSigners(clock: Clock): InvalidSigners {
+export function createInvalidSigners(clock: Clock) {
   const nextTrialMs = createLru<string, number>(MAX_SIGNERS);
   return {
     // Mostly empty, and called for every validator of a set.
-    has: (publicKeyHex) => nextTrialMs.size > 0 && nextTrialMs.has(publicKeyHex),
-    isTrialDue: (publicKeyHex) => clock.monotonicMs() >= (nextTrialMs.get(publicKeyHex) ?? Number.POSITIVE_INFINITY),
-    beginTrial: (publicKeyHex) => {
+    has: (publicKeyHex: string): boolean => nextTrialMs.size > 0 && nextTrialMs.has(publicKeyHex),
+    isTrialDue: (publicKeyHex: string): boolean =>
+      clock.monotonicMs() >= (nextTrialMs.get(publicKeyHex) ?? Number.POSITIVE_INFINITY),
+    beginTrial(publicKeyHex: string): void {
       if (nextTrialMs.has(publicKeyHex)) nextTrialMs.set(publicKeyHex, clock.monotonicMs() + TRIAL_AGAIN_MS);
     },
-    add: (publicKeyHex) => nextTrialMs.set(publicKeyHex, clock.monotonicMs() + TRIAL_INTERVAL_MS),
-    clear: (publicKeyHex) => nextTrialMs.delete(publicKeyHex),
+    add: (publicKeyHex: string): void => void nextTrialMs.set(publicKeyHex, clock.monotonicMs() + TRIAL_INTERVAL_MS),
+    clear: (publicKeyHex: string): void => void nextTrialMs.delete(publicKeyHex),
   };
 }
+
+export type InvalidSigners = ReturnType<typeof createInvalidSigners>;

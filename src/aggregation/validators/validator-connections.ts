@@ -8,8 +8,7 @@ import type { Metrics } from '../../telemetry/metrics.ts';
 import type { WarpSet } from '../../validators/warp-set.ts';
 import type { NodeID, SubnetID } from '../../warp/ids.ts';
 import { parseSignatureResponse } from '../../warp/signature-request.ts';
-import { RequiredSubnet, type SubnetReadiness } from './required-subnet.ts';
-import { RequiredSubnets } from './required-subnets.ts';
+import { RequiredSubnets, type SubnetReadiness } from './required-subnets.ts';
 import type { SignatureSource } from './signature-source.ts';
 import { TrackedNodes } from './tracked-nodes.ts';
 import type { SignatureOutcome } from './validator-outcome.ts';
@@ -57,7 +56,7 @@ export function createValidatorConnections(options: ValidatorConnectionsOptions)
     isConnected: (nodeID: NodeID) => network.isConnected(nodeID),
     keepConnected: (subnetID: SubnetID, nodeIDs: ReadonlySet<NodeID>) => tracked.prefer(subnetID, nodeIDs),
   };
-  const required = new RequiredSubnets((subnetID) => new RequiredSubnet(subnetID, subnetOptions));
+  const required = new RequiredSubnets(subnetOptions);
   function isRequired(subnetID: SubnetID): boolean {
     return required.has(subnetID);
   }
@@ -130,7 +129,7 @@ function parseResponse(bytes: Uint8Array): SignatureOutcome {
 }
 
 function declareSubnetMetrics(metrics: Metrics, required: RequiredSubnets): void {
-  const ofEach = (value: (subnet: RequiredSubnet) => number | undefined) => () =>
+  const ofEach = (value: (subnet: RequiredSubnets['all'][number]) => number | undefined) => () =>
     required.all.flatMap((subnet) => {
       const known = value(subnet);
       return known === undefined ? [] : [{ labels: { subnet_id: subnet.subnetID }, value: known }];

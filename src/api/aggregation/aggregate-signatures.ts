@@ -99,14 +99,17 @@ export function registerAggregateSignatures(server: Server, networks: readonly N
       schema: {
         operationId: 'aggregateSignaturesOfTransaction',
         tags,
-        summary: "Collect and aggregate the validators' signatures of the P-Chain's message about an L1 transaction",
+        summary: "Collect and aggregate the validators' signatures of the message of a transaction",
         description:
-          'ConvertSubnetToL1Tx gives a SubnetToL1Conversion message, RegisterL1ValidatorTx an L1ValidatorRegistration, ' +
+          'An EVM transaction: the message that it sent by the Warp precompile; one of several is chosen by logIndex. ' +
+          'A transaction of the P-Chain: ConvertSubnetToL1Tx gives a SubnetToL1Conversion message, RegisterL1ValidatorTx an L1ValidatorRegistration, ' +
           'SetL1ValidatorWeightTx an L1ValidatorWeight or, for weight 0, the L1ValidatorRegistration that ends the validation. ' +
           "The signing subnet is the one that validates the chain of the L1's validator manager.",
         params: Type.Object({
           network: networkName,
-          txHash: text('ID of an accepted P-Chain transaction, in cb58 or hex'),
+          txHash: text(
+            'ID of an accepted P-Chain transaction in cb58 or hex, or hash of an EVM transaction: 0x and 64 hex digits',
+          ),
         }),
         querystring: TransactionQuery,
         response: RESPONSES,

@@ -10,7 +10,8 @@ import { parseField, parseOptionalID, toBigInt } from '../../http/parameters/par
 import { parseHex } from '../../lib/encoding/bytes.ts';
 import { attempt, ParseError } from '../../lib/encoding/parse-error.ts';
 import { optionalText, Type } from '../../lib/encoding/schema.ts';
-import { type BlockchainID, parseHexOrCb58Id, type SubnetID, type TxID } from '../../warp/ids.ts';
+import { parseEvmChainID } from '../../pchain/rpc/evm-api.ts';
+import { type BlockchainID, P_CHAIN_ID, parseHexOrCb58Id, type SubnetID, type TxID } from '../../warp/ids.ts';
 import { parseSignedMessage } from '../../warp/signed-message.ts';
 import {
   MAX_UNSIGNED_MESSAGE_LENGTH,
@@ -74,8 +75,15 @@ export const AggregationBody = Type.Object(
 
 export const TransactionQuery = Type.Object(
   {
+    blockchainId: optionalText(
+      'The EVM chain of the transaction: its ID in hex or cb58, or C for the C-Chain. Without it the P-Chain is asked; then, for ' +
+        'a txHash of 0x and 64 digits that it does not know, the C-Chain and the chains of tracked subnets',
+    ),
+    logIndex: optionalText(
+      'The logIndex of the message in the receipt, in decimal or hex, if an EVM transaction sent several',
+    ),
     destinationBlockchainId: optionalText(
-      `${DESTINATION_DESCRIPTION}. The default is the chain of the L1's validator manager where the API serves it, else the proposed height`,
+      `${DESTINATION_DESCRIPTION}. The default for a message of the P-Chain is the chain of the L1's validator manager where the API serves it, else the proposed height`,
     ),
   },
   { additionalProperties: false },
@@ -97,13 +105,30 @@ export function parseAggregationRequest(body: Static<typeof AggregationBody>): A
 /** Parses the parameters of a GET. @throws {HttpError} naming the parameter */
 export function parseTransactionRequest(
   txHash: string,
-  { destinationBlockchainId }: Static<typeof TransactionQuery>,
+  { blockchainId, logIndex, destinationBlockchainId }: Static<typeof TransactionQuery>,
 ): AggregationRequest {
   const txID = parseField('txHash', txHash, () => parseHexOrCb58Id<TxID>(txHash, 'txHash'));
+  const chain =
+    blockchainId === undefined
+      ? undefined
+      : parseField('blockchainId', blockchainId, () => parseEvmChainID(blockchainId, 'blockchainId'));
+  const isOfEvm = txHash.startsWith('0x') && chain !== P_CHAIN_ID;
+  if (!isOfEvm && ((chain ?? P_CHAIN_ID) !== P_CHAIN_ID || logIndex !== undefined)) {
+    throw badRequest(
+      'txHash must be the hash of an EVM transaction, 0x and 64 hex digits, for blockchainId and logIndex',
+    );
+  }
   return {
-    subject: { kind: 'transaction', txID },
+    subject: { kind: 'transaction', txID, ...(isOfEvm && { evm: { chain, logIndex: parseLogIndex(logIndex) } }) },
     destinationChainID: parseOptionalID<BlockchainID>('destinationBlockchainId', destinationBlockchainId),
   };
+}
+
+/** In decimal, or in hex with `0x` as in a receipt; 32 bits. @throws {HttpError} */
+function parseLogIndex(text: string | undefined): number | undefined {
+  if (text === undefined) return undefined;
+  if (/^(?:0x[0-9a-f]{1,8}|\d{1,9})$/i.test(text)) return Number(text);
+  throw badRequest('logIndex must be the logIndex of a log in the receipt, such as 3 or 0x3');
 }
 
 /** @throws {HttpError} if the two spellings have different values */

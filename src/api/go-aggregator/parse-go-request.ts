@@ -7,6 +7,7 @@ import { badRequest, HttpError } from '../../http/errors/http-error.ts';
 import { parseField, parseOptionalID } from '../../http/parameters/parse-fields.ts';
 import { parseHex } from '../../lib/encoding/bytes.ts';
 import { Type } from '../../lib/encoding/schema.ts';
+import { messageOfLogData } from '../../pchain/codec/send-warp-log.ts';
 import { parseId, type SubnetID } from '../../warp/ids.ts';
 import { parseJustification, parseMessage } from '../aggregation/parse-aggregation-request.ts';
 import { type GoMember, readGoObject } from './go-json.ts';
@@ -109,16 +110,10 @@ export function readGoBody(body: string): GoBody {
     }
     given.set(spelling, value as string | bigint);
   }
-  const text = ({ spellings }: Field) => (onlyOne(spellings, given) ?? '') as string;
-  const integer = ({ spellings }: Field) => (onlyOne(spellings, given) ?? 0n) as bigint;
-  return {
-    message: text(FIELDS.message),
-    justification: text(FIELDS.justification),
-    subnetID: text(FIELDS.subnetID),
-    quorum: integer(FIELDS.quorum),
-    buffer: integer(FIELDS.buffer),
-    height: integer(FIELDS.height),
-  };
+  const fields = Object.entries(FIELDS).map(([name, { type, spellings }]) => {
+    return [name, onlyOne(spellings, given) ?? (type === 'string' ? '' : 0n)];
+  });
+  return Object.fromEntries(fields) as GoBody;
 }
 
 /** Compares lengths first, which folding does not change: a body may have many unknown names. */
@@ -171,7 +166,8 @@ export function parseGoRequest(body: GoBody): AggregationRequest {
 }
 
 function parseSubject(body: GoBody): Subject {
-  const text = unwrapLogData(body.message);
+  // The Go aggregator accepts the data of a `SendWarpMessage` log as a message.
+  const text = messageOfLogData(body.message) ?? body.message;
   withGoPrefix('Could not decode message', () => parseField('message', text, () => parseHex(text, 'message')));
   const isJustificationAlone = isEmptyOrZeros(text) && !isEmptyOrZeros(body.justification);
   const message = isJustificationAlone ? undefined : withGoPrefix('Error unpacking warp message', () => unpack(text));
@@ -197,20 +193,6 @@ function parseSubnetID(text: string | undefined): SubnetID | undefined {
   const name = 'signing-subnet-id';
   if (text === undefined || text.startsWith('0x')) return parseOptionalID<SubnetID>(name, text);
   return parseField(name, text, () => parseId<SubnetID>(text, name));
-}
-
-/** Hex digits of the ABI's offset and length, 32 bytes each. */
-const LOG_DATA_HEADER = 128;
-/** The offset, 32. No Warp message starts like this: its network ID would be 0. */
-const LOG_DATA_START = '20'.padStart(64, '0');
-
-/** Decodes the data of a `SendWarpMessage` log (ABI-encoded bytes), which the Go aggregator accepts as a message. Returns other texts unchanged. */
-function unwrapLogData(text: string): string {
-  const digits = text.startsWith('0x') ? text.slice(2) : text;
-  if (!digits.startsWith(LOG_DATA_START)) return text;
-  const length = Number.parseInt(digits.slice(LOG_DATA_START.length, LOG_DATA_HEADER), 16);
-  const message = digits.slice(LOG_DATA_HEADER, LOG_DATA_HEADER + 2 * length);
-  return message.length === 2 * length ? message : text;
 }
 
 /** Puts the Go aggregator's prefix before our message. */

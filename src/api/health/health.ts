@@ -4,7 +4,7 @@ import { plainErrorResponses } from '../../http/errors/error-body.ts';
 import type { Server } from '../../http/request/http-server.ts';
 import { PLAIN_SERIALIZER } from '../../http/request/json-type.ts';
 import { createNetworkOfPath } from '../../http/request/network-of-path.ts';
-import { oneOf, optionalText, Type, text } from '../../lib/encoding/schema.ts';
+import { integer, oneOf, optionalText, Type, text } from '../../lib/encoding/schema.ts';
 import type { Network, NetworkReadiness, NetworkStatus } from '../../network/network.ts';
 
 const STATUSES = ['starting', 'up', 'degraded', 'down', 'stopping'] as const;
@@ -20,6 +20,7 @@ const NETWORK = {
   name: text(),
   status: Status,
   reason,
+  networkId: Type.Optional(integer('Missing until the API of the network has answered')),
   nodeId: optionalText('The staking identity of this service'),
   subnets: Type.Array(
     Type.Object({
@@ -159,6 +160,7 @@ function present(readiness: NetworkReadiness) {
     name: readiness.name,
     status: readiness.status,
     ...(readiness.reason !== undefined && { reason: readiness.reason }),
+    ...(readiness.networkID !== undefined && { networkId: readiness.networkID }),
     ...(readiness.nodeID !== undefined && { nodeId: readiness.nodeID }),
     subnets: readiness.subnets.map((subnet) => ({
       subnetId: subnet.subnetID,

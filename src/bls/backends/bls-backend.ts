@@ -64,9 +64,6 @@ export interface BlsBackend {
   unpackSignature(packed: Uint8Array): Signature;
   packMessage(message: HashedMessage): Uint8Array;
   unpackMessage(packed: Uint8Array): HashedMessage;
-
-  /** Undefined where the library does not give out the value of a pairing. */
-  readonly defects?: DefectArithmetic;
 }
 
 export interface SignatureCheck {
@@ -75,28 +72,11 @@ export interface SignatureCheck {
   readonly signature: Signature;
 }
 
-/**
- * The defect of a signature S of the message m by the key P is e(G, S) / e(P, H(m)): 1 for a good signature, and anything else
- * says how it is wrong. The defect of a sum is the product of the defects of its parts, as long as all are in the subgroup.
- */
-export interface DefectArithmetic {
-  /** Undefined where the signature is not in the subgroup, or a side is infinity. */
-  defectOf(check: SignatureCheck): SignatureDefect | undefined;
-  /** Whether it is 1. */
-  isNone(defect: SignatureDefect): boolean;
-  areEqual(a: SignatureDefect, b: SignatureDefect): boolean;
-  divide(a: SignatureDefect, b: SignatureDefect): SignatureDefect;
-  /** The n in [1, max] with base^n = power, if there is one. */
-  logarithm(power: SignatureDefect, base: SignatureDefect, max: number): number | undefined;
-}
-
 declare const brand: unique symbol;
 /** Points of one backend; another backend's points must never be mixed in. */
 export type PublicKey = object & { readonly [brand]: 'PublicKey' };
 export type Signature = object & { readonly [brand]: 'Signature' };
 export type HashedMessage = object & { readonly [brand]: 'HashedMessage' };
-/** An element of the target group, as bytes, so that it can go from thread to thread. */
-export type SignatureDefect = Uint8Array & { readonly [brand]: 'SignatureDefect' };
 
 /** Domain separation of message signatures (draft-irtf-cfrg-bls-signature, proof-of-possession scheme). */
 export const SIGNATURE_DST = 'BLS_SIG_BLS12381G2_XMD:SHA-256_SSWU_RO_POP_';

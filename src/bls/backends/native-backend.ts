@@ -19,7 +19,7 @@ export class NativeBackendMissing extends Error {
 
 /**
  * blst, the library that the reference node calls, through @chainsafe/blst. It hashes a message only when it verifies it, so a
- * hashed message here is the message itself. It does not give out the value of a pairing, so there are no defects.
+ * hashed message here is the message itself.
  *
  * @throws {NativeBackendMissing}
  */

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { bytesToHex, equalBytes } from '../../lib/encoding/bytes.ts';
+import { bytesToHex } from '../../lib/encoding/bytes.ts';
 import { ParseError } from '../../lib/encoding/parse-error.ts';
 import { BLS_PUBLIC_KEY_LENGTH, BLS_SIGNATURE_LENGTH } from '../../warp/bls-lengths.ts';
 import { type Curve, g1Curve, g2Curve } from '../curve/curve.ts';
@@ -7,31 +7,27 @@ import { decodeG1 } from '../curve/fast-g1.ts';
 import { decodeG2, decodePointsG2, encodeG2, isInSubgroup, isInSubgroupBy } from '../curve/fast-g2.ts';
 import { hashToG2 } from '../curve/hash-to-g2.ts';
 import type { Decoding } from '../curve/point-encoding.ts';
-import { conjugate12, mul12 } from '../field/compiled-formulas.ts';
+import { mul12 } from '../field/compiled-formulas.ts';
 import { allocate, allocateMany, copy, loadWords, setBigint } from '../field/field.ts';
 import { FP_BYTES } from '../field/fused-field.ts';
 import {
   FP12_BYTES,
   finalExponentiate,
-  getBytes12,
   isOne12,
   LINES_BYTES,
   millerLoop,
   type PreparedPair,
   prepareLines,
-  setBytes12,
   setOne12,
 } from '../pairing/fast-pairing.ts';
 import { linesOf, MAX_PREPARED } from '../pairing/message-lines.ts';
 import {
   type BlsBackend,
-  type DefectArithmetic,
   type HashedMessage,
   type PublicKey,
   SIGNATURE_DST,
   type Signature,
   type SignatureCheck,
-  type SignatureDefect,
 } from './bls-backend.ts';
 
 /** The generator of G1. */
@@ -52,7 +48,7 @@ setBigint(generator, GENERATOR_X);
 setBigint(generator + FP_BYTES, GENERATOR_Y);
 const signatureLines = allocate(LINES_BYTES);
 const generatorPair: PreparedPair = { point: generator, lines: signatureLines };
-const [defect, other, product] = allocateMany(3, FP12_BYTES) as [number, number, number];
+const [factor, other, product] = allocateMany(3, FP12_BYTES) as [number, number, number];
 
 /**
  * Pairings by the formulas of @noble/curves, which is audited, has no native code and runs everywhere, on arithmetic of our own:
@@ -86,7 +82,14 @@ export const nobleBackend: BlsBackend = {
     linesOf(hashed);
     return hashed as unknown as HashedMessage;
   },
-  verify: (publicKey, message, signature) => setDefect({ key: publicKey, message, signature }) && isOne12(defect),
+  verify(publicKey, message, signature) {
+    if (!loadCheck({ key: publicKey, message, signature })) return false;
+    if (!isInSubgroupBy(point, prepareSignature(point))) return false;
+    // e(-P, H(m)) · e(G, S), with one final exponentiation for both pairings.
+    millerLoop(product, [generatorPair, negatedPair(affineKeys[0] as number, message)]);
+    finalExponentiate(product, product);
+    return isOne12(product);
+  },
   verifyBatch(checks) {
     g2Curve.setInfinity(pointSum);
     setOne12(product);
@@ -124,35 +127,11 @@ export const nobleBackend: BlsBackend = {
   unpackSignature: (packed) => unpack(packed) as unknown as Signature,
   packMessage: (message) => pack(message),
   unpackMessage: (packed) => unpack(packed) as unknown as HashedMessage,
-
-  defects: {
-    defectOf: (check) => (setDefect(check) ? packDefect(defect) : undefined),
-    isNone(packed) {
-      setBytes12(defect, packed);
-      return isOne12(defect);
-    },
-    areEqual: (a, b) => equalBytes(a, b),
-    divide(a, b) {
-      setBytes12(defect, a);
-      setInverse(other, b);
-      mul12(product, defect, other);
-      return packDefect(product);
-    },
-    logarithm,
-  } satisfies DefectArithmetic,
 };
 
-/** Sets `defect` to e(-P, H(m)) · e(G, S), with one final exponentiation for both pairings. */
-function setDefect(check: SignatureCheck): boolean {
-  if (!loadCheck(check) || !isInSubgroupBy(point, prepareSignature(point))) return false;
-  millerLoop(defect, [generatorPair, negatedPair(affineKeys[0] as number, check.message)]);
-  finalExponentiate(defect, defect);
-  return true;
-}
-
 function multiplyBy(pairs: readonly PreparedPair[]): void {
-  millerLoop(defect, pairs);
-  mul12(other, product, defect);
+  millerLoop(factor, pairs);
+  mul12(other, product, factor);
   copy(product, other, FP12_BYTES);
 }
 
@@ -188,38 +167,6 @@ function randomWeight(): bigint {
     const weight = BigInt(`0x${bytesToHex(randomBytes(WEIGHT_BYTES))}`);
     if (weight !== 0n) return weight;
   }
-}
-
-/** Shanks' baby and giant steps: about 2 · √max products. */
-function logarithm(power: SignatureDefect, base: SignatureDefect, max: number): number | undefined {
-  const step = Math.ceil(Math.sqrt(Math.max(max, 1)));
-  const exponents = new Map<string, number>();
-  setBytes12(other, base);
-  setOne12(defect);
-  for (let exponent = 0; exponent < step; exponent += 1) {
-    exponents.set(bytesToHex(getBytes12(defect)), exponent);
-    mul12(product, defect, other);
-    copy(defect, product, FP12_BYTES);
-  }
-  setInverse(other, packDefect(defect));
-  setBytes12(defect, power);
-  for (let taken = 0; taken <= max; taken += step) {
-    const exponent = exponents.get(bytesToHex(getBytes12(defect)));
-    if (exponent !== undefined) return taken + exponent >= 1 && taken + exponent <= max ? taken + exponent : undefined;
-    mul12(product, defect, other);
-    copy(defect, product, FP12_BYTES);
-  }
-  return undefined;
-}
-
-/** Only for the result of a final exponentiation, whose conjugate is its inverse. */
-function setInverse(out: number, packed: SignatureDefect): void {
-  setBytes12(product, packed);
-  conjugate12(out, product);
-}
-
-function packDefect(address: number): SignatureDefect {
-  return getBytes12(address) as SignatureDefect;
 }
 
 function words(element: PublicKey | Signature | HashedMessage): Uint32Array {

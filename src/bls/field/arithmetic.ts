@@ -1,7 +1,6 @@
 import type { BlsBackend } from '../backends/bls-backend.ts';
 import { PublicKeyTable } from '../backends/public-key-table.ts';
 import { AddBatches } from '../curve/add-batches.ts';
-import { createHashMemory } from '../curve/hash-ahead.ts';
 import { CheckBatches } from '../pairing/check-batches.ts';
 import type { BlsJob, BlsJobKind, BlsJobResult } from '../service/bls-jobs.ts';
 import type { JobRunner } from '../service/job-runner.ts';
@@ -9,12 +8,6 @@ import type { JobRunner } from '../service/job-runner.ts';
 /** What was begun with arithmetic that has been found wrong. It may be tried again: others do it then. */
 export class ArithmeticReplaced extends Error {
   override readonly name = 'ArithmeticReplaced';
-}
-
-interface HashedAhead {
-  /** See `hash-ahead.ts`. */
-  readonly memory: SharedArrayBuffer;
-  readonly packed: Promise<Uint8Array | undefined>;
 }
 
 /**
@@ -29,8 +22,6 @@ export class Arithmetic implements Pick<JobRunner, 'run' | 'threads' | 'concurre
   readonly #isPlain: boolean;
   /** See {@link BlsBackend.hashesWhenVerifying}. */
   readonly hashesWhenVerifying: boolean;
-  /** Keyed by the object that holds their bytes. */
-  readonly #hashedAhead = new WeakMap<Uint8Array, HashedAhead>();
   #keyTable: PublicKeyTable;
   #isReplaced = false;
 
@@ -69,22 +60,6 @@ export class Arithmetic implements Pick<JobRunner, 'run' | 'threads' | 'concurre
   openTable(): PublicKeyTable {
     if (this.#keyTable.isFull) this.#keyTable = new PublicKeyTable(this.#packedPublicKeyBytes);
     return this.#keyTable;
-  }
-
-  /** Hashes a message that may be needed soon, if a thread has nothing to do. */
-  hashAhead(message: Uint8Array): void {
-    const { waiting, running } = this.#runner.usage();
-    if (this.hashesWhenVerifying || waiting > 0 || running >= this.threads || this.#hashedAhead.has(message)) return;
-    const memory = createHashMemory(this.#packedPublicKeyBytes);
-    const packed = this.run<'hash'>(() => ({ kind: 'hash', message, ahead: memory }));
-    this.#hashedAhead.set(message, { memory, packed });
-    // Callers await it. Later callers hash again, because the thread may have ended.
-    packed.catch(() => this.#hashedAhead.delete(message));
-  }
-
-  /** @param message the same object that was hashed */
-  hashedAhead(message: Uint8Array): HashedAhead | undefined {
-    return this.#hashedAhead.get(message);
   }
 
   /** Results are no longer handed out: everything under way rejects with {@link ArithmeticReplaced}. */

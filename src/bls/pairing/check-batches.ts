@@ -1,4 +1,4 @@
-import type { AggregateCheck, AggregateVerdict } from '../service/bls-jobs.ts';
+import type { AggregateCheck } from '../service/bls-jobs.ts';
 import type { JobRunner } from '../service/job-runner.ts';
 
 /** A check takes some 2 ms with noble, so the first of a batch is not held up for long. */
@@ -7,7 +7,7 @@ const MAX_CHECKS_PER_JOB = 32;
 interface WaitingCheck {
   readonly check: AggregateCheck;
   readonly isOver: () => boolean;
-  readonly resolve: (verdict: AggregateVerdict | undefined) => void;
+  readonly resolve: (isValid: boolean | undefined) => void;
   readonly reject: (error: unknown) => void;
 }
 
@@ -27,7 +27,7 @@ export class CheckBatches {
    * @param isOver whether the verdict is no longer needed: if so when a thread is free, the check is left out
    * @returns undefined where it was left out; rejects with what broke the job
    */
-  verify(check: AggregateCheck, isOver: () => boolean): Promise<AggregateVerdict | undefined> {
+  verify(check: AggregateCheck, isOver: () => boolean): Promise<boolean | undefined> {
     return new Promise((resolve, reject) => {
       const waiting = { check, isOver, resolve, reject };
       this.#waiting.push(waiting);

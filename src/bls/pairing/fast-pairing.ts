@@ -11,18 +11,7 @@ import {
   mulByLine,
   square12,
 } from '../field/compiled-formulas.ts';
-import {
-  allocate,
-  allocateMany,
-  COEFFICIENT_BYTES,
-  copy,
-  FP2_BYTES,
-  getBytes,
-  isZero,
-  setBytes,
-  setOne,
-  sub,
-} from '../field/field.ts';
+import { allocate, allocateMany, copy, FP2_BYTES, isZero, setOne, sub } from '../field/field.ts';
 import { FP_BYTES } from '../field/fused-field.ts';
 
 /**
@@ -32,7 +21,6 @@ import { FP_BYTES } from '../field/fused-field.ts';
  * Elements of the target group are twelve coefficients, in noble's order.
  */
 export const FP12_BYTES = 12 * FP_BYTES;
-const PACKED_FP12_BYTES = 12 * COEFFICIENT_BYTES;
 
 /** -u for the parameter u that defines the curve. */
 const MINUS_U = 0xd201000000010000n;
@@ -184,20 +172,6 @@ export function isOne12(a: number): boolean {
   return isZero(difference);
 }
 const difference = allocate(FP_BYTES);
-
-/** Noble's encoding: each coefficient with 48 bytes, in their order. */
-export function getBytes12(a: number): Uint8Array {
-  const bytes = new Uint8Array(PACKED_FP12_BYTES);
-  for (let part = 0; part < 12; part += 1) getBytes(a + part * FP_BYTES, bytes, part * COEFFICIENT_BYTES);
-  return bytes;
-}
-
-/** @throws {RangeError} where a coefficient is not below p */
-export function setBytes12(out: number, bytes: Uint8Array): void {
-  for (let part = 0; part < 12; part += 1) {
-    if (!setBytes(out + part * FP_BYTES, bytes, part * COEFFICIENT_BYTES)) throw new RangeError('not below p');
-  }
-}
 
 /** Highest digit first; no two neighbours are other than 0. */
 function nonAdjacentForm(value: bigint): readonly number[] {

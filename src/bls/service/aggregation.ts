@@ -7,7 +7,7 @@ import { type AddOutcome, SignatureLanes } from '../curve/signature-lanes.ts';
 import { Arithmetic } from '../field/arithmetic.ts';
 import { findBadSigners } from '../pairing/find-bad-signers.ts';
 import { createSearchChecks } from '../pairing/search-checks.ts';
-import type { Aggregate, AggregateVerdict, BlsJob, BlsJobKind, BlsJobResult, SignedVerdict } from './bls-jobs.ts';
+import type { Aggregate, BlsJob, BlsJobKind, BlsJobResult, SignedVerdict } from './bls-jobs.ts';
 import type { JobRunner } from './job-runner.ts';
 
 export interface BlsService extends BlsVerifier {
@@ -19,11 +19,6 @@ export interface BlsService extends BlsVerifier {
    *   for one gets the signal's reason
    */
   startAggregation(message: Uint8Array, signal: AbortSignal): BlsAggregation;
-  /**
-   * Hashes a message whose signature may be there in a moment, where a thread has nothing to do: what is asked of these very bytes
-   * later, as the same object, does not wait for it any more.
-   */
-  hashAhead(message: Uint8Array): void;
 }
 
 /** Judges signed messages that others have made. */
@@ -108,14 +103,12 @@ export function createBlsService(
   const consider = (verdict: Verdict): void => verdicts?.consider(verdict);
   return {
     startAggregation: (message, signal) => createAggregation(arithmetic, consider, message, signal),
-    hashAhead: (message) => arithmetic.hashAhead(message),
     async verifySigned({ signers, message, signature }, signal) {
       signal.throwIfAborted();
       const table = arithmetic.openTable();
       const slots = signers.map(({ publicKeyHex, publicKey }) => table.slotOf(publicKeyHex, publicKey));
-      const ahead = arithmetic.hashedAhead(message)?.memory;
       const verdict = await arithmetic.run<'verifySigned'>(() =>
-        signal.aborted ? undefined : { kind: 'verifySigned', keys: table.memory, slots, message, signature, ahead },
+        signal.aborted ? undefined : { kind: 'verifySigned', keys: table.memory, slots, message, signature },
       );
       if (verdict !== undefined) {
         consider({ signers, message, signature, isValid: verdict === 'valid' });
@@ -149,7 +142,7 @@ function createAggregation(
   /** For audits. */
   const given = new Map<number, { readonly signer: Signer; readonly signature: Uint8Array }>();
   let hashing: Promise<Uint8Array> | undefined;
-  let last: (Aggregate & { readonly signers: readonly number[]; verdict?: AggregateVerdict }) | undefined;
+  let last: (Aggregate & { readonly signers: readonly number[]; isValid?: boolean }) | undefined;
 
   /** A job that is left out where the aggregation is over when its turn comes. */
   async function run<K extends BlsJobKind>(prepare: () => BlsJob<K> | undefined): Promise<BlsJobResult<K>> {
@@ -165,8 +158,7 @@ function createAggregation(
   function hash(): Promise<Uint8Array> {
     if (arithmetic.hashesWhenVerifying) return Promise.resolve(message);
     if (hashing === undefined) {
-      const ahead = arithmetic.hashedAhead(message);
-      hashing = ahead === undefined ? run<'hash'>(() => ({ kind: 'hash', message })) : ahead.packed.then(unlessOver);
+      hashing = run<'hash'>(() => ({ kind: 'hash', message }));
       hashing.catch(() => undefined); // Awaited where it is needed.
     }
     return hashing;
@@ -197,8 +189,7 @@ function createAggregation(
       if (sum !== undefined) {
         const check = { key: sum.key, message: await hash(), signature };
         // In a batch, a bad signature would make every other check of the batch run again.
-        const [verdict] = await run<'verify'>(() => ({ kind: 'verify', checks: [check] }));
-        isValid = verdict?.kind === 'valid';
+        isValid = (await run<'verify'>(() => ({ kind: 'verify', checks: [check] })))[0] === true;
       }
       consider({ signers: [signer], message, signature, isValid });
       return isValid;
@@ -229,23 +220,23 @@ function createAggregation(
         throw new Error('asked to verify another aggregate than the one made last');
       }
       const aggregate = last;
-      if (aggregate.verdict === undefined || !equalBytes(aggregate.signature, signed.signature)) {
+      if (aggregate.isValid === undefined || !equalBytes(aggregate.signature, signed.signature)) {
         const check = { key: aggregate.key, message: await hash(), signature: signed.signature };
-        aggregate.verdict = unlessOver(await checks.verify(check, isOver));
+        aggregate.isValid = unlessOver(await checks.verify(check, isOver));
       }
-      const isValid = aggregate.verdict.kind === 'valid';
+      const { isValid } = aggregate;
       const signers = signed.signers.flatMap((index) => given.get(index)?.signer ?? []);
       consider({ signers, message, signature: signed.signature, isValid });
       return isValid;
     },
 
     async findBadSigners(searchSignal) {
-      if (last?.verdict?.kind !== 'invalid') throw new Error('no aggregate has failed');
-      const { signers, verdict } = last;
+      if (last?.isValid !== false) throw new Error('no aggregate has failed');
+      const { signers } = last;
       const packed = lanes.contributionsOf(signers);
       const points = await run<'repack'>(() => ({ kind: 'repack', points: packed.points, count: signers.length }));
       const found = await findBadSigners(
-        { start: 0, end: signers.length, ...(verdict.defect && { defect: verdict.defect }) },
+        { start: 0, end: signers.length },
         createSearchChecks(run, { ...packed, points }, await hash()),
         searchSignal,
       );

@@ -5,6 +5,7 @@ import {
   type AggregationBody,
   parseAggregationRequest,
   parseTransactionRequest,
+  type TransactionQuery,
 } from '../../api/aggregation/parse-aggregation-request.ts';
 import { presentSigned, SignedMessageBody } from '../../api/aggregation/signed-message-record.ts';
 import { bytesToHex } from '../../lib/encoding/bytes.ts';
@@ -17,6 +18,8 @@ import { askSource, type SourceCalls, type SourceOptions } from './source.ts';
 
 export interface AggregateCommandOptions extends InputOptions, SourceOptions {
   readonly transaction?: string;
+  readonly chain?: string;
+  readonly logIndex?: string;
   readonly justification?: string;
   readonly quorum?: number;
   readonly buffer?: number;
@@ -25,11 +28,9 @@ export interface AggregateCommandOptions extends InputOptions, SourceOptions {
   readonly destination?: string;
 }
 
-/** A request in the form of the routes. */
 interface AggregateRequest {
-  readonly transaction: string | undefined;
+  readonly transaction: { readonly id: string; readonly query: Static<typeof TransactionQuery> } | undefined;
   readonly body: Static<typeof AggregationBody>;
-  /** The network ID of a valid message. */
   readonly networkID: number | undefined;
 }
 
@@ -56,23 +57,40 @@ function summary({ signedWeight, totalWeight, signers, signingSubnetId, pChainHe
 }
 
 async function readRequest(given: string | undefined, options: AggregateCommandOptions): Promise<AggregateRequest> {
-  const { transaction, justification, quorum, buffer, subnet, height, destination, file } = options;
-  if (transaction !== undefined) {
+  const {
+    transaction: id,
+    chain,
+    logIndex,
+    justification,
+    quorum,
+    buffer,
+    subnet,
+    height,
+    destination,
+    file,
+  } = options;
+  if (id === undefined && (chain ?? logIndex) !== undefined) {
+    throw usageFailure('--chain and --log-index are about a transaction: give its hash by --tx');
+  }
+  if (id !== undefined) {
     if ([given, file, justification, quorum, buffer, subnet, height].some((option) => option !== undefined)) {
-      throw usageFailure('--transaction has its message, validators and quorum: only --destination goes with it');
+      throw usageFailure(
+        '--transaction has its message, validators and quorum: only --chain, --log-index and --destination go with it',
+      );
     }
-    return {
-      transaction,
-      body: destination === undefined ? {} : { destinationBlockchainId: destination },
-      networkID: undefined,
+    const query = {
+      ...(chain !== undefined && { blockchainId: chain }),
+      ...(logIndex !== undefined && { logIndex }),
+      ...(destination !== undefined && { destinationBlockchainId: destination }),
     };
+    return { transaction: { id, query }, body: {}, networkID: undefined };
   }
   // With a justification alone, the service finds the message, and standard input is read only for the argument `-`.
   const hasMessage = given !== undefined || file !== undefined || justification === undefined;
   const message = hasMessage ? await readHexInput('the unsigned message', given, options) : undefined;
   const parsed = message && attempt(() => parseUnsignedMessage(message));
   return {
-    transaction,
+    transaction: undefined,
     body: {
       ...(message && { message: bytesToHex(message) }),
       ...(justification !== undefined && { justification }),
@@ -95,9 +113,9 @@ async function askService(
 ): Promise<SignedMessageBody> {
   const path = `${await client.networkPath(name, networkID)}/aggregateSignatures`;
   if (transaction === undefined) return client.follow({ method: 'POST', path, body }, SignedMessageBody, bar.onEvent);
-  const query = new URLSearchParams(body as Record<string, string>).toString();
+  const query = new URLSearchParams(transaction.query).toString();
   return client.follow(
-    { method: 'GET', path: `${path}/${encodeURIComponent(transaction)}${query === '' ? '' : `?${query}`}` },
+    { method: 'GET', path: `${path}/${encodeURIComponent(transaction.id)}${query === '' ? '' : `?${query}`}` },
     SignedMessageBody,
     bar.onEvent,
   );
@@ -105,7 +123,9 @@ async function askService(
 
 function prepareOwn({ transaction, body }: AggregateRequest): ReturnType<Calls['prepareOwn']> {
   const request =
-    transaction === undefined ? parseAggregationRequest(body) : parseTransactionRequest(transaction, body);
+    transaction === undefined
+      ? parseAggregationRequest(body)
+      : parseTransactionRequest(transaction.id, transaction.query);
   const { quorumNum, quorumBuffer } = settingsOf(request);
   return async (network, signal, bar) => {
     const progress = new MergedProgress({

@@ -14,7 +14,6 @@ interface Completions {
 interface CommandCompletions {
   readonly name: string;
   readonly description: string;
-  /** The choices of its argument. */
   readonly values: readonly string[];
   readonly options: readonly {
     readonly flag: string;
@@ -55,29 +54,21 @@ function describeOption(option: Option): CommandCompletions['options'][number] {
   return { flag: long ?? option.name(), description, takes };
 }
 
-function functionName({ name }: Completions): string {
-  return `_${name.replaceAll('-', '_')}`;
-}
-
-/** Returns a case for each `command option` with a value, with the line that completes the value. */
-function valueCases(
-  { commands }: Completions,
-  { files, words, nothing }: { files: string; words: (values: readonly string[]) => string; nothing: string },
-): string[] {
-  return commands.flatMap((command) =>
+function bashScript({ name, commands }: Completions): string {
+  const offer = (words: readonly string[]): string => `COMPREPLY=($(compgen -W '${words.join(' ')}' -- "$current"))`;
+  const values = commands.flatMap((command) =>
     command.options.flatMap(({ flag, takes }) => {
       if (takes === 'nothing') return [];
-      const line = takes === 'files' ? files : takes === undefined ? nothing : words(takes);
+      const line =
+        takes === 'files' ? 'COMPREPLY=($(compgen -f -- "$current"))' : takes === undefined ? ':' : offer(takes);
       return [`    '${command.name} ${flag}') ${line}; return ;;`];
     }),
   );
-}
-
-function bashScript(completions: Completions): string {
-  const { name, commands } = completions;
-  const offer = (words: readonly string[]): string => `COMPREPLY=($(compgen -W '${words.join(' ')}' -- "$current"))`;
-  return `# bash completion of ${name}
-${functionName(completions)}() {
+  const options = commands.map(
+    (command) => `    ${command.name}) ${offer([...command.values, ...command.options.map(({ flag }) => flag)])} ;;`,
+  );
+  const functionName = `_${name.replaceAll('-', '_')}`;
+  return `${functionName}() {
   local current="\${COMP_WORDS[COMP_CWORD]}" previous="\${COMP_WORDS[COMP_CWORD-1]}" command="\${COMP_WORDS[1]}"
   COMPREPLY=()
   if ((COMP_CWORD == 1)); then
@@ -85,49 +76,19 @@ ${functionName(completions)}() {
     return
   fi
   case "$command $previous" in
-${valueCases(completions, { files: 'compopt -o default', words: offer, nothing: ':' }).join('\n')}
+${values.join('\n')}
   esac
   case "$command" in
-${commands.map((command) => `    ${command.name}) ${offer([...command.values, ...command.options.map(({ flag }) => flag)])} ;;`).join('\n')}
+${options.join('\n')}
   esac
 }
-complete -F ${functionName(completions)} ${name}
+complete -o filenames -F ${functionName} ${name}
 `;
 }
 
+/** zsh runs completions of bash. */
 function zshScript(completions: Completions): string {
-  const { name, commands } = completions;
-  // Within single quotes, and a colon parts a word from its description.
-  const pair = (word: string, description: string): string =>
-    `'${word.replaceAll(':', '\\:')}:${description.replaceAll("'", "'\\''")}'`;
-  const cases = commands.map(
-    (command) => `    ${command.name})
-      ${command.values.length === 0 ? '' : `compadd -- ${command.values.join(' ')}\n      `}offered=(
-${command.options.map(({ flag, description }) => `        ${pair(flag, description)}`).join('\n')}
-      )
-      _describe -o option offered ;;`,
-  );
-  return `#compdef ${name}
-${functionName(completions)}() {
-  local previous="\${words[CURRENT-1]}" command="\${words[2]}"
-  local -i place=CURRENT
-  local -a offered
-  if ((place == 2)); then
-    offered=(
-${commands.map((command) => `      ${pair(command.name, command.description)}`).join('\n')}
-    )
-    _describe command offered
-    return
-  fi
-  case "$command $previous" in
-${valueCases(completions, { files: '_files', words: (values) => `compadd -- ${values.join(' ')}`, nothing: ':' }).join('\n')}
-  esac
-  case "$command" in
-${cases.join('\n')}
-  esac
-}
-compdef ${functionName(completions)} ${name}
-`;
+  return `autoload -U +X bashcompinit && bashcompinit\n${bashScript(completions)}`;
 }
 
 function fishScript({ name, commands }: Completions): string {

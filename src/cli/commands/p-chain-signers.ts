@@ -3,7 +3,7 @@ import type { VerificationRequest } from '../../aggregation/request/message-veri
 import { type Signing, SigningResolver } from '../../aggregation/request/signing-resolver.ts';
 import { systemClock } from '../../lib/concurrency/clock.ts';
 import { createChainApi } from '../../pchain/rpc/chain-api.ts';
-import { createJsonRpcClient } from '../../pchain/rpc/json-rpc.ts';
+import { JsonRpcClient } from '../../pchain/rpc/json-rpc.ts';
 import { createNodeApi } from '../../pchain/rpc/node-api.ts';
 import { createEpochHeights } from '../../pchain/state/epoch-heights.ts';
 import { createSubnetDirectory } from '../../pchain/state/subnet-directory.ts';
@@ -27,7 +27,7 @@ export async function askPChainSigners(
 ): Promise<PChainSigners> {
   const settings = settingsOf({ ...request, destinationChainID });
   const clock = systemClock;
-  await using client = createJsonRpcClient({
+  await using client = new JsonRpcClient({
     endpoints: [{ baseUrl }],
     ...{ clock, random: Math.random, metrics: createUnreadMetrics() },
     limits: { attemptTimeoutMs: timeoutMs, callTimeoutMs: timeoutMs },

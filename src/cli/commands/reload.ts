@@ -8,7 +8,6 @@ import type { Logger } from '../../telemetry/logger.ts';
 export interface ReloadOptions {
   readonly app: Pick<App, 'update'>;
   readonly logger: Logger;
-  /** The settings at start. */
   readonly started: Settings;
   /** Reads the same sources again. @throws {ConfigError} */
   readonly load: () => LoadedConfig;

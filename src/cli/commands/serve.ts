@@ -92,9 +92,7 @@ function watchTerminal(): () => boolean {
 }
 
 export interface ServeOptions {
-  /** Called before the first log line. */
   readonly onStart?: (logger: Logger) => void;
-  /** Changes the text of an error that ends the service. */
   readonly describe?: (text: string) => string;
 }
 
@@ -176,7 +174,6 @@ async function prepareConsole(app: App, logger: Logger, signal: AbortSignal): Pr
   }
 }
 
-/** Prints examples to try when the devnet and the console are ready. */
 async function welcome(app: App, network: NetworkConfig, prepared: Promise<void>): Promise<void> {
   await prepared;
   showProgress('');

@@ -7,7 +7,6 @@ import { EXIT } from '../io/exit-codes.ts';
 import type { ServiceOptions } from '../io/service-options.ts';
 import { print } from '../io/text.ts';
 
-/** Runs the service or prints what the options request, and returns the exit code. */
 export async function runService(command: 'serve' | 'identity', options: ServiceOptions): Promise<number> {
   try {
     if (options.checkConfig === true) {
@@ -28,7 +27,6 @@ export async function runService(command: 'serve' | 'identity', options: Service
   }
 }
 
-/** Describes the configuration in one line. */
 function summary({ config: { networks, server, access, upstream, store } }: LoadedConfig): string {
   const names = networks.map(({ name, aliases, embedded }) => {
     const more = [...(embedded ? [`embedded, ${embedded.validators} validators`] : []), ...aliases];

@@ -12,13 +12,11 @@ export interface SourceOptions {
   readonly config?: string;
   readonly network?: string;
   readonly apiKey?: string;
-  /** In seconds. */
   readonly timeout: number;
   readonly json?: boolean;
 }
 
 export interface SourceCalls<Result> {
-  /** The network ID of the message, if there is one. */
   readonly networkID: number | undefined;
   readonly askService: (client: ServiceClient, bar: ProgressBar) => Promise<Result>;
   /** Checks the request before the network is opened, and returns the call. */

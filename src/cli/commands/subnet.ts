@@ -11,7 +11,6 @@ export interface SubnetOptions extends SourceOptions {
   readonly destination?: string;
 }
 
-/** The largest page of a service. */
 const PAGE_SIZE = 1_000;
 /** Bounds the requests to a faulty service: 100,000 validators are ten times what the network is planned for. */
 const MAX_PAGES = 100;

@@ -34,7 +34,6 @@ export interface VerifyOptions extends InputOptions {
   readonly json?: boolean;
 }
 
-/** The validators whose signatures count. */
 interface Expected {
   readonly networkID: number;
   readonly warpSet: WarpSet;
@@ -112,7 +111,6 @@ function parseID<T extends SubnetID | BlockchainID>(option: string, text: string
   return text === undefined ? undefined : parseHexOrCb58Id<T>(text, option);
 }
 
-/** Verifies the encoded message like a destination chain. */
 export function judge(
   message: SignedMessage,
   { networkID, warpSet, signingSubnetID, pChainHeight, quorumNum }: Expected & { readonly quorumNum: bigint },

@@ -7,13 +7,11 @@ export const EXIT = {
   usage: 2,
   /** A service or peer cannot be reached or is not ready, or the result cannot be written; the same call may succeed later. */
   later: 3,
-  /** A bug. */
   bug: 70,
 } as const;
 
 export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
 
-/** Ends a command with a message for the user. */
 export class CommandFailure extends Error {
   override readonly name = 'CommandFailure';
   readonly exitCode: ExitCode;

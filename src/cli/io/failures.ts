@@ -30,6 +30,7 @@ const FIELDS: Readonly<Record<RequestField, string>> = {
   signedMessage: 'the message',
   subnetID: 'the subnet',
   validationID: 'the validation',
+  sourceChainID: '--chain',
   uptimeChainID: 'the chain',
   justification: '--justification',
   transaction: '--transaction',
@@ -72,12 +73,10 @@ function asFailure(cause: unknown): CommandFailure | undefined {
   return undefined;
 }
 
-/** Returns the message with the option that it concerns. */
 export function textOf({ field, message }: AggregatorError): string {
   return field === undefined ? message : `${FIELDS[field]}: ${message}`;
 }
 
-/** Adds the advice of an error code to its message. */
 export function adviseOn(code: string, message: string): string {
   return isErrorCode(code) ? `${message}\n${ERROR_CODES[code].action} (${code})` : `${message} (${code})`;
 }

@@ -19,7 +19,6 @@ export class ProgressBar implements Disposable {
   readonly #stream: NodeJS.WriteStream;
   #state: ResolvedData | undefined;
   #validators: ValidatorRecord[] = [];
-  /** The text on the line. */
   #shown = '';
   #shownMs = Number.NEGATIVE_INFINITY;
 
@@ -27,7 +26,6 @@ export class ProgressBar implements Disposable {
     this.#stream = stream;
   }
 
-  /** Shows a text before the collection starts. */
   say(text: string): void {
     this.#write(styled('dim', printable(text), this.#stream));
   }

@@ -192,7 +192,6 @@ function isKnown(event: string | undefined): event is AggregationEventKind {
   return event !== undefined && Object.hasOwn(AGGREGATION_EVENTS, event);
 }
 
-/** Returns undefined if the text is no JSON. */
 function readAnswer(status: number, text: string, allowed: readonly number[] = []): unknown {
   let body: unknown;
   try {

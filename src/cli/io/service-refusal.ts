@@ -1,7 +1,7 @@
 import type { Static } from 'typebox';
 import { Value } from 'typebox/value';
 import type { AggregatorError } from '../../aggregation/aggregator-error.ts';
-import { AggregationDetails, presentDetails } from '../../http/errors/aggregation-details.ts';
+import { AggregationDetails, detailsOf } from '../../http/errors/aggregation-details.ts';
 import { createErrorBody } from '../../http/errors/error-body.ts';
 import { ERROR_CODES } from '../../http/errors/error-codes.ts';
 import { CommandFailure, EXIT } from './exit-codes.ts';
@@ -13,7 +13,6 @@ const MAX_SHOWN = 12;
 
 /** An error of the service, or of the collection in this process. The message lists the validators that did not sign. */
 export class ServiceRefusal extends CommandFailure {
-  /** The body of the error response. */
   readonly body: unknown;
 
   /** @param status of the response, for bodies of other programs, such as a proxy */
@@ -29,12 +28,11 @@ export class ServiceRefusal extends CommandFailure {
   }
 }
 
-/** Creates the error response of the service. */
 export function refusalOf(error: AggregatorError): ServiceRefusal {
-  const { code, report } = error;
+  const { code } = error;
   const { status } = ERROR_CODES[code];
   const statusCode = status === 'as_upstream' ? 502 : status;
-  return new ServiceRefusal(createErrorBody(code, statusCode, textOf(error), report && presentDetails(report)));
+  return new ServiceRefusal(createErrorBody(code, statusCode, textOf(error), detailsOf(error)));
 }
 
 function detailLines(details: Static<typeof AggregationDetails>): string[] {

@@ -10,7 +10,6 @@ import { NODE_ID_LENGTH, nodeIDFromBytes, parseHexOrCb58Id, parseNodeID, type Su
 import { usageFailure } from './exit-codes.ts';
 import { readTextFile } from './input.ts';
 
-/** A validator set from a file, with its origin if the file has it. */
 export interface SavedSet {
   readonly warpSet: WarpSet;
   readonly signingSubnetID: SubnetID | undefined;

@@ -3,12 +3,10 @@ import { stripVTControlCharacters, styleText } from 'node:util';
 
 type Format = Parameters<typeof styleText>[0];
 
-/** Writes a line to standard output. */
 export function print(text: string): void {
   process.stdout.write(`${text}\n`);
 }
 
-/** Returns the message of an error, or the text of another thrown value. */
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
@@ -82,7 +80,6 @@ export function recordLines(record: object, indent = ''): string[] {
 /** Fields of any bytes, which may be text. */
 const BYTES: ReadonlySet<string> = new Set(['payload', 'bytes', 'message']);
 
-/** Returns the text that the bytes are, if people can read it. */
 function textOfHex(hex: string): string | undefined {
   const bytes = Buffer.from(hex, 'hex');
   const text = bytes.toString();

@@ -12,7 +12,6 @@ export type GoFile = Readonly<Record<string, unknown>>;
 
 export interface ConvertedGoFile {
   readonly networkName: string;
-  /** A configuration file of this service. */
   readonly settings: object;
   /** One line for each given key with another meaning or none, and for each further setting. */
   readonly remarks: readonly string[];
@@ -135,7 +134,6 @@ export function parseGoFile(
   return file;
 }
 
-/** Returns one of the APIs in the form of this service's endpoints. */
 export function endpointOf(
   file: GoFile,
   key: 'p-chain-api' | 'info-api',
@@ -252,7 +250,6 @@ function withVariables(
   return changed;
 }
 
-/** Reads the known keys, each value by its kind. */
 function readKeys(
   at: string,
   object: Readonly<Record<string, unknown>>,

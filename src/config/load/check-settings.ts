@@ -48,7 +48,6 @@ export class Problems {
   }
 }
 
-/** Longer texts are cut in errors. */
 const MAX_SHOWN = 100;
 
 function shown(value: unknown): string {
@@ -58,7 +57,6 @@ function shown(value: unknown): string {
   return text.length > MAX_SHOWN ? `${text.slice(0, MAX_SHOWN)}…` : text;
 }
 
-/** Checks a value and all its parts against the schema. */
 export function checkSettings(schema: SettingSchema, value: unknown, path: Path, problems: Problems): void {
   if (problems.isCopy(path)) return;
   const isValid = hasRightForm(schema, value);
@@ -169,7 +167,6 @@ function suggestion(written: string, known: readonly string[]): string {
   return nearest === undefined ? `known are: ${known.join(', ')}` : `did you mean ${nearest}?`;
 }
 
-/** Describes the allowed values, to follow "must be". */
 export function allowedText(schema: SettingSchema): string {
   const { minimum, maximum, minLength = 0, maxLength, minItems = 0, maxItems } = schema;
   if (schema.allowed !== undefined) return schema.allowed;

@@ -8,14 +8,13 @@ import { SETTINGS, type Settings } from '../schema/schema.ts';
 import { isObject, networksOf, type Path, partAt, pathText, withPart } from '../schema/setting.ts';
 import { isWithin, PREFIX, parseVariable, settingOfVariable, settingsOf, variableName } from '../schema/variables.ts';
 import type { Config } from '../settings.ts';
+import { parseSettings } from '../settings.ts';
 import { checkSettings, findSuspicious, Problems } from './check-settings.ts';
-import { parseSettings } from './parse-settings.ts';
 import { readJson } from './read-json.ts';
 import { readTraceVariables } from './trace-variables.ts';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Settings of the command line, unparsed. */
 export interface CommandLineSettings {
   readonly config?: string;
   readonly host?: string;
@@ -31,11 +30,9 @@ export interface LoadedConfig {
   readonly written: Settings;
   /** A line for each value that is allowed, but probably wrong. */
   readonly warnings: readonly string[];
-  /** Describes the source of a setting's value. */
   readonly sourceOf: (path: Path) => string;
 }
 
-/** The variable with the path of the file. */
 const FILE_VARIABLE = `${PREFIX}CONFIG`;
 
 /** The networks of a service without any configuration. */
@@ -115,7 +112,6 @@ export function parseConfig(
 
 interface ExpandedTexts {
   readonly value: unknown;
-  /** The variables that the texts name. */
   readonly variables: ReadonlySet<string>;
   /** Those of them that are not set, with the path of the text. */
   readonly missing: readonly { readonly path: Path; readonly variable: string }[];
@@ -141,7 +137,6 @@ function expandTexts(json: unknown, environment: Environment): ExpandedTexts {
   return { value: expand(json, []), variables, missing };
 }
 
-/** A value that replaces the one of the file. */
 interface Overlay {
   readonly path: readonly string[];
   readonly value: unknown;
@@ -151,7 +146,6 @@ interface Overlay {
 
 interface EnvironmentSettings {
   readonly overlays: readonly Overlay[];
-  /** A line for each variable with our prefix that belongs to no setting. */
   readonly unread: readonly string[];
 }
 
@@ -223,7 +217,6 @@ interface Layers {
   readonly overlays: readonly Overlay[];
   /** The configuration without a file; undefined if there is one. */
   readonly base: unknown;
-  /** A problem of the options together. */
   readonly problem: string | undefined;
 }
 

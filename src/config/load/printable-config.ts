@@ -7,11 +7,9 @@ import type { LoadedConfig } from './load-config.ts';
 export interface PrintableConfig {
   /** The configuration in the form of a file, with defaults. Secrets are `***`; `${NAME}` is not expanded. */
   readonly settings: unknown;
-  /** The source of each setting's value. */
   readonly sources: Readonly<Record<string, string>>;
 }
 
-/** Returns the configuration without secrets, with the source of each value. */
 export function printableConfig({ written, sourceOf }: LoadedConfig): PrintableConfig {
   const settings = masked(SETTINGS, written);
   const sources = settingsOf(SETTINGS, Object.keys(written.networks)).flatMap(({ path, schema }) => {

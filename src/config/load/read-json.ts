@@ -46,7 +46,6 @@ function placeOf(at: number, text: string): string {
 }
 
 interface Scanned {
-  /** Quoted keys that an object already has, with their offsets. */
   readonly repeated: readonly { readonly key: string; readonly at: number }[];
   /** The offset of the first mistake. */
   readonly end: number;

@@ -6,7 +6,6 @@ import { settingsOf } from '../schema/variables.ts';
 /** The changes of a configuration that a running service applies. Settings are named as in the file, without their values. */
 export interface ReloadPlan {
   readonly taken: readonly string[];
-  /** Changed settings that need a restart. */
   readonly left: readonly string[];
 }
 

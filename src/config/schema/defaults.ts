@@ -15,7 +15,6 @@ export function withDefaults(json: unknown): Completed {
   return { settings, derived };
 }
 
-/** Copies the value, with the defaults that depend on nothing. */
 function filled(schema: SettingSchema, value: unknown = structuredClone(schema.default)): unknown {
   const { properties = {}, patternProperties = {}, items } = schema;
   if (Array.isArray(value) && items !== undefined) return value.map((item) => filled(items, item));

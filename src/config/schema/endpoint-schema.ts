@@ -1,31 +1,44 @@
 import { Type } from '../../lib/encoding/schema.ts';
 import { validateHeaderName, validateHeaderValue } from '../../lib/net/node-http.ts';
 import { maskedBaseUrl } from './mask.ts';
-import { check, type Derived, optional } from './setting.ts';
+import { check, type Derived, optional, type Report } from './setting.ts';
 
 const SecretText = Type.String({ secret: 'always' });
 
-const BaseUrl = check(
+const BASE_URL = {
+  description: 'Scheme, host and, if the API has one, a path.',
+  allowed: 'a URL of http or https',
+  secret: 'when wrong',
+  masked: maskedBaseUrl,
+  examples: ['https://api.avax.network'],
+} as const;
+
+const BaseUrl = check(Type.String(BASE_URL), (text, report) => {
+  checkUrl(text, report);
+  const url = URL.parse(text);
+  if (url === null || !/\/ext(\/|$)/.test(url.pathname)) return;
+  const base = url.origin + url.pathname.replace(/\/ext(\/.*)?$/, '');
+  report(`must end before /ext, which the service adds: write ${maskedBaseUrl(base)}`);
+});
+
+const RpcUrl = check(
   Type.String({
-    description: 'Scheme, host and, if the API has one, a path.',
-    allowed: 'a URL of http or https',
-    secret: 'when wrong',
-    masked: maskedBaseUrl,
-    examples: ['https://api.avax.network'],
+    ...BASE_URL,
+    description: 'The whole URL of the RPC.',
+    examples: ['https://api.avax.network/ext/bc/C/rpc'],
   }),
-  (text, report) => {
-    const url = URL.parse(text);
-    if (url === null) report('must be a URL such as https://api.avax.network');
-    else if (!['http:', 'https:'].includes(url.protocol)) {
-      report('must be a URL of http or https, such as https://api.avax.network');
-    } else if (url.username !== '' || url.password !== '') {
-      report('must not hold a user or a password: use httpHeaders');
-    } else if (/\/ext(\/|$)/.test(url.pathname)) {
-      const base = url.origin + url.pathname.replace(/\/ext(\/.*)?$/, '');
-      report(`must end before /ext, which the service adds: write ${maskedBaseUrl(base)}`);
-    }
-  },
+  checkUrl,
 );
+
+function checkUrl(text: string, report: Report): void {
+  const url = URL.parse(text);
+  if (url === null) report('must be a URL such as https://api.avax.network');
+  else if (!['http:', 'https:'].includes(url.protocol)) {
+    report('must be a URL of http or https, such as https://api.avax.network');
+  } else if (url.username !== '' || url.password !== '') {
+    report('must not hold a user or a password: use httpHeaders');
+  }
+}
 
 const QueryParameters = Type.Record(Type.String(), SecretText, {
   description: 'Added to the query of every request.',
@@ -56,9 +69,9 @@ const HttpHeaders = check(
 );
 
 /** The address of an API, and what is added to each request; the added values may be secrets. */
-export function Endpoint(description: string, derived?: Derived) {
+export function Endpoint(description: string, derived?: Derived, baseUrl = BaseUrl) {
   return Type.Object(
-    { baseUrl: BaseUrl, queryParameters: optional(QueryParameters), httpHeaders: optional(HttpHeaders) },
+    { baseUrl, queryParameters: optional(QueryParameters), httpHeaders: optional(HttpHeaders) },
     {
       additionalProperties: false,
       description,
@@ -70,7 +83,9 @@ export function Endpoint(description: string, derived?: Derived) {
   );
 }
 
-/** Endpoints in order of preference. */
+/** The RPC of a chain. */
+export const RpcEndpoint = Endpoint('One of them.', undefined, RpcUrl);
+
 export function Endpoints(description: string, derived?: Derived) {
   return Type.Array(Endpoint('One of them.'), {
     description,

@@ -1,7 +1,5 @@
-/** Replaces a secret. */
 export const MASK = '***';
 
-/** Masks user, password, query and fragment of a URL. */
 export function maskedUrl(text: string): string {
   return text.replace(/\/\/.*@/s, `//${MASK}@`).replace(/[?#].*$/s, `?${MASK}`);
 }

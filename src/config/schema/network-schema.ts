@@ -1,7 +1,9 @@
+import { attempt, ParseError } from '../../lib/encoding/parse-error.ts';
 import { Type } from '../../lib/encoding/schema.ts';
+import { parseEvmChainID } from '../../pchain/rpc/evm-api.ts';
 import { parseHexOrCb58Id, parseNodeID, type SubnetID } from '../../warp/ids.ts';
 import { publicNetworkNamed } from '../../warp/networks.ts';
-import { Endpoint, Endpoints } from './endpoint-schema.ts';
+import { Endpoint, Endpoints, RpcEndpoint } from './endpoint-schema.ts';
 import { parsePeerAddress } from './peer-address.ts';
 import {
   check,
@@ -106,6 +108,27 @@ const NetworkSchema = section(
       Endpoint(
         'The data API for transactions of L1 validations that are not in the index. Its key belongs in `httpHeaders`.',
       ),
+    ),
+    chainRpc: check(
+      Type.Record(Type.String(), RpcEndpoint, {
+        default: {},
+        description:
+          'RPC of EVM chains that the node of `pChainApi` does not run, by the ID of the blockchain or `C`. Receipts of transactions are ' +
+          'read from it; for other chains, from `/ext/bc/{id}/rpc` of the node.',
+        allowed: 'an object of endpoints by the IDs of their blockchains',
+        secret: 'when wrong',
+        examples: [
+          {
+            '2q9e4r6Mu3U68nU1fYjgbR6JvwrRx36CohpAX5UQxse55x1Q5': { baseUrl: 'https://api.avax.network/ext/bc/C/rpc' },
+          },
+        ],
+      }),
+      (chains, report) => {
+        for (const chain of Object.keys(chains)) {
+          const parsedID = attempt(() => parseEvmChainID(chain, 'the name'));
+          if (parsedID instanceof ParseError) report(`${parsedID.message}, or C`, [chain]);
+        }
+      },
     ),
     trackedSubnetIds: Type.Array(SubnetId, {
       default: [],

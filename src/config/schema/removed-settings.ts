@@ -30,13 +30,11 @@ const REMOVED: Readonly<Record<string, string>> = {
     'leave it out: with sharedMaster (mymaster, where none was given) it is a sentinel, else with sharedNodes a cluster, else one server',
 };
 
-/** Returns the advice for a removed setting; undefined for all others. */
 export function removedSetting(path: Path): string | undefined {
   const form = path.map((key, index) => (path[0] === 'networks' && index === 1 ? '*' : key)).join('.');
   return Object.entries(REMOVED).find(([name]) => form === name || form.startsWith(`${name}.`))?.[1];
 }
 
-/** Returns the advice for the variable of a removed setting. */
 export function removedVariable(variable: string): string | undefined {
   return Object.entries(REMOVED).find(([name]) => {
     const pattern = variableName(name.split('.')).replace('*', '[A-Z0-9_]+');

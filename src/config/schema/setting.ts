@@ -11,12 +11,10 @@ export type Path = readonly (string | number)[];
  */
 export type Report = (problem: string, at?: Path, meant?: string) => void;
 
-/** What the schema of a setting holds beside the keywords of JSON Schema. */
 export interface Setting {
   readonly description?: string;
   readonly default?: unknown;
   readonly examples?: readonly unknown[];
-  /** A default that depends on other settings or on the machine. */
   readonly derived?: Derived;
   /** The allowed values in words, if the keywords of the schema do not suffice. */
   readonly allowed?: string;
@@ -38,9 +36,7 @@ export interface Setting {
 }
 
 export interface Derived {
-  /** The default in words. */
   readonly text: string;
-  /** Returns undefined if there is no default. */
   readonly value: (surroundings: Surroundings) => unknown;
 }
 
@@ -48,11 +44,9 @@ export interface Derived {
 export interface Surroundings {
   /** The whole configuration, with the defaults that depend on nothing. */
   readonly settings: unknown;
-  /** The network that the setting belongs to. */
   readonly network: { readonly name: string; readonly settings: unknown } | undefined;
 }
 
-/** A schema of an object, a map, a list or a plain value. */
 export interface SettingSchema extends Setting {
   readonly type?: string;
   readonly properties?: Readonly<Record<string, SettingSchema>>;
@@ -79,7 +73,6 @@ export function optional<S extends TSchema>(schema: S) {
   return Type.Optional(schema);
 }
 
-/** A text that is not empty. */
 export function text(setting: Setting & { readonly maxLength?: number }) {
   return Type.String({ minLength: 1, ...setting });
 }
@@ -98,7 +91,6 @@ export function durationMs(setting: Setting, minimum = 1) {
   return integer(minimum, 3_600_000, { isDuration: true, ...setting });
 }
 
-/** A port of this machine. */
 export function port(setting: Setting) {
   return integer(0, 65_535, setting);
 }
@@ -109,7 +101,6 @@ export function check<S extends TSchema>(schema: S, run: (value: Static<S>, repo
   return Object.assign(schema, { check: run });
 }
 
-/** A schema of texts that a parser accepts. */
 export function parsed<S extends TSchema>(schema: S, parse: (text: Static<S>) => unknown): S {
   return check(schema, (text, report) => {
     try {
@@ -126,7 +117,6 @@ export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** Returns the schema at the end of a path; undefined if there is none. */
 export function schemaAt(schema: SettingSchema, path: Path): SettingSchema | undefined {
   const [key, ...rest] = path;
   if (key === undefined) return schema;
@@ -142,7 +132,6 @@ function memberSchema(
   return Object.entries(patternProperties).find(([pattern]) => new RegExp(pattern).test(key))?.[1];
 }
 
-/** Returns the part of a value at the end of a path; undefined if there is none. */
 export function partAt(value: unknown, path: Path): unknown {
   let part = value;
   for (const key of path) {

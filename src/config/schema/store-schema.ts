@@ -4,7 +4,6 @@ import { maskedUrl } from './mask.ts';
 import { parsePeerAddress } from './peer-address.ts';
 import { check, optional, parsed, type Report, section, text } from './setting.ts';
 
-/** A Redis server or a sentinel. */
 const RedisNode = check(
   Type.String({ allowed: 'host:port, or [IPv6]:port', examples: ['redis-1.example:6379'] }),
   (address, report) => {

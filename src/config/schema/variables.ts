@@ -1,8 +1,6 @@
 import type { Path, SettingSchema } from './setting.ts';
 
-/** The prefix of the service's environment variables. */
 export const PREFIX = 'SIGNATURE_AGGREGATOR_';
-/** Separates the levels of a path. */
 const SEPARATOR = '__';
 
 /** Returns the variable of a setting: SIGNATURE_AGGREGATOR_NETWORKS__FUJI__TRACKED_SUBNET_IDS. */
@@ -22,7 +20,6 @@ interface Named {
   readonly schema: SettingSchema;
 }
 
-/** Finds the setting of a variable; undefined if there is none. */
 export function settingOfVariable(root: SettingSchema, variable: string): Named | undefined {
   let schema = root;
   const path: string[] = [];

@@ -1,3 +1,4 @@
+import { EventSourceParserStream } from 'eventsource-parser/stream';
 import type { Static } from 'typebox';
 import type { AggregationEvent } from '../../api/aggregation/progress-records.ts';
 import type { SignedMessageBody } from '../../api/aggregation/signed-message-record.ts';
@@ -7,22 +8,23 @@ import type { VerificationResult } from '../../api/messages/verification-record.
 import type { SubnetListBody, SubnetViewBody } from '../../api/subnets/subnet-records.ts';
 import type { Example } from '../../devnet/examples.ts';
 import type { AggregationDetails } from '../../http/errors/aggregation-details.ts';
+import type { SentMessages } from '../../http/errors/sent-messages.ts';
 import type { ActivityBody } from '../server/activity-record.ts';
 import type { ConsoleFacts } from '../server/console-facts.ts';
-import { EventLines } from './sign/event-lines.ts';
 import { pathOf, type SignRequest } from './sign/snippets.ts';
 
 export type SignedMessage = Static<typeof SignedMessageBody>;
 export type FailureDetails = Static<typeof AggregationDetails>;
 
-/** What the service said went wrong, or that it could not be reached. */
 export interface Failure {
   readonly message: string;
-  /** One of the service's codes; `unreachable` is the page's own. */
+  /** A code of the service, or `unreachable`. */
   readonly code: string;
   readonly statusCode: number | undefined;
   readonly details?: FailureDetails | undefined;
-  /** Seconds, where the service says when to come again. */
+  /** Messages of an EVM transaction, of which one has to be chosen. */
+  readonly sentMessages?: Static<typeof SentMessages> | undefined;
+  /** Seconds after which the service may be asked again. */
   readonly retryAfter?: number | undefined;
   readonly requestId?: string | undefined;
 }
@@ -42,12 +44,12 @@ export function failureOf(error: unknown): Failure {
   return { message: error instanceof Error ? error.message : String(error), code: 'page_error', statusCode: undefined };
 }
 
-/** Validators of one page of a subnet: as many as the service gives at once. */
+/** The largest page of the service. */
 const PAGE_SIZE = 1_000;
-/** No subnet has as many; it only bounds what a wrong answer could have the page ask. */
+/** Bounds the requests that a wrong answer can cause; no subnet has as many. */
 const MAX_PAGES = 20;
 
-/** All that the page asks of its service, at the address that it came from. The key is kept in memory, and in the tab's own storage. */
+/** Client of the service that the page came from. The API key is kept in the tab's storage. */
 export class ApiClient {
   readonly #base: string;
   #key: string;
@@ -81,7 +83,7 @@ export class ApiClient {
     return this.#json('/console/activity', { signal });
   }
 
-  /** An answer whatever the status: that the service is not ready is what one wants to know. */
+  /** Has an answer whatever the status. */
   async readiness(signal?: AbortSignal): Promise<ReadinessBody> {
     const response = await this.#fetch('/health/ready', { signal });
     return (await response.json()) as ReadinessBody;
@@ -91,7 +93,7 @@ export class ApiClient {
     return this.#json('/devnet/examples');
   }
 
-  /** A message that nobody has asked for yet. */
+  /** Has the devnet's C-Chain emit a message. */
   async newDevnetMessage(): Promise<string> {
     const { messages } = await this.#json<{ messages: string[] }>('/devnet/messages', { body: { count: 1 } });
     return messages[0] ?? '';
@@ -119,12 +121,12 @@ export class ApiClient {
     return (await pages).flatMap(({ subnets }) => subnets);
   }
 
-  /** Without its validators, but for one: a page has at least one. */
+  /** A view with one validator, which is the least that a page has. */
   subnetFigures(network: string, subnetId: string, signal?: AbortSignal): Promise<SubnetViewBody> {
     return this.#json(`${api(network)}/subnets/${encodeURIComponent(subnetId)}?pageSize=1`, { signal });
   }
 
-  /** All pages together, with the figures of the first. */
+  /** The view with the validators of all pages. */
   async subnet(network: string, subnetId: string, signal?: AbortSignal): Promise<SubnetViewBody> {
     const pages = await this.#pages<SubnetViewBody>(`${api(network)}/subnets/${encodeURIComponent(subnetId)}`, signal);
     const [first] = pages;
@@ -133,8 +135,7 @@ export class ApiClient {
   }
 
   /**
-   * Asks for a signature, and tells what happens meanwhile. An answer from memory, and one of a service or proxy that streams
-   * nothing, comes as its end alone.
+   * Requests a signature and reports the progress. A cached answer, and a proxy that does not stream, have no events.
    *
    * @throws {ApiError}, or the signal's reason
    */
@@ -151,20 +152,20 @@ export class ApiClient {
     });
     const isStream = response.headers.get('content-type')?.startsWith('text/event-stream') === true;
     if (!isStream || response.body === null) return this.#answer<SignedMessage>(response);
-    const lines = new EventLines();
-    const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+    const reader = response.body
+      .pipeThrough(new TextDecoderStream())
+      .pipeThrough(new EventSourceParserStream())
+      .getReader();
     for (;;) {
       const { done, value } = await reader.read();
       if (done) break;
-      for (const { kind, data } of lines.push(value)) {
-        const event = { event: kind, data: JSON.parse(data) } as AggregationEvent;
-        onEvent(event);
-        if (event.event === 'result') return event.data;
-        if (event.event === 'error') throw new ApiError({ ...event.data, requestId: requestIdOf(response) });
-      }
+      const event = { event: value.event, data: JSON.parse(value.data) } as AggregationEvent;
+      onEvent(event);
+      if (event.event === 'result') return event.data;
+      if (event.event === 'error') throw new ApiError({ ...event.data, requestId: requestIdOf(response) });
     }
     throw new ApiError({
-      message: 'The connection ended before the answer came.',
+      message: 'The connection ended before the answer.',
       code: 'unreachable',
       statusCode: undefined,
       requestId: requestIdOf(response),
@@ -205,7 +206,7 @@ export class ApiClient {
       });
     } catch (error) {
       if (signal?.aborted) throw signal.reason;
-      const message = 'The service cannot be reached. It may be stopping, or the network between is down.';
+      const message = 'The service cannot be reached. It may be stopped, or the network between is down.';
       throw new ApiError({ message, code: 'unreachable', statusCode: undefined }, error);
     }
   }
@@ -215,12 +216,13 @@ export class ApiClient {
     if (response.ok && json !== undefined) return json as T;
     if (response.status === 401) this.onUnauthorized();
     const body = (typeof json === 'object' && json !== null ? json : {}) as Partial<Failure>;
+    const details: FailureDetails | Static<typeof SentMessages> | undefined = body.details;
     const retryAfter = Number(response.headers.get('retry-after') ?? 'none');
     throw new ApiError({
-      message: [body.message ?? `The answer has status ${response.status}, and is no JSON.`].flat().join('; '),
+      message: [body.message ?? `The answer has status ${response.status}, and is not JSON.`].flat().join('; '),
       code: body.code ?? 'unreachable',
       statusCode: response.status,
-      details: body.details,
+      ...(details !== undefined && ('outcomes' in details ? { details } : { sentMessages: details })),
       ...(Number.isFinite(retryAfter) && { retryAfter }),
       requestId: requestIdOf(response),
     });

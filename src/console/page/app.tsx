@@ -8,8 +8,11 @@ import { ServiceView } from './service/service-view.tsx';
 import { PRIMARY_NETWORK, placeOf, type Session, VIEWS, type ViewName } from './session.ts';
 import { SignView } from './sign/sign-view.tsx';
 import { SubnetsView } from './subnets/subnets-view.tsx';
-import { Field, usePolled } from './ui/controls.tsx';
+import { Card, TextField } from './ui/controls.tsx';
+import { clockTime } from './ui/figures.ts';
+import { type Polled, usePolled } from './ui/polled.tsx';
 import { ThemeButton } from './ui/theme.tsx';
+import { copyExactFigures } from './ui/weight.tsx';
 
 const TITLES: Readonly<Record<ViewName, string>> = {
   sign: 'Sign',
@@ -28,17 +31,19 @@ function App({ facts }: { facts: ConsoleFacts }): ComponentChild {
   const [chains, setChains] = useState({ names: new Map<string, string>(), subnets: new Map<string, string>() });
   const [isKeyAsked, setKeyAsked] = useState(false);
   const main = useRef<HTMLElement>(null);
-  const { value: readiness } = usePolled((signal) => api.readiness(signal), READINESS_EVERY_MS, []);
+  const readiness = usePolled((signal) => api.readiness(signal), READINESS_EVERY_MS, []);
+  const title = place.view === undefined ? 'Not found' : TITLES[place.view];
 
   useEffect(() => {
     const onHash = () => setPlace(placeOf(location.hash));
     addEventListener('hashchange', onHash);
+    document.addEventListener('copy', copyExactFigures);
     api.onUnauthorized = () => setKeyAsked(true);
     return () => removeEventListener('hashchange', onHash);
   }, []);
   useEffect(() => {
-    document.title = `${TITLES[place.view]} – Warp signature aggregator`;
-  }, [place.view]);
+    document.title = `${title} – Warp signature aggregator`;
+  }, [title]);
   useEffect(() => {
     if (!facts.hasDevnet) return;
     api.devnetChains().then(
@@ -47,8 +52,8 @@ function App({ facts }: { facts: ConsoleFacts }): ComponentChild {
           names: new Map([
             [primary.cChainID, 'C-Chain'],
             [primary.xChainID, 'X-Chain'],
-            [l1.blockchainID, 'Embedded L1'],
-            [l1.subnetID, 'Embedded L1'],
+            [l1.blockchainID, 'Devnet L1'],
+            [l1.subnetID, 'Devnet L1'],
           ]),
           subnets: new Map([
             [primary.cChainID, PRIMARY_NETWORK],
@@ -57,15 +62,17 @@ function App({ facts }: { facts: ConsoleFacts }): ComponentChild {
         }),
       () => undefined,
     );
-  }, [readiness?.status]);
+  }, [readiness.value?.status]);
 
   const chosen = facts.networks.find(({ name }) => name === network);
   const session: Session = {
     api,
     network,
+    networkId: readiness.value?.networks.find(({ name }) => name === network)?.networkId,
     sdkNetwork: [network, ...(chosen?.aliases ?? [])].find((name) => name === 'mainnet' || name === 'fuji'),
     hasDevnet: facts.hasDevnet,
     hasFigures: facts.hasFigures,
+    maxMessageBytes: facts.maxMessageBytes,
     example: facts.example,
     chainNames: chains.names,
     chainSubnets: chains.subnets,
@@ -79,7 +86,7 @@ function App({ facts }: { facts: ConsoleFacts }): ComponentChild {
     },
     announce: setSaid,
   };
-  // Sign and Inspect stay as they are while another view is looked at; the others begin anew.
+  // Sign and Inspect keep their state while another view is shown.
   return [
     <a class="skip" href="#main" onClick={(event: Event) => (event.preventDefault(), main.current?.focus())}>
       Skip to the content
@@ -97,7 +104,7 @@ function App({ facts }: { facts: ConsoleFacts }): ComponentChild {
         ))}
       </nav>
       <div class="top-tools">
-        <StatusDot readiness={readiness} />
+        <Status readiness={readiness} />
         {facts.networks.length > 1 ? (
           <select
             aria-label="Network"
@@ -129,15 +136,16 @@ function App({ facts }: { facts: ConsoleFacts }): ComponentChild {
     </header>,
     isKeyAsked && <KeyForm onDone={() => setKeyAsked(false)} />,
     <main id="main" ref={main} tabIndex={-1}>
-      <h1 class="visually-hidden">{TITLES[place.view]}</h1>
+      <h1 class="visually-hidden">{title}</h1>
       <div key="sign" hidden={place.view !== 'sign'}>
-        <SignView key={network} session={session} begin={texts.sign} />
+        <SignView key={network} session={session} place={place} begin={texts.sign} />
       </div>
       <div key="inspect" hidden={place.view !== 'inspect'}>
         <InspectView key={network} session={session} begin={texts.inspect} />
       </div>
       {place.view === 'subnets' && <SubnetsView key={`subnets ${network}`} session={session} subnetId={place.rest} />}
       {place.view === 'service' && <ServiceView key="service" session={session} readiness={readiness} />}
+      {place.view === undefined && <UnknownAddress />}
     </main>,
     <footer class="foot">
       <span>{`Version ${facts.version}`}</span>
@@ -150,13 +158,27 @@ function App({ facts }: { facts: ConsoleFacts }): ComponentChild {
   ];
 }
 
-function StatusDot({ readiness }: { readiness: ReadinessBody | undefined }): ComponentChild {
-  const status = readiness?.status ?? 'unknown';
+function Status({ readiness }: { readiness: Polled<ReadinessBody> }): ComponentChild {
+  const { value, error, failingSince } = readiness;
+  const status = error === undefined ? (value?.status ?? 'unknown') : 'down';
   return (
     <a class={`status ${status}`} href="#/service">
       <span class="dot" aria-hidden />
-      {status}
+      {error === undefined ? status : `cannot be reached since ${clockTime(failingSince)}`}
     </a>
+  );
+}
+
+function UnknownAddress(): ComponentChild {
+  return (
+    <Card title="There is no such page">
+      <p>
+        {'No view of the console has the address '}
+        <code>{location.hash}</code>
+        {'. A link may be cut off. '}
+        <a href="#/sign">Sign a message</a>
+      </p>
+    </Card>
   );
 }
 
@@ -169,19 +191,12 @@ function KeyForm({ onDone }: { onDone: () => void }): ComponentChild {
   };
   return (
     <form class="key-form" onSubmit={submit}>
-      <Field
+      <TextField
         label="API key"
         hint="It raises your limits. It stays in this tab, and is gone with it."
-        children={(id, describedBy) => (
-          <input
-            id={id}
-            type="password"
-            autocomplete="off"
-            value={typed}
-            aria-describedby={describedBy}
-            onInput={(event: Event) => setTyped((event.currentTarget as HTMLInputElement).value)}
-          />
-        )}
+        type="password"
+        value={typed}
+        onValue={setTyped}
       />
       <button type="submit" class="button primary">
         Use it
@@ -191,7 +206,7 @@ function KeyForm({ onDone }: { onDone: () => void }): ComponentChild {
 }
 
 const root = document.getElementById('app');
-if (root === null) throw new Error('the page has no place for the console');
+if (root === null) throw new Error('the page has no element #app');
 api.facts().then(
   (facts) => {
     root.replaceChildren();

@@ -4,41 +4,55 @@ import type { ApiClient } from './api-client.ts';
 export const VIEWS = ['sign', 'inspect', 'subnets', 'service'] as const;
 export type ViewName = (typeof VIEWS)[number];
 
-/** What the address shows after its `#`; anybody can write such a link, so what cannot be decoded stays as it is. */
-export function placeOf(hash: string): { readonly view: ViewName; readonly rest: string | undefined } {
-  const [, name, rest] = hash.split('/');
-  const view = VIEWS.find((known) => known === name) ?? 'sign';
-  if (rest === undefined || rest === '') return { view, rest: undefined };
+/** The part of the address after its `#`: `#/subnets/ID`, `#/sign?message=…`. */
+export interface Place {
+  /** Undefined for an address that no view has. */
+  readonly view: ViewName | undefined;
+  readonly rest: string | undefined;
+  readonly query: URLSearchParams;
+}
+
+/** Anyone can write a link, so parts that cannot be decoded stay as they are. */
+export function placeOf(hash: string): Place {
+  const [path = '', query] = hash.split('?', 2);
+  const [, name, rest] = path.split('/');
+  const view = name === undefined || name === '' ? 'sign' : VIEWS.find((known) => known === name);
+  return { view, rest: rest ? decoded(rest) : undefined, query: new URLSearchParams(query) };
+}
+
+function decoded(text: string): string {
   try {
-    return { view, rest: decodeURIComponent(rest) };
+    return decodeURIComponent(text);
   } catch {
-    return { view, rest };
+    return text;
   }
 }
 
 export const PRIMARY_NETWORK = '11111111111111111111111111111111LpoYY';
 
-/** What all views share: whom they ask, of which network, and what is known beforehand. */
+/** What all views share. */
 export interface Session {
   readonly api: ApiClient;
   readonly network: string;
-  /** A name of the network that the public SDK knows; undefined where it has none. */
+  /** ID of the network, once the service has it from its API. */
+  readonly networkId: number | undefined;
+  /** Name of the network in the public SDK, if it has one. */
   readonly sdkNetwork: string | undefined;
   readonly hasDevnet: boolean;
   readonly hasFigures: boolean;
+  readonly maxMessageBytes: number;
   readonly example: ExampleBody | undefined;
-  /** Names of chains that no message tells, by their IDs. */
+  /** Names of chains and subnets by their IDs. */
   readonly chainNames: ReadonlyMap<string, string>;
-  /** The subnets of chains, where they are known beforehand. */
+  /** Subnets of chains that are known beforehand. */
   readonly chainSubnets: ReadonlyMap<string, string>;
-  adviceOf(code: string): ErrorAdvice | undefined;
-  /** Shows another view, with what it is to begin with. */
+  readonly adviceOf: (code: string) => ErrorAdvice | undefined;
+  /** Shows another view, with the text that it begins with. */
   open(view: ViewName, text?: string): void;
-  /** Says it to those who do not see it. */
+  /** Announces a change to screen readers. */
   readonly announce: (text: string) => void;
 }
 
-/** Of a subnet that has one. */
 export function nameOf(subnetId: string, { chainNames }: Session): string | undefined {
   return subnetId === PRIMARY_NETWORK ? 'Primary network' : chainNames.get(subnetId);
 }

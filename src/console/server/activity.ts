@@ -1,10 +1,8 @@
 import type { Registry } from 'prom-client';
 import type { Clock } from '../../lib/concurrency/clock.ts';
 import type { Network } from '../../network/network.ts';
-import type { SubnetID } from '../../warp/ids.ts';
 import type { ActivityBody } from './activity-record.ts';
-import { type MetricValue, readMetric } from './metric-values.ts';
-import { INTERVAL_MS, RequestHistory } from './request-history.ts';
+import { INTERVAL_MS, type MetricValue, RequestHistory, readMetric } from './request-history.ts';
 import { SAMPLE_MS, WeightHistory } from './weight-history.ts';
 
 const METRICS = [
@@ -24,13 +22,15 @@ const METRICS = [
   'upstream_requests_total',
 ] as const;
 
+const FRESH_MS = 1_000;
+
 export interface ActivityOptions {
   readonly networks: readonly Network[];
   readonly registry: Registry;
   readonly clock: Clock;
 }
 
-/** What the service does, as its metrics and networks say, and a short memory of it. */
+/** Figures of the service from its metrics and networks, with a short history. */
 export class Activity implements Disposable {
   readonly #options: ActivityOptions;
   readonly #startedAt: number;
@@ -38,6 +38,7 @@ export class Activity implements Disposable {
   readonly #weights = new WeightHistory();
   #lastInterval: number;
   #cancel: () => void;
+  #last: { readonly madeMs: number; readonly json: Promise<string> } | undefined;
 
   constructor(options: ActivityOptions) {
     const { clock, registry } = options;
@@ -53,10 +54,9 @@ export class Activity implements Disposable {
     this.#cancel = clock.after(SAMPLE_MS, () => this.#tick());
     this.#sampleWeights();
     const now = clock.now();
-    // A clock that was set back must not stop the intervals for as long.
+    // If the clock was set back, the interval ends at once.
     if (now >= this.#lastInterval && now - this.#lastInterval < INTERVAL_MS) return;
     this.#lastInterval = now;
-    // It reads counters: nothing there can fail.
     void this.#requests.sample(now);
   }
 
@@ -69,12 +69,22 @@ export class Activity implements Disposable {
     }
   }
 
+  /**
+   * The figures as JSON, made at most once a second: the route is free and open to everyone, and with the histories of 64 subnets it has
+   * 0.9 MB, which take some 5 ms to make.
+   */
+  json(): Promise<string> {
+    const nowMs = this.#options.clock.monotonicMs();
+    if (this.#last === undefined || nowMs - this.#last.madeMs >= FRESH_MS)
+      this.#last = { madeMs: nowMs, json: this.read().then((body) => JSON.stringify(body)) };
+    return this.#last.json;
+  }
+
   async read(): Promise<ActivityBody> {
     const { networks, clock } = this.#options;
     const now = clock.now();
-    // So that the charts end with what is now.
+    // The charts end now.
     this.#sampleWeights();
-    const intervals = await this.#requests.intervals(now);
     const metrics = await this.#readAll();
     const labels = metrics.build_info[0]?.labels ?? {};
     return {
@@ -86,11 +96,7 @@ export class Activity implements Disposable {
       memoryBytes: process.memoryUsage.rss(),
       requestsInFlight: first(metrics.http_requests_in_flight),
       intervalMs: INTERVAL_MS,
-      intervals: intervals.map(({ medianMs, p99Ms, ...interval }) => ({
-        ...interval,
-        ...(medianMs !== undefined && { medianMs }),
-        ...(p99Ms !== undefined && { p99Ms }),
-      })),
+      intervals: await this.#requests.intervals(now),
       workers: {
         threads: first(metrics.bls_threads),
         jobsRunning: first(metrics.bls_jobs_running),
@@ -98,25 +104,23 @@ export class Activity implements Disposable {
       },
       networks: networks.map(({ name }) => ({
         name,
-        ...(valueOf(metrics.p_chain_height, name) > 0 && { pChainHeight: valueOf(metrics.p_chain_height, name) }),
+        pChainHeight: valueOf(metrics.p_chain_height, name),
         peersConnected: valueOf(metrics.peer_connections, name),
         peersWanted: valueOf(metrics.peer_wanted, name),
         peersConnecting: valueOf(metrics.peer_connecting, name),
         aggregationsInFlight: valueOf(metrics.aggregations_admitted, name),
         aggregationsLimit: valueOf(metrics.aggregations_limit, name),
-        subnets: this.#weights.subnets(name).map((subnetID: SubnetID) => ({
-          subnetId: subnetID,
-          samples: [...this.#weights.of(name, subnetID)],
-        })),
+        subnets: this.#weights.ofNetwork(name),
       })),
-      ...(metrics.shared_store_connected.length > 0 && {
-        sharedStore: { isConnected: first(metrics.shared_store_connected) === 1 },
-      }),
+      sharedStore:
+        metrics.shared_store_connected.length === 0
+          ? undefined
+          : { isConnected: first(metrics.shared_store_connected) === 1 },
       upstreams: metrics.upstream_circuit_open.map((circuit) => {
         const name = String(circuit.labels['upstream']);
         return {
           name,
-          isLeftAlone: circuit.value === 1,
+          isSuspended: circuit.value === 1,
           requests: metrics.upstream_requests_total
             .filter((requests) => requests.labels['upstream'] === name)
             .map((requests) => ({ outcome: String(requests.labels['outcome']), count: requests.value })),

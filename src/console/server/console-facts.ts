@@ -1,16 +1,18 @@
 import type { AggregationExamples } from '../../api/openapi/example-request.ts';
 import type { ErrorCode, RetryAdvice } from '../../http/errors/error-codes.ts';
 
-/** What the page has to know of its service before it asks for anything. */
+/** Facts about the service that the page loads first. */
 export interface ConsoleFacts {
   readonly version: string;
   readonly networks: readonly { readonly name: string; readonly aliases: readonly string[] }[];
-  /** Where examples are that succeed: on the devnet only. */
+  /** Whether there are examples that succeed. */
   readonly hasDevnet: boolean;
-  /** One that validators will refuse, of a public network. */
+  /** An example of a public network, which validators refuse. */
   readonly example?: ExampleBody;
-  /** Whether the service's figures may be shown here: not where the metrics have an address of their own. */
+  /** Whether figures may be shown: not if the metrics have a port of their own. */
   readonly hasFigures: boolean;
+  /** Longest message that can be signed. */
+  readonly maxMessageBytes: number;
   readonly errorCodes: Readonly<Record<ErrorCode, ErrorAdvice>>;
 }
 

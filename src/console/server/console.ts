@@ -6,36 +6,32 @@ import { ERROR_CODES } from '../../http/errors/error-codes.ts';
 import type { Server } from '../../http/request/http-server.ts';
 import { JSON_TYPE } from '../../http/request/json-type.ts';
 import { createDocumentBytes, sendDocument } from '../../http/server/document-bytes.ts';
-import type { Clock } from '../../lib/concurrency/clock.ts';
 import { Type } from '../../lib/encoding/schema.ts';
+import { MAX_UNSIGNED_MESSAGE_LENGTH } from '../../warp/unsigned-message.ts';
 import { Activity, type ActivityOptions } from './activity.ts';
-import { createActivityDocument } from './activity-document.ts';
-import { ActivityBody } from './activity-record.ts';
 import type { ConsoleFacts } from './console-facts.ts';
 import { createPageFiles, type PageFiles, sendPageFile } from './page-files.ts';
 
-/** The page for people at `/`, with what only it needs. All else it gets from the API, as any other client does. */
+/** The page at `/` and the routes that only it needs. It is a client of the API like any other. */
 export interface Console extends Disposable {
   /** Answers a browser's `GET /`. */
   readonly sendPage: SendPage;
-  /** Makes what the first visitor would wait for. */
+  /** Bundles the page before the first visitor. */
   prepare(): Promise<void>;
   registerRoutes(server: Server): void;
 }
 
 export interface ConsoleOptions extends ActivityOptions {
-  /** Of this service. */
   readonly version: string;
-  /** Whether there are examples of a devnet. */
   readonly hasDevnet: boolean;
-  /** Whether what the metrics say may be shown here: not where they have an address of their own. */
+  /** Whether figures may be shown: not if the metrics have a port of their own. */
   readonly hasFigures: boolean;
   readonly files?: PageFiles;
 }
 
 type FactsOptions = Pick<ConsoleOptions, 'networks' | 'version' | 'hasDevnet' | 'hasFigures'>;
 
-/** Nothing inline, nothing evaluated, nothing from elsewhere; and no page of others may frame it, as keys are typed in here. */
+/** No inline code, no other origins, and no frames, because API keys are typed in here. */
 const CONTENT_SECURITY_POLICY = [
   "default-src 'none'",
   "script-src 'self'",
@@ -67,7 +63,7 @@ export function openConsole({ hasFigures, files = createPageFiles(), ...options 
     prepare: () => files.make(),
     registerRoutes(server) {
       registerFacts(server, { ...options, hasFigures });
-      if (activity !== undefined) registerActivity(server, activity, options.clock);
+      if (activity !== undefined) registerActivity(server, activity);
       server.get(
         '/console/:file',
         { config, schema: { hide: true, params: Type.Object({ file: Type.String() }) } },
@@ -78,7 +74,6 @@ export function openConsole({ hasFigures, files = createPageFiles(), ...options 
   };
 }
 
-/** What the page asks for first. */
 function registerFacts(server: Server, options: FactsOptions): void {
   const { networks, version, hasDevnet, hasFigures } = options;
   const example = publicExample(networks.flatMap(({ pathNames }) => pathNames))?.requests[0]?.value;
@@ -86,7 +81,7 @@ function registerFacts(server: Server, options: FactsOptions): void {
     JSON.stringify({
       version,
       networks: networks.map(({ name, pathNames }) => ({ name, aliases: pathNames.filter((alias) => alias !== name) })),
-      ...{ hasDevnet, hasFigures },
+      ...{ hasDevnet, hasFigures, maxMessageBytes: MAX_UNSIGNED_MESSAGE_LENGTH },
       ...(!hasDevnet && example && { example }),
       errorCodes: ERROR_CODES,
     } satisfies ConsoleFacts),
@@ -97,25 +92,9 @@ function registerFacts(server: Server, options: FactsOptions): void {
   );
 }
 
-function registerActivity(server: Server, activity: Activity, clock: Clock): void {
-  const current = createActivityDocument(() => activity.read(), clock);
-  server.get(
-    '/console/activity',
-    {
-      config,
-      schema: {
-        operationId: 'serviceActivity',
-        tags: ['Health'],
-        summary: 'What the service does, and did over the last hour: what its console shows',
-        description:
-          'It is missing where the metrics have a port of their own, as it says what they say. It is made anew once a second.',
-        response: { 200: ActivityBody },
-      },
-    },
-    async (_request, reply) => {
-      const { bytes, contentType } = await current();
-      const untyped: FastifyReply = reply;
-      return untyped.type(contentType).send(bytes);
-    },
+/** Missing if the metrics have a port of their own, because it shows what they show. */
+function registerActivity(server: Server, activity: Activity): void {
+  server.get('/console/activity', { config, schema: { hide: true } }, async (_request, reply) =>
+    reply.type(JSON_TYPE).send(await activity.json()),
   );
 }

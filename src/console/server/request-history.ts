@@ -1,34 +1,38 @@
 import type { Registry } from 'prom-client';
-import { type MetricValue, readMetric } from './metric-values.ts';
-
-/** What came of requests to the API within one interval. Probes, scrapes and the console's own files are not among them. */
-export interface RequestInterval {
-  /** Unix time in milliseconds of its end. */
-  readonly endsAt: number;
-  /** By the class of the status: `2xx`, `4xx`, `5xx`, or `gone` where the client left. */
-  readonly requests: Readonly<Record<StatusClass, number>>;
-  readonly aggregations: { readonly signed: number; readonly failed: number };
-  /** Of the answers; undefined where there were none. */
-  readonly medianMs: number | undefined;
-  readonly p99Ms: number | undefined;
-}
-
-export const STATUS_CLASSES = ['2xx', '4xx', '5xx', 'gone'] as const;
-export type StatusClass = (typeof STATUS_CLASSES)[number];
+import { METRIC_PREFIX } from '../../telemetry/metrics.ts';
+import { type RequestInterval, STATUS_CLASSES, type StatusClass } from './activity-record.ts';
 
 export const INTERVAL_MS = 30_000;
 /** One hour, at some 100 bytes each. */
 export const MAX_INTERVALS = 120;
 
+export interface MetricValue {
+  readonly labels: Readonly<Record<string, string | number | undefined>>;
+  readonly value: number;
+  /** Part of a histogram: `_bucket`, `_sum` or `_count`. */
+  readonly part: string;
+}
+
+/** Reads the values of a metric, by its name without the prefix. There are none if no part of the service declares it. */
+export async function readMetric(registry: Registry, name: string): Promise<MetricValue[]> {
+  const fullName = METRIC_PREFIX + name;
+  const metric = await registry.getSingleMetric(fullName)?.get();
+  return (metric?.values ?? []).map(({ labels, value, ...rest }) => ({
+    labels,
+    value,
+    part: 'metricName' in rest && typeof rest.metricName === 'string' ? rest.metricName.slice(fullName.length) : '',
+  }));
+}
+
 interface Totals {
   readonly requests: Readonly<Record<StatusClass, number>>;
   readonly signed: number;
   readonly failed: number;
-  /** Answers by the upper bound of their bucket in seconds; each counts those below, too. */
+  /** Answers by the upper bound of their bucket in seconds; each includes those below. */
   readonly buckets: ReadonlyMap<number, number>;
 }
 
-/** Requests over the last hour, as the differences of what the metrics counted: nothing is measured for it. */
+/** Requests over the last hour, as differences of the service's metrics. */
 export class RequestHistory {
   readonly #registry: Registry;
   readonly #intervals: RequestInterval[] = [];
@@ -46,7 +50,7 @@ export class RequestHistory {
     this.#last = totals;
   }
 
-  /** The oldest first; the one that has not ended is the last. */
+  /** The oldest first; the last one is not over. */
   async intervals(now: number): Promise<RequestInterval[]> {
     return [...this.#intervals, intervalOf(this.#last, await this.#read(), now)].slice(-MAX_INTERVALS);
   }
@@ -56,19 +60,24 @@ export class RequestHistory {
       readMetric(this.#registry, 'http_request_duration_seconds'),
       readMetric(this.#registry, 'aggregation_duration_seconds'),
     ]);
-    const ofApi = durations.filter(({ labels }) => isApiRoute(String(labels['route'])));
     const requests = { '2xx': 0, '4xx': 0, '5xx': 0, gone: 0 };
     const buckets = new Map<number, number>();
-    for (const { labels, value, part } of ofApi) {
+    for (const { labels, value, part } of durations) {
+      if (!isApiRoute(String(labels['route']))) continue;
       const status = classOf(String(labels['status_class']));
       if (part === '_count') requests[status] += value;
-      // What nobody waited for to the end says nothing of how long it takes.
-      if (part === '_bucket' && status !== 'gone') addTo(buckets, bound(labels['le']), value);
+      // A request that the client gave up does not show how long an answer takes.
+      if (part !== '_bucket' || status === 'gone') continue;
+      const bound = labels['le'] === '+Inf' ? Number.POSITIVE_INFINITY : Number(labels['le']);
+      buckets.set(bound, (buckets.get(bound) ?? 0) + value);
     }
-    const ended = aggregations.filter(({ part }) => part === '_count');
-    const signed = sum(ended.filter(({ labels }) => labels['outcome'] === 'signed'));
-    const aborted = sum(ended.filter(({ labels }) => labels['outcome'] === 'aborted'));
-    return { requests, signed, failed: sum(ended) - signed - aborted, buckets };
+    let [signed, failed] = [0, 0];
+    for (const { labels, value, part } of aggregations) {
+      if (part !== '_count' || labels['outcome'] === 'aborted') continue;
+      if (labels['outcome'] === 'signed') signed += value;
+      else failed += value;
+    }
+    return { requests, signed, failed, buckets };
   }
 }
 
@@ -87,25 +96,18 @@ function intervalOf(before: Totals | undefined, after: Totals, endsAt: number): 
   };
 }
 
-/** As Prometheus estimates it: as if the answers were spread evenly over their bucket. Beyond the last bound it is that bound. */
+/** Estimates a quantile as Prometheus does (`histogram_quantile`): linear within a bucket, and at most the last finite bound. */
 export function quantileMs(
   buckets: readonly { readonly le: number; readonly count: number }[],
   quantile: number,
 ): number | undefined {
-  const total = buckets.at(-1)?.count ?? 0;
-  if (total === 0) return undefined;
-  const rank = quantile * total;
-  let below = { le: 0, count: 0 };
-  for (const bucket of buckets) {
-    if (bucket.count >= rank) {
-      if (!Number.isFinite(bucket.le)) return below.le * 1_000;
-      const within = bucket.count - below.count;
-      const share = within === 0 ? 1 : (rank - below.count) / within;
-      return Math.round((below.le + (bucket.le - below.le) * share) * 100_000) / 100;
-    }
-    below = bucket;
-  }
-  return undefined;
+  const rank = quantile * (buckets.at(-1)?.count ?? 0);
+  const index = buckets.findIndex(({ count }) => count >= rank);
+  const [below, bucket] = [buckets[index - 1] ?? { le: 0, count: 0 }, buckets[index]];
+  if (bucket === undefined || rank === 0) return undefined;
+  if (!Number.isFinite(bucket.le)) return below.le * 1_000;
+  const share = (rank - below.count) / (bucket.count - below.count);
+  return Math.round((below.le + (bucket.le - below.le) * share) * 100_000) / 100;
 }
 
 function isApiRoute(route: string): boolean {
@@ -113,18 +115,5 @@ function isApiRoute(route: string): boolean {
 }
 
 function classOf(text: string): StatusClass {
-  if (text === '3xx') return '2xx';
-  return STATUS_CLASSES.find((known) => known === text) ?? '5xx';
-}
-
-function addTo(counts: Map<number, number>, key: number, value: number): void {
-  counts.set(key, (counts.get(key) ?? 0) + value);
-}
-
-function sum(values: readonly MetricValue[]): number {
-  return values.reduce((total, { value }) => total + value, 0);
-}
-
-function bound(le: string | number | undefined): number {
-  return le === '+Inf' ? Number.POSITIVE_INFINITY : Number(le);
+  return text === '3xx' ? '2xx' : (STATUS_CLASSES.find((known) => known === text) ?? '5xx');
 }

@@ -1,36 +1,30 @@
 import type { SubnetWeights } from '../../aggregation/subnets/subnet-views.ts';
-import type { SubnetID } from '../../warp/ids.ts';
-
-export interface WeightSample {
-  /** Unix time in milliseconds. */
-  readonly at: number;
-  /** Of the total weight, from 0 to 1. */
-  readonly connected: number;
-  readonly signable: number;
-}
+import type { WeightSample } from './activity-record.ts';
 
 export const SAMPLE_MS = 10_000;
-/** Of one subnet. When there are as many, every other one goes, and from then on half as many come: it stays "since the start". */
+/** Samples of one subnet. At this number every other one is dropped and the step doubles, so they always begin with the start. */
 export const MAX_SAMPLES = 240;
-/** With {@link MAX_SAMPLES} of some 60 bytes each: 1 MB. A subnet that nobody has asked for lately makes room. */
+/** With {@link MAX_SAMPLES} of some 60 bytes each: 1 MB. The subnet that was not requested for the longest time is dropped. */
 export const MAX_SUBNETS = 64;
 
 interface History {
+  readonly network: string;
+  readonly subnetId: string;
   readonly samples: WeightSample[];
   stepMs: number;
 }
 
-/** How much weight of each subnet was connected, and could have signed, since the service started or first heard of it. */
+/** Connected and signable weight of each subnet since the start, or since it was first requested. */
 export class WeightHistory {
-  /** By network and subnet; what was asked for last stands last. */
+  /** By network and subnet; the last is the most recently requested. */
   readonly #histories = new Map<string, History>();
 
-  /** @param weights the subnet asked for last first */
+  /** @param weights the most recently requested subnet first */
   sample(network: string, weights: readonly SubnetWeights[], now: number): void {
     for (const { subnetID, totalWeight, connectedWeight, signableWeight } of weights.toReversed()) {
       if (totalWeight === 0n) continue;
-      const key = keyOf(network, subnetID);
-      const history = this.#histories.get(key) ?? { samples: [], stepMs: SAMPLE_MS };
+      const key = `${network}/${subnetID}`;
+      const history = this.#histories.get(key) ?? { network, subnetId: subnetID, samples: [], stepMs: SAMPLE_MS };
       this.#histories.delete(key);
       this.#histories.set(key, history);
       add(history, {
@@ -45,17 +39,11 @@ export class WeightHistory {
     }
   }
 
-  /** The oldest first. */
-  of(network: string, subnetID: SubnetID): readonly WeightSample[] {
-    return this.#histories.get(keyOf(network, subnetID))?.samples ?? [];
-  }
-
-  /** Of one network. */
-  subnets(network: string): SubnetID[] {
-    const prefix = keyOf(network, '');
-    return [...this.#histories.keys()]
-      .filter((key) => key.startsWith(prefix))
-      .map((key) => key.slice(prefix.length) as SubnetID);
+  /** Subnets of a network with their samples, the oldest first. */
+  ofNetwork(network: string): { readonly subnetId: string; readonly samples: readonly WeightSample[] }[] {
+    return [...this.#histories.values()]
+      .filter((history) => history.network === network)
+      .map(({ subnetId, samples }) => ({ subnetId, samples }));
   }
 }
 
@@ -69,10 +57,6 @@ function add(history: History, sample: WeightSample): void {
   const kept = samples.filter((_, index) => index % 2 === 0);
   samples.splice(0, samples.length, ...kept);
   history.stepMs *= 2;
-}
-
-function keyOf(network: string, subnetID: string): string {
-  return `${network}/${subnetID}`;
 }
 
 function ratio(part: bigint, whole: bigint): number {

@@ -17,6 +17,7 @@ import {
 } from '../../warp/ids.ts';
 import type { KeyRing } from '../key-ring.ts';
 import { type NetworkModel, OWNER } from '../network-model.ts';
+import type { EvmChain } from '../pchain/evm-chain.ts';
 import { seededId } from '../seeded-random.ts';
 import { CLIENT_NAME, type DevnetValidator, NODE_VERSION } from './devnet-validator.ts';
 
@@ -25,7 +26,7 @@ export class MethodError extends Error {
   override readonly name = 'MethodError';
 }
 
-/** From a method's params to its result. @throws {MethodError} @throws {ParseError} where the params are malformed */
+/** Computes a method's result from its params. @throws {MethodError} @throws {ParseError} where the params are malformed */
 export type Method = (params: JsonObject) => unknown;
 
 export interface NodeApiSubject {
@@ -169,6 +170,13 @@ export function createProposervmMethods({ model }: NodeApiSubject): Readonly<Rec
   };
 }
 
+/** The methods under `/ext/bc/<chain>/rpc` of an EVM chain (coreth `internal/ethapi/api.go`). */
+export function createEvmMethods(chainOf: (model: NetworkModel) => EvmChain) {
+  return ({ model }: NodeApiSubject): Readonly<Record<string, Method>> => ({
+    eth_getTransactionReceipt: ({ 0: hash }) => chainOf(model).receipt(readString(hash, 'hash')) ?? null,
+  });
+}
+
 /** The methods under `/ext/info` (avalanchego `api/info/service.go`). */
 export function createInfoMethods({
   model,
@@ -300,7 +308,7 @@ function l1Validators(model: NetworkModel) {
   }));
 }
 
-/** As a node writes them, but for the proofs of possession: each would take 20 ms, and nobody asks a validator set for them. */
+/** Validators in the node's format without proofs of possession, each of which takes 20 ms. */
 function primaryValidators(model: NetworkModel, seed: number) {
   return model.primaryValidators.map(({ nodeID, weight, publicKey }) => ({
     txID: seededId<TxID>(seed, `staking transaction of ${nodeID}`),
@@ -352,7 +360,7 @@ function inEncoding(params: JsonObject, { bytes, json }: { bytes: Uint8Array; js
   return readEncoding(params) === 'json' ? json : withChecksum(bytes);
 }
 
-/** As the node encodes bytes: the last 4 bytes of their SHA-256 come after them. */
+/** Encodes bytes like the node, followed by the last 4 bytes of their SHA-256. */
 function withChecksum(bytes: Uint8Array): string {
   return `${hex(bytes)}${hash('sha256', bytes).slice(-8)}`;
 }

@@ -7,6 +7,7 @@ import { P_CHAIN_ID } from '../../warp/ids.ts';
 import type { NetworkModel } from '../network-model.ts';
 import {
   createAvmMethods,
+  createEvmMethods,
   createInfoMethods,
   createPlatformMethods,
   createProposervmMethods,
@@ -32,7 +33,7 @@ export interface NodeApiHooks {
 
 /**
  * The API of one node, as far as an aggregator or a wallet of its L1 needs it: the P-Chain on `/ext/bc/P` and `/ext/P`, info on
- * `/ext/info`, the X-Chain's transactions, and the epoch of each chain. A method's error has the HTTP status 200, as a node's has.
+ * `/ext/info`, the X-Chain's transactions, the receipts of EVM chains, and the epoch of each chain. A method's error has the HTTP status 200, as a node's has.
  */
 export function createNodeApiServer(subject: NodeApiSubject, hooks: () => NodeApiHooks = () => ({})): FastifyInstance {
   const serve = (path: string, create: (subject: NodeApiSubject) => Readonly<Record<string, Method>>): void => {
@@ -57,6 +58,15 @@ export function createNodeApiServer(subject: NodeApiSubject, hooks: () => NodeAp
   serve('/ext/info', createInfoMethods);
   const { xChainID, cChain, l1Chain } = subject.model;
   for (const path of ['/ext/bc/X', `/ext/bc/${xChainID}`]) serve(path, createAvmMethods);
+  for (const path of ['C', cChain.blockchainID])
+    serve(
+      `/ext/bc/${path}/rpc`,
+      createEvmMethods(({ cChain }) => cChain),
+    );
+  serve(
+    `/ext/bc/${l1Chain.blockchainID}/rpc`,
+    createEvmMethods(({ l1Chain }) => l1Chain),
+  );
   const chains = [P_CHAIN_ID, 'P', xChainID, 'X', cChain.blockchainID, 'C', l1Chain.blockchainID];
   for (const chain of chains) serve(`/ext/bc/${chain}/proposervm`, createProposervmMethods);
   return server;
@@ -85,10 +95,14 @@ function answer(methods: Readonly<Record<string, Method>>, body: string): unknow
   }
 }
 
-/** By name, or the same object as the one element of an array. @throws {ParseError} */
+/** Accepts an object, an array with one object, or positional values. @throws {ParseError} */
 function readParams(params: unknown): JsonObject {
   if (params === undefined || params === null) return {};
-  return readObject(Array.isArray(params) && params.length === 1 ? params[0] : params, 'params');
+  if (!Array.isArray(params)) return readObject(params, 'params');
+  const [first] = params;
+  return params.length === 1 && typeof first !== 'string'
+    ? readObject(first, 'params')
+    : Object.fromEntries(params.entries());
 }
 
 function failure(code: number, message: string, id: unknown): unknown {

@@ -1,5 +1,7 @@
+import { hash as hashText } from 'node:crypto';
 import { bytesToHex } from '../../lib/encoding/bytes.ts';
-import type { BlockchainID } from '../../warp/ids.ts';
+import { encodeLogData, SEND_WARP_MESSAGE, WARP_PRECOMPILE } from '../../pchain/codec/send-warp-log.ts';
+import { type BlockchainID, idBytes } from '../../warp/ids.ts';
 import { encodeWarpPayload } from '../../warp/payload.ts';
 import { createUnsignedMessage, type UnsignedMessage } from '../../warp/unsigned-message.ts';
 import type { UptimeWatch } from '../node/uptime-watch.ts';
@@ -9,6 +11,20 @@ import type { UptimeWatch } from '../node/uptime-watch.ts';
  * that a network that runs for days does not grow without end.
  */
 const MAX_MESSAGES = 1_000_000;
+
+export interface EvmTransaction {
+  /** In hex, with `0x`. */
+  readonly hash: string;
+  readonly messages: readonly UnsignedMessage[];
+}
+
+/** The fields of a receipt that are about Warp messages. */
+interface EvmReceiptJson {
+  readonly transactionHash: string;
+  readonly blockNumber: string;
+  readonly status: string;
+  readonly logs: readonly object[];
+}
 
 export interface EvmChainOptions {
   /** The C-Chain runs coreth, the L1 subnet-evm: they refuse with other codes. */
@@ -30,6 +46,8 @@ export class EvmChain {
   readonly #sender: Uint8Array;
   readonly #messages = new Set<string>();
   readonly #blocks = new Set<string>();
+  /** By hash. */
+  readonly #receipts = new Map<string, EvmReceiptJson>();
 
   constructor({ vm, networkID, blockchainID, sender, uptimes }: EvmChainOptions) {
     this.vm = vm;
@@ -48,6 +66,32 @@ export class EvmChain {
       if (oldest !== undefined) this.#messages.delete(oldest);
     }
     return message;
+  }
+
+  /** A transaction of the chain's account, in a block of its own: it emits a message for each payload unless it fails. */
+  transact(payloads: readonly Uint8Array[], status: 'succeeded' | 'failed' = 'succeeded'): EvmTransaction {
+    const messages = status === 'failed' ? [] : payloads.map((payload) => this.emit(payload));
+    const hash = `0x${hashText('sha256', `${this.blockchainID} ${this.#receipts.size}`)}`;
+    const sender = `0x${bytesToHex(this.#sender).padStart(64, '0')}`;
+    this.#receipts.set(hash, {
+      transactionHash: hash,
+      blockNumber: `0x${(this.#receipts.size + 1).toString(16)}`,
+      status: status === 'failed' ? '0x0' : '0x1',
+      logs: messages.map(({ id, bytes }, index) => ({
+        address: WARP_PRECOMPILE,
+        topics: [SEND_WARP_MESSAGE, sender, `0x${bytesToHex(idBytes(id))}`],
+        data: encodeLogData(bytesToHex(bytes)),
+        logIndex: `0x${index.toString(16)}`,
+        transactionHash: hash,
+        removed: false,
+      })),
+    });
+    return { hash, messages };
+  }
+
+  /** As `eth_getTransactionReceipt` returns it; undefined for an unknown transaction. */
+  receipt(hash: string): EvmReceiptJson | undefined {
+    return this.#receipts.get(hash);
   }
 
   /** The message that {@link emit} would make, without emitting it. */

@@ -1,5 +1,5 @@
 import type { Static } from 'typebox';
-import type { AggregationReport } from '../../aggregation/aggregator-error.ts';
+import type { AggregationReport, AggregatorError } from '../../aggregation/aggregator-error.ts';
 import {
   OUTCOME_MEANINGS,
   type OutcomeKind,
@@ -7,6 +7,7 @@ import {
   type WeightCount,
 } from '../../aggregation/validators/validator-outcome.ts';
 import { Type } from '../../lib/encoding/schema.ts';
+import { presentSentMessages } from './sent-messages.ts';
 
 const Weight = Type.String({ description: 'A decimal number, which may exceed 2^53' });
 const weightAndCount = { weight: Weight, count: Type.Integer({ description: 'How many validators' }) };
@@ -65,7 +66,13 @@ export const AggregationDetails = Type.Object(
   { description: 'Where validators were asked: what they did' },
 );
 
-/** Makes the `details` of an error. Weights become strings, because they may exceed 2^53. */
+/** Makes the `details` of an error; undefined if it has none. */
+export function detailsOf({ report, sentMessages }: AggregatorError): unknown {
+  if (report !== undefined) return presentDetails(report);
+  return sentMessages && presentSentMessages(sentMessages);
+}
+
+/** Presents what the validators did. Weights become strings, because they may exceed 2^53. */
 export function presentDetails({
   signingSubnetID,
   pChainHeight,

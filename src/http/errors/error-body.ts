@@ -3,6 +3,7 @@ import { Type } from '../../lib/encoding/schema.ts';
 import { STATUS_CODES } from '../../lib/net/node-http.ts';
 import { AggregationDetails } from './aggregation-details.ts';
 import { ERROR_CODES, type ErrorCode, type ErrorOrigin, type ErrorStatus } from './error-codes.ts';
+import { SentMessages } from './sent-messages.ts';
 
 /** Body of an error answer: the specification's three fields, and a code and details for programs. */
 export interface ErrorBody {
@@ -53,7 +54,7 @@ export const metricsErrorResponses = describeErrors('MetricsError', ['upstream',
 /** Error answers of an aggregation route. */
 export const aggregationErrorResponses = describeErrors('AggregationError', ['aggregator', 'api'], {
   ...PLAIN,
-  details: Type.Optional(AggregationDetails),
+  details: Type.Optional(Type.Union([AggregationDetails, SentMessages])),
 });
 /** Error answers of a route that asks neither validators nor an upstream. */
 export const plainErrorResponses = describeErrors('PlainError', ['api'], PLAIN);

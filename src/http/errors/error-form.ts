@@ -9,6 +9,7 @@ const FIELD_NAMES: Readonly<Record<RequestField, string>> = {
   subnetID: 'subnetId',
   validationID: 'validationId',
   uptimeChainID: 'blockchainId',
+  sourceChainID: 'blockchainId',
   justification: 'justification',
   transaction: 'txHash',
   signingSubnetID: 'signingSubnetId',

@@ -1,7 +1,7 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
 import { AggregatorError } from '../../aggregation/aggregator-error.ts';
 import { UpstreamError } from '../../proxy/client/upstream-error.ts';
-import { presentDetails } from '../errors/aggregation-details.ts';
+import { detailsOf } from '../errors/aggregation-details.ts';
 import { ERROR_CODES } from '../errors/error-codes.ts';
 import { type ErrorAnswer, type ErrorForm, OWN_ERROR_FORM } from '../errors/error-form.ts';
 import { ClientGone, HttpError, noSuchRoute } from '../errors/http-error.ts';
@@ -15,7 +15,6 @@ export const MAX_PARAM_LENGTH = 1_000;
 
 export type ErrorHandler = (error: FastifyError, request: FastifyRequest, reply: FastifyReply) => void;
 
-/** Answers all errors, in the form of an API. */
 export function createErrorHandler(log: RequestLog, form: ErrorForm = OWN_ERROR_FORM): ErrorHandler {
   return (error, request, reply) => {
     const { eventStream } = request;
@@ -54,9 +53,9 @@ export function handleNotFound(request: FastifyRequest, reply: FastifyReply): vo
 function answerTo(error: FastifyError, request: FastifyRequest, { fieldNames }: ErrorForm): ErrorAnswer {
   if (error instanceof HttpError || error instanceof UpstreamError) return error;
   if (error instanceof AggregatorError) {
-    const { code, field, report, retryAfterMs } = error;
+    const { code, field, retryAfterMs } = error;
     const message = field === undefined ? error.message : `${fieldNames[field]}: ${error.message}`;
-    return { code, message, details: report && presentDetails(report), retryAfterMs };
+    return { code, message, details: detailsOf(error), retryAfterMs };
   }
   if (error.validation !== undefined) {
     return { code: 'invalid_request', message: describeValidation(error.validation, error.validationContext, request) };

@@ -35,7 +35,6 @@ export class FreshCache<Key extends string, Value> {
     return this.#kept.size;
   }
 
-  /** Returns the value if it is cached and fresh. */
   peek(key: Key): Value | undefined {
     return this.#fresh(key)?.value;
   }

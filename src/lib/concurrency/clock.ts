@@ -45,7 +45,6 @@ export function sleep(clock: Clock, delayMs: number, signal?: AbortSignal): Prom
   });
 }
 
-/** Yields to the event loop. */
 export function nextTurn(clock: Pick<Clock, 'afterTurn'>): Promise<void> {
   return new Promise((resolve) => {
     clock.afterTurn(resolve);

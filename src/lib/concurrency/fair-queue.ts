@@ -52,7 +52,6 @@ export class FairQueue<Key, Item> {
     moveToEnd(this.#groups, group);
   }
 
-  /** Serves the next item. */
   shift(): Item | undefined {
     for (const [group, keys] of this.#groups) {
       for (const [key, items] of keys) {

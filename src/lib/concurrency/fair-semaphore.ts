@@ -40,11 +40,9 @@ export interface FairSemaphoreOptions {
   readonly maxQueued?: number;
   /** Bound of the waiting claims of one key, and of one group; `maxQueued` by default. */
   readonly maxQueuedPerKey?: () => number;
-  /** Longest wait of a claim. */
   readonly timeoutMs?: number;
 }
 
-/** No permit was granted. */
 export class SemaphoreRejection extends Error {
   override readonly name = 'SemaphoreRejection';
   override readonly message: 'full' | 'timeout';
@@ -97,7 +95,6 @@ export class FairSemaphore {
     return this.#heldByKey.get(key) ?? 0;
   }
 
-  /** Grants a permit if one is free for the claim now. */
   tryAcquire(claim: Claim): Permit | undefined {
     return this.#obstacle(claim) === undefined ? this.#grant(claim) : undefined;
   }
@@ -113,7 +110,6 @@ export class FairSemaphore {
     return permit ?? this.#wait(claim, signal);
   }
 
-  /** Grants waiting claims the permits that are free. */
   grantWaiting(): void {
     for (let next = this.#next(); next !== undefined; next = this.#next()) {
       this.#queue.serve(next.claim.key, next, next.claim.queueGroup);

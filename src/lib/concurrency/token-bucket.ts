@@ -16,7 +16,6 @@ export class TokenBucket {
     this.#atMs = nowMs;
   }
 
-  /** Returns the tokens left, with fractions. */
   left(nowMs: number): number {
     const { capacity, perSecond } = this.#size;
     this.#tokens = Math.min(capacity, this.#tokens + ((nowMs - this.#atMs) / 1_000) * perSecond);

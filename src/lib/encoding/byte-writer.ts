@@ -30,7 +30,6 @@ export class ByteWriter {
     return this.bytes(value);
   }
 
-  /** Writes a `u32` length and the bytes. */
   lengthPrefixed(value: Uint8Array): this {
     return this.u32(value.length).bytes(value);
   }

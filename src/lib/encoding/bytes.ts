@@ -36,7 +36,6 @@ export function copyStart(text: string, maxLength: number): string {
   return text.length <= maxLength ? text : Buffer.from(text.slice(0, maxLength), 'utf16le').toString('utf16le');
 }
 
-/** Compares lexicographically, like Go's `bytes.Compare`: negative, zero or positive. */
 export function compareBytes(a: Uint8Array, b: Uint8Array): number {
   return Buffer.compare(a, b);
 }

@@ -47,7 +47,6 @@ const builders = {
 
 export const Type = builders as unknown as Pick<typeof TypeBox, keyof typeof builders>;
 
-/** Shorthands for the fields that most schemas consist of. */
 export const text = (description?: string) => Type.String(described(description));
 export const optionalText = (description?: string) => Type.Optional(text(description));
 export const integer = (description?: string) => Type.Integer(described(description));

@@ -30,7 +30,6 @@ export type RedisServers = RedisAddress &
         readonly kind: 'sentinel';
         /** They name the data server; `host` and `port` are unused. */
         readonly sentinels: readonly HostAndPort[];
-        /** Name of the monitored servers. */
         readonly master: string;
         readonly sentinelPassword: string | undefined;
       }

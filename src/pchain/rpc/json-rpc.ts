@@ -46,25 +46,12 @@ export interface JsonRpcCall<Result> {
   /** Path below the base URL, for example `/ext/bc/P`. */
   readonly path: string;
   readonly method: string;
-  /** Bigints are encoded as JSON integers. */
-  readonly params: Readonly<Record<string, unknown>>;
+  /** By name, or by position. Bigints are encoded as JSON integers. */
+  readonly params: Readonly<Record<string, unknown>> | readonly unknown[];
   /** Integers beyond 2^53 are bigints. {@link ParseError} makes the client try the next endpoint. */
   readonly parseResult: (result: unknown, response: string) => Result;
   readonly maxResponseBytes: number;
   readonly signal: AbortSignal;
-}
-
-/** JSON-RPC 2.0 client over HTTP with failover. Disposal fails present and later calls as `unavailable` and closes connections. */
-export interface JsonRpcClient extends AsyncDisposable {
-  /**
-   * Tries each endpoint once, healthy ones first. Temporary failures (transport, timeout, HTTP 5xx, 408, 429) lead to further rounds with
-   * pauses. A JSON-RPC error ends the call.
-   *
-   * @throws {ApiError}, or the signal's reason where the caller aborted
-   */
-  call<Result>(call: JsonRpcCall<Result>): Promise<Result>;
-  /** Replaces the endpoints, at least one. Calls in flight are repeated at the new ones. */
-  useEndpoints(endpoints: readonly ApiEndpoint[]): void;
 }
 
 export interface JsonRpcClientOptions {
@@ -77,11 +64,8 @@ export interface JsonRpcClientOptions {
   readonly limits?: Partial<JsonRpcLimits>;
 }
 
-export function createJsonRpcClient(options: JsonRpcClientOptions): JsonRpcClient {
-  return new HttpJsonRpcClient(options);
-}
-
-class HttpJsonRpcClient implements JsonRpcClient {
+/** JSON-RPC 2.0 client over HTTP with failover. Disposal fails present and later calls as `unavailable` and closes connections. */
+export class JsonRpcClient implements AsyncDisposable {
   readonly #clock: Clock;
   readonly #random: Random;
   readonly #limits: JsonRpcLimits;
@@ -101,12 +85,19 @@ class HttpJsonRpcClient implements JsonRpcClient {
     this.#endpoints = this.#open(endpoints);
   }
 
+  /** Replaces the endpoints, at least one. Calls in flight are repeated at the new ones. */
   useEndpoints(endpoints: readonly ApiEndpoint[]): void {
     const before = this.#endpoints;
     this.#endpoints = this.#open(endpoints);
     for (const { http } of before) void http.destroy();
   }
 
+  /**
+   * Tries each endpoint once, healthy ones first. Temporary failures (transport, timeout, HTTP 5xx, 408, 429) lead to further rounds with
+   * pauses. A JSON-RPC error ends the call.
+   *
+   * @throws {ApiError}, or the signal's reason where the caller aborted
+   */
   async call<Result>(call: JsonRpcCall<Result>): Promise<Result> {
     call.signal.throwIfAborted();
     this.#closing.signal.throwIfAborted();
@@ -292,17 +283,17 @@ function declareApiMetrics(metrics: Metrics) {
   return {
     calls: metrics.counter({
       name: 'api_calls_total',
-      help: 'Calls of the P-Chain and info API, by method and outcome',
+      help: 'Calls of the P-Chain, the info API and the RPC of EVM chains, by method and outcome',
       labels: ['method', 'outcome'],
     }),
     attemptFailures: metrics.counter({
       name: 'api_attempt_failures_total',
-      help: 'HTTP requests to the P-Chain and info API that gave no answer, by host and reason',
+      help: 'HTTP requests to the P-Chain, the info API and the RPC of EVM chains that gave no answer, by host and reason',
       labels: ['endpoint', 'reason'],
     }),
     duration: metrics.histogram({
       name: 'api_call_duration_seconds',
-      help: 'Duration of calls of the P-Chain and info API with all their attempts',
+      help: 'Duration of calls of the P-Chain, the info API and the RPC of EVM chains with all their attempts',
       labels: ['method'],
       buckets: DURATION_BUCKETS_SECONDS,
     }),

@@ -55,6 +55,8 @@ export interface NodeApi {
   /** Bytes of an accepted transaction, checked against its ID. `rejected` for an unknown transaction. */
   getTx(txID: TxID, signal: AbortSignal): Promise<Uint8Array>;
   getTxStatus(txID: TxID, signal: AbortSignal): Promise<TxStatus>;
+  /** Blockchains of these subnets. The node lists all of its network, some hundred KiB. */
+  getBlockchainsOf(subnetIDs: ReadonlySet<SubnetID>, signal: AbortSignal): Promise<readonly BlockchainID[]>;
   /** Accepted block. `rejected` for a height above that of the chain. */
   getBlockByHeight(height: bigint, signal: AbortSignal): Promise<PChainBlock>;
   /** L1 validator at the last accepted height. `rejected` for an unknown or removed one. */
@@ -187,6 +189,10 @@ export function createNodeApi(pChain: JsonRpcClient, info: JsonRpcClient): NodeA
       return callPChain('platform.getTx', signal, parseResult, params, TRANSACTION_RESPONSE_BYTES);
     },
     getTxStatus: (txID, signal) => callPChain('platform.getTxStatus', signal, parseTxStatus, { txID }),
+    getBlockchainsOf: (subnetIDs, signal) => {
+      const parseResult = (result: unknown): BlockchainID[] => parseBlockchains(result, subnetIDs);
+      return callPChain('platform.getBlockchains', signal, parseResult, {}, LIST_BYTES);
+    },
     getBlockByHeight: (height, signal) => {
       const parseResult = (result: unknown): PChainBlock => parseBlockReply(result, height);
       return callPChain('platform.getBlockByHeight', signal, parseResult, { height, encoding: 'json' }, BLOCK_BYTES);
@@ -294,6 +300,13 @@ function parseTxStatus(result: unknown): TxStatus {
   const status = TX_STATUSES.find((known) => known === text);
   if (status === undefined) throw new ParseError('status', `must be one of ${TX_STATUSES.join(', ')}`);
   return { status, reason: readOptional(reply.reason, (field) => readString(field, 'reason')) };
+}
+
+function parseBlockchains(result: unknown, subnetIDs: ReadonlySet<SubnetID>): BlockchainID[] {
+  return readArray(readObject(result, 'result').blockchains, 'blockchains').flatMap((value) => {
+    const { id, subnetID } = readObject(value, 'blockchain');
+    return subnetIDs.has(readString(subnetID, 'subnetID') as SubnetID) ? [readId<BlockchainID>(id, 'id')] : [];
+  });
 }
 
 function parseBlockReply(result: unknown, height: bigint): PChainBlock {

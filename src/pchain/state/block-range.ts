@@ -6,16 +6,6 @@ import type { Logger } from '../../telemetry/logger.ts';
 import type { PChainBlock } from '../codec/p-chain-block.ts';
 import type { NodeApi } from '../rpc/node-api.ts';
 
-export interface BlockRangeLimits {
-  /** Blocks to read below the first one; undefined reads down to {@link BlockRangeOptions.l1StartTime}. */
-  readonly lookback: bigint | undefined;
-  /** Blocks read and stored at once. */
-  readonly batchSize: number;
-  /** Calls in flight. */
-  readonly concurrency: number;
-  readonly batchTimeoutMs: number;
-}
-
 export interface BlockRangeOptions {
   readonly api: Pick<NodeApi, 'getHeight' | 'getBlockByHeight'>;
   readonly store: ValidationStore;
@@ -23,9 +13,14 @@ export interface BlockRangeOptions {
   readonly logger: Logger;
   /** Unix seconds of the Etna upgrade, before which there are no L1s; undefined reads down to block 0. */
   readonly l1StartTime: bigint | undefined;
-  readonly limits: BlockRangeLimits;
+  /** Blocks to read below the first one; undefined reads down to {@link BlockRangeOptions.l1StartTime}. */
+  readonly lookback: bigint | undefined;
 }
 
+/** Blocks read and stored at once. */
+const BATCH_SIZE = 64n;
+const MAX_CALLS_IN_FLIGHT = 4;
+const BATCH_TIMEOUT_MS = 30_000;
 /** Consecutive batches that do not continue the range before all blocks are read again. One may come from a faulty API node. */
 const MAX_MISMATCHES = 2;
 
@@ -83,15 +78,13 @@ export class BlockRange {
 
   #inTime(signal: AbortSignal, read: (signal: AbortSignal) => Promise<number>): Promise<number> {
     return this.#changing(async () => {
-      const { clock, limits } = this.#options;
-      using deadline = startDeadline(clock, limits.batchTimeoutMs, 'reading P-Chain blocks', signal);
+      using deadline = startDeadline(this.#options.clock, BATCH_TIMEOUT_MS, 'reading P-Chain blocks', signal);
       return await read(deadline.signal);
     });
   }
 
   async #readUp(signal: AbortSignal): Promise<number> {
-    const { api, limits } = this.#options;
-    const height = await api.getHeight(signal);
+    const height = await this.#options.api.getHeight(signal);
     this.#chainHeight = height;
     const position = this.#position;
     if (position === undefined) return await this.#startAt(height, signal);
@@ -99,7 +92,7 @@ export class BlockRange {
     // Also true for an API node that lags behind.
     this.#isAtTip = height <= top.height;
     if (this.#isAtTip) return 0;
-    const count = minimum(height - top.height, BigInt(limits.batchSize));
+    const count = minimum(height - top.height, BATCH_SIZE);
     const blocks = await this.#readBlocks(top.height + 1n, count, signal);
     const last = blocks.at(-1);
     if (last === undefined || blocks[0]?.parentID !== top.id || !isChain(blocks)) return this.#onMismatch();
@@ -113,7 +106,7 @@ export class BlockRange {
     const position = this.#position;
     if (position === undefined || position.low.isFloor) return 0;
     const { low } = position;
-    const count = minimum(low.height - this.#floor, BigInt(this.#options.limits.batchSize));
+    const count = minimum(low.height - this.#floor, BATCH_SIZE);
     if (count <= 0n) {
       await this.#commit({ ...position, low: { ...low, isFloor: true } }, []);
       return 0;
@@ -128,9 +121,9 @@ export class BlockRange {
   }
 
   async #startAt(height: bigint, signal: AbortSignal): Promise<number> {
-    const { api, limits } = this.#options;
+    const { api, lookback } = this.#options;
     const block = await api.getBlockByHeight(height, signal);
-    this.#floor = limits.lookback === undefined || limits.lookback > height ? 0n : height - limits.lookback;
+    this.#floor = lookback === undefined || lookback > height ? 0n : height - lookback;
     const low = { height, parentID: block.parentID, isFloor: height <= this.#floor || this.#isBeforeL1s(block) };
     await this.#commit({ top: { height, id: block.id }, low }, [block]);
     this.#isAtTip = true;
@@ -154,9 +147,9 @@ export class BlockRange {
   }
 
   #readBlocks(from: bigint, count: bigint, signal: AbortSignal): Promise<PChainBlock[]> {
-    const { api, limits } = this.#options;
+    const { api } = this.#options;
     const heights = Array.from({ length: Number(count) }, (_, index) => from + BigInt(index));
-    const limit = pLimit(limits.concurrency);
+    const limit = pLimit(MAX_CALLS_IN_FLIGHT);
     return limit.map(heights, (height) => api.getBlockByHeight(height, signal)).finally(() => limit.clearQueue());
   }
 

@@ -42,8 +42,8 @@ const PRIMARY_NETWORK: Subnet = {
 
 export function createSubnetDirectory(api: Pick<NodeApi, 'validatedBy' | 'getSubnet'>, clock: Clock): SubnetDirectory {
   const existing = createLru<SubnetID, true>(MAX_KEPT);
-  const missingChains = new UnknownIDs<BlockchainID>(clock);
-  const missingSubnets = new UnknownIDs<SubnetID>(clock);
+  const missingChains = createMissing(clock);
+  const missingSubnets = createMissing(clock);
   const subnetOfChain = new FreshCache<BlockchainID, SubnetID | undefined>({
     clock,
     max: MAX_KEPT,
@@ -96,22 +96,12 @@ export function createSubnetDirectory(api: Pick<NodeApi, 'validatedBy' | 'getSub
   };
 }
 
-class UnknownIDs<ID extends string> {
-  readonly #clock: Clock;
-  readonly #untilMs = createLru<ID, number>(MAX_MISSING);
-
-  constructor(clock: Clock) {
-    this.#clock = clock;
-  }
-
-  has(id: ID): boolean {
-    const untilMs = this.#untilMs.get(id);
-    return untilMs !== undefined && this.#clock.monotonicMs() < untilMs;
-  }
-
-  add(id: ID): void {
-    this.#untilMs.set(id, this.#clock.monotonicMs() + MISSING_MS);
-  }
+function createMissing(clock: Clock) {
+  const untilMs = createLru<string, number>(MAX_MISSING);
+  return {
+    has: (id: string): boolean => clock.monotonicMs() < (untilMs.get(id) ?? Number.NEGATIVE_INFINITY),
+    add: (id: string): void => void untilMs.set(id, clock.monotonicMs() + MISSING_MS),
+  };
 }
 
 const NOT_KEPT = 0;

@@ -1,27 +1,13 @@
 import { backoffMs } from '../../lib/concurrency/backoff.ts';
-import { type Clock, sleep } from '../../lib/concurrency/clock.ts';
+import { sleep } from '../../lib/concurrency/clock.ts';
 import { startDeadline } from '../../lib/concurrency/deadline.ts';
 import { SingleFlight } from '../../lib/concurrency/single-flight.ts';
-import { StoreError, type ValidationStore } from '../../store/local/validation-store.ts';
+import { StoreError } from '../../store/local/validation-store.ts';
 import { createThrottledWarnings, type ThrottledWarnings } from '../../telemetry/log-throttle.ts';
-import type { Logger } from '../../telemetry/logger.ts';
 import type { Metrics } from '../../telemetry/metrics.ts';
 import type { ValidationID } from '../../warp/ids.ts';
 import type { L1ValidatorRegistrationJustification } from '../../warp/justification.ts';
-import type { NodeApi } from '../rpc/node-api.ts';
-import { BlockRange, type BlockRangeLimits } from './block-range.ts';
-
-/**
- * Index of L1 validations from P-Chain blocks: a validation ID is a hash of data in the block with the registration or the conversion.
- *
- * It covers one range of heights without gaps, which starts at the height of the first start, and grows up with the chain and down to its
- * limits. An entry can be missing but not wrong, because its ID is computed from its content.
- */
-export interface ValidationIndex extends AsyncDisposable {
-  /** Returns undefined if no block has it, after reading the newest blocks. Rejects only with the signal's reason. */
-  originOf(validationID: ValidationID, signal: AbortSignal): Promise<L1ValidatorRegistrationJustification | undefined>;
-  coverage(): IndexCoverage;
-}
+import { BlockRange, type BlockRangeOptions } from './block-range.ts';
 
 export interface IndexCoverage {
   /** Undefined before the first block. */
@@ -30,41 +16,26 @@ export interface IndexCoverage {
   readonly isReading: boolean;
 }
 
-export interface ValidationIndexLimits extends BlockRangeLimits {
+export interface ValidationIndexOptions extends BlockRangeOptions {
+  readonly metrics: Metrics;
   /** Leaves the API to requests while years of blocks are read, and respects a provider's limits. */
   readonly maxBlocksPerSecond: number;
-  /** Interval of height requests when all blocks are read. */
-  readonly pollMs: number;
 }
 
-export const DEFAULT_INDEX_LIMITS: Omit<ValidationIndexLimits, 'lookback' | 'maxBlocksPerSecond'> = {
-  batchSize: 64,
-  concurrency: 4,
-  pollMs: 2_000,
-  batchTimeoutMs: 30_000,
-};
-
-export interface ValidationIndexOptions {
-  readonly api: Pick<NodeApi, 'getHeight' | 'getBlockByHeight'>;
-  readonly store: ValidationStore;
-  readonly clock: Clock;
-  readonly logger: Logger;
-  readonly metrics: Metrics;
-  /** Unix seconds of the Etna upgrade, before which there are no L1s; undefined reads down to block 0. */
-  readonly l1StartTime: bigint | undefined;
-  readonly limits: ValidationIndexLimits;
-}
-
+/** Interval of height requests when all blocks are read. */
+const POLL_MS = 2_000;
 /** A batch of old blocks may delay the newest ones. */
 const LOOKUP_READ_MS = 1_000;
 /** Longest pause while the API fails. A failed lookup reads the newest blocks at once. */
 const MAX_PAUSE_MS = 30_000;
 
-export function createValidationIndex(options: ValidationIndexOptions): ValidationIndex {
-  return new ReadingValidationIndex(options);
-}
-
-class ReadingValidationIndex implements ValidationIndex {
+/**
+ * Index of L1 validations from P-Chain blocks: a validation ID is a hash of data in the block with the registration or the conversion.
+ *
+ * It covers one range of heights without gaps, which starts at the height of the first start, and grows up with the chain and down to its
+ * limits. An entry can be missing but not wrong, because its ID is computed from its content.
+ */
+export class ValidationIndex implements AsyncDisposable {
   readonly #options: ValidationIndexOptions;
   readonly #range: BlockRange;
   readonly #loaded: Promise<void>;
@@ -86,6 +57,7 @@ class ReadingValidationIndex implements ValidationIndex {
     this.#running = this.#read(this.#stopped.signal);
   }
 
+  /** Returns undefined if no block has it, after reading the newest blocks. Rejects only with the signal's reason. */
   async originOf(
     validationID: ValidationID,
     signal: AbortSignal,
@@ -118,7 +90,7 @@ class ReadingValidationIndex implements ValidationIndex {
 
   /** Reads batches within the rate limit: new blocks first, then old ones. */
   async #read(signal: AbortSignal): Promise<void> {
-    const { clock, logger, limits } = this.#options;
+    const { clock, logger, maxBlocksPerSecond } = this.#options;
     let failures = 0;
     while (!signal.aborted) {
       const startMs = clock.monotonicMs();
@@ -136,8 +108,8 @@ class ReadingValidationIndex implements ValidationIndex {
       const spentMs = clock.monotonicMs() - startMs;
       const pauseMs =
         blockCount === 0
-          ? backoffMs(failures + 1, { baseMs: limits.pollMs, maxMs: MAX_PAUSE_MS })
-          : (blockCount / limits.maxBlocksPerSecond) * 1_000 - spentMs;
+          ? backoffMs(failures + 1, { baseMs: POLL_MS, maxMs: MAX_PAUSE_MS })
+          : (blockCount / maxBlocksPerSecond) * 1_000 - spentMs;
       try {
         await sleep(clock, Math.max(0, pauseMs), signal);
       } catch {

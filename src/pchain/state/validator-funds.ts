@@ -7,8 +7,8 @@ import type { NodeApi } from '../rpc/node-api.ts';
 /** Balances of L1 validators, which pay a continuous fee to stay active. */
 export interface ValidatorFunds {
   /**
-   * Returns the validators of a subnet whose balance is below {@link MIN_L1_VALIDATOR_BALANCE}, or ends within
-   * {@link ValidatorFundsLimits.soonMs}. Validators of the primary network pay nothing.
+   * Returns the validators of a subnet whose balance is below {@link MIN_L1_VALIDATOR_BALANCE}, or ends within {@link SOON_MS}. Validators
+   * of the primary network pay nothing.
    *
    * @param warpSet balances are read again if they do not cover all validators of this set
    * @throws {ApiError}, or the signal's reason
@@ -17,8 +17,8 @@ export interface ValidatorFunds {
   /** Returns the cached result, or undefined where an API call is necessary. */
   knownSoonInactive(subnetID: SubnetID, warpSet: WarpSet): ReadonlySet<NodeID> | undefined;
   /**
-   * Returns the L1 validators of a subnet with inactive ones; none if the subnet is not an L1. Balances are up to
-   * {@link ValidatorFundsLimits.maxAgeMs} old, for large subnets {@link ValidatorFundsLimits.maxAgeOfLargeMs}.
+   * Returns the L1 validators of a subnet with inactive ones; none if the subnet is not an L1. Balances are up to {@link MIN_AGE_MS} old,
+   * for large subnets {@link MAX_AGE_MS}.
    *
    * @throws {ApiError}, or the signal's reason
    */
@@ -32,23 +32,19 @@ export interface L1ValidatorFunds {
   readonly balance: bigint;
 }
 
-interface ValidatorFundsLimits {
-  /** Time to collect a signed message, pass it to a wallet and include it in a block. */
-  readonly soonMs: number;
-  /** Maximum age of balances. They are extrapolated by the fee, so only changes by transactions are noticed this late. */
-  readonly maxAgeMs: number;
-  readonly maxAgeOfLargeMs: number;
-}
-
 /**
  * In nAVAX: minimum of the Go aggregator (icm-services `signature-aggregator/aggregator/aggregator.go`, minimumL1ValidatorBalance), four
  * seconds of the lowest fee of 512 nAVAX a second (avalanchego `genesis/genesis_fuji.go`, ValidatorFeeConfig).
  */
 const MIN_L1_VALIDATOR_BALANCE = 2_048n;
 
-const DEFAULT_LIMITS: ValidatorFundsLimits = { soonMs: 30_000, maxAgeMs: 2_000, maxAgeOfLargeMs: 30_000 };
-/** Parsing takes some 10 µs for each validator, 0.2 % of this age. */
+/** Time to collect a signed message, pass it to a wallet and include it in a block. */
+const SOON_MS = 30_000;
+/** Age after which balances are read again. They are extrapolated by the fee, so only changes by transactions are noticed this late. */
+const MIN_AGE_MS = 2_000;
+/** Of a large subnet, because parsing takes some 10 µs for each validator: 0.2 % of this age. */
 const AGE_MS_PER_VALIDATOR = 5;
+const MAX_AGE_MS = 30_000;
 /** 250 bytes for each of some tens of validators. */
 const MAX_SUBNETS = 1_000;
 
@@ -66,13 +62,11 @@ interface Funds {
 export function createValidatorFunds(
   api: Pick<NodeApi, 'getCurrentValidators' | 'getValidatorFeePrice'>,
   clock: Clock,
-  limits: Partial<ValidatorFundsLimits> = {},
 ): ValidatorFunds {
-  const { soonMs, maxAgeMs, maxAgeOfLargeMs } = { ...DEFAULT_LIMITS, ...limits };
   const funds = new FreshCache<SubnetID, Funds>({
     clock,
     max: MAX_SUBNETS,
-    maxAgeMs: ({ nodeIDs }) => Math.min(Math.max(maxAgeMs, nodeIDs.size * AGE_MS_PER_VALIDATOR), maxAgeOfLargeMs),
+    maxAgeMs: ({ nodeIDs }) => Math.min(Math.max(MIN_AGE_MS, nodeIDs.size * AGE_MS_PER_VALIDATOR), MAX_AGE_MS),
     load: loadFunds,
   });
 
@@ -95,7 +89,7 @@ export function createValidatorFunds(
 
   /** Infinite without a fee; negative where the balance is too low now. */
   function secondsUntilLow(balance: bigint, price: bigint): number {
-    const soon = (price * BigInt(soonMs)) / 1_000n;
+    const soon = (price * BigInt(SOON_MS)) / 1_000n;
     const left = balance - (soon > MIN_L1_VALIDATOR_BALANCE ? soon : MIN_L1_VALIDATOR_BALANCE);
     if (left < 0n) return Number.NEGATIVE_INFINITY;
     return price === 0n ? Number.POSITIVE_INFINITY : Number(left / price);

@@ -14,7 +14,6 @@ function record(properties: TProperties) {
   return Type.Partial(Type.Object(properties));
 }
 
-/** Gives all names the same schema. */
 function all<Schema extends TSchema>(schema: Schema, ...names: string[]): Record<string, Schema> {
   return Object.fromEntries(names.map((name) => [name, schema]));
 }

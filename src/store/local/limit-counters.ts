@@ -17,7 +17,6 @@ export interface LimitCounters {
 }
 
 export interface Backlog {
-  /** Whether the cost was added. */
   readonly isTaken: boolean;
   readonly ns: number;
 }

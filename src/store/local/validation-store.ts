@@ -31,7 +31,6 @@ export interface IndexBatch {
   }[];
 }
 
-/** The range of heights that was read. */
 export interface IndexPosition {
   /** Highest block. */
   readonly top: { readonly height: bigint; readonly id: string };
@@ -52,7 +51,6 @@ export interface ValidationStoreOptions {
   readonly name?: string;
   /** Limit in memory, above which the oldest entries are dropped. An entry has about 400 bytes. */
   readonly maxOrigins?: number;
-  /** Default: the system's. */
   readonly clock?: Pick<Clock, 'afterTurn'>;
 }
 

@@ -6,8 +6,8 @@ import { systemClock } from '../../../src/lib/concurrency/clock.ts';
 import { parseHex } from '../../../src/lib/encoding/bytes.ts';
 import type { AppOutcome } from '../../../src/p2p/connection/app-requests.ts';
 import { createIdentity } from '../../../src/p2p/identity/identity.ts';
-import { createPeerNetwork, type PeerNetwork } from '../../../src/p2p/peer-network.ts';
-import { createJsonRpcClient } from '../../../src/pchain/rpc/json-rpc.ts';
+import { PeerNetwork } from '../../../src/p2p/peer-network.ts';
+import { JsonRpcClient } from '../../../src/pchain/rpc/json-rpc.ts';
 import { createNodeApi, type NodeApi } from '../../../src/pchain/rpc/node-api.ts';
 import { createLogger } from '../../../src/telemetry/logger.ts';
 import { createMetrics } from '../../../src/telemetry/metrics.ts';
@@ -30,7 +30,7 @@ beforeAll(async () => {
   const logger = createLogger('silent');
   devnet = cleanup.use(await startDevnet({ validators: 5, clock: systemClock, logger }));
   const client = cleanup.use(
-    createJsonRpcClient({
+    new JsonRpcClient({
       endpoints: [{ baseUrl: devnet.apiUrl }],
       clock: systemClock,
       random: Math.random,
@@ -39,7 +39,7 @@ beforeAll(async () => {
   );
   api = createNodeApi(client, client);
   network = cleanup.use(
-    createPeerNetwork({
+    new PeerNetwork({
       identity: createIdentity(),
       networkID: devnet.networkID,
       clock: systemClock,

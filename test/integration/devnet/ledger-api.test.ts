@@ -5,7 +5,7 @@ import { type Devnet, startDevnet } from '../../../src/devnet/devnet.ts';
 import { systemClock } from '../../../src/lib/concurrency/clock.ts';
 import { parsePChainTransaction } from '../../../src/pchain/codec/l1-transaction.ts';
 import { type ChainApi, createChainApi } from '../../../src/pchain/rpc/chain-api.ts';
-import { createJsonRpcClient, type JsonRpcClient } from '../../../src/pchain/rpc/json-rpc.ts';
+import { JsonRpcClient } from '../../../src/pchain/rpc/json-rpc.ts';
 import { createNodeApi, type NodeApi } from '../../../src/pchain/rpc/node-api.ts';
 import { createLogger } from '../../../src/telemetry/logger.ts';
 import { createMetrics } from '../../../src/telemetry/metrics.ts';
@@ -28,7 +28,7 @@ let chains: ChainApi;
 beforeAll(async () => {
   devnet = await startDevnet({ validators: 5, clock: systemClock, logger: createLogger('silent') });
   const endpoints = [{ baseUrl: devnet.apiUrl }];
-  client = createJsonRpcClient({
+  client = new JsonRpcClient({
     endpoints,
     clock: systemClock,
     random: () => 0,

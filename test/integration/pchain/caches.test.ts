@@ -1,7 +1,7 @@
 import { Registry } from 'prom-client';
 import { describe, expect, it } from 'vitest';
 import { ApiError } from '../../../src/pchain/rpc/api-error.ts';
-import { createJsonRpcClient } from '../../../src/pchain/rpc/json-rpc.ts';
+import { JsonRpcClient } from '../../../src/pchain/rpc/json-rpc.ts';
 import { createNodeApi } from '../../../src/pchain/rpc/node-api.ts';
 import { createSubnetDirectory, type SubnetDirectory } from '../../../src/pchain/state/subnet-directory.ts';
 import {
@@ -47,7 +47,7 @@ async function setUp(
 ): Promise<Setup> {
   const api = await LocalApi.start(reply);
   const clock = new FakeClock();
-  const client = createJsonRpcClient({
+  const client = new JsonRpcClient({
     endpoints: [{ baseUrl: api.baseUrl }],
     clock,
     random: () => 0,

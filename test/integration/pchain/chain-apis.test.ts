@@ -6,7 +6,7 @@ import { systemClock } from '../../../src/lib/concurrency/clock.ts';
 import type { ApiError } from '../../../src/pchain/rpc/api-error.ts';
 import { createChainApi } from '../../../src/pchain/rpc/chain-api.ts';
 import { createDataApi } from '../../../src/pchain/rpc/data-api.ts';
-import { createJsonRpcClient } from '../../../src/pchain/rpc/json-rpc.ts';
+import { JsonRpcClient } from '../../../src/pchain/rpc/json-rpc.ts';
 import { createNodeApi } from '../../../src/pchain/rpc/node-api.ts';
 import { createMetrics } from '../../../src/telemetry/metrics.ts';
 import { type BlockchainID, idFromBytes, P_CHAIN_ID, type TxID, type ValidationID } from '../../../src/warp/ids.ts';
@@ -26,7 +26,7 @@ afterEach(async () => {
 
 async function open(reply: () => Reply) {
   const server = await LocalApi.start(reply);
-  const client = createJsonRpcClient({
+  const client = new JsonRpcClient({
     endpoints: [{ baseUrl: server.baseUrl }],
     clock: systemClock,
     random: () => 0,
@@ -57,16 +57,6 @@ describe('the API of a chain', () => {
     const { server, chains } = await open(() => ({ result: { number: '0', startTime: '0', pChainHeight: '0' } }));
     expect(await chains.getCurrentEpoch(chainID as BlockchainID, SIGNAL)).toEqual({ number: 0n, pChainHeight: 0n });
     expect(server.requests[0]?.url).toBe(`/ext/bc/${alias}/proposervm`);
-  });
-
-  test.each<[string, Reply, string]>([
-    ['a node that does not run it', { status: 404, text: '404 page not found' }, 'invalid response'],
-    ['an epoch without a height', { result: { number: '1' } }, 'invalid response'],
-    ['a node that starts', { error: { code: -32_000, message: 'not bootstrapped' } }, 'rejected'],
-    ['a proxy that is overloaded', { status: 503, text: '' }, 'unavailable'],
-  ])('fails at %s', async (_, reply, kind) => {
-    const { chains } = await open(() => reply);
-    await expect(chains.getCurrentEpoch(CHAIN, SIGNAL)).rejects.toMatchObject({ name: 'ApiError', kind });
   });
 
   test('accepts a transaction of the X-Chain only if its bytes hash to the ID', async () => {

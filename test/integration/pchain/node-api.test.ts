@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { systemClock } from '../../../src/lib/concurrency/clock.ts';
 import { bytesToHex, parseHex } from '../../../src/lib/encoding/bytes.ts';
 import { encodeCb58 } from '../../../src/lib/encoding/cb58.ts';
-import { createJsonRpcClient } from '../../../src/pchain/rpc/json-rpc.ts';
+import { JsonRpcClient } from '../../../src/pchain/rpc/json-rpc.ts';
 import { createNodeApi, type NodeApi } from '../../../src/pchain/rpc/node-api.ts';
 import { createMetrics } from '../../../src/telemetry/metrics.ts';
 import {
@@ -49,7 +49,7 @@ interface Setup extends AsyncDisposable {
 async function setUp(reply: (request: ReceivedRequest) => Reply): Promise<Setup> {
   const api = await LocalApi.start(reply);
   const registry = new Registry();
-  const client = createJsonRpcClient({
+  const client = new JsonRpcClient({
     endpoints: [{ baseUrl: api.baseUrl }],
     clock: systemClock,
     random: Math.random,

@@ -23,8 +23,8 @@ test('uses 64 connections; waiting requests get them in turn', async () => {
   await using service = await startUpstreamService({ settings: { timeoutMs: 60_000 } });
   const held = holdBack(service);
   const asked = Array.from({ length: CONNECTIONS + 3 }, (_, index) => service.get(target(index)));
-  await expect.poll(() => service.received(), { timeout: 10_000 }).toBe(CONNECTIONS + 3);
-  await expect.poll(() => held.length, { timeout: 10_000 }).toBe(CONNECTIONS);
+  await expect.poll(() => service.received()).toBe(CONNECTIONS + 3);
+  await expect.poll(() => held.length).toBe(CONNECTIONS);
   const arrivals = () => service.standIn.arrivals.slice(CONNECTIONS).map((arrival) => arrival.target);
   for (let freed = 0; freed < 3; freed += 1) {
     sendJson(held[freed] as ServerResponse, 200, {});
@@ -52,7 +52,7 @@ test('a request without a connection in time fails, and the circuit stays closed
       undefined,
     ),
   );
-  await expect.poll(() => held.length, { timeout: 10_000 }).toBe(CONNECTIONS);
+  await expect.poll(() => held.length).toBe(CONNECTIONS);
   const waiting = await Promise.all(
     Array.from({ length: 30 }, (_, index) => service.get(`/v1/networks/fuji/validators?n=${index}`)),
   );
@@ -78,7 +78,7 @@ test('a chain that hangs leaves connections to the others, and is served when it
   };
   const hanging = (index: number) => `/v1/chains/666/blocks/${index}`;
   const hung = Array.from({ length: 100 }, (_, index) => service.get(hanging(index)));
-  await expect.poll(() => service.received(), { timeout: 10_000 }).toBe(100);
+  await expect.poll(() => service.received()).toBe(100);
   for (let index = 0; index < 10; index += 1) expect((await service.get(target(index))).status).toBe(200);
   await clock.advance(10_000);
   expect(new Set((await Promise.all(hung)).map(({ status }) => status))).toEqual(new Set([503]));
@@ -92,16 +92,16 @@ test('clients that leave free their places in the queue', async () => {
   await using service = await startUpstreamService({ settings: { timeoutMs: 60_000 } });
   const held = holdBack(service);
   const first = Array.from({ length: CONNECTIONS }, (_, index) => service.get(target(index)));
-  await expect.poll(() => held.length, { timeout: 10_000 }).toBe(CONNECTIONS);
+  await expect.poll(() => held.length).toBe(CONNECTIONS);
   const left = 'upstream_requests_total{upstream="evm",outcome="left"}';
   for (let round = 1; round <= 3; round += 1) {
     const sockets = await Promise.all(Array.from({ length: WAITING / 2 }, (_, index) => ask(service, target(index))));
-    await expect.poll(() => service.received(), { timeout: 10_000 }).toBe(CONNECTIONS + (round * WAITING) / 2);
+    await expect.poll(() => service.received()).toBe(CONNECTIONS + (round * WAITING) / 2);
     for (const socket of sockets) socket.destroy();
-    await expect.poll(() => service.metric(left), { timeout: 10_000 }).toBe((round * WAITING) / 2);
+    await expect.poll(() => service.metric(left)).toBe((round * WAITING) / 2);
   }
   const next = service.get(target('777'));
-  await expect.poll(() => service.received(), { timeout: 10_000 }).toBe(CONNECTIONS + (3 * WAITING) / 2 + 1);
+  await expect.poll(() => service.received()).toBe(CONNECTIONS + (3 * WAITING) / 2 + 1);
   // A client that has left gets no permit.
   for (const response of held.splice(0)) sendJson(response, 200, {});
   await expect.poll(() => held.length).toBe(1);
@@ -119,11 +119,11 @@ describe.runIf(process.platform === 'linux')('of several clients', () => {
     const flood = await Promise.all(
       Array.from({ length: CONNECTIONS + WAITING / 2 }, (_, index) => ask(service, target(index), '127.0.0.2')),
     );
-    await expect.poll(() => service.received(), { timeout: 10_000 }).toBe(CONNECTIONS + WAITING / 2);
-    await expect.poll(() => held.length, { timeout: 10_000 }).toBe(CONNECTIONS);
+    await expect.poll(() => service.received()).toBe(CONNECTIONS + WAITING / 2);
+    await expect.poll(() => held.length).toBe(CONNECTIONS);
     const path = '/v1/chains/7777/blocks/1';
     const next = service.get(path);
-    await expect.poll(() => service.received(), { timeout: 10_000 }).toBe(CONNECTIONS + WAITING / 2 + 1);
+    await expect.poll(() => service.received()).toBe(CONNECTIONS + WAITING / 2 + 1);
     for (const response of held.slice(0, 2)) sendJson(response, 200, {});
     await expect.poll(() => held.length).toBe(CONNECTIONS + 2);
     expect(service.standIn.arrivals.slice(CONNECTIONS).map((arrival) => arrival.target)).toContain(path);
@@ -138,13 +138,13 @@ describe.runIf(process.platform === 'linux')('of several clients', () => {
     const askAll = async (from: string, first: number, count: number) =>
       Promise.all(Array.from({ length: count }, (_, index) => ask(service, target(first + index), from)));
     const sockets = await askAll('127.0.0.2', 0, CONNECTIONS + 768);
-    await expect.poll(() => service.received(), { timeout: 10_000 }).toBe(CONNECTIONS + 768);
-    await expect.poll(() => held.length, { timeout: 10_000 }).toBe(CONNECTIONS);
+    await expect.poll(() => service.received()).toBe(CONNECTIONS + 768);
+    await expect.poll(() => held.length).toBe(CONNECTIONS);
     const refused = await ask(service, target(7_776), '127.0.0.2');
     await once(refused, 'readable');
     expect(String(refused.read())).toContain('503 Service Unavailable');
     sockets.push(...(await askAll('127.0.0.3', CONNECTIONS + 768, WAITING - 768)));
-    await expect.poll(() => service.received(), { timeout: 10_000 }).toBe(CONNECTIONS + WAITING + 1);
+    await expect.poll(() => service.received()).toBe(CONNECTIONS + WAITING + 1);
     const { status, body, headers } = await service.get(target('7777'));
     expect([status, headers.get('retry-after'), body['message']]).toEqual([
       503,

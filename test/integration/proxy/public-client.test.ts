@@ -7,7 +7,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { type RunningService, startService } from '../service/running-service.ts';
 import { type StandIn, sendJson, startStandIn } from './stand-in.ts';
 import { ANSWERS, NODE_ID, TX_ID } from './stand-in-records.ts';
-import { startUpstreamService, upstreamSettings } from './upstream-service.ts';
+import { upstreamSettings } from './upstream-service.ts';
 
 /** The public client of the API, as its users have it but for the address, before the service on the devnet. */
 
@@ -85,11 +85,12 @@ const PAGE_TOKENS: readonly string[] = ['3d22deea-ea64-4d30-8a1e-c2a353b67e90', 
 /**
  * Three pages of a list, which differ in a field of their items. A page needs its token; another token returns nothing.
  */
-function servePages(answer: object, items: string, idField: string): unknown[] {
-  const page = asRead(answer) as Record<string, object[]>;
+function servePages(answer: object): unknown[] {
+  const page = asRead(answer) as Record<string, Record<string, unknown>[]>;
+  const [items = '', list = []] = Object.entries(page).find(([, value]) => Array.isArray(value)) ?? [];
   const pages = [...PAGE_TOKENS, undefined].map((nextPageToken, number) => ({
     ...page,
-    [items]: page[items]?.map((item, index) => ({ ...item, [idField]: `page ${number}, item ${index}` })),
+    [items]: list.map((item, index) => ({ ...item, [idOf(item)]: `page ${number}, item ${index}` })),
     nextPageToken,
   }));
   const tokens: readonly (string | null)[] = [null, ...PAGE_TOKENS];
@@ -100,6 +101,11 @@ function servePages(answer: object, items: string, idField: string): unknown[] {
     else sendJson(response, 200, found);
   };
   return JSON.parse(JSON.stringify(pages)) as unknown[];
+}
+
+/** The name of a field with text. */
+function idOf(item: object): string {
+  return Object.entries(item).find(([, value]) => typeof value === 'string')?.[0] ?? '';
 }
 
 interface Page {
@@ -117,55 +123,30 @@ async function readPages(pages: PromiseLike<AsyncIterable<Page>>): Promise<objec
   return results;
 }
 
-interface List {
-  readonly name: string;
-  readonly answer: object;
-  /** The field of the answer that has the items. */
-  readonly items: string;
-  /** A text of theirs. */
-  readonly idField: string;
-  readonly read: () => PromiseLike<AsyncIterable<Page>>;
-  /** What reaches the upstream, without a page token. */
-  readonly target: string;
-}
-
-const LISTS: readonly List[] = [
-  {
-    name: 'validators',
-    answer: ANSWERS.listValidators,
-    items: 'validators',
-    idField: 'txHash',
-    read: () =>
+/** Lists: how the client reads one, what the upstream answers, and the target without a page token. */
+const LISTS: readonly (readonly [read: () => PromiseLike<AsyncIterable<Page>>, answer: object, target: string])[] = [
+  [
+    () =>
       client.data.primaryNetwork.listValidators(
         { pageSize: 2, minUptimePerformance: 90, sortBy: 'timeRemaining', validationStatus: 'completed' },
         options,
       ),
-    target:
-      '/v1/networks/fuji/validators?minUptimePerformance=90&pageSize=2&sortBy=timeRemaining&validationStatus=completed',
-  },
-  {
-    name: 'delegators',
-    answer: ANSWERS.listDelegators,
-    items: 'delegators',
-    idField: 'txHash',
-    read: () =>
+    ANSWERS.listValidators,
+    '/v1/networks/fuji/validators?minUptimePerformance=90&pageSize=2&sortBy=timeRemaining&validationStatus=completed',
+  ],
+  [
+    () =>
       client.data.primaryNetwork.listDelegators({ delegationStatus: 'completed', rewardAddresses: ADDRESS }, options),
-    target: `/v1/networks/fuji/delegators?delegationStatus=completed&pageSize=10&rewardAddresses=${ADDRESS}`,
-  },
-  {
-    name: 'blockchains',
-    answer: ANSWERS.listBlockchains,
-    items: 'blockchains',
-    idField: 'blockchainId',
-    read: () => client.data.primaryNetwork.listBlockchains({ pageSize: 10_000, sortOrder: 'asc' }, options),
-    target: '/v1/networks/fuji/blockchains?pageSize=10000&sortOrder=asc',
-  },
-  {
-    name: 'transactions of the P-Chain',
-    answer: ANSWERS.listPrimaryNetworkTransactions,
-    items: 'transactions',
-    idField: 'txHash',
-    read: () =>
+    ANSWERS.listDelegators,
+    `/v1/networks/fuji/delegators?delegationStatus=completed&pageSize=10&rewardAddresses=${ADDRESS}`,
+  ],
+  [
+    () => client.data.primaryNetwork.listBlockchains({ pageSize: 10_000, sortOrder: 'asc' }, options),
+    ANSWERS.listBlockchains,
+    '/v1/networks/fuji/blockchains?pageSize=10000&sortOrder=asc',
+  ],
+  [
+    () =>
       client.data.primaryNetwork.transactions.listLatest(
         {
           blockchainId: 'p-chain',
@@ -175,76 +156,54 @@ const LISTS: readonly List[] = [
         },
         options,
       ),
-    target: `/v1/networks/fuji/blockchains/p-chain/transactions?addresses=${ADDRESS}&pageSize=10&startTimestamp=1&txTypes=AddValidatorTx&txTypes=AddDelegatorTx`,
-  },
-  {
-    name: 'blocks of a node',
-    answer: ANSWERS.listBlocksOfNode,
-    items: 'blocks',
-    idField: 'blockHash',
-    read: () =>
+    ANSWERS.listPrimaryNetworkTransactions,
+    `/v1/networks/fuji/blockchains/p-chain/transactions?addresses=${ADDRESS}&pageSize=10&startTimestamp=1&txTypes=AddValidatorTx&txTypes=AddDelegatorTx`,
+  ],
+  [
+    () =>
       client.data.primaryNetwork.blocks.listByNodeId(
         { blockchainId: 'p-chain', nodeId: NODE_ID, pageSize: 1 },
         options,
       ),
-    target: `/v1/networks/fuji/blockchains/p-chain/nodes/${NODE_ID}/blocks?pageSize=1`,
-  },
-  {
-    name: 'vertices',
-    answer: ANSWERS.listVertices,
-    items: 'vertices',
-    idField: 'vertexHash',
-    read: () => client.data.primaryNetwork.vertices.listLatest({ blockchainId: 'x-chain' }, options),
-    target: '/v1/networks/fuji/blockchains/x-chain/vertices?pageSize=10',
-  },
-  {
-    name: 'vertices at a height',
-    answer: ANSWERS.listVerticesByHeight,
-    items: 'vertices',
-    idField: 'vertexHash',
-    read: () => client.data.primaryNetwork.vertices.listByHeight({ blockchainId: 'x-chain', vertexHeight: 7 }, options),
-    target: '/v1/networks/fuji/blockchains/x-chain/vertices:listByHeight?pageSize=10&vertexHeight=7',
-  },
-  {
-    name: 'ERC-20 transactions of an address',
-    answer: ANSWERS.listErc20Transfers,
-    items: 'transactions',
-    idField: 'txHash',
-    read: () => client.data.evm.address.transactions.listErc20({ address: EVM, startBlock: 1, endBlock: 9 }, options),
-    target: `/v1/chains/43114/addresses/${EVM}/transactions:listErc20?endBlock=9&pageSize=10&startBlock=1`,
-  },
-  {
-    name: 'internal transactions of an address',
-    answer: ANSWERS.listInternalTransactions,
-    items: 'transactions',
-    idField: 'txHash',
-    read: () => client.data.evm.address.transactions.listInternal({ address: EVM }, options),
-    target: `/v1/chains/43114/addresses/${EVM}/transactions:listInternals?pageSize=10`,
-  },
-  {
-    name: 'transfers of a token',
-    answer: ANSWERS.listTokenTransfers,
-    items: 'transfers',
-    idField: 'txHash',
-    read: () => client.data.evm.contracts.listTransfers({ address: EVM, pageSize: 100 }, options),
-    target: `/v1/chains/43114/tokens/${EVM}/transfers?pageSize=100`,
-  },
-  {
-    name: 'tokens of a collection',
-    answer: ANSWERS.listNftTokens,
-    items: 'tokens',
-    idField: 'tokenId',
-    read: () => client.data.nfts.list({ address: EVM }, options),
-    target: `/v1/chains/43114/nfts/collections/${EVM}/tokens?pageSize=10`,
-  },
-  {
-    name: 'blocks of an EVM chain, which the documents do not have',
-    answer: { blocks: [ANSWERS.getEvmBlock] },
-    items: 'blocks',
-    idField: 'blockHash',
-    read: () => client.data.evm.blocks.listLatest({ pageSize: 3 }, options),
-    target: '/v1/chains/43114/blocks?pageSize=3',
-  },
+    ANSWERS.listBlocksOfNode,
+    `/v1/networks/fuji/blockchains/p-chain/nodes/${NODE_ID}/blocks?pageSize=1`,
+  ],
+  [
+    () => client.data.primaryNetwork.vertices.listLatest({ blockchainId: 'x-chain' }, options),
+    ANSWERS.listVertices,
+    '/v1/networks/fuji/blockchains/x-chain/vertices?pageSize=10',
+  ],
+  [
+    () => client.data.primaryNetwork.vertices.listByHeight({ blockchainId: 'x-chain', vertexHeight: 7 }, options),
+    ANSWERS.listVerticesByHeight,
+    '/v1/networks/fuji/blockchains/x-chain/vertices:listByHeight?pageSize=10&vertexHeight=7',
+  ],
+  [
+    () => client.data.evm.address.transactions.listErc20({ address: EVM, startBlock: 1, endBlock: 9 }, options),
+    ANSWERS.listErc20Transfers,
+    `/v1/chains/43114/addresses/${EVM}/transactions:listErc20?endBlock=9&pageSize=10&startBlock=1`,
+  ],
+  [
+    () => client.data.evm.address.transactions.listInternal({ address: EVM }, options),
+    ANSWERS.listInternalTransactions,
+    `/v1/chains/43114/addresses/${EVM}/transactions:listInternals?pageSize=10`,
+  ],
+  [
+    () => client.data.evm.contracts.listTransfers({ address: EVM, pageSize: 100 }, options),
+    ANSWERS.listTokenTransfers,
+    `/v1/chains/43114/tokens/${EVM}/transfers?pageSize=100`,
+  ],
+  [
+    () => client.data.nfts.list({ address: EVM }, options),
+    ANSWERS.listNftTokens,
+    `/v1/chains/43114/nfts/collections/${EVM}/tokens?pageSize=10`,
+  ],
+  // The documents do not have it.
+  [
+    () => client.data.evm.blocks.listLatest({ pageSize: 3 }, options),
+    { blocks: [ANSWERS.getEvmBlock] },
+    '/v1/chains/43114/blocks?pageSize=3',
+  ],
 ];
 
 const pathOf = (target: string): string => target.split('?', 1)[0] as string;
@@ -256,21 +215,24 @@ function parametersOf(target: string): string {
 }
 
 describe('the public client of the API lists, page by page,', { timeout: TIMEOUT_MS }, () => {
-  test.each(LISTS)('$name', async ({ answer, items, idField, read, target }) => {
-    const pages = servePages(answer, items, idField);
-    expect(await readPages(read())).toEqual(pages);
-    const { arrivals } = standIn;
-    expect(arrivals.map((arrival) => arrival.method)).toEqual(['GET', 'GET', 'GET']);
-    expect(arrivals[0]?.target).toBe(target);
-    expect(arrivals.map((arrival) => pathOf(arrival.target))).toEqual(Array(3).fill(pathOf(target)));
-    expect(arrivals.slice(1).map((arrival) => parametersOf(arrival.target))).toEqual(
-      PAGE_TOKENS.map((token) => parametersOf(`${target}&pageToken=${encodeURIComponent(token)}`)),
-    );
-  });
+  test.each(LISTS.map(([read, answer, target]) => ({ read, answer, target })))(
+    '$target',
+    async ({ read, answer, target }) => {
+      const pages = servePages(answer);
+      expect(await readPages(read())).toEqual(pages);
+      const { arrivals } = standIn;
+      expect(arrivals.map((arrival) => arrival.method)).toEqual(['GET', 'GET', 'GET']);
+      expect(arrivals[0]?.target).toBe(target);
+      expect(arrivals.map((arrival) => pathOf(arrival.target))).toEqual(Array(3).fill(pathOf(target)));
+      expect(arrivals.slice(1).map((arrival) => parametersOf(arrival.target))).toEqual(
+        PAGE_TOKENS.map((token) => parametersOf(`${target}&pageToken=${encodeURIComponent(token)}`)),
+      );
+    },
+  );
 
   test('to the page that fails, whose error is typed as any other', async () => {
-    const read: string[] = [];
-    servePages(ANSWERS.listBlockchains, 'blockchains', 'blockchainId');
+    let read = 0;
+    servePages(ANSWERS.listBlockchains);
     const { behaviour } = standIn;
     let requests = 0;
     standIn.behaviour = (request, response, arrival) => {
@@ -280,10 +242,10 @@ describe('the public client of the API lists, page by page,', { timeout: TIMEOUT
     };
     const reading = (async () => {
       const pages = await client.data.primaryNetwork.listBlockchains({}, options);
-      for await (const { result } of pages) read.push(...result.blockchains.map(({ blockchainId }) => blockchainId));
+      for await (const _ of pages) read += 1;
     })();
     await expectFailure(reading, errors.BadRequestError, 400, 'upstream_error', 'pageToken has expired');
-    expect(read).toEqual(['page 0, item 0', 'page 1, item 0']);
+    expect(read).toBe(2);
   });
 });
 
@@ -448,31 +410,5 @@ describe('the public client of the API has a typed error', { timeout: TIMEOUT_MS
     expect(failure.headers.get('retry-after')).toBe('17');
     standIn.behaviour = undefined;
     expect(await block()).toEqual(ANSWERS.getEvmBlock);
-  });
-
-  test('for too many requests, sooner without a key', async () => {
-    const sha256 = createHash('sha256').update(secretOf('data')).digest();
-    await using limited = await startUpstreamService({
-      access: {
-        apiKeys: [{ name: 'data', sha256, unitsPerMinute: 7, routes: ['data'] }],
-        unitsPerMinute: 5,
-        trustedProxies: [],
-      },
-    });
-    const ask = (asker: Avalanche) => asker.data.evm.blocks.get({ blockId: '1' }, { serverURL: limited.url });
-    const keyless = new Avalanche(CLIENT);
-    for (let count = 0; count < 5; count += 1) expect(await ask(keyless)).toEqual(ANSWERS.getEvmBlock);
-    const refused = await expectFailure(
-      ask(keyless),
-      errors.TooManyRequestsError,
-      429,
-      'rate_limited',
-      'more than 5 units in a minute; an API key raises the limit',
-    );
-    expect(refused.headers.get('retry-after')).toMatch(/^([1-9]|[1-5]\d|60)$/);
-    const keyed = clientWith('data');
-    for (let count = 0; count < 7; count += 1) expect(await ask(keyed)).toEqual(ANSWERS.getEvmBlock);
-    await expectFailure(ask(keyed), errors.TooManyRequestsError, 429, 'rate_limited', 'more than 7 units in a minute');
-    expect(limited.standIn.arrivals).toHaveLength(12);
   });
 });

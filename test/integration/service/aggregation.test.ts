@@ -32,7 +32,7 @@ describe('a service on a healthy network', { timeout: TIMEOUT_MS }, () => {
     }
   });
 
-  test('asks nobody for a request that was answered before', async () => {
+  test('sends no request to validators for a request that was answered before', async () => {
     const message = newMessage();
     const first = await service.post({ message });
     const asked = await requests();
@@ -53,7 +53,7 @@ describe('a service on a healthy network', { timeout: TIMEOUT_MS }, () => {
     expect((await requests()) - before).toBe(12);
   });
 
-  test('takes signatures in hand for a higher quorum, and asks only for the rest', async () => {
+  test('reuses cached signatures for a higher quorum, and requests only the rest', async () => {
     const message = newMessage();
     const before = await requests();
     await service.post({ message, quorumPercentage: 50 });

@@ -56,7 +56,7 @@ async function withServer<T>(
 }
 
 describe.concurrent('aggregate', { timeout: TIMEOUT_MS }, () => {
-  test('prints the signed message alone where nobody looks, and verify finds it good', async () => {
+  test('prints only the signed message to a pipe, which verify accepts', async () => {
     const { code, out, err } = await runCommand(['aggregate', ...url(), emit()]);
     expect({ code, err }).toEqual({ code: 0, err: '' });
     expect(out).toMatch(/^[0-9a-f]{200,}\n$/);
@@ -75,7 +75,7 @@ describe.concurrent('aggregate', { timeout: TIMEOUT_MS }, () => {
     expect(out).toContain('\u001b[32msigned\u001b[39m by ');
   });
 
-  test('does without a service where it has a configuration', async () => {
+  test('needs no service with a configuration', async () => {
     const { code, out } = await runOnTerminal(['aggregate', ...ownConfig(), emit()], { NO_COLOR: '1' });
     expect(code).toBe(0);
     const shown = stripVTControlCharacters(out);
@@ -105,7 +105,7 @@ describe.concurrent('aggregate', { timeout: TIMEOUT_MS }, () => {
     expect(ofJustification).toMatchObject({ code: 0, err: '' });
   });
 
-  test('says with its exit code what came of a failure, and who did not sign', async () => {
+  test('a failure has its exit code and names the validators that did not sign', async () => {
     const refused = await runCommand(['aggregate', ...url(), '--quorum', '100', emit('L1')]);
     expect(refused).toMatchObject({ code: 3, out: '' });
     // A validator that is not dialled yet is unreachable.

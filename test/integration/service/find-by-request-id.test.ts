@@ -14,7 +14,7 @@ const TIMEOUT_MS = 60_000;
 test(
   'a failed aggregation among a thousand requests is found by its ID, and its lines tell which validators said what',
   async () => {
-    // Half of the validators say no, each in words of its own.
+    // Half of the validators refuse, each with another text.
     const refusing = [0, 1, 2, 3].map((index): [number, Behaviour] => [
       index,
       { kind: 'refusing', code: 100 + index, message: `out of office ${index}` },

@@ -120,14 +120,6 @@ describe("the Go aggregator's ports", { timeout: TIMEOUT_MS }, () => {
     expect(grown('validator_timeouts')).toBe(0);
     expect(after.names.every((name) => name?.startsWith('signature_aggregator_'))).toBe(true);
   });
-
-  test('know nothing else, in its form', async () => {
-    for (const at of [`${url.api}/v1/signatureAggregator/fuji/aggregateSignatures`, `${url.metrics}/health/live`]) {
-      const response = await fetch(at);
-      expect(response.status).toBe(404);
-      expect(await response.json()).toEqual({ error: expect.stringMatching(/^no route GET \S+ at this port$/) });
-    }
-  });
 });
 
 test(
@@ -197,21 +189,6 @@ test(
       const figures = await scrape(`${app.goUrls.get('local')?.metrics}/metrics`);
       expect({ name, value: figures.value(name) }).toEqual({ name, value: expect.toSatisfy((value) => value > 0) });
     }
-  },
-  TIMEOUT_MS,
-);
-
-test(
-  'a port that is taken ends the start, and the error names the setting',
-  async () => {
-    await using service = await startService(5);
-    const { port } = new URL(service.app.url);
-    const networks = { own: { embedded: { validators: 5 }, goApi: { apiPort: 0, metricsPort: Number(port) } } };
-    const { config } = parseConfig({ networks, server: { port: 0 } }, {}, {});
-    const starting = startApp({ config, logger: createLogger('silent'), clock: systemClock, random: Math.random });
-    await expect(starting).rejects.toMatchObject({
-      ...{ cause: { code: 'EADDRINUSE' }, settings: { port: 'networks.own.goApi.metricsPort' } },
-    });
   },
   TIMEOUT_MS,
 );

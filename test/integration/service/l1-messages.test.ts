@@ -9,7 +9,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { systemClock } from '../../../src/lib/concurrency/clock.ts';
 import { bytesToHex, parseHex } from '../../../src/lib/encoding/bytes.ts';
 import { parsePChainTransaction } from '../../../src/pchain/codec/l1-transaction.ts';
-import { createJsonRpcClient } from '../../../src/pchain/rpc/json-rpc.ts';
+import { JsonRpcClient } from '../../../src/pchain/rpc/json-rpc.ts';
 import { createNodeApi, type NodeApi } from '../../../src/pchain/rpc/node-api.ts';
 import { createMetrics } from '../../../src/telemetry/metrics.ts';
 import { idBytes, type TxID } from '../../../src/warp/ids.ts';
@@ -30,7 +30,7 @@ let api: NodeApi;
 beforeAll(async () => {
   service = await startService(8);
   const endpoints = [{ baseUrl: service.devnet.apiUrl }];
-  const client = createJsonRpcClient({
+  const client = new JsonRpcClient({
     endpoints,
     clock: systemClock,
     random: Math.random,
@@ -116,10 +116,14 @@ describe('GET by transaction', { timeout: TIMEOUT_MS }, () => {
 
     test('an unknown transaction with 404', async () => {
       const message =
-        `txHash: neither the P-Chain nor the X-Chain knows a transaction ${UNKNOWN_ID}; a 0x… hash may be of a C-Chain ` +
-        'transaction: its Warp message is in the log of SendWarpMessage, give that by POST';
+        `txHash: neither the P-Chain nor the X-Chain knows a transaction ${UNKNOWN_ID}; ` +
+        'write the hash of an EVM transaction as 0x and 64 digits';
       expectError(await ofTransaction(UNKNOWN_ID), 404, message);
-      expectError(await ofTransaction(`0x${bytesToHex(idBytes(UNKNOWN_ID as TxID))}`), 404, message);
+      const hash = `0x${bytesToHex(idBytes(UNKNOWN_ID as TxID))}`;
+      const ofAnyChain =
+        'txHash: neither the P-Chain, the X-Chain, the C-Chain nor a chain of a tracked subnet knows a transaction ' +
+        `${UNKNOWN_ID} (${hash}); name another chain by blockchainId`;
+      expectError(await ofTransaction(hash), 404, ofAnyChain);
     });
 
     test('one not yet accepted with 404', async () => {

@@ -28,7 +28,7 @@ async function startBy([program = '', ...args]: readonly string[]) {
   const config = join(directory, 'config.json');
   const networks = { fuji: { pChainApi: [{ baseUrl: 'http://127.0.0.1:1' }] } };
   await writeFile(config, JSON.stringify({ networks, server: { port: 0 } }));
-  // A group of its own, so that all of it can be ended.
+  // A separate process group, so that all of it can be ended.
   const child = spawn(program, [...args, '--config', config], {
     ...{ cwd: ROOT, detached: true },
     stdio: ['ignore', 'ignore', 'pipe'],
@@ -45,7 +45,7 @@ async function startBy([program = '', ...args]: readonly string[]) {
   await log.line('listening');
   const closing = opened.move();
   return {
-    /** Of what was started, which may be another process than the service. */
+    /** Process ID of what was started, which may be the parent of the service. */
     kill: (signal: NodeJS.Signals) => child.kill(signal),
     log,
     /** Resolves when all processes that have its standard error are gone. */

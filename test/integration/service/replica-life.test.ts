@@ -68,7 +68,7 @@ test(
     expect([ready.status, ready.json()['status']]).toEqual([503, 'stopping']);
     expect((await service.get('/health/ready/fuji')).json()['status']).toBe('stopping');
     expect((await service.get('/health/live')).status).toBe(200);
-    // Who has not seen it yet is answered as before.
+    // A client that has not noticed is still served.
     const late = await service.connect();
     late.end('GET /health/live HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n');
     expect(await text(late)).toContain('200 OK');
@@ -204,7 +204,7 @@ test(
     await using devnet = await startDevnet({ validators: 5, clock: systemClock, logger });
     const [example] = devnet.examples('fuji').filter(({ body }) => body !== undefined);
     const local = { aliases: ['fuji'], pChainApi: [{ baseUrl: devnet.apiUrl }] };
-    const config = { networks: { local }, server: { port: 0, drainDelayMs: 3_000 } };
+    const config = { networks: { local }, server: { port: 0, drainDelayMs: 1_000 } };
     await using opened = new AsyncDisposableStack();
     const start = async (): Promise<ServiceChild> => {
       const replica = opened.use(await startServiceChild(config));
@@ -216,7 +216,7 @@ test(
     let requests = 0;
     const load = loadOf(replicas, () => {
       requests += 1;
-      // Each is collected and verified anew: another share of the weight is another question.
+      // Another quorum is another key, so each request is collected and verified.
       return { ...example?.body, quorumPercentage: 20 + (requests % 60) };
     });
     const busy = (replica: ServiceChild) => untilTrue(() => (load.counts.get(replica) ?? 0) >= 20);

@@ -41,7 +41,7 @@ export function withInternals(config: Config, { aggregation, bls, server, networ
   };
 }
 
-/** As they stand in a configuration file, but for `internals` and the logger; `network` are those of the one network that is served. */
+/** Sections of a configuration file, besides `internals` and the logger; `network` has the settings of the one network. */
 export interface ServiceSettings {
   readonly network?: object;
   readonly internals?: Internals;
@@ -178,7 +178,7 @@ async function serve(
   };
 }
 
-/** As a P-Chain API names them. */
+/** IDs in the form of the P-Chain API. */
 export async function validatorsAt(
   apiUrl: string,
   subnetID: string,

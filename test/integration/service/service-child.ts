@@ -10,7 +10,7 @@ const ENTRY = join(import.meta.dirname, '..', '..', '..', 'src', 'start.js');
 
 export type ServiceChild = Awaited<ReturnType<typeof startServiceChild>>;
 
-/** The service as operators run it: a process of its own, with a configuration file that can be written anew. */
+/** The service as operators run it: a process with a configuration file, which can be replaced. */
 export async function startServiceChild(config: object, nodeFlags: readonly string[] = []) {
   await using opened = new AsyncDisposableStack();
   const directory = await mkdtemp(join(tmpdir(), 'service-'));

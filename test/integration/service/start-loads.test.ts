@@ -29,7 +29,7 @@ const LATER =
 async function loadedBy(...paths: string[]): Promise<string[]> {
   await using service = await startServiceChild(
     {
-      // Nobody listens there: the network is never open.
+      // No process listens there, so the network is never open.
       networks: { own: { pChainApi: [{ baseUrl: 'http://127.0.0.1:1' }] } },
       server: { port: 0 },
       log: { level: 'info' },
@@ -41,7 +41,7 @@ async function loadedBy(...paths: string[]): Promise<string[]> {
   return ((await service.log.line('loaded'))['files'] as string[]).filter((file) => LATER.test(file));
 }
 
-test('a service that only tells how it is has loaded nothing of what other requests need', async () => {
+test('a service that only answers health checks has not loaded the code of other requests', async () => {
   expect(await loadedBy()).toEqual([]);
   expect(await loadedBy('/openapi.json')).toContainEqual(expect.stringContaining('@fastify/swagger'));
 });

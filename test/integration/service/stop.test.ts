@@ -11,7 +11,7 @@ const TIMEOUT_MS = 60_000;
 const NEVER_MS = 600_000;
 const REQUEST = 'GET /v1/chains/1/blocks/2 HTTP/1.1\r\nhost: x\r\n\r\n';
 
-/** The service as operators run it, before an upstream that answers when it is told to. */
+/** The service as operators run it, before an upstream that answers when the test lets it. */
 async function startProcess({ network = 'fuji', server = {} }: { network?: string; server?: object }) {
   await using opened = new AsyncDisposableStack();
   const standIn = opened.use(await startStandIn());

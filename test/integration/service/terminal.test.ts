@@ -6,7 +6,7 @@ import { expect, test } from 'vitest';
 
 const TIMEOUT_MS = 60_000;
 
-// `script` runs a command at a terminal of its own, which closes when `script` ends. It is part of every Linux; that of macOS takes other options.
+// `script` runs a command at a new terminal, which closes when `script` ends. It is part of every Linux; that of macOS takes other options.
 test.runIf(process.platform === 'linux')(
   'a service whose terminal is closed ends and gives its port back',
   async () => {

@@ -67,7 +67,7 @@ describe('the export of traces', () => {
     expect(log.lines).toEqual([]);
   });
 
-  test('takes the variables for what the spans are of', async () => {
+  test('takes the resource of the spans from the variables', async () => {
     vi.stubEnv('OTEL_SERVICE_NAME', 'named');
     vi.stubEnv('OTEL_RESOURCE_ATTRIBUTES', 'service.name=other,deployment.environment.name=prod%2C1');
     const { sdk } = open();
@@ -92,7 +92,7 @@ describe('the export of traces', () => {
     expect([await spans('exported'), await spans('failed')]).toEqual([2 * MAX_BATCH, MAX_BATCH]);
   });
 
-  test('says once a minute that it fails, without address or key', async () => {
+  test('logs failures once a minute, without address or key', async () => {
     const { sdk, clock, spans, log } = open();
     receiver.status = 400;
     for (let batch = 1; batch <= 3; batch += 1) {
@@ -124,7 +124,7 @@ describe('the export of traces', () => {
     expect(clock.pendingTimers).toBe(0);
   });
 
-  test('asks a collector that fails no more once the service has stopped', async () => {
+  test('sends nothing to a failing collector once the service has stopped', async () => {
     const { sdk, clock, spans } = open();
     receiver.status = 503;
     make(sdk, 3);

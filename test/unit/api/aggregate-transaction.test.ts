@@ -1,7 +1,15 @@
 import { describe, expect, test } from 'vitest';
 import { AggregatorError } from '../../../src/aggregation/aggregator-error.ts';
 import { bytesToHex } from '../../../src/lib/encoding/bytes.ts';
-import { type BlockchainID, idBytes, idFromBytes, PRIMARY_NETWORK_ID, type TxID } from '../../../src/warp/ids.ts';
+import {
+  type BlockchainID,
+  idBytes,
+  idFromBytes,
+  P_CHAIN_ID,
+  PRIMARY_NETWORK_ID,
+  type TxID,
+} from '../../../src/warp/ids.ts';
+import { MAINNET } from '../../../src/warp/networks.ts';
 import { createTestServer, expectError, PATH, RESULT, scriptedAggregator } from './api-fixture.ts';
 
 const TX = idFromBytes<TxID>(new Uint8Array(32).fill(1), 'txID');
@@ -36,8 +44,23 @@ describe('GET by transaction', () => {
     });
   });
 
-  test.each([TX, bytesToHex(idBytes(TX)), `0x${bytesToHex(idBytes(TX))}`])('takes the hash as %s', async (text) => {
+  test.each([TX, bytesToHex(idBytes(TX))])('asks the P-Chain alone for %s', async (text) => {
     expect((await get(text)).asked[0]?.subject).toEqual({ kind: 'transaction', txID: TX });
+  });
+
+  test.each<[string, object]>([
+    ['', { chain: undefined, logIndex: undefined }],
+    ['?blockchainId=C', { chain: 'C', logIndex: undefined }],
+    [`?blockchainId=${MAINNET.cChainID}&logIndex=7`, { chain: 'C', logIndex: 7 }],
+    [`?blockchainId=${OTHER_CHAIN}&logIndex=0x1f`, { chain: OTHER_CHAIN, logIndex: 31 }],
+  ])('takes the hash of an EVM transaction with "%s"', async (query, evm) => {
+    const { asked } = await get(`0x${bytesToHex(idBytes(TX))}${query}`);
+    expect(asked[0]?.subject).toEqual({ kind: 'transaction', txID: TX, evm });
+  });
+
+  test('asks the P-Chain alone if blockchainId is its ID', async () => {
+    const { asked } = await get(`0x${bytesToHex(idBytes(TX))}?blockchainId=${P_CHAIN_ID}`);
+    expect(asked[0]?.subject).toEqual({ kind: 'transaction', txID: TX });
   });
 
   test.each([OTHER_CHAIN, bytesToHex(idBytes(OTHER_CHAIN))])('signs for the destination %s', async (text) => {
@@ -66,7 +89,7 @@ describe('GET by transaction', () => {
     [
       'another parameter',
       `${TX}?quorumPercentage=67`,
-      'unknown parameter quorumPercentage; known are: destinationBlockchainId',
+      'unknown parameter quorumPercentage; known are: blockchainId, logIndex, destinationBlockchainId',
     ],
     [
       'a misspelt parameter',
@@ -113,28 +136,5 @@ describe('POST with a justification alone', () => {
     expect(asked[0]).toMatchObject({ signingSubnetID: PRIMARY_NETWORK_ID, pChainHeight: 9n });
     const other = await post({ justification: '0a', destinationBlockchainId: CHAIN });
     expect(other.asked[0]?.destinationChainID).toBe(CHAIN);
-  });
-
-  test.each<[string, object, string | RegExp]>([
-    ['hex that is none', { justification: 'xy' }, 'justification must be hex digits, with an optional 0x prefix'],
-    [
-      'one too long',
-      { justification: '00'.repeat(24 * 1024 + 1) },
-      'justification has 24577 bytes, at most 24576 are allowed',
-    ],
-    [
-      'a destination that is none',
-      { justification: '0a', destinationBlockchainId: 'x' },
-      /^destinationBlockchainId must be/,
-    ],
-    [
-      'a destination of another type',
-      { justification: '0a', destinationBlockchainId: 1 },
-      'destinationBlockchainId must be a string',
-    ],
-  ])('refuses %s', async (_, body, message) => {
-    const { response, asked } = await post(body);
-    expectError(response, 400, message, 'invalid_request');
-    expect(asked).toEqual([]);
   });
 });

@@ -41,7 +41,14 @@ export function scriptedAggregator(
   return { aggregator, asked };
 }
 
-export const UP: NetworkReadiness = { name: 'fuji', status: 'up', reason: undefined, nodeID: NODE_ID, subnets: [] };
+export const UP: NetworkReadiness = {
+  name: 'fuji',
+  status: 'up',
+  reason: undefined,
+  networkID: 5,
+  nodeID: NODE_ID,
+  subnets: [],
+};
 
 /** Stands for a part that the test does not use. */
 const NOT_SCRIPTED = {} as never;

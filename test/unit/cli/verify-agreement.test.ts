@@ -73,32 +73,6 @@ function verdictOfCommand(bytes: Uint8Array, { networkID, warpSet }: SignedCase,
 }
 
 describe('verify', () => {
-  test('accepts messages of the reference up to the signed weight', () => {
-    expect(signedCases).toHaveLength(7);
-    for (const vector of signedCases) {
-      const { signed, warpSet, totalWeight, networkID } = vector;
-      expect(warpSet.totalWeight, vector.name).toBe(totalWeight);
-      const message = parseMessage(signed.signedMessage);
-      const reached = (100n * signed.signerWeight) / totalWeight;
-      const verdict = (quorumNum: bigint, id = networkID) =>
-        judge(
-          message,
-          { networkID: id, warpSet, quorumNum, signingSubnetID: undefined, pChainHeight: undefined },
-          nobleBackend,
-        );
-      expect(verdict(reached), vector.name).toMatchObject({
-        ...{ isValid: true, signedWeight: String(signed.signerWeight), messageId: vector.unsignedMessageID },
-        signers: signed.signerIndices.map((index) => ({
-          index,
-          nodeIds: [...(vector.canonicalValidators[index]?.nodeIDs ?? [])].toSorted(),
-        })),
-      });
-      expect(verdict(reached)).not.toHaveProperty('pChainHeight');
-      expect(verdict(reached + 1n)).toMatchObject({ isValid: false, problem: { kind: 'insufficient weight' } });
-      expect(verdict(1n, networkID + 1)).toMatchObject({ isValid: false, problem: { kind: 'wrong network' } });
-    }
-  });
-
   test('agrees with the service on 10,000 mutated messages', { timeout: 120_000 }, async () => {
     const seen = new Map<string, number>();
     const both = fc.record({

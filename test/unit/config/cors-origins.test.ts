@@ -9,12 +9,6 @@ const MUST =
   'must be an origin such as https://console.example or http://localhost:3000: a scheme, a host and a port ' +
   "that is not the scheme's own, with nothing after it";
 
-test('all origins are allowed by default', () => {
-  expect(parse()).toEqual(['*']);
-  expect(parse(['*'])).toEqual(['*']);
-  expect(parse([])).toEqual([]);
-});
-
 test('origins in the form of browsers are accepted', () => {
   const origins = [
     'https://console.example',
@@ -30,10 +24,7 @@ test('origins in the form of browsers are accepted', () => {
 
 test.each([
   ['https://console.example/', 'https://console.example'],
-  ['https://console.example/path', 'https://console.example'],
-  ['https://console.example?', 'https://console.example'],
   ['https://Console.example', 'https://console.example'],
-  ['HTTPS://console.example', 'https://console.example'],
   ['https://console.example:443', 'https://console.example'],
   ['http://localhost:080', 'http://localhost'],
   ['https://user:word@console.example', 'https://console.example'],
@@ -56,13 +47,6 @@ test('* stands alone', () => {
   const problem = 'must stand alone, as it means all origins, is "*"';
   expect(problems(['https://a.example', '*'])).toEqual([`server.corsOrigins[1]: ${problem}`]);
   expect(problems(['*', '*'])).toEqual([`server.corsOrigins[0]: ${problem}`, `server.corsOrigins[1]: ${problem}`]);
-});
-
-test('the setting is a list of texts', () => {
-  expect(problems('*')).toEqual([
-    expect.stringMatching(/^server\.corsOrigins: must be a list of 0 to 100, .*, is "\*"$/),
-  ]);
-  expect(problems([1])).toEqual([expect.stringMatching(/^server\.corsOrigins\[0\]: must be an origin, .*, is 1$/)]);
 });
 
 test('exactly the origin of a web address is accepted', () => {

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { SubnetReadiness } from '../../../src/aggregation/validators/required-subnet.ts';
+import type { SubnetReadiness } from '../../../src/aggregation/validators/required-subnets.ts';
 import { decideStatus, type NetworkView, START_GRACE_MS } from '../../../src/network/readiness.ts';
 import type { SubnetID } from '../../../src/warp/ids.ts';
 

@@ -1,5 +1,5 @@
 import { Registry } from 'prom-client';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import type { Aggregator } from '../../../src/aggregation/request/aggregate.ts';
 import type { AggregationRequest, AggregationResult } from '../../../src/aggregation/request/aggregation-request.ts';
 import type { SignedMessageReport } from '../../../src/aggregation/request/message-verifier.ts';
@@ -115,6 +115,7 @@ function scriptedServedNetwork({
     },
     opener,
   );
+  onTestFinished(() => network[Symbol.asyncDispose]());
   return {
     network,
     clock,
@@ -158,9 +159,7 @@ describe('a network of our own', () => {
   });
 
   it('opens its parts with the ID from its API', async () => {
-    await using scope = new AsyncDisposableStack();
     const { network, events } = scriptedServedNetwork();
-    scope.use(network);
     network.open();
     await network.untilUp(never);
     expect(events).toEqual(['api opened at http://api.example', 'parts opened for 1337']);
@@ -169,9 +168,7 @@ describe('a network of our own', () => {
   });
 
   it('waits for an API without responses, and reports the reason', async () => {
-    await using scope = new AsyncDisposableStack();
     const { network, clock, script, events } = scriptedServedNetwork({ networkID: new Error('connection refused') });
-    scope.use(network);
     network.open();
     await clock.advance(10_000);
     expect(network.readiness()).toMatchObject({
@@ -190,9 +187,7 @@ describe('a network of our own', () => {
   });
 
   it('is refused while its API belongs to a public network, and opened afterwards', async () => {
-    await using scope = new AsyncDisposableStack();
     const { network, clock, script, events, log } = scriptedServedNetwork({ networkID: FUJI_ID });
-    scope.use(network);
     network.open();
     await network.refused;
     const reason = 'its info API is of fuji: call the network fuji in the configuration, not local';
@@ -217,9 +212,7 @@ describe('a network of our own', () => {
   });
 
   it('gets up after a change of connections or validator sets', async () => {
-    await using scope = new AsyncDisposableStack();
     const { network, script, change } = scriptedServedNetwork();
-    scope.use(network);
     script.isConnected = false;
     network.open();
     const up = network.untilUp(never);
@@ -247,9 +240,7 @@ describe('a network of our own', () => {
 
 describe('a public network', () => {
   it('is served while its info API does not respond', async () => {
-    await using scope = new AsyncDisposableStack();
     const { network, clock, events } = scriptedServedNetwork({ name: 'fuji', networkID: new Error('down') });
-    scope.use(network);
     network.open();
     await clock.advance(1_000);
     expect(events.at(-1)).toBe('parts opened for 5');
@@ -288,9 +279,7 @@ describe('an update', () => {
   const TRACKED = { trackedSubnetIds: ['11111111111111111111111111111111LpoYY'], manuallyTrackedPeers: [PEER] };
 
   it('updates the parts and addresses of the same network', async () => {
-    await using scope = new AsyncDisposableStack();
     const { network, events } = scriptedServedNetwork();
-    scope.use(network);
     network.open();
     await network.untilUp(never);
     await settle();
@@ -310,9 +299,7 @@ describe('an update', () => {
     [FUJI_ID, 'its new info API is of network ID 5, and the network has 1337'],
     [new Error('down'), 'its new info API does not answer: down'],
   ])('leaves the addresses as they are where the new ones give %s', async (networkID, expected) => {
-    await using scope = new AsyncDisposableStack();
     const { network, events, script } = scriptedServedNetwork();
-    scope.use(network);
     network.open();
     await network.untilUp(never);
     await settle();
@@ -323,9 +310,7 @@ describe('an update', () => {
   });
 
   it('updates a network before it is open', async () => {
-    await using scope = new AsyncDisposableStack();
     const { network, clock, events, script } = scriptedServedNetwork({ networkID: new Error('down') });
-    scope.use(network);
     network.open();
     await settle();
     expect(await network.update(changed('local', TRACKED))).toBeUndefined();
@@ -337,9 +322,7 @@ describe('an update', () => {
   });
 
   it('uses new addresses although a response of the old ones arrives later', async () => {
-    await using scope = new AsyncDisposableStack();
     const { network, events, script } = scriptedServedNetwork();
-    scope.use(network);
     const slow = Promise.withResolvers<void>();
     script.beforeAnswer = slow.promise;
     network.open();
@@ -353,9 +336,7 @@ describe('an update', () => {
   });
 
   it("sets the level of its log to the process's", async () => {
-    await using scope = new AsyncDisposableStack();
     const { network, clock, log } = scriptedServedNetwork({ networkID: new Error('down') });
-    scope.use(network);
     log.logger.level = 'error';
     await network.update(changed('local', {}));
     network.open();
@@ -367,10 +348,8 @@ describe('an update', () => {
 
 describe('the devnet', () => {
   it('is opened at its API after its start', async () => {
-    await using scope = new AsyncDisposableStack();
     const started = Promise.withResolvers<ApiEndpoint>();
     const { network, events } = scriptedServedNetwork({ startEmbedded: () => started.promise });
-    scope.use(network);
     network.open();
     await settle();
     expect(network.readiness()).toMatchObject({ status: 'starting', reason: 'the devnet is being started' });

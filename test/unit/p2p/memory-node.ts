@@ -8,14 +8,13 @@ import {
   parseKnownPeers,
 } from '../../../src/p2p/connection/handshake.ts';
 import type { AppRequest } from '../../../src/p2p/gen/p2p_pb.js';
-import { parseStakingCertificate } from '../../../src/p2p/identity/certificate.ts';
 import { createIdentity, type Identity } from '../../../src/p2p/identity/identity.ts';
 import { addressGossipID, bloomHash } from '../../../src/p2p/wire/bloom-filter.ts';
 import { encodeFrame, FrameDecoder } from '../../../src/p2p/wire/frames.ts';
 import { encodeMessage, type PeerMessage, type PeerMessageInit, parseMessage } from '../../../src/p2p/wire/messages.ts';
 import { encodeClaimedIpPort, type SignedAddress, signAddress } from '../../../src/p2p/wire/signed-address.ts';
 import type { NodeID } from '../../../src/warp/ids.ts';
-import type { MemoryEnd, MemoryNet } from './memory-net.ts';
+import type { SimulatedEnd, SimulatedNet } from '../../simulation/simulated-net.ts';
 
 /** Limit of the reference node. */
 const MAX_ADDRESSES = 15;
@@ -23,6 +22,8 @@ export const NODE_VERSION = { major: 1, minor: 14, patch: 2 };
 
 export interface MemoryNodeOptions {
   readonly networkID: number;
+  /** Identity of the peer network that dials. */
+  readonly client: Identity;
   readonly identity?: Identity;
   readonly host: string;
   readonly clientName?: string;
@@ -33,10 +34,10 @@ export interface MemoryNodeOptions {
   /** Sends known addresses that the filter lacks by default. */
   readonly onGetPeerList?: (node: MemoryNode) => void;
   /** Called after TLS; speaks the protocol by default. */
-  readonly onAccept?: (end: MemoryEnd) => void;
+  readonly onAccept?: (end: SimulatedEnd) => void;
 }
 
-/** Scripted node in a {@link MemoryNet} with one connection. */
+/** Scripted node in a {@link SimulatedNet} with one connection. */
 export class MemoryNode {
   readonly identity: Identity;
   readonly endpoint: { readonly nodeID: NodeID; readonly host: string; readonly port: number };
@@ -45,13 +46,13 @@ export class MemoryNode {
   readonly known: SignedAddress[] = [];
   answersPings = true;
   acceptCount = 0;
-  end: MemoryEnd | undefined;
+  end: SimulatedEnd | undefined;
   handshake: PeerHandshake | undefined;
   readonly #clock: Clock;
   readonly #options: MemoryNodeOptions;
-  readonly #net: MemoryNet;
+  readonly #net: SimulatedNet;
 
-  constructor(net: MemoryNet, clock: Clock, options: MemoryNodeOptions) {
+  constructor(net: SimulatedNet, clock: Clock, options: MemoryNodeOptions) {
     this.#net = net;
     this.#clock = clock;
     this.#options = options;
@@ -66,7 +67,7 @@ export class MemoryNode {
 
   start(): void {
     this.#net.listen(this.endpoint, {
-      kind: 'accept',
+      answer: () => 'accept',
       certificate: this.identity.certificate.der,
       accept: (end) => {
         this.acceptCount += 1;
@@ -120,16 +121,16 @@ export class MemoryNode {
     this.send({ case: 'handshake', value });
   }
 
-  #serve(end: MemoryEnd): void {
+  #serve(end: SimulatedEnd): void {
     const decoder = new FrameDecoder();
-    const { networkID, onAppRequest, onGetPeerList } = this.#options;
+    const { networkID, client, onAppRequest, onGetPeerList } = this.#options;
     end.listen({
       onData: (chunk) => {
         for (const payload of decoder.push(chunk)) {
           const message = parseMessage(payload);
           this.received.push(message);
           if (message.case === 'handshake') {
-            const certificate = parseStakingCertificate(end.certificate ?? new Uint8Array(0));
+            const { certificate } = client;
             this.handshake = parseHandshake(message.value, { networkID, nowMs: this.#clock.now(), certificate });
             this.send({ case: 'peerList', value: { claimedIpPorts: [] } });
           }

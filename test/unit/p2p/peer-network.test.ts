@@ -6,19 +6,24 @@ import type { Clock } from '../../../src/lib/concurrency/clock.ts';
 import type { AppOutcome } from '../../../src/p2p/connection/app-requests.ts';
 import { MessageSchema } from '../../../src/p2p/gen/p2p_pb.js';
 import { createIdentity, type Identity } from '../../../src/p2p/identity/identity.ts';
-import { createPeerNetwork, type PeerNetwork, type PeerNetworkOptions } from '../../../src/p2p/peer-network.ts';
+import { PeerNetwork, type PeerNetworkOptions } from '../../../src/p2p/peer-network.ts';
 import { encodeFrame, MAX_FRAME_LENGTH } from '../../../src/p2p/wire/frames.ts';
+import type { Endpoint } from '../../../src/p2p/wire/ip-address.ts';
 import { encodeMessage } from '../../../src/p2p/wire/messages.ts';
 import { encodeClaimedIpPort, signAddress } from '../../../src/p2p/wire/signed-address.ts';
 import { createMetrics } from '../../../src/telemetry/metrics.ts';
 import { type BlockchainID, type NodeID, parseId } from '../../../src/warp/ids.ts';
+import { Draws } from '../../simulation/draws.ts';
+import { SimulatedEnd, SimulatedNet } from '../../simulation/simulated-net.ts';
 import { FakeClock, settle } from '../../support/fake-clock.ts';
-import { LATENCY_MS, MemoryEnd, MemoryNet } from './memory-net.ts';
 import { MemoryNode, type MemoryNodeOptions, NODE_VERSION } from './memory-node.ts';
 
 const C_CHAIN_ID = parseId<BlockchainID>('2q9e4r6Mu3U68nU1fYjgbR6JvwrRx36CohpAX5UQxse55x1Q5', 'C-Chain');
 const NETWORK_ID = 12_345;
 const TICK_MS = 250;
+/** One way. */
+const LATENCY_MS = 5;
+const FAULTS = { latencyMs: [LATENCY_MS, LATENCY_MS], stall: 0, cut: 0, split: 0 } as const;
 const never = new AbortController().signal;
 const options = { timeoutMs: 3_000, signal: never };
 const bytes = Uint8Array.of(2, 7, 7);
@@ -26,15 +31,15 @@ const bytes = Uint8Array.of(2, 7, 7);
 /** Peer network over connections in memory and virtual time. */
 class World {
   readonly clock = new FakeClock();
-  readonly net = new MemoryNet(this.clock);
+  readonly net = new SimulatedNet(this.clock, new Draws('peer network'), FAULTS);
   readonly identity = createIdentity();
 
   node(change: Partial<MemoryNodeOptions> & { host: string }): MemoryNode {
-    return new MemoryNode(this.net, this.clock, { networkID: NETWORK_ID, ...change });
+    return new MemoryNode(this.net, this.clock, { networkID: NETWORK_ID, client: this.identity, ...change });
   }
 
   network(nodes: readonly MemoryNode[], change: Partial<PeerNetworkOptions> = {}): PeerNetwork {
-    return createPeerNetwork({
+    return new PeerNetwork({
       identity: this.identity,
       networkID: NETWORK_ID,
       clock: this.clock,
@@ -44,7 +49,7 @@ class World {
       nodeVersion: async () => NODE_VERSION,
       bootstrapPeers: async () => nodes.map(({ endpoint }) => endpoint),
       allowPrivateAddresses: true,
-      dial: this.net.dialAs(this.identity),
+      dial: this.net.dial,
       ...change,
     });
   }
@@ -52,6 +57,10 @@ class World {
   /** @param hosts last parts of their addresses */
   nodes(...hosts: readonly number[]): MemoryNode[] {
     return hosts.map((host) => this.node({ host: `10.0.0.${host}` }));
+  }
+
+  answerAt(endpoint: Endpoint, answer: 'vanish' | 'freeze'): void {
+    this.net.listen(endpoint, { answer: () => answer, certificate: undefined, accept: () => undefined });
   }
 
   async connected(...nodes: readonly MemoryNode[]): Promise<PeerNetwork> {
@@ -155,10 +164,10 @@ describe('a connection in memory', () => {
       world.node({ host: `10.0.0.${index}`, ...(place === 'mute' && { onAccept: () => undefined }) }),
     );
     const [vanish, frozen, mute, refuses, gone] = nodes as [MemoryNode, MemoryNode, MemoryNode, MemoryNode, MemoryNode];
-    world.net.listen(vanish.endpoint, { kind: 'vanish' });
-    world.net.listen(frozen.endpoint, { kind: 'frozen' });
+    world.answerAt(vanish.endpoint, 'vanish');
+    world.answerAt(frozen.endpoint, 'freeze');
     world.net.listen(refuses.endpoint, {
-      kind: 'accept',
+      answer: () => 'accept',
       certificate: refuses.identity.certificate.der,
       accept: (end) => end.close(),
     });
@@ -181,7 +190,7 @@ describe('a connection in memory', () => {
     const other = createIdentity();
     const shown = [undefined, Uint8Array.of(0x30, 0), other.certificate.der];
     nodes.forEach(({ endpoint }, index) =>
-      world.net.listen(endpoint, { kind: 'accept', certificate: shown[index], accept: () => undefined }),
+      world.net.listen(endpoint, { answer: () => 'accept', certificate: shown[index], accept: () => undefined }),
     );
     const network = world.network(nodes);
     network.want('l1', idsOf(...nodes));
@@ -224,7 +233,7 @@ describe('a connection in memory', () => {
     const nodes = world.nodes(1, 2);
     const network = await world.connected(...nodes);
     const written: Uint8Array[] = [];
-    const write = vi.spyOn(MemoryEnd.prototype, 'write').mockImplementation((chunk) => void written.push(chunk));
+    const write = vi.spyOn(SimulatedEnd.prototype, 'write').mockImplementation((chunk) => void written.push(chunk));
     const long = new Uint8Array(200_000).fill(7);
     const outcomes = nodes.map(({ nodeID }) => network.appRequest(nodeID, C_CHAIN_ID, long, options));
     write.mockRestore();
@@ -247,9 +256,9 @@ describe('a connection in memory', () => {
     await settle();
     expect(node.end?.isOver).toBe(true);
     expect(world.clock.pendingTimers).toBe(0);
-    const dials = world.net.dialCount;
+    const dials = world.net.dials;
     await world.clock.advance(60_000);
-    expect(world.net.dialCount).toBe(dials);
+    expect(world.net.dials).toBe(dials);
   });
 });
 
@@ -260,7 +269,7 @@ describe('the network between its parts', () => {
     const wide = world.network(nodes, { limits: { dialsPerSecond: 100 } });
     wide.want('l1', all);
     await world.clock.advance(0);
-    expect(world.net.dialCount).toBe(70);
+    expect(world.net.dials).toBe(70);
   });
 
   it('refreshes the node version after a refused Handshake', async () => {
@@ -418,11 +427,11 @@ describe('a node that is not connected', () => {
 
   it('keeps the reason of its last connection while it is dialled again', async () => {
     const [node] = world.nodes(1) as [MemoryNode];
-    world.net.listen(node.endpoint, { kind: 'accept', certificate: undefined, accept: () => undefined });
+    world.net.listen(node.endpoint, { answer: () => 'accept', certificate: undefined, accept: () => undefined });
     const network = world.network([node]);
     network.want('l1', idsOf(node));
     await world.clock.advance(100);
-    world.net.listen(node.endpoint, { kind: 'frozen' });
+    world.answerAt(node.endpoint, 'freeze');
     await world.clock.advance(5_000);
     expect(network.describe(node.nodeID).obstacle).toEqual({ cause: 'tls', reason: 'staking certificate: is missing' });
     node.start();
@@ -540,7 +549,7 @@ describe('gossip', () => {
   it('abandons a hanging dial when a newer address arrives', async () => {
     const [source, node] = world.nodes(1, 2) as [MemoryNode, MemoryNode];
     const hanging = { nodeID: node.nodeID, host: '10.0.0.9', port: 1 };
-    world.net.listen(hanging, { kind: 'frozen' });
+    world.answerAt(hanging, 'freeze');
     const network = world.network([], { bootstrapPeers: async () => [source.endpoint, hanging] });
     network.want('l1', idsOf(source, node));
     await world.clock.advance(1_000);

@@ -8,21 +8,6 @@ async function seriesOf(registry: Registry): Promise<string[]> {
 }
 
 describe('createMetrics', () => {
-  it('adds the prefix, and counts with and without labels', async () => {
-    const registry = new Registry();
-    const metrics = createMetrics(registry);
-    const plain = metrics.counter({ name: 'things_total', help: 'Things' });
-    const labelled = metrics.counter({ name: 'parts_total', help: 'Parts', labels: ['kind'] });
-    plain.inc();
-    plain.inc(2);
-    labelled.inc({ kind: 'a' });
-    labelled.inc({ kind: 'a' }, 4);
-    expect(await seriesOf(registry)).toEqual([
-      'signature_aggregator_things_total 3',
-      'signature_aggregator_parts_total{kind="a"} 5',
-    ]);
-  });
-
   it('adds what is counted by time series and by labels', async () => {
     const registry = new Registry();
     const bound = createMetrics(registry).with({ network: 'fuji' });
@@ -51,26 +36,6 @@ describe('createMetrics', () => {
     count.inc(0.5);
     values.observe(200);
     expect((await seriesOf(registry)).toSorted()).toEqual(expected(151, 11_525).toSorted());
-  });
-
-  it('sets, increments and decrements a gauge that several owners share', async () => {
-    const registry = new Registry();
-    const metrics = createMetrics(registry);
-    const declare = () => metrics.gauge({ name: 'rooms', help: 'Rooms' });
-    const [gauge, same] = [declare(), declare()];
-    gauge.inc(5);
-    same.dec();
-    expect(await seriesOf(registry)).toEqual(['signature_aggregator_rooms 4']);
-    same.inc(100);
-    gauge.set(7);
-    same.dec(2);
-    gauge.inc();
-    expect(await seriesOf(registry)).toEqual(['signature_aggregator_rooms 6']);
-    const ofNetwork = metrics.with({ network: 'fuji' }).gauge({ name: 'floors', help: 'Floors' });
-    expect(await seriesOf(registry)).toHaveLength(1);
-    ofNetwork.inc();
-    ofNetwork.dec();
-    expect(await seriesOf(registry)).toContain('signature_aggregator_floors{network="fuji"} 0');
   });
 
   it('declares a metric once for all networks, with a label for each', async () => {
@@ -128,12 +93,6 @@ describe('createMetrics', () => {
       'signature_aggregator_weight{network="fuji",subnet="a"} 1',
       'signature_aggregator_weight{network="mainnet",subnet="z"} 1',
     ]);
-  });
-
-  it('reads a gauge without labels as a number', async () => {
-    const registry = new Registry();
-    createMetrics(registry).readGauge({ name: 'size', help: 'Size' }, () => 7);
-    expect(await seriesOf(registry)).toEqual(['signature_aggregator_size 7']);
   });
 });
 

@@ -3,20 +3,22 @@ import { useEffect, useMemo, useState } from 'preact/hooks';
 import type { DecodedReading } from '../../../api/messages/message-records.ts';
 import type { VerificationResult } from '../../../api/messages/verification-record.ts';
 import { type Failure, failureOf } from '../api-client.ts';
+import { MessageInput, useReadInput } from '../input/message-input.tsx';
 import type { Session } from '../session.ts';
-import { MessageInput, useReadInput } from '../sign/message-input.tsx';
 import { MAX_PERCENTAGE } from '../sign/quorum.ts';
+import { SigningSubnet, ValidatorsAtFields } from '../sign/quorum-controls.tsx';
 import { SignFailure } from '../sign/sign-failure.tsx';
-import { Badge, Card, Facts, Field, Id } from '../ui/controls.tsx';
-import { grouped, percentOf, shortened } from '../ui/figures.ts';
-import { type Column, VirtualTable } from '../ui/virtual-table.tsx';
+import { Badge, Card, Facts, Id, TextField } from '../ui/controls.tsx';
+import { grouped, percentOf } from '../ui/figures.ts';
+import { type Column, nodeColumn, Table } from '../ui/table.tsx';
+import { WeightOf } from '../ui/weight.tsx';
 import { WeightBar } from '../ui/weight-bar.tsx';
 import { WeightMap } from '../ui/weight-map.tsx';
 import { DecodedMessage } from './decoded-message.tsx';
 import { drawnSigners, PROBLEM_ADVICE } from './verdict.ts';
 import { HERE, type VerificationBody, verificationBody, type Where } from './verification-body.ts';
 
-/** Any message: what it says, who signed it, and whether a destination would accept it. */
+/** What a message says, its signers, and whether a destination would accept it. */
 export function InspectView({ session, begin }: { session: Session; begin: string | undefined }): ComponentChild {
   const [text, setText] = useState('');
   const [where, setWhere] = useState(HERE);
@@ -60,15 +62,8 @@ export function InspectView({ session, begin }: { session: Session; begin: strin
   );
 }
 
-function Unsigned({
-  reading,
-  text,
-  session,
-}: {
-  reading: DecodedReading;
-  text: string;
-  session: Session;
-}): ComponentChild {
+function Unsigned(props: { reading: DecodedReading; text: string; session: Session }): ComponentChild {
+  const { reading, text, session } = props;
   const canSign = reading.as === 'unsignedMessage' || reading.as === 'justification';
   return (
     <Card title="Not signed">
@@ -83,71 +78,24 @@ function Unsigned({
 }
 
 function Destination({ where, onWhere }: { where: Where; onWhere: (where: Where) => void }): ComponentChild {
-  const text =
-    (name: 'destinationBlockchainId' | 'pChainHeight' | 'signingSubnetId', placeholder: string) =>
-    (id: string, describedBy: string | undefined) => (
-      <input
-        id={id}
-        type="text"
-        value={where[name]}
-        placeholder={placeholder}
-        spellcheck={false}
-        autocomplete="off"
-        aria-describedby={describedBy}
-        onInput={(event: Event) => onWhere({ ...where, [name]: (event.currentTarget as HTMLInputElement).value })}
-      />
-    );
+  const change = (changed: Partial<Where>) => onWhere({ ...where, ...changed });
+  const onQuorum = (typed: string) => {
+    const quorum = Math.round(Number(typed));
+    if (quorum >= 0 && quorum <= MAX_PERCENTAGE) change({ quorum });
+  };
   return (
-    <div class="quorum-controls">
-      <Field
-        label="The validators of"
-        children={(id) => (
-          <select
-            id={id}
-            value={where.at}
-            onChange={(event: Event) =>
-              onWhere({ ...where, at: (event.currentTarget as HTMLSelectElement).value as Where['at'] })
-            }
-          >
-            <option value="now">now: the proposed height</option>
-            <option value="destination">the current epoch of a destination chain</option>
-            <option value="height">a P-Chain height</option>
-          </select>
-        )}
-      />
-      {where.at === 'destination' && (
-        <Field label="Destination chain" children={text('destinationBlockchainId', 'in cb58 or hex')} />
-      )}
-      {where.at === 'height' && (
-        <Field label="P-Chain height" hint="A whole number." children={text('pChainHeight', '0')} />
-      )}
-      <Field
+    <div class="stack">
+      <ValidatorsAtFields at={where} change={change} />
+      <TextField
         label="Quorum in percent"
         hint="What the destination asks for: 67, unless it is configured otherwise."
-        children={(id, describedBy) => (
-          <input
-            {...{
-              id,
-              type: 'number',
-              min: 0,
-              max: MAX_PERCENTAGE,
-              value: where.quorum,
-              'aria-describedby': describedBy,
-            }}
-            onInput={(event: Event) => {
-              const typed = Math.round(Number((event.currentTarget as HTMLInputElement).value));
-              if (typed >= 0 && typed <= MAX_PERCENTAGE) onWhere({ ...where, quorum: typed });
-            }}
-          />
-        )}
+        type="number"
+        value={String(where.quorum)}
+        onValue={onQuorum}
       />
       <details class="more">
         <summary>Another signing subnet</summary>
-        <Field
-          label="Signing subnet"
-          hint="The subnet of the source chain, unless you name another."
-          children={text('signingSubnetId', 'in cb58 or hex')}
-        />
+        <SigningSubnet value={where.signingSubnetId} onValue={(signingSubnetId) => change({ signingSubnetId })} />
       </details>
     </div>
   );
@@ -155,7 +103,7 @@ function Destination({ where, onWhere }: { where: Where; onWhere: (where: Where)
 
 const QUIET_MS = 200;
 
-/** Asks whenever what is asked for has changed, and nothing came after it for a moment. Meanwhile there is no verdict. */
+/** Verifies again a moment after the last change of the form; until then there is no verdict. */
 function useVerdict({ api, network }: Session, reading: DecodedReading | undefined, hex: string, where: Where) {
   const [state, setState] = useState<{ question?: string; result?: VerificationResult; failure?: Failure }>({});
   const body: VerificationBody | undefined = reading?.as === 'signedMessage' ? verificationBody(hex, where) : undefined;
@@ -176,7 +124,7 @@ function useVerdict({ api, network }: Session, reading: DecodedReading | undefin
       leaving.abort();
     };
   }, [question]);
-  // What was said of another question, such as of a lower quorum, is no answer to this one.
+  // A verdict on another question, such as a lower quorum, does not answer this one.
   return body !== undefined && state.question === question ? state : {};
 }
 
@@ -186,13 +134,9 @@ function Verdict({ result, session }: { result: VerificationResult; session: Ses
   const drawn = useMemo(() => drawnSigners(result), [result]);
   const total = BigInt(result.totalWeight);
   const columns: Column<Signer>[] = [
-    { name: 'Bit', className: 'number', cell: ({ index }) => String(index) },
-    {
-      name: 'Validator',
-      className: 'wide',
-      cell: ({ nodeIds }) => <code title={nodeIds.join(', ')}>{shortened(nodeIds[0] ?? '', 12, 8)}</code>,
-    },
-    { name: 'Weight', className: 'number', cell: ({ weight }) => percentOf(BigInt(weight), total) },
+    { name: 'Bit', cell: ({ index }) => String(index) },
+    nodeColumn(({ nodeIds }) => nodeIds),
+    { name: 'Weight', isNumber: true, cell: ({ weight }) => percentOf(BigInt(weight), total) },
   ];
   const { problem } = result;
   const signedBy =
@@ -236,17 +180,17 @@ function Verdict({ result, session }: { result: VerificationResult; session: Ses
             ],
           ],
           ['P-Chain height', grouped(result.pChainHeight)],
-          ['Quorum', `${result.quorumPercentage} %: ${grouped(result.neededWeight)} of ${grouped(result.totalWeight)}`],
+          [
+            'Quorum',
+            [
+              `${result.quorumPercentage} %: `,
+              <WeightOf part={BigInt(result.neededWeight)} total={total} subnetId={result.signingSubnetId} />,
+            ],
+          ],
         ]}
       />
       {result.signers.length > 0 && (
-        <VirtualTable<Signer>
-          label={'Signers'}
-          columns={columns}
-          rows={result.signers}
-          keyOf={({ index }) => index}
-          maxHeight={320}
-        />
+        <Table<Signer> label="Signers" columns={columns} rows={result.signers} keyOf={({ index }) => index} />
       )}
     </Card>
   );

@@ -3,7 +3,7 @@ import { SigningProgress } from '../sign/signing-progress.ts';
 
 /** What can be done about a message that no destination accepts. */
 export const PROBLEM_ADVICE: Readonly<Record<NonNullable<VerificationResult['problem']>['kind'], string>> = {
-  'no signers': 'Nobody signed it. Have it signed.',
+  'no signers': 'It has no signature. Have it signed.',
   'unknown signer':
     'Its signers are of another validator set: the set has changed since, or the message is of another subnet. Choose the height at which it was signed, or have it signed anew.',
   'insufficient weight':
@@ -13,7 +13,7 @@ export const PROBLEM_ADVICE: Readonly<Record<NonNullable<VerificationResult['pro
     'Either the message or the signature was changed, or others signed than it names. Get it again from where it was made, or have it signed anew.',
 };
 
-/** The signers as a set to draw, and all who did not sign as one. */
+/** The signers as a set to draw, and all other validators as one. */
 export function drawnSigners(result: VerificationResult): SigningProgress {
   const progress = new SigningProgress();
   const { signers, signedWeight, totalWeight, neededWeight } = result;
@@ -27,7 +27,7 @@ export function drawnSigners(result: VerificationResult): SigningProgress {
   }));
   const others = {
     index: drawn.length,
-    nodeIds: ['everybody else'],
+    nodeIds: ['all others'],
     weight: String(rest),
     isConnected: true,
     status: 'not_asked' as const,

@@ -1,10 +1,8 @@
 import { DEFAULT_QUORUM } from '../sign/quorum.ts';
+import type { ValidatorsAt } from '../sign/sign-request.ts';
 
-/** For whom a message is verified, as it stands in the form. */
-export interface Where {
-  readonly at: 'now' | 'destination' | 'height';
-  readonly destinationBlockchainId: string;
-  readonly pChainHeight: string;
+/** The destination for which a message is verified, as typed. */
+export interface Where extends ValidatorsAt {
   readonly signingSubnetId: string;
   readonly quorum: number;
 }
@@ -25,10 +23,7 @@ export interface VerificationBody {
   readonly pChainHeight?: number;
 }
 
-/**
- * What to ask the service; undefined while the form is not filled in, as a verdict for another height or chain than the one that is being
- * typed would be taken for its own.
- */
+/** The body of the request; undefined while the form is incomplete, so that no verdict on another height or chain is shown. */
 export function verificationBody(signedMessage: string, where: Where): VerificationBody | undefined {
   const [signingSubnetId, destinationBlockchainId, pChainHeight] = [
     where.signingSubnetId.trim(),

@@ -1,82 +1,64 @@
 import type { ComponentChild } from 'preact';
 import type { ReadinessBody } from '../../../api/health/health.ts';
 import type { ActivityBody } from '../../server/activity-record.ts';
-import { failureOf } from '../api-client.ts';
 import { nameOf, type Session } from '../session.ts';
-import { Badge, Card, Facts, type Figure, Figures, Id, usePolled } from '../ui/controls.tsx';
+import { Badge, Card, Facts, type Figure, Figures, Id } from '../ui/controls.tsx';
 import { bytes, dateTime, duration, grouped, milliseconds, percentOf, ratioOf } from '../ui/figures.ts';
-import { Chart } from '../ui/lazy-chart.tsx';
+import { LineChart } from '../ui/line-chart.tsx';
+import { type Polled, Stale, usePolled } from '../ui/polled.tsx';
 
 const EVERY_MS = 5_000;
 type Interval = ActivityBody['intervals'][number];
 
-/** The service at a glance, for whoever runs it. */
-export function ServiceView({
-  session,
-  readiness,
-}: {
-  session: Session;
-  readiness: ReadinessBody | undefined;
-}): ComponentChild {
+/** The service at a glance, for operators. */
+export function ServiceView(props: { session: Session; readiness: Polled<ReadinessBody> }): ComponentChild {
+  const { session, readiness } = props;
   const { api, hasFigures } = session;
-  const { value: activity, error } = usePolled(
-    async (signal) => (hasFigures ? api.activity(signal) : undefined),
-    EVERY_MS,
-    [],
-  );
+  const polled = usePolled(async (signal) => (hasFigures ? api.activity(signal) : undefined), EVERY_MS, []);
+  const activity = polled.value;
+  const problem = readiness.value?.identityProblem;
   return (
     <div class="view">
-      {readiness?.identityProblem !== undefined && (
+      {problem !== undefined && (
         <p class="awaited" role="alert">
-          {readiness.identityProblem}
+          {problem}
         </p>
       )}
-      {activity !== undefined && <Summary activity={activity} readiness={readiness} />}
       {!hasFigures && (
         <Card title="Figures">
-          <p>
-            The metrics of this service have an address of their own, so that not everybody who can send requests sees
-            them. Its figures are there, and not here.
-          </p>
+          <p>The metrics of this service have an address of their own, and its figures are shown there only.</p>
         </Card>
       )}
-      {error !== undefined && (
-        <p class="problem" role="alert">
-          {failureOf(error).message}
-        </p>
-      )}
-      {activity !== undefined && (
+      <Stale polled={polled.error !== undefined && readiness.error === undefined ? polled : readiness}>
+        {activity !== undefined && [
+          <Summary activity={activity} readiness={readiness.value} />,
+          <div class="two">
+            <Card title="Requests">
+              <Requests activity={activity} />
+            </Card>
+            <Card title="Time to the answer">
+              <Latency activity={activity} />
+            </Card>
+          </div>,
+        ]}
         <div class="two">
-          <Card title="Requests">
-            <Requests activity={activity} />
-          </Card>
-          <Card title="Time to the answer">
-            <Latency activity={activity} />
-          </Card>
+          {(readiness.value?.networks ?? []).map((network) => (
+            <NetworkCard
+              key={network.name}
+              network={network}
+              session={session}
+              activity={activity?.networks.find(({ name }) => name === network.name)}
+            />
+          ))}
         </div>
-      )}
-      <div class="two">
-        {(readiness?.networks ?? []).map((network) => (
-          <NetworkCard
-            key={network.name}
-            network={network}
-            session={session}
-            activity={activity?.networks.find(({ name }) => name === network.name)}
-          />
-        ))}
-      </div>
-      {activity !== undefined && <Parts activity={activity} />}
+        {activity !== undefined && <Parts activity={activity} />}
+      </Stale>
     </div>
   );
 }
 
-function Summary({
-  activity,
-  readiness,
-}: {
-  activity: ActivityBody;
-  readiness: ReadinessBody | undefined;
-}): ComponentChild {
+function Summary(props: { activity: ActivityBody; readiness: ReadinessBody | undefined }): ComponentChild {
+  const { activity, readiness } = props;
   const { intervals } = activity;
   const sumOf = (count: (interval: Interval) => number) =>
     intervals.reduce((sum, interval) => sum + count(interval), 0);
@@ -86,20 +68,10 @@ function Summary({
   const unsigned = sumOf(({ aggregations }) => aggregations.failed);
   const status = readiness?.status ?? 'starting';
   const figures: readonly Figure[] = [
-    [
-      'Service',
-      status,
-      `for ${duration(activity.now - activity.startedAt)}`,
-      status === 'up' ? 'good' : status === 'down' ? 'bad' : 'warn',
-    ],
+    ['Service', status, `for ${duration(activity.now - activity.startedAt)}`, TONES[status]],
     ['Requests', grouped(requests), `in the last hour, ${activity.requestsInFlight} now`],
-    [
-      'Failed',
-      percentOf(BigInt(failed), BigInt(requests)),
-      `${grouped(failed)} of them with a 5xx`,
-      failed > 0 ? 'warn' : '',
-    ],
-    ['Messages signed', grouped(signed), `${grouped(unsigned)} could not be`],
+    ['Failed', percentOf(BigInt(failed), BigInt(requests)), `${grouped(failed)} with a 5xx`, failed > 0 ? 'warn' : ''],
+    ['Messages signed', grouped(signed), `${grouped(unsigned)} not signed`],
     ['Version', activity.version, `Node ${activity.node.replace(/^v/, '')}, BLS by ${activity.blsBackend}`],
   ];
   return (
@@ -112,7 +84,7 @@ function Summary({
 function Requests({ activity }: { activity: ActivityBody }): ComponentChild {
   const { intervals } = activity;
   return (
-    <Chart
+    <LineChart
       label={`Every ${activity.intervalMs / 1_000} s, by status`}
       times={intervals.map(({ endsAt }) => endsAt)}
       isStepped
@@ -134,13 +106,13 @@ function Requests({ activity }: { activity: ActivityBody }): ComponentChild {
 function Latency({ activity }: { activity: ActivityBody }): ComponentChild {
   const { intervals } = activity;
   return (
-    <Chart
+    <LineChart
       label="Of all requests to the API"
       times={intervals.map(({ endsAt }) => endsAt)}
       format={(value) => milliseconds(Math.round(value))}
       series={[
-        { name: '99 %', colour: '--cell-timed_out', values: intervals.map(({ p99Ms }) => p99Ms ?? null) },
-        { name: 'median', colour: '--cell-signed', values: intervals.map(({ medianMs }) => medianMs ?? null) },
+        { name: '99 %', colour: '--cell-timed_out', values: intervals.map(({ p99Ms }) => p99Ms) },
+        { name: 'median', colour: '--cell-signed', values: intervals.map(({ medianMs }) => medianMs) },
       ]}
     />
   );
@@ -168,7 +140,7 @@ function NetworkCard(props: {
           ],
           activity !== undefined && [
             'Aggregations',
-            `${grouped(activity.aggregationsInFlight)} under way, room for ${grouped(activity.aggregationsLimit)}`,
+            `${grouped(activity.aggregationsInFlight)} of ${grouped(activity.aggregationsLimit)} running`,
           ],
         ]}
       />
@@ -211,11 +183,11 @@ function Parts({ activity }: { activity: ActivityBody }): ComponentChild {
             [
               'Shared store',
               sharedStore === undefined ? (
-                'none: this replica works for itself'
+                'none'
               ) : sharedStore.isConnected ? (
                 <Badge tone="good">connected</Badge>
               ) : (
-                <Badge tone="bad">away</Badge>
+                <Badge tone="bad">not connected</Badge>
               ),
             ],
           ]}
@@ -227,13 +199,13 @@ function Parts({ activity }: { activity: ActivityBody }): ComponentChild {
         ) : (
           <Facts
             rows={upstreams.map(
-              ({ name, isLeftAlone, requests }) =>
+              ({ name, isSuspended, requests }) =>
                 [
                   name,
                   [
-                    <Badge tone={isLeftAlone ? 'bad' : 'good'}>{isLeftAlone ? 'left alone' : 'in use'}</Badge>,
+                    <Badge tone={isSuspended ? 'bad' : 'good'}>{isSuspended ? 'suspended' : 'in use'}</Badge>,
                     requests.length === 0
-                      ? 'nothing asked yet'
+                      ? 'no requests yet'
                       : requests
                           .map(({ outcome, count }) => `${grouped(count)} ${outcome.replaceAll('_', ' ')}`)
                           .join(', '),

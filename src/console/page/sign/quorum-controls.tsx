@@ -1,24 +1,23 @@
 import type { ComponentChild } from 'preact';
 import { useId } from 'preact/hooks';
-import { Field } from '../ui/controls.tsx';
+import { SelectField, TextField } from '../ui/controls.tsx';
 import { ratioOf } from '../ui/figures.ts';
-import { consequencesOf, MAX_PERCENTAGE } from './quorum.ts';
-import type { SignOptions } from './sign-request.ts';
+import { consequencesOf, MAX_PERCENTAGE, type Preflight } from './quorum.ts';
+import type { SignOptions, ValidatorsAt } from './sign-request.ts';
 
-export interface QuorumControlsProps {
+interface QuorumControlsProps {
   readonly options: SignOptions;
   readonly onOptions: (options: SignOptions) => void;
-  /** What is known of the subnet that will sign. */
-  readonly signable: { readonly totalWeight: bigint; readonly signableWeight: bigint } | undefined;
+  readonly known: Preflight;
   /** A transaction brings its own message, subnet and quorum. */
   readonly isTransaction: boolean;
 }
 
-export function QuorumControls({ options, onOptions, signable, isTransaction }: QuorumControlsProps): ComponentChild {
+export function QuorumControls({ options, onOptions, known, isTransaction }: QuorumControlsProps): ComponentChild {
   const change = (changed: Partial<SignOptions>) => onOptions({ ...options, ...changed });
   const { quorum, buffer } = options;
   return (
-    <div class="quorum-controls">
+    <div class="stack">
       <Percentage
         label="Quorum"
         value={quorum}
@@ -33,23 +32,96 @@ export function QuorumControls({ options, onOptions, signable, isTransaction }: 
         isDisabled={isTransaction}
         onValue={(value) => change({ buffer: value })}
       />
-      <Preview quorum={quorum} buffer={buffer} signable={signable} />
+      <div class="preview" aria-hidden>
+        {known.signable !== undefined && (
+          <div
+            class="preview-signable"
+            style={{ width: `${ratioOf(known.signable.signableWeight, known.signable.totalWeight) * 100}%` }}
+          />
+        )}
+        <div class="preview-quorum" style={{ width: `${quorum}%` }} />
+        <div class="preview-buffer" style={{ left: `${quorum}%`, width: `${buffer}%` }} />
+      </div>
       {isTransaction ? (
         <p class="hint">
-          A transaction is asked for by its ID alone: the default quorum of 67 % applies, and its own subnet signs.
+          A transaction is requested by its ID alone: the default quorum of 67 % applies, and its own subnet signs.
         </p>
       ) : (
         <ul class="consequences">
-          {consequencesOf(quorum, buffer, signable).map(({ tone, text }) => (
+          {consequencesOf(quorum, buffer, known).map(({ tone, text }) => (
             <li key={text} class={tone}>
               {text}
             </li>
           ))}
         </ul>
       )}
-      <MoreOptions options={options} change={change} isTransaction={isTransaction} />
+      <details class="more">
+        <summary>Subnet, height and justification</summary>
+        {!isTransaction && (
+          <SigningSubnet value={options.signingSubnetId} onValue={(signingSubnetId) => change({ signingSubnetId })} />
+        )}
+        <ValidatorsAtFields at={options} change={change} hasHeight={!isTransaction} />
+        {!isTransaction && (
+          <TextField
+            label="Justification"
+            hint="What validators need beside some messages of the P-Chain: conversions, and removals of L1 validators."
+            placeholder="hex"
+            value={options.justification}
+            onValue={(justification) => change({ justification })}
+          />
+        )}
+      </details>
     </div>
   );
+}
+
+export function SigningSubnet(props: { value: string; onValue: (value: string) => void }): ComponentChild {
+  return (
+    <TextField
+      label="Signing subnet"
+      hint="The subnet of the source chain, unless you name another."
+      placeholder="in cb58 or hex"
+      {...props}
+    />
+  );
+}
+
+export function ValidatorsAtFields(props: {
+  at: ValidatorsAt;
+  change: (changed: Partial<ValidatorsAt>) => void;
+  hasHeight?: boolean;
+}): ComponentChild {
+  const { at, change, hasHeight = true } = props;
+  return [
+    <SelectField
+      label="Validators of"
+      value={at.at}
+      onValue={(chosen) => change({ at: chosen })}
+      options={[
+        ['now', 'now: the proposed height'],
+        ['destination', 'the current epoch of a destination chain'],
+        ...(hasHeight ? [['height', 'a P-Chain height'] as const] : []),
+      ]}
+    />,
+    at.at === 'destination' && (
+      <TextField
+        label="Destination chain"
+        hint="The chain that will verify the message."
+        placeholder="in cb58 or hex"
+        value={at.destinationBlockchainId}
+        onValue={(destinationBlockchainId) => change({ destinationBlockchainId })}
+      />
+    ),
+    at.at === 'height' && (
+      <TextField
+        label="P-Chain height"
+        hint="A whole number."
+        placeholder="0"
+        value={at.pChainHeight}
+        onValue={(pChainHeight) => change({ pChainHeight })}
+      />
+    ),
+  ];
 }
 
 function Percentage(props: {
@@ -91,91 +163,5 @@ function Percentage(props: {
         %
       </span>
     </div>
-  );
-}
-
-/** The bar as it will be, with what could sign now behind it. */
-function Preview({
-  quorum,
-  buffer,
-  signable,
-}: Pick<SignOptions, 'quorum' | 'buffer'> & Pick<QuorumControlsProps, 'signable'>): ComponentChild {
-  return (
-    <div class="preview" aria-hidden>
-      {signable !== undefined && (
-        <div
-          class="preview-signable"
-          style={{ width: `${ratioOf(signable.signableWeight, signable.totalWeight) * 100}%` }}
-        />
-      )}
-      <div class="preview-quorum" style={{ width: `${quorum}%` }} />
-      <div class="preview-buffer" style={{ left: `${quorum}%`, width: `${buffer}%` }} />
-    </div>
-  );
-}
-
-function MoreOptions(props: {
-  options: SignOptions;
-  change: (changed: Partial<SignOptions>) => void;
-  isTransaction: boolean;
-}): ComponentChild {
-  const { options, change, isTransaction } = props;
-  const text =
-    (name: 'signingSubnetId' | 'destinationBlockchainId' | 'pChainHeight' | 'justification', placeholder: string) =>
-    (id: string, describedBy: string | undefined) => (
-      <input
-        id={id}
-        type="text"
-        value={options[name]}
-        placeholder={placeholder}
-        spellcheck={false}
-        autocomplete="off"
-        inputMode={name === 'pChainHeight' ? 'numeric' : 'text'}
-        aria-describedby={describedBy}
-        onInput={(event: Event) => change({ [name]: (event.currentTarget as HTMLInputElement).value })}
-      />
-    );
-  return (
-    <details class="more">
-      <summary>Subnet, height and justification</summary>
-      {!isTransaction && (
-        <Field
-          label="Signing subnet"
-          hint="The subnet of the source chain, unless you name another."
-          children={text('signingSubnetId', 'in cb58 or hex')}
-        />
-      )}
-      <Field
-        label="Validators of"
-        children={(id) => (
-          <select
-            id={id}
-            value={options.at}
-            onChange={(event: Event) =>
-              change({ at: (event.currentTarget as HTMLSelectElement).value as SignOptions['at'] })
-            }
-          >
-            <option value="now">now: the proposed height</option>
-            <option value="destination">the current epoch of a destination chain</option>
-            {!isTransaction && <option value="height">a P-Chain height</option>}
-          </select>
-        )}
-      />
-      {options.at === 'destination' && (
-        <Field
-          label="Destination chain"
-          hint="The chain that will verify the message."
-          children={text('destinationBlockchainId', 'in cb58 or hex')}
-        />
-      )}
-      {options.at === 'height' && <Field label="P-Chain height" children={text('pChainHeight', '0')} />}
-      {!isTransaction && (
-        <Field
-          label="Justification"
-          hint="What validators need beside some messages of the P-Chain: conversions, and removals of L1 validators."
-          children={text('justification', 'hex')}
-        />
-      )}
-    </details>
   );
 }

@@ -1,6 +1,6 @@
 import { percent, percentOf } from '../ui/figures.ts';
 
-/** What EVM chains and the P-Chain ask for, unless an EVM chain is configured otherwise. */
+/** Quorum of the P-Chain, and of EVM chains by default. */
 export const DEFAULT_QUORUM = 67;
 export const MAX_PERCENTAGE = 100;
 
@@ -14,27 +14,53 @@ export interface Consequence {
   readonly text: string;
 }
 
-/** What choosing this quorum and buffer means, in sentences. `signable` is what is known of the subnet, if anything is. */
-export function consequencesOf(
-  quorum: number,
-  buffer: number,
-  signable: { readonly totalWeight: bigint; readonly signableWeight: bigint } | undefined,
-): Consequence[] {
-  const list: Consequence[] = [acceptance(quorum)];
+/** What is known before a request is sent; parts are undefined while they are not known. */
+export interface Preflight {
+  /** Network ID of the message. */
+  readonly messageNetworkId: number | undefined;
+  readonly serviceNetworkId: number | undefined;
+  readonly signable: Signable | undefined;
+  /** Why the service does not ask the subnet's validators. */
+  readonly subnetProblem: string | undefined;
+}
+
+export interface Signable {
+  readonly totalWeight: bigint;
+  readonly signableWeight: bigint;
+}
+
+/** What a request with this quorum and buffer leads to, in sentences: first why it cannot succeed, if so. */
+export function consequencesOf(quorum: number, buffer: number, known: Preflight): Consequence[] {
+  const obstacles = obstaclesTo(quorum, buffer, known).map((text) => ({ tone: 'bad', text }) as const);
+  const list: Consequence[] = [...obstacles, acceptance(quorum)];
   const spare = MAX_PERCENTAGE - quorum;
   list.push(
-    spare === 0
+    spare <= 0
       ? { tone: 'warn', text: 'Every validator must sign. One that is down, or has no key, makes it impossible.' }
       : { tone: 'good', text: `Up to ${percent(spare)} of the weight may be down or refuse.` },
   );
   if (buffer > 0) {
     list.push({
       tone: 'good',
-      text: `${percent(quorum + buffer)} are tried for, so that the message stays good while up to ${percent(buffer)} of the weight change before it is delivered. If they do not come in time, ${percent(quorum)} are enough.`,
+      text: `${percent(quorum + buffer)} is tried for, so that the message stays valid while up to ${percent(buffer)} of the weight changes before it is delivered. If that does not come in time, ${percent(quorum)} is enough.`,
     });
   }
-  if (signable !== undefined) list.push(prospect(quorum, buffer, signable));
+  if (known.signable !== undefined && obstacles.length === 0) list.push(prospect(quorum, buffer, known.signable));
   return list;
+}
+
+/** Reasons for which the service will refuse the request. */
+function obstaclesTo(quorum: number, buffer: number, known: Preflight): string[] {
+  const { messageNetworkId, serviceNetworkId, subnetProblem } = known;
+  const isOtherNetwork =
+    messageNetworkId !== undefined && serviceNetworkId !== undefined && messageNetworkId !== serviceNetworkId;
+  const sum = quorum + buffer;
+  return [
+    isOtherNetwork &&
+      `This message is of network ID ${messageNetworkId}; this service signs for network ID ${serviceNetworkId}.`,
+    subnetProblem ?? false,
+    sum > MAX_PERCENTAGE && `The quorum and its buffer add up to ${percent(sum)}; at most 100 % is possible.`,
+  ].filter((text) => typeof text === 'string');
 }
 
 function acceptance(quorum: number): Consequence {
@@ -47,11 +73,7 @@ function acceptance(quorum: number): Consequence {
   return { tone: 'good', text: `Accepted by the P-Chain, the C-Chain and L1s that ask for up to ${percent(quorum)}.` };
 }
 
-function prospect(
-  quorum: number,
-  buffer: number,
-  { totalWeight, signableWeight }: { readonly totalWeight: bigint; readonly signableWeight: bigint },
-): Consequence {
+function prospect(quorum: number, buffer: number, { totalWeight, signableWeight }: Signable): Consequence {
   const now = percentOf(signableWeight, totalWeight);
   if (signableWeight < weightNeeded(totalWeight, quorum)) {
     return { tone: 'bad', text: `Out of reach now: validators with ${now} of the weight can sign.` };
@@ -65,7 +87,7 @@ function prospect(
   return { tone: 'good', text: `In reach: validators with ${now} of the weight can sign now.` };
 }
 
-/** The highest quorum that this weight makes, in whole percent. */
+/** The highest quorum that this weight reaches, in whole percent. */
 export function quorumOf(weight: bigint, totalWeight: bigint): number {
   return totalWeight === 0n ? 0 : Number((100n * weight) / totalWeight);
 }

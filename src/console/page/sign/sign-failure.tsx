@@ -1,19 +1,23 @@
 import type { ComponentChild } from 'preact';
-import { useEffect, useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import type { Failure, FailureDetails } from '../api-client.ts';
 import type { Session } from '../session.ts';
-import { Badge, Card } from '../ui/controls.tsx';
-import { percentOf, shortened } from '../ui/figures.ts';
-import { type Column, VirtualTable } from '../ui/virtual-table.tsx';
-import { adviceOn } from './failure-advice.ts';
+import { Badge, Card, Id } from '../ui/controls.tsx';
+import { percentOf } from '../ui/figures.ts';
+import { type Column, nodeColumn, Table } from '../ui/table.tsx';
+import { Legend } from '../ui/weight-map.tsx';
+import { adviceOn, outcomesOf, sentenceOf, standOf } from './failure-words.ts';
+import { OUTCOME_WORDS } from './outcomes.ts';
 import { quorumOf } from './quorum.ts';
 
 interface SignFailureProps {
   readonly failure: Failure;
   readonly session: Session;
-  /** The same request again; undefined where that is in vain. */
+  /** Whether the message was of the P-Chain. */
+  readonly isOfPChain?: boolean;
+  /** Sends the same request again; undefined if that is in vain. */
   readonly onRetry?: (() => void) | undefined;
-  /** With another quorum. */
+  /** Sends it with another quorum. */
   readonly onQuorum?: ((quorum: number) => void) | undefined;
 }
 
@@ -23,38 +27,65 @@ const RETRY_WORDS = {
   may_pass: 'The same request may succeed later.',
 } as const;
 
-/** Why nothing was signed: who is missing, what they said, and what can be done. */
-export function SignFailure({ failure, session, onRetry, onQuorum }: SignFailureProps): ComponentChild {
+/** Why nothing was signed: which validators are missing, what they answered, and what can be done. */
+export function SignFailure({
+  failure,
+  session,
+  isOfPChain = false,
+  onRetry,
+  onQuorum,
+}: SignFailureProps): ComponentChild {
   const advice = session.adviceOf(failure.code);
-  const { details } = failure;
+  const { details, message } = failure;
+  const sentence = sentenceOf(failure, advice?.meaning, isOfPChain);
+  const place = useRef<HTMLDivElement>(null);
+  useEffect(() => showTop(place.current), [failure]);
   return (
-    <Card title={['What went wrong ', <Badge tone="bad">{failure.code}</Badge>]} className="failure-card">
-      <p class="failure-message">{failure.message}</p>
-      {advice !== undefined && (
-        <p>
-          <strong>{'What to do: '}</strong>
-          {details === undefined && `${advice.action}. `}
-          <span class="muted">{RETRY_WORDS[advice.retry]}</span>
-        </p>
-      )}
-      {details !== undefined && (
-        <ul class="advice">
-          {adviceOn(details).map((text) => (
-            <li key={text}>{text}</li>
-          ))}
-        </ul>
-      )}
-      {details !== undefined && <Suggestion details={details} onQuorum={onQuorum} />}
-      {onRetry !== undefined && advice?.retry !== 'never' && <RetryButton failure={failure} onRetry={onRetry} />}
-      {details !== undefined && <Missing details={details} />}
-      {failure.requestId !== undefined && (
-        <p class="hint">
-          {'Request '}
-          <code>{failure.requestId}</code>, as the log of the service names it.
-        </p>
-      )}
-    </Card>
+    <div ref={place} class="scroll-place">
+      <Card title={['What went wrong ', <Badge tone="bad">{failure.code}</Badge>]} className="failure-card">
+        <p class="failure-message">{sentence}</p>
+        {details === undefined && message !== sentence && <p class="muted">{message}</p>}
+        {advice !== undefined && (
+          <p>
+            <strong>{'What to do: '}</strong>
+            {details === undefined && `${advice.action}. `}
+            <span class="muted">{RETRY_WORDS[advice.retry]}</span>
+          </p>
+        )}
+        {details !== undefined && [
+          <ul class="advice">
+            {adviceOn(details).map((text) => (
+              <li key={text}>{text}</li>
+            ))}
+          </ul>,
+          <Suggestion details={details} onQuorum={onQuorum} />,
+        ]}
+        {onRetry !== undefined && advice?.retry !== 'never' && <RetryButton failure={failure} onRetry={onRetry} />}
+        {details !== undefined && [
+          <Missing details={details} />,
+          <details class="more">
+            <summary>The error message of the API</summary>
+            <p class="muted">{message}</p>
+          </details>,
+        ]}
+        {failure.requestId !== undefined && (
+          <p class="hint">
+            {'Request '}
+            <Id value={failure.requestId} what="request ID" />, as the log of the service has it.
+          </p>
+        )}
+      </Card>
+    </div>
   );
+}
+
+/** Room that the top of an answer needs to be noticed. */
+const VISIBLE_PX = 160;
+
+/** Scrolls to an answer that begins below what can be seen. */
+export function showTop(element: HTMLElement | null): void {
+  if (element !== null && element.getBoundingClientRect().top > innerHeight - VISIBLE_PX)
+    element.scrollIntoView({ block: 'start', behavior: 'smooth' });
 }
 
 function Suggestion({
@@ -64,21 +95,16 @@ function Suggestion({
   details: FailureDetails;
   onQuorum: ((quorum: number) => void) | undefined;
 }): ComponentChild {
-  const total = BigInt(details.totalWeight);
-  const missing = BigInt(details.weightNeeded) - BigInt(details.weightSigned);
-  const reached = quorumOf(BigInt(details.weightSigned), total);
+  const reached = quorumOf(BigInt(details.weightSigned), BigInt(details.totalWeight));
   return (
     <div class="suggestion">
-      <p>
-        <strong>{`${percentOf(BigInt(details.weightSigned), total)} signed`}</strong>
-        {`, ${percentOf(BigInt(details.weightNeeded), total)} are needed: ${percentOf(missing > 0n ? missing : 0n, total)} of the weight are missing.`}
-      </p>
+      <p>{standOf(details)}</p>
       {reached > 0 && onQuorum !== undefined && (
         <button
           type="button"
           class="button"
           onClick={() => onQuorum(reached)}
-        >{`Ask for ${reached} %, which these validators make`}</button>
+        >{`Ask for ${reached} %, which these validators reach`}</button>
       )}
     </div>
   );
@@ -105,72 +131,37 @@ function RetryButton({ failure, onRetry }: { failure: Failure; onRetry: () => vo
   );
 }
 
-/** Words for the outcomes of the details, in the order in which they are shown. */
-const OUTCOMES: readonly (readonly [keyof FailureDetails['outcomes'], string])[] = [
-  ['signed', 'signed'],
-  ['refused', 'refused'],
-  ['timed_out', 'timed out'],
-  ['unreachable', 'unreachable'],
-  ['invalid_signature', 'bad signature'],
-  ['not_asked', 'not asked'],
-  ['no_key', 'without a key'],
-];
-
 type MissingRow = FailureDetails['missing'][number];
 
 function Missing({ details }: { details: FailureDetails }): ComponentChild {
   const total = BigInt(details.totalWeight);
-  const words = new Map<string, string>(OUTCOMES);
   const columns: Column<MissingRow>[] = [
+    nodeColumn(({ nodeId }) => [nodeId]),
+    { name: 'Weight', isNumber: true, cell: ({ weight }) => percentOf(BigInt(weight), total) },
     {
-      name: 'Validator',
-      className: 'wide',
-      cell: ({ nodeId }) => <code title={nodeId}>{shortened(nodeId, 12, 6)}</code>,
-    },
-    { name: 'Weight', className: 'number', cell: ({ weight }) => percentOf(BigInt(weight), total) },
-    {
-      name: 'What it did',
-      cell: ({ outcome }) => [<span class={`swatch ${outcome}`} aria-hidden />, words.get(outcome) ?? outcome],
+      name: 'Outcome',
+      cell: ({ outcome }) => [<span class={`swatch ${outcome}`} aria-hidden />, OUTCOME_WORDS[outcome]],
     },
     {
       name: 'Why',
-      className: 'reason',
-      cell: ({ code, text, reason }) => (
-        <span title={text ?? reason}>
-          {code !== undefined && `code ${code}: `}
-          {text ?? reason?.replace('_', ' ') ?? ''}
-        </span>
-      ),
+      isWide: true,
+      cell: ({ code, text, reason }) => (code === undefined ? reason?.replace('_', ' ') : `code ${code}: ${text}`),
     },
   ];
   return [
-    <h3>Who did what</h3>,
-    <ul class="legend">
-      {OUTCOMES.map(([outcome, name]) => {
-        const { count, weight } = details.outcomes[outcome];
-        if (count === 0) return null;
-        return (
-          <li key={outcome}>
-            <span class={`swatch ${outcome}`} aria-hidden />
-            <strong>{String(count)}</strong>
-            {` ${name} `}
-            <span class="muted">{percentOf(BigInt(weight), total)}</span>
-          </li>
-        );
-      })}
-    </ul>,
+    <h3>Outcomes</h3>,
+    <Legend outcomes={outcomesOf(details)} />,
     details.missing.length > 0 && [
       <h3>
         {details.missingOmitted > 0
-          ? `Who is missing: the heaviest ${details.missing.length}, and ${details.missingOmitted} more`
-          : 'Who is missing'}
+          ? `Validators that are missing: the heaviest ${details.missing.length}, and ${details.missingOmitted} more`
+          : 'Validators that are missing'}
       </h3>,
-      <VirtualTable<MissingRow>
-        label={'Validators that did not sign'}
+      <Table<MissingRow>
+        label="Validators that did not sign"
         columns={columns}
         rows={details.missing}
         keyOf={({ nodeId }) => nodeId}
-        maxHeight={320}
       />,
     ],
   ];

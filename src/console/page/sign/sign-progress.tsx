@@ -3,19 +3,20 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import type { SignedMessage } from '../api-client.ts';
 import { Badge, Card } from '../ui/controls.tsx';
 import { grouped, milliseconds, percentOf, shortened } from '../ui/figures.ts';
-import { type Column, VirtualTable } from '../ui/virtual-table.tsx';
+import { type Column, nodeColumn, Table } from '../ui/table.tsx';
+import { WeightOf } from '../ui/weight.tsx';
 import { WeightBar } from '../ui/weight-bar.tsx';
 import { Legend, WeightMap } from '../ui/weight-map.tsx';
+import { OUTCOME_WORDS } from './outcomes.ts';
 import { DEFAULT_QUORUM, weightNeeded } from './quorum.ts';
 import type { Run, Runner } from './sign-run.ts';
-import { type ShownValidator, type SigningProgress, STATUS_WORDS } from './signing-progress.ts';
+import type { ShownValidator, SigningProgress } from './signing-progress.ts';
 
-/** A validator that has not answered by then is named: most answer sooner. */
+/** Most validators answer sooner; those that do not are named. */
 const SLOW_MS = 500;
 const TICK_MS = 250;
 const NAMED = 6;
 
-/** The signing while it goes on, and as it ended. */
 export function SignProgress({ runner }: { runner: Runner }): ComponentChild {
   const { run, version, stop } = runner;
   const isRunning = run?.state === 'running';
@@ -29,7 +30,7 @@ export function SignProgress({ runner }: { runner: Runner }): ComponentChild {
   const card = useRef<HTMLDivElement>(null);
   useEffect(() => {
     // On a phone it is below what can be seen.
-    if (isRunning) card.current?.scrollIntoView({ block: 'nearest', behavior: 'smooth' });
+    if (isRunning) card.current?.scrollIntoView({ block: isNarrow() ? 'start' : 'nearest', behavior: 'smooth' });
   }, [isRunning]);
   if (run === undefined) return null;
   const { progress, startedMs, tookMs } = run;
@@ -54,12 +55,13 @@ export function SignProgress({ runner }: { runner: Runner }): ComponentChild {
         {facts === undefined
           ? [
               run.result !== undefined && <FromMemory run={run} result={run.result} />,
-              <p class="hint">{isRunning ? 'Finding out who must sign…' : noneAsked(run.state)}</p>,
+              <p class="hint">{isRunning ? 'Looking up the validators…' : noneAsked(run.state)}</p>,
             ]
           : [
               <p class="weight-line">
                 <strong class="weight-now">{percentOf(progress.signedWeight, progress.totalWeight)}</strong>
-                {` of the weight has signed · ${grouped(progress.signedWeight)} of ${grouped(progress.totalWeight)}`}
+                {' of the weight has signed · '}
+                <WeightOf part={progress.signedWeight} total={progress.totalWeight} subnetId={facts.signingSubnetId} />
               </p>,
               <WeightBar
                 signedWeight={progress.signedWeight}
@@ -68,32 +70,43 @@ export function SignProgress({ runner }: { runner: Runner }): ComponentChild {
                 totalWeight={progress.totalWeight}
               />,
               <WeightMap progress={progress} version={version} />,
-              <Legend progress={progress} version={version} />,
+              <Legend outcomes={progress.outcomes()} />,
               isRunning && <Awaited progress={progress} elapsedMs={elapsedMs} />,
               <p class="hint">
                 {`Subnet `}
                 <code>{shortened(facts.signingSubnetId, 10, 8)}</code>
                 {` at P-Chain height ${grouped(facts.pChainHeight)}`}
               </p>,
-              <details class="more">
-                <summary>{`List of the ${progress.validators.length} validators`}</summary>
-                {
-                  <VirtualTable<ShownValidator>
-                    label={'Validators'}
-                    columns={columnsOf(progress)}
-                    rows={byWeight(progress)}
-                    keyOf={({ index }) => index}
-                    maxHeight={360}
-                  />
-                }
-              </details>,
+              <ValidatorList progress={progress} />,
             ]}
       </Card>
     </div>
   );
 }
 
-/** The bar alone, by what the answer says. */
+function isNarrow(): boolean {
+  return matchMedia('(max-width: 720px)').matches;
+}
+
+/** Rows are made only while the list is open: they change with each answer. */
+function ValidatorList({ progress }: { progress: SigningProgress }): ComponentChild {
+  const [isOpen, setOpen] = useState(false);
+  return (
+    <details class="more" onToggle={(event: Event) => setOpen((event.currentTarget as HTMLDetailsElement).open)}>
+      <summary>{`List of the ${progress.validators.length} validators`}</summary>
+      {isOpen && (
+        <Table<ShownValidator>
+          label="Validators"
+          columns={columnsOf(progress)}
+          rows={byWeight(progress)}
+          keyOf={({ index }) => index}
+        />
+      )}
+    </details>
+  );
+}
+
+/** The bar of a cached result, for which no validator was asked. */
 function FromMemory({ run, result }: { run: Run; result: SignedMessage }): ComponentChild {
   const totalWeight = BigInt(result.totalWeight);
   const { quorumPercentage = DEFAULT_QUORUM, quorumPercentageBuffer = 0 } =
@@ -125,11 +138,11 @@ function titleOf(state: string, progress: SigningProgress): ComponentChild {
 
 function noneAsked(state: string): string {
   return state === 'signed'
-    ? 'The service had this signature cached, and asked no validator again.'
+    ? 'The service had this signature in its cache, and asked no validator again.'
     : 'No validator was asked.';
 }
 
-/** Who is being waited for, by name, once it takes long. */
+/** Names the validators that take long to answer. */
 function Awaited({ progress, elapsedMs }: { progress: SigningProgress; elapsedMs: number }): ComponentChild {
   const slow = progress.validators
     .filter(({ status, sinceMs }) => (status === 'asked' && elapsedMs - sinceMs > SLOW_MS) || status === 'timed_out')
@@ -144,7 +157,7 @@ function Awaited({ progress, elapsedMs }: { progress: SigningProgress; elapsedMs
         {slow.slice(0, NAMED).map(({ index, nodeIds, weight, status }) => (
           <li key={index}>
             <code>{nodeIds[0] ?? String(index)}</code>
-            {` ${percentOf(weight, progress.totalWeight)}${status === 'asked' ? '' : `, ${STATUS_WORDS[status]}`}`}
+            {` ${percentOf(weight, progress.totalWeight)}${status === 'asked' ? '' : `, ${OUTCOME_WORDS[status]}`}`}
           </li>
         ))}
       </ul>
@@ -161,24 +174,10 @@ function columnsOf(progress: SigningProgress): Column<ShownValidator>[] {
   return [
     {
       name: 'Status',
-      cell: ({ status }) => [<span class={`swatch ${status}`} aria-hidden />, STATUS_WORDS[status]],
+      cell: ({ status }) => [<span class={`swatch ${status}`} aria-hidden />, OUTCOME_WORDS[status]],
     },
-    {
-      name: 'Validator',
-      className: 'wide',
-      cell: ({ nodeIds, index }) => (
-        <code title={nodeIds.join(', ')}>{shortened(nodeIds[0] ?? String(index), 10, 6)}</code>
-      ),
-    },
-    { name: 'Weight', className: 'number', cell: ({ weight }) => percentOf(weight, progress.totalWeight) },
-    {
-      name: 'Why',
-      cell: ({ code, text }) => (
-        <span title={text}>
-          {code !== undefined && `${code}: `}
-          {text ?? ''}
-        </span>
-      ),
-    },
+    nodeColumn(({ nodeIds }) => nodeIds),
+    { name: 'Weight', isNumber: true, cell: ({ weight }) => percentOf(weight, progress.totalWeight) },
+    { name: 'Why', isWide: true, cell: ({ code, text = '' }) => (code === undefined ? text : `code ${code}: ${text}`) },
   ];
 }

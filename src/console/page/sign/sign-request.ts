@@ -1,23 +1,30 @@
 import type { Static } from 'typebox';
 import type { AggregationBody } from '../../../api/aggregation/parse-aggregation-request.ts';
 import type { DecodedReading } from '../../../api/messages/message-records.ts';
-import type { PastedInput } from '../inspect/pasted-input.ts';
+import type { PastedInput } from '../input/pasted-input.ts';
 import { hexOfId } from '../ui/hex.ts';
 import { DEFAULT_QUORUM } from './quorum.ts';
 import type { SignRequest } from './snippets.ts';
 
-/** What is chosen beside the message. Texts are as typed in. */
-export interface SignOptions {
+/** What is chosen beside the message. Texts are as typed. */
+export interface SignOptions extends ValidatorsAt {
   readonly quorum: number;
   readonly buffer: number;
   readonly signingSubnetId: string;
-  /** Which set of validators: that of now, that of the epoch of a chain, or that of a height. */
+  readonly justification: string;
+  /** What pasted 32 bytes are, since they do not tell. */
+  readonly idIs: 'transaction' | 'evm' | 'subnet';
+  /** Chain of an EVM transaction. */
+  readonly chain: string;
+  /** Index of the chosen log, of an EVM transaction with several messages. */
+  readonly logIndex: string;
+}
+
+/** Which validators sign: those of now, of the epoch of a chain, or of a height. */
+export interface ValidatorsAt {
   readonly at: 'now' | 'destination' | 'height';
   readonly destinationBlockchainId: string;
   readonly pChainHeight: string;
-  readonly justification: string;
-  /** What 32 bytes are, which do not say it themselves. */
-  readonly idIs: 'transaction' | 'subnet';
 }
 
 export const DEFAULT_OPTIONS: SignOptions = {
@@ -29,9 +36,11 @@ export const DEFAULT_OPTIONS: SignOptions = {
   pChainHeight: '',
   justification: '',
   idIs: 'transaction',
+  chain: 'C',
+  logIndex: '',
 };
 
-/** What to ask for; or why there is nothing to ask for yet, undefined where nothing was pasted. */
+/** The request, or why there is none yet; `why` is undefined while nothing was pasted. */
 export type Decision = { readonly request: SignRequest } | { readonly why: string | undefined };
 
 export function decideRequest(
@@ -44,20 +53,24 @@ export function decideRequest(
       return { why: undefined };
     case 'unreadable':
       return { why: pasted.reason };
-    case 'id': {
-      if (options.idIs === 'subnet') return decideSubnet(pasted.id, options);
-      const destinationBlockchainId =
-        options.at === 'destination' && options.destinationBlockchainId !== ''
-          ? options.destinationBlockchainId
-          : undefined;
-      return { request: { kind: 'transaction', txHash: pasted.id, destinationBlockchainId } };
-    }
+    case 'id':
+      return options.idIs === 'subnet'
+        ? decideSubnet(pasted.id, options)
+        : { request: { kind: 'transaction', txHash: pasted.id, query: queryOf(options) } };
     case 'bytes':
       return decideBytes(pasted.hex, reading, options);
   }
 }
 
-/** Its ID is a justification, which the API takes in hex. */
+function queryOf({ idIs, chain, logIndex, at, destinationBlockchainId }: SignOptions) {
+  const destination = destinationBlockchainId.trim();
+  return {
+    ...(at === 'destination' && destination !== '' && { destinationBlockchainId: destination }),
+    ...(idIs === 'evm' && { blockchainId: chain.trim() || 'C', ...(logIndex !== '' && { logIndex }) }),
+  };
+}
+
+/** The API takes a subnet ID as a justification, in hex. */
 function decideSubnet(id: string, options: SignOptions): Decision {
   const justification = hexOfId(id);
   return justification === undefined
@@ -100,7 +113,7 @@ function bodyOf(options: SignOptions, withJustification: boolean): Static<typeof
   };
 }
 
-/** The options that a pasted request brings along. */
+/** Options of a pasted request. */
 export function optionsOf(body: Static<typeof AggregationBody>, before: SignOptions): SignOptions {
   return {
     ...before,

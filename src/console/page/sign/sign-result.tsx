@@ -1,11 +1,12 @@
 import type { ComponentChild } from 'preact';
-import { useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import type { DecodedReading } from '../../../api/messages/message-records.ts';
 import type { SignedMessage } from '../api-client.ts';
 import type { Session } from '../session.ts';
-import { Card, CodeBlock, CopyButton, DownloadButton, Field, Tabs } from '../ui/controls.tsx';
+import { Card, CodeBlock, CopyButton, DownloadButton, Tabs, TextField } from '../ui/controls.tsx';
 import { grouped, percentOf, shortened } from '../ui/figures.ts';
 import { accessListOf, deliverCalldata, readCalldata, WARP_PRECOMPILE } from './predicate.ts';
+import { showTop } from './sign-failure.tsx';
 import { curlOf, type SignRequest, sdkOf } from './snippets.ts';
 
 interface SignResultProps {
@@ -15,50 +16,56 @@ interface SignResultProps {
   readonly session: Session;
 }
 
-/** What came of it, in every form in which it is needed next. */
+/** The signed message in every form in which it is needed next. */
 export function SignResult({ result, request, reading, session }: SignResultProps): ComponentChild {
   const hex = `0x${result.signedMessage}`;
   const place = { origin: session.api.origin, network: session.network, hasKey: session.api.key !== '' };
   const name = `signed-${result.signedMessage.slice(-12)}.hex`;
+  const top = useRef<HTMLDivElement>(null);
+  useEffect(() => showTop(top.current), [result]);
   return (
-    <Card
-      title="Signed message"
-      className="result-card"
-      aside={
-        <div class="card-aside">
-          <CopyButton text={hex} what="signed message" />
-          <DownloadButton text={hex} name={name} label="Download" />
-          <button type="button" class="button small" onClick={() => session.open('inspect', hex)}>
-            Inspect
-          </button>
-        </div>
-      }
-    >
-      <p class="hint">
-        {`${percentOf(BigInt(result.signedWeight), BigInt(result.totalWeight))} of the weight, ${result.signers.length} validators, `}
-        {`P-Chain height ${grouped(result.pChainHeight)}, ${grouped(result.signedMessage.length / 2)} bytes. The service has verified it as a destination would.`}
-      </p>
-      <Tabs
-        label="Forms of the result"
-        tabs={[
-          { name: 'Signed message', content: () => <CodeBlock text={hex} what="Signed message" /> },
-          {
-            name: 'For an EVM chain',
-            content: () => <EvmForms signedMessage={result.signedMessage} isTeleporter={isTeleporter(reading)} />,
-          },
-          { name: 'For the P-Chain', content: () => <PChainForm hex={hex} /> },
-          {
-            name: 'curl',
-            content: () => <CodeBlock text={curlOf(request, place)} what="The same call with curl" />,
-          },
-          {
-            name: 'SDK',
-            content: () => <SdkForm request={request} session={session} origin={place.origin} hasKey={place.hasKey} />,
-          },
-          { name: `Signers (${result.signers.length})`, content: () => <Signers result={result} /> },
-        ]}
-      />
-    </Card>
+    <div ref={top} class="scroll-place">
+      <Card
+        title="Signed message"
+        className="result-card"
+        aside={
+          <div class="card-aside">
+            <CopyButton text={hex} what="signed message" />
+            <DownloadButton text={hex} name={name} label="Download" />
+            <button type="button" class="button small" onClick={() => session.open('inspect', hex)}>
+              Inspect
+            </button>
+          </div>
+        }
+      >
+        <p class="hint">
+          {`${percentOf(BigInt(result.signedWeight), BigInt(result.totalWeight))} of the weight, ${result.signers.length} validators, `}
+          {`P-Chain height ${grouped(result.pChainHeight)}, ${grouped(result.signedMessage.length / 2)} bytes. The service has verified it as a destination would.`}
+        </p>
+        <Tabs
+          label="Forms of the result"
+          tabs={[
+            { name: 'Signed message', content: () => <CodeBlock text={hex} what="Signed message" /> },
+            {
+              name: 'For an EVM chain',
+              content: () => <EvmForms signedMessage={result.signedMessage} isTeleporter={isTeleporter(reading)} />,
+            },
+            { name: 'For the P-Chain', content: () => <PChainForm hex={hex} /> },
+            {
+              name: 'curl',
+              content: () => <CodeBlock text={curlOf(request, place)} what="The same call with curl" />,
+            },
+            {
+              name: 'SDK',
+              content: () => (
+                <SdkForm request={request} session={session} origin={place.origin} hasKey={place.hasKey} />
+              ),
+            },
+            { name: `Signers (${result.signers.length})`, content: () => <Signers result={result} /> },
+          ]}
+        />
+      </Card>
+    </div>
   );
 }
 
@@ -79,18 +86,11 @@ function EvmForms({ signedMessage, isTeleporter }: { signedMessage: string; isTe
           <p class="hint">
             receiveCrossChainMessage(0, reward address), sent to the Teleporter messenger of the destination chain.
           </p>,
-          <Field
+          <TextField
             label="Reward address of the relayer"
-            children={(id) => (
-              <input
-                id={id}
-                type="text"
-                value={reward}
-                placeholder="0x…, 20 bytes"
-                spellcheck={false}
-                onInput={(event: Event) => setReward((event.currentTarget as HTMLInputElement).value)}
-              />
-            )}
+            placeholder="0x…, 20 bytes"
+            value={reward}
+            onValue={setReward}
           />,
           isAddress && <CodeBlock text={deliverCalldata(reward.trim())} what="Calldata of receiveCrossChainMessage" />,
         ]

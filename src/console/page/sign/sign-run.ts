@@ -1,10 +1,11 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { type Failure, failureOf, type SignedMessage } from '../api-client.ts';
 import type { Session } from '../session.ts';
+import { sentenceOf } from './failure-words.ts';
 import { SigningProgress } from './signing-progress.ts';
 import type { SignRequest } from './snippets.ts';
 
-/** One request for a signature, and how it goes. */
+/** One request for a signature, and its state. */
 export interface Run {
   readonly request: SignRequest;
   readonly network: string;
@@ -24,7 +25,7 @@ export interface Runner {
   readonly stop: () => void;
 }
 
-export function useRunner({ api, network, announce }: Session): Runner {
+export function useRunner({ api, network, announce, adviceOf }: Session): Runner {
   const [run, setRun] = useState<Run>();
   const [version, setVersion] = useState(0);
   const leaving = useRef<AbortController>(undefined);
@@ -75,7 +76,7 @@ export function useRunner({ api, network, announce }: Session): Runner {
         }
         const failure = failureOf(error);
         end({ state: 'failed', failure });
-        announce(`Not signed: ${failure.message}`);
+        announce(`Not signed: ${sentenceOf(failure, adviceOf(failure.code)?.meaning, false)}`);
       },
     );
   };

@@ -1,22 +1,33 @@
 import type { ComponentChild } from 'preact';
-import { useEffect, useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import type { DecodedReading } from '../../../api/messages/message-records.ts';
-import type { Example } from '../../../devnet/examples.ts';
 import { failureOf } from '../api-client.ts';
+import { Examples } from '../input/examples.tsx';
+import { MessageInput, type ReadInput, useReadInput } from '../input/message-input.tsx';
+import { readPasted } from '../input/pasted-input.ts';
 import { DecodedMessage } from '../inspect/decoded-message.tsx';
-import { PRIMARY_NETWORK, type Session } from '../session.ts';
-import { Card, Facts, Field, usePolled } from '../ui/controls.tsx';
-import { MessageInput, type ReadInput, useReadInput } from './message-input.tsx';
+import { type Place, PRIMARY_NETWORK, type Session } from '../session.ts';
+import { Card, Facts, SelectField, TextField } from '../ui/controls.tsx';
+import { usePolled } from '../ui/polled.tsx';
+import type { Preflight } from './quorum.ts';
 import { QuorumControls } from './quorum-controls.tsx';
 import { SignFailure } from './sign-failure.tsx';
+import { linkedSigning, signLink } from './sign-link.ts';
 import { SignProgress } from './sign-progress.tsx';
 import { DEFAULT_OPTIONS, decideRequest, optionsOf, type SignOptions } from './sign-request.ts';
 import { SignResult } from './sign-result.tsx';
 import { useRunner } from './sign-run.ts';
 
-const HINT = 'What you paste is read at once; nobody is asked to sign it yet.';
+const HINT = 'What you paste is read at once; no validator is asked to sign it yet.';
 
-export function SignView({ session, begin }: { session: Session; begin: string | undefined }): ComponentChild {
+interface SignViewProps {
+  readonly session: Session;
+  readonly place: Place;
+  /** Text from another view. */
+  readonly begin: string | undefined;
+}
+
+export function SignView({ session, place, begin }: SignViewProps): ComponentChild {
   const [text, setText] = useState('');
   const [options, setOptions] = useState<SignOptions>(DEFAULT_OPTIONS);
   const read = useReadInput(text, session);
@@ -24,33 +35,57 @@ export function SignView({ session, begin }: { session: Session; begin: string |
   const reading = read.readings[0];
   const decision = decideRequest(read.pasted, reading, options);
   const request = 'request' in decision ? decision.request : undefined;
-  const signable = useSignable(session, reading, options);
+  const known = usePreflight(session, reading, options);
   const { run } = runner;
+  const canStart = request !== undefined && run?.state !== 'running' && !read.isReading;
 
-  useEffect(() => {
-    if (begin !== undefined) setText(begin);
-  }, [begin]);
-  useEffect(() => {
-    // What is pasted as a whole request brings its own choices.
-    if (read.pasted.kind === 'bytes' && Object.keys(read.pasted.fields).length > 0)
-      setOptions(optionsOf(read.pasted.fields, DEFAULT_OPTIONS));
-  }, [text]);
-
+  const paste = (pasted: string, linked: Partial<SignOptions> = {}) => {
+    const input = readPasted(pasted);
+    // A whole request brings its own options.
+    const hasFields = input.kind === 'bytes' && Object.keys(input.fields).length > 0;
+    setText(pasted);
+    setOptions((before) => ({ ...(hasFields ? optionsOf(input.fields, DEFAULT_OPTIONS) : before), ...linked }));
+  };
   const start = (next: SignOptions) => {
     setOptions(next);
     const decided = decideRequest(read.pasted, reading, next);
     if ('request' in decided) runner.start(decided.request);
   };
-  const isTransaction = request?.kind === 'transaction';
+  useEffect(() => {
+    if (begin !== undefined) paste(begin);
+  }, [begin]);
+  const link = signLink(text, options);
+  const shownLink = useRef<string>(undefined);
+  useEffect(() => {
+    if (place.view !== 'sign' || location.hash === shownLink.current) return;
+    const linked = linkedSigning(place.query);
+    if (linked !== undefined) paste(linked.text, linked.options);
+  }, [place]);
+  useEffect(() => {
+    if (place.view !== 'sign' || (text === '' && place.query.has('message') && shownLink.current === undefined)) return;
+    shownLink.current = link;
+    history.replaceState(null, '', link);
+  }, [link, place]);
+  const onKeyDown = (event: KeyboardEvent) => {
+    if (event.key !== 'Enter' || !(event.ctrlKey || event.metaKey) || !canStart) return;
+    event.preventDefault();
+    start(options);
+  };
   return (
-    <div class="view sign-view">
+    <div class="view" onKeyDown={onKeyDown}>
       <div class="columns">
         <Card
           title="What is to be signed"
-          aside={<Examples session={session} isEmpty={text === ''} onText={setText} />}
+          aside={<Examples session={session} isEmpty={text === ''} onText={(example) => paste(example)} />}
         >
-          <MessageInput text={text} onText={setText} label="Message, transaction or log" hint={HINT} read={read} />
-          {read.pasted.kind === 'id' && <IdRole options={options} onOptions={setOptions} />}
+          <MessageInput
+            text={text}
+            onText={(typed) => paste(typed)}
+            label="Message, transaction or log"
+            hint={HINT}
+            read={read}
+          />
+          {read.pasted.kind === 'id' && <IdRole options={options} onOptions={setOptions} session={session} />}
           {text === '' && <Pasteable />}
           <Reading
             read={read}
@@ -61,11 +96,18 @@ export function SignView({ session, begin }: { session: Session; begin: string |
           />
         </Card>
         <Card title="Who must sign">
-          <QuorumControls options={options} onOptions={setOptions} signable={signable} isTransaction={isTransaction} />
+          <QuorumControls
+            options={options}
+            onOptions={setOptions}
+            known={known}
+            isTransaction={request?.kind === 'transaction'}
+          />
           <button
             type="button"
             class="button primary big"
-            disabled={request === undefined || run?.state === 'running' || read.isReading}
+            disabled={!canStart}
+            aria-keyshortcuts="Control+Enter Meta+Enter"
+            title="Ctrl+Enter"
             onClick={() => start(options)}
           >
             {run?.state === 'running' ? 'Collecting signatures…' : 'Collect signatures'}
@@ -81,6 +123,7 @@ export function SignView({ session, begin }: { session: Session; begin: string |
         <SignFailure
           failure={run.failure}
           session={session}
+          isOfPChain={reading !== undefined && 'sourceChain' in reading && reading.sourceChain === 'P'}
           onRetry={() => runner.start(run.request)}
           onQuorum={run.request.kind === 'body' ? (quorum) => start({ ...options, quorum, buffer: 0 }) : undefined}
         />
@@ -93,11 +136,11 @@ const PASTEABLE = [
   ['Warp message', 'in hex, unsigned or signed'],
   ['SendWarpMessage log', 'as JSON of an RPC: a log, logs, or a receipt'],
   ['P-Chain transaction', 'its ID, of a conversion, registration or weight change'],
+  ['EVM transaction', 'its hash, of the C-Chain or an L1'],
   ['Justification', 'of an L1 validator, or the ID of a converted subnet'],
   ['Whole request', 'the JSON or the curl line of a call of this API'],
 ] as const;
 
-/** What the field takes, while it is empty. */
 function Pasteable(): ComponentChild {
   return (
     <div class="pasteable">
@@ -107,15 +150,8 @@ function Pasteable(): ComponentChild {
   );
 }
 
-function Reading({
-  read,
-  session,
-  why,
-}: {
-  read: ReadInput;
-  session: Session;
-  why: string | undefined;
-}): ComponentChild {
+function Reading(props: { read: ReadInput; session: Session; why: string | undefined }): ComponentChild {
+  const { read, session, why } = props;
   const [reading, ...others] = read.readings;
   const more = read.pasted.kind === 'bytes' ? read.pasted.more : 0;
   if (reading === undefined) return null;
@@ -123,7 +159,7 @@ function Reading({
     more > 0 && (
       <p class="hint">{`The JSON has ${more} more ${more === 1 ? 'message' : 'messages'}; this is the first.`}</p>
     ),
-    reading.as === 'signedMessage' && <p class="hint">This is signed already. Its unsigned part is signed anew.</p>,
+    reading.as === 'signedMessage' && <p class="hint">This is signed already. Its unsigned part is signed again.</p>,
     why !== undefined && <p class="problem">{why}</p>,
     <DecodedMessage reading={reading} session={session} />,
     others.length > 0 && (
@@ -132,122 +168,54 @@ function Reading({
   ];
 }
 
-function IdRole({
-  options,
-  onOptions,
-}: {
+const ID_HINTS: Readonly<Record<SignOptions['idIs'], string>> = {
+  transaction: 'The message of the P-Chain about the transaction is signed.',
+  evm: 'The Warp message that the transaction sent is signed.',
+  subnet: "The P-Chain's message that the subnet has become an L1 is signed.",
+};
+
+function IdRole(props: {
   options: SignOptions;
   onOptions: (options: SignOptions) => void;
-}): ComponentChild {
-  return (
-    <Field
-      label="These 32 bytes are"
-      hint={
-        options.idIs === 'transaction'
-          ? 'What the P-Chain has to say about the transaction is signed.'
-          : "The P-Chain's message that the subnet has become an L1 is signed."
-      }
-      children={(id, describedBy) => (
-        <select
-          id={id}
-          aria-describedby={describedBy}
-          value={options.idIs}
-          onChange={(event: Event) =>
-            onOptions({ ...options, idIs: (event.currentTarget as HTMLSelectElement).value as SignOptions['idIs'] })
-          }
-        >
-          <option value="transaction">the ID of a P-Chain transaction</option>
-          <option value="subnet">the ID of a subnet, as a justification</option>
-        </select>
-      )}
-    />
-  );
-}
-
-/** Requests to try: those of the devnet succeed. */
-function Examples({
-  session,
-  isEmpty,
-  onText,
-}: {
   session: Session;
-  isEmpty: boolean;
-  onText: (text: string) => void;
 }): ComponentChild {
-  const [examples, setExamples] = useState<readonly Example[]>([]);
-  const [problem, setProblem] = useState<string>();
-  const { api, hasDevnet, example } = session;
-  useEffect(() => {
-    if (!hasDevnet) return;
-    api.examples().then(setExamples, () => undefined);
-  }, [hasDevnet]);
-  /** A new message each time: one that was signed before would be answered from memory, and there would be nothing to see. */
-  const takeNew = async () => {
-    try {
-      onText(await api.newDevnetMessage());
-      setProblem(undefined);
-      if (examples.length === 0) setExamples(await api.examples());
-    } catch (error) {
-      setProblem(failureOf(error).message);
-    }
-  };
-  if (!hasDevnet) {
-    if (example === undefined) return null;
-    return (
-      <button type="button" class="button small" onClick={() => onText(JSON.stringify(example, null, 1))}>
-        Try an example that is refused
-      </button>
-    );
-  }
-  return (
-    <div class="card-aside">
-      {problem !== undefined && (
-        <span class="problem" role="alert">
-          {problem}
-        </span>
-      )}
-      <button type="button" class={`button ${isEmpty ? 'primary' : 'small'}`} onClick={() => void takeNew()}>
-        Try an example
-      </button>
-      {examples.length > 1 && (
-        <select
-          aria-label="Another example"
-          class="examples"
-          value=""
-          onChange={(event: Event) => {
-            const select = event.currentTarget as HTMLSelectElement;
-            const chosen = examples[Number(select.value)];
-            if (select.value !== '' && chosen !== undefined) onText(textOf(chosen));
-            select.value = '';
-          }}
-        >
-          <option value="">More…</option>
-          {examples.map(({ name }, index) => (
-            <option key={name} value={index}>
-              {name}
-            </option>
-          ))}
-        </select>
-      )}
-    </div>
-  );
-}
-
-/** As somebody would paste it. */
-function textOf({ body, path }: Example): string {
-  if (body === undefined) return decodeURIComponent(path.slice(path.lastIndexOf('/') + 1));
-  const { message, quorumPercentage, ...rest } = body;
-  const isPlain = message !== undefined && Object.keys(rest).length === 0 && (quorumPercentage ?? 67) === 67;
-  return isPlain ? message : JSON.stringify(body, null, 1);
+  const { options, onOptions, session } = props;
+  const l1Chains = [...session.chainSubnets.keys()].filter((id) => session.chainSubnets.get(id) !== PRIMARY_NETWORK);
+  return [
+    <SelectField
+      label="These 32 bytes are"
+      hint={ID_HINTS[options.idIs]}
+      value={options.idIs}
+      onValue={(idIs) => onOptions({ ...options, idIs, logIndex: '' })}
+      options={[
+        ['transaction', 'the ID of a P-Chain transaction'],
+        ['evm', 'the hash of an EVM transaction'],
+        ['subnet', 'the ID of a subnet, as a justification'],
+      ]}
+    />,
+    options.idIs === 'evm' && (
+      <TextField
+        label="Chain of the transaction"
+        hint={`C for the C-Chain, or a blockchain ID${l1Chains.length === 0 ? '' : `, such as ${l1Chains[0]} of the devnet's L1`}.`}
+        value={options.chain}
+        onValue={(chain) => onOptions({ ...options, chain, logIndex: '' })}
+      />
+    ),
+  ];
 }
 
 const SIGNABLE_EVERY_MS = 15_000;
+/** Length of the shortest ID, in cb58; a text is shorter while it is typed. */
+const MIN_ID_LENGTH = 34;
+/** Codes for which a request fails whatever its message. */
+const SUBNET_PROBLEMS: readonly string[] = ['subnet_not_allowed', 'unknown_subnet'];
 
-/** How much weight of the subnet that will sign could do so now, where it is clear which one that is. */
-function useSignable(session: Session, reading: DecodedReading | undefined, { signingSubnetId }: SignOptions) {
+/** What is known of the message and of the subnet that will sign it. */
+function usePreflight(session: Session, reading: DecodedReading | undefined, options: SignOptions): Preflight {
   const { api, network } = session;
-  const subnetId = signingSubnetId.trim() !== '' ? signingSubnetId.trim() : subnetOf(reading, session);
-  const { value } = usePolled(
+  const typed = options.signingSubnetId.trim();
+  const subnetId = typed !== '' ? typed : subnetOf(reading, session);
+  const { value, error } = usePolled(
     async (signal) => {
       if (subnetId === undefined || subnetId.length < MIN_ID_LENGTH) return undefined;
       const view = await api.subnetFigures(network, subnetId, signal);
@@ -256,11 +224,18 @@ function useSignable(session: Session, reading: DecodedReading | undefined, { si
     SIGNABLE_EVERY_MS,
     [network, subnetId],
   );
-  return value;
+  const failure = error === undefined ? undefined : failureOf(error);
+  const isMessage = reading?.as === 'unsignedMessage' || reading?.as === 'signedMessage';
+  return {
+    messageNetworkId: isMessage ? reading.networkId : undefined,
+    serviceNetworkId: session.networkId,
+    signable: failure === undefined ? value : undefined,
+    subnetProblem:
+      failure !== undefined && SUBNET_PROBLEMS.includes(failure.code)
+        ? `${session.adviceOf(failure.code)?.meaning}.`
+        : undefined,
+  };
 }
-
-/** In cb58; while it is typed in, it is shorter. */
-const MIN_ID_LENGTH = 34;
 
 function subnetOf(reading: DecodedReading | undefined, { chainSubnets }: Session): string | undefined {
   if (reading === undefined || !('sourceBlockchainId' in reading)) return undefined;

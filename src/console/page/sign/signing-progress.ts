@@ -1,4 +1,5 @@
-import type { AggregationEvent, AnswerOutcome, ValidatorRecord } from '../../../api/aggregation/progress-records.ts';
+import type { AggregationEvent, ValidatorRecord } from '../../../api/aggregation/progress-records.ts';
+import { type OutcomeSum, sumOutcomes } from './outcomes.ts';
 
 export type ValidatorStatus = ValidatorRecord['status'];
 
@@ -8,19 +9,14 @@ export interface ShownValidator {
   readonly weight: bigint;
   readonly isConnected: boolean;
   status: ValidatorStatus;
-  /** The code and words of one that refused, or another reason. */
+  /** Code and text of a refusal, or another reason in `text`. */
   code: number | undefined;
   text: string | undefined;
-  /** When it came to this status, in milliseconds since the request; 0 where it was so before. */
+  /** When it got this status, in milliseconds since the request began. */
   sinceMs: number;
 }
 
-export interface StatusSum {
-  count: number;
-  weight: bigint;
-}
-
-/** Where a signing stands, folded from its events. One object that changes: a set of thousands is not copied for each answer. */
+/** State of a signing, folded from its events. The object is mutable, because a set of thousands must not be copied for each answer. */
 export class SigningProgress {
   phase: 'resolving' | 'collecting' | 'verifying' = 'resolving';
   facts: Omit<Extract<AggregationEvent, { event: 'resolved' }>['data'], 'validators'> | undefined;
@@ -30,16 +26,13 @@ export class SigningProgress {
   quorumWeight = 0n;
   targetWeight = 0n;
   signedWeight = 0n;
-  readonly sums = new Map<ValidatorStatus, StatusSum>();
-  /** Counts the sets: what was laid out for another one is of no use. */
+  readonly #sums = new Map<ValidatorStatus, { count: number; weight: bigint }>();
+  /** Number of validator sets so far. */
   generation = 0;
-  /** Counts changes of any kind. */
-  version = 0;
-  /** Indices whose status has changed since somebody last took them. */
+  /** Indices whose status has changed since {@link takeChanged}. */
   #changed = new Set<number>();
 
   apply(event: AggregationEvent, nowMs: number): void {
-    this.version++;
     switch (event.event) {
       case 'resolved':
         this.#begin(event.data);
@@ -62,7 +55,13 @@ export class SigningProgress {
     }
   }
 
-  /** The indices that changed since the last call. */
+  /** Outcomes by weight; validators without a key are what the set does not list. */
+  outcomes(): OutcomeSum[] {
+    const listed = this.validators.reduce((sum, { weight }) => sum + weight, 0n);
+    const keyless = { count: 0, weight: this.totalWeight - listed };
+    return sumOutcomes((outcome) => (outcome === 'no_key' ? keyless : this.#sums.get(outcome)), this.totalWeight);
+  }
+
   takeChanged(): ReadonlySet<number> {
     const changed = this.#changed;
     this.#changed = new Set();
@@ -78,7 +77,7 @@ export class SigningProgress {
     this.signedWeight = BigInt(facts.signedWeight);
     this.generation++;
     this.#changed = new Set();
-    this.sums.clear();
+    this.#sums.clear();
     this.validators = validators.map(({ index, nodeIds, weight, isConnected, status, code, text, reason }) => {
       const why = { code, text: text ?? reason };
       const state = { index, nodeIds, weight: BigInt(weight), isConnected, status, ...why, sinceMs: 0 };
@@ -104,31 +103,9 @@ export class SigningProgress {
   }
 
   #count({ status, weight }: ShownValidator, sign: 1 | -1): void {
-    const sum = this.sums.get(status) ?? { count: 0, weight: 0n };
+    const sum = this.#sums.get(status) ?? { count: 0, weight: 0n };
     sum.count += sign;
     sum.weight += sign === 1 ? weight : -weight;
-    this.sums.set(status, sum);
+    this.#sums.set(status, sum);
   }
 }
-
-/** In words, as they stand beside counts. */
-export const STATUS_WORDS: Readonly<Record<ValidatorStatus, string>> = {
-  signed: 'signed',
-  asked: 'asked',
-  refused: 'refused',
-  timed_out: 'timed out',
-  unreachable: 'unreachable',
-  invalid_signature: 'bad signature',
-  not_asked: 'not asked',
-} satisfies Record<AnswerOutcome | 'asked', string>;
-
-/** In this order they are listed: what went wrong first, as that is what people look for. */
-export const STATUS_ORDER: readonly ValidatorStatus[] = [
-  'signed',
-  'asked',
-  'refused',
-  'timed_out',
-  'unreachable',
-  'invalid_signature',
-  'not_asked',
-];

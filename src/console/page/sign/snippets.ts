@@ -1,13 +1,23 @@
 import type { Static } from 'typebox';
 import type { AggregationBody } from '../../../api/aggregation/parse-aggregation-request.ts';
 
-/** A request as the page sends it: a message or justification, or a transaction. */
+/** A request for a signature: the body of a POST, or a transaction of the P-Chain or of an EVM chain. */
 export type SignRequest =
   | { readonly kind: 'body'; readonly body: Static<typeof AggregationBody> }
-  | { readonly kind: 'transaction'; readonly txHash: string; readonly destinationBlockchainId?: string | undefined };
+  | {
+      readonly kind: 'transaction';
+      readonly txHash: string;
+      readonly query: {
+        readonly destinationBlockchainId?: string;
+        /** Chain of an EVM transaction. */
+        readonly blockchainId?: string;
+        /** Chooses one of several messages. */
+        readonly logIndex?: string;
+      };
+    };
 
-export interface CallPlace {
-  /** Of the service, without a slash at the end. */
+interface CallPlace {
+  /** URL of the service without a slash at the end. */
   readonly origin: string;
   readonly network: string;
   readonly hasKey: boolean;
@@ -16,14 +26,11 @@ export interface CallPlace {
 export function pathOf(request: SignRequest, network: string): string {
   const path = `/v1/signatureAggregator/${encodeURIComponent(network)}/aggregateSignatures`;
   if (request.kind === 'body') return path;
-  const query =
-    request.destinationBlockchainId === undefined
-      ? ''
-      : `?destinationBlockchainId=${encodeURIComponent(request.destinationBlockchainId)}`;
-  return `${path}/${encodeURIComponent(request.txHash)}${query}`;
+  const query = new URLSearchParams(request.query).toString();
+  return `${path}/${encodeURIComponent(request.txHash)}${query === '' ? '' : `?${query}`}`;
 }
 
-/** Keys are not written into what people copy and show to others. */
+/** The key is a variable, because people show such lines to others. */
 export function curlOf(request: SignRequest, { origin, network, hasKey }: CallPlace): string {
   const url = `'${origin}${pathOf(request, network)}'`;
   const key = hasKey ? ' \\\n  -H \'x-service-api-key: \'"$API_KEY"' : '';
@@ -46,7 +53,7 @@ const { signedMessage } = await client.data.signatureAggregator.${call}  { serve
 `;
 }
 
-/** Within single quotes of a shell: what was pasted here must not become a command there. */
+/** Escapes for single quotes of a shell, so that pasted text cannot become a command. */
 function quoted(text: string): string {
   return text.replaceAll("'", "'\\''");
 }

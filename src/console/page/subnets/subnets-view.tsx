@@ -1,62 +1,60 @@
 import type { ComponentChild } from 'preact';
 import { useState } from 'preact/hooks';
 import type { SubnetListBody } from '../../../api/subnets/subnet-records.ts';
-import { failureOf } from '../api-client.ts';
 import { nameOf, PRIMARY_NETWORK, type Session } from '../session.ts';
-import { SignFailure } from '../sign/sign-failure.tsx';
-import { Badge, Card, Field, usePolled } from '../ui/controls.tsx';
+import { Badge, Card, TextField } from '../ui/controls.tsx';
 import { percentOf, ratioOf, shortened } from '../ui/figures.ts';
-import { type Samples, Sparkline } from '../ui/sparkline.tsx';
+import { Stale, usePolled } from '../ui/polled.tsx';
 import { SubnetDetail } from './subnet-detail.tsx';
 
 type KnownSubnet = SubnetListBody['subnets'][number];
 const LIST_EVERY_MS = 10_000;
 
-/** The subnets that are known here, and one of them in full. */
+/** The subnets that the service knows, and one of them in full. */
 export function SubnetsView({ session, subnetId }: { session: Session; subnetId: string | undefined }): ComponentChild {
   const { api, network, hasFigures } = session;
   const list = usePolled((signal) => api.subnets(network, signal), LIST_EVERY_MS, [network]);
   const activity = usePolled(async (signal) => (hasFigures ? api.activity(signal) : undefined), LIST_EVERY_MS, [
     network,
   ]);
-  const histories = new Map(
-    activity.value?.networks
-      .find(({ name }) => name === network)
-      ?.subnets.map(({ subnetId: id, samples }) => [id, samples]),
-  );
+  const histories = activity.value?.networks.find(({ name }) => name === network)?.subnets;
   return (
     <div class="view">
       <Card title="Known subnets" aside={<OpenSubnet />}>
-        <p class="hint">The primary network, those that the operator tracks, and those that were asked for lately.</p>
-        <ul class="subnet-list">
-          {(list.value ?? []).map((subnet) => (
-            <SubnetRow
-              key={subnet.subnetId}
-              subnet={subnet}
-              session={session}
-              samples={histories.get(subnet.subnetId)}
-              isChosen={subnet.subnetId === subnetId}
-            />
-          ))}
-        </ul>
+        <p class="hint">The primary network, those that the operator tracks, and those that were requested recently.</p>
+        <Stale polled={list}>
+          <ul class="subnet-list">
+            {withDevnetSubnets(list.value ?? [], session).map((subnet) => (
+              <SubnetRow
+                key={subnet.subnetId}
+                subnet={subnet}
+                session={session}
+                isChosen={subnet.subnetId === subnetId}
+              />
+            ))}
+          </ul>
+        </Stale>
       </Card>
       {subnetId !== undefined && (
-        <SubnetDetail key={subnetId} session={session} subnetId={subnetId} samples={histories.get(subnetId)} />
-      )}
-      {list.error !== undefined && list.value === undefined && (
-        <SignFailure failure={failureOf(list.error)} session={session} onRetry={list.reload} />
+        <SubnetDetail
+          key={subnetId}
+          session={session}
+          subnetId={subnetId}
+          samples={histories?.find((history) => history.subnetId === subnetId)?.samples}
+        />
       )}
     </div>
   );
 }
 
-function SubnetRow(props: {
-  subnet: KnownSubnet;
-  session: Session;
-  samples: Samples | undefined;
-  isChosen: boolean;
-}): ComponentChild {
-  const { subnet, session, samples, isChosen } = props;
+/** Adds the subnets of the devnet that nobody has requested yet, so that people find them. */
+function withDevnetSubnets(known: readonly KnownSubnet[], { chainSubnets }: Session): KnownSubnet[] {
+  const others = [...new Set(chainSubnets.values())].filter((id) => !known.some(({ subnetId }) => subnetId === id));
+  return [...known, ...others.map((subnetId) => ({ subnetId, isTracked: false, status: 'up' as const }))];
+}
+
+function SubnetRow(props: { subnet: KnownSubnet; session: Session; isChosen: boolean }): ComponentChild {
+  const { subnet, session, isChosen } = props;
   const { subnetId, status, reason, isTracked } = subnet;
   const total = BigInt(subnet.totalWeight ?? '0');
   const connected = BigInt(subnet.connectedWeight ?? '0');
@@ -65,7 +63,7 @@ function SubnetRow(props: {
     <li>
       <a class="subnet-row" href={`#/subnets/${subnetId}`} aria-current={isChosen ? 'true' : undefined}>
         <span class="subnet-name">
-          <span class={`dot ${status}`} aria-hidden />
+          <span class={`dot ${total === 0n ? '' : status}`} aria-hidden />
           <strong>{name ?? shortened(subnetId, 10, 8)}</strong>
           {isTracked && subnetId !== PRIMARY_NETWORK && <Badge tone="plain">tracked</Badge>}
         </span>
@@ -73,9 +71,8 @@ function SubnetRow(props: {
           <span class="mini-bar" aria-hidden>
             <span style={{ transform: `scaleX(${ratioOf(connected, total)})` }} />
           </span>
-          <span>{total === 0n ? 'not read yet' : `${percentOf(connected, total)} connected`}</span>
+          <span>{total === 0n ? 'not requested yet' : `${percentOf(connected, total)} connected`}</span>
         </span>
-        {samples !== undefined && samples.length > 1 && <Sparkline samples={samples} />}
         {reason !== undefined && <span class="subnet-reason">{reason}</span>}
       </a>
     </li>
@@ -90,20 +87,7 @@ function OpenSubnet(): ComponentChild {
   };
   return (
     <form class="open-subnet" onSubmit={submit}>
-      <Field
-        label="Another subnet"
-        children={(id) => (
-          <input
-            id={id}
-            type="text"
-            value={typed}
-            placeholder="subnet ID"
-            spellcheck={false}
-            autocomplete="off"
-            onInput={(event: Event) => setTyped((event.currentTarget as HTMLInputElement).value)}
-          />
-        )}
-      />
+      <TextField label="Another subnet" placeholder="subnet ID" value={typed} onValue={setTyped} />
       <button type="submit" class="button">
         Look
       </button>

@@ -1,21 +1,17 @@
 import type { ComponentChild, ComponentChildren } from 'preact';
 import { useEffect, useId, useRef, useState } from 'preact/hooks';
 
-/** The small parts that all views are made of. */
-
 export function Card(props: {
   title: ComponentChildren;
   aside?: ComponentChildren;
   children?: ComponentChildren;
   className?: string;
-  level?: 2 | 3;
 }): ComponentChild {
-  const { title, aside, children, className = '', level = 2 } = props;
-  const Heading = `h${level}` as const;
+  const { title, aside, children, className = '' } = props;
   return (
     <section class={`card ${className}`}>
       <header class="card-head">
-        <Heading class="card-title">{title}</Heading>
+        <h2 class="card-title">{title}</h2>
         {aside}
       </header>
       {children}
@@ -23,8 +19,8 @@ export function Card(props: {
   );
 }
 
-/** A name, its value, a note below it, and perhaps the class of its colour. */
-export type Figure = readonly [name: string, value: ComponentChildren, note: string, tone?: string];
+/** A name, its value, a note below it, and the class of its colour. */
+export type Figure = readonly [name: string, value: ComponentChildren, note: ComponentChildren, tone?: string];
 
 export function Figures({ figures }: { figures: readonly Figure[] }): ComponentChild {
   return (
@@ -76,7 +72,7 @@ async function writeClipboard(text: string): Promise<boolean> {
   }
 }
 
-/** As it was done before there was the API, which plain HTTP still needs. */
+/** Plain HTTP has no clipboard API. */
 function copyBySelection(text: string): boolean {
   const area = document.createElement('textarea');
   area.value = text;
@@ -103,7 +99,6 @@ export function DownloadButton({ text, name, label }: { text: string; name: stri
   );
 }
 
-/** A block of text to take along. Long ones scroll in their own box. */
 export function CodeBlock({ text, what, download }: { text: string; what: string; download?: string }): ComponentChild {
   return (
     <div class="code-block">
@@ -123,7 +118,7 @@ export interface Tab {
   readonly content: () => ComponentChildren;
 }
 
-/** Arrow keys go from tab to tab, as readers of screens expect it. */
+/** Arrow keys go from tab to tab (WAI-ARIA, Tabs pattern). */
 export function Tabs({ tabs, label }: { tabs: readonly Tab[]; label: string }): ComponentChild {
   const [chosen, setChosen] = useState(0);
   const id = useId();
@@ -178,11 +173,12 @@ export function Badge({
   return <span class={`badge ${tone}`}>{children}</span>;
 }
 
-export function Field(props: {
-  label: string;
-  hint?: ComponentChildren;
-  children: (id: string, describedBy: string | undefined) => ComponentChildren;
-}): ComponentChild {
+interface FieldProps {
+  readonly label: string;
+  readonly hint?: ComponentChildren;
+}
+
+function Field(props: FieldProps & { children: (id: string, describedBy: string | undefined) => ComponentChildren }) {
   const id = useId();
   const { label, hint, children } = props;
   const hintId = hint === undefined ? undefined : `${id}-hint`;
@@ -199,7 +195,65 @@ export function Field(props: {
   );
 }
 
-/** Name and value, one below the other, as long as the list is. */
+export function TextField(
+  props: FieldProps & {
+    value: string;
+    onValue: (value: string) => void;
+    placeholder?: string;
+    type?: 'text' | 'search' | 'password' | 'number';
+  },
+): ComponentChild {
+  const { label, hint, value, onValue, placeholder, type = 'text' } = props;
+  return (
+    <Field
+      label={label}
+      hint={hint}
+      children={(id, describedBy) => (
+        <input
+          id={id}
+          type={type as 'text'}
+          value={value}
+          placeholder={placeholder}
+          spellcheck={false}
+          autocomplete="off"
+          aria-describedby={describedBy}
+          onInput={(event: Event) => onValue((event.currentTarget as HTMLInputElement).value)}
+        />
+      )}
+    />
+  );
+}
+
+export function SelectField<Value extends string>(
+  props: FieldProps & {
+    value: Value;
+    options: readonly (readonly [Value, string])[];
+    onValue: (value: Value) => void;
+  },
+): ComponentChild {
+  const { label, hint, value, options, onValue } = props;
+  return (
+    <Field
+      label={label}
+      hint={hint}
+      children={(id, describedBy) => (
+        <select
+          id={id}
+          value={value}
+          aria-describedby={describedBy}
+          onChange={(event: Event) => onValue((event.currentTarget as HTMLSelectElement).value as Value)}
+        >
+          {options.map(([name, text]) => (
+            <option key={name} value={name}>
+              {text}
+            </option>
+          ))}
+        </select>
+      )}
+    />
+  );
+}
+
 export function Facts({
   rows,
 }: {
@@ -218,7 +272,7 @@ export function Facts({
   );
 }
 
-/** A value to compare and to copy: an ID, an address, a hash. */
+/** An ID, an address or a hash, with a button that copies it. */
 export function Id({ value, what }: { value: string; what: string }): ComponentChild {
   return (
     <span class="id">
@@ -226,36 +280,4 @@ export function Id({ value, what }: { value: string; what: string }): ComponentC
       <CopyButton text={value} what={what} />
     </span>
   );
-}
-
-/** Asks again every so often while it is shown and the tab is looked at. */
-export function usePolled<T>(
-  load: (signal: AbortSignal) => Promise<T>,
-  everyMs: number,
-  keys: readonly unknown[],
-): { readonly value: T | undefined; readonly error: unknown; readonly reload: () => void } {
-  const [state, setState] = useState<{ value: T | undefined; error: unknown }>({ value: undefined, error: undefined });
-  const [turn, setTurn] = useState(0);
-  useEffect(() => {
-    const leaving = new AbortController();
-    let timer: ReturnType<typeof setTimeout>;
-    const ask = async () => {
-      if (!document.hidden) {
-        try {
-          const value = await load(leaving.signal);
-          if (!leaving.signal.aborted) setState({ value, error: undefined });
-        } catch (error) {
-          if (!leaving.signal.aborted) setState(({ value }) => ({ value, error }));
-        }
-      }
-      if (!leaving.signal.aborted) timer = setTimeout(() => void ask(), everyMs);
-    };
-    void ask();
-    return () => {
-      leaving.abort();
-      clearTimeout(timer);
-    };
-  }, [...keys, turn]);
-  useEffect(() => setState({ value: undefined, error: undefined }), [...keys]);
-  return { ...state, reload: () => setTurn((before) => before + 1) };
 }

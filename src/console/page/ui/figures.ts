@@ -3,20 +3,50 @@
 /** A number and its unit stay on one line. */
 const NBSP = '\u00a0';
 
-/** Down, to one place: 66.99 is never shown as 67. */
+/** One decimal, rounded down: 66.99 is never shown as 67. */
 export function percentOf(part: bigint, whole: bigint): string {
-  if (whole === 0n) return `0${NBSP}%`;
-  const tenths = (1_000n * part) / whole;
-  const shown = tenths % 10n === 0n ? String(tenths / 10n) : `${tenths / 10n}.${tenths % 10n}`;
-  return tenths === 0n && part > 0n ? `< 0.1${NBSP}%` : `${shown}${NBSP}%`;
+  return whole === 0n ? `0${NBSP}%` : tenthsText(tenthsOf(part, whole), part);
 }
 
-/** The same of whole numbers. */
+/**
+ * The parts of a whole as percentages that add up to 100. The first is rounded down as by {@link percentOf}, because it is compared with a
+ * quorum; the others take up the rest, those with the largest remainders first.
+ */
+export function sharesOf(parts: readonly bigint[], whole: bigint): string[] {
+  const tenths = parts.map((part) => tenthsOf(part, whole));
+  const sum = parts.reduce((total, part) => total + part, 0n);
+  const left = tenthsOf(sum, whole) - tenths.reduce((total, one) => total + one, 0n);
+  const remainderOf = (index: number) => (whole === 0n ? 0n : (1_000n * (parts[index] ?? 0n)) % whole);
+  const raised = parts
+    .map((_, index) => index)
+    .slice(1)
+    .sort((a, b) => Number(remainderOf(b) - remainderOf(a)))
+    .slice(0, Number(left));
+  return parts.map((part, index) => tenthsText((tenths[index] ?? 0n) + (raised.includes(index) ? 1n : 0n), part));
+}
+
+/** How much more is needed, as the difference of the two percentages that are shown. */
+export function missingOf(part: bigint, needed: bigint, whole: bigint): string {
+  const missing = tenthsOf(needed, whole) - tenthsOf(part, whole);
+  return tenthsText(missing > 0n ? missing : 0n, needed > part ? needed - part : 0n);
+}
+
+function tenthsOf(part: bigint, whole: bigint): bigint {
+  return whole === 0n ? 0n : (1_000n * part) / whole;
+}
+
+/** Nothing and all are exact, and have no decimal. */
+function tenthsText(tenths: bigint, part: bigint): string {
+  if (tenths === 0n) return part > 0n ? `< 0.1${NBSP}%` : `0${NBSP}%`;
+  return tenths === 1_000n ? `100${NBSP}%` : `${tenths / 10n}.${tenths % 10n}${NBSP}%`;
+}
+
+/** A whole percentage, as people choose it. */
 export function percent(value: number): string {
   return `${value}${NBSP}%`;
 }
 
-/** From 0 to 1, for what is drawn. */
+/** A share from 0 to 1, for what is drawn. */
 export function ratioOf(part: bigint, whole: bigint): number {
   return whole === 0n ? 0 : Number((part * 1_000_000n) / whole) / 1_000_000;
 }
@@ -25,25 +55,22 @@ export function grouped(value: bigint | number | string): string {
   return String(value).replaceAll(/\B(?=(\d{3})+$)/g, NBSP);
 }
 
-const SCALES = [
-  [1_000_000_000_000_000n, 'P'],
-  [1_000_000_000_000n, 'T'],
-  [1_000_000_000n, 'G'],
-  [1_000_000n, 'M'],
-] as const;
+const NANO_AVAX = 1_000_000_000n;
+const PREFIXES = ['', 'k', 'M', 'G', 'T', 'P', 'E'];
 
-/** Three digits and a letter, of what would be too long to read. */
-export function compact(value: bigint): string {
-  for (const [scale, letter] of SCALES) {
-    if (value < scale) continue;
-    const hundredths = (value * 100n) / scale;
-    const places = hundredths >= 10_000n ? 0 : hundredths >= 1_000n ? 1 : 2;
-    return `${(Number(hundredths) / 100).toFixed(places)} ${letter}`;
-  }
-  return grouped(value);
+/** A weight with an SI prefix: of the primary network in AVAX, of other subnets a plain number. Rounded down to two decimals. */
+export function compactWeight(weight: bigint, isAvax: boolean): string {
+  const one = isAvax ? NANO_AVAX : 1n;
+  if (weight === 0n || (weight < 1_000n && !isAvax)) return String(weight);
+  const step = Math.max(0, Math.floor((String(weight / one).length - 1) / 3));
+  const hundredths = (100n * weight) / (one * 1_000n ** BigInt(step));
+  const decimals = String(hundredths % 100n).padStart(2, '0');
+  return `${hundredths / 100n}.${decimals}${step === 0 ? '' : NBSP}${PREFIXES[step]}`;
 }
 
-export function milliseconds(ms: number): string {
+export function milliseconds(ms: number | undefined): string {
+  if (ms === undefined) return '–';
+  if (ms === 0) return '0 ms';
   if (ms < 10) return `${ms.toFixed(1)} ms`;
   if (ms < 1_000) return `${Math.round(ms)} ms`;
   return `${(ms / 1_000).toFixed(ms < 10_000 ? 2 : 1)} s`;
@@ -84,7 +111,7 @@ export function shortened(id: string, start = 8, end = 6): string {
   return rest.length <= start + end + 1 ? id : `${prefix}${rest.slice(0, start)}…${rest.slice(-end)}`;
 }
 
-/** A token amount in its smallest unit; with the decimals that most tokens have, as the message does not tell them. */
+/** A token amount in its smallest unit, and with the decimals of most tokens, because the message does not tell them. */
 export function tokenAmount(amount: bigint): string {
   const whole = amount / 10n ** 18n;
   const rest = (amount % 10n ** 18n).toString().padStart(18, '0').replace(/0+$/, '');
@@ -102,8 +129,13 @@ export function dateTime(unixMs: number): string {
 /** The last moment that a `Date` can hold. */
 const LAST_UNIX_MS = 8.64e15;
 
-/** Of a message, which may name any moment: one that no calendar reaches is given as it is. */
+/** A message may name any moment; one that no calendar reaches is shown as seconds. */
 export function unixTime(seconds: string): string {
   const unixMs = Number(seconds) * 1_000;
   return unixMs <= LAST_UNIX_MS ? dateTime(unixMs) : `${grouped(seconds)} s after 1970`;
+}
+
+/** Local time of day: `14:03:10`. */
+export function clockTime(unixMs: number): string {
+  return new Date(unixMs).toTimeString().slice(0, 8);
 }

@@ -1,14 +1,12 @@
 import type { ComponentChild } from 'preact';
-import { useEffect, useRef } from 'preact/hooks';
-import uPlot from 'uplot';
-import { spanOf } from './chart-span.ts';
+import { drawSeries, niceTop, spanOf } from './chart-path.ts';
+import { clockTime } from './figures.ts';
 
 export interface ChartSeries {
   readonly name: string;
   /** A variable of the style sheet. */
   readonly colour: string;
-  readonly values: readonly (number | null)[];
-  /** Drawn down to the axis. */
+  readonly values: readonly (number | undefined)[];
   readonly isFilled?: boolean;
 }
 
@@ -18,52 +16,28 @@ interface LineChartProps {
   readonly times: readonly number[];
   readonly series: readonly ChartSeries[];
   readonly format: (value: number) => string;
-  /** Each value is of the whole time up to the next one: a count. */
+  /** Each value is of the whole time since the one before: a count. */
   readonly isStepped?: boolean;
-  /** The top of the scale, where it is not that of the values. */
+  /** Top of the scale; by default it is that of the values. */
   readonly max?: number;
 }
 
-const HEIGHT = 190;
-/** Fewer values than these are dots, as there is no line yet. */
-const FEW = 4;
+/** Units of the drawing, which is stretched to its place. */
+const WIDTH = 1_000;
+const HEIGHT = 100;
+const TIME_LABELS = 5;
 
-/** Values over time. What it shows is said in words beside it, as it is a picture to those who do not see it. */
-export default function LineChart(props: LineChartProps): ComponentChild {
-  const place = useRef<HTMLDivElement>(null);
-  const chart = useRef<uPlot>(undefined);
-  const { label, times, series, max } = props;
-  const data: uPlot.AlignedData = [times.map((time) => time / 1_000), ...series.map(({ values }) => [...values])];
-  const shape = series.map(({ name }) => name).join();
-
-  useEffect(() => {
-    const element = place.current;
-    if (element === null) return undefined;
-    const draw = () => {
-      chart.current?.destroy();
-      chart.current = new uPlot(optionsOf(props, element), data, element);
-    };
-    draw();
-    const sizes = new ResizeObserver(() => chart.current?.setSize({ width: element.clientWidth, height: HEIGHT }));
-    sizes.observe(element);
-    const themes = new MutationObserver(draw);
-    themes.observe(document.documentElement, { attributeFilter: ['data-theme'] });
-    const scheme = matchMedia('(prefers-color-scheme: dark)');
-    scheme.addEventListener('change', draw);
-    return () => {
-      sizes.disconnect();
-      themes.disconnect();
-      scheme.removeEventListener('change', draw);
-      chart.current?.destroy();
-      chart.current = undefined;
-    };
-  }, [shape, max]);
-  useEffect(() => chart.current?.setData(data), [times]);
-
+/** Values over time. Its label has the last of them, for those who do not see the picture. */
+export function LineChart(props: LineChartProps): ComponentChild {
+  const { label, times, series, format, isStepped = false } = props;
+  const [from, to] = spanOf(times);
+  const top = props.max ?? niceTop(Math.max(...series.flatMap(({ values }) => values.map((value) => value ?? 0)), 1));
+  const at = (time: number, value: number) =>
+    [((time - from) / (to - from)) * WIDTH, HEIGHT - (value / top) * HEIGHT] as const;
   return (
     <figure class="chart">
       <figcaption>
-        <span class="chart-title">{label}</span>
+        <span class="muted">{label}</span>
         <ul class="legend">
           {series.map(({ name, colour }) => (
             <li key={name}>
@@ -73,64 +47,45 @@ export default function LineChart(props: LineChartProps): ComponentChild {
           ))}
         </ul>
       </figcaption>
-      <div ref={place} class="chart-place" role="img" aria-label={`${label}: ${lastOf(props)}`} />
+      <div class="chart-place">
+        <div class="chart-values" aria-hidden>
+          {[top, top / 2, 0].map((value) => (
+            <span key={value}>{format(value)}</span>
+          ))}
+        </div>
+        <svg
+          viewBox={`0 0 ${WIDTH} ${HEIGHT}`}
+          preserveAspectRatio="none"
+          role="img"
+          aria-label={`${label}: ${series.map(({ name, values }) => `${name} ${lastOf(values, format)}`).join(', ')}`}
+        >
+          <path class="grid" d={`M0 0H${WIDTH}M0 ${HEIGHT / 2}H${WIDTH}M0 ${HEIGHT}H${WIDTH}`} />
+          {series.map(({ name, colour, values, isFilled }) => {
+            const points = times.map((time, index) => {
+              const value = values[index];
+              return value === undefined ? undefined : at(time, value);
+            });
+            const { line, area, dots } = drawSeries(points, isStepped, HEIGHT);
+            return (
+              <g key={name} style={{ stroke: `var(${colour})`, fill: `var(${colour})` }}>
+                {isFilled && <path class="area" d={area} />}
+                <path class="line" d={line} />
+                <path class="dots" d={dots} />
+              </g>
+            );
+          })}
+        </svg>
+        <div class="chart-times" aria-hidden>
+          {Array.from({ length: TIME_LABELS }, (_, index) => (
+            <span key={index}>{clockTime(from + ((to - from) * index) / (TIME_LABELS - 1)).slice(0, 5)}</span>
+          ))}
+        </div>
+      </div>
     </figure>
   );
 }
 
-function lastOf({ series, format }: LineChartProps): string {
-  return series
-    .map(({ name, values }) => {
-      const last = values.findLast((value) => value !== null);
-      return `${name} ${last === undefined || last === null ? 'none' : format(last)}`;
-    })
-    .join(', ');
-}
-
-function optionsOf(
-  { series, format, max, times, isStepped = false }: LineChartProps,
-  element: HTMLElement,
-): uPlot.Options {
-  const colour = (name: string) => getComputedStyle(element).getPropertyValue(name).trim();
-  const axis = {
-    stroke: colour('--muted'),
-    grid: { stroke: colour('--line'), width: 1 },
-    ticks: { show: false },
-    font: `12px ${colour('--sans')}`,
-  };
-  const stepped = uPlot.paths.stepped?.({ align: -1 });
-  return {
-    width: element.clientWidth,
-    height: HEIGHT,
-    legend: { show: false },
-    cursor: { drag: { x: false, y: false } },
-    // On the right half of a time of day, which may stand at the end of the axis.
-    padding: [8, 20, 0, 0],
-    scales: {
-      x: { range: ({ data }) => spanOf(data[0]) },
-      y: { range: (_, low, high) => [Math.min(0, low ?? 0), max ?? Math.max(1, (high ?? 1) * 1.1)] },
-    },
-    axes: [
-      { ...axis, size: 30, space: 84, values: (_, splits) => splits.map((split) => clockTime(split * 1_000)) },
-      { ...axis, size: 62, values: (_, splits) => splits.map(format) },
-    ],
-    series: [
-      {},
-      ...series.map(({ name, colour: variable, isFilled }) => ({
-        label: name,
-        stroke: colour(variable),
-        width: 2,
-        points: { show: times.length < FEW, size: 7, fill: colour(variable) },
-        ...(isStepped && stepped && { paths: stepped }),
-        ...(isFilled && { fill: `${colour(variable)}33` }),
-      })),
-    ],
-  };
-}
-
-function clockTime(unixMs: number): string {
-  const date = new Date(unixMs);
-  return [date.getHours(), date.getMinutes(), ...(unixMs % 60_000 === 0 ? [] : [date.getSeconds()])]
-    .map((part) => String(part).padStart(2, '0'))
-    .join(':');
+function lastOf(values: readonly (number | undefined)[], format: (value: number) => string): string {
+  const last = values.findLast((value) => value !== undefined);
+  return last === undefined ? 'none' : format(last);
 }

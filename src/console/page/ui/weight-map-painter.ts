@@ -1,7 +1,8 @@
 import type { ShownValidator, SigningProgress, ValidatorStatus } from '../sign/signing-progress.ts';
+import { percentOf } from './figures.ts';
 import { squarify } from './treemap.ts';
 
-/** How a status is drawn, beside its colour: who cannot tell colours apart has the sign. */
+/** Drawn beside the colour, for people who cannot tell colours apart. */
 const SIGNS: Readonly<Record<ValidatorStatus, string>> = {
   signed: '✓',
   asked: '…',
@@ -20,8 +21,6 @@ const LONGEST_STEP_MS = 28;
 const MIN_SIGN_SIZE = 15;
 const MIN_LABEL_WIDTH = 92;
 const MIN_LABEL_HEIGHT = 34;
-/** Between the shades of a fade. */
-const SHADES = 12;
 
 interface Cell {
   readonly x: number;
@@ -49,7 +48,8 @@ export class WeightMapPainter {
   #lastFromMs = 0;
   #width = 0;
   #height = 0;
-  #colours = new Map<string, string>();
+  /** Values of variables of the style sheet. */
+  #styles = new Map<string, string>();
 
   constructor(canvas: HTMLCanvasElement, isStill: boolean) {
     this.#canvas = canvas;
@@ -68,7 +68,7 @@ export class WeightMapPainter {
 
   /** The size or the colours have changed. */
   refresh(): void {
-    this.#colours = new Map();
+    this.#styles.clear();
     this.#layOut();
     this.#requestFrame();
   }
@@ -150,18 +150,13 @@ export class WeightMapPainter {
   #drawCell(context: CanvasRenderingContext2D, cell: Cell, share: number): void {
     const gap = Math.min(GAP, cell.width / 4, cell.height / 4);
     const [x, y, width, height] = [cell.x, cell.y, cell.width - gap, cell.height - gap];
-    context.fillStyle = this.#colour(cell.before, cell.shown, share);
-    if (width > 8 && height > 8) {
-      context.beginPath();
-      context.roundRect(x, y, width, height, Math.min(6, width / 5, height / 5));
-      context.fill();
-    } else {
-      context.fillRect(x, y, width, height);
-    }
+    if (share < 1) this.#fill(context, cell.before, x, y, width, height);
+    context.globalAlpha = share;
+    this.#fill(context, cell.shown, x, y, width, height);
+    context.globalAlpha = 1;
     const status = share < 0.5 ? cell.before : cell.shown;
-    if (!cell.validator.isConnected && status === 'not_asked') this.#drawEdge(context, x, y, width, height);
     if (Math.min(width, height) < MIN_SIGN_SIZE) return;
-    context.fillStyle = this.#ink(status);
+    context.fillStyle = this.#colour(`--ink-${status}`);
     context.textBaseline = 'middle';
     if (width >= MIN_LABEL_WIDTH && height >= MIN_LABEL_HEIGHT) {
       context.textAlign = 'left';
@@ -169,7 +164,12 @@ export class WeightMapPainter {
       context.fillText(`${SIGNS[status]} ${nodeLabel(cell.validator)}`.trim(), x + 8, y + 17, width - 14);
       if (height >= MIN_LABEL_HEIGHT + 14) {
         context.font = this.#font(11, 400);
-        context.fillText(this.#share(cell.validator), x + 8, y + 34, width - 14);
+        context.fillText(
+          percentOf(cell.validator.weight, this.#progress?.totalWeight ?? 0n),
+          x + 8,
+          y + 34,
+          width - 14,
+        );
       }
       return;
     }
@@ -178,50 +178,41 @@ export class WeightMapPainter {
     context.fillText(SIGNS[status], x + width / 2, y + height / 2 + 1);
   }
 
-  #drawEdge(context: CanvasRenderingContext2D, x: number, y: number, width: number, height: number): void {
-    if (width < 6 || height < 6) return;
-    context.strokeStyle = this.#ink('not_asked');
-    context.setLineDash([3, 3]);
-    context.lineWidth = 1;
-    context.strokeRect(x + 1.5, y + 1.5, width - 3, height - 3);
-    context.setLineDash([]);
-  }
-
-  #share({ weight }: ShownValidator): string {
-    const total = this.#progress?.totalWeight ?? 0n;
-    return total === 0n ? '' : `${(Number((weight * 10_000n) / total) / 100).toFixed(2)} %`;
-  }
-
-  #colour(before: ValidatorStatus, shown: ValidatorStatus, share: number): string {
-    const to = this.#variable(`--cell-${shown}`);
-    if (share >= 1 || before === shown) return to;
-    const step = Math.round(share * SHADES);
-    const key = `${before} ${shown} ${step}`;
-    const known = this.#colours.get(key);
-    if (known !== undefined) return known;
-    const mixed = mix(this.#variable(`--cell-${before}`), to, step / SHADES);
-    this.#colours.set(key, mixed);
-    return mixed;
-  }
-
-  #ink(status: ValidatorStatus): string {
-    return this.#variable(`--ink-${status}`);
+  #fill(
+    context: CanvasRenderingContext2D,
+    status: ValidatorStatus,
+    ...[x, y, width, height]: [number, number, number, number]
+  ): void {
+    context.fillStyle = this.#colour(`--cell-${status}`);
+    if (Math.min(width, height) <= 8) {
+      context.fillRect(x, y, width, height);
+      return;
+    }
+    context.beginPath();
+    context.roundRect(x, y, width, height, Math.min(6, width / 5, height / 5));
+    context.fill();
   }
 
   #font(size: number, weight: number): string {
-    return `${weight} ${size}px ${this.#variable('--sans')}`;
+    return `${weight} ${size}px ${this.#style('--sans', () => getComputedStyle(this.#canvas).getPropertyValue('--sans'))}`;
   }
 
-  #variable(name: string): string {
-    const known = this.#colours.get(name);
-    if (known !== undefined) return known;
-    const value = getComputedStyle(this.#canvas).getPropertyValue(name).trim();
-    this.#colours.set(name, value);
+  /** The variable holds two colours; only as a colour of an element it becomes the one of the scheme. */
+  #colour(variable: string): string {
+    return this.#style(variable, () => {
+      this.#canvas.style.color = `var(${variable})`;
+      return getComputedStyle(this.#canvas).color;
+    });
+  }
+
+  #style(name: string, read: () => string): string {
+    const value = this.#styles.get(name) ?? read();
+    this.#styles.set(name, value);
     return value;
   }
 }
 
-/** The heaviest first. What stands for several, and has no NodeID, comes last. */
+/** The heaviest first; what stands for several validators, and has no NodeID, last. */
 function byWeight(a: ShownValidator, b: ShownValidator): number {
   const [aIsNode, bIsNode] = [a, b].map(({ nodeIds }) => nodeIds[0]?.startsWith('NodeID-') === true);
   if (aIsNode !== bIsNode) return aIsNode === true ? -1 : 1;
@@ -234,15 +225,4 @@ function nodeLabel({ nodeIds }: ShownValidator): string {
   const id = first.replace('NodeID-', '');
   const more = nodeIds.length > 1 ? ` +${nodeIds.length - 1}` : '';
   return `${id.slice(0, 6)}…${id.slice(-4)}${more}`;
-}
-
-/** Of two colours as `#rrggbb`. */
-function mix(from: string, to: string, share: number): string {
-  const channels = [1, 3, 5].map((at) => {
-    const [a, b] = [from, to].map((colour) => Number.parseInt(colour.slice(at, at + 2), 16));
-    return Math.round((a ?? 0) + ((b ?? 0) - (a ?? 0)) * share)
-      .toString(16)
-      .padStart(2, '0');
-  });
-  return `#${channels.join('')}`;
 }

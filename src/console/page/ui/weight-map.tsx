@@ -1,10 +1,11 @@
 import type { ComponentChild } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { type ShownValidator, type SigningProgress, STATUS_ORDER, STATUS_WORDS } from '../sign/signing-progress.ts';
+import { OUTCOME_WORDS, type OutcomeSum } from '../sign/outcomes.ts';
+import type { ShownValidator, SigningProgress } from '../sign/signing-progress.ts';
 import { percentOf } from './figures.ts';
 import { WeightMapPainter } from './weight-map-painter.ts';
 
-/** The validators by weight. `version` says when the progress has changed, as it is one object. */
+/** Validators as areas by weight. A new `version` means that the progress, which is one object, has changed. */
 export function WeightMap({ progress, version }: { progress: SigningProgress; version: number }): ComponentChild {
   const canvas = useRef<HTMLCanvasElement>(null);
   const painter = useRef<WeightMapPainter>(undefined);
@@ -38,12 +39,16 @@ export function WeightMap({ progress, version }: { progress: SigningProgress; ve
     const validator = painter.current?.at(x, y);
     setPointed(validator && { validator, x, y });
   };
+  const described = progress
+    .outcomes()
+    .flatMap(({ outcome, count }) => (count > 0 ? [`${count} ${OUTCOME_WORDS[outcome]}`] : []))
+    .join(', ');
   return (
     <div class="weight-map">
       <canvas
         ref={canvas}
         role="img"
-        aria-label={`Map of ${progress.validators.length} validators by weight: ${describe(progress)}. The list of validators has each of them.`}
+        aria-label={`Map of ${progress.validators.length} validators by weight: ${described}. The list of validators has each of them.`}
         onPointerMove={point}
         onPointerDown={point}
         onPointerLeave={() => setPointed(undefined)}
@@ -53,52 +58,36 @@ export function WeightMap({ progress, version }: { progress: SigningProgress; ve
   );
 }
 
-function Tip({
-  validator,
-  x,
-  y,
-  width,
-  totalWeight,
-}: {
+function Tip(props: {
   validator: ShownValidator;
   x: number;
   y: number;
   width: number;
   totalWeight: bigint;
 }): ComponentChild {
+  const { validator, x, y, width, totalWeight } = props;
   const style = { transform: `translate(${Math.max(0, Math.min(x + 12, width - 270))}px, ${y + 16}px)` };
   return (
     <div class="tip" style={style} aria-hidden>
       <strong>{validator.nodeIds[0] ?? `validator ${validator.index}`}</strong>
-      <span>{`${percentOf(validator.weight, totalWeight)} of the weight · ${STATUS_WORDS[validator.status]}`}</span>
+      <span>{`${percentOf(validator.weight, totalWeight)} of the weight · ${OUTCOME_WORDS[validator.status]}`}</span>
       {validator.text !== undefined && <span>{validator.text}</span>}
     </div>
   );
 }
 
-function describe({ sums }: SigningProgress): string {
-  return STATUS_ORDER.flatMap((status) => {
-    const count = sums.get(status)?.count ?? 0;
-    return count > 0 ? [`${count} ${STATUS_WORDS[status]}`] : [];
-  }).join(', ');
-}
-
-/** What the colours mean, with how many and how much weight each has. */
-export function Legend({ progress }: { progress: SigningProgress; version: number }): ComponentChild {
+/** Names of the colours, with the count and the weight of each. */
+export function Legend({ outcomes }: { outcomes: readonly OutcomeSum[] }): ComponentChild {
   return (
     <ul class="legend">
-      {STATUS_ORDER.map((status) => {
-        const { count, weight } = progress.sums.get(status) ?? { count: 0, weight: 0n };
-        if (count === 0) return null;
-        return (
-          <li key={status}>
-            <span class={`swatch ${status}`} aria-hidden />
-            <strong>{String(count)}</strong>
-            {` ${STATUS_WORDS[status]} `}
-            <span class="muted">{percentOf(weight, progress.totalWeight)}</span>
-          </li>
-        );
-      })}
+      {outcomes.map(({ outcome, count, share }) => (
+        <li key={outcome}>
+          <span class={`swatch ${outcome}`} aria-hidden />
+          {count > 0 && <strong>{`${count} `}</strong>}
+          {`${OUTCOME_WORDS[outcome]} `}
+          <span class="muted">{share}</span>
+        </li>
+      ))}
     </ul>
   );
 }

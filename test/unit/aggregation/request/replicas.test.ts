@@ -15,7 +15,7 @@ import { FakeClock } from '../../../support/fake-clock.ts';
 import { createLogLines } from '../../../support/log-lines.ts';
 import { modelBackend } from '../../bls/backends/model-backend.ts';
 import { createMemorySharedValues } from '../../store/redis/memory-shared-values.ts';
-import { CHAIN, createHarness, MESSAGE, NETWORK_ID, nodeOf, validatorSet } from '../aggregator-fixture.ts';
+import { CHAIN, createHarness, MESSAGE, NETWORK_ID, validatorSet } from '../aggregator-fixture.ts';
 import { drain } from '../collection/collection-fixture.ts';
 
 /** A validator may take longer than a whole collection. */
@@ -97,30 +97,6 @@ describe('replicas', () => {
     expect(signed.length).toBeGreaterThan(0);
     expect(events.some((event) => event.kind === 'asked')).toBe(true);
     await Promise.allSettled([one.finish(result), other.finish(waiting)]);
-  });
-
-  test('have the message hashed while the store is asked, unless it is likely to be refused', async () => {
-    const { one, other } = createReplicas();
-    await one.finish(one.start());
-    await other.finish(other.start());
-    expect(other.bls.hashedAhead).toBe(1);
-    for (const number of [1, 2, 3, 4]) {
-      one.source.add(nodeOf(number), () => ({ afterMs: 1, outcome: { kind: 'refused', code: 2, text: 'not found' } }));
-    }
-    const refuse = (number: number) =>
-      one.finish(
-        one
-          .startFor('client', { message: createUnsignedMessage(NETWORK_ID, CHAIN, Uint8Array.of(9, number)) })
-          .catch(() => undefined),
-      );
-    await refuse(1);
-    expect(one.bls.hashedAhead).toBe(2);
-    one.penalties.chargeUnsigned('client', CHAIN, 500, 300);
-    await refuse(2);
-    expect(one.bls.hashedAhead).toBe(2);
-    const alone = createHarness();
-    await alone.finish(alone.start());
-    expect(alone.bls.hashedAhead).toBe(0);
   });
 
   test.each([

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { addUpWeights, assembleSubnetView, type SubnetFacts } from '../../../../src/aggregation/subnets/subnet-view.ts';
+import { assembleSubnetView, type SubnetFacts } from '../../../../src/aggregation/subnets/subnet-view.ts';
 import type { AnswerPast, LastOutcome } from '../../../../src/aggregation/validators/answer-history.ts';
 import type { PeerView } from '../../../../src/p2p/peer-view.ts';
 import { isQuorumReached } from '../../../../src/validators/quorum.ts';
@@ -145,59 +145,4 @@ test('the highest quorum is one that the signable weight reaches, and the next i
       expect(shown).toEqual(shown.toSorted((a, b) => Number(b - a)));
     }),
   );
-});
-
-test('sums without views are those of the views', () => {
-  const state = fc.record({
-    isConnected: fc.boolean(),
-    past: fc.option(
-      fc
-        .record({
-          outcome: fc.constantFrom<LastOutcome | LastOutcome['outcome']>(
-            'signed',
-            'refused',
-            SILENT,
-            DROPPED,
-            'invalid_signature',
-          ),
-          ageMs: fc.constantFrom(0, 11 * 60_000),
-          refusal: fc.option(fc.record({ code: fc.integer({ min: -4, max: 2 }), text: fc.string() }), {
-            nil: undefined,
-          }),
-        })
-        .map(({ outcome, ageMs, refusal }) => past(outcome, ageMs, refusal)),
-      { nil: undefined },
-    ),
-  });
-  const validator = fc.record({ key: fc.nat({ max: 3 }), weight: fc.bigInt(0n, 2n ** 50n), state });
-  const invalidSigners = fc.uniqueArray(fc.nat({ max: 3 }));
-  fc.assert(
-    fc.property(fc.array(validator, { maxLength: 8 }), invalidSigners, (validators, suspectKeys) => {
-      const keyOf = (key: number) => Uint8Array.of(...new Uint8Array(47), key);
-      const states = new Map(validators.map((each, index) => [nodeOf(index + 1), each.state]));
-      const warpSet = createWarpSet(
-        validators.map(({ key, weight }, index) => ({ nodeID: nodeOf(index + 1), publicKey: keyOf(key), weight })),
-      );
-      const suspectHex = new Set(suspectKeys.map((key) => Buffer.from(keyOf(key)).toString('hex')));
-      const facts = {
-        pastOf: (nodeID: NodeID) => states.get(nodeID)?.past,
-        isInvalidSigner: (publicKeyHex: string) => suspectHex.has(publicKeyHex),
-      };
-      const isConnected = (nodeID: NodeID) => states.get(nodeID)?.isConnected === true;
-      const peerOf = (nodeID: NodeID) => (isConnected(nodeID) ? CONNECTED : REFUSED);
-      const { totalWeight, connectedWeight, signableWeight } = assembleSubnetView({
-        ...factsOf([], { ...facts, peerOf }),
-        warpSet,
-      });
-      expect(addUpWeights(warpSet, { ...facts, isConnected })).toEqual({
-        totalWeight,
-        connectedWeight,
-        signableWeight,
-      });
-    }),
-  );
-});
-
-test('a subnet without validators has no quorum', () => {
-  expect(assembleSubnetView(factsOf([]))).toMatchObject({ highestQuorumNum: 0n, validators: [] });
 });

@@ -52,14 +52,14 @@ function createHarness(...given: (Obstacle | undefined)[]) {
         tracked.push(subnetID);
         return 0;
       },
-      isConnected(nodeID) {
-        looks.count += 1;
-        return obstacles.has(nodeID) && obstacles.get(nodeID) === undefined;
-      },
       readiness: () => [{ subnetID: SUBNET, isUp: true, reason: undefined, connected: undefined }],
     },
     peers: {
-      describe: (nodeID) => ({ obstacle: obstacles.get(nodeID), address: undefined, client: undefined }),
+      describe(nodeID) {
+        looks.count += 1;
+        const obstacle = obstacles.has(nodeID) ? obstacles.get(nodeID) : NOWHERE;
+        return { obstacle, address: undefined, client: undefined };
+      },
       waitUntil: (predicate, signal) => changes.waitUntil(predicate, signal),
     },
     funds: {

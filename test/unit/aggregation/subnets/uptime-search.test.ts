@@ -122,19 +122,4 @@ describe('the search for the highest uptime', () => {
       { numRuns: 1_000 },
     );
   });
-
-  test('asks no validator if too few can be asked', () => {
-    const out = { ...UNTRIED, weight: 40n, isOut: true };
-    expect(planUptimeSearch([out, { ...out, isOut: false }], 50n, 0)).toEqual({ kind: 'none' });
-  });
-
-  test('finds in three rounds that no validator knows the validation', () => {
-    const nodes: Node[] = [1n, 2n, 3n].map((weight) => ({
-      weight,
-      figure: undefined,
-      states: 'nothing',
-      isSilent: false,
-    }));
-    expect(search(nodes, 4n)).toMatchObject({ step: { kind: 'none' }, rounds: 2 });
-  });
 });

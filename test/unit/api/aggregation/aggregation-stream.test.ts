@@ -227,19 +227,6 @@ describe('a stream', () => {
     expect(stream).toMatch(/^:\n\n:\n\nevent: error\n/);
   });
 
-  test('has no heartbeat between frequent events', async () => {
-    const { post, held, asked, clock } = await start();
-    const answer = post();
-    await asked();
-    held.tell(stateOf(2));
-    for (let times = 0; times < 3; times += 1) {
-      held.tell(ASKED);
-      await clock.advance(HEARTBEAT_MS - 100);
-    }
-    held.resolve(RESULT);
-    expect(await (await answer).text()).not.toMatch(/^:/m);
-  });
-
   test('ends the work and its timers when the client leaves', async () => {
     const { open, held, asked, clock, registry, responses } = await start();
     for (const hasBegun of [false, true]) {

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import type { ProgressEvent, ProgressState } from '../../../../src/aggregation/collection/progress.ts';
 import type { ValidatorOutcome } from '../../../../src/aggregation/validators/validator-outcome.ts';
 import { MergedProgress } from '../../../../src/api/aggregation/merged-progress.ts';
-import type { AggregationEvent, AnswerOutcome } from '../../../../src/api/aggregation/progress-records.ts';
+import type { AggregationEvent } from '../../../../src/api/aggregation/progress-records.ts';
 import { nodeIDFromBytes, PRIMARY_NETWORK_ID } from '../../../../src/warp/ids.ts';
 
 const REQUEST = { network: 'fuji', quorumPercentage: 67, quorumPercentageBuffer: 5 };
@@ -18,14 +18,6 @@ const outcome = fc.constantFrom<ValidatorOutcome>(
   { kind: 'not_asked', reason: 'queue_full' },
   { kind: 'invalid_signature', reason: 'no point' },
 );
-const WORDS: readonly AnswerOutcome[] = [
-  'signed',
-  'refused',
-  'timed_out',
-  'unreachable',
-  'not_asked',
-  'invalid_signature',
-];
 const index = fc.nat(VALIDATORS - 1);
 const weight = fc.bigInt({ min: 0n, max: 2n ** 64n });
 
@@ -97,10 +89,6 @@ function follow(events: readonly AggregationEvent[]) {
   return view;
 }
 
-test('the words for outcomes are those of the aggregator', () => {
-  expect(new Set(fc.sample(outcome, 500).map(({ kind }) => kind))).toEqual(new Set(WORDS));
-});
-
 describe('for any number of merged events', () => {
   test('the client has the same state as after each single event', () => {
     fc.assert(
@@ -131,26 +119,4 @@ describe('for any number of merged events', () => {
       { numRuns: 500 },
     );
   });
-});
-
-test('a validator that failed and then signed was asked and has signed', () => {
-  const progress = new MergedProgress(REQUEST);
-  const [first] = fc.sample(state, 1) as [ProgressState];
-  progress.add({ kind: 'state', state: first });
-  progress.take();
-  progress.add({ kind: 'asked', index: 3 });
-  progress.add({ kind: 'outcome', index: 3, outcome: { kind: 'timed_out', reason: 'no_answer' }, signedWeight: 0n });
-  progress.add({ kind: 'asked', index: 3 });
-  progress.add({ kind: 'asked', index: 1 });
-  progress.add({ kind: 'outcome', index: 3, outcome: { kind: 'signed' }, signedWeight: 1_000n });
-  progress.add({ kind: 'verifying' });
-  expect(progress.take()).toEqual([
-    { event: 'asked', data: { validators: [1, 3] } },
-    { event: 'answer', data: { answers: [{ index: 3, weight: '1000', outcome: 'signed' }] } },
-    {
-      event: 'progress',
-      data: { signedWeight: '1000', quorumWeight: '67', targetWeight: '72', totalWeight: String(first.totalWeight) },
-    },
-    { event: 'verifying', data: {} },
-  ]);
 });

@@ -92,7 +92,6 @@ describe.each(backends)('the backend $name', (backend) => {
     const shifted = { ...good, signature: backend.aggregateSignatures([good.signature, outside.signature]) };
     expect(verifies(backend, shifted)).toBe(false);
     expect(backend.verifyBatch([good, shifted])).toBe(false);
-    for (const check of [outside, shifted]) expect(backend.defects?.defectOf(check)).toBeUndefined();
   });
 
   test.runIf(backend.isEncodingOf)('tells the encoding of a signature from any other', () => {
@@ -119,7 +118,6 @@ describe.each(backends)('the backend $name', (backend) => {
     ]) {
       expect(verifies(backend, check)).toBe(false);
       expect(backend.verifyBatch([good, check])).toBe(false);
-      expect(backend.defects?.defectOf(check)).toBeUndefined();
     }
     expect(bytesToHex(backend.encodeSignature(infinity))).toBe(bytesToHex(G2.Point.ZERO.toBytes(true)));
   });
@@ -203,36 +201,6 @@ describe.each(backends)('the backend $name', (backend) => {
   });
 });
 
-test.each(
-  backends.flatMap((backend) => (backend.defects === undefined ? [] : [{ backend, defects: backend.defects }])),
-)('defects of $backend.name multiply, and tell how often one of them counts', ({ backend, defects }) => {
-  const good = checkOf(backend, publicKey, MESSAGE, signature);
-  const bad = { ...good, signature: backend.parseSignature(secret.sign(OTHER).toBytes()) };
-  const defect = defects.defectOf(bad);
-  const none = defects.defectOf(good);
-  if (defect === undefined || none === undefined) throw new Error('no defect');
-  expect([defects.isNone(none), defects.isNone(defect)]).toEqual([true, false]);
-  const both = defects.defectOf({
-    ...good,
-    key: backend.aggregatePublicKeys([good.key, good.key]),
-    signature: backend.aggregateSignatures([good.signature, bad.signature]),
-  });
-  if (both === undefined) throw new Error('no defect');
-  expect(defects.areEqual(both, defect)).toBe(true);
-  expect(defects.isNone(defects.divide(both, defect))).toBe(true);
-  for (const times of [1, 2, 5, 9]) {
-    const counted = defects.defectOf({
-      ...good,
-      key: backend.aggregatePublicKeys(Array(times).fill(good.key)),
-      signature: backend.aggregateSignatures(Array(times).fill(bad.signature)),
-    });
-    if (counted === undefined) throw new Error('no defect');
-    expect(defects.logarithm(counted, defect, 9)).toBe(times);
-    expect(defects.logarithm(counted, defect, times - 1)).toBeUndefined();
-  }
-  expect(defects.logarithm(none, defect, 9)).toBeUndefined();
-});
-
 /** What peers may send: a signature of this message, of another one, of another signer, or any point. */
 const contributions = fc.array(
   fc.record({
@@ -271,36 +239,5 @@ test('all backends agree on sums, their bytes and whether they verify', () => {
       if (parts.every(({ kind }) => kind === 'good')) expect(first?.isValid).toBe(true);
     }),
     { numRuns: 25 },
-  );
-});
-
-test('all backends agree on what is a point', () => {
-  const bytes = fc.oneof(
-    fc
-      .uint8Array({ minLength: 96, maxLength: 96 })
-      .map((random) => random.map((byte, i) => (i === 0 ? 0x80 | (byte & 0x2f) : byte))),
-    fc.tuple(fc.nat(767), fc.nat(secrets.length - 1)).map(([bit, signer]) => {
-      const own = (secrets[signer] as blst.SecretKey).sign(MESSAGE).toBytes();
-      return own.map((byte, i) => (i === bit >> 3 ? byte ^ (1 << (bit & 7)) : byte));
-    }),
-  );
-  const outcome = (parse: () => unknown): string => {
-    try {
-      parse();
-      return 'a point';
-    } catch (error) {
-      if (!(error instanceof ParseError)) throw error;
-      return error.reason;
-    }
-  };
-  fc.assert(
-    fc.property(bytes, (input) => {
-      const [noble, native] = backends.map((backend) => outcome(() => backend.parseSignature(input)));
-      expect(noble).toBe(native);
-      const half = input.subarray(0, 48);
-      const [nobleKey, nativeKey] = backends.map((backend) => outcome(() => backend.parsePublicKey(half)));
-      expect(nobleKey).toBe(nativeKey);
-    }),
-    { numRuns: 300 },
   );
 });

@@ -6,18 +6,25 @@ import { type BlsBackend, type SignatureCheck } from '../../../../src/bls/backen
 import { nobleBackend } from '../../../../src/bls/backends/noble-backend.ts';
 import { plainBackend } from '../../../../src/bls/backends/plain-backend.ts';
 import * as formulas from '../../../../src/bls/field/compiled-formulas.ts';
-import { allocate, allocateMany, FP2_BYTES, getBigint, setBigint } from '../../../../src/bls/field/field.ts';
+import {
+  allocate,
+  allocateMany,
+  COEFFICIENT_BYTES,
+  FP2_BYTES,
+  getBigint,
+  getBytes,
+  setBigint,
+  setBytes,
+} from '../../../../src/bls/field/field.ts';
 import { FIELD_ORDER } from '../../../../src/bls/field/field-module.ts';
 import { FP_BYTES } from '../../../../src/bls/field/fused-field.ts';
 import {
   FP12_BYTES,
   finalExponentiate,
-  getBytes12,
   isOne12,
   LINES_BYTES,
   millerLoop,
   prepareLines,
-  setBytes12,
   setOne12,
 } from '../../../../src/bls/pairing/fast-pairing.ts';
 import { bytesToHex } from '../../../../src/lib/encoding/bytes.ts';
@@ -48,11 +55,14 @@ const element = fc
 const scalar = fc.bigInt(1n, fields.Fr.ORDER - 1n);
 
 function set(address: number, value: Element12): void {
-  setBytes12(address, Fp12.toBytes(value));
+  const bytes = Fp12.toBytes(value);
+  for (let part = 0; part < 12; part += 1) setBytes(address + part * FP_BYTES, bytes, part * COEFFICIENT_BYTES);
 }
 
 function hex(address: number): string {
-  return bytesToHex(getBytes12(address));
+  const bytes = new Uint8Array(12 * COEFFICIENT_BYTES);
+  for (let part = 0; part < 12; part += 1) getBytes(address + part * FP_BYTES, bytes, part * COEFFICIENT_BYTES);
+  return bytesToHex(bytes);
 }
 
 const expectedHex = (value: Element12): string => bytesToHex(Fp12.toBytes(value));
@@ -239,8 +249,6 @@ test('verdicts are those of plain noble and blst, whatever is sent', { timeout }
       cases += 1;
       if (cases % NOBLE_EVERY === 0) {
         expect(verifies(plainBackend, checkOf(plainBackend, key, message, signature))).toBe(expected);
-        const defect = check && nobleBackend.defects?.defectOf(check);
-        expect(defect !== undefined && nobleBackend.defects?.isNone(defect)).toBe(expected);
         if (check !== undefined) expect(nobleBackend.verifyBatch([check, check])).toBe(expected);
       }
       const name = kind.startsWith('bit') ? 'bit flipped' : kind;

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { CheckBatches } from '../../../../src/bls/pairing/check-batches.ts';
-import type { AggregateCheck, AggregateVerdict, BlsJob } from '../../../../src/bls/service/bls-jobs.ts';
+import type { AggregateCheck, BlsJob } from '../../../../src/bls/service/bls-jobs.ts';
 import { createJobRunner, JobsOverloaded } from '../../../../src/bls/service/job-runner.ts';
 
 const never = () => false;
@@ -13,7 +13,7 @@ function checkOf(number: number): AggregateCheck {
 /** Batches whose jobs end when the test says so. */
 function openBatches({ threads = 1, maxQueued = 1_000 } = {}) {
   const batches: number[][] = [];
-  const running: PromiseWithResolvers<AggregateVerdict[]>[] = [];
+  const running: PromiseWithResolvers<boolean[]>[] = [];
   const runner = createJobRunner({
     threads,
     concurrency: threads,
@@ -21,7 +21,7 @@ function openBatches({ threads = 1, maxQueued = 1_000 } = {}) {
     execute(job: BlsJob) {
       if (job.kind !== 'verify') throw new Error('not of these tests');
       batches.push(job.checks.map(({ key }) => key[0] as number));
-      const end = Promise.withResolvers<AggregateVerdict[]>();
+      const end = Promise.withResolvers<boolean[]>();
       running.push(end);
       return end.promise;
     },
@@ -32,15 +32,12 @@ function openBatches({ threads = 1, maxQueued = 1_000 } = {}) {
   async function finish(error?: Error): Promise<void> {
     const batch = batches[batches.length - running.length] as number[];
     const end = running.shift();
-    if (error === undefined) end?.resolve(batch.map((number) => ({ kind: number % 2 === 0 ? 'valid' : 'invalid' })));
+    if (error === undefined) end?.resolve(batch.map((number) => number % 2 === 0));
     else end?.reject(error);
     await new Promise((resolve) => setImmediate(resolve));
   }
   return { verify, batches, finish };
 }
-
-const kinds = async (verdicts: readonly Promise<AggregateVerdict | undefined>[]) =>
-  (await Promise.all(verdicts)).map((verdict) => verdict?.kind);
 
 describe('checks', () => {
   test('that find a thread free go alone; those that wait for one go together, each with its own verdict', async () => {
@@ -49,7 +46,7 @@ describe('checks', () => {
     await finish();
     await finish();
     expect(batches).toEqual([[0], [1, 2, 3]]);
-    expect(await kinds(verdicts)).toEqual(['valid', 'invalid', 'valid', 'invalid']);
+    expect(await Promise.all(verdicts)).toEqual([true, false, true, false]);
   });
 
   test('are shared out over the threads', async () => {
@@ -59,17 +56,10 @@ describe('checks', () => {
     // Nine wait: a third, then thirds of the rest.
     expect(batches.map((batch) => batch.length)).toEqual([1, 1, 1, 3, 2, 2, 1, 1]);
     expect(batches.flat()).toEqual(Array.from({ length: 12 }, (_, number) => number));
-    expect((await kinds(verdicts)).every((kind) => kind !== undefined)).toBe(true);
+    expect((await Promise.all(verdicts)).every((isValid) => isValid !== undefined)).toBe(true);
   });
 
-  test('are at most 32 a job', async () => {
-    const { verify, batches, finish } = openBatches();
-    void Array.from({ length: 71 }, (_, number) => verify(number));
-    for (let job = 0; job < 4; job += 1) await finish();
-    expect(batches.map((batch) => batch.length)).toEqual([1, 32, 32, 6]);
-  });
-
-  test('that nobody wants any more are left out', async () => {
+  test('that are no longer needed are left out', async () => {
     const { verify, batches, finish } = openBatches();
     let isOver = false;
     const verdicts = [verify(0), verify(2, () => isOver), verify(4)];
@@ -77,7 +67,7 @@ describe('checks', () => {
     await finish();
     await finish();
     expect(batches).toEqual([[0], [4]]);
-    expect(await kinds(verdicts)).toEqual(['valid', undefined, 'valid']);
+    expect(await Promise.all(verdicts)).toEqual([true, undefined, true]);
   });
 
   test('of a job that breaks reject, and others do not', async () => {
@@ -89,7 +79,7 @@ describe('checks', () => {
     expect((await outcomes).map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'rejected']);
     const next = verify(6);
     await finish();
-    expect((await next)?.kind).toBe('valid');
+    expect(await next).toBe(true);
   });
 
   test('that the full queue refuses reject, and no later job makes them', async () => {
@@ -99,6 +89,6 @@ describe('checks', () => {
     await finish();
     await finish();
     expect(batches).toEqual([[0], [2]]);
-    expect(await kinds(verdicts)).toEqual(['valid', 'valid']);
+    expect(await Promise.all(verdicts)).toEqual([true, true]);
   });
 });

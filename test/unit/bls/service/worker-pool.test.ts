@@ -41,22 +41,6 @@ describe.each(BACKEND_NAMES)('threads with the backend %s', (backend) => {
     expect(await Promise.all(work)).toEqual([true, true, true, true]);
   });
 
-  test('take a hash that another of them made, or is at', async () => {
-    await using runner = await openWorkerPool({ backend, workers: 2, ...ports() });
-    const bls = createBlsService(runner, await loadBackend(backend));
-    const secret = blst.SecretKey.fromKeygen(new Uint8Array(32).fill(1));
-    const publicKey = secret.toPublicKey().toBytes();
-    const signers = [{ index: 0, publicKey, publicKeyHex: bytesToHex(publicKey) }];
-    for (let number = 0; number < 8; number += 1) {
-      const message = Uint8Array.of(number);
-      const signature = secret.sign(message).toBytes();
-      bls.hashAhead(message);
-      expect(await bls.verifySigned({ signers, message, signature }, never)).toBe('valid');
-      const wrong = secret.sign(Uint8Array.of(number, 1)).toBytes();
-      expect(await bls.verifySigned({ signers, message, signature: wrong }, never)).toBe('wrong signature');
-    }
-  });
-
   test('finish what was asked before they end, and take nothing after', async () => {
     const runner = await openWorkerPool({ backend, workers: 1, ...ports() });
     const asked = Promise.all(Array.from({ length: 20 }, () => runner.run<'hash'>(() => HASH)));
@@ -114,26 +98,6 @@ test('a thread that has died is replaced', async () => {
     expect(threads).toHaveLength(2);
   } finally {
     process.off('worker', follow);
-  }
-});
-
-test('no thread is started before it is told to, or has a job', async () => {
-  let started = 0;
-  const count = (): void => void (started += 1);
-  process.on('worker', count);
-  try {
-    await using told = await openWorkerPool({ backend: 'noble', workers: 1, ...ports() });
-    await using untold = await openWorkerPool({ backend: 'noble', workers: 1, ...ports() });
-    // One that never had threads has none to end.
-    await using _unused = await openWorkerPool({ backend: 'noble', workers: 1, ...ports() });
-    expect(await untold.run<'hash'>(() => HASH)).toBeInstanceOf(Uint8Array);
-    expect(started).toBe(1);
-    const next = once(process, 'worker');
-    told.start();
-    await next;
-    expect(started).toBe(2);
-  } finally {
-    process.off('worker', count);
   }
 });
 

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -45,16 +45,6 @@ describe.concurrent('npm start --', { timeout: 120_000 }, () => {
     }
     expect(out).toContain('Exit codes: 0 done, or valid; 1 not valid');
     expect(out).not.toContain('\u001b');
-  });
-
-  test('identity --help has no options of serve', async () => {
-    const { out } = await run('identity', '--help');
-    expect(out.match(/--[\w-]+/g)).toEqual(['--config', '--help']);
-  });
-
-  test('--version prints the version', async () => {
-    const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { version: string };
-    expect(await run('--version')).toEqual({ code: 0, out: `${version}\n`, err: '' });
   });
 
   test('--check-config reports a valid configuration, or all problems', async () => {

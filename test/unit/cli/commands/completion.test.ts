@@ -13,7 +13,7 @@ function offered(lines: readonly (readonly string[])[]): string[][] {
     const list = [program.name(), ...words].map((word) => `'${word}'`).join(' ');
     return `COMP_WORDS=(${list}); COMP_CWORD=${words.length}; _warp_signature_aggregator; echo "\${COMPREPLY[*]}"`;
   });
-  const script = [completionScript('bash', program), 'compopt() { COMPREPLY=(files); }', ...cases].join('\n');
+  const script = [completionScript('bash', program), ...cases].join('\n');
   const { stdout, stderr, status } = spawnSync('bash', ['-c', script], { encoding: 'utf8' });
   expect({ stderr, status }).toEqual({ stderr: '', status: 0 });
   return stdout
@@ -32,8 +32,8 @@ test('bash completes commands, options, values and files', { timeout: 60_000 }, 
     ],
     [['decode', '--as', ''], [...READING_FORMS]],
     [['aggregate', '--url', ''], []],
-    [['verify', '--set', ''], ['files']],
-    [['serve', '--config', ''], ['files']],
+    [['verify', '--set', 'package.'], ['package.json']],
+    [['serve', '--config', 'config/fu'], ['config/fuji.json']],
     [['completion', 'b'], ['bash']],
   ];
   expect(offered(cases.map(([words]) => words)).map((words) => words.toSorted())).toEqual(
@@ -50,13 +50,7 @@ test.each(['bash', 'zsh', 'fish'] as const)('%s has every command with its optio
   expect(script).not.toMatch(/undefined|\[object/);
 });
 
-test('zsh and fish have descriptions and values of options', () => {
-  const zsh = completionScript('zsh', program);
-  expect(zsh).toContain(
-    "'decode --as') compadd -- signedMessage unsignedMessage payload content justification; return ;;",
-  );
-  expect(zsh).toContain("'verify --set') _files; return ;;");
-  expect(zsh).toMatch(/'--transaction:\w/);
+test('fish has descriptions and values of options', () => {
   const fish = completionScript('fish', program);
   expect(fish).toContain(
     "complete -c warp-signature-aggregator -n '__fish_seen_subcommand_from verify' -l set -r -F -d ",

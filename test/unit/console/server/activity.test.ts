@@ -2,7 +2,6 @@ import { Registry } from 'prom-client';
 import { describe, expect, test } from 'vitest';
 import type { SubnetWeights } from '../../../../src/aggregation/subnets/subnet-views.ts';
 import { Activity } from '../../../../src/console/server/activity.ts';
-import { createActivityDocument } from '../../../../src/console/server/activity-document.ts';
 import {
   INTERVAL_MS,
   MAX_INTERVALS,
@@ -106,7 +105,7 @@ describe('weight since the start', () => {
     const history = new WeightHistory();
     for (let index = 0; index < 10 * MAX_SAMPLES; index++)
       history.sample('n', [weights('s', BigInt(index % 100))], index * SAMPLE_MS);
-    const samples = history.of('n', 's' as SubnetID);
+    const [{ samples } = { samples: [] }] = history.ofNetwork('n');
     expect(samples.length).toBeLessThan(MAX_SAMPLES);
     expect(samples.length).toBeGreaterThanOrEqual(MAX_SAMPLES / 2 - 1);
     expect(samples[0]).toEqual({ at: 0, connected: 0.9, signable: 0 });
@@ -124,10 +123,11 @@ describe('weight since the start', () => {
     );
     history.sample('n', [weights('s3', 2n)], SAMPLE_MS);
     history.sample('n', [weights('new', 2n)], 2 * SAMPLE_MS);
-    expect(history.subnets('n')).toHaveLength(MAX_SUBNETS);
-    expect(history.subnets('n').slice(-2)).toEqual(['s3', 'new']);
-    expect(history.subnets('m')).toEqual([]);
-    expect(history.of('n', 's0' as SubnetID)).toEqual([]);
+    const subnets = history.ofNetwork('n').map(({ subnetId }) => subnetId);
+    expect(subnets).toHaveLength(MAX_SUBNETS);
+    expect(subnets.slice(-2)).toEqual(['s3', 'new']);
+    expect(subnets).not.toContain('s0');
+    expect(history.ofNetwork('m')).toEqual([]);
   });
 
   test('of more subnets than have room those asked for last are followed on', () => {
@@ -141,14 +141,15 @@ describe('weight since the start', () => {
         at,
       );
     }
-    expect(history.of('n', 's0' as SubnetID)).toHaveLength(3);
-    expect(history.of('n', names.at(-1) as SubnetID)).toEqual([]);
+    const subnets = new Map(history.ofNetwork('n').map(({ subnetId, samples }) => [subnetId, samples]));
+    expect(subnets.get('s0')).toHaveLength(3);
+    expect(subnets.has(names.at(-1) ?? '')).toBe(false);
   });
 
   test('a set without weight has no share', () => {
     const history = new WeightHistory();
     history.sample('n', [{ ...weights('s', 0n), totalWeight: 0n }], 0);
-    expect(history.subnets('n')).toEqual([]);
+    expect(history.ofNetwork('n')).toEqual([]);
   });
 });
 
@@ -175,9 +176,9 @@ describe('the activity', () => {
       node: 'v24',
       blsBackend: 'noble',
       intervals: [{ requests: { '2xx': 1, '4xx': 0 } }, { requests: { '2xx': 0, '4xx': 1 } }],
-      upstreams: [{ name: 'node', isLeftAlone: true, requests: [] }],
+      upstreams: [{ name: 'node', isSuspended: true, requests: [] }],
     });
-    expect(body).not.toHaveProperty('sharedStore');
+    expect(body.sharedStore).toBeUndefined();
     expect(body.networks).toMatchObject([{ name: 'fuji', peersConnected: 17, peersWanted: 0 }]);
     expect(body.networks[0]?.subnets).toMatchObject([
       { subnetId: 's', samples: expect.arrayContaining([expect.objectContaining({ connected: 0.9, signable: 0.67 })]) },
@@ -186,44 +187,20 @@ describe('the activity', () => {
     expect(clock.pendingTimers).toBe(0);
   });
 
+  test('is made once a second, however many clients request it', async () => {
+    const clock = new FakeClock();
+    using activity = new Activity({ networks: [], registry: new Registry(), clock });
+    const flood = await Promise.all(Array.from({ length: 100 }, () => activity.json()));
+    expect(new Set(flood).size).toBe(1);
+    await clock.advance(999);
+    expect(await activity.json()).toBe(flood[0]);
+    await clock.advance(1);
+    expect(JSON.parse(await activity.json())).toMatchObject({ now: clock.now() });
+  });
+
   test('a network that is not open is not asked', async () => {
     const network = scriptedNetwork({ readiness: () => ({ ...UP, nodeID: undefined }) });
     using activity = new Activity({ networks: [network], registry: new Registry(), clock: new FakeClock() });
     expect((await activity.read()).networks).toMatchObject([{ name: 'fuji', subnets: [] }]);
-  });
-});
-
-describe('what is sent of it', () => {
-  function documentOf() {
-    const clock = new FakeClock();
-    let readings = 0;
-    let problem: Error | undefined;
-    const current = createActivityDocument(async () => {
-      readings += 1;
-      if (problem !== undefined) throw problem;
-      return { now: clock.now() } as never;
-    }, clock);
-    return { clock, current, readings: () => readings, fail: (error: Error | undefined) => (problem = error) };
-  }
-
-  test('is made once a second, however many ask', async () => {
-    const { clock, current, readings } = documentOf();
-    const flood = await Promise.all(Array.from({ length: 100 }, () => current()));
-    expect(new Set(flood).size).toBe(1);
-    await clock.advance(999);
-    expect(await current()).toBe(flood[0]);
-    expect(readings()).toBe(1);
-    await clock.advance(1);
-    const { bytes } = await current();
-    expect(JSON.parse(bytes.toString())).toEqual({ now: clock.now() });
-    expect(readings()).toBe(2);
-  });
-
-  test('a failure is not kept', async () => {
-    const { current, fail } = documentOf();
-    fail(new Error('unreadable'));
-    await expect(current()).rejects.toThrow('unreadable');
-    fail(undefined);
-    expect((await current()).contentType).toMatch(/json/);
   });
 });

@@ -5,7 +5,7 @@ import { AggregatorError } from '../../../../src/aggregation/aggregator-error.ts
 import type { AccessOptions } from '../../../../src/http/access/access.ts';
 import { createMemoryLimitCounters } from '../../../../src/store/local/limit-counters.ts';
 import { FakeClock } from '../../../support/fake-clock.ts';
-import { createTestServer, PATH, portOf, RESULT, recordingLogger, scriptedAggregator } from '../../api/api-fixture.ts';
+import { createTestServer, PATH, portOf, recordingLogger, scriptedAggregator } from '../../api/api-fixture.ts';
 
 const DEBUG = 20;
 const INFO = 30;
@@ -107,39 +107,6 @@ describe('the access line', () => {
     }
     expect(lines()).toEqual([]);
   });
-
-  test('records that the client disconnected', async () => {
-    const { logger, lines } = recordingLogger('info');
-    const started = Promise.withResolvers<void>();
-    const ended = Promise.withResolvers<void>();
-    const { aggregator } = scriptedAggregator((_, signal) => {
-      started.resolve();
-      return new Promise((_resolve, reject) => {
-        signal.addEventListener('abort', () => {
-          reject(signal.reason);
-          ended.resolve();
-        });
-      });
-    });
-    const server = await createTestServer({ logger, aggregator });
-    await server.listen({ host: '127.0.0.1', port: 0 });
-    const client = connect(portOf(server), '127.0.0.1');
-    const body = JSON.stringify(PAYLOAD);
-    client.write(
-      `POST ${PATH} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`,
-    );
-    await started.promise;
-    client.destroy();
-    await ended.promise;
-    await server.close();
-    const [line] = lines().filter(({ msg }) => msg === 'request');
-    expect(line).toMatchObject({
-      clientGone: true,
-      client: '127.0.0.1',
-      route: expect.stringContaining('aggregateSignatures'),
-    });
-    expect(line).not.toHaveProperty('status');
-  });
 });
 
 test('a client error is logged at debug with its message', async () => {
@@ -171,41 +138,18 @@ test('a malformed request is logged at debug without its bytes', async () => {
   expect(written).not.toContain(JSON.stringify([...Buffer.from('secret')]).slice(1, -1));
 });
 
-describe('under a flood', () => {
-  const failing = scriptedAggregator(async () => {
+test('under a flood, other kinds of lines are still logged, and the next line has the number of omitted ones', async () => {
+  const clock = new FakeClock();
+  const { aggregator } = scriptedAggregator(async () => {
     throw new AggregatorError('insufficient_weight', 'too little');
-  }).aggregator;
-
-  test('other kinds of lines are still logged', async () => {
-    const { logger, lines } = recordingLogger('info');
-    const server = await createTestServer({ logger, aggregator: failing, clock: new FakeClock() });
-    for (let count = 0; count < 2_010; count += 1) await server.inject('/nowhere');
-    await server.inject({ method: 'POST', url: PATH, payload: PAYLOAD });
-    expect(lines().filter(({ level }) => level === INFO)).toHaveLength(2_000);
-    expect(lines().filter(({ level }) => level === WARN)).toHaveLength(1);
   });
-
-  test('the next line has the number of omitted ones', async () => {
-    const clock = new FakeClock();
-    const { logger, lines } = recordingLogger('info');
-    const server = await createTestServer({ logger, clock });
-    for (let count = 0; count < 2_003; count += 1) await server.inject('/nowhere');
-    await clock.advance(1_000);
-    await server.inject('/nowhere');
-    expect(lines()).toHaveLength(2_001);
-    expect(lines().at(-1)).toMatchObject({ msg: 'request', omitted: 3 });
-    expect(
-      lines()
-        .slice(0, -1)
-        .every(({ omitted }) => omitted === undefined),
-    ).toBe(true);
-  });
-});
-
-test('disabled levels write no line', async () => {
-  const { logger, lines } = recordingLogger('error');
-  const server = await createTestServer({ logger, aggregator: scriptedAggregator(async () => RESULT).aggregator });
+  const { logger, lines } = recordingLogger('info');
+  const server = await createTestServer({ logger, aggregator, clock });
+  for (let count = 0; count < 2_003; count += 1) await server.inject('/nowhere');
   await server.inject({ method: 'POST', url: PATH, payload: PAYLOAD });
+  expect(lines().filter(({ level }) => level === INFO)).toHaveLength(2_000);
+  expect(lines().filter(({ level }) => level === WARN)).toHaveLength(1);
+  await clock.advance(1_000);
   await server.inject('/nowhere');
-  expect(lines()).toEqual([]);
+  expect(lines().at(-1)).toMatchObject({ msg: 'request', omitted: 4 });
 });

@@ -46,11 +46,6 @@ describe('the age of a value', () => {
 });
 
 describe('loading', () => {
-  test('happens once per key for concurrent callers', async () => {
-    const { get } = createHarness();
-    expect(await Promise.all([get('a'), get('a'), get('b')])).toEqual(['a1', 'a1', 'b2']);
-  });
-
   test('is repeated after a failure', async () => {
     const { state, get } = createHarness();
     state.failure = new Error('no answer');

@@ -15,18 +15,6 @@ function createWork() {
   return { work, resolve, reject, promise, signal };
 }
 
-test('concurrent callers share one flight and its result', async () => {
-  const flights = new SingleFlight<string, string>();
-  const { work, resolve } = createWork();
-  const other = createWork();
-  const results = [flights.run('key', work), flights.run('key', other.work), flights.run('key', other.work)];
-  resolve('value');
-  expect(await Promise.all(results)).toEqual(['value', 'value', 'value']);
-  expect(work).toHaveBeenCalledOnce();
-  expect(other.work).not.toHaveBeenCalled();
-  expect(flights.size).toBe(0);
-});
-
 test('a call in the tick of a failure starts a new flight', async () => {
   const flights = new SingleFlight<string, string>();
   const [first, second] = [createWork(), createWork()];
@@ -38,20 +26,6 @@ test('a call in the tick of a failure starts a new flight', async () => {
   await expect(waiting).rejects.toThrow('no route');
   expect(await retried).toBe('second attempt');
   expect(flights.size).toBe(0);
-});
-
-test('a caller that aborts does not fail the others', async () => {
-  const flights = new SingleFlight<string, string>();
-  const { work, resolve, signal } = createWork();
-  const leaver = new AbortController();
-  const reason = new Error('client went away');
-  const left = flights.run('key', work, leaver.signal);
-  const stayed = flights.run('key', work, new AbortController().signal);
-  leaver.abort(reason);
-  await expect(left).rejects.toBe(reason);
-  expect(signal().aborted).toBe(false);
-  resolve('value');
-  expect(await stayed).toBe('value');
 });
 
 test('the last caller that aborts cancels the flight, and the next call starts a new one', async () => {

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, test, vi } from 'vitest';
 import { createWakeUp } from '../../../../src/lib/concurrency/wake-up.ts';
-import { FakeClock, settle } from '../../../support/fake-clock.ts';
+import { FakeClock } from '../../../support/fake-clock.ts';
 
 test('waits until its time has come', async () => {
   const clock = new FakeClock();
@@ -23,21 +23,6 @@ test('a change ends the wait and leaves no timer', async () => {
   await waiting;
   expect(clock.pendingTimers).toBe(0);
   expect(clock.monotonicMs()).toBe(0);
-});
-
-test('several changes while the loop is busy end its next wait once', async () => {
-  const clock = new FakeClock();
-  using wakeUp = createWakeUp(clock);
-  wakeUp.wake();
-  wakeUp.wake();
-  await wakeUp.next(Number.POSITIVE_INFINITY);
-  const woken = vi.fn();
-  void wakeUp.next(Number.POSITIVE_INFINITY).then(woken);
-  await clock.advance(1_000_000);
-  expect(woken).not.toHaveBeenCalled();
-  wakeUp.wake();
-  await settle();
-  expect(woken).toHaveBeenCalledOnce();
 });
 
 test('a failure rejects the current or the next wait', async () => {

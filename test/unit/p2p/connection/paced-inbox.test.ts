@@ -148,36 +148,6 @@ describe('many inboxes', () => {
     return { inboxes, received, sources, runNext: () => queued.shift()?.(), queued };
   }
 
-  it('yield after a number of messages, and continue round robin', () => {
-    const { inboxes, received, runNext, queued } = createInboxes(MAX_MESSAGES_PER_YIELD + 3);
-    const half = MAX_MESSAGES_PER_YIELD / 2;
-    const ofFirst = inboxes.slice(0, half).flatMap((_, index) => [`${index}:0`, `${index}:1`]);
-    const ofRest = [0, 1].flatMap((message) => inboxes.slice(half).map((_, index) => `${half + index}:${message}`));
-    const all = [...ofFirst, ...ofRest];
-    for (const each of inboxes) each.push(frames(0, 2));
-    expect(received).toEqual(all.slice(0, MAX_MESSAGES_PER_YIELD));
-    runNext();
-    expect(received).toEqual(all.slice(0, 2 * MAX_MESSAGES_PER_YIELD));
-    inboxes[0]?.push(frames(2, 1));
-    runNext();
-    runNext();
-    expect(received).toEqual([...all, '0:2']);
-    runNext();
-    expect(queued).toEqual([]);
-  });
-
-  it('with bursts do not delay other peers', () => {
-    const { inboxes, received, runNext, queued } = createInboxes(12);
-    for (const each of inboxes.slice(0, 8)) each.push(frames(0, 4 * MAX_MESSAGES_PER_YIELD));
-    for (const each of inboxes.slice(8)) each.push(frames(0, 1));
-    expect(received).toHaveLength(MAX_MESSAGES_PER_YIELD);
-    runNext();
-    expect(received).toHaveLength(2 * MAX_MESSAGES_PER_YIELD);
-    expect(received).toEqual(expect.arrayContaining(['8:0', '9:0', '10:0', '11:0']));
-    while (queued.length > 0) runNext();
-    expect(received).toHaveLength(8 * 4 * MAX_MESSAGES_PER_YIELD + 4);
-  });
-
   it('read one chunk of a peer beyond its waiting messages', () => {
     const { inboxes, received, sources, runNext, queued } = createInboxes(2);
     inboxes[0]?.push(frames(0, MAX_MESSAGES_PER_YIELD + 1));

@@ -5,7 +5,6 @@ import {
   type DialCandidate,
   nextRedialPauseMs,
   planDials,
-  searchIntervalMs,
 } from '../../../../src/p2p/discovery/peer-decisions.ts';
 import type { NodeID } from '../../../../src/warp/ids.ts';
 
@@ -79,15 +78,6 @@ describe('nextRedialPauseMs', () => {
     let settled = 0;
     for (let round = 0; round < 100; round += 1) settled = nextRedialPauseMs(settled, () => 0.5);
     expect(settled).toBe(52_500);
-  });
-});
-
-describe('searchIntervalMs', () => {
-  it('is a tenth of the quiet time within its limits', () => {
-    const limits = { minMs: 500, maxMs: 30_000 };
-    expect([0, 4_000, 60_000, 1_000_000].map((quietMs) => searchIntervalMs(quietMs, limits))).toEqual([
-      500, 500, 6_000, 30_000,
-    ]);
   });
 });
 

@@ -5,11 +5,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { Registry } from 'prom-client';
 import { afterEach, describe, expect, test } from 'vitest';
 import { ApiError } from '../../../../src/pchain/rpc/api-error.ts';
-import {
-  createValidationIndex,
-  DEFAULT_INDEX_LIMITS,
-  type ValidationIndexLimits,
-} from '../../../../src/pchain/state/validation-index.ts';
+import { ValidationIndex, type ValidationIndexOptions } from '../../../../src/pchain/state/validation-index.ts';
 import { openValidationStore } from '../../../../src/store/local/validation-store.ts';
 import { createMetrics } from '../../../../src/telemetry/metrics.ts';
 import { FakeClock } from '../../../support/fake-clock.ts';
@@ -38,20 +34,24 @@ function open(
     directory,
     limits = {},
     l1StartTime,
-  }: { directory?: string; limits?: Partial<ValidationIndexLimits>; l1StartTime?: bigint } = {},
+  }: {
+    directory?: string;
+    limits?: Partial<Pick<ValidationIndexOptions, 'lookback' | 'maxBlocksPerSecond'>>;
+    l1StartTime?: bigint;
+  } = {},
 ) {
   const clock = new FakeClock();
   const store = openValidationStore({ directory, networkID: 1 });
   const registry = new Registry();
   const log = createLogLines();
-  const index = createValidationIndex({
+  const index = new ValidationIndex({
     api: chain,
     store,
     clock,
     logger: log.logger,
     metrics: createMetrics(registry).with({ network: 'local' }),
     l1StartTime,
-    limits: { ...DEFAULT_INDEX_LIMITS, lookback: undefined, maxBlocksPerSecond: 1_000, ...limits },
+    ...{ lookback: undefined, maxBlocksPerSecond: 1_000, ...limits },
   });
   let isOpen = true;
   const close = async (): Promise<void> => {

@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { copyFileSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
@@ -40,14 +40,6 @@ describe('in memory', () => {
     const { validationID, justification } = originOf(registration(2));
     expect(await store.originOf(validationID)).toEqual(justification);
     expect(await store.originOf(originOf(registration(3)).validationID)).toBeUndefined();
-  });
-
-  test('stores both kinds of justification', async () => {
-    using store = openValidationStore({ directory: undefined, networkID: 1 });
-    const { validationID } = originOf(registration(1));
-    const justification = { kind: 'SubnetIDIndex', subnetID: registration(1).subnetID, index: 4 } as const;
-    await store.commit({ position: POSITION, entries: [{ height: 1n, origins: [{ validationID, justification }] }] });
-    expect(await store.originOf(validationID)).toEqual(justification);
   });
 
   test('drops the oldest entries above its limit', async () => {
@@ -151,26 +143,6 @@ describe('in a file', () => {
       'l1-validations-5.sqlite',
     ]);
   });
-
-  test('the error names the path that cannot be opened', () => {
-    const file = join(directory, 'file');
-    writeFileSync(file, 'no database, but long enough to have been one'.repeat(10));
-    const below = join(file, 'below');
-    const failure = (folder: string): unknown => {
-      try {
-        return openValidationStore({ directory: folder, networkID: 1 })[Symbol.dispose]();
-      } catch (error) {
-        return error;
-      }
-    };
-    const inFile = failure(below);
-    expect(inFile).toBeInstanceOf(StoreError);
-    expect(String(inFile)).toContain(`cannot open the store at ${join(below, 'l1-validations-1.sqlite')}: ENOTDIR`);
-    copyFileSync(file, join(directory, 'l1-validations-1.sqlite'));
-    const noDatabase = failure(directory);
-    expect(noDatabase).toBeInstanceOf(StoreError);
-    expect(String(noDatabase)).toContain('file is not a database');
-  });
 });
 
 describe('file errors', () => {
@@ -186,31 +158,12 @@ describe('file errors', () => {
     }
   }
 
-  test('the path is a folder', () => {
-    mkdirSync(join(directory, FILE));
-    expect(failureOf(directory)).toBe(`cannot open the store at ${join(directory, FILE)}: it is no file`);
-  });
-
   test('a damaged position', () => {
     openValidationStore({ directory, networkID: 1 })[Symbol.dispose]();
     const database = new DatabaseSync(join(directory, FILE));
     database.exec("INSERT INTO position VALUES (1, '{')");
     database.close();
     expect(failureOf(directory)).toMatch(`cannot open the store at ${join(directory, FILE)}: `);
-  });
-
-  test('a damaged file', async () => {
-    {
-      using store = openValidationStore({ directory, networkID: 1 });
-      await store.commit(batch(7n, 1, 2, 3));
-    }
-    const path = join(directory, FILE);
-    const bytes = readFileSync(path);
-    writeFileSync(path, bytes.fill(0xff, 100, 2_000));
-    expect(failureOf(directory)).toBe(
-      `cannot open the store at ${path}: database disk image is malformed ` +
-        '(the file is damaged; move it away, and the blocks are read again)',
-    );
   });
 
   test('a commit fails while another process holds the file, and succeeds afterwards', async () => {
@@ -258,20 +211,5 @@ describe('file errors', () => {
       found: true,
     });
     expect(stdout).not.toContain('rollback');
-  });
-
-  test('a folder that cannot be created, such as in /proc, does not hang the start', () => {
-    const script = `
-      const { openValidationStore } = await import('./src/store/local/validation-store.ts');
-      try { openValidationStore({ directory: '/proc/none/below', networkID: 1 }); } catch (error) { console.log(error.message); }
-    `;
-    // In a separate process, which a timeout can end.
-    const { stdout, error } = spawnSync(process.execPath, ['--input-type=module', '-e', script], {
-      cwd: join(import.meta.dirname, '../../../..'),
-      encoding: 'utf8',
-      timeout: 10_000,
-    });
-    expect(error).toBeUndefined();
-    expect(stdout).toContain(`cannot open the store at /proc/none/below/${FILE}: `);
   });
 });

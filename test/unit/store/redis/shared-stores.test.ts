@@ -54,14 +54,6 @@ describe('signatures', () => {
     expect(await other.getMany('another', [A, B])).toEqual(new Map());
   });
 
-  test('are not read from the shared store if all are local', async () => {
-    const { values, one } = createReplicas();
-    await one.putMany('m', new Map([[A, signature(1)]]));
-    await settle();
-    values.get = () => Promise.reject(new Error('not expected'));
-    expect(await one.getMany('m', [A])).toEqual(new Map([[A, signature(1)]]));
-  });
-
   test('expire after two minutes, and all of a message are deleted if one is invalid', async () => {
     const { clock, values, one, other } = createReplicas();
     await one.putMany(

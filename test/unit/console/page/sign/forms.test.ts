@@ -2,10 +2,12 @@ import { keccak_256 } from '@noble/hashes/sha3.js';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { DecodedReading } from '../../../../../src/api/messages/message-records.ts';
+import type { Failure, FailureDetails } from '../../../../../src/console/page/api-client.ts';
+import { groupExamples } from '../../../../../src/console/page/input/example-groups.ts';
 import { readTokenTransfer } from '../../../../../src/console/page/inspect/token-transfer.ts';
 import { HERE, verificationBody } from '../../../../../src/console/page/inspect/verification-body.ts';
 import { placeOf } from '../../../../../src/console/page/session.ts';
-import { adviceOn } from '../../../../../src/console/page/sign/failure-advice.ts';
+import { adviceOn, sentenceOf, standOf } from '../../../../../src/console/page/sign/failure-words.ts';
 import {
   accessListOf,
   deliverCalldata,
@@ -14,20 +16,23 @@ import {
   RECEIVE_CROSS_CHAIN_MESSAGE,
   readCalldata,
 } from '../../../../../src/console/page/sign/predicate.ts';
-import { consequencesOf, quorumOf, weightNeeded } from '../../../../../src/console/page/sign/quorum.ts';
+import { consequencesOf, type Preflight, quorumOf, weightNeeded } from '../../../../../src/console/page/sign/quorum.ts';
+import { linkedSigning, signLink } from '../../../../../src/console/page/sign/sign-link.ts';
 import { DEFAULT_OPTIONS, decideRequest, optionsOf } from '../../../../../src/console/page/sign/sign-request.ts';
 import { curlOf, sdkOf } from '../../../../../src/console/page/sign/snippets.ts';
-import { spanOf } from '../../../../../src/console/page/ui/chart-span.ts';
+import { drawSeries, niceTop, spanOf } from '../../../../../src/console/page/ui/chart-path.ts';
 import {
   ago,
   bytes,
-  compact,
+  compactWeight,
   dateTime,
   duration,
   grouped,
   milliseconds,
+  missingOf,
   percentOf,
   ratioOf,
+  sharesOf,
   shortened,
   tokenAmount,
   unixTime,
@@ -45,17 +50,33 @@ const selectorOf = (signature: string) =>
     .toString('hex')
     .slice(0, 8);
 
-test.each<[string, number[], [number, number]]>([
-  ['none', [], [-600, 0]],
-  ['one', [5_000], [4_400, 5_000]],
-  ['a few', [4_900, 5_000], [4_400, 5_000]],
-  ['an hour', [1_400, 3_000, 5_000], [1_400, 5_000]],
-])('a chart shows ten minutes at least, and ends with its last time: %s', (_, times, span) => {
-  expect(spanOf(times)).toEqual(span);
+describe('a chart', () => {
+  test.each<[string, number[], [number, number]]>([
+    ['none', [], [-600_000, 0]],
+    ['one', [5_000_000], [4_400_000, 5_000_000]],
+    ['a few', [4_900_000, 5_000_000], [4_400_000, 5_000_000]],
+    ['an hour', [1_400_000, 3_000_000, 5_000_000], [1_400_000, 5_000_000]],
+  ])('shows ten minutes at least, and ends with its last time: %s', (_, times, span) => {
+    expect(spanOf(times)).toEqual(span);
+  });
+
+  test('has a line where values are neighbours, and a point where one is alone', () => {
+    const points = [[0, 9] as const, undefined, [2, 5] as const, [3, 4] as const, undefined, [5, 1] as const];
+    expect(drawSeries(points, false, 10)).toEqual({
+      line: 'M2 5L3 4',
+      area: 'M2 5L3 4V10H2Z',
+      dots: 'M0 9h0M5 1h0',
+    });
+    expect(drawSeries(points.slice(2), true, 10).line).toBe('M2 5V4H3');
+  });
+
+  test('has a round number at its top', () => {
+    expect([0, 1, 1.5, 3, 7, 230, 501].map(niceTop)).toEqual([1, 1, 2, 5, 10, 500, 1_000]);
+  });
 });
 
 describe('figures', () => {
-  test('percentages are never rounded up', () => {
+  test('percentages have one decimal, and are never rounded up', () => {
     expect(
       [
         percentOf(6_699n, 10_000n),
@@ -64,17 +85,48 @@ describe('figures', () => {
         percentOf(0n, 5n),
         percentOf(1n, 0n),
         percentOf(999_999n, 1_000_000n),
+        percentOf(5n, 5n),
       ].map(plain),
-    ).toEqual(['66.9 %', '67 %', '< 0.1 %', '0 %', '0 %', '99.9 %']);
+    ).toEqual(['66.9 %', '67.0 %', '< 0.1 %', '0 %', '0 %', '99.9 %', '100 %']);
     expect(ratioOf(1n, 3n)).toBeCloseTo(1 / 3, 5);
     expect(ratioOf(1n, 0n)).toBe(0);
   });
 
+  test('percentages of a whole add up, and the first is that of the figure alone', () => {
+    const tenths = (text: string) => Math.round(10 * Number(plain(text).replace(/^< |[ %]/g, '')));
+    expect(sharesOf([6_785n, 3_215n], 10_000n).map(plain)).toEqual(['67.8 %', '32.2 %']);
+    expect(sharesOf([1n, 1n, 1n], 3n).map(plain)).toEqual(['33.3 %', '33.4 %', '33.3 %']);
+    expect(sharesOf([], 0n)).toEqual([]);
+    fc.assert(
+      fc.property(fc.array(fc.bigInt({ min: 0n, max: 10n ** 18n }), { minLength: 1, maxLength: 8 }), (parts) => {
+        const whole = parts.reduce((sum, part) => sum + part, 0n);
+        fc.pre(parts.every((part) => part === 0n || 1_000n * part >= whole));
+        const shares = sharesOf(parts, whole);
+        expect(shares.reduce((sum, share) => sum + tenths(share), 0)).toBe(whole === 0n ? 0 : 1_000);
+        expect(shares[0]).toBe(percentOf(parts[0] ?? 0n, whole));
+      }),
+    );
+  });
+
+  test('what is missing is the difference of what is shown', () => {
+    expect(plain(missingOf(6_149n, 6_700n, 10_000n))).toBe('5.6 %');
+    expect(plain(missingOf(6_700n, 6_700n, 10_000n))).toBe('0 %');
+    expect(plain(missingOf(7_000n, 6_700n, 10_000n))).toBe('0 %');
+  });
+
+  test.each<[bigint, string, string]>([
+    [23_750_004_960_008_537n, '23.75 M', '23.75 P'],
+    [35_000_008_800_376_923n, '35.00 M', '35.00 P'],
+    [999_999_999_999n, '999.99', '999.99 G'],
+    [1_999n, '0.00', '1.99 k'],
+    [999n, '0.00', '999'],
+    [0n, '0', '0'],
+  ])('the weight %s is %s AVAX, and %s as a number', (weight, avax, number) => {
+    expect([compactWeight(weight, true), compactWeight(weight, false)].map(plain)).toEqual([avax, number]);
+  });
+
   test('numbers', () => {
     expect([grouped(1_234_567n), grouped(123), grouped('1000')].map(plain)).toEqual(['1 234 567', '123', '1 000']);
-    expect([compact(12_345n), compact(1_234_567n), compact(35_000_008_800_376_923n), compact(999n)].map(plain)).toEqual(
-      ['12 345', '1.23 M', '35.0 P', '999'],
-    );
     expect([milliseconds(4.26), milliseconds(640.2), milliseconds(1_250), milliseconds(12_340)]).toEqual([
       '4.3 ms',
       '640 ms',
@@ -112,6 +164,13 @@ describe('figures', () => {
   });
 });
 
+const KNOWN: Preflight = {
+  messageNetworkId: 1337,
+  serviceNetworkId: 1337,
+  signable: undefined,
+  subnetProblem: undefined,
+};
+
 describe('the quorum', () => {
   test('needs the weight that the service needs', () => {
     fc.assert(
@@ -128,11 +187,32 @@ describe('the quorum', () => {
     [50, 0, 100n, ['warn', 'good', 'good'], /Below 67 %/],
     [100, 0, 100n, ['good', 'warn', 'good'], /Every validator must sign/],
     [67, 10, 70n, ['good', 'good', 'good', 'warn'], /its buffer is not/],
-    [67, 0, 66n, ['good', 'good', 'bad'], /Out of reach now: validators with 66 %/],
+    [67, 0, 66n, ['good', 'good', 'bad'], /Out of reach now: validators with 66.0 %/],
   ] as const)('%i %% and %i %% more, where %i %% can sign', (quorum, buffer, signableWeight, tones, text) => {
-    const list = consequencesOf(quorum, buffer, { totalWeight: 100n, signableWeight });
+    const list = consequencesOf(quorum, buffer, { ...KNOWN, signable: { totalWeight: 100n, signableWeight } });
     expect(list.map(({ tone }) => tone)).toEqual(tones);
     expect(plain(list.map((one) => one.text).join('\n'))).toMatch(text);
+  });
+
+  test.each<[string, number, number, Partial<Preflight>, RegExp]>([
+    ['another network', 67, 0, { messageNetworkId: 1 }, /^This message is of network ID 1; .* for network ID 1337\.$/],
+    ['a subnet that is not allowed', 67, 0, { subnetProblem: 'Not this one.' }, /^Not this one\.$/],
+    [
+      'more than all of the weight',
+      80,
+      30,
+      {},
+      /^The quorum and its buffer add up to 110 %; at most 100 % is possible\.$/,
+    ],
+  ])('is not in reach of %s', (_, quorum, buffer, known, text) => {
+    const list = consequencesOf(quorum, buffer, {
+      ...KNOWN,
+      signable: { totalWeight: 100n, signableWeight: 100n },
+      ...known,
+    });
+    expect(list[0]?.tone).toBe('bad');
+    expect(plain(list[0]?.text ?? '')).toMatch(text);
+    expect(list.some((one) => one.text.startsWith('In reach'))).toBe(false);
   });
 });
 
@@ -288,7 +368,16 @@ describe('the request', () => {
   test('of a transaction has its ID, and where it goes', () => {
     const options = { ...DEFAULT_OPTIONS, at: 'destination' as const, destinationBlockchainId: 'd' };
     expect(decideRequest({ kind: 'id', id: 't' }, undefined, options)).toEqual({
-      request: { kind: 'transaction', txHash: 't', destinationBlockchainId: 'd' },
+      request: { kind: 'transaction', txHash: 't', query: { destinationBlockchainId: 'd' } },
+    });
+  });
+
+  test('of an EVM transaction has its hash, its chain, and the log that was chosen', () => {
+    const ask = (more: object) =>
+      decideRequest({ kind: 'id', id: 't' }, undefined, { ...DEFAULT_OPTIONS, idIs: 'evm', ...more });
+    expect(ask({})).toEqual({ request: { kind: 'transaction', txHash: 't', query: { blockchainId: 'C' } } });
+    expect(ask({ chain: ' X ', logIndex: '3' })).toEqual({
+      request: { kind: 'transaction', txHash: 't', query: { blockchainId: 'X', logIndex: '3' } },
     });
   });
 
@@ -333,17 +422,22 @@ describe('the request', () => {
       'curl -s \'http://a.test/v1/signatureAggregator/fuji/aggregateSignatures\' \\\n  -H \'x-service-api-key: \'"$API_KEY" \\\n  -H \'content-type: application/json\' \\\n  -d \'{"message":"0xab","quorumPercentage":67}\'',
     );
     expect(sdkOf(request, place)).toContain('apiKey: process.env.API_KEY');
-    expect(sdkOf({ kind: 'transaction', txHash: 't' }, place)).toContain('signatureAggregator.get(\n  { txHash: "t" }');
+    expect(sdkOf({ kind: 'transaction', txHash: 't', query: {} }, place)).toContain(
+      'signatureAggregator.get(\n  { txHash: "t" }',
+    );
     expect(curlOf({ kind: 'body', body: { signingSubnetId: "'; ls '" } }, place)).toContain(
       `-d '{"signingSubnetId":"'\\''; ls '\\''"}'`,
     );
     expect(
-      curlOf({ kind: 'transaction', txHash: 't/', destinationBlockchainId: 'd' }, { ...place, hasKey: false }),
+      curlOf(
+        { kind: 'transaction', txHash: 't/', query: { destinationBlockchainId: 'd' } },
+        { ...place, hasKey: false },
+      ),
     ).toBe("curl -s 'http://a.test/v1/signatureAggregator/fuji/aggregateSignatures/t%2F?destinationBlockchainId=d'");
   });
 });
 
-describe('what can be done about a failure', () => {
+describe('a failure', () => {
   const none = { weight: '0', count: 0 };
   const outcomes = {
     ...{
@@ -361,33 +455,135 @@ describe('what can be done about a failure', () => {
       typeof adviceOn
     >[0]).map(plain);
 
-  test('names what weighs most first, and nothing that decides nothing', () => {
+  test('is explained by what weighs most first, without what decides nothing', () => {
     const advice = adviceWith({
       refused: { weight: '20', count: 1, reasons: [] },
       timed_out: { weight: '35', count: 2, reasons: [] },
       unreachable: { weight: '4', count: 1, reasons: [] },
     });
     expect(advice).toHaveLength(2);
-    expect(advice[0]).toMatch(/^Validators with 35 % of the weight did not answer\./);
-    expect(advice[1]).toMatch(/^Validators with 20 % of the weight refused\./);
+    expect(advice[0]).toMatch(/^Validators with 35.0 % of the weight did not answer\./);
+    expect(advice[1]).toMatch(/^Validators with 20.0 % of the weight refused\./);
   });
 
-  test('is nothing where nothing is known', () => {
-    expect(adviceWith({})).toEqual([]);
+  const refused = (count: number, weight: string) => ({ refused: { weight, count, reasons: [] } });
+  const signed = (count: number, weight: string) => ({ signed: { weight, count } });
+  const failureWith = (changed: object, code = 'insufficient_weight'): Failure => ({
+    ...{ message: '67*100 > 100*0', code, statusCode: 500 },
+    details: {
+      ...{ weightNeeded: '67', weightSigned: '61', totalWeight: '100' },
+      outcomes: { ...outcomes, ...changed },
+    } as unknown as FailureDetails,
+  });
+  const unreachable = { unreachable: { weight: '100', count: 2, reasons: [] } };
+
+  test.each<[string, Failure, boolean, string]>([
+    ['all refused', failureWith(refused(20, '100')), false, 'No validator knows this message: 20 of 20 refused.'],
+    ['all refused', failureWith(refused(20, '100')), true, 'No validator confirms this message: 20 of 20 refused.'],
+    [
+      'some signed',
+      failureWith({ ...signed(2, '61'), ...refused(1, '39') }),
+      false,
+      'Only 61.0 % of the weight signed, 67.0 % is needed: 1 of 3 refused.',
+    ],
+    ['nobody is there', failureWith(unreachable), false, 'No validator signed: 2 of 2 cannot be reached.'],
+    [
+      'too few are there',
+      failureWith(unreachable, 'not_connected'),
+      false,
+      'Too few validators are connected: 2 of 2 cannot be reached.',
+    ],
+  ])('has a sentence for people where %s', (_, failure, isOfPChain, sentence) => {
+    expect(plain(sentenceOf(failure, 'meaning', isOfPChain))).toBe(sentence);
+  });
+
+  test('without details has the meaning of its code, else its message', () => {
+    const failure = { message: 'no such thing', code: 'unknown_subnet', statusCode: 404 };
+    expect([sentenceOf(failure, 'meaning', false), sentenceOf(failure, undefined, false)]).toEqual([
+      'meaning',
+      'no such thing',
+    ]);
+  });
+
+  test('shows what is missing', () => {
+    expect(plain(standOf(failureWith(signed(2, '61')).details as FailureDetails))).toBe(
+      '61.0 % signed, 67.0 % is needed: 6.0 % of the weight is missing.',
+    );
   });
 });
 
 describe('the place in an address', () => {
   test.each([
     ['', 'sign', undefined],
-    ['#/nowhere', 'sign', undefined],
+    ['#/', 'sign', undefined],
+    ['#/nowhere', undefined, undefined],
     ['#/subnets/', 'subnets', undefined],
     ['#/subnets/a%20b', 'subnets', 'a b'],
     // The page must come up with any link.
     ['#/subnets/%', 'subnets', '%'],
     ['#/inspect/%E0%A4', 'inspect', '%E0%A4'],
+    ['#/sign?message=%', 'sign', undefined],
   ])('%s', (hash, view, rest) => {
-    expect(placeOf(hash)).toEqual({ view, rest });
+    expect(placeOf(hash)).toMatchObject({ view, rest });
+  });
+
+  const linked = (hash: string) => linkedSigning(placeOf(hash).query);
+
+  test('holds what is to be signed', () => {
+    fc.assert(
+      fc.property(
+        fc.string({ minLength: 1 }),
+        fc.integer({ min: 0, max: 100 }),
+        fc.string(),
+        (text, quorum, subnet) => {
+          fc.pre(text.trim() !== '');
+          const options = { quorum, signingSubnetId: subnet.trim() };
+          expect(linked(signLink(text, { ...DEFAULT_OPTIONS, ...options }))).toEqual({ text: text.trim(), options });
+        },
+      ),
+    );
+  });
+
+  test('has no message that is empty or too long for a link', () => {
+    expect(signLink(' ', DEFAULT_OPTIONS)).toBe('#/sign');
+    expect(signLink('a'.repeat(10_000), DEFAULT_OPTIONS)).toBe('#/sign');
+    expect(linked('#/sign')).toBeUndefined();
+  });
+
+  test.each(['101', '-1', 'x', ''])('has no quorum of %j', (quorum) => {
+    expect(linked(`#/sign?message=a&quorum=${quorum}`)?.options).not.toHaveProperty('quorum');
+  });
+});
+
+describe('examples', () => {
+  const message = `0x000000000539${'ab'.repeat(40)}`;
+  const path = '/v1/signatureAggregator/fuji/aggregateSignatures';
+  const groups = groupExamples([
+    { name: 'C-Chain message', method: 'POST', path, body: { message, quorumPercentage: 67 } },
+    { name: 'L1 message', method: 'POST', path, body: { message, quorumPercentage: 80 } },
+    { name: 'by transaction: ConvertSubnetToL1Tx', method: 'GET', path: `${path}/abc` },
+  ]);
+
+  test('are in groups, as people would paste them', () => {
+    expect(groups.map(([group]) => group)).toEqual([
+      'Primary network',
+      'L1',
+      'Conversions and L1 validators',
+      'Must fail',
+    ]);
+    expect(groups[0]?.[1]).toEqual([{ name: 'C-Chain message', text: message }]);
+    expect(JSON.parse(groups[1]?.[1][0]?.text ?? '')).toEqual({ message, quorumPercentage: 80 });
+    expect(groups[2]?.[1]).toEqual([{ name: 'by transaction: ConvertSubnetToL1Tx', text: 'abc' }]);
+  });
+
+  test('that must fail have a message of another network', () => {
+    const texts = groups[3]?.[1].map(({ text }) => text) ?? [];
+    expect(texts).toContain(message.replace('00000539', '00000001'));
+    for (const text of texts) expect(text).not.toBe(message);
+  });
+
+  test('have no empty group', () => {
+    expect(groupExamples([])).toEqual([]);
   });
 });
 

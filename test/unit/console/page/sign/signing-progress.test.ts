@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest';
 import type { AggregationEvent, ValidatorRecord } from '../../../../../src/api/aggregation/progress-records.ts';
-import { EventLines } from '../../../../../src/console/page/sign/event-lines.ts';
 import { SigningProgress } from '../../../../../src/console/page/sign/signing-progress.ts';
 
 const validator = (index: number, weight: number, more: Partial<ValidatorRecord> = {}): ValidatorRecord => ({
@@ -31,11 +30,7 @@ const answer = (...answers: Extract<AggregationEvent, { event: 'answer' }>['data
   data: { answers },
 });
 const sumsOf = (progress: SigningProgress) =>
-  Object.fromEntries(
-    [...progress.sums]
-      .filter(([, { count }]) => count > 0)
-      .map(([status, { count, weight }]) => [status, [count, weight]]),
-  );
+  Object.fromEntries(progress.outcomes().map(({ outcome, count, weight }) => [outcome, [count, weight]]));
 
 function folded(...events: AggregationEvent[]): SigningProgress {
   const progress = new SigningProgress();
@@ -97,26 +92,8 @@ describe('the fold of events', () => {
       not_asked: [3, 100n],
     });
   });
-});
 
-describe('event lines', () => {
-  const text =
-    ': hello\n\nevent: asked\ndata: {"a":1}\n\nid: 7\r\nevent: progress\r\ndata: {"b":\ndata: 2}\n\ndata: bare\n\nevent: empty\n\n';
-  const expected = [
-    { kind: 'asked', data: '{"a":1}' },
-    { kind: 'progress', data: '{"b":\n2}' },
-    { kind: 'message', data: 'bare' },
-  ];
-
-  test.each([1, 2, 3, 7, 1_000])('in pieces of %i characters', (size) => {
-    const lines = new EventLines();
-    const events = Array.from({ length: Math.ceil(text.length / size) }, (_, index) =>
-      lines.push(text.slice(index * size, (index + 1) * size)),
-    ).flat();
-    expect(events).toEqual(expected);
-  });
-
-  test('an event that is cut off does not come', () => {
-    expect(new EventLines().push('event: asked\ndata: {}\n')).toEqual([]);
+  test('weight without a validator in the list has no key', () => {
+    expect(sumsOf(folded(resolved([validator(0, 90)])))).toEqual({ not_asked: [1, 90n], no_key: [0, 10n] });
   });
 });

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { keccak_256 } from '@noble/hashes/sha3.js';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { readPasted, SEND_WARP_MESSAGE } from '../../../../../src/console/page/inspect/pasted-input.ts';
+import { readPasted, SEND_WARP_MESSAGE } from '../../../../../src/console/page/input/pasted-input.ts';
 
 const MESSAGE = '00000000053900ff';
 const pad = (hex: string) => hex.padEnd(Math.ceil(hex.length / 64) * 64, '0');

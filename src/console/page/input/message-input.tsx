@@ -2,29 +2,38 @@ import type { ComponentChild } from 'preact';
 import { useEffect, useId, useState } from 'preact/hooks';
 import type { DecodedReading } from '../../../api/messages/message-records.ts';
 import { failureOf } from '../api-client.ts';
-import { type PastedInput, readPasted } from '../inspect/pasted-input.ts';
 import type { Session } from '../session.ts';
+import { grouped } from '../ui/figures.ts';
+import { type PastedInput, readPasted } from './pasted-input.ts';
 
 export interface ReadInput {
   readonly pasted: PastedInput;
   readonly readings: readonly DecodedReading[];
-  /** Why the service cannot read it. */
+  /** Why it cannot be read. */
   readonly problem: string | undefined;
   readonly isReading: boolean;
 }
 
 const NOTHING: ReadInput = { pasted: { kind: 'empty' }, readings: [], problem: undefined, isReading: false };
-/** After the last key: who pastes sees no wait, and who types does not ask with every key. */
+/** Longest signature with its signers, beside a message. */
+const SIGNATURE_BYTES = 16_384;
+/** Wait after the last key, so that typing does not send a request for each. */
 const QUIET_MS = 150;
 
-/** Reads what is pasted: its form here, its bytes by the service. */
+/** Reads what is pasted: its form in the page, its bytes by the service. */
 export function useReadInput(text: string, session: Session): ReadInput {
   const [state, setState] = useState<ReadInput>(NOTHING);
-  const { api, network } = session;
+  const { api, network, maxMessageBytes } = session;
   useEffect(() => {
     const pasted = readPasted(text);
     if (pasted.kind !== 'bytes') {
       setState({ ...NOTHING, pasted });
+      return undefined;
+    }
+    const bytes = pasted.hex.length / 2;
+    if (bytes > maxMessageBytes + SIGNATURE_BYTES) {
+      const problem = `This has ${grouped(bytes)} bytes; messages of more than ${grouped(maxMessageBytes)} cannot be signed.`;
+      setState({ ...NOTHING, pasted, problem });
       return undefined;
     }
     const leaving = new AbortController();
@@ -50,7 +59,7 @@ export function useReadInput(text: string, session: Session): ReadInput {
   return state;
 }
 
-/** The field that takes anything, with what is wrong with it. */
+/** A field for anything that can be read, with what is wrong with its text. */
 export function MessageInput(props: {
   text: string;
   onText: (text: string) => void;
@@ -83,7 +92,7 @@ export function MessageInput(props: {
   );
 }
 
-/** The service says of bytes that it cannot read why they are none of the forms that it knows: one line for each. */
+/** For bytes that it cannot read, the service gives a reason for each form that it knows. */
 function ReadProblem({ problem }: { problem: string }): ComponentChild {
   const [lead = '', ...rest] = problem.split(/:\s(?=as )/);
   const forms = rest

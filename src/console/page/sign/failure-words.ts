@@ -1,0 +1,80 @@
+import type { Failure, FailureDetails } from '../api-client.ts';
+import { missingOf, percentOf } from '../ui/figures.ts';
+import { type OutcomeSum, sumOutcomes } from './outcomes.ts';
+
+/** Below this share of the weight an outcome decides nothing. */
+const NOTABLE_PERCENT = 5n;
+
+/** The outcomes of a failure, as the legend shows them. */
+export function outcomesOf({ outcomes, totalWeight }: FailureDetails): OutcomeSum[] {
+  return sumOutcomes((outcome) => (outcome === 'asked' ? undefined : outcomes[outcome]), BigInt(totalWeight));
+}
+
+const VERBS: Readonly<Partial<Record<OutcomeSum['outcome'], string>>> = {
+  refused: 'refused',
+  timed_out: 'did not answer',
+  unreachable: 'cannot be reached',
+  invalid_signature: 'sent invalid signatures',
+  not_asked: 'were not asked',
+  no_key: 'have no key',
+};
+
+/**
+ * The sentence for people about a failure.
+ *
+ * @param meaning of the failure's code
+ */
+export function sentenceOf(
+  { code, message, details }: Failure,
+  meaning: string | undefined,
+  isOfPChain: boolean,
+): string {
+  if (details === undefined) return meaning ?? message;
+  const sums = outcomesOf(details);
+  const count = sums.reduce((sum, one) => sum + one.count, 0);
+  const main = sums.filter(({ outcome }) => outcome !== 'signed').reduce((a, b) => (b.weight > a.weight ? b : a), NONE);
+  const cause = `${main.count} of ${count} ${VERBS[main.outcome]}`;
+  if (code === 'not_connected') return `Too few validators are connected: ${cause}.`;
+  if (details.outcomes.signed.count > 0 || main.count === 0) {
+    const total = BigInt(details.totalWeight);
+    const [signed, needed] = [BigInt(details.weightSigned), BigInt(details.weightNeeded)];
+    return `Only ${percentOf(signed, total)} of the weight signed, ${percentOf(needed, total)} is needed: ${cause}.`;
+  }
+  if (main.outcome !== 'refused') return `No validator signed: ${cause}.`;
+  return `No validator ${isOfPChain ? 'confirms' : 'knows'} this message: ${cause}.`;
+}
+
+const NONE: OutcomeSum = { outcome: 'not_asked', count: 0, weight: -1n, share: '' };
+
+/** What can be done about what validators did, the heaviest cause first. */
+export function adviceOn(details: FailureDetails): string[] {
+  const total = BigInt(details.totalWeight);
+  return outcomesOf(details)
+    .filter(({ weight }) => weight * 100n >= NOTABLE_PERCENT * total)
+    .sort((a, b) => (a.weight < b.weight ? 1 : -1))
+    .flatMap(({ outcome, share }) => {
+      const advice = outcome === 'not_asked' && !isQueueFull(details) ? undefined : ADVICE[outcome];
+      return advice === undefined ? [] : [`Validators with ${share} of the weight ${VERBS[outcome]}. ${advice}`];
+    });
+}
+
+function isQueueFull({ outcomes }: FailureDetails): boolean {
+  return outcomes.not_asked.reasons.some(({ reason }) => reason === 'queue_full');
+}
+
+const ADVICE: Readonly<Partial<Record<OutcomeSum['outcome'], string>>> = {
+  refused:
+    'If the message was sent seconds ago, they may lag behind: try again. Otherwise these are not the bytes that the chain has sent, or a justification is missing.',
+  timed_out:
+    'They may be busy or stopped, or answer listed nodes only: try again, and look under Subnets which they are.',
+  unreachable: 'Subnets shows why for each: try again once they are connected, or ask for a lower quorum.',
+  not_asked: 'The service is too busy: try again.',
+  invalid_signature: 'Others have to sign in their place.',
+  no_key: 'They can never sign: they have no BLS key, or no balance.',
+};
+
+/** How much was signed, needed, and is missing. */
+export function standOf({ weightSigned, weightNeeded, totalWeight }: FailureDetails): string {
+  const [signed, needed, total] = [BigInt(weightSigned), BigInt(weightNeeded), BigInt(totalWeight)];
+  return `${percentOf(signed, total)} signed, ${percentOf(needed, total)} is needed: ${missingOf(signed, needed, total)} of the weight is missing.`;
+}

@@ -1,0 +1,45 @@
+import type { AnswerOutcome } from '../../../api/aggregation/progress-records.ts';
+import { sharesOf } from '../ui/figures.ts';
+
+/** What a validator did, or that it was asked and has not answered yet. */
+export type ShownOutcome = AnswerOutcome | 'asked' | 'no_key';
+
+export const OUTCOME_WORDS: Readonly<Record<ShownOutcome, string>> = {
+  signed: 'signed',
+  asked: 'asked',
+  refused: 'refused',
+  timed_out: 'timed out',
+  unreachable: 'unreachable',
+  invalid_signature: 'invalid signature',
+  not_asked: 'not asked',
+  no_key: 'without a key',
+};
+
+/** In the order in which they are listed. */
+const SHOWN_OUTCOMES = Object.keys(OUTCOME_WORDS) as ShownOutcome[];
+
+export interface OutcomeSum {
+  readonly outcome: ShownOutcome;
+  readonly count: number;
+  readonly weight: bigint;
+  /** Of the total weight; those of all outcomes add up to 100 %. */
+  readonly share: string;
+}
+
+/** The outcomes that some weight has, those that signed first. */
+export function sumOutcomes(
+  sumOf: (outcome: ShownOutcome) => { readonly count: number; readonly weight: bigint | string } | undefined,
+  totalWeight: bigint,
+): OutcomeSum[] {
+  const sums = SHOWN_OUTCOMES.map((outcome) => {
+    const { count, weight } = sumOf(outcome) ?? { count: 0, weight: 0n };
+    return { outcome, count, weight: BigInt(weight) };
+  });
+  const shares = sharesOf(
+    sums.map(({ weight }) => weight),
+    totalWeight,
+  );
+  return sums
+    .map((sum, index) => ({ ...sum, share: shares[index] ?? '' }))
+    .filter(({ weight, count }) => weight > 0n || count > 0);
+}

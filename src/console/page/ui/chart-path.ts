@@ -1,0 +1,58 @@
+/** A chart shows at least this time: one of the first seconds would be all noise. */
+const MIN_SPAN_MS = 600_000;
+
+/** From the first time to the last, in Unix milliseconds; longer if that is too short. */
+export function spanOf(times: readonly number[]): [from: number, to: number] {
+  const [first = 0, last = 0] = [times[0], times.at(-1)];
+  return [Math.min(first, last - MIN_SPAN_MS), last];
+}
+
+/** The least of 1, 2, 5, 10, 20, … that is not below the value. */
+export function niceTop(value: number): number {
+  const power = 10 ** Math.floor(Math.log10(Math.max(1, value)));
+  return ([1, 2, 5].find((factor) => factor * power >= value) ?? 10) * power;
+}
+
+export type ChartPoint = readonly [x: number, y: number];
+
+export interface DrawnSeries {
+  /** Path of the lines through neighbouring values. */
+  readonly line: string;
+  /** Path of what is below these lines. */
+  readonly area: string;
+  /** Path of values without a neighbour, which have no line: strokes without a length, drawn as dots by their round ends. */
+  readonly dots: string;
+}
+
+/**
+ * @param points undefined where there is no value
+ * @param isStepped whether a value is of the whole time since the point before
+ * @param bottom y of the axis
+ */
+export function drawSeries(
+  points: readonly (ChartPoint | undefined)[],
+  isStepped: boolean,
+  bottom: number,
+): DrawnSeries {
+  const drawn = { line: '', area: '', dots: '' };
+  for (const run of runsOf(points)) {
+    const [[x, y] = [0, 0], ...rest] = run;
+    if (rest.length === 0) {
+      drawn.dots += `M${x} ${y}h0`;
+      continue;
+    }
+    const line = `M${x} ${y}${rest.map(([toX, toY]) => (isStepped ? `V${toY}H${toX}` : `L${toX} ${toY}`)).join('')}`;
+    drawn.line += line;
+    drawn.area += `${line}V${bottom}H${x}Z`;
+  }
+  return drawn;
+}
+
+function runsOf(points: readonly (ChartPoint | undefined)[]): ChartPoint[][] {
+  const runs: ChartPoint[][] = [[]];
+  for (const point of points) {
+    if (point === undefined) runs.push([]);
+    else runs.at(-1)?.push(point);
+  }
+  return runs.filter((run) => run.length > 0);
+}

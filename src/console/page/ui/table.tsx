@@ -1,0 +1,149 @@
+import type { ComponentChild, ComponentChildren } from 'preact';
+import { useState } from 'preact/hooks';
+import { Facts, Id } from './controls.tsx';
+import { shortened } from './figures.ts';
+
+export interface Column<Row> {
+  readonly name: string;
+  readonly isNumber?: boolean;
+  /** Shown on wide screens, and in an opened row. */
+  readonly isWide?: boolean;
+  readonly cell: (row: Row) => ComponentChildren;
+  /** What an opened row shows, if the cell leaves something out. */
+  readonly full?: (row: Row) => ComponentChildren;
+  /** Ascending order; a column without it cannot be sorted. */
+  readonly compare?: (a: Row, b: Row) => number;
+}
+
+export interface Sorting {
+  readonly column: string;
+  readonly isDescending: boolean;
+}
+
+/** The first of the nodes of a validator; an opened row has all of them. */
+export function nodeColumn<Row>(nodeIdsOf: (row: Row) => readonly string[]): Column<Row> {
+  const first = (row: Row) => nodeIdsOf(row)[0] ?? '';
+  return {
+    name: 'Validator',
+    cell: (row) => {
+      const more = nodeIdsOf(row).length - 1;
+      const id = shortened(first(row));
+      // A phone has no room for the prefix.
+      const [prefix, rest] = id.startsWith('NodeID-') ? ['NodeID-', id.slice(7)] : ['', id];
+      return (
+        <code>
+          <span class="wide">{prefix}</span>
+          {rest}
+          {more > 0 && ` +${more}`}
+        </code>
+      );
+    },
+    full: (row) => nodeIdsOf(row).map((nodeId) => <Id key={nodeId} value={nodeId} what="NodeID" />),
+    compare: (a, b) => first(a).localeCompare(first(b)),
+  };
+}
+
+interface TableProps<Row> {
+  readonly label: string;
+  readonly columns: readonly Column<Row>[];
+  readonly rows: readonly Row[];
+  readonly keyOf: (row: Row) => string | number;
+  readonly sorting?: Sorting;
+  readonly onSorting?: (sorting: Sorting) => void;
+}
+
+/** Rows that are shown at once: thousands would take the browser seconds to lay out. */
+const PAGE_ROWS = 100;
+
+/** A table whose rows open, to show what has no room in them. */
+export function Table<Row>({ label, columns, rows, keyOf, sorting, onSorting }: TableProps<Row>): ComponentChild {
+  const [limit, setLimit] = useState(PAGE_ROWS);
+  const [opened, setOpened] = useState<string | number>();
+  const left = rows.length - limit;
+  return (
+    <div class="table-box" tabIndex={0} role="region" aria-label={label}>
+      <table aria-rowcount={rows.length + 1}>
+        <thead>
+          <tr>
+            {columns.map((column) => (
+              <HeadCell<Row> key={column.name} column={column} sorting={sorting} onSorting={onSorting} />
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {rows.slice(0, limit).map((row) => {
+            const key = keyOf(row);
+            const isOpen = key === opened;
+            return [
+              <tr key={key} class="row" onClick={() => setOpened(isOpen ? undefined : key)}>
+                {columns.map((column, index) => (
+                  <td key={column.name} class={classOf(column)}>
+                    {index === 0 && <button type="button" class="opener" aria-expanded={isOpen} aria-label="Details" />}
+                    {column.cell(row)}
+                  </td>
+                ))}
+              </tr>,
+              isOpen && (
+                <tr key={`${key} opened`} class="opened">
+                  <td colSpan={columns.length}>
+                    <Facts rows={columns.map(({ name, cell, full = cell }) => [name, full(row)])} />
+                  </td>
+                </tr>
+              ),
+            ];
+          })}
+        </tbody>
+      </table>
+      {left > 0 && (
+        <button type="button" class="button small" onClick={() => setLimit(limit + PAGE_ROWS)}>
+          {`Show ${Math.min(left, PAGE_ROWS)} more of ${left}`}
+        </button>
+      )}
+    </div>
+  );
+}
+
+function HeadCell<Row>({
+  column,
+  sorting,
+  onSorting,
+}: {
+  column: Column<Row>;
+  sorting: Sorting | undefined;
+  onSorting: ((sorting: Sorting) => void) | undefined;
+}): ComponentChild {
+  const { name, compare } = column;
+  if (compare === undefined || sorting === undefined)
+    return (
+      <th scope="col" class={classOf(column)}>
+        {name}
+      </th>
+    );
+  const isChosen = sorting.column === name;
+  const sort = !isChosen ? 'none' : sorting.isDescending ? 'descending' : 'ascending';
+  return (
+    <th scope="col" class={classOf(column)} aria-sort={sort}>
+      <button
+        type="button"
+        class="sort"
+        onClick={() => onSorting?.({ column: name, isDescending: !isChosen || !sorting.isDescending })}
+      >
+        {name}
+        <span aria-hidden>{{ none: '', descending: ' ↓', ascending: ' ↑' }[sort]}</span>
+      </button>
+    </th>
+  );
+}
+
+function classOf({ isNumber, isWide }: Column<never>): string {
+  return `${isNumber ? 'number' : ''} ${isWide ? 'wide' : ''}`;
+}
+
+export function sorted<Row>(
+  rows: readonly Row[],
+  columns: readonly Column<Row>[],
+  { column, isDescending }: Sorting,
+): Row[] {
+  const compare = columns.find(({ name }) => name === column)?.compare ?? (() => 0);
+  return rows.toSorted((a, b) => (isDescending ? compare(b, a) : compare(a, b)));
+}

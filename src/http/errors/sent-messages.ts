@@ -1,0 +1,40 @@
+import type { Static } from 'typebox';
+import { Type } from '../../lib/encoding/schema.ts';
+import type { SentMessage } from '../../pchain/codec/evm-receipt.ts';
+import { readPayload } from '../../warp/reading.ts';
+
+/** The `details` of an error about an EVM transaction: the messages that it sent. */
+export const SentMessages = Type.Object(
+  {
+    messages: Type.Array(
+      Type.Object({
+        logIndex: Type.Integer({ description: 'The value of the parameter that chooses this message' }),
+        messageId: Type.String({ description: 'In cb58' }),
+        destinationBlockchainId: Type.Optional(
+          Type.String({ description: 'Of a Teleporter message, in cb58: the blockchain that it is for' }),
+        ),
+        bytes: Type.Integer({ description: 'Size of the unsigned message' }),
+      }),
+    ),
+    messagesOmitted: Type.Integer({ description: 'How many more messages the transaction sent' }),
+  },
+  { description: 'Where an EVM transaction sent several messages: which' },
+);
+
+/** Bounds the error answer. */
+const MAX_MESSAGES = 100;
+
+export function presentSentMessages(sent: readonly SentMessage[]): Static<typeof SentMessages> {
+  const shown = sent.slice(0, MAX_MESSAGES);
+  return {
+    messages: shown.map(({ logIndex, message }) => {
+      const payload = readPayload(message.payload);
+      const content = payload.kind === 'AddressedCall' ? payload.content : undefined;
+      return {
+        ...{ logIndex, messageId: message.id, bytes: message.bytes.length },
+        ...(content?.kind === 'TeleporterMessage' && { destinationBlockchainId: content.destinationBlockchainID }),
+      };
+    }),
+    messagesOmitted: sent.length - shown.length,
+  };
+}
