@@ -17,7 +17,7 @@ import type { Clock } from '../../lib/concurrency/clock.ts';
 import { Type, text } from '../../lib/encoding/schema.ts';
 import type { Network } from '../../network/network.ts';
 import type { Span } from '../../telemetry/spans.ts';
-import type { BlockchainID, SubnetID } from '../../warp/ids.ts';
+import type { BlockchainID } from '../../warp/ids.ts';
 import { AggregationStream } from './aggregation-stream.ts';
 import { AGGREGATION_STREAM } from './aggregation-stream-schema.ts';
 import {
@@ -145,7 +145,7 @@ export class RequestContext implements AggregateOptions {
   #client: string | undefined;
   onProgress: AggregateOptions['onProgress'];
   readonly stages: Partial<Record<AggregationStage, number>> = {};
-  resolved: ResolvedFacts | undefined;
+  resolved: (Pick<Signing, 'signingSubnetID' | 'pChainHeight'> & Chains) | undefined;
   result: AggregationResult | undefined;
 
   constructor(request: FastifyRequest, reply: FastifyReply, { name }: Network, asked: AggregationRequest) {
@@ -182,11 +182,9 @@ export class RequestContext implements AggregateOptions {
     };
   }
 
-  onResolved(
-    { message: { sourceChainID }, destination }: CompleteRequest,
-    { signingSubnetID, pChainHeight }: Signing,
-  ): void {
-    this.resolved = { sourceChainID, destinationChainID: destination?.chainID, signingSubnetID, pChainHeight };
+  onResolved({ message, destination }: CompleteRequest, { signingSubnetID, pChainHeight }: Signing): void {
+    const destinationChainID = destination?.chainID;
+    this.resolved = { sourceChainID: message.sourceChainID, destinationChainID, signingSubnetID, pChainHeight };
   }
 
   onStage(stage: AggregationStage, durationMs: number): void {
@@ -194,11 +192,9 @@ export class RequestContext implements AggregateOptions {
   }
 }
 
-interface ResolvedFacts {
+interface Chains {
   readonly sourceChainID: BlockchainID;
   readonly destinationChainID: BlockchainID | undefined;
-  readonly signingSubnetID: SubnetID;
-  readonly pChainHeight: bigint;
 }
 
 /** Units for a result that is not cached, on top of those for a cached one. */
