@@ -516,13 +516,6 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     tests: ['test/unit/store'],
   },
   {
-    name: 'a flood of one signer evicts the signatures of others',
-    file: 'src/store/local/signature-store.ts',
-    find: 'signatures.size >= maxPerSigner',
-    replace: 'signatures.size < 0',
-    tests: ['test/unit/store/local/signature-store.test.ts'],
-  },
-  {
     name: 'networks with the same name share their keys in Redis',
     file: 'src/store/redis/shared-parts.ts',
     find: 'const values = createSharedValues(store, scope);',

@@ -1,12 +1,12 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { type RequestEntry, sizeOfEntry } from '../../../../src/api/requests/request-entry.ts';
 import {
   type IsRecord,
   MAX_BYTES_EACH,
   MAX_ENTRIES_EACH,
   RequestHistory,
 } from '../../../../src/api/requests/request-history.ts';
-import { type RequestEntry, sizeOfEntry } from '../../../../src/api/requests/request-record.ts';
 import { collectGarbage } from '../../../support/collect-garbage.ts';
 import { FakeClock } from '../../../support/fake-clock.ts';
 
