@@ -374,8 +374,8 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   {
     name: 'avoided validators are asked before the quorum needs them',
     file: 'src/aggregation/collection/query-plan.ts',
-    find: "      forecast.kind === 'avoided' &&",
-    replace: "      forecast.kind === 'doubtful' &&",
+    find: "if (forecast.kind === 'avoided' && signedWeight",
+    replace: "if (forecast.kind === 'doubtful' && signedWeight",
     tests: REQUEST,
   },
   {
