@@ -163,7 +163,7 @@ describe('failover', () => {
     expect(await ask(setup.client)).toEqual({ height: '2' });
     expect(first.requests).toHaveLength(1);
     await setup.clock.advance(ASIDE_MS);
-    expect(await ask(setup.client)).toEqual({ height: '1' });
+    for (const _ of [1, 2]) expect(await ask(setup.client)).toEqual({ height: '1' });
     expect(second.requests).toHaveLength(2);
   });
 
