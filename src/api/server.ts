@@ -35,7 +35,7 @@ export interface ServerOptions extends BaseServerOptions {
   readonly requests?: RequestHistory;
   /** Requests to try at `/docs`; by default those of a public network. */
   readonly examples?: () => AggregationExamples | undefined;
-  /** Answers browsers at `/`; by default with a page of links. */
+  /** Answers browsers at `/`; without it they get the same JSON as programs. */
   readonly startPage?: SendPage;
   /** Registers more routes, with the same error form and in the same OpenAPI document. */
   readonly registerMore?: (server: Server) => void;

@@ -13,7 +13,7 @@ export interface KeyRing {
   readonly publicKeys: readonly Uint8Array[];
   /** 96 bytes, compressed G2. */
   sign(index: number, message: Uint8Array): Uint8Array;
-  /** As {@link sign} over the key itself, in the domain of proofs of possession. Takes some 20 ms. */
+  /** Signs the key itself in the domain of proofs of possession. Takes some 20 ms. */
   provePossession(index: number): Uint8Array;
   /** Whether 96 bytes decode to a point of G2's subgroup, as a node demands of the signature in a Handshake. */
   isSignature(bytes: Uint8Array): boolean;
@@ -27,7 +27,7 @@ export interface KeyRingOptions {
 }
 
 /**
- * Up to this many keys, each has a secret of its own. Beyond that, each key is the sum of {@link SHARES_PER_KEY} out of this many
+ * Up to this many keys, each has a separate secret. Beyond that, each key is the sum of {@link SHARES_PER_KEY} out of this many
  * secrets, and a signature is the sum of as many signatures. 2,000 validators then cost what 64 do, plus some additions, so that
  * a benchmark measures the aggregator and not them. The keys are linearly dependent, which weakens nothing here: all of them
  * follow from the seed anyway.
@@ -40,7 +40,7 @@ const MAX_MESSAGES = 64;
 const MAX_KNOWN_SIGNATURES = 64;
 
 const PROOF_OF_POSSESSION_DST = 'BLS_POP_BLS12381G2_XMD:SHA-256_SSWU_RO_POP_';
-/** As many bytes as noble needs to derive a secret key without bias. */
+/** Bytes that noble needs to derive a secret key without bias. */
 const SECRET_KEY_SEED_LENGTH = 48;
 
 export async function createKeyRing({ count, seed, backend }: KeyRingOptions): Promise<KeyRing> {

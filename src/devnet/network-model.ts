@@ -117,7 +117,7 @@ const FIRST_HEIGHT = 200n;
 /** About the pace of the real P-Chain: slow enough that caches by height matter, fast enough to see it move. */
 const BLOCK_INTERVAL_MS = 10_000;
 const OLDER_L1_HEIGHT = 110n;
-/** Of the validator in the conversion whose node does not run. */
+/** Index in the conversion of the validator whose node does not run. */
 const INACTIVE_INDEX = 3;
 const BLOCKS_PER_EPOCH = 3n;
 /** How long a registration message may be used, in seconds: a day is the most that the P-Chain takes. */

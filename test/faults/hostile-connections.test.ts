@@ -69,6 +69,7 @@ test(
       const [answer, ...more] = parseAnswers(bytes());
       expect([answer?.status, more]).toEqual([408, []]);
       expectErrorForm(answer!);
+      expect(answer?.body).toContain('"request_timeout"');
     }
   },
   TIMEOUT_MS,

@@ -6,8 +6,8 @@ export interface ClosedPort extends AsyncDisposable {
 }
 
 /**
- * A port of 127.0.0.1 at which nobody listens, and at which nobody can begin to: it is the near end of a connection that is held
- * open. One that was only freed may be given to somebody else at once.
+ * Holds a port of 127.0.0.1 on which no process listens or can start to: the near end of an open connection. The system may give a port
+ * that was only freed to another process.
  */
 export async function holdClosedPort(): Promise<ClosedPort> {
   const accepted = Promise.withResolvers<Socket>();

@@ -452,7 +452,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   {
     name: 'a key may use the routes of another group',
     file: 'src/http/access/api-keys.ts',
-    find: 'if (apiKey.routes.includes(group)) return undefined;',
+    find: "if (group === 'operate' || apiKey.routes.includes(group)) return undefined;",
     replace: 'if (apiKey.routes.length > 0) return undefined;',
     tests: ['test/unit/http/access', 'test/integration/proxy/access.test.ts'],
   },

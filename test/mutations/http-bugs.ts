@@ -9,11 +9,11 @@ const CONCURRENCY = ['test/unit/lib/concurrency'];
 /** Bugs of the HTTP APIs and of requests that are passed on. */
 export const HTTP_BUGS: readonly PlantedBug[] = [
   {
-    name: 'an endpoint of the P-Chain keeps its failures after an answer',
-    file: 'src/pchain/rpc/endpoint-health.ts',
-    find: '    const state = this.#state(index);\n    state.failures = 0;',
-    replace: '    const state = this.#state(index);',
-    tests: ['test/unit/pchain/rpc'],
+    name: 'an endpoint of the P-Chain stays aside after an answer',
+    file: 'src/pchain/rpc/json-rpc.ts',
+    find: "if (attempt.status !== 'failed') endpoint.asideUntilMs = HEALTHY;",
+    replace: '',
+    tests: ['test/integration/pchain'],
   },
   {
     name: 'bytes of chunked bodies count nothing',

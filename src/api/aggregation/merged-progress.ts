@@ -2,7 +2,6 @@ import type { ProgressEvent, ProgressState } from '../../aggregation/collection/
 import type { ValidatorOutcome } from '../../aggregation/validators/validator-outcome.ts';
 import type { AggregationEvent, AggregationEventData } from './progress-records.ts';
 
-/** What the events say beside what the aggregator tells. */
 export interface StreamedRequest {
   readonly network: string;
   readonly quorumPercentage: number;
@@ -12,24 +11,20 @@ export interface StreamedRequest {
 type Weights = Pick<ProgressState, 'neededWeight' | 'targetWeight' | 'totalWeight'>;
 
 /**
- * What has happened since it was last told, with events of a kind made into one. Who is told has the same picture as one who was
- * told each event. Pure.
+ * Merges progress until it is taken: at most one event of a kind. A client that gets merged events has the same state as one that gets
+ * each.
  *
- * Bound: the last state, which all who follow the collection share, and two small entries for each validator. That is some 20 KB
- * for 2,000 of them, however long nobody asks.
+ * Bound: the last state, which all streams of the collection share, and two small entries for each validator: 20 KB for 2,000 of them.
  */
 export class MergedProgress {
   readonly #request: StreamedRequest;
-  /** To be told, in place of all that came before. */
+  /** Replaces all earlier events. */
   #state: ProgressState | undefined;
-  /** Of the last state. */
   #weights: Weights | undefined;
   #validatorWeights: readonly bigint[] = [];
-  /** By canonical index. */
   #asked: (true | undefined)[] = [];
   #outcomes: (ValidatorOutcome | undefined)[] = [];
   #hasAsked = false;
-  /** After the last outcome. */
   #signedWeight: bigint | undefined;
   #isVerifying = false;
 
@@ -48,7 +43,7 @@ export class MergedProgress {
         return;
       }
       case 'asked':
-        // What came of an earlier attempt is over.
+        // The outcome of an earlier attempt no longer counts.
         this.#outcomes[event.index] = undefined;
         this.#asked[event.index] = true;
         this.#hasAsked = true;
@@ -62,7 +57,7 @@ export class MergedProgress {
     }
   }
 
-  /** Tells it, and begins anew. */
+  /** Returns the merged events, and starts again with none. */
   take(): AggregationEvent[] {
     const events = [...this.#events()];
     this.#forget();
@@ -99,7 +94,7 @@ function* indicesOf(entries: readonly unknown[]): Generator<number> {
   for (const [index, entry] of entries.entries()) if (entry !== undefined) yield index;
 }
 
-/** The same for all who follow a collection, and some 300 KB of JSON for 2,000 validators: so it is made once. */
+/** All streams of a collection share it: it has some 300 KB of JSON for 2,000 validators. */
 const presented = new WeakMap<ProgressState, AggregationEventData['resolved']>();
 
 function presentState(state: ProgressState, request: StreamedRequest): AggregationEventData['resolved'] {

@@ -6,29 +6,25 @@ import { Type } from '../../lib/encoding/schema.ts';
 import { SignedMessageBody } from './signed-message-record.ts';
 
 /**
- * The events of an aggregation that is answered as `text/event-stream`. Each has its kind after `event:`, and after `data:` one
- * line of JSON as described here. Weights are decimal texts, as they may exceed 2^53. Validators go by their canonical index.
+ * The events of an aggregation that is answered as `text/event-stream`: the kind after `event:`, and one line of JSON after `data:`.
+ * Weights are decimal strings, because they may exceed 2^53. Validators are named by their canonical index.
  *
- * - The status of the answer is 200. What fails before there is anything to tell is answered as without a stream: its status, its JSON.
- * - `result` or `error` is the last event, and there is exactly one. A request that is answered from memory has nothing before it.
- * - Any number of `resolved` may come, each in place of all that came before: bad signatures were put aside, or the validators
- *   changed. Late joiners begin with one.
- * - Events of a kind are merged where many come at once, or where the client reads slowly. So an `answer` may be of a validator
- *   that no `asked` has named; and one that failed may be asked again.
+ * - The status is 200. A request that fails before the first event has its plain answer.
+ * - The last event is `result` or `error`. A cached result has no other event.
+ * - Each `resolved` replaces all earlier events: invalid signatures were excluded, or the validators changed. Late clients start with one.
+ * - Events of a kind are merged. So an `answer` may concern a validator that no `asked` has named, and a failed one may be asked again.
  * - A validator that has refused stays `refused` until it answers something else, also while it is asked again.
  */
 
 const Weight = Type.String({ description: 'A decimal number, which may exceed 2^53' });
 const Index = Type.Integer({ description: 'In the canonical order of the validator set, from 0' });
 
-/** Beside the status of a validator, where there is more to say. */
 const why = {
   code: Type.Optional(Type.Integer({ description: "The validator's own error code, where it refused" })),
   text: Type.Optional(Type.String({ description: "The validator's own words, where it refused" })),
   reason: Type.Optional(Type.String({ description: 'The finer cause of another outcome' })),
 };
 
-/** The outcomes of validators with a key. */
 const ANSWER_OUTCOMES = VALIDATOR_OUTCOMES.filter((outcome) => outcome !== 'no_key');
 
 const OUTCOME_WORDS = ANSWER_OUTCOMES.map((outcome) => `\`${outcome}\`: ${OUTCOME_MEANINGS[outcome]}`).join('; ');
@@ -113,7 +109,6 @@ const ErrorData = Type.Object(
   { title: 'ErrorEvent', description: 'The end: what went wrong, as the plain answer has it' },
 );
 
-/** By the kind that stands after `event:`. */
 export const AGGREGATION_EVENTS = {
   resolved: ResolvedData,
   asked: AskedData,
@@ -125,7 +120,6 @@ export const AGGREGATION_EVENTS = {
 } as const;
 
 export type AggregationEventKind = keyof typeof AGGREGATION_EVENTS;
-/** What stands after `data:`, by the event's kind. */
 export type AggregationEventData = { [Kind in AggregationEventKind]: Static<(typeof AGGREGATION_EVENTS)[Kind]> };
 export type AggregationEvent = {
   [Kind in AggregationEventKind]: { readonly event: Kind; readonly data: AggregationEventData[Kind] };

@@ -44,7 +44,6 @@ function isOfAggregation(code: ErrorCode): boolean {
   return code !== 'invalid_request' && ERROR_CODES[code].raisedBy.includes('aggregator');
 }
 
-/** Schemas of the error responses, for the OpenAPI document. */
 export function goErrorResponses(...statuses: readonly number[]): Record<number, TSchema> {
   return Object.fromEntries(
     statuses.map((status) => [

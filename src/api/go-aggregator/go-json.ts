@@ -1,14 +1,10 @@
+import { firstJson, membersOf } from '../../lib/encoding/json-source.ts';
+
 /** One member of an object. Values other than strings, integers from 0 to 2^64 - 1 and null are undefined. */
 export type GoMember = readonly [name: string, value: string | bigint | null | undefined];
 
 const MAX_UINT64 = 2n ** 64n - 1n;
 const MAX_UINT64_DIGITS = 20;
-
-const STRING = /"[ !#-[\]-\uffff]*(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})[ !#-[\]-\uffff]*)*"/y;
-const NUMBER = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
-const WORD = /true|false|null/y;
-const SPACES: ReadonlySet<number> = new Set([0x20, 0x09, 0x0a, 0x0d]);
-const NO_BRACKET = /[^"[\]{}]+/y;
 
 /**
  * Reads the JSON object at the start of a text as Go's `json.Decoder` does: it ignores what follows, takes null for an empty object,
@@ -17,75 +13,17 @@ const NO_BRACKET = /[^"[\]{}]+/y;
  * @throws {SyntaxError}
  */
 export function readGoObject(text: string): readonly GoMember[] {
-  let position = 0;
-  const members: GoMember[] = [];
+  const start = text.replace(/^[ \t\n\r]+/, '');
+  if (start.startsWith('null')) return [];
+  if (!start.startsWith('{')) throw new SyntaxError('the text begins with no object');
+  const object = firstJson(start);
+  JSON.parse(object); // throws on invalid JSON
+  return membersOf(object).map(([name, source]) => [name, parseValue(source)]);
+}
 
-  function take(pattern: RegExp): string | undefined {
-    pattern.lastIndex = position;
-    const [token] = pattern.exec(text) ?? [];
-    if (token !== undefined) position += token.length;
-    return token;
-  }
-
-  function skipSpaces(): void {
-    while (SPACES.has(text.charCodeAt(position))) position += 1;
-  }
-
-  function takeSign(allowed: string): string {
-    skipSpaces();
-    const sign = text.charAt(position);
-    if (sign === '' || !allowed.includes(sign)) throw new SyntaxError(`no ${allowed} at character ${position + 1}`);
-    position += 1;
-    return sign;
-  }
-
-  function takeString(): string | undefined {
-    const token = text[position] === '"' ? take(STRING) : undefined;
-    if (token === undefined) return undefined;
-    return token.includes('\\') ? (JSON.parse(token) as string) : token.slice(1, -1);
-  }
-
-  function takeValue(): GoMember[1] {
-    skipSpaces();
-    const string = takeString();
-    if (string !== undefined) return string;
-    const number = take(NUMBER);
-    if (number !== undefined) return toUint64(number);
-    const word = take(WORD);
-    if (word !== undefined) return word === 'null' ? null : undefined;
-    skipNested();
-    return undefined;
-  }
-
-  /** Linear in the length of any input. */
-  function skipNested(): void {
-    const start = position;
-    let depth = 0;
-    do {
-      const sign = text.charAt(position);
-      if (sign === '{' || sign === '[' || sign === '}' || sign === ']') {
-        depth += sign === '{' || sign === '[' ? 1 : -1;
-        position += 1;
-      } else if (take(sign === '"' ? STRING : NO_BRACKET) === undefined) {
-        throw new SyntaxError('a string, an array or an object is not closed');
-      }
-    } while (depth > 0);
-    JSON.parse(text.slice(start, position)); // throws on invalid JSON
-  }
-
-  skipSpaces();
-  if (text.startsWith('null', position)) return members;
-  takeSign('{');
-  skipSpaces();
-  if (text[position] === '}') return members;
-  do {
-    skipSpaces();
-    const name = takeString();
-    if (name === undefined) throw new SyntaxError(`expected a name in quotes at character ${position + 1}`);
-    takeSign(':');
-    members.push([name, takeValue()]);
-  } while (takeSign(',}') === ',');
-  return members;
+function parseValue(source: string): GoMember[1] {
+  if (source.startsWith('"')) return JSON.parse(source) as string;
+  return source === 'null' ? null : toUint64(source);
 }
 
 /** Returns undefined for 1.0, 1e2 and -0 too, as Go does. */

@@ -110,16 +110,10 @@ export function readGoBody(body: string): GoBody {
     }
     given.set(spelling, value as string | bigint);
   }
-  const text = ({ spellings }: Field) => (onlyOne(spellings, given) ?? '') as string;
-  const integer = ({ spellings }: Field) => (onlyOne(spellings, given) ?? 0n) as bigint;
-  return {
-    message: text(FIELDS.message),
-    justification: text(FIELDS.justification),
-    subnetID: text(FIELDS.subnetID),
-    quorum: integer(FIELDS.quorum),
-    buffer: integer(FIELDS.buffer),
-    height: integer(FIELDS.height),
-  };
+  const fields = Object.entries(FIELDS).map(([name, { type, spellings }]) => {
+    return [name, onlyOne(spellings, given) ?? (type === 'string' ? '' : 0n)];
+  });
+  return Object.fromEntries(fields) as GoBody;
 }
 
 /** Compares lengths first, which folding does not change: a body may have many unknown names. */

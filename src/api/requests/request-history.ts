@@ -2,7 +2,8 @@ import { LRUCache } from 'lru-cache';
 import type { BaseServerOptions } from '../../http/server/base-server.ts';
 import type { Clock } from '../../lib/concurrency/clock.ts';
 import { RECORD_LIFETIME_MS, type RecordList, type SharedRecords } from '../../store/redis/shared-records.ts';
-import { entryOf, presentEntry, type RequestEntry, type RequestRecord, sizeOfEntry } from './request-record.ts';
+import { entryOf, presentEntry, type RequestEntry, sizeOfEntry } from './request-entry.ts';
+import type { RequestRecord } from './request-record.ts';
 
 /** Requests of each list. */
 export const MAX_ENTRIES_EACH = 1_000;

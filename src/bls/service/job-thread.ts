@@ -20,8 +20,8 @@ interface PendingJob {
 const starting = new Set<JobThread>();
 
 /**
- * Resolves when no thread is starting. V8 may end the whole process, by a signal of its own, where a thread is ended while it starts, also
- * by the end of the process.
+ * Resolves when no thread is starting. V8 may kill the process with a signal if a thread is ended while it starts, also by the end of the
+ * process.
  */
 export async function untilThreadsStarted(): Promise<void> {
   await Promise.all(Array.from(starting, ({ started }) => started));

@@ -67,7 +67,7 @@ const server = section('The listener for clients.', {
     default: true,
     description:
       'Whether browsers get the console at `/`: a page to sign and inspect messages, and to look at subnets and the service. ' +
-      'It uses only the public API. Without it, `/` is a page of links.',
+      'It uses only the public API. Without it, `/` is JSON with links.',
     examples: [false],
   }),
   trustedProxies: Type.Array(IpBlock, {

@@ -13,7 +13,7 @@ import {
   verifyPlatformMessage,
 } from './signing-rules.ts';
 
-/** How a node answers a request to one of its chains; undefined where it does not answer at all. */
+/** How a node answers a request to one of its chains; undefined for no answer. */
 export type Verdict =
   | { readonly kind: 'sign'; readonly message: UnsignedMessage }
   | { readonly kind: 'refuse'; readonly refusal: Refusal }

@@ -81,7 +81,7 @@ const MessagesSchema = Type.Object(
 );
 
 const tags = ['Devnet'];
-/** Free, and open to everybody who can reach a network made for trying things out. */
+/** Free and open to all clients, because the network is for trying things out. */
 const config = { access: { group: 'operations', units: 0 } } as const;
 
 /**

@@ -41,7 +41,7 @@ export interface ValidatorRole {
   readonly keyIndex: number;
   /** The subnets it validates now: under these its address is gossiped. */
   readonly subnetIDs: readonly SubnetID[];
-  /** Subnets it tracks, as it says in its Handshake, without the primary network. */
+  /** Tracked subnets of its Handshake, without the primary network. */
   readonly trackedSubnets: readonly SubnetID[];
   readonly blockchainIDs: ReadonlySet<BlockchainID>;
 }
@@ -51,9 +51,9 @@ export const NODE_VERSION: NodeVersion = { major: 1, minor: 14, patch: 2 };
 export const CLIENT_NAME = 'avalanchego';
 /** avalanchego `version/constants.go` of that release, after its upgrade. */
 const MINIMUM_COMPATIBLE_VERSION: NodeVersion = { major: 1, minor: 14, patch: 0 };
-/** TCP connections to one validator: a test has a few clients, and nobody else comes to the loopback interface. */
+/** TCP connections to one validator; tests have a few clients on the loopback interface. */
 const MAX_CONNECTIONS = 256;
-/** The filter of known addresses that a node sends. It is empty here, as these validators ask nobody for addresses. */
+/** The filter of known addresses that a node sends. It is empty because these validators request no addresses. */
 const NO_KNOWN_PEERS = {
   filter: BloomFilter.create(1, 0.01, (length) => new Uint8Array(length)).encode(),
   salt: new Uint8Array(32),
@@ -65,7 +65,7 @@ const NO_KNOWN_PEERS = {
  * It differs from a real one in two things. A node signs its address with its BLS key, in the domain of proofs of possession; here
  * all validators show the same point of G2 instead. Signing would take 20 ms for each of 2,000 validators, and a peer can check
  * the signature only against the validator set. And a node reads no more than 512 KiB a second of a peer that is no validator, while
- * these read all at once: what comes of that is seen on real nodes only.
+ * these read all at once.
  */
 export class DevnetValidator implements ConnectionHost {
   readonly index: number;
@@ -75,7 +75,7 @@ export class DevnetValidator implements ConnectionHost {
   readonly #surroundings: ValidatorSurroundings;
   readonly #role: ValidatorRole;
   readonly #connections = new Set<ValidatorConnection>();
-  /** By the NodeID of the peer: a node keeps one connection to each. */
+  /** Keyed by the NodeID of the peer: a node keeps one connection to each. */
   readonly #admitted = new Map<NodeID, ValidatorConnection>();
   #hooks: ValidatorHooks = {};
   #context: SecureContext | undefined;
@@ -211,7 +211,7 @@ export class DevnetValidator implements ConnectionHost {
   }
 
   secureContext(): SecureContext {
-    // Made at the first connection: so 2,000 validators start sooner, and those that nobody connects to cost nothing.
+    // Created at the first connection, so that 2,000 validators start sooner.
     this.#context ??= this.#hooks.secureContext?.() ?? createIdentityContext(this.#role.identity);
     return this.#context;
   }

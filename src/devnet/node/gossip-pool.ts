@@ -82,8 +82,8 @@ export class GossipPool {
   }
 
   /**
-   * The entries that the filter does not hold. A walk that comes to the end is remembered: a client that connects to 2,000
-   * validators asks most of them when it already knows nearly all the others, and each would test 2,000 addresses in vain.
+   * The entries that the filter does not hold. A complete walk is cached: a client that connects to 2,000 validators queries most of them
+   * when it already knows nearly all others, and each query would test 2,000 addresses.
    */
   *#unknown(known: ParsedKnownPeers, key: string): Generator<Entry> {
     const remembered = this.#unknownTo.get(key);

@@ -26,7 +26,7 @@ export class MethodError extends Error {
   override readonly name = 'MethodError';
 }
 
-/** From a method's params to its result. @throws {MethodError} @throws {ParseError} where the params are malformed */
+/** Computes a method's result from its params. @throws {MethodError} @throws {ParseError} where the params are malformed */
 export type Method = (params: JsonObject) => unknown;
 
 export interface NodeApiSubject {
@@ -308,7 +308,7 @@ function l1Validators(model: NetworkModel) {
   }));
 }
 
-/** As a node writes them, but for the proofs of possession: each would take 20 ms, and nobody asks a validator set for them. */
+/** Validators in the node's format without proofs of possession, each of which takes 20 ms. */
 function primaryValidators(model: NetworkModel, seed: number) {
   return model.primaryValidators.map(({ nodeID, weight, publicKey }) => ({
     txID: seededId<TxID>(seed, `staking transaction of ${nodeID}`),
@@ -360,7 +360,7 @@ function inEncoding(params: JsonObject, { bytes, json }: { bytes: Uint8Array; js
   return readEncoding(params) === 'json' ? json : withChecksum(bytes);
 }
 
-/** As the node encodes bytes: the last 4 bytes of their SHA-256 come after them. */
+/** Encodes bytes like the node, followed by the last 4 bytes of their SHA-256. */
 function withChecksum(bytes: Uint8Array): string {
   return `${hex(bytes)}${hash('sha256', bytes).slice(-8)}`;
 }

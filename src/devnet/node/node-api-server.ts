@@ -95,7 +95,7 @@ function answer(methods: Readonly<Record<string, Method>>, body: string): unknow
   }
 }
 
-/** By name, the same object as the one element of an array, or by position. @throws {ParseError} */
+/** Accepts an object, an array with one object, or positional values. @throws {ParseError} */
 function readParams(params: unknown): JsonObject {
   if (params === undefined || params === null) return {};
   if (!Array.isArray(params)) return readObject(params, 'params');

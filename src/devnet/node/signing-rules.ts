@@ -170,7 +170,7 @@ function verifyNotRegistered(
   { validationID }: L1ValidatorRegistration,
   justification: Uint8Array,
 ): Refusal | undefined {
-  // Not parseJustification of `warp`: a node has a code of its own for each of the ways this can fail.
+  // Not parseJustification of `warp`: a node has a separate code for each failure.
   const preimage = parsePreimage(justification);
   if (preimage === undefined)
     return refuse('parseJustification', 'cannot parse the justification: not the protobuf message');

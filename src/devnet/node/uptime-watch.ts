@@ -4,7 +4,7 @@ import type { L1Validator } from '../pchain/l1-history.ts';
 
 /** What a validator has been up for before this network began, in seconds: a day. */
 const UPTIME_BEFORE = 86_400n;
-/** Of two nodes that follow each other in the list of validators, the second has seen everybody for so many seconds less. */
+/** Seconds by which each node's uptimes are below those of the previous node in the list. */
 const STEP = 7n;
 
 /** For how long each node of the L1 has seen each validator: as on a real L1, every node has another figure. */

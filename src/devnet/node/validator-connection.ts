@@ -40,7 +40,7 @@ export interface PeerListRequest {
   readonly allSubnets: boolean;
 }
 
-/** Who is at the other end, once its Handshake was accepted. */
+/** A peer whose Handshake was accepted. */
 export interface ConnectedPeer {
   readonly nodeID: NodeID;
   readonly handshake: PeerHandshake;
@@ -106,7 +106,7 @@ export class ValidatorConnection {
     this.#tls?.pause();
   }
 
-  /** Goes on with what has arrived in the meantime. */
+  /** Continues with the data that arrived in the meantime. */
   thaw(): void {
     if (!this.#isFrozen || this.#state.phase === 'closed') return;
     this.#isFrozen = false;
@@ -153,7 +153,7 @@ export class ValidatorConnection {
   }
 
   #startTls(): void {
-    // Nobody's name is checked in this protocol: the identity is the certificate itself.
+    // The protocol checks no host name: the identity is the certificate.
     const tls = new TLSSocket(this.#raw, {
       isServer: true,
       requestCert: true,
@@ -196,7 +196,7 @@ export class ValidatorConnection {
   #checkIdle(): void {
     const idleMs = this.#host.clock.monotonicMs() - this.#lastReceivedMs;
     if (idleMs < IDLE_TIMEOUT_MS) this.after(IDLE_TIMEOUT_MS - idleMs, () => this.#checkIdle());
-    // A stopped process disconnects nobody; what came meanwhile counts when it runs again.
+    // A stopped process disconnects no peer; data that arrived meanwhile counts when it runs again.
     else if (this.#isFrozen) this.after(IDLE_TIMEOUT_MS, () => this.#checkIdle());
     else this.close('the peer fell silent');
   }

@@ -45,7 +45,7 @@ export class L1History {
     }
   }
 
-  /** As of now, with the inactive ones. */
+  /** The current validators, inactive ones included. */
   get current(): L1Validators {
     return this.#snapshots.at(-1)?.validators ?? new Map();
   }

@@ -60,7 +60,7 @@ export class PChainLedger {
   readonly #blocks: { readonly id: Uint8Array; readonly block: LedgerBlock }[] = [];
   /** Issued, and not accepted as long as this network runs. */
   readonly processing: LedgerTransaction;
-  /** Of the X-Chain, whose transactions the P-Chain does not know. */
+  /** A transaction of the X-Chain, unknown to the P-Chain. */
   readonly ofXChain: Pick<LedgerTransaction, 'id' | 'bytes'>;
 
   constructor(options: LedgerOptions) {
@@ -128,7 +128,7 @@ export class PChainLedger {
       .bytes(parentID)
       .u64(height)
       .u32(transactions.length);
-    // In a block a transaction has no codec version of its own.
+    // In a block a transaction has no separate codec version.
     for (const { bytes } of transactions) writer.bytes(bytes.subarray(2));
     const bytes = writer.finish();
     const id = sha256(bytes);
@@ -222,7 +222,7 @@ export class PChainLedger {
     });
   }
 
-  /** The signed message of the L1's manager that the P-Chain acted on. Nobody checks its signature again, so any bytes do. */
+  /** The signed message of the L1's manager that the P-Chain acted on. Its signature is not checked again, so any bytes do. */
   #fromManager(message: L1Message, label: string): Uint8Array {
     const { seed, networkID, managerChainID, managerAddress } = this.#options;
     const payload = encodeWarpPayload({
@@ -236,7 +236,7 @@ export class PChainLedger {
     });
   }
 
-  /** Without inputs, outputs and credentials, as it does not matter here who paid. */
+  /** Creates a transaction without inputs, outputs and credentials, because the payer does not matter here. */
   #create(
     name: TransactionName,
     label: string,

@@ -23,7 +23,6 @@ export function badRequest(message: string, options: { readonly cause?: unknown 
   return new HttpError('invalid_request', message, options);
 }
 
-/** 429. */
 export function rateLimited(message: string, retryAfterMs: number): HttpError {
   return new HttpError('rate_limited', message, { retryAfterMs });
 }

@@ -78,7 +78,6 @@ export class RequestLog {
     this.#write(isOnlyLine ? 'warn' : 'debug', 'request refused', () => ({ ...idsOf(request), code, reason: message }));
   }
 
-  /** Logs a bug, with its stack. */
   unexpected(request: FastifyRequest, error: unknown): void {
     this.#write('error', 'unexpected error', () => ({ ...idsOf(request), err: error }));
   }

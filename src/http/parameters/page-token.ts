@@ -14,7 +14,6 @@ export function encodePageToken({ list, offset }: PageStart): string {
   return Buffer.from(JSON.stringify([list, offset])).toString('base64url');
 }
 
-/** @throws {HttpError} naming the parameter */
 export function parsePageToken(token: string): PageStart {
   const parsed = token.length > MAX_TOKEN_LENGTH ? undefined : parse(token);
   if (parsed === undefined)

@@ -16,7 +16,6 @@ export function parseField<T>(name: string, text: string, parse: () => T): T {
   }
 }
 
-/** @throws {HttpError} naming the field */
 export function parseID<T extends AnyID>(name: string, text: string): T {
   return parseField(name, text, () => parseHexOrCb58Id<T>(text, name));
 }

@@ -13,7 +13,6 @@ export interface NetworkOfPath {
   readonly onRequest: onRequestHookHandler;
 }
 
-/** Finds networks by the `{network}` of a path. */
 export function createNetworkOfPath(networks: readonly Network[]): NetworkOfPath {
   const byName = new Map(networks.flatMap((network) => network.pathNames.map((name) => [name, network] as const)));
   const served = [...byName.keys()];

@@ -32,7 +32,6 @@ export interface BaseServerOptions {
   readonly access?: AccessOptions;
   /** Origins whose pages may use the service; `*` alone allows all. Empty by default. */
   readonly corsOrigins?: readonly string[];
-  /** Concurrent client connections. */
   readonly maxConnections: number;
   /** Shared by all listeners of the process; by default the server has its own. */
   readonly bodies?: RequestBodies;
@@ -42,7 +41,7 @@ export interface BaseServerOptions {
   readonly onRecordedEnd?: (request: FastifyRequest, end: RequestEnd) => void;
 }
 
-/** For routes without a limit of their own. */
+/** Limit of routes that set no other. */
 const DEFAULT_BODY_LIMIT = 16 * 1024;
 /** Bounds the arrival of one request, headers and body, so that slow senders cannot hold connections. */
 const REQUEST_ARRIVAL_TIMEOUT_MS = 30_000;

@@ -10,9 +10,7 @@ const WAITING_REQUEST_BYTES = 3 * 1024;
 export interface ClientConnectionOptions {
   readonly clock: Clock;
   readonly listener: RequestListener<typeof IncomingMessage, typeof ServerResponse>;
-  /** Called when {@link ClientConnection.heldBytes} may have changed. */
   readonly onChange: (connection: ClientConnection) => void;
-  /** Called when a response was sent or aborted. */
   readonly onEnd: (connection: ClientConnection) => void;
 }
 
@@ -29,7 +27,6 @@ export class ClientConnection {
   readonly socket: Socket;
   /** Network of the peer, which may be a proxy. */
   readonly address: string;
-  /** Time at which its last response ended. */
   idleSinceMs: number;
   readonly #options: ClientConnectionOptions;
   readonly #waiting: Arrival[] = [];
@@ -63,7 +60,6 @@ export class ClientConnection {
     return writableLength + readableLength + this.#waiting.length * WAITING_REQUEST_BYTES;
   }
 
-  /** Handles a request, at once or after the earlier ones. */
   take(request: IncomingMessage, response: Arrival['response']): void {
     if (this.isIdle) {
       this.#handle({ request, response });
@@ -73,7 +69,6 @@ export class ClientConnection {
     this.#options.onChange(this);
   }
 
-  /** Closes it at once, without the waiting requests. */
   destroy(): void {
     this.#waiting.length = 0;
     this.socket.destroy();

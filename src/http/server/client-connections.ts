@@ -11,7 +11,6 @@ export type BreakOffReason = 'does not read' | 'holds most memory of all' | 'the
 export interface ClientConnectionsOptions extends Pick<ClientConnectionOptions, 'clock' | 'listener' | 'onEnd'> {
   /** Each takes a file descriptor, some 20 KB, and the received part of a request. */
   readonly maxConnections: number;
-  /** Called for each connection that is closed for a bound. */
   readonly onBreakOff: (reason: BreakOffReason) => void;
 }
 
@@ -19,7 +18,6 @@ export interface ClientConnectionsOptions extends Pick<ClientConnectionOptions, 
 export class ClientConnections {
   readonly #options: ClientConnectionsOptions;
   readonly #bySocket = new Map<Socket, ClientConnection>();
-  /** Number of connections by address. */
   readonly #counts = new Map<string, number>();
   /** Held bytes at the last measurement. */
   readonly #held = new Map<ClientConnection, number>();

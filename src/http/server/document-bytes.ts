@@ -14,7 +14,6 @@ export function createDocumentBytes(content: string | Uint8Array, contentType: s
   return { bytes, contentType, etag: `"${hash}"` };
 }
 
-/** Answers 304 if the client has the document already. */
 export function sendDocument(request: FastifyRequest, reply: FastifyReply, document: DocumentBytes): FastifyReply {
   const known = request.headers['if-none-match']?.split(',').map((tag) => tag.trim().replace(/^W\//, '')) ?? [];
   reply.headers({ etag: document.etag, 'cache-control': 'no-cache' });

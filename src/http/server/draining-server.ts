@@ -90,7 +90,6 @@ export class DrainingServer extends HttpServer {
     });
   }
 
-  /** Called by Node's `close`. */
   override closeIdleConnections(): void {
     for (const { socket, responses } of this.#connections) {
       const last = responses.at(-1);

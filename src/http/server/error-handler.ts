@@ -15,7 +15,6 @@ export const MAX_PARAM_LENGTH = 1_000;
 
 export type ErrorHandler = (error: FastifyError, request: FastifyRequest, reply: FastifyReply) => void;
 
-/** Answers all errors, in the form of an API. */
 export function createErrorHandler(log: RequestLog, form: ErrorForm = OWN_ERROR_FORM): ErrorHandler {
   return (error, request, reply) => {
     const { eventStream } = request;

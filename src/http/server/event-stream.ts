@@ -23,7 +23,6 @@ const HEADERS = {
 const GATHER_MS = 20;
 /** Proxies close connections without data for 30 or 60 seconds. */
 const HEARTBEAT_MS = 10_000;
-/** A comment, which clients ignore. */
 const HEARTBEAT = ':\n\n';
 
 /** Encodes an event for `text/event-stream`. Compact JSON has no line breaks. */
@@ -58,12 +57,10 @@ export class EventStream {
     this.#awaitHeartbeat();
   }
 
-  /** Whether the status was sent, so that no other answer is possible. */
   get hasBegun(): boolean {
     return this.#hasBegun;
   }
 
-  /** Reports that the source has events. */
   wake(): void {
     this.#isDue = true;
     if (this.#isOver || this.#isFull || this.#cancelWrite !== undefined) return;
@@ -84,7 +81,6 @@ export class EventStream {
     this.#reply.raw.end(last);
   }
 
-  /** Prevents all further writes. */
   stop(): void {
     this.#isOver = true;
     this.#cancelWrite?.();

@@ -21,7 +21,6 @@ const ANSWERS: Readonly<Record<string, readonly [ErrorCode, message: string]>> =
 export interface MalformedRequestOptions {
   readonly log: RequestLog;
   readonly form: ErrorForm;
-  /** Headers of every such answer. */
   readonly headers: Readonly<Record<string, string>>;
   /** Calls `act` when the earlier requests of the connection have their answers. */
   readonly afterAnswers: (socket: Socket, act: () => void) => void;

@@ -135,7 +135,6 @@ class RequestBody {
     this.#finish();
   }
 
-  /** Frees the received bytes, and drops further ones. */
   discard(): void {
     this.#received = undefined;
     this.#release();

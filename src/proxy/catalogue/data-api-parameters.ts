@@ -29,7 +29,7 @@ export const blockId = formatted('evm-block-id', 'Number or hash of a block');
 
 export const pageToken = Type.Optional(Type.String({ description: '`nextPageToken` of the previous page' }));
 export const sortOrder = Type.Optional(oneOf(['asc', 'desc'], 'By timestamp, or by sortBy'));
-export const timestamp = Type.Integer({ ...ANY_AMOUNT, description: 'Unix time' });
+const timestamp = Type.Integer({ ...ANY_AMOUNT, description: 'Unix time' });
 export const timeRange = {
   startTimestamp: Type.Optional({ ...timestamp, description: 'Unix time after which items are' }),
   endTimestamp: Type.Optional({ ...timestamp, description: 'Unix time before which items are' }),

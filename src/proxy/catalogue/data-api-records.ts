@@ -14,9 +14,9 @@ function record(properties: TProperties) {
   return Type.Partial(Type.Object(properties));
 }
 
-/** Gives all names the same schema. */
-function all<Schema extends TSchema>(schema: Schema, ...names: string[]): Record<string, Schema> {
-  return Object.fromEntries(names.map((name) => [name, schema]));
+/** @param names separated by blanks */
+function all<Schema extends TSchema>(schema: Schema, names: string): Record<string, Schema> {
+  return Object.fromEntries(names.split(' ').map((name) => [name, schema]));
 }
 
 /** @param name of the array */
@@ -30,66 +30,56 @@ function list(name: string, item: TSchema, more: TProperties = {}) {
 
 const chainInfo = record({ chainName: text, network: text });
 const AddressInfo = record({ name: text, symbol: text, decimals: integer, logoUri: text, address: text });
-const AssetAmount = record({ ...all(text, 'assetId', 'name', 'symbol'), denomination: integer, type: text, amount });
+const AssetAmount = record({ ...all(text, 'assetId name symbol'), denomination: integer, type: text, amount });
 const BlsCredentials = record({ publicKey: text, proofOfPossession: text });
 
 const Utxo = record({
   addresses: texts,
   asset: AssetAmount,
-  ...all(text, 'consumedOnChainId', 'consumingTxHash', 'createdOnChainId', 'utxoId', 'utxoBytes', 'amount', 'assetId'),
-  ...all(text, 'blockNumber', 'consumingBlockNumber', 'rewardType', 'txHash', 'utxoType'),
-  ...all(timestamp, 'blockTimestamp', 'consumingBlockTimestamp', 'utxoEndTimestamp', 'utxoStartTimestamp'),
-  ...all(integer, 'platformLocktime', 'outputIndex', 'stakeableLocktime', 'threshold'),
+  ...all(text, 'consumedOnChainId consumingTxHash createdOnChainId utxoId utxoBytes amount assetId blockNumber'),
+  ...all(text, 'consumingBlockNumber rewardType txHash utxoType'),
+  ...all(timestamp, 'blockTimestamp consumingBlockTimestamp utxoEndTimestamp utxoStartTimestamp'),
+  ...all(integer, 'platformLocktime outputIndex stakeableLocktime threshold'),
   staked: flag,
 });
 
 const AllowList = record({
   blockTimestamp: timestamp,
-  ...all(texts, 'adminAddresses', 'managerAddresses', 'enabledAddresses'),
+  ...all(texts, 'adminAddresses managerAddresses enabledAddresses'),
 });
 
 const GenesisData = record({
-  ...all(Type.Unsafe<string | null>({ type: ['string', 'null'] }), 'airdropAmount', 'baseFeePerGas', 'blobGasUsed'),
+  ...all(Type.Unsafe<string | null>({ type: ['string', 'null'] }), 'airdropAmount baseFeePerGas blobGasUsed'),
   excessBlobGas: Type.Unsafe<string | null>({ type: ['string', 'null'] }),
   alloc: Type.Record(text, record({ balance: text, code: text, storage: Type.Record(text, text) })),
-  ...all(text, 'airdropHash', 'coinbase', 'difficulty', 'extraData', 'gasLimit', 'gasUsed', 'mixHash', 'nonce'),
-  ...all(text, 'number', 'parentHash', 'timestamp'),
+  ...all(text, 'airdropHash coinbase difficulty extraData gasLimit gasUsed mixHash nonce number parentHash'),
+  ...all(text, 'timestamp'),
   config: record({
-    ...all(integer, 'berlinBlock', 'byzantiumBlock', 'chainId', 'constantinopleBlock', 'eip150Block', 'eip155Block'),
-    ...all(integer, 'eip158Block', 'homesteadBlock', 'istanbulBlock', 'londonBlock', 'muirGlacierBlock'),
-    ...all(integer, 'petersburgBlock', 'subnetEVMTimestamp'),
+    ...all(integer, 'berlinBlock byzantiumBlock chainId constantinopleBlock eip150Block eip155Block eip158Block'),
+    ...all(integer, 'homesteadBlock istanbulBlock londonBlock muirGlacierBlock petersburgBlock subnetEVMTimestamp'),
     eip150Hash: text,
     allowFeeRecipients: flag,
     feeConfig: record({
-      ...all(integer, 'baseFeeChangeDenominator', 'blockGasCostStep', 'gasLimit', 'maxBlockGasCost', 'minBaseFee'),
-      ...all(integer, 'minBlockGasCost', 'targetBlockRate', 'targetGas'),
+      ...all(integer, 'baseFeeChangeDenominator blockGasCostStep gasLimit maxBlockGasCost minBaseFee'),
+      ...all(integer, 'minBlockGasCost targetBlockRate targetGas'),
     }),
     warpConfig: record({ blockTimestamp: timestamp, quorumNumerator: integer, requirePrimaryNetworkSigners: flag }),
-    ...all(AllowList, 'txAllowListConfig', 'contractDeployerAllowListConfig', 'contractNativeMinterConfig'),
-    ...all(AllowList, 'feeManagerConfig', 'rewardManagerConfig'),
+    ...all(AllowList, 'txAllowListConfig contractDeployerAllowListConfig contractNativeMinterConfig'),
+    ...all(AllowList, 'feeManagerConfig rewardManagerConfig'),
   }),
 });
 
 export const PrimaryNetworkTransaction = record({
-  ...all(text, 'txHash', 'txType', 'blockNumber', 'blockHash', 'sourceChain', 'destinationChain'),
-  ...all(timestamp, 'blockTimestamp', 'startTimestamp', 'endTimestamp'),
-  ...all(Type.Array(Utxo), 'consumedUtxos', 'emittedUtxos'),
-  ...all(Type.Array(AssetAmount), 'value', 'amountBurned', 'amountStaked', 'amountL1ValidatorBalanceBurned'),
-  ...all(
-    text,
-    'delegationFeePercent',
-    'nodeId',
-    'subnetId',
-    'estimatedReward',
-    'rewardTxHash',
-    'memo',
-    'stakingTxHash',
-  ),
+  ...all(text, 'txHash txType blockNumber blockHash sourceChain destinationChain'),
+  ...all(timestamp, 'blockTimestamp startTimestamp endTimestamp'),
+  ...all(Type.Array(Utxo), 'consumedUtxos emittedUtxos'),
+  ...all(Type.Array(AssetAmount), 'value amountBurned amountStaked amountL1ValidatorBalanceBurned'),
+  ...all(text, 'delegationFeePercent nodeId subnetId estimatedReward rewardTxHash memo stakingTxHash'),
   l1ValidatorManagerDetails: record({ blockchainId: text, contractAddress: text }),
   l1ValidatorDetails: Type.Array(
     record({
-      ...all(text, 'validationId', 'validationIdHex', 'nodeId', 'subnetId'),
-      ...all(integer, 'weight', 'remainingBalance', 'balanceChange'),
+      ...all(text, 'validationId validationIdHex nodeId subnetId'),
+      ...all(integer, 'weight remainingBalance balanceChange'),
       blsCredentials: Type.Object({}),
     }),
   ),
@@ -101,61 +91,60 @@ export const PrimaryNetworkTransaction = record({
 
 const Blockchain = record({
   createBlockTimestamp: timestamp,
-  ...all(text, 'createBlockNumber', 'blockchainId', 'vmId', 'subnetId', 'blockchainName'),
+  ...all(text, 'createBlockNumber blockchainId vmId subnetId blockchainName'),
   evmChainId: integer,
   genesisData: GenesisData,
 });
 
 const Validator = record({
-  ...all(text, 'txHash', 'nodeId', 'subnetId', 'amountStaked', 'delegationFee'),
-  ...all(timestamp, 'startTimestamp', 'endTimestamp'),
+  ...all(text, 'txHash nodeId subnetId amountStaked delegationFee'),
+  ...all(timestamp, 'startTimestamp endTimestamp'),
   blsCredentials: BlsCredentials,
   delegatorCount: integer,
   amountDelegated: amount,
   rewards: record({
-    ...all(text, 'validationRewardAmount', 'delegationRewardAmount', 'rewardTxHash'),
+    ...all(text, 'validationRewardAmount delegationRewardAmount rewardTxHash'),
     rewardAddresses: texts,
   }),
   validationStatus: text,
 });
 
 const Delegator = record({
-  ...all(text, 'txHash', 'nodeId', 'amountDelegated', 'delegationFee', 'grossReward', 'netReward', 'delegationStatus'),
+  ...all(text, 'txHash nodeId amountDelegated delegationFee grossReward netReward delegationStatus'),
   rewardAddresses: texts,
-  ...all(timestamp, 'startTimestamp', 'endTimestamp'),
+  ...all(timestamp, 'startTimestamp endTimestamp'),
 });
 
 const Vertex = record({
   vertexHash: text,
-  ...all(texts, 'parentHashes', 'transactions'),
-  ...all(integer, 'vertexHeight', 'vertexIndex', 'txCount', 'vertexSizeBytes'),
+  ...all(texts, 'parentHashes transactions'),
+  ...all(integer, 'vertexHeight vertexIndex txCount vertexSizeBytes'),
   vertexTimestamp: timestamp,
 });
 
 const PrimaryNetworkBlock = record({
-  ...all(text, 'blockNumber', 'blockHash', 'parentHash', 'blockType', 'currentSupply'),
+  ...all(text, 'blockNumber blockHash parentHash blockType currentSupply'),
   blockTimestamp: timestamp,
-  ...all(integer, 'txCount', 'blockSizeBytes', 'l1ValidatorsAccruedFees', 'activeL1Validators'),
+  ...all(integer, 'txCount blockSizeBytes l1ValidatorsAccruedFees activeL1Validators'),
   transactions: texts,
   proposerDetails: record({
-    ...all(text, 'proposerId', 'proposerParentId', 'proposerNodeId'),
-    ...all(integer, 'proposerPChainHeight', 'proposerTimestamp'),
+    ...all(text, 'proposerId proposerParentId proposerNodeId'),
+    ...all(integer, 'proposerPChainHeight proposerTimestamp'),
   }),
 });
 
 export const EvmBlock = record({
-  ...all(text, 'chainId', 'blockNumber', 'blockHash', 'baseFee', 'gasUsed', 'gasLimit', 'gasCost', 'parentHash'),
-  ...all(text, 'feesSpent', 'cumulativeTransactions'),
+  ...all(text, 'chainId blockNumber blockHash baseFee gasUsed gasLimit gasCost parentHash feesSpent'),
+  ...all(text, 'cumulativeTransactions'),
   blockTimestamp: timestamp,
   txCount: integer,
 });
 
 const nativeTransaction = {
-  ...all(text, 'blockNumber', 'blockHash', 'chainId', 'txHash', 'txStatus', 'gasLimit', 'gasUsed', 'gasPrice'),
-  ...all(text, 'nonce', 'value'),
+  ...all(text, 'blockNumber blockHash chainId txHash txStatus gasLimit gasUsed gasPrice nonce value'),
   blockTimestamp: timestamp,
-  ...all(integer, 'blockIndex', 'txType'),
-  ...all(AddressInfo, 'from', 'to'),
+  ...all(integer, 'blockIndex txType'),
+  ...all(AddressInfo, 'from to'),
   method: record({ callType: text, methodHash: text, methodName: text }),
 };
 
@@ -167,51 +156,49 @@ const erc20Transfer = {
   txHash: text,
   value: amount,
   logIndex: integer,
-  ...all(AddressInfo, 'from', 'to'),
+  ...all(AddressInfo, 'from to'),
   erc20Token: record({
-    ...all(text, 'address', 'name', 'symbol', 'logoUri', 'ercType'),
+    ...all(text, 'address name symbol logoUri ercType'),
     decimals: integer,
     price: Price,
   }),
 };
 
 const internalTransaction = {
-  ...all(text, 'txHash', 'value', 'gasUsed', 'gasLimit', 'internalTxType'),
-  ...all(AddressInfo, 'from', 'to'),
+  ...all(text, 'txHash value gasUsed gasLimit internalTxType'),
+  ...all(AddressInfo, 'from to'),
   isReverted: flag,
 };
 
 const metadata = {
-  ...all(text, 'indexStatus', 'name', 'symbol', 'imageUri', 'description', 'animationUri', 'externalUrl', 'background'),
+  ...all(text, 'indexStatus name symbol imageUri description animationUri externalUrl background'),
   metadataLastUpdatedTimestamp: timestamp,
 };
 const Erc721Token = record({
-  ...all(text, 'address', 'name', 'symbol', 'ercType', 'tokenId', 'tokenUri', 'ownerAddress'),
+  ...all(text, 'address name symbol ercType tokenId tokenUri ownerAddress'),
   metadata: record({ ...metadata, attributes: text }),
 });
 const Erc1155Token = record({
-  ...all(text, 'address', 'ercType', 'tokenId', 'tokenUri'),
+  ...all(text, 'address ercType tokenId tokenUri'),
   metadata: record({ ...metadata, properties: text, decimals: integer }),
 });
 
 export const EvmTransactionDetails = record({
   erc20Transfers: Type.Array(record(erc20Transfer)),
-  erc721Transfers: Type.Array(
-    record({ ...all(AddressInfo, 'from', 'to'), logIndex: integer, erc721Token: Erc721Token }),
-  ),
+  erc721Transfers: Type.Array(record({ ...all(AddressInfo, 'from to'), logIndex: integer, erc721Token: Erc721Token })),
   erc1155Transfers: Type.Array(
-    record({ ...all(AddressInfo, 'from', 'to'), logIndex: integer, value: amount, erc1155Token: Erc1155Token }),
+    record({ ...all(AddressInfo, 'from to'), logIndex: integer, value: amount, erc1155Token: Erc1155Token }),
   ),
   internalTransactions: Type.Array(record(internalTransaction)),
   networkTokenDetails: record({
     networkToken: record({ name: text, symbol: text, decimals: integer, logoUri: text, description: text }),
-    ...all(Price, 'currentPrice', 'historicalPrice'),
+    ...all(Price, 'currentPrice historicalPrice'),
   }),
   nativeTransaction: record({
     ...nativeTransaction,
-    ...all(text, 'input', 'baseFeePerGas', 'maxFeePerGas', 'maxPriorityFeePerGas'),
+    ...all(text, 'input baseFeePerGas maxFeePerGas maxPriorityFeePerGas'),
   }),
-  teleporterMessageInfo: record(all(text, 'teleporterMessageId', 'direction', 'sourceChainId', 'destinationChainId')),
+  teleporterMessageInfo: record(all(text, 'teleporterMessageId direction sourceChainId destinationChainId')),
 });
 
 export const PrimaryNetworkTransactions = list('transactions', PrimaryNetworkTransaction, { chainInfo });

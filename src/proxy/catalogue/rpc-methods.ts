@@ -5,7 +5,6 @@ import { Type, text } from '../../lib/encoding/schema.ts';
 export interface RpcMethod {
   readonly params: TSchema;
   readonly result: TSchema;
-  /** Version of avalanchego. */
   readonly deprecatedSince?: string;
 }
 

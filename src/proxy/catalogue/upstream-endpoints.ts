@@ -19,7 +19,7 @@ import {
 
 const { addresses, blockchainId, blockId, blockRange, capacity, chainId, evmAddress, FEE_EFFECT, fee, formatted } =
   parameters;
-const { network, paged, pageToken, seconds, sortOrder, timeRange, timestamp, uptime, xChainId } = parameters;
+const { network, paged, pageToken, seconds, sortOrder, timeRange, uptime, xChainId } = parameters;
 
 /** One endpoint of an upstream: its checks and its part of the OpenAPI document. */
 export interface UpstreamEndpointDefinition {
@@ -62,7 +62,12 @@ const DEFAULTS = { service: 'data API', query: Type.Object({}), cache: changing 
 const PRIMARY = { ...DEFAULTS, tag: 'Primary network' } as const;
 const EVM = { ...DEFAULTS, tag: 'EVM chains' } as const;
 const OF_NETWORK = "Addresses are of the path's network.";
-const BLOCK_RANGE_RULE = 'startBlock must be below endBlock, which is not part of the range.';
+const EVM_LIST = {
+  ...EVM,
+  query: Type.Object({ ...blockRange, ...paged(10, 1, 100) }),
+  rules: 'startBlock must be below endBlock, which is not part of the range.',
+  findConflict: findEmptyBlockRange,
+} as const;
 
 export const UPSTREAM_ENDPOINTS: readonly UpstreamEndpointDefinition[] = [
   {
@@ -81,14 +86,7 @@ export const UPSTREAM_ENDPOINTS: readonly UpstreamEndpointDefinition[] = [
       txTypes: Type.Optional(
         Type.Array(formatted('transaction-type'), { maxItems: 100, description: 'Only with addresses' }),
       ),
-      startTimestamp: Type.Optional({
-        ...timestamp,
-        description: 'Unix time after which items are; only with addresses',
-      }),
-      endTimestamp: Type.Optional({
-        ...timestamp,
-        description: 'Unix time before which items are; only with addresses',
-      }),
+      ...timeRange,
     }),
     rules: `${OF_NETWORK} txTypes, startTimestamp and endTimestamp are filters that need addresses; l1ValidationId is a filter of the P-Chain only.`,
     findConflict: (query, path) =>
@@ -206,36 +204,27 @@ export const UPSTREAM_ENDPOINTS: readonly UpstreamEndpointDefinition[] = [
     response: records.AddressChains,
   },
   {
-    ...EVM,
+    ...EVM_LIST,
     path: `${CHAIN_PATH}/addresses/:address/transactions::listErc20`,
     operationId: 'listErc20Transfers',
     summary: 'ERC-20 transfers of an address',
     params: Type.Object({ chainId, address: evmAddress }),
-    query: Type.Object({ ...blockRange, ...paged(10, 1, 100) }),
-    rules: BLOCK_RANGE_RULE,
-    findConflict: findEmptyBlockRange,
     response: records.Erc20Transfers,
   },
   {
-    ...EVM,
+    ...EVM_LIST,
     path: `${CHAIN_PATH}/addresses/:address/transactions::listInternals`,
     operationId: 'listInternalTransactions',
     summary: 'Internal transactions of an address',
     params: Type.Object({ chainId, address: evmAddress }),
-    query: Type.Object({ ...blockRange, ...paged(10, 1, 100) }),
-    rules: BLOCK_RANGE_RULE,
-    findConflict: findEmptyBlockRange,
     response: records.InternalTransactions,
   },
   {
-    ...EVM,
+    ...EVM_LIST,
     path: `${CHAIN_PATH}/tokens/:address/transfers`,
     operationId: 'listTokenTransfers',
     summary: 'Transfers of an ERC-20, ERC-721 or ERC-1155 contract',
     params: Type.Object({ chainId, address: evmAddress }),
-    query: Type.Object({ ...blockRange, ...paged(10, 1, 100) }),
-    rules: BLOCK_RANGE_RULE,
-    findConflict: findEmptyBlockRange,
     response: records.TokenTransfers,
   },
   {

@@ -4,11 +4,9 @@ export interface CircuitBreakerOptions {
   readonly clock: Clock;
   /** Consecutive failures after which the host is suspected to be down. */
   readonly maxFailures: number;
-  /** Time before an open circuit admits one trial request. */
   readonly openMs: number;
   /** Sends a request that no client chose; resolves to whether the host answers. Does not reject. */
   readonly probe: () => Promise<boolean>;
-  /** Called when the circuit opens, and when it closes again. */
   readonly onChange: (isOpen: boolean) => void;
 }
 

@@ -15,7 +15,6 @@ export interface RawAnswer {
 const MAX_WAITING_BYTES = 64 * 1024;
 const NO_BYTES = Buffer.alloc(0);
 
-/** Shared by all exchanges with one upstream. */
 export interface ExchangeRules {
   /** A longer body is streamed. */
   readonly maxWholeBytes: number;
@@ -34,7 +33,6 @@ export interface ExchangeRules {
  * `request` cost more than all the rest of a short exchange.
  */
 export class Exchange implements Dispatcher.DispatchHandler {
-  /** Client ID for fair queueing. */
   readonly client: string;
   /** Permits of the connection and of the stream, released at the end. */
   readonly permits = new DisposableStack();
@@ -66,7 +64,6 @@ export class Exchange implements Dispatcher.DispatchHandler {
     this.#reject = reject;
   }
 
-  /** Ends the exchange at any stage. */
   abort(reason: Error): void {
     this.#failure ??= reason;
     this.#reject(reason);

@@ -2,7 +2,6 @@
 const MAX_LENGTH = 2_000;
 const MAX_PARTS = 100;
 
-/** The text of an upstream's error. */
 export interface RefusalWords {
   /** A list if the upstream sent a list; undefined if there is no text, as in a gateway's HTML page. */
   readonly message: string | readonly string[] | undefined;

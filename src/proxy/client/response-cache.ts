@@ -23,10 +23,7 @@ export interface CachedResponse {
 
 type WholeSuccess = UpstreamSuccess & { readonly body: Buffer };
 
-type Fetched =
-  | { readonly kind: 'kept'; readonly entry: Entry }
-  | { readonly kind: 'passed'; readonly response: WholeSuccess | UpstreamRefusal }
-  | { readonly kind: 'too long' };
+type Fetched = Entry | WholeSuccess | UpstreamRefusal | 'too long';
 
 interface Entry extends Pick<CachedResponse, 'response' | 'etag' | 'freshMs' | 'isImmutable'> {
   readonly storedMs: number;
@@ -74,28 +71,22 @@ export class ResponseCache {
       async (flightSignal) => this.#fetch(key, policy, () => fetch(flightSignal, true)),
       signal,
     );
-    switch (fetched.kind) {
-      case 'kept':
-        return this.#present(fetched.entry);
-      case 'passed':
-        return fetched.response;
-      case 'too long':
-        // A stream cannot be shared: each client reads at its own pace.
-        return fetch(signal, false);
-    }
+    // A stream cannot be shared: each client reads at its own pace.
+    if (fetched === 'too long') return fetch(signal, false);
+    return 'storedMs' in fetched ? this.#present(fetched) : fetched;
   }
 
   async #fetch(key: string, policy: CachePolicy, fetch: () => Promise<UpstreamResponse>): Promise<Fetched> {
     const response = await fetch();
-    if (response.kind === 'refusal') return { kind: 'passed', response };
+    if (response.kind === 'refusal') return response;
     const { body } = response;
     if (!Buffer.isBuffer(body)) {
       if (isStream(body)) body.destroy();
       this.#long.set(key, true);
-      return { kind: 'too long' };
+      return 'too long';
     }
     const whole = { ...response, body };
-    if (response.status !== 200) return { kind: 'passed', response: whole };
+    if (response.status !== 200) return whole;
     const isImmutable = policy.isImmutable !== undefined && policy.isImmutable(parseJson(body));
     const entry: Entry = {
       response: whole,
@@ -105,7 +96,7 @@ export class ResponseCache {
       isImmutable,
     };
     this.#entries.set(key, entry);
-    return { kind: 'kept', entry };
+    return entry;
   }
 
   #present(entry: Entry): CachedResponse {

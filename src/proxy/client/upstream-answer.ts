@@ -8,7 +8,6 @@ export type UpstreamResponse = UpstreamSuccess | UpstreamRefusal;
 
 export interface UpstreamSuccess {
   readonly kind: 'success';
-  /** 2xx. */
   readonly status: number;
   /** {@link CONTENT_HEADERS}, and the length of a stream if it is known. */
   readonly headers: Readonly<Record<string, string>>;
@@ -19,7 +18,6 @@ export interface UpstreamSuccess {
 /** The upstream's error, with our keys redacted. */
 export interface UpstreamRefusal extends RefusalWords {
   readonly kind: 'refusal';
-  /** 4xx or 5xx. */
   readonly status: number;
   /** `retry-after`, and those of {@link LIMIT_HEADERS} of a 429. */
   readonly headers: Readonly<Record<string, string>>;

@@ -23,7 +23,6 @@ export interface UpstreamRequest {
   readonly target: string;
   /** The chain, or the operation of a request without a chain: each subject has its share of the connections. */
   readonly subject: string;
-  /** JSON. */
   readonly body?: string | undefined;
   /** Bounds the whole answer, its body included. */
   readonly timeoutMs: number;
@@ -45,7 +44,6 @@ export interface UpstreamClientOptions {
   readonly clock: Clock;
   readonly openHttp: OpenHttp;
   readonly maxResponseBytes: number;
-  /** Called when the circuit opens, and when it closes again. */
   readonly onCircuit: (isOpen: boolean) => void;
 }
 
@@ -71,7 +69,6 @@ const MAX_QUEUED = 1_024;
 const MAX_QUEUED_OF_ONE = 768;
 /** Streamed answers are as slow as their readers; the rest of the connections stays free for others. */
 const MAX_STREAMS = 48;
-/** One client may hold half of the streams. */
 const STREAM_CLIENT_SHARE = 1;
 const BUSY_RETRY_MS = 1_000;
 
@@ -211,7 +208,6 @@ export class UpstreamClient implements AsyncDisposable {
     }
   }
 
-  /** Reports a failure to the circuit breaker. */
   #judge(error: unknown): void {
     if (!(error instanceof UpstreamError)) {
       this.#breaker.abandoned(); // the client disconnected

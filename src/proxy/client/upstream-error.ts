@@ -34,7 +34,6 @@ const NEVER_CONNECTED = new Set([
   'UND_ERR_CONNECT_TIMEOUT',
 ]);
 
-/** Whether no connection could be made. */
 export function neverConnected({ code, cause }: UpstreamError): boolean {
   if (code !== 'upstream_unreachable') return false;
   return cause instanceof Error && 'code' in cause && NEVER_CONNECTED.has(String(cause.code));

@@ -1,5 +1,4 @@
 import type { Readable } from 'node:stream';
-import { LazyMap } from '../../lib/cache/lazy-map.ts';
 import type { Clock } from '../../lib/concurrency/clock.ts';
 import type { ApiEndpoint } from '../../lib/net/api-endpoint.ts';
 import { type OpenHttp, openHttpPool } from '../../lib/net/http-port.ts';
@@ -113,7 +112,6 @@ export class Upstreams implements AsyncDisposable {
     }
   }
 
-  /** Requests in flight keep their client. */
   #retire(client: UpstreamClient): void {
     const close = (): void => {
       this.#retired.delete(client);
@@ -155,7 +153,7 @@ export class Upstreams implements AsyncDisposable {
     const shared = this.#spans.get(key);
     if (shared !== undefined) question.span?.link(shared);
     const answer = await answering;
-    if (!isAsked) this.#metrics.cacheHits.get(upstream.name).inc();
+    if (!isAsked) this.#metrics.cacheHits.inc({ upstream: upstream.name });
     return answer;
   }
 
@@ -190,7 +188,7 @@ export class Upstreams implements AsyncDisposable {
     } finally {
       span.end();
       if (key !== undefined && this.#spans.get(key) === span) this.#spans.delete(key);
-      this.#metrics.durations.get(name).observe((clock.monotonicMs() - startedMs) / 1_000);
+      this.#metrics.durations.observe({ upstream: name }, (clock.monotonicMs() - startedMs) / 1_000);
     }
   }
 
@@ -214,7 +212,7 @@ export class Upstreams implements AsyncDisposable {
     outcome: UpstreamOutcome,
     reason?: string,
   ): void {
-    this.#metrics.requests.get(upstream).get(outcome).inc();
+    this.#metrics.requests.inc({ upstream, outcome });
     if (reason === undefined || outcome === 'left') return;
     const [path] = target.split('?', 1);
     const request = { requestId: requestID, ...(traceID !== undefined && { traceId: traceID }) };
@@ -246,28 +244,23 @@ function declareMetrics(metrics: Metrics, open: ReadonlyMap<UpstreamName, OpenUp
         value: Number(client.isCircuitOpen),
       })),
   );
-  const requests = metrics.counter<'upstream' | 'outcome'>({
-    name: 'upstream_requests_total',
-    help: 'Requests passed on to an upstream, by outcome',
-    labels: ['upstream', 'outcome'],
-  });
-  const durations = metrics.histogram<'upstream'>({
-    name: 'upstream_request_duration_seconds',
-    help: 'Time until an upstream had answered, with its body if that is short',
-    labels: ['upstream'],
-    buckets: DURATION_BUCKETS_SECONDS,
-  });
-  const cacheHits = metrics.counter<'upstream'>({
-    name: 'upstream_cache_hits_total',
-    help: 'Requests answered from the cache, or with the answer to an equal request in flight',
-    labels: ['upstream'],
-  });
   return {
-    requests: new LazyMap(
-      (upstream: UpstreamName) => new LazyMap((outcome: UpstreamOutcome) => requests.at({ upstream, outcome })),
-    ),
-    durations: new LazyMap((upstream: UpstreamName) => durations.at({ upstream })),
-    cacheHits: new LazyMap((upstream: UpstreamName) => cacheHits.at({ upstream })),
+    requests: metrics.counter<'upstream' | 'outcome'>({
+      name: 'upstream_requests_total',
+      help: 'Requests passed on to an upstream, by outcome',
+      labels: ['upstream', 'outcome'],
+    }),
+    durations: metrics.histogram<'upstream'>({
+      name: 'upstream_request_duration_seconds',
+      help: 'Time until an upstream had answered, with its body if that is short',
+      labels: ['upstream'],
+      buckets: DURATION_BUCKETS_SECONDS,
+    }),
+    cacheHits: metrics.counter<'upstream'>({
+      name: 'upstream_cache_hits_total',
+      help: 'Requests answered from the cache, or with the answer to an equal request in flight',
+      labels: ['upstream'],
+    }),
   };
 }
 

@@ -1,5 +1,6 @@
+import { depthOfJson, membersOf, splitJson } from '../../lib/encoding/json-source.ts';
+
 export interface RpcLimits {
-  /** Allowed methods, as the node spells them. */
   readonly methods: ReadonlySet<string>;
   readonly maxBatch: number;
 }
@@ -10,7 +11,6 @@ export interface CheckedCalls {
   readonly count: number;
 }
 
-/** Codes of JSON-RPC 2.0. */
 const RPC_CODES = { parse: -32_700, request: -32_600, method: -32_601, params: -32_602 } as const;
 
 /** A mistake in a JSON-RPC body, answered as a JSON-RPC error with HTTP 400. */
@@ -20,7 +20,6 @@ export class RpcCallError extends Error {
   readonly #rpcCode: number;
   readonly #id: string;
 
-  /** @param id of the call, in JSON */
   constructor(
     kind: keyof typeof RPC_CODES,
     message: string,
@@ -52,7 +51,10 @@ const MAX_DEPTH = 32;
  */
 export function checkRpcCalls(text: string, limits: RpcLimits): CheckedCalls {
   const parsed = parseJson(text);
-  if (!Array.isArray(parsed)) return { body: checkCall(parsed, text, '', limits), count: 1 };
+  if (!Array.isArray(parsed)) {
+    checkDepth(text);
+    return { body: checkCall(parsed, text, '', limits), count: 1 };
+  }
   if (parsed.length === 0) throw new RpcCallError('request', 'body is an empty batch: at least one call is needed');
   if (parsed.length > limits.maxBatch) {
     throw new RpcCallError(
@@ -60,8 +62,15 @@ export function checkRpcCalls(text: string, limits: RpcLimits): CheckedCalls {
       `body is a batch of ${parsed.length} calls, at most ${limits.maxBatch} are allowed`,
     );
   }
+  checkDepth(text);
   const calls = splitJson(text).map((source, index) => checkCall(parsed[index], source, `[${index}]`, limits));
   return { body: `[${calls.join(',')}]`, count: calls.length };
+}
+
+function checkDepth(text: string): void {
+  if (depthOfJson(text) > MAX_DEPTH) {
+    throw new RpcCallError('request', `body is nested in more than ${MAX_DEPTH} levels`);
+  }
 }
 
 /** @param source the text from which the call was parsed */
@@ -74,7 +83,8 @@ function checkCall(call: unknown, source: string, at: string, { methods }: RpcLi
   if (typeof id !== 'number' && typeof id !== 'string') {
     throw new RpcCallError('request', `${name('id')} must be a number or a string`);
   }
-  const written = sourcesOf(source);
+  // The last of equal fields counts, as in JSON.parse.
+  const written = new Map(membersOf(source));
   const writtenId = String(written.get('id'));
   const fail = (kind: keyof typeof RPC_CODES, message: string): never => {
     throw new RpcCallError(kind, message, { id: writtenId });
@@ -114,53 +124,4 @@ function parseJson(text: string): unknown {
   } catch (cause) {
     throw new RpcCallError('parse', 'body is not valid JSON', { cause });
   }
-}
-
-/** Returns the source text of each field; the last of equal fields counts, as in `JSON.parse`. */
-function sourcesOf(object: string): ReadonlyMap<string, string> {
-  return new Map(
-    splitJson(object).map((member) => {
-      const end = endOfText(member, member.indexOf('"')) + 1;
-      return [JSON.parse(member.slice(0, end)) as string, member.slice(member.indexOf(':', end) + 1).trim()] as const;
-    }),
-  );
-}
-
-/** Splits a valid, non-empty JSON array or object at its top-level commas. @throws {RpcCallError} if it is nested too deep */
-function splitJson(text: string): string[] {
-  const parts: string[] = [];
-  let depth = 0;
-  let start = 0;
-  for (let at = 0; at < text.length; at += 1) {
-    switch (text.charAt(at)) {
-      case '"':
-        at = endOfText(text, at);
-        break;
-      case '[':
-      case '{':
-        depth += 1;
-        if (depth === 1) start = at + 1;
-        if (depth > MAX_DEPTH) throw new RpcCallError('request', `body is nested in more than ${MAX_DEPTH} levels`);
-        break;
-      case ']':
-      case '}':
-        depth -= 1;
-        if (depth === 0) parts.push(text.slice(start, at));
-        break;
-      case ',':
-        if (depth === 1) {
-          parts.push(text.slice(start, at));
-          start = at + 1;
-        }
-        break;
-    }
-  }
-  return parts;
-}
-
-/** Returns the index of the quotation mark that closes the string opened at `start`. */
-function endOfText(json: string, start: number): number {
-  let at = start + 1;
-  while (at < json.length && json[at] !== '"') at += json[at] === '\\' ? 2 : 1;
-  return at;
 }

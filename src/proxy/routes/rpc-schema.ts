@@ -4,7 +4,6 @@ import { integer, oneOf, Type, text } from '../../lib/encoding/schema.ts';
 import { RPC_METHODS, type RpcMethod } from '../catalogue/rpc-methods.ts';
 import type { RpcLimits } from './rpc-calls.ts';
 
-/** For methods added by the operator. */
 const ANY_METHOD: RpcMethod = { params: Type.Object({}), result: Type.Any() };
 
 /** Describes the calls for the OpenAPI document. `checkRpcCalls` checks them; the node checks the fields of `params`. */

@@ -53,7 +53,6 @@ const ERRORS = errorResponses(...STATUSES);
 const METRICS_ERRORS = metricsErrorResponses(...STATUSES);
 /** 20 calls for the UTXOs of a hundred addresses each. */
 const RPC_BODY_LIMIT = 100 * 1024;
-/** Subject of unspecified requests. */
 const UNKNOWN_SUBJECT = 'unknown';
 
 /** Routes whose requests are checked and passed on to an upstream. `catalogue/` defines them, `client/` sends the requests. */
@@ -88,7 +87,6 @@ interface Question {
   /** Multiple of the configured time limit. */
   readonly patience?: number | undefined;
   readonly cache?: CachePolicy | undefined;
-  /** JSON. */
   readonly body?: string;
 }
 

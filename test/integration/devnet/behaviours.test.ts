@@ -2,7 +2,6 @@ import { bls12_381 } from '@noble/curves/bls12-381.js';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { type Devnet, startDevnet } from '../../../src/devnet/devnet.ts';
 import type { DevnetValidator } from '../../../src/devnet/node/devnet-validator.ts';
-import { concatBytes } from '../../../src/lib/encoding/bytes.ts';
 import { createLogger } from '../../../src/telemetry/logger.ts';
 import { encodeSignatureRequest, parseSignatureResponse } from '../../../src/warp/signature-request.ts';
 import type { UnsignedMessage } from '../../../src/warp/unsigned-message.ts';
@@ -63,73 +62,6 @@ test('normal: signs what its chain emitted, with its key, and refuses the rest',
   expect(await outcomeOf(client, devnet.unknownMessage('C', Buffer.from('never said')))).toBe(1);
 });
 
-test('silent: lives, and answers no request', async () => {
-  await start({ kind: 'silent' });
-  const client = await connect();
-  ask(client);
-  await client.roundTrip();
-  expect(validator.appRequestCount).toBe(1);
-});
-
-test('refusing: with -4, or as told', async () => {
-  await start({ kind: 'refusing' });
-  const client = await connect();
-  expect(await outcomeOf(client)).toBe(-4);
-  setBehaviour(validator, { kind: 'refusing', code: 500, message: 'no' });
-  ask(client);
-  const { message: answer } = await client.next('appError');
-  expect(answer.value).toMatchObject({ errorCode: 500, errorMessage: 'no' });
-});
-
-test('wrong signature: of another message', async () => {
-  await start({ kind: 'wrong signature' });
-  const client = await connect();
-  ask(client);
-  const { message: answer } = await client.next('appResponse');
-  const signature = parseSignatureResponse(answer.value.appBytes);
-  const other = longSignatures.hash(concatBytes(message.bytes, Uint8Array.of(0)), SIGNATURE_DST);
-  expect(longSignatures.verify(signature, other, validator.publicKey)).toBe(true);
-  expect(longSignatures.verify(signature, longSignatures.hash(message.bytes, SIGNATURE_DST), validator.publicKey)).toBe(
-    false,
-  );
-});
-
-test.each([
-  [undefined, 96],
-  [95, 95],
-  [0, 0],
-  [1_000, 1_000],
-])('garbage signature: %s bytes', async (length, expected) => {
-  await start({ kind: 'garbage signature', ...(length !== undefined && { length }) });
-  const client = await connect();
-  ask(client);
-  const { appBytes } = (await client.next('appResponse')).message.value;
-  // A tag, the length, and no point.
-  expect(appBytes.length >= expected).toBe(true);
-  if (expected === 96) expect(() => bls12_381.G2.Point.fromBytes(parseSignatureResponse(appBytes))).toThrow(/./);
-  else expect(() => parseSignatureResponse(appBytes)).toThrow(`${expected} bytes`);
-});
-
-test('slow: answers after its delay, and not a millisecond before', async () => {
-  await start({ kind: 'slow', delayMs: 3_000 });
-  const client = await connect();
-  const requestID = ask(client);
-  await client.roundTrip();
-  await clock.advance(2_999);
-  await client.roundTrip();
-  await clock.advance(1);
-  expect((await client.next('appResponse')).message.value.requestId).toBe(requestID);
-});
-
-test('lagging: refuses the first requests for each message', async () => {
-  await start({ kind: 'lagging', refusals: 2 });
-  const client = await connect();
-  const other = devnet.emit('C', Buffer.from('another'));
-  const outcomes = [];
-  for (const about of [message, message, other, message, other, other]) outcomes.push(await outcomeOf(client, about));
-  expect(outcomes).toEqual([-1, -1, -1, 'signed', -1, 'signed']);
-});
-
 test('not admitting: disconnects who is there, and who comes after TLS', async () => {
   await start();
   const before = await connect();
@@ -154,24 +86,6 @@ describe('frozen', () => {
     expect(client.isEnded).toBe(false);
     setBehaviour(validator, { kind: 'normal' });
     expect((await client.next('appResponse')).message.value.requestId).toBe(requestID);
-  });
-
-  test('takes TCP connections and hangs in TLS until it thaws', async () => {
-    await start({ kind: 'frozen' });
-    const connecting = DevnetClient.handshake(validator, clock);
-    let isDone = false;
-    void connecting.then(() => {
-      isDone = true;
-    });
-    // Another validator serves a client from start to end meanwhile.
-    const other = await DevnetClient.handshake(devnet.validator(0), clock);
-    await other.client.roundTrip();
-    other.client[Symbol.dispose]();
-    expect(isDone).toBe(false);
-    setBehaviour(validator, { kind: 'normal' });
-    const { client } = await connecting;
-    cleanup.use(client);
-    expect(await outcomeOf(client)).toBe('signed');
   });
 });
 

@@ -7,10 +7,9 @@ import { createNodeApi, type NodeApi } from '../../../src/pchain/rpc/node-api.ts
 import { createLogger } from '../../../src/telemetry/logger.ts';
 import { createMetrics } from '../../../src/telemetry/metrics.ts';
 import { createWarpSet } from '../../../src/validators/warp-set.ts';
-import { type BlockchainID, P_CHAIN_ID, PRIMARY_NETWORK_ID, parseId, type TxID } from '../../../src/warp/ids.ts';
+import { PRIMARY_NETWORK_ID } from '../../../src/warp/ids.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { type RpcExchange, readRpcExchanges } from '../../vectors/vectors.ts';
-import { DevnetClient } from './devnet-client.ts';
 
 const SIGNAL = new AbortController().signal;
 const clock = new FakeClock();
@@ -118,14 +117,6 @@ describe('answers have the shape of those of a real node', () => {
 });
 
 describe('the client of this project gets', () => {
-  test('the network, its version and the node', async () => {
-    expect(await api.getNetworkID(SIGNAL)).toBe(1337);
-    expect(await api.getNodeVersion(SIGNAL)).toEqual({ major: 1, minor: 14, patch: 2 });
-    expect(await api.getNodeID(SIGNAL)).toBe(devnet.nodeIDs[0]);
-    const { host, port } = devnet.validator(0).address;
-    expect(await api.getNodeIP(SIGNAL)).toEqual({ host, port });
-  });
-
   test('some peers: not the node itself, nor the validators of the L1 alone, nor who stopped', async () => {
     await devnet.validator(2).stop();
     const peers = await api.getPeers(SIGNAL);
@@ -190,17 +181,6 @@ describe('the client of this project gets', () => {
       [1_000_000_000n, 0n],
     ]);
   });
-
-  test('who validates which chain, and a refusal for an unknown one', async () => {
-    const { primary, l1 } = devnet.subnets;
-    for (const chain of [P_CHAIN_ID, primary.xChainID, primary.cChainID]) {
-      expect(await api.validatedBy(chain, SIGNAL)).toBe(PRIMARY_NETWORK_ID);
-    }
-    expect(await api.validatedBy(l1.blockchainID, SIGNAL)).toBe(l1.subnetID);
-    const unknown = parseId<BlockchainID>('4xtnnYnTvVL5crF5oofsj1Dk44xUVTFkDc7PWVnkho74ZRC7c', 'chain');
-    await expect(api.validatedBy(unknown, SIGNAL)).rejects.toMatchObject({ kind: 'rejected' });
-    await expect(api.getTx(unknown as string as TxID, SIGNAL)).rejects.toMatchObject({ kind: 'rejected' });
-  });
 });
 
 describe('the canonical sets of all subnets, in the form of a node', () => {
@@ -241,23 +221,6 @@ describe('the canonical sets of all subnets, in the form of a node', () => {
       },
     });
   });
-});
-
-test('filters validators and peers by NodeID', async () => {
-  const wanted = [devnet.nodeIDs[3]];
-  const peers = await call('/ext/info', 'info.peers', { nodeIDs: wanted });
-  expect(peers).toMatchObject({ result: { numPeers: '1', peers: [{ nodeID: wanted[0] }] } });
-  const validators = await call('/ext/bc/P', 'platform.getCurrentValidators', { nodeIDs: wanted });
-  expect(validators).toMatchObject({ result: { validators: [{ nodeID: wanted[0] }] } });
-});
-
-test('lists a client that is connected as a peer', async () => {
-  const { client: peer } = await DevnetClient.handshake(devnet.validator(0), clock);
-  using _ = peer;
-  await peer.roundTrip();
-  const { nodeID } = peer.identity;
-  const listed = await call('/ext/info', 'info.peers', { nodeIDs: [nodeID] });
-  expect(listed).toMatchObject({ result: { peers: [{ nodeID, publicIP: '0.0.0.0:1', observedUptime: '0' }] } });
 });
 
 describe('a bad call is refused', () => {

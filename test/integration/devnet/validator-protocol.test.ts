@@ -95,17 +95,6 @@ describe('the validator', () => {
     expect((await client.next('appResponse')).message.value.requestId).toBe(5);
     expect(devnet.validator(0).appRequestCount).toBe(1);
   });
-
-  test('knows its peer from the time both have sent all', async () => {
-    const client = await connect(1);
-    await client.next('handshake');
-    client.sendHandshake();
-    await client.next('peerList');
-    expect(devnet.validator(1).connectedPeers).toEqual([]);
-    client.send({ case: 'peerList', value: {} });
-    await client.roundTrip();
-    expect(devnet.validator(1).connectedPeers.map(({ nodeID }) => nodeID)).toEqual([client.identity.nodeID]);
-  });
 });
 
 describe('disconnects', () => {

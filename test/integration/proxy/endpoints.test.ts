@@ -24,7 +24,7 @@ const MAX_UINT64 = '18446744073709551615';
 
 interface Query {
   readonly good?: readonly string[];
-  /** By the parameter that the error names. */
+  /** Keyed by the parameter that the error names. */
   readonly bad?: Readonly<Record<string, readonly string[]>>;
 }
 

@@ -152,6 +152,7 @@ describe('/openapi.json', () => {
           'goAggregateSignaturesOfNetwork',
           'reindexNftToken',
           'callNode',
+          ...['getRequest', 'listRequests'],
           'live',
           'ready',
           'readyNetwork',
@@ -189,9 +190,11 @@ describe('/openapi.json', () => {
       }
       const withBody = operation.requestBody === undefined ? [] : [413, 415, 501];
       // Decoding needs no other service; a large body may be rejected for lack of memory.
-      const ofOthers = operation.operationId === 'decodeMessage' ? [503] : [502, 503];
+      const ofOthers = operation.operationId === 'decodeMessage' ? [500, 503] : [500, 502, 503];
+      const ofHandler = path.startsWith('/v1/requests') ? [] : ofOthers;
+      const ofPath = path === '/v1/requests' ? [] : [404];
       expect(errors.map(([status]) => Number(status))).toEqual(
-        [400, 401, 403, 404, 408, 429, 431, 500, ...ofOthers, ...withBody].toSorted((a, b) => a - b),
+        [400, 401, 403, ...ofPath, 408, 429, 431, ...ofHandler, ...withBody].toSorted((a, b) => a - b),
       );
       for (const [, { content }] of errors) {
         const schema = resolve(content?.['application/json'].schema);

@@ -1,84 +1,36 @@
-import { Registry } from 'prom-client';
 import { describe, expect, test } from 'vitest';
-import { Penalties } from '../../../src/aggregation/admission/penalties.ts';
-import { AggregatorError } from '../../../src/aggregation/aggregator-error.ts';
-import { createAggregatorMetrics } from '../../../src/aggregation/aggregator-metrics.ts';
-import { createAggregator } from '../../../src/aggregation/request/aggregate.ts';
-import { createSubnetPolicy } from '../../../src/aggregation/subnet-policy.ts';
-import { createAnswerHistories } from '../../../src/aggregation/validators/answer-history.ts';
-import { createInvalidSigners } from '../../../src/aggregation/validators/invalid-signers.ts';
 import { ApiError } from '../../../src/pchain/rpc/api-error.ts';
-import { createMemorySignatureStore } from '../../../src/store/local/signature-store.ts';
-import { createMetrics } from '../../../src/telemetry/metrics.ts';
 import { createWarpSet, type WarpSet } from '../../../src/validators/warp-set.ts';
-import {
-  type BlockchainID,
-  idFromBytes,
-  type NodeID,
-  nodeIDFromBytes,
-  type SubnetID,
-  type TxID,
-} from '../../../src/warp/ids.ts';
+import { type BlockchainID, idFromBytes, type NodeID, nodeIDFromBytes } from '../../../src/warp/ids.ts';
 import { parseSignedMessage } from '../../../src/warp/signed-message.ts';
-import { createUnsignedMessage, type UnsignedMessage } from '../../../src/warp/unsigned-message.ts';
-import { FakeClock } from '../../support/fake-clock.ts';
-import { createModelSigner, modelBackend } from '../bls/backends/model-backend.ts';
-import { createInlineBls } from '../bls/service/inline-bls.ts';
-import { ANSWER_MS, drain, LIMITS } from './collection/collection-fixture.ts';
-import { ScriptedSource } from './scripted-source.ts';
+import { createUnsignedMessage } from '../../../src/warp/unsigned-message.ts';
+import { createModelSigner } from '../bls/backends/model-backend.ts';
+import {
+  CHAIN,
+  createHarness as createAggregatorHarness,
+  FOUND,
+  LIMITS,
+  NETWORK_ID,
+  nodeOf as node,
+  type RequestOptions,
+  SUBNET,
+  signers,
+  TX,
+  validatorSet,
+} from './aggregator-fixture.ts';
+import { ANSWER_MS } from './collection/collection-fixture.ts';
 
-const NETWORK_ID = 1337;
-const CHAIN = idFromBytes<BlockchainID>(new Uint8Array(32).fill(1), 'chain');
-const DESTINATION = idFromBytes<BlockchainID>(new Uint8Array(32).fill(2), 'chain');
-const UNKNOWN = idFromBytes<BlockchainID>(new Uint8Array(32).fill(9), 'chain');
-const SUBNET = idFromBytes<SubnetID>(new Uint8Array(32).fill(3), 'subnet');
-const SIGNAL = new AbortController().signal;
-const TX = idFromBytes<TxID>(new Uint8Array(32).fill(8), 'transaction');
+const DESTINATION = idFromBytes<BlockchainID>(new Uint8Array(32).fill(12), 'chain');
+const UNKNOWN = idFromBytes<BlockchainID>(new Uint8Array(32).fill(19), 'chain');
 const PROPOSED = 100n;
 const EPOCH = 80n;
 
-const signers = [1, 2, 3, 4, 5].map((number) => ({
-  nodeID: nodeIDFromBytes(new Uint8Array(20).fill(number)),
-  ...createModelSigner(BigInt(number + 1) ** 5n),
-}));
-const node = (number: number): NodeID => signers[number - 1]?.nodeID as NodeID;
-
 /** Set of the signers 1, 2, … with these weights; 0 is not in the set. */
 function setOf(...weights: bigint[]): WarpSet {
-  const validators = weights.flatMap((weight, index) => {
-    const signer = signers[index];
-    return weight === 0n || signer === undefined ? [] : [{ ...signer, weight }];
-  });
-  return createWarpSet(validators.map(({ nodeID, publicKey, weight }) => ({ nodeID, publicKey, weight })));
-}
-
-/** What the P-Chain has to say about the one transaction there is. */
-const FOUND = {
-  message: createUnsignedMessage(NETWORK_ID, CHAIN, Uint8Array.of(255)),
-  justification: new Uint8Array(),
-  managerChainID: DESTINATION,
-  signingSubnetID: SUBNET,
-};
-
-interface RequestOptions {
-  readonly message?: UnsignedMessage;
-  /** Instead of a message. */
-  readonly byTransaction?: boolean;
-  readonly quorumNum?: bigint;
-  readonly quorumBuffer?: bigint;
-  readonly pChainHeight?: bigint;
-  readonly destinationChainID?: BlockchainID;
+  return createWarpSet(validatorSet(...weights).filter(({ weight }) => weight > 0n));
 }
 
 function createHarness() {
-  const clock = new FakeClock();
-  const source = new ScriptedSource(clock);
-  for (const { nodeID, sign } of signers) {
-    source.add(nodeID, ({ message }) => ({
-      afterMs: ANSWER_MS,
-      outcome: { kind: 'signature', signature: sign(message) },
-    }));
-  }
   const state = {
     /** Heights that were asked for as those of clients. */
     pinned: [] as bigint[],
@@ -91,93 +43,57 @@ function createHarness() {
     funds: async (_signal: AbortSignal): Promise<ReadonlySet<NodeID>> => new Set(),
     heightFailure: undefined as Error | undefined,
   };
-  const metrics = createAggregatorMetrics(createMetrics(new Registry()));
-  const aggregator = createAggregator({
-    networkID: NETWORK_ID,
-    directory: {
-      validatedBy: async (chainID) => (chainID === UNKNOWN ? undefined : SUBNET),
-      exists: async () => true,
-      knownSubnetOf: () => undefined,
-      isKnown: () => true,
-      getSubnet: async () => ({
-        isPermissioned: false,
-        conversionID: new Uint8Array(32),
-        managerChainID: CHAIN,
-        managerAddress: new Uint8Array(20),
-      }),
-    },
-    validatorSets: {
-      async proposedHeight() {
-        if (state.heightFailure !== undefined) throw state.heightFailure;
-        return state.proposed;
+  const l1Message = {
+    ...FOUND,
+    message: createUnsignedMessage(NETWORK_ID, CHAIN, Uint8Array.of(255)),
+    justification: new Uint8Array(),
+    managerChainID: DESTINATION,
+  };
+  const { aggregator: _, ...harness } = createAggregatorHarness(
+    { maxAggregationsInFlight: 10, resultCacheBytes: 100_000 },
+    {
+      directory: {
+        validatedBy: async (chainID) => (chainID === UNKNOWN ? undefined : SUBNET),
+        exists: async () => true,
+        knownSubnetOf: () => undefined,
+        isKnown: () => true,
+        getSubnet: async () => ({
+          isPermissioned: false,
+          conversionID: new Uint8Array(32),
+          managerChainID: CHAIN,
+          managerAddress: new Uint8Array(20),
+        }),
       },
-      at: async (_, height) => state.sets.get(height) ?? setOf(),
-      async atPinned(_, height) {
-        state.pinned.push(height);
-        return state.sets.get(height) ?? setOf();
-      },
-      knownProposedHeight: () => undefined,
-      known: () => undefined,
-      newest: () => [],
-    },
-    epochs: { heightOf: async (_, signal) => state.epoch(signal) },
-    funds: { soonInactive: async (_, __, signal) => state.funds(signal), knownSoonInactive: () => undefined },
-    source,
-    invalidSigners: createInvalidSigners(clock),
-    histories: createAnswerHistories(clock, LIMITS.hedgeAfterMs),
-    subnets: createSubnetPolicy({ trackedSubnetIDs: [], allowedSubnetIDs: undefined }),
-    l1Messages: {
-      ofTransaction: async () => FOUND,
-      ofJustification: async () => FOUND,
-    },
-    store: createMemorySignatureStore({ clock, maxSignatures: 1_000, maxPerSigner: 100 }),
-    bls: createInlineBls(modelBackend),
-    clock,
-    metrics,
-    penalties: new Penalties(clock, metrics),
-    limits: {
-      ...LIMITS,
-      maxAggregationsInFlight: 10,
-      maxQueriesInFlight: 100,
-      resolveTimeoutMs: 5_000,
-      resultCacheBytes: 100_000,
-    },
-  });
-
-  let count = 0;
-  async function aggregate({ message, byTransaction, ...more }: RequestOptions = {}) {
-    count += 1;
-    const given = message ?? createUnsignedMessage(NETWORK_ID, CHAIN, Uint8Array.of(count));
-    const result = Promise.resolve(
-      aggregator.aggregate(
-        {
-          subject: byTransaction
-            ? { kind: 'transaction', txID: TX }
-            : { kind: 'message', message: given, justification: new Uint8Array() },
-          ...more,
+      validatorSets: {
+        async proposedHeight() {
+          if (state.heightFailure !== undefined) throw state.heightFailure;
+          return state.proposed;
         },
-        { signal: SIGNAL },
-      ),
-    );
-    let isSettled = false;
-    const settled = (): void => {
-      isSettled = true;
-    };
-    result.then(settled, settled);
-    for (let steps = 0; steps < 2_000 && !isSettled; steps += 1) {
-      await drain();
-      await clock.advance(10);
-    }
-    return result;
+        at: async (_, height) => state.sets.get(height) ?? setOf(),
+        async atPinned(_, height) {
+          state.pinned.push(height);
+          return state.sets.get(height) ?? setOf();
+        },
+        knownProposedHeight: () => undefined,
+        known: () => undefined,
+        newest: () => [],
+      },
+      epochs: { heightOf: async (_, signal) => state.epoch(signal) },
+      funds: { soonInactive: async (_, __, signal) => state.funds(signal), knownSoonInactive: () => undefined },
+      l1Messages: { ofTransaction: async () => l1Message, ofJustification: async () => l1Message },
+    },
+  );
+  let count = 0;
+  function withNewMessage(more: RequestOptions = {}): RequestOptions {
+    count += 1;
+    return { message: createUnsignedMessage(NETWORK_ID, CHAIN, Uint8Array.of(count)), ...more };
   }
-
-  async function failure(more: RequestOptions): Promise<AggregatorError> {
-    const error = await aggregate(more).catch((caught: unknown) => caught);
-    if (error instanceof AggregatorError) return error;
-    throw new Error('expected a failure');
-  }
-
-  return { state, source, clock, aggregate, failure };
+  return {
+    ...harness,
+    state,
+    aggregate: (more?: RequestOptions) => harness.finish(harness.start(withNewMessage(more))),
+    failure: (more: RequestOptions) => harness.failure(withNewMessage(more)),
+  };
 }
 
 function hang(signal: AbortSignal): Promise<never> {
@@ -188,7 +104,7 @@ function hang(signal: AbortSignal): Promise<never> {
 
 /** A destination that the caller gave; else that of a transaction's message, the chain of the validator manager. */
 const asked = (isRequired: boolean, chainID = DESTINATION): RequestOptions =>
-  isRequired ? { destinationChainID: chainID } : { byTransaction: true };
+  isRequired ? { destinationChainID: chainID } : { subject: { kind: 'transaction', txID: TX } };
 
 test('a height that the client names is asked for as one, and no other', async () => {
   const { aggregate, state } = createHarness();
@@ -364,12 +280,6 @@ describe('a validator set that changes meanwhile', () => {
       ]),
     );
     expect(await harness.failure({})).toMatchObject({ code: 'not_connected' });
-  });
-
-  test('is of no interest at a pinned height', async () => {
-    const harness = createHarness();
-    change(harness, setOf(40n, 30n, 20n, 10n, 15n));
-    expect(await harness.aggregate({ pChainHeight: PROPOSED })).toMatchObject({ pChainHeight: PROPOSED });
   });
 
   test('again and again is followed twice', async () => {

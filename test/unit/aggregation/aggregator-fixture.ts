@@ -66,7 +66,7 @@ export function nodeOf(number: number): NodeID {
   return nodeIDFromBytes(Uint8Array.from({ length: 20 }, (_, i) => (i === 19 ? number : 0)));
 }
 
-export const signers = [1, 2, 3, 4].map((number) => ({
+export const signers = [1, 2, 3, 4, 5].map((number) => ({
   nodeID: nodeOf(number),
   ...createModelSigner(BigInt(number + 1) ** 5n),
 }));
@@ -156,7 +156,16 @@ export const FOUND: L1MessageRequest = {
 /** An operator who tracks no subnet and allows all. */
 export const NO_POLICY = createSubnetPolicy({ trackedSubnetIDs: [], allowedSubnetIDs: undefined });
 
-export interface HarnessParts extends Partial<Pick<AggregatorOptions, 'store' | 'sharedWork' | 'subnets'>> {
+type ReplaceableParts =
+  | 'store'
+  | 'sharedWork'
+  | 'subnets'
+  | 'directory'
+  | 'validatorSets'
+  | 'epochs'
+  | 'funds'
+  | 'l1Messages';
+export interface HarnessParts extends Partial<Pick<AggregatorOptions, ReplaceableParts>> {
   readonly clock?: FakeClock;
 }
 
@@ -188,8 +197,7 @@ export function createHarness(limits: Partial<AggregatorLimits> = {}, parts: Har
     histories: createAnswerHistories(clock, LIMITS.hedgeAfterMs),
     subnets,
     source,
-    store: parts.store ?? createMemorySignatureStore({ clock, maxSignatures: 1_000, maxPerSigner: 100 }),
-    sharedWork: parts.sharedWork,
+    store: createMemorySignatureStore({ clock, maxSignatures: 1_000, maxPerSigner: 100 }),
     bls: {
       startAggregation(message, signal) {
         const sum = inline.startAggregation(message, signal);
@@ -205,6 +213,7 @@ export function createHarness(limits: Partial<AggregatorLimits> = {}, parts: Har
     metrics,
     penalties,
     limits: { ...LIMITS, ...limits },
+    ...parts,
   });
 
   function start(

@@ -1,9 +1,8 @@
 import { Registry } from 'prom-client';
 import { expect, test } from 'vitest';
-import { createAggregatorMetrics, StageTimer } from '../../../src/aggregation/aggregator-metrics.ts';
+import { createAggregatorMetrics } from '../../../src/aggregation/aggregator-metrics.ts';
 import { createMetrics } from '../../../src/telemetry/metrics.ts';
 import { idFromBytes, type SubnetID } from '../../../src/warp/ids.ts';
-import { FakeClock } from '../../support/fake-clock.ts';
 
 const subnet = (byte: number) => idFromBytes<SubnetID>(new Uint8Array(32).fill(byte), 'subnet');
 
@@ -32,22 +31,5 @@ test('outcomes are counted by the weight of the validator, and by subnet where i
     `${series(subnet(1), 'medium', 'signed')} 2`,
     `${series(subnet(1), 'light', 'signed')} 1`,
     `${series('other', 'light', 'timed_out', 'no_answer')} 2`,
-  ]);
-});
-
-test('stages are measured one after the other, and the last one when all is over', async () => {
-  const clock = new FakeClock();
-  const { metrics, lines } = create();
-  const timer = new StageTimer(clock, metrics, 'connect');
-  await clock.advance(1_000);
-  timer.enter('collect');
-  await clock.advance(2_000);
-  timer.enter('collect');
-  await clock.advance(2_000);
-  timer[Symbol.dispose]();
-  const sums = (await lines()).filter((line) => line.includes('stage_duration_seconds_sum'));
-  expect(sums).toEqual([
-    'signature_aggregator_aggregation_stage_duration_seconds_sum{stage="connect"} 1',
-    'signature_aggregator_aggregation_stage_duration_seconds_sum{stage="collect"} 4',
   ]);
 });

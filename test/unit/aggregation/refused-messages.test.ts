@@ -109,15 +109,6 @@ describe('a good message', () => {
     expect(waves(fixture)).toEqual([134]);
   });
 
-  test('among many refused ones waits for one round trip more, and as before a while later', async () => {
-    const fixture = createRefusing();
-    await Promise.all(Array.from({ length: 5 }, () => request(fixture)));
-    signAll(fixture);
-    expect(await request(fixture)).toMatchObject({ value: { kind: 'signed' }, tookMs: 2 * ANSWER_MS });
-    await fixture.clock.advance(30_000);
-    expect(await request(fixture)).toMatchObject({ value: { kind: 'signed' }, tookMs: ANSWER_MS });
-  });
-
   test('that no validator has yet is signed by all as soon as the sample has it', async () => {
     const fixture = createRefusing();
     const startMs = fixture.clock.monotonicMs();

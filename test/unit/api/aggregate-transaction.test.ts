@@ -137,27 +137,4 @@ describe('POST with a justification alone', () => {
     const other = await post({ justification: '0a', destinationBlockchainId: CHAIN });
     expect(other.asked[0]?.destinationChainID).toBe(CHAIN);
   });
-
-  test.each<[string, object, string | RegExp]>([
-    ['hex that is none', { justification: 'xy' }, 'justification must be hex digits, with an optional 0x prefix'],
-    [
-      'one too long',
-      { justification: '00'.repeat(24 * 1024 + 1) },
-      'justification has 24577 bytes, at most 24576 are allowed',
-    ],
-    [
-      'a destination that is none',
-      { justification: '0a', destinationBlockchainId: 'x' },
-      /^destinationBlockchainId must be/,
-    ],
-    [
-      'a destination of another type',
-      { justification: '0a', destinationBlockchainId: 1 },
-      'destinationBlockchainId must be a string',
-    ],
-  ])('refuses %s', async (_, body, message) => {
-    const { response, asked } = await post(body);
-    expectError(response, 400, message, 'invalid_request');
-    expect(asked).toEqual([]);
-  });
 });

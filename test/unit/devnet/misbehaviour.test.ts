@@ -3,19 +3,13 @@ import { expect, test } from 'vitest';
 import { createKeyRing } from '../../../src/devnet/key-ring.ts';
 import { bytesToHex } from '../../../src/lib/encoding/bytes.ts';
 import { signAs } from '../../devnet/signing-faults.ts';
-import { MISBEHAVIOURS, misbehaviourFromSeed } from '../../faults/misbehaviour.ts';
+import { misbehaviourFromSeed } from '../../faults/misbehaviour.ts';
 
 const VALIDATORS = [7n, 1n, 9n, 4n, 4n, 12n, 3n, 8n].map((weight, index) => ({ index, weight }));
 const TOTAL = 48n;
 const MESSAGE = Buffer.from('message');
 const { G2 } = bls12_381;
 const keys = await createKeyRing({ count: 3, seed: 1 });
-
-test('the same seed draws the same, and others draw others', () => {
-  const described = (seed: number): string => JSON.stringify([...misbehaviourFromSeed(seed, VALIDATORS, 0.33)]);
-  expect(described(5)).toBe(described(5));
-  expect(new Set([1, 2, 3, 4, 5].map(described)).size).toBe(5);
-});
 
 test('never more than the share, and no other fits in', () => {
   for (let seed = 0; seed < 200; seed += 1) {
@@ -29,14 +23,6 @@ test('never more than the share, and no other fits in', () => {
       if (!drawn.has(validator.index)) expect((weight + validator.weight) * 100n).toBeGreaterThan(33n * TOTAL);
     }
   }
-});
-
-test('every way is drawn, by 500 seeds', () => {
-  const names = new Set<string>();
-  for (let seed = 0; seed < 500; seed += 1) {
-    for (const { name } of misbehaviourFromSeed(seed, VALIDATORS, 0.33).values()) names.add(name);
-  }
-  expect([...names].toSorted()).toEqual(MISBEHAVIOURS.map(({ name }) => name).toSorted());
 });
 
 test('the errors of colluders cancel in a plain sum, and only there', () => {

@@ -3,14 +3,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { parseHex } from '../../../src/lib/encoding/bytes.ts';
 import { type ConversionData, conversionID } from '../../../src/warp/conversion-data.ts';
-import {
-  type BlockchainID,
-  idBytes,
-  P_CHAIN_ID,
-  PRIMARY_NETWORK_ID,
-  parseId,
-  type SubnetID,
-} from '../../../src/warp/ids.ts';
+import { type BlockchainID, idBytes, parseId, type SubnetID } from '../../../src/warp/ids.ts';
 import { parseL1Message } from '../../../src/warp/l1-message.ts';
 import { parseWarpPayload } from '../../../src/warp/payload.ts';
 import { readCase, readRpcExchanges, readTransaction, rpcResult } from '../../vectors/vectors.ts';
@@ -80,17 +73,6 @@ test('the ID is the hash of the layout', () => {
       expect(conversionID(data)).toEqual(Uint8Array.from(hash));
     }),
   );
-});
-
-test('50,000 validators are encoded', () => {
-  const validator = { nodeID: new Uint8Array(20), blsPublicKey: new Uint8Array(48), weight: 1n };
-  const data: ConversionData = {
-    subnetID: PRIMARY_NETWORK_ID,
-    managerChainID: P_CHAIN_ID,
-    managerAddress: new Uint8Array(20),
-    validators: Array.from({ length: 50_000 }, () => validator),
-  };
-  expect(conversionID(data)).toEqual(Uint8Array.from(createHash('sha256').update(layout(data)).digest()));
 });
 
 test('a key of another length throws', () => {

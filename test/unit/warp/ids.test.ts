@@ -12,8 +12,6 @@ import {
   nodeIDBytes,
   nodeIDFromBytes,
   nodeIDFromCertificate,
-  P_CHAIN_ID,
-  PRIMARY_NETWORK_ID,
   parseHexOrCb58Id,
   parseId,
   parseNodeID,
@@ -69,13 +67,6 @@ describe('vectors', () => {
       expect(() => parsers[kind](text)).toThrowError(ParseError);
     },
   );
-
-  test('cover every kind', () => {
-    for (const kind of ['id', 'nodeID', 'cb58']) {
-      expect(valid.filter((vector) => vector.kind === kind).length).toBeGreaterThan(4);
-      expect(invalid.filter((vector) => vector.kind === kind).length).toBeGreaterThan(15);
-    }
-  });
 });
 
 describe('cb58', () => {
@@ -117,12 +108,6 @@ describe('cb58', () => {
         expect(encodeCb58(parsed)).toBe(value);
       }),
       { numRuns: 500 },
-    );
-  });
-
-  test('a megabyte of text is rejected by its length', () => {
-    expect(() => parseCb58('2'.repeat(1_000_000), 'SubnetID')).toThrowError(
-      'SubnetID: cb58 text has more than 64 characters',
     );
   });
 
@@ -186,11 +171,6 @@ describe('IDs', () => {
         }
       }),
     );
-  });
-
-  test('the P-Chain and the primary network are 32 zero bytes', () => {
-    expect(idBytes(P_CHAIN_ID)).toEqual(new Uint8Array(32));
-    expect(idBytes(PRIMARY_NETWORK_ID)).toEqual(new Uint8Array(32));
   });
 
   test('a NodeID is the hash of the certificate', () => {

@@ -32,11 +32,6 @@ describe('a session with a real node', () => {
     return parseSignatureRequest(asked.get(id) ?? new Uint8Array());
   }
 
-  test('has requests and answers', () => {
-    expect([...asked.keys()]).toEqual([...requests.keys()]);
-    expect([...answered.keys()]).toEqual([1, 3, 5, 9]);
-  });
-
   test.each([...requests].filter(asksForSignature))('request %i, %s', (id) => {
     const request = requestOf(id);
     expect(parseUnsignedMessage(request.message).payload.length).toBeGreaterThan(0);

@@ -1,9 +1,8 @@
-import fc from 'fast-check';
 import { Registry } from 'prom-client';
 import { describe, expect, test } from 'vitest';
-import { Admission, type RunPermit } from '../../../../src/aggregation/admission/admission.ts';
+import { Admission } from '../../../../src/aggregation/admission/admission.ts';
 import { AggregatorError } from '../../../../src/aggregation/aggregator-error.ts';
-import { type AdmissionNumbers, createAggregatorMetrics } from '../../../../src/aggregation/aggregator-metrics.ts';
+import { createAggregatorMetrics } from '../../../../src/aggregation/aggregator-metrics.ts';
 import type { SignatureOutcome } from '../../../../src/aggregation/validators/validator-outcome.ts';
 import { createMetrics } from '../../../../src/telemetry/metrics.ts';
 import { type BlockchainID, idFromBytes } from '../../../../src/warp/ids.ts';
@@ -110,19 +109,6 @@ describe('while all permits are taken', () => {
     expect(await failure({ message: messageOf(1) })).toMatchObject({ code: 'insufficient_weight' });
   });
 
-  test('a result that is known no more, as the validators have changed, needs a place like any other', async () => {
-    const { finish, api, clock, failure, running } = await full();
-    api.proposed = 99n;
-    api.sets.set(SUBNET, () => []);
-    await clock.advance(1_000);
-    expect(await failure({ message: messageOf(100) })).not.toMatchObject({ code: 'overloaded' });
-    api.proposed = 100n;
-    api.sets.set(SUBNET, (height) => api.sets.get(OTHER_SUBNET)?.(height) ?? []);
-    await clock.advance(1_000);
-    expect(await failure({ message: messageOf(100) })).toMatchObject({ code: 'overloaded' });
-    for (const result of running) await finish(result.catch(() => undefined));
-  });
-
   test('a caller that leaves returns its permit at once', async () => {
     const { start, api } = createHarness({ maxAggregationsInFlight: 1 });
     api.hangs = true;
@@ -162,17 +148,6 @@ describe('a flood', () => {
     expect(count(await outcomes(others))).toEqual({ open: 3 });
   });
 
-  test('of one subnet by many clients leaves permits to others', async () => {
-    const { startFor, finish, start, silence } = createHarness({ maxAggregationsInFlight: 30 });
-    await finish(start());
-    await finish(start({ signingSubnetID: OTHER_SUBNET }));
-    silence(1, 2, 3, 4);
-    const flood = Array.from({ length: 100 }, (_, number) => startFor(`${number}`, { message: messageOf(number) }));
-    expect(count(await outcomes(flood))).toEqual({ open: 24, overloaded: 76 });
-    const other = { message: messageOf(200), signingSubnetID: OTHER_SUBNET };
-    expect(await outcomes([startFor('100', other)])).toEqual(['open']);
-  });
-
   test('of unknown chains by many clients gets half of all permits, and asks for each chain once in a while', async () => {
     const { startFor, finish, start, api, silence } = createHarness({ maxAggregationsInFlight: 30 });
     await finish(start());
@@ -190,19 +165,6 @@ describe('a flood', () => {
       await expect(again).rejects.toMatchObject({ code: 'unknown_source_chain' });
     }
     expect(api.calls.filter((method) => method === 'validatedBy')).toHaveLength(15);
-  });
-
-  test('of a chain that had to be looked up counts for its subnet from then on', async () => {
-    const { start, silence } = createHarness({ maxAggregationsInFlight: 30 });
-    silence(1, 2, 3, 4);
-    const burst = Array.from({ length: 20 }, (_, number) => start({ message: messageOf(number) }));
-    await drain();
-    expect(count(await outcomes(burst))).toEqual({ open: 15, overloaded: 5 });
-    const more = Array.from({ length: 20 }, (_, number) => start({ message: messageOf(100 + number) }));
-    expect(count(await outcomes(more))).toEqual({ open: 9, overloaded: 11 });
-    // Half of what is free is there for chains yet unknown.
-    const unknown = [1, 2].map((number) => start({ message: messageOf(number, unknownChain(number)) }));
-    expect(count(await outcomes(unknown))).toEqual({ unknown_source_chain: 2 });
   });
 
   test('of unknown chains by one client, one after the other, is looked up for 64 of them, and for 32 in each second from then on', async () => {
@@ -361,88 +323,4 @@ describe('a machine', () => {
     const resumed = first.resume(signal);
     expect(await outcomes([resumed])).toEqual(['open']);
   });
-
-  test('observes the event loop as long as anything is admitted', async () => {
-    const { clock, admission, limit, beLate } = createAdmission();
-    const [first, second] = [1, 2].map((client) => admission.admit({ client: `${client}`, subnetID: SUBNET }));
-    first?.release();
-    beLate(40);
-    await clock.advance(2_000);
-    expect(await limit()).toBeLessThan(8);
-    second?.release();
-    expect(clock.pendingTimers).toBe(0);
-  });
-
-  test('gives the permit of a resting aggregation to others', async () => {
-    const { admission } = createAdmission(1);
-    const { signal } = new AbortController();
-    const first = await admission.run({ client: 'a', subnetID: SUBNET }, signal);
-    const second = admission.run({ client: 'b', subnetID: SUBNET }, signal);
-    expect(await outcomes([second])).toEqual(['open']);
-    first.rest();
-    using _ = await second;
-    const resumed = first.resume(signal);
-    expect(await outcomes([resumed])).toEqual(['open']);
-    (await second)[Symbol.dispose]();
-    await resumed;
-    first[Symbol.dispose]();
-  });
-});
-
-test('in any order of events, every permit is given back exactly once', async () => {
-  const step = fc.record({
-    kind: fc.constantFrom('admit', 'admit', 'leave', 'run', 'run', 'rest', 'resume', 'end', 'abort'),
-    pick: fc.nat(),
-  });
-  await fc.assert(
-    fc.asyncProperty(fc.array(step, { maxLength: 100 }), async (steps) => {
-      const clock = new FakeClock();
-      const read: Partial<AdmissionNumbers> = {};
-      const admission = new Admission({
-        ...{ clock, subnets: NO_POLICY, maxAggregationsInFlight: 3, queueTimeoutMs: 1_000 },
-        metrics: {
-          admissionRefusals: { inc: () => undefined, at: () => ({ inc: () => undefined }) },
-          showAdmission: (given) => Object.assign(read, given),
-        },
-      });
-      const permits: Disposable[] = [];
-      const running: RunPermit[] = [];
-      const abort = new AbortController();
-      for (const { kind, pick } of steps) {
-        const request = { client: `c${pick % 3}`, subnetID: [SUBNET, OTHER_SUBNET, undefined][pick % 3] };
-        const permit = running[pick % Math.max(1, running.length)];
-        if (kind === 'admit') {
-          try {
-            permits.push(admission.admit(request));
-          } catch (error) {
-            expect(error).toMatchObject({ code: 'overloaded' });
-          }
-        } else if (kind === 'run')
-          admission.run(request, abort.signal).then(
-            (run) => running.push(run),
-            () => undefined,
-          );
-        else if (kind === 'rest') permit?.rest();
-        else if (kind === 'resume') void permit?.resume(abort.signal).catch(() => undefined);
-        else if (kind === 'end') permit?.[Symbol.dispose]();
-        else if (kind === 'leave') {
-          const [first] = permits.splice(pick % Math.max(1, permits.length), 1);
-          // Twice does nothing more.
-          first?.[Symbol.dispose]();
-          first?.[Symbol.dispose]();
-        } else if (pick % 10 === 0) abort.abort(new Error('gone'));
-        await settle();
-        expect(read.admitted?.held).toBeLessThanOrEqual(3);
-        expect(read.running?.held).toBeLessThanOrEqual(read.running?.limit ?? 0);
-      }
-      abort.abort(new Error('gone'));
-      await settle();
-      for (const each of [...permits, ...running]) each[Symbol.dispose]();
-      await settle();
-      expect([read.admitted?.held, read.running?.held, read.running?.queued, clock.pendingTimers]).toEqual([
-        0, 0, 0, 0,
-      ]);
-    }),
-    { numRuns: 200 },
-  );
 });

@@ -48,12 +48,6 @@ test('messages of one chain that no validator signs first make the next ones dou
   expect([isBarred('relayer'), penalties.isDoubtful('relayer', CHAIN)]).toEqual([false, false]);
 });
 
-test('a request without a question to a validator costs nothing', () => {
-  const { penalties } = create();
-  for (let count = 0; count < 1_000; count += 1) penalties.chargeUnsigned('client', CHAIN, 0, 300);
-  expect(penalties.isDoubtful('client', CHAIN)).toBe(false);
-});
-
 test('a few large messages that no validator signs bar a client', () => {
   const { penalties } = create();
   let shown = 0;

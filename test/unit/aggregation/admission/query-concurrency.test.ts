@@ -83,12 +83,3 @@ test('few start in one tick of the event loop, round robin over clients and size
   passTurns();
   expect(started).toHaveLength(10 * MAX_STARTED_PER_TURN + 4);
 });
-
-test('a query that fails gives its permit back', async () => {
-  const { queries } = create({ maxQueries: 1 });
-  const fail = queries.run(1, () => Promise.reject(new Error('failed')), 'a');
-  await expect(fail).rejects.toThrow('failed');
-  expect(await queries.run(1, async () => 'next', 'a')).toBe('next');
-  await settle();
-  expect(queries.small.held).toBe(0);
-});

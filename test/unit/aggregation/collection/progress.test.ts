@@ -203,23 +203,6 @@ describe('a feed', () => {
     expect(calls).toBe(1);
   });
 
-  test('gives a listener that joins during an event the state once, and nothing after it leaves', () => {
-    const { feed, tally } = createFeed();
-    feed.begin(tally);
-    const inner: ProgressEvent[] = [];
-    const outer: ProgressEvent[] = [];
-    const leave = feed.subscribe((event) => {
-      outer.push(event);
-      if (event.kind === 'outcome') feed.subscribe((event) => inner.push(event));
-    });
-    tally.set(0, SIGNED);
-    leave();
-    tally.set(1, SIGNED);
-    expect(kinds(outer)).toEqual(['state', 'signed']);
-    expect(kinds(inner)).toEqual(['state', 'signed']);
-    expect(inner[1]).toMatchObject({ index: 1 });
-  });
-
   test.each<SignatureFailure>([
     { kind: 'refused', code: 2, text: 'no' },
     { kind: 'timed_out', reason: 'no_answer' },
@@ -329,13 +312,5 @@ describe('an aggregation', () => {
       [98n, 70n],
       [99n, 90n],
     ]);
-  });
-
-  test('answered from memory tells nothing', async () => {
-    const { start, finish } = createHarness();
-    await finish(start());
-    const events: ProgressEvent[] = [];
-    await finish(start({}, undefined, (event) => events.push(event)));
-    expect(events).toEqual([]);
   });
 });

@@ -123,13 +123,6 @@ describe('beside a message', () => {
       { numRuns: 20 },
     );
   });
-
-  test('the justifications of a real network are left as they are', () => {
-    const { unsignedMessage, justification } = readCase('p_conversion');
-    const message = createUnsignedMessage(12345, P_CHAIN_ID, unsignedMessage.subarray(42));
-    expect(message.bytes).toEqual(unsignedMessage);
-    expect(unwrapJustification(message, justification)).toBe(justification);
-  });
 });
 
 describe('a validator of a conversion', () => {
@@ -141,11 +134,6 @@ describe('a validator of a conversion', () => {
         index,
       });
     }
-  });
-
-  test('of another subnet is not', () => {
-    const other = idFromBytes<SubnetID>(new Uint8Array(32).fill(8), 'subnet');
-    expect(findConversionValidator(SUBNET, conversionValidationID(other, 0))).toBeUndefined();
   });
 });
 

@@ -190,13 +190,6 @@ describe('of a transaction', () => {
     expect(parseJustification(found.justification)).toEqual({ kind: 'SubnetIDIndex', subnetID: l1.subnetID, index });
   });
 
-  test('is read from the node once', async () => {
-    const { state, of } = createHarness();
-    await of(REGISTRATION);
-    await of(REGISTRATION);
-    expect(state.reads).toBe(1);
-  });
-
   test.each([
     [OVERTAKEN, 'message_superseded', /was set anew since \(nonce 1\): the P-Chain confirms the last one only$/],
     [USED_UP, 'message_superseded', /^the L1 validator that transaction \w+ registered was removed since: /],
@@ -281,12 +274,6 @@ describe('of a transaction that was not accepted', () => {
       field: 'transaction',
       message: expect.stringContaining(`${UNKNOWN_TX} is a transaction of the X-Chain, which carries no Warp message`),
     });
-  });
-
-  test('and the X-Chain cannot be asked', async () => {
-    const { state, of, failure } = createHarness();
-    state.xChainFailure = new ApiError('unavailable', 'no answer');
-    expect(await failure(of({ id: UNKNOWN_TX }))).toMatchObject({ code: 'unknown_transaction' });
   });
 });
 
@@ -434,14 +421,5 @@ describe('an API that fails', () => {
       message: 'the P-Chain API did not answer in time',
     });
     expect(clock.pendingTimers).toBe(0);
-  });
-
-  test("is not waited for by a caller who left: the caller's own reason comes out", async () => {
-    const { state, messages } = createHarness();
-    state.hangs = true;
-    const caller = new AbortController();
-    const result = messages.ofTransaction({ txID: CONVERSION.id }, caller.signal);
-    caller.abort(new Error('gone'));
-    await expect(result).rejects.toThrow('gone');
   });
 });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { AggregatorError, type AggregatorErrorCode } from '../../../../src/aggregation/aggregator-error.ts';
+import type { AggregatorError, AggregatorErrorCode } from '../../../../src/aggregation/aggregator-error.ts';
 import { ApiError } from '../../../../src/pchain/rpc/api-error.ts';
 import type { Validator } from '../../../../src/validators/validator.ts';
 import { P_CHAIN_ID, PRIMARY_NETWORK_ID } from '../../../../src/warp/ids.ts';
@@ -93,20 +93,6 @@ describe('what the caller leaves out', () => {
     });
     expect(l1Messages.asked).toEqual([Uint8Array.of(3), Uint8Array.of(3)]);
   });
-
-  test('cannot be found: the failure is the one of the search', async () => {
-    const { failure, l1Messages, registry } = createHarness();
-    l1Messages.ofTransaction = async () => {
-      throw new AggregatorError('unknown_transaction', 'no such thing', { field: 'transaction' });
-    };
-    expect(await failure({ subject: { kind: 'transaction', txID: TX } })).toMatchObject({
-      code: 'unknown_transaction',
-      field: 'transaction',
-    });
-    expect(await registry.metrics()).toContain(
-      'signature_aggregator_aggregation_duration_seconds_count{outcome="unknown_transaction"} 1',
-    );
-  });
 });
 
 test.each<[RequestOptions, string, string]>([
@@ -163,16 +149,6 @@ describe('equal requests', () => {
     expect(leftovers()).toEqual(NOTHING_LEFT);
   });
 
-  test('one after the other need no further request: neither to validators nor to the API within its second', async () => {
-    const { start, finish, source, api, registry } = createHarness();
-    const first = await finish(start());
-    const [asked, called] = [source.calls.length, api.calls.length];
-    expect(await finish(start())).toEqual(first);
-    expect(source.calls).toHaveLength(asked);
-    expect(api.calls).toHaveLength(called);
-    expect(await registry.metrics()).toContain('signature_aggregator_result_cache_hits_total 1');
-  });
-
   test('at a later height with the same set have the same answer, with their own height', async () => {
     const { start, finish, source, api, clock } = createHarness();
     const first = await finish(start());
@@ -205,13 +181,6 @@ describe('equal requests', () => {
     ];
     for (const more of [{}, ...others]) await finish(start(more));
     expect(await registry.metrics()).toContain('signature_aggregator_result_cache_hits_total 0');
-  });
-
-  test('with a subnet named or left out are one', async () => {
-    const { start, finish, source } = createHarness();
-    await finish(start());
-    await finish(start({ signingSubnetID: SUBNET }));
-    expect(source.calls).toHaveLength(2);
   });
 
   test('are tried again where the buffer was missed', async () => {
@@ -260,47 +229,52 @@ describe('what fails', () => {
     expect(api.calls).toEqual([]);
   });
 
-  test('an unknown source chain', async () => {
-    const message = createUnsignedMessage(NETWORK_ID, UNKNOWN_CHAIN, Uint8Array.of(1));
-    await expectFailure('unknown_source_chain', `the P-Chain does not know its source chain ${UNKNOWN_CHAIN}`, {
-      message,
-    });
+  const ofUnknownChain = createUnsignedMessage(NETWORK_ID, UNKNOWN_CHAIN, Uint8Array.of(1));
+  test.each<[string, AggregatorErrorCode, string, RequestOptions]>([
+    [
+      'an unknown source chain',
+      'unknown_source_chain',
+      `the P-Chain does not know its source chain ${UNKNOWN_CHAIN}`,
+      { message: ofUnknownChain },
+    ],
+    [
+      'an unknown subnet',
+      'unknown_subnet',
+      `the P-Chain knows no subnet ${UNKNOWN_SUBNET}`,
+      { signingSubnetID: UNKNOWN_SUBNET },
+    ],
+    [
+      'a subnet without validators at that height',
+      'invalid_request',
+      `subnet ${EMPTY_SUBNET} has no validators at P-Chain height 98`,
+      { signingSubnetID: EMPTY_SUBNET },
+    ],
+    [
+      "a height above the chain's",
+      'height_not_reached',
+      "P-Chain height 101 is above the chain's height 100",
+      { pChainHeight: 101n },
+    ],
+  ])('%s', async (_, code, message, more) => {
+    await expectFailure(code, message, more);
   });
 
-  test('an unknown subnet', async () => {
-    await expectFailure('unknown_subnet', `the P-Chain knows no subnet ${UNKNOWN_SUBNET}`, {
-      signingSubnetID: UNKNOWN_SUBNET,
-    });
-  });
-
-  test('a subnet without validators at that height', async () => {
-    await expectFailure('invalid_request', `subnet ${EMPTY_SUBNET} has no validators at P-Chain height 98`, {
-      signingSubnetID: EMPTY_SUBNET,
-    });
-  });
-
-  test("a height above the chain's", async () => {
-    await expectFailure('height_not_reached', /^P-Chain height 101 is above the chain's height 100$/, {
-      pChainHeight: 101n,
-    });
-  });
-
-  test('an API node that lags behind the one that gave the height is not the caller to blame', async () => {
-    await expectFailure('p_chain_unavailable', /a P-Chain API node lags behind/, {}, ({ api }) => {
-      api.height = 90n;
-    });
-  });
-
-  test('an API that is down', async () => {
-    await expectFailure('p_chain_unavailable', 'the P-Chain API failed: no connection', {}, ({ api }) => {
-      api.failure = new ApiError('unavailable', 'no connection');
-    });
-  });
-
-  test('an API that answers nonsense', async () => {
-    await expectFailure('p_chain_invalid', 'the P-Chain API failed: no JSON', {}, ({ api }) => {
-      api.failure = new ApiError('invalid response', 'no JSON');
-    });
+  test.each<[string, AggregatorErrorCode, RegExp, Partial<ReturnType<typeof createHarness>['api']>]>([
+    ['an API node that lags', 'p_chain_unavailable', /a P-Chain API node lags behind/, { height: 90n }],
+    [
+      'an API that is down',
+      'p_chain_unavailable',
+      /^the P-Chain API failed: no connection$/,
+      { failure: new ApiError('unavailable', 'no connection') },
+    ],
+    [
+      'an API that answers nonsense',
+      'p_chain_invalid',
+      /^the P-Chain API failed: no JSON$/,
+      { failure: new ApiError('invalid response', 'no JSON') },
+    ],
+  ])('%s', async (_, code, message, state) => {
+    await expectFailure(code, message, {}, ({ api }) => void Object.assign(api, state));
   });
 
   test('an API that does not answer in time', async () => {

@@ -60,18 +60,6 @@ describe('too little weight that signs', () => {
     expect(source.calls.length).toBeGreaterThan(asked);
   });
 
-  test('says nothing of another message, quorum, justification or subnet', async () => {
-    const harness = createHarness();
-    everybody(harness, 'refuses');
-    await harness.failure();
-    everybody(harness, 'signs');
-    const message = createUnsignedMessage(NETWORK_ID, CHAIN, Uint8Array.of(2));
-    for (const more of [{ message }, { quorumNum: 66n }, { quorumBuffer: 1n }, { justification: Uint8Array.of(1) }]) {
-      expect((await harness.finish(harness.start(more))).signedWeight).toBeGreaterThan(66n);
-    }
-    expect(await hits(harness, 'insufficient_weight')).toBe(0);
-  });
-
   test('says nothing of another validator set, and of the same at another height what that one is', async () => {
     const harness = createHarness();
     const { api, clock, failure, finish, start } = harness;
@@ -163,15 +151,6 @@ describe('a message that is refused for good', () => {
     await clock.advance(REFUSAL_MEMORY_MS);
     everybody(harness, 'signs');
     expect((await finish(start(hopeless))).signedWeight).toBe(70n);
-  });
-
-  test('is another with another justification', async () => {
-    const harness = createHarness();
-    everybody(harness, 'refuses for good');
-    await harness.failure(hopeless);
-    everybody(harness, 'signs');
-    const justified = { ...hopeless, justification: Uint8Array.of(1) };
-    expect((await harness.finish(harness.start(justified))).signedWeight).toBe(70n);
   });
 });
 

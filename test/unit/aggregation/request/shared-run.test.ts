@@ -37,30 +37,6 @@ test('whichever client is served first runs it for all, and the others leave the
   void acquired;
 });
 
-test('a good client that joins is served before the rest of a flood', async () => {
-  const { semaphore, admission } = create();
-  const order: string[] = [];
-  const running = semaphore.tryAcquire({ key: 'x' });
-  for (let count = 0; count < 10; count += 1) {
-    void Promise.resolve(semaphore.acquire({ key: 'flood' })).then((permit) => {
-      order.push('flood');
-      setImmediate(() => permit.release());
-    });
-  }
-  const shared = new SharedRun(admission, 'flood');
-  const acquired = shared.acquire(SUBNET, allow, never).then((permit) => {
-    order.push(`shared by ${permit.client}`);
-    permit[Symbol.dispose]();
-  });
-  shared.join('good');
-  await settle();
-  running?.release();
-  await acquired;
-  expect(order).toEqual(['flood', 'shared by good']);
-  for (let turn = 0; turn < 20; turn += 1) await settle();
-  expect([semaphore.held, semaphore.queued]).toEqual([0, 0]);
-});
-
 test('a client that may not run it leaves it to the others, and gets the reason if there are none', async () => {
   const { semaphore, admission } = create();
   const refuse = (client: string | undefined): void => {

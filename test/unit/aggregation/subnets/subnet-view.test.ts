@@ -146,7 +146,3 @@ test('the highest quorum is one that the signable weight reaches, and the next i
     }),
   );
 });
-
-test('a subnet without validators has no quorum', () => {
-  expect(assembleSubnetView(factsOf([]))).toMatchObject({ highestQuorumNum: 0n, validators: [] });
-});

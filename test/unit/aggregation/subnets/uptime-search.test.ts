@@ -84,21 +84,6 @@ describe('the search for the highest uptime', () => {
     );
   });
 
-  test('asks twice where all tell their figures', () => {
-    const telling = honest.map((node) => ({
-      ...node,
-      figure: node.figure ?? 5n,
-      states: 'its figure' as const,
-      isSilent: false,
-    }));
-    fc.assert(
-      fc.property(fc.array(telling, FEW), (nodes) => {
-        const { rounds } = search(nodes, neededOf(nodes, 67n));
-        expect(rounds).toBeLessThanOrEqual(2);
-      }),
-    );
-  });
-
   test('is not led astray by those who tell false figures: they only stand for no more than they sign', () => {
     const liar = fc
       .tuple(honest, figures)
@@ -121,20 +106,5 @@ describe('the search for the highest uptime', () => {
       }),
       { numRuns: 1_000 },
     );
-  });
-
-  test('asks no validator if too few can be asked', () => {
-    const out = { ...UNTRIED, weight: 40n, isOut: true };
-    expect(planUptimeSearch([out, { ...out, isOut: false }], 50n, 0)).toEqual({ kind: 'none' });
-  });
-
-  test('finds in three rounds that no validator knows the validation', () => {
-    const nodes: Node[] = [1n, 2n, 3n].map((weight) => ({
-      weight,
-      figure: undefined,
-      states: 'nothing',
-      isSilent: false,
-    }));
-    expect(search(nodes, 4n)).toMatchObject({ step: { kind: 'none' }, rounds: 2 });
   });
 });

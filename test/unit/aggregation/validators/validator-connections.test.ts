@@ -506,11 +506,6 @@ describe('a signature request', () => {
     expect(result).toEqual({ kind: 'invalid_signature', reason: expect.stringContaining(`${length} bytes`) });
   });
 
-  test('bytes that are no response are an invalid signature', async () => {
-    const { result } = await ask({ kind: 'response', bytes: new Uint8Array(50).fill(0xff) });
-    expect(result).toMatchObject({ kind: 'invalid_signature' });
-  });
-
   test("a peer's text is cut", async () => {
     const { result } = await ask({ kind: 'refused', code: 9, text: 'x'.repeat(10_000) });
     expect(result).toEqual({ kind: 'refused', code: 9, text: 'x'.repeat(300) });

@@ -98,7 +98,7 @@ describe('a good request', () => {
   ])('whose set has %i validators costs %i units, as a message and as a transaction', async (validators, units) => {
     const aggregate: Aggregator['aggregate'] = async (_, { onCacheMiss, onSigners }) => {
       await onCacheMiss?.();
-      await onSigners?.(validators);
+      await onSigners?.(validators, 1_023);
       return RESULT;
     };
     const access = { apiKeys: [], unitsPerMinute: 50, trustedProxies: [] };
@@ -115,6 +115,18 @@ describe('a good request', () => {
       String(Math.max(0, 50 - 2 * units)),
     ]);
     if (units === 30) expect((await ask()).statusCode).toBe(429);
+  });
+
+  test('whose transaction sent 200 KiB costs 200 units more', async () => {
+    const aggregate: Aggregator['aggregate'] = async (_, { onSigners }) => {
+      await onSigners?.(1, 200 * 1_024);
+      return RESULT;
+    };
+    const access = { apiKeys: [], unitsPerMinute: 300, trustedProxies: [] };
+    const limits = createMemoryLimitCounters(new FakeClock());
+    const limited = await createTestServer({ aggregator: { aggregate }, access: { ...access, limits } });
+    const response = await limited.inject({ url: `${PATH}/${PRIMARY_NETWORK_ID}` });
+    expect(response.headers['x-ratelimit-remaining']).toBe(String(300 - 1 - 200));
   });
 
   test.each([
@@ -366,13 +378,12 @@ test('a path that is no URL, or endless, is a 400 of the same form', async () =>
 });
 
 const weight = 2n ** 60n;
+const WHY = { code: 7, text: 'wrong "ID"\n' };
 const TALLY: TallySummary = {
-  neededWeight: weight + 1n,
-  signedWeight: weight,
-  totalWeight: 4n * weight,
+  ...{ neededWeight: weight + 1n, signedWeight: weight, totalWeight: 4n * weight },
   outcomes: {
     signed: { weight, count: 1 },
-    refused: { weight: 1n, count: 2, reasons: [{ weight: 1n, count: 2, code: 7, text: 'wrong "ID"\n' }] },
+    refused: { weight: 1n, count: 2, reasons: [{ weight: 1n, count: 2, ...WHY }] },
     timed_out: { weight: 3n, count: 3, reasons: [{ weight: 3n, count: 3, reason: 'no_answer' }] },
     unreachable: { weight: 4n, count: 4, reasons: [{ weight: 4n, count: 4, reason: 'no address known' }] },
     invalid_signature: { weight: 5n, count: 5, reasons: [] },
@@ -380,41 +391,27 @@ const TALLY: TallySummary = {
     no_key: { weight: 8n, count: 8 },
   },
   missing: [
-    { nodeID: NODE_ID, weight, outcome: 'refused', code: 7, text: 'wrong "ID"\n' },
+    { nodeID: NODE_ID, weight, outcome: 'refused', ...WHY },
     { nodeID: NODE_ID, weight: 4n, outcome: 'unreachable', reason: 'no address known' },
-    { nodeID: NODE_ID, weight: 3n, outcome: 'timed_out', reason: 'no_answer' },
   ],
   missingOmitted: 41,
 };
 const REPORT: AggregationReport = {
-  messageID: 'the ID of the message',
-  sourceChainID: P_CHAIN_ID,
-  signingSubnetID: PRIMARY_NETWORK_ID,
-  pChainHeight: 12n,
-  tally: TALLY,
+  ...{ messageID: 'the ID of the message', sourceChainID: P_CHAIN_ID, signingSubnetID: PRIMARY_NETWORK_ID },
+  ...{ pChainHeight: 12n, tally: TALLY },
 };
 const DETAILS = {
-  weightNeeded: '1152921504606846977',
-  weightSigned: '1152921504606846976',
-  totalWeight: '4611686018427387904',
-  signingSubnetId: PRIMARY_NETWORK_ID,
-  pChainHeight: 12,
-  outcomes: {
-    signed: { weight: '1152921504606846976', count: 1 },
-    refused: { weight: '1', count: 2, reasons: [{ code: 7, text: 'wrong "ID"\n', weight: '1', count: 2 }] },
-    timed_out: { weight: '3', count: 3, reasons: [{ reason: 'no_answer', weight: '3', count: 3 }] },
-    unreachable: { weight: '4', count: 4, reasons: [{ reason: 'no address known', weight: '4', count: 4 }] },
-    invalid_signature: { weight: '5', count: 5, reasons: [] },
-    not_asked: { weight: '7', count: 7, reasons: [{ reason: 'queue_full', weight: '6', count: 6 }] },
-    no_key: { weight: '8', count: 8 },
-  },
-  missing: [
-    { nodeId: NODE_ID, weight: '1152921504606846976', outcome: 'refused', code: 7, text: 'wrong "ID"\n' },
-    { nodeId: NODE_ID, weight: '4', outcome: 'unreachable', reason: 'no address known' },
-    { nodeId: NODE_ID, weight: '3', outcome: 'timed_out', reason: 'no_answer' },
-  ],
+  ...{ weightNeeded: '1152921504606846977', weightSigned: '1152921504606846976', totalWeight: '4611686018427387904' },
+  ...{ signingSubnetId: PRIMARY_NETWORK_ID, pChainHeight: 12 },
+  outcomes: asWritten(TALLY.outcomes),
+  missing: asWritten(TALLY.missing.map(({ nodeID, ...validator }) => ({ nodeId: nodeID, ...validator }))),
   missingOmitted: 41,
 };
+
+/** Writes weights as decimal strings. */
+function asWritten(value: unknown): unknown {
+  return JSON.parse(JSON.stringify(value, (_key, each: unknown) => (typeof each === 'bigint' ? String(each) : each)));
+}
 
 describe('an aggregation that fails', () => {
   test.each<[AggregatorErrorCode, number]>([

@@ -283,24 +283,6 @@ describe('a stream', () => {
     );
   }, 20_000);
 
-  test('that is not read leaves out the last progress, and has its end', async () => {
-    const { open, held, asked, clock, responses } = await start();
-    const socket = await open();
-    await asked();
-    const [response] = responses as [ServerResponse];
-    while (!response.writableNeedDrain) {
-      held.tell(stateOf(20_000));
-      await clock.advance(GATHERED_MS);
-    }
-    held.tell(ASKED);
-    held.resolve(RESULT);
-    await settle();
-    expect(clock.pendingTimers).toBe(0);
-    socket.end();
-    const events = (await text(socket.resume())).match(/^event: \w+$/gm) ?? [];
-    expect(events.slice(-2)).toEqual(['event: resolved', 'event: result']);
-  }, 20_000);
-
   test('of a client that left while queued leaves no timer', async () => {
     const isIn = Promise.withResolvers<void>();
     const limits: LimitCounters = {

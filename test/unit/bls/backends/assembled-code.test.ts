@@ -1,7 +1,5 @@
-import { readFileSync } from 'node:fs';
 import { Worker } from 'node:worker_threads';
 import { expect, test } from 'vitest';
-import { assembledCode } from '../../../../scripts/bls/assembled-code.ts';
 
 const BACKEND = new URL('../../../../src/bls/backends/noble-backend.ts', import.meta.url).href;
 
@@ -20,11 +18,6 @@ const SPY = `
   await import('${BACKEND}');
   parentPort.postMessage(files);
 `;
-
-test('the code that is loaded is what would be assembled now', () => {
-  const generated = new URL('../../../../src/bls/gen/fused.ts', import.meta.url);
-  expect(readFileSync(generated, 'utf8')).toBe(assembledCode());
-});
 
 test('a thread loads neither what assembles it nor the formulas that it is made of', async () => {
   const thread = new Worker(new URL(`data:text/javascript,${encodeURIComponent(SPY)}`), {

@@ -241,34 +241,3 @@ test('all backends agree on sums, their bytes and whether they verify', () => {
     { numRuns: 25 },
   );
 });
-
-test('all backends agree on what is a point', () => {
-  const bytes = fc.oneof(
-    fc
-      .uint8Array({ minLength: 96, maxLength: 96 })
-      .map((random) => random.map((byte, i) => (i === 0 ? 0x80 | (byte & 0x2f) : byte))),
-    fc.tuple(fc.nat(767), fc.nat(secrets.length - 1)).map(([bit, signer]) => {
-      const own = (secrets[signer] as blst.SecretKey).sign(MESSAGE).toBytes();
-      return own.map((byte, i) => (i === bit >> 3 ? byte ^ (1 << (bit & 7)) : byte));
-    }),
-  );
-  const outcome = (parse: () => unknown): string => {
-    try {
-      parse();
-      return 'a point';
-    } catch (error) {
-      if (!(error instanceof ParseError)) throw error;
-      return error.reason;
-    }
-  };
-  fc.assert(
-    fc.property(bytes, (input) => {
-      const [noble, native] = backends.map((backend) => outcome(() => backend.parseSignature(input)));
-      expect(noble).toBe(native);
-      const half = input.subarray(0, 48);
-      const [nobleKey, nativeKey] = backends.map((backend) => outcome(() => backend.parsePublicKey(half)));
-      expect(nobleKey).toBe(nativeKey);
-    }),
-    { numRuns: 300 },
-  );
-});

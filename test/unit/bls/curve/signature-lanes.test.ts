@@ -93,14 +93,6 @@ describe('a job', () => {
     expect(outcomes.size).toBe(30);
   });
 
-  test('takes all that is added in the same breath', async () => {
-    const { add, sizes } = openLanes({ concurrency: 2 });
-    for (const index of indices(0, 10)) void add(index);
-    expect(sizes()).toEqual([]);
-    await turn();
-    expect(sizes()).toEqual([10]);
-  });
-
   test('takes at most 64 signatures, so that it does not hold up another request', async () => {
     const { add, sizes, finish } = openLanes();
     await add(0);
@@ -119,25 +111,6 @@ describe('a job', () => {
     expect(sizes().slice(4)).toEqual([5]);
     for (let job = 0; job < 4; job += 1) await finish();
     expect(sizes().slice(4)).toEqual([5, 4, 4, 4, 3]);
-  });
-
-  test.each([
-    [3, [3]],
-    [6, [4, 2]],
-    [40, [20, 10, 5]],
-  ])('is queued for each four of %i that wait, up to the number of lanes', async (count, expected) => {
-    const { runner, table, add, sizes, finish } = openLanes({ threads: 2, concurrency: 3 });
-    // Jobs of other requests keep all threads busy until everything waits.
-    for (let other = 0; other < 3; other += 1) {
-      void runner.run<'add'>(() => ({
-        ...{ kind: 'add', keys: table.memory, slots: [], signatures: new Uint8Array(), sum: undefined },
-      }));
-    }
-    for (const index of indices(0, count)) void add(index);
-    await turn();
-    expect(sizes()).toEqual([0, 0, 0]);
-    for (let other = 0; other < 3; other += 1) await finish();
-    expect(sizes().slice(3)).toEqual(expected);
   });
 });
 
@@ -209,19 +182,6 @@ test('after a removal the sum is made of single signatures, those that come late
   expect(sums).toEqual([made]);
   expect(asked).toEqual([5, 5]);
   expect(() => lanes.contributionsOf([3])).toThrow('no signature of signer 3');
-});
-
-test('contributions are in the order asked for, in memory that threads share', async () => {
-  const { lanes, add, finish, table } = openLanes();
-  for (const index of indices(0, 3)) await add(index);
-  await finish();
-  await finish();
-  const { keys, slots, points } = lanes.contributionsOf([2, 0]);
-  expect(keys).toBe(table.memory);
-  expect(slots).toEqual([2, 0]);
-  expect(points.buffer).toBeInstanceOf(SharedArrayBuffer);
-  const size = modelBackend.packedSignatureBytes;
-  expect([points.slice(0, size), points.slice(size)]).toEqual([signatures[2], signatures[0]]);
 });
 
 describe('when it is over', () => {
@@ -311,39 +271,6 @@ describe('the last signatures', () => {
       signers.slice(0, 3).map(({ publicKey }) => modelBackend.parsePublicKey(publicKey)),
     );
     expect(lanes.made?.key).toEqual(modelBackend.packPublicKey(key));
-  });
-
-  test.each([
-    [1, 64, [64]],
-    [1, 65, [64, 1]],
-    [2, 8, [8]],
-    [2, 17, [9, 8]],
-  ])('are one job of their own, with %i threads and %i of them', async (threads, count, expected) => {
-    const { add, addLast, sizes, jobs, running, finish } = openLanes({ threads, concurrency: 2 * threads });
-    for (const index of indices(0, count - 1)) void add(index);
-    await addLast(count - 1);
-    while (running.length > 0) await finish();
-    expect(sizes()).toEqual(expected);
-    expect(jobs.map(({ last }) => last !== undefined)).toEqual(expected.map((_, n) => n === expected.length - 1));
-  });
-
-  test('are taken by the first of the jobs that were queued, and the others leave alone what comes then', async () => {
-    const { runner, table, lanes, add, addLast, sizes, finish } = openLanes({ concurrency: 2 });
-    for (let other = 0; other < 2; other += 1) {
-      void runner.run<'add'>(() => ({
-        ...{ kind: 'add', keys: table.memory, slots: [], signatures: new Uint8Array(), sum: undefined },
-      }));
-    }
-    for (const index of indices(0, 5)) void add(index);
-    await turn();
-    await addLast(5);
-    await finish();
-    expect(sizes()).toEqual([0, 0, 6]);
-    await add(6);
-    await finish();
-    expect(sizes()).toEqual([0, 0, 6]);
-    await finish();
-    expect(membersOf(lanes)).toEqual(indices(0, 6));
   });
 
   test('make no aggregate where one of them is no point', async () => {

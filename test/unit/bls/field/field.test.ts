@@ -1,8 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import {
-  add,
-  add2,
   allocate,
   FP2_BYTES,
   getBigint,
@@ -12,17 +10,11 @@ import {
   isLarger,
   isLarger2,
   isOdd,
-  isZero,
-  mul,
-  mul2,
   setBigint,
   setBytes,
   square,
-  square2,
   squareRoot,
   squareRoots2,
-  sub,
-  sub2,
 } from '../../../../src/bls/field/field.ts';
 import { FIELD_ORDER as P } from '../../../../src/bls/field/field-module.ts';
 import { FP_BYTES } from '../../../../src/bls/field/fused-field.ts';
@@ -53,68 +45,6 @@ function get2(address: number): Pair {
 const product = ([x0, x1]: Pair, [y0, y1]: Pair): Pair => [modulo(x0 * y0 - x1 * y1), modulo(x0 * y1 + x1 * y0)];
 
 describe('the base field', () => {
-  test('computes as integers modulo p do, also into an operand', () => {
-    fc.assert(
-      fc.property(element, element, (x, y) => {
-        const results = [
-          [mul, x * y],
-          [add, x + y],
-          [sub, x - y],
-        ] as const;
-        for (const [operation, expected] of results) {
-          for (const to of [out, a, b]) {
-            setBigint(a, x);
-            setBigint(b, y);
-            operation(to, a, b);
-            expect(getBigint(to)).toBe(modulo(expected));
-          }
-        }
-      }),
-      { numRuns: 300 },
-    );
-  });
-
-  test('stays exact over long chains of operations, which are never fully reduced', () => {
-    fc.assert(
-      fc.property(
-        element,
-        element,
-        fc.array(fc.constantFrom('mul', 'add', 'sub', 'square'), { maxLength: 60 }),
-        (x, y, steps) => {
-          setBigint(a, x);
-          setBigint(b, y);
-          let expected = x;
-          for (const step of steps) {
-            if (step === 'square') square(a, a, 1);
-            else ({ mul, add, sub })[step](a, a, b);
-            expected = modulo(
-              step === 'mul'
-                ? expected * y
-                : step === 'add'
-                  ? expected + y
-                  : step === 'sub'
-                    ? expected - y
-                    : expected ** 2n,
-            );
-          }
-          expect(getBigint(a)).toBe(expected);
-          expect(isZero(a)).toBe(expected === 0n);
-        },
-      ),
-      { numRuns: 200 },
-    );
-  });
-
-  test('squares many times over', () => {
-    fc.assert(
-      fc.property(element, fc.integer({ min: 1, max: 8 }), (x, times) => {
-        setBigint(a, x);
-        square(out, a, times);
-        expect(getBigint(out)).toBe(modulo(x ** (2n ** BigInt(times))));
-      }),
-    );
-  });
-
   test('inverts, and has roots of squares alone', () => {
     fc.assert(
       fc.property(element, (x) => {
@@ -152,28 +82,6 @@ describe('the base field', () => {
 });
 
 describe('the extension', () => {
-  test('computes as complex numbers modulo p do, also into an operand', () => {
-    fc.assert(
-      fc.property(pair, pair, (x, y) => {
-        const results = [
-          [mul2, product(x, y)],
-          [add2, [modulo(x[0] + y[0]), modulo(x[1] + y[1])]],
-          [sub2, [modulo(x[0] - y[0]), modulo(x[1] - y[1])]],
-          [(to: number, from: number) => square2(to, from), product(x, x)],
-        ] as const;
-        for (const [operation, expected] of results) {
-          for (const to of [out, a, b]) {
-            set2(a, x);
-            set2(b, y);
-            operation(to, a, b);
-            expect(get2(to)).toEqual(expected);
-          }
-        }
-      }),
-      { numRuns: 300 },
-    );
-  });
-
   test('inverts', () => {
     fc.assert(
       fc.property(pair, (x) => {

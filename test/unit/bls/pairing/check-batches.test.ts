@@ -59,13 +59,6 @@ describe('checks', () => {
     expect((await Promise.all(verdicts)).every((isValid) => isValid !== undefined)).toBe(true);
   });
 
-  test('are at most 32 a job', async () => {
-    const { verify, batches, finish } = openBatches();
-    void Array.from({ length: 71 }, (_, number) => verify(number));
-    for (let job = 0; job < 4; job += 1) await finish();
-    expect(batches.map((batch) => batch.length)).toEqual([1, 32, 32, 6]);
-  });
-
   test('that are no longer needed are left out', async () => {
     const { verify, batches, finish } = openBatches();
     let isOver = false;

@@ -101,26 +101,6 @@ test('a thread that has died is replaced', async () => {
   }
 });
 
-test('no thread is started before it is told to, or has a job', async () => {
-  let started = 0;
-  const count = (): void => void (started += 1);
-  process.on('worker', count);
-  try {
-    await using told = await openWorkerPool({ backend: 'noble', workers: 1, ...ports() });
-    await using untold = await openWorkerPool({ backend: 'noble', workers: 1, ...ports() });
-    // One that never had threads has none to end.
-    await using _unused = await openWorkerPool({ backend: 'noble', workers: 1, ...ports() });
-    expect(await untold.run<'hash'>(() => HASH)).toBeInstanceOf(Uint8Array);
-    expect(started).toBe(1);
-    const next = once(process, 'worker');
-    told.start();
-    await next;
-    expect(started).toBe(2);
-  } finally {
-    process.off('worker', count);
-  }
-});
-
 test('a backend that cannot be loaded is refused with a sentence', async () => {
   vi.doMock('@chainsafe/blst', () => {
     throw new Error('Cannot find module');

@@ -64,10 +64,6 @@ describe('a request', () => {
     expect(verdict()).toBeUndefined();
   });
 
-  test('with the longest deadline there is comes through', () => {
-    expect(ask(cChain(), emitted(), { deadline: 2n ** 63n - 1n })).toBe('signed');
-  });
-
   test('with an even ID comes through to the P-Chain', () => {
     expect(ask(P_CHAIN_ID, Uint8Array.of(2), { requestId: 2 })).toBe(-1);
   });

@@ -73,17 +73,6 @@ describe('the access line', () => {
     expect(JSON.stringify(lines())).not.toMatch(/secret|0a0b/);
   });
 
-  test('has the network of a client without a key', async () => {
-    const { logger, lines } = recordingLogger('info');
-    const server = await createTestServer({ logger, access });
-    const ask = (remoteAddress: string, headers = {}) =>
-      server.inject({ method: 'POST', url: PATH, payload: PAYLOAD, remoteAddress, headers });
-    await ask('192.0.2.7');
-    await ask('2001:db8:1:2:3::4');
-    await ask('192.0.2.7', { 'x-service-api-key': 'a secret key' });
-    expect(lines().map(({ client, key }) => client ?? key)).toEqual(['192.0.2.7', '2001:db8:1:2::/64', 'of a test']);
-  });
-
   test('has the code of an error, and is written without a route', async () => {
     const { logger, lines } = recordingLogger('info');
     const server = await createTestServer({ logger, access });
