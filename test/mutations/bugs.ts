@@ -223,6 +223,13 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     tests: ['test/unit/pchain'],
   },
   {
+    name: 'an API that has recovered stays put aside',
+    file: 'src/pchain/rpc/json-rpc.ts',
+    find: "if (attempt.status !== 'failed') endpoint.asideUntilMs = HEALTHY;",
+    replace: '',
+    tests: ['test/integration/pchain/json-rpc.test.ts'],
+  },
+  {
     name: 'the second entry of a NodeID in a validator set replaces the first',
     file: 'src/pchain/rpc/node-api.ts',
     find: 'requireUniqueNodeIDs(response);',

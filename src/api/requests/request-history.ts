@@ -6,8 +6,8 @@ import { entryOf, presentEntry, type RequestEntry, sizeOfEntry } from './request
 import type { RequestRecord } from './request-record.ts';
 
 /** Requests of each list. */
-export const MAX_ENTRIES_EACH = 1_000;
-export const MAX_BYTES_EACH = 4 * 1024 * 1024;
+const MAX_ENTRIES_EACH = 1_000;
+const MAX_BYTES_EACH = 4 * 1024 * 1024;
 
 export interface RecordFilter {
   readonly outcome?: RequestRecord['outcome'] | undefined;
