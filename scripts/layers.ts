@@ -57,6 +57,7 @@ export const LAYERS: readonly (readonly string[])[] = [
   ['console/server'],
   [
     'console/page',
+    'console/page/activity',
     'console/page/input',
     'console/page/inspect',
     'console/page/service',

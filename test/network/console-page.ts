@@ -2,11 +2,12 @@ import type { Browser, Locator, Page } from 'playwright-core';
 
 /** The longest that anything on the page may take. */
 export const STEP_TIMEOUT_MS = 20_000;
-export const VIEWS = ['Sign', 'Inspect', 'Subnets', 'Service'] as const;
+export const VIEWS = ['Sign', 'Inspect', 'Subnets', 'Activity', 'Service'] as const;
 export type ConsoleView = (typeof VIEWS)[number];
 
 export interface ConsoleOptions {
   readonly width?: number;
+  readonly height?: number;
   readonly scheme?: 'light' | 'dark';
   /** The service answers requests for signatures with an error on purpose, which the browser writes down. */
   readonly fails?: boolean;
@@ -54,10 +55,11 @@ export class ConsolePage implements AsyncDisposable {
 export async function openConsole(
   browser: Browser,
   origin: string,
-  { width = 1_280, scheme = 'light', fails = false }: ConsoleOptions = {},
+  { width = 1_280, height = 900, scheme = 'light', fails = false }: ConsoleOptions = {},
 ): Promise<ConsolePage> {
   const context = await browser.newContext({
-    viewport: { width, height: 900 },
+    viewport: { width, height },
+    permissions: ['clipboard-read', 'clipboard-write'],
     colorScheme: scheme,
     reducedMotion: 'no-preference',
   });

@@ -129,7 +129,7 @@ test.each(transactions)(
     }
     await shown.paste(reads === undefined ? answer : txID);
     await page.getByLabel('These 32 bytes are').waitFor();
-    await page.getByText('What the P-Chain has to say about the transaction is signed.').waitFor();
+    await page.getByText(/^Signed is the message of the P-Chain about it/).waitFor();
     // The last letter is part of the checksum.
     await shown.paste(`${txID.slice(0, -1)}${txID.endsWith('1') ? '2' : '1'}`);
     await shown.collect();

@@ -244,6 +244,7 @@ async function openView(view: ConsoleView): Promise<void> {
     return;
   }
   await goTo(view);
+  if (view === 'Activity') await page.getByRole('region', { name: 'Requests' }).waitFor();
   if (view === 'Service') await page.getByRole('img', { name: /^Every 30 s/ }).waitFor();
 }
 
@@ -302,7 +303,7 @@ test('all can be done by the keyboard', async () => {
   expect(await page.getByRole('tabpanel').innerText()).toContain('Access list');
   await page.keyboard.press('End');
   expect(await page.getByRole('tabpanel').innerText()).toContain('NodeID-');
-  for (const view of ['Inspect', 'Subnets', 'Service'] as const) {
+  for (const view of ['Inspect', 'Subnets', 'Activity', 'Service'] as const) {
     await page.evaluate('document.activeElement.blur(); scrollTo(0, 0)');
     await tabTo(view);
     await page.keyboard.press('Enter');

@@ -10,9 +10,9 @@ import { encodeL1Message } from '../../src/warp/l1-message.ts';
 import { inMs, recordFigure } from './figures.ts';
 import { useRealNetwork } from './network-fixture.ts';
 import type { NetworkNode } from './network-node.ts';
-import type { RealNetwork } from './real-network.ts';
+import { PRIMARY_NETWORK_ID, type RealNetwork } from './real-network.ts';
 import { type Answer, type ServiceProcess, startServiceProcess } from './service-process.ts';
-import { emitMessage, expectMistake, expectSigned } from './warp-messages.ts';
+import { emitMessage, emitMessages, expectMistake, expectSigned } from './warp-messages.ts';
 
 /**
  * What L1 conversion tooling asks for: the P-Chain's messages by the hash of a transaction. Everything that the service
@@ -255,12 +255,77 @@ test('what carries no message, or is not there, is 400 or 404 and says so', asyn
     [l1ChainID, 400, /^txHash: transaction \S+ is a CreateChainTx, which carries no Warp message/],
     [payment.txID, 400, /^txHash: transaction \S+ is a BaseTx, which carries no Warp message/],
     [assetID, 400, /^txHash: \S+ is a transaction of the X-Chain, which carries no Warp message/],
-    [`0x${'ab'.repeat(32)}`, 404, /^txHash: neither the P-Chain nor the X-Chain knows a transaction/],
+    [`0x${'ab'.repeat(32)}`, 404, /^txHash: neither the P-Chain, the X-Chain, the C-Chain nor a chain of a tracked/],
     ['nonsense', 400, /^txHash /],
     [`${subnetID.slice(0, -1)}${subnetID.endsWith('2') ? '3' : '2'}`, 400, /^txHash .*checksum/],
   ] as const) {
     expectMistake(await service.aggregateOf(txHash), status, text);
   }
+});
+
+test('an EVM transaction, by its chain and without: the message that it sent', async () => {
+  const { cChainID, l1ChainID, subnetID } = network();
+  for (const [blockchainID, names, signers] of [
+    [cChainID, ['C', cChainID], PRIMARY_NETWORK_ID],
+    // The subnet of the L1 is tracked.
+    [l1ChainID, [l1ChainID], subnetID],
+  ] as const) {
+    const { message, txHash } = await emitMessage(network(), blockchainID, '0x2101');
+    for (const query of ['', ...names.map((name) => `?blockchainId=${name}`)]) {
+      const answer = await service.aggregateOf(txHash, query);
+      const height = BigInt(answer.body.pChainHeight ?? 0);
+      await expectSigned(network(), answer, { message, subnetID: signers, height });
+    }
+    // Beside the POST of a message that no one has asked for before.
+    const [byHash, posted] = await emitMessages(network(), blockchainID, ['0x2102', '0x2103']);
+    const got = await service.aggregateOf(byHash!.txHash, `?blockchainId=${names[0]}`);
+    const given = await service.aggregate({ message: posted!.message });
+    expect([got.status, given.status]).toEqual([201, 201]);
+    const chain = blockchainID === cChainID ? 'C-Chain' : 'L1';
+    recordFigure(`GET by hash of an EVM transaction, ${chain}`, inMs(got.tookMs));
+    recordFigure(`POST of a message beside it, ${chain}`, inMs(given.tookMs));
+  }
+});
+
+test('an EVM transaction of several messages, a failed one, one without logs, and an unknown one', async () => {
+  const { cChainID, l1ChainID, subnetID } = network();
+  for (const [blockchainID, signers] of [
+    [cChainID, PRIMARY_NETWORK_ID],
+    [l1ChainID, subnetID],
+  ] as const) {
+    const [several, failed, silent] = await network().onChain('createContracts', {
+      blockchainID,
+      contracts: [
+        { payloads: ['0x2201', '0x2202'], reverts: false },
+        { payloads: ['0x2203'], reverts: true },
+        { payloads: [], reverts: false },
+      ],
+    });
+    const query = `?blockchainId=${blockchainID}`;
+    const list = await service.aggregateOf(several!.txHash, query);
+    expect(list).toMatchObject({ status: 400, body: { code: 'several_messages' } });
+    const { messages } = several!;
+    expect(messages).toHaveLength(2);
+    expect(list.body.details).toMatchObject({ messages: messages.map(({ logIndex }) => ({ logIndex })) });
+    for (const { message, logIndex } of messages) {
+      const answer = await service.aggregateOf(several!.txHash, `${query}&logIndex=${logIndex}`);
+      const height = BigInt(answer.body.pChainHeight ?? 0);
+      await expectSigned(network(), answer, { message, subnetID: signers, height });
+    }
+    expectMistake(await service.aggregateOf(failed!.txHash, query), 400, /^txHash: .* failed, so it sent no message$/);
+    expectMistake(
+      await service.aggregateOf(silent!.txHash, query),
+      400,
+      /^txHash: .* sent no Warp message: .* no logs$/,
+    );
+    const unknown = await service.aggregateOf(`0x${'ab'.repeat(32)}`, query);
+    expectMistake(unknown, 404, /^txHash: .* has not accepted a transaction/);
+    expect(unknown.headers.get('retry-after')).toBe('2');
+  }
+  // A chain of no EVM, and one that does not exist.
+  const { txHash } = await emitMessage(network(), cChainID, '0x2204');
+  const wrong = await service.aggregateOf(txHash, `?blockchainId=0x${'77'.repeat(32)}`);
+  expectMistake(wrong, 404, /^blockchainId: the P-Chain knows no blockchain/);
 });
 
 test('right after a change of the set, a message is accepted as signed for the epoch, and refused as at the proposed height', async () => {

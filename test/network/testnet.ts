@@ -89,6 +89,17 @@ export interface ChainMethods {
   exportToXChain: [params: { owner: string; outputs: number }, result: { txID: string }];
   /** Emits one Warp message for each payload (hex); returns when this one node has accepted them. */
   sendWarpMessages: [params: { blockchainID: string; payloads: readonly string[] }, result: readonly SentMessage[]];
+  /** Creates contracts, whose creation emits a message for each payload and then may revert. */
+  createContracts: [
+    params: {
+      blockchainID: string;
+      contracts: readonly { readonly payloads: readonly string[]; readonly reverts: boolean }[];
+    },
+    result: readonly {
+      readonly txHash: string;
+      readonly messages: readonly { readonly message: string; readonly logIndex: number }[];
+    }[],
+  ];
   blockHashMessage: [params: { blockchainID: string; height: number }, result: { message: string; blockHash: string }];
   /** Has the chain read the signed message through its Warp precompile, in a transaction that this one accepts. */
   readWarpMessage: [params: { blockchainID: string; signedMessage: string }, result: ReadMessage];

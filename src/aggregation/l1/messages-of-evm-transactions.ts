@@ -28,12 +28,7 @@ export interface EvmMessagesOptions {
   readonly timeoutMs: number;
 }
 
-/** Finds the message that an EVM transaction sent. The methods throw {@link AggregatorError}, or the signal's reason. */
-export interface EvmMessages {
-  ofChain(txID: TxID, chain: EvmChainID, logIndex: number | undefined, signal: AbortSignal): Promise<EvmMessage>;
-  /** Asks the C-Chain and the chains of tracked subnets at once; the first that knows the transaction wins. */
-  search(txID: TxID, logIndex: number | undefined, signal: AbortSignal): Promise<EvmMessage | NotOfAnyChain>;
-}
+export type EvmMessages = ReturnType<typeof createEvmMessages>;
 
 export interface EvmMessage {
   readonly message: UnsignedMessage;
@@ -59,7 +54,8 @@ const SEARCH_PART = 0.5;
 const CHAINS_KEPT_MS = 60_000;
 export const BLOCK_TIME_MS = 2_000;
 
-export function createEvmMessages(options: EvmMessagesOptions): EvmMessages {
+/** Finds the message that an EVM transaction sent. The methods throw {@link AggregatorError}, or the signal's reason. */
+export function createEvmMessages(options: EvmMessagesOptions) {
   const { evm, api, directory, subnets, clock, timeoutMs } = options;
   const receipts = new FreshCache<string, EvmReceipt | undefined>({
     clock,
@@ -84,12 +80,7 @@ export function createEvmMessages(options: EvmMessagesOptions): EvmMessages {
   const receiptOf = (chain: EvmChainID, txID: TxID, signal: AbortSignal): Promise<EvmReceipt | undefined> =>
     receipts.get(`${chain} ${txID}`, signal);
 
-  async function ofChain(
-    txID: TxID,
-    chain: EvmChainID,
-    logIndex: number | undefined,
-    parent: AbortSignal,
-  ): Promise<EvmMessage> {
+  async function ofChain(txID: TxID, chain: EvmChainID, logIndex: number | undefined, parent: AbortSignal) {
     using deadline = startDeadline(clock, timeoutMs, `asking ${nameOf(chain)}`, parent);
     const { signal } = deadline;
     let receipt: EvmReceipt | undefined;
@@ -99,18 +90,16 @@ export function createEvmMessages(options: EvmMessagesOptions): EvmMessages {
       parent.throwIfAborted();
       // Only now, so that a transaction that is found costs one call.
       if (chain !== 'C' && (await directory.validatedBy(chain, signal).catch(() => chain)) === undefined) {
-        throw new AggregatorError('unknown_source_chain', `the P-Chain knows no blockchain ${chain}`, {
-          field: 'sourceChainID',
-        });
+        throw failure('unknown_source_chain', `the P-Chain knows no blockchain ${chain}`, { field: 'sourceChainID' });
       }
       throw asChainFailure(error, chain, signal);
     }
-    if (receipt !== undefined) return choose(receipt, { txID, chain, logIndex });
-    throw failure('unknown_transaction', `${nameOf(chain)} has not accepted a transaction ${evmHash(txID)}`, {
-      retryAfterMs: BLOCK_TIME_MS,
-    });
+    if (receipt !== undefined) return choose(receipt, logIndex, describe(txID, chain));
+    const text = `${nameOf(chain)} has not accepted a transaction ${evmHash(txID)}`;
+    throw failure('unknown_transaction', text, { retryAfterMs: BLOCK_TIME_MS });
   }
 
+  /** Asks the C-Chain and the chains of tracked subnets at once; the first that knows the transaction wins. */
   async function search(
     txID: TxID,
     logIndex: number | undefined,
@@ -137,7 +126,7 @@ export function createEvmMessages(options: EvmMessagesOptions): EvmMessages {
     };
     try {
       const { chain, receipt } = await Promise.any([ask('C'), askTracked()]);
-      return choose(receipt, { txID, chain, logIndex });
+      return choose(receipt, logIndex, describe(txID, chain));
     } catch (error) {
       parent.throwIfAborted();
       if (error instanceof AggregateError) return { failures };
@@ -159,41 +148,31 @@ function sizeOf(receipt: EvmReceipt | undefined): number {
   );
 }
 
-interface Choice {
-  readonly txID: TxID;
-  readonly chain: EvmChainID;
-  readonly logIndex: number | undefined;
-}
-
 /** Returns the message that is meant. @throws {AggregatorError} if there is none, or several */
-function choose(receipt: EvmReceipt, { txID, chain, logIndex }: Choice): EvmMessage {
-  const { hasFailed, logCount, messages } = receipt;
-  const transaction = `transaction ${evmHash(txID)} of ${nameOf(chain)}`;
-  const chosen = logIndex === undefined ? messages : messages.filter((sent) => sent.logIndex === logIndex);
+function choose(
+  { hasFailed, logCount, messages: sentMessages }: EvmReceipt,
+  logIndex: number | undefined,
+  transaction: string,
+): EvmMessage {
+  const chosen = logIndex === undefined ? sentMessages : sentMessages.filter((sent) => sent.logIndex === logIndex);
   const [only] = chosen;
   if (only !== undefined && chosen.length === 1) return { message: only.message, justification: NO_JUSTIFICATION };
-  const indices = messages.map((sent) => sent.logIndex);
+  const indices = indexText(sentMessages.map((sent) => sent.logIndex));
   if (chosen.length > 1) {
-    throw failure(
-      'several_messages',
-      `${transaction} sent ${messages.length} Warp messages: choose one by ${indexText(indices)}`,
-      {
-        sentMessages: messages,
-      },
-    );
+    const text = `${transaction} sent ${sentMessages.length} Warp messages: choose one by ${indices}`;
+    throw failure('several_messages', text, { sentMessages });
   }
   if (hasFailed) throw failure('no_message_in_transaction', `${transaction} failed, so it sent no message`);
-  if (messages.length > 0) {
-    throw failure(
-      'no_message_in_transaction',
-      `${transaction} has no message of logIndex ${logIndex}, but of ${indexText(indices)}`,
-      {
-        sentMessages: messages,
-      },
-    );
+  if (sentMessages.length > 0) {
+    const text = `${transaction} has no message of logIndex ${logIndex}, but of ${indices}`;
+    throw failure('no_message_in_transaction', text, { sentMessages });
   }
   const logs = logCount === 0 ? 'no logs' : `${logCount} logs, none of them SendWarpMessage of the Warp precompile`;
   throw failure('no_message_in_transaction', `${transaction} sent no Warp message: it has ${logs}`);
+}
+
+function describe(txID: TxID, chain: EvmChainID): string {
+  return `transaction ${evmHash(txID)} of ${nameOf(chain)}`;
 }
 
 /** Longest list of log indices in a sentence. */

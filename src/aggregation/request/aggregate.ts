@@ -56,8 +56,8 @@ export interface AggregateOptions {
   readonly onProgress?: ProgressListener | undefined;
   /** Called and awaited before any work for an answer that is not cached. An error that it throws refuses the request. */
   readonly onCacheMiss?: (() => Promise<void> | undefined) | undefined;
-  /** Called and awaited with the number of validators that may be asked. */
-  readonly onSigners?: ((validators: number) => Promise<void> | undefined) | undefined;
+  /** Called and awaited with the number of validators that may be asked, and the bytes of the message. */
+  readonly onSigners?: ((validators: number, messageBytes: number) => Promise<void> | undefined) | undefined;
   /** Called once the validator set is known; not for a cached result, which has the same facts. */
   onResolved?(request: CompleteRequest, signing: Signing): void;
   /** Called at the end of each stage, or when this caller's wait ends; a stage may occur several times. */
@@ -167,7 +167,7 @@ export function createAggregator(options: AggregatorOptions): Aggregator {
   async function sign({ complete, signing: first }: Resolved, waiter: AggregateOptions): Promise<AggregationResult> {
     const { signal, span = NO_SPAN } = waiter;
     waiter.onResolved?.(complete, first);
-    await charge(first, waiter);
+    await waiter.onSigners?.(first.warpSet.validators.length, complete.message.bytes.length);
     let signing = first;
     for (let rebuilds = 0; ; rebuilds += 1) {
       const { result, isNew } = await sharedSigning.sign(complete, signing, waiter);
@@ -227,10 +227,6 @@ export function createAggregator(options: AggregatorOptions): Aggregator {
       return result;
     },
   };
-}
-
-function charge({ warpSet }: Signing, { onSigners }: AggregateOptions): Promise<void> | undefined {
-  return onSigners?.(warpSet.validators.length);
 }
 
 function isAtProposedHeight({ pChainHeight = 0n, destinationChainID }: AggregationRequest): boolean {

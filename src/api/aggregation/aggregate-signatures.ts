@@ -176,8 +176,10 @@ export class RequestContext implements AggregateOptions {
   }
 
   get onSigners(): NonNullable<AggregateOptions['onSigners']> {
-    return (validators) => {
-      const units = unitsForSigners(AGGREGATION_ACCESS, validators);
+    return (validators, messageBytes) => {
+      // A body was charged for its size already.
+      const ofSize = this.asked.subject.kind === 'transaction' ? unitsForSize(messageBytes) : 0;
+      const units = unitsForSigners(AGGREGATION_ACCESS, validators) + ofSize;
       return units === 0 ? undefined : chargeAfterwards(this.#request, this.#reply, units);
     };
   }
@@ -204,6 +206,10 @@ interface ResolvedFacts {
 /** Units for a result that is not cached, on top of those for a cached one. */
 const UNITS_OF_WORK = AGGREGATION_ACCESS.units - AGGREGATION_ACCESS.unitsIfCached;
 
+function unitsForSize(bytes: number): number {
+  return MESSAGE_AGGREGATION_ACCESS.unitsPerKiB * Math.floor(bytes / 1024);
+}
+
 /** Charges for a long message and justification by their length, before they are parsed. @throws {HttpError} */
 export function chargeForSize(
   request: FastifyRequest,
@@ -211,6 +217,5 @@ export function chargeForSize(
   { message = '', justification = '' }: Pick<Static<typeof AggregationBody>, 'message' | 'justification'>,
 ): Promise<void> | undefined {
   const bytes = (message.length + justification.length) / 2;
-  const units = MESSAGE_AGGREGATION_ACCESS.unitsPerKiB * Math.floor(bytes / 1024);
-  return chargeMore(request, reply, units, 'it takes an API key with a higher limit');
+  return chargeMore(request, reply, unitsForSize(bytes), 'it takes an API key with a higher limit');
 }

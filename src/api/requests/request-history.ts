@@ -2,11 +2,12 @@ import { LRUCache } from 'lru-cache';
 import type { BaseServerOptions } from '../../http/server/base-server.ts';
 import type { Clock } from '../../lib/concurrency/clock.ts';
 import { RECORD_LIFETIME_MS, type RecordList, type SharedRecords } from '../../store/redis/shared-records.ts';
-import { entryOf, presentEntry, type RequestEntry, type RequestRecord, sizeOfEntry } from './request-record.ts';
+import { entryOf, presentEntry, type RequestEntry, sizeOfEntry } from './request-entry.ts';
+import type { RequestRecord } from './request-record.ts';
 
 /** Requests of each list. */
-export const MAX_ENTRIES_EACH = 1_000;
-export const MAX_BYTES_EACH = 4 * 1024 * 1024;
+const MAX_ENTRIES_EACH = 1_000;
+const MAX_BYTES_EACH = 4 * 1024 * 1024;
 
 export interface RecordFilter {
   readonly outcome?: RequestRecord['outcome'] | undefined;

@@ -5,6 +5,7 @@ import type { SignedMessageBody } from '../../api/aggregation/signed-message-rec
 import type { ReadinessBody } from '../../api/health/health.ts';
 import type { DecodeResult } from '../../api/messages/messages.ts';
 import type { VerificationResult } from '../../api/messages/verification-record.ts';
+import type { RequestRecord } from '../../api/requests/request-record.ts';
 import type { SubnetListBody, SubnetViewBody } from '../../api/subnets/subnet-records.ts';
 import type { Example } from '../../devnet/examples.ts';
 import type { AggregationDetails } from '../../http/errors/aggregation-details.ts';
@@ -15,6 +16,7 @@ import { pathOf, type SignRequest } from './sign/snippets.ts';
 
 export type SignedMessage = Static<typeof SignedMessageBody>;
 export type FailureDetails = Static<typeof AggregationDetails>;
+type ErrorDetails = FailureDetails | Static<typeof SentMessages>;
 
 export interface Failure {
   readonly message: string;
@@ -22,8 +24,8 @@ export interface Failure {
   readonly code: string;
   readonly statusCode: number | undefined;
   readonly details?: FailureDetails | undefined;
-  /** Messages of an EVM transaction, of which one has to be chosen. */
-  readonly sentMessages?: Static<typeof SentMessages> | undefined;
+  /** The messages that a transaction sent, if one of them has to be chosen. */
+  readonly messages?: Static<typeof SentMessages>['messages'] | undefined;
   /** Seconds after which the service may be asked again. */
   readonly retryAfter?: number | undefined;
   readonly requestId?: string | undefined;
@@ -108,6 +110,24 @@ export class ApiClient {
     return this.#json('/devnet/network');
   }
 
+  /** The newest first. An empty filter is left out. */
+  async requests(
+    filter: { outcome?: string; subnetId?: string; since?: number; limit: number },
+    signal?: AbortSignal,
+  ): Promise<readonly RequestRecord[]> {
+    const query = Object.entries(filter).flatMap(([name, value]) =>
+      value === '' ? [] : [[name, String(value)] as [string, string]],
+    );
+    const { requests } = await this.#json<{ requests: RequestRecord[] }>(`/v1/requests?${new URLSearchParams(query)}`, {
+      signal,
+    });
+    return requests;
+  }
+
+  request(id: string, signal?: AbortSignal): Promise<RequestRecord> {
+    return this.#json(`/v1/requests/${encodeURIComponent(id)}`, { signal });
+  }
+
   decode(network: string, data: string, signal?: AbortSignal): Promise<DecodeResult> {
     return this.#json(`${api(network)}/decode`, { body: { data }, signal });
   }
@@ -162,7 +182,8 @@ export class ApiClient {
       const event = { event: value.event, data: JSON.parse(value.data) } as AggregationEvent;
       onEvent(event);
       if (event.event === 'result') return event.data;
-      if (event.event === 'error') throw new ApiError({ ...event.data, requestId: requestIdOf(response) });
+      if (event.event === 'error')
+        throw new ApiError({ ...event.data, ...splitDetails(event.data.details), requestId: requestIdOf(response) });
     }
     throw new ApiError({
       message: 'The connection ended before the answer.',
@@ -216,13 +237,12 @@ export class ApiClient {
     if (response.ok && json !== undefined) return json as T;
     if (response.status === 401) this.onUnauthorized();
     const body = (typeof json === 'object' && json !== null ? json : {}) as Partial<Failure>;
-    const details: FailureDetails | Static<typeof SentMessages> | undefined = body.details;
     const retryAfter = Number(response.headers.get('retry-after') ?? 'none');
     throw new ApiError({
       message: [body.message ?? `The answer has status ${response.status}, and is not JSON.`].flat().join('; '),
       code: body.code ?? 'unreachable',
       statusCode: response.status,
-      ...(details !== undefined && ('outcomes' in details ? { details } : { sentMessages: details })),
+      ...splitDetails(body.details),
       ...(Number.isFinite(retryAfter) && { retryAfter }),
       requestId: requestIdOf(response),
     });
@@ -236,6 +256,12 @@ interface CallOptions {
 }
 
 const KEY_NAME = 'x-service-api-key';
+
+/** Details of an error are what validators did, or what a transaction sent. */
+function splitDetails(details: ErrorDetails | undefined): Pick<Failure, 'details' | 'messages'> {
+  if (details === undefined) return {};
+  return 'messages' in details ? { details: undefined, messages: details.messages } : { details };
+}
 
 function requestIdOf(response: Response): string | undefined {
   return response.headers.get('x-request-id') ?? undefined;

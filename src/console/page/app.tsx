@@ -2,6 +2,7 @@ import { type ComponentChild, render } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { ReadinessBody } from '../../api/health/health.ts';
 import type { ConsoleFacts } from '../server/console-facts.ts';
+import { ActivityView } from './activity/activity-view.tsx';
 import { ApiClient, failureOf } from './api-client.ts';
 import { InspectView } from './inspect/inspect-view.tsx';
 import { ServiceView } from './service/service-view.tsx';
@@ -18,6 +19,7 @@ const TITLES: Readonly<Record<ViewName, string>> = {
   sign: 'Sign',
   inspect: 'Inspect',
   subnets: 'Subnets',
+  activity: 'Activity',
   service: 'Service',
 };
 const READINESS_EVERY_MS = 5_000;
@@ -144,6 +146,7 @@ function App({ facts }: { facts: ConsoleFacts }): ComponentChild {
         <InspectView key={network} session={session} begin={texts.inspect} />
       </div>
       {place.view === 'subnets' && <SubnetsView key={`subnets ${network}`} session={session} subnetId={place.rest} />}
+      {place.view === 'activity' && <ActivityView key="activity" session={session} id={place.rest} />}
       {place.view === 'service' && <ServiceView key="service" session={session} readiness={readiness} />}
       {place.view === undefined && <UnknownAddress />}
     </main>,

@@ -1,7 +1,7 @@
 import type { ErrorAdvice, ExampleBody } from '../server/console-facts.ts';
 import type { ApiClient } from './api-client.ts';
 
-export const VIEWS = ['sign', 'inspect', 'subnets', 'service'] as const;
+export const VIEWS = ['sign', 'inspect', 'subnets', 'activity', 'service'] as const;
 export type ViewName = (typeof VIEWS)[number];
 
 /** The part of the address after its `#`: `#/subnets/ID`, `#/sign?message=…`. */

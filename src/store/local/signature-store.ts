@@ -1,4 +1,6 @@
 import { type Clock, nextTurn } from '../../lib/concurrency/clock.ts';
+import { SignatureSlots } from './signature-slots.ts';
+import { emptySlotList, type SlotList, SlotOrder } from './slot-order.ts';
 
 /**
  * Signatures received earlier, by message and signer. They are points on the curve that a validator sent, but unverified: callers must
@@ -6,7 +8,7 @@ import { type Clock, nextTurn } from '../../lib/concurrency/clock.ts';
  */
 export interface SignatureStore {
   getMany(signatureKey: string, publicKeys: readonly string[]): Promise<ReadonlyMap<string, Uint8Array>>;
-  /** Stores signatures by public key in hex, and replaces earlier ones of the same signers. */
+  /** Stores signatures of 96 bytes by public key, and replaces earlier ones of the same signers. */
   putMany(signatureKey: string, signatures: ReadonlyMap<string, Uint8Array>): Promise<void>;
   delete(signatureKey: string, publicKey: string): Promise<void>;
 }
@@ -19,69 +21,100 @@ export interface MemorySignatureStoreOptions {
   readonly maxPerSigner: number;
 }
 
+/** The slots of one message's signatures by public key. */
+interface MessageSlots {
+  readonly signatureKey: string;
+  readonly slots: Map<string, number>;
+}
+
+interface SignerSlots {
+  readonly publicKey: string;
+  readonly list: SlotList;
+}
+
 /** A signature takes about 2 µs; after so many, the event loop runs other work. */
 const YIELD_EVERY = 256;
 
-/** Keeps signatures in memory. Evicts the oldest one of a signer whose share is full, else one of the least recently used message. */
+/** Keeps signatures in memory. Evicts the least recently used one, or one of the same signer if its share is full. */
 export function createMemorySignatureStore(options: MemorySignatureStoreOptions): SignatureStore {
   const { clock, maxSignatures, maxPerSigner } = options;
-  /** The signers of each message, the least recently used message first. */
-  const messages = new Map<string, Set<string>>();
-  /** The signatures of each signer by message, the oldest first. As text, because a typed array of 96 bytes takes about 300 more. */
-  const signed = new Map<string, Map<string, string>>();
-  let size = 0;
+  const slots = new SignatureSlots();
+  const all = emptySlotList();
+  const orderOfAll = new SlotOrder();
+  const orderOfSigners = new SlotOrder();
+  /** Signatures by message, so that a new message needs no lookup for each of thousands of signers. */
+  const signedOf = new Map<string, MessageSlots>();
+  const signerOf = new Map<string, SignerSlots>();
+  // Indexed by slot.
+  const signedIn: (MessageSlots | undefined)[] = [];
+  const signerIn: (SignerSlots | undefined)[] = [];
 
-  function drop(signatureKey: string, publicKey: string): void {
-    const signatures = signed.get(publicKey);
-    if (signatures?.delete(signatureKey) !== true) return;
-    if (signatures.size === 0) signed.delete(publicKey);
-    const signers = messages.get(signatureKey);
-    signers?.delete(publicKey);
-    if (signers?.size === 0) messages.delete(signatureKey);
-    size -= 1;
+  function append(slot: number, { list }: SignerSlots): void {
+    orderOfAll.append(all, slot);
+    orderOfSigners.append(list, slot);
   }
 
-  function touch(signatureKey: string): void {
-    const signers = messages.get(signatureKey);
-    if (signers === undefined) return;
-    messages.delete(signatureKey);
-    messages.set(signatureKey, signers);
+  function remove(slot: number, { list }: SignerSlots): void {
+    orderOfAll.remove(all, slot);
+    orderOfSigners.remove(list, slot);
   }
 
-  function makeRoom(signatures: ReadonlyMap<string, string> | undefined, publicKey: string): void {
-    if (signatures !== undefined && signatures.size >= maxPerSigner) {
-      const [oldest = ''] = signatures.keys();
-      drop(oldest, publicKey);
-    }
-    if (size < maxSignatures) return;
-    for (const [leastUsed, [first = '']] of messages) return drop(leastUsed, first);
+  function touch(slot: number): void {
+    const signer = signerIn[slot];
+    if (signer === undefined) return;
+    remove(slot, signer);
+    append(slot, signer);
+  }
+
+  function drop(slot: number): void {
+    const signed = signedIn[slot];
+    const signer = signerIn[slot];
+    if (signed === undefined || signer === undefined) return;
+    signedIn[slot] = undefined;
+    signerIn[slot] = undefined;
+    remove(slot, signer);
+    if (signer.list.size === 0) signerOf.delete(signer.publicKey);
+    signed.slots.delete(signer.publicKey);
+    if (signed.slots.size === 0) signedOf.delete(signed.signatureKey);
+    slots.free(slot);
   }
 
   function put(signatureKey: string, publicKey: string, signature: Uint8Array): void {
-    drop(signatureKey, publicKey);
-    makeRoom(signed.get(publicKey), publicKey);
-    const signatures = signed.get(publicKey) ?? new Map<string, string>();
-    if (signatures.size === 0) signed.set(publicKey, signatures);
-    signatures.set(signatureKey, toText(signature));
-    const signers = messages.get(signatureKey) ?? new Set<string>();
-    if (signers.size === 0) messages.set(signatureKey, signers);
-    signers.add(publicKey);
-    size += 1;
+    const known = signedOf.get(signatureKey)?.slots.get(publicKey);
+    if (known !== undefined) {
+      slots.replace(known, signature);
+      touch(known);
+      return;
+    }
+    const own = signerOf.get(publicKey)?.list;
+    if (own !== undefined && own.size >= maxPerSigner) drop(own.first);
+    if (all.size >= maxSignatures) drop(all.first);
+    const slot = slots.add(signature);
+    let signed = signedOf.get(signatureKey);
+    if (signed === undefined) signedOf.set(signatureKey, (signed = { signatureKey, slots: new Map() }));
+    let signer = signerOf.get(publicKey);
+    if (signer === undefined) signerOf.set(publicKey, (signer = { publicKey, list: emptySlotList() }));
+    signedIn[slot] = signed;
+    signerIn[slot] = signer;
+    // The signer's string, because an equal copy would take memory.
+    signed.slots.set(signer.publicKey, slot);
+    append(slot, signer);
   }
 
   return {
     async getMany(signatureKey, publicKeys) {
       const found = new Map<string, Uint8Array>();
-      if (!messages.has(signatureKey)) return found;
+      const signed = signedOf.get(signatureKey);
+      if (signed === undefined) return found;
       for (const publicKey of publicKeys) {
-        const signature = signed.get(publicKey)?.get(signatureKey);
-        if (signature !== undefined) found.set(publicKey, toBytes(signature));
+        const slot = signed.slots.get(publicKey);
+        if (slot === undefined) continue;
+        found.set(publicKey, slots.read(slot));
+        touch(slot);
       }
-      touch(signatureKey);
       return found;
     },
     async putMany(signatureKey, signatures) {
-      touch(signatureKey);
       let count = 0;
       for (const [publicKey, signature] of signatures) {
         put(signatureKey, publicKey, signature);
@@ -90,17 +123,8 @@ export function createMemorySignatureStore(options: MemorySignatureStoreOptions)
       }
     },
     async delete(signatureKey, publicKey) {
-      drop(signatureKey, publicKey);
+      const slot = signedOf.get(signatureKey)?.slots.get(publicKey);
+      if (slot !== undefined) drop(slot);
     },
   };
-}
-
-function toText({ buffer, byteOffset, length }: Uint8Array): string {
-  return Buffer.from(buffer, byteOffset, length).toString('latin1');
-}
-
-function toBytes(text: string): Uint8Array {
-  const bytes = new Uint8Array(text.length);
-  Buffer.from(bytes.buffer).write(text, 'latin1');
-  return bytes;
 }

@@ -100,12 +100,15 @@ describe('every example is signed by enough validators', () => {
         "by transaction: SetL1ValidatorWeightTx",
         "by transaction: SetL1ValidatorWeightTx that removes a validator of the conversion",
         "by transaction: SetL1ValidatorWeightTx that removes a registered validator",
+        "by EVM transaction: C-Chain",
+        "by EVM transaction: L1",
+        "by EVM transaction: one of two messages",
       ]
     `);
     const path = '/v1/signatureAggregator/mainnet/aggregateSignatures';
     for (const example of devnet.examples('mainnet')) {
       if (example.method === 'POST') expect(example.path).toBe(path);
-      else expect(example.path).toMatch(new RegExp(`^${path}/[1-9A-HJ-NP-Za-km-z]+$`));
+      else expect(example.path).toMatch(new RegExp(`^${path}/([1-9A-HJ-NP-Za-km-z]+|0x[0-9a-f]{64}(\\?.*)?)$`));
     }
   });
 

@@ -70,8 +70,8 @@ describe.concurrent('aggregate', { timeout: TIMEOUT_MS }, () => {
     expect(code).toBe(0);
     expect(out).toContain(`asking ${service.app.url}`);
     const shown = stripVTControlCharacters(out);
-    expect(shown).toMatch(/█{32,}░* \d\d\.\d % of 80 % · \d signed/u);
-    expect(shown).toMatch(/\rsigned by \d validators with \d\d\.\d % of the weight of subnet/);
+    expect(shown).toMatch(/█{32,}░* \d{2,3}\.\d % of 80 % · \d signed/u);
+    expect(shown).toMatch(/\rsigned by \d validators with \d{2,3}\.\d % of the weight of subnet/);
     expect(out).toContain('\u001b[32msigned\u001b[39m by ');
   });
 
@@ -79,7 +79,7 @@ describe.concurrent('aggregate', { timeout: TIMEOUT_MS }, () => {
     const { code, out } = await runOnTerminal(['aggregate', ...ownConfig(), emit()], { NO_COLOR: '1' });
     expect(code).toBe(0);
     const shown = stripVTControlCharacters(out);
-    expect(shown).toMatch(/█{20,}░* \d\d\.\d % of 67 % · \d signed/u);
+    expect(shown).toMatch(/█{20,}░* \d{2,3}\.\d % of 67 % · \d signed/u);
     expect(shown).toMatch(/\rsigned by \d validators with .*\r\n[0-9a-f]{200,}\r\n$/);
   });
 
@@ -105,6 +105,18 @@ describe.concurrent('aggregate', { timeout: TIMEOUT_MS }, () => {
     expect(ofJustification).toMatchObject({ code: 0, err: '' });
   });
 
+  test('signs the message of an EVM transaction, and one of several by its log', async () => {
+    const [first, second] = ['one', 'two'].map((text) => Buffer.from(text));
+    const { hash, messages } = service.devnet.transact('C', [first!, second!]);
+    const several = await runCommand(['aggregate', ...url(), '--tx', hash, '--chain', 'C', '--json']);
+    expect(several).toMatchObject({ code: 2, err: expect.stringContaining('choose one by logIndex 0, 1') });
+    expect(JSON.parse(several.out)).toMatchObject({ details: { messages: [{ logIndex: 0 }, { logIndex: 1 }] } });
+    for (const source of [url(), ownConfig()]) {
+      const signed = await runCommand(['aggregate', ...source, '--tx', hash, '--chain', 'C', '--log-index', '1']);
+      expect(signed).toMatchObject({ code: 0, out: expect.stringContaining(bytesToHex(messages[1]!.bytes)) });
+    }
+  });
+
   test('a failure has its exit code and names the validators that did not sign', async () => {
     const refused = await runCommand(['aggregate', ...url(), '--quorum', '100', emit('L1')]);
     expect(refused).toMatchObject({ code: 3, out: '' });
@@ -127,6 +139,7 @@ describe.concurrent('aggregate', { timeout: TIMEOUT_MS }, () => {
   });
 
   test.each([
+    [['--chain', 'C'], '--chain and --log-index are about a transaction: give its hash by --tx'],
     [['--transaction', 'x', '--quorum', '1'], '--transaction has its message, validators and quorum'],
     [['--url', 'ftp://x', '00'], '--url must be the address of a service, such as http://127.0.0.1:8080, is ftp://x\n'],
     [['--url', 'http://x?y', '00'], '--url must be an address without a query and without a fragment\n'],

@@ -17,8 +17,8 @@ export type PastedInput =
       /** How many more messages there are: of logs, the first is taken. */
       readonly more: number;
     }
-  /** 32 bytes, in hex or cb58: a transaction's, or a subnet's. */
-  | { readonly kind: 'id'; readonly id: string }
+  /** 32 bytes, in hex or cb58: a transaction's, or a subnet's; an address of this API has the chain and the log, too. */
+  | { readonly kind: 'id'; readonly id: string; readonly chain?: string; readonly logIndex?: string }
   | { readonly kind: 'unreadable'; readonly reason: string };
 
 /** keccak256 of `SendWarpMessage(address,bytes32,bytes)`, the event of the Warp precompile. */
@@ -30,9 +30,18 @@ const MAX_DEPTH = 8;
 export function readPasted(pasted: string): PastedInput {
   const text = pasted.trim();
   if (text === '') return { kind: 'empty' };
+  const address = /(?:^|\/)([0-9A-Za-z]{43,66})\?([\w=&]+)$/.exec(text);
+  if (address?.[1] !== undefined) return readAddress(address[1], new URLSearchParams(address[2]));
   const brace = text.search(/[[{]/);
   if (brace === 0 || (brace > 0 && text.startsWith('curl'))) return readJson(text.slice(brace));
   return readPlain(text.replaceAll(/\s+|^["']|["',;]+$/g, ''));
+}
+
+/** The address of a GET for a transaction. */
+function readAddress(id: string, query: URLSearchParams): PastedInput {
+  const read = readPlain(id);
+  const [chain, logIndex] = [query.get('blockchainId'), query.get('logIndex')];
+  return read.kind === 'id' ? { ...read, ...(chain && { chain }), ...(logIndex && { logIndex }) } : read;
 }
 
 function readPlain(text: string): PastedInput {

@@ -1,9 +1,9 @@
 import type { ComponentChild } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { Failure, FailureDetails } from '../api-client.ts';
-import type { Session } from '../session.ts';
+import { nameOf, type Session } from '../session.ts';
 import { Badge, Card, Id } from '../ui/controls.tsx';
-import { percentOf } from '../ui/figures.ts';
+import { grouped, percentOf, shortened } from '../ui/figures.ts';
 import { type Column, nodeColumn, Table } from '../ui/table.tsx';
 import { Legend } from '../ui/weight-map.tsx';
 import { adviceOn, outcomesOf, sentenceOf, standOf } from './failure-words.ts';
@@ -19,6 +19,8 @@ interface SignFailureProps {
   readonly onRetry?: (() => void) | undefined;
   /** Sends it with another quorum. */
   readonly onQuorum?: ((quorum: number) => void) | undefined;
+  /** Chooses one of the messages that a transaction sent. */
+  readonly onLogIndex?: ((logIndex: number) => void) | undefined;
 }
 
 const RETRY_WORDS = {
@@ -34,6 +36,7 @@ export function SignFailure({
   isOfPChain = false,
   onRetry,
   onQuorum,
+  onLogIndex,
 }: SignFailureProps): ComponentChild {
   const advice = session.adviceOf(failure.code);
   const { details, message } = failure;
@@ -60,9 +63,17 @@ export function SignFailure({
           </ul>,
           <Suggestion details={details} onQuorum={onQuorum} />,
         ]}
+        {failure.messages !== undefined && onLogIndex !== undefined && (
+          <SentMessages messages={failure.messages} session={session} onLogIndex={onLogIndex} />
+        )}
         {onRetry !== undefined && advice?.retry !== 'never' && <RetryButton failure={failure} onRetry={onRetry} />}
         {details !== undefined && [
-          <Missing details={details} />,
+          <Legend outcomes={outcomesOf(details)} />,
+          <MissingValidators
+            missing={details.missing}
+            omitted={details.missingOmitted}
+            totalWeight={BigInt(details.totalWeight)}
+          />,
           <details class="more">
             <summary>The error message of the API</summary>
             <p class="muted">{message}</p>
@@ -71,7 +82,9 @@ export function SignFailure({
         {failure.requestId !== undefined && (
           <p class="hint">
             {'Request '}
-            <Id value={failure.requestId} what="request ID" />, as the log of the service has it.
+            <Id value={failure.requestId} what="request ID" />
+            {': '}
+            <a href={`#/activity/${encodeURIComponent(failure.requestId)}`}>what happened to it</a>
           </p>
         )}
       </Card>
@@ -86,6 +99,31 @@ const VISIBLE_PX = 160;
 export function showTop(element: HTMLElement | null): void {
   if (element !== null && element.getBoundingClientRect().top > innerHeight - VISIBLE_PX)
     element.scrollIntoView({ block: 'start', behavior: 'smooth' });
+}
+
+/** The messages of a transaction, of which one is chosen by a click. */
+function SentMessages(props: {
+  messages: NonNullable<Failure['messages']>;
+  session: Session;
+  onLogIndex: (logIndex: number) => void;
+}): ComponentChild {
+  const { messages, session, onLogIndex } = props;
+  return (
+    <ul class="sent-messages">
+      {messages.map(({ logIndex, messageId, destinationBlockchainId: to, bytes }) => (
+        <li key={logIndex}>
+          <button type="button" class="button small" onClick={() => onLogIndex(logIndex)}>
+            {`Sign log ${logIndex}`}
+          </button>
+          <code>{shortened(messageId)}</code>
+          <span class="muted">
+            {`${grouped(bytes)} bytes`}
+            {to !== undefined && `, to ${nameOf(to, session) ?? shortened(to)}`}
+          </span>
+        </li>
+      ))}
+    </ul>
+  );
 }
 
 function Suggestion({
@@ -133,11 +171,16 @@ function RetryButton({ failure, onRetry }: { failure: Failure; onRetry: () => vo
 
 type MissingRow = FailureDetails['missing'][number];
 
-function Missing({ details }: { details: FailureDetails }): ComponentChild {
-  const total = BigInt(details.totalWeight);
+export function MissingValidators(props: {
+  missing: readonly MissingRow[];
+  omitted: number;
+  totalWeight: bigint;
+}): ComponentChild {
+  const { missing, omitted, totalWeight } = props;
+  if (missing.length === 0) return null;
   const columns: Column<MissingRow>[] = [
     nodeColumn(({ nodeId }) => [nodeId]),
-    { name: 'Weight', isNumber: true, cell: ({ weight }) => percentOf(BigInt(weight), total) },
+    { name: 'Weight', isNumber: true, cell: ({ weight }) => percentOf(BigInt(weight), totalWeight) },
     {
       name: 'Outcome',
       cell: ({ outcome }) => [<span class={`swatch ${outcome}`} aria-hidden />, OUTCOME_WORDS[outcome]],
@@ -149,20 +192,16 @@ function Missing({ details }: { details: FailureDetails }): ComponentChild {
     },
   ];
   return [
-    <h3>Outcomes</h3>,
-    <Legend outcomes={outcomesOf(details)} />,
-    details.missing.length > 0 && [
-      <h3>
-        {details.missingOmitted > 0
-          ? `Validators that are missing: the heaviest ${details.missing.length}, and ${details.missingOmitted} more`
-          : 'Validators that are missing'}
-      </h3>,
-      <Table<MissingRow>
-        label="Validators that did not sign"
-        columns={columns}
-        rows={details.missing}
-        keyOf={({ nodeId }) => nodeId}
-      />,
-    ],
+    <h3>
+      {omitted > 0
+        ? `Validators that are missing: the heaviest ${missing.length}, and ${omitted} more`
+        : 'Validators that are missing'}
+    </h3>,
+    <Table<MissingRow>
+      label="Validators that did not sign"
+      columns={columns}
+      rows={missing}
+      keyOf={({ nodeId }) => nodeId}
+    />,
   ];
 }

@@ -3,7 +3,7 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import type { SignedMessage } from '../api-client.ts';
 import { Badge, Card } from '../ui/controls.tsx';
 import { grouped, milliseconds, percentOf, shortened } from '../ui/figures.ts';
-import { type Column, nodeColumn, Table } from '../ui/table.tsx';
+import { type Column, isNarrow, nodeColumn, Table } from '../ui/table.tsx';
 import { WeightOf } from '../ui/weight.tsx';
 import { WeightBar } from '../ui/weight-bar.tsx';
 import { Legend, WeightMap } from '../ui/weight-map.tsx';
@@ -82,10 +82,6 @@ export function SignProgress({ runner }: { runner: Runner }): ComponentChild {
       </Card>
     </div>
   );
-}
-
-function isNarrow(): boolean {
-  return matchMedia('(max-width: 720px)').matches;
 }
 
 /** Rows are made only while the list is open: they change with each answer. */

@@ -13,8 +13,8 @@ export interface SignOptions extends ValidatorsAt {
   readonly signingSubnetId: string;
   readonly justification: string;
   /** What pasted 32 bytes are, since they do not tell. */
-  readonly idIs: 'transaction' | 'evm' | 'subnet';
-  /** Chain of an EVM transaction. */
+  readonly idIs: 'transaction' | 'subnet';
+  /** Chain of an EVM transaction; empty if the service has to find it. */
   readonly chain: string;
   /** Index of the chosen log, of an EVM transaction with several messages. */
   readonly logIndex: string;
@@ -36,7 +36,7 @@ export const DEFAULT_OPTIONS: SignOptions = {
   pChainHeight: '',
   justification: '',
   idIs: 'transaction',
-  chain: 'C',
+  chain: '',
   logIndex: '',
 };
 
@@ -62,11 +62,12 @@ export function decideRequest(
   }
 }
 
-function queryOf({ idIs, chain, logIndex, at, destinationBlockchainId }: SignOptions) {
+function queryOf({ chain, logIndex, at, destinationBlockchainId }: SignOptions) {
   const destination = destinationBlockchainId.trim();
   return {
     ...(at === 'destination' && destination !== '' && { destinationBlockchainId: destination }),
-    ...(idIs === 'evm' && { blockchainId: chain.trim() || 'C', ...(logIndex !== '' && { logIndex }) }),
+    ...(chain.trim() !== '' && { blockchainId: chain.trim() }),
+    ...(logIndex !== '' && { logIndex }),
   };
 }
 

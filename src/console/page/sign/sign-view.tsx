@@ -44,7 +44,12 @@ export function SignView({ session, place, begin }: SignViewProps): ComponentChi
     // A whole request brings its own options.
     const hasFields = input.kind === 'bytes' && Object.keys(input.fields).length > 0;
     setText(pasted);
-    setOptions((before) => ({ ...(hasFields ? optionsOf(input.fields, DEFAULT_OPTIONS) : before), ...linked }));
+    const { chain = '', logIndex = '' } = input.kind === 'id' ? input : {};
+    setOptions((before) => ({
+      ...(hasFields ? optionsOf(input.fields, DEFAULT_OPTIONS) : before),
+      ...{ chain, logIndex },
+      ...linked,
+    }));
   };
   const start = (next: SignOptions) => {
     setOptions(next);
@@ -126,6 +131,7 @@ export function SignView({ session, place, begin }: SignViewProps): ComponentChi
           isOfPChain={reading !== undefined && 'sourceChain' in reading && reading.sourceChain === 'P'}
           onRetry={() => runner.start(run.request)}
           onQuorum={run.request.kind === 'body' ? (quorum) => start({ ...options, quorum, buffer: 0 }) : undefined}
+          onLogIndex={(logIndex) => start({ ...options, logIndex: String(logIndex) })}
         />
       )}
     </div>
@@ -168,35 +174,34 @@ function Reading(props: { read: ReadInput; session: Session; why: string | undef
   ];
 }
 
-const ID_HINTS: Readonly<Record<SignOptions['idIs'], string>> = {
-  transaction: 'The message of the P-Chain about the transaction is signed.',
-  evm: 'The Warp message that the transaction sent is signed.',
-  subnet: "The P-Chain's message that the subnet has become an L1 is signed.",
-};
-
 function IdRole(props: {
   options: SignOptions;
   onOptions: (options: SignOptions) => void;
   session: Session;
 }): ComponentChild {
   const { options, onOptions, session } = props;
-  const l1Chains = [...session.chainSubnets.keys()].filter((id) => session.chainSubnets.get(id) !== PRIMARY_NETWORK);
+  const l1Chain = [...session.chainSubnets].find(([, subnetId]) => subnetId !== PRIMARY_NETWORK)?.[0];
+  const isTransaction = options.idIs === 'transaction';
   return [
     <SelectField
       label="These 32 bytes are"
-      hint={ID_HINTS[options.idIs]}
+      hint={
+        isTransaction
+          ? 'Signed is the message of the P-Chain about it, or the Warp message that it sent.'
+          : "Signed is the P-Chain's message that the subnet has become an L1."
+      }
       value={options.idIs}
-      onValue={(idIs) => onOptions({ ...options, idIs, logIndex: '' })}
+      onValue={(idIs) => onOptions({ ...options, idIs })}
       options={[
-        ['transaction', 'the ID of a P-Chain transaction'],
-        ['evm', 'the hash of an EVM transaction'],
+        ['transaction', 'the ID or hash of a transaction'],
         ['subnet', 'the ID of a subnet, as a justification'],
       ]}
     />,
-    options.idIs === 'evm' && (
+    isTransaction && (
       <TextField
-        label="Chain of the transaction"
-        hint={`C for the C-Chain, or a blockchain ID${l1Chains.length === 0 ? '' : `, such as ${l1Chains[0]} of the devnet's L1`}.`}
+        label="Chain of an EVM transaction"
+        hint={`C, or a blockchain ID${l1Chain === undefined ? '' : `, such as ${l1Chain} of the devnet's L1`}. Without it, the P-Chain, the C-Chain and tracked L1s are asked.`}
+        placeholder="any"
         value={options.chain}
         onValue={(chain) => onOptions({ ...options, chain, logIndex: '' })}
       />

@@ -20,6 +20,11 @@ export interface Sorting {
   readonly isDescending: boolean;
 }
 
+/** Whether the screen is a phone's, for which the style sheet hides wide columns. */
+export function isNarrow(): boolean {
+  return matchMedia('(max-width: 720px)').matches;
+}
+
 /** The first of the nodes of a validator; an opened row has all of them. */
 export function nodeColumn<Row>(nodeIdsOf: (row: Row) => readonly string[]): Column<Row> {
   const first = (row: Row) => nodeIdsOf(row)[0] ?? '';
@@ -85,7 +90,7 @@ export function Table<Row>({ label, columns, rows, keyOf, sorting, onSorting }: 
               </tr>,
               isOpen && (
                 <tr key={`${key} opened`} class="opened">
-                  <td colSpan={columns.length}>
+                  <td colSpan={isNarrow() ? columns.filter(({ isWide }) => !isWide).length : columns.length}>
                     <Facts rows={columns.map(({ name, cell, full = cell }) => [name, full(row)])} />
                   </td>
                 </tr>

@@ -98,7 +98,7 @@ describe('a good request', () => {
   ])('whose set has %i validators costs %i units, as a message and as a transaction', async (validators, units) => {
     const aggregate: Aggregator['aggregate'] = async (_, { onCacheMiss, onSigners }) => {
       await onCacheMiss?.();
-      await onSigners?.(validators);
+      await onSigners?.(validators, 1_023);
       return RESULT;
     };
     const access = { apiKeys: [], unitsPerMinute: 50, trustedProxies: [] };
@@ -115,6 +115,18 @@ describe('a good request', () => {
       String(Math.max(0, 50 - 2 * units)),
     ]);
     if (units === 30) expect((await ask()).statusCode).toBe(429);
+  });
+
+  test('whose transaction sent 200 KiB costs 200 units more', async () => {
+    const aggregate: Aggregator['aggregate'] = async (_, { onSigners }) => {
+      await onSigners?.(1, 200 * 1_024);
+      return RESULT;
+    };
+    const access = { apiKeys: [], unitsPerMinute: 300, trustedProxies: [] };
+    const limits = createMemoryLimitCounters(new FakeClock());
+    const limited = await createTestServer({ aggregator: { aggregate }, access: { ...access, limits } });
+    const response = await limited.inject({ url: `${PATH}/${PRIMARY_NETWORK_ID}` });
+    expect(response.headers['x-ratelimit-remaining']).toBe(String(300 - 1 - 200));
   });
 
   test.each([

@@ -158,6 +158,114 @@ func (e *evmChains) sendWarpMessages(ctx context.Context, params sendParams) ([]
 	return sent, nil
 }
 
+type contractParams struct {
+	URI          string         `json:"uri"`
+	BlockchainID ids.ID         `json:"blockchainID"`
+	Contracts    []contractSpec `json:"contracts"`
+}
+
+type contractSpec struct {
+	Payloads []hexBytes `json:"payloads"`
+	Reverts  bool       `json:"reverts"`
+}
+
+type loggedMessage struct {
+	Message  hexBytes `json:"message"`
+	LogIndex uint     `json:"logIndex"`
+}
+
+type contractResult struct {
+	TxHash   common.Hash     `json:"txHash"`
+	Messages []loggedMessage `json:"messages"`
+}
+
+// createContracts creates contracts, each in a transaction that emits one Warp message for each payload of it, and then
+// may revert. It waits until the node has accepted them all.
+func (e *evmChains) createContracts(ctx context.Context, params contractParams) ([]contractResult, error) {
+	client, err := dialEVM(ctx, params.URI, params.BlockchainID)
+	if err != nil {
+		return nil, err
+	}
+	defer client.Close()
+
+	transactions := make([]types.DynamicFeeTx, len(params.Contracts))
+	for i, spec := range params.Contracts {
+		code, err := sendOnCreation(spec)
+		if err != nil {
+			return nil, err
+		}
+		transactions[i] = types.DynamicFeeTx{Gas: sendGas, Data: code}
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	receipts, err := issueEVM(ctx, client, transactions)
+	if err != nil {
+		return nil, err
+	}
+
+	results := make([]contractResult, len(receipts))
+	for i, receipt := range receipts {
+		results[i] = contractResult{TxHash: receipt.TxHash, Messages: []loggedMessage{}}
+		for _, entry := range receipt.Logs {
+			unsigned, err := precompile.UnpackSendWarpEventDataToMessage(entry.Data)
+			if err != nil {
+				return nil, err
+			}
+			message := loggedMessage{Message: unsigned.Bytes(), LogIndex: entry.Index}
+			results[i].Messages = append(results[i].Messages, message)
+		}
+	}
+	return results, nil
+}
+
+// sendOnCreation is creation code that calls sendWarpMessage for each payload. The calls' data follow the code.
+func sendOnCreation(spec contractSpec) ([]byte, error) {
+	calls := make([][]byte, len(spec.Payloads))
+	for i, p := range spec.Payloads {
+		var err error
+		if calls[i], err = precompile.PackSendWarpMessage(p); err != nil {
+			return nil, err
+		}
+	}
+	build := func(dataOffset int) (code []byte) {
+		for _, call := range calls {
+			length := push(byte(len(call)>>8), byte(len(call)))
+			code = concat(
+				code, length, push(byte(dataOffset>>8), byte(dataOffset)), push(0), op(vm.CODECOPY),
+				push(0), push(0), length, push(0), push(0), push(precompile.ContractAddress[:]...),
+				op(vm.GAS, vm.CALL, vm.POP),
+			)
+			dataOffset += len(call)
+		}
+		end := vm.RETURN
+		if spec.Reverts {
+			end = vm.REVERT
+		}
+		return concat(code, push(0), push(0), op(end))
+	}
+	// The offsets in the code have the same length whatever their values.
+	return concat(build(len(build(0))), concat(calls...)), nil
+}
+
+func push(word ...byte) []byte {
+	return append([]byte{byte(vm.PUSH1) + byte(len(word)-1)}, word...)
+}
+
+func op(codes ...vm.OpCode) []byte {
+	bytes := make([]byte, len(codes))
+	for i, code := range codes {
+		bytes[i] = byte(code)
+	}
+	return bytes
+}
+
+func concat(parts ...[]byte) (code []byte) {
+	for _, part := range parts {
+		code = append(code, part...)
+	}
+	return code
+}
+
 type blockHashParams struct {
 	URI          string `json:"uri"`
 	BlockchainID ids.ID `json:"blockchainID"`
@@ -301,23 +409,6 @@ func (e *evmChains) readWarpMessage(ctx context.Context, params readParams) (rea
 // after a zero byte: code must not begin with 0xef, as a chain ID may.
 func storeAnswerAsCode(selector []byte, validOffset byte) []byte {
 	const answer = 0x20 // where the answer goes in memory; the byte before it stays zero
-	push := func(word ...byte) []byte {
-		return append([]byte{byte(vm.PUSH1) + byte(len(word)-1)}, word...)
-	}
-	op := func(codes ...vm.OpCode) []byte {
-		bytes := make([]byte, len(codes))
-		for i, code := range codes {
-			bytes[i] = byte(code)
-		}
-		return bytes
-	}
-	concat := func(parts ...[]byte) (code []byte) {
-		for _, part := range parts {
-			code = append(code, part...)
-		}
-		return code
-	}
-
 	check := concat(
 		push(selector...), push(0xe0), op(vm.SHL), push(0), op(vm.MSTORE), // 4 bytes of selector, then zeros: index 0
 		push(0), push(0), push(0x24), push(0), push(precompile.ContractAddress[:]...), op(vm.GAS, vm.STATICCALL),

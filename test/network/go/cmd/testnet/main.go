@@ -177,6 +177,7 @@ func main() {
 		"verify":                     decoded(verify),
 
 		"sendWarpMessages": decoded(evms.sendWarpMessages),
+		"createContracts":  decoded(evms.createContracts),
 		"blockHashMessage": decoded(evms.blockHashMessage),
 		"readWarpMessage":  decoded(evms.readWarpMessage),
 	})

@@ -55,6 +55,13 @@ describe('hex', () => {
     expect(readPasted(cb58)).toEqual({ kind: 'id', id: cb58 });
   });
 
+  test('the address of a transaction has its chain and its log', () => {
+    const id = `0x${word(7)}`;
+    const read = { kind: 'id', id, chain: 'C' };
+    expect(readPasted(`http://a.test/v1/x/aggregateSignatures/${id}?blockchainId=C`)).toEqual(read);
+    expect(readPasted(`${id}?blockchainId=C&logIndex=3`)).toEqual({ ...read, logIndex: '3' });
+  });
+
   test('nothing is nothing', () => {
     expect(readPasted(' \n')).toEqual({ kind: 'empty' });
   });

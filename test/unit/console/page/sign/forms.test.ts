@@ -373,9 +373,8 @@ describe('the request', () => {
   });
 
   test('of an EVM transaction has its hash, its chain, and the log that was chosen', () => {
-    const ask = (more: object) =>
-      decideRequest({ kind: 'id', id: 't' }, undefined, { ...DEFAULT_OPTIONS, idIs: 'evm', ...more });
-    expect(ask({})).toEqual({ request: { kind: 'transaction', txHash: 't', query: { blockchainId: 'C' } } });
+    const ask = (more: object) => decideRequest({ kind: 'id', id: 't' }, undefined, { ...DEFAULT_OPTIONS, ...more });
+    expect(ask({})).toEqual({ request: { kind: 'transaction', txHash: 't', query: {} } });
     expect(ask({ chain: ' X ', logIndex: '3' })).toEqual({
       request: { kind: 'transaction', txHash: 't', query: { blockchainId: 'X', logIndex: '3' } },
     });

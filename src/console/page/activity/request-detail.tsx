@@ -1,0 +1,93 @@
+import type { ComponentChild } from 'preact';
+import type { RequestRecord } from '../../../api/requests/request-record.ts';
+import { failureOf } from '../api-client.ts';
+import { nameOf, type Session } from '../session.ts';
+import { MissingValidators, SignFailure } from '../sign/sign-failure.tsx';
+import { Badge, Card, Facts, Id } from '../ui/controls.tsx';
+import { dateTime, grouped, milliseconds } from '../ui/figures.ts';
+import { usePolled } from '../ui/polled.tsx';
+import { Legend } from '../ui/weight-map.tsx';
+import { outcomesOfRecord, type Stage, stagesOf } from './request-summary.ts';
+
+/** A record does not change, but a request that is running has none yet. */
+const EVERY_MS = 10_000;
+
+/** What happened to one request. */
+export function RequestDetail({ session, id }: { session: Session; id: string }): ComponentChild {
+  const { value, error, reload } = usePolled((signal) => session.api.request(id, signal), EVERY_MS, [id]);
+  if (value !== undefined) return <Record record={value} session={session} />;
+  if (error !== undefined) return <SignFailure failure={failureOf(error)} session={session} onRetry={reload} />;
+  return (
+    <Card title="Request">
+      <p class="hint">Loading…</p>
+    </Card>
+  );
+}
+
+function Record({ record, session }: { record: RequestRecord; session: Session }): ComponentChild {
+  const { outcome, weights, missing = [], missingOmitted = 0 } = record;
+  const advice = outcome === 'signed' || outcome === 'aborted' ? undefined : session.adviceOf(outcome);
+  const summed = weights && outcomesOfRecord(weights);
+  return (
+    <Card title={['Request ', <Badge tone={outcome === 'signed' ? 'good' : 'bad'}>{outcome}</Badge>]}>
+      {outcome === 'aborted' && <p>The client disconnected before the answer.</p>}
+      {advice !== undefined && <p>{`${advice.meaning}.`}</p>}
+      <StageBar stages={stagesOf(record)} durationMs={record.durationMs} />
+      {summed !== undefined && <Legend outcomes={summed.outcomes} />}
+      <Facts rows={factsOf(record, session)} />
+      {summed !== undefined && (
+        <MissingValidators missing={missing} omitted={missingOmitted} totalWeight={summed.totalWeight} />
+      )}
+    </Card>
+  );
+}
+
+function StageBar({ stages, durationMs }: { stages: readonly Stage[]; durationMs: number }): ComponentChild {
+  const described = stages.map(({ name, ms }) => `${name} ${milliseconds(ms)}`).join(', ');
+  return (
+    <div class="stages">
+      <p>
+        <strong>{milliseconds(durationMs)}</strong>
+        <span class="muted"> from the headers of the request to the end of the answer</span>
+      </p>
+      <div class="stage-bar" role="img" aria-label={`Stages: ${described}`}>
+        {stages.map(({ name, ms }) => (
+          <span key={name} class={name} style={{ flexGrow: ms }} />
+        ))}
+      </div>
+      <ul class="legend">
+        {stages.map(({ name, ms }) => (
+          <li key={name}>
+            <span class={`swatch stage ${name}`} aria-hidden />
+            {`${name} `}
+            <span class="muted">{milliseconds(ms)}</span>
+          </li>
+        ))}
+      </ul>
+    </div>
+  );
+}
+
+function factsOf(record: RequestRecord, session: Session) {
+  const { quorumPercentage, quorumPercentageBuffer = 0, pChainHeight, status, network } = record;
+  const idRow = (name: string, id: string | undefined) =>
+    id !== undefined &&
+    ([name, [<strong>{nameOf(id, session)}</strong>, <Id value={id} what={name.toLowerCase()} />]] as const);
+  return [
+    ['Ended', dateTime(record.endedAt)] as const,
+    ['ID', <Id value={record.id} what="request ID" />] as const,
+    ['Client', record.client] as const,
+    ['Route', `${record.method} ${record.route}`] as const,
+    status !== undefined && (['Status', String(status)] as const),
+    network !== undefined && (['Network', network] as const),
+    idRow('Source chain', record.sourceChainId),
+    idRow('Signing subnet', record.signingSubnetId),
+    idRow('Destination', record.destinationBlockchainId),
+    pChainHeight !== undefined && (['P-Chain height', grouped(pChainHeight)] as const),
+    quorumPercentage !== undefined &&
+      ([
+        'Quorum',
+        `${quorumPercentage} %${quorumPercentageBuffer > 0 ? `, with a buffer of ${quorumPercentageBuffer} %` : ''}`,
+      ] as const),
+  ];
+}

@@ -1,0 +1,49 @@
+import type { RequestRecord } from '../../../api/requests/request-record.ts';
+import { type OutcomeSum, sumOutcomes } from '../sign/outcomes.ts';
+
+export const STAGES = ['resolve', 'connect', 'collect', 'verify'] as const;
+
+export interface Stage {
+  readonly name: (typeof STAGES)[number] | 'waiting';
+  readonly ms: number;
+}
+
+/** The stages of a request; what they leave of its duration is waiting. */
+export function stagesOf({ stages, durationMs }: Pick<RequestRecord, 'stages' | 'durationMs'>): Stage[] {
+  const timed = STAGES.map((name) => ({ name, ms: stages[name] ?? 0 }));
+  const waiting = durationMs - timed.reduce((sum, { ms }) => sum + ms, 0);
+  return [...timed, { name: 'waiting' as const, ms: Math.max(0, waiting) }].filter(({ ms }) => ms > 0);
+}
+
+export interface FailureCount {
+  readonly subnetId: string | undefined;
+  readonly outcome: RequestRecord['outcome'];
+  readonly count: number;
+}
+
+/** Failures by subnet and code, the most frequent first. */
+export function countFailures(
+  requests: readonly Pick<RequestRecord, 'outcome' | 'signingSubnetId'>[],
+): readonly FailureCount[] {
+  const counts = new Map<string, FailureCount>();
+  for (const { outcome, signingSubnetId } of requests) {
+    if (outcome === 'signed') continue;
+    const key = `${signingSubnetId} ${outcome}`;
+    const count = (counts.get(key)?.count ?? 0) + 1;
+    counts.set(key, { subnetId: signingSubnetId, outcome, count });
+  }
+  return [...counts.values()].sort((a, b) => b.count - a.count);
+}
+
+/** The weights of a record with their sum, which is the weight of the validator set. */
+export function outcomesOfRecord(weights: NonNullable<RequestRecord['weights']>): {
+  readonly outcomes: readonly OutcomeSum[];
+  readonly totalWeight: bigint;
+} {
+  const totalWeight = Object.values(weights).reduce((sum, weight) => sum + BigInt(weight), 0n);
+  const outcomes = sumOutcomes(
+    (outcome) => (outcome === 'asked' ? undefined : { count: 0, weight: weights[outcome] }),
+    totalWeight,
+  );
+  return { outcomes, totalWeight };
+}

@@ -1,0 +1,177 @@
+import { describe, expect, test } from 'vitest';
+import { AggregatorError } from '../../../../src/aggregation/aggregator-error.ts';
+import { createEvmMessages } from '../../../../src/aggregation/l1/messages-of-evm-transactions.ts';
+import type { EvmReceipt } from '../../../../src/pchain/codec/evm-receipt.ts';
+import { ApiError } from '../../../../src/pchain/rpc/api-error.ts';
+import type { EvmChainID } from '../../../../src/pchain/rpc/evm-api.ts';
+import {
+  type BlockchainID,
+  idFromBytes,
+  PRIMARY_NETWORK_ID,
+  type SubnetID,
+  type TxID,
+} from '../../../../src/warp/ids.ts';
+import { createUnsignedMessage } from '../../../../src/warp/unsigned-message.ts';
+import { FakeClock } from '../../../support/fake-clock.ts';
+
+const SIGNAL = new AbortController().signal;
+const TX = idFromBytes<TxID>(new Uint8Array(32).fill(1), 'tx');
+const SUBNET = idFromBytes<SubnetID>(new Uint8Array(32).fill(2), 'subnet');
+const CHAIN = idFromBytes<BlockchainID>(new Uint8Array(32).fill(3), 'chain');
+const OTHER_CHAIN = idFromBytes<BlockchainID>(new Uint8Array(32).fill(4), 'chain');
+const MESSAGE = createUnsignedMessage(1, CHAIN, Buffer.from('hello'));
+const RECEIPT: EvmReceipt = { hasFailed: false, logCount: 1, messages: [{ logIndex: 0, message: MESSAGE }] };
+
+type Answer = EvmReceipt | undefined | Error | 'hangs';
+
+function createHarness(answers: Partial<Record<EvmChainID, Answer>>, tracked: readonly SubnetID[] = []) {
+  const clock = new FakeClock();
+  const asked: EvmChainID[] = [];
+  const state = {
+    answers,
+    chains: [CHAIN, OTHER_CHAIN] as BlockchainID[] | Error,
+    listed: 0,
+    aborted: [] as EvmChainID[],
+  };
+  const messages = createEvmMessages({
+    evm: {
+      async getReceipt(chain, _, signal) {
+        asked.push(chain);
+        const answer = state.answers[chain];
+        if (answer instanceof Error) throw answer;
+        if (answer !== 'hangs') return answer;
+        return new Promise((_resolve, reject) => {
+          const abort = (): void => {
+            state.aborted.push(chain);
+            reject(signal.reason);
+          };
+          signal.addEventListener('abort', abort, { once: true });
+        });
+      },
+    },
+    api: {
+      async getBlockchainsOf(subnetIDs) {
+        state.listed += 1;
+        expect([...subnetIDs]).toEqual([SUBNET]);
+        if (state.chains instanceof Error) throw state.chains;
+        return state.chains;
+      },
+    },
+    directory: { validatedBy: async (chain) => (chain === OTHER_CHAIN ? undefined : SUBNET) },
+    subnets: { tracked: new Set(tracked) },
+    clock,
+    timeoutMs: 1_000,
+  });
+  return { clock, asked, state, messages };
+}
+
+async function failureOf(work: Promise<unknown>): Promise<AggregatorError> {
+  const error = await work.catch((caught: unknown) => caught);
+  if (error instanceof AggregatorError) return error;
+  throw new Error('expected a failure', { cause: error });
+}
+
+describe('a search', () => {
+  test('asks the C-Chain alone where no subnet is tracked but the primary network', async () => {
+    const { asked, state, messages } = createHarness({ C: RECEIPT }, [PRIMARY_NETWORK_ID]);
+    expect(await messages.search(TX, undefined, SIGNAL)).toMatchObject({ message: MESSAGE });
+    expect({ asked, listed: state.listed }).toEqual({ asked: ['C'], listed: 0 });
+  });
+
+  test('asks all chains at once: the first that knows it wins, and the others are abandoned', async () => {
+    const { clock, asked, state, messages } = createHarness({ C: 'hangs', [OTHER_CHAIN]: RECEIPT }, [SUBNET]);
+    expect(await messages.search(TX, undefined, SIGNAL)).toMatchObject({ message: MESSAGE });
+    expect(asked).toEqual(['C', CHAIN, OTHER_CHAIN]);
+    await clock.advance(0);
+    expect(state.aborted).toEqual(['C']);
+  });
+
+  test('reads the chains of tracked subnets once a minute', async () => {
+    const { clock, state, messages } = createHarness({}, [SUBNET]);
+    for (const _ of [1, 2]) expect(await messages.search(TX, undefined, SIGNAL)).toEqual({ failures: [] });
+    expect(state.listed).toBe(1);
+    await clock.advance(60_000);
+    await messages.search(TX, undefined, SIGNAL);
+    expect(state.listed).toBe(2);
+  });
+
+  test('asks at most 16 chains of tracked subnets', async () => {
+    const { asked, state, messages } = createHarness({}, [SUBNET]);
+    state.chains = Array.from({ length: 40 }, (_, n) => idFromBytes(new Uint8Array(32).fill(100 + n), 'chain'));
+    await messages.search(TX, undefined, SIGNAL);
+    expect(asked).toHaveLength(1 + 16);
+  });
+
+  test('names the chains that could not be asked', async () => {
+    const { state, messages } = createHarness({ C: new ApiError('invalid response', 'HTTP status 404') }, [SUBNET]);
+    state.chains = new ApiError('unavailable', 'no answer');
+    expect(await messages.search(TX, undefined, SIGNAL)).toEqual({
+      failures: expect.arrayContaining([
+        'the C-Chain could not be asked: HTTP status 404',
+        'chains of tracked subnets could not be asked: no answer',
+      ]),
+    });
+  });
+
+  test('ends in half of the time for a chain that does not answer', async () => {
+    const { clock, messages } = createHarness({ C: 'hangs' });
+    const result = messages.search(TX, undefined, SIGNAL);
+    await clock.advance(500);
+    expect(await result).toEqual({ failures: ['the C-Chain could not be asked: no answer in time'] });
+  });
+
+  test("ends with the client's reason", async () => {
+    const { messages } = createHarness({ C: 'hangs' });
+    const client = new AbortController();
+    const result = messages.search(TX, undefined, client.signal);
+    client.abort(new Error('gone'));
+    await expect(result).rejects.toThrow('gone');
+  });
+});
+
+describe('a transaction of a given chain', () => {
+  const ofChain = ({ messages }: ReturnType<typeof createHarness>, chain: EvmChainID) =>
+    messages.ofChain(TX, chain, undefined, SIGNAL);
+
+  test('is read once in ten minutes', async () => {
+    const harness = createHarness({ [CHAIN]: RECEIPT });
+    for (const _ of [1, 2, 3]) expect(await ofChain(harness, CHAIN)).toMatchObject({ message: MESSAGE });
+    expect(harness.asked).toHaveLength(1);
+    await harness.clock.advance(10 * 60_000);
+    await ofChain(harness, CHAIN);
+    expect(harness.asked).toHaveLength(2);
+  });
+
+  test('is read again while the chain does not know it', async () => {
+    const harness = createHarness({ C: undefined });
+    expect(await failureOf(ofChain(harness, 'C'))).toMatchObject({ code: 'unknown_transaction', retryAfterMs: 2_000 });
+    harness.state.answers = { C: RECEIPT };
+    expect(await ofChain(harness, 'C')).toMatchObject({ message: MESSAGE });
+  });
+
+  test.each<[string, ApiError, string]>([
+    ['unavailable', new ApiError('unavailable', 'no answer'), 'chain_rpc_unavailable'],
+    ['wrong', new ApiError('invalid response', 'HTTP status 404'), 'chain_rpc_invalid'],
+    [
+      'unable to find it',
+      new ApiError('rejected', 'indexing', { rejection: { code: -32_000, message: 'indexing is in progress' } }),
+      'unknown_transaction',
+    ],
+  ])('of an RPC that is %s', async (_, error, code) => {
+    expect(await failureOf(ofChain(createHarness({ [CHAIN]: error }), CHAIN))).toMatchObject({ code });
+  });
+
+  test('of an RPC that does not answer in time', async () => {
+    const harness = createHarness({ [CHAIN]: 'hangs' });
+    const failed = failureOf(ofChain(harness, CHAIN));
+    await harness.clock.advance(1_000);
+    expect(await failed).toMatchObject({ code: 'chain_rpc_unavailable', retryAfterMs: 5_000 });
+  });
+
+  test('that the P-Chain does not know', async () => {
+    const harness = createHarness({ [OTHER_CHAIN]: new ApiError('invalid response', 'HTTP status 404') });
+    expect(await failureOf(ofChain(harness, OTHER_CHAIN))).toMatchObject({
+      ...{ code: 'unknown_source_chain', field: 'sourceChainID' },
+    });
+  });
+});
