@@ -62,10 +62,7 @@ export interface AggregatorErrorOptions {
   readonly cause?: unknown;
 }
 
-/**
- * Time that a temporary failure is cached. Clients retry after a second or less; a validator needs about this long to reconnect
- * or to receive the next block.
- */
+/** Time that a temporary failure is cached: a validator needs about this long to reconnect or receive the next block. */
 export const NEGATIVE_CACHE_MS = 3_000;
 
 const RETRY_AFTER_MS: Readonly<Partial<Record<AggregatorErrorCode, number>>> = {

@@ -4,10 +4,7 @@ import { ByteWriter } from '../lib/encoding/byte-writer.ts';
 import { BLS_PUBLIC_KEY_LENGTH } from './bls-lengths.ts';
 import { ID_LENGTH, idBytes, idFromBytes, type SubnetID, type ValidationID } from './ids.ts';
 
-/**
- * The messages between an L1 and the P-Chain, carried as the payload of an AddressedCall
- * (avalanchego `vms/platformvm/warp/message`, ACP-77).
- */
+/** Payloads of addressed calls between L1s and the P-Chain (avalanchego `vms/platformvm/warp/message`, ACP-77). */
 export type L1Message = SubnetToL1Conversion | RegisterL1Validator | L1ValidatorRegistration | L1ValidatorWeight;
 
 /** P-Chain to L1: the subnet was converted to an L1 with this data. */

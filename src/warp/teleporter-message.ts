@@ -58,11 +58,7 @@ export function encodeTeleporterMessage(message: TeleporterMessage): Uint8Array 
   return bytes;
 }
 
-/**
- * Parses only the exact encoding of contracts, so that other payloads are not mistaken for a Teleporter message.
- *
- * @throws {ParseError}
- */
+/** Parses only the exact encoding of contracts, so that other payloads are not mistaken for a Teleporter message. */
 export function parseTeleporterMessage(bytes: Uint8Array): TeleporterMessage {
   const reader = new WordReader(bytes);
   reader.offset(STRUCT_OFFSET, 'the struct');

@@ -223,6 +223,13 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     tests: ['test/unit/pchain'],
   },
   {
+    name: 'an API that has recovered stays put aside',
+    file: 'src/pchain/rpc/json-rpc.ts',
+    find: "if (attempt.status !== 'failed') endpoint.asideUntilMs = HEALTHY;",
+    replace: '',
+    tests: ['test/integration/pchain/json-rpc.test.ts'],
+  },
+  {
     name: 'the second entry of a NodeID in a validator set replaces the first',
     file: 'src/pchain/rpc/node-api.ts',
     find: 'requireUniqueNodeIDs(response);',
@@ -374,8 +381,8 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   {
     name: 'avoided validators are asked before the quorum needs them',
     file: 'src/aggregation/collection/query-plan.ts',
-    find: "      forecast.kind === 'avoided' &&",
-    replace: "      forecast.kind === 'doubtful' &&",
+    find: "if (forecast.kind === 'avoided' && signedWeight",
+    replace: "if (forecast.kind === 'doubtful' && signedWeight",
     tests: REQUEST,
   },
   {

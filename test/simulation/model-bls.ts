@@ -77,7 +77,7 @@ function sum(elements: readonly (PublicKey | Signature)[]): Element {
   return { value: value % P, offSubgroup: offSubgroup % COFACTOR };
 }
 
-function hashed(message: Uint8Array): bigint {
+export function hashToModel(message: Uint8Array): bigint {
   return (hash('sha256', message, 'buffer').readBigUInt64BE(0) % (P - 1n)) + 1n;
 }
 
@@ -91,14 +91,14 @@ const verify: BlsBackend['verify'] = (key, message, signature) => {
 };
 
 /** @param hashesWhenVerifying as blst does, unlike noble */
-function createModelBackend(hashesWhenVerifying: boolean): BlsBackend {
+export function createModelBackend(hashesWhenVerifying: boolean): BlsBackend {
   return {
     name: 'model',
     parsePublicKey: (bytes) => as(parse(bytes, KEY_LENGTH, 'public key')),
     parseSignature: (bytes) => as(parse(bytes, SIGNATURE_LENGTH, 'signature')),
     aggregatePublicKeys: (keys) => as(sum(keys)),
     aggregateSignatures: (signatures) => as(sum(signatures)),
-    hashToCurve: (message) => as({ value: hashed(message), offSubgroup: 0n }),
+    hashToCurve: (message) => as({ value: hashToModel(message), offSubgroup: 0n }),
     verify,
     verifyBatch: (checks) => checks.every(({ key, message, signature }) => verify(key, message, signature)),
     encodeSignature: (signature) => encode(elementOf(signature), SIGNATURE_LENGTH),
@@ -112,7 +112,7 @@ function createModelBackend(hashesWhenVerifying: boolean): BlsBackend {
     unpackMessage: (packed) => as(unpack(packed)),
     ...(hashesWhenVerifying && {
       hashesWhenVerifying,
-      unpackMessage: (message) => as({ value: hashed(message), offSubgroup: 0n }),
+      unpackMessage: (message) => as({ value: hashToModel(message), offSubgroup: 0n }),
     }),
   };
 }
@@ -121,22 +121,26 @@ function secretOf(key: number): bigint {
   return (hash('sha256', `model key ${key}`, 'buffer').readBigUInt64BE(0) % (P - 1n)) + 1n;
 }
 
-function encodeSignature(value: bigint, offSubgroup = 0n): Uint8Array {
+export function encodeModelKey(secret: bigint): Uint8Array {
+  return encode({ value: modulo(secret, P), offSubgroup: 0n }, KEY_LENGTH);
+}
+
+export function encodeModelSignature(value: bigint, offSubgroup = 0n): Uint8Array {
   return encode({ value: modulo(value, P), offSubgroup: modulo(offSubgroup, COFACTOR) }, SIGNATURE_LENGTH);
 }
 
 export function createModelScheme(hashesWhenVerifying: boolean): BlsScheme {
   return {
     backend: createModelBackend(hashesWhenVerifying),
-    publicKey: (key) => encode({ value: secretOf(key), offSubgroup: 0n }, KEY_LENGTH),
-    sign: (key, message) => encodeSignature(secretOf(key) * hashed(message)),
-    signOffBy: (key, message, error) => encodeSignature(secretOf(key) * hashed(message) + BigInt(error)),
-    signOffSubgroup: (key, message, part) => encodeSignature(secretOf(key) * hashed(message), BigInt(part)),
-    infinity: encodeSignature(0n),
+    publicKey: (key) => encodeModelKey(secretOf(key)),
+    sign: (key, message) => encodeModelSignature(secretOf(key) * hashToModel(message)),
+    signOffBy: (key, message, error) => encodeModelSignature(secretOf(key) * hashToModel(message) + BigInt(error)),
+    signOffSubgroup: (key, message, part) => encodeModelSignature(secretOf(key) * hashToModel(message), BigInt(part)),
+    infinity: encodeModelSignature(0n),
     // By the secrets, which the code under test has not.
     isSignedBy(keys, message, signature) {
       const secret = keys.reduce((total, key) => total + secretOf(key), 0n);
-      return Buffer.from(encodeSignature(secret * hashed(message))).equals(signature);
+      return Buffer.from(encodeModelSignature(secret * hashToModel(message))).equals(signature);
     },
   };
 }

@@ -31,20 +31,13 @@ export interface RunPermit extends Disposable {
 /** Four, so that one busy client, which gets half, still leaves two to the next. */
 const MIN_RUNNING = 4;
 const INITIAL_RUNNING = 8;
-/**
- * Delays above these are congestion. A request waits for the event loop some ten times, and for the BLS threads once for each
- * signature and a few times for the sum: together about half a second. `answers` is the excess over a validator's minimum
- * latency, which shows queues of messages on both sides.
- */
+/** Delays above these are congestion: a request waits for the event loop and the BLS threads about half a second in all. */
 const TARGET_MS = { event_loop: 25, answers: 30, bls_add: 100, bls_aggregate: 100 };
 
 export type DelaySignal = keyof typeof TARGET_MS;
 export type ObserveDelay = (signal: DelaySignal, delayMs: number) => void;
 
-/**
- * One client gets two thirds, one subnet four fifths, all lookups of unknown subnets half, all untracked subnets three
- * quarters.
- */
+/** One client gets two thirds, one subnet 4/5, lookups of unknown subnets half, untracked subnets 3/4. */
 const CLIENT_SHARE = 2;
 const SUBNET_SHARE = 4;
 const UNKNOWN_SUBNET_SHARE = 1;
@@ -57,11 +50,7 @@ const QUEUED_PER_PERMIT = 8;
 const MIN_QUEUED = 32;
 const PROBE_MS = 20;
 
-/**
- * Sheds load. Aggregations and lookups are admitted while their client and subnet have not used up their shares. An {@link
- * AdaptiveLimit} bounds how many aggregations run; the others queue, fairly over subnets and clients. Equal requests share one
- * permit, and cached answers need none.
- */
+/** Sheds load by shares of clients and subnets. Equal requests share one permit, and cached answers need none. */
 export class Admission {
   readonly #options: AdmissionOptions;
   readonly #adaptive: AdaptiveLimit<DelaySignal>;

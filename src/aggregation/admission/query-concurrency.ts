@@ -17,11 +17,7 @@ export interface QueryConcurrencyOptions {
   readonly maxLargeBytes?: number;
 }
 
-/**
- * Bounds the signature requests to validators over all aggregations: their number, the bytes of large ones, and the starts per
- * tick of the event loop. Clients are served round robin, and large requests do not delay small ones.
- * The queue is bounded by the collections.
- */
+/** Bounds signature requests over all aggregations: their number, the bytes of large ones, and the starts per tick. */
 export class QueryConcurrency {
   readonly small: FairSemaphore;
   readonly large: FairSemaphore;

@@ -157,11 +157,7 @@ function isWork(plan: QueryPlan): boolean {
   return plan.kind === 'enough' || (plan.kind === 'go on' && plan.ask.length > 0);
 }
 
-/**
- * If more bytes would be sent, the message is first sent to a few validators, so that one that they all refuse is not sent to
- * the whole set. The extra round trip is short compared with the time of sending. Small messages stay below this at 1,000
- * validators.
- */
+/** If more bytes would be sent, a few validators get the message first, as they may all refuse it. */
 const MANY_BYTES = 1024 * 1024;
 
 /** Returns whether the message is first sent to a few validators: similar ones were refused, or it is large. */

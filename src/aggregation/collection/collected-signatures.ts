@@ -103,12 +103,7 @@ export class CollectedSignatures {
     return undefined;
   }
 
-  /**
-   * Aggregates and verifies the signatures so far; undefined if invalid ones had to be excluded.
-   *
-   * @param isTimeUp whether the deadline has passed: then one search is done, and signatures that it has not cleared are left
-   *   out
-   */
+  /** Undefined if invalid signatures were excluded. If time is up, there is one search, and uncleared ones are left out. */
   async verify(isTimeUp: boolean): Promise<VerifiedMessage | undefined> {
     const { message, tally, sum, quorumNum, progress } = this.#options;
     progress.verifying();

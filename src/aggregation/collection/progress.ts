@@ -3,10 +3,7 @@ import type { ValidatorOutcome } from '../validators/validator-outcome.ts';
 import { knownOutcome, type Tally, type ValidatorState } from './tally.ts';
 
 export type ProgressEvent =
-  /**
-   * The whole state: the first event of each listener. It is sent again if invalid signatures are found, or if the validator
-   * set changed and the collection starts again.
-   */
+  /** The first event of each listener; sent again if invalid signatures are found or the validator set changed. */
   | { readonly kind: 'state'; readonly state: ProgressState }
   /** A validator was asked. One that has refused stays `refused` until it answers something else, and has no such event. */
   | { readonly kind: 'asked'; readonly index: number }

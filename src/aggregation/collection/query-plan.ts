@@ -7,10 +7,7 @@ import { judgeRefusal, weightRefusedForGood } from './refusal-verdict.ts';
 import { failureOf, type Tally, type ValidatorState } from './tally.ts';
 
 export interface QueryLimits extends ConnectionLimits {
-  /**
-   * Time after which a validator is late: it is no longer counted on, and the next ones are asked too. Less if the validator's
-   * usual latency is known.
-   */
+  /** Time after which a validator is late, and the next ones are asked too; less if its usual latency is known. */
   readonly hedgeAfterMs: number;
   /** Delays before a validator is asked again that refused, because it may lag by a block or two, or whose connection broke. */
   readonly retryDelaysMs: readonly number[];
@@ -37,10 +34,8 @@ export type QueryPlan =
     };
 
 /**
- * Plans which validators to ask next: in the tally's order, as many as quorum plus buffer need beside the weight that has
- * signed and the weight counted on. Doubtful validators are not counted on, so the next ones are asked at the same time. Pure.
- *
- * @param collection state of this tally, kept between calls so that only changes are counted
+ * Plans which validators to ask next: in the tally's order, as many as quorum plus buffer need. Doubtful ones are not
+ * counted on, so the next ones are asked at the same time. Pure, but for `collection`, which keeps sums between calls.
  */
 export function planQueries(
   tally: Tally,
@@ -90,10 +85,7 @@ export function planQueries(
   return { kind: 'go on', ask, wakeAtMs: nextWakeAtMs, isIdle: ask.length === 0 && !isBusy };
 }
 
-/**
- * Checks whether answers that are not late can still decide that the quorum is refused for good. Without them, the weight that cannot sign
- * now (inactive, unreachable) would leave the verdict to the order in which the refusals arrive.
- */
+/** Whether answers in time can still decide that the quorum is refused for good; else their order would decide it. */
 function isVerdictOpen(tally: Tally, { isPChainMessage, nowMs }: QueryView, collection: CollectionState): boolean {
   if (collection.inTime === 0 || collection.refusals === 0) return false;
   const { warpSet, neededWeight, states } = tally;
@@ -118,10 +110,7 @@ function waveWidth({ isCautious }: QueryView, collection: CollectionState, unsig
   return collection.inTime > 0 ? 0 : Math.max(FIRST_WAVE, collection.inVain);
 }
 
-/**
- * Size of the sample of validators that stands for all that refused, spread from the heaviest to the lightest, so that they do
- * not all lag or lie.
- */
+/** Sample of those that refused, from the heaviest to the lightest, so that they do not all lag or lie. */
 const SAMPLE = 8;
 
 /** State of a message that no validator has signed. */
@@ -181,12 +170,7 @@ function fewer(
   return candidates.filter((validator) => !others.has(validator) && !(isNobodyNewAsked && attemptsOf(validator) === 0));
 }
 
-/**
- * Returns the state after a failed attempt. A validator with several nodes is asked through each of them. One that refuses may
- * lag, and is asked again after each delay, unless its code is final. After an invalid signature it is not asked again.
- *
- * @param attempts including the one that failed
- */
+/** Returns the state after a failed attempt. All nodes of a validator are tried; one that refuses may lag. */
 export function afterFailure(
   failure: SignatureFailure,
   attempt: { attempts: number; nodeCount: number; nowMs: number; isPChainMessage: boolean },

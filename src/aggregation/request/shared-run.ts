@@ -1,10 +1,7 @@
 import type { SubnetID } from '../../warp/ids.ts';
 import type { Admission, RunPermit } from '../admission/admission.ts';
 
-/**
- * Clients that wait for one aggregation. Each queues for a permit, and the first to get one runs the aggregation for all, so
- * that no client waits behind the queue of another that sent the same message before.
- */
+/** Clients of one aggregation. The first to get a permit runs it for all, so none waits behind the queue of another. */
 export class SharedRun {
   readonly #admission: Pick<Admission, 'run'>;
   readonly #clients = new Set<string | undefined>();

@@ -31,10 +31,7 @@ export interface SharedSigningOptions extends Omit<CollectionDeps, 'queries' | '
   readonly limits: CollectionLimits & { readonly maxQueriesInFlight: number; readonly resultCacheBytes: number };
 }
 
-/**
- * Signs for a known validator set. Equal requests share one collection, also with other replicas if they share a store. Signed
- * messages and failures are cached.
- */
+/** Signs for a known validator set. Equal requests share one collection, also over replicas; endings are cached. */
 export class SharedSigning {
   readonly #options: SharedSigningOptions;
   readonly #collection: CollectionDeps;

@@ -23,12 +23,7 @@ export const TOP_UPTIME = 2n ** 32n - 1n;
 export const MAX_UPTIME_QUESTIONS = 42;
 const MAX_STATED_ROUNDS = 8;
 
-/**
- * Plans the next question. A node signs an uptime up to its own figure, so each has one bound, and the result is the bound of
- * the weakest validator that is needed.
- *
- * @param rounds questions so far
- */
+/** A node signs an uptime up to its own figure; the result is the bound of the weakest validator that is needed. */
 export function planUptimeSearch(states: readonly UptimeStanding[], neededWeight: bigint, rounds: number): UptimeStep {
   const proven = highestWithWeight(states, neededWeight, ({ signed }) => signed);
   const possible = highestWithWeight(states, neededWeight, highestPossible);

@@ -7,10 +7,7 @@ interface Entry {
   connectedNodes: number;
 }
 
-/**
- * Sum of the connected weight of a set, updated with each connection: adding it up again for 10,000 validators was half of the
- * cost of a connection.
- */
+/** Updated with each connection: adding up 10,000 validators again was half of the cost of a connection. */
 export class ConnectedWeight {
   readonly warpSet: WarpSet;
   readonly #isConnected: (nodeID: NodeID) => boolean;

@@ -17,10 +17,7 @@ export type ForecastKind =
   | 'doubtful'
   /** Failed recently, and is asked as a trial beside the others, which are asked as if it were absent. */
   | 'on trial'
-  /**
-   * Gave an invalid signature. Verifying the next one costs as much as a whole request, so it is asked only if the quorum needs
-   * it.
-   */
+  /** Gave an invalid signature. Verifying the next one costs as much as a request, so only the quorum needs it. */
   | 'invalid signer'
   /** Its signature may soon be worthless, so it is asked only if the quorum needs it. */
   | 'avoided';
@@ -45,7 +42,7 @@ const RANKS = { trial: 0, expected: 1, slow: 2, doubtful: 3 };
 const INVALID_SIGNER_RANK = 4;
 const AVOIDED_RANK = 8;
 
-/** By canonical index. At most one validator is on trial, so that a request costs at most one more question. */
+/** Forecasts by canonical index. At most one validator is on trial, so that a request costs at most one more question. */
 export function forecastValidators({ validators }: WarpSet, facts: ForecastFacts): readonly ValidatorForecast[] {
   const records = validators.map((validator) => bestRecord(validator, facts));
   const slowAboveMs = Math.max(SLOW_FACTOR * medianMs(records), MIN_HEDGE_MS);

@@ -1,9 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { createBlsService } from '../../../src/bls/service/aggregation.ts';
-import type { JobRunner } from '../../../src/bls/service/job-runner.ts';
 import { idFromBytes, type SubnetID } from '../../../src/warp/ids.ts';
-import { modelBackend } from '../bls/backends/model-backend.ts';
-import { createInlineRunner } from '../bls/service/inline-bls.ts';
 import { ANSWER_MS, createFixture, type Fixture, type TestValidator } from './collection/collection-fixture.ts';
 import type { Behaviour } from './scripted-source.ts';
 
@@ -54,14 +50,6 @@ describe('a validator that did not answer', () => {
     expect(first).toBe(500 + ANSWER_MS);
     expect(median(others)).toBeLessThanOrEqual(1.5 * ANSWER_MS);
     expect(Math.max(...others)).toBeLessThanOrEqual(1.5 * ANSWER_MS);
-  });
-
-  test('is not waited for where only the buffer lacks it', async () => {
-    const fixture = createFixture({ weights: [20, 20, 20, 20, 20] });
-    script(fixture, 0, SILENT);
-    const [first, ...others] = await inTurn(fixture, 10, { buffer: 33 });
-    expect(first).toBe(3_000);
-    expect(median(others)).toBe(ANSWER_MS);
   });
 
   test('about the chain of another subnet is asked as before about this one, and so are all that do not run that chain', async () => {
@@ -127,61 +115,4 @@ describe('a validator that did not answer', () => {
     script(fixture, 0, () => ({ afterMs: ANSWER_MS, outcome: { kind: 'refused', code: -4, text: 'throttled' } }));
     expect(await inTurn(fixture, 5)).toEqual([2 * ANSWER_MS, ...Array(4).fill(ANSWER_MS)]);
   });
-});
-
-describe('a third of 200 validators with bad signatures', () => {
-  const TURNS = 3_000;
-
-  function countJobs(runner: JobRunner): { runner: JobRunner; jobs: Map<string, number> } {
-    const jobs = new Map<string, number>();
-    const run: JobRunner['run'] = (prepare) =>
-      runner.run(() => {
-        const job = prepare();
-        if (job !== undefined) jobs.set(job.kind, (jobs.get(job.kind) ?? 0) + 1);
-        return job;
-      });
-    return { runner: { ...runner, run }, jobs };
-  }
-
-  async function requestsWith(bad: (position: number) => boolean) {
-    const fixture = createFixture({ weights: Array(200).fill(1), limits: { requestTimeoutMs: 100_000 } });
-    for (const [position, validator] of fixture.validators.entries()) {
-      if (!bad(position)) continue;
-      script(fixture, position, ({ message }) => ({
-        afterMs: ANSWER_MS,
-        outcome: { kind: 'signature', signature: validator.forge(message) },
-      }));
-    }
-    const { runner, jobs } = countJobs(createInlineRunner(modelBackend));
-    const bls = createBlsService(runner, modelBackend);
-    const counts: Map<string, number>[] = [];
-    const asked: number[] = [];
-    for (let request = 0; request < 3; request += 1) {
-      jobs.clear();
-      fixture.source.calls.length = 0;
-      const justification = Uint8Array.of(request);
-      const collecting = fixture.collect({ quorum: 67, justification, deps: { bls } });
-      const { value } = await fixture.finish(collecting, 100_000, TURNS);
-      const signers = fixture.signersOf(value, 67);
-      expect(signers.some(bad)).toBe(false);
-      counts.push(new Map(jobs));
-      asked.push(fixture.source.calls.length);
-    }
-    return { counts, asked };
-  }
-
-  test('cost a search once; then a request costs what a clean one does', async () => {
-    const clean = await requestsWith(() => false);
-    const { counts, asked } = await requestsWith((position) => position % 3 === 0 && position < 198);
-    const checks = (count: Map<string, number> | undefined): number =>
-      ['verify', 'verifySum', 'halves', 'locate'].reduce((sum, kind) => sum + (count?.get(kind) ?? 0), 0);
-    const all = (count: Map<string, number> | undefined): number =>
-      [...(count?.values() ?? [])].reduce((a, b) => a + b, 0);
-    expect(checks(counts[0])).toBeGreaterThan(50);
-    for (const request of [1, 2]) {
-      expect(checks(counts[request])).toBe(checks(clean.counts[request]));
-      expect(all(counts[request])).toBeLessThanOrEqual(3 * all(clean.counts[request]));
-      expect(asked[request]).toBe(134);
-    }
-  }, 30_000);
 });

@@ -8,7 +8,6 @@ import { signatureKey } from '../../../../src/aggregation/request/result-key.ts'
 import type { SignatureOutcome, TallySummary } from '../../../../src/aggregation/validators/validator-outcome.ts';
 import { SIGNATURE_DST } from '../../../../src/bls/backends/bls-backend.ts';
 import { nobleBackend } from '../../../../src/bls/backends/noble-backend.ts';
-import type { Clock } from '../../../../src/lib/concurrency/clock.ts';
 import { METRIC_PREFIX } from '../../../../src/telemetry/metrics.ts';
 import { P_CHAIN_ID } from '../../../../src/warp/ids.ts';
 import { encodeSignatureRequest } from '../../../../src/warp/signature-request.ts';
@@ -65,25 +64,6 @@ describe('whom it asks', () => {
     expect(value).toMatchObject({ signedWeight: 70n, isTargetReached: true });
     expect(atMs).toBe(ANSWER_MS);
     expect(fixture.leftovers()).toEqual(NOTHING_LEFT);
-  });
-
-  test('of many, a few per tick of the event loop', async () => {
-    const fixture = createFixture({ weights: new Array<number>(150).fill(1), limits: { maxConcurrentQueries: 1_000 } });
-    const { clock, source } = fixture;
-    const askedByTurn: number[] = [];
-    const watched: Clock = {
-      now: () => clock.now(),
-      monotonicMs: () => clock.monotonicMs(),
-      after: (delayMs, callback) => clock.after(delayMs, callback),
-      afterTurn(callback) {
-        askedByTurn.push(source.calls.length);
-        clock.afterTurn(callback);
-      },
-    };
-    const { value, atMs } = await fixture.finish(fixture.collect({ quorum: 100, deps: { clock: watched } }));
-    expect(askedByTurn).toEqual([32, 64, 96, 128]);
-    expect(fixture.signersOf(value, 100)).toHaveLength(150);
-    expect(atMs).toBe(ANSWER_MS);
   });
 
   test('all at a quorum of 100, and one at a quorum of 0', async () => {

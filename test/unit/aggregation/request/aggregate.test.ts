@@ -149,16 +149,6 @@ describe('equal requests', () => {
     expect(leftovers()).toEqual(NOTHING_LEFT);
   });
 
-  test('one after the other need no further request: neither to validators nor to the API within its second', async () => {
-    const { start, finish, source, api, registry } = createHarness();
-    const first = await finish(start());
-    const [asked, called] = [source.calls.length, api.calls.length];
-    expect(await finish(start())).toEqual(first);
-    expect(source.calls).toHaveLength(asked);
-    expect(api.calls).toHaveLength(called);
-    expect(await registry.metrics()).toContain('signature_aggregator_result_cache_hits_total 1');
-  });
-
   test('at a later height with the same set have the same answer, with their own height', async () => {
     const { start, finish, source, api, clock } = createHarness();
     const first = await finish(start());

@@ -84,21 +84,6 @@ describe('the search for the highest uptime', () => {
     );
   });
 
-  test('asks twice where all tell their figures', () => {
-    const telling = honest.map((node) => ({
-      ...node,
-      figure: node.figure ?? 5n,
-      states: 'its figure' as const,
-      isSilent: false,
-    }));
-    fc.assert(
-      fc.property(fc.array(telling, FEW), (nodes) => {
-        const { rounds } = search(nodes, neededOf(nodes, 67n));
-        expect(rounds).toBeLessThanOrEqual(2);
-      }),
-    );
-  });
-
   test('is not led astray by those who tell false figures: they only stand for no more than they sign', () => {
     const liar = fc
       .tuple(honest, figures)
