@@ -223,6 +223,13 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     tests: ['test/unit/pchain'],
   },
   {
+    name: 'an API that has recovered stays put aside',
+    file: 'src/pchain/rpc/json-rpc.ts',
+    find: "if (attempt.status !== 'failed') endpoint.asideUntilMs = HEALTHY;",
+    replace: '',
+    tests: ['test/integration/pchain/json-rpc.test.ts'],
+  },
+  {
     name: 'the second entry of a NodeID in a validator set replaces the first',
     file: 'src/pchain/rpc/node-api.ts',
     find: 'requireUniqueNodeIDs(response);',
@@ -374,8 +381,8 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   {
     name: 'avoided validators are asked before the quorum needs them',
     file: 'src/aggregation/collection/query-plan.ts',
-    find: "      forecast.kind === 'avoided' &&",
-    replace: "      forecast.kind === 'doubtful' &&",
+    find: "if (forecast.kind === 'avoided' && signedWeight",
+    replace: "if (forecast.kind === 'doubtful' && signedWeight",
     tests: REQUEST,
   },
   {
@@ -514,6 +521,13 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     find: 'return timingSafeEqual(sealed.subarray(0, TAG_BYTES), tagOf(key, value)) ? value : undefined;',
     replace: 'return value;',
     tests: ['test/unit/store'],
+  },
+  {
+    name: 'a flood of one signer evicts the signatures of others',
+    file: 'src/store/local/signature-store.ts',
+    find: 'own.size >= maxPerSigner',
+    replace: 'own.size < 0',
+    tests: ['test/unit/store/local/signature-store.test.ts'],
   },
   {
     name: 'networks with the same name share their keys in Redis',

@@ -5,6 +5,7 @@ import { createMemoryLimitCounters } from '../../src/store/local/limit-counters.
 import { registerIdentity } from '../../src/store/redis/identity-registration.ts';
 import { openRedisLink } from '../../src/store/redis/redis-link.ts';
 import { createSharedLimitCounters } from '../../src/store/redis/shared-limit-counters.ts';
+import { createSharedRecords, type SharedRecords } from '../../src/store/redis/shared-records.ts';
 import type { SharedStore } from '../../src/store/redis/shared-store.ts';
 import { createSharedValues } from '../../src/store/redis/shared-values.ts';
 import { createMetrics } from '../../src/telemetry/metrics.ts';
@@ -15,6 +16,7 @@ import type { Liar } from '../simulation/store-lies.ts';
 import { startRedis } from './redis-process.ts';
 
 const OPERATIONS = 250;
+const LISTS = ['signed', 'failed'] as const;
 /** Nothing lapses while the test runs. */
 const LONG_MS = 600_000;
 /** What is left of a time may have passed in one of them. */
@@ -55,15 +57,19 @@ test('the Redis of the simulation answers the scripts of the service as a real o
   };
   const links = await Promise.all([openRedisLink(options), simulated.linkOpener(0, 0)(options)]);
   await Promise.all(links.map((link) => link.connect()));
+  let latest: Promise<unknown> | undefined;
   const store: SharedStore = {
-    ask: (command) =>
-      command({
+    ask(command) {
+      const answer = command({
         async run(...args) {
           const [real, other] = await Promise.all(links.map((link) => link.run(...args)));
           expect(rough(other)).toEqual(rough(real));
           return real;
         },
-      }),
+      });
+      latest = answer;
+      return answer;
+    },
     [Symbol.dispose]: () => undefined,
   };
   const values = createSharedValues(store, 'scope:');
@@ -73,11 +79,15 @@ test('the Redis of the simulation answers the scripts of the service as a real o
       nodeID: simulatedIdentity(1).nodeID,
     }),
   );
+  const records = createSharedRecords({ store, secret: 'the secret of the replicas' }, AT_ONCE) as SharedRecords;
   const value = (): Uint8Array => Uint8Array.of(draws.int(0, 2), ...draws.bytes(draws.int(0, 3)));
   for (let operation = 0; operation < OPERATIONS; operation += 1) {
     const counters = createSharedLimitCounters(store, createMemoryLimitCounters(systemClock));
     const key = `${draws.int(0, 3)}`;
-    const kinds = ['get', 'set', 'delete', 'replace', 'replace', 'replace', 'add', 'claim', 'look', 'leave'] as const;
+    const kinds = [
+      ...(['get', 'set', 'delete', 'replace', 'replace', 'replace', 'add', 'claim', 'look', 'leave'] as const),
+      ...(['record', 'record', 'records', 'find'] as const),
+    ];
     switch (draws.pick(kinds)) {
       case 'get':
         await values.get(key, draws.int(0, 5));
@@ -106,6 +116,20 @@ test('the Redis of the simulation answers the scripts of the service as a real o
         break;
       case 'leave':
         await draws.pick(identities)[Symbol.asyncDispose]();
+        break;
+      case 'record':
+        records.add(draws.pick(LISTS), () => ({ id: draws.pick(['a', 'b', 'c']), missing: [draws.int(0, 5)] }));
+        await Promise.resolve();
+        await latest;
+        break;
+      case 'records':
+        for await (const _ of records.pages(draws.pick(LISTS)));
+        break;
+      case 'find':
+        await records.find(draws.pick(LISTS), [
+          `"id":"${draws.pick(['a', 'b', 'c'])}"`,
+          draws.pick(['', 'missing', 'x']),
+        ]);
     }
   }
   for (const link of links) link.destroy();

@@ -30,12 +30,21 @@ export function compileRedisScript(source: string): RedisScript {
       ['ARGV', args],
       ['tonumber', toNumber],
       ['math', { ceil: Math.ceil, max: Math.max }],
+      ['string', { find: findPlain }],
+      ['ipairs', (list: unknown) => list],
       ['redis', { call: (name: string, ...rest: unknown[]) => call(name, rest.map(String)) }],
     ]);
     return toReply(run(scope)?.returned);
   };
   scripts.set(source, script);
   return script;
+}
+
+/** Searches for a text, not for a pattern. */
+function findPlain(text: string, part: string, from: number, isPlain: unknown): number | undefined {
+  if (isPlain !== true) throw new Error('a script searches for a pattern');
+  const at = text.indexOf(part, from - 1);
+  return at === -1 ? undefined : at + 1;
 }
 
 /** Converts decimal numbers only. */
@@ -54,7 +63,7 @@ function toReply(value: unknown): Reply {
 }
 
 const TOKEN = /\s*(?:(\d+)|([A-Za-z_]\w*)|'([^']*)'|(==|~=|<=|>=|[-+*/<>=#(){}[\],.]))/y;
-const KEYWORDS: ReadonlySet<string> = new Set(['then', 'else', 'elseif', 'end']);
+const KEYWORDS: ReadonlySet<string> = new Set(['then', 'else', 'elseif', 'end', 'do']);
 
 type Token =
   | { readonly kind: 'number'; readonly value: number }
@@ -101,6 +110,7 @@ class Parser {
 
   #statement(): Run {
     if (this.#take('if')) return this.#if();
+    if (this.#take('for')) return this.#for();
     if (this.#take('return')) {
       const value = this.#expression();
       return (scope) => ({ returned: value(scope) });
@@ -129,6 +139,31 @@ class Parser {
       this.#expect('end');
     }
     return (scope) => (isTrue(condition(scope)) ? then(scope) : otherwise(scope));
+  }
+
+  /** `for index, value in ipairs(list) do … end`. */
+  #for(): Run {
+    const [index, value] = [this.#name(), this.#take(',') && this.#name()];
+    this.#expect('in');
+    const list = this.#expression();
+    this.#expect('do');
+    const body = this.block();
+    this.#expect('end');
+    return (scope) => {
+      for (const [at, element] of (list(scope) as unknown[]).entries()) {
+        scope.set(index, at + 1).set(String(value), element);
+        const ended = body(scope);
+        if (ended !== undefined) return ended;
+      }
+      return undefined;
+    };
+  }
+
+  #name(): string {
+    const token = this.#tokens[this.#at];
+    if (token?.kind !== 'name') throw new Error('a script has no name where there has to be one');
+    this.#at += 1;
+    return token.value;
   }
 
   #expression(): Eval {

@@ -247,7 +247,12 @@ export class SimulatedRedis {
         throw new ErrorReply('WRONGTYPE Operation against a key holding the wrong kind of value');
       return (entry?.value as string | undefined) ?? '';
     };
-    const write = (value: string, ttlMs: number): void => {
+    const list = (): readonly string[] => {
+      if (typeof entry?.value === 'string')
+        throw new ErrorReply('WRONGTYPE Operation against a key holding the wrong kind of value');
+      return entry?.value ?? [];
+    };
+    const write = (value: StoreEntry['value'], ttlMs: number): void => {
       this.#refuseWriting(replica, name);
       this.entries.set(key, { value, endsMs: nowMs + ttlMs, writtenMs: nowMs, writer });
     };
@@ -270,6 +275,17 @@ export class SimulatedRedis {
         write(value, px < 0 ? Number.POSITIVE_INFINITY : Number(options[px + 1]));
         return { ok: 'OK' };
       }
+      case 'LPUSH':
+        write([...args.toReversed(), ...list()], entry === undefined ? Number.POSITIVE_INFINITY : entry.endsMs - nowMs);
+        return list().length + args.length;
+      case 'LTRIM':
+        write(elements(list(), args), entry === undefined ? 0 : entry.endsMs - nowMs);
+        return { ok: 'OK' };
+      case 'LRANGE':
+        return elements(list(), args);
+      case 'PEXPIRE':
+        if (entry !== undefined) write(entry.value, Number(args[0]));
+        return entry === undefined ? 0 : 1;
       case 'DEL':
         // Allowed on a full server.
         this.#refuseWriting(replica, name);
@@ -285,6 +301,10 @@ export class SimulatedRedis {
     if (this.#isIn('full', replica) && name !== 'DEL')
       throw new ErrorReply("OOM command not allowed when used memory > 'maxmemory'.");
   }
+}
+
+function elements(list: readonly string[], [first, last]: readonly string[]): readonly string[] {
+  return list.slice(Number(first), lastOf(Number(last), list.length) + 1);
 }
 
 function lastOf(index: number, length: number): number {

@@ -17,7 +17,7 @@ import type { Clock } from '../../lib/concurrency/clock.ts';
 import { Type, text } from '../../lib/encoding/schema.ts';
 import type { Network } from '../../network/network.ts';
 import type { Span } from '../../telemetry/spans.ts';
-import type { BlockchainID, SubnetID } from '../../warp/ids.ts';
+import type { BlockchainID } from '../../warp/ids.ts';
 import { AggregationStream } from './aggregation-stream.ts';
 import { AGGREGATION_STREAM } from './aggregation-stream-schema.ts';
 import {
@@ -145,7 +145,7 @@ export class RequestContext implements AggregateOptions {
   #client: string | undefined;
   onProgress: AggregateOptions['onProgress'];
   readonly stages: Partial<Record<AggregationStage, number>> = {};
-  resolved: ResolvedFacts | undefined;
+  resolved: (Pick<Signing, 'signingSubnetID' | 'pChainHeight'> & Chains) | undefined;
   result: AggregationResult | undefined;
 
   constructor(request: FastifyRequest, reply: FastifyReply, { name }: Network, asked: AggregationRequest) {
@@ -184,23 +184,19 @@ export class RequestContext implements AggregateOptions {
     };
   }
 
-  onResolved(
-    { message: { sourceChainID }, destination }: CompleteRequest,
-    { signingSubnetID, pChainHeight }: Signing,
-  ): void {
-    this.resolved = { sourceChainID, destinationChainID: destination?.chainID, signingSubnetID, pChainHeight };
+  onResolved({ message, destination }: CompleteRequest, { signingSubnetID, pChainHeight }: Signing): void {
+    const destinationChainID = destination?.chainID;
+    this.resolved = { sourceChainID: message.sourceChainID, destinationChainID, signingSubnetID, pChainHeight };
   }
 
   onStage(stage: AggregationStage, durationMs: number): void {
-    this.stages[stage] = Math.round(((this.stages[stage] ?? 0) + durationMs) * 100) / 100;
+    this.stages[stage] = (this.stages[stage] ?? 0) + durationMs;
   }
 }
 
-interface ResolvedFacts {
+interface Chains {
   readonly sourceChainID: BlockchainID;
   readonly destinationChainID: BlockchainID | undefined;
-  readonly signingSubnetID: SubnetID;
-  readonly pChainHeight: bigint;
 }
 
 /** Units for a result that is not cached, on top of those for a cached one. */

@@ -1,4 +1,3 @@
-import { LRUCache } from 'lru-cache';
 import type { BaseServerOptions } from '../../http/server/base-server.ts';
 import type { Clock } from '../../lib/concurrency/clock.ts';
 import { RECORD_LIFETIME_MS, type RecordList, type SharedRecords } from '../../store/redis/shared-records.ts';
@@ -6,8 +5,8 @@ import { entryOf, presentEntry, type RequestEntry, sizeOfEntry } from './request
 import type { RequestRecord } from './request-record.ts';
 
 /** Requests of each list. */
-const MAX_ENTRIES_EACH = 1_000;
-const MAX_BYTES_EACH = 4 * 1024 * 1024;
+export const MAX_ENTRIES_EACH = 1_000;
+export const MAX_BYTES_EACH = 4 * 1024 * 1024;
 
 export interface RecordFilter {
   readonly outcome?: RequestRecord['outcome'] | undefined;
@@ -28,8 +27,7 @@ export type IsRecord = (value: unknown) => value is RequestRecord;
 export class RequestHistory {
   readonly #clock: Clock;
   readonly #shared: SharedRecords | undefined;
-  readonly #lists = { signed: createList(), failed: createList() };
-  #added = 0;
+  readonly #own = { signed: new RecentEntries(), failed: new RecentEntries() };
 
   constructor(clock: Clock, shared?: SharedRecords) {
     this.#clock = clock;
@@ -38,16 +36,15 @@ export class RequestHistory {
 
   add(entry: RequestEntry): void {
     const list = entry.outcome === 'signed' ? 'signed' : 'failed';
-    this.#added += 1;
-    this.#lists[list].set(this.#added, entry);
+    this.#own[list].add(entry);
     this.#shared?.add(list, () => presentEntry(entry));
   }
 
   /** Finds the latest request with an ID: clients choose their IDs, so several requests may have the same. */
   async find(id: string, client: string | undefined, isRecord: IsRecord): Promise<RequestRecord | undefined> {
     const isMeant = (one: RequestEntry | RequestRecord) => one.id === id && matches(one, { client });
-    const own = this.#own('failed').concat(this.#own('signed')).filter(isMeant);
-    if (own.length > 0) return presentEntry(newestFirst(own)[0] as RequestEntry);
+    const [own] = newestFirst(LISTS.flatMap((list) => this.#own[list].newestFirst().filter(isMeant)));
+    if (own !== undefined) return presentEntry(own);
     const needles = [`{"id":${JSON.stringify(id)},`, client === undefined ? '' : `"client":${JSON.stringify(client)},`];
     const found = await Promise.all(LISTS.map(async (list) => (await this.#shared?.find(list, needles)) ?? []));
     return newestFirst(found.flat().filter(isRecord).filter(isMeant))[0];
@@ -59,16 +56,15 @@ export class RequestHistory {
     const lists = LISTS.filter((list) => outcome === undefined || (outcome === 'signed') === (list === 'signed'));
     const isMeant = (one: RequestEntry | RequestRecord) => matches(one, filter);
     const found = new Map<string, RequestRecord>();
-    for (const entry of lists.flatMap((list) => this.#own(list).filter(isMeant))) {
-      found.set(keyOf(entry), presentEntry(entry));
-    }
+    const add = (record: RequestRecord): void => void found.set(keyOf(record), record);
+    for (const list of lists) this.#own[list].newestFirst().filter(isMeant).map(presentEntry).forEach(add);
     await Promise.all(
       lists.map(async (list) => {
         let count = 0;
         for await (const values of this.#shared?.pages(list) ?? []) {
           const records = values.filter(isRecord);
           const meant = records.filter(isMeant);
-          for (const record of meant) found.set(keyOf(record), record);
+          meant.forEach(add);
           count += meant.length;
           if (count >= limit || records.every(({ endedAt }) => endedAt < since)) return;
         }
@@ -77,11 +73,6 @@ export class RequestHistory {
     return newestFirst([...found.values()])
       .slice(0, limit)
       .map(withoutMissing);
-  }
-
-  /** The newest first. */
-  #own(list: RecordList): RequestEntry[] {
-    return [...this.#lists[list].values()];
   }
 }
 
@@ -95,17 +86,28 @@ export function recordIn(history: RequestHistory, clock: Clock): NonNullable<Bas
 
 const LISTS: readonly RecordList[] = ['signed', 'failed'];
 
-function createList() {
-  return new LRUCache<number, RequestEntry>({
-    max: MAX_ENTRIES_EACH,
-    maxSize: MAX_BYTES_EACH,
-    sizeCalculation: sizeOfEntry,
-  });
+/** The latest entries, bounded in number and bytes. */
+class RecentEntries {
+  readonly #entries: RequestEntry[] = [];
+  #bytes = 0;
+
+  add(entry: RequestEntry): void {
+    this.#entries.push(entry);
+    this.#bytes += sizeOfEntry(entry);
+    // Moving 1,000 references costs less than a linked list.
+    while (this.#entries.length > MAX_ENTRIES_EACH || this.#bytes > MAX_BYTES_EACH) {
+      this.#bytes -= sizeOfEntry(this.#entries.shift() as RequestEntry);
+    }
+  }
+
+  newestFirst(): RequestEntry[] {
+    return this.#entries.toReversed();
+  }
 }
 
-/** Several requests of a client may have one ID; the list of all replicas has this one's requests too. */
-function keyOf({ id, client, endedAt }: Pick<RequestRecord, 'id' | 'client' | 'endedAt'>): string {
-  return `${endedAt} ${client} ${id}`;
+/** Tells requests apart, also those of a client that gives all the same ID: this replica's are in the lists of all replicas, too. */
+function keyOf({ id, client, endedAt, durationMs, outcome }: RequestRecord): string {
+  return JSON.stringify([id, client, endedAt, durationMs, outcome]);
 }
 
 function matches(

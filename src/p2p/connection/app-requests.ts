@@ -135,7 +135,8 @@ export class AppRequests {
       sentMs: this.#clock.monotonicMs(),
       cancelTimer: this.#clock.after(timeoutMs / 2, () => {
         request.hasPong = target.ping();
-        request.cancelTimer = this.#clock.after(timeoutMs / 2, () => this.#onDue(request));
+        const leftMs = Math.max(0, request.sentMs + timeoutMs - this.#clock.monotonicMs());
+        request.cancelTimer = this.#clock.after(leftMs, () => this.#onDue(request));
       }),
       hasPong: undefined,
     };

@@ -46,7 +46,7 @@ export interface JsonRpcCall<Result> {
   /** Path below the base URL, for example `/ext/bc/P`. */
   readonly path: string;
   readonly method: string;
-  /** By name, or by position. Bigints are encoded as JSON integers. */
+  /** Named or positional parameters. Bigints are encoded as JSON integers. */
   readonly params: Readonly<Record<string, unknown>> | readonly unknown[];
   /** Integers beyond 2^53 are bigints. {@link ParseError} makes the client try the next endpoint. */
   readonly parseResult: (result: unknown, response: string) => Result;

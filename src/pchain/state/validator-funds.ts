@@ -42,7 +42,7 @@ const MIN_L1_VALIDATOR_BALANCE = 2_048n;
 const SOON_MS = 30_000;
 /** Age after which balances are read again. They are extrapolated by the fee, so only changes by transactions are noticed this late. */
 const MIN_AGE_MS = 2_000;
-/** Of a large subnet, because parsing takes some 10 µs for each validator: 0.2 % of this age. */
+/** Balances of large subnets are read less often: parsing takes some 10 µs for each validator, 0.2 % of this age. */
 const AGE_MS_PER_VALIDATOR = 5;
 const MAX_AGE_MS = 30_000;
 /** 250 bytes for each of some tens of validators. */

@@ -93,7 +93,8 @@ describe('the OpenAPI document', () => {
       'network_unavailable',
     ]);
     expect(properties.code.description).toContain('- `not_connected`: The connected validators have too little weight');
-    expect(properties.details.properties.missing.items.properties).toHaveProperty('nodeId');
+    const [ofValidators] = properties.details.anyOf;
+    expect(ofValidators.properties.missing.items.properties).toHaveProperty('nodeId');
     expect(schemaOf(413).properties.code.enum).toEqual(['body_too_large']);
     expect(schemaOf(415).properties.code.enum).toEqual(['unsupported_media_type']);
     expect(schemaOf(431).properties.code.enum).toEqual(['headers_too_large']);

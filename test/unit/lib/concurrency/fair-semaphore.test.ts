@@ -62,7 +62,7 @@ describe('shares', () => {
     const permit = semaphore.tryAcquire({ key: 'a', weight: 9 });
     expect([semaphore.held, semaphore.tryAcquire({ key: 'b' })]).toEqual([4, undefined]);
     permit?.release();
-    permit?.release();
+    permit?.release(4);
     expect(semaphore.held).toBe(0);
   });
 });

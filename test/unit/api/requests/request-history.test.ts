@@ -1,0 +1,94 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { type RequestEntry, sizeOfEntry } from '../../../../src/api/requests/request-entry.ts';
+import {
+  type IsRecord,
+  MAX_BYTES_EACH,
+  MAX_ENTRIES_EACH,
+  RequestHistory,
+} from '../../../../src/api/requests/request-history.ts';
+import { collectGarbage } from '../../../support/collect-garbage.ts';
+import { FakeClock } from '../../../support/fake-clock.ts';
+
+const ANY = ((value) => value !== undefined) as IsRecord;
+const MIB = 1024 * 1024;
+
+function entry(id: string, more: Partial<RequestEntry> = {}): RequestEntry {
+  return {
+    ...{ id, endedAt: 1, durationMs: 2, stages: {}, client: 'address:1.2.3.4', method: 'POST', route: '/' },
+    ...{ outcome: 'signed', weights: undefined, pChainHeight: 7n, quorumNum: 67n, quorumBuffer: 0n, ...more },
+  };
+}
+
+const missing = (count: number, text: string): NonNullable<RequestEntry['missing']> =>
+  Array.from({ length: count }, (_, index) => ({
+    ...{ nodeId: `NodeID-${String(index).padStart(33, 'x')}`, weight: `${10n ** 15n + BigInt(index)}` },
+    ...{ outcome: 'refused' as const, code: 1, text: Buffer.from(`${index}${text}`).toString() },
+  }));
+
+test('the bounds in number and bytes hold for any requests, and the latest of each kind stay', async () => {
+  const requests = fc.array(
+    fc.record({
+      isSigned: fc.boolean(),
+      count: fc.integer({ min: 0, max: 32 }),
+      length: fc.integer({ max: 200, min: 0 }),
+    }),
+    { minLength: 2_500, maxLength: 4_000, size: 'max' },
+  );
+  await fc.assert(
+    fc.asyncProperty(requests, async (all) => {
+      const history = new RequestHistory(new FakeClock());
+      const entries = all.map(({ isSigned, count, length }, index) =>
+        entry(`${index}`, {
+          ...{ endedAt: index, outcome: isSigned ? 'signed' : 'insufficient_weight' },
+          missing: missing(count, 'é'.repeat(length)),
+        }),
+      );
+      for (const one of entries) history.add(one);
+      for (const isSigned of [true, false]) {
+        const kept: string[] = [];
+        let bytes = 0;
+        for (const one of entries.toReversed().filter(({ outcome }) => (outcome === 'signed') === isSigned)) {
+          bytes += sizeOfEntry(one);
+          if (bytes > MAX_BYTES_EACH || kept.length === MAX_ENTRIES_EACH) break;
+          kept.push(one.id);
+        }
+        const listed = await history.list({ since: 0 }, 4_000, ANY);
+        expect(listed.filter(({ outcome }) => (outcome === 'signed') === isSigned).map(({ id }) => id)).toEqual(kept);
+      }
+    }),
+    { numRuns: 5 },
+  );
+});
+
+test('a full history takes at most 12 MiB', async () => {
+  collectGarbage();
+  const before = process.memoryUsage().heapUsed;
+  const history = new RequestHistory(new FakeClock());
+  for (let index = 0; index < 5_000; index += 1) {
+    const id = `${index}`.padStart(128, 'i');
+    history.add(entry(id, { stages: { resolve: index / 3, collect: index / 7 }, endedAt: index }));
+    history.add(entry(id, { outcome: 'signing_refused', missing: missing(32, '語'.repeat(200)), endedAt: index }));
+  }
+  collectGarbage();
+  const tookBytes = process.memoryUsage().heapUsed - before;
+  expect((await history.list({ since: 0 }, 4_000, ANY)).length).toBeGreaterThan(1_000);
+  expect(tookBytes).toBeLessThan(12 * MIB);
+});
+
+test('a flood of signed requests displaces no failure', async () => {
+  const history = new RequestHistory(new FakeClock());
+  history.add(entry('failed', { outcome: 'insufficient_weight' }));
+  for (let index = 0; index < 10_000; index += 1) history.add(entry(`${index}`));
+  expect(await history.find('failed', undefined, ANY)).toMatchObject({ outcome: 'insufficient_weight' });
+});
+
+test('of several requests with one ID the latest is found, and for a client its own', async () => {
+  const history = new RequestHistory(new FakeClock());
+  history.add(entry('same', { client: 'key:one', endedAt: 1 }));
+  history.add(entry('same', { client: 'key:one', endedAt: 2, outcome: 'overloaded' }));
+  history.add(entry('same', { client: 'key:other', endedAt: 3 }));
+  expect(await history.find('same', undefined, ANY)).toMatchObject({ client: 'key:other' });
+  expect(await history.find('same', 'key:one', ANY)).toMatchObject({ client: 'key:one', endedAt: 2 });
+  expect(await history.find('same', 'key:third', ANY)).toBeUndefined();
+});
