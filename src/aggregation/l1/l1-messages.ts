@@ -41,6 +41,7 @@ export interface L1MessageRequest {
   readonly signingSubnetID: SubnetID;
 }
 
+/** The P-Chain's message about one of its transactions, or the message that an EVM transaction sent. */
 export interface TransactionSubject {
   readonly txID: TxID;
   /** Undefined: only the P-Chain is asked. */

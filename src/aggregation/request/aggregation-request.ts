@@ -1,7 +1,7 @@
 import type { BlockchainID, NodeID, SubnetID, TxID } from '../../warp/ids.ts';
 import type { UnsignedMessage } from '../../warp/unsigned-message.ts';
 import { AggregatorError } from '../aggregator-error.ts';
-import type { EvmLookup } from '../l1/messages-of-evm-transactions.ts';
+import type { TransactionSubject } from '../l1/l1-messages.ts';
 import type { OutcomeWeights } from '../validators/validator-outcome.ts';
 
 export interface AggregationRequest {
@@ -25,13 +25,7 @@ export type Subject =
   /** An empty justification counts as none. */
   | { readonly kind: 'message'; readonly message: UnsignedMessage; readonly justification: Uint8Array }
   | { readonly kind: 'justification'; readonly justification: Uint8Array }
-  /** The P-Chain's message about one of its transactions, or the message that an EVM transaction sent. */
-  | {
-      readonly kind: 'transaction';
-      readonly txID: TxID;
-      /** Undefined: only the P-Chain is asked. */
-      readonly evm?: EvmLookup | undefined;
-    };
+  | ({ readonly kind: 'transaction' } & TransactionSubject);
 
 export const DEFAULT_QUORUM_NUM = 67n;
 const MAX_QUORUM = 100n;

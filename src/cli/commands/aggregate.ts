@@ -57,18 +57,8 @@ function summary({ signedWeight, totalWeight, signers, signingSubnetId, pChainHe
 }
 
 async function readRequest(given: string | undefined, options: AggregateCommandOptions): Promise<AggregateRequest> {
-  const {
-    transaction: id,
-    chain,
-    logIndex,
-    justification,
-    quorum,
-    buffer,
-    subnet,
-    height,
-    destination,
-    file,
-  } = options;
+  const { transaction: id, chain, logIndex, destination } = options;
+  const { justification, quorum, buffer, subnet, height, file } = options;
   if (id === undefined && (chain ?? logIndex) !== undefined) {
     throw usageFailure('--chain and --log-index are about a transaction: give its hash by --tx');
   }
