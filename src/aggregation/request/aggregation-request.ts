@@ -1,4 +1,4 @@
-import type { BlockchainID, NodeID, SubnetID, TxID } from '../../warp/ids.ts';
+import type { BlockchainID, NodeID, SubnetID } from '../../warp/ids.ts';
 import type { UnsignedMessage } from '../../warp/unsigned-message.ts';
 import { AggregatorError } from '../aggregator-error.ts';
 import type { TransactionSubject } from '../l1/l1-messages.ts';
