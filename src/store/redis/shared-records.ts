@@ -31,8 +31,10 @@ const MAX_RECORDS = 1_000;
 const MAX_RECORD_BYTES = 8 * 1024;
 /** Records of a batch are encoded and sent together; a client asks another replica no sooner. */
 const BATCH_MS = 10;
-/** Records of a list that a replica writes: encoding and sending one takes about 40 µs. */
-const WRITES = { capacity: MAX_RECORDS, perSecond: 50 };
+/** In a flood of requests batches are rare: one costs about 1 ms of CPU time, whatever its size. */
+const FLOOD_BATCH_MS = 500;
+/** Records of a list that a replica writes. Below half of the capacity, requests count as a flood. */
+const WRITES = { capacity: MAX_RECORDS, perSecond: 20 };
 /** Bytes of a page, with the longest values: 400 KiB, which must arrive within the store's timeout. */
 const PAGE = 50;
 /** Raised with each change of the form of records. */
@@ -57,18 +59,13 @@ export function createSharedRecords({ store, secret }: OpenedSharedStore, clock:
   if (secret === undefined) return undefined;
   const scope = `v${FORMAT}:requests:`;
   const seal = createSeal(secret, scope);
-  const left = {
-    signed: new TokenBucket(WRITES, clock.monotonicMs()),
-    failed: new TokenBucket(WRITES, clock.monotonicMs()),
-  };
-  let batch: { readonly list: RecordList; readonly present: () => SharedRecord }[] = [];
+  const waiting = { signed: createWaiting(clock), failed: createWaiting(clock) };
 
-  function write(): void {
-    const values = batch.map(({ list, present }) => [list, seal.seal(list, encode(present()))] as const);
-    batch = [];
+  function write(list: RecordList): void {
+    const values = waiting[list].batch.splice(0).map((present) => seal.seal(list, encode(present())));
     const [last, lifetime] = [String(MAX_RECORDS - 1), String(RECORD_LIFETIME_MS)];
     void store.ask((redis) =>
-      Promise.all(values.map(([list, value]) => redis.run(ADD_SCRIPT, scope + list, [value, last, lifetime]))),
+      Promise.all(values.map((value) => redis.run(ADD_SCRIPT, scope + list, [value, last, lifetime]))),
     );
   }
 
@@ -80,10 +77,13 @@ export function createSharedRecords({ store, secret }: OpenedSharedStore, clock:
 
   return {
     add(list, present) {
-      if (left[list].left(clock.monotonicMs()) < 1) return;
-      left[list].spend(1);
-      batch.push({ list, present });
-      if (batch.length === 1) clock.after(BATCH_MS, write);
+      const { batch, bucket } = waiting[list];
+      const left = bucket.left(clock.monotonicMs());
+      if (left < 1) return;
+      bucket.spend(1);
+      batch.push(present);
+      if (batch.length > 1) return;
+      clock.after(left < WRITES.capacity / 2 ? FLOOD_BATCH_MS : BATCH_MS, () => write(list));
     },
     async find(list, [first = '', second = '']) {
       return open(list, await store.ask((redis) => redis.run(FIND_SCRIPT, scope + list, [first, second])));
@@ -97,6 +97,10 @@ export function createSharedRecords({ store, secret }: OpenedSharedStore, clock:
       }
     },
   };
+}
+
+function createWaiting(clock: Clock) {
+  return { bucket: new TokenBucket(WRITES, clock.monotonicMs()), batch: [] as (() => SharedRecord)[] };
 }
 
 /** Leaves half of the missing validators out until the value is short enough. */

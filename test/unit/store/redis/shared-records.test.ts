@@ -38,7 +38,7 @@ test('a flood of records is written in part: those of a burst, then some a secon
     await clock.advance(1_000);
   }
   expect(written.length).toBeGreaterThanOrEqual(1_000);
-  expect(written.length).toBeLessThanOrEqual(1_000 + 5 * 50);
+  expect(written.length).toBeLessThanOrEqual(1_000 + 5 * 20);
 });
 
 test('a record that is too long is shared without its lightest missing validators', async () => {
