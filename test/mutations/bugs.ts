@@ -9,6 +9,7 @@ const P2P = ['test/unit/p2p'];
 const BLS = ['test/unit/bls/curve', 'test/unit/bls/backends'];
 const COLLECTION = ['test/unit/aggregation/collection'];
 const REQUEST = ['test/unit/aggregation'];
+const RECEIPTS = ['test/unit/pchain/codec/evm-receipt.test.ts'];
 const GO_FILE = ['test/unit/config/go-aggregator'];
 const PROXY = ['test/unit/proxy', 'test/integration/proxy/cache.test.ts', 'test/integration/proxy/faults.test.ts'];
 
@@ -278,6 +279,34 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     find: 'if (equalBytes(hashConversionValidator(subnet, index), wanted))',
     replace: 'if (wanted.length > 0)',
     tests: REQUEST,
+  },
+  {
+    name: 'the receipt of another EVM transaction is accepted',
+    file: 'src/pchain/codec/evm-receipt.ts',
+    find: '.toLowerCase() !== txHash) {',
+    replace: ".toLowerCase() === '') {",
+    tests: RECEIPTS,
+  },
+  {
+    name: 'a log of SendWarpMessage by any contract counts',
+    file: 'src/pchain/codec/evm-receipt.ts',
+    find: '.toLowerCase() !== WARP_PRECOMPILE)',
+    replace: ".toLowerCase() === '')",
+    tests: RECEIPTS,
+  },
+  {
+    name: 'an EVM transaction of several messages has its first one signed',
+    file: 'src/aggregation/l1/messages-of-evm-transactions.ts',
+    find: 'only !== undefined && chosen.length === 1',
+    replace: 'only !== undefined',
+    tests: ['test/integration/service/evm-transactions.test.ts'],
+  },
+  {
+    name: 'the search asks all blockchains of the network',
+    file: 'src/pchain/rpc/node-api.ts',
+    find: 'return subnetIDs.has(',
+    replace: 'return subnetIDs.size > 0 || subnetIDs.has(',
+    tests: ['test/integration/service/evm-transactions.test.ts'],
   },
   {
     name: 'every subnet is allowed',

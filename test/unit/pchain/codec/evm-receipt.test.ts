@@ -54,8 +54,11 @@ describe('the receipt of an EVM transaction', () => {
     expect(parse(receipt)?.messages).toEqual([{ logIndex: 0, message: FIRST }]);
   });
 
-  test('of another event of the precompile has no message', () => {
-    expect(parse(receiptOf([{ ...logOf(FIRST, '0x0'), topics: [`0x${'22'.repeat(32)}`] }]))?.messages).toEqual([]);
+  test.each([
+    ['another event of the precompile', { topics: [`0x${'22'.repeat(32)}`] }],
+    ['the event of another contract', { address: OTHER.address }],
+  ])('with %s has no message', (_, more) => {
+    expect(parse(receiptOf([{ ...logOf(FIRST, '0x0'), ...more }]))?.messages).toEqual([]);
   });
 
   test('is of any blockchain where its ID is not known', () => {
