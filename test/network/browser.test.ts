@@ -129,6 +129,7 @@ describe('the page at /docs', () => {
       'EVM chains',
       'Metrics',
       'Node RPC',
+      'Requests',
       'Health',
     ]);
     expect(await page.title()).toBe('Warp signature aggregator');

@@ -28,7 +28,7 @@ export interface ActivityBody {
 /** Requests to the API within one interval, without probes, scrapes and the console's own files. */
 export interface RequestInterval {
   readonly endsAt: number;
-  /** By the class of the status; `gone` if the client left before its answer. */
+  /** Number by the class of the status; `gone` if the client left before its answer. */
   readonly requests: Readonly<Record<StatusClass, number>>;
   readonly aggregations: { readonly signed: number; readonly failed: number };
   /** Undefined without answers. */

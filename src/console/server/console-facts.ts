@@ -9,7 +9,7 @@ export interface ConsoleFacts {
   readonly hasDevnet: boolean;
   /** An example of a public network, which validators refuse. */
   readonly example?: ExampleBody;
-  /** Whether figures may be shown: not if the metrics have a port of their own. */
+  /** Whether figures may be shown: not if the metrics have a separate port. */
   readonly hasFigures: boolean;
   /** Longest message that can be signed. */
   readonly maxMessageBytes: number;

@@ -24,7 +24,7 @@ export interface Console extends Disposable {
 export interface ConsoleOptions extends ActivityOptions {
   readonly version: string;
   readonly hasDevnet: boolean;
-  /** Whether figures may be shown: not if the metrics have a port of their own. */
+  /** Whether figures may be shown: not if the metrics have a separate port. */
   readonly hasFigures: boolean;
   readonly files?: PageFiles;
 }
@@ -92,7 +92,7 @@ function registerFacts(server: Server, options: FactsOptions): void {
   );
 }
 
-/** Missing if the metrics have a port of their own, because it shows what they show. */
+/** Missing if the metrics have a separate port, because it shows what they show. */
 function registerActivity(server: Server, activity: Activity): void {
   server.get('/console/activity', { config, schema: { hide: true } }, async (_request, reply) =>
     reply.type(JSON_TYPE).send(await activity.json()),

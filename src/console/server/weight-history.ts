@@ -4,7 +4,7 @@ import type { WeightSample } from './activity-record.ts';
 export const SAMPLE_MS = 10_000;
 /** Samples of one subnet. At this number every other one is dropped and the step doubles, so they always begin with the start. */
 export const MAX_SAMPLES = 240;
-/** With {@link MAX_SAMPLES} of some 60 bytes each: 1 MB. The subnet that was not requested for the longest time is dropped. */
+/** Bound of the memory: with {@link MAX_SAMPLES} of some 60 bytes each, 1 MB. The subnet that was not requested for the longest time is dropped. */
 export const MAX_SUBNETS = 64;
 
 interface History {
@@ -16,7 +16,7 @@ interface History {
 
 /** Connected and signable weight of each subnet since the start, or since it was first requested. */
 export class WeightHistory {
-  /** By network and subnet; the last is the most recently requested. */
+  /** Keyed by network and subnet; the last is the most recently requested. */
   readonly #histories = new Map<string, History>();
 
   /** @param weights the most recently requested subnet first */

@@ -211,6 +211,24 @@ describe('no message', { timeout: TIMEOUT_MS }, () => {
   });
 });
 
+test.each([
+  ['unknown transactions', 'C', 404],
+  ['transactions of a chain that the node does not run', undefined, 502],
+])('many %s of one client are refused before they are looked up', async (_, chain, status) => {
+  await using another = await service.another({});
+  const blockchainId = chain ?? service.devnet.subnets.primary.xChainID;
+  const hashes = Array.from({ length: 160 }, (__, n) => `0x${n.toString(16).padStart(64, '0')}`);
+  const statuses = new Set<number>();
+  let isBarred = false;
+  // Points return with time: a slow machine takes more than one round to use them up.
+  for (let round = 0; round < 10 && !isBarred; round += 1) {
+    const answers = await Promise.all(hashes.map((hash) => of(hash, `?blockchainId=${blockchainId}`, another)));
+    for (const answer of answers) statuses.add(answer.status);
+    isBarred = answers.some(({ body }) => String(body['message']).includes('that do not exist'));
+  }
+  expect({ isBarred, statuses }).toEqual({ isBarred: true, statuses: new Set([status, 503]) });
+});
+
 describe('an RPC that is not trusted', { timeout: TIMEOUT_MS }, () => {
   const ask = () => of(UNKNOWN_HASH, `?blockchainId=${service.devnet.subnets.primary.xChainID}`, tracking);
   const receiptWith = (hash: string, logs: unknown, status: unknown = '0x1') => ({

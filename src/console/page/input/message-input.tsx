@@ -94,11 +94,7 @@ export function MessageInput(props: {
 
 /** For bytes that it cannot read, the service gives a reason for each form that it knows. */
 function ReadProblem({ problem }: { problem: string }): ComponentChild {
-  const [lead = '', ...rest] = problem.split(/:\s(?=as )/);
-  const forms = rest
-    .join(': ')
-    .split(/;\s(?=as )/)
-    .filter((form) => form !== '');
+  const [lead = '', ...forms] = problem.split(/[:;]\s(?=as )/);
   return (
     <div class="problem" role="alert">
       <p>{forms.length > 0 ? `${lead.replace(/^data fits/, 'These bytes fit')}:` : lead}</p>

@@ -4,7 +4,7 @@ import { dynamicBytes, withoutPrefix, wordAt } from '../ui/hex.ts';
 
 type Body = Static<typeof AggregationBody>;
 
-/** What somebody has pasted, as far as its form tells; what the bytes say, the service knows. */
+/** The form of a pasted text. The service reads its bytes. */
 export type PastedInput =
   | { readonly kind: 'empty' }
   /** Bytes in hex, and where they were found. */
@@ -132,7 +132,7 @@ function bytesOfFields(object: Record<string, unknown>): PastedInput | undefined
   );
 }
 
-/** As `platform.getTx` answers it in JSON. */
+/** Reads a transaction from the JSON of `platform.getTx`. */
 function transactionOf({ unsignedTx, id }: Record<string, unknown>): PastedInput | undefined {
   const read = typeof unsignedTx === 'object' && typeof id === 'string' ? readPlain(id) : undefined;
   return read?.kind === 'id' ? read : undefined;

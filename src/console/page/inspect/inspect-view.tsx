@@ -4,7 +4,7 @@ import type { DecodedReading } from '../../../api/messages/message-records.ts';
 import type { VerificationResult } from '../../../api/messages/verification-record.ts';
 import { type Failure, failureOf } from '../api-client.ts';
 import { MessageInput, useReadInput } from '../input/message-input.tsx';
-import type { Session } from '../session.ts';
+import { nameOf, type Session } from '../session.ts';
 import { MAX_PERCENTAGE } from '../sign/quorum.ts';
 import { SigningSubnet, ValidatorsAtFields } from '../sign/quorum-controls.tsx';
 import { SignFailure } from '../sign/sign-failure.tsx';
@@ -173,9 +173,7 @@ function Verdict({ result, session }: { result: VerificationResult; session: Ses
           [
             'Signing subnet',
             [
-              session.chainNames.has(result.signingSubnetId) && (
-                <strong>{session.chainNames.get(result.signingSubnetId)}</strong>
-              ),
+              <strong>{nameOf(result.signingSubnetId, session)}</strong>,
               <Id value={result.signingSubnetId} what="signing subnet" />,
             ],
           ],

@@ -22,7 +22,7 @@ export interface OutcomeSum {
   readonly outcome: ShownOutcome;
   readonly count: number;
   readonly weight: bigint;
-  /** Of the total weight; those of all outcomes add up to 100 %. */
+  /** Percentage of the total weight; the shares of all outcomes add up to 100 %. */
   readonly share: string;
 }
 

@@ -5,6 +5,7 @@ import type { SignedMessage } from '../api-client.ts';
 import type { Session } from '../session.ts';
 import { Card, CodeBlock, CopyButton, DownloadButton, Tabs, TextField } from '../ui/controls.tsx';
 import { grouped, percentOf, shortened } from '../ui/figures.ts';
+import { isNarrow } from '../ui/table.tsx';
 import { accessListOf, deliverCalldata, readCalldata, WARP_PRECOMPILE } from './predicate.ts';
 import { showTop } from './sign-failure.tsx';
 import { curlOf, type SignRequest, sdkOf } from './snippets.ts';
@@ -22,7 +23,10 @@ export function SignResult({ result, request, reading, session }: SignResultProp
   const place = { origin: session.api.origin, network: session.network, hasKey: session.api.key !== '' };
   const name = `signed-${result.signedMessage.slice(-12)}.hex`;
   const top = useRef<HTMLDivElement>(null);
-  useEffect(() => showTop(top.current), [result]);
+  useEffect(() => {
+    // A wide screen shows the map that led to it.
+    if (isNarrow()) showTop(top.current);
+  }, [result]);
   return (
     <div ref={top} class="scroll-place">
       <Card

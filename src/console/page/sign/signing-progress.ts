@@ -20,7 +20,7 @@ export interface ShownValidator {
 export class SigningProgress {
   phase: 'resolving' | 'collecting' | 'verifying' = 'resolving';
   facts: Omit<Extract<AggregationEvent, { event: 'resolved' }>['data'], 'validators'> | undefined;
-  /** By canonical index. */
+  /** In canonical order. */
   validators: ShownValidator[] = [];
   totalWeight = 0n;
   quorumWeight = 0n;

@@ -1,7 +1,7 @@
 /** A chart shows at least this time: one of the first seconds would be all noise. */
 const MIN_SPAN_MS = 600_000;
 
-/** From the first time to the last, in Unix milliseconds; longer if that is too short. */
+/** Span of a chart: from the first time to the last, in Unix milliseconds; longer if that is too short. */
 export function spanOf(times: readonly number[]): [from: number, to: number] {
   const [first = 0, last = 0] = [times[0], times.at(-1)];
   return [Math.min(first, last - MIN_SPAN_MS), last];

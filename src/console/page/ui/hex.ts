@@ -10,7 +10,7 @@ const CHECKSUM_DIGITS = 8;
 
 /**
  * An ID of 32 bytes with `0x`, from hex with it or from cb58; undefined where it has another length. The checksum of cb58 is left out
- * unchecked: a misspelt ID is one that nobody has.
+ * unchecked: a misspelt ID does not exist.
  *
  * @param id characters of base58, unless it starts with `0x`
  */

@@ -1,5 +1,5 @@
 import type { ShownValidator, SigningProgress, ValidatorStatus } from '../sign/signing-progress.ts';
-import { percentOf } from './figures.ts';
+import { missingOf, percentOf } from './figures.ts';
 import { squarify } from './treemap.ts';
 
 /** Drawn beside the colour, for people who cannot tell colours apart. */
@@ -164,12 +164,7 @@ export class WeightMapPainter {
       context.fillText(`${SIGNS[status]} ${nodeLabel(cell.validator)}`.trim(), x + 8, y + 17, width - 14);
       if (height >= MIN_LABEL_HEIGHT + 14) {
         context.font = this.#font(11, 400);
-        context.fillText(
-          percentOf(cell.validator.weight, this.#progress?.totalWeight ?? 0n),
-          x + 8,
-          y + 34,
-          width - 14,
-        );
+        context.fillText(this.#share(cell.validator), x + 8, y + 34, width - 14);
       }
       return;
     }
@@ -191,6 +186,12 @@ export class WeightMapPainter {
     context.beginPath();
     context.roundRect(x, y, width, height, Math.min(6, width / 5, height / 5));
     context.fill();
+  }
+
+  /** The share of what stands for all other validators adds up to 100 % with theirs. */
+  #share({ weight, nodeIds }: ShownValidator): string {
+    const total = this.#progress?.totalWeight ?? 0n;
+    return nodeIds[0]?.startsWith('NodeID-') ? percentOf(weight, total) : missingOf(total - weight, total, total);
   }
 
   #font(size: number, weight: number): string {
