@@ -11,6 +11,8 @@ const PARAMETERS: Readonly<Record<string, unknown>> = {
   blockId: '0x17533aeb5193378b9ff441d61728e7a2ebaf10f61fd5310759451627dfca2e7c',
   addresses: 'avax1yu8wlxfdkj8mnca60jwwzvfyqzd6xlnf635tld',
   nodeId: 'NodeID-A6onFGyJjA37EZ7kYHANMR1PFRT8NmXrF',
+  // The x-request-id of a request.
+  id: '85a4c82e-cde9-4236-bf8e-7b0b693e4795',
 };
 /** Transaction hashes by operation: EVM chains and the primary network encode them differently. */
 const TRANSACTIONS: Readonly<Record<string, string>> = {

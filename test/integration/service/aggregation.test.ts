@@ -23,7 +23,7 @@ describe('a service on a healthy network', { timeout: TIMEOUT_MS }, () => {
       expect(answer.status, `${name}: ${JSON.stringify(answer.body)}`).toBe(201);
       expect(answer.headers.get('content-type')).toContain('application/json');
       expect(answer.body['signedMessage']).toMatch(/^[0-9a-f]+$/);
-      const isOfL1 = body.signingSubnetId !== undefined || /^(L1|by )/.test(name);
+      const isOfL1 = body.signingSubnetId !== undefined || /^(L1|by (?!EVM)|by EVM transaction: L1)/.test(name);
       const subnetID = isOfL1 ? service.devnet.subnets.l1.subnetID : primary();
       const quorum = body.quorumPercentage ?? 67;
       const height = Number(answer.body['pChainHeight']);
