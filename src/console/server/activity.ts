@@ -2,7 +2,7 @@ import type { Registry } from 'prom-client';
 import type { Clock } from '../../lib/concurrency/clock.ts';
 import type { Network } from '../../network/network.ts';
 import type { ActivityBody } from './activity-record.ts';
-import { INTERVAL_MS, type MetricValue, RequestHistory, readMetric } from './request-history.ts';
+import { INTERVAL_MS, type MetricValue, readMetric, TrafficHistory } from './traffic-history.ts';
 import { SAMPLE_MS, WeightHistory } from './weight-history.ts';
 
 const METRICS = [
@@ -34,7 +34,7 @@ export interface ActivityOptions {
 export class Activity implements Disposable {
   readonly #options: ActivityOptions;
   readonly #startedAt: number;
-  readonly #requests: RequestHistory;
+  readonly #requests: TrafficHistory;
   readonly #weights = new WeightHistory();
   #lastInterval: number;
   #cancel: () => void;
@@ -45,7 +45,7 @@ export class Activity implements Disposable {
     this.#options = options;
     this.#startedAt = clock.now();
     this.#lastInterval = this.#startedAt;
-    this.#requests = new RequestHistory(registry);
+    this.#requests = new TrafficHistory(registry);
     this.#cancel = clock.after(SAMPLE_MS, () => this.#tick());
   }
 

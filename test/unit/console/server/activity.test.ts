@@ -6,8 +6,8 @@ import {
   INTERVAL_MS,
   MAX_INTERVALS,
   quantileMs,
-  RequestHistory,
-} from '../../../../src/console/server/request-history.ts';
+  TrafficHistory,
+} from '../../../../src/console/server/traffic-history.ts';
 import { MAX_SAMPLES, MAX_SUBNETS, SAMPLE_MS, WeightHistory } from '../../../../src/console/server/weight-history.ts';
 import { createMetrics } from '../../../../src/telemetry/metrics.ts';
 import type { SubnetID } from '../../../../src/warp/ids.ts';
@@ -48,7 +48,7 @@ function metricsOf() {
 describe('requests over the last hour', () => {
   test('each interval has what came since the one before', async () => {
     const { registry, answer, aggregate } = metricsOf();
-    const history = new RequestHistory(registry);
+    const history = new TrafficHistory(registry);
     answer('2xx', 0.2);
     answer('5xx', 2);
     aggregate('signed');
@@ -80,13 +80,13 @@ describe('requests over the last hour', () => {
     const { registry, answer } = metricsOf();
     for (const route of ['/health/ready', '/metrics', '/console/activity', '/', 'none']) answer('2xx', 0.01, route);
     answer('2xx', 0.01, '/:network/aggregate-signatures');
-    const [interval] = await new RequestHistory(registry).intervals(1);
+    const [interval] = await new TrafficHistory(registry).intervals(1);
     expect(interval?.requests).toEqual({ '2xx': 1, '4xx': 0, '5xx': 0, gone: 0 });
   });
 
   test('there are at most as many as an hour has', async () => {
     const { registry } = metricsOf();
-    const history = new RequestHistory(registry);
+    const history = new TrafficHistory(registry);
     for (let index = 1; index <= MAX_INTERVALS + 5; index++) await history.sample(index);
     const intervals = await history.intervals(1_000);
     expect(intervals).toHaveLength(MAX_INTERVALS);

@@ -33,7 +33,7 @@ interface Totals {
 }
 
 /** Requests over the last hour, as differences of the service's metrics. */
-export class RequestHistory {
+export class TrafficHistory {
   readonly #registry: Registry;
   readonly #intervals: RequestInterval[] = [];
   #last: Totals | undefined;
