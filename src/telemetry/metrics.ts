@@ -122,7 +122,7 @@ function bind(registry: Registry, bound: LabelValues): Metrics {
     counter(options) {
       const counter = declare(options, (how) => new PromCounter(how));
       // Prometheus sees the first increment only if the series existed before.
-      if (options.labels === undefined) counter.inc(bound, 0);
+      if ((options.labels ?? []).length === 0) counter.inc(bound, 0);
       return {
         inc: write((labels, value) => counter.inc(labels, value)),
         at: (labels) => counter.labels({ ...bound, ...labels }),

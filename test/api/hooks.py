@@ -56,10 +56,10 @@ EXPLAINED_REFUSALS = {
     r"both (a )?|cannot both|either message or justification|not both|only one of|and must not differ",
     # A text of 78 digits may have more than 256 bits.
     "256 bits": r"must be a number of up to 256 bits",
-    # What IDs, messages and justifications are in hex or cb58: described in words, as the service's own words say more than
+    # What IDs, messages, justifications and indices of logs are in hex, cb58 or decimal: described in words, as the service's own words say more than
     # that a text fails to match a pattern.
     "form of an ID, a message or a justification": r"^(message|signedMessage|justification|data|signingSubnetId|subnetId|blockchainId|"
-    r"validationId|destinationBlockchainId|txHash) ",
+    r"validationId|destinationBlockchainId|txHash|logIndex) ",
     # The content of a message, or what the P-Chain has to it.
     "content of a message": r"^(message|signedMessage|justification|data|signingSubnetId|subnetId|blockchainId|validationId|"
     r"destinationBlockchainId|txHash|pChainHeight): ",

@@ -38,6 +38,14 @@ describe('createMetrics', () => {
     expect((await seriesOf(registry)).toSorted()).toEqual(expected(151, 11_525).toSorted());
   });
 
+  it.each([{}, { labels: [] }])('starts a counter without further labels at 0 (%j)', async (labels) => {
+    const registry = new Registry();
+    createMetrics(registry)
+      .with({ network: 'fuji' })
+      .counter({ name: 'calls_total', help: 'Calls', ...labels });
+    expect(await seriesOf(registry)).toEqual(['signature_aggregator_calls_total{network="fuji"} 0']);
+  });
+
   it('declares a metric once for all networks, with a label for each', async () => {
     const registry = new Registry();
     const metrics = createMetrics(registry);
