@@ -63,7 +63,7 @@ const Embedded = Type.Object(
     // Fewer could not show an L1 beside a primary network; more would be more TLS servers than one process holds well.
     validators: integer(5, 2_000, {
       default: 20,
-      description: 'The number of validators of its primary network; an L1 has two more.',
+      description: 'The number of validators of its primary network. Its L1 has five, two of them in no other set.',
     }),
   },
   {
