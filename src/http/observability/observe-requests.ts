@@ -1,5 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { AggregationReport } from '../../aggregation/aggregator-error.ts';
+import { LazyMap } from '../../lib/cache/lazy-map.ts';
 import type { Clock } from '../../lib/concurrency/clock.ts';
 import { DURATION_BUCKETS_SECONDS, type Metrics } from '../../telemetry/metrics.ts';
 import { NO_SPAN, type Span, type Tracer } from '../../telemetry/spans.ts';
@@ -19,6 +20,10 @@ declare module 'fastify' {
     failure: AggregationReport | undefined;
   }
 }
+
+/** Label in place of a route or of a status. */
+const NO_ROUTE = 'none';
+const GONE = 0;
 
 export interface RequestObserverOptions {
   readonly clock: Clock;
@@ -79,36 +84,50 @@ export class RequestObserver {
   }
 
   #count({ method, route, errorCode }: FastifyRequest, { isAnswered, status, durationMs }: RequestEnd): void {
-    const { requests, durations, inFlight, internalErrors } = this.#metrics;
+    const { inFlight, internalErrors, series } = this.#metrics;
     inFlight.dec();
     // The status alone does not show a bug: a missed quorum and an upstream's failure may be a 500 too.
     if (errorCode === 'internal_error') internalErrors.inc();
     // Paths without a route are chosen by clients, so they share one label.
-    const { url = 'none' } = route;
-    const text = isAnswered ? String(status) : 'gone';
-    requests.inc({ method, route: url, status: text });
-    durations.observe({ route: url, status_class: isAnswered ? `${text.charAt(0)}xx` : text }, durationMs / 1_000);
+    const { count, durations } = series
+      .get(route.url ?? NO_ROUTE)
+      .get(method)
+      .get(isAnswered ? status : GONE);
+    count.inc();
+    durations.observe(durationMs / 1_000);
   }
 }
 
 function declareMetrics(metrics: Metrics) {
+  const requests = metrics.counter({
+    name: 'http_requests_total',
+    help: 'Requests by method, route and status; the status is "gone" if the client disconnected before its answer',
+    labels: ['method', 'route', 'status'],
+  });
+  const durations = metrics.histogram({
+    name: 'http_request_duration_seconds',
+    help: 'Time from the headers of a request to the end of its answer, by route and class of the status',
+    labels: ['route', 'status_class'],
+    buckets: DURATION_BUCKETS_SECONDS,
+  });
+  const seriesOf = (route: string, method: string, status: number) => {
+    const [text, statusClass] = status === GONE ? ['gone', 'gone'] : [String(status), `${String(status)[0]}xx`];
+    return {
+      count: requests.at({ method, route, status: text }),
+      durations: durations.at({ route, status_class: statusClass }),
+    };
+  };
   return {
-    requests: metrics.counter({
-      name: 'http_requests_total',
-      help: 'Requests by method, route and status; the status is "gone" if the client disconnected before its answer',
-      labels: ['method', 'route', 'status'],
-    }),
-    durations: metrics.histogram({
-      name: 'http_request_duration_seconds',
-      help: 'Time from the headers of a request to the end of its answer, by route and class of the status',
-      labels: ['route', 'status_class'],
-      buckets: DURATION_BUCKETS_SECONDS,
-    }),
     inFlight: metrics.gauge({ name: 'http_requests_in_flight', help: 'Requests that are not answered yet' }),
     internalErrors: metrics.counter({
       name: 'http_internal_errors_total',
       help: 'Requests that failed because of a bug of the service, with the error code internal_error',
     }),
+    // Looking up a series by its labels takes several microseconds of each request.
+    series: new LazyMap(
+      (route: string) =>
+        new LazyMap((method: string) => new LazyMap((status: number) => seriesOf(route, method, status))),
+    ),
   };
 }
 
