@@ -5,13 +5,13 @@ import { type NodeID, P_CHAIN_ID } from '../../warp/ids.ts';
 import type { Penalties } from '../admission/penalties.ts';
 import { type CountOutcome, StageTimer } from '../aggregator-metrics.ts';
 import { forecastValidators } from '../validators/validator-forecast.ts';
-import { type OutcomeWeights, type TallySummary, weightsOf } from '../validators/validator-outcome.ts';
+import type { OutcomeWeights, TallySummary } from '../validators/validator-outcome.ts';
 import { CollectedSignatures, CollectionOver, type VerifiedMessage, yieldForLargeSet } from './collected-signatures.ts';
 import type { CollectionDeps, CollectionJob } from './collection-job.ts';
 import { CollectionState } from './collection-state.ts';
 import { MAX_ASKED_AT_ONCE, planQueries, type QueryPlan } from './query-plan.ts';
 import { weightRefusedForGood } from './refusal-verdict.ts';
-import { createTally, summarizeTally } from './tally.ts';
+import { createTally, summarizeTally, weighOutcomes } from './tally.ts';
 import { ValidatorQueries } from './validator-queries.ts';
 
 export type CollectionOutcome =
@@ -96,10 +96,6 @@ export async function collectSignatures(
   });
   deadline.signal.addEventListener('abort', changes.wake, { once: true });
   let isResting = false;
-  const summarize = (): TallySummary =>
-    summarizeTally(tally, (validator) =>
-      isConnected(validator) ? undefined : source.whyUnreachable(validator.nodeIDs[0] as NodeID),
-    );
   try {
     await signatures.takeKnown();
     await yieldForLargeSet(warpSet, { ...deps, client });
@@ -120,12 +116,14 @@ export async function collectSignatures(
         if (verified === undefined) continue;
         queries.othersSigned();
         const isTargetReached = verified.signedWeight >= tally.targetWeight;
-        return { kind: 'signed', ...verified, isTargetReached, weights: weightsOf(summarize()) };
+        return { kind: 'signed', ...verified, isTargetReached, weights: weighOutcomes(tally, isConnected) };
       }
       if (plan.kind === 'out of reach' || isTimeUp) {
         return {
           kind: 'insufficient',
-          summary: summarize(),
+          summary: summarizeTally(tally, (validator) =>
+            isConnected(validator) ? undefined : source.whyUnreachable(validator.nodeIDs[0] as NodeID),
+          ),
           refusedForGood: weightRefusedForGood(tally, isPChainMessage),
         };
       }

@@ -2,12 +2,15 @@ import { quorumWeight } from '../../validators/quorum.ts';
 import type { WarpSet, WarpValidator } from '../../validators/warp-set.ts';
 import type { NodeID } from '../../warp/ids.ts';
 import type { ValidatorForecast } from '../validators/validator-forecast.ts';
-import type {
-  FinalOutcome,
-  MissingValidator,
-  SignatureFailure,
-  TallySummary,
-  ValidatorOutcome,
+import {
+  type FinalOutcome,
+  type MissingValidator,
+  NO_WEIGHTS,
+  type OutcomeKind,
+  type OutcomeWeights,
+  type SignatureFailure,
+  type TallySummary,
+  type ValidatorOutcome,
 } from '../validators/validator-outcome.ts';
 
 export type ValidatorState =
@@ -186,6 +189,17 @@ export function summarizeTally(
     missing: missing.slice(0, MAX_MISSING),
     missingOmitted: Math.max(0, missing.length - MAX_MISSING),
   };
+}
+
+/** Adds up weights by outcome, without the reasons and the missing validators of {@link summarizeTally}. */
+export function weighOutcomes(tally: Tally, isConnected: (validator: WarpValidator) => boolean): OutcomeWeights {
+  const { warpSet } = tally;
+  const weights: Record<OutcomeKind, bigint> = { ...NO_WEIGHTS, no_key: warpSet.keyless.weight };
+  for (const validator of warpSet.validators) {
+    const whyUnreachable = () => (isConnected(validator) ? undefined : 'not connected');
+    weights[finalOutcome(tally, validator.index, whyUnreachable).kind] += validator.weight;
+  }
+  return weights;
 }
 
 /** Validators with one outcome, in total and by reason. */
