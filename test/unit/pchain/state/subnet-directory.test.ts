@@ -24,10 +24,10 @@ const SUBNET: Subnet = {
 function start(answers: { validatedBy: SubnetID | Error; getSubnet: Subnet | Error }) {
   const clock = new FakeClock();
   const asked: string[] = [];
-  const answer = async <T>(id: string, value: T | Error): Promise<T> => {
+  const answer = async <T>(id: string, value: T): Promise<Exclude<T, Error>> => {
     asked.push(id);
     if (value instanceof Error) throw value;
-    return value;
+    return value as Exclude<T, Error>;
   };
   const directory = createSubnetDirectory(
     {
