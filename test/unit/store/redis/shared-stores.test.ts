@@ -170,7 +170,7 @@ describe('L1 validations', () => {
     expect(await one.position()).toEqual(position);
     // The preimage of another ID, and an invalid value.
     const another: ValidationID = conversionValidationID(SUBNET, 1);
-    const [{ value: preimage }] = [...values.entries.values()] as [{ value: Uint8Array }];
+    const [{ value: preimage } = expect.fail('nothing was written')] = values.entries.values();
     for (const value of [preimage, Buffer.from('lie')]) {
       values.entries.set(`validation:${another}`, { value, endsMs: Number.POSITIVE_INFINITY });
       expect(await other.originOf(another)).toBeUndefined();
