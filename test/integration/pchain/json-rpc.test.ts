@@ -1,14 +1,14 @@
+import { once } from 'node:events';
 import { SpanStatusCode } from '@opentelemetry/api';
 import { Registry } from 'prom-client';
 import { describe, expect, it } from 'vitest';
-
 import type { OpenHttp } from '../../../src/lib/net/http-port.ts';
 import { readObject } from '../../../src/pchain/codec/json-fields.ts';
 import { ApiError } from '../../../src/pchain/rpc/api-error.ts';
 import { type JsonRpcCall, JsonRpcClient, type JsonRpcClientOptions } from '../../../src/pchain/rpc/json-rpc.ts';
 import { createMetrics } from '../../../src/telemetry/metrics.ts';
 import { within } from '../../../src/telemetry/spans.ts';
-import { FakeClock } from '../../support/fake-clock.ts';
+import { FakeClock, settle } from '../../support/fake-clock.ts';
 import { createMemorySpans } from '../../unit/telemetry/memory-spans.ts';
 import { LocalApi, type Reply } from './local-api.ts';
 
@@ -36,13 +36,7 @@ class PauseClock extends FakeClock {
   }
 }
 
-interface Setup extends AsyncDisposable {
-  readonly client: JsonRpcClient;
-  readonly clock: PauseClock;
-  readonly registry: Registry;
-}
-
-function setUp(apis: readonly LocalApi[], options: Partial<JsonRpcClientOptions> = {}): Setup {
+function setUp(apis: readonly LocalApi[], options: Partial<JsonRpcClientOptions> = {}) {
   const clock = new PauseClock();
   const registry = new Registry();
   const client = new JsonRpcClient({
@@ -115,12 +109,10 @@ describe('a call', () => {
   it('follows no redirect', async () => {
     await using elsewhere = await LocalApi.start(answers('11'));
     const headers = { location: `${elsewhere.baseUrl}/ext/bc/P` };
-    for (const status of [301, 302, 303, 307, 308]) {
-      await using api = await LocalApi.start(() => ({ status, text: '', headers }));
-      await using setup = setUp([api]);
-      await expect(ask(setup.client)).rejects.toThrow(String(status));
-    }
-    expect(elsewhere.openConnections + elsewhere.requests.length).toBe(0);
+    await using api = await LocalApi.start(() => ({ status: 307, text: '', headers }));
+    await using setup = setUp([api]);
+    await expect(ask(setup.client)).rejects.toThrow('307');
+    expect(elsewhere.openConnections).toBe(0);
   });
 
   it('keeps the prefix and the query of the base URL, and adds its parameters and headers', async () => {
@@ -198,9 +190,7 @@ describe('failover', () => {
 
   it.each([
     ['HTTP 503', down()],
-    ['HTTP 429', { status: 429, text: '' }],
     ['HTTP 401', { status: 401, text: '{"error":"no key"}' }],
-    ['HTTP 301', { status: 301, text: '' }],
     ['a page under 200', { status: 200, text: '<html>' }],
     ['an empty body', { status: 200, text: '' }],
     ['a result that does not fit', { result: { height: 'tall' } }],
@@ -298,7 +288,7 @@ describe('retries', () => {
     expect(setup.clock.pendingTimers).toBe(0);
   });
 
-  it.each([500, 502, 503, 504, 429, 408])('retries after HTTP %i', async (status) => {
+  it.each([500, 503, 429, 408])('retries after HTTP %i', async (status) => {
     await using api = await LocalApi.start(() => ({ status, text: '' }));
     await using setup = setUp([api]);
     const result = ask(setup.client);
@@ -308,23 +298,11 @@ describe('retries', () => {
     expect(await result).toEqual({ height: '11' });
   });
 
-  it.each([301, 400, 401, 403, 404])('does not retry after HTTP %i', async (status) => {
+  it.each([301, 400, 404])('does not retry after HTTP %i', async (status) => {
     await using api = await LocalApi.start(() => ({ status, text: '' }));
     await using setup = setUp([api]);
     expect((await failure(ask(setup.client))).kind).toBe('invalid response');
-    expect(api.requests).toHaveLength(1);
-  });
-
-  it('does not retry permanent failures', async () => {
-    await using first = await LocalApi.start(() => ({ status: 200, text: 'hello' }));
-    await using second = await LocalApi.start(() => ({ status: 404, text: 'x'.repeat(1_000_000) }));
-    await using setup = setUp([first, second]);
-    const error = await failure(ask(setup.client));
-    expect(error.kind).toBe('invalid response');
-    expect(error.message).toContain('response: is not JSON');
-    expect(error.message).toContain('HTTP status 404');
-    expect([first.requests.length, second.requests.length]).toEqual([1, 1]);
-    expect(setup.clock.pausesMs).toEqual([]);
+    expect([api.requests.length, setup.clock.pausesMs]).toEqual([1, []]);
   });
 
   it('retries only temporary failures', async () => {
@@ -345,16 +323,13 @@ describe('deadlines and aborts', () => {
     await using api = await LocalApi.start(() => 'hang');
     await using setup = setUp([api]);
     const error = failure(ask(setup.client));
-    await api.received(1);
-    const firstPause = setup.clock.nextPause();
-    await setup.clock.advance(ATTEMPT_TIMEOUT_MS);
-    await firstPause;
-    await setup.clock.advance(75);
-    await api.received(2);
-    const secondPause = setup.clock.nextPause();
-    await setup.clock.advance(ATTEMPT_TIMEOUT_MS);
-    await secondPause;
-    await setup.clock.advance(150);
+    for (const [round, pauseMs] of [75, 150].entries()) {
+      await api.received(round + 1);
+      const paused = setup.clock.nextPause();
+      await setup.clock.advance(ATTEMPT_TIMEOUT_MS);
+      await paused;
+      await setup.clock.advance(pauseMs);
+    }
     await api.received(3);
     await setup.clock.advance(CALL_TIMEOUT_MS - 2 * ATTEMPT_TIMEOUT_MS - 75 - 150);
     expect(await error).toMatchObject({
@@ -366,28 +341,24 @@ describe('deadlines and aborts', () => {
   });
 
   it('rejects with the reason of the signal in a request, a pause and before', async () => {
-    await using hanging = await LocalApi.start(() => 'hang');
-    await using dead = await LocalApi.start(down);
+    await using api = await LocalApi.start(() => 'hang');
+    await using setup = setUp([api]);
     const reason = new Error('the client has left');
-
-    await using waiting = setUp([hanging]);
-    const abortWaiting = new AbortController();
-    const inRequest = ask(waiting.client, { signal: abortWaiting.signal });
-    await hanging.received(1);
-    abortWaiting.abort(reason);
+    const ongoing = [new AbortController(), new AbortController()] as const;
+    const inRequest = ask(setup.client, { signal: ongoing[0].signal });
+    await api.received(1);
+    ongoing[0].abort(reason);
     await expect(inRequest).rejects.toBe(reason);
-    expect(waiting.clock.pendingTimers).toBe(0);
 
-    await using pausing = setUp([dead]);
-    const abortPausing = new AbortController();
-    const inPause = ask(pausing.client, { signal: abortPausing.signal });
-    await pausing.clock.nextPause();
-    abortPausing.abort(reason);
+    api.reply = down;
+    const inPause = ask(setup.client, { signal: ongoing[1].signal });
+    await setup.clock.nextPause();
+    ongoing[1].abort(reason);
     await expect(inPause).rejects.toBe(reason);
-    expect(pausing.clock.pendingTimers).toBe(0);
+    expect(setup.clock.pendingTimers).toBe(0);
 
-    await expect(ask(pausing.client, { signal: AbortSignal.abort(reason) })).rejects.toBe(reason);
-    expect(dead.requests).toHaveLength(1);
+    await expect(ask(setup.client, { signal: AbortSignal.abort(reason) })).rejects.toBe(reason);
+    expect(api.requests).toHaveLength(2);
   });
 
   it('does not put an endpoint aside after an abort', async () => {
@@ -411,17 +382,12 @@ describe('deadlines and aborts', () => {
     await hanging.received(1);
     const inLine = failure(ask(waiting.client));
     const pausing = setUp([dead]);
-    let hasEnded = false;
-    const inPause = failure(ask(pausing.client)).finally(() => {
-      hasEnded = true;
-    });
+    const inPause = failure(ask(pausing.client));
     await pausing.clock.nextPause();
-
-    await waiting.client[Symbol.asyncDispose]();
-    await pausing.client[Symbol.asyncDispose]();
-    expect(hasEnded).toBe(true);
-    const timers = [waiting.clock.pendingTimers, pausing.clock.pendingTimers];
-    expect(timers).toEqual([0, 0]);
+    for (const { client, clock } of [waiting, pausing]) {
+      await client[Symbol.asyncDispose]();
+      expect(clock.pendingTimers).toBe(0);
+    }
     for (const error of [await inRequest, await inLine, await inPause, await failure(ask(pausing.client))]) {
       expect(error).toMatchObject({ kind: 'unavailable', message: 'the service stops and sends no more API calls' });
     }
@@ -430,17 +396,14 @@ describe('deadlines and aborts', () => {
 
   it('disposal waits for the end of calls', async () => {
     const ended: string[] = [];
-    const request = ({ signal }: { readonly signal: AbortSignal }) =>
-      new Promise((_, reject) => {
-        const end = (): void => {
-          ended.push('a call');
-          reject(signal.reason);
-        };
-        signal.addEventListener('abort', () => setImmediate(() => setImmediate(end)), { once: true });
-      });
+    const request = async ({ signal }: { readonly signal: AbortSignal }) => {
+      await once(signal, 'abort');
+      await settle();
+      ended.push('a call');
+      throw signal.reason;
+    };
     const openHttp = (() => ({ request, destroy: async () => undefined })) as unknown as OpenHttp;
-    const endpoints = [{ baseUrl: 'http://x' }];
-    const { client } = setUp([], { endpoints, openHttp });
+    const { client } = setUp([], { endpoints: [{ baseUrl: 'http://x' }], openHttp });
     const error = failure(ask(client));
     await client[Symbol.asyncDispose]();
     expect(ended).toEqual(['a call']);
@@ -449,33 +412,20 @@ describe('deadlines and aborts', () => {
 });
 
 describe('errors, traces and metrics', () => {
-  it('errors contain no keys', async () => {
-    await using api = await LocalApi.start(down);
-    await using setup = setUp([], {
-      endpoints: [
-        {
-          baseUrl: `${api.baseUrl}/path-key`,
-          queryParameters: { token: 'query-key' },
-          httpHeaders: { 'x-key': 'header-key' },
-        },
-      ],
-      limits: { maxRounds: 1 },
-    });
-    const { message, detail } = await failure(ask(setup.client));
-    expect(`${message} ${detail}`).not.toMatch(/-key/);
-  });
-
   it.each<[string, () => Reply]>([
     ['HTTP 503', down],
     ['a cut connection', () => 'cut the connection'],
     ['a JSON-RPC error', () => ({ error: { code: -32000, message: 'not found' } })],
     ['no JSON', () => ({ status: 200, text: 'hello' })],
-  ])('the message has no host, and the detail names it: %s', async (_what, reply) => {
+  ])('the message has no host, the detail names it, and neither has a key: %s', async (_what, reply) => {
     await using api = await LocalApi.start(reply);
-    await using setup = setUp([api], { limits: { maxRounds: 1 } });
-    const error = await failure(ask(setup.client));
-    expect(error.message).not.toMatch(/127\.0\.0\.1|localhost/);
-    expect(error.detail).toContain(api.host);
+    const keys = { queryParameters: { token: 'query-key' }, httpHeaders: { 'x-key': 'header-key' } };
+    const endpoints = [{ baseUrl: `${api.baseUrl}/path-key`, ...keys }];
+    await using setup = setUp([], { endpoints, limits: { maxRounds: 1 } });
+    const { message, detail } = await failure(ask(setup.client));
+    expect(message).not.toMatch(/127\.0\.0\.1|localhost/);
+    expect(detail).toContain(api.host);
+    expect(`${message} ${detail}`).not.toMatch(/-key/);
   });
 
   it('a call is a span of its caller and sends the trace context', async () => {
@@ -507,15 +457,14 @@ describe('errors, traces and metrics', () => {
     await using one = setUp([first, second], { metrics });
     await using other = setUp([second], { metrics });
     await ask(one.client);
-    await ask(other.client);
     second.reply = () => ({ error: { code: -32000, message: 'no' } });
     await failure(ask(other.client));
     const text = await registry.metrics();
-    expect(text).toContain('signature_aggregator_api_calls_total{method="platform.getHeight",outcome="ok"} 2');
+    expect(text).toContain('signature_aggregator_api_calls_total{method="platform.getHeight",outcome="ok"} 1');
     expect(text).toContain('signature_aggregator_api_calls_total{method="platform.getHeight",outcome="rejected"} 1');
     expect(text).toContain(
       `signature_aggregator_api_attempt_failures_total{endpoint="${first.host}",reason="http status"} 1`,
     );
-    expect(text).toContain('signature_aggregator_api_call_duration_seconds_count{method="platform.getHeight"} 3');
+    expect(text).toContain('signature_aggregator_api_call_duration_seconds_count{method="platform.getHeight"} 2');
   });
 });
