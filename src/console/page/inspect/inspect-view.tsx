@@ -167,7 +167,7 @@ function Verdict({ result, session }: { result: VerificationResult; session: Ses
         targetWeight={BigInt(result.neededWeight)}
         totalWeight={total}
       />
-      {result.signers.length > 0 && <WeightMap progress={drawn} version={0} />}
+      {result.signers.length > 0 && <WeightMap set={drawn} version={0} />}
       <Facts
         rows={[
           [
