@@ -1,3 +1,5 @@
+import { createContext } from 'preact';
+import { useContext } from 'preact/hooks';
 import type { ErrorAdvice, ExampleBody } from '../server/console-facts.ts';
 import type { ApiClient } from './api-client.ts';
 
@@ -44,6 +46,8 @@ export interface Session {
   readonly example: ExampleBody | undefined;
   /** Names of chains and subnets by their IDs. */
   readonly chainNames: ReadonlyMap<string, string>;
+  /** Name of a subnet, if it has one. */
+  readonly nameOf: (subnetId: string) => string | undefined;
   /** Subnets of chains that are known beforehand. */
   readonly chainSubnets: ReadonlyMap<string, string>;
   readonly adviceOf: (code: string) => ErrorAdvice | undefined;
@@ -53,6 +57,10 @@ export interface Session {
   readonly announce: (text: string) => void;
 }
 
-export function nameOf(subnetId: string, { chainNames }: Session): string | undefined {
-  return subnetId === PRIMARY_NETWORK ? 'Primary network' : chainNames.get(subnetId);
+export const SessionContext = createContext<Session | undefined>(undefined);
+
+export function useSession(): Session {
+  const session = useContext(SessionContext);
+  if (session === undefined) throw new Error('there is no session around the component');
+  return session;
 }

@@ -1,7 +1,7 @@
 import type { ComponentChild } from 'preact';
 import type { ReadinessBody } from '../../../api/health/health.ts';
 import type { ActivityBody } from '../../server/activity-record.ts';
-import { nameOf, type Session } from '../session.ts';
+import { useSession } from '../session.ts';
 import { Badge, Card, Facts, type Figure, Figures, Id } from '../ui/controls.tsx';
 import { bytes, dateTime, duration, grouped, milliseconds, percentOf, ratioOf } from '../ui/figures.ts';
 import { LineChart } from '../ui/line-chart.tsx';
@@ -11,9 +11,8 @@ const EVERY_MS = 5_000;
 type Interval = ActivityBody['intervals'][number];
 
 /** The service at a glance, for operators. */
-export function ServiceView(props: { session: Session; readiness: Polled<ReadinessBody> }): ComponentChild {
-  const { session, readiness } = props;
-  const { api, hasFigures } = session;
+export function ServiceView({ readiness }: { readiness: Polled<ReadinessBody> }): ComponentChild {
+  const { api, hasFigures } = useSession();
   const polled = usePolled(async (signal) => (hasFigures ? api.activity(signal) : undefined), EVERY_MS, []);
   const activity = polled.value;
   const problem = readiness.value?.identityProblem;
@@ -46,7 +45,6 @@ export function ServiceView(props: { session: Session; readiness: Polled<Readine
             <NetworkCard
               key={network.name}
               network={network}
-              session={session}
               activity={activity?.networks.find(({ name }) => name === network.name)}
             />
           ))}
@@ -122,10 +120,10 @@ const TONES = { up: 'good', degraded: 'warn', starting: 'warn', stopping: 'warn'
 
 function NetworkCard(props: {
   network: ReadinessBody['networks'][number];
-  session: Session;
   activity: ActivityBody['networks'][number] | undefined;
 }): ComponentChild {
-  const { network, session, activity } = props;
+  const { network, activity } = props;
+  const { nameOf } = useSession();
   const { name, status, reason, nodeId, subnets } = network;
   return (
     <Card title={[`Network ${name} `, <Badge tone={TONES[status]}>{status}</Badge>]}>
@@ -153,7 +151,7 @@ function NetworkCard(props: {
               <a class="subnet-row" href={`#/subnets/${subnet.subnetId}`}>
                 <span class="subnet-name">
                   <span class={`dot ${subnet.status}`} aria-hidden />
-                  <strong>{nameOf(subnet.subnetId, session) ?? subnet.subnetId}</strong>
+                  <strong>{nameOf(subnet.subnetId) ?? subnet.subnetId}</strong>
                 </span>
                 <span class="subnet-weight">
                   <span class="mini-bar" aria-hidden>

@@ -3,7 +3,7 @@ import { useMemo, useState } from 'preact/hooks';
 import type { SubnetViewBody } from '../../../api/subnets/subnet-records.ts';
 import type { ActivityBody } from '../../server/activity-record.ts';
 import { failureOf } from '../api-client.ts';
-import { nameOf, type Session } from '../session.ts';
+import { useSession } from '../session.ts';
 import { DEFAULT_QUORUM } from '../sign/quorum.ts';
 import { SignFailure } from '../sign/sign-failure.tsx';
 import { Card, type Figure, Figures, Id, SelectField, TextField } from '../ui/controls.tsx';
@@ -21,27 +21,26 @@ const VIEW_EVERY_MS = 20_000;
 const STATUSES = ['signable', 'doubtful', 'unreachable', 'inactive'] as const;
 
 interface SubnetDetailProps {
-  readonly session: Session;
   readonly subnetId: string;
   readonly samples: Samples | undefined;
 }
 
 /** One subnet: how much of its weight can sign, over time and now, and its validators. */
-export function SubnetDetail({ session, subnetId, samples }: SubnetDetailProps): ComponentChild {
-  const { api, network } = session;
+export function SubnetDetail({ subnetId, samples }: SubnetDetailProps): ComponentChild {
+  const { api, network, nameOf } = useSession();
   const polled = usePolled((signal) => api.subnet(network, subnetId, signal), VIEW_EVERY_MS, [network, subnetId]);
   const { value: view, error, reload } = polled;
   if (view === undefined) {
-    if (error !== undefined) return <SignFailure failure={failureOf(error)} session={session} onRetry={reload} />;
+    if (error !== undefined) return <SignFailure failure={failureOf(error)} onRetry={reload} />;
     return (
-      <Card title={nameOf(subnetId, session) ?? shortened(subnetId)}>
+      <Card title={nameOf(subnetId) ?? shortened(subnetId)}>
         <p class="hint">Asking for its validators, and connecting them…</p>
       </Card>
     );
   }
   return (
     <Card
-      title={nameOf(view.subnetId, session) ?? shortened(view.subnetId, 10, 8)}
+      title={nameOf(view.subnetId) ?? shortened(view.subnetId, 10, 8)}
       aside={
         <button type="button" class="button small" onClick={reload}>
           Refresh
