@@ -1,7 +1,7 @@
 import { type ComponentChild, render } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { ReadinessBody } from '../../api/health/health.ts';
-import type { ConsoleFacts } from '../server/console-facts.ts';
+import type { ConsoleFacts, ErrorAdvice } from '../server/console-facts.ts';
 import { ActivityView } from './activity/activity-view.tsx';
 import { ApiClient, failureOf } from './api-client.ts';
 import { InspectView } from './inspect/inspect-view.tsx';
@@ -72,15 +72,11 @@ function App({ facts }: { facts: ConsoleFacts }): ComponentChild {
     network,
     networkId: readiness.value?.networks.find(({ name }) => name === network)?.networkId,
     sdkNetwork: [network, ...(chosen?.aliases ?? [])].find((name) => name === 'mainnet' || name === 'fuji'),
-    hasDevnet: facts.hasDevnet,
-    hasFigures: facts.hasFigures,
-    maxMessageBytes: facts.maxMessageBytes,
-    example: facts.example,
+    facts,
     chainNames: chains.names,
     chainSubnets: chains.subnets,
     nameOf: (subnetId) => (subnetId === PRIMARY_NETWORK ? 'Primary network' : chains.names.get(subnetId)),
-    adviceOf: (code) =>
-      (facts.errorCodes as Readonly<Record<string, (typeof facts.errorCodes)['internal_error']>>)[code],
+    adviceOf: (code) => (facts.errorCodes as Readonly<Record<string, ErrorAdvice>>)[code],
     open(view, text) {
       if (text !== undefined) setTexts((before) => ({ ...before, [view]: text }));
       location.hash = `#/${view}`;

@@ -1,6 +1,6 @@
 import { createContext } from 'preact';
 import { useContext } from 'preact/hooks';
-import type { ErrorAdvice, ExampleBody } from '../server/console-facts.ts';
+import type { ConsoleFacts, ErrorAdvice } from '../server/console-facts.ts';
 import type { ApiClient } from './api-client.ts';
 
 export const VIEWS = ['sign', 'inspect', 'subnets', 'activity', 'service'] as const;
@@ -40,10 +40,7 @@ export interface Session {
   readonly networkId: number | undefined;
   /** Name of the network in the public SDK, if it has one. */
   readonly sdkNetwork: string | undefined;
-  readonly hasDevnet: boolean;
-  readonly hasFigures: boolean;
-  readonly maxMessageBytes: number;
-  readonly example: ExampleBody | undefined;
+  readonly facts: ConsoleFacts;
   /** Names of chains and subnets by their IDs. */
   readonly chainNames: ReadonlyMap<string, string>;
   /** Name of a subnet, if it has one. */

@@ -10,7 +10,8 @@ export function Examples(props: { isEmpty: boolean; onText: (text: string) => vo
   const { isEmpty, onText } = props;
   const [examples, setExamples] = useState<readonly Example[]>([]);
   const [problem, setProblem] = useState<string>();
-  const { api, hasDevnet, example } = useSession();
+  const { api, facts } = useSession();
+  const { hasDevnet, example } = facts;
   useEffect(() => {
     if (!hasDevnet) return;
     api.examples().then(setExamples, () => undefined);

@@ -23,7 +23,8 @@ const QUIET_MS = 150;
 /** Reads what is pasted: its form in the page, its bytes by the service. */
 export function useReadInput(text: string): ReadInput {
   const [state, setState] = useState<ReadInput>(NOTHING);
-  const { api, network, maxMessageBytes } = useSession();
+  const { api, network, facts } = useSession();
+  const { maxMessageBytes } = facts;
   useEffect(() => {
     const pasted = readPasted(text);
     if (pasted.kind !== 'bytes') {

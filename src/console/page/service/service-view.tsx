@@ -12,7 +12,8 @@ type Interval = ActivityBody['intervals'][number];
 
 /** The service at a glance, for operators. */
 export function ServiceView({ readiness }: { readiness: Polled<ReadinessBody> }): ComponentChild {
-  const { api, hasFigures } = useSession();
+  const { api, facts } = useSession();
+  const { hasFigures } = facts;
   const polled = usePolled(async (signal) => (hasFigures ? api.activity(signal) : undefined), EVERY_MS, []);
   const activity = polled.value;
   const problem = readiness.value?.identityProblem;
@@ -31,14 +32,7 @@ export function ServiceView({ readiness }: { readiness: Polled<ReadinessBody> })
       <Stale polled={polled.error !== undefined && readiness.error === undefined ? polled : readiness}>
         {activity !== undefined && [
           <Summary activity={activity} readiness={readiness.value} />,
-          <div class="two">
-            <Card title="Requests">
-              <Requests activity={activity} />
-            </Card>
-            <Card title="Time to the answer">
-              <Latency activity={activity} />
-            </Card>
-          </div>,
+          <Charts activity={activity} />,
         ]}
         <div class="two">
           {(readiness.value?.networks ?? []).map((network) => (
@@ -79,40 +73,36 @@ function Summary(props: { activity: ActivityBody; readiness: ReadinessBody | und
   );
 }
 
-function Requests({ activity }: { activity: ActivityBody }): ComponentChild {
-  const { intervals } = activity;
+function Charts({ activity: { intervals, intervalMs } }: { activity: ActivityBody }): ComponentChild {
+  const times = intervals.map(({ endsAt }) => endsAt);
+  const countsOf = (status: keyof Interval['requests']) => intervals.map(({ requests }) => requests[status]);
   return (
-    <LineChart
-      label={`Every ${activity.intervalMs / 1_000} s, by status`}
-      times={intervals.map(({ endsAt }) => endsAt)}
-      isStepped
-      format={(value) => (Number.isInteger(value) ? grouped(value) : '')}
-      series={[
-        {
-          name: 'answered',
-          colour: '--cell-signed',
-          values: intervals.map(({ requests }) => requests['2xx']),
-          isFilled: true,
-        },
-        { name: 'refused (4xx)', colour: '--cell-timed_out', values: intervals.map(({ requests }) => requests['4xx']) },
-        { name: 'failed (5xx)', colour: '--cell-refused', values: intervals.map(({ requests }) => requests['5xx']) },
-      ]}
-    />
-  );
-}
-
-function Latency({ activity }: { activity: ActivityBody }): ComponentChild {
-  const { intervals } = activity;
-  return (
-    <LineChart
-      label="Of all requests to the API"
-      times={intervals.map(({ endsAt }) => endsAt)}
-      format={(value) => milliseconds(Math.round(value))}
-      series={[
-        { name: '99 %', colour: '--cell-timed_out', values: intervals.map(({ p99Ms }) => p99Ms) },
-        { name: 'median', colour: '--cell-signed', values: intervals.map(({ medianMs }) => medianMs) },
-      ]}
-    />
+    <div class="two">
+      <Card title="Requests">
+        <LineChart
+          label={`Every ${intervalMs / 1_000} s, by status`}
+          times={times}
+          isStepped
+          format={(value) => (Number.isInteger(value) ? grouped(value) : '')}
+          series={[
+            { name: 'answered', colour: '--cell-signed', values: countsOf('2xx'), isFilled: true },
+            { name: 'refused (4xx)', colour: '--cell-timed_out', values: countsOf('4xx') },
+            { name: 'failed (5xx)', colour: '--cell-refused', values: countsOf('5xx') },
+          ]}
+        />
+      </Card>
+      <Card title="Time to the answer">
+        <LineChart
+          label="Of all requests to the API"
+          times={times}
+          format={(value) => milliseconds(Math.round(value))}
+          series={[
+            { name: '99 %', colour: '--cell-timed_out', values: intervals.map(({ p99Ms }) => p99Ms) },
+            { name: 'median', colour: '--cell-signed', values: intervals.map(({ medianMs }) => medianMs) },
+          ]}
+        />
+      </Card>
+    </div>
   );
 }
 

@@ -10,7 +10,7 @@ import { Card, type Figure, Figures, Id, SelectField, TextField } from '../ui/co
 import { ago, grouped, milliseconds, percentOf, shortened } from '../ui/figures.ts';
 import { LineChart } from '../ui/line-chart.tsx';
 import { Stale, usePolled } from '../ui/polled.tsx';
-import { type Column, nodeColumn, type Sorting, sorted, Table } from '../ui/table.tsx';
+import { type Column, nodeColumn, Table } from '../ui/table.tsx';
 import { WeightOf } from '../ui/weight.tsx';
 
 export type Samples = ActivityBody['networks'][number]['subnets'][number]['samples'];
@@ -100,18 +100,14 @@ function figuresOf(view: SubnetViewBody): Figure[] {
 }
 
 function Validators({ view }: { view: SubnetViewBody }): ComponentChild {
-  const [sorting, setSorting] = useState<Sorting>({ column: 'Weight', isDescending: true });
   const [wanted, setWanted] = useState('');
   const [status, setStatus] = useState('');
   const columns = useMemo(() => columnsOf(BigInt(view.totalWeight), view.subnetId), [view.totalWeight]);
+  const lowered = wanted.trim().toLowerCase();
   const rows = useMemo(() => {
-    const lowered = wanted.trim().toLowerCase();
-    const matching = view.validators.filter(
-      (validator) =>
-        (status === '' || validator.status === status) && (lowered === '' || textOf(validator).includes(lowered)),
-    );
-    return sorted(matching, columns, sorting);
-  }, [view, columns, sorting, wanted, status]);
+    const isOfStatus = (validator: Validator) => status === '' || validator.status === status;
+    return view.validators.filter((validator) => isOfStatus(validator) && textOf(validator).includes(lowered));
+  }, [view, lowered, status]);
   const countOf = (name: string) => view.validators.filter((validator) => validator.status === name).length;
   return [
     <div class="filters">
@@ -131,15 +127,10 @@ function Validators({ view }: { view: SubnetViewBody }): ComponentChild {
       label="Validators"
       columns={columns}
       rows={rows}
-      keyOf={keyOf}
-      sorting={sorting}
-      onSorting={setSorting}
+      keyOf={({ index, nodes }) => `${index ?? 'inactive'} ${nodes[0]?.nodeId ?? ''}`}
+      sortedBy="Weight"
     />,
   ];
-}
-
-function keyOf({ index, nodes }: Validator): string {
-  return `${index ?? 'inactive'} ${nodes[0]?.nodeId ?? ''}`;
 }
 
 function textOf({ nodes, reason, status }: Validator): string {

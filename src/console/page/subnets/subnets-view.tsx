@@ -13,9 +13,9 @@ const LIST_EVERY_MS = 10_000;
 /** The subnets that the service knows, and one of them in full. */
 export function SubnetsView({ subnetId }: { subnetId: string | undefined }): ComponentChild {
   const session = useSession();
-  const { api, network, hasFigures } = session;
+  const { api, network, facts } = session;
   const list = usePolled((signal) => api.subnets(network, signal), LIST_EVERY_MS, [network]);
-  const activity = usePolled(async (signal) => (hasFigures ? api.activity(signal) : undefined), LIST_EVERY_MS, [
+  const activity = usePolled(async (signal) => (facts.hasFigures ? api.activity(signal) : undefined), LIST_EVERY_MS, [
     network,
   ]);
   const histories = activity.value?.networks.find(({ name }) => name === network)?.subnets;
