@@ -206,7 +206,7 @@ describe('no message', { timeout: TIMEOUT_MS }, () => {
   });
 
   test('and a logIndex of a P-Chain transaction: 400', async () => {
-    const { processing } = service.devnet.transactions();
+    const { processing } = service.devnet.transactions;
     expectRefused(await of(processing, '?logIndex=1'), 400, 'invalid_request', /^txHash must be the hash of an EVM/);
   });
 });

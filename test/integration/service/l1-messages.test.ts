@@ -127,7 +127,7 @@ describe('GET by transaction', { timeout: TIMEOUT_MS }, () => {
     });
 
     test('one not yet accepted with 404', async () => {
-      const { processing: id } = service.devnet.transactions();
+      const { processing: id } = service.devnet.transactions;
       const message = `txHash: transaction ${id} is not yet accepted by the P-Chain; try again in a moment`;
       expectError(await ofTransaction(id), 404, message);
     });
@@ -136,19 +136,19 @@ describe('GET by transaction', { timeout: TIMEOUT_MS }, () => {
       ['balanceIncrease', 'an IncreaseL1ValidatorBalanceTx'],
       ['disabling', 'a DisableL1ValidatorTx'],
     ] as const)('%s with 400', async (name, kind) => {
-      const id = service.devnet.transactions()[name];
+      const id = service.devnet.transactions[name];
       const message = `txHash: transaction ${id} is ${kind}, which carries no Warp message: ${carries}`;
       expectError(await ofTransaction(id), 400, message);
     });
 
     test('one of the X-Chain with 400', async () => {
-      const { ofXChain: id } = service.devnet.transactions();
+      const { ofXChain: id } = service.devnet.transactions;
       const message = `txHash: ${id} is a transaction of the X-Chain, which carries no Warp message: ${carries}`;
       expectError(await ofTransaction(id), 400, message);
     });
 
     test('a weight that was changed later with 400, at once', async () => {
-      const { overtakenWeightChange: id } = service.devnet.transactions();
+      const { overtakenWeightChange: id } = service.devnet.transactions;
       const startMs = performance.now();
       const message = `txHash: the weight that transaction ${id} set (nonce 0) was set anew since (nonce 1): the P-Chain confirms the last one only`;
       expectError(await ofTransaction(id), 400, message);
@@ -156,7 +156,7 @@ describe('GET by transaction', { timeout: TIMEOUT_MS }, () => {
     });
 
     test('the registration of a validator that was removed since with 400', async () => {
-      const { usedUpRegistration: id } = service.devnet.transactions();
+      const { usedUpRegistration: id } = service.devnet.transactions;
       const message = `txHash: the L1 validator that transaction ${id} registered was removed since: the P-Chain no longer confirms its registration`;
       expectError(await ofTransaction(id), 400, message);
     });
@@ -167,7 +167,7 @@ describe('POST with a justification and no message', { timeout: TIMEOUT_MS }, ()
   const post = (justification: Uint8Array, more: object = {}): Promise<Answer> =>
     service.post({ justification: bytesToHex(justification), ...more });
   const usedUp = async () => {
-    const bytes = await api.getTx(service.devnet.transactions().usedUpRegistration as TxID, SIGNAL);
+    const bytes = await api.getTx(service.devnet.transactions.usedUpRegistration as TxID, SIGNAL);
     const transaction = parsePChainTransaction(bytes);
     if (transaction.kind !== 'RegisterL1ValidatorTx') throw new Error(transaction.kind);
     return transaction;
@@ -283,7 +283,7 @@ describe('the height', { timeout: TIMEOUT_MS }, () => {
 
 describe('without the blocks that hold a registration', { timeout: TIMEOUT_MS }, () => {
   test('says what was searched, or finds it by the data API', async () => {
-    const { usedUpRegistration } = service.devnet.transactions();
+    const { usedUpRegistration } = service.devnet.transactions;
     const asked: string[] = [];
     const dataApi = createServer((request, response) => {
       asked.push(request.url ?? '');
