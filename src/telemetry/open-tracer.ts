@@ -2,10 +2,11 @@ import type { Clock } from '../lib/concurrency/clock.ts';
 import type { Logger } from './logger.ts';
 import type { Metrics } from './metrics.ts';
 import { NO_TRACER, type Tracer } from './spans.ts';
+import type { TraceSampling } from './trace-sdk.ts';
 
 export interface TracerOptions {
   /** Undefined exports no traces. */
-  readonly exported: { readonly sampling: { readonly ratio: number; readonly isParentBased: boolean } } | undefined;
+  readonly exported: { readonly sampling: TraceSampling } | undefined;
   /** Descriptions of OpenTelemetry variables that cannot be used. */
   readonly ignored: readonly string[];
   readonly service: { readonly name: string; readonly version: string };

@@ -179,17 +179,12 @@ function createAggregation(
     },
 
     async verifyAlone(signer, signature) {
-      if (lengthProblem(signature) !== undefined) return false;
       const slots = [keyTable.slotOf(signer.publicKeyHex, signer.publicKey)];
-      const { sum } = await run<'add'>(() => ({
-        ...{ kind: 'add', keys: keyTable.memory, slots, signatures: new Uint8Array(signature), sum: undefined },
+      // Not in a batch, of which a bad signature would make every other check run again.
+      const verdict = await run<'verifySigned'>(() => ({
+        ...{ kind: 'verifySigned', keys: keyTable.memory, slots, message, signature },
       }));
-      let isValid = false;
-      if (sum !== undefined) {
-        const check = { key: sum.key, message: await hash(), signature };
-        // In a batch, a bad signature would make every other check of the batch run again.
-        isValid = (await run<'verify'>(() => ({ kind: 'verify', checks: [check] })))[0] === true;
-      }
+      const isValid = verdict === 'valid';
       consider({ signers: [signer], message, signature, isValid });
       return isValid;
     },
@@ -199,12 +194,10 @@ function createAggregation(
         last = { ...lanes.made, signers: ascending(lanes.made.signers) };
         return { signers: last.signers, signature: last.signature };
       }
-      const { signers, sums } = await lanes.partialSums((contributions) =>
-        run<'sum'>(() => ({ kind: 'sum', ...contributions })),
-      );
+      const { signers, ...parts } = lanes.partialSums();
       const toVerify = await hash();
       const made = await run<'aggregate'>(() => ({
-        ...{ kind: 'aggregate', sums },
+        ...{ kind: 'aggregate', ...parts },
         // Where others wait for the thread, checks are better made together.
         ...(!arithmetic.isBusy && { message: toVerify }),
       }));
