@@ -2,7 +2,13 @@ import type { Clock } from '../lib/concurrency/clock.ts';
 import type { Logger } from './logger.ts';
 import type { Metrics } from './metrics.ts';
 import { NO_TRACER, type Tracer } from './spans.ts';
-import type { TraceSampling } from './trace-sdk.ts';
+
+export interface TraceSampling {
+  /** Sampled share of the traces that start here, from 0 to 1. */
+  readonly ratio: number;
+  /** Whether a client's sampling decision overrides the ratio. */
+  readonly isParentBased: boolean;
+}
 
 export interface TracerOptions {
   /** Undefined exports no traces. */

@@ -179,12 +179,17 @@ function createAggregation(
     },
 
     async verifyAlone(signer, signature) {
+      if (lengthProblem(signature) !== undefined) return false;
       const slots = [keyTable.slotOf(signer.publicKeyHex, signer.publicKey)];
-      // Not in a batch, of which a bad signature would make every other check run again.
-      const verdict = await run<'verifySigned'>(() => ({
-        ...{ kind: 'verifySigned', keys: keyTable.memory, slots, message, signature },
+      const { sum } = await run<'add'>(() => ({
+        ...{ kind: 'add', keys: keyTable.memory, slots, signatures: new Uint8Array(signature), sum: undefined },
       }));
-      const isValid = verdict === 'valid';
+      let isValid = false;
+      if (sum !== undefined) {
+        const check = { key: sum.key, message: await hash(), signature };
+        // In a batch, a bad signature would make every other check of the batch run again.
+        isValid = (await run<'verify'>(() => ({ kind: 'verify', checks: [check] })))[0] === true;
+      }
       consider({ signers: [signer], message, signature, isValid });
       return isValid;
     },

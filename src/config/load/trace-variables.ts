@@ -1,4 +1,4 @@
-import type { TraceSampling } from '../../telemetry/trace-sdk.ts';
+import type { TraceSampling } from '../../telemetry/open-tracer.ts';
 import type { TracesConfig } from '../settings.ts';
 
 type Variables = Readonly<Record<string, string | undefined>>;
