@@ -34,7 +34,7 @@ import {
   type TxID,
 } from '../../../src/warp/ids.ts';
 import { createUnsignedMessage, type UnsignedMessage } from '../../../src/warp/unsigned-message.ts';
-import { FakeClock } from '../../support/fake-clock.ts';
+import { FakeClock, settle } from '../../support/fake-clock.ts';
 import { createModelSigner, modelBackend } from '../bls/backends/model-backend.ts';
 import { createInlineBls } from '../bls/service/inline-bls.ts';
 import { ANSWER_MS, LIMITS as COLLECTION_LIMITS, drain } from './collection/collection-fixture.ts';
@@ -297,7 +297,23 @@ export interface RequestOptions extends Omit<Partial<AggregationRequest>, 'subje
   readonly subject?: AggregationRequest['subject'];
 }
 
+export function messageOf(number: number, chainID = CHAIN): UnsignedMessage {
+  return createUnsignedMessage(NETWORK_ID, chainID, Uint8Array.of(number >> 8, number & 0xff));
+}
+
 export const MESSAGE = createUnsignedMessage(NETWORK_ID, CHAIN, Uint8Array.of(1));
+
+/** What has become of promises by now: `open`, `done`, or the code of the failure. */
+export async function outcomesOf(results: readonly Promise<unknown>[]): Promise<readonly string[]> {
+  await settle();
+  return Promise.all(
+    results.map((result) =>
+      Promise.race([result.then(() => 'done'), Promise.resolve().then(() => 'open')]).catch((error: unknown) =>
+        error instanceof AggregatorError ? error.code : String(error),
+      ),
+    ),
+  );
+}
 
 function request({ message = MESSAGE, justification = new Uint8Array(), ...more }: RequestOptions = {}) {
   return { subject: { kind: 'message', message, justification }, ...more } satisfies AggregationRequest;

@@ -1,13 +1,13 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { createFixture, drain, NOTHING_LEFT } from './collection/collection-fixture.ts';
+import { ACTS, createFixture, drain, NOTHING_LEFT } from './collection/collection-fixture.ts';
 
 /** What a validator does: its answers in turn, the last one again and again. */
 const answer = fc.record({
   afterMs: fc.integer({ min: 0, max: 400 }).map((tens) => tens * 10),
   kind: fc.oneof(
     { weight: 4, arbitrary: fc.constant('signs' as const) },
-    { weight: 3, arbitrary: fc.constantFrom('forges', 'no point', 'refuses', 'refuses for good', 'breaks', 'full') },
+    { weight: 3, arbitrary: fc.constantFrom(...ACTS, 'breaks') },
   ),
 });
 type Answer = typeof answer extends fc.Arbitrary<infer T> ? T : never;
@@ -48,30 +48,14 @@ test('whatever validators do, a collection ends in time, with the right verdict,
       });
       const { source, clock } = fixture;
       for (const [position, { answers, connectsAtMs }] of validators.entries()) {
-        const known = fixture.validators[position];
-        if (known === undefined) throw new Error();
         let attempts = 0;
-        for (const nodeID of known.nodeIDs) {
-          source.add(nodeID, ({ message }) => {
+        for (const nodeID of fixture.at(position).nodeIDs) {
+          source.add(nodeID, (query, attempt) => {
             const { afterMs, kind } = answers[Math.min(attempts, answers.length - 1)] as Answer;
             attempts += 1;
-            switch (kind) {
-              case 'signs':
-                return { afterMs, outcome: { kind: 'signature', signature: known.sign(message) } };
-              case 'forges':
-                return { afterMs, outcome: { kind: 'signature', signature: known.forge(message) } };
-              case 'no point':
-                return { afterMs, outcome: { kind: 'signature', signature: new Uint8Array(96) } };
-              case 'refuses':
-                return { afterMs, outcome: { kind: 'refused', code: 2, text: 'not found' } };
-              case 'refuses for good':
-                return { afterMs, outcome: { kind: 'refused', code: -2, text: 'no handler' } };
-              case 'full':
-                return { afterMs: 0, outcome: { kind: 'unreachable', reason: 'queue full' } };
-              case 'breaks':
-                clock.after(afterMs + 500, () => source.connect(nodeID));
-                return { afterMs, outcome: { kind: 'unreachable', reason: 'closed' }, disconnects: true };
-            }
+            if (kind !== 'breaks') return fixture.acts(position, kind, afterMs)(query, attempt);
+            clock.after(afterMs + 500, () => source.connect(nodeID));
+            return { afterMs, outcome: { kind: 'unreachable', reason: 'closed' }, disconnects: true };
           });
           if (connectsAtMs === undefined) continue;
           source.disconnect(nodeID);
