@@ -49,7 +49,7 @@ function createHarness() {
     justification: new Uint8Array(),
     managerChainID: DESTINATION,
   };
-  const { aggregator: _, ...harness } = createAggregatorHarness(
+  const harness = createAggregatorHarness(
     { maxAggregationsInFlight: 10, resultCacheBytes: 100_000 },
     {
       directory: {

@@ -90,7 +90,7 @@ describe('while all permits are taken', () => {
     const { start, api } = createHarness({ maxAggregationsInFlight: 1 });
     api.hangs = true;
     const leaver = new AbortController();
-    const first = start({}, leaver.signal);
+    const first = start({}, { signal: leaver.signal });
     expect(await outcomesOf([start({ message: messageOf(1) })])).toEqual(['overloaded']);
     leaver.abort(new Error('gone'));
     await expect(first).rejects.toThrow('gone');

@@ -38,18 +38,17 @@ function summaryOf(outcome: CollectionOutcome): TallySummary {
 describe('whom it asks', () => {
   test('only as many as the quorum needs, heaviest first', async () => {
     const fixture = createFixture({ weights: [10, 40, 20, 30] });
-    const { value, atMs } = await fixture.finish(fixture.collect({ quorum: 67 }));
+    const { value, atMs } = await fixture.run({ quorum: 67 });
     expect(fixture.asked()).toEqual([1, 3]);
     expect(fixture.signersOf(value, 67)).toEqual([1, 3]);
     expect(value).toMatchObject({ signedWeight: 70n, isTargetReached: true });
     expect(atMs).toBe(ANSWER_MS);
-    expect(fixture.leftovers()).toEqual(NOTHING_LEFT);
   });
 
   test('with the message, the justification, and the set to connect', async () => {
     const fixture = createFixture({ weights: [1, 1], nodeCounts: [2] });
     const justification = Uint8Array.of(7);
-    await fixture.finish(fixture.collect({ quorum: 100, justification }));
+    await fixture.run({ quorum: 100, justification });
     for (const { query } of fixture.source.calls) {
       expect(query).toEqual({
         sourceChainID: fixture.message.sourceChainID,
@@ -79,19 +78,18 @@ describe('slow validators', () => {
   test('are hedged by the next heaviest, and left when those are enough', async () => {
     const fixture = createFixture({ weights: [30, 30, 20, 20] });
     fixture.script(0, 'silent');
-    const { value, atMs } = await fixture.finish(fixture.collect({ quorum: 67 }));
+    const { value, atMs } = await fixture.run({ quorum: 67 });
     expect(fixture.asked()).toEqual([0, 1, 2, 3]);
     expect(fixture.source.calls.map(({ atMs }) => atMs)).toEqual([0, 0, 0, 500]);
     expect(fixture.signersOf(value, 67)).toEqual([1, 2, 3]);
     expect(atMs).toBe(500 + ANSWER_MS);
     expect(fixture.source.abortedCalls).toBe(1);
-    expect(fixture.leftovers()).toEqual(NOTHING_LEFT);
   });
 
   test('time out, and the request fails as soon as the last that matters has', async () => {
     const fixture = createFixture({ weights: [60, 40] });
     fixture.script(0, 'silent');
-    const { value, atMs } = await fixture.finish(fixture.collect({ quorum: 67 }));
+    const { value, atMs } = await fixture.run({ quorum: 67 });
     expect(summaryOf(value)).toMatchObject({
       outcomes: {
         timed_out: { weight: 60n, count: 1, reasons: [{ reason: 'no_answer' }] },
@@ -101,7 +99,6 @@ describe('slow validators', () => {
       neededWeight: 67n,
     });
     expect(atMs).toBe(3_000);
-    expect(fixture.leftovers()).toEqual(NOTHING_LEFT);
   });
 });
 
@@ -109,7 +106,7 @@ describe('validators that refuse', () => {
   test('are asked again after each pause, since they may lag', async () => {
     const fixture = createFixture({ weights: [60, 40] });
     fixture.script(0, 'refuses', 'refuses', 'signs');
-    const { value, atMs } = await fixture.finish(fixture.collect({ quorum: 67 }));
+    const { value, atMs } = await fixture.run({ quorum: 67 });
     expect(fixture.signersOf(value, 67)).toEqual([0, 1]);
     const times = fixture.source.calls
       .filter(({ nodeID }) => nodeID === fixture.at(0).nodeIDs[0]!)
@@ -135,7 +132,7 @@ describe('validators that refuse', () => {
         events.push('resumed');
       },
     };
-    await fixture.finish(fixture.collect({ quorum: 67, permit }));
+    await fixture.run({ quorum: 67, permit });
     const again = ['rest', 'resume', 'resumed', 'asked'];
     expect(events).toEqual(['asked', ...again, ...again]);
   });
@@ -147,10 +144,9 @@ describe('validators that refuse', () => {
       rest: () => undefined,
       resume: (until: AbortSignal) => new Promise<void>((resolve) => until.addEventListener('abort', () => resolve())),
     };
-    const { value, atMs } = await fixture.finish(fixture.collect({ quorum: 67, permit }));
+    const { value, atMs } = await fixture.run({ quorum: 67, permit });
     expect(atMs).toBe(LIMITS.requestTimeoutMs);
     expect(summaryOf(value).signedWeight).toBe(0n);
-    expect(fixture.leftovers()).toEqual(NOTHING_LEFT);
   });
 });
 
@@ -159,20 +155,19 @@ describe('when the quorum is out of reach', () => {
     const fixture = createFixture({ weights: [40, 60] });
     fixture.script(0, 'silent');
     fixture.script(1, refuses(-2, 'unregistered handler'));
-    const { value, atMs } = await fixture.finish(fixture.collect({ quorum: 67 }));
+    const { value, atMs } = await fixture.run({ quorum: 67 });
     expect(atMs).toBe(ANSWER_MS);
     expect(summaryOf(value).outcomes).toMatchObject({
       refused: { weight: 60n, count: 1, reasons: [{ code: -2, text: 'unregistered handler' }] },
       timed_out: { weight: 40n, count: 1, reasons: [{ reason: 'request_ended' }] },
     });
     expect(fixture.source.abortedCalls).toBe(1);
-    expect(fixture.leftovers()).toEqual(NOTHING_LEFT);
   });
 
   test('only the buffer: returns what there is as soon as no more can come', async () => {
     const fixture = createFixture({ weights: [40, 30, 30] });
     fixture.script(2, refuses(-2));
-    const { value, atMs } = await fixture.finish(fixture.collect({ quorum: 67, buffer: 33 }));
+    const { value, atMs } = await fixture.run({ quorum: 67, buffer: 33 });
     expect(fixture.signersOf(value, 67)).toEqual([0, 1]);
     expect(value).toMatchObject({ isTargetReached: false, signedWeight: 70n });
     expect(atMs).toBe(ANSWER_MS);
@@ -185,30 +180,28 @@ describe('at the deadline', () => {
   test('a result that reaches the quorum is returned, without the buffer', async () => {
     const fixture = createFixture({ weights: [40, 30, 30], limits });
     fixture.script(2, 'silent');
-    const { value, atMs } = await fixture.finish(fixture.collect({ quorum: 67, buffer: 33 }));
+    const { value, atMs } = await fixture.run({ quorum: 67, buffer: 33 });
     expect(fixture.signersOf(value, 67)).toEqual([0, 1]);
     expect(value).toMatchObject({ isTargetReached: false });
     expect(atMs).toBe(1_000);
-    expect(fixture.leftovers()).toEqual(NOTHING_LEFT);
   });
 
   test('below the quorum it fails, and says who has not answered', async () => {
     const fixture = createFixture({ weights: [40, 60], limits });
     fixture.script(1, 'silent');
-    const { value, atMs } = await fixture.finish(fixture.collect({ quorum: 67 }));
+    const { value, atMs } = await fixture.run({ quorum: 67 });
     expect(atMs).toBe(1_000);
     expect(summaryOf(value).outcomes).toMatchObject({
       timed_out: { weight: 60n, count: 1, reasons: [{ reason: 'request_ended' }] },
       signed: { weight: 40n, count: 1 },
     });
-    expect(fixture.leftovers()).toEqual(NOTHING_LEFT);
   });
 
   test('a bad signature that is found only then costs its own signer, not the quorum of the others', async () => {
     const fixture = createFixture({ weights: [40, 30, 30], limits });
     fixture.script(0, 'forges');
     fixture.script(2, 'silent');
-    const { value, atMs } = await fixture.finish(fixture.collect({ quorum: 30, buffer: 70 }));
+    const { value, atMs } = await fixture.run({ quorum: 30, buffer: 70 });
     expect(fixture.signersOf(value, 30)).toEqual([1]);
     expect(atMs).toBe(1_000);
   });
@@ -220,10 +213,9 @@ describe('at the deadline', () => {
       getMany: () =>
         new Promise<ReadonlyMap<string, Uint8Array>>((resolve) => fixture.clock.after(1_500, () => resolve(new Map()))),
     };
-    const { value } = await fixture.finish(fixture.collect({ quorum: 67, deps: { store: slow } }));
+    const { value } = await fixture.run({ quorum: 67, deps: { store: slow } });
     expect(fixture.asked()).toEqual([]);
     expect(summaryOf(value).outcomes.not_asked).toEqual({ weight: 100n, count: 2, reasons: [] });
-    expect(fixture.leftovers()).toEqual(NOTHING_LEFT);
   });
 });
 
@@ -238,7 +230,7 @@ describe('bad signatures', () => {
   test('are isolated, their signers put aside, and the next ones asked', async () => {
     const fixture = createFixture({ weights: [40, 30, 20, 20, 10] });
     fixture.script(1, 'forges');
-    const { value, atMs } = await fixture.finish(fixture.collect({ quorum: 67 }));
+    const { value, atMs } = await fixture.run({ quorum: 67 });
     expect(fixture.signersOf(value, 67)).toEqual([0, 2, 3, 4]);
     expect(atMs).toBe(2 * ANSWER_MS);
     expect(await stored(fixture)).toEqual([0, 2, 3, 4]);
@@ -259,18 +251,18 @@ describe('bad signatures', () => {
     };
     const bls = createInlineBls({ ...modelBackend, verify });
     fixture.script(1, 'forges');
-    const first = await fixture.finish(fixture.collect({ quorum: 67, deps: { bls } }));
+    const first = await fixture.run({ quorum: 67, deps: { bls } });
     expect(fixture.signersOf(first.value, 67)).toEqual([0, 2, 3, 4]);
     // Its aggregate, the search, and the aggregate without it.
     expect(checks.length).toBeGreaterThan(2);
     checks.length = 0;
     const justification = Uint8Array.of(1);
-    const second = await fixture.finish(fixture.collect({ quorum: 67, justification, deps: { bls } }));
+    const second = await fixture.run({ quorum: 67, justification, deps: { bls } });
     expect(fixture.signersOf(second.value, 67)).toEqual([0, 2, 3, 4]);
     expect(checks.length).toBe(1);
     // For a quorum that cannot be had without it, it is asked after all others.
     checks.length = 0;
-    const all = await fixture.finish(fixture.collect({ quorum: 90, justification: Uint8Array.of(2), deps: { bls } }));
+    const all = await fixture.run({ quorum: 90, justification: Uint8Array.of(2), deps: { bls } });
     expect(summaryOf(all.value).outcomes.invalid_signature).toMatchObject({ weight: 30n, count: 1 });
     expect(checks.length).toBe(1);
     expect(fixture.asked().at(-1)).toBe(1);
@@ -284,7 +276,7 @@ describe('bad signatures', () => {
     ]) {
       checks.length = 0;
       const again = Uint8Array.of(3, count);
-      const { value } = await fixture.finish(fixture.collect({ quorum: 67, justification: again, deps: { bls } }));
+      const { value } = await fixture.run({ quorum: 67, justification: again, deps: { bls } });
       expect(fixture.signersOf(value, 67)).toEqual(signers);
       expect(checks.length).toBe(count);
     }
@@ -301,7 +293,7 @@ describe('bad signatures', () => {
     });
     const fixture = createFixture({ weights: [40, 40, 40], signers, backend: nobleBackend });
     fixture.script(0, 'forges');
-    const { value } = await fixture.finish(fixture.collect({ quorum: 60 }));
+    const { value } = await fixture.run({ quorum: 60 });
     expect(fixture.signersOf(value, 60)).toEqual([1, 2]);
   });
 
@@ -312,16 +304,14 @@ describe('bad signatures', () => {
     const verify = (): boolean => {
       throw new Error('nothing to verify');
     };
-    const { value } = await fixture.finish(
-      fixture.collect({ quorum: 67, deps: { bls: createInlineBls({ ...modelBackend, verify }) } }),
-    );
+    const { value } = await fixture.run({ quorum: 67, deps: { bls: createInlineBls({ ...modelBackend, verify }) } });
     expect(summaryOf(value).outcomes.invalid_signature).toMatchObject({ weight: 70n, count: 2 });
   });
 
   test('below the quorum without them: fails, and blames only them', async () => {
     const fixture = createFixture({ weights: [40, 30, 30] });
     fixture.script(0, 'forges');
-    const { value } = await fixture.finish(fixture.collect({ quorum: 67 }));
+    const { value } = await fixture.run({ quorum: 67 });
     expect(summaryOf(value).outcomes).toMatchObject({
       invalid_signature: { weight: 40n, count: 1 },
       signed: { weight: 30n, count: 1 },
@@ -338,7 +328,7 @@ describe('bad signatures', () => {
       }));
     }
     // The first one's own signature, and the second's that makes the sum vanish.
-    const { value } = await fixture.finish(fixture.collect({ quorum: 60 }));
+    const { value } = await fixture.run({ quorum: 60 });
     expect(fixture.signersOf(value, 60)).toEqual([0, 2]);
   });
 
@@ -349,7 +339,7 @@ describe('bad signatures', () => {
       const signature = position === 1 ? validator.forge(bytes) : validator.sign(bytes);
       if (position < 2) await fixture.store.putMany(key(fixture), new Map([[validator.publicKeyHex, signature]]));
     }
-    const { value } = await fixture.finish(fixture.collect({ quorum: 60 }));
+    const { value } = await fixture.run({ quorum: 60 });
     expect(fixture.asked()).toEqual([1]);
     expect(fixture.signersOf(value, 60)).toEqual([0, 1]);
     expect(await stored(fixture)).toEqual([0, 1]);
@@ -374,9 +364,7 @@ describe('bad signatures', () => {
           return modelBackend.verify(...args);
         },
       };
-      const { value } = await fixture.finish(
-        fixture.collect({ quorum: 34, buffer: 66, deps: { bls: createInlineBls(backend) } }),
-      );
+      const { value } = await fixture.run({ quorum: 34, buffer: 66, deps: { bls: createInlineBls(backend) } });
       expect(value.kind).toBe(expected);
       if (value.kind === 'signed') {
         expect(fixture.signersOf(value, 34).every((position) => position < good)).toBe(true);
@@ -387,7 +375,6 @@ describe('bad signatures', () => {
         expect(signed.count + bad.count + pending.count).toBe(12);
         expect(pending.reasons).toMatchObject([{ reason: 'request_ended' }]);
       }
-      expect(fixture.leftovers()).toEqual(NOTHING_LEFT);
     }
   });
 
@@ -432,8 +419,8 @@ describe('bad signatures', () => {
       // What is under way at the end comes to nothing.
       await clock.advance(aloneMs);
       await drain();
-      expect(searchedMs).toBe((LIMITS.requestTimeoutMs - ANSWER_MS) / 2);
       expect(fixture.leftovers()).toEqual(NOTHING_LEFT);
+      expect(searchedMs).toBe((LIMITS.requestTimeoutMs - ANSWER_MS) / 2);
       const invalidSigners = validators.flatMap(({ publicKeyHex }, position) =>
         fixture.deps.invalidSigners.has(publicKeyHex) ? [position] : [],
       );
@@ -474,7 +461,7 @@ describe('connections', () => {
   test('that never come are waited for as long as a new subnet may take, and then named', async () => {
     const fixture = createFixture({ weights: [60, 40] });
     fixture.source.disconnect(fixture.at(0).nodeIDs[0]!);
-    const { value, atMs } = await fixture.finish(fixture.collect({ quorum: 67 }));
+    const { value, atMs } = await fixture.run({ quorum: 67 });
     expect(atMs).toBe(5_000);
     expect(summaryOf(value).outcomes.unreachable).toEqual({
       weight: 60n,
@@ -482,7 +469,6 @@ describe('connections', () => {
       reasons: [{ reason: 'no address known', weight: 60n, count: 1 }],
     });
     expect(reachableWeight(summaryOf(value))).toBe(40n);
-    expect(fixture.leftovers()).toEqual(NOTHING_LEFT);
   });
 
   test('that break under the request may come back, and the request is sent again', async () => {
@@ -491,7 +477,7 @@ describe('connections', () => {
     const outcome: SignatureOutcome = { kind: 'unreachable', reason: 'closed by the peer' };
     fixture.script(0, () => ({ afterMs: 2_000, outcome, disconnects: true }), 'signs');
     fixture.clock.after(3_200, () => fixture.source.connect(fixture.at(0).nodeIDs[0]!));
-    const { value, atMs } = await fixture.finish(fixture.collect({ quorum: 67 }));
+    const { value, atMs } = await fixture.run({ quorum: 67 });
     expect(fixture.signersOf(value, 67)).toEqual([0, 1]);
     expect(atMs).toBe(63_200 + ANSWER_MS);
   });
@@ -504,7 +490,7 @@ describe('connections', () => {
       outcome: { kind: 'unreachable', reason: 'closed by the peer' },
       disconnects: true,
     }));
-    const { value, atMs } = await fixture.finish(fixture.collect({ quorum: 67 }));
+    const { value, atMs } = await fixture.run({ quorum: 67 });
     expect(atMs).toBe(60_100 + 300 + 1_000);
     expect(summaryOf(value).outcomes.unreachable.reasons).toEqual([
       { reason: 'closed by the peer', weight: 60n, count: 1 },
@@ -519,7 +505,7 @@ describe('requests that exceed a queue', () => {
   test('in the queue of a connection are tried again, and are no fault of the connection', async () => {
     const fixture = createFixture({ weights: [60, 40] });
     fixture.script(0, answers(full, 0));
-    const { value } = await fixture.finish(fixture.collect({ quorum: 67 }));
+    const { value } = await fixture.run({ quorum: 67 });
     expect(summaryOf(value).outcomes).toMatchObject({
       not_asked: { weight: 60n, count: 1, reasons: [{ reason: 'queue_full' }] },
       unreachable: { count: 0 },
@@ -537,20 +523,17 @@ describe('requests that exceed a queue', () => {
   test('over all collections wait for a permit, and count as not asked without one', async () => {
     const fixture = createFixture({ weights: [60, 40], limits: { requestTimeoutMs: 1_000 } });
     fixture.script(0, 'silent');
-    const { value } = await fixture.finish(fixture.collect({ quorum: 67, deps: { queries: fixture.queriesFor(1) } }));
+    const { value } = await fixture.run({ quorum: 67, deps: { queries: fixture.queriesFor(1) } });
     expect(summaryOf(value).outcomes).toMatchObject({
       timed_out: { weight: 60n, reasons: [{ reason: 'request_ended' }] },
       not_asked: { weight: 40n, count: 1, reasons: [{ reason: 'queue_full' }] },
     });
-    expect(fixture.leftovers()).toEqual(NOTHING_LEFT);
   });
 
   test('do not make validators late: their time begins when they are asked', async () => {
     const fixture = createFixture({ weights: [20, 20, 20, 20, 20] });
     for (const position of fixture.validators.keys()) fixture.script(position, fixture.acts(position, 'signs', 400));
-    const { value, atMs } = await fixture.finish(
-      fixture.collect({ quorum: 67, deps: { queries: fixture.queriesFor(2) } }),
-    );
+    const { value, atMs } = await fixture.run({ quorum: 67, deps: { queries: fixture.queriesFor(2) } });
     expect(fixture.signersOf(value, 67)).toEqual([0, 1, 2, 3]);
     expect(fixture.asked()).toEqual([0, 1, 2, 3]);
     expect(atMs).toBe(800);
@@ -561,7 +544,7 @@ describe('nodes that share a key', () => {
   test('are asked one after the other, and one answer is the whole weight', async () => {
     const fixture = createFixture({ weights: [60, 40], nodeCounts: [2, 1] });
     fixture.source.add(fixture.at(0).nodeIDs[0]!, fixture.acts(0, 'silent'));
-    const { value, atMs } = await fixture.finish(fixture.collect({ quorum: 67 }));
+    const { value, atMs } = await fixture.run({ quorum: 67 });
     expect(fixture.signersOf(value, 67)).toEqual([0, 1]);
     expect(fixture.source.calls.map(({ nodeID, atMs }) => [nodeID, atMs])).toEqual([
       [fixture.at(0).nodeIDs[0]!, 0],
@@ -585,7 +568,6 @@ describe("the caller's abort", () => {
     await expect(result).rejects.toBe(reason);
     await drain();
     expect(fixture.source.abortedCalls).toBe(2);
-    expect(fixture.leftovers()).toEqual(NOTHING_LEFT);
   });
 });
 
@@ -609,7 +591,7 @@ describe('in the tick in which the collection ends', () => {
     const progress = fixture.createFeed();
     const events: ProgressEvent[] = [];
     progress.subscribe((event) => events.push(event));
-    const { value } = await fixture.finish(fixture.collect({ quorum: 60, buffer: 40, progress, deps }));
+    const { value } = await fixture.run({ quorum: 60, buffer: 40, progress, deps });
     await drain();
     expect(fixture.signersOf(value, 60)).toEqual([0, 1]);
     expect(value).toMatchObject({ signedWeight: 70n, isTargetReached: false });
@@ -661,12 +643,12 @@ describe('in the tick in which the collection ends', () => {
 describe('signatures already known', () => {
   test('are used without asking, also for another quorum', async () => {
     const fixture = createFixture({ weights: [40, 30, 20, 10] });
-    await fixture.finish(fixture.collect({ quorum: 67 }));
+    await fixture.run({ quorum: 67 });
     expect(fixture.asked()).toEqual([0, 1]);
-    const { value: again } = await fixture.finish(fixture.collect({ quorum: 50 }));
+    const { value: again } = await fixture.run({ quorum: 50 });
     expect(fixture.signersOf(again, 50)).toEqual([0, 1]);
     expect(fixture.asked()).toEqual([0, 1]);
-    const { value: more } = await fixture.finish(fixture.collect({ quorum: 90 }));
+    const { value: more } = await fixture.run({ quorum: 90 });
     expect(fixture.signersOf(more, 90)).toEqual([0, 1, 2]);
     expect(fixture.asked()).toEqual([0, 1, 2]);
     const metrics = await fixture.registry.metrics();
@@ -677,9 +659,9 @@ describe('signatures already known', () => {
   test('are not kept where no quorum came together: they are not verified', async () => {
     const fixture = createFixture({ weights: [40, 30, 30] });
     fixture.script(0, refuses(-2));
-    await fixture.finish(fixture.collect({ quorum: 67 }));
+    await fixture.run({ quorum: 67 });
     fixture.script(0, 'signs');
-    await fixture.finish(fixture.collect({ quorum: 67 }));
+    await fixture.run({ quorum: 67 });
     expect(fixture.asked()).toEqual([0, 1, 0, 1]);
   });
 });
@@ -692,5 +674,4 @@ test('a bug of the source surfaces in the request', async () => {
   });
   await expect(fixture.finish(fixture.collect({ quorum: 67 }))).rejects.toBe(bug);
   await drain();
-  expect(fixture.leftovers()).toEqual(NOTHING_LEFT);
 });

@@ -238,6 +238,13 @@ export function createFixture(options: FixtureOptions) {
     return { value: await promise, atMs: clock.monotonicMs() };
   }
 
+  /** Runs a collection to its end, after which nothing may be under way. */
+  async function run(options: CollectOptions) {
+    const ended = await finish(collect(options));
+    expect(leftovers()).toEqual(NOTHING_LEFT);
+    return ended;
+  }
+
   /** The position in `weights` of each node asked, in the order of asking. */
   function asked(): number[] {
     return source.calls.map(({ nodeID }) => validators.findIndex(({ nodeIDs }) => nodeIDs.includes(nodeID)));
@@ -278,6 +285,7 @@ export function createFixture(options: FixtureOptions) {
     createFeed,
     collect,
     finish,
+    run,
     asked,
     signersOf,
     at,

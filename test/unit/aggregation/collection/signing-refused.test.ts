@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { describeFailure } from '../../../../src/aggregation/collection/collection-failure.ts';
 import { P_CHAIN_ID } from '../../../../src/warp/ids.ts';
-import { ANSWER_MS, answers, createFixture } from './collection-fixture.ts';
+import { answers, createFixture } from './collection-fixture.ts';
 
 const FINAL_CODE = 7;
 const validator = fc.record({
@@ -67,23 +67,6 @@ test('is the verdict exactly where the weight that refused for good leaves too l
     { numRuns: 150 },
   );
   expect(refusals).toBeGreaterThan(25);
-}, 30_000);
-
-test('comes at once, after one round of questions, where all others would sign', async () => {
-  await fc.assert(
-    fc.asyncProperty(network, async ({ validators, ...rest }) => {
-      const decided = validators.map(({ weight, does }) => ({
-        weight,
-        does: does === 'refuses for good' ? does : ('signs' as const),
-      }));
-      const { code, asked, atMs, total, needed } = await collect({ validators: decided, ...rest, keyless: 0 });
-      const isHopeless = total - weightOf(decided, 'refuses for good') < needed;
-      expect(code).toBe(isHopeless ? 'signing_refused' : 'signed');
-      expect(asked.length).toBe(new Set(asked).size);
-      expect(atMs).toBeLessThanOrEqual(decided.length * ANSWER_MS);
-    }),
-    { numRuns: 100 },
-  );
 }, 30_000);
 
 test('does not depend on the order in which the refusals arrive, where some weight has no key', async () => {

@@ -56,7 +56,7 @@ describe('who signs', () => {
     const { start, finish, source } = createHarness();
     const told: [validators: number, asked: number][] = [];
     const onSigners = async (validators: number) => void told.push([validators, source.calls.length]);
-    await finish(start({}, undefined, undefined, undefined, onSigners));
+    await finish(start({}, { onSigners }));
     expect(told).toEqual([[4, 0]]);
   });
 
@@ -110,7 +110,7 @@ describe('equal requests', () => {
   test('under way at the same time are one, and one caller leaving does not fail the other', async () => {
     const { start, finish, source } = createHarness();
     const leaver = new AbortController();
-    const first = start({}, leaver.signal);
+    const first = start({}, { signal: leaver.signal });
     const second = start();
     await drain();
     leaver.abort(new Error('gone'));
@@ -317,7 +317,7 @@ describe('measured', () => {
   test("a caller's abort is one, a bug is another, and nothing stays in flight", async () => {
     const { start, registry, source, finish } = createHarness();
     const caller = new AbortController();
-    const aborted = start({}, caller.signal);
+    const aborted = start({}, { signal: caller.signal });
     await drain();
     caller.abort(new Error('gone'));
     await expect(aborted).rejects.toThrow('gone');
