@@ -180,7 +180,7 @@ describe('blocks', () => {
 
   test('of the devnet contain the same origins as those of a node', () => {
     const { ledger, l1 } = testModel();
-    const { heights } = l1.story;
+    const { heights } = l1;
     const read = (height: bigint) => parsePChainBlock(JSON.parse(JSON.stringify(ledger.block(height).json, exactly)));
     expect(read(heights.conversion).origins).toHaveLength(5);
     expect(read(heights.registration).origins.map(({ validationID }) => validationID)).toEqual([l1.story.registered]);
