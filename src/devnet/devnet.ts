@@ -3,17 +3,10 @@ import { type Clock, nextTurn } from '../lib/concurrency/clock.ts';
 import { bytesToHex } from '../lib/encoding/bytes.ts';
 import { createIdentity, type Identity } from '../p2p/identity/identity.ts';
 import type { Logger } from '../telemetry/logger.ts';
-import {
-  type BlockchainID,
-  type NodeID,
-  P_CHAIN_ID,
-  PRIMARY_NETWORK_ID,
-  type SubnetID,
-  type TxID,
-  type ValidationID,
-} from '../warp/ids.ts';
+import { type NodeID, P_CHAIN_ID, PRIMARY_NETWORK_ID, type ValidationID } from '../warp/ids.ts';
 import type { UnsignedMessage } from '../warp/unsigned-message.ts';
-import { createExamples, type Example, emitExamples } from './examples.ts';
+import type { DevnetNetwork, Example } from './devnet-schemas.ts';
+import { createExamples, emitExamples } from './examples.ts';
 import { createKeyRing, type KeyRing } from './key-ring.ts';
 import {
   createAbsentNodeID,
@@ -66,7 +59,7 @@ export interface Devnet extends AsyncDisposable {
   readonly networkID: number;
   /** All nodes that run: the primary validators, then those of the L1 alone. */
   readonly nodeIDs: readonly NodeID[];
-  readonly subnets: DevnetSubnets;
+  readonly subnets: DevnetNetwork['subnets'];
   /** Keyed by index into {@link nodeIDs}. */
   validator(index: number): DevnetValidator;
   /** Requests to the aggregator, served as `network`, that succeed. */
@@ -85,44 +78,7 @@ export interface Devnet extends AsyncDisposable {
   /** What a node of the L1 says of a validator's uptime from now on, in seconds. */
   fixUptime(nodeID: NodeID, validationID: ValidationID, seconds: bigint): void;
   /** IDs of transactions that the P-Chain signs no message about, each for a different reason. */
-  transactions(): DevnetTransactions;
-}
-
-export interface DevnetTransactions {
-  readonly balanceIncrease: TxID;
-  readonly disabling: TxID;
-  /** A weight that was changed again since. */
-  readonly overtakenWeightChange: TxID;
-  /** The registration of a validator that was removed since. */
-  readonly usedUpRegistration: TxID;
-  /** Not accepted as long as the network runs. */
-  readonly processing: TxID;
-  readonly ofXChain: TxID;
-}
-
-export interface DevnetSubnets {
-  readonly primary: {
-    readonly subnetID: SubnetID;
-    readonly pChainID: BlockchainID;
-    readonly xChainID: BlockchainID;
-    readonly cChainID: BlockchainID;
-  };
-  readonly l1: {
-    readonly subnetID: SubnetID;
-    readonly blockchainID: BlockchainID;
-    /** Hex with `0x`. */
-    readonly managerAddress: string;
-    /** A P-Chain height at which the L1's validators were others. */
-    readonly olderHeight: number;
-  };
-}
-
-export interface DevnetNetwork {
-  readonly apiUrl: string;
-  readonly networkID: number;
-  readonly subnets: DevnetSubnets;
-  readonly nodeIDs: readonly NodeID[];
-  readonly transactions: DevnetTransactions;
+  transactions(): DevnetNetwork['transactions'];
 }
 
 const MAX_VALIDATORS = 2_000;
@@ -322,7 +278,7 @@ function listedPeers(others: readonly DevnetValidator[]): DevnetValidator[] {
   return others.slice(0, Math.min(MAX_LISTED_PEERS, others.length - 1));
 }
 
-function describeSubnets({ xChainID, cChain, l1 }: NetworkModel): DevnetSubnets {
+function describeSubnets({ xChainID, cChain, l1 }: NetworkModel): DevnetNetwork['subnets'] {
   return {
     primary: { subnetID: PRIMARY_NETWORK_ID, pChainID: P_CHAIN_ID, xChainID, cChainID: cChain.blockchainID },
     l1: {
@@ -334,8 +290,8 @@ function describeSubnets({ xChainID, cChain, l1 }: NetworkModel): DevnetSubnets 
   };
 }
 
-function nameTransactions({ ledger, l1 }: NetworkModel): DevnetTransactions {
-  const { heights } = l1.story;
+function nameTransactions({ ledger, l1 }: NetworkModel): DevnetNetwork['transactions'] {
+  const { heights } = l1;
   return {
     balanceIncrease: ledger.transactionAt(heights.balanceIncrease, 'IncreaseL1ValidatorBalanceTx').id,
     disabling: ledger.transactionAt(heights.disabling, 'DisableL1ValidatorTx').id,

@@ -5,32 +5,13 @@ import { encodeJustification } from '../warp/justification.ts';
 import { encodeL1Message, type L1Message, registrationValidationID } from '../warp/l1-message.ts';
 import { encodeWarpPayload } from '../warp/payload.ts';
 import { createUnsignedMessage, type UnsignedMessage } from '../warp/unsigned-message.ts';
+import type { Example } from './devnet-schemas.ts';
 import type { NetworkModel } from './network-model.ts';
 import { seededBytes } from './seeded-random.ts';
 
-/** A request to the aggregator that succeeds while all validators are well. */
-export interface Example {
-  readonly name: string;
-  readonly method: 'GET' | 'POST';
-  readonly path: string;
-  /** Body of a POST. */
-  readonly body?: ExampleBody;
-}
-
-interface ExampleBody {
-  /** Hex with `0x`, as the justification; one of the two is there. */
-  readonly message?: string;
-  readonly justification?: string;
-  readonly signingSubnetId?: string;
-  readonly quorumPercentage?: number;
-  readonly quorumPercentageBuffer?: number;
-  readonly pChainHeight?: number;
-  readonly destinationBlockchainId?: string;
-}
-
 /** What an example asks for: the body of a POST, or the transaction of a GET. */
 type NamedRequest = { readonly name: string } & (
-  | { readonly body: ExampleBody }
+  | { readonly body: NonNullable<Example['body']> }
   | { readonly txID: TxID | string; readonly query?: string }
 );
 
@@ -43,8 +24,7 @@ export function emitExamples(model: NetworkModel, seed: number): readonly NamedR
   const cTransaction = cChain.transact([Buffer.from('hello from a transaction')]);
   const l1Transaction = l1Chain.transact([Buffer.from('hello from a transaction of the L1')]);
   const two = cChain.transact([Buffer.from('the first message'), Buffer.from('the second message')]);
-  const { story, subnetID } = l1;
-  const { heights } = story;
+  const { story, heights, subnetID } = l1;
   const fromPlatform = (message: L1Message): UnsignedMessage => createPlatformMessage(model.networkID, message);
   const signedByL1 = { signingSubnetId: subnetID };
   const removal = { kind: 'L1ValidatorRegistration', registered: false } as const;

@@ -10,7 +10,6 @@ import {
   P_CHAIN_ID,
   PRIMARY_NETWORK_ID,
   type SubnetID,
-  type ValidationID,
 } from '../warp/ids.ts';
 import { conversionValidationID, type RegisterL1Validator, registrationValidationID } from '../warp/l1-message.ts';
 import type { PlatformView } from './node/signing-rules.ts';
@@ -47,76 +46,23 @@ export const L1_ONLY_COUNT = 2;
 /** Primary validators with a part in the L1's history. */
 export const MIN_PRIMARY_NODES = 3;
 
-/**
- * The P-Chain and the chains that it knows, without any sockets: who validates what at which height, and what was emitted.
- *
- * The L1's history, by P-Chain height:
- * 100 conversion with five validators, 120 registration of a sixth, 130 and 140 the weight of the second becomes 200 and 350,
- * 160 the third is removed, 165 its node registers again, 175 that is removed too, 180 the fourth runs out of balance.
- * Between them, 150 tops up a balance and 185 disables the fourth, which changes nothing any more.
- */
-export interface NetworkModel extends PlatformView {
-  readonly networkID: number;
-  readonly cChain: EvmChain;
-  readonly l1Chain: EvmChain;
-  readonly xChainID: BlockchainID;
-  readonly l1: L1Model;
-  readonly primaryValidators: readonly Validator[];
-  /** Height of the last accepted block. Rises by one every {@link BLOCK_INTERVAL_MS}. */
-  height(): bigint;
-  /** One below the height: a block that is proposed now refers to a height that all nodes have surely seen. */
-  proposedHeight(): bigint;
-  /** Empty for an unknown subnet, and for the L1 before its conversion. */
-  validatorsAt(subnetID: SubnetID, height: bigint): readonly Validator[];
-  l1Validators(): readonly L1Validator[];
-  readonly ledger: PChainLedger;
-  /** The epoch of every chain: they all begin together, three blocks long. */
-  epoch(): { readonly number: bigint; readonly startTime: bigint; readonly pChainHeight: bigint };
-  /** Undefined for an unknown blockchain. */
-  validatedBy(blockchainID: BlockchainID): SubnetID | undefined;
-}
-
-export interface L1Model {
-  readonly subnetID: SubnetID;
-  readonly blockchainID: BlockchainID;
-  readonly conversion: ConversionData;
-  /** Address of the validator manager on the L1's chain, which exchanges messages with the P-Chain. */
-  readonly managerAddress: Uint8Array;
-  /** A height at which the validator set was another one, which can still sign. */
-  readonly olderHeight: bigint;
-  /** What the P-Chain can be asked to confirm. */
-  readonly story: L1Story;
-}
-
-export interface L1Story {
-  /** A validator that registered after the conversion and still is one. */
-  readonly registered: ValidationID;
-  /** A validator of the conversion that was removed since. */
-  readonly removed: { readonly validationID: ValidationID; readonly index: number };
-  /** A registration that was used up before its expiry. */
-  readonly removedRegistration: RegisterL1Validator;
-  /** A registration that was never used, and has expired. */
-  readonly expiredRegistration: RegisterL1Validator;
-  /** The last weight change. */
-  readonly weightChange: { readonly validationID: ValidationID; readonly nonce: bigint; readonly weight: bigint };
-  /** The heights of the ledger's transactions. */
-  readonly heights: {
-    readonly conversion: bigint;
-    readonly registration: bigint;
-    readonly overtakenWeightChange: bigint;
-    readonly weightChange: bigint;
-    readonly balanceIncrease: bigint;
-    readonly removal: bigint;
-    readonly usedUpRegistration: bigint;
-    readonly registeredRemoval: bigint;
-    readonly disabling: bigint;
-  };
-}
-
+/** Heights of the L1's events with a transaction. */
+const HEIGHTS = {
+  conversion: 100n,
+  registration: 120n,
+  overtakenWeightChange: 130n,
+  weightChange: 140n,
+  balanceIncrease: 150n,
+  removal: 160n,
+  usedUpRegistration: 165n,
+  registeredRemoval: 175n,
+  disabling: 185n,
+} as const;
+const DEACTIVATION_HEIGHT = 180n;
+const OLDER_L1_HEIGHT = 110n;
 const FIRST_HEIGHT = 200n;
 /** About the pace of the real P-Chain: slow enough that caches by height matter, fast enough to see it move. */
 const BLOCK_INTERVAL_MS = 10_000;
-const OLDER_L1_HEIGHT = 110n;
 /** Index in the conversion of the validator whose node does not run. */
 const INACTIVE_INDEX = 3;
 const BLOCKS_PER_EPOCH = 3n;
@@ -127,11 +73,20 @@ const REGISTRATION_LIFETIME = 86_400n;
 const MIN_STAKE = 500_000n * 10n ** 9n;
 const MAX_STAKE = 3_000_000n * 10n ** 9n;
 
-export function createNetworkModel(options: NetworkModelOptions): NetworkModel {
+/**
+ * The P-Chain and the chains that it knows, without any sockets: who validates what at which height, and what was emitted.
+ *
+ * The L1's history, by P-Chain height:
+ * 100 conversion with five validators, 120 registration of a sixth, 130 and 140 the weight of the second becomes 200 and 350,
+ * 160 the third is removed, 165 its node registers again, 175 that is removed too, 180 the fourth runs out of balance.
+ * Between them, 150 tops up a balance and 185 disables the fourth, which changes nothing any more.
+ */
+export type NetworkModel = ReturnType<typeof createNetworkModel>;
+
+export function createNetworkModel(options: NetworkModelOptions) {
   const { seed, clock, primaryNodes, keyless } = options;
   const startedMs = clock.monotonicMs();
-  const l1Start = createL1(options);
-  const { l1, history } = l1Start;
+  const { l1, history, events } = createL1(options);
   const xChainID = seededId<BlockchainID>(seed, 'X-Chain');
   const cChain = new EvmChain({
     vm: 'coreth',
@@ -139,62 +94,58 @@ export function createNetworkModel(options: NetworkModelOptions): NetworkModel {
     blockchainID: seededId(seed, 'C-Chain'),
     sender: seededBytes(seed, 'C-Chain sender', 20),
   });
+  const l1Validators = (): readonly L1Validator[] => [...history.current.values()];
   const l1Chain = new EvmChain({
     vm: 'subnet-evm',
     networkID: NETWORK_ID,
     blockchainID: l1.blockchainID,
     sender: l1.managerAddress,
-    uptimes: new UptimeWatch(clock, () => [...history.current.values()]),
+    uptimes: new UptimeWatch(clock, l1Validators),
   });
   const stakes = unevenStakes(primaryNodes.length, createSeededRandom(seed));
-  const primaryValidators = primaryNodes.map(({ nodeID, publicKey }, index) => ({
-    nodeID,
-    publicKey: keyless?.has(nodeID) ? undefined : publicKey,
-    weight: stakes[index] ?? MIN_STAKE,
-  }));
+  const primaryValidators = primaryNodes.map(
+    ({ nodeID, publicKey }, index): Validator => ({
+      nodeID,
+      publicKey: keyless?.has(nodeID) ? undefined : publicKey,
+      weight: stakes[index] ?? MIN_STAKE,
+    }),
+  );
   const l1ConversionID = conversionID(l1.conversion);
+  /** Height of the last accepted block. Rises by one every {@link BLOCK_INTERVAL_MS}. */
   const height = (): bigint => FIRST_HEIGHT + BigInt(Math.floor((clock.monotonicMs() - startedMs) / BLOCK_INTERVAL_MS));
   const startTime = nowSeconds(clock);
   const timeOf = (atHeight: bigint): bigint =>
     startTime + (atHeight - FIRST_HEIGHT) * BigInt(BLOCK_INTERVAL_MS / 1_000);
-  const { heights } = l1.story;
   const ledger = new PChainLedger({
-    seed,
-    networkID: NETWORK_ID,
+    ...{ seed, networkID: NETWORK_ID, owner: OWNERS, events, timeOf },
     managerChainID: l1.conversion.managerChainID,
     managerAddress: l1.managerAddress,
-    owner: { threshold: 1, addresses: [OWNER_ADDRESS] },
-    events: l1Start.events,
-    timeOf,
   });
-  ledger.add(heights.balanceIncrease, 'IncreaseL1ValidatorBalanceTx', l1.story.registered);
-  ledger.add(heights.disabling, 'DisableL1ValidatorTx', conversionValidationID(l1.subnetID, INACTIVE_INDEX));
+  const platform: PlatformView = {
+    timestamp: () => nowSeconds(clock),
+    l1Validator: (validationID) => history.current.get(validationID),
+    wasRegistered: (validationID) => history.wasRegistered(validationID),
+    conversionID: (subnetID) => (subnetID === l1.subnetID ? l1ConversionID : undefined),
+  };
 
   return {
-    networkID: NETWORK_ID,
-    cChain,
-    l1Chain,
-    xChainID,
-    l1,
-    primaryValidators,
-    height,
-    ledger,
+    ...platform,
+    ...{ networkID: NETWORK_ID, cChain, l1Chain, xChainID, l1, primaryValidators, ledger, height, l1Validators },
+    /** The epoch of every chain: they all begin together, three blocks long. */
     epoch() {
       const number = (height() - FIRST_HEIGHT) / BLOCKS_PER_EPOCH;
       const first = FIRST_HEIGHT + number * BLOCKS_PER_EPOCH;
       return { number: number + 1n, startTime: timeOf(first), pChainHeight: first - 1n };
     },
+    /** One below the height: a block that is proposed now refers to a height that all nodes have surely seen. */
     proposedHeight: () => height() - 1n,
-    timestamp: () => nowSeconds(clock),
-    validatorsAt(subnetID, atHeight) {
+    /** Empty for an unknown subnet, and for the L1 before its conversion. */
+    validatorsAt(subnetID: SubnetID, atHeight: bigint): readonly Validator[] {
       if (subnetID === PRIMARY_NETWORK_ID) return primaryValidators;
       return subnetID === l1.subnetID ? history.validatorsAt(atHeight) : [];
     },
-    l1Validators: () => [...history.current.values()],
-    l1Validator: (validationID) => history.current.get(validationID),
-    wasRegistered: (validationID) => history.wasRegistered(validationID),
-    conversionID: (subnetID) => (subnetID === l1.subnetID ? l1ConversionID : undefined),
-    validatedBy(blockchainID) {
+    /** Undefined for an unknown blockchain. */
+    validatedBy(blockchainID: BlockchainID): SubnetID | undefined {
       if (blockchainID === l1.blockchainID) return l1.subnetID;
       const isPrimary = [P_CHAIN_ID, xChainID, cChain.blockchainID].includes(blockchainID);
       return isPrimary ? PRIMARY_NETWORK_ID : undefined;
@@ -202,11 +153,7 @@ export function createNetworkModel(options: NetworkModelOptions): NetworkModel {
   };
 }
 
-function createL1({ seed, clock, primaryNodes, l1OnlyNodes, inactiveNode }: NetworkModelOptions): {
-  l1: L1Model;
-  history: L1History;
-  events: readonly L1Event[];
-} {
+function createL1({ seed, clock, primaryNodes, l1OnlyNodes, inactiveNode }: NetworkModelOptions) {
   const [first, removed, third] = primaryNodes;
   const [l1Only, registered] = l1OnlyNodes;
   if (!first || !removed || !third || !l1Only || !registered) {
@@ -231,46 +178,44 @@ function createL1({ seed, clock, primaryNodes, l1OnlyNodes, inactiveNode }: Netw
   const expiry = now + REGISTRATION_LIFETIME / 2n;
   const registration = createRegistration(subnetID, registered, 250n, expiry);
   const removedRegistration = createRegistration(subnetID, removed, 40n, expiry);
-  const expiredRegistration = createRegistration(subnetID, removed, 70n, now - 1n);
-  const [changedID, removedID, inactiveID] = [1, 2, INACTIVE_INDEX].map((index) =>
-    conversionValidationID(subnetID, index),
-  );
-  if (!changedID || !removedID || !inactiveID) throw new RangeError('the conversion has too few validators');
-  const heights: L1Story['heights'] = {
-    conversion: 100n,
-    registration: 120n,
-    overtakenWeightChange: 130n,
-    weightChange: 140n,
-    balanceIncrease: 150n,
-    removal: 160n,
-    usedUpRegistration: 165n,
-    registeredRemoval: 175n,
-    disabling: 185n,
-  };
+  const changedID = conversionValidationID(subnetID, 1);
+  const removedID = conversionValidationID(subnetID, 2);
+  const inactiveID = conversionValidationID(subnetID, INACTIVE_INDEX);
+  const registeredID = registrationValidationID(registration);
   const removedRegistrationID = registrationValidationID(removedRegistration);
   const events: readonly L1Event[] = [
-    { height: heights.conversion, kind: 'conversion', data: conversion },
-    { height: heights.registration, kind: 'registration', message: registration },
-    { height: heights.overtakenWeightChange, kind: 'weight change', validationID: changedID, weight: 200n },
-    { height: heights.weightChange, kind: 'weight change', validationID: changedID, weight: 350n },
-    { height: heights.removal, kind: 'removal', validationID: removedID },
-    { height: heights.usedUpRegistration, kind: 'registration', message: removedRegistration },
-    { height: heights.registeredRemoval, kind: 'removal', validationID: removedRegistrationID },
-    { height: 180n, kind: 'deactivation', validationID: inactiveID },
+    { height: HEIGHTS.conversion, kind: 'conversion', data: conversion },
+    { height: HEIGHTS.registration, kind: 'registration', message: registration },
+    { height: HEIGHTS.overtakenWeightChange, kind: 'weight change', validationID: changedID, weight: 200n },
+    { height: HEIGHTS.weightChange, kind: 'weight change', validationID: changedID, weight: 350n },
+    { height: HEIGHTS.balanceIncrease, kind: 'balance increase', validationID: registeredID },
+    { height: HEIGHTS.removal, kind: 'removal', validationID: removedID },
+    { height: HEIGHTS.usedUpRegistration, kind: 'registration', message: removedRegistration },
+    { height: HEIGHTS.registeredRemoval, kind: 'removal', validationID: removedRegistrationID },
+    { height: DEACTIVATION_HEIGHT, kind: 'deactivation', validationID: inactiveID },
+    { height: HEIGHTS.disabling, kind: 'disabling', validationID: inactiveID },
   ];
-  const story: L1Story = {
-    registered: registrationValidationID(registration),
+  /** What the P-Chain can be asked to confirm. */
+  const story = {
+    /** A validator that registered after the conversion and still is one. */
+    registered: registeredID,
+    /** A validator of the conversion that was removed since. */
     removed: { validationID: removedID, index: 2 },
+    /** A registration that was used up before its expiry. */
     removedRegistration,
-    expiredRegistration,
+    /** A registration that was never used, and has expired. */
+    expiredRegistration: createRegistration(subnetID, removed, 70n, now - 1n),
+    /** The last weight change. */
     weightChange: { validationID: changedID, nonce: 1n, weight: 350n },
-    heights,
   };
-  return {
-    l1: { subnetID, blockchainID, conversion, managerAddress, olderHeight: OLDER_L1_HEIGHT, story },
-    history: new L1History(events),
-    events,
+  const l1 = {
+    ...{ subnetID, blockchainID, conversion, story, heights: HEIGHTS },
+    /** Address of the validator manager on the L1's chain, which exchanges messages with the P-Chain. */
+    managerAddress,
+    /** A height at which the validator set was another one, which can still sign. */
+    olderHeight: OLDER_L1_HEIGHT,
   };
+  return { l1, events, history: new L1History(events) };
 }
 
 function conversionValidator({ nodeID, publicKey }: ModelNode, weight: bigint): ConversionData['validators'][number] {
@@ -283,15 +228,14 @@ function createRegistration(
   weight: bigint,
   expiry: bigint,
 ): RegisterL1Validator {
-  const owner = { threshold: 1, addresses: [OWNER_ADDRESS] };
   return {
     kind: 'RegisterL1Validator',
     subnetID,
     nodeID: nodeIDBytes(nodeID),
     blsPublicKey: publicKey,
     expiry,
-    remainingBalanceOwner: owner,
-    disableOwner: owner,
+    remainingBalanceOwner: OWNERS,
+    disableOwner: OWNERS,
     weight,
   };
 }
@@ -318,6 +262,7 @@ function nowSeconds(clock: Clock): bigint {
 
 /** The owner of everything on this network. */
 const OWNER_ADDRESS = seededBytes(0, 'owner', 20);
+const OWNERS = { threshold: 1, addresses: [OWNER_ADDRESS] };
 /** In the P-Chain's text form; networks that are not known by name have the prefix `custom`. */
 export const OWNER = `P-${bech32.encode('custom', bech32.toWords(OWNER_ADDRESS))}`;
 

@@ -1,5 +1,6 @@
 import { AggregatorError } from '../aggregation/aggregator-error.ts';
 import type { NetworkConfig } from '../config/settings.ts';
+import { backoffMs } from '../lib/concurrency/backoff.ts';
 import { sleep } from '../lib/concurrency/clock.ts';
 import { startDeadline } from '../lib/concurrency/deadline.ts';
 import type { ApiEndpoint } from '../lib/net/api-endpoint.ts';
@@ -10,7 +11,6 @@ import type { Logger } from '../telemetry/logger.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import { PUBLIC_NETWORKS, publicNetworkNamed } from '../warp/networks.ts';
 import { NETWORK_STATUSES, type Network, type NetworkReadiness } from './network.ts';
-import { askNetworkID } from './network-id.ts';
 import {
   type NetworkEndpoints,
   type NetworkParts,
@@ -82,6 +82,8 @@ const REAL_PARTS: NetworkOpener = {
 };
 
 const RETRY_AFTER_MS = 5_000;
+/** Pauses between requests for the network ID. */
+const RETRY_PAUSES = { baseMs: 1_000, maxMs: 30_000 };
 /** An API of another network may be corrected without a restart. */
 const REFUSED_RETRY_MS = 30_000;
 
@@ -292,28 +294,41 @@ class OpeningNetwork implements ServedNetwork {
     return { ...this.#options, network: { ...network, pChainApi: endpoints, infoApi: endpoints } };
   }
 
-  #askNetworkID(api: NetworkIDApi, signal: AbortSignal): Promise<number> {
-    const { clock, logger, network } = this.#options;
-    const onFailure = (failure: string): void => {
-      // A refused network stays refused until its API responds.
-      if (this.#state.kind !== 'opening') return;
-      this.#become({ kind: 'opening', reason: `its info API does not answer yet (${failure})`, isApiDown: true });
-    };
-    return askNetworkID({ api, clock, logger, timeoutMs: network.apiTimeoutMs, onFailure }, signal);
+  /** Requests the network ID until the API responds: the service may start before its node. */
+  async #askNetworkID(api: NetworkIDApi, signal: AbortSignal): Promise<number> {
+    const { clock, logger } = this.#options;
+    for (let failures = 1; ; failures += 1) {
+      try {
+        return await this.#tryNetworkID(api, signal);
+      } catch (error) {
+        signal.throwIfAborted();
+        logger.warn({ err: error }, 'the info API does not answer yet; trying again');
+        // A refused network stays refused until its API responds.
+        if (this.#state.kind === 'opening') {
+          const reason = `its info API does not answer yet (${textOf(error)})`;
+          this.#become({ kind: 'opening', reason, isApiDown: true });
+        }
+      }
+      await sleep(clock, backoffMs(failures, RETRY_PAUSES), signal);
+    }
+  }
+
+  async #tryNetworkID(api: NetworkIDApi, signal: AbortSignal): Promise<number> {
+    const { clock, network } = this.#options;
+    using deadline = startDeadline(clock, network.apiTimeoutMs, 'asking for the network ID', signal);
+    return await api.getNetworkID(deadline.signal);
   }
 
   /** Returns why the endpoints cannot be used. Data of another network must not be mixed with cached data. */
   async #findEndpointProblem(network: NetworkConfig): Promise<string | undefined> {
-    const { clock } = this.#options;
     await using opened = new AsyncDisposableStack();
     const api = this.#opener.openApi(opened, { ...this.#options, network });
     try {
-      using deadline = startDeadline(clock, network.apiTimeoutMs, 'asking for the network ID', this.#stopping.signal);
-      const networkID = await api.getNetworkID(deadline.signal);
+      const networkID = await this.#tryNetworkID(api, this.#stopping.signal);
       if (this.#acceptedID === networkID) return undefined;
       return `its new info API is of network ID ${networkID}, and the network has ${this.#acceptedID}`;
     } catch (error) {
-      return `its new info API does not answer: ${error instanceof Error ? error.message : String(error)}`;
+      return `its new info API does not answer: ${textOf(error)}`;
     }
   }
 
@@ -356,4 +371,8 @@ function findNetworkProblem(name: string, expected: number | undefined, given: n
   }
   const known = PUBLIC_NETWORKS.find(({ networkID }) => networkID === given);
   return known && `its info API is of ${known.name}: call the network ${known.name} in the configuration, not ${name}`;
+}
+
+function textOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
 }

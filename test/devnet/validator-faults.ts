@@ -59,7 +59,7 @@ export function setBehaviour(validator: DevnetValidator, behaviour: Behaviour): 
   validator.setHooks({
     ...connectionHooks(validator, behaviour),
     ...requestHooks(validator, behaviour, begun),
-    sign: (message) => signAs(behaviour, validator.keys, validator.keyIndex, message),
+    sign: (message) => signAs(behaviour, validator.surroundings.keys, validator.role.keyIndex, message),
     send: (connection, answer) => sendAnswer(connection, answer, behaviour),
     stop,
   });
@@ -71,7 +71,7 @@ export function setBehaviour(validator: DevnetValidator, behaviour: Behaviour): 
 }
 
 function connectionHooks(validator: DevnetValidator, behaviour: Behaviour): ValidatorHooks {
-  const { identity } = validator;
+  const { identity } = validator.role;
   // oxlint-disable-next-line typescript/switch-exhaustiveness-check -- all others connect as they should
   switch (behaviour.kind) {
     case 'frozen':

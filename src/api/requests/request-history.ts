@@ -1,11 +1,10 @@
 import type { BaseServerOptions } from '../../http/server/base-server.ts';
 import type { Clock } from '../../lib/concurrency/clock.ts';
+import { MAX_RECORDS_EACH } from '../../store/local/record-limits.ts';
 import { RECORD_LIFETIME_MS, type RecordList, type SharedRecords } from '../../store/redis/shared-records.ts';
 import { entryOf, presentEntry, type RequestEntry, sizeOfEntry } from './request-entry.ts';
 import type { RequestRecord } from './request-record.ts';
 
-/** Requests of each list. */
-export const MAX_ENTRIES_EACH = 1_000;
 export const MAX_BYTES_EACH = 4 * 1024 * 1024;
 
 export interface RecordFilter {
@@ -95,7 +94,7 @@ class RecentEntries {
     this.#entries.push(entry);
     this.#bytes += sizeOfEntry(entry);
     // Moving 1,000 references costs less than a linked list.
-    while (this.#entries.length > MAX_ENTRIES_EACH || this.#bytes > MAX_BYTES_EACH) {
+    while (this.#entries.length > MAX_RECORDS_EACH || this.#bytes > MAX_BYTES_EACH) {
       this.#bytes -= sizeOfEntry(this.#entries.shift() as RequestEntry);
     }
   }

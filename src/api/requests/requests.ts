@@ -9,12 +9,12 @@ import { checkQuery, textsOf } from '../../http/parameters/query-parameters.ts';
 import type { Server } from '../../http/request/http-server.ts';
 import { VALID_REQUEST_ID } from '../../http/request/request-id.ts';
 import { oneOf, Type, text } from '../../lib/encoding/schema.ts';
+import { MAX_RECORDS } from '../../store/local/record-limits.ts';
 import type { SubnetID } from '../../warp/ids.ts';
 import type { IsRecord, RequestHistory } from './request-history.ts';
 import { REQUEST_OUTCOMES, RequestRecord } from './request-record.ts';
 
 const DEFAULT_LIMIT = 100;
-const MAX_LIMIT = 2_000;
 
 const RequestList = Type.Object(
   {
@@ -82,7 +82,12 @@ export function registerRequests(server: Server, history: RequestHistory, access
             }),
           ),
           limit: Type.Optional(
-            Type.Integer({ minimum: 1, maximum: MAX_LIMIT, default: DEFAULT_LIMIT, description: 'The most requests' }),
+            Type.Integer({
+              minimum: 1,
+              maximum: MAX_RECORDS,
+              default: DEFAULT_LIMIT,
+              description: 'The most requests',
+            }),
           ),
         }),
         response: { 200: RequestList, ...requestErrorResponses(400, 401, 403) },

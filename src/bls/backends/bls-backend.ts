@@ -14,43 +14,44 @@ import type { ParseError } from '../../lib/encoding/parse-error.ts';
  * - Packed points come from this process alone, at most from another of its threads, and are used unchecked.
  * - Nothing is returned to a client that has not passed {@link BlsBackend.verify} or {@link BlsBackend.verifyBatch}.
  *
- * Everything is synchronous: the service calls it in worker threads (`worker-pool.ts`).
+ * Everything is synchronous: the service calls it in worker threads (`worker-pool.ts`). A backend is written with the types of its points;
+ * its users get it with opaque ones.
  */
-export interface BlsBackend {
+export interface BlsBackend<K = PublicKey, S = Signature, M = HashedMessage> {
   readonly name: string;
   /** @throws {ParseError} where the 48 bytes are not a compressed point of G1 other than infinity */
-  parsePublicKey(bytes: Uint8Array): PublicKey;
+  parsePublicKey(bytes: Uint8Array): K;
   /** @throws {ParseError} where the 96 bytes are not a compressed point of G2 other than infinity */
-  parseSignature(bytes: Uint8Array): Signature;
+  parseSignature(bytes: Uint8Array): S;
   /** Two at a time, where that takes less than twice as long: each the signature, or what {@link parseSignature} would throw. */
-  readonly parseTwoSignatures?: (bytes: readonly [Uint8Array, Uint8Array]) => readonly (Signature | ParseError)[];
+  readonly parseTwoSignatures?: (bytes: readonly [Uint8Array, Uint8Array]) => readonly (S | ParseError)[];
   /**
    * The sum of what these 96 bytes each encode, at least one, where that takes less than to parse them one by one; undefined where
    * {@link parseSignature} would throw for one of them. Its user takes the 96 bytes for packed points; zeros may follow them.
    */
-  readonly sumEncodedSignatures?: (signatures: readonly Uint8Array[]) => Signature | undefined;
+  readonly sumEncodedSignatures?: (signatures: readonly Uint8Array[]) => S | undefined;
   /** The sum of packed keys, at least one; there where {@link sumEncodedSignatures} is. */
-  readonly sumPackedPublicKeys?: (packed: readonly Uint8Array[]) => PublicKey;
+  readonly sumPackedPublicKeys?: (packed: readonly Uint8Array[]) => K;
   /** The sum; at least one. */
-  aggregatePublicKeys(keys: readonly PublicKey[]): PublicKey;
+  aggregatePublicKeys(keys: readonly K[]): K;
   /** The sum; at least one. */
-  aggregateSignatures(signatures: readonly Signature[]): Signature;
+  aggregateSignatures(signatures: readonly S[]): S;
   /** Hashes the message to the curve, in the domain of message signatures. It needs no signature, so it can be done early. */
-  hashToCurve(message: Uint8Array): HashedMessage;
+  hashToCurve(message: Uint8Array): M;
   /** Checks that the signature is in the subgroup, that neither side is infinity, and the pairing equation. */
-  verify(key: PublicKey, message: HashedMessage, signature: Signature): boolean;
+  verify(key: K, message: M, signature: S): boolean;
   /**
    * Whether {@link verify} would hold for every one of them, with one final exponentiation for all: each subgroup is
    * checked, and the equations are summed up with random weights of 64 bits, so that a wrong "yes" has odds of 2^-64.
    */
-  verifyBatch(checks: readonly SignatureCheck[]): boolean;
+  verifyBatch(checks: readonly SignatureCheck<K, S, M>[]): boolean;
   /** 96 bytes, compressed. */
-  encodeSignature(signature: Signature): Uint8Array;
+  encodeSignature(signature: S): Uint8Array;
   /**
    * Whether to parse these bytes would give just this signature; there where that takes less than to parse them. It may be false where
    * it would, and is for infinity.
    */
-  readonly isEncodingOf?: (encoded: Uint8Array, signature: Signature) => boolean;
+  readonly isEncodingOf?: (encoded: Uint8Array, signature: S) => boolean;
 
   /** Hashing happens in {@link verify}, and a packed message is the message itself: no thread need be asked for it. */
   readonly hashesWhenVerifying?: boolean;
@@ -58,18 +59,18 @@ export interface BlsBackend {
   /** Lengths of packed points. Packing is the quickest form to hand from thread to thread. */
   readonly packedPublicKeyBytes: number;
   readonly packedSignatureBytes: number;
-  packPublicKey(key: PublicKey): Uint8Array;
-  unpackPublicKey(packed: Uint8Array): PublicKey;
-  packSignature(signature: Signature): Uint8Array;
-  unpackSignature(packed: Uint8Array): Signature;
-  packMessage(message: HashedMessage): Uint8Array;
-  unpackMessage(packed: Uint8Array): HashedMessage;
+  packPublicKey(key: K): Uint8Array;
+  unpackPublicKey(packed: Uint8Array): K;
+  packSignature(signature: S): Uint8Array;
+  unpackSignature(packed: Uint8Array): S;
+  packMessage(message: M): Uint8Array;
+  unpackMessage(packed: Uint8Array): M;
 }
 
-export interface SignatureCheck {
-  readonly key: PublicKey;
-  readonly message: HashedMessage;
-  readonly signature: Signature;
+export interface SignatureCheck<K = PublicKey, S = Signature, M = HashedMessage> {
+  readonly key: K;
+  readonly message: M;
+  readonly signature: S;
 }
 
 declare const brand: unique symbol;

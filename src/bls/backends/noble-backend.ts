@@ -1,12 +1,12 @@
 import { randomBytes } from 'node:crypto';
 import { bytesToHex } from '../../lib/encoding/bytes.ts';
-import { ParseError } from '../../lib/encoding/parse-error.ts';
+import { attempt } from '../../lib/encoding/parse-error.ts';
 import { BLS_PUBLIC_KEY_LENGTH, BLS_SIGNATURE_LENGTH } from '../../warp/bls-lengths.ts';
 import { type Curve, g1Curve, g2Curve } from '../curve/curve.ts';
 import { decodeG1 } from '../curve/fast-g1.ts';
 import { decodeG2, decodePointsG2, encodeG2, isInSubgroup, isInSubgroupBy } from '../curve/fast-g2.ts';
 import { hashToG2 } from '../curve/hash-to-g2.ts';
-import type { Decoding } from '../curve/point-encoding.ts';
+import { type Decoding, parsePoint } from '../curve/point-encoding.ts';
 import { mul12 } from '../field/compiled-formulas.ts';
 import { allocate, allocateMany, copy, loadWords, setBigint } from '../field/field.ts';
 import { FP_BYTES } from '../field/fused-field.ts';
@@ -21,14 +21,7 @@ import {
   setOne12,
 } from '../pairing/fast-pairing.ts';
 import { linesOf, MAX_PREPARED } from '../pairing/message-lines.ts';
-import {
-  type BlsBackend,
-  type HashedMessage,
-  type PublicKey,
-  SIGNATURE_DST,
-  type Signature,
-  type SignatureCheck,
-} from './bls-backend.ts';
+import { type BlsBackend, SIGNATURE_DST } from './bls-backend.ts';
 
 /** The generator of G1. */
 const GENERATOR_X = 0x17f1d3a73197d7942695638c4fa9ac0fc3688c4f9774b905a14e3a3f171bac586c55e83ff97a1aeffb3af00adb22c6bbn;
@@ -57,33 +50,35 @@ const [factor, other, product] = allocateMany(3, FP12_BYTES) as [number, number,
  *
  * A point is a copy of its words in the field's memory; that of a hashed message has Z = 1.
  */
-export const nobleBackend: BlsBackend = {
+const backend: BlsBackend<Uint32Array, Uint32Array, Uint32Array> = {
   name: 'noble',
   parsePublicKey: (bytes) =>
-    parsePoint(g1Curve, decodeG1, key, bytes, BLS_PUBLIC_KEY_LENGTH, 'public key') as unknown as PublicKey,
+    parsePoint(bytes, BLS_PUBLIC_KEY_LENGTH, 'public key', () => stored(g1Curve, key, decodeG1(key, bytes))),
   parseSignature: (bytes) =>
-    parsePoint(g2Curve, decodeG2, point, bytes, BLS_SIGNATURE_LENGTH, 'signature') as unknown as Signature,
+    parsePoint(bytes, BLS_SIGNATURE_LENGTH, 'signature', () => stored(g2Curve, point, decodeG2(point, bytes))),
   parseTwoSignatures([first, second]) {
     const points = [
       { out: point, bytes: first },
       { out: pointSum, bytes: second },
     ] as const;
-    return decodePointsG2(points).map((decoding, n) => {
-      const problem = decodingProblem(decoding, 'signature');
-      return problem ?? (g2Curve.store(n === 0 ? point : pointSum) as unknown as Signature);
-    });
+    const decodings = decodePointsG2(points);
+    return points.map(({ out, bytes }, n) =>
+      attempt(() =>
+        parsePoint(bytes, BLS_SIGNATURE_LENGTH, 'signature', () => stored(g2Curve, out, decodings[n] as Decoding)),
+      ),
+    );
   },
-  aggregatePublicKeys: (keys) => sum(g1Curve, key, keySum, keys.map(words)) as unknown as PublicKey,
-  aggregateSignatures: (signatures) => sum(g2Curve, point, pointSum, signatures.map(words)) as unknown as Signature,
+  aggregatePublicKeys: (keys) => sum(g1Curve, key, keySum, keys),
+  aggregateSignatures: (signatures) => sum(g2Curve, point, pointSum, signatures),
   hashToCurve(message) {
     hashToG2(point, message, SIGNATURE_DST);
     g2Curve.normalize(point);
     const hashed = g2Curve.store(point);
     linesOf(hashed);
-    return hashed as unknown as HashedMessage;
+    return hashed;
   },
   verify(publicKey, message, signature) {
-    if (!loadCheck({ key: publicKey, message, signature })) return false;
+    if (!loadCheck(publicKey, signature)) return false;
     if (!isInSubgroupBy(point, prepareSignature(point))) return false;
     // e(-P, H(m)) · e(G, S), with one final exponentiation for both pairings.
     millerLoop(product, [generatorPair, negatedPair(affineKeys[0] as number, message)]);
@@ -95,7 +90,7 @@ export const nobleBackend: BlsBackend = {
     setOne12(product);
     let pairs: PreparedPair[] = [];
     for (const check of checks) {
-      if (!loadCheck(check) || !isInSubgroup(point)) return false;
+      if (!loadCheck(check.key, check.signature) || !isInSubgroup(point)) return false;
       const weight = randomWeight();
       g2Curve.multiply(point, point, weight);
       g2Curve.add(pointSum, pointSum, point);
@@ -115,19 +110,20 @@ export const nobleBackend: BlsBackend = {
     return isOne12(product);
   },
   encodeSignature(signature) {
-    loadWords(point, words(signature));
+    loadWords(point, signature);
     return encodeG2(point);
   },
 
   packedPublicKeyBytes: g1Curve.pointBytes,
   packedSignatureBytes: g2Curve.pointBytes,
-  packPublicKey: (publicKey) => pack(publicKey),
-  unpackPublicKey: (packed) => unpack(packed) as unknown as PublicKey,
-  packSignature: (signature) => pack(signature),
-  unpackSignature: (packed) => unpack(packed) as unknown as Signature,
-  packMessage: (message) => pack(message),
-  unpackMessage: (packed) => unpack(packed) as unknown as HashedMessage,
+  packPublicKey: pack,
+  unpackPublicKey: unpack,
+  packSignature: pack,
+  unpackSignature: unpack,
+  packMessage: pack,
+  unpackMessage: unpack,
 };
+export const nobleBackend = backend as unknown as BlsBackend;
 
 function multiplyBy(pairs: readonly PreparedPair[]): void {
   millerLoop(factor, pairs);
@@ -136,11 +132,11 @@ function multiplyBy(pairs: readonly PreparedPair[]): void {
 }
 
 /** Lines of the negated `key`. */
-function negatedPair(to: number, message: HashedMessage): PreparedPair {
+function negatedPair(to: number, message: Uint32Array): PreparedPair {
   g1Curve.normalize(key);
   g1Curve.negate(key, key);
   copy(to, key, 2 * FP_BYTES);
-  return { point: to, lines: linesOf(words(message)) };
+  return { point: to, lines: linesOf(message) };
 }
 
 /**
@@ -155,9 +151,9 @@ function prepareSignature(signature: number): number {
 }
 
 /** Loads the check into `key` and `point`; false where a side is infinity. */
-function loadCheck(check: SignatureCheck): boolean {
-  loadWords(key, words(check.key));
-  loadWords(point, words(check.signature));
+function loadCheck(publicKey: Uint32Array, signature: Uint32Array): boolean {
+  loadWords(key, publicKey);
+  loadWords(point, signature);
   return !g1Curve.isInfinity(key) && !g2Curve.isInfinity(point);
 }
 
@@ -169,12 +165,7 @@ function randomWeight(): bigint {
   }
 }
 
-function words(element: PublicKey | Signature | HashedMessage): Uint32Array {
-  return element as unknown as Uint32Array;
-}
-
-function pack(element: PublicKey | Signature | HashedMessage): Uint8Array {
-  const { buffer, byteOffset, byteLength } = words(element);
+function pack({ buffer, byteOffset, byteLength }: Uint32Array): Uint8Array {
   return new Uint8Array(buffer, byteOffset, byteLength);
 }
 
@@ -183,30 +174,9 @@ function unpack(packed: Uint8Array): Uint32Array {
   return new Uint32Array(new Uint8Array(packed).buffer);
 }
 
-function parsePoint(
-  curve: Curve,
-  decode: (out: number, bytes: Uint8Array) => Decoding,
-  address: number,
-  bytes: Uint8Array,
-  length: number,
-  what: string,
-): Uint32Array {
-  if (bytes.length !== length) throw new ParseError(what, `must have ${length} bytes, has ${bytes.length}`);
-  const decoding = decode(address, bytes);
-  const problem = decodingProblem(decoding, what);
-  if (problem !== undefined) throw problem;
+function stored(curve: Curve, address: number, decoding: Decoding): Uint32Array {
+  if (decoding === 'malformed') throw new RangeError('no point of the curve');
   return curve.store(address);
-}
-
-function decodingProblem(decoding: Decoding, what: string): ParseError | undefined {
-  switch (decoding) {
-    case 'malformed':
-      return new ParseError(what, 'is not a compressed point on the curve');
-    case 'infinity':
-      return new ParseError(what, 'is the point at infinity');
-    case 'point':
-      return undefined;
-  }
 }
 
 function sum(curve: Curve, term: number, total: number, points: readonly Uint32Array[]): Uint32Array {

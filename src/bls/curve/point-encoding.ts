@@ -1,4 +1,5 @@
 import { compareBytes, equalBytes } from '../../lib/encoding/bytes.ts';
+import { ParseError } from '../../lib/encoding/parse-error.ts';
 
 /**
  * Compressed points as ZCash defined them and the standards adopted them (draft-irtf-cfrg-pairing-friendly-curves, appendix C):
@@ -56,4 +57,36 @@ export function isEncodingOf(encoded: Uint8Array, uncompressed: Uint8Array): boo
   const [c1, c0] = [uncompressed.subarray(half, (half * 3) / 2), uncompressed.subarray((half * 3) / 2)];
   const decisive = c1.every((byte) => byte === 0) ? c0 : c1;
   return split.isLargerY === compareBytes(decisive, LARGEST_SMALLER) > 0;
+}
+
+/** What packed points and encodings have in their first byte. */
+export function isCompressed(bytes: Uint8Array): boolean {
+  return ((bytes[0] ?? 0) & COMPRESSED) !== 0;
+}
+
+export function isInfinity(bytes: Uint8Array): boolean {
+  return ((bytes[0] ?? 0) & INFINITY) !== 0;
+}
+
+/**
+ * Parses by a library's function, which throws where the bytes are no point.
+ *
+ * @throws {ParseError} for another length, no point, and infinity
+ */
+export function parsePoint<P>(
+  bytes: Uint8Array,
+  length: number,
+  what: 'public key' | 'signature',
+  parse: (bytes: Uint8Array) => P,
+): P {
+  if (bytes.length !== length) throw new ParseError(what, `must have ${length} bytes, has ${bytes.length}`);
+  let point: P;
+  try {
+    point = parse(bytes);
+  } catch (cause) {
+    throw new ParseError(what, 'is not a compressed point on the curve', { cause });
+  }
+  // Encodings of infinity with any other bit set were refused above.
+  if (isInfinity(bytes)) throw new ParseError(what, 'is the point at infinity');
+  return point;
 }

@@ -1,6 +1,6 @@
 import { concatBytes } from '../../lib/encoding/bytes.ts';
 import { ParseError } from '../../lib/encoding/parse-error.ts';
-import type { BlsJobs, Contributions } from '../service/bls-jobs.ts';
+import type { AddInput, AddOutput, Contributions, MadeAggregate } from '../service/bls-jobs.ts';
 import type { JobRunner } from '../service/job-runner.ts';
 import type { Sum } from './add-points.ts';
 
@@ -14,14 +14,16 @@ const SMALL_JOB = 8;
 /** What became of a signature: in the sum, not taken because the aggregation is over, or what is wrong with it or its key. */
 export type AddOutcome = 'added' | 'over' | ParseError;
 
-/** All that is added and not removed: whose signatures, and sums that together contain each of them once. */
+/** All that is added and not removed: whose signatures, and what together contains each of them once. */
 export interface PartialSums {
   readonly signers: readonly number[];
   readonly sums: readonly Sum[];
+  /** Each on its own, where the lanes contain what was removed. */
+  readonly contributions?: Contributions;
 }
 
 /** The aggregate of the signers in the sum. */
-export type Made = BlsJobs['aggregate']['output'] & { readonly signers: readonly number[] };
+export type Made = MadeAggregate & { readonly signers: readonly number[] };
 
 interface PendingSignature {
   readonly index: number;
@@ -32,13 +34,13 @@ interface PendingSignature {
   readonly reject: (error: unknown) => void;
 }
 
-type PrepareAdd = () => BlsJobs['add']['input'] | undefined;
+type PrepareAdd = () => AddInput | undefined;
 
 export interface LaneOptions {
   /** Called with signers whose signature or key is not a point. */
   readonly onMalformed?: (index: number) => void;
   /** Runs a small job, perhaps together with those of others. */
-  readonly runSmall?: (prepare: PrepareAdd) => Promise<BlsJobs['add']['output'] | undefined>;
+  readonly runSmall?: (prepare: PrepareAdd) => Promise<AddOutput | undefined>;
   /**
    * Packed, if the aggregate is to be verified in the job that adds the last signatures.
    *
@@ -149,11 +151,10 @@ export class SignatureLanes {
     return this.#made;
   }
 
-  /** @param addUp makes one sum of contributions, for when the lanes contain what was removed */
-  async partialSums(addUp: (contributions: Contributions) => Promise<Sum>): Promise<PartialSums> {
+  partialSums(): PartialSums {
     if (this.#areStale) {
       const signers = [...this.#decoded.keys()];
-      return { signers, sums: [await addUp(this.contributionsOf(signers))] };
+      return { signers, sums: [], contributions: this.contributionsOf(signers) };
     }
     return {
       signers: this.#lanes.flatMap((lane) => lane.signers),
@@ -242,7 +243,7 @@ export class SignatureLanes {
     }
   }
 
-  #run(prepare: PrepareAdd): Promise<BlsJobs['add']['output'] | undefined> {
+  #run(prepare: PrepareAdd): Promise<AddOutput | undefined> {
     const { runSmall } = this.#options;
     if (runSmall !== undefined && this.#pending.length <= SMALL_JOB) return runSmall(prepare);
     return this.#runner.run<'add'>(() => {
@@ -255,7 +256,7 @@ export class SignatureLanes {
     return this.#lanes.every((other) => other === lane || !other.isAtWork);
   }
 
-  #restOfSum(lane: Lane, isSmall: boolean): BlsJobs['aggregate']['input'] {
+  #restOfSum(lane: Lane, isSmall: boolean): NonNullable<AddInput['last']> {
     const message = this.#options.messageToVerify?.(isSmall);
     const sums = this.#lanes.flatMap((other) => (other === lane ? [] : (other.sum ?? [])));
     return { sums, ...(message && { message }) };
@@ -267,11 +268,7 @@ export class SignatureLanes {
     return this.#pending.splice(0, Math.min(Math.max(share, MIN_SIGNATURES_PER_JOB), MAX_SIGNATURES_PER_JOB));
   }
 
-  #keep(
-    lane: Lane,
-    taken: readonly PendingSignature[],
-    { sum, points, malformed, made }: BlsJobs['add']['output'],
-  ): void {
+  #keep(lane: Lane, taken: readonly PendingSignature[], { sum, points, malformed, made }: AddOutput): void {
     lane.sum = sum;
     const problems = new Map(malformed.map(({ position, what, reason }) => [position, new ParseError(what, reason)]));
     const size = points === undefined ? 0 : points.length / taken.length;

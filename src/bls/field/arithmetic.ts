@@ -1,8 +1,7 @@
 import type { BlsBackend } from '../backends/bls-backend.ts';
 import { PublicKeyTable } from '../backends/public-key-table.ts';
-import { AddBatches } from '../curve/add-batches.ts';
-import { CheckBatches } from '../pairing/check-batches.ts';
-import type { BlsJob, BlsJobKind, BlsJobResult } from '../service/bls-jobs.ts';
+import type { AddInput, AddOutput, AggregateCheck, BlsJob, BlsJobKind, BlsJobResult } from '../service/bls-jobs.ts';
+import { JobBatches } from '../service/job-batches.ts';
 import type { JobRunner } from '../service/job-runner.ts';
 
 /** What was begun with arithmetic that has been found wrong. It may be tried again: others do it then. */
@@ -10,13 +9,22 @@ export class ArithmeticReplaced extends Error {
   override readonly name = 'ArithmeticReplaced';
 }
 
+/** A check takes some 2 ms with noble. */
+const MAX_CHECKS_PER_JOB = 32;
+/** With its check, each takes about a millisecond with blst. */
+const MAX_ADDS_PER_JOB = 16;
+/** Decoding so many takes some milliseconds. */
+const ENOUGH_SIGNATURES = 64;
+
 /**
  * What belongs to one way of computing with points: how jobs are run, and the points that are kept. Points of one must never get to another,
  * so what was begun with it ends with it.
  */
 export class Arithmetic implements Pick<JobRunner, 'run' | 'threads' | 'concurrency'> {
-  readonly checks: CheckBatches;
-  readonly adds: AddBatches;
+  /** Checks of aggregates. */
+  readonly checks: JobBatches<AggregateCheck, boolean, 'verify'>;
+  /** Small jobs of lanes. A thread has one of them at a time, so that the others gather meanwhile. */
+  readonly adds: JobBatches<AddInput, AddOutput, 'add' | 'addAll'>;
   readonly #runner: JobRunner;
   readonly #packedPublicKeyBytes: number;
   readonly #isPlain: boolean;
@@ -39,8 +47,17 @@ export class Arithmetic implements Pick<JobRunner, 'run' | 'threads' | 'concurre
     this.hashesWhenVerifying = hashesWhenVerifying;
     this.#isPlain = isPlain;
     this.#keyTable = new PublicKeyTable(packedPublicKeyBytes);
-    this.checks = new CheckBatches(this);
-    this.adds = new AddBatches(this);
+    this.checks = new JobBatches(this, {
+      ...{ maxJobs: runner.concurrency, maxInputs: MAX_CHECKS_PER_JOB },
+      jobOf: (checks) => ({ kind: 'verify', checks }),
+      outputsOf: (verdicts) => verdicts,
+    });
+    this.adds = new JobBatches(this, {
+      ...{ maxJobs: runner.threads, maxInputs: MAX_ADDS_PER_JOB, maxSize: ENOUGH_SIGNATURES },
+      sizeOf: ({ slots }) => slots.length,
+      jobOf: (adds) => (adds.length === 1 ? { kind: 'add', ...adds[0] } : { kind: 'addAll', adds }),
+      outputsOf: (output) => ('points' in output ? [output] : output),
+    });
   }
 
   get threads(): number {

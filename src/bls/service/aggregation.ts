@@ -1,12 +1,11 @@
-import { equalBytes } from '../../lib/encoding/bytes.ts';
+import { concatBytes, equalBytes } from '../../lib/encoding/bytes.ts';
 import { ParseError } from '../../lib/encoding/parse-error.ts';
 import { BLS_SIGNATURE_LENGTH, BLS_UNCOMPRESSED_PUBLIC_KEY_LENGTH } from '../../warp/bls-lengths.ts';
 import type { BlsBackend } from '../backends/bls-backend.ts';
 import { type AuditOptions, type Verdict, VerdictAudit } from '../backends/verdict-audit.ts';
 import { type AddOutcome, SignatureLanes } from '../curve/signature-lanes.ts';
 import { Arithmetic } from '../field/arithmetic.ts';
-import { findBadSigners } from '../pairing/find-bad-signers.ts';
-import { createSearchChecks } from '../pairing/search-checks.ts';
+import { findBadSigners, type Part } from '../pairing/find-bad-signers.ts';
 import type { Aggregate, BlsJob, BlsJobKind, BlsJobResult, SignedVerdict } from './bls-jobs.ts';
 import type { JobRunner } from './job-runner.ts';
 
@@ -200,12 +199,10 @@ function createAggregation(
         last = { ...lanes.made, signers: ascending(lanes.made.signers) };
         return { signers: last.signers, signature: last.signature };
       }
-      const { signers, sums } = await lanes.partialSums((contributions) =>
-        run<'sum'>(() => ({ kind: 'sum', ...contributions })),
-      );
+      const { signers, ...parts } = lanes.partialSums();
       const toVerify = await hash();
       const made = await run<'aggregate'>(() => ({
-        ...{ kind: 'aggregate', sums },
+        ...{ kind: 'aggregate', ...parts },
         // Where others wait for the thread, checks are better made together.
         ...(!arithmetic.isBusy && { message: toVerify }),
       }));
@@ -222,7 +219,7 @@ function createAggregation(
       const aggregate = last;
       if (aggregate.isValid === undefined || !equalBytes(aggregate.signature, signed.signature)) {
         const check = { key: aggregate.key, message: await hash(), signature: signed.signature };
-        aggregate.isValid = unlessOver(await checks.verify(check, isOver));
+        aggregate.isValid = unlessOver(await checks.run(() => (isOver() ? undefined : check)));
       }
       const { isValid } = aggregate;
       const signers = signed.signers.flatMap((index) => given.get(index)?.signer ?? []);
@@ -233,13 +230,16 @@ function createAggregation(
     async findBadSigners(searchSignal) {
       if (last?.isValid !== false) throw new Error('no aggregate has failed');
       const { signers } = last;
-      const packed = lanes.contributionsOf(signers);
-      const points = await run<'repack'>(() => ({ kind: 'repack', points: packed.points, count: signers.length }));
-      const found = await findBadSigners(
-        { start: 0, end: signers.length },
-        createSearchChecks(run, { ...packed, points }, await hash()),
-        searchSignal,
-      );
+      const { keys, slots, points: packed } = lanes.contributionsOf(signers);
+      const points = await run<'repack'>(() => ({ kind: 'repack', points: packed, count: signers.length }));
+      const [size, toVerify] = [points.length / signers.length, await hash()];
+      const verifySum = (parts: readonly Part[]): Promise<boolean> =>
+        run<'verifySum'>(() => ({
+          ...{ kind: 'verifySum', keys, message: toVerify },
+          slots: parts.flatMap(({ start, end }) => slots.slice(start, end)),
+          points: concatBytes(...parts.map(({ start, end }) => points.subarray(start * size, end * size))),
+        }));
+      const found = await findBadSigners({ start: 0, end: signers.length }, verifySum, searchSignal);
       const toIndex = (position: number): number => signers[position] as number;
       const bad = found.bad.map(toIndex);
       for (const index of bad) considerBad(index);

@@ -1,85 +1,10 @@
 import { concatBytes } from '../../lib/encoding/bytes.ts';
 import { ParseError } from '../../lib/encoding/parse-error.ts';
 import { BLS_PUBLIC_KEY_LENGTH } from '../../warp/bls-lengths.ts';
-import type { BlsBackend, HashedMessage, PublicKey, Signature, SignatureCheck } from '../backends/bls-backend.ts';
+import type { BlsBackend, PublicKey, Signature, SignatureCheck } from '../backends/bls-backend.ts';
 import { openPackedKeys, openPublicKeys } from '../backends/public-key-table.ts';
-import { addUp, NO_POINTS, type PointSum, type Points, packSum, type Sum } from '../curve/add-points.ts';
+import { addUp, type PointSum, type Points, packSum, type Sum } from '../curve/add-points.ts';
 import { type DecodedSignatures, decodeSignatures } from '../curve/decode-signatures.ts';
-
-/**
- * The work that is done off the event loop. Jobs and their results go from thread to thread, so everything in them is bytes:
- * points are packed, and public keys are slots of a table in shared memory.
- */
-export interface BlsJobs {
-  /** Hashes a message to the curve and packs it. */
-  readonly hash: { readonly input: { readonly message: Uint8Array }; readonly output: Uint8Array };
-  /**
-   * Decodes signatures and adds those that are points, with their signers' keys, to a sum. Where these are the last ones, and all of
-   * them are points, it makes the aggregate as well.
-   */
-  readonly add: {
-    /** Signatures of 96 bytes, one after the other. */
-    readonly input: KeySlots & {
-      readonly signatures: Uint8Array;
-      readonly sum: Sum | undefined;
-      /** Added to the sums of the other lanes. */
-      readonly last?: BlsJobs['aggregate']['input'];
-    };
-    readonly output: DecodedSignatures & {
-      /** Undefined beside the aggregate too: after a removal, the other signatures are added up again. */
-      readonly sum: Sum | undefined;
-      readonly made?: BlsJobs['aggregate']['output'];
-    };
-  };
-  /** Several aggregations, with one check for all that are to be verified. */
-  readonly addAll: {
-    readonly input: { readonly adds: readonly BlsJobs['add']['input'][] };
-    readonly output: readonly BlsJobs['add']['output'][];
-  };
-  /** Has its verdict where there is a message to verify it with: one way to the thread and back less. */
-  readonly aggregate: {
-    readonly input: { readonly sums: readonly Sum[]; readonly message?: Uint8Array };
-    readonly output: Aggregate & { readonly isValid?: boolean };
-  };
-  /** Points that may be packed in any way, packed in the way that is the quickest to unpack. */
-  readonly repack: {
-    readonly input: { readonly points: Uint8Array; readonly count: number };
-    readonly output: Uint8Array;
-  };
-  /** The aggregate of signatures decoded before. */
-  readonly sum: { readonly input: Contributions; readonly output: Sum };
-  readonly verify: {
-    readonly input: { readonly checks: readonly AggregateCheck[] };
-    readonly output: readonly boolean[];
-  };
-  /** A signature of a client, from its bytes on, by the keys of those who are said to have signed. */
-  readonly verifySigned: {
-    readonly input: KeySlots & {
-      readonly message: Uint8Array;
-      readonly signature: Uint8Array;
-    };
-    readonly output: SignedVerdict;
-  };
-  /** The same by keys that are decoded and packed, one after the other. */
-  readonly verifyDecoded: {
-    readonly input: { readonly keys: Uint8Array; readonly message: Uint8Array; readonly signature: Uint8Array };
-    readonly output: SignedVerdict;
-  };
-  /** Decodes and packs compressed public keys that stand one after the other. */
-  readonly decodeKeys: { readonly input: { readonly publicKeys: Uint8Array }; readonly output: Uint8Array };
-  /** Whether the sum of contributions verifies. */
-  readonly verifySum: {
-    readonly input: Contributions & { readonly message: Uint8Array };
-    readonly output: boolean;
-  };
-}
-export type BlsJobKind = keyof BlsJobs;
-export type BlsJob<K extends BlsJobKind = BlsJobKind> = {
-  [Kind in K]: { readonly kind: Kind; readonly isPlain?: IsPlain } & BlsJobs[Kind]['input'];
-}[K];
-/** Whether a job is for `plain-backend.ts`, whatever the backend of the thread is. */
-type IsPlain = boolean | undefined;
-export type BlsJobResult<K extends BlsJobKind> = BlsJobs[K]['output'];
 
 /** `malformed`: not a point of the curve, or the encoding of infinity. */
 export type SignedVerdict = 'valid' | 'malformed signature' | 'wrong signature';
@@ -106,43 +31,82 @@ export interface Contributions extends KeySlots {
   readonly points: Uint8Array;
 }
 
+/** Points are packed, so that jobs and their results are bytes alone. */
+export interface AddInput extends KeySlots {
+  /** 96 bytes each, one after the other. */
+  readonly signatures: Uint8Array;
+  readonly sum: Sum | undefined;
+  /** Where these are the last ones: the sums of the other lanes. */
+  readonly last?: AggregateInput;
+}
+
+export interface AddOutput extends DecodedSignatures {
+  /** Undefined beside the aggregate too: after a removal, the other signatures are added up again. */
+  readonly sum: Sum | undefined;
+  readonly made?: MadeAggregate;
+}
+
+interface AggregateInput {
+  readonly sums: readonly Sum[];
+  /** Further signatures, decoded before. */
+  readonly contributions?: Contributions;
+  /** Verifies the aggregate too: one way to the thread and back less. */
+  readonly message?: Uint8Array;
+}
+
+/** Has its verdict where there was a message. */
+export interface MadeAggregate extends Aggregate {
+  readonly isValid?: boolean;
+}
+
+interface SignedByKeys {
+  readonly message: Uint8Array;
+  readonly signature: Uint8Array;
+}
+
+/**
+ * The work that is done off the event loop. Jobs and their results go from thread to thread, so everything in them is bytes:
+ * points are packed, and public keys are slots of a table in shared memory.
+ */
+const JOBS = {
+  /** Hashes a message to the curve and packs it. */
+  hash: (backend: BlsBackend, { message }: { readonly message: Uint8Array }): Uint8Array =>
+    backend.packMessage(backend.hashToCurve(message)),
+  add,
+  addAll,
+  aggregate: (backend: BlsBackend, { sums, contributions, message }: AggregateInput): MadeAggregate =>
+    makeAggregate(backend, addUp(backend, readContributions(backend, contributions), sums), message),
+  repack,
+  verify,
+  /** A signature of a client, from its bytes on, by the keys of those who are said to have signed. */
+  verifySigned: (backend: BlsBackend, job: SignedByKeys & KeySlots): SignedVerdict =>
+    verifyParsed(backend, job, () => job.slots.map(openPublicKeys(backend, job.keys))),
+  /** The same by keys that are decoded and packed, one after the other. */
+  verifyDecoded: (backend: BlsBackend, job: SignedByKeys & { readonly keys: Uint8Array }): SignedVerdict =>
+    verifyParsed(backend, job, () =>
+      piecesOf(job.keys, backend.packedPublicKeyBytes).map((key) => backend.unpackPublicKey(key)),
+    ),
+  decodeKeys,
+  verifySum,
+};
+type Jobs = typeof JOBS;
+export type BlsJobKind = keyof Jobs;
+export type BlsJob<K extends BlsJobKind = BlsJobKind> = {
+  /** `isPlain`: for `plain-backend.ts`, whatever the backend of the thread is. */
+  [Kind in K]: { readonly kind: Kind; readonly isPlain?: boolean | undefined } & Parameters<Jobs[Kind]>[1];
+}[K];
+export type BlsJobResult<K extends BlsJobKind> = ReturnType<Jobs[K]>;
+
 export function runBlsJob<K extends BlsJobKind>(backend: BlsBackend, job: BlsJob<K>): BlsJobResult<K> {
-  return run(backend, job as BlsJob) as BlsJobResult<K>;
+  const run = JOBS[job.kind] as unknown as (backend: BlsBackend, job: BlsJob<K>) => BlsJobResult<K>;
+  return run(backend, job);
 }
 
-function run(backend: BlsBackend, job: BlsJob): BlsJobResult<BlsJobKind> {
-  switch (job.kind) {
-    case 'hash':
-      return backend.packMessage(backend.hashToCurve(job.message));
-    case 'add':
-      return add(backend, job);
-    case 'addAll':
-      return addAll(backend, job.adds);
-    case 'aggregate':
-      return aggregate(backend, job);
-    case 'repack':
-      return repack(backend, job);
-    case 'sum': {
-      const { keys, signatures } = readContributions(backend, job);
-      return packSum(backend, addUp(backend, { keys, signatures }));
-    }
-    case 'verify':
-      return verify(backend, job.checks);
-    case 'verifySigned':
-      return verifySigned(backend, job);
-    case 'verifyDecoded':
-      return verifyParsed(backend, job, () => unpackKeys(backend, job.keys));
-    case 'decodeKeys':
-      return decodeKeys(backend, job.publicKeys);
-    case 'verifySum':
-      return verifySum(backend, readContributions(backend, job), backend.unpackMessage(job.message));
-  }
-}
-
-function add(
-  backend: BlsBackend,
-  { keys, slots, signatures, sum, last }: BlsJobs['add']['input'],
-): BlsJobs['add']['output'] {
+/**
+ * Decodes signatures and adds those that are points, with their signers' keys, to a sum. Where these are the last ones, and all of
+ * them are points, it makes the aggregate as well.
+ */
+function add(backend: BlsBackend, { keys, slots, signatures, sum, last }: AddInput): AddOutput {
   const decoded = decodeSignatures(backend, slots, openPackedKeys(backend, keys), signatures);
   const { points, malformed } = decoded;
   if (decoded.keys.length === 0) return { points, malformed, sum };
@@ -156,29 +120,27 @@ function add(
   return { points, malformed, sum: undefined, made };
 }
 
-function addAll(backend: BlsBackend, adds: BlsJobs['addAll']['input']['adds']): BlsJobs['addAll']['output'] {
+/** Several aggregations, with one check for all that are to be verified. */
+function addAll(backend: BlsBackend, { adds }: { readonly adds: readonly AddInput[] }): readonly AddOutput[] {
   const added = adds.map(({ last, ...rest }) => ({
     message: last?.message,
     output: add(backend, { ...rest, ...(last && { last: { sums: last.sums } }) }),
   }));
   const checks = added.flatMap(({ message, output: { made } }) => (made && message ? [{ ...made, message }] : []));
-  const verdicts = verify(backend, checks).values();
+  const verdicts = verify(backend, { checks }).values();
   return added.map(({ message, output }) => {
     if (output.made === undefined || message === undefined) return output;
     return { ...output, made: { ...output.made, isValid: verdicts.next().value === true } };
   });
 }
 
-function repack(backend: BlsBackend, { points, count }: BlsJobs['repack']['input']): Uint8Array {
+/** Packs points that may be packed in any way in the way that is the quickest to unpack. */
+function repack(
+  backend: BlsBackend,
+  { points, count }: { readonly points: Uint8Array; readonly count: number },
+): Uint8Array {
   const all = piecesOf(points, points.length / count);
   return concatBytes(...all.map((point) => backend.packSignature(backend.unpackSignature(point))));
-}
-
-function aggregate(
-  backend: BlsBackend,
-  { sums, message }: BlsJobs['aggregate']['input'],
-): BlsJobs['aggregate']['output'] {
-  return makeAggregate(backend, addUp(backend, NO_POINTS, sums), message);
 }
 
 /** Verifies, where there is a message, what the encoded signature is the encoding of. */
@@ -186,7 +148,7 @@ function makeAggregate(
   backend: BlsBackend,
   { key, signature: sum }: PointSum,
   message: Uint8Array | undefined,
-): BlsJobs['aggregate']['output'] {
+): MadeAggregate {
   const signature = backend.encodeSignature(sum);
   const made = { key: backend.packPublicKey(key), signature };
   if (message === undefined) return made;
@@ -195,7 +157,7 @@ function makeAggregate(
 }
 
 /** Verifies from the encoded signatures on. Where they fail together, each is verified on its own. */
-function verify(backend: BlsBackend, checks: readonly AggregateCheck[]): boolean[] {
+function verify(backend: BlsBackend, { checks }: { readonly checks: readonly AggregateCheck[] }): boolean[] {
   const parsed = checks.map((check) => parseCheck(backend, check));
   if (parsed.length > 1 && parsed.every((check) => check !== undefined) && backend.verifyBatch(parsed)) {
     return parsed.map(() => true);
@@ -218,13 +180,9 @@ function parseEncoded(backend: BlsBackend, signature: Uint8Array): Signature | u
   }
 }
 
-function verifySigned(backend: BlsBackend, job: BlsJobs['verifySigned']['input']): SignedVerdict {
-  return verifyParsed(backend, job, () => job.slots.map(openPublicKeys(backend, job.keys)));
-}
-
 function verifyParsed(
   backend: BlsBackend,
-  { message, signature }: Pick<BlsJobs['verifySigned']['input'], 'message' | 'signature'>,
+  { message, signature }: SignedByKeys,
   readKeys: () => readonly PublicKey[],
 ): SignedVerdict {
   try {
@@ -237,27 +195,27 @@ function verifyParsed(
   }
 }
 
-function decodeKeys(backend: BlsBackend, publicKeys: Uint8Array): Uint8Array {
+/** Decodes and packs compressed public keys that stand one after the other. */
+function decodeKeys(backend: BlsBackend, { publicKeys }: { readonly publicKeys: Uint8Array }): Uint8Array {
   const keys = piecesOf(publicKeys, BLS_PUBLIC_KEY_LENGTH);
   return concatBytes(...keys.map((key) => backend.packPublicKey(backend.parsePublicKey(key))));
-}
-
-function unpackKeys(backend: BlsBackend, keys: Uint8Array): readonly PublicKey[] {
-  return piecesOf(keys, backend.packedPublicKeyBytes).map((key) => backend.unpackPublicKey(key));
 }
 
 function piecesOf(bytes: Uint8Array, size: number): readonly Uint8Array[] {
   return Array.from({ length: bytes.length / size }, (_, n) => bytes.slice(n * size, (n + 1) * size));
 }
 
-function verifySum(backend: BlsBackend, { keys, signatures }: Points, message: HashedMessage): boolean {
-  return backend.verify(backend.aggregatePublicKeys(keys), message, backend.aggregateSignatures(signatures));
+/** Whether the sum of contributions verifies. */
+function verifySum(backend: BlsBackend, job: Contributions & { readonly message: Uint8Array }): boolean {
+  const { key, signature } = addUp(backend, readContributions(backend, job));
+  return backend.verify(key, backend.unpackMessage(job.message), signature);
 }
 
-function readContributions(backend: BlsBackend, { keys, slots, points }: Contributions): Points {
-  const size = points.length / slots.length;
+function readContributions(backend: BlsBackend, contributions: Contributions | undefined): Points {
+  if (contributions === undefined) return { keys: [], signatures: [] };
+  const { keys, slots, points } = contributions;
   return {
     keys: slots.map(openPublicKeys(backend, keys)),
-    signatures: slots.map((_, index) => backend.unpackSignature(points.slice(index * size, (index + 1) * size))),
+    signatures: piecesOf(points, points.length / slots.length).map((point) => backend.unpackSignature(point)),
   };
 }

@@ -7,7 +7,7 @@ import type { DecodeResult } from '../../api/messages/messages.ts';
 import type { VerificationResult } from '../../api/messages/verification-record.ts';
 import type { RequestRecord } from '../../api/requests/request-record.ts';
 import type { SubnetListBody, SubnetViewBody } from '../../api/subnets/subnet-records.ts';
-import type { Example } from '../../devnet/examples.ts';
+import type { Example } from '../../devnet/devnet-schemas.ts';
 import type { AggregationDetails } from '../../http/errors/aggregation-details.ts';
 import type { SentMessages } from '../../http/errors/sent-messages.ts';
 import type { ActivityBody } from '../server/activity-record.ts';

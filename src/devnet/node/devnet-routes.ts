@@ -9,6 +9,7 @@ import type {
 import { AggregatorError } from '../../aggregation/aggregator-error.ts';
 import { Type } from '../../lib/encoding/schema.ts';
 import type { Devnet } from '../devnet.ts';
+import { ExampleSchema, MessagesSchema, NetworkSchema } from '../devnet-schemas.ts';
 
 type Server = FastifyInstance<
   RawServerDefault,
@@ -22,63 +23,6 @@ type Server = FastifyInstance<
 const MAX_MESSAGES = 10_000;
 /** About as long as the devnet takes to start. */
 const START_MS = 1_000;
-const HexString = Type.String({ pattern: '^(0x)?([0-9a-f]{2})*$' });
-
-const ExampleSchema = Type.Object({
-  name: Type.String(),
-  method: Type.Union([Type.Literal('GET'), Type.Literal('POST')]),
-  path: Type.String(),
-  body: Type.Optional(
-    Type.Object({
-      message: Type.Optional(HexString),
-      justification: Type.Optional(HexString),
-      signingSubnetId: Type.Optional(Type.String()),
-      quorumPercentage: Type.Optional(Type.Integer()),
-      quorumPercentageBuffer: Type.Optional(Type.Integer()),
-      pChainHeight: Type.Optional(Type.Integer()),
-      destinationBlockchainId: Type.Optional(Type.String()),
-    }),
-  ),
-});
-
-const NetworkSchema = Type.Object(
-  {
-    apiUrl: Type.String(),
-    networkID: Type.Integer(),
-    subnets: Type.Object({
-      primary: Type.Object({
-        subnetID: Type.String(),
-        pChainID: Type.String(),
-        xChainID: Type.String(),
-        cChainID: Type.String(),
-      }),
-      l1: Type.Object({
-        subnetID: Type.String(),
-        blockchainID: Type.String(),
-        managerAddress: HexString,
-        olderHeight: Type.Integer({ description: "A P-Chain height at which the L1's validators were others" }),
-      }),
-    }),
-    nodeIDs: Type.Array(Type.String()),
-    transactions: Type.Object(
-      {
-        balanceIncrease: Type.String(),
-        disabling: Type.String(),
-        overtakenWeightChange: Type.String(),
-        usedUpRegistration: Type.String(),
-        processing: Type.String(),
-        ofXChain: Type.String(),
-      },
-      { description: 'IDs of transactions without a message to sign, for a reason each' },
-    ),
-  },
-  { description: 'The devnet' },
-);
-
-const MessagesSchema = Type.Object(
-  { messages: Type.Array(HexString, { description: 'Unsigned, in hex' }) },
-  { description: 'As many as asked for' },
-);
 
 const tags = ['Devnet'];
 /** Free and open to all clients, because the network is for trying things out. */
@@ -138,9 +82,6 @@ export function registerDevnetRoutes(server: Server, running: () => Devnet | und
         response: { 200: NetworkSchema },
       },
     },
-    async () => {
-      const network = devnet().network();
-      return { ...network, nodeIDs: [...network.nodeIDs] };
-    },
+    async () => devnet().network(),
   );
 }

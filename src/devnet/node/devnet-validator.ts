@@ -69,11 +69,11 @@ const NO_KNOWN_PEERS = {
  */
 export class DevnetValidator implements ConnectionHost {
   readonly index: number;
+  readonly surroundings: ValidatorSurroundings;
+  readonly role: ValidatorRole;
   readonly networkID: number;
   readonly clock: Clock;
   readonly logger: Logger;
-  readonly #surroundings: ValidatorSurroundings;
-  readonly #role: ValidatorRole;
   readonly #connections = new Set<ValidatorConnection>();
   /** Keyed by the NodeID of the peer: a node keeps one connection to each. */
   readonly #admitted = new Map<NodeID, ValidatorConnection>();
@@ -88,27 +88,19 @@ export class DevnetValidator implements ConnectionHost {
     this.networkID = surroundings.networkID;
     this.clock = surroundings.clock;
     this.logger = surroundings.logger;
-    this.#surroundings = surroundings;
-    this.#role = role;
+    this.surroundings = surroundings;
+    this.role = role;
   }
 
   get nodeID(): NodeID {
-    return this.#role.identity.nodeID;
+    return this.role.identity.nodeID;
   }
 
   /** 48 bytes, compressed G1. */
   get publicKey(): Uint8Array {
-    const key = this.#surroundings.keys.publicKeys[this.#role.keyIndex];
-    if (key === undefined) throw new RangeError(`there is no key ${this.#role.keyIndex}`);
+    const key = this.surroundings.keys.publicKeys[this.role.keyIndex];
+    if (key === undefined) throw new RangeError(`there is no key ${this.role.keyIndex}`);
     return key;
-  }
-
-  get keyIndex(): number {
-    return this.#role.keyIndex;
-  }
-
-  get trackedSubnets(): readonly SubnetID[] {
-    return this.#role.trackedSubnets;
   }
 
   /** Where it listens, or listened last. */
@@ -135,14 +127,6 @@ export class DevnetValidator implements ConnectionHost {
     return [...this.#connections];
   }
 
-  get identity(): Identity {
-    return this.#role.identity;
-  }
-
-  get keys(): KeyRing {
-    return this.#surroundings.keys;
-  }
-
   setHooks(hooks: ValidatorHooks): void {
     this.#hooks = hooks;
     this.#context = undefined;
@@ -150,7 +134,7 @@ export class DevnetValidator implements ConnectionHost {
 
   /** A second node with this identity and keys, not yet started; its address will be the newer one. */
   createTwin(): DevnetValidator {
-    const twin = new DevnetValidator(this.index, this.#surroundings, this.#role);
+    const twin = new DevnetValidator(this.index, this.surroundings, this.role);
     twin.#address = this.#address;
     return twin;
   }
@@ -158,7 +142,7 @@ export class DevnetValidator implements ConnectionHost {
   /** @param port 0 for any free one */
   async start(port = 0): Promise<void> {
     if (this.#server !== undefined) throw new Error('the validator is already running');
-    const { host, gossip } = this.#surroundings;
+    const { host, gossip } = this.surroundings;
     const server = createServer({ noDelay: true }, (socket) => this.#accept(socket));
     server.maxConnections = MAX_CONNECTIONS;
     this.#server = server;
@@ -178,8 +162,8 @@ export class DevnetValidator implements ConnectionHost {
     const nowSeconds = BigInt(Math.floor(this.clock.now() / 1000));
     const earlier = this.#address?.timestamp ?? 0n;
     const timestamp = nowSeconds > earlier ? nowSeconds : earlier + 1n;
-    this.#address = signAddress(this.#role.identity, { host, port: listening.port, timestamp });
-    if (this.#role.subnetIDs.length > 0) gossip.set(this.#address, this.#role.subnetIDs);
+    this.#address = signAddress(this.role.identity, { host, port: listening.port, timestamp });
+    if (this.role.subnetIDs.length > 0) gossip.set(this.#address, this.role.subnetIDs);
   }
 
   /** Closes the port and all connections, as the end of the process would. */
@@ -198,7 +182,7 @@ export class DevnetValidator implements ConnectionHost {
     const server = this.#server;
     if (server === undefined) return;
     this.#server = undefined;
-    this.#surroundings.gossip.delete(this.nodeID);
+    this.surroundings.gossip.delete(this.nodeID);
     const closed = new Promise<void>((resolve) => server.close(() => resolve()));
     for (const connection of [...this.#connections]) connection.close('the validator stops');
     await closed;
@@ -212,7 +196,7 @@ export class DevnetValidator implements ConnectionHost {
 
   secureContext(): SecureContext {
     // Created at the first connection, so that 2,000 validators start sooner.
-    this.#context ??= this.#hooks.secureContext?.() ?? createIdentityContext(this.#role.identity);
+    this.#context ??= this.#hooks.secureContext?.() ?? createIdentityContext(this.role.identity);
     return this.#context;
   }
 
@@ -223,10 +207,10 @@ export class DevnetValidator implements ConnectionHost {
       version: this.#hooks.version ?? NODE_VERSION,
       clientName: CLIENT_NAME,
       address: this.address,
-      blsSignature: this.#surroundings.handshakeSignature,
-      trackedSubnets: this.#role.trackedSubnets.map(idBytes),
+      blsSignature: this.surroundings.handshakeSignature,
+      trackedSubnets: this.role.trackedSubnets.map(idBytes),
       knownPeers: NO_KNOWN_PEERS,
-      allSubnets: this.#role.subnetIDs.includes(PRIMARY_NETWORK_ID),
+      allSubnets: this.role.subnetIDs.includes(PRIMARY_NETWORK_ID),
     });
   }
 
@@ -241,7 +225,7 @@ export class DevnetValidator implements ConnectionHost {
     if (major > NODE_VERSION.major || compareNodeVersions(peer.version, MINIMUM_COMPATIBLE_VERSION) < 0) {
       throw new ParseError('Handshake', `is of the incompatible version ${major}.${minor}.${patch}`);
     }
-    if (!this.#surroundings.keys.isSignature(handshake.ipBlsSig)) {
+    if (!this.surroundings.keys.isSignature(handshake.ipBlsSig)) {
       throw new ParseError('Handshake', 'has a BLS signature that is no point of G2');
     }
   }
@@ -251,7 +235,7 @@ export class DevnetValidator implements ConnectionHost {
     const isTracked = (subnetID: SubnetID): boolean =>
       subnetID === PRIMARY_NETWORK_ID || tracked.has(Buffer.from(idBytes(subnetID)).toString('hex'));
     const pick = (all: boolean): ClaimedAddress[] =>
-      this.#surroundings.gossip.pick({
+      this.surroundings.gossip.pick({
         except: [this.nodeID, nodeID],
         knownPeers: all ? undefined : query.knownPeers,
         isWanted: (subnetIDs) => query.allSubnets || subnetIDs.some(isTracked),
@@ -261,8 +245,8 @@ export class DevnetValidator implements ConnectionHost {
 
   appRequest(connection: ValidatorConnection, request: AppRequest): void {
     this.#appRequestCount += 1;
-    const runs = (chainID: BlockchainID): boolean => this.#role.blockchainIDs.has(chainID);
-    const { judge } = this.#surroundings;
+    const runs = (chainID: BlockchainID): boolean => this.role.blockchainIDs.has(chainID);
+    const { judge } = this.surroundings;
     const answer = (): void => this.#answer(connection, request, judge.judge(request, runs, this.nodeID));
     if (this.#hooks.request === undefined) answer();
     else this.#hooks.request(connection, answer);
@@ -283,9 +267,9 @@ export class DevnetValidator implements ConnectionHost {
       const value = { chainId, requestId, errorCode: refusal.code, errorMessage: refusal.message };
       this.#send(connection, { case: 'appError', value });
     } else if (verdict.kind === 'sign') {
-      const { keys } = this.#surroundings;
+      const { keys } = this.surroundings;
       const { bytes } = verdict.message;
-      const signature = this.#hooks.sign?.(bytes) ?? keys.sign(this.#role.keyIndex, bytes);
+      const signature = this.#hooks.sign?.(bytes) ?? keys.sign(this.role.keyIndex, bytes);
       const value = { chainId, requestId, appBytes: encodeSignatureResponse(signature) };
       this.#send(connection, { case: 'appResponse', value });
     }

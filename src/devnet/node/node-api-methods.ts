@@ -196,7 +196,7 @@ export function createInfoMethods({
       vmVersions: { avm: VERSION, evm: 'v1.14.2', platform: VERSION },
     }),
     'info.getNodeID': () => {
-      proofOfPossession ??= keys.provePossession(node.keyIndex);
+      proofOfPossession ??= keys.provePossession(node.role.keyIndex);
       const nodePOP = { publicKey: hex(node.publicKey), proofOfPossession: hex(proofOfPossession) };
       return { nodeID: node.nodeID, nodePOP };
     },
@@ -210,7 +210,7 @@ export function createInfoMethods({
         .map((peer) => ({
           nodeID: peer.nodeID,
           ip: addressText(peer),
-          trackedSubnets: peer.trackedSubnets,
+          trackedSubnets: peer.role.trackedSubnets,
           uptime: '100',
         }));
       // Clients are peers as well; most of them cannot be dialled at the address that they state.

@@ -23,6 +23,8 @@ export type L1Event = { readonly height: bigint } & (
   | { readonly kind: 'weight change'; readonly validationID: ValidationID; readonly weight: bigint }
   | { readonly kind: 'removal'; readonly validationID: ValidationID }
   | { readonly kind: 'deactivation'; readonly validationID: ValidationID }
+  /** These two change no validator: the balance was high enough, and the disabled one was inactive. */
+  | { readonly kind: 'balance increase' | 'disabling'; readonly validationID: ValidationID }
 );
 
 type L1Validators = ReadonlyMap<ValidationID, L1Validator>;
@@ -95,6 +97,9 @@ function applyEvent(before: L1Validators, event: L1Event): L1Validators {
     case 'deactivation':
       after.set(event.validationID, { ...existing(before, event.validationID), isActive: false });
       return after;
+    case 'balance increase':
+    case 'disabling':
+      return before;
   }
 }
 

@@ -19,10 +19,7 @@ export interface LedgerTransaction {
   readonly json: unknown;
 }
 
-export interface LedgerBlock {
-  readonly bytes: Uint8Array;
-  readonly json: unknown;
-}
+export type LedgerBlock = Pick<LedgerTransaction, 'bytes' | 'json'>;
 
 /** Type IDs of the codec (avalanchego `vms/platformvm/txs/codec.go`). */
 const TYPE_IDS = {
@@ -73,29 +70,6 @@ export class PChainLedger {
     this.processing = this.#create('BaseTx', 'being processed', {}, () => undefined);
     const bytes = seededBytes(options.seed, 'X-Chain transaction', 200);
     this.ofXChain = { id: idFromBytes<TxID>(sha256(bytes), 'txID'), bytes };
-  }
-
-  /** Accepted at a height: for kinds that change nothing in the L1's validator set. */
-  add(
-    height: bigint,
-    name: 'IncreaseL1ValidatorBalanceTx' | 'DisableL1ValidatorTx' | 'BaseTx',
-    validationID: ValidationID,
-  ): void {
-    const json =
-      name === 'BaseTx'
-        ? {}
-        : {
-            validationID,
-            ...(name === 'IncreaseL1ValidatorBalanceTx'
-              ? { balance: Number(BALANCE) }
-              : { disableAuthorization: { signatureIndices: [] } }),
-          };
-    const transaction = this.#create(name, `at ${height}`, json, (writer) => {
-      if (name !== 'BaseTx') writer.bytes(idBytes(validationID));
-      if (name === 'IncreaseL1ValidatorBalanceTx') writer.u64(BALANCE);
-      if (name === 'DisableL1ValidatorTx') writer.u32(SIGNATURE_INDICES).u32(0);
-    });
-    this.#accept(height, transaction);
   }
 
   transaction(id: TxID): LedgerTransaction | undefined {
@@ -169,6 +143,20 @@ export class PChainLedger {
         const message = this.#fromManager({ kind: 'L1ValidatorWeight', validationID, nonce, weight }, label);
         return this.#create('SetL1ValidatorWeightTx', label, { message: hex(message) }, (writer) => {
           writer.lengthPrefixed(message);
+        });
+      }
+      case 'balance increase': {
+        const { validationID } = event;
+        const json = { validationID, balance: Number(BALANCE) };
+        return this.#create('IncreaseL1ValidatorBalanceTx', label, json, (writer) => {
+          writer.bytes(idBytes(validationID)).u64(BALANCE);
+        });
+      }
+      case 'disabling': {
+        const { validationID } = event;
+        const json = { validationID, disableAuthorization: { signatureIndices: [] } };
+        return this.#create('DisableL1ValidatorTx', label, json, (writer) => {
+          writer.bytes(idBytes(validationID)).u32(SIGNATURE_INDICES).u32(0);
         });
       }
       case 'deactivation':

@@ -8,12 +8,7 @@ import type { JsonRpcClient } from './json-rpc.ts';
  * APIs of single blockchains. A node serves only chains that it runs, and returns HTTP 404 for others (`invalid response`). Use a separate
  * client, so that a base URL without some chain is not put aside for the P-Chain.
  */
-export interface ChainApi {
-  /** Epoch of a block of this chain that would be proposed now (ACP-181). */
-  getCurrentEpoch(chainID: BlockchainID, signal: AbortSignal): Promise<Epoch>;
-  /** Resolves for an accepted transaction of the X-Chain; otherwise `rejected`. */
-  findXChainTx(txID: TxID, signal: AbortSignal): Promise<void>;
-}
+export type ChainApi = ReturnType<typeof createChainApi>;
 
 export interface Epoch {
   /** 0 before the Granite upgrade, when blocks verify at the proposed height. */
@@ -23,9 +18,10 @@ export interface Epoch {
 
 const SCALAR_BYTES = 64 * 1024;
 
-export function createChainApi(client: JsonRpcClient): ChainApi {
+export function createChainApi(client: JsonRpcClient) {
   return {
-    getCurrentEpoch: (chainID, signal) =>
+    /** Epoch of a block of this chain that would be proposed now (ACP-181). */
+    getCurrentEpoch: (chainID: BlockchainID, signal: AbortSignal): Promise<Epoch> =>
       client.call({
         path: `/ext/bc/${CHAIN_ALIASES.get(chainID) ?? chainID}/proposervm`,
         method: 'proposervm.getCurrentEpoch',
@@ -34,7 +30,8 @@ export function createChainApi(client: JsonRpcClient): ChainApi {
         maxResponseBytes: SCALAR_BYTES,
         signal,
       }),
-    findXChainTx: (txID, signal) =>
+    /** Resolves for an accepted transaction of the X-Chain; otherwise `rejected`. */
+    findXChainTx: (txID: TxID, signal: AbortSignal): Promise<void> =>
       client.call({
         path: '/ext/bc/X',
         method: 'avm.getTx',

@@ -11,15 +11,7 @@ import { ApiError } from './api-error.ts';
 import { readBody } from './read-body.ts';
 import { describeTransportError } from './transport-error.ts';
 
-export interface DataApi extends AsyncDisposable {
-  /**
-   * Returns the IDs of the oldest transactions of an L1 validation, including the one that started it. The caller reads the transactions
-   * from a node.
-   *
-   * @throws {ApiError}, or the signal's reason
-   */
-  transactionsOf(validationID: ValidationID, signal: AbortSignal): Promise<readonly TxID[]>;
-}
+export type DataApi = ReturnType<typeof createDataApi>;
 
 export interface DataApiOptions {
   readonly endpoint: ApiEndpoint;
@@ -35,13 +27,8 @@ const PAGE_SIZE = 10;
 const MAX_RESPONSE_BYTES = 4 * 1024 * 1024;
 const MAX_CONNECTIONS = 4;
 
-export function createDataApi({
-  endpoint,
-  network,
-  clock,
-  timeoutMs,
-  openHttp = openHttpConnections,
-}: DataApiOptions): DataApi {
+export function createDataApi(options: DataApiOptions) {
+  const { endpoint, network, clock, timeoutMs, openHttp = openHttpConnections } = options;
   const base = new URL(endpoint.baseUrl);
   const http = openHttp(base.origin, { connections: MAX_CONNECTIONS });
   const path = `${base.pathname.replace(/\/+$/, '')}/v1/networks/${network}/blockchains/p-chain/transactions`;
@@ -64,7 +51,13 @@ export function createDataApi({
   }
 
   return {
-    async transactionsOf(validationID, signal) {
+    /**
+     * Returns the IDs of the oldest transactions of an L1 validation, including the one that started it. The caller reads the transactions
+     * from a node.
+     *
+     * @throws {ApiError}, or the signal's reason
+     */
+    async transactionsOf(validationID: ValidationID, signal: AbortSignal): Promise<readonly TxID[]> {
       using deadline = startDeadline(clock, timeoutMs, 'asking the data API', signal);
       const query = new URLSearchParams({
         ...Object.fromEntries(base.searchParams),

@@ -36,40 +36,7 @@ import type { JsonRpcClient } from './json-rpc.ts';
  *
  * All methods are reads, which are retried. They reject with `ApiError`, or with the signal's reason.
  */
-export interface NodeApi {
-  /** Height of the last accepted P-Chain block. */
-  getHeight(signal: AbortSignal): Promise<bigint>;
-  /** P-Chain height of a block that would be proposed now: at or somewhat below {@link getHeight}. */
-  getProposedHeight(signal: AbortSignal): Promise<bigint>;
-  /**
-   * Validators of a subnet at a height, in the node's order; none for an unknown subnet. All inactive L1 validators are one entry without a
-   * key, under the NodeID of 20 zero bytes. `rejected` for a height above that of the chain.
-   */
-  getValidatorsAt(subnetID: SubnetID, height: bigint | 'proposed', signal: AbortSignal): Promise<readonly Validator[]>;
-  /** Validators at the last accepted height, inactive L1 validators with their NodeIDs; none for an unknown subnet. */
-  getCurrentValidators(subnetID: SubnetID, signal: AbortSignal): Promise<readonly CurrentValidator[]>;
-  /** `rejected` for an unknown blockchain. */
-  validatedBy(chainID: BlockchainID, signal: AbortSignal): Promise<SubnetID>;
-  /** `rejected` for an unknown subnet and for the primary network. */
-  getSubnet(subnetID: SubnetID, signal: AbortSignal): Promise<Subnet>;
-  /** Bytes of an accepted transaction, checked against its ID. `rejected` for an unknown transaction. */
-  getTx(txID: TxID, signal: AbortSignal): Promise<Uint8Array>;
-  getTxStatus(txID: TxID, signal: AbortSignal): Promise<TxStatus>;
-  /** Blockchains of these subnets. The node lists all of its network, some hundred KiB. */
-  getBlockchainsOf(subnetIDs: ReadonlySet<SubnetID>, signal: AbortSignal): Promise<readonly BlockchainID[]>;
-  /** Accepted block. `rejected` for a height above that of the chain. */
-  getBlockByHeight(height: bigint, signal: AbortSignal): Promise<PChainBlock>;
-  /** L1 validator at the last accepted height. `rejected` for an unknown or removed one. */
-  getL1Validator(validationID: ValidationID, signal: AbortSignal): Promise<L1ValidatorState>;
-  /** Current fee of an active L1 validator, in nAVAX a second. */
-  getValidatorFeePrice(signal: AbortSignal): Promise<bigint>;
-  getNetworkID(signal: AbortSignal): Promise<number>;
-  getNodeVersion(signal: AbortSignal): Promise<ReportedVersion>;
-  getNodeID(signal: AbortSignal): Promise<NodeID>;
-  getNodeIP(signal: AbortSignal): Promise<HostPort>;
-  /** Peers of the node with an address to dial, without the node itself. */
-  getPeers(signal: AbortSignal): Promise<readonly ListedPeer[]>;
-}
+export type NodeApi = ReturnType<typeof createNodeApi>;
 
 export interface CurrentValidator {
   readonly nodeID: NodeID;
@@ -140,7 +107,7 @@ interface DecodedValidator {
 }
 
 /** @param pChain and @param info may be one client where both APIs have the same base URL */
-export function createNodeApi(pChain: JsonRpcClient, info: JsonRpcClient): NodeApi {
+export function createNodeApi(pChain: JsonRpcClient, info: JsonRpcClient) {
   // Nearly all of a set is equal at the next height, and decoding a NodeID takes base58 and two hashes.
   const decoded = createLru<string, DecodedValidator>(MAX_DECODED);
   const readNodeID = (text: string): NodeID => decoded.get(text)?.validator.nodeID ?? parseNodeID(text);
@@ -167,45 +134,73 @@ export function createNodeApi(pChain: JsonRpcClient, info: JsonRpcClient): NodeA
   const parseHeight = parseField('height', readU64);
 
   return {
-    getHeight: (signal) => callPChain('platform.getHeight', signal, parseHeight),
-    getProposedHeight: (signal) => callPChain('platform.getProposedHeight', signal, parseHeight),
-    getValidatorsAt: (subnetID, height, signal) => {
+    /** Height of the last accepted P-Chain block. */
+    getHeight: (signal: AbortSignal) => callPChain('platform.getHeight', signal, parseHeight),
+    /** P-Chain height of a block that would be proposed now: at or somewhat below that of `getHeight`. */
+    getProposedHeight: (signal: AbortSignal) => callPChain('platform.getProposedHeight', signal, parseHeight),
+    /**
+     * Validators of a subnet at a height, in the node's order; none for an unknown subnet. All inactive L1 validators are one entry without
+     * a key, under the NodeID of 20 zero bytes. `rejected` for a height above that of the chain.
+     */
+    getValidatorsAt(
+      subnetID: SubnetID,
+      height: bigint | 'proposed',
+      signal: AbortSignal,
+    ): Promise<readonly Validator[]> {
       const parseResult = (result: unknown, response: string): Validator[] => {
         requireUniqueNodeIDs(response);
         return parseValidatorsAt(result, readValidator);
       };
       return callPChain('platform.getValidatorsAt', signal, parseResult, { subnetID, height }, LIST_BYTES);
     },
-    getCurrentValidators: (subnetID, signal) => {
+    /** Validators at the last accepted height, inactive L1 validators with their NodeIDs; none for an unknown subnet. */
+    getCurrentValidators(subnetID: SubnetID, signal: AbortSignal): Promise<readonly CurrentValidator[]> {
       const parseResult = (result: unknown): CurrentValidator[] => parseCurrentValidators(result, readNodeID);
       return callPChain('platform.getCurrentValidators', signal, parseResult, { subnetID, nodeIDs: [] }, LIST_BYTES);
     },
-    validatedBy: (blockchainID, signal) =>
+    /** `rejected` for an unknown blockchain. */
+    validatedBy: (blockchainID: BlockchainID, signal: AbortSignal) =>
       callPChain('platform.validatedBy', signal, parseField('subnetID', readId<SubnetID>), { blockchainID }),
-    getSubnet: (subnetID, signal) => callPChain('platform.getSubnet', signal, parseSubnet, { subnetID }),
-    getTx: (txID, signal) => {
+    /** `rejected` for an unknown subnet and for the primary network. */
+    getSubnet: (subnetID: SubnetID, signal: AbortSignal) =>
+      callPChain('platform.getSubnet', signal, parseSubnet, { subnetID }),
+    /** Bytes of an accepted transaction, checked against its ID. `rejected` for an unknown transaction. */
+    getTx(txID: TxID, signal: AbortSignal): Promise<Uint8Array> {
       const parseResult = (result: unknown): Uint8Array => parseEncodedTransaction(result, txID);
       const params = { txID, encoding: 'hex' };
       return callPChain('platform.getTx', signal, parseResult, params, TRANSACTION_RESPONSE_BYTES);
     },
-    getTxStatus: (txID, signal) => callPChain('platform.getTxStatus', signal, parseTxStatus, { txID }),
-    getBlockchainsOf: (subnetIDs, signal) => {
+    getTxStatus: (txID: TxID, signal: AbortSignal) =>
+      callPChain('platform.getTxStatus', signal, parseTxStatus, { txID }),
+    /** Blockchains of these subnets. The node lists all of its network, some hundred KiB. */
+    getBlockchainsOf(subnetIDs: ReadonlySet<SubnetID>, signal: AbortSignal): Promise<readonly BlockchainID[]> {
       const parseResult = (result: unknown): BlockchainID[] => parseBlockchains(result, subnetIDs);
       return callPChain('platform.getBlockchains', signal, parseResult, {}, LIST_BYTES);
     },
-    getBlockByHeight: (height, signal) => {
+    /** Accepted block. `rejected` for a height above that of the chain. */
+    getBlockByHeight(height: bigint, signal: AbortSignal): Promise<PChainBlock> {
       const parseResult = (result: unknown): PChainBlock => parseBlockReply(result, height);
       return callPChain('platform.getBlockByHeight', signal, parseResult, { height, encoding: 'json' }, BLOCK_BYTES);
     },
-    getL1Validator: (validationID, signal) =>
+    /** L1 validator at the last accepted height. `rejected` for an unknown or removed one. */
+    getL1Validator: (validationID: ValidationID, signal: AbortSignal) =>
       callPChain('platform.getL1Validator', signal, parseL1Validator, { validationID }),
-    getValidatorFeePrice: (signal) => callPChain('platform.getValidatorFeeState', signal, parseField('price', readU64)),
-    getNetworkID: (signal) => callInfo('info.getNetworkID', signal, parseField('networkID', readU32)),
-    getNodeVersion: (signal) => callInfo('info.getNodeVersion', signal, parseField('version', readVersion)),
-    getNodeID: (signal) =>
-      callInfo('info.getNodeID', signal, (result) => parseNodeID(parseField('nodeID', readString)(result))),
-    getNodeIP: (signal) => callInfo('info.getNodeIP', signal, parseField('ip', readHostPort)),
-    getPeers: (signal) => callInfo('info.peers', signal, (result) => parsePeers(result, readNodeID), {}, LIST_BYTES),
+    /** Current fee of an active L1 validator, in nAVAX a second. */
+    getValidatorFeePrice: (signal: AbortSignal) =>
+      callPChain('platform.getValidatorFeeState', signal, parseField('price', readU64)),
+    getNetworkID: (signal: AbortSignal) => callInfo('info.getNetworkID', signal, parseField('networkID', readU32)),
+    getNodeVersion: (signal: AbortSignal) =>
+      callInfo('info.getNodeVersion', signal, parseField('version', readVersion)),
+    getNodeID: (signal: AbortSignal) =>
+      callInfo(
+        'info.getNodeID',
+        signal,
+        parseField('nodeID', (value, what) => parseNodeID(readString(value, what))),
+      ),
+    getNodeIP: (signal: AbortSignal) => callInfo('info.getNodeIP', signal, parseField('ip', readHostPort)),
+    /** Peers of the node with an address to dial, without the node itself. */
+    getPeers: (signal: AbortSignal): Promise<readonly ListedPeer[]> =>
+      callInfo('info.peers', signal, (result) => parsePeers(result, readNodeID), {}, LIST_BYTES),
   };
 }
 

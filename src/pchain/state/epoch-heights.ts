@@ -3,21 +3,13 @@ import type { Clock } from '../../lib/concurrency/clock.ts';
 import type { BlockchainID } from '../../warp/ids.ts';
 import type { ChainApi } from '../rpc/chain-api.ts';
 
-export interface EpochHeights {
-  /**
-   * Returns the P-Chain height of a chain's current epoch, at which it verifies Warp messages, at most a second old. Undefined for a chain
-   * without epochs, which verifies at the proposed height.
-   *
-   * @throws {ApiError}, or the signal's reason
-   */
-  heightOf(chainID: BlockchainID, signal: AbortSignal): Promise<bigint | undefined>;
-}
+export type EpochHeights = ReturnType<typeof createEpochHeights>;
 
 /** An epoch lasts minutes. */
 const MAX_AGE_MS = 1_000;
 const MAX_CHAINS = 1_000;
 
-export function createEpochHeights(api: Pick<ChainApi, 'getCurrentEpoch'>, clock: Clock): EpochHeights {
+export function createEpochHeights(api: Pick<ChainApi, 'getCurrentEpoch'>, clock: Clock) {
   const heights = new FreshCache<BlockchainID, bigint | undefined>({
     clock,
     max: MAX_CHAINS,
@@ -27,5 +19,13 @@ export function createEpochHeights(api: Pick<ChainApi, 'getCurrentEpoch'>, clock
       return number === 0n ? undefined : pChainHeight;
     },
   });
-  return { heightOf: (chainID, signal) => heights.get(chainID, signal) };
+  return {
+    /**
+     * Returns the P-Chain height of a chain's current epoch, at which it verifies Warp messages, at most a second old. Undefined for a chain
+     * without epochs, which verifies at the proposed height.
+     *
+     * @throws {ApiError}, or the signal's reason
+     */
+    heightOf: (chainID: BlockchainID, signal: AbortSignal) => heights.get(chainID, signal),
+  };
 }

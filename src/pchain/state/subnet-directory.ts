@@ -11,18 +11,7 @@ import type { NodeApi, Subnet } from '../rpc/node-api.ts';
  *
  * All methods reject with {@link ApiError}, or with the signal's reason.
  */
-export interface SubnetDirectory {
-  /** Returns undefined for an unknown blockchain. */
-  validatedBy(chainID: BlockchainID, signal: AbortSignal): Promise<SubnetID | undefined>;
-  /** Distinguishes an unknown subnet from one without validators: both have an empty validator set. */
-  exists(subnetID: SubnetID, signal: AbortSignal): Promise<boolean>;
-  /** Returns the subnet of a blockchain if it is cached. */
-  knownSubnetOf(chainID: BlockchainID): SubnetID | undefined;
-  /** Whether the existence of a subnet is cached. */
-  isKnown(subnetID: SubnetID): boolean;
-  /** Returns undefined for an unknown subnet. */
-  getSubnet(subnetID: SubnetID, signal: AbortSignal): Promise<Subnet | undefined>;
-}
+export type SubnetDirectory = ReturnType<typeof createSubnetDirectory>;
 
 /** Subnets, and as many blockchains, some 4 MB in all. Mainnet has a few hundred. */
 const MAX_KEPT = 10_000;
@@ -40,7 +29,7 @@ const PRIMARY_NETWORK: Subnet = {
   managerAddress: undefined,
 };
 
-export function createSubnetDirectory(api: Pick<NodeApi, 'validatedBy' | 'getSubnet'>, clock: Clock): SubnetDirectory {
+export function createSubnetDirectory(api: Pick<NodeApi, 'validatedBy' | 'getSubnet'>, clock: Clock) {
   const existing = createLru<SubnetID, true>(MAX_KEPT);
   const missingChains = createMissing(clock);
   const missingSubnets = createMissing(clock);
@@ -67,14 +56,17 @@ export function createSubnetDirectory(api: Pick<NodeApi, 'validatedBy' | 'getSub
     },
   });
 
+  /** Returns the subnet of a blockchain if it is cached. */
   function knownSubnetOf(chainID: BlockchainID): SubnetID | undefined {
     return chainID === P_CHAIN_ID ? PRIMARY_NETWORK_ID : subnetOfChain.peek(chainID);
   }
 
+  /** Whether the existence of a subnet is cached. */
   function isKnown(subnetID: SubnetID): boolean {
     return subnetID === PRIMARY_NETWORK_ID || existing.get(subnetID) === true;
   }
 
+  /** Returns undefined for an unknown subnet. */
   async function getSubnet(subnetID: SubnetID, signal: AbortSignal): Promise<Subnet | undefined> {
     signal.throwIfAborted();
     if (subnetID === PRIMARY_NETWORK_ID) return PRIMARY_NETWORK;
@@ -85,12 +77,14 @@ export function createSubnetDirectory(api: Pick<NodeApi, 'validatedBy' | 'getSub
     knownSubnetOf,
     isKnown,
     getSubnet,
-    async validatedBy(chainID, signal) {
+    /** Returns undefined for an unknown blockchain. */
+    async validatedBy(chainID: BlockchainID, signal: AbortSignal): Promise<SubnetID | undefined> {
       signal.throwIfAborted();
       if (missingChains.has(chainID)) return undefined;
       return knownSubnetOf(chainID) ?? subnetOfChain.get(chainID, signal);
     },
-    async exists(subnetID, signal) {
+    /** Distinguishes an unknown subnet from one without validators: both have an empty validator set. */
+    async exists(subnetID: SubnetID, signal: AbortSignal): Promise<boolean> {
       return isKnown(subnetID) || (await getSubnet(subnetID, signal)) !== undefined;
     },
   };

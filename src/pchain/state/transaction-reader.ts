@@ -6,14 +6,7 @@ import { type PChainTransaction, parsePChainTransaction } from '../codec/l1-tran
 import { unlessRefused } from '../rpc/api-error.ts';
 import type { NodeApi } from '../rpc/node-api.ts';
 
-export interface TransactionReader {
-  /**
-   * Returns undefined for a transaction that the P-Chain has not accepted.
-   *
-   * @throws {ApiError}, {@link ParseError} for a transaction of a newer format, or the signal's reason
-   */
-  read(txID: TxID, signal: AbortSignal): Promise<PChainTransaction | undefined>;
-}
+export type TransactionReader = ReturnType<typeof createTransactionReader>;
 
 /** Most take some KB. Accepted transactions never change. */
 const MAX_TRANSACTIONS = 500;
@@ -22,7 +15,7 @@ const MAX_KEPT_BYTES = 4 * 1024 * 1024;
 /** Size of a transaction without a Warp message, of which only the name is kept. */
 const NAME_BYTES = 64;
 
-export function createTransactionReader(api: Pick<NodeApi, 'getTx'>, clock: Clock): TransactionReader {
+export function createTransactionReader(api: Pick<NodeApi, 'getTx'>, clock: Clock) {
   const transactions = new FreshCache<TxID, ParsedTransaction | undefined>({
     clock,
     max: MAX_TRANSACTIONS,
@@ -35,7 +28,16 @@ export function createTransactionReader(api: Pick<NodeApi, 'getTx'>, clock: Cloc
       return { transaction, size: transaction.kind === 'other' ? NAME_BYTES : bytes.length };
     },
   });
-  return { read: async (txID, signal) => (await transactions.get(txID, signal))?.transaction };
+  return {
+    /**
+     * Returns undefined for a transaction that the P-Chain has not accepted.
+     *
+     * @throws {ApiError}, {@link ParseError} for a transaction of a newer format, or the signal's reason
+     */
+    async read(txID: TxID, signal: AbortSignal): Promise<PChainTransaction | undefined> {
+      return (await transactions.get(txID, signal))?.transaction;
+    },
+  };
 }
 
 interface ParsedTransaction {

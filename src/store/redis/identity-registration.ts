@@ -1,16 +1,7 @@
 import type { Metrics } from '../../telemetry/metrics.ts';
 import type { NodeID } from '../../warp/ids.ts';
 import type { SharedStore } from './shared-store.ts';
-
-/** Registers the caller, unless another value than ARGV[4] is there, which is returned. */
-const REGISTER_SCRIPT = `
-local holder = redis.call('GETRANGE', KEYS[1], 0, ARGV[3])
-if #holder > 0 and holder ~= ARGV[1] and holder ~= ARGV[4] then return holder end
-redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
-return false`;
-
-const UNREGISTER_SCRIPT = `
-if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('DEL', KEYS[1]) end`;
+import { createSharedValues } from './shared-values.ts';
 
 /** Replicas write less; longer values are cut. */
 const MAX_HOLDER_BYTES = 512;
@@ -37,22 +28,24 @@ export interface IdentityRegistrationOptions {
 /** Registers this replica under its NodeID in the shared store, to detect a second user of the identity. */
 export function registerIdentity(options: IdentityRegistrationOptions): IdentityRegistration {
   const { store, nodeID, replica, description, lapsesMs, metrics } = options;
+  // Of all networks.
+  const values = createSharedValues(store, '');
   const key = `identity:${nodeID}`;
-  const own = `${replica} ${description}`;
+  const own = Buffer.from(`${replica} ${description}`);
+  const limits = { ttlMs: lapsesMs, maxBytes: MAX_HOLDER_BYTES };
   const ignored = metrics.counter({
     name: 'identity_registrations_ignored_total',
     help: 'Invalid registrations of our NodeID in the shared store; each was replaced',
   });
 
-  async function register(replaced: Uint8Array | string = ''): Promise<Uint8Array | undefined> {
-    const args = [own, String(lapsesMs), String(MAX_HOLDER_BYTES), replaced];
-    const answer = await store.ask((redis) => redis.run(REGISTER_SCRIPT, key, args));
-    return answer instanceof Uint8Array ? answer : undefined;
+  async function register(replaced: Uint8Array): Promise<Uint8Array | undefined> {
+    const found = await values.replace(key, replaced, { ...limits, value: own });
+    return found.kind === 'other' ? found.value : undefined;
   }
 
   return {
     async look() {
-      const holder = await register();
+      const holder = await register(own);
       if (holder === undefined) return undefined;
       const other = HOLDER.exec(Buffer.from(holder).toString())?.groups?.['description'];
       if (other === undefined) {
@@ -62,7 +55,7 @@ export function registerIdentity(options: IdentityRegistrationOptions): Identity
       return other;
     },
     async [Symbol.asyncDispose]() {
-      await store.ask((redis) => redis.run(UNREGISTER_SCRIPT, key, [own]));
+      await values.replace(key, own, { ...limits, value: undefined });
     },
   };
 }

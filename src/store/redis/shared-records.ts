@@ -1,5 +1,6 @@
 import type { Clock } from '../../lib/concurrency/clock.ts';
 import { TokenBucket } from '../../lib/concurrency/token-bucket.ts';
+import { MAX_RECORDS_EACH } from '../local/record-limits.ts';
 import type { OpenedSharedStore } from './open-shared.ts';
 import { createSeal } from './seal.ts';
 
@@ -26,15 +27,14 @@ export interface SharedRecord {
 
 /** How long a record is kept. */
 export const RECORD_LIFETIME_MS = 60 * 60_000;
-/** Length of a list. With the longest values a list has 8 MiB. */
-const MAX_RECORDS = 1_000;
+/** With the longest values a list has 8 MiB. */
 const MAX_RECORD_BYTES = 8 * 1024;
 /** Records of a batch are encoded and sent together; a client asks another replica no sooner. */
 const BATCH_MS = 10;
 /** In a flood of requests batches are rare: one costs about 1 ms of CPU time, whatever its size. */
 const FLOOD_BATCH_MS = 500;
 /** Records of a list that a replica writes. Below half of the capacity, requests count as a flood. */
-const WRITES = { capacity: MAX_RECORDS, perSecond: 20 };
+const WRITES = { capacity: MAX_RECORDS_EACH, perSecond: 20 };
 /** Bytes of a page, with the longest values: 400 KiB, which must arrive within the store's timeout. */
 const PAGE = 50;
 /** Raised with each change of the form of records. */
@@ -63,7 +63,7 @@ export function createSharedRecords({ store, secret }: OpenedSharedStore, clock:
 
   function write(list: RecordList): void {
     const values = waiting[list].batch.splice(0).map((present) => seal.seal(list, encode(present())));
-    const [last, lifetime] = [String(MAX_RECORDS - 1), String(RECORD_LIFETIME_MS)];
+    const [last, lifetime] = [String(MAX_RECORDS_EACH - 1), String(RECORD_LIFETIME_MS)];
     void store.ask((redis) =>
       Promise.all(values.map((value) => redis.run(ADD_SCRIPT, scope + list, [value, last, lifetime]))),
     );
@@ -89,7 +89,7 @@ export function createSharedRecords({ store, secret }: OpenedSharedStore, clock:
       return open(list, await store.ask((redis) => redis.run(FIND_SCRIPT, scope + list, [first, second])));
     },
     async *pages(list) {
-      for (let start = 0; start < MAX_RECORDS; start += PAGE) {
+      for (let start = 0; start < MAX_RECORDS_EACH; start += PAGE) {
         const range = [String(start), String(start + PAGE - 1)];
         const values = await store.ask((redis) => redis.run(PAGE_SCRIPT, scope + list, range));
         if (!Array.isArray(values) || values.length === 0 || values.length > PAGE) return;

@@ -1,52 +1,52 @@
-import { Registry } from 'prom-client';
+import { hash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Devnet, startDevnet } from '../../../src/devnet/devnet.ts';
-import { ApiError } from '../../../src/pchain/rpc/api-error.ts';
-import { JsonRpcClient } from '../../../src/pchain/rpc/json-rpc.ts';
+import { parsePChainTransaction } from '../../../src/pchain/codec/l1-transaction.ts';
+import { type ChainApi, createChainApi } from '../../../src/pchain/rpc/chain-api.ts';
 import { createNodeApi, type NodeApi } from '../../../src/pchain/rpc/node-api.ts';
 import { createLogger } from '../../../src/telemetry/logger.ts';
-import { createMetrics } from '../../../src/telemetry/metrics.ts';
 import { createWarpSet } from '../../../src/validators/warp-set.ts';
-import { PRIMARY_NETWORK_ID } from '../../../src/warp/ids.ts';
+import {
+  type BlockchainID,
+  idFromBytes,
+  P_CHAIN_ID,
+  PRIMARY_NETWORK_ID,
+  type TxID,
+  type ValidationID,
+} from '../../../src/warp/ids.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { type RpcExchange, readRpcExchanges } from '../../vectors/vectors.ts';
+import { openClient } from '../pchain/local-api.ts';
 
 const SIGNAL = new AbortController().signal;
+const UNKNOWN = idFromBytes<BlockchainID & TxID & ValidationID>(new Uint8Array(32).fill(1), 'ID');
+const rejected = { kind: 'rejected', rejection: { code: -32_000 } };
 const clock = new FakeClock();
 let devnet: Devnet;
-let client: JsonRpcClient;
 let api: NodeApi;
+let chains: ChainApi;
 let cleanup: AsyncDisposableStack;
 beforeAll(async () => {
   cleanup = new AsyncDisposableStack();
-  devnet = cleanup.use(
-    await startDevnet({
-      validators: 40,
-      clock,
-      logger: createLogger('silent'),
-      ...{ sharedBlsKeys: [[5, 6]], keyless: [7] },
-    }),
-  );
-  const endpoints = [{ baseUrl: devnet.apiUrl }];
-  client = cleanup.use(
-    new JsonRpcClient({ endpoints, clock, random: () => 0, metrics: createMetrics(new Registry()) }),
-  );
+  const logger = createLogger('silent');
+  const options = { validators: 40, sharedBlsKeys: [[5, 6]], keyless: [7] } as const;
+  devnet = cleanup.use(await startDevnet({ ...options, clock, logger }));
+  const client = cleanup.use(openClient(devnet.apiUrl, clock));
   api = createNodeApi(client, client);
+  chains = createChainApi(client);
 });
 afterAll(() => cleanup.disposeAsync());
 
 async function post(path: string, body: string, contentType = 'application/json') {
-  const response = await fetch(`${devnet.apiUrl}${path}`, {
-    method: 'POST',
-    headers: { 'content-type': contentType },
-    body,
-  });
+  const headers = { 'content-type': contentType };
+  const response = await fetch(`${devnet.apiUrl}${path}`, { method: 'POST', headers, body });
   return { status: response.status, contentType: response.headers.get('content-type'), text: await response.text() };
 }
 
-async function call(path: string, method: string, params?: unknown): Promise<Record<string, unknown>> {
+async function call<Result>(path: string, method: string, params?: object): Promise<Result> {
   const { text } = await post(path, JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }));
-  return JSON.parse(text);
+  const { result, error } = JSON.parse(text) as { result?: Result; error?: unknown };
+  return result ?? (error as Result);
 }
 
 describe('answers have the shape of those of a real node', () => {
@@ -70,13 +70,15 @@ describe('answers have the shape of those of a real node', () => {
     'info.upgrades',
   ]);
 
-  /** What a value is made of: every list and every object by NodeID by the shape of its elements. */
+  const FREE = new Set(['proofOfPossession', 'vmVersions']);
+
+  /** What a value is made of: every list and every object by NodeID by the shape of its elements. A validator may have no key. */
   function shapeOf(value: unknown): unknown {
     if (Array.isArray(value)) return [...new Set(value.map((element) => JSON.stringify(shapeOf(element))))].slice(0, 1);
     if (typeof value !== 'object' || value === null) return typeof value;
     const entries = Object.entries(value).map(([key, field]): [string, unknown] => [
       key.startsWith('NodeID-') ? 'NodeID' : key,
-      key === 'proofOfPossession' || key === 'vmVersions' ? 'left out or other' : shapeOf(field),
+      FREE.has(key) || (key === 'publicKey' && field === null) ? 'string' : shapeOf(field),
     ]);
     return Object.fromEntries(entries.toSorted(([a], [b]) => (a < b ? -1 : 1)));
   }
@@ -107,12 +109,11 @@ describe('answers have the shape of those of a real node', () => {
     expect(error).toEqual(exchange.response.error);
     const expected = JSON.parse(JSON.stringify(exchange.response.result ?? null));
     for (const validator of expected?.validators ?? []) delete validator.signer?.proofOfPossession;
-    // A validator without a key is of another shape; the first of the list stands for all.
     expect(shapeOf(result ?? null)).toEqual(shapeOf(expected));
   });
 
   test('on the other path of the P-Chain', async () => {
-    expect(await call('/ext/P', 'platform.getHeight')).toMatchObject({ result: { height: '200' } });
+    expect(await call('/ext/P', 'platform.getHeight')).toEqual({ height: '200' });
   });
 });
 
@@ -157,14 +158,9 @@ describe('the client of this project gets', () => {
     expect(height).toBe(before + 2n);
     expect(await api.getProposedHeight(SIGNAL)).toBe(height - 1n);
     expect(await api.getValidatorsAt(PRIMARY_NETWORK_ID, height, SIGNAL)).toHaveLength(40);
-    const refused = await api
-      .getValidatorsAt(PRIMARY_NETWORK_ID, 2n ** 64n - 1n, SIGNAL)
-      .catch((error: unknown) => error);
-    expect(refused).toBeInstanceOf(ApiError);
-    expect((refused as ApiError).rejection).toEqual({
-      code: -32000,
-      message: `failed to get validator set at 18446744073709551615: failed to fetch validator set at unfinalized height with SubnetID = ${PRIMARY_NETWORK_ID}: current P-chain height (${height}) < requested P-Chain height (18446744073709551615)`,
-    });
+    const beyond = api.getValidatorsAt(PRIMARY_NETWORK_ID, 2n ** 64n - 1n, SIGNAL);
+    const message = `failed to get validator set at 18446744073709551615: failed to fetch validator set at unfinalized height with SubnetID = ${PRIMARY_NETWORK_ID}: current P-chain height (${height}) < requested P-Chain height (18446744073709551615)`;
+    await expect(beyond).rejects.toMatchObject({ kind: 'rejected', rejection: { code: -32_000, message } });
   });
 
   test('the conversion of the L1, with its validators', async () => {
@@ -183,66 +179,106 @@ describe('the client of this project gets', () => {
   });
 });
 
-describe('the canonical sets of all subnets, in the form of a node', () => {
-  async function warpSets(height: unknown): Promise<Record<string, WarpSet>> {
-    const { result } = await call('/ext/bc/P', 'platform.getAllValidatorsAt', { height });
-    return (result as { validatorSets: Record<string, WarpSet> }).validatorSets;
+test('the canonical sets of all subnets are those of each subnet with validators', async () => {
+  const setsAt = async (height: unknown) =>
+    (await call<{ validatorSets: object }>('/ext/bc/P', 'platform.getAllValidatorsAt', { height })).validatorSets;
+  const height = await api.getProposedHeight(SIGNAL);
+  const expected = [PRIMARY_NETWORK_ID, devnet.subnets.l1.subnetID].toSorted().map(async (subnetID) => {
+    const { validators, totalWeight } = createWarpSet(await api.getValidatorsAt(subnetID, height, SIGNAL));
+    const entries = validators.map(({ publicKeyHex, weight, nodeIDs }) => ({
+      ...{ publicKey: `0x${publicKeyHex}`, weight: String(weight), nodeIDs },
+    }));
+    return [subnetID, { validators: entries, totalWeight: String(totalWeight) }];
+  });
+  for (const wanted of ['proposed', Number(height), String(height)]) {
+    expect(Object.entries(await setsAt(wanted))).toEqual(await Promise.all(expected));
   }
+  expect(Object.keys(await setsAt(99))).toEqual([PRIMARY_NETWORK_ID]);
+  expect(await call('/ext/bc/P', 'platform.getAllValidatorsAt', { height: 999 })).toMatchObject({
+    code: -32_000,
+    message: expect.stringContaining('failed to get validator sets at 999'),
+  });
+});
 
-  interface WarpSet {
-    readonly validators: readonly { publicKey: string; weight: string; nodeIDs: string[] }[];
-    readonly totalWeight: string;
-  }
-
-  test.each(['proposed', 201, '201'])('at height %s', async (height) => {
-    const sets = await warpSets(height);
-    const { subnetID } = devnet.subnets.l1;
-    expect(Object.keys(sets)).toEqual([PRIMARY_NETWORK_ID, subnetID].toSorted());
-    for (const id of [PRIMARY_NETWORK_ID, subnetID]) {
-      const { validators, totalWeight } = createWarpSet(await api.getValidatorsAt(id, 'proposed', SIGNAL));
-      expect(sets[id]).toEqual({
-        validators: validators.map(({ publicKeyHex, weight, nodeIDs }) => ({
-          publicKey: `0x${publicKeyHex}`,
-          weight: String(weight),
-          nodeIDs,
-        })),
-        totalWeight: String(totalWeight),
-      });
+describe('the ledger', () => {
+  test('has blocks that follow each other from the first to the last', async () => {
+    const height = await api.getHeight(SIGNAL);
+    let parentID: string | undefined;
+    const origins: string[] = [];
+    for (let at = 0n; at <= height; at += 1n) {
+      const block = await api.getBlockByHeight(at, SIGNAL);
+      if (parentID !== undefined) expect(block.parentID).toBe(parentID);
+      parentID = block.id;
+      origins.push(...block.origins.map(({ validationID }) => validationID));
     }
+    // Five of the conversion and two registrations.
+    expect(new Set(origins).size).toBe(7);
+    await expect(api.getBlockByHeight(height + 10n, SIGNAL)).rejects.toMatchObject(rejected);
   });
 
-  test('without a subnet that has no validators yet, and at no height beyond the last', async () => {
-    expect(Object.keys(await warpSets(99))).toEqual([PRIMARY_NETWORK_ID]);
-    const height = await api.getHeight(SIGNAL);
-    expect(await call('/ext/bc/P', 'platform.getAllValidatorsAt', { height: 999 })).toMatchObject({
-      error: {
-        code: -32000,
-        message: `failed to get validator sets at 999: failed to fetch validator set at unfinalized height: current P-chain height (${height}) < requested P-Chain height (999)`,
-      },
-    });
+  test('has a block in bytes that hash to its ID in JSON', async () => {
+    const params = { height: '120', encoding: 'hex' };
+    const { block } = await call<{ block: string }>('/ext/bc/P', 'platform.getBlockByHeight', params);
+    const encoded = Buffer.from(block.slice(2), 'hex');
+    const id = hash('sha256', encoded.subarray(0, -4), 'buffer');
+    expect((await api.getBlockByHeight(120n, SIGNAL)).id).toBe(idFromBytes(new Uint8Array(id), 'id'));
+    expect(encoded.subarray(-4)).toEqual(id.subarray(-4));
+  });
+
+  test('has transactions with a status, in bytes and in JSON', async () => {
+    const { usedUpRegistration, processing, ofXChain } = devnet.transactions();
+    const ids = [usedUpRegistration, processing, ofXChain];
+    const statuses = await Promise.all(ids.map(async (id) => (await api.getTxStatus(id, SIGNAL)).status));
+    expect(statuses).toEqual(['Committed', 'Processing', 'Unknown']);
+    const transaction = parsePChainTransaction(await api.getTx(usedUpRegistration, SIGNAL));
+    expect(transaction.kind).toBe('RegisterL1ValidatorTx');
+    const params = { txID: usedUpRegistration, encoding: 'json' };
+    const { tx } = await call<{ tx: object }>('/ext/bc/P', 'platform.getTx', params);
+    expect(tx).toMatchObject({ id: usedUpRegistration, unsignedTx: { proofOfPossession: { length: 96 } } });
+    const odd = await call('/ext/bc/P', 'platform.getTx', { ...params, encoding: 'x' });
+    expect(odd).toMatchObject({ message: 'invalid encoding' });
+    for (const id of [processing, UNKNOWN]) await expect(api.getTx(id, SIGNAL)).rejects.toMatchObject(rejected);
+    await chains.findXChainTx(ofXChain, SIGNAL);
+    await expect(chains.findXChainTx(usedUpRegistration, SIGNAL)).rejects.toMatchObject(rejected);
+  });
+
+  test('has present L1 validators with weight and nonce', async () => {
+    const { subnetID } = devnet.subnets.l1;
+    const listed = await api.getCurrentValidators(subnetID, SIGNAL);
+    const { validationID } = listed.find(({ minNonce }) => minNonce === 2n) ?? {};
+    const expected = { subnetID, weight: 350n, minNonce: 2n };
+    expect(await api.getL1Validator(validationID as ValidationID, SIGNAL)).toEqual(expected);
+    await expect(api.getL1Validator(UNKNOWN, SIGNAL)).rejects.toMatchObject(rejected);
+    expect(await api.getValidatorFeePrice(SIGNAL)).toBe(1n);
+  });
+
+  test('has the same epoch for every chain, at a height below the last', async () => {
+    const { cChainID, xChainID } = devnet.subnets.primary;
+    const ids = [P_CHAIN_ID, cChainID, xChainID, devnet.subnets.l1.blockchainID];
+    const [epoch, ...others] = await Promise.all(ids.map((id) => chains.getCurrentEpoch(id, SIGNAL)));
+    for (const other of others) expect(other).toEqual(epoch);
+    expect(epoch?.number).toBeGreaterThan(0n);
+    expect(epoch?.pChainHeight).toBeLessThan(await api.getHeight(SIGNAL));
+    await expect(chains.getCurrentEpoch(UNKNOWN, SIGNAL)).rejects.toMatchObject({ kind: 'invalid response' });
   });
 });
 
 describe('a bad call is refused', () => {
-  test.each([
-    ['no JSON', '{', -32700],
-    ['no object', '[]', -32700],
-    ['another JSON-RPC', '{"jsonrpc":"1.0","id":1,"method":"platform.getHeight"}', -32600],
-    ['an unknown method', '{"jsonrpc":"2.0","id":1,"method":"platform.issueTx"}', -32000],
-    ['a method of all objects', '{"jsonrpc":"2.0","id":1,"method":"constructor"}', -32000],
-    ['an ID that is none', '{"jsonrpc":"2.0","id":1,"method":"platform.getSubnet","params":{"subnetID":"x"}}', -32000],
-    [
-      'a negative height',
-      '{"jsonrpc":"2.0","id":1,"method":"platform.getValidatorsAt","params":{"height":-1}}',
-      -32000,
-    ],
-    ['params that are none', '{"jsonrpc":"2.0","id":1,"method":"platform.getHeight","params":5}', -32000],
+  const METHOD = { jsonrpc: '2.0', id: 1, method: 'platform.getSubnet' };
+  test.each<[string, unknown, number]>([
+    ['no object', [], -32_700],
+    ['another JSON-RPC', { ...METHOD, jsonrpc: '1.0' }, -32_600],
+    ['an unknown method', { ...METHOD, method: 'platform.issueTx' }, -32_000],
+    ['a method of all objects', { ...METHOD, method: 'constructor' }, -32_000],
+    ['an invalid ID', { ...METHOD, params: { subnetID: 'x' } }, -32_000],
+    ['params that are no object', { ...METHOD, params: 5 }, -32_000],
   ])('%s', async (_, body, code) => {
-    const { status, text } = await post('/ext/bc/P', body);
+    const { status, text } = await post('/ext/bc/P', JSON.stringify(body));
     expect([status, JSON.parse(text)]).toMatchObject([200, { jsonrpc: '2.0', error: { code, data: null } }]);
   });
 
-  test('another content type, another method, another path', async () => {
+  test('no JSON, another content type, another method, another path', async () => {
+    expect(JSON.parse((await post('/ext/bc/P', '{')).text)).toMatchObject({ error: { code: -32_700 } });
     expect(await post('/ext/bc/P', '{}', 'text/plain')).toMatchObject({ status: 415 });
     expect(await fetch(`${devnet.apiUrl}/ext/info`)).toMatchObject({ status: 404 });
     expect(await post('/ext/bc/Y', '{}')).toMatchObject({ status: 404 });

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { connect as connectTcp } from 'node:net';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { type Devnet, startDevnet } from '../../../src/devnet/devnet.ts';
 import { parseHandshake } from '../../../src/p2p/connection/handshake.ts';
 import type { ClaimedIpPort } from '../../../src/p2p/gen/p2p_pb.js';
@@ -15,13 +15,16 @@ import { encodeSignatureRequest, parseSignatureResponse } from '../../../src/war
 import { FakeClock } from '../../support/fake-clock.ts';
 import { DevnetClient, knownPeers, NETWORK_ID } from './devnet-client.ts';
 
-let clock: FakeClock;
+const clock = new FakeClock();
 let devnet: Devnet;
+beforeAll(async () => {
+  devnet = await startDevnet({ validators: 25, clock, logger: createLogger('silent') });
+});
+afterAll(() => devnet[Symbol.asyncDispose]());
+
 let cleanup: AsyncDisposableStack;
-beforeEach(async () => {
+beforeEach(() => {
   cleanup = new AsyncDisposableStack();
-  clock = new FakeClock();
-  devnet = cleanup.use(await startDevnet({ validators: 25, clock, logger: createLogger('silent') }));
 });
 afterEach(() => cleanup.disposeAsync());
 
@@ -38,6 +41,10 @@ async function handshake(index = 0, change: Parameters<DevnetClient['sendHandsha
 function requestFor(text: string): Uint8Array {
   const { bytes } = devnet.emit('C', Buffer.from(text));
   return encodeSignatureRequest({ message: bytes, justification: new Uint8Array() });
+}
+
+function isConnected({ identity }: DevnetClient): boolean {
+  return devnet.validator(0).connectedPeers.some(({ nodeID }) => nodeID === identity.nodeID);
 }
 
 function nodeIDsOf(claimed: readonly ClaimedIpPort[]): NodeID[] {
@@ -61,29 +68,25 @@ describe('the validator', () => {
     });
   });
 
-  test('answers with a compressed PeerList, then signs', async () => {
+  test('answers a Handshake and requests with compressed messages', async () => {
     const client = await connect();
     await client.next('handshake');
     client.sendHandshake();
     expect((await client.next('peerList')).isCompressed).toBe(true);
     client.send({ case: 'peerList', value: {} });
     client.sendRequest(devnet.subnets.primary.cChainID, 7, requestFor('a'));
-    const { message, isCompressed } = await client.next('appResponse');
-    expect(isCompressed).toBe(true);
-    expect(message.value).toMatchObject({ chainId: idBytes(devnet.subnets.primary.cChainID), requestId: 7 });
-    expect(parseSignatureResponse(message.value.appBytes)).toHaveLength(96);
-  });
-
-  test('answers an error compressed', async () => {
-    const { client } = await handshake();
+    const signed = await client.next('appResponse');
+    expect(signed.message.value).toMatchObject({ chainId: idBytes(devnet.subnets.primary.cChainID), requestId: 7 });
+    expect(parseSignatureResponse(signed.message.value.appBytes)).toHaveLength(96);
     client.sendRequest(devnet.subnets.primary.cChainID, 9, Uint8Array.of(99));
-    const { message, isCompressed } = await client.next('appError');
-    expect(isCompressed).toBe(true);
-    expect(message.value).toMatchObject({ requestId: 9, errorCode: -2 });
+    const refused = await client.next('appError');
+    expect(refused.message.value).toMatchObject({ requestId: 9, errorCode: -2 });
+    expect([signed.isCompressed, refused.isCompressed]).toEqual([true, true]);
   });
 
   test('drops requests that come before our PeerList', async () => {
     const client = await connect();
+    const before = devnet.validator(0).appRequestCount;
     await client.next('handshake');
     client.sendRequest(devnet.subnets.primary.cChainID, 1, requestFor('a'));
     client.sendHandshake();
@@ -93,43 +96,23 @@ describe('the validator', () => {
     client.send({ case: 'peerList', value: {} });
     client.sendRequest(devnet.subnets.primary.cChainID, 5, requestFor('c'));
     expect((await client.next('appResponse')).message.value.requestId).toBe(5);
-    expect(devnet.validator(0).appRequestCount).toBe(1);
+    expect(devnet.validator(0).appRequestCount).toBe(before + 1);
   });
 });
 
 describe('disconnects', () => {
-  const base = new FakeClock().now() / 1000;
+  // What parseHandshake refuses is tested with it.
   test.each([
     ['another network', { networkId: 1 }],
-    ['a clock that is behind', { myTime: BigInt(base - 62) }],
-    ['a clock that is ahead', { myTime: BigInt(base + 62) }],
     ['an older version', { client: { name: 'avalanchego', major: 1, minor: 13, patch: 5 } }],
     ['the next major version', { client: { name: 'avalanchego', major: 2, minor: 0, patch: 0 } }],
-    ['no version', { client: undefined }],
-    ['port 0', { ipPort: 0 }],
-    ['an IP address of 5 bytes', { ipAddr: new Uint8Array(5) }],
-    ['a signature of another address', { ipPort: 2 }],
-    ['an address signed in the future', { ipSigningTime: BigInt(base + 61) }],
     ['a BLS signature that is no point', { ipBlsSig: new Uint8Array(96).fill(0xff) }],
     ['no BLS signature', { ipBlsSig: new Uint8Array() }],
-    ['17 tracked subnets', { trackedSubnets: Array.from({ length: 17 }, () => new Uint8Array(32)) }],
-    ['a subnet ID of 31 bytes', { trackedSubnets: [new Uint8Array(31)] }],
-    ['proposals both supported and objected to', { supportedAcps: [23], objectedAcps: [23] }],
-    ['a filter that does not parse', { knownPeers: { filter: Uint8Array.of(0), salt: new Uint8Array(32) } }],
-    ['a salt of 33 bytes', { knownPeers: { ...knownPeers([]), salt: new Uint8Array(33) } }],
   ])('for a Handshake with %s', async (_, change) => {
     const client = await connect();
     await client.next('handshake');
     client.sendHandshake(change);
     await client.ended;
-    expect(client.isEnded).toBe(true);
-  });
-
-  test('for a second Handshake', async () => {
-    const { client } = await handshake();
-    client.sendHandshake();
-    await client.ended;
-    expect(devnet.validator(0).connectedPeers).toEqual([]);
   });
 
   const rudeMessages: [string, PeerMessageInit][] = [
@@ -145,7 +128,13 @@ describe('disconnects', () => {
     const { client } = await handshake();
     client.send(message);
     await client.ended;
-    expect(client.isEnded).toBe(true);
+  });
+
+  test('for a second Handshake', async () => {
+    const { client } = await handshake();
+    client.sendHandshake();
+    await client.ended;
+    expect(isConnected(client)).toBe(false);
   });
 
   test('whoever comes with the NodeID of a peer that is there', async () => {
@@ -153,8 +142,7 @@ describe('disconnects', () => {
     const second = await connect(0, client.identity);
     await second.ended;
     await client.roundTrip();
-    expect(client.isEnded).toBe(false);
-    client[Symbol.dispose]();
+    expect(isConnected(client)).toBe(true);
   });
 
   test('who falls silent, after 30 s, and pings every 22.5 s until then', async () => {
@@ -172,7 +160,7 @@ describe('disconnects', () => {
     expect(client.isEnded).toBe(false);
     await clock.advance(1);
     await client.ended;
-    expect(devnet.validator(0).connectedPeers).toEqual([]);
+    expect(isConnected(client)).toBe(false);
   });
 
   test('a TCP connection on which no TLS follows, after 15 s', async () => {
@@ -186,7 +174,6 @@ describe('disconnects', () => {
     socket.on('error', () => undefined);
     await clock.advance(15_000);
     await closed;
-    expect(socket.destroyed).toBe(true);
   });
 });
 
@@ -194,9 +181,7 @@ describe('tolerates', () => {
   test.each([
     ['a later minor version', { client: { name: 'x', major: 1, minor: 99, patch: 0 } }],
     ['the oldest compatible version', { client: { name: '', major: 1, minor: 14, patch: 0 } }],
-    ['a clock that is nearly a minute off', { myTime: BigInt(new FakeClock().now() / 1000 + 60) }],
     ['no filter of known peers', { knownPeers: undefined }],
-    ['16 tracked subnets', { trackedSubnets: Array.from({ length: 16 }, () => new Uint8Array(32)) }],
   ])('%s', async (_, change) => {
     const { client } = await handshake(0, change);
     await client.roundTrip();

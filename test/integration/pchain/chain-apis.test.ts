@@ -1,23 +1,17 @@
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { Registry } from 'prom-client';
 import { afterEach, describe, expect, test } from 'vitest';
-import { systemClock } from '../../../src/lib/concurrency/clock.ts';
 import type { ApiError } from '../../../src/pchain/rpc/api-error.ts';
 import { createChainApi } from '../../../src/pchain/rpc/chain-api.ts';
 import { createDataApi } from '../../../src/pchain/rpc/data-api.ts';
-import { JsonRpcClient } from '../../../src/pchain/rpc/json-rpc.ts';
-import { createNodeApi } from '../../../src/pchain/rpc/node-api.ts';
-import { createMetrics } from '../../../src/telemetry/metrics.ts';
 import { type BlockchainID, idFromBytes, P_CHAIN_ID, type TxID, type ValidationID } from '../../../src/warp/ids.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { readRpcExchanges, readTransaction, rpcResult } from '../../vectors/vectors.ts';
-import { LocalApi, type Reply } from './local-api.ts';
+import { LocalApi, openClient, type Reply } from './local-api.ts';
 
 const SIGNAL = new AbortController().signal;
 const CHAIN = idFromBytes<BlockchainID>(new Uint8Array(32).fill(1), 'chain');
 const VALIDATION = idFromBytes<ValidationID>(new Uint8Array(32).fill(2), 'validation');
-const exchanges = readRpcExchanges('pchain');
 
 const opened: AsyncDisposable[] = [];
 afterEach(async () => {
@@ -26,20 +20,14 @@ afterEach(async () => {
 
 async function open(reply: () => Reply) {
   const server = await LocalApi.start(reply);
-  const client = new JsonRpcClient({
-    endpoints: [{ baseUrl: server.baseUrl }],
-    clock: systemClock,
-    random: () => 0,
-    metrics: createMetrics(new Registry()),
-    limits: { maxRounds: 1 },
-  });
+  const client = openClient(server.baseUrl);
   opened.push(server, client);
-  return { server, chains: createChainApi(client), node: createNodeApi(client, client) };
+  return { server, chains: createChainApi(client) };
 }
 
 describe('the API of a chain', () => {
   test('returns the epoch of a real chain', async () => {
-    const result = rpcResult(exchanges, 'proposervm.getCurrentEpoch');
+    const result = rpcResult(readRpcExchanges('pchain'), 'proposervm.getCurrentEpoch');
     const { server, chains } = await open(() => ({ result }));
     expect(await chains.getCurrentEpoch(CHAIN, SIGNAL)).toEqual({ number: 2n, pChainHeight: 3n });
     expect(server.requests[0]).toMatchObject({
@@ -50,10 +38,11 @@ describe('the API of a chain', () => {
 
   test.each([
     [P_CHAIN_ID, 'P'],
+    // The C-Chains of mainnet and Fuji, the X-Chain of Fuji.
     ['2q9e4r6Mu3U68nU1fYjgbR6JvwrRx36CohpAX5UQxse55x1Q5', 'C'],
     ['yH8D7ThNJkxmtkuv2jgBa4P1Rn3Qpr4pPr7QYNfcdoS6k6HWp', 'C'],
     ['2JVSBoinj9C2J33VntvzYtVJNZdN2NKiwwKjcumHUWEb5DbBrm', 'X'],
-  ])('is that of %s under the name %s', async (chainID, alias) => {
+  ])('of %s has the name %s', async (chainID, alias) => {
     const { server, chains } = await open(() => ({ result: { number: '0', startTime: '0', pChainHeight: '0' } }));
     expect(await chains.getCurrentEpoch(chainID as BlockchainID, SIGNAL)).toEqual({ number: 0n, pChainHeight: 0n });
     expect(server.requests[0]?.url).toBe(`/ext/bc/${alias}/proposervm`);
@@ -68,45 +57,6 @@ describe('the API of a chain', () => {
     await expect(chains.findXChainTx(other, SIGNAL)).rejects.toMatchObject({ kind: 'invalid response' });
   });
 });
-
-describe('L1 validators and transactions', () => {
-  test('a status', async () => {
-    const { node } = await open(() => ({ result: readTransactionStatus() }));
-    expect(await node.getTxStatus('x' as TxID, SIGNAL)).toEqual({ status: 'Committed', reason: undefined });
-    const dropped = await open(() => ({ result: { status: 'Dropped', reason: 'no funds' } }));
-    expect(await dropped.node.getTxStatus('x' as TxID, SIGNAL)).toEqual({ status: 'Dropped', reason: 'no funds' });
-    const odd = await open(() => ({ result: { status: 'Pending' } }));
-    await expect(odd.node.getTxStatus('x' as TxID, SIGNAL)).rejects.toMatchObject({ kind: 'invalid response' });
-  });
-
-  test('an L1 validator and the fee', async () => {
-    const result = rpcResult<{ subnetID: string }>(exchanges, 'platform.getL1Validator', {
-      validationID: '2K9g9dYbcZ9Qr17G9M7DM7RaunM971Vhj6xs4LCHnvwigeF4cP',
-    });
-    const { node } = await open(() => ({ result }));
-    const validator = await node.getL1Validator(VALIDATION, SIGNAL);
-    expect(validator).toEqual({ subnetID: result.subnetID, weight: 350n, minNonce: 2n });
-    const fee = await open(() => ({ result: rpcResult(exchanges, 'platform.getValidatorFeeState') }));
-    expect(await fee.node.getValidatorFeePrice(SIGNAL)).toBe(1n);
-  });
-
-  test('a block of the requested height only', async () => {
-    const id = idFromBytes(new Uint8Array(32).fill(5), 'id');
-    const block = { id, parentID: id, height: 7, time: 5, txs: [readTransactionJson()] };
-    const { server, node } = await open(() => ({ result: { block, encoding: 'json' } }));
-    expect(await node.getBlockByHeight(7n, SIGNAL)).toMatchObject({ height: 7n, id, origins: { length: 5 } });
-    expect(server.requests[0]?.params).toEqual({ height: 7, encoding: 'json' });
-    await expect(node.getBlockByHeight(8n, SIGNAL)).rejects.toMatchObject({ kind: 'invalid response' });
-  });
-});
-
-function readTransactionStatus(): unknown {
-  return { status: 'Committed' };
-}
-
-function readTransactionJson(): unknown {
-  return (readTransaction('ConvertSubnetToL1Tx').json.response.result as { tx: unknown }).tx;
-}
 
 describe('the data API', () => {
   const TIMEOUT_MS = 500;
@@ -147,20 +97,15 @@ describe('the data API', () => {
     return { requests, find: () => dataApi.transactionsOf(VALIDATION, SIGNAL) };
   }
 
-  test('receives a request for the oldest transactions of a validation', async () => {
+  test('receives a request for the oldest transactions of a validation, and returns at most one page', async () => {
     const txHash = readTransaction('ConvertSubnetToL1Tx').txID;
-    const { requests, find } = await start(() => ({ text: JSON.stringify({ transactions: [{ txHash, more: 1 }] }) }));
-    expect(await find()).toEqual([txHash]);
+    const transactions = Array(1_000).fill({ txHash, more: 1 });
+    const { requests, find } = await start(() => ({ text: JSON.stringify({ transactions }) }));
+    expect(await find()).toEqual(Array(10).fill(txHash));
     expect(requests[0]?.url).toBe(
       `/glacier/v1/networks/fuji/blockchains/p-chain/transactions?token=more&l1ValidationId=${VALIDATION}&sortOrder=asc&pageSize=10`,
     );
     expect(requests[0]?.headers['x-glacier-api-key']).toBe('secret');
-  });
-
-  test('returns at most one page', async () => {
-    const txHash = readTransaction('ConvertSubnetToL1Tx').txID;
-    const { find } = await start(() => ({ text: JSON.stringify({ transactions: Array(1_000).fill({ txHash }) }) }));
-    expect(await find()).toHaveLength(10);
   });
 
   test.each<[string, { status?: number; text: string } | undefined, string]>([

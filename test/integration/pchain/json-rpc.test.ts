@@ -1,14 +1,15 @@
+import { once } from 'node:events';
 import { SpanStatusCode } from '@opentelemetry/api';
 import { Registry } from 'prom-client';
-import { describe, expect, it } from 'vitest';
-
+import { describe, expect, it, test } from 'vitest';
+import type { ApiEndpoint } from '../../../src/lib/net/api-endpoint.ts';
 import type { OpenHttp } from '../../../src/lib/net/http-port.ts';
 import { readObject } from '../../../src/pchain/codec/json-fields.ts';
 import { ApiError } from '../../../src/pchain/rpc/api-error.ts';
 import { type JsonRpcCall, JsonRpcClient, type JsonRpcClientOptions } from '../../../src/pchain/rpc/json-rpc.ts';
 import { createMetrics } from '../../../src/telemetry/metrics.ts';
 import { within } from '../../../src/telemetry/spans.ts';
-import { FakeClock } from '../../support/fake-clock.ts';
+import { FakeClock, settle } from '../../support/fake-clock.ts';
 import { createMemorySpans } from '../../unit/telemetry/memory-spans.ts';
 import { LocalApi, type Reply } from './local-api.ts';
 
@@ -36,23 +37,38 @@ class PauseClock extends FakeClock {
   }
 }
 
-interface Setup extends AsyncDisposable {
-  readonly client: JsonRpcClient;
-  readonly clock: PauseClock;
-  readonly registry: Registry;
+interface Options extends Partial<Omit<JsonRpcClientOptions, 'endpoints'>> {
+  /** Changes the endpoint of each API. */
+  readonly endpoint?: Partial<ApiEndpoint>;
+  /** Appended to base URLs. */
+  readonly path?: string;
 }
 
-function setUp(apis: readonly LocalApi[], options: Partial<JsonRpcClientOptions> = {}): Setup {
+type Replier = Reply | (() => Reply);
+
+/** Starts an API for each reply, and a client of them. */
+async function setUp(replies: readonly Replier[], { endpoint, path = '', ...options }: Options = {}) {
+  const opened = new AsyncDisposableStack();
+  const apis: LocalApi[] = [];
+  for (const reply of replies) {
+    apis.push(opened.use(await LocalApi.start(typeof reply === 'function' ? reply : () => reply)));
+  }
   const clock = new PauseClock();
   const registry = new Registry();
   const client = new JsonRpcClient({
-    endpoints: apis.map(({ baseUrl }) => ({ baseUrl })),
-    clock,
-    random: () => 0.5,
-    metrics: createMetrics(registry),
+    endpoints: apis.map(({ baseUrl }) => ({ baseUrl: baseUrl + path, ...endpoint })),
+    ...{ clock, random: () => 0.5, metrics: createMetrics(registry) },
     ...options,
   });
-  return { client, clock, registry, [Symbol.asyncDispose]: () => client[Symbol.asyncDispose]() };
+  opened.use(client);
+  const [first, second, third] = apis as [LocalApi, LocalApi, LocalApi];
+  return {
+    ...{ client, clock, registry, first, second, third },
+    ask: (call: Partial<JsonRpcCall<unknown>> = {}) => ask(client, call),
+    fail: (call: Partial<JsonRpcCall<unknown>> = {}) => failure(ask(client, call)),
+    counts: () => apis.map(({ requests }) => requests.length),
+    [Symbol.asyncDispose]: () => opened.disposeAsync(),
+  };
 }
 
 function ask(client: JsonRpcClient, options: Partial<JsonRpcCall<unknown>> = {}): Promise<unknown> {
@@ -76,131 +92,110 @@ async function failure(promise: Promise<unknown>): Promise<ApiError> {
   return error as ApiError;
 }
 
-const answers = (height: string) => () => ({ result: { height } });
-const down = () => ({ status: 503, text: 'API call rejected because chain is not done bootstrapping' });
+const answers = (height: string): Reply => ({ result: { height } });
+const DOWN: Reply = { status: 503, text: 'API call rejected because chain is not done bootstrapping' };
+const HANGS: Reply = 'hang';
 
-describe('other endpoints', () => {
-  it('are used by new calls, and by calls in flight in their next round', async () => {
-    await using before = await LocalApi.start(() => 'hang');
-    await using after = await LocalApi.start(answers('22'));
-    await using setup = setUp([before]);
-    const underWay = ask(setup.client);
-    await before.received(1);
-    const paused = setup.clock.nextPause();
-    setup.client.useEndpoints([{ baseUrl: after.baseUrl }]);
-    expect(await ask(setup.client)).toEqual({ height: '22' });
-    await paused;
-    await setup.clock.advance(1_000);
-    expect(await underWay).toEqual({ height: '22' });
-    expect(before.requests).toHaveLength(1);
-    expect(() => setup.client.useEndpoints([])).toThrow('at least one endpoint');
-  });
+test('other endpoints are used by new calls, and by calls in flight in their next round', async () => {
+  await using after = await LocalApi.start(() => answers('22'));
+  await using api = await setUp([HANGS]);
+  const underWay = api.ask();
+  await api.first.received(1);
+  const paused = api.clock.nextPause();
+  api.client.useEndpoints([{ baseUrl: after.baseUrl }]);
+  expect(await api.ask()).toEqual({ height: '22' });
+  await paused;
+  await api.clock.advance(1_000);
+  expect(await underWay).toEqual({ height: '22' });
+  expect(api.counts()).toEqual([1]);
+  expect(() => api.client.useEndpoints([])).toThrow('at least one endpoint');
 });
 
 describe('a call', () => {
   it('is a JSON-RPC 2.0 request over POST', async () => {
-    await using api = await LocalApi.start(answers('11'));
-    await using setup = setUp([api]);
+    await using api = await setUp([answers('11')]);
     const params = { subnetID: 'x', height: 2n ** 63n + 1n };
-    expect(await ask(setup.client, { method: 'platform.getValidatorsAt', params })).toEqual({ height: '11' });
-    const [request] = api.requests;
-    expect(request?.url).toBe('/ext/bc/P');
-    expect(request?.headers['content-type']).toBe('application/json');
-    expect(request?.text).toBe(
-      '{"jsonrpc":"2.0","id":1,"method":"platform.getValidatorsAt","params":{"subnetID":"x","height":9223372036854775809}}',
-    );
-    expect(setup.clock.pendingTimers).toBe(0);
+    expect(await api.ask({ method: 'platform.getValidatorsAt', params })).toEqual({ height: '11' });
+    expect(api.first.requests[0]).toMatchObject({
+      url: '/ext/bc/P',
+      headers: { 'content-type': 'application/json' },
+      text: '{"jsonrpc":"2.0","id":1,"method":"platform.getValidatorsAt","params":{"subnetID":"x","height":9223372036854775809}}',
+    });
+    expect(api.clock.pendingTimers).toBe(0);
   });
 
   it('follows no redirect', async () => {
-    await using elsewhere = await LocalApi.start(answers('11'));
-    const headers = { location: `${elsewhere.baseUrl}/ext/bc/P` };
-    for (const status of [301, 302, 303, 307, 308]) {
-      await using api = await LocalApi.start(() => ({ status, text: '', headers }));
-      await using setup = setUp([api]);
-      await expect(ask(setup.client)).rejects.toThrow(String(status));
-    }
-    expect(elsewhere.openConnections + elsewhere.requests.length).toBe(0);
+    await using elsewhere = await LocalApi.start(() => answers('11'));
+    await using api = await setUp([{ status: 307, text: '', headers: { location: `${elsewhere.baseUrl}/ext/bc/P` } }]);
+    await expect(api.ask()).rejects.toThrow('307');
+    expect(elsewhere.openConnections).toBe(0);
   });
 
   it('keeps the prefix and the query of the base URL, and adds its parameters and headers', async () => {
-    await using api = await LocalApi.start(answers('11'));
-    await using setup = setUp([], {
-      endpoints: [
-        {
-          baseUrl: `${api.baseUrl}/node/?a=1`,
-          queryParameters: { token: 'a b&c' },
-          httpHeaders: { 'X-Api-Key': 'secret', 'Content-Type': 'text/plain' },
-        },
-      ],
+    const httpHeaders = { 'X-Api-Key': 'secret', 'Content-Type': 'text/plain' };
+    const endpoint = { queryParameters: { token: 'a b&c' }, httpHeaders };
+    await using api = await setUp([answers('11')], { path: '/node/?a=1', endpoint });
+    await api.ask();
+    expect(api.first.requests[0]).toMatchObject({
+      url: '/node/ext/bc/P?a=1&token=a+b%26c',
+      headers: { 'x-api-key': 'secret', 'content-type': 'application/json' },
     });
-    await ask(setup.client);
-    expect(api.requests[0]?.url).toBe('/node/ext/bc/P?a=1&token=a+b%26c');
-    expect(api.requests[0]?.headers).toMatchObject({ 'x-api-key': 'secret', 'content-type': 'application/json' });
   });
 
   it('fails where too many are in flight', async () => {
-    await using api = await LocalApi.start(() => 'hang');
-    await using setup = setUp([api], { limits: { maxCallsInFlight: 1 } });
+    await using api = await setUp([HANGS], { limits: { maxCallsInFlight: 1 } });
     const abort = new AbortController();
-    const first = ask(setup.client, { signal: abort.signal });
-    expect((await failure(ask(setup.client))).kind).toBe('unavailable');
+    const first = api.ask({ signal: abort.signal });
+    expect((await api.fail()).kind).toBe('unavailable');
     abort.abort(new Error('enough'));
     await expect(first).rejects.toThrow('enough');
-    api.reply = answers('12');
-    expect(await ask(setup.client)).toEqual({ height: '12' });
+    api.first.reply = () => answers('12');
+    expect(await api.ask()).toEqual({ height: '12' });
   });
 });
 
 describe('failover', () => {
   it('uses the second URL while the first is down, and returns when it has recovered', async () => {
-    await using first = await LocalApi.start(() => 'cut the connection');
-    await using second = await LocalApi.start(answers('2'));
-    await using setup = setUp([first, second]);
-    expect(await ask(setup.client)).toEqual({ height: '2' });
-    first.reply = answers('1');
+    await using api = await setUp(['cut the connection', answers('2')]);
+    expect(await api.ask()).toEqual({ height: '2' });
+    api.first.reply = () => answers('1');
     // The first one is put aside.
-    expect(await ask(setup.client)).toEqual({ height: '2' });
-    expect(first.requests).toHaveLength(1);
-    await setup.clock.advance(ASIDE_MS);
+    expect(await api.ask()).toEqual({ height: '2' });
+    expect(api.counts()).toEqual([1, 2]);
+    await api.clock.advance(ASIDE_MS);
     // After the answer it is the first again, for all calls.
-    for (let calls = 0; calls < 2; calls += 1) expect(await ask(setup.client)).toEqual({ height: '1' });
-    expect(second.requests).toHaveLength(2);
+    for (let calls = 0; calls < 2; calls += 1) expect(await api.ask()).toEqual({ height: '1' });
+    expect(api.counts()).toEqual([3, 2]);
   });
 
   it('a URL that hangs is tried by one call after its time, while others use the next one', async () => {
-    await using first = await LocalApi.start(() => 'cut the connection');
-    await using second = await LocalApi.start(answers('2'));
-    await using setup = setUp([first, second]);
-    await ask(setup.client);
-    first.reply = () => 'hang';
-    await setup.clock.advance(ASIDE_MS);
-    const probe = ask(setup.client);
-    await first.received(2);
-    expect(await ask(setup.client)).toEqual({ height: '2' });
-    await setup.clock.advance(ATTEMPT_TIMEOUT_MS);
-    expect(await probe).toEqual({ height: '2' });
-    expect(await ask(setup.client)).toEqual({ height: '2' });
-    expect(first.requests).toHaveLength(2);
+    await using api = await setUp(['cut the connection', answers('2')]);
+    await api.ask();
+    api.first.reply = () => HANGS;
+    await api.clock.advance(ASIDE_MS);
+    const probe = api.ask();
+    await api.first.received(2);
+    expect(await api.ask()).toEqual({ height: '2' });
+    await api.clock.advance(ATTEMPT_TIMEOUT_MS);
+    expect([await probe, await api.ask()]).toEqual([{ height: '2' }, { height: '2' }]);
+    expect(api.first.requests).toHaveLength(2);
   });
 
   it('uses the second URL where the first refuses connections', async () => {
-    await using second = await LocalApi.start(answers('2'));
-    // Port 1 (tcpmux) is unused.
-    const endpoints = [{ baseUrl: 'http://127.0.0.1:1' }, { baseUrl: second.baseUrl }];
-    await using setup = setUp([], { endpoints, limits: { maxRounds: 1 } });
-    expect(await ask(setup.client)).toEqual({ height: '2' });
-    await second[Symbol.asyncDispose]();
-    const error = await failure(ask(setup.client));
+    await using api = await setUp([HANGS, answers('2')], { limits: { maxRounds: 1 } });
+    await api.first[Symbol.asyncDispose]();
+    expect(await api.ask()).toEqual({ height: '2' });
+    await api.second[Symbol.asyncDispose]();
+    const error = await api.fail();
     expect(error.message).toBe('platform.getHeight: the connection failed (ECONNREFUSED)');
-    expect(error.detail).toMatch(/: 127\.0\.0\.1:\d+: connect ECONNREFUSED 127\.0\.0\.1:\d+; 127\.0\.0\.1:1: connect /);
+    expect(error.detail).toMatch(
+      /: 127\.0\.0\.1:\d+: connect ECONNREFUSED 127\.0\.0\.1:\d+; 127\.0\.0\.1:\d+: connect /,
+    );
   });
 
-  it.each([
-    ['HTTP 503', down()],
-    ['HTTP 429', { status: 429, text: '' }],
+  it.each<[string, Reply]>([
+    ['HTTP 503', DOWN],
     ['HTTP 401', { status: 401, text: '{"error":"no key"}' }],
-    ['HTTP 301', { status: 301, text: '' }],
     ['a page under 200', { status: 200, text: '<html>' }],
     ['an empty body', { status: 200, text: '' }],
     ['a result that does not fit', { result: { height: 'tall' } }],
@@ -211,311 +206,236 @@ describe('failover', () => {
     ['an error without text', { error: { code: 1, message: null } }],
     ['an error that is a string', { error: 'no' }],
     ['a long body', { result: { height: '2', padding: 'x'.repeat(1_000) } }],
-    ['an endless body', 'endless' as const],
-    ['a cut connection', 'cut the connection' as const],
+    ['an endless body', 'endless'],
+    ['a cut connection', 'cut the connection'],
   ])('uses the next URL after %s', async (_what, reply) => {
-    await using first = await LocalApi.start(() => reply);
-    await using second = await LocalApi.start(answers('2'));
-    await using setup = setUp([first, second]);
+    await using api = await setUp([reply, answers('2')]);
     const parseResult = (result: unknown): string => {
       const { height } = readObject(result, 'result');
       if (height !== '2') readObject(height, 'height');
       return String(height);
     };
-    expect(await ask(setup.client, { parseResult })).toBe('2');
-    expect([first.requests.length, second.requests.length]).toEqual([1, 1]);
-    expect(setup.clock.pausesMs).toEqual([]);
+    expect(await api.ask({ parseResult })).toBe('2');
+    expect([api.counts(), api.clock.pausesMs]).toEqual([[1, 1], []]);
   });
 
   it('uses the next URL after a hanging one, each with a deadline', async () => {
-    await using first = await LocalApi.start(() => 'hang');
-    await using second = await LocalApi.start(() => 'hang after the headers');
-    await using third = await LocalApi.start(answers('3'));
-    await using setup = setUp([first, second, third]);
-    const result = ask(setup.client);
-    await first.received(1);
-    await setup.clock.advance(ATTEMPT_TIMEOUT_MS);
-    await second.received(1);
-    await setup.clock.advance(ATTEMPT_TIMEOUT_MS);
-    expect(await result).toEqual({ height: '3' });
+    await using api = await setUp([HANGS, 'hang after the headers', answers('3')]);
+    const result = api.ask();
+    for (const hanging of [api.first, api.second]) {
+      await hanging.received(1);
+      await api.clock.advance(ATTEMPT_TIMEOUT_MS);
+    }
     // The third is preferred from now on.
-    expect(await ask(setup.client)).toEqual({ height: '3' });
-    expect(setup.clock.pendingTimers).toBe(0);
+    expect([await result, await api.ask()]).toEqual([{ height: '3' }, { height: '3' }]);
+    expect(api.clock.pendingTimers).toBe(0);
   });
 
   it('does not use a second URL after a JSON-RPC error', async () => {
-    const rejection = { code: -32000, message: 'not found', data: null };
-    await using first = await LocalApi.start(() => ({ error: rejection }));
-    await using second = await LocalApi.start(answers('2'));
-    await using setup = setUp([first, second]);
+    const rejection = { code: -32000, message: 'not found' };
+    await using api = await setUp([{ error: { ...rejection, data: null } }, answers('2')]);
     for (let call = 1; call <= 2; call += 1) {
-      const error = await failure(ask(setup.client));
-      expect(error.kind).toBe('rejected');
-      expect(error.rejection).toEqual({ code: -32000, message: 'not found' });
-      expect(first.requests).toHaveLength(call);
+      expect(await api.fail()).toMatchObject({ kind: 'rejected', rejection });
+      expect(api.counts()).toEqual([call, 0]);
     }
-    expect(second.requests).toHaveLength(0);
   });
 
   it('accepts an error without a request ID', async () => {
     const text = '{"jsonrpc":"2.0","error":{"code":-32700,"message":"parse error"},"id":null}';
-    await using api = await LocalApi.start(() => ({ status: 200, text }));
-    await using setup = setUp([api]);
-    expect((await failure(ask(setup.client))).rejection).toEqual({ code: -32700, message: 'parse error' });
+    await using api = await setUp([{ status: 200, text }]);
+    expect((await api.fail()).rejection).toEqual({ code: -32700, message: 'parse error' });
   });
 
   it('redacts our key in a rejection, and truncates its text', async () => {
     const key = '0a1b2c3d4e5f6a7b8c9d';
     const message = `${'x'.repeat(990)} ${key} ${'y'.repeat(100_000)}`;
-    await using api = await LocalApi.start(() => ({ error: { code: 1, message } }));
-    await using setup = setUp([], { endpoints: [{ baseUrl: `${api.baseUrl}/v3/${key}` }] });
-    const error = await failure(ask(setup.client, { maxResponseBytes: 1_000_000 }));
+    await using api = await setUp([{ error: { code: 1, message } }], { path: `/v3/${key}` });
+    const error = await api.fail({ maxResponseBytes: 1_000_000 });
     expect(error.rejection?.message).toBe(message.replace(key, '…').slice(0, 1_000));
     expect(`${error.message} ${error.detail}`).not.toContain(key.slice(0, 8));
-    expect(api.requests[0]?.url).toBe(`/v3/${key}/ext/bc/P`);
+    expect(api.first.requests[0]?.url).toBe(`/v3/${key}/ext/bc/P`);
   });
 });
 
 describe('retries', () => {
   it('retries after pauses, and fails after three rounds', async () => {
-    await using api = await LocalApi.start(down);
-    await using setup = setUp([api]);
-    const error = failure(ask(setup.client));
-    await setup.clock.nextPause();
-    expect(api.requests).toHaveLength(1);
-    const secondPause = setup.clock.nextPause();
-    await setup.clock.advance(75);
-    await secondPause;
-    expect(api.requests).toHaveLength(2);
-    await setup.clock.advance(150);
-    expect((await error).kind).toBe('unavailable');
-    expect(api.requests).toHaveLength(3);
-    expect(setup.clock.pausesMs).toEqual([75, 150]);
+    await using api = await setUp([DOWN]);
+    const error = api.fail();
+    for (const [round, pauseMs] of [75, 150].entries()) {
+      await api.first.received(round + 1);
+      while (api.clock.pausesMs.length <= round) await api.clock.nextPause();
+      await api.clock.advance(pauseMs);
+    }
     expect(await error).toMatchObject({
+      kind: 'unavailable',
       message: 'platform.getHeight: HTTP status 503',
-      detail: `platform.getHeight: ${api.host}: HTTP status 503`,
+      detail: `platform.getHeight: ${api.first.host}: HTTP status 503`,
     });
-    expect(setup.clock.pendingTimers).toBe(0);
+    expect([api.counts(), api.clock.pausesMs, api.clock.pendingTimers]).toEqual([[3], [75, 150], 0]);
   });
 
-  it.each([500, 502, 503, 504, 429, 408])('retries after HTTP %i', async (status) => {
-    await using api = await LocalApi.start(() => ({ status, text: '' }));
-    await using setup = setUp([api]);
-    const result = ask(setup.client);
-    await setup.clock.nextPause();
-    api.reply = answers('11');
-    await setup.clock.advance(100);
+  it.each([500, 503, 429, 408])('retries after HTTP %i', async (status) => {
+    await using api = await setUp([{ status, text: '' }]);
+    const result = api.ask();
+    await api.clock.nextPause();
+    api.first.reply = () => answers('11');
+    await api.clock.advance(100);
     expect(await result).toEqual({ height: '11' });
   });
 
-  it.each([301, 400, 401, 403, 404])('does not retry after HTTP %i', async (status) => {
-    await using api = await LocalApi.start(() => ({ status, text: '' }));
-    await using setup = setUp([api]);
-    expect((await failure(ask(setup.client))).kind).toBe('invalid response');
-    expect(api.requests).toHaveLength(1);
-  });
-
-  it('does not retry permanent failures', async () => {
-    await using first = await LocalApi.start(() => ({ status: 200, text: 'hello' }));
-    await using second = await LocalApi.start(() => ({ status: 404, text: 'x'.repeat(1_000_000) }));
-    await using setup = setUp([first, second]);
-    const error = await failure(ask(setup.client));
-    expect(error.kind).toBe('invalid response');
-    expect(error.message).toContain('response: is not JSON');
-    expect(error.message).toContain('HTTP status 404');
-    expect([first.requests.length, second.requests.length]).toEqual([1, 1]);
-    expect(setup.clock.pausesMs).toEqual([]);
+  it.each([301, 400, 404])('does not retry after HTTP %i', async (status) => {
+    await using api = await setUp([{ status, text: '' }]);
+    expect((await api.fail()).kind).toBe('invalid response');
+    expect([api.counts(), api.clock.pausesMs]).toEqual([[1], []]);
   });
 
   it('retries only temporary failures', async () => {
-    await using first = await LocalApi.start(() => ({ status: 200, text: 'hello' }));
-    await using second = await LocalApi.start(down);
-    await using setup = setUp([first, second]);
-    const result = ask(setup.client);
-    await setup.clock.nextPause();
-    second.reply = answers('2');
-    await setup.clock.advance(100);
+    await using api = await setUp([{ status: 200, text: 'hello' }, DOWN]);
+    const result = api.ask();
+    await api.clock.nextPause();
+    api.second.reply = () => answers('2');
+    await api.clock.advance(100);
     expect(await result).toEqual({ height: '2' });
-    expect([first.requests.length, second.requests.length]).toEqual([1, 2]);
+    expect(api.counts()).toEqual([1, 2]);
   });
 });
 
 describe('deadlines and aborts', () => {
   it('fails at the deadline of the call, with the last failures', async () => {
-    await using api = await LocalApi.start(() => 'hang');
-    await using setup = setUp([api]);
-    const error = failure(ask(setup.client));
-    await api.received(1);
-    const firstPause = setup.clock.nextPause();
-    await setup.clock.advance(ATTEMPT_TIMEOUT_MS);
-    await firstPause;
-    await setup.clock.advance(75);
-    await api.received(2);
-    const secondPause = setup.clock.nextPause();
-    await setup.clock.advance(ATTEMPT_TIMEOUT_MS);
-    await secondPause;
-    await setup.clock.advance(150);
-    await api.received(3);
-    await setup.clock.advance(CALL_TIMEOUT_MS - 2 * ATTEMPT_TIMEOUT_MS - 75 - 150);
+    await using api = await setUp([HANGS]);
+    const error = api.fail();
+    for (const [round, pauseMs] of [75, 150].entries()) {
+      await api.first.received(round + 1);
+      const paused = api.clock.nextPause();
+      await api.clock.advance(ATTEMPT_TIMEOUT_MS);
+      await paused;
+      await api.clock.advance(pauseMs);
+    }
+    await api.first.received(3);
+    await api.clock.advance(CALL_TIMEOUT_MS - 2 * ATTEMPT_TIMEOUT_MS - 75 - 150);
     expect(await error).toMatchObject({
       kind: 'unavailable',
       message: 'platform.getHeight took longer than 10000 ms (no answer within 4000 ms)',
-      detail: `platform.getHeight took longer than 10000 ms (${api.host}: no answer within 4000 ms)`,
+      detail: `platform.getHeight took longer than 10000 ms (${api.first.host}: no answer within 4000 ms)`,
     });
-    expect(setup.clock.pendingTimers).toBe(0);
+    expect(api.clock.pendingTimers).toBe(0);
   });
 
   it('rejects with the reason of the signal in a request, a pause and before', async () => {
-    await using hanging = await LocalApi.start(() => 'hang');
-    await using dead = await LocalApi.start(down);
+    await using api = await setUp([HANGS]);
     const reason = new Error('the client has left');
-
-    await using waiting = setUp([hanging]);
-    const abortWaiting = new AbortController();
-    const inRequest = ask(waiting.client, { signal: abortWaiting.signal });
-    await hanging.received(1);
-    abortWaiting.abort(reason);
+    const [leaving, leavingLater] = [new AbortController(), new AbortController()];
+    const inRequest = api.ask({ signal: leaving.signal });
+    await api.first.received(1);
+    leaving.abort(reason);
     await expect(inRequest).rejects.toBe(reason);
-    expect(waiting.clock.pendingTimers).toBe(0);
 
-    await using pausing = setUp([dead]);
-    const abortPausing = new AbortController();
-    const inPause = ask(pausing.client, { signal: abortPausing.signal });
-    await pausing.clock.nextPause();
-    abortPausing.abort(reason);
+    // The endpoint was not put aside.
+    api.first.reply = () => DOWN;
+    const inPause = api.ask({ signal: leavingLater.signal });
+    await api.clock.nextPause();
+    leavingLater.abort(reason);
     await expect(inPause).rejects.toBe(reason);
-    expect(pausing.clock.pendingTimers).toBe(0);
+    expect(api.clock.pendingTimers).toBe(0);
 
-    await expect(ask(pausing.client, { signal: AbortSignal.abort(reason) })).rejects.toBe(reason);
-    expect(dead.requests).toHaveLength(1);
+    await expect(api.ask({ signal: AbortSignal.abort(reason) })).rejects.toBe(reason);
+    expect(api.counts()).toEqual([2]);
   });
 
   it('does not put an endpoint aside after an abort', async () => {
-    await using first = await LocalApi.start(() => 'hang');
-    await using second = await LocalApi.start(answers('2'));
-    await using setup = setUp([first, second]);
+    await using api = await setUp([HANGS, answers('2')]);
     const abort = new AbortController();
-    const aborted = ask(setup.client, { signal: abort.signal });
-    await first.received(1);
+    const aborted = api.ask({ signal: abort.signal });
+    await api.first.received(1);
     abort.abort(new Error('left'));
     await expect(aborted).rejects.toThrow('left');
-    first.reply = answers('1');
-    expect(await ask(setup.client)).toEqual({ height: '1' });
+    api.first.reply = () => answers('1');
+    expect(await api.ask()).toEqual({ height: '1' });
   });
 
   it('ends its calls at disposal', async () => {
-    await using hanging = await LocalApi.start(() => 'hang');
-    await using dead = await LocalApi.start(down);
-    const waiting = setUp([hanging], { limits: { maxConnections: 1 } });
-    const inRequest = failure(ask(waiting.client));
-    await hanging.received(1);
-    const inLine = failure(ask(waiting.client));
-    const pausing = setUp([dead]);
-    let hasEnded = false;
-    const inPause = failure(ask(pausing.client)).finally(() => {
-      hasEnded = true;
-    });
+    await using waiting = await setUp([HANGS], { limits: { maxConnections: 1 } });
+    const inRequest = waiting.fail();
+    await waiting.first.received(1);
+    const inLine = waiting.fail();
+    await using pausing = await setUp([DOWN]);
+    const inPause = pausing.fail();
     await pausing.clock.nextPause();
-
-    await waiting.client[Symbol.asyncDispose]();
-    await pausing.client[Symbol.asyncDispose]();
-    expect(hasEnded).toBe(true);
-    const timers = [waiting.clock.pendingTimers, pausing.clock.pendingTimers];
-    expect(timers).toEqual([0, 0]);
-    for (const error of [await inRequest, await inLine, await inPause, await failure(ask(pausing.client))]) {
+    for (const { client, clock } of [waiting, pausing]) {
+      await client[Symbol.asyncDispose]();
+      expect(clock.pendingTimers).toBe(0);
+    }
+    for (const error of [await inRequest, await inLine, await inPause, await pausing.fail()]) {
       expect(error).toMatchObject({ kind: 'unavailable', message: 'the service stops and sends no more API calls' });
     }
-    expect([hanging.requests.length, dead.requests.length]).toEqual([1, 1]);
+    expect([waiting.counts(), pausing.counts()]).toEqual([[1], [1]]);
   });
 
   it('disposal waits for the end of calls', async () => {
     const ended: string[] = [];
-    const request = ({ signal }: { readonly signal: AbortSignal }) =>
-      new Promise((_, reject) => {
-        const end = (): void => {
-          ended.push('a call');
-          reject(signal.reason);
-        };
-        signal.addEventListener('abort', () => setImmediate(() => setImmediate(end)), { once: true });
-      });
+    const request = async ({ signal }: { readonly signal: AbortSignal }) => {
+      await once(signal, 'abort');
+      await settle();
+      ended.push('a call');
+      throw signal.reason;
+    };
     const openHttp = (() => ({ request, destroy: async () => undefined })) as unknown as OpenHttp;
-    const endpoints = [{ baseUrl: 'http://x' }];
-    const { client } = setUp([], { endpoints, openHttp });
-    const error = failure(ask(client));
-    await client[Symbol.asyncDispose]();
+    await using api = await setUp([HANGS], { openHttp });
+    const error = api.fail();
+    await api.client[Symbol.asyncDispose]();
     expect(ended).toEqual(['a call']);
     expect((await error).kind).toBe('unavailable');
   });
 });
 
 describe('errors, traces and metrics', () => {
-  it('errors contain no keys', async () => {
-    await using api = await LocalApi.start(down);
-    await using setup = setUp([], {
-      endpoints: [
-        {
-          baseUrl: `${api.baseUrl}/path-key`,
-          queryParameters: { token: 'query-key' },
-          httpHeaders: { 'x-key': 'header-key' },
-        },
-      ],
-      limits: { maxRounds: 1 },
-    });
-    const { message, detail } = await failure(ask(setup.client));
+  it.each<[string, Reply]>([
+    ['HTTP 503', DOWN],
+    ['a cut connection', 'cut the connection'],
+    ['a JSON-RPC error', { error: { code: -32000, message: 'not found' } }],
+    ['no JSON', { status: 200, text: 'hello' }],
+  ])('the message has no host, the detail names it, and neither has a key: %s', async (_what, reply) => {
+    const endpoint = { queryParameters: { token: 'query-key' }, httpHeaders: { 'x-key': 'header-key' } };
+    await using api = await setUp([reply], { path: '/path-key', endpoint, limits: { maxRounds: 1 } });
+    const { message, detail } = await api.fail();
+    expect(message).not.toMatch(/127\.0\.0\.1|localhost/);
+    expect(detail).toContain(api.first.host);
     expect(`${message} ${detail}`).not.toMatch(/-key/);
-  });
-
-  it.each<[string, () => Reply]>([
-    ['HTTP 503', down],
-    ['a cut connection', () => 'cut the connection'],
-    ['a JSON-RPC error', () => ({ error: { code: -32000, message: 'not found' } })],
-    ['no JSON', () => ({ status: 200, text: 'hello' })],
-  ])('the message has no host, and the detail names it: %s', async (_what, reply) => {
-    await using api = await LocalApi.start(reply);
-    await using setup = setUp([api], { limits: { maxRounds: 1 } });
-    const error = await failure(ask(setup.client));
-    expect(error.message).not.toMatch(/127\.0\.0\.1|localhost/);
-    expect(error.detail).toContain(api.host);
   });
 
   it('a call is a span of its caller and sends the trace context', async () => {
     const { tracer, only } = createMemorySpans();
-    await using api = await LocalApi.start(answers('11'));
-    await using setup = setUp([api], { endpoints: [{ baseUrl: api.baseUrl, httpHeaders: { 'x-key': 'k' } }] });
+    await using api = await setUp([answers('11')], { endpoint: { httpHeaders: { 'x-key': 'k' } } });
     const work = tracer.root('work', 'internal', {});
-    await within(work, () => ask(setup.client));
-    api.reply = () => ({ error: { code: -32000, message: 'no' } });
-    await failure(within(work, () => ask(setup.client, { method: 'platform.getBlock' })));
-    await ask(setup.client).catch(() => undefined);
+    await within(work, () => api.ask());
+    api.first.reply = () => ({ error: { code: -32000, message: 'no' } });
+    await within(work, () => api.fail({ method: 'platform.getBlock' }));
+    await api.fail();
     work.end();
 
     const call = only('platform.getHeight');
     expect(call.parentSpanContext).toEqual(only('work').spanContext());
     expect(only('platform.getBlock').status.code).toBe(SpanStatusCode.ERROR);
-    expect(api.requests.map(({ headers }) => [headers['x-key'], headers['traceparent']])).toEqual([
+    expect(api.first.requests.map(({ headers }) => [headers['x-key'], headers['traceparent']])).toEqual([
       ['k', `00-${call.spanContext().traceId}-${call.spanContext().spanId}-01`],
       ['k', expect.any(String)],
       ['k', undefined],
     ]);
   });
 
-  it('calls and failed attempts of all clients of a registry are counted', async () => {
-    await using first = await LocalApi.start(down);
-    await using second = await LocalApi.start(answers('2'));
-    const registry = new Registry();
-    const metrics = createMetrics(registry);
-    await using one = setUp([first, second], { metrics });
-    await using other = setUp([second], { metrics });
-    await ask(one.client);
-    await ask(other.client);
-    second.reply = () => ({ error: { code: -32000, message: 'no' } });
-    await failure(ask(other.client));
-    const text = await registry.metrics();
-    expect(text).toContain('signature_aggregator_api_calls_total{method="platform.getHeight",outcome="ok"} 2');
-    expect(text).toContain('signature_aggregator_api_calls_total{method="platform.getHeight",outcome="rejected"} 1');
-    expect(text).toContain(
-      `signature_aggregator_api_attempt_failures_total{endpoint="${first.host}",reason="http status"} 1`,
-    );
-    expect(text).toContain('signature_aggregator_api_call_duration_seconds_count{method="platform.getHeight"} 3');
+  it('calls and failed attempts are counted', async () => {
+    await using api = await setUp([DOWN, answers('2')]);
+    await api.ask();
+    api.second.reply = () => ({ error: { code: -32000, message: 'no' } });
+    await api.fail();
+    const text = await api.registry.metrics();
+    for (const line of [
+      'api_calls_total{method="platform.getHeight",outcome="ok"} 1',
+      'api_calls_total{method="platform.getHeight",outcome="rejected"} 1',
+      `api_attempt_failures_total{endpoint="${api.first.host}",reason="http status"} 1`,
+      'api_call_duration_seconds_count{method="platform.getHeight"} 2',
+    ]) {
+      expect(text).toContain(line);
+    }
   });
 });

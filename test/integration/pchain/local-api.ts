@@ -6,6 +6,10 @@ import {
   type ServerResponse,
 } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
+import { Registry } from 'prom-client';
+import { type Clock, systemClock } from '../../../src/lib/concurrency/clock.ts';
+import { JsonRpcClient } from '../../../src/pchain/rpc/json-rpc.ts';
+import { createMetrics } from '../../../src/telemetry/metrics.ts';
 
 /** One HTTP request that a {@link LocalApi} got. */
 export interface ReceivedRequest {
@@ -91,6 +95,12 @@ export class LocalApi implements AsyncDisposable {
     });
     answer(response, this.reply(received), id);
   }
+}
+
+/** Opens a client of one base URL, which does not repeat failed calls. */
+export function openClient(baseUrl: string, clock: Clock = systemClock): JsonRpcClient {
+  const ports = { clock, random: () => 0, metrics: createMetrics(new Registry()) };
+  return new JsonRpcClient({ ...ports, endpoints: [{ baseUrl }], limits: { maxRounds: 1 } });
 }
 
 function answer(response: ServerResponse, reply: Reply, id: number): void {

@@ -2,37 +2,52 @@ import { Registry } from 'prom-client';
 import { expect, test } from 'vitest';
 import type { NetworkConfig } from '../../../src/config/settings.ts';
 import { openNetworkApi, type PartsOptions } from '../../../src/network/network-parts.ts';
-import { createSubnetDirectory } from '../../../src/pchain/state/subnet-directory.ts';
+import { createNodeApi } from '../../../src/pchain/rpc/node-api.ts';
 import { createMetrics } from '../../../src/telemetry/metrics.ts';
-import { type BlockchainID, idFromBytes } from '../../../src/warp/ids.ts';
+import type { BlockchainID } from '../../../src/warp/ids.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { LocalApi } from './local-api.ts';
+
+function openApi(opened: AsyncDisposableStack, { baseUrl }: LocalApi) {
+  const network = { pChainApi: [{ baseUrl }], infoApi: [{ baseUrl }], apiTimeoutMs: 5_000 } as unknown as NetworkConfig;
+  const options = { network, clock: new FakeClock(), random: () => 0, metrics: createMetrics(new Registry()) };
+  return openNetworkApi(opened, options as unknown as PartsOptions);
+}
 
 test('lookups of invented IDs do not delay heights and sets, because they have few connections', async () => {
   await using api = await LocalApi.start(({ method }) =>
     method === 'platform.validatedBy' ? 'hang' : { result: { height: '18' } },
   );
   await using opened = new AsyncDisposableStack();
-  const endpoints = [{ baseUrl: api.baseUrl }];
-  const network = { pChainApi: endpoints, infoApi: endpoints, apiTimeoutMs: 5_000 } as unknown as NetworkConfig;
-  const clock = new FakeClock();
-  const { node, lookups } = openNetworkApi(opened, {
-    ...{ network, clock, random: () => 0, metrics: createMetrics(new Registry()) },
-  } as unknown as PartsOptions);
-  const directory = createSubnetDirectory(lookups, clock);
+  const { node, lookups } = openApi(opened, api);
   const leaving = new AbortController();
-  const flood = Array.from({ length: 600 }, (_, number) => {
-    const chainID = new Uint8Array(32).fill(number & 0xff).with(0, number >> 8);
-    return directory.validatedBy(idFromBytes<BlockchainID>(chainID, 'chain'), leaving.signal);
-  });
+  const { signal } = leaving;
+  const flood = Array.from({ length: 150 }, (_, number) => lookups.validatedBy(`${number}` as BlockchainID, signal));
   const ended = Promise.allSettled(flood);
   await api.received(4);
-  const { signal } = leaving;
   expect(await Promise.all([node.getProposedHeight(signal), node.getHeight(signal)])).toEqual([18n, 18n]);
   // Four are asked, some wait for them, and the others are refused at once.
   expect(api.requests.filter(({ method }) => method === 'platform.validatedBy')).toHaveLength(4);
-  await expect(flood.at(-1)).rejects.toThrow('128 calls of the API are in flight already');
+  await expect(flood.at(-1)).rejects.toMatchObject({ kind: 'unavailable' });
   leaving.abort(new Error('gone'));
   const reasons = (await ended).map((result) => String(result.status === 'rejected' && result.reason));
   expect(reasons.filter((reason) => reason === 'Error: gone')).toHaveLength(128);
+});
+
+test('a part of a closing network ends its calls before its client is closed', async () => {
+  await using api = await LocalApi.start(() => 'hang');
+  const opened = new AsyncDisposableStack();
+  const { openClient, info } = openApi(opened, api);
+  // Like the parts of a network: opened later, in a separate stack.
+  const parts = opened.use(new AsyncDisposableStack());
+  const leaving = new AbortController();
+  const calling = createNodeApi(openClient(parts), info).getHeight(leaving.signal);
+  const failure = calling.catch((error: unknown) => error);
+  parts.defer(async () => {
+    leaving.abort(new Error('the part stops'));
+    await failure;
+  });
+  await api.received(1);
+  await opened.disposeAsync();
+  expect(await failure).toEqual(new Error('the part stops'));
 });

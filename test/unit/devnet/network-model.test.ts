@@ -19,26 +19,25 @@ describe('the L1 by height', () => {
   const [l1Only, registered, inactive] = [modelNode(6).nodeID, modelNode(7).nodeID, modelNode(8).nodeID];
   const keyless = nodeIDFromBytes(new Uint8Array(20));
 
+  const founders = { [first]: 100n, [l1Only]: 100n, [removed]: 100n, [inactive]: 60n, [third]: 150n };
+  const last = { [first]: 100n, [l1Only]: 350n, [keyless]: 60n, [third]: 150n, [registered]: 250n };
+  const before = { [first]: 100n, [l1Only]: 350n, [inactive]: 60n, [third]: 150n, [registered]: 250n };
+
   test.each([
     [99n, {}],
-    [100n, { [first]: 100n, [l1Only]: 100n, [removed]: 100n, [inactive]: 60n, [third]: 150n }],
-    [119n, { [first]: 100n, [l1Only]: 100n, [removed]: 100n, [inactive]: 60n, [third]: 150n }],
-    [120n, { [first]: 100n, [l1Only]: 100n, [removed]: 100n, [inactive]: 60n, [third]: 150n, [registered]: 250n }],
-    [140n, { [first]: 100n, [l1Only]: 350n, [removed]: 100n, [inactive]: 60n, [third]: 150n, [registered]: 250n }],
-    [164n, { [first]: 100n, [l1Only]: 350n, [inactive]: 60n, [third]: 150n, [registered]: 250n }],
-    [165n, { [first]: 100n, [l1Only]: 350n, [inactive]: 60n, [third]: 150n, [registered]: 250n, [removed]: 40n }],
-    [180n, { [first]: 100n, [l1Only]: 350n, [keyless]: 60n, [third]: 150n, [registered]: 250n }],
-    [10n ** 18n, { [first]: 100n, [l1Only]: 350n, [keyless]: 60n, [third]: 150n, [registered]: 250n }],
+    [100n, founders],
+    [119n, founders],
+    [120n, { ...founders, [registered]: 250n }],
+    [140n, { ...founders, [l1Only]: 350n, [registered]: 250n }],
+    [164n, before],
+    [165n, { ...before, [removed]: 40n }],
+    [180n, last],
+    [10n ** 18n, last],
   ])('%i', (height, expected) => {
     expect(at(height)).toEqual(expected);
   });
 
-  test('lists the inactive one without a key and with its weight', () => {
-    const [entry] = model.validatorsAt(model.l1.subnetID, 200n).filter(({ publicKey }) => publicKey === undefined);
-    expect(entry).toEqual({ nodeID: keyless, publicKey: undefined, weight: 60n });
-  });
-
-  test('holds the inactive one, and nonces', () => {
+  test('holds the inactive validator, and nonces', () => {
     const byNode = new Map(model.l1Validators().map((validator) => [validator.nodeID as string, validator]));
     expect(byNode.get(inactive)).toMatchObject({ isActive: false, minNonce: 0n });
     expect(byNode.get(l1Only)).toMatchObject({ isActive: true, minNonce: 2n, weight: 350n });
@@ -64,28 +63,23 @@ test('a block is accepted every ten seconds, and one below it proposed', async (
   expect([model.height(), model.proposedHeight()]).toEqual([201n, 200n]);
 });
 
-describe('the primary network', () => {
+test('the primary network is the same at every height, with a validator without a key', () => {
   const model = testModel();
+  const set = model.validatorsAt(PRIMARY_NETWORK_ID, 0n);
+  expect(set.map(({ nodeID, publicKey }) => [nodeID, publicKey === undefined])).toEqual(
+    [1, 2, 3, 4, 5].map((index) => [modelNode(index).nodeID, index === 5]),
+  );
+  expect(model.validatorsAt(PRIMARY_NETWORK_ID, 200n)).toEqual(set);
+});
 
-  test('is the same at every height, with a validator without a key', () => {
-    const set = model.validatorsAt(PRIMARY_NETWORK_ID, 0n);
-    expect(set.map(({ nodeID }) => nodeID)).toEqual([1, 2, 3, 4, 5].map((index) => modelNode(index).nodeID));
-    expect(set.flatMap(({ publicKey }, index) => (publicKey === undefined ? [index] : []))).toEqual([4]);
-    expect(model.validatorsAt(PRIMARY_NETWORK_ID, 200n)).toEqual(set);
-  });
-
-  test.each([3, 5, 6, 20, 101])('has uneven weights beyond 2^53 in sum, at %i validators', (count) => {
-    const nodes = Array.from({ length: count }, (_, index) => modelNode(index));
-    const options = { seed: 7, clock: new FakeClock(), l1OnlyNodes: nodes, inactiveNode: modelNode(200) };
-    const weights = createNetworkModel({ ...options, primaryNodes: nodes }).primaryValidators.map(
-      ({ weight }) => weight,
-    );
-    const total = weights.reduce((sum, weight) => sum + weight);
-    const heaviest = weights.reduce((max, weight) => (weight > max ? weight : max));
-    expect(new Set(weights).size).toBe(count);
-    expect(total > BigInt(Number.MAX_SAFE_INTEGER) / 2n).toBe(true);
-    if (count >= 5) expect(isQuorumReached(67n, total - heaviest, total)).toBe(true);
-  });
+test.each([5, 101])('%i primary validators have different weights, and each is dispensable', (count) => {
+  const nodes = Array.from({ length: count }, (_, index) => modelNode(index));
+  const options = { seed: 7, clock: new FakeClock(), l1OnlyNodes: nodes, inactiveNode: modelNode(200) };
+  const { primaryValidators } = createNetworkModel({ ...options, primaryNodes: nodes });
+  const total = totalOf(primaryValidators);
+  expect(new Set(primaryValidators.map(({ weight }) => weight)).size).toBe(count);
+  expect(total > BigInt(Number.MAX_SAFE_INTEGER) / 2n).toBe(true);
+  for (const { weight } of primaryValidators) expect(isQuorumReached(67n, total - weight, total)).toBe(true);
 });
 
 test('knows which subnet validates which chain', () => {

@@ -1,11 +1,11 @@
 import { Registry } from 'prom-client';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import type { Aggregator } from '../../../src/aggregation/request/aggregate.ts';
 import type { AggregationRequest, AggregationResult } from '../../../src/aggregation/request/aggregation-request.ts';
 import type { SignedMessageReport } from '../../../src/aggregation/request/message-verifier.ts';
 import type { SubnetView } from '../../../src/aggregation/subnets/subnet-view.ts';
 import type { UptimeProof } from '../../../src/aggregation/subnets/uptime-proofs.ts';
 import { parseConfig } from '../../../src/config/load/load-config.ts';
+import { aborted } from '../../../src/lib/concurrency/deadline.ts';
 import type { ApiEndpoint } from '../../../src/lib/net/api-endpoint.ts';
 import {
   createServedNetwork,
@@ -41,15 +41,16 @@ function scriptedServedNetwork({
     networkID,
     isConnected: true,
     openError: undefined as Error | undefined,
+    /** Times of requests for the network ID. */
+    askedAtMs: [] as number[],
     beforeAnswer: Promise.resolve(),
     peerCounts: { connected: 1, turnedAway: 0 },
   };
   /** Events of API and parts, in order. */
   const events: string[] = [];
   const listeners = new Set<() => void>();
-  const aggregator: Aggregator = { aggregate: async () => RESULT };
   const parts = {
-    aggregator,
+    aggregator: { aggregate: async () => RESULT },
     subnets: { view: async () => VIEW, list: () => [], weights: () => [] },
     verifier: { verify: async () => REPORT },
     uptimes: { prove: async () => PROOF },
@@ -62,9 +63,11 @@ function scriptedServedNetwork({
         useEndpoints({ infoApi: [{ baseUrl } = {}] }) {
           events.push(`api asks ${baseUrl}`);
         },
-        async getNetworkID() {
+        async getNetworkID(signal) {
           const { networkID: answer } = script;
-          await script.beforeAnswer;
+          script.askedAtMs.push(clock.monotonicMs());
+          await Promise.race([script.beforeAnswer, aborted(signal)]);
+          signal.throwIfAborted();
           if (answer instanceof Error) throw answer;
           return answer;
         },
@@ -101,32 +104,19 @@ function scriptedServedNetwork({
   const { config } = parseConfig({ networks: { [name]: settings } }, {}, {});
   const network = createServedNetwork(
     {
+      ...{ clock, logger: log.logger, metrics: createMetrics(new Registry()), random: () => 0.5, startEmbedded },
+      ...{ aggregation: config.aggregation, storePath: undefined, shared: undefined },
       network: config.networks[0] as NetworkOptions['network'],
-      clock,
-      logger: log.logger,
-      metrics: createMetrics(new Registry()),
       identity: { nodeID: 'NodeID-us' } as unknown as NetworkOptions['identity'],
       bls: {} as NetworkOptions['bls'],
-      aggregation: config.aggregation,
-      storePath: undefined,
-      shared: undefined,
-      random: () => 0.5,
-      startEmbedded,
     },
     opener,
   );
   onTestFinished(() => network[Symbol.asyncDispose]());
-  return {
-    network,
-    clock,
-    log,
-    script,
-    events,
-    listeners,
-    change: () => {
-      for (const listener of listeners) listener();
-    },
+  const change = (): void => {
+    for (const listener of listeners) listener();
   };
+  return { network, clock, log, script, events, listeners, change };
 }
 
 const aggregate = (network: ServedNetwork) =>
@@ -167,19 +157,19 @@ describe('a network of our own', () => {
     expect(await aggregate(network)).toBe(RESULT);
   });
 
-  it('waits for an API without responses, and reports the reason', async () => {
+  it('asks an API that hangs or fails with growing pauses, and reports the reason', async () => {
     const { network, clock, script, events } = scriptedServedNetwork({ networkID: new Error('connection refused') });
+    const hanging = Promise.withResolvers<void>();
+    script.beforeAnswer = hanging.promise;
     network.open();
-    await clock.advance(10_000);
-    expect(network.readiness()).toMatchObject({
-      status: 'down',
-      reason: 'its info API does not answer yet (connection refused)',
-    });
-    await expect(aggregate(network)).rejects.toThrow(
-      'local cannot be served now: its info API does not answer yet (connection refused)',
-    );
-    await clock.advance(60_000);
-    expect(network.readiness().status).toBe('down');
+    await clock.advance(5_000);
+    expect(network.readiness().reason).toContain('asking for the network ID took longer than 5000 ms');
+    hanging.resolve();
+    await clock.advance(70_000);
+    expect(script.askedAtMs).toEqual([0, 6_000, 8_000, 12_000, 20_000, 36_000, 66_000]);
+    const reason = 'its info API does not answer yet (connection refused)';
+    expect(network.readiness()).toMatchObject({ status: 'down', reason });
+    await expect(aggregate(network)).rejects.toThrow(`local cannot be served now: ${reason}`);
     script.networkID = OWN_ID;
     await clock.advance(30_000);
     expect(events.at(-1)).toBe('parts opened for 1337');

@@ -1,6 +1,7 @@
 import type { ComponentChild } from 'preact';
 import { useState } from 'preact/hooks';
 import type { RequestRecord } from '../../../api/requests/request-record.ts';
+import { MAX_RECORDS } from '../../../store/local/record-limits.ts';
 import { nameOf, type Session } from '../session.ts';
 import { Card, Id, SelectField, TextField } from '../ui/controls.tsx';
 import { clockTime, dateTime, milliseconds, shortened } from '../ui/figures.ts';
@@ -14,7 +15,6 @@ const LISTED = 200;
 const HOUR_MS = 3_600_000;
 /** The last hour has many more records than the list. */
 const HOUR_EVERY_MS = 30_000;
-const HOUR_LIMIT = 2_000;
 /** Length of the shortest subnet ID; a text is shorter while it is typed. */
 const MIN_ID_LENGTH = 34;
 
@@ -29,7 +29,7 @@ export function ActivityView({ session, id }: { session: Session; id: string | u
     subnetId,
   ]);
   const hour = usePolled(
-    (signal) => api.requests({ since: Date.now() - HOUR_MS, limit: HOUR_LIMIT }, signal),
+    (signal) => api.requests({ since: Date.now() - HOUR_MS, limit: MAX_RECORDS }, signal),
     HOUR_EVERY_MS,
     [],
   );

@@ -1,4 +1,4 @@
-import type { Example } from '../../../devnet/examples.ts';
+import type { Example } from '../../../devnet/devnet-schemas.ts';
 
 /** An example as people would paste it. */
 export interface PastedExample {

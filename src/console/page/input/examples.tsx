@@ -1,6 +1,6 @@
 import type { ComponentChild } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
-import type { Example } from '../../../devnet/examples.ts';
+import type { Example } from '../../../devnet/devnet-schemas.ts';
 import { failureOf } from '../api-client.ts';
 import type { Session } from '../session.ts';
 import { groupExamples } from './example-groups.ts';

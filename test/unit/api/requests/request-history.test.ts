@@ -1,12 +1,8 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { type RequestEntry, sizeOfEntry } from '../../../../src/api/requests/request-entry.ts';
-import {
-  type IsRecord,
-  MAX_BYTES_EACH,
-  MAX_ENTRIES_EACH,
-  RequestHistory,
-} from '../../../../src/api/requests/request-history.ts';
+import { type IsRecord, MAX_BYTES_EACH, RequestHistory } from '../../../../src/api/requests/request-history.ts';
+import { MAX_RECORDS_EACH } from '../../../../src/store/local/record-limits.ts';
 import { collectGarbage } from '../../../support/collect-garbage.ts';
 import { FakeClock } from '../../../support/fake-clock.ts';
 
@@ -50,7 +46,7 @@ test('the bounds in number and bytes hold for any requests, and the latest of ea
         let bytes = 0;
         for (const one of entries.toReversed().filter(({ outcome }) => (outcome === 'signed') === isSigned)) {
           bytes += sizeOfEntry(one);
-          if (bytes > MAX_BYTES_EACH || kept.length === MAX_ENTRIES_EACH) break;
+          if (bytes > MAX_BYTES_EACH || kept.length === MAX_RECORDS_EACH) break;
           kept.push(one.id);
         }
         const listed = await history.list({ since: 0 }, 4_000, ANY);

@@ -8,7 +8,7 @@ const { packedPublicKeyBytes } = modelBackend;
 
 test('gives each key one slot, from which it is read, decoded once, however many there are', () => {
   const table = new PublicKeyTable(packedPublicKeyBytes);
-  const keys = Array.from({ length: 2_000 }, (_, index) => createModelSigner(BigInt(index + 2)).publicKey);
+  const keys = Array.from({ length: 600 }, (_, index) => createModelSigner(BigInt(index + 2)).publicKey);
   const slots = keys.map((key) => table.slotOf(bytesToHex(key), key));
   expect(new Set(slots).size).toBe(keys.length);
   expect(keys.map((key) => table.slotOf(bytesToHex(key), key))).toEqual(slots);

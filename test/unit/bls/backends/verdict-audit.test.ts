@@ -11,7 +11,7 @@ import { type BlsService, createBlsService, type Signer } from '../../../../src/
 import { type BlsJob, runBlsJob } from '../../../../src/bls/service/bls-jobs.ts';
 import { createJobRunner } from '../../../../src/bls/service/job-runner.ts';
 import { bytesToHex } from '../../../../src/lib/encoding/bytes.ts';
-import { ParseError } from '../../../../src/lib/encoding/parse-error.ts';
+import { attempt, ParseError } from '../../../../src/lib/encoding/parse-error.ts';
 import { createMetrics } from '../../../../src/telemetry/metrics.ts';
 import { createLogLines } from '../../../support/log-lines.ts';
 
@@ -155,7 +155,7 @@ async function loadWithWrongProduct(
   let isPlanted = false;
   vi.resetModules();
   // One class, so that its errors are known as such.
-  vi.doMock('../../../../src/lib/encoding/parse-error.ts', () => ({ ParseError }));
+  vi.doMock('../../../../src/lib/encoding/parse-error.ts', () => ({ attempt, ParseError }));
   vi.doMock('../../../../src/bls/field/fused-field.ts', async (importOriginal) => {
     const original = await importOriginal<typeof fusedField>();
     return {

@@ -6,14 +6,7 @@ import { SIGNATURE_DST, type Signature } from '../../../../src/bls/backends/bls-
 import { nobleBackend } from '../../../../src/bls/backends/noble-backend.ts';
 import { g1Curve, g2Curve } from '../../../../src/bls/curve/curve.ts';
 import { decodeG1 } from '../../../../src/bls/curve/fast-g1.ts';
-import {
-  clearCofactor,
-  decodeG2,
-  decodePointsG2,
-  encodeG2,
-  isInSubgroup,
-  isInSubgroupBy,
-} from '../../../../src/bls/curve/fast-g2.ts';
+import { clearCofactor, decodeG2, encodeG2, isInSubgroup, isInSubgroupBy } from '../../../../src/bls/curve/fast-g2.ts';
 import { hashToG2 } from '../../../../src/bls/curve/hash-to-g2.ts';
 import { allocate, FP2_BYTES, getBigint } from '../../../../src/bls/field/field.ts';
 import { FIELD_ORDER } from '../../../../src/bls/field/field-module.ts';
@@ -137,11 +130,11 @@ describe('decoding G2', () => {
         if (noble !== undefined) expect(toNoble(a).equals(noble)).toBe(true);
         expect(bytesToHex(encodeG2(a))).toBe(native?.toHex().replace('0x', ''));
       }),
-      { numRuns: 150 },
+      { numRuns: 100 },
     );
   });
 
-  test('decodes two at a time as it decodes each', () => {
+  test('decodes two at a time as it decodes each, with the same errors', () => {
     const any = fc.oneof(
       crafted,
       anyPoint,
@@ -149,21 +142,6 @@ describe('decoding G2', () => {
     );
     fc.assert(
       fc.property(any, any, (first, second) => {
-        const expected = [first, second].map((bytes) => {
-          const decoding = decodeG2(a, bytes);
-          return { decoding, encoded: decoding === 'malformed' ? undefined : bytesToHex(encodeG2(a)) };
-        });
-        const pair = [
-          { out: a, bytes: first },
-          { out: b, bytes: second },
-        ] as const;
-        const decodings = decodePointsG2(pair);
-        expect(
-          decodings.map((decoding, n) => ({
-            decoding,
-            encoded: decoding === 'malformed' ? undefined : bytesToHex(encodeG2(n === 0 ? a : b)),
-          })),
-        ).toEqual(expected);
         const parsed = nobleBackend.parseTwoSignatures?.([first, second]) ?? [];
         for (const [n, bytes] of [first, second].entries()) {
           const alone = outcome(() => nobleBackend.parseSignature(bytes));
@@ -174,14 +152,8 @@ describe('decoding G2', () => {
           expect(own).toEqual(alone);
         }
       }),
-      { numRuns: 150 },
+      { numRuns: 100 },
     );
-  });
-
-  test.each([0, 48, 95, 97, 192])('refuses %i bytes', (length) => {
-    const bytes = new Uint8Array(length);
-    bytes[0] = 0x80;
-    expect(decodeG2(a, bytes)).toBe('malformed');
   });
 });
 

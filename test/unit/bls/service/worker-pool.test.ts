@@ -6,6 +6,7 @@ import * as blst from '@chainsafe/blst';
 import { Registry } from 'prom-client';
 import { describe, expect, test, vi } from 'vitest';
 import { BACKEND_NAMES, loadBackend } from '../../../../src/bls/backends/load-backend.ts';
+import { NativeBackendMissing } from '../../../../src/bls/backends/native-backend.ts';
 import { createBlsService } from '../../../../src/bls/service/aggregation.ts';
 import { createJobRunner, JobsOverloaded } from '../../../../src/bls/service/job-runner.ts';
 import { openWorkerPool } from '../../../../src/bls/service/worker-pool.ts';
@@ -40,14 +41,14 @@ describe.each(BACKEND_NAMES)('threads with the backend %s', (backend) => {
     });
     expect(await Promise.all(work)).toEqual([true, true, true, true]);
   });
+});
 
-  test('finish what was asked before they end, and take nothing after', async () => {
-    const runner = await openWorkerPool({ backend, workers: 1, ...ports() });
-    const asked = Promise.all(Array.from({ length: 20 }, () => runner.run<'hash'>(() => HASH)));
-    await runner[Symbol.asyncDispose]();
-    expect((await asked).every((hashed) => hashed instanceof Uint8Array)).toBe(true);
-    await expect(runner.run<'hash'>(() => HASH)).rejects.toThrow('closed');
-  });
+test('threads finish what was asked before they end, and take nothing after', async () => {
+  const runner = await openWorkerPool({ backend: 'noble', workers: 1, ...ports() });
+  const asked = Promise.all(Array.from({ length: 20 }, () => runner.run<'hash'>(() => HASH)));
+  await runner[Symbol.asyncDispose]();
+  expect((await asked).every((hashed) => hashed instanceof Uint8Array)).toBe(true);
+  await expect(runner.run<'hash'>(() => HASH)).rejects.toThrow('closed');
 });
 
 test.runIf(process.platform === 'linux')('threads let the event loop go first', async () => {
@@ -60,9 +61,9 @@ test.runIf(process.platform === 'linux')('threads let the event loop go first', 
   const own = getPriority();
   const lowered = (): number => priorities().filter((priority) => priority === own + 5).length;
   const before = lowered();
-  await using runner = await openWorkerPool({ backend: 'noble', workers: 2, ...ports() });
-  await Promise.all(Array.from({ length: 4 }, () => runner.run<'hash'>(() => HASH)));
-  expect(lowered() - before).toBe(2);
+  await using runner = await openWorkerPool({ backend: 'native', workers: 1, ...ports() });
+  await runner.run<'hash'>(() => HASH);
+  expect(lowered() - before).toBe(1);
   expect(getPriority()).toBe(own);
 });
 
@@ -101,14 +102,12 @@ test('a thread that has died is replaced', async () => {
   }
 });
 
-test('a backend that cannot be loaded is refused with a sentence', async () => {
+test('a backend that cannot be loaded is refused at once', async () => {
   vi.doMock('@chainsafe/blst', () => {
     throw new Error('Cannot find module');
   });
   try {
-    await expect(openWorkerPool({ backend: 'native', workers: 1, ...ports() })).rejects.toThrow(
-      'bls.backend is "native", but the optional package @chainsafe/blst cannot be loaded here: install it, or set "noble"',
-    );
+    await expect(openWorkerPool({ backend: 'native', workers: 1, ...ports() })).rejects.toThrow(NativeBackendMissing);
   } finally {
     vi.doUnmock('@chainsafe/blst');
   }

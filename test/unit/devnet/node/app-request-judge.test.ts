@@ -41,16 +41,11 @@ describe('a request', () => {
   const emitted = (): Uint8Array => requestFor(model.cChain.emit(Buffer.from('a')));
   const cChain = (): BlockchainID => model.cChain.blockchainID;
 
-  test('for what the chain emitted is signed, again and again', () => {
-    const request = emitted();
-    expect([ask(cChain(), request), ask(cChain(), request)]).toEqual(['signed', 'signed']);
-  });
-
   test('is judged anew each time: what is emitted later is signed later', () => {
     const request = requestFor(model.cChain.prepare(Buffer.from('later')));
     expect(ask(cChain(), request)).toBe(1);
     model.cChain.emit(Buffer.from('later'));
-    expect(ask(cChain(), request)).toBe('signed');
+    expect([ask(cChain(), request), ask(cChain(), request)]).toEqual(['signed', 'signed']);
   });
 
   test.each([

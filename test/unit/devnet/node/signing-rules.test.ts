@@ -6,6 +6,7 @@ import { concatBytes } from '../../../../src/lib/encoding/bytes.ts';
 import { conversionID } from '../../../../src/warp/conversion-data.ts';
 import {
   idBytes,
+  idFromBytes,
   type NodeID,
   P_CHAIN_ID,
   parseId,
@@ -83,19 +84,18 @@ describe('SubnetToL1Conversion', () => {
 });
 
 describe('L1ValidatorRegistration, registered', () => {
-  test.each([
-    ['a registered one', () => model.l1.story.registered],
-    ['one of the conversion', () => conversionValidationID(model.l1.subnetID, 0)],
-    ['an inactive one', () => conversionValidationID(model.l1.subnetID, 3)],
-  ])('%s is signed, whatever the justification', (_, validationID) => {
-    const message = { kind: 'L1ValidatorRegistration', validationID: validationID(), registered: true } as const;
-    expect(codeOf(message)).toBeUndefined();
-    expect(codeOf(message, Uint8Array.of(255))).toBeUndefined();
+  const codeOfValidator = (validationID: ValidationID, justification = NOTHING) =>
+    codeOf({ kind: 'L1ValidatorRegistration', validationID, registered: true }, justification);
+
+  test('is signed of active and inactive validators, whatever the justification', () => {
+    const { subnetID, story } = model.l1;
+    const ids = [story.registered, conversionValidationID(subnetID, 0), conversionValidationID(subnetID, 3)];
+    for (const id of ids)
+      expect([codeOfValidator(id), codeOfValidator(id, Uint8Array.of(255))]).toEqual([undefined, undefined]);
   });
 
   test('11: one that was removed', () => {
-    const { validationID } = model.l1.story.removed;
-    expect(codeOf({ kind: 'L1ValidatorRegistration', validationID, registered: true })).toBe(11);
+    expect(codeOfValidator(model.l1.story.removed.validationID)).toBe(11);
   });
 });
 
@@ -211,15 +211,14 @@ describe('an EVM chain', () => {
     const hash = new Uint8Array(32).fill(7);
     expect(verifyEvmMessage(chain, chain.emit(Buffer.from('a')))).toBeUndefined();
     expect(verifyEvmMessage(chain, chain.acceptBlock(hash))).toBeUndefined();
-    expect(verifyEvmMessage(chain, chain.prepare(Buffer.from('b')))).toMatchObject({ code: 1 });
-    expect(verifyEvmMessage(chain, blockMessage(new Uint8Array(32)))).toMatchObject({ code: 2 });
-    expect(verifyEvmMessage(chain, createUnsignedMessage(1337, chain.blockchainID, NOTHING))).toMatchObject({
-      code: 1,
-    });
-  });
-
-  test('does not sign what the other one emitted', () => {
-    expect(verifyEvmMessage(model.l1Chain, model.cChain.emit(Buffer.from('a')))).toMatchObject({ code: 1 });
+    const ofBlock = encodeWarpPayload({ kind: 'Hash', hash: new Uint8Array(32) });
+    const codes = [
+      chain.prepare(Buffer.from('b')),
+      createUnsignedMessage(1337, chain.blockchainID, ofBlock),
+      createUnsignedMessage(1337, chain.blockchainID, NOTHING),
+      model[name === 'cChain' ? 'l1Chain' : 'cChain'].emit(Buffer.from('of the other')),
+    ].map((message) => verifyEvmMessage(chain, message)?.code);
+    expect(codes).toEqual([1, 2, 1, 1]);
   });
 
   test('of an L1 signs uptimes up to what the node that is asked has seen', async () => {
@@ -245,27 +244,18 @@ describe('an EVM chain', () => {
   });
 
   test('of an L1 refuses uptimes of nobody, from an account, and of the C-Chain', () => {
-    const nobody = {
-      kind: 'ValidatorUptime' as const,
-      validationID: parseId<ValidationID>('2owdGqyG6FFzTHy5qhenDXQcEghvr571KZE3gSfRJERSJinuwC', 'ID'),
-      totalUptime: 0n,
-    };
+    const validationID = idFromBytes<ValidationID>(new Uint8Array(32).fill(9), 'ID');
+    const nobody = { kind: 'ValidatorUptime', validationID, totalUptime: 0n } as const;
     const { l1Chain, cChain } = model;
-    const by = modelNode(1).nodeID;
-    expect(verifyEvmMessage(l1Chain, createUptimeMessage(1337, l1Chain.blockchainID, nobody), by)).toMatchObject({
-      code: 2,
-      message: expect.stringContaining('failed to get uptime'),
-    });
-    expect(verifyEvmMessage(l1Chain, l1Chain.prepare(encodeValidatorUptime(nobody)), by)).toMatchObject({
+    const judge = (chain: typeof l1Chain, message = createUptimeMessage(1337, chain.blockchainID, nobody)) =>
+      verifyEvmMessage(chain, message, modelNode(1).nodeID);
+    expect(judge(l1Chain)).toMatchObject({ code: 2, message: expect.stringContaining('failed to get uptime') });
+    expect(judge(l1Chain, l1Chain.prepare(encodeValidatorUptime(nobody)))).toMatchObject({
       code: 2,
       message: expect.stringContaining('source address'),
     });
-    expect(verifyEvmMessage(cChain, createUptimeMessage(1337, cChain.blockchainID, nobody), by)?.code).toBe(1);
+    expect(judge(cChain)?.code).toBe(1);
   });
-
-  function blockMessage(hash: Uint8Array) {
-    return createUnsignedMessage(1337, model.cChain.blockchainID, encodeWarpPayload({ kind: 'Hash', hash }));
-  }
 });
 
 function weightChange() {

@@ -39,11 +39,8 @@ describe('the receipt of an EVM transaction', () => {
     });
   });
 
-  test('of a chain that has none is undefined', () => {
+  test('is undefined where the chain has none, and says where the transaction failed', () => {
     expect(parse(null)).toBeUndefined();
-  });
-
-  test('of a failed transaction says so', () => {
     expect(parse(receiptOf([], { status: '0x0' }))).toEqual({ hasFailed: true, logCount: 0, messages: [] });
   });
 
@@ -62,11 +59,8 @@ describe('the receipt of an EVM transaction', () => {
   });
 
   test('is of any blockchain where its ID is not known', () => {
-    const other = createUnsignedMessage(
-      1,
-      idFromBytes<BlockchainID>(new Uint8Array(32).fill(4), 'chain'),
-      FIRST.payload,
-    );
+    const otherChain = idFromBytes<BlockchainID>(new Uint8Array(32).fill(4), 'chain');
+    const other = createUnsignedMessage(1, otherChain, FIRST.payload);
     expect(() => parse(receiptOf([logOf(other, '0x0')]))).toThrow('have a message of another blockchain');
     expect(parseEvmReceipt(receiptOf([logOf(other, '0x0')]), HASH, undefined)?.messages).toHaveLength(1);
   });

@@ -2,11 +2,11 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { ByteWriter } from '../../../../src/lib/encoding/byte-writer.ts';
 import { bytesToHex } from '../../../../src/lib/encoding/bytes.ts';
-import { ParseError } from '../../../../src/lib/encoding/parse-error.ts';
+import { attempt, ParseError } from '../../../../src/lib/encoding/parse-error.ts';
 import { type PChainTransaction, parsePChainTransaction } from '../../../../src/pchain/codec/l1-transaction.ts';
 import { parsePChainBlock } from '../../../../src/pchain/codec/p-chain-block.ts';
 import { conversionID } from '../../../../src/warp/conversion-data.ts';
-import { idBytes, idFromBytes, parseId, type SubnetID } from '../../../../src/warp/ids.ts';
+import { idFromBytes } from '../../../../src/warp/ids.ts';
 import { conversionValidationID, registrationValidationID } from '../../../../src/warp/l1-message.ts';
 import { readRpcExchanges, readTransaction, rpcResult, TRANSACTION_NAMES } from '../../../vectors/vectors.ts';
 import { testModel } from '../../devnet/test-model.ts';
@@ -70,13 +70,8 @@ describe('transactions of a real network', () => {
     const bytes = bytesOf(name);
     const whole = parsePChainTransaction(bytes);
     for (let length = 0; length < bytes.length; length += 1) {
-      let transaction: PChainTransaction | ParseError;
-      try {
-        transaction = parsePChainTransaction(bytes.subarray(0, length));
-      } catch (error) {
-        if (!(error instanceof ParseError)) throw error;
-        continue;
-      }
+      const transaction = attempt(() => parsePChainTransaction(bytes.subarray(0, length)));
+      if (transaction instanceof ParseError) continue;
       // Authorizations and credentials come last, and are not read.
       expect(transaction).toEqual(whole);
       expect(length).toBeGreaterThan(bytes.length - 120 - 80);
@@ -92,11 +87,7 @@ describe('transactions of a real network', () => {
         (sample, changes) => {
           const bytes = new Uint8Array(sample);
           for (const { at, value } of changes) bytes[at % bytes.length] = value;
-          try {
-            parsePChainTransaction(bytes);
-          } catch (error) {
-            expect(error).toBeInstanceOf(ParseError);
-          }
+          attempt(() => parsePChainTransaction(bytes));
         },
       ),
     );
@@ -108,10 +99,7 @@ describe('kinds without a message', () => {
 
   test.each([
     [12, 'AddValidatorTx'],
-    [16, 'CreateSubnetTx'],
-    [25, 'AddPermissionlessValidatorTx'],
     [34, 'BaseTx'],
-    [38, 'IncreaseL1ValidatorBalanceTx'],
     [39, 'DisableL1ValidatorTx'],
     [43, 'transaction of the unknown type 43'],
     [28, 'transaction of the unknown type 28'],
@@ -144,11 +132,7 @@ test('locked outputs and inputs are skipped', () => {
 describe('blocks', () => {
   const id = (byte: number): string => idFromBytes(new Uint8Array(32).fill(byte), 'id');
   const block = (txs: unknown, more: object = {}) => ({
-    id: id(2),
-    parentID: id(1),
-    height: 7,
-    time: 99,
-    txs,
+    ...{ id: id(2), parentID: id(1), height: 7, time: 99, txs },
     ...more,
   });
   const jsonOf = (name: string) => (readTransaction(name).json.response.result as { tx: unknown }).tx;
@@ -162,20 +146,14 @@ describe('blocks', () => {
       ...[0, 1, 2, 3, 4].map((index) => conversionValidationID(conversion.subnetID, index)),
       registrationValidationID(message),
     ]);
-    expect(origins[3]?.justification).toEqual({
-      kind: 'SubnetIDIndex',
-      subnetID: parseId<SubnetID>(conversion.subnetID, 'subnet'),
-      index: 3,
-    });
-    expect(idBytes(conversion.subnetID)).toHaveLength(32);
+    const { subnetID } = conversion;
+    expect(origins[3]?.justification).toEqual({ kind: 'SubnetIDIndex', subnetID, index: 3 });
   });
 
   test('of other kinds have no transactions, or none of an L1', () => {
     expect(parsePChainBlock(block(null)).origins).toEqual([]);
-    expect(parsePChainBlock({ ...block(undefined), time: undefined })).toMatchObject({
-      timestamp: undefined,
-      origins: [],
-    });
+    const old = block(undefined, { time: undefined });
+    expect(parsePChainBlock(old)).toMatchObject({ timestamp: undefined, origins: [] });
   });
 
   test('a malformed transaction does not hide the others', () => {
@@ -200,28 +178,14 @@ describe('blocks', () => {
     expect(() => parsePChainBlock(value)).toThrow(ParseError);
   });
 
-  test('of the devnet have the same content as JSON and as bytes', () => {
+  test('of the devnet contain the same origins as those of a node', () => {
     const { ledger, l1 } = testModel();
-    const { heights } = l1.story;
+    const { heights } = l1;
     const read = (height: bigint) => parsePChainBlock(JSON.parse(JSON.stringify(ledger.block(height).json, exactly)));
     expect(read(heights.conversion).origins).toHaveLength(5);
     expect(read(heights.registration).origins.map(({ validationID }) => validationID)).toEqual([l1.story.registered]);
     expect(read(heights.removal).origins).toEqual([]);
     expect(read(101n).parentID).toBe(read(100n).id);
-    const names = Object.entries({
-      conversion: 'ConvertSubnetToL1Tx',
-      registration: 'RegisterL1ValidatorTx',
-      weightChange: 'SetL1ValidatorWeightTx',
-      registeredRemoval: 'SetL1ValidatorWeightTx',
-      balanceIncrease: 'IncreaseL1ValidatorBalanceTx',
-      disabling: 'DisableL1ValidatorTx',
-    } as const);
-    for (const [height, name] of names) {
-      const transaction = parsePChainTransaction(
-        ledger.transactionAt(heights[height as keyof typeof heights], name).bytes,
-      );
-      expect(transaction.kind === 'other' ? transaction.name : transaction.kind).toBe(name);
-    }
   });
 });
 

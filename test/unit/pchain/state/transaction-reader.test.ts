@@ -44,10 +44,8 @@ test('large transactions are cached up to 4 MiB', async () => {
   expect(bytes.length).toBeGreaterThan(60 * 1024);
   const { asked, reader } = createHarness(bytes);
   for (let index = 0; index < 100; index += 1) await reader.read(txID(index), never);
-  await reader.read(txID(99), never);
-  expect(asked).toHaveLength(100);
-  await reader.read(txID(0), never);
-  expect(asked).toHaveLength(101);
+  for (const index of [99, 0]) await reader.read(txID(index), never);
+  expect(asked.slice(100)).toEqual([txID(0)]);
 });
 
 test('only the name of a transaction without a message is cached', async () => {

@@ -8,6 +8,7 @@ import { ApiError } from '../../../../src/pchain/rpc/api-error.ts';
 import { ValidationIndex, type ValidationIndexOptions } from '../../../../src/pchain/state/validation-index.ts';
 import { openValidationStore } from '../../../../src/store/local/validation-store.ts';
 import { createMetrics } from '../../../../src/telemetry/metrics.ts';
+import type { ValidationOrigin } from '../../../../src/warp/justification.ts';
 import { FakeClock } from '../../../support/fake-clock.ts';
 import { createLogLines } from '../../../support/log-lines.ts';
 import { originOf, registration, TestChain } from './test-chain.ts';
@@ -15,10 +16,10 @@ import { originOf, registration, TestChain } from './test-chain.ts';
 const SIGNAL = new AbortController().signal;
 const LONG_MS = 60_000;
 
-const opened: AsyncDisposable[] = [];
+const opened: AsyncDisposableStack[] = [];
 const folders: string[] = [];
 afterEach(async () => {
-  for (const one of opened.splice(0).toReversed()) await one[Symbol.asyncDispose]();
+  for (const one of opened.splice(0).toReversed()) await one.disposeAsync();
   for (const folder of folders.splice(0)) rmSync(folder, { recursive: true });
 });
 
@@ -30,58 +31,52 @@ function folder(): string {
 
 function open(
   chain: TestChain,
-  {
-    directory,
-    limits = {},
-    l1StartTime,
-  }: {
-    directory?: string;
-    limits?: Partial<Pick<ValidationIndexOptions, 'lookback' | 'maxBlocksPerSecond'>>;
-    l1StartTime?: bigint;
-  } = {},
+  { directory, ...limits }: { directory?: string } & Partial<ValidationIndexOptions> = {},
 ) {
   const clock = new FakeClock();
   const store = openValidationStore({ directory, networkID: 1 });
   const registry = new Registry();
   const log = createLogLines();
   const index = new ValidationIndex({
-    api: chain,
-    store,
-    clock,
-    logger: log.logger,
+    ...{ api: chain, store, clock, logger: log.logger },
     metrics: createMetrics(registry).with({ network: 'local' }),
-    l1StartTime,
-    ...{ lookback: undefined, maxBlocksPerSecond: 1_000, ...limits },
+    ...{ l1StartTime: undefined, lookback: undefined, maxBlocksPerSecond: 1_000, ...limits },
   });
-  let isOpen = true;
-  const close = async (): Promise<void> => {
-    if (!isOpen) return;
-    isOpen = false;
-    await index[Symbol.asyncDispose]();
-    store[Symbol.dispose]();
+  const closing = new AsyncDisposableStack();
+  closing.use(store);
+  closing.use(index);
+  opened.push(closing);
+  return {
+    ...{ index, clock, log },
+    find: ({ validationID }: ValidationOrigin) => index.originOf(validationID, SIGNAL),
+    close: () => closing.disposeAsync(),
+    metrics: () => registry.metrics(),
   };
-  opened.push({ [Symbol.asyncDispose]: close });
-  return { index, clock, log, close, metrics: () => registry.metrics() };
 }
 
-function put(chain: TestChain, height: bigint, number: number) {
+/** An index that has read the whole chain. */
+async function openRead(chain: TestChain, options?: Parameters<typeof open>[1]) {
+  const reading = open(chain, options);
+  await reading.clock.advance(LONG_MS);
+  return reading;
+}
+
+function put(chain: TestChain, height: bigint, number: number): ValidationOrigin {
   const message = registration(number);
   chain.registrations.set(height, [...(chain.registrations.get(height) ?? []), message]);
   return originOf(message);
 }
 
+const UNKNOWN = originOf(registration(99));
+
 test('a lookup in an unreadable store finds nothing, and coverage reports that it may later', async () => {
   const directory = folder();
-  const { index, clock, log, close } = open(new TestChain(3n), { directory });
-  await clock.advance(LONG_MS);
+  const { index, find, log, close } = await openRead(new TestChain(3n), { directory });
   expect(index.coverage().isReading).toBe(false);
-  const { validationID } = originOf(registration(1));
   const database = new DatabaseSync(join(directory, 'l1-validations-1.sqlite'));
   database.exec('DROP TABLE origins');
   database.close();
-  for (let lookup = 0; lookup < 3; lookup += 1) {
-    expect(await index.originOf(validationID, new AbortController().signal)).toBeUndefined();
-  }
+  for (let lookup = 0; lookup < 3; lookup += 1) expect(await find(UNKNOWN)).toBeUndefined();
   expect(index.coverage().isReading).toBe(true);
   // Clients decide how many lookups there are.
   expect(log.count('a lookup in the index of L1 validations failed')).toBe(1);
@@ -91,59 +86,46 @@ test('a lookup in an unreadable store finds nothing, and coverage reports that i
 describe('reading the chain', () => {
   test('finds a registration in any block, and reads each block once', async () => {
     const chain = new TestChain(300n);
-    const expected = [0n, 1n, 63n, 64n, 150n, 299n, 300n].map((height, number) => put(chain, height, number));
-    const { index, clock } = open(chain);
-    await clock.advance(LONG_MS);
-    for (const { validationID, justification } of expected) {
-      expect(await index.originOf(validationID, SIGNAL)).toEqual(justification);
-    }
+    const put7 = [0n, 1n, 63n, 64n, 150n, 299n, 300n].map((height, number) => put(chain, height, number));
+    const { index, find } = await openRead(chain);
+    for (const origin of put7) expect(await find(origin)).toEqual(origin.justification);
     expect(index.coverage()).toEqual({ range: { from: 0n, to: 300n }, isReading: false });
-    expect(chain.rereads).toEqual(new Map());
-    expect(chain.reads).toHaveLength(301);
+    expect([chain.rereads, chain.reads.length]).toEqual([new Map(), 301]);
   });
 
-  test('follows the chain as it grows, the newest first', async () => {
+  test('follows the chain as it grows', async () => {
     const chain = new TestChain(10n);
-    const { index, clock } = open(chain);
-    await clock.advance(LONG_MS);
+    const { index, clock, find } = await openRead(chain);
     chain.height = 200n;
-    const { validationID, justification } = put(chain, 200n, 1);
+    const origin = put(chain, 200n, 1);
     await clock.advance(LONG_MS);
     expect(index.coverage()).toEqual({ range: { from: 0n, to: 200n }, isReading: false });
-    expect(await index.originOf(validationID, SIGNAL)).toEqual(justification);
+    expect(await find(origin)).toEqual(origin.justification);
   });
 
   test('reads the newest blocks at once for a failed lookup', async () => {
     const chain = new TestChain(10n);
-    const { index, clock } = open(chain);
-    await clock.advance(LONG_MS);
+    const { find } = await openRead(chain);
     chain.height = 11n;
-    const { validationID, justification } = put(chain, 11n, 1);
-    expect(await index.originOf(validationID, SIGNAL)).toEqual(justification);
+    const origin = put(chain, 11n, 1);
+    expect(await find(origin)).toEqual(origin.justification);
   });
 
-  test('reports that it is reading until all blocks are read', async () => {
-    const chain = new TestChain(300n);
-    const { index, clock } = open(chain, { limits: { maxBlocksPerSecond: 10 } });
+  test('reports its progress in the coverage and in metrics', async () => {
+    const { index, clock, metrics } = open(new TestChain(300n), { maxBlocksPerSecond: 10 });
     expect(index.coverage()).toEqual({ range: undefined, isReading: true });
+    expect(await metrics()).not.toMatch(/^signature_aggregator_l1_index/m);
     await clock.advance(1_000);
     expect(index.coverage()).toMatchObject({ range: { to: 300n }, isReading: true });
     await clock.advance(40_000);
     expect(index.coverage()).toMatchObject({ range: { from: 0n, to: 300n }, isReading: false });
-  });
-
-  test('reports its range in metrics after the first block', async () => {
-    const chain = new TestChain(300n);
-    const { clock, metrics } = open(chain);
-    expect(await metrics()).not.toMatch(/^signature_aggregator_l1_index/m);
-    await clock.advance(LONG_MS);
     expect(await metrics()).toMatch(/^signature_aggregator_l1_index_highest_block\{network="local"\} 300$/m);
     expect(await metrics()).toMatch(/^signature_aggregator_l1_index_lowest_block\{network="local"\} 0$/m);
   });
 
   test('respects the rate limit', async () => {
     const chain = new TestChain(10_000n);
-    const { clock } = open(chain, { limits: { maxBlocksPerSecond: 50 } });
+    const { clock } = open(chain, { maxBlocksPerSecond: 50 });
     await clock.advance(20_000);
     // A second's worth more at most: the batch that is being paid for.
     expect(chain.reads.length).toBeGreaterThan(900);
@@ -152,19 +134,15 @@ describe('reading the chain', () => {
 
   test('reads down to its lookback', async () => {
     const chain = new TestChain(1_000n);
-    const old = put(chain, 899n, 1);
-    const found = put(chain, 900n, 2);
-    const { index, clock } = open(chain, { limits: { lookback: 100n } });
-    await clock.advance(LONG_MS);
+    const [old, found] = [put(chain, 899n, 1), put(chain, 900n, 2)];
+    const { index, find } = await openRead(chain, { lookback: 100n });
     expect(index.coverage()).toEqual({ range: { from: 900n, to: 1_000n }, isReading: false });
-    expect(await index.originOf(old.validationID, SIGNAL)).toBeUndefined();
-    expect(await index.originOf(found.validationID, SIGNAL)).toEqual(found.justification);
+    expect([await find(old), await find(found)]).toEqual([undefined, found.justification]);
   });
 
   test('reads no blocks before the first L1s', async () => {
     const chain = new TestChain(1_000n);
-    const { index, clock } = open(chain, { l1StartTime: chain.genesisTime + 800n });
-    await clock.advance(LONG_MS);
+    const { index } = await openRead(chain, { l1StartTime: chain.genesisTime + 800n });
     expect(index.coverage().isReading).toBe(false);
     expect(index.coverage().range?.from).toBeGreaterThan(800n - 64n);
   });
@@ -186,43 +164,34 @@ describe('an API that fails', () => {
 
   test('lets a lookup return without the newest blocks', async () => {
     const chain = new TestChain(20n);
-    const { validationID, justification } = put(chain, 5n, 1);
-    const { index, clock, log } = open(chain);
-    await clock.advance(LONG_MS);
+    const origin = put(chain, 5n, 1);
+    const { index, find, log } = await openRead(chain);
     chain.failure = () => new ApiError('unavailable', 'no answer');
-    expect(await index.originOf(validationID, SIGNAL)).toEqual(justification);
-    const { validationID: unknown } = originOf(registration(9));
-    for (let lookup = 0; lookup < 3; lookup += 1) expect(await index.originOf(unknown, SIGNAL)).toBeUndefined();
+    expect(await find(origin)).toEqual(origin.justification);
+    for (let lookup = 0; lookup < 3; lookup += 1) expect(await find(UNKNOWN)).toBeUndefined();
     expect(log.count('could not read the newest P-Chain blocks for a lookup')).toBe(1);
     // It may be in the newest blocks: that it is not there is no verdict.
     expect(index.coverage()).toEqual({ range: { from: 0n, to: 20n }, isReading: true });
     chain.failure = undefined;
-    expect(await index.originOf(unknown, SIGNAL)).toBeUndefined();
+    expect(await find(UNKNOWN)).toBeUndefined();
     expect(index.coverage().isReading).toBe(false);
   });
 
   test('that hangs delays a lookup for at most a second', async () => {
     const chain = new TestChain(20n);
-    const { index, clock } = open(chain);
-    await clock.advance(LONG_MS);
+    const { clock, find } = await openRead(chain);
     chain.height = 30n;
     chain.hangs = true;
     await clock.advance(2_000);
-    let isAnswered = false;
-    const lookup = index.originOf(originOf(registration(9)).validationID, SIGNAL).then((origin) => {
-      isAnswered = true;
-      return origin;
-    });
-    await clock.advance(999);
-    expect(isAnswered).toBe(false);
+    const lookup = find(UNKNOWN).then(() => 'answered');
+    expect(await Promise.race([lookup, clock.advance(999).then(() => 'waits')])).toBe('waits');
     await clock.advance(1);
-    expect(await lookup).toBeUndefined();
+    expect(await lookup).toBe('answered');
   });
 
   test('that lags behind changes nothing', async () => {
     const chain = new TestChain(100n);
-    const { index, clock } = open(chain);
-    await clock.advance(LONG_MS);
+    const { index, clock } = await openRead(chain);
     chain.height = 60n;
     await clock.advance(LONG_MS);
     expect(index.coverage()).toEqual({ range: { from: 0n, to: 100n }, isReading: false });
@@ -236,8 +205,7 @@ describe('an API that fails', () => {
 describe('blocks that do not continue the range', () => {
   test('a single response of another branch changes nothing', async () => {
     const chain = new TestChain(100n);
-    const { index, clock } = open(chain);
-    await clock.advance(LONG_MS);
+    const { index, clock } = await openRead(chain);
     chain.height = 110n;
     chain.isScrambled = true;
     await clock.advance(2_000);
@@ -250,50 +218,40 @@ describe('blocks that do not continue the range', () => {
 
   test('another chain is read from the start, and stored origins remain', async () => {
     const chain = new TestChain(100n);
-    const { validationID, justification } = put(chain, 50n, 1);
+    const stored = put(chain, 50n, 1);
     const directory = folder();
-    const first = open(chain, { directory });
-    await first.clock.advance(LONG_MS);
-    await first.close();
+    await (await openRead(chain, { directory })).close();
 
     const other = new TestChain(150n);
     other.branches.push({ from: 0n, name: 'other' });
     const added = put(other, 20n, 2);
-    const { index, clock } = open(other, { directory });
-    await clock.advance(LONG_MS);
+    const { index, find } = await openRead(other, { directory });
     expect(index.coverage()).toEqual({ range: { from: 0n, to: 150n }, isReading: false });
-    expect(await index.originOf(added.validationID, SIGNAL)).toEqual(added.justification);
-    expect(await index.originOf(validationID, SIGNAL)).toEqual(justification);
+    for (const origin of [added, stored]) expect(await find(origin)).toEqual(origin.justification);
   });
 });
 
 describe('a restart with a store', () => {
   test('reads only what is new', async () => {
     const chain = new TestChain(500n);
-    const { validationID, justification } = put(chain, 250n, 1);
+    const origin = put(chain, 250n, 1);
     const directory = folder();
-    const first = open(chain, { directory });
-    await first.clock.advance(LONG_MS);
-    await first.close();
-
+    await (await openRead(chain, { directory })).close();
     chain.reads.length = 0;
     chain.height = 520n;
-    const { index, clock } = open(chain, { directory });
-    await clock.advance(LONG_MS);
+    const { find } = await openRead(chain, { directory });
     expect(chain.reads).toEqual(Array.from({ length: 20 }, (_, i) => 501n + BigInt(i)));
-    expect(await index.originOf(validationID, SIGNAL)).toEqual(justification);
+    expect(await find(origin)).toEqual(origin.justification);
   });
 
   test('continues downwards', async () => {
     const chain = new TestChain(1_000n);
     const directory = folder();
-    const first = open(chain, { directory, limits: { maxBlocksPerSecond: 64 } });
+    const first = open(chain, { directory, maxBlocksPerSecond: 64 });
     await first.clock.advance(4_000);
     await first.close();
     expect(chain.reads.length).toBeLessThan(500);
-
-    const { index, clock } = open(chain, { directory });
-    await clock.advance(LONG_MS);
+    const { index } = await openRead(chain, { directory });
     expect(index.coverage()).toEqual({ range: { from: 0n, to: 1_000n }, isReading: false });
     expect(chain.rereads).toEqual(new Map());
   });

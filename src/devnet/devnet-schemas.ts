@@ -1,0 +1,72 @@
+import type { Static } from 'typebox';
+import { Type, text } from '../lib/encoding/schema.ts';
+import type { BlockchainID, NodeID, SubnetID, TxID } from '../warp/ids.ts';
+
+const HexString = Type.String({ pattern: '^(0x)?([0-9a-f]{2})*$' });
+const id = <ID extends string>() => Type.Unsafe<ID>(text());
+
+/** A request to the aggregator that succeeds while all validators are well. */
+export type Example = Static<typeof ExampleSchema>;
+
+export const ExampleSchema = Type.Object({
+  name: Type.String(),
+  method: Type.Union([Type.Literal('GET'), Type.Literal('POST')]),
+  path: Type.String(),
+  /** Of a POST. One of message and justification is there. */
+  body: Type.Optional(
+    Type.Object({
+      message: Type.Optional(HexString),
+      justification: Type.Optional(HexString),
+      signingSubnetId: Type.Optional(Type.String()),
+      quorumPercentage: Type.Optional(Type.Integer()),
+      quorumPercentageBuffer: Type.Optional(Type.Integer()),
+      pChainHeight: Type.Optional(Type.Integer()),
+      destinationBlockchainId: Type.Optional(Type.String()),
+    }),
+  ),
+});
+
+export type DevnetNetwork = Static<typeof NetworkSchema>;
+
+export const NetworkSchema = Type.Object(
+  {
+    apiUrl: Type.String(),
+    networkID: Type.Integer(),
+    subnets: Type.Object({
+      primary: Type.Object({
+        subnetID: id<SubnetID>(),
+        pChainID: id<BlockchainID>(),
+        xChainID: id<BlockchainID>(),
+        cChainID: id<BlockchainID>(),
+      }),
+      l1: Type.Object({
+        subnetID: id<SubnetID>(),
+        blockchainID: id<BlockchainID>(),
+        managerAddress: HexString,
+        olderHeight: Type.Integer({ description: "A P-Chain height at which the L1's validators were others" }),
+      }),
+    }),
+    /** All nodes that run: the primary validators, then those of the L1 alone. */
+    nodeIDs: Type.Array(id<NodeID>()),
+    transactions: Type.Object(
+      {
+        balanceIncrease: id<TxID>(),
+        disabling: id<TxID>(),
+        /** A weight that was changed again since. */
+        overtakenWeightChange: id<TxID>(),
+        /** The registration of a validator that was removed since. */
+        usedUpRegistration: id<TxID>(),
+        /** Not accepted as long as the network runs. */
+        processing: id<TxID>(),
+        ofXChain: id<TxID>(),
+      },
+      { description: 'IDs of transactions without a message to sign, for a reason each' },
+    ),
+  },
+  { description: 'The devnet' },
+);
+
+export const MessagesSchema = Type.Object(
+  { messages: Type.Array(HexString, { description: 'Unsigned, in hex' }) },
+  { description: 'As many as asked for' },
+);

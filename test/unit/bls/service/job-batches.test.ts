@@ -1,0 +1,114 @@
+import { expect, test } from 'vitest';
+import { JobBatches } from '../../../../src/bls/service/job-batches.ts';
+import { createJobRunner, JobsOverloaded } from '../../../../src/bls/service/job-runner.ts';
+
+const turn = () => new Promise((resolve) => setImmediate(resolve));
+
+/** Batches of numbers, which are valid if even, in jobs that end when the test says so. A number beyond 100 has the size 8. */
+function openBatches({ threads = 1, maxQueued = 100 } = {}) {
+  const jobs: number[][] = [];
+  const running: PromiseWithResolvers<boolean[]>[] = [];
+  const runner = createJobRunner({
+    ...{ threads, concurrency: 2 * threads, maxQueued },
+    execute(job) {
+      const end = Promise.withResolvers<boolean[]>();
+      running.push(end);
+      jobs.push(job.kind === 'verify' ? job.checks.map(({ key }) => key[0] as number) : []);
+      return end.promise;
+    },
+    close: async () => {},
+  });
+  const batches = new JobBatches<number, boolean, 'verify'>(runner, {
+    ...{ maxJobs: threads, maxInputs: 16, maxSize: 64 },
+    sizeOf: (number) => (number > 100 ? 8 : 1),
+    jobOf: (numbers) => ({
+      kind: 'verify',
+      checks: numbers.map((number) => ({
+        ...{ key: Uint8Array.of(number), message: new Uint8Array(), signature: new Uint8Array() },
+      })),
+    }),
+    outputsOf: (verdicts) => verdicts,
+  });
+  const run = (number: number) => batches.run(() => number);
+  async function finish(error?: Error): Promise<void> {
+    await turn();
+    const numbers = jobs[jobs.length - running.length] ?? [];
+    if (error === undefined) running.shift()?.resolve(numbers.map((number) => number % 2 === 0));
+    else running.shift()?.reject(error);
+    await turn();
+  }
+  /** A job that has nothing to do with the batches. */
+  const other = () => void runner.run<'hash'>(() => ({ kind: 'hash', message: new Uint8Array() }));
+  return { batches, run, jobs, finish, other, sizes: () => jobs.map((numbers) => numbers.length) };
+}
+
+test('one that finds a thread free goes alone; those that come meanwhile go together, each with its own result', async () => {
+  const { run, jobs, finish } = openBatches();
+  const results: Promise<boolean | undefined>[] = [];
+  for (const number of [0, 1, 2, 4]) {
+    results.push(run(number));
+    await turn();
+  }
+  await finish();
+  await finish();
+  expect(jobs).toEqual([[0], [1, 2, 4]]);
+  expect(await Promise.all(results)).toEqual([true, false, true, true]);
+});
+
+test('all threads are used, and a job is bounded in inputs and in their size', async () => {
+  const { run, finish, sizes } = openBatches({ threads: 2 });
+  for (const number of [0, 1]) {
+    void run(number);
+    await turn();
+  }
+  for (let number = 0; number < 20; number += 1) void run(101);
+  for (let number = 2; number < 42; number += 1) void run(number);
+  for (let job = 0; job < 10; job += 1) await finish();
+  expect(sizes()).toEqual([1, 1, 8, 8, 16, 14, 7, 4, 2, 1]);
+});
+
+test('what is no longer needed is left out', async () => {
+  const { batches, run, jobs, finish } = openBatches();
+  const first = run(0);
+  await turn();
+  const results = [first, batches.run(() => undefined), run(2)];
+  await finish();
+  await finish();
+  expect(jobs).toEqual([[0], [2]]);
+  expect(await Promise.all(results)).toEqual([true, undefined, true]);
+});
+
+test('a job that breaks fails those that it was for, and no others', async () => {
+  const { run, finish } = openBatches();
+  const first = run(0);
+  await turn();
+  const outcomes = Promise.allSettled([first, run(2), run(4)]);
+  await finish();
+  await finish(new RangeError('a bug'));
+  expect((await outcomes).map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'rejected']);
+  const next = run(6);
+  await finish();
+  expect(await next).toBe(true);
+});
+
+test('where the queue is full, those that wait are left to the jobs that are there already', async () => {
+  const { run, finish, other } = openBatches({ threads: 2, maxQueued: 2 });
+  for (let job = 0; job < 4; job += 1) other();
+  const first = run(2);
+  await turn();
+  // Now as many wait as may.
+  other();
+  const results = [first, run(4), run(6)];
+  for (let job = 0; job < 8; job += 1) await finish();
+  expect(await Promise.all(results)).toEqual([true, true, true]);
+});
+
+test('where the queue is full and no job is there, all that wait are refused, and later ones are tried again', async () => {
+  const { run, finish, other } = openBatches({ maxQueued: 1 });
+  for (let job = 0; job < 3; job += 1) other();
+  for (const refused of [2, 4, 6].map(run)) await expect(refused).rejects.toThrow(JobsOverloaded);
+  for (let job = 0; job < 3; job += 1) await finish();
+  const after = run(8);
+  await finish();
+  expect(await after).toBe(true);
+});

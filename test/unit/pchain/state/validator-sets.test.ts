@@ -1,0 +1,187 @@
+import { describe, expect, test } from 'vitest';
+import { ApiError } from '../../../../src/pchain/rpc/api-error.ts';
+import {
+  createValidatorSets,
+  HeightNotReached,
+  type ValidatorSetsLimits,
+} from '../../../../src/pchain/state/validator-sets.ts';
+import type { SharedValidatorSets } from '../../../../src/store/redis/shared-validator-sets.ts';
+import type { Validator } from '../../../../src/validators/validator.ts';
+import { idFromBytes, nodeIDFromBytes, type SubnetID } from '../../../../src/warp/ids.ts';
+import { FakeClock } from '../../../support/fake-clock.ts';
+
+const SIGNAL = new AbortController().signal;
+const L1 = idFromBytes<SubnetID>(new Uint8Array(32).fill(1), 'subnetID');
+const NOT_FOUND = new ApiError('rejected', 'not found', { rejection: { code: -32_000, message: 'not found' } });
+
+const validator = (node: number, key: number | undefined, weight: bigint): Validator => ({
+  nodeID: nodeIDFromBytes(new Uint8Array(20).fill(node)),
+  publicKey: key === undefined ? undefined : new Uint8Array(48).fill(key),
+  weight,
+});
+
+/** Sets from a node whose chain is at height 20, and which proposes height 18. The weights of its three validators are the height. */
+function start(limits: Partial<ValidatorSetsLimits> = {}, shared?: SharedValidatorSets) {
+  const clock = new FakeClock();
+  const read: bigint[] = [];
+  const node = {
+    chainHeight: 20n,
+    heightCalls: 0,
+    built: 0,
+    failure: undefined as Error | undefined,
+    validators: async (height: bigint, _signal: AbortSignal): Promise<readonly Validator[]> =>
+      [undefined, 2, 3].map((key, index) => validator(index + 1, key, height)),
+  };
+  const sets = createValidatorSets({
+    ...{ clock, limits, shared },
+    api: {
+      getHeight: async () => node.chainHeight,
+      async getProposedHeight() {
+        node.heightCalls += 1;
+        if (node.failure !== undefined) throw node.failure;
+        return 18n;
+      },
+      async getValidatorsAt(_, height, signal) {
+        read.push(BigInt(height));
+        if (node.failure !== undefined) throw node.failure;
+        if (BigInt(height) > node.chainHeight) throw NOT_FOUND;
+        return node.validators(BigInt(height), signal);
+      },
+    },
+    build(validators) {
+      node.built += 1;
+      return { validators };
+    },
+  });
+  return {
+    ...{ clock, node, read, sets },
+    at: (height: bigint, signal = SIGNAL) => sets.at(L1, height, signal),
+    pinned: (height: bigint) => sets.atPinned(L1, height, SIGNAL),
+  };
+}
+
+test('the proposed height is read once a second, and once for concurrent calls', async () => {
+  const { clock, node, sets } = start();
+  const ask = () => Promise.all([sets.proposedHeight(SIGNAL), sets.proposedHeight(SIGNAL)]);
+  expect(await ask()).toEqual([18n, 18n]);
+  await clock.advance(999);
+  await ask();
+  expect(node.heightCalls).toBe(1);
+  await clock.advance(1);
+  await ask();
+  expect(node.heightCalls).toBe(2);
+  await expect(sets.proposedHeight(AbortSignal.abort(new Error('gone')))).rejects.toThrow('gone');
+});
+
+test('a set is read and built once, also for concurrent calls', async () => {
+  const { node, read, at } = start();
+  const [set, again] = await Promise.all([at(18n), at(18n)]);
+  expect([again, await at(18n)]).toEqual([set, set]);
+  expect([read, node.built]).toEqual([[18n], 1]);
+});
+
+test('a set is built once for heights with equal validators, and again after a change', async () => {
+  const { node, at } = start();
+  const [a1, b] = [validator(1, 1, 1n), validator(2, undefined, 2n)];
+  const a2 = validator(1, 2, 1n);
+  const unkeyed = validator(1, undefined, 1n);
+  const heavier = validator(2, undefined, 3n);
+  const results = [[a1, b], [a1, { ...b }], [a1, heavier], [a2, heavier], [unkeyed, heavier], [unkeyed], [a1], [b], []];
+  node.validators = async (height) => results[Number(height)] ?? [];
+  const sets = [];
+  for (const height of results.keys()) sets.push(await at(BigInt(height)));
+  expect(sets[1]).toBe(sets[0]);
+  expect([new Set(sets).size, node.built]).toEqual([results.length - 1, results.length - 1]);
+  expect(sets.map(({ validators }) => validators)).toEqual(results);
+});
+
+describe('bounds', () => {
+  // Three validators and one for the set itself: two sets fit into 8.
+  test.each<['at' | 'pinned', Partial<ValidatorSetsLimits>]>([
+    ['at', { maxSets: 2 }],
+    ['at', { maxValidators: 8 }],
+    ['pinned', { maxPinnedSets: 2 }],
+    ['pinned', { maxPinnedValidators: 8 }],
+  ])('of %s with %j keep the last two sets', async (method, limits) => {
+    const { read, [method]: get } = start(limits);
+    for (const height of [1n, 2n, 3n, 2n, 3n, 1n]) await get(height);
+    expect(read).toEqual([1n, 2n, 3n, 1n]);
+  });
+
+  test('return a set that is too large to keep', async () => {
+    expect((await start({ maxValidators: 3 }).at(1n)).validators).toHaveLength(3);
+  });
+});
+
+describe('heights named by clients', () => {
+  test('do not evict sets at proposed heights', async () => {
+    const { read, sets, at, pinned } = start({ maxSets: 4, maxPinnedSets: 2 });
+    const current = await at(18n);
+    for (let height = 1n; height <= 17n; height += 1n) await pinned(height);
+    expect(read.splice(0)).toHaveLength(18);
+    expect([await at(18n), await pinned(18n)]).toEqual([current, current]);
+    expect(sets.newest()).toEqual([[L1, current]]);
+    expect(read).toEqual([]);
+  });
+
+  test('are read from the shared store, and not written to it', async () => {
+    const put: bigint[] = [];
+    const { read, at, pinned } = start(
+      {},
+      {
+        at: async (_, height) => (height === 7n ? [] : undefined),
+        put: (_, height) => void put.push(height),
+      },
+    );
+    expect((await pinned(7n)).validators).toEqual([]);
+    await pinned(8n);
+    await at(18n);
+    expect([read, put]).toEqual([[8n, 18n], [18n]]);
+  });
+
+  test('share a set with proposed heights', async () => {
+    const { node, read, at, pinned } = start();
+    node.validators = async () => [validator(1, 1, 1n)];
+    const set = await pinned(5n);
+    expect([await at(6n), await pinned(7n)]).toEqual([set, set]);
+    expect([read.length, node.built]).toEqual([3, 1]);
+  });
+});
+
+describe('failures', () => {
+  test('distinguish a height above the chain from other errors, and are not cached', async () => {
+    const { node, at, sets } = start();
+    const refused = at(21n);
+    await expect(refused).rejects.toBeInstanceOf(HeightNotReached);
+    await expect(refused).rejects.toMatchObject({ height: 21n, chainHeight: 20n });
+    node.chainHeight = 21n;
+    expect((await at(21n)).validators).toHaveLength(3);
+    for (const failure of [NOT_FOUND, new ApiError('unavailable', 'down')]) {
+      node.failure = failure;
+      await expect(at(4n)).rejects.toBe(failure);
+      await expect(sets.proposedHeight(SIGNAL)).rejects.toBe(failure);
+    }
+    node.failure = undefined;
+    expect((await at(4n)).validators).toHaveLength(3);
+    expect(await sets.proposedHeight(SIGNAL)).toBe(18n);
+  });
+
+  test('do not occur for a height that the chain reaches during the call', async () => {
+    const { node, at } = start();
+    Object.defineProperty(node, 'chainHeight', { get: () => (node.heightCalls++ === 0 ? 20n : 21n) });
+    expect((await at(21n)).validators).toHaveLength(3);
+  });
+
+  test('of an aborted caller do not affect the others', async () => {
+    const { node, read, at } = start();
+    const answer = Promise.withResolvers<readonly Validator[]>();
+    node.validators = () => answer.promise;
+    const abort = new AbortController();
+    const [leaving, staying] = [at(5n, abort.signal), at(5n)];
+    abort.abort(new Error('left'));
+    await expect(leaving).rejects.toThrow('left');
+    answer.resolve([]);
+    expect(await staying).toEqual({ validators: [] });
+    expect(read).toEqual([5n]);
+  });
+});
