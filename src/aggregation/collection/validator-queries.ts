@@ -1,30 +1,17 @@
-import type { WakeUp } from '../../lib/concurrency/wake-up.ts';
 import { NO_SPAN, type Span, within } from '../../telemetry/spans.ts';
 import type { WarpValidator } from '../../validators/warp-set.ts';
 import type { NodeID } from '../../warp/ids.ts';
 import { encodeSignatureRequest } from '../../warp/signature-request.ts';
 import { LARGE_QUERY_BYTES } from '../admission/query-concurrency.ts';
-import type { CountOutcome } from '../aggregator-metrics.ts';
-import type { AnswerHistory } from '../validators/answer-history.ts';
 import type { SignatureQuery } from '../validators/signature-source.ts';
 import type { SignatureFailure, SignatureOutcome } from '../validators/validator-outcome.ts';
 import { type CollectedSignatures, CollectionOver } from './collected-signatures.ts';
-import type { CollectionDeps, CollectionJob } from './collection-job.ts';
+import type { CollectionContext } from './collection-job.ts';
 import { afterFailure } from './query-plan.ts';
-import { failureOf, type Tally, type ValidatorState } from './tally.ts';
+import { failureOf, type ValidatorState } from './tally.ts';
 
-export interface ValidatorQueriesOptions
-  extends Pick<CollectionJob, 'span' | 'client'>,
-    Pick<CollectionDeps, 'source' | 'invalidSigners' | 'metrics' | 'clock' | 'observeDelay' | 'limits' | 'queries'> {
-  readonly query: Omit<SignatureQuery, 'appBytes'>;
-  readonly isPChainMessage: boolean;
-  readonly tally: Tally;
+export interface ValidatorQueriesOptions extends CollectionContext {
   readonly signatures: CollectedSignatures;
-  readonly history: AnswerHistory;
-  readonly countOutcome: CountOutcome;
-  readonly changes: WakeUp;
-  /** Aborts when the collection ends, and ends pending requests except trials. */
-  readonly over: AbortSignal;
 }
 
 /** Asks the validators of one collection for their signatures, and sets their outcomes in the tally. */
@@ -71,8 +58,12 @@ export class ValidatorQueries {
 
   /** Encoded on first use, once for all validators and attempts. */
   get #query(): SignatureQuery {
-    const { query } = this.#options;
-    this.#encoded ??= { ...query, appBytes: encodeSignatureRequest(query) };
+    if (this.#encoded === undefined) {
+      const { message, justification } = this.#options;
+      const content = { message: message.bytes, justification };
+      const { sourceChainID } = message;
+      this.#encoded = { ...content, sourceChainID, appBytes: encodeSignatureRequest(content) };
+    }
     return this.#encoded;
   }
 

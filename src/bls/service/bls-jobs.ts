@@ -3,7 +3,7 @@ import { ParseError } from '../../lib/encoding/parse-error.ts';
 import { BLS_PUBLIC_KEY_LENGTH } from '../../warp/bls-lengths.ts';
 import type { BlsBackend, PublicKey, Signature, SignatureCheck } from '../backends/bls-backend.ts';
 import { openPackedKeys, openPublicKeys } from '../backends/public-key-table.ts';
-import { addUp, NO_POINTS, type PointSum, type Points, packSum, type Sum } from '../curve/add-points.ts';
+import { addUp, type PointSum, type Points, packSum, type Sum } from '../curve/add-points.ts';
 import { type DecodedSignatures, decodeSignatures } from '../curve/decode-signatures.ts';
 
 /** `malformed`: not a point of the curve, or the encoding of infinity. */
@@ -48,6 +48,8 @@ export interface AddOutput extends DecodedSignatures {
 
 interface AggregateInput {
   readonly sums: readonly Sum[];
+  /** Further signatures, decoded before. */
+  readonly contributions?: Contributions;
   /** Verifies the aggregate too: one way to the thread and back less. */
   readonly message?: Uint8Array;
 }
@@ -72,12 +74,9 @@ const JOBS = {
     backend.packMessage(backend.hashToCurve(message)),
   add,
   addAll,
-  aggregate: (backend: BlsBackend, { sums, message }: AggregateInput): MadeAggregate =>
-    makeAggregate(backend, addUp(backend, NO_POINTS, sums), message),
+  aggregate: (backend: BlsBackend, { sums, contributions, message }: AggregateInput): MadeAggregate =>
+    makeAggregate(backend, addUp(backend, readContributions(backend, contributions), sums), message),
   repack,
-  /** The aggregate of signatures decoded before. */
-  sum: (backend: BlsBackend, contributions: Contributions): Sum =>
-    packSum(backend, addUp(backend, readContributions(backend, contributions))),
   verify,
   /** A signature of a client, from its bytes on, by the keys of those who are said to have signed. */
   verifySigned: (backend: BlsBackend, job: SignedByKeys & KeySlots): SignedVerdict =>
@@ -212,7 +211,9 @@ function verifySum(backend: BlsBackend, job: Contributions & { readonly message:
   return backend.verify(key, backend.unpackMessage(job.message), signature);
 }
 
-function readContributions(backend: BlsBackend, { keys, slots, points }: Contributions): Points {
+function readContributions(backend: BlsBackend, contributions: Contributions | undefined): Points {
+  if (contributions === undefined) return { keys: [], signatures: [] };
+  const { keys, slots, points } = contributions;
   return {
     keys: slots.map(openPublicKeys(backend, keys)),
     signatures: piecesOf(points, points.length / slots.length).map((point) => backend.unpackSignature(point)),

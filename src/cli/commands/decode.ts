@@ -13,14 +13,9 @@ export interface DecodeOptions extends InputOptions {
 /** Prints the decoded bytes. @throws {CommandFailure} */
 export async function decode(given: string | undefined, options: DecodeOptions): Promise<ExitCode> {
   const bytes = await readHexInput('the data', given, options);
-  print(readingText(bytes, options));
+  const readings = parseReadings(bytes, options.as).map(presentReading);
+  print(options.json === true ? JSON.stringify({ readings }, undefined, 2) : describe(readings));
   return EXIT.done;
-}
-
-/** @throws {CommandFailure} */
-export function readingText(bytes: Uint8Array, { as, json }: Pick<DecodeOptions, 'as' | 'json'>): string {
-  const readings = parseReadings(bytes, as).map(presentReading);
-  return json === true ? JSON.stringify({ readings }, undefined, 2) : describe(readings);
 }
 
 /** @throws {CommandFailure} if the bytes cannot be decoded in any form, or in the given one */

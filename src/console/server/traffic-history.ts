@@ -97,7 +97,7 @@ function intervalOf(before: Totals | undefined, after: Totals, endsAt: number): 
 }
 
 /** Estimates a quantile as Prometheus does (`histogram_quantile`): linear within a bucket, and at most the last finite bound. */
-export function quantileMs(
+function quantileMs(
   buckets: readonly { readonly le: number; readonly count: number }[],
   quantile: number,
 ): number | undefined {

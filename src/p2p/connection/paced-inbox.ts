@@ -12,7 +12,7 @@ const MAX_BUSY_MS_PER_TICK = 50;
 const MAX_BUSY_MS_PER_MESSAGE = 4 * MAX_BUSY_MS_PER_TICK;
 
 export interface PacedInboxOptions {
-  readonly clock: Clock;
+  readonly clock: Pick<Clock, 'monotonicMs'>;
   /** Shared by all peers. */
   readonly scheduler: EventLoopScheduler;
   /** Peer, for fair scheduling. */

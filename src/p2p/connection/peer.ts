@@ -5,7 +5,7 @@ import { ParseError } from '../../lib/encoding/parse-error.ts';
 import type { NodeID } from '../../warp/ids.ts';
 import type { AppError, AppResponse, Handshake, PeerList } from '../gen/p2p_pb.js';
 import { parseStakingCertificate, type StakingCertificate } from '../identity/certificate.ts';
-import { encodeFrame, encodeFrameStart } from '../wire/frames.ts';
+import { encodeFrame } from '../wire/frames.ts';
 import type { Endpoint } from '../wire/ip-address.ts';
 import { encodeMessage, type PeerMessageInit, parseMessage } from '../wire/messages.ts';
 import type { NotConnected, NotSent } from './app-requests.ts';
@@ -169,7 +169,7 @@ export class Peer {
   send(payload: Uint8Array, rest: Uint8Array = NOTHING): NotConnected | NotSent | undefined {
     if (this.#state.kind !== 'handshaking' && this.#state.kind !== 'ready') return NOT_CONNECTED;
     const isRestApart = rest.length > MAX_COPIED_BYTES;
-    const frame = isRestApart ? encodeFrameStart(payload, rest.length) : encodeFrame(concatBytes(payload, rest));
+    const frame = isRestApart ? encodeFrame(payload, rest.length) : encodeFrame(concatBytes(payload, rest));
     const length = frame.length + (isRestApart ? rest.length : 0);
     if (this.#connection.queuedBytes + length > this.#options.maxSendQueueBytes) return QUEUE_FULL;
     this.#connection.write(frame);

@@ -5,13 +5,16 @@ import type { Aggregator } from '../../../src/aggregation/request/aggregate.ts';
 import type { AggregationRequest, AggregationResult } from '../../../src/aggregation/request/aggregation-request.ts';
 import { NO_WEIGHTS } from '../../../src/aggregation/validators/validator-outcome.ts';
 import { createServer, type ServerOptions } from '../../../src/api/server.ts';
+import type { AccessOptions } from '../../../src/http/access/access.ts';
 import { ERROR_CODES, type ErrorCode } from '../../../src/http/errors/error-codes.ts';
 import type { Server } from '../../../src/http/request/http-server.ts';
 import { type Clock, systemClock } from '../../../src/lib/concurrency/clock.ts';
 import type { Network, NetworkReadiness } from '../../../src/network/network.ts';
+import { createMemoryLimitCounters } from '../../../src/store/local/limit-counters.ts';
 import { createLogger, type Logger } from '../../../src/telemetry/logger.ts';
 import { createMetrics } from '../../../src/telemetry/metrics.ts';
 import { nodeIDFromBytes, PRIMARY_NETWORK_ID } from '../../../src/warp/ids.ts';
+import { FakeClock } from '../../support/fake-clock.ts';
 
 export const PATH = '/v1/signatureAggregator/fuji/aggregateSignatures';
 export const NODE_ID = nodeIDFromBytes(new Uint8Array(20).fill(9));
@@ -26,10 +29,10 @@ export const RESULT: AggregationResult = {
   signers: [],
 };
 
+type Answer = (request: AggregationRequest, signal: AbortSignal) => Promise<AggregationResult>;
+
 /** An aggregator that does as the test says and remembers what it was asked. */
-export function scriptedAggregator(
-  answer: (request: AggregationRequest, signal: AbortSignal) => Promise<AggregationResult> = async () => RESULT,
-) {
+export function scriptedAggregator(answer: Answer = async () => RESULT) {
   const asked: AggregationRequest[] = [];
   const aggregator: Aggregator = {
     async aggregate(request, { signal, onCacheMiss }) {
@@ -39,6 +42,27 @@ export function scriptedAggregator(
     },
   };
   return { aggregator, asked };
+}
+
+/** One server for many tests, because its creation takes longer than most of them. `script` sets what its aggregator does from then on. */
+export async function createScriptedServer(options: TestServerOptions = {}) {
+  let aggregator: Aggregator;
+  const server = await createTestServer({
+    aggregator: { aggregate: (request, how) => aggregator.aggregate(request, how) },
+    ...options,
+  });
+  function script(answer?: Answer): AggregationRequest[] {
+    const scripted = scriptedAggregator(answer);
+    aggregator = scripted.aggregator;
+    return scripted.asked;
+  }
+  script();
+  return { server, script };
+}
+
+/** Limits of a service without keys. */
+export function limitedTo(unitsPerMinute: number, clock = new FakeClock()): AccessOptions {
+  return { apiKeys: [], unitsPerMinute, trustedProxies: [], limits: createMemoryLimitCounters(clock) };
 }
 
 export const UP: NetworkReadiness = {

@@ -1,7 +1,9 @@
 import { connect } from 'node:net';
-import { describe, expect, test } from 'vitest';
+import { text } from 'node:stream/consumers';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { AggregationExamples } from '../../../src/api/openapi/example-request.ts';
 import { OPERATIONS_ACCESS } from '../../../src/http/access/route-access.ts';
+import { ERROR_CODES } from '../../../src/http/errors/error-codes.ts';
 import type { Server } from '../../../src/http/request/http-server.ts';
 import { parseHex } from '../../../src/lib/encoding/bytes.ts';
 import { FUJI, MAINNET } from '../../../src/warp/networks.ts';
@@ -10,50 +12,7 @@ import { createTestServer, expectError, PATH, portOf, scriptedAggregator, script
 
 const POST_PATH = '/v1/signatureAggregator/{network}/aggregateSignatures';
 
-test.each(['/health/live', '/health/ready', '/metrics'])('%s is not for caches to keep', async (path) => {
-  const server = await createTestServer();
-  const response = await server.inject(path);
-  expect([response.statusCode, response.headers['cache-control']]).toEqual([200, 'no-store']);
-});
-
-describe('several networks', () => {
-  test('have all their names in paths', async () => {
-    const fuji = scriptedAggregator();
-    const local = scriptedAggregator();
-    const server = await createTestServer({
-      networks: [
-        scriptedNetwork({ pathNames: ['fuji', 'testnet'], aggregator: fuji.aggregator }),
-        scriptedNetwork({ pathNames: ['local'], aggregator: local.aggregator }),
-      ],
-    });
-    for (const name of ['fuji', 'testnet', 'local']) {
-      const url = PATH.replace('fuji', name);
-      const response = await server.inject({ method: 'POST', url, payload: { justification: '0a' } });
-      expect(response.statusCode).toBe(201);
-    }
-    expect([fuji.asked.length, local.asked.length]).toEqual([2, 1]);
-    const url = PATH.replace('fuji', 'mainnet');
-    const expected = 'network "mainnet" is not served here; served: fuji, testnet, local';
-    expectError(await server.inject({ method: 'POST', url }), 404, expected, 'unknown_network');
-  });
-});
-
-describe('/', () => {
-  test('links for programs', async () => {
-    const server = await createTestServer();
-    const response = await server.inject('/');
-    expect(response.headers).toMatchObject({ 'content-type': 'application/json', vary: 'Accept' });
-    expect(response.json()).toEqual({
-      name: 'Warp signature aggregator',
-      version: '1.2.3',
-      networks: ['fuji', 'testnet'],
-      links: { docs: '/docs', openapi: '/openapi.json', ready: '/health/ready' },
-    });
-    for (const path of Object.values(response.json().links as Record<string, string>)) {
-      expect((await server.inject(path)).statusCode).toBe(200);
-    }
-  });
-});
+const server = await createTestServer();
 
 test.each([
   '/',
@@ -64,35 +23,54 @@ test.each([
   '/openapi.json',
   '/docs/',
   '/docs/json',
-])('HEAD %s answers as GET does, without the body', async (url) => {
-  const server = await createTestServer();
+])('HEAD %s answers as GET does, without the body, and no cache keeps a state', async (url) => {
   const get = await server.inject(url);
   const head = await server.inject({ method: 'HEAD', url });
   expect([head.statusCode, head.body]).toEqual([200, '']);
   expect(head.headers['content-type']).toBe(get.headers['content-type']);
+  if (/health|metrics/.test(url)) expect(get.headers['cache-control']).toBe('no-store');
+});
+
+test('several networks have all their names in paths', async () => {
+  const fuji = scriptedAggregator();
+  const local = scriptedAggregator();
+  const ofTwo = await createTestServer({
+    networks: [
+      scriptedNetwork({ pathNames: ['fuji', 'testnet'], aggregator: fuji.aggregator }),
+      scriptedNetwork({ pathNames: ['local'], aggregator: local.aggregator }),
+    ],
+  });
+  const post = (name: string) =>
+    ofTwo.inject({ method: 'POST', url: PATH.replace('fuji', name), payload: { justification: '0a' } });
+  for (const name of ['fuji', 'testnet', 'local']) expect((await post(name)).statusCode).toBe(201);
+  expect([fuji.asked.length, local.asked.length]).toEqual([2, 1]);
+  expectError(await post('mainnet'), 404, /not served here; served: fuji, testnet, local$/, 'unknown_network');
+});
+
+test('/ has links for programs', async () => {
+  const response = await server.inject('/');
+  expect(response.headers).toMatchObject({ 'content-type': 'application/json', vary: 'Accept' });
+  const links = { docs: '/docs', openapi: '/openapi.json', ready: '/health/ready' };
+  const named = { name: 'Warp signature aggregator', version: '1.2.3', networks: ['fuji', 'testnet'] };
+  expect(response.json()).toEqual({ ...named, links });
+  for (const path of Object.values(links)) expect((await server.inject(path)).statusCode).toBe(200);
 });
 
 describe('the OpenAPI document', () => {
-  const load = async (server: Server) => (await server.inject('/openapi.json')).json();
+  const load = async (from: Server) => (await from.inject('/openapi.json')).json();
 
   test('describes the error codes of each status', async () => {
-    const { paths, components } = await load(await createTestServer());
+    const { paths, components } = await load(server);
     const schemaOf = (status: number) => {
       const { $ref } = paths[POST_PATH].post.responses[status].content['application/json'].schema;
       return components.schemas[$ref.replace('#/components/schemas/', '')];
     };
     const { required, properties } = schemaOf(503);
     expect(required).toEqual(['message', 'statusCode', 'error', 'code']);
-    expect(properties.code.enum).toEqual([
-      'justification_pending',
-      'no_validators_yet',
-      'not_connected',
-      'p_chain_unavailable',
-      'chain_rpc_unavailable',
-      'overloaded',
-      'network_unavailable',
-    ]);
-    expect(properties.code.description).toContain('- `not_connected`: The connected validators have too little weight');
+    const ofStatus = Object.entries(ERROR_CODES).filter(([, { status }]) => status === 503);
+    for (const code of properties.code.enum) expect(ofStatus.map(([name]) => name)).toContain(code);
+    expect(properties.code.enum).toEqual(expect.arrayContaining(['not_connected', 'overloaded']));
+    expect(properties.code.description).toContain(`- \`not_connected\`: ${ERROR_CODES.not_connected.meaning}`);
     const [ofValidators] = properties.details.anyOf;
     expect(ofValidators.properties.missing.items.properties).toHaveProperty('nodeId');
     expect(schemaOf(413).properties.code.enum).toEqual(['body_too_large']);
@@ -102,36 +80,29 @@ describe('the OpenAPI document', () => {
 
   test.each([
     [['fuji', 'testnet'], 'fuji', FUJI],
-    [['mainnet'], 'mainnet', MAINNET],
-    [['local', 'testnet'], 'testnet', FUJI],
-  ])(
-    'served as %j, preselects %s and has a message of it to try',
-    async (pathNames, preselected, { networkID, cChainID }) => {
-      const server = await createTestServer({ networks: [scriptedNetwork({ pathNames })] });
-      const { post } = (await load(server)).paths[POST_PATH];
-      const { examples } = post.requestBody.content['application/json'];
-      const example = examples.example1.value;
-      expect(parseUnsignedMessage(parseHex(example.message, 'example'))).toMatchObject({
-        networkID,
-        sourceChainID: cChainID,
-      });
-      expect(post.parameters[0]).toMatchObject({ name: 'network', example: preselected });
-      const url = PATH.replace('fuji', preselected);
-      expect((await server.inject({ method: 'POST', url, body: example })).statusCode).toBe(201);
-    },
-  );
+    [['local', 'mainnet'], 'mainnet', MAINNET],
+  ])('served as %j, preselects %s and has a message of it to try', async (pathNames, preselected, known) => {
+    const named = await createTestServer({ networks: [scriptedNetwork({ pathNames })] });
+    const { post } = (await load(named)).paths[POST_PATH];
+    const example = post.requestBody.content['application/json'].examples.example1.value;
+    const { networkID, cChainID: sourceChainID } = known;
+    expect(parseUnsignedMessage(parseHex(example.message, 'example'))).toMatchObject({ networkID, sourceChainID });
+    expect(post.parameters[0]).toMatchObject({ name: 'network', example: preselected });
+    const url = PATH.replace('fuji', preselected);
+    expect((await named.inject({ method: 'POST', url, body: example })).statusCode).toBe(201);
+  });
 
   test('has no example for a local network until there is one, and then keeps it', async () => {
     let example: AggregationExamples | undefined;
-    const server = await createTestServer({
+    const ofLocal = await createTestServer({
       networks: [scriptedNetwork({ pathNames: ['local'] })],
       examples: () => example,
     });
-    const before = await server.inject('/openapi.json');
+    const before = await ofLocal.inject('/openapi.json');
     expect(before.json().paths[POST_PATH].post.requestBody.content['application/json']).not.toHaveProperty('examples');
     const requests = [{ name: 'one', value: { message: '0x00', quorumPercentage: 67 } }];
     example = { network: 'local', requests, transactions: [{ name: 'two', value: '11' }] };
-    const after = await server.inject('/openapi.json');
+    const after = await ofLocal.inject('/openapi.json');
     const { paths } = after.json();
     const { post } = paths[POST_PATH];
     expect(post.requestBody.content['application/json'].examples).toEqual({
@@ -146,23 +117,22 @@ describe('the OpenAPI document', () => {
     expect(post.parameters[0].example).toBe('local');
     expect(after.headers['etag']).not.toBe(before.headers['etag']);
     example = undefined;
-    expect((await server.inject('/openapi.json')).body).toBe(after.body);
+    expect((await ofLocal.inject('/openapi.json')).body).toBe(after.body);
   });
 
   test('has further routes too, and they have the same errors', async () => {
-    const server = await createTestServer({
+    const other = await createTestServer({
       registerMore: (more) => {
         more.get('/more', { config: { access: OPERATIONS_ACCESS }, schema: { summary: 'More' } }, async () => {
           throw new Error('inside');
         });
       },
     });
-    expect((await load(server)).paths['/more'].get.summary).toBe('More');
-    expectError(await server.inject('/more'), 500, /^internal error: /, 'internal_error');
+    expect((await load(other)).paths['/more'].get.summary).toBe('More');
+    expectError(await other.inject('/more'), 500, /^internal error: /, 'internal_error');
   });
 
   test.each(['/openapi.json', '/docs/json', '/docs/yaml'])('%s has an ETag', async (url) => {
-    const server = await createTestServer();
     const first = await server.inject(url);
     const { etag } = first.headers;
     expect(first.statusCode).toBe(200);
@@ -176,65 +146,34 @@ describe('the OpenAPI document', () => {
   });
 });
 
-describe('a route that does not declare its access', () => {
-  test('stops the start, hidden or not, and every such route is named', async () => {
-    const starting = createTestServer({
-      registerMore: (server) => {
-        server.get('/shown', async () => 'x');
-        server.post('/hidden', { schema: { hide: true } }, async () => 'x');
-      },
-    });
-    await expect(starting).rejects.toThrow(
-      'routes without an access declaration (config: { access }): GET /shown; HEAD /shown; POST /hidden',
-    );
+test('a route that does not declare its access stops the start, hidden or in a plugin, too', async () => {
+  const starting = createTestServer({
+    registerMore: (more) => {
+      more.get('/shown', async () => 'x');
+      more.post('/hidden', { schema: { hide: true } }, async () => 'x');
+      more.register(async (scope: Server) => {
+        scope.get('/scoped', async () => 'x');
+      });
+    },
   });
-
-  test('in a plugin, too', async () => {
-    const starting = createTestServer({
-      registerMore: (server) => {
-        server.register(async (scope: Server) => {
-          scope.get('/scoped', async () => 'x');
-        });
-      },
-    });
-    await expect(starting).rejects.toThrow('GET /scoped');
-  });
+  await expect(starting).rejects.toThrow(
+    'routes without an access declaration (config: { access }): GET /shown; HEAD /shown; POST /hidden; GET /scoped',
+  );
 });
 
 /** What the server writes back to these bytes, until it ends the connection. */
-async function talk(server: Server, ...pieces: string[]): Promise<string> {
-  const client = connect(portOf(server), '127.0.0.1').setEncoding('utf8');
-  for (const piece of pieces) client.write(piece);
-  let answer = '';
-  for await (const text of client) answer += text;
-  return answer;
+async function talk(to: Server, bytes: string): Promise<string> {
+  const client = connect(portOf(to), '127.0.0.1').setEncoding('utf8');
+  client.write(bytes);
+  return text(client);
 }
 
 describe('what is not quite HTTP', () => {
-  test('gets an error of the one form, which pages can read', async () => {
-    const server = await createTestServer({ corsOrigins: ['*'] });
-    await server.listen({ host: '127.0.0.1', port: 0 });
-    const [head = '', body = ''] = (await talk(server, 'no HTTP at all\r\n\r\n')).toLowerCase().split('\r\n\r\n');
-    expect(head).toMatch(/^http\/1\.1 400 bad request\r\n/);
-    expect(head).toMatch(/\r\nx-request-id: \S+/);
-    const common = ['x-content-type-options: nosniff', 'content-type: application/json'];
-    for (const header of [...common, 'access-control-allow-origin: *']) expect(head).toContain(header);
-    expect(JSON.parse(body)).toMatchObject({ statuscode: 400, code: 'invalid_request' });
-    await server.close();
-  });
-
-  test('HTTP/1.0 needs no Host, and 100-continue is answered', async () => {
-    const server = await createTestServer();
-    await server.listen({ host: '127.0.0.1', port: 0 });
-    expect(await talk(server, 'GET /health/live HTTP/1.0\r\n\r\n')).toMatch(/^HTTP\/1\.1 200 OK/);
-    const expecting = 'GET /health/live HTTP/1.1\r\nhost: x\r\nexpect: 100-continue\r\nconnection: close\r\n\r\n';
-    expect(await talk(server, expecting)).toMatch(/^HTTP\/1\.1 100 Continue\r\n\r\nHTTP\/1\.1 200 OK/);
-    await server.close();
-  });
-
-  test('after an answer that has begun nothing is written into it', async () => {
-    const begun = Promise.withResolvers<void>();
-    const server = await createTestServer({
+  const begun = Promise.withResolvers<void>();
+  let listening: Server;
+  beforeAll(async () => {
+    listening = await createTestServer({
+      corsOrigins: ['*'],
       registerMore: (more) => {
         more.get('/long', { config: { access: OPERATIONS_ACCESS }, schema: { hide: true } }, (_request, reply) => {
           reply.hijack();
@@ -243,12 +182,31 @@ describe('what is not quite HTTP', () => {
         });
       },
     });
-    await server.listen({ host: '127.0.0.1', port: 0 });
-    const client = connect(portOf(server), '127.0.0.1').setEncoding('utf8');
+    await listening.listen({ host: '127.0.0.1', port: 0 });
+  });
+  afterAll(() => listening.close());
+
+  test('gets an error of the one form, which pages can read', async () => {
+    const [head = '', body = ''] = (await talk(listening, 'no HTTP at all\r\n\r\n')).toLowerCase().split('\r\n\r\n');
+    expect(head).toMatch(/^http\/1\.1 400 bad request\r\n/);
+    expect(head).toMatch(/\r\nx-request-id: \S+/);
+    const common = ['x-content-type-options: nosniff', 'content-type: application/json'];
+    for (const header of [...common, 'access-control-allow-origin: *']) expect(head).toContain(header);
+    expect(JSON.parse(body)).toMatchObject({ statuscode: 400, code: 'invalid_request' });
+  });
+
+  test('HTTP/1.0 needs no Host, and 100-continue is answered', async () => {
+    expect(await talk(listening, 'GET /health/live HTTP/1.0\r\n\r\n')).toMatch(/^HTTP\/1\.1 200 OK/);
+    const expecting = 'GET /health/live HTTP/1.1\r\nhost: x\r\nexpect: 100-continue\r\nconnection: close\r\n\r\n';
+    expect(await talk(listening, expecting)).toMatch(/^HTTP\/1\.1 100 Continue\r\n\r\nHTTP\/1\.1 200 OK/);
+  });
+
+  test('after an answer that has begun nothing is written into it', async () => {
+    const client = connect(portOf(listening), '127.0.0.1').setEncoding('utf8');
     client.on('error', () => undefined);
     let answer = '';
-    client.on('data', (text) => {
-      answer += String(text);
+    client.on('data', (part) => {
+      answer += String(part);
     });
     const ended = new Promise((resolve) => client.once('close', resolve));
     client.write('GET /long HTTP/1.1\r\nhost: x\r\n\r\n');
@@ -256,6 +214,5 @@ describe('what is not quite HTTP', () => {
     client.write('no HTTP at all\r\n\r\n');
     await ended;
     expect(answer).not.toContain('400');
-    await server.close();
   });
 });

@@ -52,21 +52,16 @@ describe('the service as it runs', () => {
 });
 
 test.each([
-  ['calls', 'counter'],
-  ['calls_total', 'gauge'],
-  ['call_duration', 'histogram'],
-  ['call_duration_ms', 'histogram'],
-  ['connected_percentage', 'gauge'],
-])('%s is no name of a %s', (name, kind) => {
-  expect(misnamedMetrics([{ name, kind }]).length).toBeGreaterThan(0);
-});
-
-test.each([
-  ['traffic_bytes_total', 'counter'],
-  ['call_duration_seconds', 'histogram'],
-  ['connected_ratio', 'gauge'],
-])('%s is a name of a %s', (name, kind) => {
-  expect(misnamedMetrics([{ name, kind }])).toEqual([]);
+  ['calls', 'counter', false],
+  ['calls_total', 'gauge', false],
+  ['call_duration', 'histogram', false],
+  ['call_duration_ms', 'histogram', false],
+  ['connected_percentage', 'gauge', false],
+  ['traffic_bytes_total', 'counter', true],
+  ['call_duration_seconds', 'histogram', true],
+  ['connected_ratio', 'gauge', true],
+])('%s is a name of a %s: %s', (name, kind, isGood) => {
+  expect(misnamedMetrics([{ name, kind }]).length === 0).toBe(isGood);
 });
 
 test('the reference of commands has all of them, with what follows their options', () => {

@@ -45,23 +45,15 @@ test('the hash of a real conversion is the one that the P-Chain signs', () => {
 
 /** The layout of ACP-77, written down a second time. */
 function layout({ subnetID, managerChainID, managerAddress, validators }: ConversionData): Buffer {
-  const u32 = (value: number): Buffer => {
-    const bytes = Buffer.alloc(4);
-    bytes.writeUInt32BE(value);
-    return bytes;
-  };
-  const u64 = (value: bigint): Buffer => {
-    const bytes = Buffer.alloc(8);
-    bytes.writeBigUInt64BE(value);
-    return bytes;
-  };
+  const number = (value: number | bigint, bytes: number): Buffer =>
+    Buffer.from(value.toString(16).padStart(2 * bytes, '0'), 'hex');
   return Buffer.concat([
     Buffer.of(0, 0),
     idBytes(subnetID),
     idBytes(managerChainID),
-    ...[u32(managerAddress.length), managerAddress, u32(validators.length)],
+    ...[number(managerAddress.length, 4), managerAddress, number(validators.length, 4)],
     ...validators.flatMap(({ nodeID, blsPublicKey, weight }) => [
-      ...[u32(nodeID.length), nodeID, blsPublicKey, u64(weight)],
+      ...[number(nodeID.length, 4), nodeID, blsPublicKey, number(weight, 8)],
     ]),
   ]);
 }
@@ -73,10 +65,4 @@ test('the ID is the hash of the layout', () => {
       expect(conversionID(data)).toEqual(Uint8Array.from(hash));
     }),
   );
-});
-
-test('a key of another length throws', () => {
-  const data = conversionOfTransaction();
-  const validators = [{ nodeID: new Uint8Array(20), blsPublicKey: new Uint8Array(96), weight: 1n }];
-  expect(() => conversionID({ ...data, validators })).toThrowError(RangeError);
 });

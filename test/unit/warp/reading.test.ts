@@ -29,30 +29,16 @@ const contents = fc.oneof(
 describe('bytes of any form', () => {
   test('are first decoded in their own form', () => {
     fc.assert(
-      fc.property(signedMessages, (message) => {
-        const [first] = readWarpBytes(encodeSignedMessage(message)).readings;
-        expect(first).toMatchObject({ as: 'signedMessage', message });
+      fc.property(signedMessages, unsignedMessages, warpPayloads, (signed, unsigned, payload) => {
+        const firstOf = (bytes: Uint8Array) => readWarpBytes(bytes).readings[0];
+        expect(firstOf(encodeSignedMessage(signed))).toMatchObject({ as: 'signedMessage', message: signed });
+        expect(firstOf(unsigned.bytes)).toMatchObject({ as: 'unsignedMessage', message: { id: unsigned.id } });
+        expect(firstOf(encodeWarpPayload(payload))).toMatchObject({ as: 'payload', payload });
       }),
     );
     fc.assert(
-      fc.property(unsignedMessages, (message) => {
-        const [first] = readWarpBytes(message.bytes).readings;
-        expect(first).toMatchObject({ as: 'unsignedMessage', message: { id: message.id } });
-      }),
-    );
-    fc.assert(
-      fc.property(warpPayloads, (payload) => {
-        const [first] = readWarpBytes(encodeWarpPayload(payload)).readings;
-        expect(first).toMatchObject({ as: 'payload', payload });
-      }),
-    );
-    fc.assert(
-      fc.property(contents, ({ content, bytes }) => {
+      fc.property(contents, justifications, ({ content, bytes }, justification) => {
         expect(readWarpBytes(bytes).readings).toContainEqual({ as: 'content', content });
-      }),
-    );
-    fc.assert(
-      fc.property(justifications, (justification) => {
         expect(readWarpBytes(encodeJustification(justification)).readings).toContainEqual(
           expect.objectContaining({ as: 'justification', justification }),
         );

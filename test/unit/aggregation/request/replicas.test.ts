@@ -1,6 +1,5 @@
 import { Registry } from 'prom-client';
 import { describe, expect, test } from 'vitest';
-import type { AggregatorError } from '../../../../src/aggregation/aggregator-error.ts';
 import type { ProgressEvent } from '../../../../src/aggregation/collection/progress.ts';
 import type { AggregatorLimits } from '../../../../src/aggregation/request/aggregate.ts';
 import { createMemorySignatureStore } from '../../../../src/store/local/signature-store.ts';
@@ -46,10 +45,6 @@ const EXPECTED = {
 
 const asked = ({ source }: ReturnType<typeof createHarness>) => source.calls.length;
 
-async function failureOf(harness: ReturnType<typeof createHarness>): Promise<AggregatorError> {
-  return harness.failure();
-}
-
 describe('replicas', () => {
   test('collect once for requests at the same time, and for later ones', async () => {
     const { one, other } = createReplicas();
@@ -65,21 +60,21 @@ describe('replicas', () => {
   test('share a failure for its seconds, and not where one is better connected', async () => {
     const { clock, one, other } = createReplicas();
     for (const harness of [one, other]) harness.silence(1, 2);
-    const failure = await failureOf(one);
+    const failure = await one.failure();
     expect(failure.code).toBe('insufficient_weight');
-    const again = await failureOf(other);
+    const again = await other.failure();
     expect([again.code, again.message, again.report]).toEqual([failure.code, failure.message, failure.report]);
     expect(asked(other)).toBe(0);
     await clock.advance(3_000);
-    await failureOf(other);
+    await other.failure();
     expect(asked(other)).toBeGreaterThan(0);
   });
 
   test('without a secret share no failure', async () => {
     const { one, other } = createReplicas(null);
     for (const harness of [one, other]) harness.silence(1, 2);
-    await failureOf(one);
-    await failureOf(other);
+    await one.failure();
+    await other.failure();
     expect(asked(other)).toBe(asked(one));
   });
 
@@ -89,7 +84,7 @@ describe('replicas', () => {
     const events: ProgressEvent[] = [];
     const result = one.start();
     await drain();
-    const waiting = other.start({}, undefined, (event) => events.push(event));
+    const waiting = other.start({}, { onProgress: (event) => events.push(event) });
     await clock.advance(900);
     expect(asked(other)).toBe(0);
     expect(events[0]).toMatchObject({ kind: 'state', state: { signedWeight: 0n } });
@@ -106,10 +101,10 @@ describe('replicas', () => {
     const { clock, one, other } = createReplicas(undefined, PATIENT);
     for (const harness of [one, other]) harness.silence(1, 2);
     const leaver = new AbortController();
-    const left = one.start({}, leaver.signal);
+    const left = one.start({}, { signal: leaver.signal });
     await drain();
     clock.after(leavesAtMs, () => leaver.abort(new Error('gone')));
-    expect((await failureOf(other)).code).toBe('insufficient_weight');
+    expect((await other.failure()).code).toBe('insufficient_weight');
     await expect(left).rejects.toThrow('gone');
     expect(asked(other)).toBeGreaterThan(0);
     // A replica looks at another's work ten times a second.

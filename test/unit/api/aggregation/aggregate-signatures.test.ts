@@ -1,174 +1,72 @@
-import { connect } from 'node:net';
 import type { TSchema } from 'typebox';
 import Schema from 'typebox/schema';
 import { describe, expect, test } from 'vitest';
 import {
   type AggregationReport,
   AggregatorError,
-  type AggregatorErrorCode,
   type RequestField,
 } from '../../../../src/aggregation/aggregator-error.ts';
 import type { Aggregator } from '../../../../src/aggregation/request/aggregate.ts';
-import type { AggregationRequest } from '../../../../src/aggregation/request/aggregation-request.ts';
 import type { TallySummary } from '../../../../src/aggregation/validators/validator-outcome.ts';
+import { aborted } from '../../../../src/lib/concurrency/deadline.ts';
 import { bytesToHex } from '../../../../src/lib/encoding/bytes.ts';
-import { createMemoryLimitCounters } from '../../../../src/store/local/limit-counters.ts';
 import { idBytes, P_CHAIN_ID, PRIMARY_NETWORK_ID } from '../../../../src/warp/ids.ts';
 import { MAX_PAYLOAD_LENGTH } from '../../../../src/warp/unsigned-message.ts';
-import { FakeClock, settle } from '../../../support/fake-clock.ts';
 import { readCase } from '../../../vectors/vectors.ts';
 import {
   closed,
+  createScriptedServer,
   createTestServer,
   expectError,
+  limitedTo,
   NODE_ID,
   PATH,
-  portOf,
   RESULT,
   recordingLogger,
   scriptedAggregator,
 } from '../api-fixture.ts';
 
 const { unsignedMessage, signed } = readCase('c_warp_0');
-if (signed === undefined) throw new Error('the vector has no signed message');
-const { signedMessage } = signed;
 const message = bytesToHex(unsignedMessage);
+const signedMessage = bytesToHex(signed!.signedMessage);
 const JSON_TYPE = { 'content-type': 'application/json' };
+const { server, script } = await createScriptedServer();
 
-/** One server for all requests that need no other; its aggregator is the one of the last {@link post}. */
-const script = { aggregator: scriptedAggregator().aggregator };
-const server = await createTestServer({
-  aggregator: { aggregate: (request, options) => script.aggregator.aggregate(request, options) },
-});
-
-async function post(payload: unknown, aggregator = scriptedAggregator().aggregator) {
-  script.aggregator = aggregator;
-  return await server.inject({ method: 'POST', url: PATH, headers: JSON_TYPE, payload: JSON.stringify(payload) });
-}
+const post = (payload: unknown, to = server) =>
+  to.inject({ method: 'POST', url: PATH, headers: JSON_TYPE, payload: JSON.stringify(payload) });
 
 /** What the aggregator was asked for this body. */
-async function requestOf(payload: unknown): Promise<AggregationRequest> {
-  const { aggregator, asked } = scriptedAggregator();
-  const response = await post(payload, aggregator);
-  expect(response.statusCode).toBe(201);
-  return asked[0] as AggregationRequest;
+async function requestOf(payload: unknown) {
+  const asked = script();
+  expect((await post(payload)).statusCode).toBe(201);
+  return asked[0]!;
 }
 
 describe('a good request', () => {
-  test('is answered 201 with the hex without a prefix', async () => {
+  test('is answered 201 with the hex without a prefix, and leaves missing fields undefined', async () => {
+    const asked = script();
     const response = await post({ message });
-    expect(response.statusCode).toBe(201);
+    expect([response.statusCode, response.headers['content-type']]).toEqual([201, 'application/json']);
     expect(response.json()).toMatchObject({ signedMessage: 'ab01ff' });
-    expect(response.headers['content-type']).toBe('application/json');
-  });
-
-  test('leaves missing fields undefined', async () => {
-    const request = await requestOf({ message });
-    const { subject, ...others } = request;
+    const { subject, ...others } = asked[0]!;
     expect(Object.values(others).filter((value) => value !== undefined)).toEqual([]);
-    expect({ subject }).toMatchObject({
-      subject: { kind: 'message', message: { bytes: unsignedMessage }, justification: new Uint8Array() },
-    });
+    expect(subject).toMatchObject({ kind: 'message', message: { bytes: unsignedMessage } });
+    expect(subject).toMatchObject({ justification: new Uint8Array() });
   });
 
   test('runs for the client of its address', async () => {
     const clients: (string | undefined)[] = [];
+    const aggregate: Aggregator['aggregate'] = (_, { client }) => {
+      clients.push(client);
+      return RESULT;
+    };
+    const asked = await createTestServer({ aggregator: { aggregate } });
     for (const remoteAddress of ['192.0.2.7', '2001:db8::1', '2001:db8::2']) {
-      script.aggregator = {
-        aggregate: async (_, { client }) => {
-          clients.push(client);
-          return RESULT;
-        },
-      };
-      const payload = JSON.stringify({ message });
-      await server.inject({ method: 'POST', url: PATH, headers: JSON_TYPE, payload, remoteAddress });
-      await server.inject({ url: `${PATH}/${PRIMARY_NETWORK_ID}`, remoteAddress });
+      await asked.inject({ method: 'POST', url: PATH, payload: { message }, remoteAddress });
+      await asked.inject({ url: `${PATH}/${PRIMARY_NETWORK_ID}`, remoteAddress });
     }
-    expect(clients).toEqual(
-      ['192.0.2.7', '2001:db8:0:0::/64', '2001:db8:0:0::/64'].flatMap((name) => [`address:${name}`, `address:${name}`]),
-    );
-  });
-
-  test.each([
-    [99, 10],
-    [100, 11],
-    [1_999, 29],
-    [2_000, 30],
-    [1_000_000, 30],
-  ])('whose set has %i validators costs %i units, as a message and as a transaction', async (validators, units) => {
-    const aggregate: Aggregator['aggregate'] = async (_, { onCacheMiss, onSigners }) => {
-      await onCacheMiss?.();
-      await onSigners?.(validators, 1_023);
-      return RESULT;
-    };
-    const access = { apiKeys: [], unitsPerMinute: 50, trustedProxies: [] };
-    const limits = createMemoryLimitCounters(new FakeClock());
-    const limited = await createTestServer({ aggregator: { aggregate }, access: { ...access, limits } });
-    const payload = JSON.stringify({ message });
-    const ask = async () => limited.inject({ method: 'POST', url: PATH, headers: JSON_TYPE, payload });
-    const left = async (response: ReturnType<typeof ask>) => (await response).headers['x-ratelimit-remaining'];
-    expect(await left(ask())).toBe(String(50 - units));
-    // What the minute has no room for any more does not refuse this request, but the next one.
-    const second = await limited.inject({ url: `${PATH}/${PRIMARY_NETWORK_ID}` });
-    expect([second.statusCode, second.headers['x-ratelimit-remaining']]).toEqual([
-      201,
-      String(Math.max(0, 50 - 2 * units)),
-    ]);
-    if (units === 30) expect((await ask()).statusCode).toBe(429);
-  });
-
-  test('whose transaction sent 200 KiB costs 200 units more', async () => {
-    const aggregate: Aggregator['aggregate'] = async (_, { onSigners }) => {
-      await onSigners?.(1, 200 * 1_024);
-      return RESULT;
-    };
-    const access = { apiKeys: [], unitsPerMinute: 300, trustedProxies: [] };
-    const limits = createMemoryLimitCounters(new FakeClock());
-    const limited = await createTestServer({ aggregator: { aggregate }, access: { ...access, limits } });
-    const response = await limited.inject({ url: `${PATH}/${PRIMARY_NETWORK_ID}` });
-    expect(response.headers['x-ratelimit-remaining']).toBe(String(300 - 1 - 200));
-  });
-
-  test.each([
-    [1_023, 1],
-    [1_024, 2],
-    [200 * 1_024, 201],
-  ])('of %i bytes that are no message costs %i units, for its size alone', async (bytes, units) => {
-    const access = { apiKeys: [], unitsPerMinute: 300, trustedProxies: [] };
-    const limits = createMemoryLimitCounters(new FakeClock());
-    const limited = await createTestServer({ access: { ...access, limits } });
-    for (const left of [300 - units, 300 - 2 * units]) {
-      const payload = JSON.stringify({ message: '00'.repeat(bytes) });
-      const response = await limited.inject({ method: 'POST', url: PATH, headers: JSON_TYPE, payload });
-      if (left < 0) expect(response.statusCode).toBe(429);
-      else expect(response.headers['x-ratelimit-remaining']).toBe(String(left));
-    }
-  });
-
-  test('costs 1 unit if the answer is cached, and is rejected before any work if 9 more are not left', async () => {
-    let isCached = true;
-    const worked: string[] = [];
-    const aggregate: Aggregator['aggregate'] = (_, { onCacheMiss }) => {
-      if (isCached) return RESULT;
-      return (async () => {
-        await onCacheMiss?.();
-        worked.push('once');
-        return RESULT;
-      })();
-    };
-    const access = { apiKeys: [], unitsPerMinute: 15, trustedProxies: [] };
-    const limits = createMemoryLimitCounters(new FakeClock());
-    const limited = await createTestServer({ aggregator: { aggregate }, access: { ...access, limits } });
-    const ask = async () => {
-      const payload = JSON.stringify({ message });
-      const { statusCode, headers } = await limited.inject({ method: 'POST', url: PATH, headers: JSON_TYPE, payload });
-      return [statusCode, headers['x-ratelimit-remaining']];
-    };
-    expect(await ask()).toEqual([201, '14']);
-    isCached = false;
-    expect(await ask()).toEqual([201, '4']);
-    expect(await ask()).toEqual([429, '3']);
-    expect(worked).toEqual(['once']);
+    const networks = ['192.0.2.7', '2001:db8:0:0::/64', '2001:db8:0:0::/64'];
+    expect(clients).toEqual(networks.flatMap((name) => [`address:${name}`, `address:${name}`]));
   });
 
   test('may have every field, hex with or without 0x, and the subnet in hex or cb58', async () => {
@@ -177,17 +75,11 @@ describe('a good request', () => {
       const body = { justification: '0x0aFF', signingSubnetId, quorumPercentage: 80, quorumPercentageBuffer: 20 };
       expect(await requestOf({ message: `0x${message}`, pChainHeight: 2 ** 53 - 1, ...body })).toMatchObject({
         subject: { kind: 'message', message: { bytes: unsignedMessage }, justification: Uint8Array.of(0x0a, 0xff) },
-        signingSubnetID: PRIMARY_NETWORK_ID,
-        quorumNum: 80n,
-        quorumBuffer: 20n,
-        pChainHeight: 2n ** 53n - 1n,
+        ...{ signingSubnetID: PRIMARY_NETWORK_ID, quorumNum: 80n, quorumBuffer: 20n, pChainHeight: 2n ** 53n - 1n },
       });
     }
     expect(await requestOf({ message: message.toUpperCase(), quorumPercentage: 0 })).toMatchObject({ quorumNum: 0n });
     expect(await requestOf({ message, quorumPercentage: 100 })).toMatchObject({ quorumNum: 100n });
-    expect(await requestOf({ message, justification: '' })).toMatchObject({
-      subject: { kind: 'message', justification: new Uint8Array() },
-    });
   });
 
   test('may have every field as the Go SDK sends it, where an empty text and 0 are not given', async () => {
@@ -196,15 +88,19 @@ describe('a good request', () => {
       ...(await requestOf({ message })),
       ...{ quorumNum: 67n, quorumBuffer: 0n },
     });
-    for (const height of [
-      { pchainHeight: 7 },
-      { pchainHeight: 7, pChainHeight: 0 },
-      { pchainHeight: 7, pChainHeight: 7 },
-    ]) {
-      expect(await requestOf({ message, ...height })).toMatchObject({ pChainHeight: 7n });
+    for (const other of [{}, { pChainHeight: 0 }, { pChainHeight: 7 }]) {
+      expect(await requestOf({ message, pchainHeight: 7, ...other })).toMatchObject({ pChainHeight: 7n });
     }
-    const { subject } = await requestOf({ message: '', justification: '0a' });
-    expect(subject).toEqual({ kind: 'justification', justification: Uint8Array.of(10) });
+  });
+
+  test('with a justification alone asks for the message that belongs to it', async () => {
+    const subject = { kind: 'justification', justification: Uint8Array.of(10, 11) };
+    const body = { justification: '0x0a0b', quorumPercentage: 50, destinationBlockchainId: P_CHAIN_ID };
+    for (const without of [{}, { message: '' }]) {
+      expect(await requestOf({ ...body, ...without })).toEqual({
+        ...{ subject, quorumNum: 50n, destinationChainID: P_CHAIN_ID },
+      });
+    }
   });
 
   test('may be as long as the longest message and justification', async () => {
@@ -218,163 +114,143 @@ describe('a good request', () => {
   });
 });
 
-describe('400 for what the client can correct', () => {
-  test.each<[string, unknown, string | RegExp]>([
-    ['no fields', {}, 'message is missing: either message or justification must be given'],
-    ['characters that are no hex', { message: 'zz' }, 'message must be hex digits, with an optional 0x prefix'],
-    ['the prefix 0X', { message: `0X${message}` }, 'message starts with 0X: the prefix of hex is 0x, or there is none'],
-    ['an odd number of digits', { message: 'abc' }, 'message must have an even number of hex digits, has 3'],
-    ['no digits', { message: '0x' }, /^message is not a Warp message: UnsignedMessage: too short/],
-    ['an empty message', { message: '' }, /^message is missing: /],
-    [
-      'a height in two spellings that differ',
-      { message, pChainHeight: 5, pchainHeight: 6 },
-      'pChainHeight and pchainHeight are aliases and must not differ',
-    ],
-    ['the other spelling, in quotes', { message, pchainHeight: '5' }, /^pchainHeight must be an integer from 0 to /],
-    [
-      'a message that is signed already',
-      { message: bytesToHex(signedMessage) },
-      `message is signed already: to have it signed again, send its unsigned part, the first ${unsignedMessage.length} bytes`,
-    ],
-    ['trailing bytes', { message: `${message}00` }, 'message is not a Warp message: UnsignedMessage: 1 trailing bytes'],
-    ['null as the message', { message: null }, 'message must be a string'],
-    ['a justification that is no hex', { message, justification: '0xzz' }, /^justification must be hex digits/],
-    ['a justification that is null', { message, justification: null }, 'justification must be a string'],
-    [
-      'a justification too long',
-      { message, justification: '00'.repeat(24 * 1024 + 1) },
-      'justification has 24577 bytes, at most 24576 are allowed',
-    ],
-    ['a subnet of other length', { message, signingSubnetId: '0xabcd' }, 'signingSubnetId must have 32 bytes, has 2'],
-    [
-      'an empty destination',
-      { message, destinationBlockchainId: '' },
-      'destinationBlockchainId is empty: give an ID, or leave it out to have the default',
-    ],
-    [
-      'a subnet with the prefix 0X',
-      { message, signingSubnetId: `0X${'ab'.repeat(32)}` },
-      'signingSubnetId starts with 0X: the prefix of hex is 0x, or there is none',
-    ],
-    [
-      'a wrong checksum',
-      { message, signingSubnetId: `${PRIMARY_NETWORK_ID.slice(0, -1)}Z` },
-      'signingSubnetId must be a 32-byte ID in hex or cb58: has a wrong cb58 checksum',
-    ],
-    ['a subnet that is a number', { message, signingSubnetId: 1 }, 'signingSubnetId must be a string'],
-    [
-      'a percentage that is no integer',
-      { message, quorumPercentage: 67.5 },
-      'quorumPercentage must be an integer from 0 to 100',
-    ],
-    [
-      'a percentage in quotes',
-      { message, quorumPercentage: '67' },
-      'quorumPercentage must be an integer from 0 to 100, without quotes',
-    ],
-    ['a percentage below 0', { message, quorumPercentage: -1 }, 'quorumPercentage must be an integer from 0 to 100'],
-    ['a percentage above 100', { message, quorumPercentage: 101 }, 'quorumPercentage must be an integer from 0 to 100'],
-    ['a height below 0', { message, pChainHeight: -1 }, 'pChainHeight must be an integer from 0 to 9007199254740991'],
-    [
-      'a height in quotes',
-      { message, pChainHeight: '5' },
-      'pChainHeight must be an integer from 0 to 9007199254740991, without quotes',
-    ],
-    [
-      'a height that no number holds exactly',
-      { message, pChainHeight: 2 ** 53 },
-      'pChainHeight must be an integer from 0 to 9007199254740991',
-    ],
-    ['a short name', { message, quorum: 67 }, 'unknown field quorum: did you mean quorumPercentage?'],
-    ['a misspelt name', { mesage: message }, 'unknown field mesage: did you mean message?'],
-    [
-      'a field of the Go aggregator',
-      { message, 'signing-subnet-id': '' },
-      'unknown field signing-subnet-id: did you mean signingSubnetId?',
-    ],
-    ['an unknown field', { message, x: 1 }, /^unknown field x; known are: message, justification, signingSubnetId, /],
-    ['null', null, 'body must be an object'],
-    ['a list', [{ message }], 'body must be an object'],
-  ])('%s', async (_, payload, expected) => {
-    const { aggregator, asked } = scriptedAggregator();
-    expect(expectError(await post(payload, aggregator), 400, expected, 'invalid_request')).toBeUndefined();
+describe('the price', () => {
+  /** Requests of a client with these units in a minute. They answer with the status, and with the units left. */
+  async function startLimited(units: number) {
+    const work = { isCached: false, signers: 1, messageBytes: 0, count: 0 };
+    const aggregate: Aggregator['aggregate'] = (_, { onCacheMiss, onSigners }) => {
+      if (work.isCached) return RESULT;
+      return (async () => {
+        await onCacheMiss?.();
+        work.count += 1;
+        await onSigners?.(work.signers, work.messageBytes);
+        return RESULT;
+      })();
+    };
+    const limited = await createTestServer({ aggregator: { aggregate }, access: limitedTo(units) });
+    const left = async (response: ReturnType<typeof post>) => {
+      const { statusCode, headers } = await response;
+      return [statusCode, Number(headers['x-ratelimit-remaining'])];
+    };
+    return {
+      work,
+      ask: (body: object = { message }) => left(post(body, limited)),
+      askByTransaction: () => left(limited.inject(`${PATH}/${PRIMARY_NETWORK_ID}`)),
+    };
+  }
+
+  test('has a part for the validators that sign, by message and by transaction', async () => {
+    const { work, ask, askByTransaction } = await startLimited(240);
+    let left = 240;
+    for (const [signers, price] of Object.entries({ 99: 10, 100: 11, 1_999: 29, 2_000: 30, 1_000_000: 30 })) {
+      work.signers = Number(signers);
+      left -= price;
+      expect(await ask()).toEqual([201, left]);
+      left -= price;
+      expect(await askByTransaction()).toEqual([201, left]);
+    }
+    // What the minute has no room for any more does not refuse this request, but the next one.
+    expect([left, await ask(), (await ask())[0]]).toEqual([20, [201, 0], 429]);
+  });
+
+  test('has a part for the KiB of a transaction, and of a body although it is no message', async () => {
+    const { work, ask, askByTransaction } = await startLimited(300);
+    expect(await ask({ message: '00'.repeat(1_023) })).toEqual([400, 299]);
+    expect(await ask({ message: '00'.repeat(1_024) })).toEqual([400, 297]);
+    work.messageBytes = 200 * 1_024;
+    expect(await askByTransaction()).toEqual([201, 297 - 10 - 200]);
+    expect((await ask({ message: '00'.repeat(200 * 1_024) }))[0]).toBe(429);
+  });
+
+  test('is 1 unit if the answer is cached; a request is rejected before any work if 9 more are not left', async () => {
+    const { work, ask } = await startLimited(15);
+    work.isCached = true;
+    expect(await ask()).toEqual([201, 14]);
+    work.isCached = false;
+    expect([await ask(), await ask(), work.count]).toEqual([[201, 4], [429, 3], 1]);
+  });
+});
+
+describe('400 for what the client can correct, by the name of the field', () => {
+  test.each<[string, object, RegExp]>([
+    ['no message', { message: undefined }, /^message is missing/],
+    ['an empty message', { message: '' }, /^message is missing/],
+    ['characters that are no hex', { message: 'zz' }, /^message must be hex/],
+    ['the prefix 0X', { message: `0X${message}` }, /^message starts with 0X/],
+    ['an odd number of digits', { message: 'abc' }, /^message must have an even number of hex digits, has 3$/],
+    ['no digits', { message: '0x' }, /^message is not a Warp message/],
+    ['trailing bytes', { message: `${message}00` }, /^message is not a Warp message: .*trailing/],
+    ['a signed message', { message: signedMessage }, /^message is signed already: .*first 90 bytes$/],
+    ['null as the message', { message: null }, /^message must be a string$/],
+    ['heights that differ', { pChainHeight: 5, pchainHeight: 6 }, /^pChainHeight and pchainHeight .* differ$/],
+    ['the other spelling, in quotes', { pchainHeight: '5' }, /^pchainHeight must be an integer from 0 to /],
+    ['a justification that is no hex', { justification: '0xzz' }, /^justification must be hex digits/],
+    ['a justification too long', { justification: '00'.repeat(24 * 1024 + 1) }, /^justification has 24577 bytes/],
+    ['a subnet of other length', { signingSubnetId: '0xabcd' }, /^signingSubnetId must have 32 bytes, has 2$/],
+    ['a wrong checksum', { signingSubnetId: PRIMARY_NETWORK_ID.replace(/.$/, 'Z') }, /^signingSubnetId .*checksum$/],
+    ['a subnet that is a number', { signingSubnetId: 1 }, /^signingSubnetId must be a string$/],
+    ['an empty destination', { destinationBlockchainId: '' }, /^destinationBlockchainId is empty/],
+    ['a percentage that is no integer', { quorumPercentage: 67.5 }, /^quorumPercentage must be an integer/],
+    ['a percentage in quotes', { quorumPercentage: '67' }, /^quorumPercentage must be .*without quotes$/],
+    ['a percentage below 0', { quorumPercentage: -1 }, /^quorumPercentage must be .* from 0 to 100$/],
+    ['a percentage above 100', { quorumPercentageBuffer: 101 }, /^quorumPercentageBuffer must be .* to 100$/],
+    ['a height below 0', { pChainHeight: -1 }, /^pChainHeight must be an integer from 0/],
+    ['a height that no number holds', { pChainHeight: 2 ** 53 }, /^pChainHeight must be .* to 9007199254740991$/],
+    ['a short name', { quorum: 67 }, /^unknown field quorum: did you mean quorumPercentage\?$/],
+    ['a field of the Go aggregator', { 'signing-subnet-id': '' }, /^unknown field .*: did you mean signingSubnetId\?$/],
+    ['an unknown field', { x: 1 }, /^unknown field x; known are: message, justification, signingSubnetId, /],
+  ])('%s', async (_, fields, expected) => {
+    const asked = script();
+    expect(expectError(await post({ message, ...fields }), 400, expected, 'invalid_request')).toBeUndefined();
     expect(asked).toEqual([]);
   });
 
-  const MISSING = 'body is missing: a JSON object is needed, with the header content-type: application/json';
-  test.each<[string, { headers?: Record<string, string>; payload?: string }, string | RegExp]>([
-    ['no body and no type', {}, MISSING],
-    ['no body', { headers: JSON_TYPE }, MISSING],
-    ['an empty body', { headers: JSON_TYPE, payload: '' }, MISSING],
-    ['what is no JSON', { headers: JSON_TYPE, payload: '{"message":' }, 'body is not valid JSON'],
-    ['NaN', { headers: JSON_TYPE, payload: '{"quorumPercentage":NaN}' }, 'body is not valid JSON'],
-    ['a prototype', { headers: JSON_TYPE, payload: '{"__proto__":{"message":"00"}}' }, 'body is not valid JSON'],
-    [
-      'infinity',
-      { headers: JSON_TYPE, payload: '{"pChainHeight":1e999}' },
-      'pChainHeight must be an integer from 0 to 9007199254740991',
-    ],
+  test.each<[string, { headers?: Record<string, string>; payload?: string }, RegExp]>([
+    ['no body and no type', {}, /^body is missing/],
+    ['an empty body', { headers: JSON_TYPE, payload: '' }, /^body is missing/],
+    ['null', { headers: JSON_TYPE, payload: 'null' }, /^body must be an object$/],
+    ['a list', { headers: JSON_TYPE, payload: '[{}]' }, /^body must be an object$/],
+    ['what is no JSON', { headers: JSON_TYPE, payload: '{"message":' }, /^body is not valid JSON$/],
+    ['a prototype', { headers: JSON_TYPE, payload: '{"__proto__":{"message":"00"}}' }, /^body is not valid JSON$/],
+    ['infinity', { headers: JSON_TYPE, payload: '{"pChainHeight":1e999}' }, /^pChainHeight must be an integer/],
   ])('a body that is %s', async (_, request, expected) => {
     expectError(await server.inject({ method: 'POST', url: PATH, ...request }), 400, expected, 'invalid_request');
   });
+
+  test.each(['%zz', 'a'.repeat(5_000)])('a path that is no URL, or endless', async (network) => {
+    const url = PATH.replace('fuji', network);
+    expectError(await server.inject({ method: 'POST', url, payload: { message } }), 400, /^the path of the URL/);
+  });
 });
 
-test.each([
-  ['text', 'text/plain', '{}'],
-  ['a form', 'application/x-www-form-urlencoded', 'a=b'],
-  ['of no known type', 'json', '{}'],
-])('415 for a body that is %s', async (_, type, payload) => {
-  const response = await server.inject({ method: 'POST', url: PATH, headers: { 'content-type': type }, payload });
-  const expected = 'body must be JSON, with the header content-type: application/json';
-  expectError(response, 415, expected, 'unsupported_media_type');
+test.each(['text/plain', 'application/x-www-form-urlencoded', 'json'])('415 for a body as %s', async (type) => {
+  const headers = { 'content-type': type };
+  const response = await server.inject({ method: 'POST', url: PATH, headers, payload: '{}' });
+  expectError(response, 415, /^body must be JSON/, 'unsupported_media_type');
 });
 
 test('413 for a body beyond the limit', async () => {
-  const payload = JSON.stringify({ message: '00'.repeat(300_000) });
-  const response = await server.inject({ method: 'POST', url: PATH, headers: JSON_TYPE, payload });
-  expectError(response, 413, 'body is larger than the 577620 bytes allowed here', 'body_too_large');
+  const response = await post({ message: '00'.repeat(300_000) });
+  expectError(response, 413, /^body is larger than the 577620 bytes/, 'body_too_large');
 });
 
-describe('404', () => {
-  test('for a network that is not served, before the body is read', async () => {
-    const url = PATH.replace('fuji', 'mainnet');
+test('404 for a network that is not served, before the body is read', async () => {
+  const url = PATH.replace('fuji', 'mainnet');
+  for (const sent of [{ payload: { message } }, { headers: JSON_TYPE, payload: '{' }, {}]) {
     const expected = 'network "mainnet" is not served here; served: fuji, testnet';
-    expectError(await server.inject({ method: 'POST', url, payload: { message } }), 404, expected, 'unknown_network');
-    expectError(
-      await server.inject({ method: 'POST', url, headers: JSON_TYPE, payload: '{' }),
-      404,
-      expected,
-      'unknown_network',
-    );
-    expectError(await server.inject({ method: 'POST', url }), 404, expected, 'unknown_network');
-  });
-
-  test.each([
-    ['GET', PATH],
-    ['PUT', PATH],
-    ['DELETE', PATH],
-    ['OPTIONS', PATH],
-    ['POST', `${PATH}/`],
-    ['POST', '/'],
-  ] as const)('for no route: %s %s', async (method, url) => {
-    expectError(
-      await server.inject({ method, url: `${url}?secret=1` }),
-      404,
-      `no route ${method} ${url}; the routes are listed in /openapi.json`,
-      'not_found',
-    );
-  });
+    expectError(await server.inject({ method: 'POST', url, ...sent }), 404, expected, 'unknown_network');
+  }
 });
 
-test('a path that is no URL, or endless, is a 400 of the same form', async () => {
-  for (const [network, problem] of [
-    ['%zz', 'the path of the URL is not valid'],
-    ['a'.repeat(5_000), 'the path of the URL has a part of more than the 1000 characters allowed'],
-  ] as const) {
-    const response = await server.inject({ method: 'POST', url: PATH.replace('fuji', network), payload: { message } });
-    expectError(response, 400, problem);
-  }
+test.each([
+  ['GET', PATH],
+  ['PUT', PATH],
+  ['OPTIONS', PATH],
+  ['POST', `${PATH}/`],
+  ['POST', '/'],
+] as const)('404 for no route: %s %s', async (method, url) => {
+  const response = await server.inject({ method, url: `${url}?secret=1` });
+  expectError(response, 404, `no route ${method} ${url}; the routes are listed in /openapi.json`, 'not_found');
 });
 
 const weight = 2n ** 60n;
@@ -414,67 +290,52 @@ function asWritten(value: unknown): unknown {
 }
 
 describe('an aggregation that fails', () => {
-  test.each<[AggregatorErrorCode, number]>([
-    ['invalid_request', 400],
-    ['wrong_network', 400],
-    ['height_not_reached', 400],
-    ['no_message_in_transaction', 400],
-    ['message_superseded', 400],
-    ['validation_not_over', 400],
-    ['signing_refused', 400],
-    ['unknown_source_chain', 404],
-    ['unknown_subnet', 404],
-    ['unknown_transaction', 404],
-    ['unknown_validation', 404],
-    ['justification_not_found', 404],
-    ['insufficient_weight', 500],
-    ['p_chain_invalid', 502],
-    ['justification_pending', 503],
-    ['no_validators_yet', 503],
-    ['not_connected', 503],
-    ['p_chain_unavailable', 503],
-    ['overloaded', 503],
-    ['network_unavailable', 503],
-  ])('%s is a %i', async (code, status) => {
-    const { aggregator } = scriptedAggregator(async () => {
-      throw new AggregatorError(code, 'what went wrong', { cause: new Error('the inside'), retryAfterMs: 1_001 });
-    });
-    const response = await post({ message }, aggregator);
-    expect(expectError(response, status, 'what went wrong', code)).toBeUndefined();
-    expect(response.headers['retry-after']).toBe('2');
-    expect(response.body).not.toContain('the inside');
+  const failing = (error: Error) => async () => {
+    throw error;
+  };
+
+  test.each([
+    [400, ['invalid_request', 'wrong_network', 'height_not_reached', 'no_message_in_transaction']],
+    [400, ['message_superseded', 'validation_not_over', 'signing_refused']],
+    [404, ['unknown_source_chain', 'unknown_subnet', 'unknown_transaction', 'unknown_validation']],
+    [404, ['justification_not_found']],
+    [500, ['insufficient_weight']],
+    [502, ['p_chain_invalid']],
+    [503, ['justification_pending', 'no_validators_yet', 'not_connected', 'p_chain_unavailable', 'overloaded']],
+    [503, ['network_unavailable']],
+  ] as const)('is a %i with %j, without its cause', async (status, codes) => {
+    for (const code of codes) {
+      const cause = new Error('the inside');
+      script(failing(new AggregatorError(code, 'what went wrong', { cause, retryAfterMs: 1_001 })));
+      const response = await post({ message });
+      expect(expectError(response, status, 'what went wrong', code)).toBeUndefined();
+      expect(response.headers['retry-after']).toBe('2');
+      expect(response.body).not.toContain('the inside');
+    }
   });
 
   test('has Retry-After only for a known time, and at least a second', async () => {
-    const failing = (options: { retryAfterMs?: number }) =>
-      scriptedAggregator(async () => {
-        throw new AggregatorError('p_chain_invalid', 'what went wrong', options);
-      }).aggregator;
-    expect((await post({ message }, failing({}))).headers['retry-after']).toBeUndefined();
-    expect((await post({ message }, failing({ retryAfterMs: 0 }))).headers['retry-after']).toBe('1');
+    script(failing(new AggregatorError('p_chain_invalid', 'what went wrong')));
+    expect((await post({ message })).headers['retry-after']).toBeUndefined();
+    script(failing(new AggregatorError('p_chain_invalid', 'what went wrong', { retryAfterMs: 0 })));
+    expect((await post({ message })).headers['retry-after']).toBe('1');
   });
 
-  test.each<[RequestField, string]>([
-    ['message', 'message'],
-    ['justification', 'justification'],
-    ['transaction', 'txHash'],
-    ['signingSubnetID', 'signingSubnetId'],
-    ['quorumNum', 'quorumPercentage'],
-    ['quorumBuffer', 'quorumPercentageBuffer'],
-    ['pChainHeight', 'pChainHeight'],
-    ['destinationChainID', 'destinationBlockchainId'],
-  ])('about %s names %s', async (field, name) => {
-    const { aggregator } = scriptedAggregator(async () => {
-      throw new AggregatorError('invalid_request', 'the P-Chain does not know it', { field });
-    });
-    expectError(await post({ message }, aggregator), 400, `${name}: the P-Chain does not know it`);
+  test('names the field as the API does', async () => {
+    const names: Partial<Record<RequestField, string>> = {
+      ...{ message: 'message', justification: 'justification', transaction: 'txHash' },
+      ...{ signingSubnetID: 'signingSubnetId', quorumNum: 'quorumPercentage', quorumBuffer: 'quorumPercentageBuffer' },
+      ...{ pChainHeight: 'pChainHeight', destinationChainID: 'destinationBlockchainId' },
+    };
+    for (const [field, name] of Object.entries(names)) {
+      script(failing(new AggregatorError('invalid_request', 'not there', { field: field as RequestField })));
+      expectError(await post({ message }), 400, `${name}: not there`);
+    }
   });
 
   test('has the outcome of every validator, in the form of the OpenAPI document', async () => {
-    const { aggregator } = scriptedAggregator(async () => {
-      throw new AggregatorError('insufficient_weight', 'too little', { report: REPORT });
-    });
-    const response = await post({ message }, aggregator);
+    script(failing(new AggregatorError('insufficient_weight', 'too little', { report: REPORT })));
+    const response = await post({ message });
     expect(expectError(response, 500, 'too little', 'insufficient_weight')).toEqual(DETAILS);
     const { components } = (await server.inject('/openapi.json')).json();
     const check = Schema.Compile(closed(components.schemas.AggregationError500) as TSchema);
@@ -482,95 +343,54 @@ describe('an aggregation that fails', () => {
     expect(check.Check({ ...(response.json() as object), code: 'made up' })).toBe(false);
   });
 
-  test('is one log line at warn, with the validators', async () => {
-    const { aggregator } = scriptedAggregator(async () => {
-      throw new AggregatorError('signing_refused', 'too much refused', { report: REPORT });
-    });
+  test('is one log line at warn, with the validators; a bug is one at error, and not explained to the client', async () => {
     const { logger, lines } = recordingLogger();
-    const server = await createTestServer({ aggregator, logger });
-    const headers = { ...JSON_TYPE, 'x-request-id': 'one-of-many' };
-    const response = await server.inject({ method: 'POST', url: PATH, headers, payload: { message } });
+    const logged = await createScriptedServer({ logger });
+    logged.script(failing(new AggregatorError('signing_refused', 'too much refused', { report: REPORT })));
+    const headers = { 'x-request-id': 'one-of-many' };
+    const send = () => logged.server.inject({ method: 'POST', url: PATH, headers, payload: { message } });
+    const response = await send();
     expectError(response, 400, 'too much refused', 'signing_refused');
     expect(response.headers['x-request-id']).toBe('one-of-many');
-    const [failure, access, ...others] = lines();
-    expect(others).toEqual([]);
-    expect(failure).toMatchObject({
-      level: 40,
-      msg: 'aggregation failed',
-      requestId: 'one-of-many',
-      code: 'signing_refused',
-      reason: 'too much refused',
-      messageId: 'the ID of the message',
-      sourceChainId: P_CHAIN_ID,
-      ...DETAILS,
-    });
-    expect(access).toMatchObject({ level: 30, requestId: 'one-of-many', status: 400, code: 'signing_refused' });
+    expect(lines()).toMatchObject([
+      {
+        ...{ level: 40, msg: 'aggregation failed', requestId: 'one-of-many', code: 'signing_refused' },
+        ...{ reason: 'too much refused', messageId: 'the ID of the message', sourceChainId: P_CHAIN_ID, ...DETAILS },
+      },
+      { level: 30, requestId: 'one-of-many', status: 400, code: 'signing_refused' },
+    ]);
     expect(JSON.stringify(lines())).not.toContain(message);
-  });
 
-  test('by a bug is logged, and not explained to the client', async () => {
     for (const bug of [new TypeError('secret of the inside'), Object.assign(new Error('x'), { statusCode: 600 })]) {
-      const { aggregator } = scriptedAggregator(async () => {
-        throw bug;
-      });
-      const { logger, lines } = recordingLogger();
-      const server = await createTestServer({ aggregator, logger });
-      const response = await server.inject({ method: 'POST', url: PATH, payload: { message } });
-      expectError(response, 500, /^internal error: the service's log has more, under request \S+$/, 'internal_error');
-      expect(response.body).not.toContain('secret');
-      expect(lines().filter(({ level }) => level === 50)).toMatchObject([
-        { msg: 'unexpected error', err: { stack: expect.stringContaining(bug.message) } },
-      ]);
+      logged.script(failing(bug));
+      const failed = await send();
+      expectError(failed, 500, /^internal error: the service's log has more, under request \S+$/, 'internal_error');
+      expect(failed.body).not.toContain('secret');
+      const err = { stack: expect.stringContaining(bug.message) };
+      expect(lines().findLast(({ level }) => level === 50)).toMatchObject({ msg: 'unexpected error', err });
     }
   });
 });
 
-describe('over a real connection', () => {
-  test('the aggregation continues while the client waits', async () => {
-    const { aggregator } = scriptedAggregator(async (_, signal) => {
-      for (let turn = 0; turn < 20; turn += 1) await settle();
-      signal.throwIfAborted();
-      return RESULT;
-    });
-    const server = await createTestServer({ aggregator });
-    const url = await server.listen({ host: '127.0.0.1', port: 0 });
-    const response = await fetch(`${url}${PATH}`, {
-      method: 'POST',
-      headers: JSON_TYPE,
-      body: JSON.stringify({ message }),
-    });
-    expect(response.status).toBe(201);
-    expect(await response.json()).toMatchObject({ signedMessage: 'ab01ff' });
-    await server.close();
+test('a client that leaves ends the aggregation, without an error in the log', async () => {
+  const { logger, lines } = recordingLogger('info');
+  const started = Promise.withResolvers<AbortSignal>();
+  const { aggregator } = scriptedAggregator(async (_, signal) => {
+    started.resolve(signal);
+    await aborted(signal);
+    throw signal.reason;
   });
-
-  test('a client that leaves ends the aggregation, without an error in the log', async () => {
-    const started = Promise.withResolvers<void>();
-    const ended = Promise.withResolvers<unknown>();
-    const { aggregator } = scriptedAggregator((_, signal) => {
-      started.resolve();
-      return new Promise((_resolve, reject) => {
-        signal.addEventListener('abort', () => {
-          reject(signal.reason);
-          ended.resolve(signal.reason);
-        });
-      });
-    });
-    const { logger, lines } = recordingLogger('info');
-    const server = await createTestServer({ aggregator, logger });
-    await server.listen({ host: '127.0.0.1', port: 0 });
-    const body = JSON.stringify({ message });
-    const client = connect(portOf(server), '127.0.0.1');
-    client.write(
-      `POST ${PATH} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`,
-    );
-    await started.promise;
-    client.destroy();
-    expect(await ended.promise).toMatchObject({ name: 'ClientGone' });
-    await server.close();
-    const [line, ...others] = lines();
-    expect(others).toEqual([]);
-    expect(line).toMatchObject({ level: 30, msg: 'request', clientGone: true, client: '127.0.0.1' });
-    expect(line).not.toHaveProperty('status');
-  });
+  const listening = await createTestServer({ aggregator, logger });
+  const url = await listening.listen({ host: '127.0.0.1', port: 0 });
+  const leaving = new AbortController();
+  const sent = { method: 'POST', headers: JSON_TYPE, body: JSON.stringify({ message }), signal: leaving.signal };
+  const answer = fetch(`${url}${PATH}`, sent);
+  const signal = await started.promise;
+  leaving.abort();
+  await expect(answer).rejects.toThrow();
+  await aborted(signal);
+  expect(signal.reason).toMatchObject({ name: 'ClientGone' });
+  await listening.close();
+  expect(lines()).toMatchObject([{ level: 30, msg: 'request', clientGone: true, client: '127.0.0.1' }]);
+  expect(lines()[0]).not.toHaveProperty('status');
 });

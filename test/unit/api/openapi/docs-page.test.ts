@@ -9,20 +9,16 @@ import { createTestServer } from '../api-fixture.ts';
 
 const POST_PATH = '/v1/signatureAggregator/{network}/aggregateSignatures';
 
-async function load(url: string) {
+describe('the page of the API', async () => {
   const server = await createTestServer();
-  return (await server.inject(url)).json();
-}
 
-describe('the page of the API', () => {
   test('asks for the plain answer first', async () => {
-    const { responses } = (await load('/docs/json')).paths[POST_PATH].post;
+    const { responses } = (await server.inject('/docs/json')).json().paths[POST_PATH].post;
     expect(Object.keys(responses)[0]).toBe('201');
     expect(responses['2XX'].content).toHaveProperty(['text/event-stream']);
   });
 
   test('has an icon, and the colours of the console', async () => {
-    const server = await createTestServer();
     const page = (await server.inject('/docs/')).body;
     const [, icon = ''] = /rel="icon" type="image\/svg\+xml" href="\.([^"]+)"/.exec(page) ?? [];
     const answer = await server.inject(`/docs${icon}`);
@@ -39,7 +35,6 @@ describe('the page of the API', () => {
   test('reads each file once, and serves it under one name', async () => {
     const read = vi.spyOn(fs, 'createReadStream');
     onTestFinished(() => read.mockRestore());
-    const server = await createTestServer();
     const file = '/docs/static/swagger-ui-bundle.js';
     const [first, ...others] = await Promise.all(Array.from({ length: 20 }, () => server.inject(file)));
     for (const other of others) expect(other.rawPayload.equals(first!.rawPayload)).toBe(true);

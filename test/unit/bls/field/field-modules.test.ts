@@ -1,7 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { FIELD_ORDER as P } from '../../../../src/bls/field/field-module.ts';
-import { createFieldModule, isFused } from '../../../../src/bls/field/fused-field.ts';
+import { createFieldModule, FP_BYTES, isFused } from '../../../../src/bls/field/fused-field.ts';
+import { CONSTANT_BYTES, PIECE_BITS, RADIX } from '../../../../src/bls/field/fused-limbs.ts';
 
 const modulo = (value: bigint): bigint => ((value % P) + P) % P;
 const CASES = { numRuns: 100 };
@@ -12,13 +13,12 @@ test('this machine multiplies and adds with one rounding', () => {
 
 describe('the field', () => {
   const field = createFieldModule();
-  const { elementBytes, firstFree, radix, pieceBits } = field;
-  const inverseOfRadix = inverse(radix);
-  const place = (n: number): number => firstFree + n * elementBytes;
+  const inverseOfRadix = inverse(RADIX);
+  const place = (n: number): number => CONSTANT_BYTES + n * FP_BYTES;
   const [a0, a1, b0, b1, out0, out1, toForm, fromForm, plain] = Array.from({ length: 9 }, (_, n) =>
     place(n),
   ) as unknown as Nine;
-  write(toForm, modulo(radix * radix));
+  write(toForm, modulo(RADIX * RADIX));
   write(fromForm, 1n);
 
   /** A value as in memory, often at the ends of limbs of 50 bits, where carries and signs differ. */
@@ -37,7 +37,8 @@ describe('the field', () => {
 
   function write(at: number, value: bigint): void {
     const pieces: number[] = [];
-    for (let rest = value; rest > 0n; rest >>= BigInt(pieceBits)) pieces.push(Number(BigInt.asUintN(pieceBits, rest)));
+    for (let rest = value; rest > 0n; rest >>= BigInt(PIECE_BITS))
+      pieces.push(Number(BigInt.asUintN(PIECE_BITS, rest)));
     field.writePieces(at, pieces);
   }
 
@@ -50,7 +51,7 @@ describe('the field', () => {
     field.mul(plain, at, fromForm);
     const pieces: number[] = [];
     field.readPieces(plain, pieces);
-    return pieces.reduceRight((value, piece) => (value << BigInt(pieceBits)) | BigInt(piece), 0n);
+    return pieces.reduceRight((value, piece) => (value << BigInt(PIECE_BITS)) | BigInt(piece), 0n);
   }
 
   function setAll([x0, x1, y0, y1]: Four): void {

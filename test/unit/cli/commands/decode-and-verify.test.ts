@@ -1,13 +1,12 @@
 import { mkdtempSync, openSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { presentReading } from '../../../../src/api/messages/message-records.ts';
-import { readingText } from '../../../../src/cli/commands/decode.ts';
 import { bytesToHex } from '../../../../src/lib/encoding/bytes.ts';
 import { readWarpBytes } from '../../../../src/warp/reading.ts';
-import { readCase, readCases, rpcResult } from '../../../vectors/vectors.ts';
-import { exitCodeWithoutReader, runCommand, runOnTerminal } from '../run-command.ts';
+import { readCase, rpcResult } from '../../../vectors/vectors.ts';
+import { exitCodeWithoutReader, runCommand, runHere, runOnTerminal } from '../run-command.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'commands-'));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -36,83 +35,38 @@ const UNSIGNED_TEXT = `unsigned message
     payload         68656c6c6f2066726f6d20432030  "hello from C 0"
 `;
 
-describe.concurrent('decode', { timeout: 120_000 }, () => {
-  test('prints the decoded data of an argument or standard input, without colours in a pipe', async () => {
-    const expected = { code: 0, out: UNSIGNED_TEXT, err: '' };
-    expect(await runCommand(['decode', unsignedHex])).toEqual(expected);
-    expect(await runCommand(['decode'], { input: `0x${unsignedHex}\n` })).toEqual(expected);
-    expect(await runCommand(['decode', '-'], { input: unsignedHex })).toEqual(expected);
-  });
-
-  test('--json prints the JSON of the service, for a file', async () => {
-    const { code, out, err } = await runCommand(['decode', '--json', '--file', signedFile]);
+describe('decode', () => {
+  test('prints the decoded data, or the JSON of the service', async () => {
+    expect(await runHere('decode', unsignedHex)).toEqual({ code: 0, out: UNSIGNED_TEXT, err: '' });
+    const { code, out, err } = await runHere('decode', '--json', '--file', signedFile);
     expect({ code, err }).toEqual({ code: 0, err: '' });
     const { readings } = readWarpBytes(signed!.signedMessage);
     expect(JSON.parse(out)).toEqual({ readings: readings.map(presentReading) });
   });
 
-  test('uses colours on a terminal, unless NO_COLOR is set', async () => {
-    const coloured = await runOnTerminal(['decode', unsignedHex]);
-    expect(coloured.out).toContain('\u001b[1munsigned message\u001b[22m');
-    const plain = await runOnTerminal(['decode', unsignedHex], { NO_COLOR: '1' });
-    expect(plain).toMatchObject({ code: 0, out: UNSIGNED_TEXT.replaceAll('\n', '\r\n') });
-  });
-
-  test('reports missing input on a terminal', async () => {
-    const { code, out } = await runOnTerminal(['decode']);
-    expect({ code, out }).toEqual({
-      code: 2,
-      out: 'the data is missing: give it as an argument, by --file FILE, or on standard input\r\n',
-    });
-  });
-
   test.each([
-    [['decode', 'xyz'], 'the argument must be hex digits, with an optional 0x prefix\n'],
-    [['decode', '0X00'], 'the argument starts with 0X: the prefix of hex is 0x, or there is none\n'],
-    [['decode'], 'standard input is empty: give the data in hex\n'],
-    [['decode', 'ffff'], 'the data has no known form:\n  as signed message: signed message: '],
-    [['decode', '0000', '--as', 'payload'], 'the data cannot be read as payload: Warp payload: too short'],
-    [
-      ['decode', '00', '--as', 'novel'],
-      "option '--as <form>' argument 'novel' is invalid. Allowed choices are signedMessage, ",
-    ],
-    [['decode', '00', '--file', 'x'], 'give the data as an argument or by --file, not both\n'],
-    [['decode', '--file', '/does/not/exist'], '/does/not/exist cannot be read: there is no such file\n'],
-    [['decode', '00', '11'], "too many arguments for 'decode'"],
+    [['xyz'], 'the argument must be hex digits, with an optional 0x prefix'],
+    [['0X00'], 'the argument starts with 0X'],
+    [['ffff'], 'the data has no known form:\n  as signed message: signed message: '],
+    [['0000', '--as', 'payload'], 'the data cannot be read as payload: Warp payload: too short'],
+    [['00', '--as', 'novel'], "option '--as <form>' argument 'novel' is invalid. Allowed choices are signedMessage, "],
+    [['00', '--file', 'x'], 'give the data as an argument or by --file, not both'],
+    [['--file', '/does/not/exist'], '/does/not/exist cannot be read: there is no such file'],
+    [['00', '11'], "too many arguments for 'decode'"],
   ])('%j fails with exit code 2', async (args, expected) => {
-    const { code, out, err } = await runCommand(args, { input: '' });
-    expect({ code, out }).toEqual({ code: 2, out: '' });
-    expect(err).toContain(expected);
-    expect(err).not.toMatch(/^\s+at /m);
+    expect(await runHere('decode', ...args)).toEqual({ code: 2, out: '', err: expect.stringContaining(expected) });
   });
 });
 
-test.each(readCases())('decode reads the message of $name', (vector) => {
-  const text = readingText(vector.unsignedMessage, { json: false });
-  expect(text).toContain(vector.unsignedMessageID);
-  expect(text).toContain(vector.sourceChainID);
-  expect(text).toMatch(/^ {4}kind +(Hash|AddressedCall)$/m);
-  if (vector.signed === undefined) return;
-  const { readings } = JSON.parse(readingText(vector.signed.signedMessage, { json: true })) as { readings: unknown[] };
-  expect(readings[0]).toMatchObject({
-    ...{ as: 'signedMessage', messageId: vector.unsignedMessageID },
-    signature: { signers: [...vector.signed.signerIndices], signature: bytesToHex(vector.signed.aggregateSignature) },
-  });
-});
+describe('verify', () => {
+  const verify = (...args: string[]) => runHere('verify', '--set', setFile, ...args);
 
-describe.concurrent('verify', { timeout: 120_000 }, () => {
   test('reports a valid message and its signers', async () => {
-    const { code, out, err } = await runCommand(['verify', '--set', setFile, '--file', signedFile]);
+    const { code, out, err } = await verify('--file', signedFile);
     expect({ code, err }).toEqual({ code: 0, err: '' });
     expect(out).toBe(`valid
 signed by 80.0 % of the weight (8000000000000000 of 10000000000000000); the quorum of 67 % is 6700000000000000
-  message ID            4oKrFeAsPACRypUNvDu7JHRGdxLmkpQGpqKdcSaUVD2R2TUFp
-  network ID            12345
-  source blockchain ID  2owdGqyG6FFzTHy5qhenDXQcEghvr571KZE3gSfRJERSJinuwC
-  payload
-    kind            AddressedCall
-    source address  8db97c7cece249c2b98bdc0226cc4c2a57bf52fc
-    payload         68656c6c6f2066726f6d20432030  "hello from C 0"
+${UNSIGNED_TEXT.split('\n').slice(1, -1).join('\n')}
   bit            weight  signer
     0  2000000000000000  NodeID-P7oB2McjBGgW2NXXWVYjV8JEDFoW9xDE5
     2  2000000000000000  NodeID-NFBbbJ4qCmNaCzeW7sxErhvWqvEQMnYcN
@@ -122,107 +76,89 @@ signed by 80.0 % of the weight (8000000000000000 of 10000000000000000); the quor
   });
 
   test('reports the first failed check of a destination with exit code 1', async () => {
-    const tooFew = await runCommand(['verify', '--set', setFile, '--quorum', '81', signedHex]);
+    const tooFew = await verify('--quorum', '81', signedHex);
     expect(tooFew).toMatchObject({ code: 1, err: '' });
     expect(tooFew.out).toMatch(
       /^not valid: signature weight is insufficient: 81\*10000000000000000 > 100\*8000000000000000\nnames 80\.0 % /,
     );
-    const last = signedHex.endsWith('0') ? '1' : '0';
-    const changed = await runCommand(['verify', '--set', setFile, '--json', `${signedHex.slice(0, -1)}${last}`]);
+    const changed = await verify(
+      '--json',
+      signedHex.replace(/.$/, (last) => (last === '0' ? '1' : '0')),
+    );
     expect(changed).toMatchObject({ code: 1, err: '' });
     expect(JSON.parse(changed.out)).toMatchObject({ isValid: false, problem: { kind: 'wrong signature' } });
-    const foreign = await runCommand(['verify', '--set', setFile, '--network-id', '1', signedHex]);
+    const foreign = await verify('--network-id', '1', signedHex);
     expect(foreign).toMatchObject({ code: 1 });
     expect(foreign.out).toMatch(/^not valid: its network ID is 12345, and that of the network is 1\n/);
   });
 
-  const one = { index: 0, status: 'signable', weight: '5', publicKey: '00'.repeat(48), nodes: [] };
-  const view = { subnetId: subnetID, pChainHeight: 1, totalWeight: '9', withoutKey: { weight: '1', count: 1 } };
   test('reads files with a byte order mark', async () => {
     const set = writeText('marked-set.json', `\ufeff${JSON.stringify(validators)}`);
     const message = writeText('marked.hex', `\ufeff${signedHex}\r\n`);
-    expect(await runCommand(['verify', '--set', set, '--file', message])).toMatchObject({ code: 0, err: '' });
+    expect(await runHere('verify', '--set', set, '--file', message)).toMatchObject({ code: 0, err: '' });
+  });
+
+  const node = { nodeId: 'NodeID-P7oB2McjBGgW2NXXWVYjV8JEDFoW9xDE5' };
+  const one = { index: 0, status: 'signable', weight: '5', publicKey: '00'.repeat(48), nodes: [node] };
+  const view = { subnetId: subnetID, pChainHeight: 1, totalWeight: '9', withoutKey: { weight: '1', count: 1 } };
+  const part = writeText('part.json', JSON.stringify({ ...view, validators: [one] }));
+  const set = ['--set', setFile];
+  test.each([
+    [signedHex, [], 'the validators are missing: give their set by --set FILE, or a P-Chain API by --p-chain URL'],
+    [signedHex, [...set, '--height', '7'], '--subnet, --height and --destination choose a set with --p-chain'],
+    [signedHex, [...set, '--quorum', '101'], 'It must be a whole number from 0 to 100.'],
+    [signedHex, [...set, '--p-chain', 'http://x'], 'give one of them'],
+    [signedHex, ['--p-chain', 'http://x', '--network-id', '1'], '--network-id is for --set'],
+    [signedHex, ['--p-chain', 'api.avax.network'], "--p-chain must be the address of a node's API"],
+    [signedHex, ['--p-chain', 'https://me:secret@x'], '--p-chain must not hold a user or a password'],
+    [signedHex, ['--p-chain', 'http://x', '--timeout', '0'], 'It must be a whole number from 1 to 86400.'],
+    [unsignedHex, set, 'not a signed message: the message is not signed: it is an unsigned message'],
+    [signedHex.slice(2), set, 'not a signed message: signed message '],
+    [signedHex, ['--set', folder], ' cannot be read: it is a folder'],
+    [signedHex, ['--set', signedFile], 'signed.hex is no validator set: the file: is not JSON. Give what '],
+    [signedHex, ['--set', writeText('empty.json', '{}')], 'is no validator set: the file: has no validators'],
+    [signedHex, ['--set', part], 'weigh 6 of 9: it is not the whole set'],
+  ])('what cannot be verified fails with exit code 2: %#', async (message, args, expected) => {
+    expect(await runHere('verify', message, ...args)).toEqual({
+      ...{ code: 2, out: '', err: expect.stringContaining(expected) },
+    });
+  });
+
+  test('an unreachable API fails with exit code 3', async () => {
+    expect(await runHere('verify', signedHex, '--p-chain', 'http://127.0.0.1:1', '--timeout', '5')).toEqual({
+      ...{ code: 3, out: '', err: expect.stringMatching(/^the P-Chain API could not be asked: .*ECONNREFUSED.*\n$/) },
+    });
+  });
+});
+
+describe.concurrent('a process', { timeout: 120_000 }, () => {
+  test('reads standard input, for the argument - or none, and has no colours in a pipe', async () => {
+    const expected = { code: 0, out: UNSIGNED_TEXT, err: '' };
+    expect(await runCommand(['decode'], { input: `0x${unsignedHex}\n` })).toEqual(expected);
+    expect(await runCommand(['decode', '-'], { input: unsignedHex })).toEqual(expected);
+    const err = 'standard input is empty: give the data in hex\n';
+    expect(await runCommand(['decode'], { input: '' })).toEqual({ code: 2, out: '', err });
+  });
+
+  test('has colours on a terminal, unless NO_COLOR is set, and does not wait for input', async () => {
+    const coloured = await runOnTerminal(['decode', unsignedHex]);
+    expect(coloured.out).toContain('\u001b[1munsigned message\u001b[22m');
+    const plain = await runOnTerminal(['decode', unsignedHex], { NO_COLOR: '1' });
+    expect(plain).toMatchObject({ code: 0, out: UNSIGNED_TEXT.replaceAll('\n', '\r\n') });
+    expect(await runOnTerminal(['decode'])).toMatchObject({
+      ...{ code: 2, out: 'the data is missing: give it as an argument, by --file FILE, or on standard input\r\n' },
+    });
   });
 
   test('keeps its exit code if the reader leaves, such as `grep -q`', async () => {
-    const args = ['verify', '--set', setFile, '--file', signedFile];
-    expect(await exitCodeWithoutReader(args, 'stdout')).toBe(0);
-    expect(await exitCodeWithoutReader([...args, '--quorum', '81'], 'stdout')).toBe(1);
+    const args = ['verify', '--set', setFile, '--file', signedFile, '--quorum', '81'];
+    expect(await exitCodeWithoutReader(args, 'stdout')).toBe(1);
     expect(await exitCodeWithoutReader(['verify', '--set', setFile, 'zz'], 'stderr')).toBe(2);
   });
 
   test.runIf(process.platform === 'linux')('reports a full disk with exit code 3', async () => {
-    const args = ['verify', '--set', setFile, '--file', signedFile];
-    const full = await runCommand(args, { stdout: openSync('/dev/full', 'w') });
-    expect(full).toMatchObject({
-      code: 3,
-      err: 'standard output cannot be written: ENOSPC: no space left on device, write\n',
-    });
-  });
-
-  test.each([
-    [
-      ['verify', signedHex],
-      'the validators are missing: give their set by --set FILE, or a P-Chain API by --p-chain URL\n',
-    ],
-    [
-      ['verify', signedHex, '--set', setFile, '--height', '7'],
-      '--subnet, --height and --destination choose a set with --p-chain',
-    ],
-    [['verify', signedHex, '--p-chain', 'http://x', '--network-id', '1'], '--network-id is for --set'],
-    [['verify', signedHex, '--set', setFile, '--quorum', '101'], 'It must be a whole number from 0 to 100.'],
-    [['verify', signedHex, '--set', setFile, '--p-chain', 'http://x'], 'give one of them\n'],
-    [
-      ['verify', signedHex, '--p-chain', 'api.avax.network'],
-      "--p-chain must be the address of a node's API, such as https://api.avax.network, is api.avax.network\n",
-    ],
-    [
-      ['verify', signedHex, '--p-chain', 'https://me:secret@x'],
-      '--p-chain must not hold a user or a password, as they would not be sent\n',
-    ],
-    [['verify', signedHex, '--p-chain', 'http://x', '--timeout', '0'], 'It must be a whole number from 1 to 86400.'],
-    [['verify', '--set', setFile, '--file', dirname(setFile)], ' cannot be read: it is a folder\n'],
-    [
-      ['verify', unsignedHex, '--set', setFile],
-      'not a signed message: the message is not signed: it is an unsigned message\n',
-    ],
-    [['verify', signedHex.slice(2), '--set', setFile], 'not a signed message: signed message '],
-    [
-      ['verify', signedHex, '--set', signedFile],
-      'signed.hex is no validator set: the file: is not JSON. Give what `subnet --json` prints',
-    ],
-    [['verify', signedHex, '--set', writeText('empty.json', '{}')], 'is no validator set: the file: has no validators'],
-    [
-      [
-        'verify',
-        signedHex,
-        '--set',
-        writeText(
-          'part.json',
-          JSON.stringify({
-            ...view,
-            validators: [{ ...one, nodes: [{ nodeId: 'NodeID-P7oB2McjBGgW2NXXWVYjV8JEDFoW9xDE5' }] }],
-          }),
-        ),
-      ],
-      'weigh 6 of 9: it is not the whole set',
-    ],
-  ])('%j fails with exit code 2', async (args, expected) => {
-    const { code, out, err } = await runCommand(args);
-    expect({ code, out }).toEqual({ code: 2, out: '' });
-    expect(err).toContain(expected);
-  });
-
-  test('an unreachable API fails with exit code 3', async () => {
-    const { code, out, err } = await runCommand([
-      'verify',
-      signedHex,
-      '--p-chain',
-      'http://127.0.0.1:1',
-      '--timeout',
-      '5',
-    ]);
-    expect({ code, out }).toEqual({ code: 3, out: '' });
-    expect(err).toMatch(/^the P-Chain API could not be asked: .*ECONNREFUSED.*; check its URL, or try again later\n$/);
+    const full = await runCommand(['decode', unsignedHex], { stdout: openSync('/dev/full', 'w') });
+    const err = 'standard output cannot be written: ENOSPC: no space left on device, write\n';
+    expect(full).toMatchObject({ code: 3, err });
   });
 });

@@ -81,19 +81,15 @@ describe('defaults', () => {
     expect(sizesOf(1)).toMatchObject({ signatureCachePerSigner: 1, resultCacheBytes: 1_048_576 });
   });
 
-  test.each([
-    ['https://api.avax.network', 50],
-    ['http://172.32.0.1:9650', 50],
-    ['http://[2001:db8::1]:9650', 50],
-    ['http://localhost:9650', 1_000],
-    ['http://10.0.0.1:9650', 1_000],
-    ['http://172.31.0.1', 1_000],
-    ['http://[fd00::1]:9650', 1_000],
-  ])('blocks of a public network are read from %s at %i a second', (baseUrl, blocksPerSecond) => {
-    const pChainApi = [{ baseUrl: 'http://127.0.0.1' }, { baseUrl }];
-    expect(configOf(fileWith({ network: { pChainApi } })).networks[0]?.l1Index).toEqual({
-      ...{ lookback: 10_000n, blocksPerSecond },
-    });
+  test('blocks of a public network are read slower from a public API', () => {
+    const rateOf = (baseUrl: string) =>
+      configOf(fileWith({ network: { pChainApi: [{ baseUrl: 'http://127.0.0.1' }, { baseUrl }] } })).networks[0]
+        ?.l1Index.blocksPerSecond;
+    const far = ['https://api.avax.network', 'http://172.32.0.1:9650', 'http://[2001:db8::1]:9650'].map(rateOf);
+    const near = ['http://localhost:9650', 'http://10.0.0.1:9650', 'http://172.31.0.1', 'http://[fd00::1]:1'].map(
+      rateOf,
+    );
+    expect([far, near]).toEqual([Array(3).fill(50), Array(4).fill(1_000)]);
   });
 
   test('without a file, one devnet has the names of all networks', () => {
@@ -291,26 +287,21 @@ describe('problems', () => {
     expect(warningsOf(10)).toEqual(['aggregation.requestTimeoutMs: is 10 milliseconds; write 10000 for 10 seconds']);
     expect(warningsOf(100)).toEqual([]);
     expect(parseConfig(fileWith({ server: { drainDelayMs: 0 } }), {}, {}).warnings).toEqual([]);
-    for (const [text, meant] of [
-      ['10s', 10_000],
-      ['2 min', 120_000],
-      ['1h', 3_600_000],
-      ['500ms', 500],
-    ] as const) {
-      expect(problemsOf(ofTimeout(text))).toEqual([
-        `aggregation.requestTimeoutMs: must be a whole number of milliseconds from 1 to 3600000, is "${text}"; perhaps ${meant} is meant`,
-      ]);
+    for (const [text, meant] of Object.entries({ '10s': 10_000, '2 min': 120_000, '1h': 3_600_000, '500ms': 500 })) {
+      expect(problemsOf(ofTimeout(text))).toEqual([expect.stringContaining(`is "${text}"; perhaps ${meant} is meant`)]);
     }
   });
 
-  test.each([
-    ['https://api.test/ext/bc/P', 'https://api.test'],
-    ['https://api.test/ext/', 'https://api.test'],
-    ['https://api.test/key/ext/info?a=b', 'https://api.test/***'],
-  ])('the base URL %s is refused with the one to write', (baseUrl, meant) => {
-    expect(problemsOf(network({ pChainApi: [{ baseUrl }] }))).toEqual([
-      `networks.fuji.pChainApi[0].baseUrl: must end before /ext, which the service adds: write ${meant}`,
-    ]);
+  test('a base URL beyond /ext is refused with the one to write', () => {
+    for (const [baseUrl, meant] of [
+      ['https://api.test/ext/bc/P', 'https://api.test'],
+      ['https://api.test/ext/', 'https://api.test'],
+      ['https://api.test/key/ext/info?a=b', 'https://api.test/***'],
+    ]) {
+      expect(problemsOf(network({ pChainApi: [{ baseUrl }] }))).toEqual([
+        expect.stringMatching(`write ${RegExp.escape(`${meant}`)}$`),
+      ]);
+    }
     expect(problemsOf(network({ pChainApi: [{ baseUrl: 'https://api.test/extra' }] }))).toEqual([]);
   });
 
@@ -339,14 +330,13 @@ describe('problems', () => {
     ]);
   });
 
-  test.each(['node.example', ':1', 'a:0', 'a:65536', '2001:db8::1:9651', '[::1]', 'a b:1', 'a:1:2', ''])(
-    'a peer address is invalid: %j',
-    (address) => {
+  test('a peer address must be a host and a port', () => {
+    for (const address of ['node.example', ':1', 'a:0', 'a:65536', '2001:db8::1:9651', '[::1]', 'a b:1', 'a:1:2', '']) {
       expect(problemsOf(network({ manuallyTrackedPeers: [{ nodeId: NODE_ID, address }] }))).toEqual([
-        `networks.fuji.manuallyTrackedPeers[0].address: must be host:port or [IPv6]:port, is ${JSON.stringify(address)}`,
+        expect.stringContaining('networks.fuji.manuallyTrackedPeers[0].address: must be host:port'),
       ]);
-    },
-  );
+    }
+  });
 
   test('all problems are reported at once, one for each path, without values of variables', () => {
     const file = {
@@ -402,27 +392,33 @@ describe('files', () => {
   const problemsOfFile = (content: string | Uint8Array): readonly string[] =>
     problemsIn(() => loadConfig({ config: written(content) }, {}));
 
-  test.each([
-    ['a byte order mark', `\ufeff${JSON.stringify(BASE)}`],
-    ['Windows line ends', JSON.stringify(BASE, undefined, 2).replaceAll('\n', '\r\n')],
-    ['equal keys in different objects', JSON.stringify({ ...BASE, server: { host: 'a' }, metrics: { host: 'b' } })],
-  ])('are read with %s', (_, content) => {
-    expect(problemsOfFile(content)).toEqual([]);
+  test('are read with a byte order mark, Windows line ends, and equal keys in different objects', () => {
+    for (const content of [
+      `\ufeff${JSON.stringify(BASE)}`,
+      JSON.stringify(BASE, undefined, 2).replaceAll('\n', '\r\n'),
+      JSON.stringify({ ...BASE, server: { host: 'a' }, metrics: { host: 'b' } }),
+    ]) {
+      expect(problemsOfFile(content)).toEqual([]);
+    }
   });
 
-  test.each([
-    ['// a comment\n{"networks": "secret"}', '(line 1 column 1)'],
-    ['{\r\n  "networks": "secret", // a comment\r\n}', '(line 2 column 25)'],
-    ['{"networks": [\n"secret",\n]}', '(line 3 column 1)'],
-    ['{"store": {"path": "C:\\data"}}', '(line 1 column 20)'],
-    ['{"server": {"port": 08080}}', '(line 1 column 21)'],
-    ['{"networks": "secret"', '(line 1 column 22)'],
-    ['{"networks": "secret\n"}', '(line 1 column 14)'],
-    ['{} {"networks": "secret"}', '(line 1 column 4)'],
-  ])('with a syntax error are reported with its position: %j', (content, place) => {
-    expect(problemsOfFile(content)).toEqual([expect.stringMatching(/^the configuration file .* is not JSON /)]);
-    expect(problemsOfFile(content).join()).toContain(place);
-    expect(problemsOfFile(content).join()).not.toContain('secret');
+  test('with a syntax error are reported with its position, and without their content', () => {
+    for (const [content, place] of [
+      ['// a comment\n{"networks": "secret"}', '(line 1 column 1)'],
+      ['{\r\n  "networks": "secret", // a comment\r\n}', '(line 2 column 25)'],
+      ['{"networks": [\n"secret",\n]}', '(line 3 column 1)'],
+      ['{"store": {"path": "C:\\data"}}', '(line 1 column 20)'],
+      ['{"server": {"port": 08080}}', '(line 1 column 21)'],
+      ['{"networks": "secret"', '(line 1 column 22)'],
+      ['{"networks": "secret\n"}', '(line 1 column 14)'],
+      ['{} {"networks": "secret"}', '(line 1 column 4)'],
+    ] as const) {
+      const [problem = '', ...others] = problemsOfFile(content);
+      expect(others).toEqual([]);
+      expect(problem).toMatch(/^the configuration file .* is not JSON /);
+      expect(problem).toContain(place);
+      expect(problem).not.toContain('secret');
+    }
   });
 
   test('with a key twice in one object are rejected', () => {

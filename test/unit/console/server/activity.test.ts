@@ -2,12 +2,7 @@ import { Registry } from 'prom-client';
 import { describe, expect, test } from 'vitest';
 import type { SubnetWeights } from '../../../../src/aggregation/subnets/subnet-views.ts';
 import { Activity } from '../../../../src/console/server/activity.ts';
-import {
-  INTERVAL_MS,
-  MAX_INTERVALS,
-  quantileMs,
-  TrafficHistory,
-} from '../../../../src/console/server/traffic-history.ts';
+import { INTERVAL_MS, MAX_INTERVALS, TrafficHistory } from '../../../../src/console/server/traffic-history.ts';
 import { MAX_SAMPLES, MAX_SUBNETS, SAMPLE_MS, WeightHistory } from '../../../../src/console/server/weight-history.ts';
 import { createMetrics } from '../../../../src/telemetry/metrics.ts';
 import type { SubnetID } from '../../../../src/warp/ids.ts';
@@ -15,27 +10,18 @@ import { FakeClock } from '../../../support/fake-clock.ts';
 import { scriptedNetwork, UP } from '../../api/api-fixture.ts';
 
 const ROUTE = '/v1/signatureAggregator/:network/aggregateSignatures';
-const weights = (subnetID: string, signable: bigint): SubnetWeights => ({
-  subnetID: subnetID as SubnetID,
-  totalWeight: 100n,
-  connectedWeight: 90n,
-  signableWeight: signable,
+const weights = (subnetID: string, signableWeight: bigint): SubnetWeights => ({
+  ...{ subnetID: subnetID as SubnetID, totalWeight: 100n, connectedWeight: 90n, signableWeight },
 });
 
 function metricsOf() {
   const registry = new Registry();
   const metrics = createMetrics(registry);
   const http = metrics.histogram({
-    name: 'http_request_duration_seconds',
-    help: 'h',
-    labels: ['route', 'status_class'],
-    buckets: [0.1, 0.5, 1],
+    ...{ name: 'http_request_duration_seconds', help: 'h', labels: ['route', 'status_class'], buckets: [0.1, 0.5, 1] },
   });
   const aggregations = metrics.histogram({
-    name: 'aggregation_duration_seconds',
-    help: 'h',
-    labels: ['outcome'],
-    buckets: [1],
+    ...{ name: 'aggregation_duration_seconds', help: 'h', labels: ['outcome'], buckets: [1] },
   });
   return {
     registry,
@@ -60,25 +46,21 @@ describe('requests over the last hour', () => {
     for (const outcome of ['signed', 'insufficient_weight', 'aborted']) aggregate(outcome);
     expect(await history.intervals(2_000)).toEqual([
       {
-        endsAt: 1_000,
-        requests: { '2xx': 1, '4xx': 0, '5xx': 1, gone: 0 },
-        aggregations: { signed: 1, failed: 0 },
-        medianMs: 500,
-        p99Ms: 1_000,
+        ...{ endsAt: 1_000, requests: { '2xx': 1, '4xx': 0, '5xx': 1, gone: 0 } },
+        ...{ aggregations: { signed: 1, failed: 0 }, medianMs: 500, p99Ms: 1_000 },
       },
       {
-        endsAt: 2_000,
-        requests: { '2xx': 2, '4xx': 1, '5xx': 0, gone: 1 },
-        aggregations: { signed: 1, failed: 1 },
-        medianMs: 50,
-        p99Ms: 99,
+        ...{ endsAt: 2_000, requests: { '2xx': 2, '4xx': 1, '5xx': 0, gone: 1 } },
+        ...{ aggregations: { signed: 1, failed: 1 }, medianMs: 50, p99Ms: 99 },
       },
     ]);
   });
 
-  test('probes, scrapes and the console itself do not count', async () => {
+  test('probes, scrapes and the console itself do not count, and without answers there is no quantile', async () => {
     const { registry, answer } = metricsOf();
     for (const route of ['/health/ready', '/metrics', '/console/activity', '/', 'none']) answer('2xx', 0.01, route);
+    const [empty] = await new TrafficHistory(registry).intervals(1);
+    expect([empty?.medianMs, empty?.p99Ms]).toEqual([undefined, undefined]);
     answer('2xx', 0.01, '/:network/aggregate-signatures');
     const [interval] = await new TrafficHistory(registry).intervals(1);
     expect(interval?.requests).toEqual({ '2xx': 1, '4xx': 0, '5xx': 0, gone: 0 });
@@ -92,11 +74,6 @@ describe('requests over the last hour', () => {
     expect(intervals).toHaveLength(MAX_INTERVALS);
     expect(intervals.map(({ endsAt }) => endsAt).slice(-2)).toEqual([MAX_INTERVALS + 5, 1_000]);
     expect(MAX_INTERVALS * INTERVAL_MS).toBe(3_600_000);
-  });
-
-  test('a quantile without answers is none', () => {
-    expect(quantileMs([], 0.5)).toBeUndefined();
-    expect(quantileMs([{ le: 1, count: 0 }], 0.5)).toBeUndefined();
   });
 });
 
@@ -113,16 +90,15 @@ describe('weight since the start', () => {
     expect(Math.max(...steps)).toBeLessThanOrEqual(2 * Math.min(...steps));
   });
 
+  // As the network lists them: the one asked for last stands first.
+  const names = Array.from({ length: MAX_SUBNETS + 3 }, (_, index) => `s${index}`);
+  const each = (listed: readonly string[]) => listed.map((name) => weights(name, 1n));
+
   test('subnets that nobody asks for any more make room', () => {
     const history = new WeightHistory();
-    const names = Array.from({ length: MAX_SUBNETS + 3 }, (_, index) => `s${index}`);
-    history.sample(
-      'n',
-      names.toReversed().map((name) => weights(name, 1n)),
-      0,
-    );
-    history.sample('n', [weights('s3', 2n)], SAMPLE_MS);
-    history.sample('n', [weights('new', 2n)], 2 * SAMPLE_MS);
+    history.sample('n', each(names.toReversed()), 0);
+    history.sample('n', each(['s3']), SAMPLE_MS);
+    history.sample('n', each(['new']), 2 * SAMPLE_MS);
     const subnets = history.ofNetwork('n').map(({ subnetId }) => subnetId);
     expect(subnets).toHaveLength(MAX_SUBNETS);
     expect(subnets.slice(-2)).toEqual(['s3', 'new']);
@@ -132,15 +108,7 @@ describe('weight since the start', () => {
 
   test('of more subnets than have room those asked for last are followed on', () => {
     const history = new WeightHistory();
-    // As the network lists them: the one asked for last stands first.
-    const names = Array.from({ length: MAX_SUBNETS + 3 }, (_, index) => `s${index}`);
-    for (const at of [0, SAMPLE_MS, 2 * SAMPLE_MS]) {
-      history.sample(
-        'n',
-        names.map((name) => weights(name, 1n)),
-        at,
-      );
-    }
+    for (const at of [0, SAMPLE_MS, 2 * SAMPLE_MS]) history.sample('n', each(names), at);
     const subnets = new Map(history.ofNetwork('n').map(({ subnetId, samples }) => [subnetId, samples]));
     expect(subnets.get('s0')).toHaveLength(3);
     expect(subnets.has(names.at(-1) ?? '')).toBe(false);

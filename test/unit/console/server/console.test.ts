@@ -1,45 +1,29 @@
 import { gunzipSync } from 'node:zlib';
 import { Registry } from 'prom-client';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type Console, openConsole } from '../../../../src/console/server/console.ts';
+import { describe, expect, test } from 'vitest';
+import { openConsole } from '../../../../src/console/server/console.ts';
 import type { ConsoleFacts } from '../../../../src/console/server/console-facts.ts';
 import { createPageFiles } from '../../../../src/console/server/page-files.ts';
 import { ERROR_CODES } from '../../../../src/http/errors/error-codes.ts';
-import type { Server } from '../../../../src/http/request/http-server.ts';
 import { FakeClock } from '../../../support/fake-clock.ts';
 import { createTestServer, expectError, scriptedNetwork } from '../../api/api-fixture.ts';
 
 const BROWSER = { accept: 'text/html,*/*;q=0.8', 'accept-encoding': 'gzip, deflate' };
 const files = createPageFiles();
 
-async function serve(
-  options: Partial<Parameters<typeof openConsole>[0]> = {},
-): Promise<{ server: Server; console: Console }> {
+async function serve(options: Partial<Parameters<typeof openConsole>[0]> = {}) {
   const networks = [scriptedNetwork({ subnets: { weights: () => [] } as never })];
   const console = openConsole({
-    networks,
-    registry: new Registry(),
-    clock: new FakeClock(),
-    version: '1.2.3',
-    hasDevnet: false,
-    hasFigures: true,
-    files,
-    ...options,
+    ...{ networks, registry: new Registry(), clock: new FakeClock(), version: '1.2.3' },
+    ...{ hasDevnet: false, hasFigures: true, files, ...options },
   });
   const server = await createTestServer({
-    networks,
-    startPage: console.sendPage,
-    registerMore: (more) => console.registerRoutes(more),
+    ...{ networks, startPage: console.sendPage, registerMore: (more) => console.registerRoutes(more) },
   });
   return { server, console };
 }
 
-let server: Server;
-let console: Console;
-beforeAll(async () => {
-  ({ server, console } = await serve());
-});
-afterAll(() => console[Symbol.dispose]());
+const { server } = await serve();
 
 describe('the page', () => {
   test('is what browsers get at /, and programs get what they had', async () => {
@@ -65,11 +49,8 @@ describe('the page', () => {
   test('names files that are there: all that are imported, and no more than 150 KB together', async () => {
     const seen = new Map<string, number>();
     const page = await server.inject({ url: '/', headers: BROWSER });
-    const waiting = [
-      ...gunzipSync(page.rawPayload)
-        .toString()
-        .matchAll(/(?:href|src)="console\/([^"]+)"/g),
-    ].map(([, name]) => String(name));
+    const html = gunzipSync(page.rawPayload).toString();
+    const waiting = [...html.matchAll(/(?:href|src)="console\/([^"]+)"/g)].map(([, name]) => String(name));
     expect(waiting.sort()).toEqual(['app.js', 'icon.svg', 'style.css']);
     for (let name = waiting.pop(); name !== undefined; name = waiting.pop()) {
       if (seen.has(name)) continue;
@@ -96,10 +77,8 @@ describe('the page', () => {
     expect(plain.body).toContain(':root');
     const packed = await server.inject({ url, headers: BROWSER });
     expect(packed.headers['etag']).not.toBe(plain.headers['etag']);
-    const again = await server.inject({
-      url,
-      headers: { ...BROWSER, 'if-none-match': String(packed.headers['etag']) },
-    });
+    const etag = String(packed.headers['etag']);
+    const again = await server.inject({ url, headers: { ...BROWSER, 'if-none-match': etag } });
     expect([again.statusCode, again.body]).toEqual([304, '']);
   });
 
@@ -110,32 +89,21 @@ describe('the page', () => {
     },
   );
 
-  test('is made once, and again only where that failed', async () => {
-    const built = [{ name: 'index.html', bytes: Buffer.from('page') }];
-    const answers = [Promise.reject(new Error('no room')), Promise.resolve(built)];
-    let asked = 0;
-    const failing = createPageFiles(() => answers[asked++] ?? Promise.reject(new Error('asked too often')));
-    await expect(failing.file('index.html')).rejects.toThrow('no room');
-    await Promise.all([failing.file('index.html'), failing.file('index.html')]);
-    expect((await failing.file('index.html'))?.plain.bytes.toString()).toBe('page');
-    expect(asked).toBe(2);
-  });
-
-  test('is made before anybody asks, and not once more for who does', async () => {
+  test('is made before anybody asks, once, and again only where that failed', async () => {
     const built = [{ name: 'index.html', bytes: Buffer.from('page') }];
     let asked = 0;
-    const { server, console } = await serve({
-      files: createPageFiles(() => {
+    const made = await serve({
+      files: createPageFiles(async () => {
         asked += 1;
-        return Promise.resolve(built);
+        if (asked === 1) throw new Error('no room');
+        return built;
       }),
     });
-    using _console = console;
     expect(asked).toBe(0);
-    await console.prepare();
-    expect(asked).toBe(1);
-    const page = await server.inject({ url: '/', headers: { accept: 'text/html' } });
-    expect([page.body, asked]).toEqual(['page', 1]);
+    await expect(made.console.prepare()).rejects.toThrow('no room');
+    await Promise.all([made.console.prepare(), made.console.prepare()]);
+    const page = await made.server.inject({ url: '/', headers: { accept: 'text/html' } });
+    expect([page.body, asked]).toEqual(['page', 2]);
   });
 });
 
@@ -153,9 +121,8 @@ describe('the facts', () => {
   });
 
   test('offer no example that fails where there are some that succeed', async () => {
-    const { server: other, console: its } = await serve({ hasDevnet: true });
+    const { server: other } = await serve({ hasDevnet: true });
     expect((await other.inject('/console/facts')).json()).not.toHaveProperty('example');
-    its[Symbol.dispose]();
   });
 });
 

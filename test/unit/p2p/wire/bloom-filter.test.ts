@@ -50,13 +50,10 @@ describe('BloomFilter', () => {
     );
   });
 
-  it.each([
-    ['nothing', []],
-    ['no seeds', [0, 1]],
-    ['17 seeds', [17, ...new Array(17 * 8 + 1).fill(1)]],
-    ['no bits', [1, 1, 2, 3, 4, 5, 6, 7, 8]],
-  ])('refuses %s', (_, bytes) => {
-    expect(() => BloomFilter.parse(Uint8Array.from(bytes))).toThrow(ParseError);
+  it('refuses no seeds, more than 16, and no bits', () => {
+    for (const bytes of [[], [0, 1], [17, ...new Array<number>(17 * 8 + 1).fill(1)], [1, 1, 2, 3, 4, 5, 6, 7, 8]]) {
+      expect(() => BloomFilter.parse(Uint8Array.from(bytes))).toThrow(ParseError);
+    }
   });
 });
 

@@ -20,25 +20,6 @@ import { consequencesOf, type Preflight, quorumOf, weightNeeded } from '../../..
 import { linkedSigning, signLink } from '../../../../../src/console/page/sign/sign-link.ts';
 import { DEFAULT_OPTIONS, decideRequest, optionsOf } from '../../../../../src/console/page/sign/sign-request.ts';
 import { curlOf, sdkOf } from '../../../../../src/console/page/sign/snippets.ts';
-import { drawSeries, niceTop, spanOf } from '../../../../../src/console/page/ui/chart-path.ts';
-import {
-  ago,
-  bytes,
-  compactWeight,
-  dateTime,
-  duration,
-  grouped,
-  milliseconds,
-  missingOf,
-  percentOf,
-  ratioOf,
-  sharesOf,
-  shortened,
-  tokenAmount,
-  unixTime,
-} from '../../../../../src/console/page/ui/figures.ts';
-import { textOfHex } from '../../../../../src/console/page/ui/hex.ts';
-import { squarify } from '../../../../../src/console/page/ui/treemap.ts';
 import { bytesToHex } from '../../../../../src/lib/encoding/bytes.ts';
 import { encodeCb58 } from '../../../../../src/lib/encoding/cb58.ts';
 import { quorumWeight } from '../../../../../src/validators/quorum.ts';
@@ -50,169 +31,32 @@ const selectorOf = (signature: string) =>
     .toString('hex')
     .slice(0, 8);
 
-describe('a chart', () => {
-  test.each<[string, number[], [number, number]]>([
-    ['none', [], [-600_000, 0]],
-    ['one', [5_000_000], [4_400_000, 5_000_000]],
-    ['a few', [4_900_000, 5_000_000], [4_400_000, 5_000_000]],
-    ['an hour', [1_400_000, 3_000_000, 5_000_000], [1_400_000, 5_000_000]],
-  ])('shows ten minutes at least, and ends with its last time: %s', (_, times, span) => {
-    expect(spanOf(times)).toEqual(span);
-  });
-
-  test('has a line where values are neighbours, and a point where one is alone', () => {
-    const points = [[0, 9] as const, undefined, [2, 5] as const, [3, 4] as const, undefined, [5, 1] as const];
-    expect(drawSeries(points, false, 10)).toEqual({
-      line: 'M2 5L3 4',
-      area: 'M2 5L3 4V10H2Z',
-      dots: 'M0 9h0M5 1h0',
-    });
-    expect(drawSeries(points.slice(2), true, 10).line).toBe('M2 5V4H3');
-  });
-
-  test('has a round number at its top', () => {
-    expect([0, 1, 1.5, 3, 7, 230, 501].map(niceTop)).toEqual([1, 1, 2, 5, 10, 500, 1_000]);
-  });
-});
-
-describe('figures', () => {
-  test('percentages have one decimal, and are never rounded up', () => {
-    expect(
-      [
-        percentOf(6_699n, 10_000n),
-        percentOf(67n, 100n),
-        percentOf(1n, 10_000n),
-        percentOf(0n, 5n),
-        percentOf(1n, 0n),
-        percentOf(999_999n, 1_000_000n),
-        percentOf(5n, 5n),
-      ].map(plain),
-    ).toEqual(['66.9 %', '67.0 %', '< 0.1 %', '0 %', '0 %', '99.9 %', '100 %']);
-    expect(ratioOf(1n, 3n)).toBeCloseTo(1 / 3, 5);
-    expect(ratioOf(1n, 0n)).toBe(0);
-  });
-
-  test('percentages of a whole add up, and the first is that of the figure alone', () => {
-    const tenths = (text: string) => Math.round(10 * Number(plain(text).replace(/^< |[ %]/g, '')));
-    expect(sharesOf([6_785n, 3_215n], 10_000n).map(plain)).toEqual(['67.8 %', '32.2 %']);
-    expect(sharesOf([1n, 1n, 1n], 3n).map(plain)).toEqual(['33.3 %', '33.4 %', '33.3 %']);
-    expect(sharesOf([], 0n)).toEqual([]);
-    fc.assert(
-      fc.property(fc.array(fc.bigInt({ min: 0n, max: 10n ** 18n }), { minLength: 1, maxLength: 8 }), (parts) => {
-        const whole = parts.reduce((sum, part) => sum + part, 0n);
-        fc.pre(parts.every((part) => part === 0n || 1_000n * part >= whole));
-        const shares = sharesOf(parts, whole);
-        expect(shares.reduce((sum, share) => sum + tenths(share), 0)).toBe(whole === 0n ? 0 : 1_000);
-        expect(shares[0]).toBe(percentOf(parts[0] ?? 0n, whole));
-      }),
-    );
-  });
-
-  test('what is missing is the difference of what is shown', () => {
-    expect(plain(missingOf(6_149n, 6_700n, 10_000n))).toBe('5.6 %');
-    expect(plain(missingOf(6_700n, 6_700n, 10_000n))).toBe('0 %');
-    expect(plain(missingOf(7_000n, 6_700n, 10_000n))).toBe('0 %');
-  });
-
-  test.each<[bigint, string, string]>([
-    [23_750_004_960_008_537n, '23.75 M', '23.75 P'],
-    [35_000_008_800_376_923n, '35.00 M', '35.00 P'],
-    [999_999_999_999n, '999.99', '999.99 G'],
-    [1_999n, '0.00', '1.99 k'],
-    [999n, '0.00', '999'],
-    [0n, '0', '0'],
-  ])('the weight %s is %s AVAX, and %s as a number', (weight, avax, number) => {
-    expect([compactWeight(weight, true), compactWeight(weight, false)].map(plain)).toEqual([avax, number]);
-  });
-
-  test('numbers', () => {
-    expect([grouped(1_234_567n), grouped(123), grouped('1000')].map(plain)).toEqual(['1 234 567', '123', '1 000']);
-    expect([milliseconds(4.26), milliseconds(640.2), milliseconds(1_250), milliseconds(12_340)]).toEqual([
-      '4.3 ms',
-      '640 ms',
-      '1.25 s',
-      '12.3 s',
-    ]);
-    expect([duration(500), duration(61_000), duration(3_600_000), duration(90_000_000)]).toEqual([
-      '0 s',
-      '1 min 1 s',
-      '1 h',
-      '1 d 1 h',
-    ]);
-    expect([ago(20), ago(65_000)]).toEqual(['now', '1 min ago']);
-    expect([bytes(2_048), bytes(3 * 1_048_576)]).toEqual(['2 KiB', '3 MiB']);
-    expect(dateTime(Date.UTC(2026, 0, 2, 3, 4, 5))).toBe('2026-01-02 03:04:05 UTC');
-    // The expiry of a registration is any u64, and the view of it must not break.
-    expect([unixTime('1767323045'), unixTime('8640000000000')]).toEqual([
-      '2026-01-02 03:04:05 UTC',
-      '+275760-09-13 00:00:00 UTC',
-    ]);
-    expect(unixTime('18446744073709551615')).toBe(`${grouped('18446744073709551615')} s after 1970`);
-    expect(plain(tokenAmount(1_500_000_000_000_000_000n))).toBe('1 500 000 000 000 000 000 (1.5 with 18 decimals)');
-    expect(tokenAmount(12n)).toBe('12');
-  });
-
-  test('IDs keep what people compare', () => {
-    expect(shortened('NodeID-7Xhw2mDxuDS44j42TCB6U5579esbSt3Lg')).toBe('NodeID-7Xhw2mDx…bSt3Lg');
-    expect(shortened('0x12')).toBe('0x12');
-  });
-
-  test('bytes that are a text', () => {
-    expect(textOfHex('68656c6c6f')).toBe('hello');
-    expect(textOfHex('00ff')).toBeUndefined();
-    expect(textOfHex('')).toBeUndefined();
-  });
-});
-
-const KNOWN: Preflight = {
-  messageNetworkId: 1337,
-  serviceNetworkId: 1337,
-  signable: undefined,
-  subnetProblem: undefined,
-};
-
 describe('the quorum', () => {
+  const known = { messageNetworkId: 1337, serviceNetworkId: 1337, subnetProblem: undefined };
+
   test('needs the weight that the service needs', () => {
     fc.assert(
       fc.property(fc.bigInt({ min: 0n, max: 2n ** 63n }), fc.integer({ min: 0, max: 100 }), (total, percentage) => {
         expect(weightNeeded(total, percentage)).toBe(quorumWeight(total, BigInt(percentage)));
       }),
     );
-    expect(quorumOf(669n, 1_000n)).toBe(66);
-    expect(quorumOf(1n, 0n)).toBe(0);
+    expect([quorumOf(669n, 1_000n), quorumOf(1n, 0n)]).toEqual([66, 0]);
   });
 
-  test.each([
-    [67, 0, 100n, ['good', 'good', 'good'], /Accepted by the P-Chain/],
-    [50, 0, 100n, ['warn', 'good', 'good'], /Below 67 %/],
-    [100, 0, 100n, ['good', 'warn', 'good'], /Every validator must sign/],
-    [67, 10, 70n, ['good', 'good', 'good', 'warn'], /its buffer is not/],
-    [67, 0, 66n, ['good', 'good', 'bad'], /Out of reach now: validators with 66.0 %/],
-  ] as const)('%i %% and %i %% more, where %i %% can sign', (quorum, buffer, signableWeight, tones, text) => {
-    const list = consequencesOf(quorum, buffer, { ...KNOWN, signable: { totalWeight: 100n, signableWeight } });
-    expect(list.map(({ tone }) => tone)).toEqual(tones);
+  test.each<[number, number, bigint, string, RegExp, Partial<Preflight>]>([
+    [67, 0, 100n, 'good good good', /Accepted by the P-Chain/, {}],
+    [50, 0, 100n, 'warn good good', /Below 67 %/, {}],
+    [100, 0, 100n, 'good warn good', /Every validator must sign/, {}],
+    [67, 10, 70n, 'good good good warn', /its buffer is not/, {}],
+    [67, 0, 66n, 'good good bad', /Out of reach now: validators with 66.0 %/, {}],
+    [67, 0, 100n, 'bad good good', /^This message is of network ID 1; .* network ID 1337/, { messageNetworkId: 1 }],
+    [67, 0, 100n, 'bad good good', /^Not this one\./, { subnetProblem: 'Not this one.' }],
+    [80, 30, 100n, 'bad good good good', /^The quorum and its buffer add up to 110 %/, {}],
+  ])('%i %% and %i %% more, where %i %% can sign: %s', (quorum, buffer, signableWeight, tones, text, more) => {
+    const signable = { totalWeight: 100n, signableWeight };
+    const list = consequencesOf(quorum, buffer, { ...known, signable, ...more });
+    expect(list.map(({ tone }) => tone).join(' ')).toBe(tones);
     expect(plain(list.map((one) => one.text).join('\n'))).toMatch(text);
-  });
-
-  test.each<[string, number, number, Partial<Preflight>, RegExp]>([
-    ['another network', 67, 0, { messageNetworkId: 1 }, /^This message is of network ID 1; .* for network ID 1337\.$/],
-    ['a subnet that is not allowed', 67, 0, { subnetProblem: 'Not this one.' }, /^Not this one\.$/],
-    [
-      'more than all of the weight',
-      80,
-      30,
-      {},
-      /^The quorum and its buffer add up to 110 %; at most 100 % is possible\.$/,
-    ],
-  ])('is not in reach of %s', (_, quorum, buffer, known, text) => {
-    const list = consequencesOf(quorum, buffer, {
-      ...KNOWN,
-      signable: { totalWeight: 100n, signableWeight: 100n },
-      ...known,
-    });
-    expect(list[0]?.tone).toBe('bad');
-    expect(plain(list[0]?.text ?? '')).toMatch(text);
-    expect(list.some((one) => one.text.startsWith('In reach'))).toBe(false);
   });
 });
 
@@ -226,12 +70,10 @@ describe('what a destination takes', () => {
   test('the message can be got back from the access list', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 300 }), (message) => {
-        const [{ storageKeys }] = accessListOf(Buffer.from(message).toString('hex')) as unknown as [
-          { storageKeys: string[] },
-        ];
-        const packed = storageKeys.map((key) => key.slice(2)).join('');
-        expect(packed.length % 64).toBe(0);
-        expect(packed.replace(/(?:00)*$/, '')).toBe(`${Buffer.from(message).toString('hex')}ff`);
+        const hex = bytesToHex(message);
+        const packed = accessListOf(hex).flatMap(({ storageKeys }) => storageKeys.map((key) => key.slice(2)));
+        expect(packed.every((key) => key.length === 64)).toBe(true);
+        expect(packed.join('').replace(/(?:00)*$/, '')).toBe(`${hex}ff`);
       }),
     );
   });
@@ -263,25 +105,13 @@ describe('token transfers', () => {
   });
 
   test('one with a call', () => {
-    const addressWord = (byte: string) => `${'0'.repeat(24)}${address(byte)}`;
-    const struct =
-      word(7) +
-      addressWord('11') +
-      addressWord('22') +
-      addressWord('33') +
-      word(9) +
-      word(256) +
-      word(100_000) +
-      addressWord('44') +
-      bytesOf('c0ffee');
-    const transfer = readTokenTransfer(message(2, word(32) + struct));
+    const of = (byte: string) => `${'0'.repeat(24)}${address(byte)}`;
+    const words = [word(7), of('11'), of('22'), of('33'), word(9), word(256), word(100_000), of('44')];
+    const transfer = readTokenTransfer(message(2, `${word(32)}${words.join('')}${bytesOf('c0ffee')}`));
     expect(transfer?.type).toBe('Send tokens and call');
     expect(Object.fromEntries(transfer?.fields.map(({ name, value }) => [name, value]) ?? [])).toMatchObject({
-      'Source blockchain': `0x${word(7)}`,
-      'Recipient contract': `0x${address('33')}`,
-      Amount: '9',
-      'Recipient payload': 'c0ffee',
-      'Fallback recipient': `0x${address('44')}`,
+      ...{ 'Source blockchain': `0x${word(7)}`, 'Recipient contract': `0x${address('33')}`, Amount: '9' },
+      ...{ 'Recipient payload': 'c0ffee', 'Fallback recipient': `0x${address('44')}` },
     });
   });
 
@@ -298,86 +128,32 @@ describe('token transfers', () => {
   });
 });
 
-describe('the map', () => {
-  test('areas are as the weights, within bounds, and without overlap', () => {
-    fc.assert(
-      fc.property(
-        fc.array(fc.double({ min: 0.01, max: 1_000, noNaN: true }), { minLength: 1, maxLength: 60 }),
-        (weights) => {
-          const sortedWeights = weights.toSorted((a, b) => b - a);
-          const [width, height] = [600, 250];
-          const rects = squarify(sortedWeights, width, height);
-          const total = sortedWeights.reduce((sum, weight) => sum + weight, 0);
-          let covered = 0;
-          for (const [index, weight] of sortedWeights.entries()) {
-            const [x = 0, y = 0, w = 0, h = 0] = rects.subarray(4 * index, 4 * index + 4);
-            expect(w * h).toBeCloseTo((weight / total) * width * height, 3);
-            expect(Math.min(x, y)).toBeGreaterThanOrEqual(-1e-6);
-            expect(x + w).toBeLessThanOrEqual(width + 1e-6);
-            expect(y + h).toBeLessThanOrEqual(height + 1e-6);
-            covered += w * h;
-          }
-          expect(covered).toBeCloseTo(width * height, 2);
-        },
-      ),
-    );
-  });
-
-  test('nothing has no area', () => {
-    expect([...squarify([], 10, 10)]).toEqual([]);
-    expect([...squarify([0], 10, 10)]).toEqual([0, 0, 0, 0]);
-  });
-});
-
 describe('the request', () => {
   const bytesPasted = (hex: string) => ({ kind: 'bytes', hex, source: 'hex', fields: {}, more: 0 }) as const;
-  const unsigned = { as: 'unsignedMessage' } as DecodedReading;
+  const decideBytes = (as: object, more: object = {}) =>
+    decideRequest(bytesPasted('ab'), as as DecodedReading, { ...DEFAULT_OPTIONS, ...more });
+  const decideId = (more: object) => decideRequest({ kind: 'id', id: 't' }, undefined, { ...DEFAULT_OPTIONS, ...more });
 
-  test('of a message has what was chosen', () => {
-    const options = {
-      ...DEFAULT_OPTIONS,
-      quorum: 80,
-      buffer: 5,
-      signingSubnetId: ' s ',
-      justification: '0xaa',
-      at: 'height' as const,
-      pChainHeight: '12',
+  test('of a message has what was chosen, and of a signed one its unsigned part', () => {
+    const chosen = { quorum: 80, buffer: 5, signingSubnetId: ' s ', justification: '0xaa', pChainHeight: '12' };
+    const body = {
+      ...{ message: '0xab', justification: '0xaa', quorumPercentage: 80, quorumPercentageBuffer: 5 },
+      ...{ signingSubnetId: 's', pChainHeight: 12 },
     };
-    expect(decideRequest(bytesPasted('ab'), unsigned, options)).toEqual({
-      request: {
-        kind: 'body',
-        body: {
-          message: '0xab',
-          justification: '0xaa',
-          quorumPercentage: 80,
-          quorumPercentageBuffer: 5,
-          signingSubnetId: 's',
-          pChainHeight: 12,
-        },
-      },
+    expect(decideBytes({ as: 'unsignedMessage' }, { ...chosen, at: 'height' })).toEqual({
+      request: { kind: 'body', body },
     });
-  });
-
-  test('of a signed message has its unsigned part', () => {
-    const signed = { as: 'signedMessage', unsignedMessage: 'cd' } as DecodedReading;
-    expect(decideRequest(bytesPasted('ab'), signed, DEFAULT_OPTIONS)).toMatchObject({
+    expect(decideBytes({ as: 'signedMessage', unsignedMessage: 'cd' })).toMatchObject({
       request: { body: { message: '0xcd' } },
     });
   });
 
-  test('of a transaction has its ID, and where it goes', () => {
-    const options = { ...DEFAULT_OPTIONS, at: 'destination' as const, destinationBlockchainId: 'd' };
-    expect(decideRequest({ kind: 'id', id: 't' }, undefined, options)).toEqual({
-      request: { kind: 'transaction', txHash: 't', query: { destinationBlockchainId: 'd' } },
-    });
-  });
-
-  test('of an EVM transaction has its hash, its chain, and the log that was chosen', () => {
-    const ask = (more: object) => decideRequest({ kind: 'id', id: 't' }, undefined, { ...DEFAULT_OPTIONS, ...more });
-    expect(ask({})).toEqual({ request: { kind: 'transaction', txHash: 't', query: {} } });
-    expect(ask({ chain: ' X ', logIndex: '3' })).toEqual({
-      request: { kind: 'transaction', txHash: 't', query: { blockchainId: 'X', logIndex: '3' } },
-    });
+  test.each([
+    ['nothing more', {}, {}],
+    ['where it goes', { at: 'destination', destinationBlockchainId: 'd' }, { destinationBlockchainId: 'd' }],
+    ['its chain and the chosen log', { chain: ' X ', logIndex: '3' }, { blockchainId: 'X', logIndex: '3' }],
+  ])('of a transaction has its ID, and %s', (_, more, query) => {
+    expect(decideId(more)).toEqual({ request: { kind: 'transaction', txHash: 't', query } });
   });
 
   test('of a subnet has its ID in hex, as the API takes justifications', () => {
@@ -394,120 +170,91 @@ describe('the request', () => {
   });
 
   test('of a payload alone there is none, and why', () => {
-    expect(decideRequest(bytesPasted('ab'), { as: 'payload' } as DecodedReading, DEFAULT_OPTIONS)).toMatchObject({
-      why: expect.stringContaining('payload alone'),
-    });
+    expect(decideBytes({ as: 'payload' })).toMatchObject({ why: expect.stringContaining('payload alone') });
     expect(decideRequest({ kind: 'empty' }, undefined, DEFAULT_OPTIONS)).toEqual({ why: undefined });
   });
 
   test('that was pasted sets what it says', () => {
     expect(optionsOf({ quorumPercentage: 70, pChainHeight: 5, justification: '0x1' }, DEFAULT_OPTIONS)).toMatchObject({
-      quorum: 70,
-      buffer: 0,
-      at: 'height',
-      pChainHeight: '5',
-      justification: '0x1',
+      ...{ quorum: 70, buffer: 0, at: 'height', pChainHeight: '5', justification: '0x1' },
     });
-    expect(optionsOf({ pChainHeight: 0, destinationBlockchainId: 'd' }, DEFAULT_OPTIONS)).toMatchObject({
-      at: 'destination',
-      destinationBlockchainId: 'd',
-    });
+    const destination = { destinationBlockchainId: 'd' };
+    const read = optionsOf({ pChainHeight: 0, ...destination }, DEFAULT_OPTIONS);
+    expect(read).toMatchObject({ at: 'destination', ...destination });
   });
 
   test('is shown as a call that others can make, without the key', () => {
     const place = { origin: 'http://a.test', network: 'fuji', hasKey: true };
+    const url = 'http://a.test/v1/signatureAggregator/fuji/aggregateSignatures';
     const request = { kind: 'body', body: { message: '0xab', quorumPercentage: 67 } } as const;
-    expect(curlOf(request, place)).toBe(
-      'curl -s \'http://a.test/v1/signatureAggregator/fuji/aggregateSignatures\' \\\n  -H \'x-service-api-key: \'"$API_KEY" \\\n  -H \'content-type: application/json\' \\\n  -d \'{"message":"0xab","quorumPercentage":67}\'',
-    );
+    const transaction = { kind: 'transaction', txHash: 't/', query: { destinationBlockchainId: 'd' } } as const;
+    expect(curlOf(request, place).split(' \\\n  ')).toEqual([
+      ...[`curl -s '${url}'`, `-H 'x-service-api-key: '"$API_KEY"`, "-H 'content-type: application/json'"],
+      `-d '{"message":"0xab","quorumPercentage":67}'`,
+    ]);
     expect(sdkOf(request, place)).toContain('apiKey: process.env.API_KEY');
-    expect(sdkOf({ kind: 'transaction', txHash: 't', query: {} }, place)).toContain(
-      'signatureAggregator.get(\n  { txHash: "t" }',
-    );
+    expect(sdkOf(transaction, place)).toContain('signatureAggregator.get(\n  { txHash: "t/" }');
     expect(curlOf({ kind: 'body', body: { signingSubnetId: "'; ls '" } }, place)).toContain(
       `-d '{"signingSubnetId":"'\\''; ls '\\''"}'`,
     );
-    expect(
-      curlOf(
-        { kind: 'transaction', txHash: 't/', query: { destinationBlockchainId: 'd' } },
-        { ...place, hasKey: false },
-      ),
-    ).toBe("curl -s 'http://a.test/v1/signatureAggregator/fuji/aggregateSignatures/t%2F?destinationBlockchainId=d'");
+    const withoutKey = { ...place, hasKey: false };
+    expect(curlOf(transaction, withoutKey)).toBe(`curl -s '${url}/t%2F?destinationBlockchainId=d'`);
   });
 });
 
 describe('a failure', () => {
-  const none = { weight: '0', count: 0 };
-  const outcomes = {
-    ...{
-      signed: none,
-      timed_out: { ...none, reasons: [] },
-      invalid_signature: { ...none, reasons: [] },
-      not_asked: { ...none, reasons: [] },
-      no_key: none,
-    },
-    refused: { ...none, reasons: [] },
-    unreachable: { ...none, reasons: [] },
-  };
-  const adviceWith = (changed: object) =>
-    adviceOn({ totalWeight: '100', outcomes: { ...outcomes, ...changed } } as unknown as Parameters<
-      typeof adviceOn
-    >[0]).map(plain);
-
-  test('is explained by what weighs most first, without what decides nothing', () => {
-    const advice = adviceWith({
-      refused: { weight: '20', count: 1, reasons: [] },
-      timed_out: { weight: '35', count: 2, reasons: [] },
-      unreachable: { weight: '4', count: 1, reasons: [] },
-    });
-    expect(advice).toHaveLength(2);
-    expect(advice[0]).toMatch(/^Validators with 35.0 % of the weight did not answer\./);
-    expect(advice[1]).toMatch(/^Validators with 20.0 % of the weight refused\./);
-  });
-
-  const refused = (count: number, weight: string) => ({ refused: { weight, count, reasons: [] } });
-  const signed = (count: number, weight: string) => ({ signed: { weight, count } });
-  const failureWith = (changed: object, code = 'insufficient_weight'): Failure => ({
+  const none = { weight: '0', count: 0, reasons: [] };
+  /** Weight and number of validators by outcome, of a set that weighs 100. */
+  const failureWith = (outcomes: Record<string, [weight: string, count: number]>, code = 'insufficient_weight') => ({
     ...{ message: '67*100 > 100*0', code, statusCode: 500 },
     details: {
       ...{ weightNeeded: '67', weightSigned: '61', totalWeight: '100' },
-      outcomes: { ...outcomes, ...changed },
+      outcomes: {
+        ...{ signed: none, refused: none, timed_out: none, unreachable: none },
+        ...{ invalid_signature: none, not_asked: none, no_key: none },
+        ...Object.fromEntries(
+          Object.entries(outcomes).map(([outcome, [weight, count]]) => [outcome, { weight, count, reasons: [] }]),
+        ),
+      },
     } as unknown as FailureDetails,
   });
-  const unreachable = { unreachable: { weight: '100', count: 2, reasons: [] } };
 
-  test.each<[string, Failure, boolean, string]>([
-    ['all refused', failureWith(refused(20, '100')), false, 'No validator knows this message: 20 of 20 refused.'],
-    ['all refused', failureWith(refused(20, '100')), true, 'No validator confirms this message: 20 of 20 refused.'],
-    [
-      'some signed',
-      failureWith({ ...signed(2, '61'), ...refused(1, '39') }),
-      false,
-      'Only 61.0 % of the weight signed, 67.0 % is needed: 1 of 3 refused.',
-    ],
-    ['nobody is there', failureWith(unreachable), false, 'No validator signed: 2 of 2 cannot be reached.'],
-    [
-      'too few are there',
-      failureWith(unreachable, 'not_connected'),
-      false,
-      'Too few validators are connected: 2 of 2 cannot be reached.',
-    ],
-  ])('has a sentence for people where %s', (_, failure, isOfPChain, sentence) => {
-    expect(plain(sentenceOf(failure, 'meaning', isOfPChain))).toBe(sentence);
-  });
-
-  test('without details has the meaning of its code, else its message', () => {
-    const failure = { message: 'no such thing', code: 'unknown_subnet', statusCode: 404 };
-    expect([sentenceOf(failure, 'meaning', false), sentenceOf(failure, undefined, false)]).toEqual([
-      'meaning',
-      'no such thing',
+  test('is explained by what weighs most first, without what decides nothing', () => {
+    const { details } = failureWith({ refused: ['20', 1], timed_out: ['35', 2], unreachable: ['4', 1] });
+    expect(adviceOn(details).map((text) => plain(text).split('.')[0])).toEqual([
+      ...['Validators with 35', 'Validators with 20'],
     ]);
   });
 
-  test('shows what is missing', () => {
-    expect(plain(standOf(failureWith(signed(2, '61')).details as FailureDetails))).toBe(
-      '61.0 % signed, 67.0 % is needed: 6.0 % of the weight is missing.',
-    );
+  test.each<[string, Failure, boolean, RegExp]>([
+    ['all refused', failureWith({ refused: ['100', 20] }), false, /^No validator knows .*: 20 of 20 refused\.$/],
+    ['all refused', failureWith({ refused: ['100', 20] }), true, /^No validator confirms .*: 20 of 20 refused\.$/],
+    [
+      'some signed',
+      failureWith({ signed: ['61', 2], refused: ['39', 1] }),
+      ...([false, /^Only 61.0 % of the weight signed, 67.0 % is needed: 1 of 3 refused\.$/] as const),
+    ],
+    [
+      'nobody is there',
+      failureWith({ unreachable: ['100', 2] }),
+      false,
+      /^No validator signed: 2 of 2 cannot be reached/,
+    ],
+    [
+      'too few are there',
+      failureWith({ unreachable: ['100', 2] }, 'not_connected'),
+      false,
+      /^Too few .*: 2 of 2 cannot/,
+    ],
+    ['there are no details', { message: 'm', code: 'unknown_subnet', statusCode: 404 }, false, /^meaning$/],
+  ])('has a sentence for people where %s', (_, failure, isOfPChain, sentence) => {
+    expect(plain(sentenceOf(failure, 'meaning', isOfPChain))).toMatch(sentence);
+  });
+
+  test('shows what is missing; one of a newer service has its message', () => {
+    const { details, ...failure } = failureWith({ signed: ['61', 2] });
+    expect(plain(standOf(details))).toBe('61.0 % signed, 67.0 % is needed: 6.0 % of the weight is missing.');
+    expect(sentenceOf(failure, undefined, false)).toBe(failure.message);
   });
 });
 
@@ -529,23 +276,18 @@ describe('the place in an address', () => {
   const linked = (hash: string) => linkedSigning(placeOf(hash).query);
 
   test('holds what is to be signed', () => {
+    const text = fc.string({ minLength: 1 }).filter((typed) => typed.trim() !== '');
     fc.assert(
-      fc.property(
-        fc.string({ minLength: 1 }),
-        fc.integer({ min: 0, max: 100 }),
-        fc.string(),
-        (text, quorum, subnet) => {
-          fc.pre(text.trim() !== '');
-          const options = { quorum, signingSubnetId: subnet.trim() };
-          expect(linked(signLink(text, { ...DEFAULT_OPTIONS, ...options }))).toEqual({ text: text.trim(), options });
-        },
-      ),
+      fc.property(text, fc.integer({ min: 0, max: 100 }), fc.string(), (message, quorum, subnet) => {
+        const options = { quorum, signingSubnetId: subnet.trim() };
+        const link = signLink(message, { ...DEFAULT_OPTIONS, ...options });
+        expect(linked(link)).toEqual({ text: message.trim(), options });
+      }),
     );
   });
 
   test('has no message that is empty or too long for a link', () => {
-    expect(signLink(' ', DEFAULT_OPTIONS)).toBe('#/sign');
-    expect(signLink('a'.repeat(10_000), DEFAULT_OPTIONS)).toBe('#/sign');
+    for (const text of [' ', 'a'.repeat(10_000)]) expect(signLink(text, DEFAULT_OPTIONS)).toBe('#/sign');
     expect(linked('#/sign')).toBeUndefined();
   });
 
@@ -563,34 +305,22 @@ describe('examples', () => {
     { name: 'by transaction: ConvertSubnetToL1Tx', method: 'GET', path: `${path}/abc` },
   ]);
 
-  test('are in groups, as people would paste them', () => {
-    expect(groups.map(([group]) => group)).toEqual([
-      'Primary network',
-      'L1',
-      'Conversions and L1 validators',
-      'Must fail',
-    ]);
+  test('are in groups, as people would paste them; those that must fail have a message of another network', () => {
+    const names = ['Primary network', 'L1', 'Conversions and L1 validators', 'Must fail'];
+    expect(groups.map(([group]) => group)).toEqual(names);
     expect(groups[0]?.[1]).toEqual([{ name: 'C-Chain message', text: message }]);
     expect(JSON.parse(groups[1]?.[1][0]?.text ?? '')).toEqual({ message, quorumPercentage: 80 });
     expect(groups[2]?.[1]).toEqual([{ name: 'by transaction: ConvertSubnetToL1Tx', text: 'abc' }]);
-  });
-
-  test('that must fail have a message of another network', () => {
-    const texts = groups[3]?.[1].map(({ text }) => text) ?? [];
-    expect(texts).toContain(message.replace('00000539', '00000001'));
-    for (const text of texts) expect(text).not.toBe(message);
-  });
-
-  test('have no empty group', () => {
+    const failing = groups[3]?.[1].map(({ text }) => text) ?? [];
+    expect(failing).toContain(message.replace('00000539', '00000001'));
+    expect(failing).not.toContain(message);
     expect(groupExamples([])).toEqual([]);
   });
 });
 
 describe('what is asked about a signed message', () => {
-  const now = { signedMessage: '00ff', quorumPercentage: 67 };
-
   test('is all that the form says, without what belongs to another choice', () => {
-    expect(verificationBody('00ff', HERE)).toEqual(now);
+    expect(verificationBody('00ff', HERE)).toEqual({ signedMessage: '00ff', quorumPercentage: 67 });
     const filled = {
       ...HERE,
       destinationBlockchainId: ' C ',
@@ -599,19 +329,14 @@ describe('what is asked about a signed message', () => {
       quorum: 80,
     };
     const signed = { signedMessage: '00ff', quorumPercentage: 80, signingSubnetId: 'S' };
-    expect(verificationBody('00ff', filled)).toEqual(signed);
-    expect(verificationBody('00ff', { ...filled, at: 'destination' })).toEqual({
-      ...signed,
-      destinationBlockchainId: 'C',
-    });
-    expect(verificationBody('00ff', { ...filled, at: 'height' })).toEqual({ ...signed, pChainHeight: 12 });
+    const bodyAt = (at: typeof filled.at) => verificationBody('00ff', { ...filled, at });
+    expect(bodyAt('now')).toEqual(signed);
+    expect(bodyAt('destination')).toEqual({ ...signed, destinationBlockchainId: 'C' });
+    expect(bodyAt('height')).toEqual({ ...signed, pChainHeight: 12 });
   });
 
-  test.each(['', ' ', 'x', '1e3', '-1', '0x10', '1.5'])('is nothing while the height is %j', (pChainHeight) => {
-    expect(verificationBody('00ff', { ...HERE, at: 'height', pChainHeight })).toBeUndefined();
-  });
-
-  test('is nothing while the destination is not named', () => {
+  test.each([' ', 'x', '1e3', '-1', '1.5'])('is nothing while the height is %j or no destination is named', (typed) => {
+    expect(verificationBody('00ff', { ...HERE, at: 'height', pChainHeight: typed })).toBeUndefined();
     expect(verificationBody('00ff', { ...HERE, at: 'destination' })).toBeUndefined();
   });
 });

@@ -2,13 +2,8 @@ import { describe, expect, test } from 'vitest';
 import type { AggregationEvent, ValidatorRecord } from '../../../../../src/api/aggregation/progress-records.ts';
 import { SigningProgress } from '../../../../../src/console/page/sign/signing-progress.ts';
 
-const validator = (index: number, weight: number, more: Partial<ValidatorRecord> = {}): ValidatorRecord => ({
-  index,
-  nodeIds: [`NodeID-${index}`],
-  weight: String(weight),
-  isConnected: true,
-  status: 'not_asked',
-  ...more,
+const validator = (index: number, weight: number, status: ValidatorRecord['status'] = 'not_asked') => ({
+  ...{ index, nodeIds: [`NodeID-${index}`], weight: String(weight), isConnected: true, status },
 });
 const resolved = (validators: ValidatorRecord[], more: object = {}): AggregationEvent => ({
   event: 'resolved',
@@ -52,13 +47,8 @@ describe('the fold of events', () => {
       { event: 'progress', data: { signedWeight: '40', quorumWeight: '67', targetWeight: '70', totalWeight: '100' } },
     );
     expect(sumsOf(progress)).toEqual({ signed: [1, 40n], refused: [1, 30n], not_asked: [1, 30n] });
-    expect(progress).toMatchObject({
-      phase: 'collecting',
-      signedWeight: 40n,
-      quorumWeight: 67n,
-      targetWeight: 70n,
-      totalWeight: 100n,
-    });
+    const weights = { signedWeight: 40n, quorumWeight: 67n, targetWeight: 70n, totalWeight: 100n };
+    expect(progress).toMatchObject({ phase: 'collecting', ...weights });
     expect(progress.validators[1]).toMatchObject({ status: 'refused', code: 3, text: 'no', sinceMs: 2 });
     expect([...progress.takeChanged()].toSorted((a, b) => a - b)).toEqual([0, 1]);
     expect(progress.takeChanged().size).toBe(0);
@@ -80,7 +70,7 @@ describe('the fold of events', () => {
     const progress = folded(
       start,
       answer({ index: 0, weight: '40', outcome: 'signed' }),
-      resolved([validator(0, 9, { status: 'signed' })], { totalWeight: '9', signedWeight: '9', isVerifying: true }),
+      resolved([validator(0, 9, 'signed')], { totalWeight: '9', signedWeight: '9', isVerifying: true }),
     );
     expect(sumsOf(progress)).toEqual({ signed: [1, 9n] });
     expect(progress).toMatchObject({ phase: 'verifying', generation: 2, totalWeight: 9n, signedWeight: 9n });
