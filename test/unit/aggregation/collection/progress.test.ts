@@ -153,20 +153,6 @@ describe('a feed', () => {
     expect(calls).toBe(1);
   });
 
-  test.each<SignatureFailure>([
-    { kind: 'refused', code: 2, text: 'no' },
-    { kind: 'timed_out', reason: 'no_answer' },
-    { kind: 'unreachable', reason: 'closed' },
-    { kind: 'invalid_signature', reason: 'no point' },
-  ])('tells who comes late that a validator is $kind, also while it may be asked again', (failure) => {
-    const { feed, tally } = createFeed();
-    feed.begin(tally);
-    tally.set(0, { kind: 'failed', failure });
-    tally.set(1, { kind: 'waiting', notBeforeMs: 1, attempts: 1, lastFailure: failure });
-    const { validators } = stateOf(feed);
-    for (const validator of validators) expect(validator).toMatchObject({ status: failure.kind, outcome: failure });
-  });
-
   test('shows a validator that refused as refused while it is asked again, and after it is silent', () => {
     const { feed, tally } = createFeed();
     feed.begin(tally);
