@@ -265,6 +265,15 @@ describe('bad signatures', () => {
     }
   });
 
+  test('stored signatures of invalid signers come last as well', async () => {
+    const fixture = createFixture({ weights: [40, 30, 20, 20, 10] });
+    const { publicKeyHex, sign } = fixture.at(1);
+    await fixture.store.putMany(key(fixture), new Map([[publicKeyHex, sign(fixture.message.bytes)]]));
+    fixture.deps.invalidSigners.add(publicKeyHex);
+    const { value } = await fixture.run({ quorum: 67 });
+    expect(fixture.signersOf(value, 67)).toEqual([0, 2, 3, 4]);
+  });
+
   test('of real points likewise', async () => {
     const signers = [7, 11, 13].map((secret): Signer => {
       const secretKey = Uint8Array.of(...new Uint8Array(31), secret);
