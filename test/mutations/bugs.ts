@@ -577,7 +577,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     file: 'src/store/redis/identity-registration.ts',
     find: "?.groups?.['description'];",
     replace: "?.groups?.['description'] ?? 'unknown';",
-    tests: ['test/unit/store/redis'],
+    tests: ['test/unit/network'],
   },
   {
     name: 'a sealed value may be moved to another key',

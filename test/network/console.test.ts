@@ -162,7 +162,7 @@ test('names validators that do not answer while the request goes on', async () =
     [1, { kind: 'silent' }],
   ] as const);
   await using other = await startService(5, { faults: { behaviours } });
-  const silent = [...other.devnet.network().nodeIDs].slice(0, 2);
+  const silent = [...other.devnet.network.nodeIDs].slice(0, 2);
   await open({ origin: other.app.url, fails: true });
   const [message = ''] = other.devnet.emitMessages(1);
   await paste(message);
@@ -208,7 +208,7 @@ test('subnets shows validators, and finds, sorts and counts them', async () => {
   await page.getByRole('button', { name: 'Weight' }).click();
   expect(await first()).not.toBe(heaviest);
   expect(await page.getByRole('columnheader', { name: 'Weight' }).getAttribute('aria-sort')).toBe('ascending');
-  const [nodeID = ''] = service.devnet.network().nodeIDs;
+  const [nodeID = ''] = service.devnet.network.nodeIDs;
   await page.getByLabel('Find').fill(nodeID);
   await page.getByText('1 of 20 validators').waitFor();
   expect(problems).toEqual([]);

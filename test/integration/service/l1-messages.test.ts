@@ -67,7 +67,7 @@ describe('GET by transaction', { timeout: TIMEOUT_MS }, () => {
   });
 
   test('of the X-Chain, or of an overtaken weight, is 400', async () => {
-    const { ofXChain, overtakenWeightChange } = service.devnet.transactions();
+    const { ofXChain, overtakenWeightChange } = service.devnet.transactions;
     expectError(await ofTransaction(ofXChain), 400, /^txHash: .* is a transaction of the X-Chain/);
     expectError(await ofTransaction(overtakenWeightChange), 400, /^txHash: .* was set anew since \(nonce 1\)/);
   });
@@ -107,7 +107,7 @@ describe('POST with a justification and no message', { timeout: TIMEOUT_MS }, ()
 
 describe('without the blocks that hold a registration', { timeout: TIMEOUT_MS }, () => {
   test('says what was searched, or finds it by the data API', async () => {
-    const { usedUpRegistration } = service.devnet.transactions();
+    const { usedUpRegistration } = service.devnet.transactions;
     const asked: string[] = [];
     const dataApi = createServer((request, response) => {
       asked.push(request.url ?? '');
