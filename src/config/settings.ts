@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import type { ApiEndpoint } from '../lib/net/api-endpoint.ts';
 import { type HostAndPort, parseRedisUrl, type RedisAddress, type RedisServers } from '../lib/net/redis-address.ts';
 import { type EvmChainID, parseEvmChainID } from '../pchain/rpc/evm-api.ts';
+import type { TracerOptions } from '../telemetry/open-tracer.ts';
 import { parseHexOrCb58Id, parseNodeID, type SubnetID } from '../warp/ids.ts';
 import { publicNetworkNamed } from '../warp/networks.ts';
 import { parsePeerAddress } from './schema/peer-address.ts';
@@ -18,12 +19,7 @@ export type UpstreamConfig = Readonly<ReturnType<typeof parseUpstream>>;
 export type NetworkConfig = Readonly<ReturnType<typeof parseNetwork>>;
 
 /** Tracing by the standard variables of OpenTelemetry. */
-export interface TracesConfig {
-  /** Undefined if traces are off. `ratio` is the share of sampled traces among those that begin here, from 0 to 1. */
-  readonly exported: { readonly sampling: { readonly ratio: number; readonly isParentBased: boolean } } | undefined;
-  /** A line for each unusable value. */
-  readonly ignored: readonly string[];
-}
+export type TracesConfig = Pick<TracerOptions, 'exported' | 'ignored'>;
 
 /** Each needs a file descriptor. */
 const MAX_CLIENT_CONNECTIONS = 4_096;

@@ -12,12 +12,13 @@ import { createTlsDial } from './connection/tls-dial.ts';
 import { VersionWatch } from './connection/version-watch.ts';
 import { AddressBook } from './discovery/address-book.ts';
 import { DEFAULT_DIAL_LIMITS, type DialLimits, DialSchedule } from './discovery/dial-schedule.ts';
-import { isPermitted, MAX_DIALS_PER_STEP } from './discovery/peer-decisions.ts';
+import { MAX_DIALS_PER_STEP } from './discovery/peer-decisions.ts';
 import { type BootstrapPeer, PeerDiscovery } from './discovery/peer-discovery.ts';
 import { type WantedChange, WantedNodes } from './discovery/wanted-nodes.ts';
 import type { Identity } from './identity/identity.ts';
 import { createPeerMetrics, type PeerMetrics } from './peer-metrics.ts';
 import type { Obstacle, PeerView } from './peer-view.ts';
+import { isPublicAddress } from './wire/ip-address.ts';
 import type { PeerMessageInit } from './wire/messages.ts';
 
 export interface PeerNetworkOptions {
@@ -117,7 +118,7 @@ export class PeerNetwork implements AsyncDisposable {
       maxEntries: MAX_KNOWN_ADDRESSES,
       random,
       isWanted: (nodeID) => this.#wanted.all.has(nodeID),
-      mayBeDialled: (endpoint) => isPermitted(endpoint, options.allowPrivateAddresses),
+      mayBeDialled: ({ host }) => options.allowPrivateAddresses || isPublicAddress(host),
     });
     this.#discovery = new PeerDiscovery({
       clock,

@@ -3,9 +3,16 @@ import type { Logger } from './logger.ts';
 import type { Metrics } from './metrics.ts';
 import { NO_TRACER, type Tracer } from './spans.ts';
 
+export interface TraceSampling {
+  /** Sampled share of the traces that start here, from 0 to 1. */
+  readonly ratio: number;
+  /** Whether a client's sampling decision overrides the ratio. */
+  readonly isParentBased: boolean;
+}
+
 export interface TracerOptions {
   /** Undefined exports no traces. */
-  readonly exported: { readonly sampling: { readonly ratio: number; readonly isParentBased: boolean } } | undefined;
+  readonly exported: { readonly sampling: TraceSampling } | undefined;
   /** Descriptions of OpenTelemetry variables that cannot be used. */
   readonly ignored: readonly string[];
   readonly service: { readonly name: string; readonly version: string };

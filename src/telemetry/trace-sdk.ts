@@ -22,15 +22,9 @@ import { type Clock, sleep } from '../lib/concurrency/clock.ts';
 import { createThrottledWarnings } from './log-throttle.ts';
 import type { Logger } from './logger.ts';
 import type { Metrics } from './metrics.ts';
+import type { TraceSampling } from './open-tracer.ts';
 import { createTracer } from './recorded-spans.ts';
 import type { Tracer } from './spans.ts';
-
-export interface TraceSampling {
-  /** Sampled share of the traces that start here, from 0 to 1. */
-  readonly ratio: number;
-  /** Whether a client's sampling decision overrides the ratio. */
-  readonly isParentBased: boolean;
-}
 
 export interface TraceSdkOptions {
   readonly clock: Clock;

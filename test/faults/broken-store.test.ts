@@ -38,13 +38,6 @@ test.each<[string, (directory: string) => string]>([
     },
   ],
   [
-    'another file in its place',
-    (directory) => {
-      writeFileSync(join(directory, FILE), 'no database, but long enough to be one. '.repeat(100));
-      return directory;
-    },
-  ],
-  [
     'a folder in its place',
     (directory) => {
       mkdirSync(join(directory, FILE));

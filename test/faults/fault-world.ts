@@ -8,6 +8,7 @@ import { setBehaviour } from '../devnet/validator-faults.ts';
 import {
   type Answer,
   type RunningService,
+  type ServiceSettings,
   startService,
   validatorsAt,
 } from '../integration/service/running-service.ts';
@@ -47,11 +48,15 @@ export interface TimedAnswer extends Answer {
 }
 
 /** @param draw returns the behaviour of validators before the service starts */
-export async function startFaultWorld(draw: Draw = () => new Map()): Promise<FaultWorld> {
+export async function startFaultWorld(
+  draw: Draw = () => new Map(),
+  settings: ServiceSettings = {},
+): Promise<FaultWorld> {
   let set: readonly Validator[] = [];
   let canonicalSet: CanonicalSet | undefined;
   let validators: readonly WeightedIndex[] = [];
   const service = await startService(VALIDATORS, {
+    settings,
     async prepare(devnet) {
       set = await validatorsAt(devnet.apiUrl, devnet.subnets.primary.subnetID);
       // In the order of the network: that of the set depends on the NodeIDs, which are new in each run.

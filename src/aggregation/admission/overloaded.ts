@@ -1,3 +1,4 @@
+import { JobsOverloaded } from '../../bls/service/job-runner.ts';
 import type { Counter } from '../../telemetry/metrics.ts';
 import { AggregatorError } from '../aggregator-error.ts';
 
@@ -21,5 +22,15 @@ export function overloaded(refusals: Counter<'reason'>, reason: OverloadReason, 
     return new AggregatorError('overloaded', message);
   } finally {
     Error.stackTraceLimit = stackTraceLimit;
+  }
+}
+
+/** A full queue of the BLS threads refuses the request. */
+export async function unlessThreadsOverloaded<T>(work: Promise<T>): Promise<T> {
+  try {
+    return await work;
+  } catch (error) {
+    if (error instanceof JobsOverloaded) throw new AggregatorError('overloaded', error.message, { cause: error });
+    throw error;
   }
 }

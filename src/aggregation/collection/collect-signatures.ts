@@ -69,23 +69,11 @@ export async function collectSignatures(
   const countOutcome: CountOutcome = ({ weight }, outcome) =>
     metrics.countOutcome(outcome, { weight, subnetID: job.signingSubnetID, totalWeight: warpSet.totalWeight });
   const deadlineMs = startMs + limits.requestTimeoutMs;
-  const signatures = new CollectedSignatures({
-    ...{ ...job, ...deps, tally, sum, countOutcome, changes, deadlineMs, signal, over },
-  });
-  const query = { sourceChainID: message.sourceChainID, message: message.bytes, justification };
-  const queries = new ValidatorQueries({
-    ...deps,
-    history,
-    query,
-    span: job.span,
-    client,
-    isPChainMessage,
-    tally,
-    signatures,
-    countOutcome,
-    changes,
-    over,
-  });
+  const context = {
+    ...{ ...job, ...deps, history, tally, sum, countOutcome, changes, isPChainMessage, deadlineMs, signal, over },
+  };
+  const signatures = new CollectedSignatures(context);
+  const queries = new ValidatorQueries({ ...context, signatures });
   const isCautious = isDoubtful(job, penalties);
   const isConnected = ({ nodeIDs }: WarpValidator): boolean => nodeIDs.some((nodeID) => source.isConnected(nodeID));
   const collection = new CollectionState(tally);

@@ -1,28 +1,12 @@
-import type { BlsService } from '../../bls/service/aggregation.ts';
 import { startDeadline } from '../../lib/concurrency/deadline.ts';
 import type { EventLoopScheduler } from '../../lib/concurrency/event-loop-scheduler.ts';
-import type { WakeUp } from '../../lib/concurrency/wake-up.ts';
 import { ParseError } from '../../lib/encoding/parse-error.ts';
 import { checkSigners } from '../../validators/verify-signed-message.ts';
 import type { WarpSet, WarpValidator } from '../../validators/warp-set.ts';
 import { encodeSignedMessage } from '../../warp/signed-message.ts';
 import type { DelaySignal } from '../admission/admission.ts';
-import type { CountOutcome } from '../aggregator-metrics.ts';
 import type { SignatureFailure } from '../validators/validator-outcome.ts';
-import type { CollectionDeps, CollectionJob } from './collection-job.ts';
-import type { Tally } from './tally.ts';
-
-export interface CollectedSignaturesOptions
-  extends Pick<CollectionJob, 'message' | 'signatureKey' | 'quorumNum' | 'avoided' | 'progress' | 'client'>,
-    Pick<CollectionDeps, 'store' | 'invalidSigners' | 'metrics' | 'clock' | 'observeDelay' | 'scheduler'> {
-  readonly tally: Tally;
-  readonly sum: ReturnType<BlsService['startAggregation']>;
-  readonly countOutcome: CountOutcome;
-  readonly deadlineMs: number;
-  readonly changes: WakeUp;
-  readonly signal: AbortSignal;
-  readonly over: AbortSignal;
-}
+import type { CollectionContext } from './collection-job.ts';
 
 export interface VerifiedMessage {
   readonly signedMessage: Uint8Array;
@@ -32,12 +16,12 @@ export interface VerifiedMessage {
 
 /** Signatures of one collection: adds them up, stores those of a verified message, and excludes invalid ones. */
 export class CollectedSignatures {
-  readonly #options: CollectedSignaturesOptions;
+  readonly #options: CollectionContext;
   readonly #fromStore = new Set<number>();
   readonly #proven = new Set<number>();
   #weightComing = 0n;
 
-  constructor(options: CollectedSignaturesOptions) {
+  constructor(options: CollectionContext) {
     this.#options = options;
   }
 

@@ -1,6 +1,7 @@
 import type { BlsService } from '../../bls/service/aggregation.ts';
 import type { Clock } from '../../lib/concurrency/clock.ts';
 import type { EventLoopScheduler } from '../../lib/concurrency/event-loop-scheduler.ts';
+import type { WakeUp } from '../../lib/concurrency/wake-up.ts';
 import type { SignatureStore } from '../../store/local/signature-store.ts';
 import type { Span } from '../../telemetry/spans.ts';
 import type { WarpSet } from '../../validators/warp-set.ts';
@@ -9,12 +10,13 @@ import type { UnsignedMessage } from '../../warp/unsigned-message.ts';
 import type { ObserveDelay, RunPermit } from '../admission/admission.ts';
 import type { Penalties } from '../admission/penalties.ts';
 import type { QueryConcurrency } from '../admission/query-concurrency.ts';
-import type { AggregatorMetrics, StageInterval } from '../aggregator-metrics.ts';
-import type { AnswerHistories } from '../validators/answer-history.ts';
+import type { AggregatorMetrics, CountOutcome, StageInterval } from '../aggregator-metrics.ts';
+import type { AnswerHistories, AnswerHistory } from '../validators/answer-history.ts';
 import type { InvalidSigners } from '../validators/invalid-signers.ts';
 import type { SignatureSource } from '../validators/signature-source.ts';
 import type { ProgressFeed } from './progress.ts';
 import type { QueryLimits } from './query-plan.ts';
+import type { Tally } from './tally.ts';
 
 export interface CollectionLimits extends QueryLimits {
   readonly requestTimeoutMs: number;
@@ -56,4 +58,18 @@ export interface CollectionJob {
   readonly client: string | undefined;
   /** Returned while the collection only waits for validators. */
   readonly permit: Pick<RunPermit, 'rest' | 'resume'>;
+}
+
+/** What the parts of one running collection share. */
+export interface CollectionContext extends CollectionJob, CollectionDeps {
+  readonly tally: Tally;
+  readonly history: AnswerHistory;
+  readonly sum: ReturnType<BlsService['startAggregation']>;
+  readonly countOutcome: CountOutcome;
+  readonly changes: WakeUp;
+  readonly isPChainMessage: boolean;
+  readonly deadlineMs: number;
+  readonly signal: AbortSignal;
+  /** Aborts when the collection ends, and ends pending requests except trials. */
+  readonly over: AbortSignal;
 }

@@ -1,30 +1,17 @@
-import type { WakeUp } from '../../lib/concurrency/wake-up.ts';
 import { NO_SPAN, type Span, within } from '../../telemetry/spans.ts';
 import type { WarpValidator } from '../../validators/warp-set.ts';
 import type { NodeID } from '../../warp/ids.ts';
 import { encodeSignatureRequest } from '../../warp/signature-request.ts';
 import { LARGE_QUERY_BYTES } from '../admission/query-concurrency.ts';
-import type { CountOutcome } from '../aggregator-metrics.ts';
-import type { AnswerHistory } from '../validators/answer-history.ts';
 import type { SignatureQuery } from '../validators/signature-source.ts';
 import type { SignatureFailure, SignatureOutcome } from '../validators/validator-outcome.ts';
 import { type CollectedSignatures, CollectionOver } from './collected-signatures.ts';
-import type { CollectionDeps, CollectionJob } from './collection-job.ts';
+import type { CollectionContext } from './collection-job.ts';
 import { afterFailure } from './query-plan.ts';
-import { failureOf, type Tally, type ValidatorState } from './tally.ts';
+import { failureOf, type ValidatorState } from './tally.ts';
 
-export interface ValidatorQueriesOptions
-  extends Pick<CollectionJob, 'span' | 'client'>,
-    Pick<CollectionDeps, 'source' | 'invalidSigners' | 'metrics' | 'clock' | 'observeDelay' | 'limits' | 'queries'> {
-  readonly query: Omit<SignatureQuery, 'appBytes'>;
-  readonly isPChainMessage: boolean;
-  readonly tally: Tally;
+export interface ValidatorQueriesOptions extends CollectionContext {
   readonly signatures: CollectedSignatures;
-  readonly history: AnswerHistory;
-  readonly countOutcome: CountOutcome;
-  readonly changes: WakeUp;
-  /** Aborts when the collection ends, and ends pending requests except trials. */
-  readonly over: AbortSignal;
 }
 
 /** Asks the validators of one collection for their signatures, and sets their outcomes in the tally. */
@@ -71,8 +58,12 @@ export class ValidatorQueries {
 
   /** Encoded on first use, once for all validators and attempts. */
   get #query(): SignatureQuery {
-    const { query } = this.#options;
-    this.#encoded ??= { ...query, appBytes: encodeSignatureRequest(query) };
+    if (this.#encoded === undefined) {
+      const { message, justification } = this.#options;
+      const content = { message: message.bytes, justification };
+      const { sourceChainID } = message;
+      this.#encoded = { ...content, sourceChainID, appBytes: encodeSignatureRequest(content) };
+    }
     return this.#encoded;
   }
 
@@ -98,7 +89,8 @@ export class ValidatorQueries {
 
   /** One async function: with thousands of pending requests, each further frame costs garbage collection. */
   async #askNode(validator: WarpValidator, nodeID: NodeID, attempts: number): Promise<void> {
-    const { tally, signatures, changes, over, countOutcome, clock, source, limits, span = NO_SPAN } = this.#options;
+    const { tally, signatures, changes, over, countOutcome, clock, source, limits } = this.#options;
+    const { history, observeDelay, span = NO_SPAN } = this.#options;
     try {
       over.throwIfAborted();
       const { isTrial, lateAtMs, sentAtMs } = this.#begin(validator, nodeID, attempts);
@@ -111,10 +103,11 @@ export class ValidatorQueries {
         const asking = source.requestSignature(nodeID, this.#query, options);
         outcome = await (span.isRecorded ? traced(span, { nodeID, attempts }, asking) : asking);
       } catch (error) {
-        if (clock.monotonicMs() >= lateAtMs) this.#options.history.failed(nodeID);
+        if (clock.monotonicMs() >= lateAtMs) history.failed(nodeID);
         throw error;
       }
-      this.#learn(nodeID, outcome, clock.monotonicMs() - sentAtMs);
+      const excessMs = history.learn(nodeID, outcome, clock.monotonicMs() - sentAtMs);
+      if (excessMs !== undefined) observeDelay('answers', excessMs);
       over.throwIfAborted();
       if (outcome.kind === 'signature') {
         tally.set(validator.index, ANSWERED);
@@ -144,18 +137,6 @@ export class ValidatorQueries {
     metrics.signatureRequests.inc();
     this.asked += 1;
     return { isTrial, lateAtMs, sentAtMs };
-  }
-
-  #learn(nodeID: NodeID, outcome: SignatureOutcome, tookMs: number): void {
-    const { history, observeDelay } = this.#options;
-    history.observed(nodeID, outcome, tookMs);
-    if (outcome.kind === 'signature' || outcome.kind === 'refused') {
-      observeDelay('answers', history.excessOf(nodeID, tookMs));
-    }
-    if (outcome.kind === 'signature') history.answered(nodeID, tookMs);
-    else if (outcome.kind === 'timed_out' && outcome.reason === 'request_dropped') history.failed(nodeID);
-    // Other requests will fail too. A node that refuses may be right, and one that is not connected is not asked.
-    else if (outcome.kind === 'timed_out' || outcome.kind === 'invalid_signature') history.failedAltogether(nodeID);
   }
 
   #failed(validator: WarpValidator, attempts: number, failure: SignatureFailure): void {

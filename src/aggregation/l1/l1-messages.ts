@@ -1,5 +1,4 @@
 import type { Clock } from '../../lib/concurrency/clock.ts';
-import { startDeadline } from '../../lib/concurrency/deadline.ts';
 import { unlessRefused } from '../../pchain/rpc/api-error.ts';
 import type { ChainApi } from '../../pchain/rpc/chain-api.ts';
 import type { DataApi } from '../../pchain/rpc/data-api.ts';
@@ -14,7 +13,7 @@ import type { BlockchainID, SubnetID, TxID } from '../../warp/ids.ts';
 import { encodeJustification } from '../../warp/justification.ts';
 import type { UnsignedMessage } from '../../warp/unsigned-message.ts';
 import { AggregatorError, type AggregatorErrorCode, type RequestField } from '../aggregator-error.ts';
-import { asPChainFailure } from '../p-chain-failure.ts';
+import { askPChain } from '../ask-p-chain.ts';
 import type { SubnetPolicy } from '../subnet-policy.ts';
 import {
   createPChainMessage,
@@ -66,22 +65,12 @@ export interface L1MessagesOptions {
 }
 
 export function createL1Messages(options: L1MessagesOptions): L1Messages {
-  const { networkID, api, directory, index, dataApi, clock, logger, timeoutMs } = options;
+  const { networkID, api, directory, index, dataApi, clock, logger } = options;
   const transactions = createTransactionReader(api, clock);
   const warn = createThrottledWarnings(logger, clock);
   const origins = createValidationOrigins({ index, transactions, dataApi, warn });
   const evmMessages = createEvmMessages(options);
   const ofTransaction = createMessagesOfTransactions({ ...options, transactions, origins, evmMessages });
-
-  async function inTime<T>(parent: AbortSignal, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
-    using deadline = startDeadline(clock, timeoutMs, 'asking the P-Chain API', parent);
-    try {
-      return await work(deadline.signal);
-    } catch (error) {
-      parent.throwIfAborted();
-      throw asPChainFailure(error, deadline.signal);
-    }
-  }
 
   /** @param field part of the request that led to the message, for the error */
   async function toRequest(
@@ -128,13 +117,15 @@ export function createL1Messages(options: L1MessagesOptions): L1Messages {
   return {
     async ofTransaction({ txID, evm }, parent) {
       if (evm?.chain !== undefined) return await evmMessages.ofChain(txID, evm.chain, evm.logIndex, parent);
-      return await inTime(parent, async (signal) => {
+      return await askPChain(options, parent, async (signal) => {
         const found = await ofTransaction(txID, evm, signal);
         return 'managerChainID' in found ? toRequest(found, 'transaction', signal) : found;
       });
     },
     ofJustification: (bytes, parent) =>
-      inTime(parent, async (signal) => toRequest(await partsOfJustification(bytes, signal), 'justification', signal)),
+      askPChain(options, parent, async (signal) =>
+        toRequest(await partsOfJustification(bytes, signal), 'justification', signal),
+      ),
   };
 }
 

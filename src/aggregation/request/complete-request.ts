@@ -25,26 +25,20 @@ export async function completeRequest(
   signal: AbortSignal,
 ): Promise<CompleteRequest> {
   signal.throwIfAborted();
-  const { subject, signingSubnetID } = request;
+  const { subject } = request;
+  if (subject.kind === 'message') return completeMessage(request, subject);
   const settings = settingsOf(request);
-  const destination = destinationOf(request);
-  switch (subject.kind) {
-    case 'message':
-      return completeMessage(request, subject);
-    case 'justification': {
-      const { managerChainID: _, ...found } = await l1Messages.ofJustification(subject.justification, signal);
-      return { ...settings, ...found, signingSubnetID: signingSubnetID ?? found.signingSubnetID, destination };
-    }
-    case 'transaction': {
-      const { managerChainID, ...found } = await l1Messages.ofTransaction(subject, signal);
-      return {
-        ...settings,
-        ...found,
-        signingSubnetID: signingSubnetID ?? found.signingSubnetID,
-        destination: destination ?? (managerChainID && { chainID: managerChainID, isRequired: false }),
-      };
-    }
-  }
+  const isOfTransaction = subject.kind === 'transaction';
+  const { managerChainID, ...found } = isOfTransaction
+    ? await l1Messages.ofTransaction(subject, signal)
+    : await l1Messages.ofJustification(subject.justification, signal);
+  const ofManager = isOfTransaction && managerChainID !== undefined && { chainID: managerChainID, isRequired: false };
+  return {
+    ...settings,
+    ...found,
+    signingSubnetID: request.signingSubnetID ?? found.signingSubnetID,
+    destination: destinationOf(request) ?? (ofManager || undefined),
+  };
 }
 
 export function completeMessage(
@@ -63,8 +57,7 @@ export function completeMessage(
   };
 }
 
-function destinationOf({
-  destinationChainID,
-}: Pick<AggregationRequest, 'destinationChainID'>): Destination | undefined {
-  return destinationChainID === undefined ? undefined : { chainID: destinationChainID, isRequired: true };
+/** The destination that a client names. */
+export function destinationOf({ destinationChainID: chainID }: Pick<AggregationRequest, 'destinationChainID'>) {
+  return chainID && { chainID, isRequired: true };
 }

@@ -1,5 +1,4 @@
 import type { BlsVerifier } from '../../bls/service/aggregation.ts';
-import { JobsOverloaded } from '../../bls/service/job-runner.ts';
 import type { Clock } from '../../lib/concurrency/clock.ts';
 import { quorumWeight } from '../../validators/quorum.ts';
 import {
@@ -12,9 +11,11 @@ import type { WarpSet, WarpValidator } from '../../validators/warp-set.ts';
 import type { SubnetID } from '../../warp/ids.ts';
 import { encodeSignedMessage, type SignedMessage } from '../../warp/signed-message.ts';
 import { LookupLimit, type LookupMetrics } from '../admission/lookup-limit.ts';
+import { unlessThreadsOverloaded } from '../admission/overloaded.ts';
 import type { Penalties } from '../admission/penalties.ts';
-import { AggregatorError, renameField } from '../aggregator-error.ts';
+import { renameField } from '../aggregator-error.ts';
 import { type AggregationRequest, settingsOf } from './aggregation-request.ts';
+import { destinationOf } from './complete-request.ts';
 import type { Signing, SigningResolver } from './signing-resolver.ts';
 
 export interface VerificationRequest
@@ -71,7 +72,7 @@ export function createMessageVerifier(options: MessageVerifierOptions) {
     const check = checkSigners(bytes, { ...expected, networkID: unsignedMessage.networkID });
     if (check.kind === 'enough weight') {
       const { validators: signers } = check;
-      const verdict = await inTurn(
+      const verdict = await unlessThreadsOverloaded(
         bls.verifySigned({ signers, message: unsignedMessage.bytes, signature: check.signature }, signal),
       );
       return verdict === 'valid' ? undefined : verdict;
@@ -90,10 +91,8 @@ export function createMessageVerifier(options: MessageVerifierOptions) {
     ): Promise<SignedMessageReport> {
       const settings = settingsOf({ ...given, signingSubnetID });
       using _permit = await running.acquire(client, signal);
-      const { destinationChainID } = given;
       const { unsignedMessage } = message;
-      const destination = destinationChainID && { chainID: destinationChainID, isRequired: true };
-      const asked = { ...settings, destination, signingSubnetID };
+      const asked = { ...settings, destination: destinationOf(given), signingSubnetID };
       const request = { ...asked, message: unsignedMessage, justification: new Uint8Array() };
       const resolve = (): Promise<Signing> => resolver.resolve(request, signal);
       const isKnown = resolver.known(request) !== undefined;
@@ -136,14 +135,5 @@ export function describeProblem(
       return 'its signature, or the key of a signer, is not a point of the curve';
     case 'wrong signature':
       return `its signature is not that of these signers: ${OTHER_SET}`;
-  }
-}
-
-async function inTurn<T>(work: Promise<T>): Promise<T> {
-  try {
-    return await work;
-  } catch (error) {
-    if (error instanceof JobsOverloaded) throw new AggregatorError('overloaded', error.message, { cause: error });
-    throw error;
   }
 }

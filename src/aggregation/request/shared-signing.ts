@@ -1,5 +1,4 @@
 import { LRUCache } from 'lru-cache';
-import { JobsOverloaded } from '../../bls/service/job-runner.ts';
 import { EventLoopScheduler } from '../../lib/concurrency/event-loop-scheduler.ts';
 import { SingleFlight } from '../../lib/concurrency/single-flight.ts';
 import type { DistributedSingleFlight, SingleFlightTask } from '../../store/redis/distributed-single-flight.ts';
@@ -7,6 +6,7 @@ import { inSpan, NO_SPAN, type Span } from '../../telemetry/spans.ts';
 import type { WarpSet } from '../../validators/warp-set.ts';
 import { PRIMARY_NETWORK_ID } from '../../warp/ids.ts';
 import type { Admission } from '../admission/admission.ts';
+import { unlessThreadsOverloaded } from '../admission/overloaded.ts';
 import type { Penalties } from '../admission/penalties.ts';
 import { QueryConcurrency } from '../admission/query-concurrency.ts';
 import { AggregatorError } from '../aggregator-error.ts';
@@ -125,12 +125,10 @@ export class SharedSigning {
       },
     };
     try {
-      const ending = await (sharedWork === undefined ? collect(0) : sharedWork.run(`work:${key}`, task, signal));
+      const work = sharedWork === undefined ? collect(0) : sharedWork.run(`work:${key}`, task, signal);
+      const ending = await unlessThreadsOverloaded(work);
       if (ending.kind === 'failed') throw ending.error;
       return { result: ending.result, isNew };
-    } catch (error) {
-      if (error instanceof JobsOverloaded) throw new AggregatorError('overloaded', error.message, { cause: error });
-      throw error;
     } finally {
       // After all clients have left, another flight may have the same key.
       if (this.#works.get(key) === shared) this.#works.delete(key);

@@ -1,5 +1,4 @@
 import type { Clock } from '../../lib/concurrency/clock.ts';
-import { startDeadline } from '../../lib/concurrency/deadline.ts';
 import { ApiError } from '../../pchain/rpc/api-error.ts';
 import type { EpochHeights } from '../../pchain/state/epoch-heights.ts';
 import type { SubnetDirectory } from '../../pchain/state/subnet-directory.ts';
@@ -8,7 +7,7 @@ import { HeightNotReached, type ValidatorSets } from '../../pchain/state/validat
 import type { WarpSet } from '../../validators/warp-set.ts';
 import type { NodeID, SubnetID } from '../../warp/ids.ts';
 import { AggregatorError } from '../aggregator-error.ts';
-import { asPChainFailure } from '../p-chain-failure.ts';
+import { askOptionally, askPChain } from '../ask-p-chain.ts';
 import type { AggregationRequest } from './aggregation-request.ts';
 import type { CompleteRequest, Destination } from './complete-request.ts';
 
@@ -38,7 +37,6 @@ export interface SignersAtHeight {
 }
 
 const NOBODY: ReadonlySet<number> = new Set();
-const NO_NODES: ReadonlySet<NodeID> = new Set();
 const OPTIONAL_QUESTION_MS = 1_500;
 /**
  * Delay after which the height is read beside the lookup of the subnet. If the first base URL hangs, both calls find out at the
@@ -93,7 +91,7 @@ export class SigningResolver {
     parent: AbortSignal,
     onSubnet?: (subnetID: SubnetID) => void,
   ): Promise<Signing> {
-    const { networkID, directory, validatorSets, clock, resolveTimeoutMs } = this.#options;
+    const { networkID, directory, validatorSets, clock } = this.#options;
     if (request.message.networkID !== networkID) {
       throw new AggregatorError(
         'wrong_network',
@@ -101,52 +99,53 @@ export class SigningResolver {
         { field: 'message' },
       );
     }
-    using deadline = startDeadline(clock, resolveTimeoutMs, 'asking the P-Chain API', parent);
-    const { signal } = deadline;
-    const cancelAhead =
-      request.pChainHeight === 0n
-        ? clock.after(LONG_LOOKUP_MS, () => void validatorSets.proposedHeight(signal).catch(() => undefined))
-        : undefined;
-    try {
-      const sourceSubnetID = await directory.validatedBy(request.message.sourceChainID, signal);
-      if (sourceSubnetID === undefined) {
-        throw new AggregatorError(
-          'unknown_source_chain',
-          `the P-Chain does not know its source chain ${request.message.sourceChainID}`,
-          { field: 'message' },
-        );
+    return await this.#ask(parent, async (signal) => {
+      const cancelAhead =
+        request.pChainHeight === 0n
+          ? clock.after(LONG_LOOKUP_MS, () => void validatorSets.proposedHeight(signal).catch(() => undefined))
+          : undefined;
+      try {
+        const sourceSubnetID = await directory.validatedBy(request.message.sourceChainID, signal);
+        if (sourceSubnetID === undefined) {
+          throw new AggregatorError(
+            'unknown_source_chain',
+            `the P-Chain does not know its source chain ${request.message.sourceChainID}`,
+            { field: 'message' },
+          );
+        }
+        const signingSubnetID = request.signingSubnetID ?? sourceSubnetID;
+        // Checked before the validators are read: clients can invent IDs, and the node returns an empty set for them.
+        if (!(await directory.exists(signingSubnetID, signal))) throw unknownSubnet(signingSubnetID);
+        onSubnet?.(signingSubnetID);
+        return { ...(await this.#chooseSigners(request, signingSubnetID, signal)), sourceSubnetID };
+      } finally {
+        cancelAhead?.();
       }
-      const signingSubnetID = request.signingSubnetID ?? sourceSubnetID;
-      // Checked before the validators are read: clients can invent IDs, and the node returns an empty set for them.
-      if (!(await directory.exists(signingSubnetID, signal))) throw unknownSubnet(signingSubnetID);
-      onSubnet?.(signingSubnetID);
-      return { ...(await this.#chooseSigners(request, signingSubnetID, signal)), sourceSubnetID };
-    } catch (error) {
-      parent.throwIfAborted();
-      throw fromApi(error, request, signal);
-    } finally {
-      cancelAhead?.();
-    }
+    });
   }
 
   /** The validators of a subnet that would have to sign. */
   async signersOf(subnetID: SubnetID, at: HeightChoice, parent: AbortSignal): Promise<SignersAtHeight> {
-    const { directory, clock, resolveTimeoutMs } = this.#options;
-    using deadline = startDeadline(clock, resolveTimeoutMs, 'asking the P-Chain API', parent);
-    const { signal } = deadline;
-    try {
-      if (!(await directory.exists(subnetID, signal))) throw unknownSubnet(subnetID);
+    return await this.#ask(parent, async (signal) => {
+      if (!(await this.#options.directory.exists(subnetID, signal))) throw unknownSubnet(subnetID);
       return await this.#chooseSigners(at, subnetID, signal);
-    } catch (error) {
-      parent.throwIfAborted();
-      throw fromApi(error, at, signal);
-    }
+    });
+  }
+
+  #ask<T>(parent: AbortSignal, ask: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    const { clock, resolveTimeoutMs: timeoutMs } = this.#options;
+    return askPChain({ clock, timeoutMs }, parent, ask);
   }
 
   async #chooseSigners(at: HeightChoice, signingSubnetID: SubnetID, signal: AbortSignal): Promise<SignersAtHeight> {
-    const found = await this.#chooseHeight(at, signingSubnetID, signal);
-    const soonInactive = await this.#findSoonInactive(signingSubnetID, found.warpSet, signal);
-    return { ...found, avoided: indicesOf(found.warpSet, soonInactive) };
+    const found = await this.#chooseHeight(at, signingSubnetID, signal).catch((error: unknown) => {
+      throw error instanceof HeightNotReached ? describeLag(error, at) : error;
+    });
+    const { clock, funds } = this.#options;
+    const soonInactive = await askOptionally({ clock, timeoutMs: OPTIONAL_QUESTION_MS }, signal, (until) =>
+      funds.soonInactive(signingSubnetID, found.warpSet, until),
+    );
+    return { ...found, avoided: soonInactive === undefined ? NOBODY : indicesOf(found.warpSet, soonInactive) };
   }
 
   async #chooseHeight(
@@ -214,37 +213,25 @@ export class SigningResolver {
   }
 
   async #epochHeight({ chainID, isRequired }: Destination, signal: AbortSignal): Promise<bigint | undefined> {
-    const { directory, epochs, clock, resolveTimeoutMs } = this.#options;
-    if (isRequired && (await directory.validatedBy(chainID, signal)) === undefined) {
-      throw new AggregatorError('invalid_request', `the P-Chain knows no blockchain ${chainID}`, {
-        field: 'destinationChainID',
-      });
+    const { directory, epochs, clock } = this.#options;
+    if (!isRequired) {
+      const patience = { clock, timeoutMs: OPTIONAL_QUESTION_MS };
+      return await askOptionally(patience, signal, (until) => epochs.heightOf(chainID, until));
     }
-    const timeoutMs = isRequired ? resolveTimeoutMs : OPTIONAL_QUESTION_MS;
-    using deadline = startDeadline(clock, timeoutMs, "asking for the destination's epoch", signal);
+    const field = 'destinationChainID';
+    if ((await directory.validatedBy(chainID, signal)) === undefined) {
+      throw new AggregatorError('invalid_request', `the P-Chain knows no blockchain ${chainID}`, { field });
+    }
     try {
-      return await epochs.heightOf(chainID, deadline.signal);
+      return await epochs.heightOf(chainID, signal);
     } catch (error) {
       signal.throwIfAborted();
-      if (!isRequired && (error instanceof ApiError || deadline.signal.aborted)) return undefined;
       if (!(error instanceof ApiError) || error.kind === 'unavailable') throw error;
       throw new AggregatorError(
         'invalid_request',
         `the configured API cannot say in which epoch blockchain ${chainID} is (${error.message}); give the P-Chain height instead`,
-        { field: 'destinationChainID', cause: error },
+        { field, cause: error },
       );
-    }
-  }
-
-  async #findSoonInactive(subnetID: SubnetID, warpSet: WarpSet, signal: AbortSignal): Promise<ReadonlySet<NodeID>> {
-    const { funds, clock } = this.#options;
-    using deadline = startDeadline(clock, OPTIONAL_QUESTION_MS, 'asking for balances', signal);
-    try {
-      return await funds.soonInactive(subnetID, warpSet, deadline.signal);
-    } catch (error) {
-      signal.throwIfAborted();
-      if (error instanceof ApiError || deadline.signal.aborted) return NO_NODES;
-      throw error;
     }
   }
 
@@ -276,14 +263,8 @@ function unknownSubnet(subnetID: SubnetID): AggregatorError {
   return new AggregatorError('unknown_subnet', `the P-Chain knows no subnet ${subnetID}`, { field: 'signingSubnetID' });
 }
 
-function fromApi(error: unknown, request: HeightChoice, signal: AbortSignal): unknown {
-  if (error instanceof HeightNotReached) {
-    if (request.pChainHeight === 0n) {
-      return new AggregatorError('p_chain_unavailable', `a P-Chain API node lags behind: ${error.message}`, {
-        cause: error,
-      });
-    }
-    return new AggregatorError('height_not_reached', error.message, { field: 'pChainHeight', cause: error });
-  }
-  return asPChainFailure(error, signal);
+function describeLag(cause: HeightNotReached, { pChainHeight }: HeightChoice): AggregatorError {
+  return pChainHeight === 0n
+    ? new AggregatorError('p_chain_unavailable', `a P-Chain API node lags behind: ${cause.message}`, { cause })
+    : new AggregatorError('height_not_reached', cause.message, { field: 'pChainHeight', cause });
 }

@@ -2,8 +2,7 @@ import type { Clock } from '../../lib/concurrency/clock.ts';
 import { startDeadline } from '../../lib/concurrency/deadline.ts';
 import type { PeerNetwork } from '../../p2p/peer-network.ts';
 import type { ObstacleCause } from '../../p2p/peer-view.ts';
-import { ApiError } from '../../pchain/rpc/api-error.ts';
-import type { L1ValidatorFunds, ValidatorFunds } from '../../pchain/state/validator-funds.ts';
+import type { ValidatorFunds } from '../../pchain/state/validator-funds.ts';
 import type { ValidatorSets } from '../../pchain/state/validator-sets.ts';
 import type { Metrics } from '../../telemetry/metrics.ts';
 import type { WarpSet } from '../../validators/warp-set.ts';
@@ -11,8 +10,10 @@ import type { BlockchainID, NodeID, SubnetID } from '../../warp/ids.ts';
 import { LookupLimit, type LookupMetrics } from '../admission/lookup-limit.ts';
 import type { Penalties } from '../admission/penalties.ts';
 import { renameField } from '../aggregator-error.ts';
+import { askOptionally } from '../ask-p-chain.ts';
 import { settingsOf } from '../request/aggregation-request.ts';
-import type { SigningResolver } from '../request/signing-resolver.ts';
+import { destinationOf } from '../request/complete-request.ts';
+import type { SignersAtHeight, SigningResolver } from '../request/signing-resolver.ts';
 import type { SubnetPolicy } from '../subnet-policy.ts';
 import type { AnswerHistories, AnswerHistory } from '../validators/answer-history.ts';
 import type { InvalidSigners } from '../validators/invalid-signers.ts';
@@ -114,40 +115,27 @@ export function createSubnetViews(options: SubnetViewsOptions) {
     },
   );
 
-  async function fundsOf(subnetID: SubnetID, parent: AbortSignal): Promise<ReadonlyMap<NodeID, L1ValidatorFunds>> {
-    using deadline = startDeadline(clock, FUNDS_TIMEOUT_MS, 'asking for balances', parent);
-    try {
-      return await options.funds.fundsOf(subnetID, deadline.signal);
-    } catch (error) {
-      parent.throwIfAborted();
-      if (error instanceof ApiError || deadline.signal.aborted) return new Map();
-      throw error;
-    }
-  }
-
   return {
     /** Connects the validators too, and waits for connections if the subnet was not requested recently. */
-    async view(
-      { subnetID, destinationChainID, ...request }: SubnetRequest,
-      signal: AbortSignal,
-      client?: string,
-    ): Promise<SubnetView> {
+    async view({ subnetID, ...request }: SubnetRequest, signal: AbortSignal, client?: string): Promise<SubnetView> {
       subnets.requireAllowed(subnetID, 'subnetID');
-      const { pChainHeight } = settingsOf({ ...request, destinationChainID });
+      const { pChainHeight } = settingsOf(request);
       using _permit = await running.acquire(client, signal);
-      const destination = destinationChainID && { chainID: destinationChainID, isRequired: true };
+      const destination = destinationOf(request);
       const find = () => resolver.signersOf(subnetID, { pChainHeight, destination }, signal);
       const isKnown = destination === undefined && validatorSets.newest().some(([known]) => known === subnetID);
       const found = isKnown ? find() : options.penalties.lookUp(client, find);
       const signers = await renameField(found, 'signingSubnetID', 'subnetID');
       const [funds] = await Promise.all([
-        fundsOf(subnetID, signal),
-        connectValidators(signers, { connections, peers, clock }, signal),
+        askOptionally({ clock, timeoutMs: FUNDS_TIMEOUT_MS }, signal, (until) =>
+          options.funds.fundsOf(subnetID, until),
+        ),
+        connectValidators(signers, options, signal),
       ]);
       return assembleSubnetView({
         ...signers,
         ...factsOf(subnetID),
-        ...{ subnetID, funds },
+        ...{ subnetID, funds: funds ?? new Map() },
       });
     },
 
@@ -176,16 +164,14 @@ export function createSubnetViews(options: SubnetViewsOptions) {
   };
 }
 
+export interface ConnectOptions extends Pick<SubnetViewsOptions, 'peers' | 'clock'> {
+  readonly connections: Pick<ValidatorConnections, 'track'>;
+}
+
 /** Waits until each validator has a result, at most {@link CONNECT_WAIT_MS} after the last of them was first named. */
 export async function connectValidators(
-  { signingSubnetID, warpSet }: { readonly signingSubnetID: SubnetID; readonly warpSet: WarpSet },
-  {
-    connections,
-    peers,
-    clock,
-  }: Pick<SubnetViewsOptions, 'peers' | 'clock'> & {
-    readonly connections: Pick<ValidatorConnections, 'track'>;
-  },
+  { signingSubnetID, warpSet }: Pick<SignersAtHeight, 'signingSubnetID' | 'warpSet'>,
+  { connections, peers, clock }: ConnectOptions,
   signal: AbortSignal,
 ): Promise<void> {
   const nodeIDs = new Set(warpSet.validators.flatMap((validator) => validator.nodeIDs));

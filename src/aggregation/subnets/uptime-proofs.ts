@@ -16,9 +16,10 @@ import type { Penalties } from '../admission/penalties.ts';
 import { QueryConcurrency } from '../admission/query-concurrency.ts';
 import { AggregatorError } from '../aggregator-error.ts';
 import type { AggregatorMetrics } from '../aggregator-metrics.ts';
-import { asPChainFailure } from '../p-chain-failure.ts';
+import { askPChain } from '../ask-p-chain.ts';
 import type { AggregateOptions, Aggregator } from '../request/aggregate.ts';
 import { type AggregationRequest, type AggregationResult, settingsOf } from '../request/aggregation-request.ts';
+import { destinationOf } from '../request/complete-request.ts';
 import type { SignersAtHeight, SigningResolver } from '../request/signing-resolver.ts';
 import type { SubnetPolicy } from '../subnet-policy.ts';
 import type { ValidatorConnections } from '../validators/validator-connections.ts';
@@ -120,9 +121,8 @@ async function search(
   const { signal, client } = context;
   const { quorumNum, pChainHeight: givenHeight } = settingsOf(request);
   const { signingSubnetID, uptimeChainID, managerChainID } = await findChain(options, request, signal);
-  const asked = request.destinationChainID ?? managerChainID;
-  const isRequired = request.destinationChainID !== undefined;
-  const destination = asked && { chainID: asked, isRequired };
+  const ofManager = managerChainID && { chainID: managerChainID, isRequired: false };
+  const destination = destinationOf(request) ?? ofManager;
   const signers = await resolver.signersOf(signingSubnetID, { pChainHeight: givenHeight, destination }, signal);
   await connectValidators(signers, options, signal);
 
@@ -158,9 +158,7 @@ async function findChain(
   { validationID, uptimeChainID }: UptimeRequest,
   parent: AbortSignal,
 ): Promise<{ signingSubnetID: SubnetID; uptimeChainID: BlockchainID; managerChainID: BlockchainID | undefined }> {
-  using deadline = startDeadline(clock, resolveTimeoutMs, 'asking the P-Chain API', parent);
-  const { signal } = deadline;
-  try {
+  return await askPChain({ clock, timeoutMs: resolveTimeoutMs }, parent, async (signal) => {
     const validator = await unlessRefused(api.getL1Validator(validationID, signal));
     if (validator === undefined) {
       const message = `the P-Chain has no L1 validator of validation ${validationID}, or has it no more`;
@@ -179,10 +177,7 @@ async function findChain(
         ? `the validator manager of L1 ${subnetID} is on another subnet's chain: give the chain of the L1 whose nodes are to be asked`
         : `L1 ${subnetID} does not validate blockchain ${uptimeChainID}`;
     throw new AggregatorError('invalid_request', message, { field: 'uptimeChainID' });
-  } catch (error) {
-    parent.throwIfAborted();
-    throw asPChainFailure(error, signal);
-  }
+  });
 }
 
 interface Subject {

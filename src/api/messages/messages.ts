@@ -116,7 +116,7 @@ export function registerMessages(server: Server, networks: readonly Network[]): 
         description: 'No validator or node is asked, so it works while the network is unreachable.',
         params: Type.Object({ network }),
         body: DecodeBody,
-        response: { 200: DecodeResult, ...plainErrorResponses(400, 404, 500), ...bodyErrorResponses() },
+        response: { 200: DecodeResult, ...plainErrorResponses(400, 404, 500), ...bodyErrorResponses(503) },
       },
       onRequest,
     },

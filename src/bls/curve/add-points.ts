@@ -11,8 +11,6 @@ export interface Points {
   readonly signatures: readonly Signature[];
 }
 
-export const NO_POINTS: Points = { keys: [], signatures: [] };
-
 /** One of each. */
 export interface PointSum {
   readonly key: PublicKey;

@@ -31,24 +31,7 @@ import { type DoublingOperations, doublePoint } from './double-point.ts';
  * one after the other at an address; Z = 0 is infinity. The formulas are dbl-2009-l, add-2007-bl and madd-2007-bl of the
  * Explicit-Formulas Database. They depend neither on b nor on the subgroup.
  */
-export interface Curve {
-  readonly pointBytes: number;
-  /** Bytes of one coordinate. */
-  readonly width: number;
-  readonly isInfinity: (point: number) => boolean;
-  readonly setInfinity: (out: number) => void;
-  readonly copy: (out: number, point: number) => void;
-  readonly double: (out: number, point: number) => void;
-  /** `out` may be one of the two; equal, opposite and infinite points are allowed. */
-  readonly add: (out: number, a: number, b: number) => void;
-  readonly negate: (out: number, point: number) => void;
-  readonly areEqual: (a: number, b: number) => boolean;
-  /** @param scalar not negative. The time taken depends on it, so it must not be a secret */
-  readonly multiply: (out: number, point: number, scalar: bigint) => void;
-  /** Makes Z = 1 where the point is not infinity. Adding such a point is cheaper by a third. */
-  readonly normalize: (point: number) => void;
-  readonly store: (point: number) => Uint32Array;
-}
+export type Curve = ReturnType<typeof createCurve>;
 
 /** Operations on elements at addresses. */
 interface FieldOperations extends DoublingOperations {
@@ -57,43 +40,37 @@ interface FieldOperations extends DoublingOperations {
   readonly isPlainOne: (a: number) => boolean;
 }
 
-export const g1Curve: Curve = createCurve({
+export const g1Curve = createCurve({
   ...{ width: FP_BYTES, mul, add, sub, invert, isZero, isPlainOne },
   copy: (out, from) => copy(out, from, FP_BYTES),
   square: (out, a) => square(out, a, 1),
 });
 
-export const g2Curve: Curve = createCurve({
+export const g2Curve = createCurve({
   ...{ width: FP2_BYTES, mul: mul2, add: add2, sub: sub2, invert: invert2, isZero: isZero2, isPlainOne: isPlainOne2 },
   copy: (out, from) => copy(out, from, FP2_BYTES),
   square: square2,
   compiledDoubling: doublingG2,
 });
 
+type Eight = readonly [number, number, number, number, number, number, number, number];
+
 /** @param compiledDoubling the doubling as one function */
-function createCurve(field: FieldOperations & { readonly compiledDoubling?: CompiledFormula }): Curve {
+function createCurve(field: FieldOperations & { readonly compiledDoubling?: CompiledFormula }) {
   const { width, compiledDoubling } = field;
   const pointBytes = 3 * width;
-  const [A, B, C, D, E, F, G, H] = allocateMany(8, width) as [
-    number,
-    number,
-    number,
-    number,
-    number,
-    number,
-    number,
-    number,
-  ];
+  const [A, B, C, D, E, F, G, H] = allocateMany(8, width) as unknown as Eight;
   const zero = allocate(width);
   const [base, difference, doubled] = allocateMany(3, pointBytes) as [number, number, number];
 
-  const curve: Curve = {
+  const curve = {
     pointBytes,
+    /** Bytes of one coordinate. */
     width,
-    isInfinity: (point) => field.isZero(point + 2 * width),
-    setInfinity: (out) => setZero(out, pointBytes),
-    copy: (out, point) => copy(out, point, pointBytes),
-    double(out, point) {
+    isInfinity: (point: number): boolean => field.isZero(point + 2 * width),
+    setInfinity: (out: number): void => setZero(out, pointBytes),
+    copy: (out: number, point: number): void => copy(out, point, pointBytes),
+    double(out: number, point: number): void {
       if (compiledDoubling !== undefined) {
         compiledDoubling(doubled, point);
         copy(out, doubled, pointBytes);
@@ -101,7 +78,8 @@ function createCurve(field: FieldOperations & { readonly compiledDoubling?: Comp
       }
       doublePoint(field, [A, B, C, D, E, F], out, point);
     },
-    add(out, a, b) {
+    /** `out` may be one of the two; equal, opposite and infinite points are allowed. */
+    add(out: number, a: number, b: number): void {
       if (curve.isInfinity(b)) {
         if (out !== a) curve.copy(out, a);
       } else if (curve.isInfinity(a)) {
@@ -112,16 +90,17 @@ function createCurve(field: FieldOperations & { readonly compiledDoubling?: Comp
         addGeneral(out, a, b);
       }
     },
-    negate(out, point) {
+    negate(out: number, point: number): void {
       if (out !== point) curve.copy(out, point);
       field.sub(out + width, zero, point + width);
     },
-    areEqual(a, b) {
+    areEqual(a: number, b: number): boolean {
       curve.negate(difference, b);
       curve.add(difference, a, difference);
       return curve.isInfinity(difference);
     },
-    multiply(out, point, scalar) {
+    /** @param scalar not negative. The time taken depends on it, so it must not be a secret */
+    multiply(out: number, point: number, scalar: bigint): void {
       curve.copy(base, point);
       curve.setInfinity(out);
       for (const bit of scalar.toString(2)) {
@@ -129,7 +108,8 @@ function createCurve(field: FieldOperations & { readonly compiledDoubling?: Comp
         if (bit === '1') curve.add(out, out, base);
       }
     },
-    normalize(point) {
+    /** Makes Z = 1 where the point is not infinity. Adding such a point is cheaper by a third. */
+    normalize(point: number): void {
       const [x, y, z] = [point, point + width, point + 2 * width];
       if (field.isZero(z) || field.isPlainOne(z)) return;
       field.invert(A, z);
@@ -140,7 +120,7 @@ function createCurve(field: FieldOperations & { readonly compiledDoubling?: Comp
       setZero(z, width);
       setOne(z);
     },
-    store: (point) => storeWords(point, pointBytes),
+    store: (point: number): Uint32Array => storeWords(point, pointBytes),
   };
   return curve;
 

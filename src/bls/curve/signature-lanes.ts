@@ -14,10 +14,12 @@ const SMALL_JOB = 8;
 /** What became of a signature: in the sum, not taken because the aggregation is over, or what is wrong with it or its key. */
 export type AddOutcome = 'added' | 'over' | ParseError;
 
-/** All that is added and not removed: whose signatures, and sums that together contain each of them once. */
+/** All that is added and not removed: whose signatures, and what together contains each of them once. */
 export interface PartialSums {
   readonly signers: readonly number[];
   readonly sums: readonly Sum[];
+  /** Each on its own, where the lanes contain what was removed. */
+  readonly contributions?: Contributions;
 }
 
 /** The aggregate of the signers in the sum. */
@@ -149,11 +151,10 @@ export class SignatureLanes {
     return this.#made;
   }
 
-  /** @param addUp makes one sum of contributions, for when the lanes contain what was removed */
-  async partialSums(addUp: (contributions: Contributions) => Promise<Sum>): Promise<PartialSums> {
+  partialSums(): PartialSums {
     if (this.#areStale) {
       const signers = [...this.#decoded.keys()];
-      return { signers, sums: [await addUp(this.contributionsOf(signers))] };
+      return { signers, sums: [], contributions: this.contributionsOf(signers) };
     }
     return {
       signers: this.#lanes.flatMap((lane) => lane.signers),

@@ -6,10 +6,6 @@
  */
 export interface FieldModule {
   readonly memory: { readonly buffer: ArrayBuffer };
-  /** Length of an element of the base field. */
-  readonly elementBytes: number;
-  /** The memory before this address is the module's own. */
-  readonly firstFree: number;
   /** Arguments are addresses; `out` may be an input too. */
   readonly mul: (out: number, a: number, b: number) => void;
   /** Squares `times` (at least 1) times over. */
@@ -37,11 +33,7 @@ export interface FieldModule {
   readonly sub2: (out: number, a: number, b: number) => void;
 
   readonly isZero: (at: number) => boolean;
-  /** R of the Montgomery form. */
-  readonly radix: bigint;
-  /** Numbers are written and read in pieces of so many bits, the lowest first. */
-  readonly pieceBits: number;
-  /** Writes a number below 2^384 as it is, not in Montgomery form. */
+  /** Writes a number below 2^384, in pieces of `PIECE_BITS`, as it is, not in Montgomery form. */
   readonly writePieces: (at: number, pieces: readonly number[]) => void;
   /** Reads a product by R^-1, fully reduced. Writes to `pieces`. */
   readonly readPieces: (at: number, pieces: number[]) => void;

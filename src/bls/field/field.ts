@@ -2,6 +2,7 @@ import { hexToBytes } from '@noble/hashes/utils.js';
 import { BLS_PUBLIC_KEY_LENGTH } from '../../warp/bls-lengths.ts';
 import { FIELD_ORDER, FORMULA_MEMORY_BYTES } from './field-module.ts';
 import { createFieldModule, FP_BYTES } from './fused-field.ts';
+import { CONSTANT_BYTES, PIECE_BITS, RADIX } from './fused-limbs.ts';
 
 /**
  * Elements of the base field and of its quadratic extension, in the memory of one instance of {@link createFieldModule}. An
@@ -16,11 +17,9 @@ const words = new Uint32Array(field.memory.buffer);
 export const FP2_BYTES = 2 * FP_BYTES;
 /** Bytes of one coefficient in standard encodings. A compressed public key is one coefficient. */
 export const COEFFICIENT_BYTES = BLS_PUBLIC_KEY_LENGTH;
-const R = field.radix;
-const PIECE_BITS = field.pieceBits;
 
 /** The memory of `compiled-formulas.ts` comes first. */
-let allocated = field.firstFree + FORMULA_MEMORY_BYTES;
+let allocated = CONSTANT_BYTES + FORMULA_MEMORY_BYTES;
 
 /** Zeroed memory that is never freed: only for what lives as long as the process. */
 export function allocate(bytes: number): number {
@@ -38,7 +37,7 @@ const ORDER_BYTES = bytesOf(FIELD_ORDER);
 const LARGEST_SMALLER_ROOT = bytesOf((FIELD_ORDER - 1n) / 2n);
 
 const toMontgomery = allocate(FP_BYTES);
-field.writePieces(toMontgomery, toPieces((R * R) % FIELD_ORDER));
+field.writePieces(toMontgomery, toPieces(RADIX ** 2n % FIELD_ORDER));
 const fromMontgomery = allocate(FP_BYTES);
 field.writePieces(fromMontgomery, toPieces(1n));
 const plain = allocate(FP_BYTES);

@@ -1,6 +1,6 @@
 import { FUSED_FIELD, FUSION_TEST } from '../gen/fused.ts';
 import type { FieldModule } from './field-module.ts';
-import { CONSTANT_BYTES, indices, LIMB_BITS, LIMB_BYTES, LIMBS, ORDER_LIMBS } from './fused-limbs.ts';
+import { indices, LIMB_BITS, LIMB_BYTES, LIMBS, ORDER_LIMBS, PIECE_BITS } from './fused-limbs.ts';
 import { instantiate } from './wasm-instance.ts';
 
 /**
@@ -12,9 +12,6 @@ import { instantiate } from './wasm-instance.ts';
  */
 export const FP_BYTES = LIMBS * LIMB_BYTES;
 
-/** For the reader and writer of elements: a limb is two pieces. */
-const PIECE_BITS = 25;
-
 /** Compiles the module and starts an instance, with separate memory. */
 export function createFieldModule(): FieldModule {
   // The exports are what `scripts/bls/fused-code.ts` assembles.
@@ -22,10 +19,6 @@ export function createFieldModule(): FieldModule {
   const limbs = new Float64Array(made.memory.buffer);
   return {
     ...made,
-    elementBytes: FP_BYTES,
-    firstFree: CONSTANT_BYTES,
-    radix: 1n << BigInt(LIMB_BITS * LIMBS),
-    pieceBits: PIECE_BITS,
     writePieces(at, pieces) {
       for (const i of indices)
         limbs[at / LIMB_BYTES + i] = (pieces[2 * i] ?? 0) + (pieces[2 * i + 1] ?? 0) * 2 ** PIECE_BITS;
@@ -37,10 +30,7 @@ export function createFieldModule(): FieldModule {
     },
   };
 }
-type Made = Omit<
-  FieldModule,
-  'elementBytes' | 'firstFree' | 'radix' | 'pieceBits' | 'writePieces' | 'readPieces' | 'isZero'
->;
+type Made = Omit<FieldModule, 'writePieces' | 'readPieces' | 'isZero'>;
 
 /** An element between -p and p, as a number in [0, p). */
 function readPieces(limbs: Float64Array, first: number, pieces: number[]): void {

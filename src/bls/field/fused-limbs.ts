@@ -7,6 +7,10 @@ import { FIELD_ORDER } from './field-module.ts';
 export const LIMB_BITS = 50;
 export const LIMBS = 8;
 export const LIMB_BYTES = 8;
+/** R of the Montgomery form. */
+export const RADIX = 1n << BigInt(LIMB_BITS * LIMBS);
+/** Numbers are written and read in pieces of so many bits, the lowest first: a limb is two. */
+export const PIECE_BITS = LIMB_BITS / 2;
 /** Bytes at the start of the memory, for constants of the code. */
 export const CONSTANT_BYTES = 4096;
 export const indices = Array.from({ length: LIMBS }, (_, index) => index);

@@ -199,12 +199,10 @@ function createAggregation(
         last = { ...lanes.made, signers: ascending(lanes.made.signers) };
         return { signers: last.signers, signature: last.signature };
       }
-      const { signers, sums } = await lanes.partialSums((contributions) =>
-        run<'sum'>(() => ({ kind: 'sum', ...contributions })),
-      );
+      const { signers, ...parts } = lanes.partialSums();
       const toVerify = await hash();
       const made = await run<'aggregate'>(() => ({
-        ...{ kind: 'aggregate', sums },
+        ...{ kind: 'aggregate', ...parts },
         // Where others wait for the thread, checks are better made together.
         ...(!arithmetic.isBusy && { message: toVerify }),
       }));

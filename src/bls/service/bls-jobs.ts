@@ -1,9 +1,9 @@
 import { concatBytes } from '../../lib/encoding/bytes.ts';
-import { ParseError } from '../../lib/encoding/parse-error.ts';
+import { attempt, ParseError } from '../../lib/encoding/parse-error.ts';
 import { BLS_PUBLIC_KEY_LENGTH } from '../../warp/bls-lengths.ts';
 import type { BlsBackend, PublicKey, Signature, SignatureCheck } from '../backends/bls-backend.ts';
 import { openPackedKeys, openPublicKeys } from '../backends/public-key-table.ts';
-import { addUp, NO_POINTS, type PointSum, type Points, packSum, type Sum } from '../curve/add-points.ts';
+import { addUp, type PointSum, type Points, packSum, type Sum } from '../curve/add-points.ts';
 import { type DecodedSignatures, decodeSignatures } from '../curve/decode-signatures.ts';
 
 /** `malformed`: not a point of the curve, or the encoding of infinity. */
@@ -48,6 +48,8 @@ export interface AddOutput extends DecodedSignatures {
 
 interface AggregateInput {
   readonly sums: readonly Sum[];
+  /** Further signatures, decoded before. */
+  readonly contributions?: Contributions;
   /** Verifies the aggregate too: one way to the thread and back less. */
   readonly message?: Uint8Array;
 }
@@ -72,12 +74,9 @@ const JOBS = {
     backend.packMessage(backend.hashToCurve(message)),
   add,
   addAll,
-  aggregate: (backend: BlsBackend, { sums, message }: AggregateInput): MadeAggregate =>
-    makeAggregate(backend, addUp(backend, NO_POINTS, sums), message),
+  aggregate: (backend: BlsBackend, { sums, contributions, message }: AggregateInput): MadeAggregate =>
+    makeAggregate(backend, addUp(backend, readContributions(backend, contributions), sums), message),
   repack,
-  /** The aggregate of signatures decoded before. */
-  sum: (backend: BlsBackend, contributions: Contributions): Sum =>
-    packSum(backend, addUp(backend, readContributions(backend, contributions))),
   verify,
   /** A signature of a client, from its bytes on, by the keys of those who are said to have signed. */
   verifySigned: (backend: BlsBackend, job: SignedByKeys & KeySlots): SignedVerdict =>
@@ -171,14 +170,10 @@ function parseCheck(backend: BlsBackend, { key, message, signature }: AggregateC
   return parsed && { key: backend.unpackPublicKey(key), message: backend.unpackMessage(message), signature: parsed };
 }
 
+/** Undefined for an aggregate at infinity, which does not parse. */
 function parseEncoded(backend: BlsBackend, signature: Uint8Array): Signature | undefined {
-  try {
-    return backend.parseSignature(signature);
-  } catch (error) {
-    // An aggregate at infinity does not parse.
-    if (error instanceof ParseError) return undefined;
-    throw error;
-  }
+  const parsed = attempt(() => backend.parseSignature(signature));
+  return parsed instanceof ParseError ? undefined : parsed;
 }
 
 function verifyParsed(
@@ -186,14 +181,12 @@ function verifyParsed(
   { message, signature }: SignedByKeys,
   readKeys: () => readonly PublicKey[],
 ): SignedVerdict {
-  try {
+  const isValid = attempt(() => {
     const parsed = backend.parseSignature(signature);
-    const key = backend.aggregatePublicKeys(readKeys());
-    return backend.verify(key, backend.hashToCurve(message), parsed) ? 'valid' : 'wrong signature';
-  } catch (error) {
-    if (error instanceof ParseError) return 'malformed signature';
-    throw error;
-  }
+    return backend.verify(backend.aggregatePublicKeys(readKeys()), backend.hashToCurve(message), parsed);
+  });
+  if (isValid instanceof ParseError) return 'malformed signature';
+  return isValid ? 'valid' : 'wrong signature';
 }
 
 /** Decodes and packs compressed public keys that stand one after the other. */
@@ -212,7 +205,9 @@ function verifySum(backend: BlsBackend, job: Contributions & { readonly message:
   return backend.verify(key, backend.unpackMessage(job.message), signature);
 }
 
-function readContributions(backend: BlsBackend, { keys, slots, points }: Contributions): Points {
+function readContributions(backend: BlsBackend, contributions: Contributions | undefined): Points {
+  if (contributions === undefined) return { keys: [], signatures: [] };
+  const { keys, slots, points } = contributions;
   return {
     keys: slots.map(openPublicKeys(backend, keys)),
     signatures: piecesOf(points, points.length / slots.length).map((point) => backend.unpackSignature(point)),

@@ -1,7 +1,7 @@
+import type { TraceSampling } from '../../telemetry/open-tracer.ts';
 import type { TracesConfig } from '../settings.ts';
 
 type Variables = Readonly<Record<string, string | undefined>>;
-type Sampling = NonNullable<TracesConfig['exported']>['sampling'];
 
 const DEFAULT_SAMPLER = 'parentbased_always_on';
 
@@ -37,7 +37,7 @@ function isUsable(endpoint: string): boolean {
   return url !== null && ['http:', 'https:'].includes(url.protocol) && url.username === '' && url.password === '';
 }
 
-function parseSampling(sampler = DEFAULT_SAMPLER, argument: string | undefined, ignored: string[]): Sampling {
+function parseSampling(sampler = DEFAULT_SAMPLER, argument: string | undefined, ignored: string[]): TraceSampling {
   const isParentBased = sampler.startsWith('parentbased_');
   switch (isParentBased ? sampler.slice('parentbased_'.length) : sampler) {
     case 'always_on':

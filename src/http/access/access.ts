@@ -21,7 +21,6 @@ export interface AccessOptions {
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Units that the request has cost so far. */
     units: number;
     /** Undefined where access is free. */
     accessGate: AccessGate | undefined;

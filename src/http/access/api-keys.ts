@@ -6,7 +6,6 @@ import type { RouteGroup } from './route-access.ts';
 export interface ApiKey {
   /** Names the key in metrics, logs and shared counters. Reveals nothing of the key. */
   readonly name: string;
-  /** SHA-256 of the key. */
   readonly sha256: Uint8Array;
   readonly unitsPerMinute: number;
   readonly routes: readonly RouteGroup[];

@@ -9,7 +9,6 @@ export interface Charge {
   readonly total: number;
 }
 
-/** The units that a client has left. */
 export interface Allowance {
   readonly remaining: number;
   /** Until the client has all units of a minute again. */

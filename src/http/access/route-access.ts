@@ -42,7 +42,6 @@ export const SUBNET_VIEW_ACCESS = { ...VIEW_ACCESS, unitsPer100Signers: 1 } sati
 export const UPTIME_ACCESS: RouteAccess = { group: 'aggregation', units: 30 };
 /** Answers from memory. */
 export const LOOKUP_ACCESS: RouteAccess = { group: 'aggregation', units: 1 };
-/** Sends one request to an upstream. */
 export const DATA_ACCESS: RouteAccess = { group: 'data', units: 1 };
 /** Price of each call of a batch: a call takes the node's global lock. */
 export const RPC_ACCESS: RouteAccess = { group: 'rpc', units: 2 };
@@ -51,7 +50,6 @@ export const RECORDS_ACCESS: RouteAccess = { group: 'operate', units: 5 };
 /** Free for all: probes and scrapes must not fail because they are frequent. */
 export const OPERATIONS_ACCESS: RouteAccess = { group: 'operations', units: 0 };
 
-/** Returns the units that the size of a set adds. */
 export function unitsForSigners({ unitsPer100Signers = 0 }: RouteAccess, validators: number): number {
   return Math.min(MAX_UNITS_OF_SIGNERS, unitsPer100Signers * Math.floor(validators / 100));
 }

@@ -17,7 +17,6 @@ const withReasons = {
 };
 const described = (outcome: OutcomeKind) => ({ description: `Validator: ${OUTCOME_MEANINGS[outcome]}` });
 
-/** Untrusted text. */
 const VALIDATORS_TEXT = "The validator's error text";
 
 /** The `details` of an error: what the validators did. */

@@ -10,7 +10,6 @@ export interface ErrorBody {
   /** A list if an upstream sent one, and on the routes of the metrics service. */
   readonly message: string | readonly string[];
   readonly statusCode: number;
-  /** The reason phrase of the status. */
   readonly error: string;
   readonly code: ErrorCode;
   readonly details?: unknown;
@@ -47,25 +46,20 @@ const FORWARDED = {
 
 /** Error answers of a route that forwards requests. */
 export const errorResponses = describeErrors('Error', ['upstream', 'api'], FORWARDED);
-/** Error answers of a route of the metrics service. */
 export const metricsErrorResponses = describeErrors('MetricsError', ['upstream', 'api'], {
   message: Type.Array(Type.String(), TEXT),
 });
-/** Error answers of an aggregation route. */
 export const aggregationErrorResponses = describeErrors('AggregationError', ['aggregator', 'api'], {
   ...PLAIN,
   details: Type.Optional(Type.Union([AggregationDetails, SentMessages])),
 });
 /** Error answers of a route that asks neither validators nor an upstream. */
 export const plainErrorResponses = describeErrors('PlainError', ['api'], PLAIN);
-/** Error answers of a route that shows requests. */
 export const requestErrorResponses = describeErrors('RequestError', ['requests', 'api'], PLAIN);
-const plainBodyErrors = describeErrors('PlainError', ['body'], PLAIN);
-const forwardedBodyErrors = describeErrors('BodyError', ['upstream', 'api', 'body'], FORWARDED);
-/** The 503 of such a route with a body. */
-export const bodyErrorResponses = () => plainBodyErrors(503);
-/** The 503 of a route that forwards a body. */
-export const passedBodyErrorResponses = () => forwardedBodyErrors(503);
+/** Error answers of a route that reads a body and asks nobody. */
+export const bodyErrorResponses = describeErrors('PlainError', ['body'], PLAIN);
+/** Error answers of a route that forwards a body. */
+export const passedBodyErrorResponses = describeErrors('BodyError', ['upstream', 'api', 'body'], FORWARDED);
 
 type ErrorResponses = (...statuses: readonly ErrorStatus[]) => Record<number, TSchema>;
 

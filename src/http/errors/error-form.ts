@@ -31,7 +31,6 @@ export interface ErrorAnswer {
 export interface ErrorForm {
   readonly fieldNames: Readonly<Record<RequestField, string>>;
   statusOf(code: ErrorCode): number;
-  /** @param url of the request; undefined if it is unknown */
   bodyOf(answer: ErrorAnswer, statusCode: number, url?: string): unknown;
 }
 

@@ -36,7 +36,6 @@ const ADDRESS_PROBLEM = 'must be addresses such as P-avax1…, X-fuji1… or 0x�
 
 const nodeID = parsed(NODE_ID, 'must be NodeID- followed by 20 bytes in cb58', parseNodeID);
 
-/** The formats that parameters' schemas name. */
 export const PARAMETER_FORMATS = {
   'primary-network-id': parsed(ANY_ID, 'must be a 32-byte ID in hex or cb58', parseAnyId),
   'evm-chain-id': parsed(

@@ -19,7 +19,6 @@ export class ClientConnections {
   readonly #options: ClientConnectionsOptions;
   readonly #bySocket = new Map<Socket, ClientConnection>();
   readonly #counts = new Map<string, number>();
-  /** Held bytes at the last measurement. */
   readonly #held = new Map<ClientConnection, number>();
   #heldBytes = 0;
 

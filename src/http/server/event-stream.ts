@@ -10,7 +10,6 @@ declare module 'fastify' {
   }
 }
 
-/** One or more whole events. */
 export type EventBytes = string | Uint8Array;
 
 /** Headers in addition to the common ones. They make proxies forward each event unchanged and without delay. */

@@ -1,4 +1,4 @@
-import type { Server as HttpServer } from 'node:http';
+import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import type { Registry } from 'prom-client';
 import { type Clock, nextTurn } from '../../lib/concurrency/clock.ts';
@@ -58,7 +58,9 @@ export async function openMetricsServer({ host, port, registry, clock }: Metrics
     );
   });
   server.maxConnections = MAX_CONNECTIONS;
-  await namingSettings({ host: 'metrics.host', port: 'metrics.port' }, () => listen(server, host, port));
+  await namingSettings({ host: 'metrics.host', port: 'metrics.port' }, () =>
+    once(server.listen(port, host), 'listening'),
+  );
   const { address, family, port: bound } = server.address() as AddressInfo;
   return {
     url: `http://${family === 'IPv6' ? `[${address}]` : address}:${bound}/metrics`,
@@ -68,14 +70,4 @@ export async function openMetricsServer({ host, port, registry, clock }: Metrics
       await closed;
     },
   };
-}
-
-function listen(server: HttpServer, host: string, port: number): Promise<void> {
-  return new Promise((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(port, host, () => {
-      server.off('error', reject);
-      resolve();
-    });
-  });
 }

@@ -1,7 +1,6 @@
 import type { Random } from './clock.ts';
 
 export interface BackoffLimits {
-  /** Delay after the first failure. */
   readonly baseMs: number;
   readonly maxMs: number;
 }

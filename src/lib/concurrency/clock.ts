@@ -1,6 +1,5 @@
 /** Time and timers, which tests replace by virtual time. */
 export interface Clock {
-  /** Unix time in milliseconds. */
   now(): number;
   /** Milliseconds since a fixed point, for durations. */
   monotonicMs(): number;

@@ -5,7 +5,6 @@ import { FairQueue } from './fair-queue.ts';
 /** A second dimension of fairness beside the key, such as the subnet of a request. */
 export interface Group {
   readonly name: string;
-  /** See {@link FairSemaphoreOptions.keyShare}. */
   readonly share: number;
 }
 

@@ -45,7 +45,6 @@ export class ByteReader {
     return copyBytes(this.#bytes.subarray(start, start + length));
   }
 
-  /** Reads a `u32` length and that many bytes. */
   lengthPrefixed(maxLength: number, field: string): Uint8Array {
     const length = this.u32(`length of ${field}`);
     if (length > maxLength) throw this.error(`${field} has ${length} bytes, at most ${maxLength} are allowed`);

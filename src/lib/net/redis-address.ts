@@ -1,6 +1,5 @@
 import { ParseError } from '../encoding/parse-error.ts';
 
-/** Address of a Redis server, with user, password and database. */
 export interface RedisAddress {
   /** A name or an IP address, without brackets. */
   readonly host: string;

@@ -59,8 +59,6 @@ export interface AppRequestsHooks {
   readonly onEnd: (outcome: AppOutcome | Aborted, ms: number) => void;
 }
 
-const NO_HOOKS: AppRequestsHooks = { beforeTimeout: () => undefined, onEnd: () => undefined };
-
 /** Requests that end with one signal. They share a listener, because adding one takes time in proportion to those there are. */
 interface SharedSignal {
   readonly pending: Set<PendingRequest>;
@@ -96,7 +94,7 @@ export class AppRequests {
   /** The requests of a fan-out are for one chain. */
   #lastChain: { id: BlockchainID; bytes: Uint8Array } | undefined;
 
-  constructor(clock: Clock, maxPending: number, hooks: AppRequestsHooks = NO_HOOKS) {
+  constructor(clock: Clock, maxPending: number, hooks: AppRequestsHooks) {
     this.#clock = clock;
     this.#maxPending = maxPending;
     this.#hooks = hooks;

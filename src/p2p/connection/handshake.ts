@@ -176,12 +176,18 @@ const CLIENT_NAME = 'avalanchego';
 /** We accept no connections. Nodes do not pass on this address. */
 const OWN_ADDRESS = { host: '0.0.0.0', port: 1 };
 
+interface OwnHandshakeOptions {
+  readonly identity: Identity;
+  readonly networkID: number;
+  readonly clock: Pick<Clock, 'now'>;
+}
+
 /** Creates our Handshakes for one network. Signing the address takes milliseconds, so it is done once. */
 export class OwnHandshake {
-  readonly #options: { readonly identity: Identity; readonly networkID: number; readonly clock: Clock };
+  readonly #options: OwnHandshakeOptions;
   #address: SignedAddress;
 
-  constructor(options: { readonly identity: Identity; readonly networkID: number; readonly clock: Clock }) {
+  constructor(options: OwnHandshakeOptions) {
     this.#options = options;
     this.#address = this.#signAddress();
   }

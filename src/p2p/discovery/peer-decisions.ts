@@ -1,6 +1,5 @@
 import type { Random } from '../../lib/concurrency/clock.ts';
 import type { NodeID } from '../../warp/ids.ts';
-import { type Endpoint, isPublicAddress } from '../wire/ip-address.ts';
 
 /** Node with an address and without a connection, which may be dialled now. */
 export interface DialCandidate {
@@ -143,9 +142,4 @@ function drawSome<T>(items: readonly T[], count: number, random: Random): T[] {
     [drawn[index], drawn[other]] = [drawn[other] as T, drawn[index] as T];
   }
   return drawn.slice(0, end);
-}
-
-/** Whether an endpoint may be dialled. Excludes host names unless private addresses are allowed: a name may resolve to one. */
-export function isPermitted({ host }: Endpoint, allowPrivateAddresses: boolean): boolean {
-  return allowPrivateAddresses || isPublicAddress(host);
 }

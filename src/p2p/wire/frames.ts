@@ -5,20 +5,20 @@ export const MAX_FRAME_LENGTH = 2 * 1024 * 1024;
 const HEADER_LENGTH = 4;
 const NOTHING = new Uint8Array(0);
 
-/** Encodes a `u32` length and the payload, one `p2p.Message`. @throws {RangeError} above {@link MAX_FRAME_LENGTH} */
-export function encodeFrame(payload: Uint8Array): Uint8Array {
-  return encodeFrameStart(payload, 0);
-}
-
-/** Encodes a frame without the last `restLength` bytes of its payload, which are sent after it. */
-export function encodeFrameStart(payloadStart: Uint8Array, restLength: number): Uint8Array {
-  const length = payloadStart.length + restLength;
+/**
+ * Encodes a `u32` length and the payload, one `p2p.Message`.
+ *
+ * @param restLength bytes of the payload that are sent after these
+ * @throws {RangeError} above {@link MAX_FRAME_LENGTH}
+ */
+export function encodeFrame(payload: Uint8Array, restLength = 0): Uint8Array {
+  const length = payload.length + restLength;
   if (length > MAX_FRAME_LENGTH) {
     throw new RangeError(`a frame of ${length} bytes is above the limit of ${MAX_FRAME_LENGTH}`);
   }
-  const frame = new Uint8Array(HEADER_LENGTH + payloadStart.length);
+  const frame = new Uint8Array(HEADER_LENGTH + payload.length);
   new DataView(frame.buffer).setUint32(0, length);
-  frame.set(payloadStart, HEADER_LENGTH);
+  frame.set(payload, HEADER_LENGTH);
   return frame;
 }
 

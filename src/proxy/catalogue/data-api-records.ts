@@ -19,7 +19,6 @@ function all<Schema extends TSchema>(schema: Schema, names: string): Record<stri
   return Object.fromEntries(names.split(' ').map((name) => [name, schema]));
 }
 
-/** @param name of the array */
 function list(name: string, item: TSchema, more: TProperties = {}) {
   return record({
     nextPageToken: Type.String({ description: 'For the next page; absent on the last one' }),

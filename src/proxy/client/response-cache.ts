@@ -1,7 +1,7 @@
-import { createHash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import type { Clock } from '../../lib/concurrency/clock.ts';
 import { SingleFlight } from '../../lib/concurrency/single-flight.ts';
+import { etagOf } from '../../lib/net/etag.ts';
 import { isStream, type UpstreamRefusal, type UpstreamResponse, type UpstreamSuccess } from './upstream-answer.ts';
 import { UpstreamError } from './upstream-error.ts';
 
@@ -90,7 +90,7 @@ export class ResponseCache {
     const isImmutable = policy.isImmutable !== undefined && policy.isImmutable(parseJson(body));
     const entry: Entry = {
       response: whole,
-      etag: `"${createHash('sha256').update(body).digest('base64url').slice(0, 22)}"`,
+      etag: etagOf(body),
       storedMs: this.#clock.monotonicMs(),
       freshMs: isImmutable ? IMMUTABLE_MS : policy.freshMs,
       isImmutable,

@@ -69,7 +69,6 @@ export function presentSuccess({ status, headers, body }: RawAnswer): UpstreamSu
   return { kind: 'success', status, headers: passed, body };
 }
 
-/** @param redact takes our keys out of a text */
 export function presentRefusal(
   { status, headers, body }: RawAnswer,
   redact: (text: string) => string,

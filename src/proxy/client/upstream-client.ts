@@ -4,7 +4,7 @@ import { type Claim, FairSemaphore, type Permit, SemaphoreRejection } from '../.
 import type { ApiEndpoint } from '../../lib/net/api-endpoint.ts';
 import { EndpointAddress } from '../../lib/net/endpoint-address.ts';
 import type { OpenHttp } from '../../lib/net/http-port.ts';
-import type { Span } from '../../telemetry/spans.ts';
+import { NO_SPAN, type Span } from '../../telemetry/spans.ts';
 import { CircuitBreaker } from './circuit-breaker.ts';
 import { Exchange, type ExchangeRules, type RawAnswer } from './exchange.ts';
 import {
@@ -26,15 +26,12 @@ export interface UpstreamRequest {
   readonly body?: string | undefined;
   /** Bounds the whole answer, its body included. */
   readonly timeoutMs: number;
-}
-
-export interface UpstreamCaller {
   /** Aborts when the answer is no longer needed. */
   readonly signal: AbortSignal;
-  /** The upstream gets its trace context. */
-  readonly span: Span;
+  /** The upstream gets its trace context; without it, the request is not traced. */
+  readonly span?: Span;
   /** Client ID for fair queueing; undefined for internal requests. */
-  readonly client?: string | undefined;
+  readonly client?: string;
 }
 
 export interface UpstreamClientOptions {
@@ -131,12 +128,11 @@ export class UpstreamClient implements AsyncDisposable {
    *
    * @throws {UpstreamError}, or the signal's reason
    */
-  async request(request: UpstreamRequest, caller: UpstreamCaller): Promise<UpstreamResponse> {
-    const { subject, timeoutMs } = request;
-    const { signal, client = '' } = caller;
+  async request(request: UpstreamRequest): Promise<UpstreamResponse> {
+    const { subject, timeoutMs, signal, client = '' } = request;
     signal.throwIfAborted();
     this.#admit();
-    let exchange = this.#createExchange(caller);
+    let exchange = new Exchange(this.#rules, client);
     let isWaiting = false;
     const cancelDeadline = this.#clock.after(timeoutMs, () => exchange.abort(this.#tooLate(timeoutMs, isWaiting)));
     const onAbort = (): void => exchange.abort(signal.reason);
@@ -155,13 +151,13 @@ export class UpstreamClient implements AsyncDisposable {
           isWaiting = false;
         } else exchange.permits.use(permit);
         try {
-          this.#dispatch(request, caller.span, exchange);
+          this.#dispatch(request, exchange);
           answer = await exchange.answer;
         } catch (error) {
           const isBroken = BROKEN_CONNECTION.has(codeOf(error)) && !signal.aborted;
           const mayRepeat = request.method === 'GET' && !isRepeated && isBroken;
           if (!mayRepeat) throw error;
-          exchange = this.#createExchange(caller);
+          exchange = new Exchange(this.#rules, client);
         }
       }
       const response = this.#present(request, answer);
@@ -227,10 +223,6 @@ export class UpstreamClient implements AsyncDisposable {
       : new UpstreamError('upstream_timeout', `the ${this.#name} did not answer within ${timeoutMs} ms`);
   }
 
-  #createExchange({ client = '' }: UpstreamCaller): Exchange {
-    return new Exchange(this.#rules, client);
-  }
-
   #createRules(): ExchangeRules {
     return {
       maxWholeBytes: MAX_WHOLE_BYTES,
@@ -245,7 +237,7 @@ export class UpstreamClient implements AsyncDisposable {
     };
   }
 
-  #dispatch({ method, target, body }: UpstreamRequest, span: Span, exchange: Exchange): void {
+  #dispatch({ method, target, body, span = NO_SPAN }: UpstreamRequest, exchange: Exchange): void {
     const { headers: ours } = this.#address;
     const own = span.traceID === undefined ? ours : { ...ours, ...span.headers };
     const headers = body === undefined ? own : { ...own, 'content-type': 'application/json' };
@@ -254,32 +246,13 @@ export class UpstreamClient implements AsyncDisposable {
 
   /** Requests the root of the API: any answer shows that the host is up. */
   async #probe(): Promise<boolean> {
-    const { promise, resolve } = Promise.withResolvers<boolean>();
-    const enough = new Error('the answer to a probe is not read');
-    let controller: Dispatcher.DispatchController | undefined;
-    let isOver = false;
-    const end = (isUp: boolean): void => {
-      if (isOver) return;
-      isOver = true;
-      cancelDeadline();
-      resolve(isUp);
-      controller?.abort(enough);
-    };
-    const cancelDeadline = this.#clock.after(PROBE_TIMEOUT_MS, () => end(false));
-    this.#http.dispatch(
-      { method: 'GET', path: this.#address.path('/'), headers: this.#address.headers },
-      {
-        onRequestStart(started) {
-          controller = started;
-          if (isOver) started.abort(enough);
-        },
-        onResponseStart: () => end(true),
-        onResponseData: () => undefined,
-        onResponseEnd: () => undefined,
-        onResponseError: () => end(false),
-      },
-    );
-    return promise;
+    const answered = new Error('the answer to a probe is not read');
+    const probe = new Exchange({ ...this.#rules, findProblem: () => answered }, '');
+    const cancelDeadline = this.#clock.after(PROBE_TIMEOUT_MS, () => probe.abort(new Error('no answer to a probe')));
+    this.#http.dispatch({ method: 'GET', path: this.#address.path('/'), headers: this.#address.headers }, probe);
+    const reason = await probe.answer.catch((error: unknown) => error);
+    cancelDeadline();
+    return reason === answered;
   }
 
   /** @throws {UpstreamError} on a success that is not JSON */

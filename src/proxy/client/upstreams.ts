@@ -36,19 +36,11 @@ export interface UpstreamsOptions {
 }
 
 export interface UpstreamQuestion extends UpstreamRequest {
-  /** The request's ID in the log. */
   readonly requestID: string;
-  /** Client ID for fair queueing; undefined for internal requests. */
-  readonly client?: string;
-  /** Aborts when the client disconnects. */
-  readonly signal: AbortSignal;
-  /** Without it, the request is not traced. */
-  readonly span?: Span;
 }
 
 export type UpstreamAnswer = CachedResponse | UpstreamResponse;
 
-/** An upstream at one address. */
 interface OpenUpstream {
   readonly name: UpstreamName;
   readonly endpoint: ApiEndpoint;
@@ -176,7 +168,7 @@ export class Upstreams implements AsyncDisposable {
     const span = whole === NO_SPAN ? NO_SPAN : whole.child(`upstream ${name}`, 'client');
     if (key !== undefined && span.isRecorded) this.#spans.set(key, span);
     try {
-      const response = await client.request(request, { signal, span, client: request.client });
+      const response = await client.request({ ...request, signal, span });
       span.set('http.response.status_code', response.status);
       this.#recordResponse(name, request, response);
       return response;

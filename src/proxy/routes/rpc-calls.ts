@@ -1,3 +1,4 @@
+import { MAX_SHOWN_LENGTH } from '../../http/errors/http-error.ts';
 import { depthOfJson, membersOf, splitJson } from '../../lib/encoding/json-source.ts';
 
 export interface RpcLimits {
@@ -102,9 +103,6 @@ function checkCall(call: unknown, source: string, at: string, { methods }: RpcLi
   const withParams = isNothing(params) ? '' : `,"params":${written.get('params')}`;
   return `{"jsonrpc":"2.0","id":${writtenId},"method":${JSON.stringify(method)}${withParams}}`;
 }
-
-/** Characters of a client's text that an error repeats. */
-const MAX_SHOWN_LENGTH = 100;
 
 /** Nodes accept no parameters, an object, or a list with one object. */
 function areParams(params: unknown): boolean {

@@ -2,6 +2,7 @@ import { isUtf8 } from 'node:buffer';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { createErrorBody, messageFor } from '../../http/errors/error-body.ts';
 import { JSON_TYPE } from '../../http/request/json-type.ts';
+import { matchesEtag } from '../../lib/net/etag.ts';
 import { STATUS_CODES } from '../../lib/net/node-http.ts';
 import type { CachedResponse } from '../client/response-cache.ts';
 import { LIMIT_HEADERS, type UpstreamRefusal, type UpstreamSuccess } from '../client/upstream-answer.ts';
@@ -62,7 +63,7 @@ function sendCached(request: FastifyRequest, reply: FastifyReply, cached: Cached
     age: String(Math.floor(ageMs / 1_000)),
     'cache-control': `public, max-age=${Math.floor(freshMs / 1_000)}${isImmutable ? ', immutable' : ''}`,
   });
-  return matches(request.headers['if-none-match'], etag)
+  return matchesEtag(request.headers['if-none-match'], etag)
     ? reply.status(304).removeHeader('content-type').send()
     : reply.status(response.status).send(fitToSend(response.body));
 }
@@ -70,9 +71,4 @@ function sendCached(request: FastifyRequest, reply: FastifyReply, cached: Cached
 /** Node writes a string together with the headers, which is cheaper for a short body than a second write. */
 function fitToSend(body: Buffer): Buffer | string {
   return body.length <= MAX_TEXT_BYTES && isUtf8(body) ? body.toString('utf8') : body;
-}
-
-function matches(ifNoneMatch: string | undefined, etag: string): boolean {
-  if (ifNoneMatch === undefined) return false;
-  return ifNoneMatch.split(',').some((tag) => ['*', etag, `W/${etag}`].includes(tag.trim()));
 }

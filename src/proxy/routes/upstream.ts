@@ -227,7 +227,7 @@ function registerNodeRpc(scope: Server, ask: Ask, limits: RpcLimits): void {
     schema: {
       ...rpcSchema(limits, RPC_BODY_LIMIT),
       params: RPC_PARAMS,
-      response: { ...ERRORS, ...passedBodyErrorResponses(), ...rpcResponses(limits, ERRORS) },
+      response: { ...ERRORS, ...passedBodyErrorResponses(503), ...rpcResponses(limits, ERRORS) },
     },
     // The body's schema is for the OpenAPI document; checkRpcCalls names the field of a call.
     validatorCompiler: (route) => (values) => {

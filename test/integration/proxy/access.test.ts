@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
-import type { AccessOptions } from '../../../src/http/access/access.ts';
 import type { ApiKey } from '../../../src/http/access/api-keys.ts';
 import { bytesToHex } from '../../../src/lib/encoding/bytes.ts';
 import { readCase } from '../../vectors/vectors.ts';
 import { movableClock } from './movable-clock.ts';
+import { shareUpstreamService } from './shared-service.ts';
 import { startUpstreamService } from './upstream-service.ts';
 
 const DATA = '/v1/chains/1/blocks/2';
@@ -12,44 +12,59 @@ const AGGREGATION = '/v1/signatureAggregator/fuji/aggregateSignatures';
 const VERIFICATION = '/v1/signatureAggregator/fuji/verify';
 const RPC = '/ext/bc/P';
 const CALL = { jsonrpc: '2.0', id: 1, method: 'platform.getHeight' };
+const MESSAGE = bytesToHex(readCase('c_warp_0').unsignedMessage);
+const batch = (length: number) => Array.from({ length }, (_, id) => ({ ...CALL, id }));
 
 function key(name: string, more: Partial<ApiKey> = {}): ApiKey {
+  const sha256 = createHash('sha256').update(`secret of ${name}`).digest();
+  return { name, sha256, unitsPerMinute: 50, routes: ['aggregation', 'data', 'rpc'], ...more };
+}
+
+const HASH = key('flipped').sha256;
+const NEARLY_KEYS = Array.from(HASH, (_, flipped) =>
+  key(`flipped ${flipped}`, { sha256: HASH.map((byte, index) => (index === flipped ? byte ^ 1 : byte)) }),
+);
+
+const clock = movableClock();
+const service = await shareUpstreamService({
+  clock,
+  access: {
+    apiKeys: [
+      ...[key('batches'), key('counted'), key('empty'), key('site'), key('whole hash'), ...NEARLY_KEYS],
+      ...[key('three', { unitsPerMinute: 3 }), key('three more', { unitsPerMinute: 3 })],
+      ...[key('four', { unitsPerMinute: 4 }), key('data', { routes: ['data'], unitsPerMinute: 1 })],
+    ],
+    unitsPerMinute: 20,
+    trustedProxies: ['127.0.0.0/8'],
+  },
+});
+const { standIn } = service;
+
+let clients = 0;
+/** Returns a client with an address of its own. */
+function newClient(address = `10.0.0.${(clients += 1)}`) {
+  const from = { 'x-forwarded-for': address };
   return {
-    name,
-    sha256: createHash('sha256').update(`secret of ${name}`).digest(),
-    unitsPerMinute: 50,
-    routes: ['aggregation', 'data', 'rpc'],
-    ...more,
+    get: (target: string, headers = {}) => service.get(target, { ...from, ...headers }),
+    post: (target: string, body: unknown, headers = {}) => service.post(target, body, { ...from, ...headers }),
   };
 }
 
-async function start(options: Partial<Omit<AccessOptions, 'limits'>> = {}) {
-  const clock = movableClock();
-  const service = await startUpstreamService({
-    clock,
-    access: {
-      apiKeys: [key('a'), key('b', { routes: ['data'] })],
-      unitsPerMinute: 20,
-      trustedProxies: [],
-      ...options,
-    },
-  });
-  return { clock, service, [Symbol.asyncDispose]: () => service[Symbol.asyncDispose]() };
-}
+const keyed = (name: string, header = 'x-service-api-key') => ({ [header]: `secret of ${name}` });
+const limitsOf = ({ headers }: { readonly headers: Headers }) =>
+  ['limit', 'remaining', 'reset'].map((name) => headers.get(`x-ratelimit-${name}`));
+const remainingOf = (answer: { readonly headers: Headers }) => limitsOf(answer)[1];
 
 test('requests without a key share the limit of their address, at the cost of each route', async () => {
-  await using started = await start();
-  const { service, clock } = started;
-  const first = await service.get(DATA);
-  expect(first.status).toBe(200);
-  expect(first.headers.get('x-ratelimit-limit')).toBe('20');
-  expect(first.headers.get('x-ratelimit-remaining')).toBe('19');
-  expect(first.headers.get('x-ratelimit-reset')).toBe('3');
-  expect((await service.post(RPC, CALL)).headers.get('x-ratelimit-remaining')).toBe('17');
+  const { get, post } = newClient();
+  const first = await get(DATA);
+  expect([first.status, ...limitsOf(first)]).toEqual([200, '20', '19', '3']);
+  expect(remainingOf(await post(RPC, CALL))).toBe('17');
   // As a lookup: nothing is done for a request without a message.
-  expect((await service.post(AGGREGATION, {})).headers.get('x-ratelimit-remaining')).toBe('16');
+  expect(remainingOf(await post(AGGREGATION, {}))).toBe('16');
   clock.move(2_000);
-  const refused = await service.post(AGGREGATION, { message: '00'.repeat(18 * 1_024) });
+  const long = { message: '00'.repeat(18 * 1_024) };
+  const refused = await post(AGGREGATION, long);
   expect([refused.status, refused.body]).toEqual([
     429,
     {
@@ -60,257 +75,168 @@ test('requests without a key share the limit of their address, at the cost of ea
     },
   ]);
   // 4 units and the first of this request are used, 2 s of them are worked off; it needs 19 in all.
-  expect(refused.headers.get('retry-after')).toBe('10');
-  expect(refused.headers.get('x-ratelimit-remaining')).toBe('15');
-  expect(refused.headers.get('x-ratelimit-reset')).toBe('13');
+  expect([...limitsOf(refused), refused.headers.get('retry-after')]).toEqual(['20', '15', '13', '10']);
   clock.move(9_999);
-  expect((await service.post(AGGREGATION, { message: '00'.repeat(18 * 1_024) })).status).toBe(429);
+  expect((await post(AGGREGATION, long)).status).toBe(429);
   clock.move(13_000);
-  expect((await service.get(DATA)).headers.get('x-ratelimit-remaining')).toBe('19');
+  expect(remainingOf(await get(DATA))).toBe('19');
 });
 
 describe('a JSON-RPC batch', () => {
-  const batch = (length: number) => Array.from({ length }, (_, id) => ({ ...CALL, id }));
-
   test('costs as many calls as it has', async () => {
-    await using started = await start();
-    const { service } = started;
-    expect((await service.post(RPC, batch(1))).headers.get('x-ratelimit-remaining')).toBe('18');
-    expect((await service.post(RPC, batch(2))).headers.get('x-ratelimit-remaining')).toBe('14');
-    const { status, headers } = await service.post(RPC, batch(7));
-    expect(status).toBe(200);
-    expect(headers.get('x-ratelimit-limit')).toBe('20');
-    expect(headers.get('x-ratelimit-remaining')).toBe('0');
-    expect(headers.get('x-ratelimit-reset')).toBe('60');
-    expect((await service.get(DATA)).status).toBe(429);
+    const { get, post } = newClient();
+    expect(remainingOf(await post(RPC, batch(1)))).toBe('18');
+    expect(remainingOf(await post(RPC, batch(2)))).toBe('14');
+    const last = await post(RPC, batch(7));
+    expect([last.status, ...limitsOf(last)]).toEqual([200, '20', '0', '60']);
+    expect((await get(DATA)).status).toBe(429);
   });
 
   test('that exceeds what is left is 429, and nothing of it is passed on', async () => {
-    await using started = await start();
-    const { service, clock } = started;
-    await service.get(DATA);
+    const { get, post } = newClient();
+    await get(DATA);
     clock.move(1_000);
-    const refused = await service.post(RPC, batch(10));
-    expect([refused.status, refused.body['error']]).toEqual([429, 'Too Many Requests']);
+    const refused = await post(RPC, batch(10));
+    expect([refused.status, ...limitsOf(refused)]).toEqual([429, '20', '17', '8']);
     expect(refused.headers.get('retry-after')).toBe('8');
-    expect(refused.headers.get('x-ratelimit-limit')).toBe('20');
-    expect(refused.headers.get('x-ratelimit-remaining')).toBe('17');
-    expect(refused.headers.get('x-ratelimit-reset')).toBe('8');
-    expect(service.standIn.arrivals.map(({ method }) => method)).toEqual(['GET']);
+    expect(standIn.arrivals.map(({ method }) => method)).toEqual(['GET']);
     clock.move(8_000);
-    expect((await service.post(RPC, batch(10))).headers.get('x-ratelimit-remaining')).toBe('0');
+    expect(remainingOf(await post(RPC, batch(10)))).toBe('0');
   });
 
   test('that no minute has units for is 400, costs one call, and nothing of it is passed on', async () => {
-    await using started = await start();
-    const { service } = started;
-    const { status, body, headers } = await service.post(RPC, batch(11));
-    expect([status, body['message']]).toEqual([
-      400,
-      'this request costs 22 units, more than the 20 of a minute: send it in parts',
-    ]);
-    expect([headers.get('x-ratelimit-remaining'), headers.get('retry-after')]).toEqual(['18', null]);
-    expect(service.standIn.arrivals).toEqual([]);
-    const keyed = { 'x-service-api-key': 'secret of a' };
-    expect((await service.post(RPC, batch(11), keyed)).headers.get('x-ratelimit-remaining')).toBe('28');
+    const { post } = newClient();
+    const refused = await post(RPC, batch(11));
+    expect([refused.status, refused.body['code']]).toEqual([400, 'invalid_request']);
+    expect([remainingOf(refused), refused.headers.get('retry-after')]).toEqual(['18', null]);
+    expect(standIn.arrivals).toEqual([]);
+    expect(remainingOf(await post(RPC, batch(11), keyed('batches')))).toBe('28');
   });
 
   test('with a call that is refused costs one call', async () => {
-    await using started = await start();
-    const { status, headers } = await started.service.post(RPC, [...batch(5), { ...CALL, method: 'admin.x' }]);
-    expect([status, headers.get('x-ratelimit-remaining')]).toEqual([400, '18']);
+    const answer = await newClient().post(RPC, [...batch(5), { ...CALL, method: 'admin.x' }]);
+    expect([answer.status, remainingOf(answer)]).toEqual([400, '18']);
   });
 });
 
-test('health, metrics and documents are free', async () => {
-  await using started = await start();
-  for (const path of ['/', '/health/live', '/metrics', '/openapi.json', '/docs/', '/docs/json']) {
-    for (let count = 0; count < 21; count += 1) {
-      const answer = await fetch(`${started.service.url}${path}`, { headers: { 'x-service-api-key': 'unknown' } });
-      await answer.arrayBuffer();
-      expect([answer.status, answer.headers.get('x-ratelimit-limit')]).toEqual([200, null]);
-    }
-  }
+test.each(['/', '/health/live', '/metrics', '/openapi.json', '/docs/', '/docs/json'])('%s is free', async (path) => {
+  const answer = await fetch(`${service.url}${path}`, { headers: keyed('nobody') });
+  await answer.arrayBuffer();
+  expect([answer.status, remainingOf(answer)]).toEqual([200, null]);
 });
 
 test('the units of each key are counted by its name', async () => {
-  await using started = await start();
-  const { service } = started;
-  await service.get(DATA);
-  await service.get(DATA, { 'x-service-api-key': 'unknown' });
-  await service.post(RPC, [CALL, CALL, CALL], { 'x-service-api-key': 'secret of a' });
-  await service.get(DATA, { 'x-service-api-key': 'secret of b' });
-  const metrics = await (await fetch(`${service.url}/metrics`)).text();
-  expect(metrics.match(/^signature_aggregator_access_units_total.*$/gm)).toEqual([
-    'signature_aggregator_access_units_total{key="",routes="data"} 2',
-    'signature_aggregator_access_units_total{key="a",routes="rpc"} 6',
-    'signature_aggregator_access_units_total{key="b",routes="data"} 1',
-  ]);
-  expect(metrics.match(/^signature_aggregator_access_units_per_minute_limit.*$/gm)).toEqual([
-    'signature_aggregator_access_units_per_minute_limit{key=""} 20',
-    'signature_aggregator_access_units_per_minute_limit{key="a"} 50',
-    'signature_aggregator_access_units_per_minute_limit{key="b"} 50',
-  ]);
+  const { get, post } = newClient();
+  const unitsOf = (name: string, routes: string) =>
+    service.metric(`access_units_total{key="${name}",routes="${routes}"}`);
+  const before = await unitsOf('', 'data');
+  await get(DATA);
+  await get(DATA, keyed('nobody'));
+  await post(RPC, [CALL, CALL, CALL], keyed('counted'));
+  expect([await unitsOf('', 'data'), await unitsOf('counted', 'rpc')]).toEqual([before + 2, 6]);
+  const limits = ['', 'counted', 'four'].map((name) => service.metric(`access_units_per_minute_limit{key="${name}"}`));
+  expect(await Promise.all(limits)).toEqual([20, 50, 4]);
 });
-
-test.each(['x-service-api-key', 'x-glacier-api-key', 'X-Glacier-Api-Key'])(
-  'a key in %s has a limit of its own',
-  async (header) => {
-    await using started = await start();
-    const { service } = started;
-    for (let left = 49; left >= 0; left -= 1) {
-      const { status, headers } = await service.get(DATA, { [header]: 'secret of a' });
-      expect([status, headers.get('x-ratelimit-remaining')]).toEqual([200, String(left)]);
-    }
-    const { status, body } = await service.get(DATA, { [header]: 'secret of a' });
-    expect([status, body['message']]).toEqual([429, 'more than 50 units in a minute']);
-    expect((await service.get(DATA)).status).toBe(200);
-    expect((await service.get(DATA, { [header]: 'secret of b' })).status).toBe(200);
-  },
-);
 
 test.each([
-  ['x-service-api-key', 'x-glacier-api-key'],
-  ['x-glacier-api-key', 'x-service-api-key'],
-])('an empty %s does not hide the key in %s', async (empty, other) => {
-  await using started = await start();
-  const { service } = started;
-  const keyed = await service.get(DATA, { [empty]: '', [other]: 'secret of a' });
-  expect(keyed.headers.get('x-ratelimit-remaining')).toBe('49');
-  expect((await service.get(DATA, { [empty]: '', [other]: 'unknown' })).status).toBe(401);
-  expect((await service.get(DATA, { [empty]: '', [other]: '' })).headers.get('x-ratelimit-limit')).toBe('20');
+  ['three', 'x-service-api-key', 'x-glacier-api-key'],
+  ['three more', 'x-glacier-api-key', 'x-service-api-key'],
+])('the key %s in %s has a limit of its own, and an empty %s does not hide it', async (name, header, other) => {
+  const { get } = newClient();
+  const headers = { ...keyed(name, header), [other]: '' };
+  for (const left of ['2', '1', '0']) expect(remainingOf(await get(DATA, headers))).toBe(left);
+  const { status, body } = await get(DATA, headers);
+  expect([status, body['message']]).toEqual([429, 'more than 3 units in a minute']);
+  expect(limitsOf(await get(DATA, { [header]: '', [other]: '' })).slice(0, 2)).toEqual(['20', '19']);
+  expect((await get(DATA, keyed('empty'))).status).toBe(200);
 });
 
-test('a key is known by all of its hash', async () => {
-  const hash = key('a').sha256;
-  const nearly = Array.from(hash, (_, flipped) =>
-    key(`flipped ${flipped}`, { sha256: hash.map((byte, index) => (index === flipped ? byte ^ 1 : byte)) }),
-  );
-  await using started = await start({ apiKeys: nearly });
-  expect((await started.service.get(DATA, { 'x-service-api-key': 'secret of a' })).status).toBe(401);
-  await using all = await start({ apiKeys: [...nearly, key('a')] });
-  const { status, headers } = await all.service.get(DATA, { 'x-service-api-key': 'secret of a' });
-  expect([status, headers.get('x-ratelimit-remaining')]).toEqual([200, '49']);
-});
-
-test('an unknown key is 401, and costs its address', async () => {
-  await using started = await start();
-  const { service } = started;
-  for (const text of ['x', 'secret of c', 'secret of a ', 'x'.repeat(600), 'secret of A']) {
-    const { status, body } = await service.get(DATA, { 'x-service-api-key': `${text}.` });
+test('an unknown key is 401, costs its address, and is known by all of its hash', async () => {
+  const { get } = newClient();
+  for (const text of ['x', 'secret of empty.', 'secret of flipped', 'x'.repeat(600), 'secret of Empty']) {
+    const { status, body } = await get(DATA, { 'x-service-api-key': text });
     expect([status, body['error'], body['code']]).toEqual([401, 'Unauthorized', 'unauthorized']);
   }
-  expect(service.standIn.arrivals).toEqual([]);
-  expect((await service.get(DATA)).headers.get('x-ratelimit-remaining')).toBe('14');
+  expect(standIn.arrivals).toEqual([]);
+  expect(remainingOf(await get(DATA))).toBe('14');
+  expect(remainingOf(await get(DATA, keyed('whole hash')))).toBe('49');
 });
 
-test('a key without the right for a route is 403', async () => {
-  await using started = await start();
-  const { service } = started;
-  const headers = { 'x-service-api-key': 'secret of b' };
-  expect((await service.get(DATA, headers)).status).toBe(200);
-  for (const answer of [await service.post(AGGREGATION, {}, headers), await service.post(RPC, CALL, headers)]) {
-    expect([answer.status, answer.body['error'], answer.body['code']]).toEqual([403, 'Forbidden', 'forbidden']);
+test('keys and rights are judged also if the minute is used up or too short for the request', async () => {
+  const { get, post } = newClient();
+  for (const path of [AGGREGATION, RPC]) {
+    const { status, body } = await post(path, {}, keyed('data'));
+    expect([status, body['error'], body['code']]).toEqual([403, 'Forbidden', 'forbidden']);
   }
-  expect(service.standIn.arrivals).toHaveLength(1);
+  expect((await get(DATA, keyed('data'))).status).toBe(429);
+  await post(RPC, batch(10));
+  expect((await get(DATA)).status).toBe(429);
+  expect((await get(DATA, keyed('nobody'))).status).toBe(401);
+  const uptime = '/v1/signatureAggregator/fuji/validations/x/uptime';
+  expect((await newClient().get(uptime, keyed('nobody'))).status).toBe(401);
 });
 
-const MESSAGE = bytesToHex(readCase('c_warp_0').unsignedMessage);
-
-describe('a request that costs more than the whole limit', () => {
-  test('is 400, as no later minute has room for it, and costs its client one unit at most', async () => {
-    await using started = await start({ unitsPerMinute: 4 });
-    const { service } = started;
-    for (const [path, body, units, advice] of [
-      [AGGREGATION, { message: MESSAGE }, 10, 'it takes an API key with a higher limit'] as const,
-      [VERIFICATION, {}, 5, 'it takes an API key with a higher limit'] as const,
-      [RPC, Array(3).fill(CALL), 6, 'send it in parts'] as const,
-    ]) {
-      const { status, body: answer, headers } = await service.post(path, body);
-      expect([status, answer['code'], answer['message']]).toEqual([
-        400,
-        'invalid_request',
-        `this request costs ${units} units, more than the 4 of a minute: ${advice}`,
-      ]);
-      expect(headers.get('retry-after')).toBeNull();
-    }
-    expect((await service.get(DATA)).status).toBe(200);
-  });
-
-  test('is 401 with an unknown key and 403 with one that has no right for it', async () => {
-    await using started = await start({
-      apiKeys: [key('b', { routes: ['data'], unitsPerMinute: 1 })],
-      unitsPerMinute: 1,
-    });
-    const { service } = started;
-    const status = async (secret: string) =>
-      (await service.post(AGGREGATION, {}, { 'x-service-api-key': secret })).status;
-    expect([await status('unknown'), await status('secret of b')]).toEqual([401, 403]);
-  });
-});
-
-test('keys and rights are judged also where the minute is used up', async () => {
-  await using started = await start({
-    unitsPerMinute: 2,
-    apiKeys: [key('b', { routes: ['data'], unitsPerMinute: 2 })],
-  });
-  const { service } = started;
-  const headers = { 'x-service-api-key': 'secret of b' };
-  for (let count = 0; count < 2; count += 1) await Promise.all([service.get(DATA), service.get(DATA, headers)]);
-  expect([(await service.get(DATA)).status, (await service.get(DATA, headers)).status]).toEqual([429, 429]);
-  expect((await service.get(DATA, { 'x-service-api-key': 'unknown' })).status).toBe(401);
-  expect((await service.post(RPC, CALL, headers)).status).toBe(403);
-});
-
-test('keys count without limits, too', async () => {
-  await using started = await start({ unitsPerMinute: undefined });
-  for (let count = 0; count < 100; count += 1) {
-    const { status, headers } = await started.service.get(DATA);
-    expect([status, headers.get('x-ratelimit-limit')]).toEqual([200, null]);
+test('a request that costs more than a minute has is 400, and costs its client one unit at most', async () => {
+  const { get, post } = newClient();
+  for (const [path, body, advice] of [
+    [AGGREGATION, { message: MESSAGE }, /10 units, more than the 4 .* API key/],
+    [VERIFICATION, {}, /5 units, more than the 4 .* API key/],
+    [RPC, batch(3), /6 units, more than the 4 .* in parts/],
+  ] as const) {
+    const { status, body: answer, headers } = await post(path, body, keyed('four'));
+    expect([status, answer['code'], headers.get('retry-after')]).toEqual([400, 'invalid_request', null]);
+    expect(answer['message']).toMatch(advice);
   }
-  expect((await started.service.get(DATA, { 'x-service-api-key': 'x' })).status).toBe(401);
+  expect((await get(DATA, keyed('four'))).status).toBe(200);
 });
 
-test('the client’s address is that of the connection, or what a trusted proxy says', async () => {
-  const remaining = async (service: Awaited<ReturnType<typeof start>>['service'], forwarded: string) =>
-    (await service.get(DATA, { 'x-forwarded-for': forwarded })).headers.get('x-ratelimit-remaining');
-  await using direct = await start();
-  expect(await remaining(direct.service, '1.1.1.1')).toBe('19');
-  expect(await remaining(direct.service, '2.2.2.2')).toBe('18');
-  await using behind = await start({ trustedProxies: ['127.0.0.0/8'] });
-  expect(await remaining(behind.service, '1.1.1.1')).toBe('19');
-  expect(await remaining(behind.service, '2.2.2.2')).toBe('19');
-  expect(await remaining(behind.service, '9.9.9.9, 2.2.2.2')).toBe('18');
-  // Some proxies name the port, too.
-  expect(await remaining(behind.service, '1.1.1.1:4000')).toBe('18');
-  expect(await remaining(behind.service, '1.1.1.1:4001')).toBe('17');
-  // One IPv6 customer has a /64.
-  expect(await remaining(behind.service, '2001:db8::1')).toBe('19');
-  expect(await remaining(behind.service, '2001:db8::2')).toBe('18');
+test('keys count without limits, too; no other address is trusted than that of the connection by default', async () => {
+  const access = { apiKeys: [key('a')], unitsPerMinute: undefined, trustedProxies: [] };
+  await using unlimited = await startUpstreamService({ access });
+  for (let count = 0; count < 30; count += 1) {
+    const answer = await unlimited.get(DATA);
+    expect([answer.status, remainingOf(answer)]).toEqual([200, null]);
+  }
+  expect((await unlimited.get(DATA, keyed('nobody'))).status).toBe(401);
+  await using direct = await startUpstreamService({ access: { ...access, unitsPerMinute: 20 } });
+  for (const [address, left] of [
+    ['1.1.1.1', '19'],
+    ['2.2.2.2', '18'],
+  ]) {
+    expect(remainingOf(await direct.get(DATA, { 'x-forwarded-for': String(address) }))).toBe(left);
+  }
+});
+
+test('the client’s address is what a trusted proxy says', async () => {
+  for (const [address, left] of [
+    ['1.1.1.1', '19'],
+    ['2.2.2.2', '19'],
+    ['9.9.9.9, 2.2.2.2', '18'],
+    // Some proxies name the port, too.
+    ['1.1.1.1:4000', '18'],
+    // One IPv6 customer has a /64.
+    ['2001:db8::1', '19'],
+    ['2001:db8::2', '18'],
+  ] as const) {
+    expect([address, remainingOf(await newClient(address).get(DATA))]).toEqual([address, left]);
+  }
 });
 
 test('all clients in an IPv6 /48 have eight limits together, and one with a key has its own', async () => {
-  await using started = await start({ trustedProxies: ['127.0.0.0/8'] });
-  const { service, clock } = started;
-  const ask = (from: string, headers = {}) => service.get(DATA, { 'x-forwarded-for': from, ...headers });
-  let answered = 0;
-  for (let network = 0; network < 200; network += 1) {
-    if ((await ask(`2001:db8:1:${network.toString(16)}::1`)).status === 200) answered += 1;
+  for (let network = 1; network <= 8; network += 1) {
+    expect((await newClient(`2001:db8:1:${network}::1`).post(RPC, batch(10))).status).toBe(200);
   }
-  expect(answered).toBe(160);
-  const refused = await ask('2001:db8:1:ffff::1');
+  const late = newClient('2001:db8:1:ffff::1');
+  const refused = await late.get(DATA);
   expect([refused.status, refused.body['message']]).toEqual([
     429,
     'more than 160 units in a minute of all clients in 2001:db8:1::/48; an API key raises the limit',
   ]);
-  expect(refused.headers.get('retry-after')).toBe('1');
-  expect(refused.headers.get('x-ratelimit-limit')).toBe('20');
-  expect(refused.headers.get('x-ratelimit-remaining')).toBe('0');
-  // 20 of 160 are free again.
-  expect(refused.headers.get('x-ratelimit-reset')).toBe('8');
-  expect((await ask('2001:db8:2::1')).headers.get('x-ratelimit-remaining')).toBe('19');
-  expect((await ask('2001:db8:1::1', { 'x-service-api-key': 'secret of a' })).status).toBe(200);
+  // 20 of 160 come back in the time of the reset.
+  expect([...limitsOf(refused), refused.headers.get('retry-after')]).toEqual(['20', '0', '8', '1']);
+  expect(remainingOf(await newClient('2001:db8:2::1').get(DATA))).toBe('19');
+  expect((await late.get(DATA, keyed('site'))).status).toBe(200);
   clock.move(7_500);
   // What its /48 refused has cost the client nothing.
-  expect((await ask('2001:db8:1:ffff::1')).headers.get('x-ratelimit-remaining')).toBe('19');
+  expect(remainingOf(await late.get(DATA))).toBe('19');
 });

@@ -3,9 +3,9 @@ import { STATUS_CODES } from 'node:http';
 import { Avalanche } from '@avalanche-sdk/chainkit';
 import * as errors from '@avalanche-sdk/chainkit/models/errors';
 import { bech32 } from '@scure/base';
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { type RunningService, startService } from '../service/running-service.ts';
-import { type StandIn, sendJson, startStandIn } from './stand-in.ts';
+import { afterAll, afterEach, describe, expect, test } from 'vitest';
+import { startService } from '../service/running-service.ts';
+import { reply, SILENCE, sendJson, startStandIn } from './stand-in.ts';
 import { ANSWERS, NODE_ID, TX_ID } from './stand-in-records.ts';
 import { upstreamSettings } from './upstream-service.ts';
 
@@ -24,40 +24,26 @@ const CLIENT = {
   retryConfig: { strategy: 'none' },
 } as const;
 
-/** Keyed by their names, which are their rights. */
-const KEYS = {
-  everything: ['aggregation', 'data'],
-  data: ['data'],
-  aggregation: ['aggregation'],
-} as const;
+const SECRET = 'secret of the key';
 
-const secretOf = (name: string): string => `secret of the key for ${name}`;
-const clientWith = (name: keyof typeof KEYS): Avalanche => new Avalanche({ ...CLIENT, apiKey: secretOf(name) });
-
-let service: RunningService;
-let standIn: StandIn;
-let client: Avalanche;
-let options: { serverURL: string };
-beforeAll(async () => {
-  standIn = await startStandIn();
-  standIn.rewrite = rewriteForClient;
-  service = await startService(12, {
-    settings: {
-      upstream: upstreamSettings(standIn),
-      access: {
-        apiKeys: Object.entries(KEYS).map(([name, routes]) => ({
-          name,
-          sha256: createHash('sha256').update(secretOf(name)).digest('hex'),
-          unitsPerMinute: 1_000,
-          routes: [...routes],
-        })),
-        unitsPerMinute: 100,
-      },
+const standIn = await startStandIn();
+standIn.rewrite = rewriteForClient;
+const service = await startService(12, {
+  settings: {
+    upstream: upstreamSettings(standIn),
+    access: {
+      apiKeys: [
+        {
+          ...{ name: 'of the client', unitsPerMinute: 1_000, routes: ['aggregation', 'data'] },
+          sha256: createHash('sha256').update(SECRET).digest('hex'),
+        },
+      ],
+      unitsPerMinute: 100,
     },
-  });
-  client = clientWith('everything');
-  options = { serverURL: service.app.url };
-}, TIMEOUT_MS);
+  },
+});
+const { primaryNetwork, evm, nfts, signatureAggregator } = new Avalanche({ ...CLIENT, apiKey: SECRET }).data;
+const options = { serverURL: service.app.url };
 afterAll(async () => {
   await service[Symbol.asyncDispose]();
   await standIn[Symbol.asyncDispose]();
@@ -79,12 +65,10 @@ function asRead(answer: object): unknown {
   return JSON.parse(rewriteForClient(JSON.stringify(answer)));
 }
 
-/** Opaque to the client; the second one needs escapes in a query. */
+/** The second one needs escapes in a query. */
 const PAGE_TOKENS: readonly string[] = ['3d22deea-ea64-4d30-8a1e-c2a353b67e90', 'a+b/c=&d?é %2B'];
 
-/**
- * Three pages of a list, which differ in a field of their items. A page needs its token; another token returns nothing.
- */
+/** Serves three pages of a list, which differ in a field of their items. Each but the first needs its token. */
 function servePages(answer: object): unknown[] {
   const page = asRead(answer) as Record<string, Record<string, unknown>[]>;
   const [items = '', list = []] = Object.entries(page).find(([, value]) => Array.isArray(value)) ?? [];
@@ -108,12 +92,10 @@ function idOf(item: object): string {
   return Object.entries(item).find(([, value]) => typeof value === 'string')?.[0] ?? '';
 }
 
-interface Page {
-  readonly result: object;
-}
+type Pages = PromiseLike<AsyncIterable<{ readonly result: object }>>;
 
 /** Reads to the last page. */
-async function readPages(pages: PromiseLike<AsyncIterable<Page>>): Promise<object[]> {
+async function readPages(pages: Pages): Promise<object[]> {
   const results: object[] = [];
   for await (const { result } of await pages) {
     results.push(result);
@@ -124,10 +106,10 @@ async function readPages(pages: PromiseLike<AsyncIterable<Page>>): Promise<objec
 }
 
 /** Lists: how the client reads one, what the upstream answers, and the target without a page token. */
-const LISTS: readonly (readonly [read: () => PromiseLike<AsyncIterable<Page>>, answer: object, target: string])[] = [
+const LISTS: readonly (readonly [read: () => Pages, answer: object, target: string])[] = [
   [
     () =>
-      client.data.primaryNetwork.listValidators(
+      primaryNetwork.listValidators(
         { pageSize: 2, minUptimePerformance: 90, sortBy: 'timeRemaining', validationStatus: 'completed' },
         options,
       ),
@@ -135,19 +117,18 @@ const LISTS: readonly (readonly [read: () => PromiseLike<AsyncIterable<Page>>, a
     '/v1/networks/fuji/validators?minUptimePerformance=90&pageSize=2&sortBy=timeRemaining&validationStatus=completed',
   ],
   [
-    () =>
-      client.data.primaryNetwork.listDelegators({ delegationStatus: 'completed', rewardAddresses: ADDRESS }, options),
+    () => primaryNetwork.listDelegators({ delegationStatus: 'completed', rewardAddresses: ADDRESS }, options),
     ANSWERS.listDelegators,
     `/v1/networks/fuji/delegators?delegationStatus=completed&pageSize=10&rewardAddresses=${ADDRESS}`,
   ],
   [
-    () => client.data.primaryNetwork.listBlockchains({ pageSize: 10_000, sortOrder: 'asc' }, options),
+    () => primaryNetwork.listBlockchains({ pageSize: 10_000, sortOrder: 'asc' }, options),
     ANSWERS.listBlockchains,
     '/v1/networks/fuji/blockchains?pageSize=10000&sortOrder=asc',
   ],
   [
     () =>
-      client.data.primaryNetwork.transactions.listLatest(
+      primaryNetwork.transactions.listLatest(
         {
           blockchainId: 'p-chain',
           addresses: ADDRESS,
@@ -160,58 +141,53 @@ const LISTS: readonly (readonly [read: () => PromiseLike<AsyncIterable<Page>>, a
     `/v1/networks/fuji/blockchains/p-chain/transactions?addresses=${ADDRESS}&pageSize=10&startTimestamp=1&txTypes=AddValidatorTx&txTypes=AddDelegatorTx`,
   ],
   [
-    () =>
-      client.data.primaryNetwork.blocks.listByNodeId(
-        { blockchainId: 'p-chain', nodeId: NODE_ID, pageSize: 1 },
-        options,
-      ),
+    () => primaryNetwork.blocks.listByNodeId({ blockchainId: 'p-chain', nodeId: NODE_ID, pageSize: 1 }, options),
     ANSWERS.listBlocksOfNode,
     `/v1/networks/fuji/blockchains/p-chain/nodes/${NODE_ID}/blocks?pageSize=1`,
   ],
   [
-    () => client.data.primaryNetwork.vertices.listLatest({ blockchainId: 'x-chain' }, options),
+    () => primaryNetwork.vertices.listLatest({ blockchainId: 'x-chain' }, options),
     ANSWERS.listVertices,
     '/v1/networks/fuji/blockchains/x-chain/vertices?pageSize=10',
   ],
   [
-    () => client.data.primaryNetwork.vertices.listByHeight({ blockchainId: 'x-chain', vertexHeight: 7 }, options),
+    () => primaryNetwork.vertices.listByHeight({ blockchainId: 'x-chain', vertexHeight: 7 }, options),
     ANSWERS.listVerticesByHeight,
     '/v1/networks/fuji/blockchains/x-chain/vertices:listByHeight?pageSize=10&vertexHeight=7',
   ],
   [
-    () => client.data.evm.address.transactions.listErc20({ address: EVM, startBlock: 1, endBlock: 9 }, options),
+    () => evm.address.transactions.listErc20({ address: EVM, startBlock: 1, endBlock: 9 }, options),
     ANSWERS.listErc20Transfers,
     `/v1/chains/43114/addresses/${EVM}/transactions:listErc20?endBlock=9&pageSize=10&startBlock=1`,
   ],
   [
-    () => client.data.evm.address.transactions.listInternal({ address: EVM }, options),
+    () => evm.address.transactions.listInternal({ address: EVM }, options),
     ANSWERS.listInternalTransactions,
     `/v1/chains/43114/addresses/${EVM}/transactions:listInternals?pageSize=10`,
   ],
   [
-    () => client.data.evm.contracts.listTransfers({ address: EVM, pageSize: 100 }, options),
+    () => evm.contracts.listTransfers({ address: EVM, pageSize: 100 }, options),
     ANSWERS.listTokenTransfers,
     `/v1/chains/43114/tokens/${EVM}/transfers?pageSize=100`,
   ],
   [
-    () => client.data.nfts.list({ address: EVM }, options),
+    () => nfts.list({ address: EVM }, options),
     ANSWERS.listNftTokens,
     `/v1/chains/43114/nfts/collections/${EVM}/tokens?pageSize=10`,
   ],
   // The documents do not have it.
   [
-    () => client.data.evm.blocks.listLatest({ pageSize: 3 }, options),
+    () => evm.blocks.listLatest({ pageSize: 3 }, options),
     { blocks: [ANSWERS.getEvmBlock] },
     '/v1/chains/43114/blocks?pageSize=3',
   ],
 ];
 
-const pathOf = (target: string): string => target.split('?', 1)[0] as string;
-/** In the order of their names. */
-function parametersOf(target: string): string {
-  const { searchParams } = new URL(target, standIn.baseUrl);
-  searchParams.sort();
-  return searchParams.toString();
+/** Sorts the parameters of a target by their names. */
+function sorted(target: string): string {
+  const url = new URL(target, standIn.baseUrl);
+  url.searchParams.sort();
+  return url.pathname + url.search;
 }
 
 describe('the public client of the API lists, page by page,', { timeout: TIMEOUT_MS }, () => {
@@ -220,28 +196,21 @@ describe('the public client of the API lists, page by page,', { timeout: TIMEOUT
     async ({ read, answer, target }) => {
       const pages = servePages(answer);
       expect(await readPages(read())).toEqual(pages);
-      const { arrivals } = standIn;
-      expect(arrivals.map((arrival) => arrival.method)).toEqual(['GET', 'GET', 'GET']);
-      expect(arrivals[0]?.target).toBe(target);
-      expect(arrivals.map((arrival) => pathOf(arrival.target))).toEqual(Array(3).fill(pathOf(target)));
-      expect(arrivals.slice(1).map((arrival) => parametersOf(arrival.target))).toEqual(
-        PAGE_TOKENS.map((token) => parametersOf(`${target}&pageToken=${encodeURIComponent(token)}`)),
+      const tokens = ['', ...PAGE_TOKENS.map((token) => `&pageToken=${encodeURIComponent(token)}`)];
+      expect(standIn.arrivals.map((arrival) => [arrival.method, sorted(arrival.target)])).toEqual(
+        tokens.map((token) => ['GET', sorted(`${target}${token}`)]),
       );
     },
   );
 
   test('to the page that fails, whose error is typed as any other', async () => {
-    let read = 0;
     servePages(ANSWERS.listBlockchains);
-    const { behaviour } = standIn;
-    let requests = 0;
-    standIn.behaviour = (request, response, arrival) => {
-      requests += 1;
-      if (requests < 3) behaviour?.(request, response, arrival);
-      else sendJson(response, 400, { message: 'pageToken has expired', statusCode: 400, error: 'Bad Request' });
-    };
+    const { behaviour = SILENCE } = standIn;
+    standIn.behaviour = (...exchange) =>
+      (standIn.arrivals.length < 3 ? behaviour : reply(400, { message: 'pageToken has expired' }))(...exchange);
+    let read = 0;
     const reading = (async () => {
-      const pages = await client.data.primaryNetwork.listBlockchains({}, options);
+      const pages = await primaryNetwork.listBlockchains({}, options);
       for await (const _ of pages) read += 1;
     })();
     await expectFailure(reading, errors.BadRequestError, 400, 'upstream_error', 'pageToken has expired');
@@ -255,31 +224,31 @@ describe('the public client of the API', { timeout: TIMEOUT_MS }, () => {
   test.each<readonly [name: string, read: () => PromiseLike<object>, sent: object, target: string]>([
     [
       'the chains of an address',
-      () => client.data.primaryNetwork.getChainIdsForAddresses({ addresses: ADDRESS }, options),
+      () => primaryNetwork.getChainIdsForAddresses({ addresses: ADDRESS }, options),
       ANSWERS.listChainIdsOfAddresses,
       `/v1/networks/fuji/addresses:listChainIds?addresses=${ADDRESS}`,
     ],
     [
       'a transaction of the P-Chain',
-      () => client.data.primaryNetwork.transactions.get({ blockchainId: 'p-chain', txHash: TX_ID }, options),
+      () => primaryNetwork.transactions.get({ blockchainId: 'p-chain', txHash: TX_ID }, options),
       ANSWERS.getPrimaryNetworkTransaction,
       `/v1/networks/fuji/blockchains/p-chain/transactions/${TX_ID}`,
     ],
     [
       'a block of an EVM chain',
-      () => client.data.evm.blocks.get({ blockId: HASH }, options),
+      () => evm.blocks.get({ blockId: HASH }, options),
       ANSWERS.getEvmBlock,
       `/v1/chains/43114/blocks/${HASH}`,
     ],
     [
       'the transactions of a block',
-      () => client.data.evm.blocks.listTransactions({ blockId: '339' }, options),
+      () => evm.blocks.listTransactions({ blockId: '339' }, options),
       ANSWERS.listBlockTransactions,
       '/v1/chains/43114/blocks/339/transactions?pageSize=0',
     ],
     [
       'a transaction of an EVM chain',
-      () => client.data.evm.transactions.get({ txHash: HASH }, options),
+      () => evm.transactions.get({ txHash: HASH }, options),
       ANSWERS.getEvmTransaction,
       `/v1/chains/43114/transactions/${HASH}`,
     ],
@@ -292,7 +261,6 @@ describe('the public client of the API', { timeout: TIMEOUT_MS }, () => {
   });
 
   test('triggers a reindex; the error of a second one has the time of the next', async () => {
-    const { nfts } = client.data;
     await nfts.reindex({ address: EVM, tokenId: '145' }, options);
     const again = await expectFailure(
       nfts.reindex({ address: EVM, tokenId: '145' }, options),
@@ -311,7 +279,6 @@ describe('the public client of the API', { timeout: TIMEOUT_MS }, () => {
   });
 
   test('aggregates by POST: a destination accepts the message that was sent', async () => {
-    const { signatureAggregator } = client.data;
     const message = service.devnet.emitMessages(1)[0] as string;
     const signatureAggregatorRequest = { message, quorumPercentage: 80, quorumPercentageBuffer: 20 };
     const { signedMessage } = await signatureAggregator.aggregate({ signatureAggregatorRequest }, options);
@@ -324,7 +291,6 @@ describe('the public client of the API', { timeout: TIMEOUT_MS }, () => {
   });
 
   test('aggregates by GET: a destination accepts the message of the transaction', async () => {
-    const { signatureAggregator } = client.data;
     // The client knows no parameters of transactions of other EVM chains than the C-Chain.
     const ofTransactions = service.devnet
       .examples('fuji')
@@ -367,9 +333,9 @@ async function expectFailure(
 }
 
 describe('the public client of the API has a typed error', { timeout: TIMEOUT_MS }, () => {
-  const block = (blockId = '1', keyed = client) => keyed.data.evm.blocks.get({ blockId }, options);
-  const aggregate = (message: string, keyed = client) =>
-    keyed.data.signatureAggregator.aggregate({ signatureAggregatorRequest: { message } }, options);
+  const block = (blockId = '1', of = evm) => of.blocks.get({ blockId }, options);
+  const aggregate = (message: string, of = signatureAggregator) =>
+    of.aggregate({ signatureAggregatorRequest: { message } }, options);
 
   test('for a parameter that breaks a rule', async () => {
     const message = expect.stringMatching(/^blockId must be /);
@@ -380,38 +346,42 @@ describe('the public client of the API has a typed error', { timeout: TIMEOUT_MS
   });
 
   test('for a key that is not known', async () => {
-    const untrusted = new Avalanche({ ...CLIENT, apiKey: 'secret of somebody else' });
+    const { data } = new Avalanche({ ...CLIENT, apiKey: 'secret of somebody else' });
     const message = 'the API key is not known here; requests without a key are answered too';
-    await expectFailure(block('1', untrusted), errors.UnauthorizedError, 401, 'unauthorized', message);
-    await expectFailure(aggregate('0x00', untrusted), errors.UnauthorizedError, 401, 'unauthorized', message);
+    await expectFailure(block('1', data.evm), errors.UnauthorizedError, 401, 'unauthorized', message);
+    await expectFailure(
+      aggregate('0x00', data.signatureAggregator),
+      errors.UnauthorizedError,
+      401,
+      'unauthorized',
+      message,
+    );
     expect(standIn.arrivals).toEqual([]);
   });
 
   test('for a transaction that does not exist', async () => {
-    const failure = client.data.signatureAggregator.get({ txHash: TX_ID }, options);
+    const failure = signatureAggregator.get({ txHash: TX_ID }, options);
     await expectFailure(failure, errors.NotFoundError, 404, 'unknown_transaction', expect.stringContaining(TX_ID));
   });
 
   test.each([
-    [400, 'Bad Request', errors.BadRequestError],
-    [401, 'Unauthorized', errors.UnauthorizedError],
-    [403, 'Forbidden', errors.ForbiddenError],
-    [404, 'Not Found', errors.NotFoundError],
-    [429, 'Too Many Requests', errors.TooManyRequestsError],
-    [500, 'Internal Server Error', errors.InternalServerError],
-    [502, 'Bad Gateway', errors.BadGatewayError],
-    [503, 'Service Unavailable', errors.ServiceUnavailableError],
-  ])('for a %s of the upstream, in whichever form it is', async (status, error, type) => {
-    const message = `words of the upstream for ${status}`;
-    standIn.behaviour = (_request, response) => sendJson(response, status, { message, statusCode: status, error });
-    await expectFailure(block(), type, status, 'upstream_error', message);
-    standIn.behaviour = (_request, response) => sendJson(response, status, { message: [message, 'and more'] });
-    await expectFailure(block(), type, status, 'upstream_error', [message, 'and more']);
-    standIn.behaviour = (_request, response) =>
-      void response.writeHead(status, { 'content-type': 'text/html', 'retry-after': '17' }).end('<h1>no</h1>');
-    const failure = await expectFailure(block(), type, status, 'upstream_error', `the upstream answered: ${error}`);
-    expect(failure.headers.get('retry-after')).toBe('17');
-    standIn.behaviour = undefined;
-    expect(await block()).toEqual(ANSWERS.getEvmBlock);
+    [400, errors.BadRequestError],
+    [401, errors.UnauthorizedError],
+    [403, errors.ForbiddenError],
+    [404, errors.NotFoundError],
+    [429, errors.TooManyRequestsError],
+    [500, errors.InternalServerError],
+    [502, errors.BadGatewayError],
+    [503, errors.ServiceUnavailableError],
+  ])('for a %s of the upstream, in whichever form it is', async (status, type) => {
+    for (const [sent, message] of [
+      [{ message: 'words' }, 'words'],
+      [{ message: ['words', 'and more'] }, ['words', 'and more']],
+      ['<h1>no</h1>', `the upstream answered: ${STATUS_CODES[status]}`],
+    ]) {
+      standIn.behaviour = reply(status, sent, { 'retry-after': '17' });
+      const failure = await expectFailure(block(), type, status, 'upstream_error', message);
+      expect(failure.headers.get('retry-after')).toBe('17');
+    }
   });
 });

@@ -1,12 +1,13 @@
 import type { TSchema } from 'typebox';
 import Schema from 'typebox/schema';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, describe, expect, test } from 'vitest';
 import { startDevnet } from '../../../src/devnet/devnet.ts';
 import { systemClock } from '../../../src/lib/concurrency/clock.ts';
 import { RPC_METHODS } from '../../../src/proxy/catalogue/rpc-methods.ts';
 import { createLogger } from '../../../src/telemetry/logger.ts';
 import { readRpcExchanges } from '../../vectors/vectors.ts';
-import { startUpstreamService, type UpstreamService } from './upstream-service.ts';
+import { type Described, readDocument } from './document-reader.ts';
+import { startUpstreamService } from './upstream-service.ts';
 
 /** The specification's two tables: the fields of params, those that may be left out with a question mark, and those of the result. */
 const SPECIFIED: Readonly<Record<string, readonly [params: string, result: string]>> = {
@@ -44,42 +45,13 @@ const VALIDATOR_FIELDS =
   'delegatorCount delegatorWeight connected signer remainingBalanceOwner deactivationOwner validationRewardOwner ' +
   'delegationRewardOwner delegators';
 
-interface Described {
-  readonly required?: readonly string[];
-  readonly properties?: Readonly<Record<string, Described>>;
-  readonly items?: Described;
-  readonly anyOf?: readonly Described[];
-  readonly enum?: readonly string[];
-  readonly $ref?: string;
-}
-interface Document {
-  readonly paths: Readonly<Record<string, { readonly post: Operation }>>;
-  readonly components: { readonly schemas: Readonly<Record<string, Described>> };
-}
-interface Operation {
-  readonly requestBody: { readonly content: { readonly 'application/json': { readonly schema: Described } } };
-}
-
 const opened = new AsyncDisposableStack();
-let service: UpstreamService;
-let schemas: Readonly<Record<string, Described>>;
-let document: Document;
-beforeAll(async () => {
-  const devnet = opened.use(await startDevnet({ validators: 5, clock: systemClock, logger: createLogger('silent') }));
-  service = opened.use(await startUpstreamService({ settings: { nodeRpc: { baseUrl: devnet.apiUrl } } }));
-  document = (await service.get('/openapi.json')).body as unknown as Document;
-  ({ schemas } = document.components);
-});
 afterAll(() => opened.disposeAsync());
+const devnet = opened.use(await startDevnet({ validators: 5, clock: systemClock, logger: createLogger('silent') }));
+const service = opened.use(await startUpstreamService({ settings: { nodeRpc: { baseUrl: devnet.apiUrl } } }));
+const { schemas, resolve, calls } = await readDocument(service);
 
-function resolve(schema: Described | undefined): Described {
-  return schema?.$ref === undefined ? (schema ?? {}) : resolve(schemas[schema.$ref.split('/').at(-1) ?? '']);
-}
-
-function paramsOf(method: string): Described {
-  return resolve(schemas[method]?.properties?.['params']?.anyOf?.[0]);
-}
-
+const paramsOf = (method: string): Described => resolve(resolve(schemas[method]).properties?.['params']?.anyOf?.[0]);
 const resultOf = (method: string): Described => resolve(schemas[`${method}.result`]);
 
 function fieldsOf({ properties = {}, required = [] }: Described): string[] {
@@ -96,43 +68,37 @@ const words = (text: string): string[] =>
 
 describe('the document', () => {
   test('has each method that is let through, with its params and its result', () => {
-    const body = document.paths['/ext/bc/{chain}']?.post.requestBody.content['application/json'].schema;
-    const methods = (body?.anyOf?.[0]?.anyOf ?? []).map((call) => resolve(call).properties?.['method']?.enum?.[0]);
+    const methods = calls().map(({ properties }) => String(properties?.['method']?.enum?.[0]));
     expect(methods).toEqual(expect.arrayContaining(Object.keys(SPECIFIED)));
-    expect(methods.filter((method) => RPC_METHODS[String(method)] === undefined)).toEqual([]);
+    expect(methods.filter((method) => RPC_METHODS[method] === undefined)).toEqual([]);
     for (const method of methods) expect(schemas).toHaveProperty([`${method}.result`]);
   });
 
-  test.each(Object.entries(SPECIFIED))(
-    'has the fields of %s that the specification has',
-    (method, [params, result]) => {
-      expect(fieldsOf(paramsOf(method))).toEqual(words(params));
+  test('has the fields of the specification', () => {
+    for (const [method, [params, result]] of Object.entries(SPECIFIED)) {
       const found = fieldsOf(resultOf(method)).filter((field) => !UNSPECIFIED.has(`${method} ${field}`));
-      expect(found).toEqual(words(result));
-    },
-  );
-
-  test('has the fields of records, too', () => {
-    const at = (method: string, field: string) => resultOf(method).properties?.[field]?.items;
-    const named = (described: Described | undefined) => Object.keys(described?.properties ?? {}).toSorted();
-    const ofValidator = named(at('platform.getCurrentValidators', 'validators'));
+      expect([method, fieldsOf(paramsOf(method)), found]).toEqual([method, words(params), words(result)]);
+    }
+    const ofRecord = (method: string, field: string) =>
+      Object.keys(resultOf(method).properties?.[field]?.items?.properties ?? {}).toSorted();
+    const ofValidator = ofRecord('platform.getCurrentValidators', 'validators');
     expect(ofValidator.filter((field) => !UNSPECIFIED.has(`platform.getCurrentValidators ${field}`))).toEqual(
       words(VALIDATOR_FIELDS),
     );
-    expect(named(at('platform.getBlockchains', 'blockchains'))).toEqual(words('id name subnetID vmID'));
-    expect(named(at('avm.getBalance', 'utxoIDs'))).toEqual(words('txID outputIndex'));
-    expect(named(at('avm.getAllBalances', 'balances'))).toEqual(words('asset balance'));
+    expect(ofRecord('platform.getBlockchains', 'blockchains')).toEqual(words('id name subnetID vmID'));
+    expect(ofRecord('avm.getBalance', 'utxoIDs')).toEqual(words('txID outputIndex'));
+    expect(ofRecord('avm.getAllBalances', 'balances')).toEqual(words('asset balance'));
   });
 });
 
 test("an operator's own method has any params and any result, whatever its name is", async () => {
   await using added = await startUpstreamService({ settings: { rpcMethods: ['my/~method', 'platform.getHeight'] } });
-  const { paths, components } = (await added.get('/openapi.json')).body as unknown as Document;
-  const body = paths['/ext/bc/{chain}']?.post.requestBody.content['application/json'].schema;
-  const [own, known] = body?.anyOf?.[0]?.anyOf ?? [];
-  expect(own).toMatchObject({ properties: { method: { enum: ['my/~method'] } } });
-  expect(known).toEqual({ $ref: '#/components/schemas/platform.getHeight' });
-  expect(Object.keys(components.schemas).filter((name) => !/^[\w.-]+$/.test(name))).toEqual([]);
+  const own = await readDocument(added);
+  expect(own.calls()).toMatchObject([
+    { properties: { method: { enum: ['my/~method'] } } },
+    { title: 'platform.getHeight' },
+  ]);
+  expect(Object.keys(own.schemas).filter((name) => !/^[\w.-]+$/.test(name))).toEqual([]);
 });
 
 /** Also that each field which an answer has is described, where the schema is of an object with fields. */

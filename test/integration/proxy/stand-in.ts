@@ -10,13 +10,27 @@ export interface Arrival {
   readonly body: string;
 }
 
+export type Behaviour = (request: IncomingMessage, response: ServerResponse, arrival: Arrival) => void;
+
 export interface StandIn extends AsyncDisposable {
   readonly baseUrl: string;
   readonly arrivals: Arrival[];
   /** Called with each default answer before it is sent. */
   rewrite: (json: string) => string;
   /** Answers everything from now on, until it is undefined again. */
-  behaviour: ((request: IncomingMessage, response: ServerResponse, arrival: Arrival) => void) | undefined;
+  behaviour: Behaviour | undefined;
+  /** Answers nothing from now on; resolves with the response to the next request. */
+  hold(): Promise<ServerResponse>;
+}
+
+export const SILENCE: Behaviour = () => undefined;
+export const BREAK: Behaviour = ({ socket }) => void socket.destroy();
+
+/** Gives one answer to all requests. @param body a text or bytes as they are; anything else is sent as JSON */
+export function reply(status: number, body: unknown = {}, headers: Readonly<Record<string, string>> = {}): Behaviour {
+  const bytes = typeof body === 'string' || Buffer.isBuffer(body) ? body : JSON.stringify(body);
+  return (_request, response) =>
+    void response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(bytes);
 }
 
 /** The upstream's routes, by the documents' own templates. */
@@ -64,6 +78,11 @@ export async function startStandIn(): Promise<StandIn> {
     arrivals,
     rewrite: (json) => json,
     behaviour: undefined,
+    hold() {
+      const { promise, resolve } = Promise.withResolvers<ServerResponse>();
+      standIn.behaviour = (_request, response) => resolve(response);
+      return promise;
+    },
     async [Symbol.asyncDispose]() {
       server.closeAllConnections();
       await new Promise((resolve) => server.close(resolve));

@@ -1,38 +1,33 @@
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { nextTurn, systemClock } from '../../../src/lib/concurrency/clock.ts';
 import { createLogLines } from '../../support/log-lines.ts';
 import { createMemorySpans } from '../../unit/telemetry/memory-spans.ts';
-import { sendJson } from './stand-in.ts';
-import { startUpstreamService, type UpstreamService } from './upstream-service.ts';
+import { reply, sendJson } from './stand-in.ts';
+import { startUpstreamService } from './upstream-service.ts';
 
 const LIST = '/v1/networks/fuji/validators?pageSize=3';
 const SERVER = 'GET /v1/networks/:network/validators';
-const CACHE_BYTES = 1_000_000;
 
-let spans: ReturnType<typeof createMemorySpans>;
-let service: UpstreamService;
-beforeEach(async () => {
-  spans = createMemorySpans();
-  service = await startUpstreamService({ settings: { cacheBytes: CACHE_BYTES }, tracer: spans.tracer });
-});
-afterEach(async () => {
-  await service[Symbol.asyncDispose]();
-});
+async function start() {
+  const spans = createMemorySpans();
+  const service = await startUpstreamService({ settings: { cacheBytes: 1_000_000 }, tracer: spans.tracer });
+  return { spans, service, [Symbol.asyncDispose]: () => service[Symbol.asyncDispose]() };
+}
 
 test('requests that share a question to an upstream link to it, and one that the cache answers does not', async () => {
-  const held = Promise.withResolvers<void>();
-  service.standIn.behaviour = (_request, response) => void held.promise.then(() => sendJson(response, 200, {}));
+  await using started = await start();
+  const { spans, service } = started;
+  const held = service.standIn.hold();
   const answers = [service.get(LIST), service.get(LIST)];
   await until(() => service.received() === 2);
-  held.resolve();
+  sendJson(await held, 200, {});
   await Promise.all(answers);
   await service.get(LIST);
   await until(() => spans.ended(SERVER).length === 3);
 
   const asked = spans.only('upstream fuji');
-  const servers = spans.ended(SERVER);
   const link = { context: asked.spanContext() };
-  expect(servers.map(({ links }) => links)).toMatchObject([[link], [link], []]);
+  expect(spans.ended(SERVER).map(({ links }) => links)).toMatchObject([[link], [link], []]);
   expect(service.standIn.arrivals.map(({ headers }) => headers['traceparent'])).toEqual([
     `00-${asked.spanContext().traceId}-${asked.spanContext().spanId}-01`,
   ]);
@@ -40,14 +35,16 @@ test('requests that share a question to an upstream link to it, and one that the
 
 test('the line about an upstream that fails leads to the trace of the request', async () => {
   const { logger, lines } = createLogLines();
-  await using failing = await startUpstreamService({ logger, tracer: spans.tracer });
-  failing.standIn.behaviour = (_request, response) => sendJson(response, 500, {});
+  await using failing = await startUpstreamService({ logger, tracer: createMemorySpans().tracer });
+  failing.standIn.behaviour = reply(500);
   await failing.get(LIST, { traceparent: `00-${'ab'.repeat(16)}-${'cd'.repeat(8)}-01`, 'x-request-id': 'mine' });
   const line = lines.find((each) => each.includes('upstream failed')) ?? '{}';
   expect(JSON.parse(line)).toMatchObject({ requestId: 'mine', traceId: 'ab'.repeat(16) });
 });
 
 test('probes and scrapes have no spans, and what has no route has no path', async () => {
+  await using started = await start();
+  const { spans, service } = started;
   await service.get('/health/live');
   await service.get('/nothing/here');
   await until(() => spans.ended().length > 0);

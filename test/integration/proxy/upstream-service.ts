@@ -30,6 +30,8 @@ export interface UpstreamService extends AsyncDisposable {
   metric(sample: string): Promise<number>;
   get(target: string, headers?: Record<string, string>): Promise<Answer>;
   post(target: string, body?: unknown, headers?: Record<string, string>): Promise<Answer>;
+  /** Sends a GET whose client leaves when the controller aborts. */
+  begin(target: string): AbortController;
 }
 
 export interface UpstreamServiceOptions {
@@ -149,6 +151,11 @@ export async function startUpstreamService({
               body: typeof body === 'string' ? body : JSON.stringify(body),
             }),
       }),
+    begin(target) {
+      const client = new AbortController();
+      fetch(`${url}${target}`, { signal: client.signal }).catch(() => undefined);
+      return client;
+    },
     [Symbol.asyncDispose]: () => closing.disposeAsync(),
   };
 }

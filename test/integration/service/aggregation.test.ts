@@ -42,28 +42,6 @@ describe('a service on a healthy network', { timeout: TIMEOUT_MS }, () => {
     expect(await requests()).toBe(asked);
   });
 
-  test('asks each validator once for equal requests at the same time', async () => {
-    const message = newMessage();
-    const before = await requests();
-    const answers = await Promise.all(
-      Array.from({ length: 8 }, () => service.post({ message, quorumPercentage: 100 })),
-    );
-    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([201]));
-    expect(new Set(answers.map(({ body }) => body['signedMessage'])).size).toBe(1);
-    expect((await requests()) - before).toBe(12);
-  });
-
-  test('reuses cached signatures for a higher quorum, and requests only the rest', async () => {
-    const message = newMessage();
-    const before = await requests();
-    await service.post({ message, quorumPercentage: 50 });
-    const lower = (await requests()) - before;
-    const all = await service.post({ message, quorumPercentage: 100 });
-    expect(lower).toBeLessThan(12);
-    expect((await requests()) - before).toBe(12);
-    expect(await service.verify(all, { subnetID: primary(), quorum: 100 })).toMatchObject({ kind: 'valid' });
-  });
-
   test('never serves a signature got with a justification to a request without it', async () => {
     const conversion = service.devnet.examples('fuji').find(({ name }) => name.includes('conversion of'));
     expect((await service.post(conversion?.body)).status).toBe(201);
@@ -101,18 +79,5 @@ describe('a service on a healthy network', { timeout: TIMEOUT_MS }, () => {
     ).toBeGreaterThanOrEqual(0.67);
     const { body } = await service.get('/openapi.json');
     expect(Object.keys(body['paths'] as object)).toContain('/v1/signatureAggregator/{network}/aggregateSignatures');
-  });
-
-  test('refuses what the P-Chain does not know', async () => {
-    const message = newMessage();
-    const above = await service.post({ message, pChainHeight: 1_000_000 });
-    expect(above).toMatchObject({ status: 400, body: { message: expect.stringContaining('pChainHeight') } });
-    const subnet = await service.post({ message, signingSubnetId: `0x${'ab'.repeat(32)}` });
-    expect(subnet).toMatchObject({ status: 404, body: { message: expect.stringContaining('signingSubnetId') } });
-    const digits = message.replace(/^0x/, '');
-    const chain = await service.post({ message: `${digits.slice(0, 12)}${'ab'.repeat(32)}${digits.slice(76)}` });
-    expect(chain).toMatchObject({ status: 404, body: { message: expect.stringContaining('source chain') } });
-    const network = await service.post({ message: `${digits.slice(0, 4)}00000001${digits.slice(12)}` });
-    expect(network).toMatchObject({ status: 400, body: { message: expect.stringContaining('network ID') } });
   });
 });

@@ -31,6 +31,7 @@ const START_TIMEOUT_MS = 20_000;
 const EXPECTED_ERRORS: Readonly<Record<string, number>> = { verifySignedMessage: 400, getRequest: 404 };
 
 const opened = new AsyncDisposableStack();
+const steps: string[] = [];
 let app: App;
 let operations: { path: string; method: string; operation: Operation }[];
 
@@ -42,7 +43,12 @@ beforeAll(async () => {
     upstream: upstreamSettings(standIn),
   };
   const { config } = parseConfig(settings, {}, {});
-  app = opened.use(await startApp({ config, logger: createLogger('silent'), clock: systemClock, random: Math.random }));
+  app = opened.use(
+    await startApp({
+      ...{ config, logger: createLogger('silent'), clock: systemClock, random: Math.random },
+      onProgress: (step) => steps.push(step),
+    }),
+  );
   await app.untilReady(AbortSignal.timeout(START_TIMEOUT_MS));
   const response = await fetch(`${app.url}/openapi.json`);
   const { paths } = (await response.json()) as { paths: Record<string, Record<string, Operation>> };
@@ -82,4 +88,8 @@ test('each operation works as it is filled in', async () => {
     const expected = [EXPECTED_ERRORS[operationId] ?? [200, 201]].flat();
     expect(expected, `${operationId}: ${target} ${response.status} ${text}`).toContain(response.status);
   }
+});
+
+test('the start of a devnet is reported step by step, in the order of the steps', () => {
+  expect(steps).toEqual(['starting validators: 0 of 7', 'starting validators: 7 of 7', 'connecting to the validators']);
 });

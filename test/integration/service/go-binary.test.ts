@@ -115,7 +115,6 @@ test('flags and failures are those of the Go binary', { timeout: TIMEOUT_MS }, a
 
   expect(await run([])).toEqual(usage(/--config-file or CONFIG_FILE/));
   expect(await run(['--nope'])).toEqual(usage(/--nope/));
-  expect(await run(['-h'])).toEqual(usage(/-h/));
   expect(await run(['--config-file'])).toEqual(usage(/argument missing/));
   expect(await run(['--config-file', 'none.json'])).toEqual(usage(/none\.json.*no such file/));
   expect(await run(['--help'])).toEqual({ code: 0, out: expect.stringMatching(USAGE), err: '' });
@@ -125,28 +124,12 @@ test('flags and failures are those of the Go binary', { timeout: TIMEOUT_MS }, a
   expect(await run(['--config-file', 'none.json'], { CONFIG_FILE: unknown })).toEqual(
     failure(/invalid keys: log-lvel/),
   );
-  expect(await run(['--config-file', writeFile(apis)], { API_PORT: 'x' })).toEqual(
-    failure(/api-port: must be a whole number/),
+  expect(await run(['--config-file', writeFile({ ...goFile, ...NO_TLS, 'api-port': 70_000 })])).toEqual(
+    failure(/^could not run: api-port: must be a whole number from 0 to 65535, is 70000/),
   );
   expect(await run(['--config-file', writeFile(apis)])).toEqual(
     failure(RegExp(`^could not run: the node cannot be reached: info-api at http://127.0.0.1:${port}: .*ECONNREFUSED`)),
   );
-});
-
-test('a port that is taken and a setting that is out of range are named by the key', {
-  timeout: TIMEOUT_MS,
-}, async () => {
-  await using first = await start(['--config-file', writeFile({ ...goFile, ...NO_TLS })]);
-  const taken = new URL(first.urls[0]).port;
-  const file = { ...goFile, ...NO_TLS, 'log-level': 'off' };
-  expect(await run(['--config-file', writeFile(file)], { METRICS_PORT: taken })).toMatchObject({
-    code: 1,
-    err: expect.stringMatching(/^could not run: .*EADDRINUSE.*: another program .* the setting metrics-port/),
-  });
-  expect(await run(['--config-file', writeFile({ ...file, 'api-port': 70_000 })])).toMatchObject({
-    code: 1,
-    err: expect.stringMatching(/^could not run: api-port: must be a whole number from 0 to 65535, is 70000/),
-  });
 });
 
 test('the file as it is: both ports have each path, and no other port is open', { timeout: TIMEOUT_MS }, async () => {
@@ -166,27 +149,29 @@ test('the file as it is: both ports have each path, and no other port is open', 
   }
   expect(first.log.tail()).toMatch(/in place of the Go signature aggregator.*\n(.*\n)*.*server\.ownApi: false/);
   expect(first.log.tail()).toContain('max-p-chain-lookback: has no counterpart');
-  expect(listeningPorts(first.child.pid as number)).toEqual(
-    first.urls.map((url) => Number(new URL(url).port)).sort((a, b) => a - b),
-  );
+  const ports = first.urls.map((url) => Number(new URL(url).port));
+  expect(listeningPorts(first.child.pid as number)).toEqual(ports.toSorted((a, b) => a - b));
+
+  const quiet = { ...goFile, ...NO_TLS, 'log-level': 'off' };
+  expect(await run(['--config-file', writeFile(quiet)], { METRICS_PORT: String(ports[0]) })).toMatchObject({
+    code: 1,
+    err: expect.stringMatching(/^could not run: .*EADDRINUSE.*: another program .* the setting metrics-port/),
+  });
 });
 
-test('the process that was started is the service, and SIGKILL leaves none', { timeout: TIMEOUT_MS }, async () => {
-  const { child, [Symbol.asyncDispose]: kill } = await start(['--config-file', writeFile(goFile)]);
+test('the process that was started is the service; SIGKILL leaves none, but its compiled code for the next', {
+  timeout: TIMEOUT_MS,
+}, async () => {
+  const compiled = join(folder, 'compiled');
+  const env = { NODE_COMPILE_CACHE: compiled };
+  const { child, urls, [Symbol.asyncDispose]: kill } = await start(['--config-file', writeFile(goFile)], env);
   const pid = child.pid as number;
   expect(readFileSync(`/proc/${pid}/cmdline`, 'utf8')).toMatch(/\/bin\/node\0.*start\.js\0signature-aggregator\0/);
   expect(readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8')).toBe('');
+  const health = `${urls[0].replace('[::]', '127.0.0.1')}/health`;
+  while ((await fetch(health)).status !== 200);
   await kill();
   expect(child.signalCode).toBe('SIGKILL');
-});
-
-test('a process that is killed leaves its compiled code to the next', { timeout: TIMEOUT_MS }, async () => {
-  const compiled = join(folder, 'compiled');
-  {
-    await using binary = await start(['--config-file', writeFile(goFile)], { NODE_COMPILE_CACHE: compiled });
-    const health = `${binary.urls[0].replace('[::]', '127.0.0.1')}/health`;
-    while ((await fetch(health)).status !== 200);
-  }
   const files = readdirSync(compiled, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
   expect(files.length).toBeGreaterThan(100);
 });
@@ -208,13 +193,15 @@ test('convert prints a configuration with the same ports and answers', { timeout
   {
     await using binary = await start(['--config-file', path]);
     nodeID = binary.nodeID;
-    await expectAnswers(binary, message);
   }
   const entry = join(import.meta.dirname, '../../../src/start.js');
   await using own = await start([entry, '--config', config], {}, process.execPath);
   expect(listeningPorts(own.child.pid as number)).toHaveLength(2);
   expect(own.nodeID).toBe(nodeID);
-  await expectAnswers(own, message);
+  for (const url of own.urls) {
+    expect(await sign(url, message)).toEqual({ status: 200, body: { 'signed-message': expect.any(String) } });
+    expect(await sign(url, '00')).toEqual({ status: 400, body: { error: expect.any(String) } });
+  }
 
   expect(await runCommand(['convert', writeFile({ 'api-port': 1 })])).toMatchObject({
     code: 2,
@@ -222,13 +209,6 @@ test('convert prints a configuration with the same ports and answers', { timeout
     err: expect.stringMatching(/p-chain-api: must be given/),
   });
 });
-
-async function expectAnswers({ urls }: Binary, message: string): Promise<void> {
-  for (const url of urls) {
-    expect(await sign(url, message)).toEqual({ status: 200, body: { 'signed-message': expect.any(String) } });
-    expect(await sign(url, '00')).toEqual({ status: 400, body: { error: expect.any(String) } });
-  }
-}
 
 test('it is found through links, and by the Node that is new enough', { timeout: TIMEOUT_MS }, async () => {
   const place = join(folder, 'links');

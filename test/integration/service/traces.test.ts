@@ -1,5 +1,4 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { setBehaviour } from '../../devnet/validator-faults.ts';
 import { createLogLines } from '../../support/log-lines.ts';
 import { type OtlpReceiver, type ReceivedSpan, startOtlpReceiver } from '../../support/otlp-receiver.ts';
 import { sendJson, startStandIn } from '../proxy/stand-in.ts';
@@ -96,33 +95,6 @@ describe('traces', () => {
   );
 
   test(
-    'requests that share a flight link to it, whichever of them began it',
-    async () => {
-      const service = await startService(VALIDATORS, { settings: { environment: environment() } });
-      const [message] = service.devnet.emitMessages(1);
-      for (let index = 0; index < VALIDATORS; index += 1) {
-        setBehaviour(service.devnet.validator(index), { kind: 'frozen' });
-      }
-      const answers = [service.post({ message }), service.post({ message })];
-      // From then on both wait for the flight.
-      while ((await resolved(service)) < 2);
-      for (let index = 0; index < VALIDATORS; index += 1) {
-        setBehaviour(service.devnet.validator(index), { kind: 'normal' });
-      }
-      for (const { status } of await Promise.all(answers)) expect(status).toBe(201);
-      await stop(service);
-
-      const flight = only('collect signatures');
-      const servers = named(`POST ${ROUTE}`);
-      expect(new Set(servers.map(({ traceID }) => traceID)).size).toBe(2);
-      const link = { traceID: flight.traceID, spanID: flight.spanID };
-      expect(servers.map(({ links }) => links)).toEqual([[link], [link]]);
-      expect(servers.filter(({ spanID }) => spanID === flight.parentID)).toHaveLength(1);
-    },
-    TIMEOUT_MS,
-  );
-
-  test(
     'an upstream gets the trace context, and the span of the request to it',
     async () => {
       await using standIn = await startStandIn();
@@ -147,9 +119,3 @@ describe('traces', () => {
     TIMEOUT_MS,
   );
 });
-
-/** How many requests know who must sign. */
-function resolved({ metric }: RunningService): Promise<number> {
-  // It is there with its first value.
-  return metric('signature_aggregator_aggregation_stage_duration_seconds_count{stage="resolve"}').catch(() => 0);
-}

@@ -1,4 +1,6 @@
 import { describe, expect, test } from 'vitest';
+import type { ProgressEvent } from '../../../src/aggregation/collection/progress.ts';
+import type { AggregateOptions } from '../../../src/aggregation/request/aggregate.ts';
 import { ApiError } from '../../../src/pchain/rpc/api-error.ts';
 import { createWarpSet, type WarpSet } from '../../../src/validators/warp-set.ts';
 import { type BlockchainID, idFromBytes, type NodeID, nodeIDFromBytes } from '../../../src/warp/ids.ts';
@@ -49,7 +51,7 @@ function createHarness() {
     justification: new Uint8Array(),
     managerChainID: DESTINATION,
   };
-  const { aggregator: _, ...harness } = createAggregatorHarness(
+  const harness = createAggregatorHarness(
     { maxAggregationsInFlight: 10, resultCacheBytes: 100_000 },
     {
       directory: {
@@ -91,7 +93,8 @@ function createHarness() {
   return {
     ...harness,
     state,
-    aggregate: (more?: RequestOptions) => harness.finish(harness.start(withNewMessage(more))),
+    aggregate: (more?: RequestOptions, options?: Partial<AggregateOptions>) =>
+      harness.finish(harness.start(withNewMessage(more), options)),
     failure: (more: RequestOptions) => harness.failure(withNewMessage(more)),
   };
 }
@@ -115,17 +118,16 @@ test('a height that the client names is asked for as one, and no other', async (
 });
 
 describe('a destination', () => {
-  test.each([true, false])('is signed for at the height of its epoch (asked for: %s)', async (isRequired) => {
-    const { aggregate } = createHarness();
-    const expected = { pChainHeight: EPOCH, totalWeight: 100n, signedWeight: 75n };
-    expect(await aggregate(asked(isRequired))).toMatchObject(expected);
-  });
-
-  test.each([true, false])('without epochs at the proposed height (asked for: %s)', async (isRequired) => {
-    const { state, aggregate } = createHarness();
-    state.epoch = async () => undefined;
-    expect(await aggregate(asked(isRequired))).toMatchObject({ pChainHeight: PROPOSED });
-  });
+  test.each([true, false])(
+    'is signed for at the height of its epoch, if it has one (asked for: %s)',
+    async (isRequired) => {
+      const { state, aggregate } = createHarness();
+      const expected = { pChainHeight: EPOCH, totalWeight: 100n, signedWeight: 75n };
+      expect(await aggregate(asked(isRequired))).toMatchObject(expected);
+      state.epoch = async () => undefined;
+      expect(await aggregate(asked(isRequired))).toMatchObject({ pChainHeight: PROPOSED });
+    },
+  );
 
   test('whose API does not answer does not fail a request that did not name it', async () => {
     const { state, aggregate } = createHarness();
@@ -140,16 +142,9 @@ describe('a destination', () => {
   test('that was asked for and whose API is elsewhere is an error of the caller', async () => {
     const { state, failure } = createHarness();
     state.epoch = () => Promise.reject(new ApiError('invalid response', 'HTTP status 404'));
-    expect(await failure(asked(true))).toMatchObject({
-      code: 'invalid_request',
-      field: 'destinationChainID',
-      message: `the configured API cannot say in which epoch blockchain ${DESTINATION} is (HTTP status 404); give the P-Chain height instead`,
-    });
-    expect(await failure(asked(true, UNKNOWN))).toMatchObject({
-      code: 'invalid_request',
-      field: 'destinationChainID',
-      message: `the P-Chain knows no blockchain ${UNKNOWN}`,
-    });
+    const expected = { code: 'invalid_request', field: 'destinationChainID' };
+    expect(await failure(asked(true))).toMatchObject(expected);
+    expect(await failure(asked(true, UNKNOWN))).toMatchObject(expected);
   });
 
   test('that was asked for and whose API is down is no error of the caller', async () => {
@@ -162,12 +157,8 @@ describe('a destination', () => {
     const { state, aggregate, failure } = createHarness();
     state.sets.delete(EPOCH);
     expect(await aggregate(asked(false))).toMatchObject({ pChainHeight: PROPOSED });
-    expect(await failure(asked(true))).toMatchObject({
-      code: 'no_validators_yet',
-      field: 'destinationChainID',
-      retryAfterMs: 10_000,
-      message: `the epoch of blockchain ${DESTINATION} is of P-Chain height 80, at which subnet ${SUBNET} has no validators; try again when its next epoch has begun`,
-    });
+    const expected = { code: 'no_validators_yet', field: 'destinationChainID', retryAfterMs: 10_000 };
+    expect(await failure(asked(true))).toMatchObject(expected);
   });
 });
 
@@ -175,11 +166,7 @@ test('an L1 whose conversion the proposed height trails has no validators yet', 
   const { state, failure } = createHarness();
   state.sets.clear();
   for (const more of [{}, asked(false)]) {
-    expect(await failure(more)).toMatchObject({
-      code: 'no_validators_yet',
-      field: 'signingSubnetID',
-      message: `L1 ${SUBNET} has no validators at P-Chain height 100: that is the height proposed now, and the L1 was converted after it; try again in a moment`,
-    });
+    expect(await failure(more)).toMatchObject({ code: 'no_validators_yet', field: 'signingSubnetID' });
   }
   expect(await failure({ pChainHeight: 90n })).toMatchObject({ code: 'invalid_request' });
 });
@@ -187,27 +174,20 @@ test('an L1 whose conversion the proposed height trails has no validators yet', 
 describe('validators about to run out of balance', () => {
   const signersOf = async (result: Promise<{ signers: readonly NodeID[] }>) => new Set((await result).signers);
 
-  test('are not asked where the others suffice', async () => {
-    const { state, aggregate, source } = createHarness();
-    state.sets.set(PROPOSED, setOf(40n, 30n, 30n, 30n));
-    state.funds = async () => new Set([node(1)]);
-    expect(await signersOf(aggregate({ quorumNum: 60n }))).toEqual(new Set([node(2), node(3), node(4)]));
-    expect(source.calls.some(({ nodeID }) => nodeID === node(1))).toBe(false);
-  });
-
   test('are asked where the others do not', async () => {
     const { state, aggregate } = createHarness();
     state.funds = async () => new Set([node(1)]);
     expect(await signersOf(aggregate())).toEqual(new Set([node(1), node(2), node(3), node(4)]));
   });
 
-  test('are not asked at a pinned height and at that of an epoch either', async () => {
-    const { state, aggregate } = createHarness();
+  test('are not asked where the others suffice, at the proposed height, a pinned one and that of an epoch', async () => {
+    const { state, aggregate, source } = createHarness();
     for (const height of [PROPOSED, EPOCH]) state.sets.set(height, setOf(40n, 30n, 30n, 30n));
     state.funds = async () => new Set([node(1)]);
-    for (const more of [{ pChainHeight: PROPOSED }, asked(true), asked(false)]) {
+    for (const more of [{}, { pChainHeight: PROPOSED }, asked(true), asked(false)]) {
       expect(await signersOf(aggregate({ quorumNum: 60n, ...more }))).toEqual(new Set([node(2), node(3), node(4)]));
     }
+    expect(source.calls.some(({ nodeID }) => nodeID === node(1))).toBe(false);
   });
 
   test('are not asked while the others are late, and are when they have failed', async () => {
@@ -260,8 +240,11 @@ describe('a validator set that changes meanwhile', () => {
     const harness = createHarness();
     const changed = setOf(40n, 30n, 20n, 10n, 15n);
     change(harness, changed);
-    const result = await harness.aggregate();
+    const shown: bigint[] = [];
+    const onProgress = (event: ProgressEvent) => event.kind === 'state' && shown.push(event.state.totalWeight);
+    const result = await harness.aggregate({}, { onProgress });
     expect(result).toMatchObject({ pChainHeight: CHANGED, totalWeight: 115n });
+    expect(shown).toEqual([100n, 115n]);
     const bits = parseSignedMessage(result.signedMessage).signature.signers;
     expect(bits.map((index) => changed.validators[index]?.nodeIDs[0])).toEqual(result.signers);
     const times = new Map<NodeID, number>();

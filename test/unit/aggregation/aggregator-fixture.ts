@@ -2,7 +2,6 @@ import { Registry } from 'prom-client';
 import { Penalties } from '../../../src/aggregation/admission/penalties.ts';
 import { AggregatorError } from '../../../src/aggregation/aggregator-error.ts';
 import { createAggregatorMetrics } from '../../../src/aggregation/aggregator-metrics.ts';
-import type { ProgressListener } from '../../../src/aggregation/collection/progress.ts';
 import type { L1MessageRequest } from '../../../src/aggregation/l1/l1-messages.ts';
 import {
   type AggregateOptions,
@@ -14,13 +13,11 @@ import type { AggregationRequest } from '../../../src/aggregation/request/aggreg
 import { createSubnetPolicy } from '../../../src/aggregation/subnet-policy.ts';
 import { createAnswerHistories } from '../../../src/aggregation/validators/answer-history.ts';
 import { createInvalidSigners } from '../../../src/aggregation/validators/invalid-signers.ts';
-import { sleep } from '../../../src/lib/concurrency/clock.ts';
 import { ApiError } from '../../../src/pchain/rpc/api-error.ts';
 import { createSubnetDirectory } from '../../../src/pchain/state/subnet-directory.ts';
 import { createValidatorSets } from '../../../src/pchain/state/validator-sets.ts';
 import { createMemorySignatureStore } from '../../../src/store/local/signature-store.ts';
 import { createMetrics } from '../../../src/telemetry/metrics.ts';
-import { NO_SPAN } from '../../../src/telemetry/spans.ts';
 import type { Validator } from '../../../src/validators/validator.ts';
 import { createWarpSet } from '../../../src/validators/warp-set.ts';
 import {
@@ -34,7 +31,7 @@ import {
   type TxID,
 } from '../../../src/warp/ids.ts';
 import { createUnsignedMessage, type UnsignedMessage } from '../../../src/warp/unsigned-message.ts';
-import { FakeClock } from '../../support/fake-clock.ts';
+import { FakeClock, settle } from '../../support/fake-clock.ts';
 import { createModelSigner, modelBackend } from '../bls/backends/model-backend.ts';
 import { createInlineBls } from '../bls/service/inline-bls.ts';
 import { ANSWER_MS, LIMITS as COLLECTION_LIMITS, drain } from './collection/collection-fixture.ts';
@@ -169,6 +166,8 @@ export interface HarnessParts extends Partial<Pick<AggregatorOptions, Replaceabl
   readonly clock?: FakeClock;
 }
 
+const NEVER = new AbortController().signal;
+
 export function createHarness(limits: Partial<AggregatorLimits> = {}, parts: HarnessParts = {}) {
   const { clock = new FakeClock(), subnets = NO_POLICY } = parts;
   const source = new ScriptedSource(clock);
@@ -181,9 +180,6 @@ export function createHarness(limits: Partial<AggregatorLimits> = {}, parts: Har
       outcome: { kind: 'signature', signature: sign(message) },
     }));
   }
-  /** How long the BLS threads let each sum wait. */
-  const bls = { delayMs: 0 };
-  const inline = createInlineBls(modelBackend);
   const metrics = createAggregatorMetrics(createMetrics(registry));
   const penalties = new Penalties(clock, metrics);
   const aggregator = createAggregator({
@@ -198,17 +194,7 @@ export function createHarness(limits: Partial<AggregatorLimits> = {}, parts: Har
     subnets,
     source,
     store: createMemorySignatureStore({ clock, maxSignatures: 1_000, maxPerSigner: 100 }),
-    bls: {
-      startAggregation(message, signal) {
-        const sum = inline.startAggregation(message, signal);
-        const aggregate = async () => {
-          if (bls.delayMs > 0) await sleep(clock, bls.delayMs);
-          return sum.aggregate();
-        };
-        return { ...sum, aggregate, [Symbol.dispose]: () => sum[Symbol.dispose]() };
-      },
-      verifySigned: (signed, signal) => inline.verifySigned(signed, signal),
-    },
+    bls: createInlineBls(modelBackend),
     clock,
     metrics,
     penalties,
@@ -216,26 +202,14 @@ export function createHarness(limits: Partial<AggregatorLimits> = {}, parts: Har
     ...parts,
   });
 
-  function start(
-    more: RequestOptions = {},
-    signal = new AbortController().signal,
-    onProgress?: ProgressListener,
-    span = NO_SPAN,
-    onSigners?: AggregateOptions['onSigners'],
-  ) {
+  function start(more: RequestOptions = {}, options: Partial<AggregateOptions> = {}) {
     // At once or later, all is a promise to the tests.
-    const result = Promise.resolve(aggregator.aggregate(request(more), { signal, onProgress, span, onSigners }));
+    const result = Promise.resolve(aggregator.aggregate(request(more), { signal: NEVER, ...options }));
     result.catch(() => undefined);
     return result;
   }
 
-  function startFor(client: string, more: RequestOptions) {
-    const result = Promise.resolve(
-      aggregator.aggregate(request(more), { signal: new AbortController().signal, client }),
-    );
-    result.catch(() => undefined);
-    return result;
-  }
+  const startFor = (client: string, more: RequestOptions) => start(more, { client });
 
   /** Lets time pass until it has settled. */
   async function finish<T>(result: Promise<T>): Promise<T> {
@@ -273,20 +247,7 @@ export function createHarness(limits: Partial<AggregatorLimits> = {}, parts: Har
 
   const leftovers = () => ({ timers: clock.pendingTimers, listeners: source.listenerCount, requests: source.inFlight });
   return {
-    aggregator,
-    clock,
-    source,
-    api,
-    registry,
-    l1Messages,
-    bls,
-    penalties,
-    start,
-    startFor,
-    finish,
-    failure,
-    silence,
-    leftovers,
+    ...{ clock, source, api, registry, l1Messages, start, startFor, finish, failure, silence, leftovers },
   };
 }
 
@@ -297,7 +258,23 @@ export interface RequestOptions extends Omit<Partial<AggregationRequest>, 'subje
   readonly subject?: AggregationRequest['subject'];
 }
 
+export function messageOf(number: number, chainID = CHAIN): UnsignedMessage {
+  return createUnsignedMessage(NETWORK_ID, chainID, Uint8Array.of(number >> 8, number & 0xff));
+}
+
 export const MESSAGE = createUnsignedMessage(NETWORK_ID, CHAIN, Uint8Array.of(1));
+
+/** What has become of promises by now: `open`, `done`, or the code of the failure. */
+export async function outcomesOf(results: readonly Promise<unknown>[]): Promise<readonly string[]> {
+  await settle();
+  return Promise.all(
+    results.map((result) =>
+      Promise.race([result.then(() => 'done'), Promise.resolve().then(() => 'open')]).catch((error: unknown) =>
+        error instanceof AggregatorError ? error.code : String(error),
+      ),
+    ),
+  );
+}
 
 function request({ message = MESSAGE, justification = new Uint8Array(), ...more }: RequestOptions = {}) {
   return { subject: { kind: 'message', message, justification }, ...more } satisfies AggregationRequest;

@@ -3,26 +3,33 @@ import { createBlsService } from '../../../src/bls/service/aggregation.ts';
 import { modelBackend } from '../bls/backends/model-backend.ts';
 import { createInlineRunner } from '../bls/service/inline-bls.ts';
 import {
+  type Act,
   ANSWER_MS,
   type CollectOptions,
   createFixture,
   type Fixture,
   NOTHING_LEFT,
 } from './collection/collection-fixture.ts';
-import type { Behaviour } from './scripted-source.ts';
 
 const VALIDATORS = 200;
-const REFUSES: Behaviour = () => ({ afterMs: ANSWER_MS, outcome: { kind: 'refused', code: 2, text: 'not found' } });
 
-function createRefusing(behaviour: Behaviour = REFUSES): Fixture {
+function createRefusing(act: Act = 'refuses'): Fixture {
   const fixture = createFixture({ weights: Array(VALIDATORS).fill(1), limits: { maxConcurrentQueries: 2_048 } });
-  for (const { nodeIDs } of fixture.validators) for (const nodeID of nodeIDs) fixture.source.add(nodeID, behaviour);
+  for (const position of fixture.validators.keys()) fixture.script(position, act);
   return fixture;
 }
 
 function signAll(fixture: Fixture): void {
-  for (const validator of fixture.validators) {
-    for (const nodeID of validator.nodeIDs) fixture.source.add(nodeID, fixture.signs(validator));
+  for (const position of fixture.validators.keys()) fixture.script(position, 'signs');
+}
+
+/** From that position on they sign once 200 ms have passed, and refuse before. */
+function signSoon(fixture: Fixture, from: number): void {
+  for (const position of fixture.validators.keys()) {
+    if (position < from) continue;
+    fixture.script(position, (query, attempt) =>
+      fixture.acts(position, fixture.clock.monotonicMs() < 200 ? 'refuses' : 'signs')(query, attempt),
+    );
   }
 }
 
@@ -71,9 +78,7 @@ describe('a message that all validators refuse', () => {
   });
 
   test('for good costs one question to a third of the weight', async () => {
-    const fixture = createRefusing(() => ({
-      ...{ afterMs: ANSWER_MS, outcome: { kind: 'refused', code: -2, text: 'no handler' } },
-    }));
+    const fixture = createRefusing('refuses for good');
     const first = await request(fixture, { justification: new Uint8Array(200_000) });
     expect(first.queries).toBeLessThanOrEqual(96);
     expect(first.value.kind).toBe('insufficient');
@@ -111,16 +116,7 @@ describe('a good message', () => {
 
   test('that no validator has yet is signed by all as soon as the sample has it', async () => {
     const fixture = createRefusing();
-    const startMs = fixture.clock.monotonicMs();
-    for (const validator of fixture.validators) {
-      for (const nodeID of validator.nodeIDs) {
-        fixture.source.add(nodeID, (query, attempt) =>
-          fixture.clock.monotonicMs() < startMs + 200
-            ? REFUSES(query, attempt)
-            : fixture.signs(validator)(query, attempt),
-        );
-      }
-    }
+    signSoon(fixture, 0);
     const { value, tookMs } = await request(fixture);
     expect(value.kind).toBe('signed');
     expect(tookMs).toBeLessThanOrEqual(ANSWER_MS + 300 + 2 * ANSWER_MS);
@@ -128,17 +124,7 @@ describe('a good message', () => {
 
   test('is signed though the heaviest third refuses for ever, and all others at first', async () => {
     const fixture = createRefusing();
-    const startMs = fixture.clock.monotonicMs();
-    for (const [position, validator] of fixture.validators.entries()) {
-      if (position < 66) continue;
-      for (const nodeID of validator.nodeIDs) {
-        fixture.source.add(nodeID, (query, attempt) =>
-          fixture.clock.monotonicMs() < startMs + 200
-            ? REFUSES(query, attempt)
-            : fixture.signs(validator)(query, attempt),
-        );
-      }
-    }
+    signSoon(fixture, 66);
     expect((await request(fixture)).value.kind).toBe('signed');
   });
 });

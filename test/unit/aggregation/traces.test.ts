@@ -13,7 +13,7 @@ describe('traces of aggregations', () => {
     const outcome = { kind: 'refused', code: 7, text: 'not mine' } as const;
     for (const number of [1, 2, 3]) source.add(nodeOf(number), () => ({ afterMs: ANSWER_MS, outcome }));
     const request = tracer.root('request', 'server', {});
-    await finish(start({}, undefined, undefined, request).catch(() => undefined));
+    await finish(start({}, { span: request }).catch(() => undefined));
 
     const flight = only('collect signatures');
     expect(flight.status.message).toMatch(/weight/);
@@ -36,8 +36,8 @@ describe('traces of aggregations', () => {
     const { tracer, only, ended } = createMemorySpans();
     const requests = ['first', 'second', 'late'].map((name) => tracer.root(name, 'server', {}));
     const [first, second, late] = requests;
-    await Promise.all([first, second].map((span) => finish(start({}, undefined, undefined, span))));
-    await finish(start({}, undefined, undefined, late));
+    await Promise.all([first, second].map((span) => finish(start({}, { span: span! }))));
+    await finish(start({}, { span: late! }));
     for (const span of requests) span.end();
 
     const flight = only('collect signatures');
@@ -52,7 +52,7 @@ describe('traces of aggregations', () => {
     const { tracer, only, ended } = createMemorySpans();
     const run = async (name: string, message: typeof MESSAGE) => {
       const span = tracer.root(name, 'server', {});
-      await finish(start({ message }, undefined, undefined, span));
+      await finish(start({ message }, { span }));
       span.end();
     };
     await Promise.all([run('one', MESSAGE), run('other', OTHER)]);

@@ -2,60 +2,49 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { configOf, fileWith, problemsOf } from './load/config-fixture.ts';
 
-const file = (corsOrigins?: unknown) => fileWith({ server: { ...(corsOrigins !== undefined && { corsOrigins }) } });
-const parse = (corsOrigins?: unknown) => configOf(file(corsOrigins)).server.corsOrigins;
-const problems = (corsOrigins: unknown) => problemsOf(file(corsOrigins));
-const MUST =
-  'must be an origin such as https://console.example or http://localhost:3000: a scheme, a host and a port ' +
-  "that is not the scheme's own, with nothing after it";
+const file = (corsOrigins: unknown) => fileWith({ server: { corsOrigins } });
+const problems = (...corsOrigins: unknown[]) => problemsOf(file(corsOrigins));
+const rejected = (index: number) => expect.stringContaining(`server.corsOrigins[${index}]: must `);
 
 test('origins in the form of browsers are accepted', () => {
   const origins = [
-    'https://console.example',
-    'http://localhost:3000',
-    'http://127.0.0.1:8080',
-    'https://[2001:db8::1]:8443',
-    'https://xn--bcher-kva.example',
-    'chrome-extension://abcdefghijklmnopabcdefghijklmnop',
-    'app://-',
+    ...['https://console.example', 'http://localhost:3000', 'http://127.0.0.1:8080', 'https://[2001:db8::1]:8443'],
+    ...['https://xn--bcher-kva.example', 'chrome-extension://abcdefghijklmnopabcdefghijklmnop', 'app://-'],
   ];
-  expect(parse(origins)).toEqual(origins);
+  expect(configOf(file(origins)).server.corsOrigins).toEqual(origins);
 });
 
-test.each([
-  ['https://console.example/', 'https://console.example'],
-  ['https://Console.example', 'https://console.example'],
-  ['https://console.example:443', 'https://console.example'],
-  ['http://localhost:080', 'http://localhost'],
-  ['https://user:word@console.example', 'https://console.example'],
-  ['https://bücher.example', 'https://xn--bcher-kva.example'],
-  [' https://console.example', 'https://console.example'],
-])('%j is rejected with the origin that is meant', (text, meant) => {
-  expect(problems(['https://a.example', text])).toEqual([
-    `server.corsOrigins[1]: ${MUST}, is ${JSON.stringify(text)}; perhaps ${meant} is meant`,
-  ]);
+test('other texts are rejected, and where an origin is meant, with it', () => {
+  for (const [text, meant] of [
+    ['https://console.example/', 'https://console.example'],
+    ['https://Console.example', 'https://console.example'],
+    ['https://console.example:443', 'https://console.example'],
+    ['http://localhost:080', 'http://localhost'],
+    ['https://user:word@console.example', 'https://console.example'],
+    ['https://bücher.example', 'https://xn--bcher-kva.example'],
+    [' https://console.example', 'https://console.example'],
+  ] as const) {
+    expect(problems('https://a.example', text)).toEqual([rejected(1)]);
+    expect(problems(text).join()).toContain(`; perhaps ${meant} is meant`);
+  }
+  for (const text of ['', 'console.example', 'localhost:3000', 'null', 'file://', 'https://', '//a.example']) {
+    expect(problems(text)).toEqual([rejected(0)]);
+  }
+  expect(problems('https://*.example')).toEqual([rejected(0)]);
 });
-
-test.each(['', 'console.example', 'localhost:3000', 'null', 'file://', 'https://', '//a.example', 'https://*.example'])(
-  '%j is rejected',
-  (text) => {
-    expect(problems([text])).toEqual([`server.corsOrigins[0]: ${MUST}, is ${JSON.stringify(text)}`]);
-  },
-);
 
 test('* stands alone', () => {
-  const problem = 'must stand alone, as it means all origins, is "*"';
-  expect(problems(['https://a.example', '*'])).toEqual([`server.corsOrigins[1]: ${problem}`]);
-  expect(problems(['*', '*'])).toEqual([`server.corsOrigins[0]: ${problem}`, `server.corsOrigins[1]: ${problem}`]);
+  expect(problems('https://a.example', '*')).toEqual([rejected(1)]);
+  expect(problems('*', '*')).toEqual([rejected(0), rejected(1)]);
 });
 
 test('exactly the origin of a web address is accepted', () => {
   fc.assert(
-    fc.property(fc.webUrl({ withFragments: true, withQueryParameters: true }), (url) => {
+    fc.property(fc.webUrl(), (url) => {
       const { origin } = new URL(url);
-      expect(parse([origin])).toEqual([origin]);
-      const meant = expect.stringContaining(`; perhaps ${origin} is meant`);
-      if (url !== origin) expect(problems([url])).toEqual([meant]);
+      expect(problems(origin)).toEqual([]);
+      if (url !== origin) expect(problems(url)).toEqual([expect.stringContaining(`; perhaps ${origin} is meant`)]);
     }),
+    { numRuns: 20 },
   );
 });

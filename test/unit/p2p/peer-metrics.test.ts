@@ -1,20 +1,14 @@
 import { Registry } from 'prom-client';
 import { expect, it } from 'vitest';
 import { createPeerMetrics } from '../../../src/p2p/peer-metrics.ts';
-import type { Obstacle, ObstacleCause } from '../../../src/p2p/peer-view.ts';
+import type { ObstacleCause } from '../../../src/p2p/peer-view.ts';
 import { createMetrics } from '../../../src/telemetry/metrics.ts';
 import type { NodeID } from '../../../src/warp/ids.ts';
 
-const NODES = ['a', 'b', 'c', 'd', 'e'].map((name) => `NodeID-${name}` as NodeID);
-const causes: readonly (ObstacleCause | undefined)[] = [
-  'not_admitted',
-  undefined,
-  'connecting',
-  'no_address',
-  'not_admitted',
-];
-const obstacles = new Map<NodeID, Obstacle | undefined>(
-  NODES.map((nodeID, index) => [nodeID, causes[index] && { cause: causes[index], reason: 'a reason' }]),
+const CAUSES = new Map<NodeID, ObstacleCause | undefined>(
+  (['not_admitted', undefined, 'connecting', 'no_address', 'not_admitted'] as const).map((cause, index) => [
+    ...([`NodeID-${index}` as NodeID, cause] as const),
+  ]),
 );
 
 it('reads gauges on demand, publishes bytes once, and labels requests by outcome', async () => {
@@ -23,8 +17,11 @@ it('reads gauges on demand, publishes bytes once, and labels requests by outcome
   const metrics = createPeerMetrics(createMetrics(registry), {
     connected: () => connected,
     connecting: () => 2,
-    wanted: () => new Set(NODES),
-    obstacleOf: (nodeID) => obstacles.get(nodeID),
+    wanted: () => new Set(CAUSES.keys()),
+    obstacleOf(nodeID) {
+      const cause = CAUSES.get(nodeID);
+      return cause && { cause, reason: 'a reason' };
+    },
     knownAddresses: () => 4,
     pendingRequests: () => 5,
   });

@@ -5,9 +5,9 @@ import { createLogLines } from '../../support/log-lines.ts';
 
 test('a burst is written, then one line per interval with the number of omitted ones', async () => {
   const clock = new FakeClock();
-  const throttle = new LogThrottle(clock, { burst: 2_000, intervalMs: 5 });
+  const throttle = new LogThrottle(clock, { burst: 20, intervalMs: 5 });
   const take = (count: number) => Array.from({ length: count }, () => throttle.take('a'));
-  expect(take(2_000)).toEqual(Array(2_000).fill(0));
+  expect(take(20)).toEqual(Array(20).fill(0));
   expect(take(7)).toEqual(Array(7).fill(undefined));
   expect(throttle.take('b')).toBe(0);
   await clock.advance(4);
@@ -17,7 +17,7 @@ test('a burst is written, then one line per interval with the number of omitted 
   await clock.advance(10);
   expect(take(3)).toEqual([1, 0, undefined]);
   await clock.advance(3_600_000);
-  expect(take(2_001)).toEqual([1, ...Array(1_999).fill(0), undefined]);
+  expect(take(21)).toEqual([1, ...Array(19).fill(0), undefined]);
 });
 
 test('one warning per minute of each kind is written', async () => {

@@ -49,30 +49,13 @@ describe('what the reference accepts', () => {
     const [{ signed, warpSet, networkID }] = signedCases as [(typeof signedCases)[number]];
     fc.assert(
       fc.property(mutated(fc.constant(signed.signedMessage)), (bytes) => {
-        if (Buffer.compare(bytes, signed.signedMessage) === 0) return;
+        fc.pre(Buffer.compare(bytes, signed.signedMessage) !== 0);
         const result = verifySignedMessage(bytes, { networkID, warpSet, quorumNum: 1n }, nobleBackend);
         expect(result.kind).toBe('invalid');
       }),
-      { numRuns: 60 },
+      { numRuns: 150 },
     );
   });
-
-  test('with any one byte changed, it is refused', () => {
-    const [{ signed, warpSet, networkID }] = signedCases.toSorted(
-      (a, b) => a.signed.signedMessage.length - b.signed.signedMessage.length,
-    ) as [(typeof signedCases)[number]];
-    const seen = new Set<string>();
-    for (let at = 0; at < signed.signedMessage.length; at += 1) {
-      const bytes = Uint8Array.from(signed.signedMessage);
-      // Another bit each time, so that flags, high and low bits all have their turn.
-      bytes[at] = (bytes[at] ?? 0) ^ (1 << (at % 8));
-      const result = verifySignedMessage(bytes, { networkID, warpSet, quorumNum: 67n }, nobleBackend);
-      if (result.kind === 'valid') throw new Error(`valid with byte ${at} changed`);
-      seen.add(result.reason);
-    }
-    expect([...seen]).toEqual(expect.arrayContaining(['malformed', 'wrong network', 'wrong signature']));
-    // Some hundred pairings: seconds, on a machine that has other work too.
-  }, 30_000);
 
   test('a signer fewer or more than signed is a wrong signature, one beyond the set an unknown signer', () => {
     const { signed, warpSet, networkID } = signedCases.find(

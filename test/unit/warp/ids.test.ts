@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { parseHex } from '../../../src/lib/encoding/bytes.ts';
 import { encodeCb58, parseCb58 } from '../../../src/lib/encoding/cb58.ts';
-import { ParseError } from '../../../src/lib/encoding/parse-error.ts';
+import { attempt, ParseError } from '../../../src/lib/encoding/parse-error.ts';
 import {
   type BlockchainID,
   idBytes,
@@ -18,18 +18,13 @@ import {
 } from '../../../src/warp/ids.ts';
 import { readJson, readPeerTranscript } from '../../vectors/vectors.ts';
 
-/** Any UTF-16 code unit, lone surrogates too. */
-const utf16 = fc.nat(0xffff).map((unit) => String.fromCharCode(unit));
+/** Any UTF-16 code units, lone surrogates too. */
+const anyText = fc.string({ unit: fc.nat(0xffff).map((unit) => String.fromCharCode(unit)) });
 
-interface ValidText {
-  readonly kind: 'id' | 'nodeID' | 'cb58';
-  readonly text: string;
-  readonly hex: string;
-  readonly note: string;
-}
-interface InvalidText {
+interface Vector {
   readonly kind: 'id' | 'nodeID' | 'cb58' | 'hexOrCb58';
   readonly text: string;
+  readonly hex: string;
   readonly note: string;
 }
 
@@ -46,41 +41,32 @@ const encoders = {
 };
 
 describe('vectors', () => {
-  const valid = readJson<ValidText[]>('ids-valid.json');
-  const invalid = readJson<InvalidText[]>('ids-invalid.json');
-
-  test.each(valid)('$kind $text ($note)', ({ kind, text, hex }) => {
-    const bytes = parseHex(hex, 'hex');
-    expect(parsers[kind](text)).toEqual(bytes);
-    expect(encoders[kind](bytes)).toBe(text);
-  });
-
-  test.each(valid.filter(({ kind }) => kind === 'id'))('$text as hex or cb58', ({ text, hex }) => {
-    for (const form of [text, hex, `0x${hex}`, hex.toUpperCase(), `0x${hex.toUpperCase()}`]) {
-      expect(parseHexOrCb58Id<BlockchainID>(form, 'ID')).toBe(text);
+  test('valid texts are parsed, and encoded to the same', () => {
+    for (const { kind, text, hex, note } of readJson<(Vector & { kind: keyof typeof encoders })[]>('ids-valid.json')) {
+      const bytes = parseHex(hex, 'hex');
+      expect(parsers[kind](text), note).toEqual(bytes);
+      expect(encoders[kind](bytes), note).toBe(text);
+      if (kind !== 'id') continue;
+      for (const form of [text, hex, `0x${hex}`, hex.toUpperCase(), `0x${hex.toUpperCase()}`]) {
+        expect(parseHexOrCb58Id<BlockchainID>(form, 'ID'), note).toBe(text);
+      }
     }
   });
 
-  test.each(invalid.map((vector, index) => ({ ...vector, index })))(
-    '#$index: invalid $kind: $note',
-    ({ kind, text }) => {
-      expect(() => parsers[kind](text)).toThrowError(ParseError);
-    },
-  );
+  test('invalid texts are refused', () => {
+    for (const { kind, text, note } of readJson<Vector[]>('ids-invalid.json')) {
+      expect(() => parsers[kind](text), note).toThrowError(ParseError);
+    }
+  });
 });
 
 describe('cb58', () => {
-  /** A second implementation with Node's hash and base58. */
-  function model(bytes: Uint8Array): string {
-    const checksum = createHash('sha256').update(bytes).digest().subarray(-4);
-    return base58.encode(Uint8Array.of(...bytes, ...checksum));
-  }
-
   test('ends with the last 4 bytes of the hash', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 36 }), (bytes) => {
         const text = encodeCb58(bytes);
-        expect(text).toBe(model(bytes));
+        const checksum = createHash('sha256').update(bytes).digest().subarray(-4);
+        expect(text).toBe(base58.encode(Uint8Array.of(...bytes, ...checksum)));
         expect(parseCb58(text, 'text')).toEqual(bytes);
       }),
     );
@@ -95,79 +81,39 @@ describe('cb58', () => {
         const at = position % (text.length + insert);
         return text.slice(0, at) + character + text.slice(at + 1 - insert);
       });
-    const text = fc.oneof(mistyped, fc.string({ unit: fc.constantFrom(...alphabet) }), fc.string({ unit: utf16 }));
     fc.assert(
-      fc.property(text, (value) => {
-        let parsed: Uint8Array;
-        try {
-          parsed = parseCb58(value, 'text');
-        } catch (error) {
-          expect(error).toBeInstanceOf(ParseError);
-          return;
-        }
-        expect(encodeCb58(parsed)).toBe(value);
+      fc.property(fc.oneof(mistyped, fc.string({ unit: fc.constantFrom(...alphabet) }), anyText), (value) => {
+        const parsed = attempt(() => parseCb58(value, 'text'));
+        expect(parsed instanceof ParseError ? value : encodeCb58(parsed)).toBe(value);
       }),
       { numRuns: 500 },
     );
-  });
-
-  test('names the problem', () => {
-    expect(() => parseCb58('', 'SubnetID')).toThrowError('SubnetID: is too short for cb58');
-    expect(() => parseCb58('0', 'SubnetID')).toThrowError('SubnetID: is not cb58');
-    expect(() => parseCb58('45PJLM', 'SubnetID')).toThrowError('SubnetID: has a wrong cb58 checksum');
   });
 });
 
 describe('IDs', () => {
   test('have 32 bytes, NodeIDs 20', () => {
-    fc.assert(
-      fc.property(fc.uint8Array({ maxLength: 40 }), (bytes) => {
-        for (const [length, encode] of [
-          [32, encoders.id],
-          [20, encoders.nodeID],
-        ] as const) {
-          if (bytes.length === length) expect(() => encode(bytes)).not.toThrow();
-          else expect(() => encode(bytes)).toThrowError(ParseError);
-        }
-      }),
-    );
-  });
-
-  test('round-trip in each form', () => {
-    fc.assert(
-      fc.property(fc.uint8Array({ minLength: 32, maxLength: 32 }), (bytes) => {
-        const id = idFromBytes<BlockchainID>(bytes, 'ID');
-        expect(idBytes(id)).toEqual(bytes);
-        expect(parseId<BlockchainID>(id, 'ID')).toBe(id);
-        expect(parseHexOrCb58Id<BlockchainID>(id, 'ID')).toBe(id);
-        expect(parseHexOrCb58Id<BlockchainID>(Buffer.from(bytes).toString('hex'), 'ID')).toBe(id);
-        const nodeID = nodeIDFromBytes(bytes.subarray(12));
-        expect(nodeID.startsWith('NodeID-')).toBe(true);
-        expect(nodeIDBytes(nodeID)).toEqual(bytes.subarray(12));
-        expect(parseNodeID(nodeID)).toBe(nodeID);
-      }),
-    );
+    for (const [length, encode] of [
+      [32, encoders.id],
+      [20, encoders.nodeID],
+    ] as const) {
+      expect(() => encode(new Uint8Array(length))).not.toThrow();
+      for (const other of [0, length - 1, length + 1]) expect(() => encode(new Uint8Array(other))).toThrow(ParseError);
+    }
   });
 
   test('any text is an ID or a ParseError that names the field', () => {
     const text = fc.oneof(
-      fc.string({ unit: utf16 }),
+      anyText,
       fc.string({ unit: fc.constantFrom(...'0123456789abcdefx'), maxLength: 70 }),
       fc.string().map((tail) => `NodeID-${tail}`),
     );
     fc.assert(
       fc.property(text, (value) => {
-        for (const [parse, what] of [
-          [parsers.hexOrCb58, 'ID'],
-          [parsers.id, 'ID'],
-          [parsers.nodeID, 'NodeID'],
-        ] as const) {
-          try {
-            parse(value);
-          } catch (error) {
-            expect(error).toBeInstanceOf(ParseError);
-            expect(error).toMatchObject({ what });
-          }
+        for (const kind of ['hexOrCb58', 'id', 'nodeID'] as const) {
+          const what = kind === 'nodeID' ? 'NodeID' : 'ID';
+          const parsed = attempt(() => parsers[kind](value));
+          expect(parsed instanceof ParseError ? parsed.what : what).toBe(what);
         }
       }),
     );

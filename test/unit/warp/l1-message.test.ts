@@ -1,9 +1,7 @@
-import { createHash } from 'node:crypto';
-import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { ByteWriter } from '../../../src/lib/encoding/byte-writer.ts';
 import { bytesToHex, parseHex } from '../../../src/lib/encoding/bytes.ts';
-import { idBytes, nodeIDFromBytes, parseId, type SubnetID, type ValidationID } from '../../../src/warp/ids.ts';
+import { nodeIDFromBytes, parseId, type SubnetID, type ValidationID } from '../../../src/warp/ids.ts';
 import {
   conversionValidationID,
   encodeL1Message,
@@ -15,7 +13,7 @@ import {
 import { parseWarpPayload } from '../../../src/warp/payload.ts';
 import { parseSignedMessage } from '../../../src/warp/signed-message.ts';
 import { readCase, readCases, readRpcExchanges, readTransaction, rpcResult } from '../../vectors/vectors.ts';
-import { l1Messages, registrations } from './arbitrary-messages.ts';
+import { l1Messages } from './arbitrary-messages.ts';
 import { testCodec } from './codec-properties.ts';
 
 function innerPayload(payload: Uint8Array): Uint8Array {
@@ -53,15 +51,11 @@ const currentValidators = rpcResult<{ validators: CurrentL1Validator[] }>(
 ).validators;
 
 describe('vectors', () => {
-  test.each(readCases().filter(({ name }) => /^(bad_)?p_/.test(name)))('$name: $description', ({ payload }) => {
-    const bytes = innerPayload(payload);
-    expect(encodeL1Message(parseL1Message(bytes))).toEqual(bytes);
-  });
-
-  test('messages of the P-Chain have their sizes', () => {
-    expect(innerPayload(readCase('p_conversion').payload)).toHaveLength(38);
-    expect(innerPayload(readCase('p_registration_true').payload)).toHaveLength(39);
-    expect(innerPayload(readCase('p_weight').payload)).toHaveLength(54);
+  test('messages of the P-Chain are read, and encode to the same bytes', () => {
+    for (const { name, payload } of readCases().filter((each) => /^(bad_)?p_/.test(each.name))) {
+      const bytes = innerPayload(payload);
+      expect(encodeL1Message(parseL1Message(bytes)), name).toEqual(bytes);
+    }
   });
 
   test('a registration names its validator', () => {
@@ -115,39 +109,18 @@ describe('vectors', () => {
 
 testCodec({ encode: encodeL1Message, parse: parseL1Message }, l1Messages);
 
-test('validation IDs are hashes of the registration, or of subnet and index', () => {
-  fc.assert(
-    fc.property(registrations, fc.nat(0xffff_ffff), (registration, index) => {
-      const hash = (bytes: Uint8Array): Uint8Array => Uint8Array.from(createHash('sha256').update(bytes).digest());
-      expect(idBytes(registrationValidationID(registration))).toEqual(hash(encodeL1Message(registration)));
-      const indexBytes = parseHex(index.toString(16).padStart(8, '0'), 'index');
-      const preimage = Uint8Array.of(...idBytes(registration.subnetID), ...indexBytes);
-      expect(idBytes(conversionValidationID(registration.subnetID, index))).toEqual(hash(preimage));
-    }),
-  );
-});
-
 function header(typeID: number): ByteWriter {
   return new ByteWriter().u16(0).u32(typeID);
 }
 
-function registrationUpToOwners(nodeIDLength = 20): ByteWriter {
-  return header(1)
-    .bytes(new Uint8Array(32))
-    .lengthPrefixed(new Uint8Array(nodeIDLength))
-    .bytes(new Uint8Array(48))
-    .u64(0n);
+function registrationUpToOwners(): ByteWriter {
+  return header(1).bytes(new Uint8Array(32)).lengthPrefixed(new Uint8Array(20)).bytes(new Uint8Array(48)).u64(0n);
 }
 
 test.each<[string, Uint8Array, string]>([
   ['another type', header(4).finish(), 'L1 message: unknown type ID 4'],
   ['a boolean of 2', header(2).bytes(new Uint8Array(32)).u8(2).finish(), 'registered is 2, expected 0 or 1'],
   ['a node ID of 4 GiB', header(1).bytes(new Uint8Array(32)).u32(0xffff_ffff).finish(), 'at most 1024 are allowed'],
-  [
-    'a node ID of 1,025 bytes',
-    registrationUpToOwners(1025).finish(),
-    'nodeID has 1025 bytes, at most 1024 are allowed',
-  ],
   [
     'four billion owners',
     registrationUpToOwners().u32(1).u32(0xffff_ffff).bytes(new Uint8Array(100)).finish(),
@@ -160,16 +133,4 @@ test.each<[string, Uint8Array, string]>([
   ],
 ])('refuses %s', (_name, bytes, reason) => {
   expect(() => parseL1Message(bytes)).toThrowError(reason);
-});
-
-test.each<[string, L1Message]>([
-  ['a conversion ID of 31 bytes', { kind: 'SubnetToL1Conversion', conversionID: new Uint8Array(31) }],
-  ['a key of 47 bytes', { ...registrationOfNode5(), blsPublicKey: new Uint8Array(47) }],
-  [
-    'an address of 21 bytes',
-    { ...registrationOfNode5(), disableOwner: { threshold: 1, addresses: [new Uint8Array(21)] } },
-  ],
-  ['a weight beyond u64', { ...registrationOfNode5(), weight: 2n ** 64n }],
-])('%s is a bug and crashes', (_name, message) => {
-  expect(() => encodeL1Message(message)).toThrowError(RangeError);
 });

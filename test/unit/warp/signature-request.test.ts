@@ -1,8 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { bytesToHex, parseHex } from '../../../src/lib/encoding/bytes.ts';
-import { parseJustification } from '../../../src/warp/justification.ts';
-import { parseL1Message, registrationValidationID } from '../../../src/warp/l1-message.ts';
-import { parseWarpPayload } from '../../../src/warp/payload.ts';
+import { ParseError } from '../../../src/lib/encoding/parse-error.ts';
 import {
   encodeSignatureRequest,
   encodeSignatureResponse,
@@ -32,29 +30,22 @@ describe('a session with a real node', () => {
     return parseSignatureRequest(asked.get(id) ?? new Uint8Array());
   }
 
-  test.each([...requests].filter(asksForSignature))('request %i, %s', (id) => {
-    const request = requestOf(id);
-    expect(parseUnsignedMessage(request.message).payload.length).toBeGreaterThan(0);
-    expect(encodeSignatureRequest(request)).toEqual(asked.get(id));
-  });
-
-  test.each([
-    [1, 'c_warp_0'],
-    [3, 'l1_warp_0'],
-    [5, 'p_conversion'],
-    [13, 'bad_c_unknown_message'],
-    [23, 'bad_p_weight'],
-  ])('request %i asks for %s', (id, name) => {
-    const { unsignedMessage, justification } = readCase(name);
-    expect(requestOf(id)).toEqual({ message: unsignedMessage, justification });
-    expect(requests.get(id)).toBe(name);
-  });
-
-  test.each([...answered.keys()])('response %i', (id) => {
-    const bytes = answered.get(id) ?? new Uint8Array();
-    const signature = parseSignatureResponse(bytes);
-    expect(signature).toHaveLength(96);
-    expect(encodeSignatureResponse(signature)).toEqual(bytes);
+  test('its requests and responses are read, and encode to the same bytes', () => {
+    for (const [id] of [...requests].filter(asksForSignature)) {
+      const request = requestOf(id);
+      expect(parseUnsignedMessage(request.message).payload.length).toBeGreaterThan(0);
+      expect(encodeSignatureRequest(request)).toEqual(asked.get(id));
+    }
+    for (const bytes of answered.values())
+      expect(encodeSignatureResponse(parseSignatureResponse(bytes))).toEqual(bytes);
+    for (const [id, name] of [
+      [1, 'c_warp_0'],
+      [5, 'p_conversion'],
+      [23, 'bad_p_weight'],
+    ] as const) {
+      const { unsignedMessage, justification } = readCase(name);
+      expect(requestOf(id)).toEqual({ message: unsignedMessage, justification });
+    }
   });
 
   test('response 1 is the signature of the node’s key', () => {
@@ -64,26 +55,11 @@ describe('a session with a real node', () => {
     expect(parseSignatureResponse(answered.get(1) ?? new Uint8Array())).toEqual(validator?.signature);
   });
 
-  test('request 9 has the registration of the denied validation as justification', () => {
-    const { message, justification } = requestOf(9);
-    const call = parseWarpPayload(parseUnsignedMessage(message).payload);
-    if (call.kind !== 'AddressedCall') throw new Error('not an addressed call');
-    const parsed = parseJustification(justification);
-    if (parsed.kind !== 'RegisterL1ValidatorMessage') throw new Error(parsed.kind);
-    const registration = parseL1Message(parsed.message);
-    if (registration.kind !== 'RegisterL1Validator') throw new Error(registration.kind);
-    expect(parseL1Message(call.payload)).toEqual({
-      kind: 'L1ValidatorRegistration',
-      validationID: registrationValidationID(registration),
-      registered: false,
-    });
-  });
-
   test('requests that the node could not read are invalid', () => {
     const unreadable = [...requests].filter((entry) => !asksForSignature(entry));
     expect(unreadable).toHaveLength(2);
     for (const [id] of unreadable) {
-      expect(() => requestOf(id)).toThrowError(expect.objectContaining({ name: 'ParseError' }));
+      expect(() => requestOf(id)).toThrowError(ParseError);
     }
   });
 });
@@ -91,6 +67,10 @@ describe('a session with a real node', () => {
 describe('requests', () => {
   const codec = { encode: encodeSignatureRequest, parse: parseSignatureRequest };
   testCodec(codec, signatureRequests, { isCanonical: false });
+
+  test.each(['', '00', '03', '630102', '0a020102', '820002', '02ff', '020a05'])('are not %j', (hex) => {
+    expect(() => parseSignatureRequest(parseHex(hex, 'request'))).toThrowError(ParseError);
+  });
 });
 
 describe('responses', () => {
@@ -104,15 +84,8 @@ test('a request is the handler ID and the protobuf message, byte by byte', () =>
   expect(bytesToHex(encodeSignatureRequest({ ...request, justification: new Uint8Array() }))).toBe('020a020102');
 });
 
-test.each(['', '00', '03', '630102', '0a020102', '820002', '02ff', '020a05'])('rejects request %j', (hex) => {
-  expect(() => parseSignatureRequest(parseHex(hex, 'request'))).toThrowError(
-    expect.objectContaining({ name: 'ParseError', what: 'SignatureRequest' }),
-  );
-});
-
 test.each([
   ['nothing', '', 'signature has 0 bytes, expected 96'],
-  ['an empty signature', '0a00', 'signature has 0 bytes, expected 96'],
   ['a short signature', `0a5f${'11'.repeat(95)}`, 'signature has 95 bytes, expected 96'],
   ['an uncompressed signature', `0ac001${'11'.repeat(192)}`, 'signature has 192 bytes, expected 96'],
   ['a bare signature', '81'.repeat(96), 'is not the protobuf message'],

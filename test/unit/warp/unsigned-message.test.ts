@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { ByteWriter } from '../../../src/lib/encoding/byte-writer.ts';
@@ -20,7 +19,7 @@ const codec = {
   parse: parseUnsignedMessage,
 };
 
-test.each(readCases())('$name: $description', (vector) => {
+test.each(readCases())('$name', (vector) => {
   const message = parseUnsignedMessage(vector.unsignedMessage);
   expect(message).toEqual({
     networkID: vector.networkID,
@@ -36,15 +35,6 @@ test.each(readCases())('$name: $description', (vector) => {
 });
 
 testCodec(codec, unsignedMessages);
-
-test('the ID is the hash of the bytes, and the bytes are the encoding', () => {
-  fc.assert(
-    fc.property(unsignedMessages, (message) => {
-      expect(idBytes(message.id)).toEqual(Uint8Array.from(createHash('sha256').update(message.bytes).digest()));
-      expect(message.bytes).toHaveLength(42 + message.payload.length);
-    }),
-  );
-});
 
 test('the longest payload is accepted, one byte more is not', () => {
   const longest = createUnsignedMessage(1, P_CHAIN_ID, new Uint8Array(MAX_PAYLOAD_LENGTH));
@@ -74,17 +64,7 @@ test.each<[string, Uint8Array, string]>([
 });
 
 describe('a signed message', () => {
-  test.each(
-    readCases().flatMap(({ name, signed, unsignedMessage }) => (signed ? [{ name, signed, unsignedMessage }] : [])),
-  )('$name is recognised, and the error says where its unsigned message ends', ({ signed, unsignedMessage }) => {
-    const length = unsignedMessage.length;
-    expect(() => parseUnsignedMessage(signed.signedMessage)).toThrowError(
-      `UnsignedMessage: is a signed message; the unsigned one is its first ${length} bytes`,
-    );
-    expect(parseUnsignedMessage(signed.signedMessage.subarray(0, length)).bytes).toEqual(unsignedMessage);
-  });
-
-  test('is recognised for every content', () => {
+  test('is recognised, and the error says where its unsigned message ends', () => {
     fc.assert(
       fc.property(signedMessages, (message) => {
         expect(() => parseUnsignedMessage(encodeSignedMessage(message))).toThrowError(

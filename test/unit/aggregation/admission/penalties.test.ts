@@ -24,6 +24,19 @@ test('lookups that fail for another reason, and those of internal work, are free
   expect(await penalties.lookUp('client', async () => 'found')).toBe('found');
 });
 
+test.each([
+  'unknown_source_chain',
+  'unknown_subnet',
+  'unknown_transaction',
+  'unknown_validation',
+  'chain_rpc_invalid',
+] as const)('a client whose lookups fail as %s is refused after 64 of them', async (code) => {
+  const { penalties } = create();
+  const fail = () => penalties.lookUp('client', () => Promise.reject(new AggregatorError(code, 'why')));
+  for (let count = 0; count < 64; count += 1) await expect(fail()).rejects.toMatchObject({ code });
+  await expect(fail()).rejects.toMatchObject({ code: 'overloaded' });
+});
+
 test('messages of one chain that no validator signs first make the next ones doubtful, then bar the chain, and last the client', async () => {
   const { penalties, clock } = create();
   const isBarred = (client: string, chain = CHAIN): boolean => {

@@ -9,13 +9,12 @@ import type { SignatureOutcome, TallySummary } from '../../../../src/aggregation
 import { SIGNATURE_DST } from '../../../../src/bls/backends/bls-backend.ts';
 import { nobleBackend } from '../../../../src/bls/backends/noble-backend.ts';
 import { METRIC_PREFIX } from '../../../../src/telemetry/metrics.ts';
-import { P_CHAIN_ID } from '../../../../src/warp/ids.ts';
-import { encodeSignatureRequest } from '../../../../src/warp/signature-request.ts';
 import { createModelSigner, modelBackend } from '../../bls/backends/model-backend.ts';
 import { createInlineBls } from '../../bls/service/inline-bls.ts';
 import type { Behaviour } from '../scripted-source.ts';
 import {
   ANSWER_MS,
+  answers,
   createFixture,
   drain,
   type Fixture,
@@ -26,28 +25,8 @@ import {
   type TestValidator,
 } from './collection-fixture.ts';
 
-const SILENT: Behaviour = () => ({
-  afterMs: Number.POSITIVE_INFINITY,
-  outcome: { kind: 'timed_out', reason: 'no_answer' },
-});
-
-function answers(outcome: SignatureOutcome, afterMs = ANSWER_MS): Behaviour {
-  return () => ({ afterMs, outcome });
-}
-
 function refuses(code: number, text = 'not now'): Behaviour {
   return answers({ kind: 'refused', code, text });
-}
-
-/** The validator at that position behaves so, through all of its nodes. */
-function script({ source, validators }: Fixture, position: number, behaviour: Behaviour): void {
-  for (const nodeID of validators[position]?.nodeIDs ?? []) source.add(nodeID, behaviour);
-}
-
-function nodeOf({ validators }: Fixture, position: number, node = 0) {
-  const nodeID = validators[position]?.nodeIDs[node];
-  if (nodeID === undefined) throw new RangeError(`no node ${node} of validator ${position}`);
-  return nodeID;
 }
 
 function summaryOf(outcome: CollectionOutcome): TallySummary {
@@ -58,38 +37,11 @@ function summaryOf(outcome: CollectionOutcome): TallySummary {
 describe('whom it asks', () => {
   test('only as many as the quorum needs, heaviest first', async () => {
     const fixture = createFixture({ weights: [10, 40, 20, 30] });
-    const { value, atMs } = await fixture.finish(fixture.collect({ quorum: 67 }));
+    const { value, atMs } = await fixture.run({ quorum: 67 });
     expect(fixture.asked()).toEqual([1, 3]);
     expect(fixture.signersOf(value, 67)).toEqual([1, 3]);
     expect(value).toMatchObject({ signedWeight: 70n, isTargetReached: true });
     expect(atMs).toBe(ANSWER_MS);
-    expect(fixture.leftovers()).toEqual(NOTHING_LEFT);
-  });
-
-  test('all at a quorum of 100, and one at a quorum of 0', async () => {
-    const all = createFixture({ weights: [10, 40, 20, 30] });
-    const { value: complete } = await all.finish(all.collect({ quorum: 100 }));
-    expect(all.signersOf(complete, 100)).toEqual([0, 1, 2, 3]);
-    const one = createFixture({ weights: [10, 40, 20, 30] });
-    const { value: single } = await one.finish(one.collect({ quorum: 0 }));
-    expect(one.asked()).toEqual([1]);
-    expect(one.signersOf(single, 0)).toEqual([1]);
-  });
-
-  test('with the message, the justification, and the set to connect', async () => {
-    const fixture = createFixture({ weights: [1, 1], nodeCounts: [2] });
-    const justification = Uint8Array.of(7);
-    await fixture.finish(fixture.collect({ quorum: 100, justification }));
-    for (const { query } of fixture.source.calls) {
-      expect(query).toEqual({
-        sourceChainID: fixture.message.sourceChainID,
-        message: fixture.message.bytes,
-        justification,
-        appBytes: encodeSignatureRequest({ message: fixture.message.bytes, justification }),
-      });
-    }
-    const nodeIDs = new Set(fixture.validators.flatMap((validator) => validator.nodeIDs));
-    expect(fixture.source.tracked).toEqual([{ subnetID: SUBNET_ID, nodeIDs }]);
   });
 
   test('never more at once than allowed, in one request and over all', async () => {
@@ -108,20 +60,19 @@ describe('whom it asks', () => {
 describe('slow validators', () => {
   test('are hedged by the next heaviest, and left when those are enough', async () => {
     const fixture = createFixture({ weights: [30, 30, 20, 20] });
-    script(fixture, 0, SILENT);
-    const { value, atMs } = await fixture.finish(fixture.collect({ quorum: 67 }));
+    fixture.script(0, 'silent');
+    const { value, atMs } = await fixture.run({ quorum: 67 });
     expect(fixture.asked()).toEqual([0, 1, 2, 3]);
     expect(fixture.source.calls.map(({ atMs }) => atMs)).toEqual([0, 0, 0, 500]);
     expect(fixture.signersOf(value, 67)).toEqual([1, 2, 3]);
     expect(atMs).toBe(500 + ANSWER_MS);
     expect(fixture.source.abortedCalls).toBe(1);
-    expect(fixture.leftovers()).toEqual(NOTHING_LEFT);
   });
 
   test('time out, and the request fails as soon as the last that matters has', async () => {
     const fixture = createFixture({ weights: [60, 40] });
-    script(fixture, 0, SILENT);
-    const { value, atMs } = await fixture.finish(fixture.collect({ quorum: 67 }));
+    fixture.script(0, 'silent');
+    const { value, atMs } = await fixture.run({ quorum: 67 });
     expect(summaryOf(value)).toMatchObject({
       outcomes: {
         timed_out: { weight: 60n, count: 1, reasons: [{ reason: 'no_answer' }] },
@@ -131,46 +82,27 @@ describe('slow validators', () => {
       neededWeight: 67n,
     });
     expect(atMs).toBe(3_000);
-    expect(fixture.leftovers()).toEqual(NOTHING_LEFT);
   });
 });
 
 describe('validators that refuse', () => {
   test('are asked again after each pause, since they may lag', async () => {
     const fixture = createFixture({ weights: [60, 40] });
-    const [validator] = fixture.validators;
-    if (validator === undefined) throw new Error();
-    script(fixture, 0, (query, attempt) =>
-      attempt < 3 ? refuses(2, 'message not found')(query, attempt) : fixture.signs(validator)(query, attempt),
-    );
-    const { value, atMs } = await fixture.finish(fixture.collect({ quorum: 67 }));
+    fixture.script(0, 'refuses', 'refuses', 'signs');
+    const { value, atMs } = await fixture.run({ quorum: 67 });
     expect(fixture.signersOf(value, 67)).toEqual([0, 1]);
-    const times = fixture.source.calls.filter(({ nodeID }) => nodeID === nodeOf(fixture, 0)).map(({ atMs }) => atMs);
+    const times = fixture.source.calls
+      .filter(({ nodeID }) => nodeID === fixture.at(0).nodeIDs[0]!)
+      .map(({ atMs }) => atMs);
     expect(times).toEqual([0, ANSWER_MS + 300, 2 * ANSWER_MS + 1_200]);
     expect(atMs).toBe(3 * ANSWER_MS + 1_200);
-  });
-
-  test('for a reason that time does not change fail the request at once, with their words', async () => {
-    const fixture = createFixture({ weights: [50, 30, 20], sourceChainID: P_CHAIN_ID });
-    for (const position of [0, 1, 2]) script(fixture, position, refuses(7, 'provided conversionID != expected'));
-    const { value, atMs } = await fixture.finish(fixture.collect({ quorum: 67 }));
-    expect(atMs).toBe(ANSWER_MS);
-    expect(summaryOf(value).outcomes.refused.reasons).toEqual([
-      { code: 7, text: 'provided conversionID != expected', weight: 50n, count: 1 },
-    ]);
-    // The first refusal decides.
-    expect(summaryOf(value).outcomes).toMatchObject({
-      timed_out: { weight: 30n, reasons: [{ reason: 'request_ended' }] },
-      not_asked: { weight: 20n },
-    });
-    expect(fixture.leftovers()).toEqual(NOTHING_LEFT);
   });
 
   test('release the permit during the delays, and acquire it before they are asked again', async () => {
     const fixture = createFixture({ weights: [50, 30, 20] });
     const events: string[] = [];
     for (const position of [0, 1, 2]) {
-      script(fixture, position, (...of) => {
+      fixture.script(position, (...of) => {
         if (events.at(-1) !== 'asked') events.push('asked');
         return refuses(2)(...of);
       });
@@ -183,44 +115,42 @@ describe('validators that refuse', () => {
         events.push('resumed');
       },
     };
-    await fixture.finish(fixture.collect({ quorum: 67, permit }));
+    await fixture.run({ quorum: 67, permit });
     const again = ['rest', 'resume', 'resumed', 'asked'];
     expect(events).toEqual(['asked', ...again, ...again]);
   });
 
   test('are reported at the deadline, though no permit is left for the rest', async () => {
     const fixture = createFixture({ weights: [50, 30, 20] });
-    for (const position of [0, 1, 2]) script(fixture, position, refuses(2));
+    for (const position of [0, 1, 2]) fixture.script(position, refuses(2));
     const permit = {
       rest: () => undefined,
       resume: (until: AbortSignal) => new Promise<void>((resolve) => until.addEventListener('abort', () => resolve())),
     };
-    const { value, atMs } = await fixture.finish(fixture.collect({ quorum: 67, permit }));
+    const { value, atMs } = await fixture.run({ quorum: 67, permit });
     expect(atMs).toBe(LIMITS.requestTimeoutMs);
     expect(summaryOf(value).signedWeight).toBe(0n);
-    expect(fixture.leftovers()).toEqual(NOTHING_LEFT);
   });
 });
 
 describe('when the quorum is out of reach', () => {
   test('fails at once, and does not wait for those still asked', async () => {
     const fixture = createFixture({ weights: [40, 60] });
-    script(fixture, 0, SILENT);
-    script(fixture, 1, refuses(-2, 'unregistered handler'));
-    const { value, atMs } = await fixture.finish(fixture.collect({ quorum: 67 }));
+    fixture.script(0, 'silent');
+    fixture.script(1, refuses(-2, 'unregistered handler'));
+    const { value, atMs } = await fixture.run({ quorum: 67 });
     expect(atMs).toBe(ANSWER_MS);
     expect(summaryOf(value).outcomes).toMatchObject({
       refused: { weight: 60n, count: 1, reasons: [{ code: -2, text: 'unregistered handler' }] },
       timed_out: { weight: 40n, count: 1, reasons: [{ reason: 'request_ended' }] },
     });
     expect(fixture.source.abortedCalls).toBe(1);
-    expect(fixture.leftovers()).toEqual(NOTHING_LEFT);
   });
 
   test('only the buffer: returns what there is as soon as no more can come', async () => {
     const fixture = createFixture({ weights: [40, 30, 30] });
-    script(fixture, 2, refuses(-2));
-    const { value, atMs } = await fixture.finish(fixture.collect({ quorum: 67, buffer: 33 }));
+    fixture.script(2, refuses(-2));
+    const { value, atMs } = await fixture.run({ quorum: 67, buffer: 33 });
     expect(fixture.signersOf(value, 67)).toEqual([0, 1]);
     expect(value).toMatchObject({ isTargetReached: false, signedWeight: 70n });
     expect(atMs).toBe(ANSWER_MS);
@@ -232,34 +162,29 @@ describe('at the deadline', () => {
 
   test('a result that reaches the quorum is returned, without the buffer', async () => {
     const fixture = createFixture({ weights: [40, 30, 30], limits });
-    script(fixture, 2, SILENT);
-    const { value, atMs } = await fixture.finish(fixture.collect({ quorum: 67, buffer: 33 }));
+    fixture.script(2, 'silent');
+    const { value, atMs } = await fixture.run({ quorum: 67, buffer: 33 });
     expect(fixture.signersOf(value, 67)).toEqual([0, 1]);
     expect(value).toMatchObject({ isTargetReached: false });
     expect(atMs).toBe(1_000);
-    expect(fixture.leftovers()).toEqual(NOTHING_LEFT);
   });
 
   test('below the quorum it fails, and says who has not answered', async () => {
     const fixture = createFixture({ weights: [40, 60], limits });
-    script(fixture, 1, SILENT);
-    const { value, atMs } = await fixture.finish(fixture.collect({ quorum: 67 }));
+    fixture.script(1, 'silent');
+    const { value, atMs } = await fixture.run({ quorum: 67 });
     expect(atMs).toBe(1_000);
     expect(summaryOf(value).outcomes).toMatchObject({
       timed_out: { weight: 60n, count: 1, reasons: [{ reason: 'request_ended' }] },
       signed: { weight: 40n, count: 1 },
     });
-    expect(fixture.leftovers()).toEqual(NOTHING_LEFT);
   });
 
   test('a bad signature that is found only then costs its own signer, not the quorum of the others', async () => {
     const fixture = createFixture({ weights: [40, 30, 30], limits });
-    script(fixture, 0, ({ message }) => ({
-      afterMs: ANSWER_MS,
-      outcome: { kind: 'signature', signature: fixture.validators[0]?.forge(message) ?? new Uint8Array() },
-    }));
-    script(fixture, 2, SILENT);
-    const { value, atMs } = await fixture.finish(fixture.collect({ quorum: 30, buffer: 70 }));
+    fixture.script(0, 'forges');
+    fixture.script(2, 'silent');
+    const { value, atMs } = await fixture.run({ quorum: 30, buffer: 70 });
     expect(fixture.signersOf(value, 30)).toEqual([1]);
     expect(atMs).toBe(1_000);
   });
@@ -271,10 +196,9 @@ describe('at the deadline', () => {
       getMany: () =>
         new Promise<ReadonlyMap<string, Uint8Array>>((resolve) => fixture.clock.after(1_500, () => resolve(new Map()))),
     };
-    const { value } = await fixture.finish(fixture.collect({ quorum: 67, deps: { store: slow } }));
+    const { value } = await fixture.run({ quorum: 67, deps: { store: slow } });
     expect(fixture.asked()).toEqual([]);
     expect(summaryOf(value).outcomes.not_asked).toEqual({ weight: 100n, count: 2, reasons: [] });
-    expect(fixture.leftovers()).toEqual(NOTHING_LEFT);
   });
 });
 
@@ -285,17 +209,11 @@ describe('bad signatures', () => {
     const known = await fixture.store.getMany(key(fixture), all);
     return all.flatMap((publicKeyHex, position) => (known.has(publicKeyHex) ? [position] : []));
   };
-  const forges =
-    (fixture: Fixture, position: number): Behaviour =>
-    ({ message }) => {
-      const signature = fixture.validators[position]?.forge(message) ?? new Uint8Array();
-      return { afterMs: ANSWER_MS, outcome: { kind: 'signature', signature } };
-    };
 
   test('are isolated, their signers put aside, and the next ones asked', async () => {
     const fixture = createFixture({ weights: [40, 30, 20, 20, 10] });
-    script(fixture, 1, forges(fixture, 1));
-    const { value, atMs } = await fixture.finish(fixture.collect({ quorum: 67 }));
+    fixture.script(1, 'forges');
+    const { value, atMs } = await fixture.run({ quorum: 67 });
     expect(fixture.signersOf(value, 67)).toEqual([0, 2, 3, 4]);
     expect(atMs).toBe(2 * ANSWER_MS);
     expect(await stored(fixture)).toEqual([0, 2, 3, 4]);
@@ -315,25 +233,25 @@ describe('bad signatures', () => {
       return modelBackend.verify(...check);
     };
     const bls = createInlineBls({ ...modelBackend, verify });
-    script(fixture, 1, forges(fixture, 1));
-    const first = await fixture.finish(fixture.collect({ quorum: 67, deps: { bls } }));
+    fixture.script(1, 'forges');
+    const first = await fixture.run({ quorum: 67, deps: { bls } });
     expect(fixture.signersOf(first.value, 67)).toEqual([0, 2, 3, 4]);
     // Its aggregate, the search, and the aggregate without it.
     expect(checks.length).toBeGreaterThan(2);
     checks.length = 0;
     const justification = Uint8Array.of(1);
-    const second = await fixture.finish(fixture.collect({ quorum: 67, justification, deps: { bls } }));
+    const second = await fixture.run({ quorum: 67, justification, deps: { bls } });
     expect(fixture.signersOf(second.value, 67)).toEqual([0, 2, 3, 4]);
     expect(checks.length).toBe(1);
     // For a quorum that cannot be had without it, it is asked after all others.
     checks.length = 0;
-    const all = await fixture.finish(fixture.collect({ quorum: 90, justification: Uint8Array.of(2), deps: { bls } }));
+    const all = await fixture.run({ quorum: 90, justification: Uint8Array.of(2), deps: { bls } });
     expect(summaryOf(all.value).outcomes.invalid_signature).toMatchObject({ weight: 30n, count: 1 });
     expect(checks.length).toBe(1);
     expect(fixture.asked().at(-1)).toBe(1);
     expect(await fixture.registry.metrics()).toContain('signature_aggregator_bad_signers_total 2');
     // It is tried out some minutes later. Once it signs well, it is as good as any other.
-    script(fixture, 1, fixture.signs(fixture.validators[1] as TestValidator));
+    fixture.script(1, 'signs');
     await fixture.clock.advance(10 * 60_000);
     for (const { signers, count } of [
       { signers: [0, 2, 3, 4], count: 2 },
@@ -341,10 +259,19 @@ describe('bad signatures', () => {
     ]) {
       checks.length = 0;
       const again = Uint8Array.of(3, count);
-      const { value } = await fixture.finish(fixture.collect({ quorum: 67, justification: again, deps: { bls } }));
+      const { value } = await fixture.run({ quorum: 67, justification: again, deps: { bls } });
       expect(fixture.signersOf(value, 67)).toEqual(signers);
       expect(checks.length).toBe(count);
     }
+  });
+
+  test('stored signatures of invalid signers come last as well', async () => {
+    const fixture = createFixture({ weights: [40, 30, 20, 20, 10] });
+    const { publicKeyHex, sign } = fixture.at(1);
+    await fixture.store.putMany(key(fixture), new Map([[publicKeyHex, sign(fixture.message.bytes)]]));
+    fixture.deps.invalidSigners.add(publicKeyHex);
+    const { value } = await fixture.run({ quorum: 67 });
+    expect(fixture.signersOf(value, 67)).toEqual([0, 2, 3, 4]);
   });
 
   test('of real points likewise', async () => {
@@ -357,28 +284,26 @@ describe('bad signatures', () => {
       };
     });
     const fixture = createFixture({ weights: [40, 40, 40], signers, backend: nobleBackend });
-    script(fixture, 0, forges(fixture, 0));
-    const { value } = await fixture.finish(fixture.collect({ quorum: 60 }));
+    fixture.script(0, 'forges');
+    const { value } = await fixture.run({ quorum: 60 });
     expect(fixture.signersOf(value, 60)).toEqual([1, 2]);
   });
 
   test('that are no points exclude the signer without a search', async () => {
     const fixture = createFixture({ weights: [40, 30, 20, 20] });
-    script(fixture, 0, answers({ kind: 'signature', signature: new Uint8Array(96).fill(0xff) }));
-    script(fixture, 1, answers({ kind: 'invalid_signature', reason: 'has 95 bytes' }));
+    fixture.script(0, answers({ kind: 'signature', signature: new Uint8Array(96).fill(0xff) }));
+    fixture.script(1, answers({ kind: 'invalid_signature', reason: 'has 95 bytes' }));
     const verify = (): boolean => {
       throw new Error('nothing to verify');
     };
-    const { value } = await fixture.finish(
-      fixture.collect({ quorum: 67, deps: { bls: createInlineBls({ ...modelBackend, verify }) } }),
-    );
+    const { value } = await fixture.run({ quorum: 67, deps: { bls: createInlineBls({ ...modelBackend, verify }) } });
     expect(summaryOf(value).outcomes.invalid_signature).toMatchObject({ weight: 70n, count: 2 });
   });
 
   test('below the quorum without them: fails, and blames only them', async () => {
     const fixture = createFixture({ weights: [40, 30, 30] });
-    script(fixture, 0, forges(fixture, 0));
-    const { value } = await fixture.finish(fixture.collect({ quorum: 67 }));
+    fixture.script(0, 'forges');
+    const { value } = await fixture.run({ quorum: 67 });
     expect(summaryOf(value).outcomes).toMatchObject({
       invalid_signature: { weight: 40n, count: 1 },
       signed: { weight: 30n, count: 1 },
@@ -390,13 +315,12 @@ describe('bad signatures', () => {
     const fixture = createFixture({ weights: [40, 40, 30] });
     const [one, other] = [createModelSigner(2n ** 3n), createModelSigner(-(2n ** 3n))];
     for (const [position, signer] of [one, other].entries()) {
-      script(fixture, position, ({ message }) => ({
-        afterMs: ANSWER_MS,
-        outcome: { kind: 'signature', signature: signer.sign(message) },
+      fixture.script(position, ({ message }) => ({
+        ...{ afterMs: ANSWER_MS, outcome: { kind: 'signature', signature: signer.sign(message) } },
       }));
     }
     // The first one's own signature, and the second's that makes the sum vanish.
-    const { value } = await fixture.finish(fixture.collect({ quorum: 60 }));
+    const { value } = await fixture.run({ quorum: 60 });
     expect(fixture.signersOf(value, 60)).toEqual([0, 2]);
   });
 
@@ -407,7 +331,7 @@ describe('bad signatures', () => {
       const signature = position === 1 ? validator.forge(bytes) : validator.sign(bytes);
       if (position < 2) await fixture.store.putMany(key(fixture), new Map([[validator.publicKeyHex, signature]]));
     }
-    const { value } = await fixture.finish(fixture.collect({ quorum: 60 }));
+    const { value } = await fixture.run({ quorum: 60 });
     expect(fixture.asked()).toEqual([1]);
     expect(fixture.signersOf(value, 60)).toEqual([0, 1]);
     expect(await stored(fixture)).toEqual([0, 1]);
@@ -421,7 +345,7 @@ describe('bad signatures', () => {
       [4, 'insufficient'],
     ] as const) {
       const fixture = createFixture({ weights: Array(12).fill(10) });
-      for (let position = good; position < 12; position += 1) script(fixture, position, forges(fixture, position));
+      for (let position = good; position < 12; position += 1) fixture.script(position, 'forges');
       let checks = 0;
       const backend = {
         ...modelBackend,
@@ -432,9 +356,7 @@ describe('bad signatures', () => {
           return modelBackend.verify(...args);
         },
       };
-      const { value } = await fixture.finish(
-        fixture.collect({ quorum: 34, buffer: 66, deps: { bls: createInlineBls(backend) } }),
-      );
+      const { value } = await fixture.run({ quorum: 34, buffer: 66, deps: { bls: createInlineBls(backend) } });
       expect(value.kind).toBe(expected);
       if (value.kind === 'signed') {
         expect(fixture.signersOf(value, 34).every((position) => position < good)).toBe(true);
@@ -445,7 +367,6 @@ describe('bad signatures', () => {
         expect(signed.count + bad.count + pending.count).toBe(12);
         expect(pending.reasons).toMatchObject([{ reason: 'request_ended' }]);
       }
-      expect(fixture.leftovers()).toEqual(NOTHING_LEFT);
     }
   });
 
@@ -460,7 +381,7 @@ describe('bad signatures', () => {
         const { publicKeyHex, forge } = fixture.validators[position] as TestValidator;
         await fixture.store.putMany(key(fixture), new Map([[publicKeyHex, forge(fixture.message.bytes)]]));
       }
-      for (const position of bad) script(fixture, position, forges(fixture, position));
+      for (const position of bad) fixture.script(position, 'forges');
       const { clock, validators } = fixture;
       const alone: number[] = [];
       let searchedMs: number | undefined;
@@ -490,8 +411,8 @@ describe('bad signatures', () => {
       // What is under way at the end comes to nothing.
       await clock.advance(aloneMs);
       await drain();
-      expect(searchedMs).toBe((LIMITS.requestTimeoutMs - ANSWER_MS) / 2);
       expect(fixture.leftovers()).toEqual(NOTHING_LEFT);
+      expect(searchedMs).toBe((LIMITS.requestTimeoutMs - ANSWER_MS) / 2);
       const invalidSigners = validators.flatMap(({ publicKeyHex }, position) =>
         fixture.deps.invalidSigners.has(publicKeyHex) ? [position] : [],
       );
@@ -531,8 +452,8 @@ describe('bad signatures', () => {
 describe('connections', () => {
   test('that never come are waited for as long as a new subnet may take, and then named', async () => {
     const fixture = createFixture({ weights: [60, 40] });
-    fixture.source.disconnect(nodeOf(fixture, 0));
-    const { value, atMs } = await fixture.finish(fixture.collect({ quorum: 67 }));
+    fixture.source.disconnect(fixture.at(0).nodeIDs[0]!);
+    const { value, atMs } = await fixture.run({ quorum: 67 });
     expect(atMs).toBe(5_000);
     expect(summaryOf(value).outcomes.unreachable).toEqual({
       weight: 60n,
@@ -540,39 +461,17 @@ describe('connections', () => {
       reasons: [{ reason: 'no address known', weight: 60n, count: 1 }],
     });
     expect(reachableWeight(summaryOf(value))).toBe(40n);
-    expect(fixture.leftovers()).toEqual(NOTHING_LEFT);
   });
 
   test('that break under the request may come back, and the request is sent again', async () => {
     const fixture = createFixture({ weights: [60, 40] });
     await fixture.clock.advance(60_000);
-    const [validator] = fixture.validators;
-    if (validator === undefined) throw new Error();
-    script(fixture, 0, (query, attempt) =>
-      attempt === 1
-        ? { afterMs: 2_000, outcome: { kind: 'unreachable', reason: 'closed by the peer' }, disconnects: true }
-        : fixture.signs(validator)(query, attempt),
-    );
-    fixture.clock.after(3_200, () => fixture.source.connect(nodeOf(fixture, 0)));
-    const { value, atMs } = await fixture.finish(fixture.collect({ quorum: 67 }));
+    const outcome: SignatureOutcome = { kind: 'unreachable', reason: 'closed by the peer' };
+    fixture.script(0, () => ({ afterMs: 2_000, outcome, disconnects: true }), 'signs');
+    fixture.clock.after(3_200, () => fixture.source.connect(fixture.at(0).nodeIDs[0]!));
+    const { value, atMs } = await fixture.run({ quorum: 67 });
     expect(fixture.signersOf(value, 67)).toEqual([0, 1]);
     expect(atMs).toBe(63_200 + ANSWER_MS);
-  });
-
-  test('that break and do not come back fail the request before its deadline', async () => {
-    const fixture = createFixture({ weights: [60, 40] });
-    await fixture.clock.advance(60_000);
-    script(fixture, 0, () => ({
-      afterMs: 100,
-      outcome: { kind: 'unreachable', reason: 'closed by the peer' },
-      disconnects: true,
-    }));
-    const { value, atMs } = await fixture.finish(fixture.collect({ quorum: 67 }));
-    expect(atMs).toBe(60_100 + 300 + 1_000);
-    expect(summaryOf(value).outcomes.unreachable.reasons).toEqual([
-      { reason: 'closed by the peer', weight: 60n, count: 1 },
-    ]);
-    expect(reachableWeight(summaryOf(value))).toBe(40n);
   });
 });
 
@@ -581,41 +480,31 @@ describe('requests that exceed a queue', () => {
 
   test('in the queue of a connection are tried again, and are no fault of the connection', async () => {
     const fixture = createFixture({ weights: [60, 40] });
-    script(fixture, 0, answers(full, 0));
-    const { value } = await fixture.finish(fixture.collect({ quorum: 67 }));
+    fixture.script(0, answers(full, 0));
+    const { value } = await fixture.run({ quorum: 67 });
     expect(summaryOf(value).outcomes).toMatchObject({
       not_asked: { weight: 60n, count: 1, reasons: [{ reason: 'queue_full' }] },
       unreachable: { count: 0 },
     });
     expect(fixture.asked().filter((position) => position === 0)).toHaveLength(3);
     const failure = describeFailure({ summary: summaryOf(value), quorumNum: 67n, isOfL1: false, refusedForGood: 0n });
-    expect(failure).toEqual({
-      code: 'overloaded',
-      message:
-        'validators with the weight 60 could not be asked, as too many bytes wait to be sent: the quorum needs 67 of 100; ' +
-        'try again in a moment',
-    });
+    expect(failure.code).toBe('overloaded');
   });
 
   test('over all collections wait for a permit, and count as not asked without one', async () => {
     const fixture = createFixture({ weights: [60, 40], limits: { requestTimeoutMs: 1_000 } });
-    script(fixture, 0, SILENT);
-    const { value } = await fixture.finish(fixture.collect({ quorum: 67, deps: { queries: fixture.queriesFor(1) } }));
+    fixture.script(0, 'silent');
+    const { value } = await fixture.run({ quorum: 67, deps: { queries: fixture.queriesFor(1) } });
     expect(summaryOf(value).outcomes).toMatchObject({
       timed_out: { weight: 60n, reasons: [{ reason: 'request_ended' }] },
       not_asked: { weight: 40n, count: 1, reasons: [{ reason: 'queue_full' }] },
     });
-    expect(fixture.leftovers()).toEqual(NOTHING_LEFT);
   });
 
   test('do not make validators late: their time begins when they are asked', async () => {
     const fixture = createFixture({ weights: [20, 20, 20, 20, 20] });
-    for (const [position, validator] of fixture.validators.entries()) {
-      script(fixture, position, fixture.signs(validator, 400));
-    }
-    const { value, atMs } = await fixture.finish(
-      fixture.collect({ quorum: 67, deps: { queries: fixture.queriesFor(2) } }),
-    );
+    for (const position of fixture.validators.keys()) fixture.script(position, fixture.acts(position, 'signs', 400));
+    const { value, atMs } = await fixture.run({ quorum: 67, deps: { queries: fixture.queriesFor(2) } });
     expect(fixture.signersOf(value, 67)).toEqual([0, 1, 2, 3]);
     expect(fixture.asked()).toEqual([0, 1, 2, 3]);
     expect(atMs).toBe(800);
@@ -625,13 +514,13 @@ describe('requests that exceed a queue', () => {
 describe('nodes that share a key', () => {
   test('are asked one after the other, and one answer is the whole weight', async () => {
     const fixture = createFixture({ weights: [60, 40], nodeCounts: [2, 1] });
-    fixture.source.add(nodeOf(fixture, 0, 0), SILENT);
-    const { value, atMs } = await fixture.finish(fixture.collect({ quorum: 67 }));
+    fixture.source.add(fixture.at(0).nodeIDs[0]!, fixture.acts(0, 'silent'));
+    const { value, atMs } = await fixture.run({ quorum: 67 });
     expect(fixture.signersOf(value, 67)).toEqual([0, 1]);
     expect(fixture.source.calls.map(({ nodeID, atMs }) => [nodeID, atMs])).toEqual([
-      [nodeOf(fixture, 0, 0), 0],
-      [nodeOf(fixture, 1), 0],
-      [nodeOf(fixture, 0, 1), 3_000],
+      [fixture.at(0).nodeIDs[0]!, 0],
+      [fixture.at(1).nodeIDs[0]!, 0],
+      [fixture.at(0).nodeIDs[1]!, 3_000],
     ]);
     expect(atMs).toBe(3_000 + ANSWER_MS);
   });
@@ -640,7 +529,7 @@ describe('nodes that share a key', () => {
 describe("the caller's abort", () => {
   test('ends the collection with its reason, and every query', async () => {
     const fixture = createFixture({ weights: [40, 30, 30] });
-    for (const position of [0, 1, 2]) script(fixture, position, SILENT);
+    for (const position of [0, 1, 2]) fixture.script(position, 'silent');
     const caller = new AbortController();
     const reason = new Error('client went away');
     const result = fixture.collect({ quorum: 67, signal: caller.signal });
@@ -650,7 +539,6 @@ describe("the caller's abort", () => {
     await expect(result).rejects.toBe(reason);
     await drain();
     expect(fixture.source.abortedCalls).toBe(2);
-    expect(fixture.leftovers()).toEqual(NOTHING_LEFT);
   });
 });
 
@@ -674,7 +562,7 @@ describe('in the tick in which the collection ends', () => {
     const progress = fixture.createFeed();
     const events: ProgressEvent[] = [];
     progress.subscribe((event) => events.push(event));
-    const { value } = await fixture.finish(fixture.collect({ quorum: 60, buffer: 40, progress, deps }));
+    const { value } = await fixture.run({ quorum: 60, buffer: 40, progress, deps });
     await drain();
     expect(fixture.signersOf(value, 60)).toEqual([0, 1]);
     expect(value).toMatchObject({ signedWeight: 70n, isTargetReached: false });
@@ -726,12 +614,12 @@ describe('in the tick in which the collection ends', () => {
 describe('signatures already known', () => {
   test('are used without asking, also for another quorum', async () => {
     const fixture = createFixture({ weights: [40, 30, 20, 10] });
-    await fixture.finish(fixture.collect({ quorum: 67 }));
+    await fixture.run({ quorum: 67 });
     expect(fixture.asked()).toEqual([0, 1]);
-    const { value: again } = await fixture.finish(fixture.collect({ quorum: 50 }));
+    const { value: again } = await fixture.run({ quorum: 50 });
     expect(fixture.signersOf(again, 50)).toEqual([0, 1]);
     expect(fixture.asked()).toEqual([0, 1]);
-    const { value: more } = await fixture.finish(fixture.collect({ quorum: 90 }));
+    const { value: more } = await fixture.run({ quorum: 90 });
     expect(fixture.signersOf(more, 90)).toEqual([0, 1, 2]);
     expect(fixture.asked()).toEqual([0, 1, 2]);
     const metrics = await fixture.registry.metrics();
@@ -741,10 +629,10 @@ describe('signatures already known', () => {
 
   test('are not kept where no quorum came together: they are not verified', async () => {
     const fixture = createFixture({ weights: [40, 30, 30] });
-    script(fixture, 0, refuses(-2));
-    await fixture.finish(fixture.collect({ quorum: 67 }));
-    script(fixture, 0, fixture.signs(fixture.validators[0] as never));
-    await fixture.finish(fixture.collect({ quorum: 67 }));
+    fixture.script(0, refuses(-2));
+    await fixture.run({ quorum: 67 });
+    fixture.script(0, 'signs');
+    await fixture.run({ quorum: 67 });
     expect(fixture.asked()).toEqual([0, 1, 0, 1]);
   });
 });
@@ -752,10 +640,9 @@ describe('signatures already known', () => {
 test('a bug of the source surfaces in the request', async () => {
   const fixture = createFixture({ weights: [40, 60] });
   const bug = new TypeError('a bug');
-  script(fixture, 0, () => {
+  fixture.script(0, () => {
     throw bug;
   });
   await expect(fixture.finish(fixture.collect({ quorum: 67 }))).rejects.toBe(bug);
   await drain();
-  expect(fixture.leftovers()).toEqual(NOTHING_LEFT);
 });

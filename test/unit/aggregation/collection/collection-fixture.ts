@@ -1,4 +1,5 @@
 import { Registry } from 'prom-client';
+import { expect } from 'vitest';
 import { Penalties } from '../../../../src/aggregation/admission/penalties.ts';
 import { QueryConcurrency } from '../../../../src/aggregation/admission/query-concurrency.ts';
 import { createAggregatorMetrics } from '../../../../src/aggregation/aggregator-metrics.ts';
@@ -15,6 +16,7 @@ import { ProgressFeed } from '../../../../src/aggregation/collection/progress.ts
 import { signatureKey } from '../../../../src/aggregation/request/result-key.ts';
 import { createAnswerHistories } from '../../../../src/aggregation/validators/answer-history.ts';
 import { createInvalidSigners } from '../../../../src/aggregation/validators/invalid-signers.ts';
+import type { SignatureOutcome } from '../../../../src/aggregation/validators/validator-outcome.ts';
 import type { BlsBackend } from '../../../../src/bls/backends/bls-backend.ts';
 import { EventLoopScheduler } from '../../../../src/lib/concurrency/event-loop-scheduler.ts';
 import { bytesToHex } from '../../../../src/lib/encoding/bytes.ts';
@@ -133,12 +135,41 @@ export function createFixture(options: FixtureOptions) {
     ),
     ...(keyless === 0 ? [] : [{ nodeID: createNodeID(), publicKey: undefined, weight: BigInt(keyless) }]),
   ]);
-  for (const validator of validators) {
-    for (const nodeID of validator.nodeIDs) source.add(nodeID, signs(validator));
+  for (const position of validators.keys()) script(position, 'signs');
+
+  function at(position: number): TestValidator {
+    return validators[position] ?? expect.fail(`no validator ${position}`);
   }
 
-  function signs(validator: TestValidator, afterMs = ANSWER_MS): Behaviour {
-    return ({ message }) => ({ afterMs, outcome: { kind: 'signature', signature: validator.sign(message) } });
+  /** What the validator at that position answers if it does so. */
+  function acts(position: number, act: Act, afterMs = ANSWER_MS): Behaviour {
+    const { sign, forge } = at(position);
+    return ({ message }) => {
+      switch (act) {
+        case 'signs':
+          return { afterMs, outcome: { kind: 'signature', signature: sign(message) } };
+        case 'forges':
+          return { afterMs, outcome: { kind: 'signature', signature: forge(message) } };
+        case 'no point':
+          return { afterMs, outcome: { kind: 'signature', signature: new Uint8Array(96) } };
+        case 'refuses':
+          return { afterMs, outcome: { kind: 'refused', code: 2, text: 'not found' } };
+        case 'refuses for good':
+          return { afterMs, outcome: { kind: 'refused', code: -2, text: 'no handler' } };
+        case 'silent':
+          return { afterMs: Number.POSITIVE_INFINITY, outcome: { kind: 'timed_out', reason: 'no_answer' } };
+        case 'full':
+          return { afterMs: 0, outcome: { kind: 'unreachable', reason: 'queue full' } };
+      }
+    };
+  }
+
+  /** The validator at that position behaves so at its first, second, … question, through all of its nodes. */
+  function script(position: number, ...behaviours: readonly (Behaviour | Act)[]): void {
+    const inTurn = behaviours.map((each) => (typeof each === 'string' ? acts(position, each) : each));
+    for (const nodeID of at(position).nodeIDs) {
+      source.add(nodeID, (query, attempt) => (inTurn[attempt - 1] ?? inTurn.at(-1) ?? expect.fail())(query, attempt));
+    }
   }
 
   const queriesFor = (maxQueries: number): QueryConcurrency => new QueryConcurrency({ clock, maxQueries });
@@ -207,6 +238,13 @@ export function createFixture(options: FixtureOptions) {
     return { value: await promise, atMs: clock.monotonicMs() };
   }
 
+  /** Runs a collection to its end, after which nothing may be under way. */
+  async function run(options: CollectOptions) {
+    const ended = await finish(collect(options));
+    expect(leftovers()).toEqual(NOTHING_LEFT);
+    return ended;
+  }
+
   /** The position in `weights` of each node asked, in the order of asking. */
   function asked(): number[] {
     return source.calls.map(({ nodeID }) => validators.findIndex(({ nodeIDs }) => nodeIDs.includes(nodeID)));
@@ -247,11 +285,21 @@ export function createFixture(options: FixtureOptions) {
     createFeed,
     collect,
     finish,
+    run,
     asked,
     signersOf,
-    signs,
+    at,
+    acts,
+    script,
     leftovers,
   };
+}
+
+export const ACTS = ['signs', 'forges', 'no point', 'refuses', 'refuses for good', 'silent', 'full'] as const;
+export type Act = (typeof ACTS)[number];
+
+export function answers(outcome: SignatureOutcome, afterMs = ANSWER_MS): Behaviour {
+  return () => ({ afterMs, outcome });
 }
 
 export type Fixture = ReturnType<typeof createFixture>;

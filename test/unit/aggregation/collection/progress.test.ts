@@ -10,9 +10,8 @@ import type { CompleteRequest } from '../../../../src/aggregation/request/comple
 import { encodeProgress, MirroredProgress } from '../../../../src/aggregation/request/shared-progress.ts';
 import type { Signing } from '../../../../src/aggregation/request/signing-resolver.ts';
 import type { SignatureFailure } from '../../../../src/aggregation/validators/validator-outcome.ts';
-import { createHarness, SUBNET, signers, validatorSet } from '../aggregator-fixture.ts';
-import type { Behaviour } from '../scripted-source.ts';
-import { ANSWER_MS, createFixture, drain, type Fixture, SUBNET_ID, type TestValidator } from './collection-fixture.ts';
+import { createHarness } from '../aggregator-fixture.ts';
+import { ACTS, ANSWER_MS, answers, createFixture, drain, SUBNET_ID } from './collection-fixture.ts';
 import { createPlainTally } from './tally-fixture.ts';
 
 /** The state after the events: what anyone who follows them has to do. */
@@ -61,67 +60,36 @@ function recorder(feed: ProgressFeed): ProgressEvent[] {
   return events;
 }
 
-function script({ source, validators }: Fixture, position: number, behaviour: Behaviour): void {
-  for (const nodeID of validators[position]?.nodeIDs ?? []) source.add(nodeID, behaviour);
-}
-
 const kinds = (events: readonly ProgressEvent[]): string[] =>
   events.map((event) => (event.kind === 'outcome' ? event.outcome.kind : event.kind));
 
 describe('a collection', () => {
   test('tells the state first, then who is asked, what came of it, and that it verifies', async () => {
     const fixture = createFixture({ weights: [60, 40], keyless: 5 });
-    script(fixture, 1, (query, attempt) =>
-      attempt === 1
-        ? { afterMs: ANSWER_MS, outcome: { kind: 'refused', code: 2, text: 'not yet' } }
-        : fixture.signs(fixture.validators[1] as TestValidator)(query, attempt),
-    );
+    fixture.script(1, answers({ kind: 'refused', code: 2, text: 'not yet' }), 'signs');
     const progress = fixture.createFeed();
     const events = recorder(progress);
     await fixture.finish(fixture.collect({ quorum: 67, progress }));
-    const [heavy, light] = fixture.validators.map(
-      ({ publicKeyHex }) => fixture.warpSet.validators.find((each) => each.publicKeyHex === publicKeyHex)?.index,
-    );
-    expect(events[0]).toEqual({
+    expect(events[0]).toMatchObject({
       kind: 'state',
       state: {
-        signingSubnetID: SUBNET_ID,
-        pChainHeight: 7n,
-        totalWeight: 105n,
-        neededWeight: 71n,
-        targetWeight: 71n,
-        signedWeight: 0n,
-        isVerifying: false,
-        validators: fixture.warpSet.validators.map(({ index, nodeIDs, weight }) => ({
-          ...{ index, nodeIDs, weight, isConnected: true, status: 'not_asked' },
-        })),
+        ...{ signingSubnetID: SUBNET_ID, pChainHeight: 7n, isVerifying: false },
+        ...{ totalWeight: 105n, neededWeight: 71n, targetWeight: 71n, signedWeight: 0n },
+        validators: Array(2).fill({ isConnected: true, status: 'not_asked' }),
       },
     });
-    expect(events.slice(1, 3)).toEqual([
-      { kind: 'asked', index: heavy },
-      { kind: 'asked', index: light },
-    ]);
-    expect(new Set(events.slice(3, 5))).toEqual(
-      new Set([
-        { kind: 'outcome', index: heavy, outcome: { kind: 'signed' }, signedWeight: 60n },
-        {
-          ...{ kind: 'outcome', index: light, signedWeight: expect.any(BigInt) },
-          outcome: { kind: 'refused', code: 2, text: 'not yet' },
-        },
-      ]),
-    );
-    // It counts as refused until it answers something else.
-    expect(events.slice(5)).toEqual([
-      { kind: 'outcome', index: light, outcome: { kind: 'signed' }, signedWeight: 100n },
-      { kind: 'verifying' },
-    ]);
+    // A validator counts as refused until it answers something else.
+    expect(kinds(events).slice(0, 3)).toEqual(['state', 'asked', 'asked']);
+    expect(kinds(events).slice(3, 5).toSorted()).toEqual(['refused', 'signed']);
+    expect(kinds(events).slice(5)).toEqual(['signed', 'verifying']);
+    expect(events.at(-2)).toMatchObject({ signedWeight: 100n });
   });
 });
 
 test('whenever a listener joins, the events that follow lead from its first state to the last', async () => {
   const validator = fc.record({
     weight: fc.integer({ min: 1, max: 20 }),
-    does: fc.constantFrom('signs', 'forges', 'no point', 'refuses', 'refuses for good', 'silent', 'full'),
+    does: fc.constantFrom(...ACTS),
     afterMs: fc.integer({ min: 0, max: 300 }).map((tens) => tens * 10),
   });
   await fc.assert(
@@ -135,25 +103,7 @@ test('whenever a listener joins, the events that follow lead from its first stat
       async (validators, quorum, joinsAtMs) => {
         const fixture = createFixture({ weights: validators.map(({ weight }) => weight) });
         for (const [position, { does, afterMs }] of validators.entries()) {
-          const known = fixture.validators[position] as TestValidator;
-          script(fixture, position, ({ message }) => {
-            switch (does) {
-              case 'signs':
-                return { afterMs, outcome: { kind: 'signature', signature: known.sign(message) } };
-              case 'forges':
-                return { afterMs, outcome: { kind: 'signature', signature: known.forge(message) } };
-              case 'no point':
-                return { afterMs, outcome: { kind: 'signature', signature: new Uint8Array(96) } };
-              case 'refuses':
-                return { afterMs, outcome: { kind: 'refused', code: 2, text: 'not found' } };
-              case 'refuses for good':
-                return { afterMs, outcome: { kind: 'refused', code: -2, text: 'no handler' } };
-              case 'silent':
-                return { afterMs: Number.POSITIVE_INFINITY, outcome: { kind: 'timed_out', reason: 'no_answer' } };
-              case 'full':
-                return { afterMs: 0, outcome: { kind: 'unreachable', reason: 'queue full' } };
-            }
-          });
+          fixture.script(position, fixture.acts(position, does, afterMs));
         }
         const progress = fixture.createFeed();
         const recorded = [recorder(progress)];
@@ -169,7 +119,7 @@ test('whenever a listener joins, the events that follow lead from its first stat
         }
       },
     ),
-    { numRuns: 150 },
+    { numRuns: 100 },
   );
 }, 30_000);
 
@@ -203,21 +153,6 @@ describe('a feed', () => {
     expect(calls).toBe(1);
   });
 
-  test.each<SignatureFailure>([
-    { kind: 'refused', code: 2, text: 'no' },
-    { kind: 'timed_out', reason: 'no_answer' },
-    { kind: 'timed_out', reason: 'request_dropped' },
-    { kind: 'unreachable', reason: 'closed' },
-    { kind: 'invalid_signature', reason: 'no point' },
-  ])('tells who comes late that a validator is $kind, also while it may be asked again', (failure) => {
-    const { feed, tally } = createFeed();
-    feed.begin(tally);
-    tally.set(0, { kind: 'failed', failure });
-    tally.set(1, { kind: 'waiting', notBeforeMs: 1, attempts: 1, lastFailure: failure });
-    const { validators } = stateOf(feed);
-    for (const validator of validators) expect(validator).toMatchObject({ status: failure.kind, outcome: failure });
-  });
-
   test('shows a validator that refused as refused while it is asked again, and after it is silent', () => {
     const { feed, tally } = createFeed();
     feed.begin(tally);
@@ -238,11 +173,7 @@ describe('a feed', () => {
 
 test('what another replica shows of a collection is what happened, also where bad signatures were found', async () => {
   const fixture = createFixture({ weights: [40, 40, 40] });
-  const [forger] = fixture.validators as [TestValidator];
-  script(fixture, 0, ({ message }) => ({
-    afterMs: ANSWER_MS,
-    outcome: { kind: 'signature', signature: forger.forge(message) },
-  }));
+  fixture.script(0, 'forges');
   const progress = fixture.createFeed();
   const elsewhere = fixture.createFeed();
   const told = recorder(elsewhere);
@@ -264,11 +195,11 @@ describe('an aggregation', () => {
     const early: ProgressEvent[] = [];
     const late: ProgressEvent[] = [];
     const leaver = new AbortController();
-    const first = start({}, undefined, (event) => early.push(event));
+    const first = start({}, { onProgress: (event) => early.push(event) });
     await drain();
     await clock.advance(ANSWER_MS);
     await drain();
-    const second = start({}, leaver.signal, (event) => late.push(event));
+    const second = start({}, { signal: leaver.signal, onProgress: (event) => late.push(event) });
     await drain();
     expect(kinds(late)).toEqual(['state']);
     expect(late[0]).toMatchObject({ state: { pChainHeight: 98n, signedWeight: 30n, neededWeight: 67n } });
@@ -279,38 +210,5 @@ describe('an aggregation', () => {
     expect(kinds(early).slice(0, 4)).toEqual(['state', 'asked', 'asked', 'signed']);
     expect(kinds(early).at(-1)).toBe('timed_out');
     expect(source.listenerCount).toBe(0);
-  });
-
-  test('of the same validators at another height tells each its own', async () => {
-    const { start, finish } = createHarness();
-    const events: ProgressEvent[][] = [[], []];
-    const results = [98n, 97n].map((pChainHeight, index) =>
-      start({ pChainHeight }, undefined, (event) => events[index]?.push(event)),
-    );
-    const heights = (await Promise.all(results.map(finish))).map(({ pChainHeight }) => pChainHeight);
-    expect(heights).toEqual([98n, 97n]);
-    expect(events.map(([first]) => first?.kind === 'state' && first.state.pChainHeight)).toEqual(heights);
-  });
-
-  test('that starts again because the validators changed sends the new state', async () => {
-    const { start, finish, api, clock, source } = createHarness();
-    const [slow] = signers as [(typeof signers)[number]];
-    // Longer than the proposed height counts as fresh.
-    source.add(slow.nodeID, ({ message }) => ({
-      afterMs: 1_500,
-      outcome: { kind: 'signature', signature: slow.sign(message) },
-    }));
-    api.sets.set(SUBNET, (height) => (height === 99n ? validatorSet(40n, 20n, 30n) : validatorSet(40n, 30n)));
-    clock.after(ANSWER_MS / 2, () => {
-      api.proposed = 99n;
-    });
-    const events: ProgressEvent[] = [];
-    const result = start({}, undefined, (event) => events.push(event));
-    expect(await finish(result)).toMatchObject({ pChainHeight: 99n });
-    const states = events.flatMap((event) => (event.kind === 'state' ? [event.state] : []));
-    expect(states.map(({ pChainHeight, totalWeight }) => [pChainHeight, totalWeight])).toEqual([
-      [98n, 70n],
-      [99n, 90n],
-    ]);
   });
 });

@@ -6,7 +6,7 @@ import {
   type L1MessagesOptions,
 } from '../../../../src/aggregation/l1/l1-messages.ts';
 import { ApiError } from '../../../../src/pchain/rpc/api-error.ts';
-import type { TxStatus } from '../../../../src/pchain/rpc/node-api.ts';
+import type { Subnet, TxStatus } from '../../../../src/pchain/rpc/node-api.ts';
 import type { IndexCoverage } from '../../../../src/pchain/state/validation-index.ts';
 import { conversionID } from '../../../../src/warp/conversion-data.ts';
 import {
@@ -29,7 +29,7 @@ import { testModel } from '../../devnet/test-model.ts';
 import { HELICON_TRANSACTIONS } from '../../pchain/codec/helicon-transactions.ts';
 
 const SIGNAL = new AbortController().signal;
-const UNKNOWN_TX = idFromBytes<TxID>(new Uint8Array(32).fill(9), 'txID');
+const UNKNOWN = { id: idFromBytes<TxID>(new Uint8Array(32).fill(9), 'txID') };
 const model = testModel();
 const { l1, ledger } = model;
 const { heights } = l1;
@@ -39,7 +39,15 @@ const WEIGHT = ledger.transactionAt(heights.weightChange, 'SetL1ValidatorWeightT
 const OVERTAKEN = ledger.transactionAt(heights.overtakenWeightChange, 'SetL1ValidatorWeightTx');
 const REMOVAL = ledger.transactionAt(heights.removal, 'SetL1ValidatorWeightTx');
 const REGISTERED_REMOVAL = ledger.transactionAt(heights.registeredRemoval, 'SetL1ValidatorWeightTx');
+const DISABLING = ledger.transactionAt(heights.disabling, 'DisableL1ValidatorTx');
 const USED_UP = ledger.transactionAt(heights.usedUpRegistration, 'RegisterL1ValidatorTx');
+
+const [isPermissioned, managerAddress] = [false, l1.managerAddress];
+const { managerChainID } = l1.conversion;
+const SUBNETS = new Map<SubnetID, Subnet>([
+  [l1.subnetID, { isPermissioned, managerAddress, managerChainID, conversionID: conversionID(l1.conversion) }],
+  [PRIMARY_NETWORK_ID, { isPermissioned, managerAddress, managerChainID: undefined, conversionID: undefined }],
+]);
 
 function rejected(): ApiError {
   return new ApiError('rejected', 'refused', { rejection: { code: -32_000, message: 'not found' } });
@@ -58,7 +66,7 @@ function createHarness() {
     coverage: { range: { from: 5n, to: 90n }, isReading: false } as IndexCoverage,
     dataApi: undefined as (() => Promise<readonly TxID[]>) | undefined,
     managerSubnet: l1.subnetID as SubnetID | undefined,
-    reads: 0,
+    hasValidators: true,
     /** Replaces the bytes of every transaction. */
     bytes: undefined as Uint8Array | undefined,
   };
@@ -77,7 +85,6 @@ function createHarness() {
     api: {
       getTx: (txID, signal) =>
         guarded(signal, () => {
-          state.reads += 1;
           const transaction = ledger.transaction(txID);
           if (transaction === undefined) throw rejected();
           return state.bytes ?? transaction.bytes;
@@ -86,7 +93,7 @@ function createHarness() {
       getTxStatus: (_, signal) => guarded(signal, () => state.status),
       getL1Validator: (validationID, signal) =>
         guarded(signal, () => {
-          const validator = model.l1Validator(validationID);
+          const validator = state.hasValidators ? model.l1Validator(validationID) : undefined;
           if (validator === undefined) throw rejected();
           return { subnetID: l1.subnetID, weight: validator.weight, minNonce: validator.minNonce };
         }),
@@ -104,15 +111,7 @@ function createHarness() {
       exists: async () => true,
       knownSubnetOf: () => undefined,
       isKnown: () => true,
-      getSubnet: async (subnetID) =>
-        subnetID === l1.subnetID
-          ? {
-              isPermissioned: false,
-              conversionID: conversionID(l1.conversion),
-              managerChainID: l1.conversion.managerChainID,
-              managerAddress: l1.managerAddress,
-            }
-          : undefined,
+      getSubnet: async (subnetID) => SUBNETS.get(subnetID),
     },
     index: {
       originOf: async (validationID) =>
@@ -169,11 +168,7 @@ describe('of a transaction', () => {
   test('whose manager is on a chain that nobody knows', async () => {
     const { state, of, failure } = createHarness();
     state.managerSubnet = undefined;
-    expect(await failure(of(CONVERSION))).toMatchObject({
-      code: 'invalid_request',
-      field: 'transaction',
-      message: `the L1's validator manager is on blockchain ${l1.blockchainID}, which the P-Chain does not know`,
-    });
+    expect(await failure(of(CONVERSION))).toMatchObject({ code: 'invalid_request', field: 'transaction' });
   });
 
   test('a registration and a weight, without a justification', async () => {
@@ -191,20 +186,13 @@ describe('of a transaction', () => {
   });
 
   test.each([
-    [OVERTAKEN, 'message_superseded', /was set anew since \(nonce 1\): the P-Chain confirms the last one only$/],
-    [USED_UP, 'message_superseded', /^the L1 validator that transaction \w+ registered was removed since: /],
-    [
-      ledger.transactionAt(heights.disabling, 'DisableL1ValidatorTx'),
-      'no_message_in_transaction',
-      /is a DisableL1ValidatorTx, which carries no Warp message: messages are of /,
-    ],
-  ])('%#: one that nobody will sign is an error of the caller', async (transaction, code, message) => {
+    ['an overtaken weight', OVERTAKEN, 'message_superseded', /was set anew since \(nonce 1\)/],
+    ['a registration of a removed validator', USED_UP, 'message_superseded', /registered was removed since/],
+    ['a transaction without a message', DISABLING, 'no_message_in_transaction', /is a DisableL1ValidatorTx/],
+  ])('%s, which nobody will sign, is an error of the caller', async (_, transaction, code, text) => {
     const { of, failure } = createHarness();
-    expect(await failure(of(transaction))).toMatchObject({
-      code,
-      field: 'transaction',
-      message: expect.stringMatching(message),
-    });
+    const message = expect.stringMatching(text);
+    expect(await failure(of(transaction))).toMatchObject({ code, field: 'transaction', message });
   });
 
   test.each([...HELICON_TRANSACTIONS, { name: 'transaction of the unknown type 43', hex: '00000000002b' }])(
@@ -212,68 +200,35 @@ describe('of a transaction', () => {
     async ({ name, hex }) => {
       const { state, of, failure } = createHarness();
       state.bytes = Buffer.from(hex, 'hex');
-      expect(await failure(of(CONVERSION))).toMatchObject({
-        code: 'no_message_in_transaction',
-        field: 'transaction',
-        message: expect.stringMatching(
-          new RegExp(`^transaction \\w+ is an? ${name}, which carries no Warp message: messages are of `),
-        ),
-      });
+      const message = expect.stringContaining(name);
+      expect(await failure(of(CONVERSION))).toMatchObject({ code: 'no_message_in_transaction', message });
     },
   );
 
   test('the weight of a validator that was removed since', async () => {
-    const { of, failure } = createHarness();
-    const later = testModel();
-    const id = later.ledger.transactionAt(heights.weightChange, 'SetL1ValidatorWeightTx').id;
-    const { l1Validator } = model;
-    try {
-      model.l1Validator = () => undefined;
-      expect(await failure(of({ id }))).toMatchObject({
-        code: 'message_superseded',
-        field: 'transaction',
-        message: `the L1 validator whose weight transaction ${id} set was removed since: the P-Chain no longer confirms its weight; use the transaction that removed it`,
-      });
-    } finally {
-      model.l1Validator = l1Validator;
-    }
+    const { state, of, failure } = createHarness();
+    state.hasValidators = false;
+    expect(await failure(of(WEIGHT))).toMatchObject({ code: 'message_superseded', field: 'transaction' });
   });
 });
 
 describe('of a transaction that was not accepted', () => {
-  test.each<[TxStatus, string]>([
-    [
-      { status: 'Unknown', reason: undefined },
-      `neither the P-Chain nor the X-Chain knows a transaction ${UNKNOWN_TX}; write the hash of an EVM transaction as 0x and 64 digits`,
-    ],
-    [
-      { status: 'Processing', reason: undefined },
-      `transaction ${UNKNOWN_TX} is not yet accepted by the P-Chain; try again in a moment`,
-    ],
-    [
-      { status: 'Committed', reason: undefined },
-      `transaction ${UNKNOWN_TX} is not yet accepted by the P-Chain; try again in a moment`,
-    ],
-    [
-      { status: 'Dropped', reason: 'no funds' },
-      `transaction ${UNKNOWN_TX} was dropped by the P-Chain and not accepted: no funds`,
-    ],
-    [{ status: 'Dropped', reason: undefined }, `transaction ${UNKNOWN_TX} was dropped by the P-Chain and not accepted`],
-  ])('%o', async (status, message) => {
+  test.each<[TxStatus, RegExp]>([
+    [{ status: 'Unknown', reason: undefined }, /neither the P-Chain nor the X-Chain knows .* as 0x and 64 digits$/],
+    [{ status: 'Processing', reason: undefined }, /not yet accepted/],
+    [{ status: 'Committed', reason: undefined }, /not yet accepted/],
+    [{ status: 'Dropped', reason: 'no funds' }, /dropped .*: no funds$/],
+  ])('%o', async (status, text) => {
     const { state, of, failure } = createHarness();
     state.status = status;
-    const error = await failure(of({ id: UNKNOWN_TX }));
-    expect(error).toMatchObject({ code: 'unknown_transaction', field: 'transaction', message });
+    const message = expect.stringMatching(text);
+    expect(await failure(of(UNKNOWN))).toMatchObject({ code: 'unknown_transaction', field: 'transaction', message });
   });
 
   test('because it is of the X-Chain', async () => {
     const { state, of, failure } = createHarness();
     state.isOfXChain = true;
-    expect(await failure(of({ id: UNKNOWN_TX }))).toMatchObject({
-      code: 'no_message_in_transaction',
-      field: 'transaction',
-      message: expect.stringContaining(`${UNKNOWN_TX} is a transaction of the X-Chain, which carries no Warp message`),
-    });
+    expect(await failure(of(UNKNOWN))).toMatchObject({ code: 'no_message_in_transaction', field: 'transaction' });
   });
 });
 
@@ -291,7 +246,7 @@ describe('the registration that a removal needs', () => {
 
   test('comes from the data API, which only names transactions, in any order', async () => {
     const { state, of } = createHarness();
-    state.dataApi = async () => [UNKNOWN_TX, REGISTERED_REMOVAL.id, REGISTRATION.id, USED_UP.id];
+    state.dataApi = async () => [UNKNOWN.id, REGISTERED_REMOVAL.id, REGISTRATION.id, USED_UP.id];
     const { justification } = await of(REGISTERED_REMOVAL);
     expect(parseJustification(justification)).toMatchObject({ kind: 'RegisterL1ValidatorMessage' });
   });
@@ -306,9 +261,8 @@ describe('the registration that a removal needs', () => {
     const { state, log, of, failure } = createHarness();
     state.dataApi = () => Promise.reject(new ApiError('unavailable', 'no answer'));
     expect(await failure(of(REGISTERED_REMOVAL))).toMatchObject({
-      code: 'justification_not_found',
-      field: 'transaction',
-      message: `the registration of validation ${removedID}, which the message needs as its justification, was not found: P-Chain blocks 5 to 90 were read; give the justification by POST`,
+      ...{ code: 'justification_not_found', field: 'transaction' },
+      message: expect.stringContaining('P-Chain blocks 5 to 90 were read'),
     });
     await failure(of(REGISTERED_REMOVAL));
     expect(log.count('the data API could not be asked')).toBe(1);
@@ -320,24 +274,14 @@ describe('the registration that a removal needs', () => {
   ])('may be found later while the index reads: %o', async (range, where) => {
     const { state, of, failure } = createHarness();
     state.coverage = { range, isReading: true };
-    expect(await failure(of(REGISTERED_REMOVAL))).toMatchObject({
-      code: 'justification_pending',
-      field: 'transaction',
-      message: `the registration of validation ${removedID}, which the message needs as its justification, was not found: ${where}, and more are being read; give the justification by POST, or try again later`,
-    });
+    const message = expect.stringContaining(where);
+    expect(await failure(of(REGISTERED_REMOVAL))).toMatchObject({ code: 'justification_pending', message });
   });
 });
 
 describe('of a justification', () => {
-  const of = (bytes: Uint8Array) => {
-    const { messages, failure } = createHarness();
-    return {
-      result: () => messages.ofJustification(bytes, SIGNAL),
-      failure: () => failure(messages.ofJustification(bytes, SIGNAL)),
-    };
-  };
-  const ACCEPTED =
-    /without a message it must be the 32 bytes of a subnet ID, an L1ValidatorRegistrationJustification, a /;
+  const of = (bytes: Uint8Array) => createHarness().messages.ofJustification(bytes, SIGNAL);
+  const { failure } = createHarness();
   const warpMessage = createUnsignedMessage(model.networkID, l1.blockchainID, new Uint8Array([1, 2, 3]));
   const signed = encodeSignedMessage({
     unsignedMessage: warpMessage,
@@ -345,7 +289,7 @@ describe('of a justification', () => {
   });
 
   test('a subnet: its conversion', async () => {
-    const found = await of(idBytes(l1.subnetID)).result();
+    const found = await of(idBytes(l1.subnetID));
     expect(contentOf(found)).toEqual({ kind: 'SubnetToL1Conversion', conversionID: conversionID(l1.conversion) });
     expect(found).toMatchObject({ managerChainID: l1.blockchainID, signingSubnetID: l1.subnetID });
   });
@@ -353,41 +297,27 @@ describe('of a justification', () => {
   test('a validation that is over: its end', async () => {
     const { validationID, index } = l1.story.removed;
     const justification = encodeJustification({ kind: 'SubnetIDIndex', subnetID: l1.subnetID, index });
-    const found = await of(justification).result();
+    const found = await of(justification);
     expect(contentOf(found)).toEqual({ kind: 'L1ValidatorRegistration', validationID, registered: false });
     expect(found.justification).toEqual(justification);
   });
 
   test('a validation that is not over yet', async () => {
     const exists = encodeJustification({ kind: 'SubnetIDIndex', subnetID: l1.subnetID, index: 0 });
-    expect(await of(exists).failure()).toMatchObject({
-      code: 'validation_not_over',
-      field: 'justification',
-      message: expect.stringMatching(
-        /^validation \w+ is of an L1 validator that exists: the P-Chain confirms the end /,
-      ),
-    });
+    const expected = { code: 'validation_not_over', field: 'justification' };
+    expect(await failure(of(exists))).toMatchObject(expected);
   });
 
   test.each<[string, Uint8Array, string, RegExp]>([
-    ['nothing', new Uint8Array(), 'invalid_request', ACCEPTED],
-    ['text', Buffer.from('hello'), 'invalid_request', ACCEPTED],
-    [
-      'a signed message',
-      signed,
-      'invalid_request',
-      /^this is a Warp message that is signed already; without a message it/,
-    ],
-    [
-      'a message',
-      warpMessage.bytes,
-      'invalid_request',
-      /^this is a Warp message: to have it signed, give it as the message; /,
-    ],
-    ['an unknown subnet', idBytes(UNKNOWN_TX), 'unknown_subnet', /^the P-Chain knows no subnet /],
-  ])('%s is an error that says what it is', async (_, bytes, code, message) => {
-    const error = await of(bytes).failure();
-    expect(error).toMatchObject({ code, field: 'justification', message: expect.stringMatching(message) });
+    ['nothing', new Uint8Array(), 'invalid_request', /^without a message it must be the 32 bytes of a subnet ID/],
+    ['text', Buffer.from('hello'), 'invalid_request', /^without a message it must be the 32 bytes of a subnet ID/],
+    ['a signed message', signed, 'invalid_request', /^this is a Warp message that is signed already/],
+    ['a message', warpMessage.bytes, 'invalid_request', /^this is a Warp message: to have it signed/],
+    ['an unknown subnet', idBytes(UNKNOWN.id), 'unknown_subnet', /./],
+    ['the primary network', idBytes(PRIMARY_NETWORK_ID), 'invalid_request', /was not converted/],
+  ])('%s is an error that says what it is', async (_, bytes, code, text) => {
+    const message = expect.stringMatching(text);
+    expect(await failure(of(bytes))).toMatchObject({ code, field: 'justification', message });
   });
 });
 
@@ -396,7 +326,7 @@ test('a transaction that cannot be read is not taken for a failure of the API', 
   state.bytes = Uint8Array.from(CONVERSION.bytes.subarray(0, 20));
   expect(await failure(of(CONVERSION))).toMatchObject({
     code: 'p_chain_invalid',
-    message: expect.stringMatching(/^this service cannot read transaction \w+: P-Chain transaction: too short: /),
+    message: expect.stringContaining('this service cannot read transaction'),
   });
 });
 
@@ -416,10 +346,7 @@ describe('an API that fails', () => {
     state.hangs = true;
     const failed = failure(of(CONVERSION));
     await clock.advance(5_000);
-    expect(await failed).toMatchObject({
-      code: 'p_chain_unavailable',
-      message: 'the P-Chain API did not answer in time',
-    });
+    expect(await failed).toMatchObject({ code: 'p_chain_unavailable' });
     expect(clock.pendingTimers).toBe(0);
   });
 });

@@ -105,11 +105,9 @@ describe('a search', () => {
   test('names the chains that could not be asked', async () => {
     const { state, messages } = createHarness({ C: new ApiError('invalid response', 'HTTP status 404') }, [SUBNET]);
     state.chains = new ApiError('unavailable', 'no answer');
-    expect(await messages.search(TX, undefined, SIGNAL)).toEqual(
-      expect.arrayContaining([
-        'the C-Chain could not be asked: HTTP status 404',
-        'chains of tracked subnets could not be asked: no answer',
-      ]),
+    const failures = await messages.search(TX, undefined, SIGNAL);
+    expect(failures).toEqual(
+      expect.arrayContaining([expect.stringContaining('C-Chain'), expect.stringContaining('tracked subnets')]),
     );
   });
 

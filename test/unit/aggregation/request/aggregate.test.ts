@@ -1,11 +1,16 @@
 import { describe, expect, test } from 'vitest';
-import type { AggregatorError, AggregatorErrorCode } from '../../../../src/aggregation/aggregator-error.ts';
+import type {
+  AggregatorError,
+  AggregatorErrorCode,
+  RequestField,
+} from '../../../../src/aggregation/aggregator-error.ts';
+import type { ProgressEvent } from '../../../../src/aggregation/collection/progress.ts';
 import { ApiError } from '../../../../src/pchain/rpc/api-error.ts';
 import type { Validator } from '../../../../src/validators/validator.ts';
 import { P_CHAIN_ID, PRIMARY_NETWORK_ID } from '../../../../src/warp/ids.ts';
 import { encodeSignatureRequest } from '../../../../src/warp/signature-request.ts';
 import { parseSignedMessage } from '../../../../src/warp/signed-message.ts';
-import { createUnsignedMessage, type UnsignedMessage } from '../../../../src/warp/unsigned-message.ts';
+import { createUnsignedMessage } from '../../../../src/warp/unsigned-message.ts';
 import {
   CHAIN,
   createHarness,
@@ -13,6 +18,7 @@ import {
   FOUND,
   LIMITS,
   MESSAGE,
+  messageOf,
   NETWORK_ID,
   nodeOf,
   OTHER_SUBNET,
@@ -51,7 +57,7 @@ describe('who signs', () => {
     const { start, finish, source } = createHarness();
     const told: [validators: number, asked: number][] = [];
     const onSigners = async (validators: number) => void told.push([validators, source.calls.length]);
-    await finish(start({}, undefined, undefined, undefined, onSigners));
+    await finish(start({}, { onSigners }));
     expect(told).toEqual([[4, 0]]);
   });
 
@@ -63,14 +69,6 @@ describe('who signs', () => {
 });
 
 describe('what the caller leaves out', () => {
-  test('is the quorum of the specification, no buffer, and the proposed height', async () => {
-    const { start, finish } = createHarness();
-    const [byDefault, given] = await finish(
-      Promise.all([start(), start({ quorumNum: 67n, quorumBuffer: 0n, pChainHeight: 0n })]),
-    );
-    expect(byDefault).toEqual(given);
-  });
-
   test('is found: the message of a transaction, signed by the subnet of its manager chain', async () => {
     const { start, finish, source, l1Messages } = createHarness();
     const result = await finish(start({ subject: { kind: 'transaction', txID: TX } }));
@@ -95,21 +93,17 @@ describe('what the caller leaves out', () => {
   });
 });
 
-test.each<[RequestOptions, string, string]>([
-  [{ quorumNum: 101n }, 'quorumNum', 'the quorum must be between 0 and 100 percent, is 101'],
-  [{ quorumNum: -1n }, 'quorumNum', 'the quorum must be between 0 and 100 percent, is -1'],
-  [{ quorumBuffer: -1n }, 'quorumBuffer', "the quorum's buffer must not be negative, is -1"],
-  [{ quorumBuffer: 34n }, 'quorumBuffer', 'the quorum and its buffer must add up to at most 100 percent, are 101'],
-  [{ pChainHeight: -1n }, 'pChainHeight', 'the P-Chain height must not be negative, is -1'],
-  [
-    { pChainHeight: 1n, destinationChainID: CHAIN },
-    'destinationChainID',
-    'the destination chain must not be given together with a P-Chain height: each of them determines the height',
-  ],
-])('settings that make no sense are refused before anybody is asked (%#)', async (more, field, message) => {
+test.each<[RequestOptions, string]>([
+  [{ quorumNum: 101n }, 'quorumNum'],
+  [{ quorumNum: -1n }, 'quorumNum'],
+  [{ quorumBuffer: -1n }, 'quorumBuffer'],
+  [{ quorumBuffer: 34n }, 'quorumBuffer'],
+  [{ pChainHeight: -1n }, 'pChainHeight'],
+  [{ pChainHeight: 1n, destinationChainID: CHAIN }, 'destinationChainID'],
+])('settings that make no sense are refused before anybody is asked (%#)', async (more, field) => {
   const { failure, api, source, l1Messages } = createHarness();
   const subject = { kind: 'transaction', txID: TX } as const;
-  expect(await failure({ ...more, subject })).toMatchObject({ code: 'invalid_request', field, message });
+  expect(await failure({ ...more, subject })).toMatchObject({ code: 'invalid_request', field });
   expect([api.calls, source.calls, l1Messages.asked]).toEqual([[], [], []]);
 });
 
@@ -117,7 +111,7 @@ describe('equal requests', () => {
   test('under way at the same time are one, and one caller leaving does not fail the other', async () => {
     const { start, finish, source } = createHarness();
     const leaver = new AbortController();
-    const first = start({}, leaver.signal);
+    const first = start({}, { signal: leaver.signal });
     const second = start();
     await drain();
     leaver.abort(new Error('gone'));
@@ -131,22 +125,12 @@ describe('equal requests', () => {
     const { start, finish, source } = createHarness();
     // Knows the set, and one signature.
     await finish(start({ quorumNum: 10n }));
-    const results = [98n, 99n].map((pChainHeight) => start({ pChainHeight }));
+    const shown = new Set<bigint>();
+    const onProgress = (event: ProgressEvent) => event.kind === 'state' && shown.add(event.state.pChainHeight);
+    const results = [98n, 99n].map((pChainHeight) => start({ pChainHeight }, { onProgress }));
     expect((await finish(Promise.all(results))).map(({ pChainHeight }) => pChainHeight)).toEqual([98n, 99n]);
+    expect([...shown]).toEqual([98n, 99n]);
     expect(source.calls).toHaveLength(2);
-  });
-
-  test('that all leave end the queries', async () => {
-    const { start, source, leftovers } = createHarness();
-    const leavers = [new AbortController(), new AbortController()];
-    const results = leavers.map(({ signal }) => start({}, signal));
-    await drain();
-    expect(source.inFlight).toBe(2);
-    for (const leaver of leavers) leaver.abort(new Error('gone'));
-    for (const result of results) await expect(result).rejects.toThrow('gone');
-    await drain();
-    expect(source.abortedCalls).toBe(2);
-    expect(leftovers()).toEqual(NOTHING_LEFT);
   });
 
   test('at a later height with the same set have the same answer, with their own height', async () => {
@@ -177,7 +161,7 @@ describe('equal requests', () => {
       { quorumBuffer: 5n },
       { signingSubnetID: OTHER_SUBNET },
       { justification: Uint8Array.of(1) },
-      { message: createUnsignedMessage(NETWORK_ID, CHAIN, Uint8Array.of(2)) },
+      { message: messageOf(2) },
     ];
     for (const more of [{}, ...others]) await finish(start(more));
     expect(await registry.metrics()).toContain('signature_aggregator_result_cache_hits_total 0');
@@ -200,17 +184,14 @@ describe('equal requests', () => {
 describe('what fails', () => {
   async function expectFailure(
     code: AggregatorErrorCode,
-    message: string | RegExp,
+    message: RegExp,
     more: RequestOptions,
     prepare: (harness: ReturnType<typeof createHarness>) => void = () => {},
   ): Promise<AggregatorError> {
     const harness = createHarness();
     prepare(harness);
     const error = await harness.failure(more);
-    expect([error.code, error.message]).toEqual([
-      code,
-      typeof message === 'string' ? message : expect.stringMatching(message),
-    ]);
+    expect([error.code, error.message]).toEqual([code, expect.stringMatching(message)]);
     expect(harness.leftovers()).toEqual(NOTHING_LEFT);
     expect(await harness.registry.metrics()).toContain(
       `signature_aggregator_aggregation_duration_seconds_count{outcome="${code}"} 1`,
@@ -219,77 +200,34 @@ describe('what fails', () => {
   }
 
   test('a message of another network, without a question to anybody', async () => {
-    const message = createUnsignedMessage(5, CHAIN, Uint8Array.of(1));
     const { failure, api } = createHarness();
-    const error = await failure({ message });
-    expect([error.code, error.message]).toEqual([
-      'wrong_network',
-      'its network ID is 5, but this network has the ID 1337',
-    ]);
+    const message = createUnsignedMessage(5, CHAIN, Uint8Array.of(1));
+    expect(await failure({ message })).toMatchObject({ code: 'wrong_network', field: 'message' });
     expect(api.calls).toEqual([]);
   });
 
-  const ofUnknownChain = createUnsignedMessage(NETWORK_ID, UNKNOWN_CHAIN, Uint8Array.of(1));
-  test.each<[string, AggregatorErrorCode, string, RequestOptions]>([
-    [
-      'an unknown source chain',
-      'unknown_source_chain',
-      `the P-Chain does not know its source chain ${UNKNOWN_CHAIN}`,
-      { message: ofUnknownChain },
-    ],
-    [
-      'an unknown subnet',
-      'unknown_subnet',
-      `the P-Chain knows no subnet ${UNKNOWN_SUBNET}`,
-      { signingSubnetID: UNKNOWN_SUBNET },
-    ],
-    [
-      'a subnet without validators at that height',
-      'invalid_request',
-      `subnet ${EMPTY_SUBNET} has no validators at P-Chain height 98`,
-      { signingSubnetID: EMPTY_SUBNET },
-    ],
-    [
-      "a height above the chain's",
-      'height_not_reached',
-      "P-Chain height 101 is above the chain's height 100",
-      { pChainHeight: 101n },
-    ],
-  ])('%s', async (_, code, message, more) => {
-    await expectFailure(code, message, more);
+  test.each<[string, AggregatorErrorCode, RequestField, RequestOptions]>([
+    ['an unknown source chain', 'unknown_source_chain', 'message', { message: messageOf(1, UNKNOWN_CHAIN) }],
+    ['an unknown subnet', 'unknown_subnet', 'signingSubnetID', { signingSubnetID: UNKNOWN_SUBNET }],
+    ['a subnet without validators', 'invalid_request', 'signingSubnetID', { signingSubnetID: EMPTY_SUBNET }],
+    ["a height above the chain's", 'height_not_reached', 'pChainHeight', { pChainHeight: 101n }],
+  ])('%s', async (_, code, field, more) => {
+    expect((await expectFailure(code, /./, more)).field).toBe(field);
   });
 
-  test.each<[string, AggregatorErrorCode, RegExp, Partial<ReturnType<typeof createHarness>['api']>]>([
-    ['an API node that lags', 'p_chain_unavailable', /a P-Chain API node lags behind/, { height: 90n }],
-    [
-      'an API that is down',
-      'p_chain_unavailable',
-      /^the P-Chain API failed: no connection$/,
-      { failure: new ApiError('unavailable', 'no connection') },
-    ],
-    [
-      'an API that answers nonsense',
-      'p_chain_invalid',
-      /^the P-Chain API failed: no JSON$/,
-      { failure: new ApiError('invalid response', 'no JSON') },
-    ],
-  ])('%s', async (_, code, message, state) => {
-    await expectFailure(code, message, {}, ({ api }) => void Object.assign(api, state));
-  });
-
-  test('an API that does not answer in time', async () => {
-    const harness = createHarness();
-    harness.api.hangs = true;
-    const error = await harness.failure();
-    expect([error.code, error.message]).toEqual(['p_chain_unavailable', 'the P-Chain API did not answer in time']);
-    expect(harness.clock.monotonicMs()).toBe(LIMITS.resolveTimeoutMs);
-    expect(harness.leftovers()).toEqual(NOTHING_LEFT);
+  test.each<[string, AggregatorErrorCode, Partial<ReturnType<typeof createHarness>['api']>]>([
+    ['an API node that lags', 'p_chain_unavailable', { height: 90n }],
+    ['an API that is down', 'p_chain_unavailable', { failure: new ApiError('unavailable', 'no connection') }],
+    ['an API that answers nonsense', 'p_chain_invalid', { failure: new ApiError('invalid response', 'no JSON') }],
+    ['an API that does not answer in time', 'p_chain_unavailable', { hangs: true }],
+  ])('%s', async (_, code, state) => {
+    await expectFailure(code, /./, {}, ({ api }) => void Object.assign(api, state));
   });
 
   test('too little weight that signs, with the inequality that clients look for, and who did what', async () => {
     const error = await expectFailure(
       'insufficient_weight',
-      'failed to collect a threshold of stake: signature weight is insufficient: 67*100 > 100*60 (no answer from 1)',
+      /^failed to collect a threshold of stake: .*: 67\*100 > 100\*60 \(no answer from 1\)$/,
       {},
       ({ silence }) => silence(1),
     );
@@ -315,51 +253,26 @@ describe('what fails', () => {
         afterMs: LIMITS.peerTimeoutMs - 1,
         outcome: { kind: 'timed_out', reason: 'request_dropped' },
       }));
-    const inequality = 'failed to collect a threshold of stake: signature weight is insufficient: 67*100 > 100*60';
-    const error = await expectFailure(
-      'insufficient_weight',
-      `${inequality} (ignored by 1: they are connected and answer pings, but drop requests for this blockchain; they may run ` +
-        "it only for the peers on their subnet's list (validatorOnly, allowedNodes), or not at all)",
-      {},
-      silent,
-    );
+    const error = await expectFailure('insufficient_weight', / \(ignored by 1: .*validatorOnly, /, {}, silent);
     expect(error.report?.tally.outcomes).toMatchObject({
       timed_out: { weight: 40n, count: 1, reasons: [{ reason: 'request_dropped' }] },
     });
     // A chain of the primary network is open to all: there silence is just that.
     const message = createUnsignedMessage(NETWORK_ID, P_CHAIN_ID, Uint8Array.of(1));
-    await expectFailure(
-      'insufficient_weight',
-      `${inequality} (no answer from 1)`,
-      { message, signingSubnetID: SUBNET },
-      silent,
-    );
+    const asked = { message, signingSubnetID: SUBNET };
+    await expectFailure('insufficient_weight', / \(no answer from 1\)$/, asked, silent);
   });
 
   test("refusals, with the validators' own words", async () => {
-    await expectFailure(
-      'insufficient_weight',
-      'failed to collect a threshold of stake: signature weight is insufficient: 67*100 > 100*0 ' +
-        '(refused by 4: message not found (code 1))',
-      {},
-      ({ source }) => {
-        for (const { nodeID } of signers) {
-          source.add(nodeID, () => ({
-            afterMs: 0,
-            outcome: { kind: 'refused', code: 1, text: 'message not found' },
-          }));
-        }
-      },
-    );
+    const outcome = { kind: 'refused', code: 1, text: 'message not found' } as const;
+    await expectFailure('insufficient_weight', / \(refused by 4: message not found \(code 1\)\)$/, {}, ({ source }) => {
+      for (const { nodeID } of signers) source.add(nodeID, () => ({ afterMs: 0, outcome }));
+    });
   });
 
   test('a quorum of 0 without a signature: no inequality, which would be false', async () => {
-    await expectFailure(
-      'insufficient_weight',
-      'failed to collect a threshold of stake: signature weight is insufficient: nobody signed (no answer from 4)',
-      { quorumNum: 0n },
-      ({ silence }) => silence(1, 2, 3, 4),
-    );
+    const expected = /signature weight is insufficient: nobody signed \(no answer from 4\)$/;
+    await expectFailure('insufficient_weight', expected, { quorumNum: 0n }, ({ silence }) => silence(1, 2, 3, 4));
   });
 
   test('validators without a key: a permanent failure, even without a connection', async () => {
@@ -373,8 +286,7 @@ describe('what fails', () => {
   test('too little weight connected, which may change', async () => {
     const error = await expectFailure(
       'not_connected',
-      'too little weight is connected: the quorum needs 67 of 100, 60 can be reached, 40 cannot (unreachable: no ' +
-        'address known); try again in a moment',
+      /needs 67 of 100, 60 can be reached, 40 cannot \(unreachable: no address known\)/,
       {},
       ({ source }) => source.disconnect(nodeOf(1)),
     );
@@ -386,17 +298,12 @@ describe('what fails', () => {
 describe('bounds', () => {
   test('one more aggregation than allowed is refused, an equal one is not', async () => {
     const { start, finish, failure, leftovers } = createHarness({ maxAggregationsInFlight: 2 });
-    await finish(start({ message: createUnsignedMessage(NETWORK_ID, CHAIN, Uint8Array.of(99)) }));
-    const messages = [1, 2, 3].map((byte) => createUnsignedMessage(NETWORK_ID, CHAIN, Uint8Array.of(byte)));
-    const [first, second, third] = messages as [UnsignedMessage, UnsignedMessage, UnsignedMessage];
+    await finish(start({ message: messageOf(99) }));
+    const [first, second, third] = [messageOf(1), messageOf(2), messageOf(3)];
     const running = [start({ message: first }), start({ message: second })];
     await drain();
     const equal = start({ message: first });
-    const error = await failure({ message: third });
-    expect([error.code, error.message]).toEqual([
-      'overloaded',
-      'too many requests of all clients are running or waiting',
-    ]);
+    expect(await failure({ message: third })).toMatchObject({ code: 'overloaded' });
     for (const result of [...running, equal]) expect((await finish(result)).signedWeight).toBe(70n);
     expect((await finish(start({ message: third }))).signedWeight).toBe(70n);
     expect(leftovers()).toEqual(NOTHING_LEFT);
@@ -404,12 +311,7 @@ describe('bounds', () => {
 
   test('results are kept within their bytes', async () => {
     const { start, finish, registry } = createHarness({ resultCacheBytes: 2_048 });
-    for (const byte of [1, 2, 3]) {
-      await finish(start({ message: createUnsignedMessage(NETWORK_ID, CHAIN, Uint8Array.of(byte)) }));
-    }
-    for (const byte of [3, 1]) {
-      await finish(start({ message: createUnsignedMessage(NETWORK_ID, CHAIN, Uint8Array.of(byte)) }));
-    }
+    for (const number of [1, 2, 3, 3, 1]) await finish(start({ message: messageOf(number) }));
     // Only the last one was still there.
     expect(await registry.metrics()).toContain('signature_aggregator_result_cache_hits_total 1');
   });
@@ -419,7 +321,7 @@ describe('measured', () => {
   test("a caller's abort is one, a bug is another, and nothing stays in flight", async () => {
     const { start, registry, source, finish } = createHarness();
     const caller = new AbortController();
-    const aborted = start({}, caller.signal);
+    const aborted = start({}, { signal: caller.signal });
     await drain();
     caller.abort(new Error('gone'));
     await expect(aborted).rejects.toThrow('gone');

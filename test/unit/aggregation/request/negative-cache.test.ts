@@ -5,10 +5,11 @@ import {
   NEGATIVE_CACHE_MS,
 } from '../../../../src/aggregation/aggregator-error.ts';
 import { createNegativeCache } from '../../../../src/aggregation/request/negative-cache.ts';
+import { byOutcome } from '../../../../src/aggregation/validators/validator-outcome.ts';
 import { type BlockchainID, P_CHAIN_ID } from '../../../../src/warp/ids.ts';
 import { createUnsignedMessage } from '../../../../src/warp/unsigned-message.ts';
 import { FakeClock } from '../../../support/fake-clock.ts';
-import { CHAIN, createHarness, NETWORK_ID, nodeOf, SUBNET, signers } from '../aggregator-fixture.ts';
+import { CHAIN, createHarness, NETWORK_ID, nodeOf, SUBNET, signers, validatorSet } from '../aggregator-fixture.ts';
 import { ANSWER_MS } from '../collection/collection-fixture.ts';
 
 type Harness = ReturnType<typeof createHarness>;
@@ -70,10 +71,7 @@ describe('too little weight that signs', () => {
     expect((await failure()).report).toMatchObject({ pChainHeight: 99n });
     expect(await hits(harness, 'insufficient_weight')).toBe(1);
     everybody(harness, 'signs');
-    const weights = [41n, 30n, 20n, 10n];
-    api.sets.set(SUBNET, () =>
-      weights.map((weight, i) => ({ nodeID: nodeOf(i + 1), publicKey: signers[i]?.publicKey, weight })),
-    );
+    api.sets.set(SUBNET, () => validatorSet(41n, 30n, 20n, 10n));
     api.proposed = 100n;
     await clock.advance(HEIGHT_AGE_MS);
     expect((await finish(start())).signedWeight).toBe(71n);
@@ -128,14 +126,8 @@ describe('a message that is refused for good', () => {
     expect(error).toMatchObject({
       code: 'signing_refused',
       retryAfterMs: undefined,
-      message:
-        'failed to collect a threshold of stake: signature weight is insufficient: 67*100 > 100*0 (refused by 1: no (code 7)); ' +
-        'no later block changes this, so do not try again',
-      report: {
-        messageID: message.id,
-        sourceChainID: P_CHAIN_ID,
-        tally: { outcomes: { refused: { weight: 40n, reasons: [{ code: 7, text: 'no', weight: 40n, count: 1 }] } } },
-      },
+      message: expect.stringContaining('do not try again'),
+      report: { messageID: message.id, tally: { outcomes: { refused: { reasons: [{ code: 7, text: 'no' }] } } } },
     });
     expect(clock.monotonicMs()).toBeLessThan(100);
     const asked = source.calls.length;
@@ -159,11 +151,7 @@ describe('the memory', () => {
     ...{ messageID: 'message', sourceChainID: CHAIN as BlockchainID, signingSubnetID: SUBNET, pChainHeight: 1n },
     tally: {
       ...{ neededWeight: 67n, signedWeight: 0n, totalWeight: 100n, missingOmitted: 0 },
-      outcomes: Object.fromEntries(
-        'signed refused silent ignored unreachable not_sent invalid_signature unanswered not_asked without_key'
-          .split(' ')
-          .map((kind) => [kind, { weight: 0n, count: 0, reasons: [] }]),
-      ) as never,
+      outcomes: byOutcome(() => ({ weight: 0n, count: 0, reasons: [] })),
       missing: [{ nodeID: nodeOf(1), weight: 1n, outcome: 'refused' as const, code: 1, text: 'x'.repeat(textLength) }],
     },
   });
@@ -177,12 +165,9 @@ describe('the memory', () => {
     expect(memory.find('7', noWeight)).toBeDefined();
   });
 
-  test.each<AggregatorErrorCode>(['overloaded', 'p_chain_unavailable', 'invalid_request'])(
-    'does not keep %s, which says nothing of the validators',
-    (code) => {
-      const memory = createNegativeCache(new FakeClock());
-      memory.remember('key', new AggregatorError(code, 'x'), 0n);
-      expect(memory.find('key', noWeight)).toBeUndefined();
-    },
-  );
+  test('does not keep a failure that says nothing of the validators', () => {
+    const memory = createNegativeCache(new FakeClock());
+    memory.remember('key', new AggregatorError('p_chain_unavailable', 'x'), 0n);
+    expect(memory.find('key', noWeight)).toBeUndefined();
+  });
 });

@@ -1,6 +1,5 @@
 import { Registry } from 'prom-client';
 import { describe, expect, test } from 'vitest';
-import type { AggregatorError } from '../../../../src/aggregation/aggregator-error.ts';
 import type { ProgressEvent } from '../../../../src/aggregation/collection/progress.ts';
 import type { AggregatorLimits } from '../../../../src/aggregation/request/aggregate.ts';
 import { createMemorySignatureStore } from '../../../../src/store/local/signature-store.ts';
@@ -15,7 +14,7 @@ import { FakeClock } from '../../../support/fake-clock.ts';
 import { createLogLines } from '../../../support/log-lines.ts';
 import { modelBackend } from '../../bls/backends/model-backend.ts';
 import { createMemorySharedValues } from '../../store/redis/memory-shared-values.ts';
-import { CHAIN, createHarness, MESSAGE, NETWORK_ID, validatorSet } from '../aggregator-fixture.ts';
+import { CHAIN, createHarness, MESSAGE, NETWORK_ID, type RequestOptions, validatorSet } from '../aggregator-fixture.ts';
 import { drain } from '../collection/collection-fixture.ts';
 
 /** A validator may take longer than a whole collection. */
@@ -46,10 +45,6 @@ const EXPECTED = {
 
 const asked = ({ source }: ReturnType<typeof createHarness>) => source.calls.length;
 
-async function failureOf(harness: ReturnType<typeof createHarness>): Promise<AggregatorError> {
-  return harness.failure();
-}
-
 describe('replicas', () => {
   test('collect once for requests at the same time, and for later ones', async () => {
     const { one, other } = createReplicas();
@@ -65,21 +60,21 @@ describe('replicas', () => {
   test('share a failure for its seconds, and not where one is better connected', async () => {
     const { clock, one, other } = createReplicas();
     for (const harness of [one, other]) harness.silence(1, 2);
-    const failure = await failureOf(one);
+    const failure = await one.failure();
     expect(failure.code).toBe('insufficient_weight');
-    const again = await failureOf(other);
+    const again = await other.failure();
     expect([again.code, again.message, again.report]).toEqual([failure.code, failure.message, failure.report]);
     expect(asked(other)).toBe(0);
     await clock.advance(3_000);
-    await failureOf(other);
+    await other.failure();
     expect(asked(other)).toBeGreaterThan(0);
   });
 
   test('without a secret share no failure', async () => {
     const { one, other } = createReplicas(null);
     for (const harness of [one, other]) harness.silence(1, 2);
-    await failureOf(one);
-    await failureOf(other);
+    await one.failure();
+    await other.failure();
     expect(asked(other)).toBe(asked(one));
   });
 
@@ -89,7 +84,7 @@ describe('replicas', () => {
     const events: ProgressEvent[] = [];
     const result = one.start();
     await drain();
-    const waiting = other.start({}, undefined, (event) => events.push(event));
+    const waiting = other.start({}, { onProgress: (event) => events.push(event) });
     await clock.advance(900);
     expect(asked(other)).toBe(0);
     expect(events[0]).toMatchObject({ kind: 'state', state: { signedWeight: 0n } });
@@ -106,10 +101,10 @@ describe('replicas', () => {
     const { clock, one, other } = createReplicas(undefined, PATIENT);
     for (const harness of [one, other]) harness.silence(1, 2);
     const leaver = new AbortController();
-    const left = one.start({}, leaver.signal);
+    const left = one.start({}, { signal: leaver.signal });
     await drain();
     clock.after(leavesAtMs, () => leaver.abort(new Error('gone')));
-    expect((await failureOf(other)).code).toBe('insufficient_weight');
+    expect((await other.failure()).code).toBe('insufficient_weight');
     await expect(left).rejects.toThrow('gone');
     expect(asked(other)).toBeGreaterThan(0);
     // A replica looks at another's work ten times a second.
@@ -127,47 +122,30 @@ describe('replicas', () => {
 });
 
 describe('what is planted under the key of a result', () => {
-  test.each([
-    ['another message', createUnsignedMessage(NETWORK_ID, CHAIN, Uint8Array.of(2)), 67n],
-    ['too small a quorum', MESSAGE, 30n],
-  ])('%s, signed and without a seal, never comes out', async (_, message, quorumNum) => {
+  const OTHER = createUnsignedMessage(NETWORK_ID, CHAIN, Uint8Array.of(2));
+  const changed = (bytes: Uint8Array, at: number, byte: number): Uint8Array => Uint8Array.from(bytes).with(at, byte);
+  /** The last byte of the message's payload. */
+  const endOf = (bytes: Uint8Array): number => Buffer.from(bytes).indexOf(MESSAGE.bytes) + MESSAGE.bytes.length - 1;
+
+  test.each<[string, RequestOptions, (signed: Uint8Array) => Uint8Array]>([
+    ['another message', { message: OTHER }, (signed) => signed],
+    ['too small a quorum', { quorumNum: 30n }, (signed) => signed],
+    ['another message beside the signature of this one', {}, (signed) => changed(signed, endOf(signed), 99)],
+    ['a signature that is none', {}, (signed) => changed(signed, signed.length - 1, (signed.at(-1) ?? 0) ^ 1)],
+  ])('%s never comes out', async (_, of, tamper) => {
     const { values, one, other } = createReplicas(null);
-    await one.finish(one.start({ message, quorumNum }));
+    await one.finish(one.start(of));
     const [planted] = [...values.entries].filter(([key]) => key.startsWith('work:')).map(([, { value }]) => value);
     values.entries.clear();
     const { replace } = values;
     values.replace = async (key, ...rest) => {
-      if (rest[0] === undefined) values.entries.set(key, { value: planted!, endsMs: Number.POSITIVE_INFINITY });
+      const value = tamper(planted!);
+      if (rest[0] === undefined) values.entries.set(key, { value, endsMs: Number.POSITIVE_INFINITY });
       return replace(key, ...rest);
     };
-    const result = await other.finish(other.start());
-    expect(verifySignedMessage(result.signedMessage, EXPECTED, modelBackend).kind).toBe('valid');
-    expect(asked(other)).toBe(2);
-  });
-
-  test('another message beside the signature of this one never comes out', async () => {
-    const { values, one, other } = createReplicas(null);
-    await one.finish(one.start());
-    for (const [key, entry] of values.entries) {
-      if (!key.startsWith('work:')) continue;
-      // The last byte of the message's payload.
-      const at = Buffer.from(entry.value).indexOf(MESSAGE.bytes) + MESSAGE.bytes.length - 1;
-      entry.value = Buffer.concat([entry.value.subarray(0, at), Buffer.of(99), entry.value.subarray(at + 1)]);
-    }
-    const result = await other.finish(other.start());
-    expect(Buffer.from(result.signedMessage).indexOf(MESSAGE.bytes)).toBe(0);
-    expect(verifySignedMessage(result.signedMessage, EXPECTED, modelBackend).kind).toBe('valid');
-  });
-
-  test('a signature that is none never comes out', async () => {
-    const { values, one, other } = createReplicas(null);
-    await one.finish(one.start());
-    for (const [key, entry] of values.entries) {
-      if (!key.startsWith('work:')) values.entries.delete(key);
-      else entry.value = Buffer.concat([entry.value.subarray(0, -1), Buffer.of(entry.value.at(-1)! ^ 1)]);
-    }
-    const result = await other.finish(other.start());
-    expect(verifySignedMessage(result.signedMessage, EXPECTED, modelBackend).kind).toBe('valid');
+    const { signedMessage } = await other.finish(other.start());
+    expect(Buffer.from(signedMessage).indexOf(MESSAGE.bytes)).toBe(0);
+    expect(verifySignedMessage(signedMessage, EXPECTED, modelBackend).kind).toBe('valid');
     expect(asked(other)).toBe(2);
   });
 });

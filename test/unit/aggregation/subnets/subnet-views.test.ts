@@ -129,20 +129,6 @@ test('the list adds up weights once a second, however often it is asked for, and
 });
 
 describe('a view of a subnet that was not asked for lately', () => {
-  test('asks for nothing where one client has many of them under way, and others look meanwhile', async () => {
-    const { clock, asked, viewFor } = createHarness(undefined, NOWHERE);
-    const flood = Array.from({ length: 100 }, () => viewFor('flood'));
-    await settle();
-    expect(asked.signers).toBe(32);
-    const other = viewFor('other');
-    await settle();
-    expect(asked.signers).toBe(33);
-    // Of the flood, some have waited their two seconds each time.
-    await clock.advance(10_000);
-    await Promise.all([...flood, other]);
-    expect(asked.signers).toBe(101);
-  });
-
   test('that does not exist is looked up for some requests of one client, and then refused', async () => {
     const { clock, asked, viewFor } = createHarness(undefined, undefined);
     for (let time = 0; time < 64; time += 1) {

@@ -59,16 +59,3 @@ test('is the plain sum after any connections, ends of them, and sets that are re
     { numRuns: 500 },
   );
 });
-
-test('looks at the one node whose connection has changed, and at no other', () => {
-  const looked: NodeID[] = [];
-  const set = createWarpSet(nodes.map((nodeID, index) => ({ nodeID, publicKey: key(index), weight: 1n })));
-  const connected = new ConnectedWeight(set, (nodeID) => looked.push(nodeID) > NODES);
-  looked.length = 0;
-  connected.look(nodes[3] as NodeID);
-  expect(looked).toEqual([nodes[3]]);
-});
-
-function key(index: number): Uint8Array {
-  return Uint8Array.of(...new Uint8Array(47), index);
-}

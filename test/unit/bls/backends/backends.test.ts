@@ -90,7 +90,6 @@ describe.each([...backends, plainBackend])('the backend $name', (backend) => {
     const outside = { ...good, signature: backend.parseSignature(OFF_SUBGROUP) };
     expect(verifies(backend, outside)).toBe(false);
     expect(backend.verifyBatch([good, outside])).toBe(false);
-    // The error is in the subgroup of small order alone: a pairing without the check could miss it.
     const shifted = { ...good, signature: backend.aggregateSignatures([good.signature, outside.signature]) };
     expect(verifies(backend, shifted)).toBe(false);
     expect(backend.verifyBatch([good, shifted])).toBe(false);

@@ -65,8 +65,6 @@ function openLanes(
   return { lanes, runner, table, jobs, running, outcomes, add, addLast, sizes, finish };
 }
 
-const neverNeeded = () => Promise.reject(new Error('the lanes would do'));
-
 /** Whether the parts add up to the sum of these signers' keys and signatures. */
 function areSumsOf(sums: readonly { key: Uint8Array; signature: Uint8Array }[], members: readonly number[]): boolean {
   const key = modelBackend.aggregatePublicKeys(sums.map((sum) => modelBackend.unpackPublicKey(sum.key)));
@@ -84,21 +82,16 @@ describe('a job', () => {
   test('takes what has gathered when a thread is free, not when it was queued', async () => {
     const { add, sizes, finish, outcomes } = openLanes();
     await add(0);
-    for (const index of indices(1, 30)) await add(index);
+    for (const index of indices(1, 100)) await add(index);
     expect(sizes()).toEqual([1]);
     await finish();
-    expect(sizes()).toEqual([1, 29]);
+    // No more than 64, so that it does not hold up another request.
+    expect(sizes()).toEqual([1, 64]);
     expect([...outcomes]).toEqual([[0, 'added']]);
     await finish();
-    expect(outcomes.size).toBe(30);
-  });
-
-  test('takes at most 64 signatures, so that it does not hold up another request', async () => {
-    const { add, sizes, finish } = openLanes();
-    await add(0);
-    for (const index of indices(1, 150)) void add(index);
-    for (let job = 0; job < 4; job += 1) await finish();
-    expect(sizes()).toEqual([1, 64, 64, 21]);
+    await finish();
+    expect(sizes()).toEqual([1, 64, 35]);
+    expect(outcomes.size).toBe(100);
   });
 
   test('takes an equal share for each thread, but no fewer than four', async () => {
@@ -141,7 +134,7 @@ test('each lane has one job at a time, and together they have each signer once',
         while (running.length > 0) await finishOne();
         expect([...outcomes.values()]).toEqual(Array(added).fill('added'));
         expect(jobs.reduce((sum, { slots }) => sum + slots.length, 0)).toBe(added);
-        const sums = await lanes.partialSums(neverNeeded);
+        const sums = lanes.partialSums();
         expect(sums.signers.toSorted((a, b) => a - b)).toEqual(indices(0, added));
         if (added > 0) expect(areSumsOf(sums.sums, indices(0, added))).toBe(true);
       },
@@ -159,7 +152,7 @@ test('what is no point is told to its signer alone, and is in no sum', async () 
   await finish();
   expect(outcomes.get(1)).toEqual(new ParseError('signature', 'is not a compressed point on the curve'));
   expect([outcomes.get(0), outcomes.get(2)]).toEqual(['added', 'added']);
-  const { signers: members, sums } = await lanes.partialSums(neverNeeded);
+  const { signers: members, sums } = lanes.partialSums();
   expect(members).toEqual([0, 2]);
   expect(areSumsOf(sums, [0, 2])).toBe(true);
 });
@@ -172,43 +165,38 @@ test('after a removal the sum is made of single signatures, those that come late
   lanes.remove(3);
   await add(7);
   await finish();
-  const made = { key: Uint8Array.of(1), signature: Uint8Array.of(2) };
-  const asked: number[] = [];
-  const { signers: members, sums } = await lanes.partialSums(async ({ slots, points }) => {
-    asked.push(slots.length, points.length / modelBackend.packedSignatureBytes);
-    return made;
-  });
+  const { signers: members, sums, contributions } = lanes.partialSums();
   expect(members).toEqual([0, 1, 2, 4, 7]);
-  expect(sums).toEqual([made]);
-  expect(asked).toEqual([5, 5]);
+  expect(sums).toEqual([]);
+  const made = runBlsJob<'aggregate'>(modelBackend, {
+    kind: 'aggregate',
+    sums,
+    ...(contributions && { contributions }),
+  });
+  const { key, signature } = made;
+  const packed = modelBackend.packSignature(modelBackend.parseSignature(signature));
+  expect(areSumsOf([{ key, signature: packed }], members)).toBe(true);
   expect(() => lanes.contributionsOf([3])).toThrow('no signature of signer 3');
 });
 
-describe('when it is over', () => {
-  test('those that no job has taken hear it, and those in a job get their outcome', async () => {
-    const { lanes, add, finish, outcomes } = openLanes();
+test.each(['ended', 'over'])(
+  'when it is %s, those that no job has taken hear it, and those in a job get their outcome',
+  async (how) => {
+    let isOver = false;
+    const { lanes, add, finish, outcomes, sizes } = openLanes({ isOver: () => isOver });
     await add(0);
     for (const index of indices(1, 3)) void add(index);
-    lanes.end();
+    if (how === 'ended') lanes.end();
+    else isOver = true;
     await finish();
+    expect(sizes()).toEqual([1]);
     expect([...outcomes].toSorted(([a], [b]) => a - b)).toEqual([
       [0, 'added'],
       [1, 'over'],
       [2, 'over'],
     ]);
-  });
-
-  test('a job whose turn comes afterwards does not run', async () => {
-    let isOver = false;
-    const { add, finish, outcomes, sizes } = openLanes({ isOver: () => isOver });
-    await add(0);
-    for (const index of indices(1, 3)) void add(index);
-    isOver = true;
-    await finish();
-    expect(sizes()).toEqual([1]);
-    expect([outcomes.get(1), outcomes.get(2)]).toEqual(['over', 'over']);
-  });
-});
+  },
+);
 
 describe('a job that fails', () => {
   test('fails the signatures that it took and no others, and its lane goes on', async () => {
@@ -222,7 +210,7 @@ describe('a job that fails', () => {
     expect(running).toHaveLength(1);
     await finish();
     expect(outcomes.get(1)).toBe('added');
-    expect((await lanes.partialSums(neverNeeded)).signers).toEqual([1]);
+    expect(lanes.partialSums().signers).toEqual([1]);
   });
 
   test('because the queue is full fails all that wait, and the next one is tried again', async () => {
@@ -262,11 +250,8 @@ describe('the last signatures', () => {
     expect(lanes.made).toBeUndefined();
     await finish();
     expect(membersOf(lanes)).toEqual([0, 1, 2]);
-    // A later sum begins with the signatures.
-    const anew = await lanes.partialSums(async (contributions) =>
-      runBlsJob<'sum'>(modelBackend, { kind: 'sum', ...contributions }),
-    );
-    expect(areSumsOf(anew.sums, [0, 1, 2])).toBe(true);
+    // A later aggregate begins with the signatures.
+    expect(lanes.partialSums()).toMatchObject({ signers: [0, 1, 2], sums: [], contributions: { slots: [0, 1, 2] } });
     const key = modelBackend.aggregatePublicKeys(
       signers.slice(0, 3).map(({ publicKey }) => modelBackend.parsePublicKey(publicKey)),
     );

@@ -4,12 +4,13 @@ import { compileFormulas } from '../../../../scripts/bls/compile-formulas.ts';
 import { FormulaRecorder } from '../../../../scripts/bls/formula-recorder.ts';
 import { allocate, allocateMany, getBigint, invert, setBigint } from '../../../../src/bls/field/field.ts';
 import { FORMULA_MEMORY_BYTES, FIELD_ORDER as P } from '../../../../src/bls/field/field-module.ts';
-import { createFieldModule, FP_BYTES } from '../../../../src/bls/field/fused-field.ts';
+import { FP_BYTES } from '../../../../src/bls/field/fused-field.ts';
+import { RADIX } from '../../../../src/bls/field/fused-limbs.ts';
 import { runFormulas } from '../../../../src/bls/field/run-formulas.ts';
 
 const modulo = (value: bigint): bigint => ((value % P) + P) % P;
 const [radix, inverseOfRadix] = allocateMany(2, FP_BYTES) as [number, number];
-setBigint(radix, modulo(createFieldModule().radix));
+setBigint(radix, modulo(RADIX));
 invert(inverseOfRadix, radix);
 
 /** Elements that stand in memory with limbs as large as there are, of either sign. */

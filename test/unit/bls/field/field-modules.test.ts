@@ -1,7 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { FIELD_ORDER as P } from '../../../../src/bls/field/field-module.ts';
-import { createFieldModule, isFused } from '../../../../src/bls/field/fused-field.ts';
+import { createFieldModule, FP_BYTES, isFused } from '../../../../src/bls/field/fused-field.ts';
+import { CONSTANT_BYTES, PIECE_BITS, RADIX } from '../../../../src/bls/field/fused-limbs.ts';
 
 const modulo = (value: bigint): bigint => ((value % P) + P) % P;
 const CASES = { numRuns: 100 };
@@ -12,13 +13,12 @@ test('this machine multiplies and adds with one rounding', () => {
 
 describe('the field', () => {
   const field = createFieldModule();
-  const { elementBytes, firstFree, radix, pieceBits } = field;
-  const inverseOfRadix = inverse(radix);
-  const place = (n: number): number => firstFree + n * elementBytes;
+  const inverseOfRadix = inverse(RADIX);
+  const place = (n: number): number => CONSTANT_BYTES + n * FP_BYTES;
   const [a0, a1, b0, b1, out0, out1, toForm, fromForm, plain] = Array.from({ length: 9 }, (_, n) =>
     place(n),
   ) as unknown as Nine;
-  write(toForm, modulo(radix * radix));
+  write(toForm, modulo(RADIX * RADIX));
   write(fromForm, 1n);
 
   /** A value as in memory, often at the ends of limbs of 50 bits, where carries and signs differ. */
@@ -37,7 +37,8 @@ describe('the field', () => {
 
   function write(at: number, value: bigint): void {
     const pieces: number[] = [];
-    for (let rest = value; rest > 0n; rest >>= BigInt(pieceBits)) pieces.push(Number(BigInt.asUintN(pieceBits, rest)));
+    for (let rest = value; rest > 0n; rest >>= BigInt(PIECE_BITS))
+      pieces.push(Number(BigInt.asUintN(PIECE_BITS, rest)));
     field.writePieces(at, pieces);
   }
 
@@ -50,7 +51,7 @@ describe('the field', () => {
     field.mul(plain, at, fromForm);
     const pieces: number[] = [];
     field.readPieces(plain, pieces);
-    return pieces.reduceRight((value, piece) => (value << BigInt(pieceBits)) | BigInt(piece), 0n);
+    return pieces.reduceRight((value, piece) => (value << BigInt(PIECE_BITS)) | BigInt(piece), 0n);
   }
 
   function setAll([x0, x1, y0, y1]: Four): void {
@@ -144,44 +145,25 @@ describe('the field', () => {
   });
 
   test('stays exact where sums are added up and multiplied without end', () => {
-    const step = fc.constantFrom('add', 'sub', 'double', 'negate', 'mul', 'square', 'each');
+    type Step = readonly [compute: () => void, expect: (x0: bigint, x1: bigint, y0: bigint, y1: bigint) => Pair];
+    const step = fc.constantFrom<Step>(
+      [() => field.addPair(a0, a1, a0, b0, a1, b1), (x0, x1, y0, y1) => [x0 + y0, x1 + y1]],
+      [() => field.subPair(a0, a1, a0, b0, a1, b1), (x0, x1, y0, y1) => [x0 - y0, x1 - y1]],
+      [() => field.addPair(a0, a1, a0, a0, a1, a1), (x0, x1) => [2n * x0, 2n * x1]],
+      [() => field.subPair(a0, a1, out0, a0, out0, a1), (x0, x1) => [-x0, -x1]],
+      [() => field.mulParts2(a0, a1, a0, a1, b0, b1), (x0, x1, y0, y1) => [x0 * y0 - x1 * y1, x0 * y1 + x1 * y0]],
+      [() => field.squareParts2(a0, a1, a0, a1), (x0, x1) => [x0 * x0 - x1 * x1, 2n * x0 * x1]],
+      [() => field.mulPair(a0, a1, a0, b0, a1, b1), (x0, x1, y0, y1) => [x0 * y0, x1 * y1]],
+    );
     fc.assert(
       fc.property(four, fc.array(step, { maxLength: 120 }), (values, steps) => {
         setAll(values);
         let [x0, x1] = values;
         const [, , y0, y1] = values;
         write(out0, 0n);
-        for (const name of steps) {
-          switch (name) {
-            case 'add':
-              field.addPair(a0, a1, a0, b0, a1, b1);
-              [x0, x1] = [x0 + y0, x1 + y1];
-              break;
-            case 'sub':
-              field.subPair(a0, a1, a0, b0, a1, b1);
-              [x0, x1] = [x0 - y0, x1 - y1];
-              break;
-            case 'double':
-              field.addPair(a0, a1, a0, a0, a1, a1);
-              [x0, x1] = [2n * x0, 2n * x1];
-              break;
-            case 'negate':
-              field.subPair(a0, a1, out0, a0, out0, a1);
-              [x0, x1] = [-x0, -x1];
-              break;
-            case 'mul':
-              field.mulParts2(a0, a1, a0, a1, b0, b1);
-              [x0, x1] = [x0 * y0 - x1 * y1, x0 * y1 + x1 * y0];
-              break;
-            case 'square':
-              field.squareParts2(a0, a1, a0, a1);
-              [x0, x1] = [x0 * x0 - x1 * x1, 2n * x0 * x1];
-              break;
-            case 'each':
-              field.mulPair(a0, a1, a0, b0, a1, b1);
-              [x0, x1] = [x0 * y0, x1 * y1];
-          }
-          [x0, x1] = [modulo(x0), modulo(x1)];
+        for (const [compute, expected] of steps) {
+          compute();
+          [x0, x1] = expected(x0, x1, y0, y1).map(modulo) as unknown as Pair;
         }
         expect([read(a0), read(a1)]).toEqual([x0, x1]);
         expect([field.isZero(a0), field.isZero(a1)]).toEqual([x0 === 0n, x1 === 0n]);
@@ -191,6 +173,7 @@ describe('the field', () => {
   });
 });
 
+type Pair = readonly [bigint, bigint];
 type Four = readonly [bigint, bigint, bigint, bigint];
 type Nine = readonly [number, number, number, number, number, number, number, number, number];
 

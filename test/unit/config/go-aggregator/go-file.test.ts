@@ -7,7 +7,7 @@ import {
   parseGoFile,
 } from '../../../../src/config/go-aggregator/go-file.ts';
 import { parseConfig } from '../../../../src/config/load/load-config.ts';
-import { ConfigError } from '../../../../src/config/schema/config-error.ts';
+import { problemsIn } from '../load/config-fixture.ts';
 
 const SUBNET = '2W9boARgCWL25z6pMFNtkCfNA5v28VGg9PmBgUJfuKndEdhrvw';
 const NODE = 'NodeID-7Xhw2mDxuDS44j42TCB6U5579esbSt3Lg';
@@ -33,15 +33,7 @@ const FULL = {
   'validator-refresh-period-seconds': 30,
 };
 
-function problemsOf(json: unknown, environment = {}): readonly string[] {
-  try {
-    parseGoFile(json, environment);
-    return [];
-  } catch (error) {
-    if (error instanceof ConfigError) return error.problems;
-    throw error;
-  }
-}
+const problemsOf = (json: unknown) => problemsIn(() => parseGoFile(json, {}));
 const settingsOf = (json: unknown, networkID = 1, environment = {}) =>
   convertGoFile(parseGoFile(json, environment), networkID).settings;
 
@@ -94,10 +86,10 @@ test('the network is named like in avalanchego', () => {
 });
 
 test('log levels in any case are converted', () => {
-  const levels = ['Verbo', 'DEBUG', 'Trace', 'info', 'Warn', 'Error', 'Fatal', 'Off'];
-  expect(levels.map((level) => settingsOf({ ...APIS, 'log-level': level }))).toMatchObject(
-    ['trace', 'debug', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'].map((level) => ({ log: { level } })),
-  );
+  const levels = { Verbo: 'trace', DEBUG: 'debug', Trace: 'debug', Warn: 'warn', Off: 'silent' };
+  for (const [given, level] of Object.entries(levels)) {
+    expect(settingsOf({ ...APIS, 'log-level': given })).toMatchObject({ log: { level } });
+  }
 });
 
 test('keys in any case, and numbers, booleans and lists as texts, are read like viper does', () => {
@@ -151,12 +143,7 @@ test('problems name the key, without values that may be secrets', () => {
   ]);
   const wrong = {
     ...{ 'log-level': 'loud', 'p-chain-api': { ...API, 'http-headers': { key: 7 } }, 'info-api': API, 'api-port': 1.5 },
-    ...{
-      'allow-private-ips': 'perhaps',
-      'tracked-subnet-ids': [1],
-      'manually-tracked-peers': [7],
-      'tls-key-path': 'a',
-    },
+    ...{ 'allow-private-ips': '?', 'tracked-subnet-ids': [1], 'manually-tracked-peers': [7], 'tls-key-path': 'a' },
   };
   expect(problemsOf(wrong)).toEqual([
     'p-chain-api.http-headers: must be an object of texts',
@@ -176,14 +163,9 @@ test('problems of converted settings name the keys of the Go file', () => {
     ...{ 'tracked-subnet-ids': ['x'], 'manually-tracked-peers': [{ id: 'x', ip: 'y' }] },
   };
   const { settings, networkName } = convertGoFile(parseGoFile(file, {}), 5);
-  const lines = (() => {
-    try {
-      parseConfig(settings, {}, {});
-      return [];
-    } catch (error) {
-      return (error as ConfigError).problems.map((line) => inGoTerms(line, networkName).split(': ')[0]);
-    }
-  })();
+  const lines = problemsIn(() => parseConfig(settings, {}, {})).map(
+    (line) => inGoTerms(line, networkName).split(': ')[0],
+  );
   expect(lines).toEqual(
     expect.arrayContaining([
       ...['p-chain-api.base-url', 'api-port', 'metrics-port', 'tracked-subnet-ids[0]'],

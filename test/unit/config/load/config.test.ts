@@ -19,36 +19,24 @@ describe('defaults', () => {
     expect(config).toMatchObject({
       server: {
         ...{ host: '127.0.0.1', port: 8080, corsOrigins: ['*'], trustedProxies: [] },
-        ...{ maxConnections: 4_096, drainDelayMs: 0, shutdownTimeoutMs: 15_000, console: true, ownApi: true },
+        ...{ drainDelayMs: 0, shutdownTimeoutMs: 15_000, console: true, ownApi: true },
       },
       log: { level: 'info' },
       metrics: { host: '127.0.0.1', port: undefined },
       access: { unitsPerMinute: 3_000, apiKeys: [] },
       identity: undefined,
-      bls: { backend: 'noble', auditPercentage: 1 },
-      aggregation: { requestTimeoutMs: 10_000, peerTimeoutMs: 3_000, hedgeAfterMs: 500, maxQueriesInFlight: 8_192 },
+      bls: { backend: 'noble' },
+      aggregation: { requestTimeoutMs: 10_000, signatureCacheSize: 200_000 },
       store: { path: undefined, shared: undefined },
-      upstream: { endpoints: {}, passUnknown: true, maxRpcBatch: 20, timeoutMs: 10_000, cacheBytes: 33_554_432 },
+      upstream: { endpoints: {}, passUnknown: true, timeoutMs: 10_000, cacheBytes: 33_554_432 },
     });
-    expect(config.networks).toEqual([
+    expect(config.networks).toMatchObject([
       {
-        name: 'fuji',
-        aliases: ['testnet'],
-        embedded: undefined,
-        pChainApi: FUJI.pChainApi,
-        infoApi: FUJI.pChainApi,
-        dataApi: undefined,
-        chainRpc: new Map(),
-        apiTimeoutMs: 5_000,
-        trackedSubnetIDs: [],
-        allowedSubnetIDs: undefined,
-        manuallyTrackedPeers: [],
-        allowPrivateAddresses: false,
-        dialsPerSecond: 100,
-        validatorRefreshMs: 60_000,
-        readyQuorumNum: 67n,
-        goApi: {},
-        l1Index: { lookback: 10_000n, blocksPerSecond: 50 },
+        ...{ name: 'fuji', aliases: ['testnet'], pChainApi: FUJI.pChainApi, infoApi: FUJI.pChainApi },
+        ...{ embedded: undefined, dataApi: undefined, chainRpc: new Map(), goApi: {} },
+        ...{ trackedSubnetIDs: [], allowedSubnetIDs: undefined, manuallyTrackedPeers: [] },
+        ...{ allowPrivateAddresses: false, validatorRefreshMs: 60_000, readyQuorumNum: 67n },
+        ...{ dialsPerSecond: 100, l1Index: { lookback: 10_000n, blocksPerSecond: 50 } },
       },
     ]);
     expect(config.bls.workers).toBeGreaterThan(0);
@@ -60,10 +48,7 @@ describe('defaults', () => {
     const own = configOf({ networks: { 'my-net': FUJI } });
     expect(own).toMatchObject({ access: { unitsPerMinute: 0 }, log: { level: 'info' } });
     expect(own.networks[0]).toMatchObject({
-      name: 'my-net',
-      aliases: [],
-      allowPrivateAddresses: true,
-      dialsPerSecond: 1_000,
+      ...{ name: 'my-net', aliases: [], allowPrivateAddresses: true, dialsPerSecond: 1_000 },
       l1Index: { blocksPerSecond: 1_000 },
     });
     const both = configOf({ networks: { 'my-net': FUJI, mainnet: FUJI } });
@@ -81,19 +66,15 @@ describe('defaults', () => {
     expect(sizesOf(1)).toMatchObject({ signatureCachePerSigner: 1, resultCacheBytes: 1_048_576 });
   });
 
-  test.each([
-    ['https://api.avax.network', 50],
-    ['http://172.32.0.1:9650', 50],
-    ['http://[2001:db8::1]:9650', 50],
-    ['http://localhost:9650', 1_000],
-    ['http://10.0.0.1:9650', 1_000],
-    ['http://172.31.0.1', 1_000],
-    ['http://[fd00::1]:9650', 1_000],
-  ])('blocks of a public network are read from %s at %i a second', (baseUrl, blocksPerSecond) => {
-    const pChainApi = [{ baseUrl: 'http://127.0.0.1' }, { baseUrl }];
-    expect(configOf(fileWith({ network: { pChainApi } })).networks[0]?.l1Index).toEqual({
-      ...{ lookback: 10_000n, blocksPerSecond },
-    });
+  test('blocks of a public network are read slower from a public API', () => {
+    const rateOf = (baseUrl: string) =>
+      configOf(fileWith({ network: { pChainApi: [{ baseUrl: 'http://127.0.0.1' }, { baseUrl }] } })).networks[0]
+        ?.l1Index.blocksPerSecond;
+    const far = ['https://api.avax.network', 'http://172.32.0.1:9650', 'http://[2001:db8::1]:9650'].map(rateOf);
+    const near = ['http://localhost:9650', 'http://10.0.0.1:9650', 'http://172.31.0.1', 'http://[fd00::1]:1'].map(
+      rateOf,
+    );
+    expect([far, near]).toEqual([Array(3).fill(50), Array(4).fill(1_000)]);
   });
 
   test('without a file, one devnet has the names of all networks', () => {
@@ -101,23 +82,14 @@ describe('defaults', () => {
     expect(config).toMatchObject({ log: { level: 'warn' }, access: { unitsPerMinute: 0 } });
     expect(config.networks).toMatchObject([
       {
-        name: 'local',
-        aliases: ['mainnet', 'fuji', 'testnet'],
-        embedded: { validators: 20 },
-        pChainApi: [],
-        infoApi: [],
-        allowPrivateAddresses: true,
-        dialsPerSecond: 1_000,
+        ...{ name: 'local', aliases: ['mainnet', 'fuji', 'testnet'], embedded: { validators: 20 } },
+        ...{ pChainApi: [], infoApi: [], allowPrivateAddresses: true, dialsPerSecond: 1_000 },
       },
     ]);
     expect(config.upstream.endpoints).toEqual({});
-    expect(configOf(undefined, { validators: '30' }).networks[0]).toMatchObject({ embedded: { validators: 30 } });
-  });
-
-  test('a devnet beside a public network', () => {
-    const config = configOf({ networks: { trial: { embedded: {} }, fuji: FUJI } }, { validators: '7' });
-    expect(config.log.level).toBe('info');
-    expect(config.networks[0]).toMatchObject({ name: 'trial', aliases: [], embedded: { validators: 7 } });
+    const beside = configOf({ networks: { trial: { embedded: {} }, fuji: FUJI } }, { validators: '7' });
+    expect(beside.log.level).toBe('info');
+    expect(beside.networks[0]).toMatchObject({ name: 'trial', aliases: [], embedded: { validators: 7 } });
   });
 
   test('requests without a network go to the data API of mainnet, else of fuji', () => {
@@ -291,26 +263,21 @@ describe('problems', () => {
     expect(warningsOf(10)).toEqual(['aggregation.requestTimeoutMs: is 10 milliseconds; write 10000 for 10 seconds']);
     expect(warningsOf(100)).toEqual([]);
     expect(parseConfig(fileWith({ server: { drainDelayMs: 0 } }), {}, {}).warnings).toEqual([]);
-    for (const [text, meant] of [
-      ['10s', 10_000],
-      ['2 min', 120_000],
-      ['1h', 3_600_000],
-      ['500ms', 500],
-    ] as const) {
-      expect(problemsOf(ofTimeout(text))).toEqual([
-        `aggregation.requestTimeoutMs: must be a whole number of milliseconds from 1 to 3600000, is "${text}"; perhaps ${meant} is meant`,
-      ]);
+    for (const [text, meant] of Object.entries({ '10s': 10_000, '2 min': 120_000, '1h': 3_600_000, '500ms': 500 })) {
+      expect(problemsOf(ofTimeout(text))).toEqual([expect.stringContaining(`is "${text}"; perhaps ${meant} is meant`)]);
     }
   });
 
-  test.each([
-    ['https://api.test/ext/bc/P', 'https://api.test'],
-    ['https://api.test/ext/', 'https://api.test'],
-    ['https://api.test/key/ext/info?a=b', 'https://api.test/***'],
-  ])('the base URL %s is refused with the one to write', (baseUrl, meant) => {
-    expect(problemsOf(network({ pChainApi: [{ baseUrl }] }))).toEqual([
-      `networks.fuji.pChainApi[0].baseUrl: must end before /ext, which the service adds: write ${meant}`,
-    ]);
+  test('a base URL beyond /ext is refused with the one to write', () => {
+    for (const [baseUrl, meant] of [
+      ['https://api.test/ext/bc/P', 'https://api.test'],
+      ['https://api.test/ext/', 'https://api.test'],
+      ['https://api.test/key/ext/info?a=b', 'https://api.test/***'],
+    ]) {
+      expect(problemsOf(network({ pChainApi: [{ baseUrl }] }))).toEqual([
+        expect.stringMatching(`write ${RegExp.escape(`${meant}`)}$`),
+      ]);
+    }
     expect(problemsOf(network({ pChainApi: [{ baseUrl: 'https://api.test/extra' }] }))).toEqual([]);
   });
 
@@ -339,14 +306,13 @@ describe('problems', () => {
     ]);
   });
 
-  test.each(['node.example', ':1', 'a:0', 'a:65536', '2001:db8::1:9651', '[::1]', 'a b:1', 'a:1:2', ''])(
-    'a peer address is invalid: %j',
-    (address) => {
+  test('a peer address must be a host and a port', () => {
+    for (const address of ['node.example', ':1', 'a:0', 'a:65536', '2001:db8::1:9651', '[::1]', 'a b:1', 'a:1:2', '']) {
       expect(problemsOf(network({ manuallyTrackedPeers: [{ nodeId: NODE_ID, address }] }))).toEqual([
-        `networks.fuji.manuallyTrackedPeers[0].address: must be host:port or [IPv6]:port, is ${JSON.stringify(address)}`,
+        expect.stringContaining('networks.fuji.manuallyTrackedPeers[0].address: must be host:port'),
       ]);
-    },
-  );
+    }
+  });
 
   test('all problems are reported at once, one for each path, without values of variables', () => {
     const file = {
@@ -358,18 +324,9 @@ describe('problems', () => {
     };
     const lines = problemsOf(file, {}, { KEY: 'secret', SIGNATURE_AGGREGATOR_BLS__WORKERS: '0' });
     expect(lines.map((line) => line.replace(/( \(.*?\))?: .*/, ''))).toEqual([
-      'networks.fuji.pChainApi[0].baseUrl',
-      'networks.fuji.readyQuorumPercentage',
-      'networks.own.aliases[0]',
-      'networks.own',
-      'server.port',
-      'server.corsOrigins[0]',
-      'server.corsOrigins[1]',
-      'log.level',
-      'aggregation.requestTimeoutMs',
-      'aggregation.signatureCacheSize',
-      'other',
-      'bls.workers',
+      ...['networks.fuji.pChainApi[0].baseUrl', 'networks.fuji.readyQuorumPercentage', 'networks.own.aliases[0]'],
+      ...['networks.own', 'server.port', 'server.corsOrigins[0]', 'server.corsOrigins[1]', 'log.level'],
+      ...['aggregation.requestTimeoutMs', 'aggregation.signatureCacheSize', 'other', 'bls.workers'],
     ]);
     expect(lines.join()).not.toContain('secret');
   });
@@ -402,27 +359,33 @@ describe('files', () => {
   const problemsOfFile = (content: string | Uint8Array): readonly string[] =>
     problemsIn(() => loadConfig({ config: written(content) }, {}));
 
-  test.each([
-    ['a byte order mark', `\ufeff${JSON.stringify(BASE)}`],
-    ['Windows line ends', JSON.stringify(BASE, undefined, 2).replaceAll('\n', '\r\n')],
-    ['equal keys in different objects', JSON.stringify({ ...BASE, server: { host: 'a' }, metrics: { host: 'b' } })],
-  ])('are read with %s', (_, content) => {
-    expect(problemsOfFile(content)).toEqual([]);
+  test('are read with a byte order mark, Windows line ends, and equal keys in different objects', () => {
+    for (const content of [
+      `\ufeff${JSON.stringify(BASE)}`,
+      JSON.stringify(BASE, undefined, 2).replaceAll('\n', '\r\n'),
+      JSON.stringify({ ...BASE, server: { host: 'a' }, metrics: { host: 'b' } }),
+    ]) {
+      expect(problemsOfFile(content)).toEqual([]);
+    }
   });
 
-  test.each([
-    ['// a comment\n{"networks": "secret"}', '(line 1 column 1)'],
-    ['{\r\n  "networks": "secret", // a comment\r\n}', '(line 2 column 25)'],
-    ['{"networks": [\n"secret",\n]}', '(line 3 column 1)'],
-    ['{"store": {"path": "C:\\data"}}', '(line 1 column 20)'],
-    ['{"server": {"port": 08080}}', '(line 1 column 21)'],
-    ['{"networks": "secret"', '(line 1 column 22)'],
-    ['{"networks": "secret\n"}', '(line 1 column 14)'],
-    ['{} {"networks": "secret"}', '(line 1 column 4)'],
-  ])('with a syntax error are reported with its position: %j', (content, place) => {
-    expect(problemsOfFile(content)).toEqual([expect.stringMatching(/^the configuration file .* is not JSON /)]);
-    expect(problemsOfFile(content).join()).toContain(place);
-    expect(problemsOfFile(content).join()).not.toContain('secret');
+  test('with a syntax error are reported with its position, and without their content', () => {
+    for (const [content, place] of [
+      ['// a comment\n{"networks": "secret"}', '(line 1 column 1)'],
+      ['{\r\n  "networks": "secret", // a comment\r\n}', '(line 2 column 25)'],
+      ['{"networks": [\n"secret",\n]}', '(line 3 column 1)'],
+      ['{"store": {"path": "C:\\data"}}', '(line 1 column 20)'],
+      ['{"server": {"port": 08080}}', '(line 1 column 21)'],
+      ['{"networks": "secret"', '(line 1 column 22)'],
+      ['{"networks": "secret\n"}', '(line 1 column 14)'],
+      ['{} {"networks": "secret"}', '(line 1 column 4)'],
+    ] as const) {
+      const [problem = '', ...others] = problemsOfFile(content);
+      expect(others).toEqual([]);
+      expect(problem).toMatch(/^the configuration file .* is not JSON /);
+      expect(problem).toContain(place);
+      expect(problem).not.toContain('secret');
+    }
   });
 
   test('with a key twice in one object are rejected', () => {

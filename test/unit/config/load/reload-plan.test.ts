@@ -31,8 +31,6 @@ test.each<[string[], object]>([
 
 test.each<[string[], object]>([
   [['server.port'], { server: { port: 1 } }],
-  [['server.drainDelayMs'], { server: { drainDelayMs: 1 } }],
-  [['metrics.port'], { metrics: { port: 1 } }],
   [['identity.directory'], { identity: { directory: 'd' } }],
   [['aggregation.requestTimeoutMs'], { aggregation: { requestTimeoutMs: 1 } }],
   [['networks.fuji.aliases'], { network: { aliases: ['f'] } }],

@@ -5,34 +5,19 @@ import { configOf } from '../load/config-fixture.ts';
 
 const FOLDER = new URL('../../../../config/', import.meta.url);
 const README = readFileSync(new URL('README.md', FOLDER), 'utf8');
-const MAINNET = 'https://api.avax.network';
-const FUJI = 'https://api.avax-test.network';
-const DATA = 'https://data-api.avax.network';
-const METRICS = 'https://metrics.avax.network';
-const LOCAL = 'http://127.0.0.1:9650';
 
-describe('presets', () => {
-  test.each([
-    ['mainnet', { mainnet: [MAINNET, []] }, { mainnet: DATA, evm: DATA, metrics: METRICS, node: MAINNET }],
-    ['fuji', { fuji: [FUJI, ['testnet']] }, { fuji: DATA, evm: DATA, metrics: METRICS, node: FUJI }],
-    [
-      'public',
-      { mainnet: [MAINNET, []], fuji: [FUJI, ['testnet']] },
-      { mainnet: DATA, fuji: DATA, evm: DATA, metrics: METRICS, node: MAINNET },
-    ],
-    ['local', { local: [LOCAL, ['mainnet', 'fuji', 'testnet']] }, { node: LOCAL }],
-  ] as const)('config/%s.json', (preset, networks, upstreams) => {
-    const { config } = loadConfig({ config: new URL(`${preset}.json`, FOLDER).pathname }, {});
-    const served = config.networks.map(({ name, pChainApi, aliases }) => [name, [pChainApi[0]?.baseUrl, aliases]]);
-    expect(Object.fromEntries(served)).toEqual(networks);
-    const { endpoints } = config.upstream;
-    expect(Object.fromEntries(Object.entries(endpoints).map(([name, { baseUrl }]) => [name, baseUrl]))).toEqual(
-      upstreams,
-    );
-    expect(config.networks.every(({ allowPrivateAddresses }) => allowPrivateAddresses === (preset === 'local'))).toBe(
-      true,
-    );
-  });
+test.each([
+  ['mainnet', ['mainnet']],
+  ['fuji', ['fuji', 'testnet']],
+  ['public', ['mainnet', 'fuji', 'testnet']],
+  ['local', ['local', 'mainnet', 'fuji', 'testnet']],
+])('config/%s.json serves the networks %j', (preset, names) => {
+  const { config } = loadConfig({ config: new URL(`${preset}.json`, FOLDER).pathname }, {});
+  expect(config.networks.flatMap(({ name, aliases }) => [name, ...aliases])).toEqual(names);
+  expect(new Set(config.networks.map((network) => network.allowPrivateAddresses))).toEqual(
+    new Set([preset === 'local']),
+  );
+  expect(config.upstream.endpoints.node).toBeDefined();
 });
 
 describe('config/README.md', () => {

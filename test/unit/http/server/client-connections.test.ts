@@ -1,44 +1,36 @@
 import { once } from 'node:events';
 import type { RequestListener, ServerResponse } from 'node:http';
-import { type AddressInfo, connect, Socket } from 'node:net';
-import { describe, expect, onTestFinished, test } from 'vitest';
-import type { ClientConnection } from '../../../../src/http/server/client-connection.ts';
+import { Socket } from 'node:net';
+import { describe, expect, test } from 'vitest';
 import { ClientConnections } from '../../../../src/http/server/client-connections.ts';
-import { DrainingServer } from '../../../../src/http/server/draining-server.ts';
 import { FakeClock, settle } from '../../../support/fake-clock.ts';
+import { GET, openServer } from './open-server.ts';
 
-const GET = 'GET / HTTP/1.1\r\nhost: x\r\n\r\n';
 const MIB = 1024 * 1024;
 /** More than the system buffers for a client that reads nothing. */
 const LONG = Buffer.alloc(16 * MIB, 'a');
 
-async function start(listener: RequestListener, maxConnections = 1_000) {
+/** Opens connections from any address, without a network. */
+function openConnections(maxConnections = 1_000) {
   const clock = new FakeClock();
   const brokenOff: string[] = [];
-  const options = { clock, maxConnections, drainTimeoutMs: 1_000, onTimeout: () => undefined };
-  const server = new DrainingServer(
-    { keepAliveTimeout: 3_600_000 },
-    { ...options, onBreakOff: (reason) => brokenOff.push(reason) },
-    listener,
-  );
-  onTestFinished(() => {
-    server.closeAllConnections();
-    server.close();
+  const connections = new ClientConnections({
+    ...{ clock, maxConnections, listener: () => undefined, onEnd: () => undefined },
+    onBreakOff: (reason) => brokenOff.push(reason),
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
   return {
-    server,
-    clock,
     brokenOff,
-    /** Returns a client and the service's end of its connection. */
-    async open(localAddress = '127.0.0.1'): Promise<{ client: Socket; served: Socket }> {
-      const accepted = once(server, 'connection') as Promise<[Socket]>;
-      const client = connect({ port, host: '127.0.0.1', localAddress });
-      client.on('error', () => undefined);
-      const [[served]] = await Promise.all([accepted, once(client, 'connect')]);
-      return { client, served };
+    /** Opens a connection one second after the previous one. */
+    async open(remoteAddress: string, unreadBytes = 0): Promise<Socket> {
+      await clock.advance(1_000);
+      const socket = Object.defineProperties(new Socket(), {
+        remoteAddress: { value: remoteAddress },
+        writableLength: { value: unreadBytes },
+      });
+      connections.open(socket);
+      const connection = connections.get(socket);
+      if (connection !== undefined) connections.measure(connection);
+      return socket;
     },
   };
 }
@@ -69,7 +61,7 @@ async function readUntil(client: Socket, end: string): Promise<string> {
 
 test('a thousand pipelined requests are handled one after the other, and answered in order', async () => {
   const { listener, most } = numbered();
-  const { open } = await start(listener);
+  const { open } = await openServer(listener);
   const { client } = await open();
   client.write(GET.repeat(1_000));
   const answer = await readUntil(client, '<1000>');
@@ -80,7 +72,7 @@ test('a thousand pipelined requests are handled one after the other, and answere
 });
 
 test('requests with bodies are answered behind waiting requests', async () => {
-  const { open } = await start((request, response) => {
+  const { open } = await openServer((request, response) => {
     let body = '';
     request.setEncoding('latin1').on('data', (text) => {
       body += String(text);
@@ -102,7 +94,7 @@ test('requests with bodies are answered behind waiting requests', async () => {
 
 test('a connection with waiting requests is not read, and little of what was read is parsed', async () => {
   const held: ServerResponse[] = [];
-  const { open, server } = await start((_request, response) => held.push(response));
+  const { open, server } = await openServer((_request, response) => held.push(response));
   let parsed = 0;
   server.on('request', () => {
     parsed += 1;
@@ -128,7 +120,7 @@ test('a connection with waiting requests is not read, and little of what was rea
 
 test('other connections are served between pipelined requests', async () => {
   const order: string[] = [];
-  const { open } = await start((request, response) => {
+  const { open } = await openServer((request, response) => {
     order.push(request.url ?? '');
     response.end();
   });
@@ -143,7 +135,7 @@ test('other connections are served between pipelined requests', async () => {
 
 describe('a connection without a byte within the timeout', () => {
   async function inactive(listener: RequestListener, { asks }: { asks: boolean }) {
-    const { open, server, brokenOff } = await start(listener);
+    const { open, server, brokenOff } = await openServer(listener);
     expect(server.timeout).toBe(60_000);
     const { client, served } = await open();
     if (asks) {
@@ -176,7 +168,7 @@ describe('a connection without a byte within the timeout', () => {
   });
 
   test('is reported by Node while an answer waits to be read', async () => {
-    const { open, server, brokenOff } = await start((_request, response) => response.end(LONG));
+    const { open, server, brokenOff } = await openServer((_request, response) => response.end(LONG));
     server.timeout = 20;
     const { client, served } = await open();
     const closed = once(served, 'close');
@@ -187,7 +179,7 @@ describe('a connection without a byte within the timeout', () => {
 });
 
 test('beyond the bound of unread answers, only the connection with most of them is closed', async () => {
-  const { open, server, brokenOff } = await start((request, response) =>
+  const { open, server, brokenOff } = await openServer((request, response) =>
     response.end(LONG.subarray(0, Number(request.url?.slice(1)))),
   );
   const get = (length: number): string => GET.replace('/', `/${length}`);
@@ -205,35 +197,18 @@ test('beyond the bound of unread answers, only the connection with most of them 
   expect(modest.served.destroyed).toBe(false);
 });
 
-test('unread bytes count by client, over all its connections', () => {
-  const clock = new FakeClock();
-  const brokenOff: string[] = [];
-  const connections = new ClientConnections({
-    clock,
-    listener: () => undefined,
-    maxConnections: 1_000,
-    onEnd: () => undefined,
-    onBreakOff: (reason) => brokenOff.push(reason),
-  });
-  const open = (remoteAddress: string, unreadBytes: number): Socket => {
-    const socket = new Socket();
-    Object.defineProperties(socket, {
-      remoteAddress: { value: remoteAddress },
-      writableLength: { value: unreadBytes },
-    });
-    connections.open(socket);
-    connections.measure(connections.get(socket) as ClientConnection);
-    return socket;
-  };
-  const modest = open('1.1.1.1', MIB);
-  const greedy = Array.from({ length: 700 }, () => open('2.2.2.2', 100_000));
+test('unread bytes count by client, over all its connections', async () => {
+  const { open, brokenOff } = openConnections();
+  const modest = await open('1.1.1.1', MIB);
+  const greedy: Socket[] = [];
+  for (let count = 0; count < 80; count += 1) greedy.push(await open('2.2.2.2', 900_000));
   expect(modest.destroyed).toBe(false);
-  expect(greedy.filter(({ destroyed }) => destroyed)).toHaveLength(700 - Math.floor((63 * MIB) / 100_000));
+  expect(greedy.filter(({ destroyed }) => destroyed)).toHaveLength(80 - Math.floor((63 * MIB) / 900_000));
   expect(new Set(brokenOff)).toEqual(new Set(['holds most memory of all']));
 });
 
 test.runIf(process.platform === 'linux')('waiting requests have a bound over all connections', async () => {
-  const { open, brokenOff } = await start(() => undefined);
+  const { open, brokenOff } = await openServer(() => undefined);
   const shortest = 'GET / HTTP/1.1\r\n\r\n';
   const modest = await open();
   const waits = once(modest.served, 'pause');
@@ -256,29 +231,6 @@ test.runIf(process.platform === 'linux')('waiting requests have a bound over all
 });
 
 describe('the number of connections', () => {
-  function openConnections(maxConnections: number) {
-    const clock = new FakeClock();
-    const brokenOff: string[] = [];
-    const connections = new ClientConnections({
-      clock,
-      maxConnections,
-      listener: () => undefined,
-      onEnd: () => undefined,
-      onBreakOff: (reason) => brokenOff.push(reason),
-    });
-    return {
-      clock,
-      brokenOff,
-      /** Opens a connection from an address, one second after the previous one. */
-      async open(remoteAddress: string): Promise<Socket> {
-        await clock.advance(1_000);
-        const socket = Object.defineProperty(new Socket(), 'remoteAddress', { value: remoteAddress });
-        connections.open(socket);
-        return socket;
-      },
-    };
-  }
-
   test('is bounded: a new one closes the one that is idle for longest', async () => {
     const { open, brokenOff } = openConnections(3);
     const [first, second, third] = [await open('1.1.1.1'), await open('2.2.2.2'), await open('3.3.3.3')];
@@ -300,7 +252,7 @@ describe('the number of connections', () => {
 
   test('a new one is closed while all others have running requests', async () => {
     const responses: ServerResponse[] = [];
-    const { open, clock, brokenOff } = await start((_request, response) => responses.push(response), 2);
+    const { open, clock, brokenOff } = await openServer((_request, response) => responses.push(response), 2);
     const [a, b] = [await open(), await open()];
     for (const { client } of [a, b]) client.write(GET);
     await expect.poll(() => responses.length).toBe(2);

@@ -3,7 +3,7 @@ import { connect, type Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Registry } from 'prom-client';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { afterAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { openGoListeners } from '../../../../src/api/go-aggregator/go-listeners.ts';
 import { openMetricsServer } from '../../../../src/http/server/metrics-server.ts';
 import { RequestBodies } from '../../../../src/http/server/request-bodies.ts';
@@ -29,17 +29,16 @@ const NOT_ASKED = {} as never;
 interface Options {
   readonly answer?: () => Promise<typeof RESULT>;
   readonly limits?: LimitCounters;
-  readonly maxBytes?: number;
   readonly afterTurn?: (callback: () => void) => void;
 }
 
 /** Starts listeners with all routes that have bodies and one shared bound. X-Forwarded-For names the client. */
-async function start({ answer = async () => RESULT, limits, maxBytes = MAX_BYTES, afterTurn }: Options = {}) {
+async function start({ answer = async () => RESULT, limits, afterTurn }: Options = {}) {
   const { aggregator, asked } = scriptedAggregator(answer);
   const registry = new Registry();
   const metrics = createMetrics(registry);
   const bodies = new RequestBodies({
-    ...{ metrics, maxBytes },
+    ...{ metrics, maxBytes: MAX_BYTES },
     clock: { after: () => () => undefined, afterTurn: afterTurn ?? ((callback) => systemClock.afterTurn(callback)) },
   });
   const ofLimits = limits ?? createMemoryLimitCounters(systemClock);
@@ -60,14 +59,12 @@ async function start({ answer = async () => RESULT, limits, maxBytes = MAX_BYTES
       rpc: { methods: new Set(['platform.getHeight']), maxBatch: 20 },
     },
   });
-  onTestFinished(() => server.close());
   await server.listen({ host: '127.0.0.1', port: 0 });
   const go = await openGoListeners({
     ...{ registry, metrics, bodies, access, logger, clock: systemClock },
     ...{ host: '127.0.0.1', maxConnections: 100, drainTimeoutMs: 1_000 },
     ports: [{ network: scriptedNetwork({ aggregator }), apiPort: 0, metricsPort: 0 }],
   });
-  onTestFinished(() => go.close());
   const { api = '', metrics: goMetrics = '' } = go.urls.get('fuji') ?? {};
   const ports = { main: portOf(server), go: Number(new URL(api).port), goMetrics: Number(new URL(goMetrics).port) };
 
@@ -84,6 +81,9 @@ async function start({ answer = async () => RESULT, limits, maxBytes = MAX_BYTES
   }
   return {
     ...{ asked, ports, metric, send },
+    async [Symbol.asyncDispose]() {
+      await Promise.all([server.close(), go.close()]);
+    },
     arrived: () => metric('http_body_bytes'),
     requests: () => metric('http_requests_in_flight'),
     /** Sends pieces, and reads the answer until the connection closes. */
@@ -122,9 +122,14 @@ function bodyOf(bytes: number): string {
   return JSON.stringify({ message: bytesToHex(createUnsignedMessage(5, CHAIN, new Uint8Array(bytes)).bytes) });
 }
 
+const shared = await start();
+afterAll(() => shared[Symbol.asyncDispose]());
+beforeEach(() => expect.poll(async () => [await shared.arrived(), await shared.requests()]).toEqual([0, 0]));
+
 test('forty small chunked bodies are answered concurrently', async () => {
   const { promise, resolve } = Promise.withResolvers<typeof RESULT>();
-  const { asked, ask } = await start({ answer: () => promise });
+  await using started = await start({ answer: () => promise });
+  const { asked, ask } = started;
   const answers = Array.from({ length: 40 }, () => ask(head(PATH, CHUNKED), `${chunk(BODY)}0\r\n\r\n`));
   await expect.poll(() => asked.length).toBe(40);
   resolve(RESULT);
@@ -132,7 +137,7 @@ test('forty small chunked bodies are answered concurrently', async () => {
 });
 
 test('requests without their bodies take no bytes of the bound', async () => {
-  const { arrived, ask, ports, requests, send } = await start();
+  const { arrived, ask, ports, requests, send } = shared;
   for (let times = 0; times < 40; times += 1) {
     send(ports.main, head(PATH, CHUNKED));
     send(ports.main, head(PATH, { 'content-length': '577620' }));
@@ -156,7 +161,8 @@ describe.each([
     ['of a length', { 'content-length': '102400' }, (piece: string) => piece],
   ])('%s count as they arrive, and are refused beyond the share of a client', async (...given) => {
     const [, headers, encode] = given;
-    const { arrived, ask, metric, ports, send } = await start();
+    const { arrived, ask, metric, ports, send } = shared;
+    const refusedBefore = await metric('http_bodies_refused_total');
     const first = send(ports[listener], head(path, headers), encode('['.repeat(100_000)));
     await expect.poll(arrived).toBeGreaterThanOrEqual(100_000);
     expect(await arrived()).toBeLessThanOrEqual(MAX_BYTES / 2);
@@ -164,28 +170,28 @@ describe.each([
     const second = parse(await text(send(ports[listener], head(path, headers), encode('['.repeat(60_000)))));
     expect(second).toMatchObject({ status, head: expect.stringMatching(/\r\nretry-after: 1\r\n/i) });
     expect(second.body).toContain('have reached their limit');
-    expect(await metric('http_bodies_refused_total')).toBe(1);
+    expect(await metric('http_bodies_refused_total')).toBe(refusedBefore + 1);
 
     const other = head(PATH, { 'content-length': String(BODY.length) }, '10.0.0.2');
     expect((await ask(other, BODY)).status).toBe(201);
-
     first.destroy();
-    await expect.poll(arrived).toBe(0);
   });
 });
 
 test('all clients together are bounded', async () => {
-  const { arrived, metric, ports, send } = await start();
+  const { arrived, metric, ports, send } = shared;
+  const refusedBefore = await metric('http_bodies_refused_total');
   for (let client = 1; client <= 16; client += 1) {
     send(ports.main, head(PATH, CHUNKED, `10.0.0.${client}`), chunk('['.repeat(60_000)));
   }
-  await expect.poll(() => metric('http_bodies_refused_total')).toBeGreaterThanOrEqual(8);
+  await expect.poll(() => metric('http_bodies_refused_total')).toBeGreaterThanOrEqual(refusedBefore + 8);
   expect(await arrived()).toBeLessThanOrEqual(MAX_BYTES);
 });
 
 test('a body counts until its request is answered', async () => {
   const { promise, resolve } = Promise.withResolvers<typeof RESULT>();
-  const { arrived, ask, asked } = await start({ answer: () => promise });
+  await using started = await start({ answer: () => promise });
+  const { arrived, ask, asked } = started;
   const answer = ask(head(PATH, CHUNKED), inBytes(BODY));
   await expect.poll(() => asked.length).toBe(1);
   expect(await arrived()).toBe(BODY.length);
@@ -202,23 +208,27 @@ test.each<[string, number, ...string[]]>([
   ['of a GET', 200, head('/health/live', CHUNKED, '10.0.0.1', 'GET'), inBytes(BODY)],
   ['of no route', 404, head('/nowhere', CHUNKED), inBytes(BODY)],
 ])('a body %s is answered %d and frees its bytes', async (_, status, ...pieces) => {
-  const { arrived, ask } = await start();
+  const { arrived, ask } = shared;
   expect((await ask(...pieces)).status).toBe(status);
   await expect.poll(arrived).toBe(0);
 });
 
 test('a body in one-byte chunks is read', async () => {
-  const { ask, asked } = await start();
+  const { ask, asked } = shared;
+  const askedBefore = asked.length;
   const body = bodyOf(2_000);
   expect((await ask(head(PATH, CHUNKED), inBytes(body))).status).toBe(201);
   expect((await ask(head(PATH, { 'content-length': String(BODY.length) }), ...BODY)).status).toBe(201);
-  const subjects = asked.map(({ subject }) => (subject.kind === 'message' ? subject.message.bytes.length : 0));
+  const subjects = asked
+    .slice(askedBefore)
+    .map(({ subject }) => (subject.kind === 'message' ? subject.message.bytes.length : 0));
   expect(subjects).toEqual([body, BODY].map((text) => (JSON.parse(text).message as string).length / 2));
 });
 
 test('a body is received while the rate limit is looked up', async () => {
   const backlog = Promise.withResolvers<Backlog>();
-  const { arrived, ask } = await start({ limits: { ...NO_LIMITS, take: () => backlog.promise } });
+  await using started = await start({ limits: { ...NO_LIMITS, take: () => backlog.promise } });
+  const { arrived, ask } = started;
   const body = bodyOf(20_000);
   const answer = ask(head(PATH, CHUNKED), inBytes(body));
   await expect.poll(arrived).toBeGreaterThanOrEqual(body.length);
@@ -228,7 +238,8 @@ test('a body is received while the rate limit is looked up', async () => {
 
 test('a connection with many small chunks is read at intervals, and delays no other', async () => {
   const turns: (() => void)[] = [];
-  const { arrived, ask } = await start({ afterTurn: (callback) => void turns.push(callback) });
+  await using started = await start({ afterTurn: (callback) => void turns.push(callback) });
+  const { arrived, ask } = started;
   const body = bodyOf(30_000);
   let isAnswered = false;
   const answer = ask(head(PATH, CHUNKED), inBytes(body)).finally(() => {
@@ -245,60 +256,47 @@ test('a connection with many small chunks is read at intervals, and delays no ot
   expect((await answer).status).toBe(201);
 });
 
-describe('a transfer coding other than chunked is 501', () => {
-  test.each(['gzip, chunked', 'identity, chunked'])('%s', async (coding) => {
-    const { ports, send } = await start();
-    const registry = new Registry();
-    await using metricsServer = await openMetricsServer({
-      ...{ host: '127.0.0.1', port: 0, registry },
-      clock: systemClock,
-    });
-    const message = 'the header transfer-encoding may only be chunked';
-    const ask = async (port: number, path: string, method = 'POST') => {
-      const socket = send(
-        port,
-        head(path, { 'transfer-encoding': coding, connection: 'keep-alive' }, '10.0.0.1', method),
-      );
-      const { status, body } = parse(await text(socket));
-      return [status, body];
-    };
-    const own = { message, statusCode: 501, error: 'Not Implemented', code: 'unsupported_transfer_coding' };
-    expect(await ask(ports.main, PATH)).toEqual([501, JSON.stringify(own)]);
-    expect(await ask(ports.main, '/health/live', 'GET')).toEqual([501, JSON.stringify(own)]);
-    const go = JSON.stringify({ error: message });
-    expect(await ask(ports.go, '/aggregate-signatures')).toEqual([501, go]);
-    expect(await ask(ports.goMetrics, '/metrics', 'GET')).toEqual([501, go]);
-    expect(await ask(Number(new URL(metricsServer.url).port), '/metrics', 'GET')).toEqual([
-      501,
-      expect.stringContaining(message),
-    ]);
+test.each(['gzip, chunked', 'identity, chunked'])('the transfer coding %s is 501', async (coding) => {
+  const { ports, send } = shared;
+  await using metricsServer = await openMetricsServer({
+    ...{ host: '127.0.0.1', port: 0, registry: new Registry(), clock: systemClock },
   });
-
-  test('chunked is accepted in any case', async () => {
-    const { ask } = await start();
-    expect((await ask(head(PATH, { 'transfer-encoding': 'Chunked' }), inBytes(BODY))).status).toBe(201);
-  });
+  const message = 'the header transfer-encoding may only be chunked';
+  const headers = { 'transfer-encoding': coding, connection: 'keep-alive' };
+  const ask = async (port: number, path: string, method = 'POST') => {
+    const { status, body } = parse(await text(send(port, head(path, headers, '10.0.0.1', method))));
+    return [status, body];
+  };
+  const own = { message, statusCode: 501, error: 'Not Implemented', code: 'unsupported_transfer_coding' };
+  expect(await ask(ports.main, PATH)).toEqual([501, JSON.stringify(own)]);
+  expect(await ask(ports.main, '/health/live', 'GET')).toEqual([501, JSON.stringify(own)]);
+  const go = JSON.stringify({ error: message });
+  expect(await ask(ports.go, '/aggregate-signatures')).toEqual([501, go]);
+  expect(await ask(ports.goMetrics, '/metrics', 'GET')).toEqual([501, go]);
+  const ofMetrics = await ask(Number(new URL(metricsServer.url).port), '/metrics', 'GET');
+  expect(ofMetrics).toEqual([501, expect.stringContaining(message)]);
 });
 
-describe('a route that does not exist is 404', () => {
-  test.each(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'QUERY', 'PROPFIND'])(
-    'of %s with a content type and no body',
-    async (method) => {
-      const { ask, ports, send } = await start();
-      for (const type of ['application/json', 'text/html', 'no type']) {
-        expect((await ask(head('/nowhere', { 'content-type': type }, '10.0.0.1', method))).status).toBe(404);
-        const ofGo = send(ports.go, head('/nowhere', { 'content-type': type }, '10.0.0.1', method));
-        expect(parse(await text(ofGo)).status).toBe(404);
-      }
-    },
-  );
+test('the transfer coding chunked is accepted in any case', async () => {
+  expect((await shared.ask(head(PATH, { 'transfer-encoding': 'Chunked' }), inBytes(BODY))).status).toBe(201);
+});
 
-  test('before its body was received', async () => {
-    const { ports, send } = await start();
-    const socket = send(ports.main, head('/nowhere', CHUNKED), chunk('['));
-    const [answer] = (await once(socket, 'data')) as [string];
-    expect(parse(answer).status).toBe(404);
-  });
+test.each(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'QUERY', 'PROPFIND'])(
+  '%s of a route that does not exist is 404, whatever its content type',
+  async (method) => {
+    const { ask, ports, send } = shared;
+    for (const type of ['application/json', 'text/html', 'no type']) {
+      const request = head('/nowhere', { 'content-type': type }, '10.0.0.1', method);
+      expect((await ask(request)).status).toBe(404);
+      expect(parse(await text(send(ports.go, request))).status).toBe(404);
+    }
+  },
+);
+
+test('a route that does not exist is 404 before its body was received', async () => {
+  const socket = shared.send(shared.ports.main, head('/nowhere', CHUNKED), chunk('['));
+  const [answer] = (await once(socket, 'data')) as [string];
+  expect(parse(answer).status).toBe(404);
 });
 
 const NO_LIMITS = createMemoryLimitCounters(systemClock);

@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { FreshCache, type FreshCacheOptions } from '../../../../src/lib/cache/fresh-cache.ts';
 import { FakeClock, settle } from '../../../support/fake-clock.ts';
 
@@ -74,17 +74,11 @@ describe('loading', () => {
   });
 
   test('caches undefined too', async () => {
-    let loads = 0;
-    const clock = new FakeClock();
-    const cache = new FreshCache<string, undefined>({
-      clock,
-      max: 1,
-      maxAgeMs: 1,
-      load: async () => void (loads += 1),
-    });
+    const load = vi.fn(async () => undefined);
+    const cache = new FreshCache<string, undefined>({ clock: new FakeClock(), max: 1, maxAgeMs: 1, load });
     await cache.get('a', SIGNAL);
     await cache.get('a', SIGNAL);
-    expect(loads).toBe(1);
+    expect(load).toHaveBeenCalledOnce();
   });
 });
 

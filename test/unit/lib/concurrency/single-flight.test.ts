@@ -1,3 +1,4 @@
+import { getEventListeners } from 'node:events';
 import fc from 'fast-check';
 import { expect, test, vi } from 'vitest';
 import { SingleFlight } from '../../../../src/lib/concurrency/single-flight.ts';
@@ -55,22 +56,14 @@ test('the last caller that aborts cancels the flight, and the next call starts a
 test('an aborted caller starts nothing', async () => {
   const flights = new SingleFlight<string, string>();
   const { work } = createWork();
-  const reason = new Error('gone');
-  await expect(flights.run('key', work, AbortSignal.abort(reason))).rejects.toBe(reason);
+  await expect(flights.run('key', work, AbortSignal.abort('gone'))).rejects.toBe('gone');
   expect(work).not.toHaveBeenCalled();
-  expect(flights.size).toBe(0);
 });
 
 test('no listener stays on a signal that outlives the call', async () => {
-  const flights = new SingleFlight<string, string>();
-  const { work, resolve } = createWork();
   const { signal } = new AbortController();
-  const added = vi.spyOn(signal, 'addEventListener');
-  const removed = vi.spyOn(signal, 'removeEventListener');
-  const result = flights.run('key', work, signal);
-  resolve('value');
-  await result;
-  expect(removed.mock.calls.map(([, listener]) => listener)).toEqual(added.mock.calls.map(([, listener]) => listener));
+  await new SingleFlight<string, string>().run('key', async () => 'value', signal);
+  expect(getEventListeners(signal, 'abort')).toEqual([]);
 });
 
 interface ModelFlight {

@@ -36,22 +36,6 @@ test('any bytes are a set that is encoded the same, or padded', () => {
   );
 });
 
-test.each<[string, number[]]>([
-  ['', []],
-  ['01', [0]],
-  ['80', [7]],
-  ['0100', [8]],
-  ['1d', [0, 2, 3, 4]],
-  ['8001', [0, 15]],
-  [`01${'00'.repeat(8)}`, [64]],
-])('%j has the bits %j', (hex, indices) => {
-  expect(Buffer.from(encodeBitSet(indices)).toString('hex')).toBe(hex);
-  expect(parseBitSet(Uint8Array.from(Buffer.from(hex, 'hex')))).toEqual(indices);
+test.each([[[3, -1]], [[0.5]], [[Number.NaN]], [[Number.POSITIVE_INFINITY]]])('%j cannot be members', (indices) => {
+  expect(() => encodeBitSet(indices)).toThrowError(RangeError);
 });
-
-test.each([[[-1]], [[0.5]], [[Number.NaN]], [[3, -1]], [[Number.POSITIVE_INFINITY]], [[-0.5]]])(
-  '%j cannot be members',
-  (indices) => {
-    expect(() => encodeBitSet(indices)).toThrowError(RangeError);
-  },
-);

@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Clock } from '../../../../src/lib/concurrency/clock.ts';
 import { concatBytes } from '../../../../src/lib/encoding/bytes.ts';
-import { type AppOutcome, AppRequests } from '../../../../src/p2p/connection/app-requests.ts';
+import { type AppOutcome, AppRequests, type AppRequestsHooks } from '../../../../src/p2p/connection/app-requests.ts';
 import { AppErrorSchema, AppResponseSchema } from '../../../../src/p2p/gen/p2p_pb.js';
 import { parseMessage } from '../../../../src/p2p/wire/messages.ts';
 import { idBytes, type NodeID, P_CHAIN_ID } from '../../../../src/warp/ids.ts';
@@ -14,10 +14,26 @@ const MAX_PENDING = 5;
 const node = (index: number): NodeID => `NodeID-${index}` as NodeID;
 const chainId = idBytes(P_CHAIN_ID);
 const APP_BYTES = Uint8Array.of(1);
+const NO_HOOKS: AppRequestsHooks = { beforeTimeout: () => undefined, onEnd: () => undefined };
+const responseTo = (requestId: number) => create(AppResponseSchema, { chainId, requestId });
 
-function createSignal() {
-  const controller = new AbortController();
-  return { controller, signal: controller.signal };
+function open({
+  clock = new FakeClock(),
+  maxPending = MAX_PENDING,
+  hooks = NO_HOOKS,
+}: {
+  clock?: Clock;
+  maxPending?: number;
+  hooks?: AppRequestsHooks;
+} = {}) {
+  const requests = new AppRequests(clock, maxPending, hooks);
+  /** Requests with a timeout of 10 ms of which no node hears. */
+  const ask = (index: number, signal = new AbortController().signal) =>
+    requests.send(...([node(index), P_CHAIN_ID, APP_BYTES, { timeoutMs: 10, signal }] as const), {
+      send: () => undefined,
+      ping: () => () => false,
+    });
+  return { requests, ask };
 }
 
 interface Sent {
@@ -29,32 +45,13 @@ interface Sent {
   settled: AppOutcome | { kind: 'aborted' } | undefined;
 }
 
-type Step =
-  | { readonly do: 'send'; readonly node: number; readonly timeoutMs: number }
-  | { readonly do: 'answer' | 'fail' | 'abort'; readonly which: number }
-  | { readonly do: 'disconnect'; readonly node: number }
-  | { readonly do: 'wait'; readonly ms: number };
-
-const steps: fc.Arbitrary<Step[]> = fc.array(
-  fc.oneof(
-    {
-      weight: 4,
-      arbitrary: fc.record({
-        do: fc.constant('send' as const),
-        node: fc.nat({ max: 2 }),
-        timeoutMs: fc.integer({ min: 1, max: 50 }),
-      }),
-    },
-    {
-      weight: 4,
-      arbitrary: fc.record({
-        do: fc.constantFrom('answer' as const, 'fail' as const, 'abort' as const),
-        which: fc.nat(),
-      }),
-    },
-    fc.record({ do: fc.constant('disconnect' as const), node: fc.nat({ max: 2 }) }),
-    fc.record({ do: fc.constant('wait' as const), ms: fc.integer({ min: 1, max: 30 }) }),
-  ),
+const steps = fc.array(
+  fc.record({
+    do: fc.constantFrom('send', 'send', 'send', 'answer', 'fail', 'abort', 'disconnect', 'wait'),
+    node: fc.nat({ max: 2 }),
+    which: fc.nat(),
+    ms: fc.integer({ min: 1, max: 50 }),
+  }),
   { maxLength: 40 },
 );
 
@@ -63,83 +60,66 @@ describe('AppRequests', () => {
     await fc.assert(
       fc.asyncProperty(steps, fc.boolean(), async (script, answersPings) => {
         const clock = new FakeClock();
-        const requests = new AppRequests(clock, MAX_PENDING);
+        const requests = new AppRequests(clock, MAX_PENDING, NO_HOOKS);
         const sent: Sent[] = [];
         const expected = new Map<Sent, string>();
         const pingedMs = new Map<number, number>();
         const waiting = (): Sent[] => sent.filter((request) => !expected.has(request));
 
+        async function send(nodeID: NodeID, timeoutMs: number): Promise<void> {
+          const controller = new AbortController();
+          const startMs = clock.monotonicMs();
+          let requestId = 0;
+          const outcome = requests.send(
+            ...([nodeID, P_CHAIN_ID, APP_BYTES, { timeoutMs, signal: controller.signal }] as const),
+            {
+              send(head, appBytes) {
+                // A fan-out makes no copies.
+                expect(appBytes).toBe(APP_BYTES);
+                const message = parseMessage(concatBytes(head, appBytes));
+                if (message.case === 'appRequest') requestId = message.value.requestId;
+                return undefined;
+              },
+              ping() {
+                pingedMs.set(requestId, clock.monotonicMs());
+                return () => answersPings;
+              },
+            },
+          );
+          if (waiting().length >= MAX_PENDING) {
+            expect(requestId).toBe(0);
+            expect((await outcome).kind).toBe('not_asked');
+            return;
+          }
+          expect(requestId % 2).toBe(1);
+          const times = { pingMs: startMs + timeoutMs / 2, dueMs: startMs + timeoutMs };
+          const request: Sent = { nodeID, requestId, ...times, controller, settled: undefined };
+          sent.push(request);
+          outcome.then(
+            (settled) => Object.assign(request, { settled }),
+            () => Object.assign(request, { settled: { kind: 'aborted' } }),
+          );
+        }
+
         for (const step of script) {
-          switch (step.do) {
-            case 'send': {
-              const controller = new AbortController();
-              let requestId = 0;
-              const outcome = requests.send(
-                node(step.node),
-                P_CHAIN_ID,
-                APP_BYTES,
-                { timeoutMs: step.timeoutMs, signal: controller.signal },
-                {
-                  send: (head, appBytes) => {
-                    // A fan-out makes no copies.
-                    expect(appBytes).toBe(APP_BYTES);
-                    const message = parseMessage(concatBytes(head, appBytes));
-                    if (message.case === 'appRequest') requestId = message.value.requestId;
-                    return undefined;
-                  },
-                  ping: () => {
-                    pingedMs.set(requestId, clock.monotonicMs());
-                    return () => answersPings;
-                  },
-                },
-              );
-              if (waiting().length >= MAX_PENDING) {
-                expect(requestId).toBe(0);
-                expect((await outcome).kind).toBe('not_asked');
-                break;
-              }
-              expect(requestId % 2).toBe(1);
-              const dueMs = clock.monotonicMs() + step.timeoutMs;
-              const pingMs = clock.monotonicMs() + step.timeoutMs / 2;
-              const request: Sent = {
-                nodeID: node(step.node),
-                requestId,
-                pingMs,
-                dueMs,
-                controller,
-                settled: undefined,
-              };
-              outcome.then(
-                (settled) => Object.assign(request, { settled }),
-                () => Object.assign(request, { settled: { kind: 'aborted' } }),
-              );
-              sent.push(request);
-              break;
+          const request = sent[step.which % Math.max(1, sent.length)];
+          if (step.do === 'send') {
+            await send(node(step.node), step.ms);
+          } else if (step.do === 'wait') {
+            await clock.advance(step.ms);
+            for (const each of waiting()) {
+              if (each.dueMs <= clock.monotonicMs()) expected.set(each, answersPings ? 'request_dropped' : 'no_answer');
             }
-            case 'answer':
-            case 'fail':
-            case 'abort': {
-              const request = sent[step.which % Math.max(1, sent.length)];
-              if (request === undefined) break;
-              const { nodeID, requestId } = request;
-              if (step.do === 'answer') requests.onResponse(nodeID, create(AppResponseSchema, { chainId, requestId }));
-              if (step.do === 'fail') requests.onError(nodeID, create(AppErrorSchema, { chainId, requestId }));
-              if (step.do === 'abort') request.controller.abort(new Error('aborted'));
-              if (!expected.has(request))
-                expected.set(request, { answer: 'response', fail: 'refused', abort: 'aborted' }[step.do]);
-              break;
-            }
-            case 'disconnect':
-              requests.onDisconnected(node(step.node), 'gone');
-              for (const request of waiting())
-                if (request.nodeID === node(step.node)) expected.set(request, 'unreachable');
-              break;
-            case 'wait':
-              await clock.advance(step.ms);
-              for (const request of waiting())
-                if (request.dueMs <= clock.monotonicMs())
-                  expected.set(request, answersPings ? 'request_dropped' : 'no_answer');
-              break;
+          } else if (step.do === 'disconnect') {
+            requests.onDisconnected(node(step.node), 'gone');
+            for (const each of waiting()) if (each.nodeID === node(step.node)) expected.set(each, 'unreachable');
+          } else if (request !== undefined) {
+            const { nodeID, requestId } = request;
+            if (step.do === 'answer') requests.onResponse(nodeID, responseTo(requestId));
+            if (step.do === 'fail') requests.onError(nodeID, create(AppErrorSchema, { chainId, requestId }));
+            if (step.do === 'abort') request.controller.abort(new Error('aborted'));
+            const kind = { answer: 'response', fail: 'refused', abort: 'aborted' }[step.do] as string;
+            if (!expected.has(request)) expected.set(request, kind);
           }
           expect(requests.size).toBe(waiting().length);
           for (const { requestId, pingMs } of waiting()) {
@@ -157,17 +137,11 @@ describe('AppRequests', () => {
 
   it('accepts a response only from the requested node and for the chain', async () => {
     const clock = new FakeClock();
-    const requests = new AppRequests(clock, MAX_PENDING);
-    const outcome = requests.send(
-      node(1),
-      P_CHAIN_ID,
-      Uint8Array.of(1),
-      { timeoutMs: 10, signal: new AbortController().signal },
-      { send: () => undefined, ping: () => () => false },
-    );
-    requests.onResponse(node(2), create(AppResponseSchema, { chainId, requestId: 1 }));
+    const { requests, ask } = open({ clock });
+    const outcome = ask(1);
+    requests.onResponse(node(2), responseTo(1));
     requests.onResponse(node(1), create(AppResponseSchema, { chainId: new Uint8Array(31), requestId: 1 }));
-    requests.onResponse(node(1), create(AppResponseSchema, { chainId, requestId: 3 }));
+    requests.onResponse(node(1), responseTo(3));
     expect(requests.size).toBe(1);
     await clock.advance(10);
     expect(await outcome).toEqual({ kind: 'timed_out', reason: 'no_answer' });
@@ -182,19 +156,11 @@ describe('AppRequests', () => {
       after: (delayMs, callback) => time.after(delayMs, callback),
       afterTurn: (callback) => void turns.push(callback),
     };
-    const requests = new AppRequests(clock, MAX_PENDING);
-    const ask = (nodeID: NodeID) =>
-      requests.send(
-        nodeID,
-        P_CHAIN_ID,
-        Uint8Array.of(1),
-        { timeoutMs: 10, signal: new AbortController().signal },
-        { send: () => undefined, ping: () => () => false },
-      );
-    const outcomes = [ask(node(1)), ask(node(2))];
+    const { requests, ask } = open({ clock });
+    const outcomes = [ask(1), ask(2)];
     await time.advance(10);
     // Timers fire before sockets are read.
-    requests.onResponse(node(1), create(AppResponseSchema, { chainId, requestId: 1 }));
+    requests.onResponse(node(1), responseTo(1));
     for (const turn of turns) turn();
     expect((await Promise.all(outcomes)).map(({ kind }) => kind)).toEqual(['response', 'timed_out']);
     expect([requests.size, time.pendingTimers]).toEqual([0, 0]);
@@ -203,15 +169,14 @@ describe('AppRequests', () => {
   it('accepts a response that was received before the timeout and handled after it', async () => {
     const clock = new FakeClock();
     const ends: [string, number][] = [];
-    const requests = new AppRequests(clock, MAX_PENDING, {
-      beforeTimeout(nodeID) {
-        if (nodeID === node(1)) requests.onResponse(nodeID, create(AppResponseSchema, { chainId, requestId: 1 }));
+    const { requests, ask } = open({
+      clock,
+      hooks: {
+        beforeTimeout: (nodeID) => void (nodeID === node(1) && requests.onResponse(nodeID, responseTo(1))),
+        onEnd: ({ kind }, ms) => void ends.push([kind, ms]),
       },
-      onEnd: ({ kind }, ms) => void ends.push([kind, ms]),
     });
-    const options = { timeoutMs: 10, signal: new AbortController().signal };
-    const target = { send: () => undefined, ping: () => () => false };
-    const outcomes = [1, 2].map((index) => requests.send(node(index), P_CHAIN_ID, APP_BYTES, options, target));
+    const outcomes = [ask(1), ask(2)];
     await clock.advance(20);
     expect((await Promise.all(outcomes)).map(({ kind }) => kind)).toEqual(['response', 'timed_out']);
     expect(ends).toEqual([
@@ -222,19 +187,12 @@ describe('AppRequests', () => {
 
   it('adds one listener to a signal for all its requests', async () => {
     const clock = new FakeClock();
-    const requests = new AppRequests(clock, 100);
-    const { signal, controller } = createSignal();
-    const ask = (index: number) =>
-      requests.send(
-        node(index),
-        P_CHAIN_ID,
-        Uint8Array.of(1),
-        { timeoutMs: 10, signal },
-        { send: () => undefined, ping: () => () => false },
-      );
-    const outcomes = Array.from({ length: 20 }, (_, index) => ask(index));
+    const { requests, ask } = open({ clock, maxPending: 100 });
+    const controller = new AbortController();
+    const { signal } = controller;
+    const outcomes = Array.from({ length: 20 }, (_, index) => ask(index, signal));
     expect(getEventListeners(signal, 'abort')).toHaveLength(1);
-    requests.onResponse(node(0), create(AppResponseSchema, { chainId, requestId: 1 }));
+    requests.onResponse(node(0), responseTo(1));
     expect((await outcomes[0])?.kind).toBe('response');
     controller.abort(new Error('over'));
     const ends = await Promise.allSettled(outcomes.slice(1));

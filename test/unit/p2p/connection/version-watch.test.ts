@@ -39,8 +39,7 @@ async function tickFor(ms: number): Promise<void> {
 describe('VersionWatch', () => {
   it('repeats a failed request after a pause, and reports the failure', async () => {
     answer = () => Promise.reject(new Error('the API is down'));
-    expect(watch.current).toBeUndefined();
-    expect(watch.failure).toBeUndefined();
+    expect([watch.current, watch.failure]).toEqual([undefined, undefined]);
     await tickFor(5_000);
     expect(asked).toEqual([0, 2_000, 4_000]);
     expect(watch.failure).toBe('the API is down');

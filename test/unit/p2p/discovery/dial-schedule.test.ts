@@ -1,5 +1,6 @@
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, test } from 'vitest';
+import type { CloseCause } from '../../../../src/p2p/connection/peer.ts';
 import {
   type ConnectionEnd,
   DEFAULT_DIAL_LIMITS,
@@ -7,6 +8,7 @@ import {
   DialSchedule,
 } from '../../../../src/p2p/discovery/dial-schedule.ts';
 import { MAX_DIALS_PER_STEP } from '../../../../src/p2p/discovery/peer-decisions.ts';
+import { isIdentityContested, TURNED_AWAY_MS } from '../../../../src/p2p/identity/identity-conflict.ts';
 import type { NodeID } from '../../../../src/warp/ids.ts';
 
 const node = (index: number): NodeID => `NodeID-${index}` as NodeID;
@@ -104,17 +106,6 @@ describe('limits of all dials', () => {
     expect(schedule.takeDue(0)).toHaveLength(2);
   });
 
-  it('bound connections', () => {
-    const schedule = createSchedule({ limits: { maxConnections: 3 } });
-    for (const nodeID of nodes(5)) schedule.want(nodeID, 0);
-    for (const nodeID of schedule.takeDue(0)) schedule.onReady(nodeID);
-    expect(schedule.isFull).toBe(true);
-    expect(schedule.takeDue(1_000)).toEqual([]);
-    schedule.onClosed(node(0), LOST, 1_000);
-    expect(schedule.isFull).toBe(false);
-    expect(schedule.takeDue(1_000)).toEqual([node(3)]);
-  });
-
   it('are released after any sequence of events', () => {
     const step = fc.record({
       do: fc.constantFrom('want', 'unwant', 'take', 'ready', 'close', 'address', 'disconnect'),
@@ -132,33 +123,37 @@ describe('limits of all dials', () => {
         for (const { do: action, which, waitMs, end } of script) {
           nowMs += waitMs;
           const nodeID = node(which);
-          if (action === 'want') {
-            schedule.want(nodeID, nowMs);
-            wanted.add(nodeID);
-          }
-          if (action === 'unwant') {
-            schedule.unwant(nodeID, nowMs);
-            wanted.delete(nodeID);
-          }
-          if (action === 'take') {
-            for (const due of schedule.takeDue(nowMs)) {
-              expect(open.has(due)).toBe(false);
-              expect(due).not.toBe(node(7));
-              open.set(due, 'connecting');
-            }
-          }
-          if (action === 'ready' && open.has(nodeID)) {
-            schedule.onReady(nodeID);
-            open.set(nodeID, 'ready');
-          }
-          if (action === 'close' && open.delete(nodeID)) schedule.onClosed(nodeID, end, nowMs);
-          if (action === 'address') schedule.onNewAddress(nodeID, nowMs);
-          if (action === 'disconnect') {
-            for (const unwanted of schedule.dueDisconnects(nowMs)) {
-              expect(wanted.has(unwanted)).toBe(false);
-              expect(open.delete(unwanted)).toBe(true);
-              schedule.onClosed(unwanted, { ...FAILED, cause: 'unwanted' }, nowMs);
-            }
+          switch (action) {
+            case 'want':
+              schedule.want(nodeID, nowMs);
+              wanted.add(nodeID);
+              break;
+            case 'unwant':
+              schedule.unwant(nodeID, nowMs);
+              wanted.delete(nodeID);
+              break;
+            case 'take':
+              for (const due of schedule.takeDue(nowMs)) {
+                expect(open.has(due) || due === node(7)).toBe(false);
+                open.set(due, 'connecting');
+              }
+              break;
+            case 'ready':
+              if (!open.has(nodeID)) break;
+              schedule.onReady(nodeID);
+              open.set(nodeID, 'ready');
+              break;
+            case 'close':
+              if (open.delete(nodeID)) schedule.onClosed(nodeID, end, nowMs);
+              break;
+            case 'address':
+              schedule.onNewAddress(nodeID, nowMs);
+              break;
+            case 'disconnect':
+              for (const unwanted of schedule.dueDisconnects(nowMs)) {
+                expect([wanted.has(unwanted), open.delete(unwanted)]).toEqual([false, true]);
+                schedule.onClosed(unwanted, { ...FAILED, cause: 'unwanted' }, nowMs);
+              }
           }
           expect(open.size).toBeLessThanOrEqual(limits.maxConnections);
           expect(schedule.connectingCount).toBe([...open.values()].filter((state) => state === 'connecting').length);
@@ -189,12 +184,9 @@ describe('the pauses of one node', () => {
     schedule.onClosed(node(1), LOST, 80_000);
     expect(schedule.failures(node(1))).toBe(0);
     expect(dueTimes(schedule, 80_000, 2)).toEqual([80_250, 81_750]);
-  });
-
-  it('keep growing after a connection that broke at once', () => {
-    const schedule = createSchedule();
-    schedule.want(node(1), 0);
-    expect(dueTimes(schedule, 0, 3, { ...LOST, readyForMs: 9_999 })).toEqual([0, 1_500, 3_750]);
+    const broken = createSchedule();
+    broken.want(node(1), 0);
+    expect(dueTimes(broken, 0, 3, { ...LOST, readyForMs: 9_999 })).toEqual([0, 1_500, 3_750]);
   });
 
   it('end with a new address, at most once a second', () => {
@@ -213,11 +205,7 @@ describe('the pauses of one node', () => {
     schedule.want(node(1), 0);
     schedule.takeDue(0);
     schedule.onNewAddress(node(1), 500);
-    schedule.onClosed(
-      node(1),
-      { cause: 'superseded', reason: 'a newer address became known', readyForMs: undefined },
-      500,
-    );
+    schedule.onClosed(node(1), { ...FAILED, cause: 'superseded' }, 500);
     expect(schedule.failures(node(1))).toBe(0);
     expect(schedule.takeDue(1_000)).toEqual([node(1)]);
   });
@@ -241,7 +229,7 @@ describe('unwanted nodes', () => {
     expect(schedule.dueDisconnects(301_001)).toEqual([node(0), node(1)]);
     schedule.want(node(0), 301_001);
     expect(schedule.dueDisconnects(301_003)).toEqual([node(1)]);
-    schedule.onClosed(node(1), { cause: 'unwanted', reason: 'not wanted any more', readyForMs: 301_003 }, 301_003);
+    schedule.onClosed(node(1), { ...LOST, cause: 'unwanted' }, 301_003);
     expect(schedule.lastEnd(node(1))).toBeUndefined();
   });
 
@@ -258,13 +246,49 @@ describe('unwanted nodes', () => {
     schedule.dueDisconnects(61_501);
     expect(schedule.failures(node(0))).toBe(0);
   });
+});
 
-  it('lose their record at once without a connection', () => {
+describe('nodes that turn us away', () => {
+  /** Dials node 1 with the same failure until the time, and returns how many nodes count then. */
+  function turnedAway(cause: CloseCause, untilMs: number, countMs = untilMs): number {
     const schedule = createSchedule();
     schedule.want(node(1), 0);
-    dueTimes(schedule, 0, 1);
-    schedule.unwant(node(1), 100);
-    expect(schedule.lastEnd(node(1))).toBeUndefined();
-    expect(schedule.takeDue(60_000)).toEqual([]);
+    for (let nowMs = 0; nowMs < untilMs; nowMs += 250) {
+      for (const nodeID of schedule.takeDue(nowMs)) schedule.onClosed(nodeID, { ...FAILED, cause }, nowMs);
+    }
+    return schedule.turnedAwayCount(countMs);
+  }
+
+  it('count after they have closed connections for longer than they keep a broken one', () => {
+    expect(turnedAway('not_admitted', TURNED_AWAY_MS, TURNED_AWAY_MS - 1)).toBe(0);
+    expect(turnedAway('not_admitted', TURNED_AWAY_MS)).toBe(1);
+    expect(turnedAway('unreachable', 300_000)).toBe(0);
+    // At 0 and 1.5 s.
+    expect(turnedAway('not_admitted', 2_000, 300_000)).toBe(0);
   });
+
+  it('do not count once they have accepted us', () => {
+    const schedule = createSchedule();
+    schedule.want(node(1), 0);
+    for (const nowMs of [0, 60_000, 120_000]) {
+      schedule.takeDue(nowMs);
+      schedule.onClosed(node(1), { ...FAILED, cause: 'not_admitted' }, nowMs);
+    }
+    expect(schedule.turnedAwayCount(120_000)).toBe(1);
+    schedule.takeDue(180_000);
+    schedule.onReady(node(1));
+    expect(schedule.turnedAwayCount(180_000)).toBe(0);
+  });
+});
+
+test.each([
+  ['no node connected yet', 0, 0, false],
+  ['all nodes accept us', 1_000, 0, false],
+  ['a few nodes that accept only listed nodes', 1_000, 20, false],
+  ['just below a quarter', 301, 100, false],
+  ['a quarter', 300, 100, true],
+  ['a process that started later', 0, 5, true],
+  ['too few nodes', 0, 2, false],
+])('the identity is contested with %s: %i connected, %i turn us away: %s', (_, connected, turnedAway, expected) => {
+  expect(isIdentityContested({ connected, turnedAway })).toBe(expected);
 });

@@ -3,7 +3,7 @@ import { generateKeyPairSync } from 'node:crypto';
 import { chmod, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it, test } from 'vitest';
+import { afterEach, beforeEach, expect, test } from 'vitest';
 import {
   createIdentity,
   encodePrivateKey,
@@ -15,30 +15,21 @@ import {
 
 const PATHS = { certificatePath: '/a/crt', privateKeyPath: '/a/key' };
 
-describe('parseIdentity', () => {
-  it('parses a created identity', () => {
-    const identity = createIdentity();
-    const parsed = parseIdentity(identity.certificatePem, encodePrivateKey(identity), PATHS);
-    expect(parsed.nodeID).toBe(identity.nodeID);
-    expect(parsed.certificate.der).toEqual(identity.certificate.der);
-  });
-
-  it('refuses the key of another certificate', () => {
-    expect(() => parseIdentity(createIdentity().certificatePem, encodePrivateKey(createIdentity()), PATHS)).toThrow(
-      'the private key /a/key is not the one of the certificate /a/crt',
-    );
-  });
-
-  it('rejects malformed PEM and names the file', () => {
-    const identity = createIdentity();
-    expect(() => parseIdentity('certificate', encodePrivateKey(identity), PATHS)).toThrow(
-      'the certificate /a/crt cannot',
-    );
-    expect(() => parseIdentity(identity.certificatePem, 'key', PATHS)).toThrow('the private key /a/key cannot be used');
-    const { publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
-    const publicPem = publicKey.export({ type: 'spki', format: 'pem' }).toString();
-    expect(() => parseIdentity(identity.certificatePem, publicPem, PATHS)).toThrow(IdentityError);
-  });
+test('an identity is parsed from its PEM texts, and a wrong one is named by its file', () => {
+  const identity = createIdentity();
+  const key = encodePrivateKey(identity);
+  expect(parseIdentity(identity.certificatePem, key, PATHS).certificate.der).toEqual(identity.certificate.der);
+  const { publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+  for (const [certificate, privateKey, named] of [
+    [identity.certificatePem, encodePrivateKey(createIdentity()), '/a/key is not the one of the certificate /a/crt'],
+    ['certificate', key, 'the certificate /a/crt cannot be used'],
+    [identity.certificatePem, 'key', 'the private key /a/key cannot be used'],
+    [identity.certificatePem, publicKey.export({ type: 'spki', format: 'pem' }).toString(), '/a/key cannot be used'],
+  ] as const) {
+    const parse = () => parseIdentity(certificate, privateKey, PATHS);
+    expect(parse).toThrow(IdentityError);
+    expect(parse).toThrow(named);
+  }
 });
 
 let base: string;
@@ -53,22 +44,20 @@ const filesIn = (directory: string) => ({
   privateKeyPath: join(directory, 'staker.key'),
 });
 
-test('an identity is created once, in a folder and files for their owner only', async () => {
-  const files = filesIn(join(base, 'new', 'deeper'));
-  const first = await openIdentity(files);
-  expect((await openIdentity(files)).nodeID).toBe(first.nodeID);
-  expect((await stat(files.directory)).mode & 0o777).toBe(0o700);
-  expect((await readdir(files.directory)).sort()).toEqual(['staker.crt', 'staker.key']);
-  for (const path of [files.certificatePath, files.privateKeyPath]) expect((await stat(path)).mode & 0o777).toBe(0o600);
-});
-
-test('processes that start together get the same identity', async () => {
-  const files = filesIn(join(base, 'shared'));
-  const all = await Promise.all(Array.from({ length: 20 }, () => openIdentity(files)));
-  expect(new Set(all.map(({ nodeID }) => nodeID)).size).toBe(1);
-  expect((await openIdentity(files)).nodeID).toBe(all[0]?.nodeID);
-  expect((await readdir(files.directory)).sort()).toEqual(['staker.crt', 'staker.key']);
-});
+test.each([true, false])(
+  'an identity is created once for all processes, for its owner only: folder %s',
+  async (isFolder) => {
+    const directory = join(base, 'new', 'deeper');
+    const files = { ...filesIn(directory), ...(!isFolder && { directory: undefined }) };
+    const all = await Promise.all(Array.from({ length: 10 }, () => openIdentity(files)));
+    expect(new Set(all.map(({ nodeID }) => nodeID)).size).toBe(1);
+    expect((await openIdentity(files)).nodeID).toBe(all[0]?.nodeID);
+    if (isFolder) expect((await stat(directory)).mode & 0o777).toBe(0o700);
+    expect((await readdir(directory)).sort()).toEqual(['staker.crt', 'staker.key']);
+    for (const path of [files.certificatePath, files.privateKeyPath])
+      expect((await stat(path)).mode & 0o777).toBe(0o600);
+  },
+);
 
 test('a key without a certificate, left by a crash, is used', async () => {
   const files = filesIn(base);
@@ -92,28 +81,12 @@ test('a certificate without its key is an error, and so is a key of another kind
   expect(await readdir(base)).toEqual(['staker.key']);
 });
 
-test('a folder that cannot be created is an error', async () => {
-  const file = join(base, 'file');
-  await writeFile(file, '');
-  await chmod(file, 0o600);
-  await expect(openIdentity(filesIn(join(file, 'folder')))).rejects.toThrow(IdentityError);
-});
-
-test('separate paths are created once, in missing folders too', async () => {
-  const files = { ...filesIn(join(base, 'new', 'deeper')), directory: undefined };
-  const first = await openIdentity(files);
-  expect((await openIdentity(files)).nodeID).toBe(first.nodeID);
-  for (const path of [files.certificatePath, files.privateKeyPath]) expect((await stat(path)).mode & 0o777).toBe(0o600);
-});
-
 test('a key file that others may read is reported', async () => {
   const files = filesIn(base);
   await openIdentity(files);
   expect(await findKeyFileProblem(files)).toBeUndefined();
   await chmod(files.privateKeyPath, 0o640);
-  expect(await findKeyFileProblem(files)).toBe(
-    `${files.privateKeyPath} has the mode 640: others than its owner may use the staking key; chmod 600 mends it`,
-  );
+  expect(await findKeyFileProblem(files)).toContain(`${files.privateKeyPath} has the mode 640`);
 });
 
 test.each(['certificatePath', 'privateKeyPath'] as const)(
@@ -126,26 +99,21 @@ test.each(['certificatePath', 'privateKeyPath'] as const)(
   },
 );
 
-test('an error names the file that cannot be read', async () => {
+test('an error names the file that cannot be read, or be written', async () => {
   const files = { ...filesIn(base), directory: undefined };
   await expect(openIdentity({ ...files, privateKeyPath: base })).rejects.toThrow(`${base} cannot be read`);
+  const file = join(base, 'file');
+  await writeFile(file, '');
+  await expect(openIdentity(filesIn(join(file, 'folder')))).rejects.toThrow(IdentityError);
 });
 
-test.each(["'/proc/none/below'", 'undefined'])(
-  'a folder that cannot be created, as in /proc, ends the start: %s',
-  (directory) => {
-    const files = `{ directory: ${directory}, certificatePath: '/proc/none/below/c', privateKeyPath: '/proc/none/below/k' }`;
-    // In a separate process, which can be ended.
-    const { stdout, error } = spawnSync(
-      process.execPath,
-      [
-        '--input-type=module',
-        '-e',
-        `await (await import('./src/p2p/identity/identity.ts')).openIdentity(${files}).catch((error) => console.log(error.message))`,
-      ],
-      { cwd: join(import.meta.dirname, '../../../..'), encoding: 'utf8', timeout: 10_000 },
-    );
-    expect(error).toBeUndefined();
-    expect(stdout).toMatch(/^\/proc\/none\/\S+ cannot be written: /);
-  },
-);
+test('a folder that cannot be created, as in /proc, ends the start', () => {
+  const files = `{ directory: '/proc/none/below', certificatePath: '/proc/none/below/c', privateKeyPath: '/proc/none/below/k' }`;
+  // In a separate process, which can be ended.
+  const code = `await (await import('./src/p2p/identity/identity.ts')).openIdentity(${files}).catch(({ message }) => console.log(message))`;
+  const { stdout, error } = spawnSync(process.execPath, ['--input-type=module', '-e', code], {
+    ...{ cwd: join(import.meta.dirname, '../../../..'), encoding: 'utf8', timeout: 10_000 },
+  });
+  expect(error).toBeUndefined();
+  expect(stdout).toMatch(/^\/proc\/none\/\S+ cannot be written: /);
+});

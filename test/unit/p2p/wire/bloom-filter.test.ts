@@ -6,7 +6,7 @@ import { parseKnownPeers } from '../../../../src/p2p/connection/handshake.ts';
 import { addressGossipID, BloomFilter, bloomHash } from '../../../../src/p2p/wire/bloom-filter.ts';
 import { parseMessage } from '../../../../src/p2p/wire/messages.ts';
 import { parseClaimedIpPort } from '../../../../src/p2p/wire/signed-address.ts';
-import { readTranscript } from '../p2p-transcript.ts';
+import { readPeerTranscript } from '../../../vectors/vectors.ts';
 
 const hashes = fc.array(fc.bigInt(0n, 2n ** 64n - 1n), { minLength: 1, maxLength: 50 });
 const fixedBytes = (length: number): Uint8Array => new Uint8Array(length).map((_, index) => index * 37);
@@ -50,21 +50,18 @@ describe('BloomFilter', () => {
     );
   });
 
-  it.each([
-    ['nothing', []],
-    ['no seeds', [0, 1]],
-    ['17 seeds', [17, ...new Array(17 * 8 + 1).fill(1)]],
-    ['no bits', [1, 1, 2, 3, 4, 5, 6, 7, 8]],
-  ])('refuses %s', (_, bytes) => {
-    expect(() => BloomFilter.parse(Uint8Array.from(bytes))).toThrow(ParseError);
+  it('refuses no seeds, more than 16, and no bits', () => {
+    for (const bytes of [[], [0, 1], [17, ...new Array<number>(17 * 8 + 1).fill(1)], [1, 1, 2, 3, 4, 5, 6, 7, 8]]) {
+      expect(() => BloomFilter.parse(Uint8Array.from(bytes))).toThrow(ParseError);
+    }
   });
 });
 
 describe('addressGossipID', () => {
   it('is the element in the filter of a real node', () => {
-    const messages = readTranscript()
-      .frames.filter((frame) => frame.dir === 'in')
-      .map((frame) => parseMessage(frame.payload));
+    const messages = readPeerTranscript()
+      .frames.filter((frame) => frame.direction === 'in')
+      .map((frame) => parseMessage(frame.bytes));
     const handshake = messages.find((message) => message.case === 'handshake');
     const peerList = messages.find((message) => message.case === 'peerList');
     if (handshake?.case !== 'handshake' || peerList?.case !== 'peerList') throw new Error('not in the transcript');

@@ -2,7 +2,7 @@ import { create } from '@bufbuild/protobuf';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { ParseError } from '../../../../src/lib/encoding/parse-error.ts';
-import { ClaimedIpPortSchema } from '../../../../src/p2p/gen/p2p_pb.js';
+import { type ClaimedIpPort, ClaimedIpPortSchema } from '../../../../src/p2p/gen/p2p_pb.js';
 import { createIdentity } from '../../../../src/p2p/identity/identity.ts';
 import { parseMessage } from '../../../../src/p2p/wire/messages.ts';
 import {
@@ -12,10 +12,10 @@ import {
   signAddress,
   verifySignedAddress,
 } from '../../../../src/p2p/wire/signed-address.ts';
-import { readTranscript } from '../p2p-transcript.ts';
+import { readPeerTranscript } from '../../../vectors/vectors.ts';
 
-const peerList = readTranscript()
-  .frames.map((frame) => parseMessage(frame.payload))
+const peerList = readPeerTranscript()
+  .frames.map((frame) => parseMessage(frame.bytes))
   .find((message) => message.case === 'peerList' && message.value.claimedIpPorts.length > 0);
 if (peerList?.case !== 'peerList') throw new Error('not in the transcript');
 const claims = peerList.value.claimedIpPorts;
@@ -31,6 +31,8 @@ describe('signed addresses', () => {
         'not signed by its node',
       );
       expect(() => verifySignedAddress({ ...address, timestamp: address.timestamp - 1n }, nowMs)).toThrow(ParseError);
+      const { certificate } = createIdentity();
+      expect(() => verifySignedAddress({ ...address, certificate: certificate.der }, nowMs)).toThrow(ParseError);
     }
   });
 
@@ -59,18 +61,10 @@ describe('signed addresses', () => {
     expect(() => verifySignedAddress(signed, 1_699_999_999_000)).toThrow('more than a minute ahead');
   });
 
-  it('do not verify with another certificate', () => {
-    const signed = signAddress(identity, { host: '1.2.3.4', port: 9651, timestamp: 1_700_000_000n });
-    const other = createIdentity();
-    expect(() => verifySignedAddress({ ...signed, certificate: other.certificate.der }, 1_700_000_000_000)).toThrow(
-      ParseError,
-    );
-  });
-
-  it.each([0, 65_536, 4_294_967_295])('have a real port, not %d', (ipPort) => {
-    const [claimed] = claims;
-    if (claimed === undefined) throw new Error('not in the transcript');
-    expect(() => parseClaimedIpPort({ ...claimed, ipPort })).toThrow(ParseError);
+  it('have a real port', () => {
+    for (const ipPort of [0, 65_536, 4_294_967_295]) {
+      expect(() => parseClaimedIpPort({ ...(claims[0] as ClaimedIpPort), ipPort })).toThrow(ParseError);
+    }
   });
 
   it('are signed as 16 bytes, port and time', () => {

@@ -1,7 +1,6 @@
 import type { Dispatcher } from 'undici';
 import { expect, test } from 'vitest';
 import { UpstreamClient } from '../../../../src/proxy/client/upstream-client.ts';
-import { NO_SPAN } from '../../../../src/telemetry/spans.ts';
 import { FakeClock, settle } from '../../../support/fake-clock.ts';
 
 const REQUEST = { method: 'GET', target: '/', subject: 'subject', timeoutMs: 1_000 } as const;
@@ -26,7 +25,7 @@ test('both attempts together have one deadline', async () => {
   const handlers: Dispatcher.DispatchHandler[] = [];
   const { clock, upstream } = openClient((_request, handler) => handlers.push(handler) > 0);
   await using _upstream = upstream;
-  const failure = upstream.request(REQUEST, { signal: new AbortController().signal, span: NO_SPAN }).catch(String);
+  const failure = upstream.request({ ...REQUEST, signal: new AbortController().signal }).catch(String);
   await clock.advance(600);
   handlers[0]?.onResponseError?.(CONTROLLER, BROKEN);
   await settle();
@@ -48,6 +47,6 @@ test('a request whose client leaves in the tick in which its connection breaks i
     return true;
   });
   await using _upstream = upstream;
-  await expect(upstream.request(REQUEST, { signal: client.signal, span: NO_SPAN })).rejects.toBe(gone);
+  await expect(upstream.request({ ...REQUEST, signal: client.signal })).rejects.toBe(gone);
   expect(sent).toBe(1);
 });
