@@ -49,7 +49,7 @@ export interface Session {
   readonly chainSubnets: ReadonlyMap<string, string>;
   readonly adviceOf: (code: string) => ErrorAdvice | undefined;
   /** Shows another view, with the text that it begins with. */
-  open(view: ViewName, text?: string): void;
+  readonly open: (view: ViewName, text?: string) => void;
   /** Announces a change to screen readers. */
   readonly announce: (text: string) => void;
 }
