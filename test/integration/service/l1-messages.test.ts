@@ -52,29 +52,6 @@ function expectError({ status, headers, body }: Answer, expected: number, messag
 }
 
 describe('GET by transaction', { timeout: TIMEOUT_MS }, () => {
-  test.each([
-    ['ConvertSubnetToL1Tx', { kind: 'SubnetToL1Conversion' }],
-    ['RegisterL1ValidatorTx', { kind: 'L1ValidatorRegistration', registered: true }],
-    ['SetL1ValidatorWeightTx', { kind: 'L1ValidatorWeight', nonce: 1n, weight: 350n }],
-    [
-      'SetL1ValidatorWeightTx that removes a validator of the conversion',
-      { kind: 'L1ValidatorRegistration', registered: false },
-    ],
-    [
-      'SetL1ValidatorWeightTx that removes a registered validator',
-      { kind: 'L1ValidatorRegistration', registered: false },
-    ],
-  ])('%s', async (name, content) => {
-    const answer = await ofTransaction(exampleTxID(name));
-    expect(contentOf(answer)).toMatchObject(content);
-    const { subnetID } = service.devnet.subnets.l1;
-    expect(answer.body).toMatchObject({ signingSubnetId: subnetID, totalWeight: '910' });
-    const height = Number(answer.body['pChainHeight']);
-    const signedWeight = BigInt(String(answer.body['signedWeight']));
-    const expected = { kind: 'valid', signedWeight };
-    expect(await service.verify(answer, { subnetID, height, quorum: 67 })).toMatchObject(expected);
-  });
-
   test('signs at the epoch of the requested chain', async () => {
     const { cChainID } = service.devnet.subnets.primary;
     const answer = await ofTransaction(exampleTxID('RegisterL1ValidatorTx'), `?destinationBlockchainId=${cChainID}`);
