@@ -17,8 +17,8 @@ const config: KnipConfig = {
   ignoreExportsUsedInFile: { interface: true, type: true },
   // Started by scripts/generate.ts.
   ignoreDependencies: ['@bufbuild/buf'],
-  // Not from npm: for test/network what builds the real nodes, where the machine has it, and what replicas share; a terminal for tests.
-  ignoreBinaries: ['go', 'redis-server', 'prometheus', 'script'],
+  // Not from npm: what builds the real nodes of test/network, and a terminal for tests.
+  ignoreBinaries: ['go', 'script'],
 };
 
 export default config;

@@ -30,12 +30,12 @@ interface System {
  */
 export async function benchReference({ sizes, report }: BenchmarkOptions): Promise<void> {
   const [validators = DEFAULTS.validators, rounds = DEFAULTS.rounds, requests = DEFAULTS.requests] = sizes;
-  await buildReference(console.error);
+  const program = await buildReference({ isOptimized: true });
   await using opened = new AsyncDisposableStack();
   const agent = new Agent({ connections: CLIENTS });
   opened.defer(() => agent.close());
   const devnet = opened.use(await startDevnetProcess(validators));
-  const reference = opened.use(await startReference(devnet.apiUrl, []));
+  const reference = opened.use(await startReference(program, devnet.apiUrl, []));
   const systems: System[] = [{ ...reference, name: REFERENCE, perSecond: [], cpuMs: [] }];
   for (const [backend, bar] of Object.entries(BARS)) {
     const network = { pChainApi: [{ baseUrl: devnet.apiUrl }], goApi: { apiPort: 0 } };

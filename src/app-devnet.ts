@@ -22,20 +22,14 @@ export interface ConfiguredDevnetOptions {
   readonly onApi: (node: ApiEndpoint) => void;
 }
 
-/** Devnet of the configuration, which starts with {@link start}. */
-export interface ConfiguredDevnet {
-  readonly start: () => Promise<ApiEndpoint>;
-  readonly registerRoutes: (server: Server) => void;
-  /** Returns requests for the page of the API; undefined before the start. */
-  readonly example: () => AggregationExamples | undefined;
-  readonly devnet: () => Devnet | undefined;
-}
+/** Devnet of the configuration. */
+export type ConfiguredDevnet = NonNullable<Awaited<ReturnType<typeof prepareDevnet>>>;
 
 /** Loads the devnet's code if the configuration has one. `opened` stops it. */
 export async function prepareDevnet(
   opened: AsyncDisposableStack,
   { networks, clock, logger, onProgress, onApi }: ConfiguredDevnetOptions,
-): Promise<ConfiguredDevnet | undefined> {
+) {
   const network = networks.find(({ embedded }) => embedded !== undefined);
   if (network?.embedded === undefined) return undefined;
   const { validators } = network.embedded;
@@ -48,7 +42,7 @@ export async function prepareDevnet(
   const running = opened.use(new AsyncDisposableStack());
   let devnet: Devnet | undefined;
   return {
-    async start() {
+    async start(): Promise<ApiEndpoint> {
       const reportStarted = (done: number, total: number): void =>
         onProgress?.(`starting validators: ${done} of ${total}`);
       devnet = running.use(await startDevnet({ validators, clock, logger, onProgress: reportStarted }));
@@ -57,9 +51,10 @@ export async function prepareDevnet(
       onApi(node);
       return node;
     },
-    registerRoutes: (server) => registerDevnetRoutes(server, () => devnet, pathName),
-    example: () => devnet && createAggregationExamples(devnet, pathName),
-    devnet: () => devnet,
+    registerRoutes: (server: Server) => registerDevnetRoutes(server, () => devnet, pathName),
+    /** Returns requests for the page of the API; undefined before the start. */
+    example: (): AggregationExamples | undefined => devnet && createAggregationExamples(devnet, pathName),
+    devnet: (): Devnet | undefined => devnet,
   };
 }
 

@@ -1,11 +1,10 @@
-import { type GoListeners, openGoListeners } from './api/go-aggregator/go-listeners.ts';
+import { openGoListeners } from './api/go-aggregator/go-listeners.ts';
 import { RequestHistory, recordIn } from './api/requests/request-history.ts';
 import { createServer, type ServerOptions } from './api/server.ts';
 import type { ConfiguredDevnet } from './app-devnet.ts';
 import type { Config } from './config/settings.ts';
-import { type Console, openConsole } from './console/server/console.ts';
+import { openConsole } from './console/server/console.ts';
 import type { AccessOptions } from './http/access/access.ts';
-import type { Server } from './http/request/http-server.ts';
 import { namingSettings } from './http/server/listen-error.ts';
 import { openMetricsServer } from './http/server/metrics-server.ts';
 import { RequestBodies } from './http/server/request-bodies.ts';
@@ -29,17 +28,8 @@ export interface AppServersOptions extends Required<Pick<ServerOptions, 'clock' 
   readonly isStopping: () => boolean;
 }
 
-export interface AppServers {
-  /** URL of the service's API; without one, of the first network's Go API. */
-  readonly url: string;
-  /** Undefined where the configuration disables the service's API. */
-  readonly server: Server | undefined;
-  readonly goUrls: GoListeners['urls'];
-  readonly console: Console | undefined;
-}
-
 /** Opens all listeners and the console, which `opened` closes. */
-export async function openServers(opened: AsyncDisposableStack, options: AppServersOptions): Promise<AppServers> {
+export async function openServers(opened: AsyncDisposableStack, options: AppServersOptions) {
   const { config, version, registry, networks, devnet, isStopping, metrics, tracer, logger, clock } = options;
   const { host, port } = config.metrics;
   // Closed after the servers, so that the metrics of the stop can be read.
@@ -95,7 +85,13 @@ export async function openServers(opened: AsyncDisposableStack, options: AppServ
   opened.defer(() => logger.info('stopping: no more requests are taken'));
   const names = networks.map(({ name }) => name);
   logger.info({ url: ownUrl, metricsUrl: metricsServer?.url, networks: names, ...go }, 'listening');
-  return { url: ownUrl ?? firstGo?.api ?? firstGo?.metrics ?? '', server, goUrls, console };
+  return {
+    /** URL of the service's API; without one, of the first network's Go API. */
+    url: ownUrl ?? firstGo?.api ?? firstGo?.metrics ?? '',
+    /** Undefined where the configuration disables the service's API. */
+    server,
+    ...{ goUrls, console },
+  };
 }
 
 function serverSettings({ config: { server, upstream }, access, upstreams }: AppServersOptions) {

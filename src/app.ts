@@ -1,6 +1,6 @@
 import packageJson from '../package.json' with { type: 'json' };
 import { prepareDevnet } from './app-devnet.ts';
-import { type AppServers, accessOf, openServers, showBuild } from './app-servers.ts';
+import { accessOf, openServers, showBuild } from './app-servers.ts';
 import { backendShape } from './bls/backends/load-backend.ts';
 import { createBlsService } from './bls/service/aggregation.ts';
 import { openWorkerPool } from './bls/service/worker-pool.ts';
@@ -19,23 +19,8 @@ import { createSharedLimitCounters } from './store/redis/shared-limit-counters.t
 import type { Logger } from './telemetry/logger.ts';
 import { createMetrics, ServiceRegistry } from './telemetry/metrics.ts';
 import { openTracer } from './telemetry/open-tracer.ts';
-import type { NodeID } from './warp/ids.ts';
 
-export interface App extends AsyncDisposable, Pick<AppServers, 'url' | 'server' | 'goUrls'> {
-  readonly nodeID: NodeID;
-  /** Undefined without a devnet in the configuration, and before its start. */
-  readonly devnet: Devnet | undefined;
-  /** Rejects when none of the configured networks can be served. */
-  readonly failed: Promise<never>;
-  /** Resolves when every network is up; rejects with the signal's reason. */
-  untilReady(signal: AbortSignal): Promise<void>;
-  /** Prepares the console's files, which the first visitor would wait for. */
-  prepareConsole(): Promise<void>;
-  /** Reports the service as not ready, and resolves after the configured delay. Requests are served meanwhile. */
-  announceStop(): Promise<void>;
-  /** Applies the settings that can change at run time. Returns networks whose API addresses were rejected, with the reason. */
-  update(config: Config): Promise<ReadonlyMap<string, string>>;
-}
+export type App = Awaited<ReturnType<typeof startApp>>;
 
 export interface AppOptions {
   readonly config: Config;
@@ -46,7 +31,7 @@ export interface AppOptions {
 }
 
 /** Opens the service in order and closes it in reverse order. The servers listen before any network is open. */
-export async function startApp({ config, logger, clock, random, onProgress }: AppOptions): Promise<App> {
+export async function startApp({ config, logger, clock, random, onProgress }: AppOptions) {
   await using opened = new AsyncDisposableStack();
   const { name: serviceName, version } = packageJson;
   const registry = new ServiceRegistry(clock);
@@ -98,19 +83,28 @@ export async function startApp({ config, logger, clock, random, onProgress }: Ap
   const failed = untilUnservable(networks);
   const closing = opened.move();
   return {
-    ...{ url, server, goUrls, failed, nodeID: identity.nodeID },
-    get devnet() {
+    ...{ url, server, goUrls, nodeID: identity.nodeID },
+    /** Rejects when none of the configured networks can be served. */
+    failed,
+    /** Undefined without a devnet in the configuration, and before its start. */
+    get devnet(): Devnet | undefined {
       return devnet?.devnet();
     },
-    untilReady: async (signal) => void (await Promise.all(networks.map((network) => network.untilUp(signal)))),
+    /** Resolves when every network is up; rejects with the signal's reason. */
+    async untilReady(signal: AbortSignal): Promise<void> {
+      await Promise.all(networks.map((network) => network.untilUp(signal)));
+    },
+    /** Prepares the console's files, which the first visitor would wait for. */
     prepareConsole: async () => console?.prepare(),
-    async announceStop() {
+    /** Reports the service as not ready, and resolves after the configured delay. Requests are served meanwhile. */
+    async announceStop(): Promise<void> {
       isStopping = true;
       const { drainDelayMs } = config.server;
       logger.info({ drainDelayMs }, 'about to stop: not ready any more');
       await sleep(clock, drainDelayMs);
     },
-    async update(next) {
+    /** Applies the settings that can change at run time. Returns networks whose API addresses were rejected, with the reason. */
+    async update(next: Config): Promise<ReadonlyMap<string, string>> {
       logger.level = next.log.level;
       Object.assign(access, accessOf(next));
       upstreams.update(next.upstream.endpoints);

@@ -4,8 +4,7 @@ import { bytesToHex } from '../lib/encoding/bytes.ts';
 import { createIdentity, type Identity } from '../p2p/identity/identity.ts';
 import type { Logger } from '../telemetry/logger.ts';
 import { type NodeID, P_CHAIN_ID, PRIMARY_NETWORK_ID, type ValidationID } from '../warp/ids.ts';
-import type { UnsignedMessage } from '../warp/unsigned-message.ts';
-import type { DevnetNetwork, Example } from './devnet-schemas.ts';
+import type { DevnetNetwork } from './devnet-schemas.ts';
 import { createExamples, emitExamples } from './examples.ts';
 import { createKeyRing, type KeyRing } from './key-ring.ts';
 import {
@@ -20,8 +19,6 @@ import { createAppRequestJudge } from './node/app-request-judge.ts';
 import { DevnetValidator } from './node/devnet-validator.ts';
 import { GossipPool } from './node/gossip-pool.ts';
 import { createNodeApiServer, type NodeApiHooks } from './node/node-api-server.ts';
-import type { EvmTransaction } from './pchain/evm-chain.ts';
-import type { L1Validator } from './pchain/l1-history.ts';
 import { createSeededRandom } from './seeded-random.ts';
 
 export interface DevnetOptions {
@@ -42,43 +39,13 @@ export interface DevnetOptions {
   readonly keyless?: readonly number[];
 }
 
+/** The devnet: a P-Chain and info API over HTTP, and validators that speak the real peer-to-peer protocol. */
+export type Devnet = Awaited<ReturnType<typeof startDevnet>>;
+
 /** The API of one node. */
 export interface DevnetApi {
   readonly url: string;
   setHooks(hooks: NodeApiHooks): void;
-}
-
-/** The devnet: a P-Chain and info API over HTTP, and validators that speak the real peer-to-peer protocol. */
-export interface Devnet extends AsyncDisposable {
-  /** Base URL of the API of the first validator. */
-  readonly apiUrl: string;
-  /** The same, with its hooks. */
-  readonly api: DevnetApi;
-  /** One more URL of the same network. */
-  openApi(): Promise<DevnetApi>;
-  readonly networkID: number;
-  /** All nodes that run: the primary validators, then those of the L1 alone. */
-  readonly nodeIDs: readonly NodeID[];
-  readonly subnets: DevnetNetwork['subnets'];
-  /** Keyed by index into {@link nodeIDs}. */
-  validator(index: number): DevnetValidator;
-  /** Requests to the aggregator, served as `network`, that succeed. */
-  examples(network: string): Example[];
-  /** Has the C-Chain emit new messages, whose unsigned bytes it returns in hex. */
-  emitMessages(count: number): string[];
-  /** Has a chain emit one message from its own account. */
-  emit(chain: 'C' | 'L1', payload: Uint8Array): UnsignedMessage;
-  /** Has a chain accept a transaction that emits a message for each payload, unless it fails. */
-  transact(chain: 'C' | 'L1', payloads: readonly Uint8Array[], status?: 'succeeded' | 'failed'): EvmTransaction;
-  /** The message that {@link emit} would make, but that was never emitted: validators refuse it. */
-  unknownMessage(chain: 'C' | 'L1', payload: Uint8Array): UnsignedMessage;
-  network(): DevnetNetwork;
-  /** The L1's validators as the P-Chain has them, inactive ones too. */
-  l1Validators(): readonly L1Validator[];
-  /** What a node of the L1 says of a validator's uptime from now on, in seconds. */
-  fixUptime(nodeID: NodeID, validationID: ValidationID, seconds: bigint): void;
-  /** IDs of transactions that the P-Chain signs no message about, each for a different reason. */
-  transactions(): DevnetNetwork['transactions'];
 }
 
 const MAX_VALIDATORS = 2_000;
@@ -93,7 +60,7 @@ const BATCH_SIZE = 32;
 const MAX_LISTED_PEERS = 32;
 
 /** @throws where a port or a file descriptor cannot be had; nothing is left open then */
-export async function startDevnet(options: DevnetOptions): Promise<Devnet> {
+export async function startDevnet(options: DevnetOptions) {
   const { validators: primaryCount, seed = DEFAULT_SEED, clock, logger, onProgress } = options;
   if (!Number.isInteger(primaryCount) || primaryCount < MIN_PRIMARY_NODES || primaryCount > MAX_VALIDATORS) {
     throw new RangeError(`the devnet has ${MIN_PRIMARY_NODES} to ${MAX_VALIDATORS} validators, not ${primaryCount}`);
@@ -118,7 +85,7 @@ export async function startDevnet(options: DevnetOptions): Promise<Devnet> {
     keyless: new Set(options.keyless?.map((index) => at(nodes, index).nodeID)),
   });
 
-  const validators = createValidators({ options, model, keys, seed, identities, keyIndices });
+  const validators = createValidators(options, { model, keys, seed, identities, keyIndices });
   options.prepare?.(validators);
   opened.defer(async () => {
     await Promise.all(validators.map((validator) => validator.stop()));
@@ -132,6 +99,7 @@ export async function startDevnet(options: DevnetOptions): Promise<Devnet> {
   opened.defer(async () => {
     await Promise.all(servers.map((server) => server.close()));
   });
+  /** One more URL of the same network. */
   const openApi = async (): Promise<DevnetApi> => {
     let hooks: NodeApiHooks = {};
     const server = createNodeApiServer(subject, () => hooks);
@@ -143,6 +111,7 @@ export async function startDevnet(options: DevnetOptions): Promise<Devnet> {
       },
     };
   };
+  /** Of the first validator. */
   const api = await openApi();
   const apiUrl = api.url;
   logger.debug({ apiUrl, validators: validators.length, bls: keys.backend }, 'devnet started');
@@ -150,30 +119,36 @@ export async function startDevnet(options: DevnetOptions): Promise<Devnet> {
   const exampleBodies = emitExamples(model, seed);
   let emittedCount = 0;
   const chainOf = (chain: 'C' | 'L1') => (chain === 'C' ? model.cChain : model.l1Chain);
-  const subnets = describeSubnets(model);
-  const nodeIDs = validators.map(({ nodeID }) => nodeID);
+  const network: DevnetNetwork = {
+    ...{ apiUrl, networkID: model.networkID, subnets: describeSubnets(model), transactions: nameTransactions(model) },
+    nodeIDs: validators.map(({ nodeID }) => nodeID),
+  };
   const closing = opened.move();
   return {
-    apiUrl,
-    api,
-    openApi,
-    networkID: model.networkID,
-    nodeIDs,
-    subnets,
-    validator: (index) => at(validators, index),
-    examples: (network) => createExamples(exampleBodies, network),
-    emitMessages: (count) =>
+    ...network,
+    ...{ network, api, openApi },
+    /** @param index into `nodeIDs` */
+    validator: (index: number) => at(validators, index),
+    /** Requests to the aggregator, served as `name`, that succeed. */
+    examples: (name: string) => createExamples(exampleBodies, name),
+    /** Has the C-Chain emit new messages, whose unsigned bytes it returns in hex. */
+    emitMessages: (count: number): string[] =>
       Array.from({ length: count }, () => {
         emittedCount += 1;
         return bytesToHex(model.cChain.emit(Buffer.from(`message ${emittedCount}`)).bytes);
       }),
-    emit: (chain, payload) => chainOf(chain).emit(payload),
-    transact: (chain, payloads, status) => chainOf(chain).transact(payloads, status),
-    unknownMessage: (chain, payload) => chainOf(chain).prepare(payload),
-    network: () => ({ apiUrl, networkID: model.networkID, subnets, nodeIDs, transactions: nameTransactions(model) }),
-    transactions: () => nameTransactions(model),
-    l1Validators: () => model.l1Validators(),
-    fixUptime: (nodeID, validationID, seconds) => model.l1Chain.uptimes?.fix(nodeID, validationID, seconds),
+    /** Has a chain emit one message from its own account. */
+    emit: (chain: 'C' | 'L1', payload: Uint8Array) => chainOf(chain).emit(payload),
+    /** Has a chain accept a transaction that emits a message for each payload, unless it fails. */
+    transact: (chain: 'C' | 'L1', payloads: readonly Uint8Array[], status?: 'succeeded' | 'failed') =>
+      chainOf(chain).transact(payloads, status),
+    /** The message that `emit` would make, but that was never emitted: validators refuse it. */
+    unknownMessage: (chain: 'C' | 'L1', payload: Uint8Array) => chainOf(chain).prepare(payload),
+    /** The L1's validators as the P-Chain has them, inactive ones too. */
+    l1Validators: model.l1Validators,
+    /** What a node of the L1 says of a validator's uptime from now on, in seconds. */
+    fixUptime: (nodeID: NodeID, validationID: ValidationID, seconds: bigint) =>
+      model.l1Chain.uptimes?.fix(nodeID, validationID, seconds),
     [Symbol.asyncDispose]: () => closing.disposeAsync(),
   };
 }
@@ -197,21 +172,18 @@ function assignKeys(count: number, shared: readonly (readonly [number, number])[
   return keyIndices;
 }
 
-function createValidators({
-  options,
-  model,
-  keys,
-  seed,
-  identities,
-  keyIndices,
-}: {
-  options: DevnetOptions;
-  model: NetworkModel;
-  keys: KeyRing;
-  seed: number;
-  identities: readonly Identity[];
-  keyIndices: readonly number[];
-}): DevnetValidator[] {
+interface ValidatorParts {
+  readonly model: NetworkModel;
+  readonly keys: KeyRing;
+  readonly seed: number;
+  readonly identities: readonly Identity[];
+  readonly keyIndices: readonly number[];
+}
+
+function createValidators(
+  options: DevnetOptions,
+  { model, keys, seed, identities, keyIndices }: ValidatorParts,
+): DevnetValidator[] {
   const { cChain, l1Chain, xChainID, networkID, l1 } = model;
   const judge = createAppRequestJudge(networkID, [
     { vm: 'platform', blockchainID: P_CHAIN_ID, view: model },

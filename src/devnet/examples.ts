@@ -1,6 +1,6 @@
 import { bytesToHex } from '../lib/encoding/bytes.ts';
 import { conversionID } from '../warp/conversion-data.ts';
-import { idBytes, P_CHAIN_ID, type TxID } from '../warp/ids.ts';
+import { idBytes, P_CHAIN_ID, type TxID, type ValidationID } from '../warp/ids.ts';
 import { encodeJustification } from '../warp/justification.ts';
 import { encodeL1Message, type L1Message, registrationValidationID } from '../warp/l1-message.ts';
 import { encodeWarpPayload } from '../warp/payload.ts';
@@ -25,97 +25,74 @@ export function emitExamples(model: NetworkModel, seed: number): readonly NamedR
   const l1Transaction = l1Chain.transact([Buffer.from('hello from a transaction of the L1')]);
   const two = cChain.transact([Buffer.from('the first message'), Buffer.from('the second message')]);
   const { story, heights, subnetID } = l1;
-  const fromPlatform = (message: L1Message): UnsignedMessage => createPlatformMessage(model.networkID, message);
-  const signedByL1 = { signingSubnetId: subnetID };
-  const removal = { kind: 'L1ValidatorRegistration', registered: false } as const;
+  const conversion = hex(idBytes(subnetID));
+  const conversionIndex = hex(encodeJustification({ kind: 'SubnetIDIndex', subnetID, index: story.removed.index }));
+  const registration = encodeL1Message(story.removedRegistration);
+  const registrationMessage = hex(encodeJustification({ kind: 'RegisterL1ValidatorMessage', message: registration }));
+  const twoThirds = { quorumPercentage: 67 };
+
+  /** A message of the P-Chain that the L1 signs. */
+  const ofPChain = (name: string, message: L1Message, justification?: string): NamedRequest => ({
+    name: `P-Chain: ${name}`,
+    body: {
+      message: hexOf(createPlatformMessage(model.networkID, message)),
+      ...(justification !== undefined && { justification }),
+      signingSubnetId: subnetID,
+    },
+  });
+  const removalOf = (validationID: ValidationID): L1Message => ({
+    ...{ kind: 'L1ValidatorRegistration', registered: false, validationID },
+  });
+  const byJustification = (name: string, justification: string): NamedRequest => ({
+    ...{ name: `by justification: ${name}`, body: { justification } },
+  });
+  const byTransaction = (
+    height: bigint,
+    name: 'ConvertSubnetToL1Tx' | 'RegisterL1ValidatorTx' | 'SetL1ValidatorWeightTx',
+    effect = '',
+  ): NamedRequest => ({ name: `by transaction: ${name}${effect}`, txID: ledger.transactionAt(height, name).id });
 
   return [
-    { name: 'C-Chain message', body: { message: hex(cMessage), quorumPercentage: 67 } },
+    { name: 'C-Chain message', body: { message: hexOf(cMessage), ...twoThirds } },
     {
       name: 'C-Chain message with a buffer',
-      body: { message: hex(cMessage), quorumPercentage: 67, quorumPercentageBuffer: 13 },
+      body: { message: hexOf(cMessage), ...twoThirds, quorumPercentageBuffer: 13 },
     },
-    { name: 'C-Chain message signed by all', body: { message: hex(cMessage), quorumPercentage: 100 } },
-    { name: 'C-Chain block hash', body: { message: hex(block), quorumPercentage: 67 } },
-    { name: 'L1 message', body: { message: hex(l1Message), quorumPercentage: 67 } },
+    { name: 'C-Chain message signed by all', body: { message: hexOf(cMessage), quorumPercentage: 100 } },
+    { name: 'C-Chain block hash', body: { message: hexOf(block), ...twoThirds } },
+    { name: 'L1 message', body: { message: hexOf(l1Message), ...twoThirds } },
     {
       name: 'L1 message at an older P-Chain height',
-      body: { message: hex(l1Message), quorumPercentage: 67, pChainHeight: Number(l1.olderHeight) },
+      body: { message: hexOf(l1Message), ...twoThirds, pChainHeight: Number(l1.olderHeight) },
     },
-    { name: 'C-Chain message signed by the L1', body: { message: hex(cMessage), ...signedByL1 } },
-    {
-      name: 'P-Chain: conversion of the L1',
-      body: {
-        message: hex(fromPlatform({ kind: 'SubnetToL1Conversion', conversionID: conversionID(l1.conversion) })),
-        justification: `0x${bytesToHex(idBytes(subnetID))}`,
-        ...signedByL1,
-      },
-    },
-    {
-      name: 'P-Chain: registration of an L1 validator',
-      body: {
-        message: hex(
-          fromPlatform({ kind: 'L1ValidatorRegistration', validationID: story.registered, registered: true }),
-        ),
-        ...signedByL1,
-      },
-    },
-    {
-      name: 'P-Chain: removal of an L1 validator of the conversion',
-      body: {
-        message: hex(fromPlatform({ ...removal, validationID: story.removed.validationID })),
-        justification: justificationHex({ kind: 'SubnetIDIndex', subnetID, index: story.removed.index }),
-        ...signedByL1,
-      },
-    },
-    {
-      name: 'P-Chain: removal of a registered L1 validator',
-      body: {
-        message: hex(fromPlatform({ ...removal, validationID: registrationValidationID(story.removedRegistration) })),
-        justification: justificationHex({
-          kind: 'RegisterL1ValidatorMessage',
-          message: encodeL1Message(story.removedRegistration),
-        }),
-        ...signedByL1,
-      },
-    },
-    {
-      name: 'P-Chain: weight of an L1 validator',
-      body: { message: hex(fromPlatform({ kind: 'L1ValidatorWeight', ...story.weightChange })), ...signedByL1 },
-    },
+    { name: 'C-Chain message signed by the L1', body: { message: hexOf(cMessage), signingSubnetId: subnetID } },
+    ofPChain(
+      'conversion of the L1',
+      { kind: 'SubnetToL1Conversion', conversionID: conversionID(l1.conversion) },
+      conversion,
+    ),
+    ofPChain('registration of an L1 validator', {
+      ...{ kind: 'L1ValidatorRegistration', validationID: story.registered, registered: true },
+    }),
+    ofPChain('removal of an L1 validator of the conversion', removalOf(story.removed.validationID), conversionIndex),
+    ofPChain(
+      'removal of a registered L1 validator',
+      removalOf(registrationValidationID(story.removedRegistration)),
+      registrationMessage,
+    ),
+    ofPChain('weight of an L1 validator', { kind: 'L1ValidatorWeight', ...story.weightChange }),
     {
       name: "L1 message at the height of the C-Chain's epoch",
-      body: { message: hex(l1Message), quorumPercentage: 67, destinationBlockchainId: cChain.blockchainID },
+      body: { message: hexOf(l1Message), ...twoThirds, destinationBlockchainId: cChain.blockchainID },
     },
-    { name: 'by justification: conversion of the L1', body: { justification: `0x${bytesToHex(idBytes(subnetID))}` } },
-    {
-      name: 'by justification: removal of an L1 validator of the conversion',
-      body: { justification: justificationHex({ kind: 'SubnetIDIndex', subnetID, index: story.removed.index }) },
-    },
-    {
-      name: 'by justification: expired registration of an L1 validator',
-      body: { justification: `0x${bytesToHex(encodeL1Message(story.expiredRegistration))}` },
-    },
-    {
-      name: 'by transaction: ConvertSubnetToL1Tx',
-      txID: ledger.transactionAt(heights.conversion, 'ConvertSubnetToL1Tx').id,
-    },
-    {
-      name: 'by transaction: RegisterL1ValidatorTx',
-      txID: ledger.transactionAt(heights.registration, 'RegisterL1ValidatorTx').id,
-    },
-    {
-      name: 'by transaction: SetL1ValidatorWeightTx',
-      txID: ledger.transactionAt(heights.weightChange, 'SetL1ValidatorWeightTx').id,
-    },
-    {
-      name: 'by transaction: SetL1ValidatorWeightTx that removes a validator of the conversion',
-      txID: ledger.transactionAt(heights.removal, 'SetL1ValidatorWeightTx').id,
-    },
-    {
-      name: 'by transaction: SetL1ValidatorWeightTx that removes a registered validator',
-      txID: ledger.transactionAt(heights.registeredRemoval, 'SetL1ValidatorWeightTx').id,
-    },
+    byJustification('conversion of the L1', conversion),
+    byJustification('removal of an L1 validator of the conversion', conversionIndex),
+    byJustification('expired registration of an L1 validator', hex(encodeL1Message(story.expiredRegistration))),
+    byTransaction(heights.conversion, 'ConvertSubnetToL1Tx'),
+    byTransaction(heights.registration, 'RegisterL1ValidatorTx'),
+    byTransaction(heights.weightChange, 'SetL1ValidatorWeightTx'),
+    byTransaction(heights.removal, 'SetL1ValidatorWeightTx', ' that removes a validator of the conversion'),
+    byTransaction(heights.registeredRemoval, 'SetL1ValidatorWeightTx', ' that removes a registered validator'),
     { name: 'by EVM transaction: C-Chain', txID: cTransaction.hash },
     { name: 'by EVM transaction: L1', txID: l1Transaction.hash, query: `?blockchainId=${l1.blockchainID}` },
     { name: 'by EVM transaction: one of two messages', txID: two.hash, query: '?blockchainId=C&logIndex=1' },
@@ -140,10 +117,10 @@ export function createExamples(requests: readonly NamedRequest[], network: strin
   });
 }
 
-function hex({ bytes }: UnsignedMessage): string {
-  return `0x${bytesToHex(bytes)}`;
+function hexOf({ bytes }: UnsignedMessage): string {
+  return hex(bytes);
 }
 
-function justificationHex(justification: Parameters<typeof encodeJustification>[0]): string {
-  return `0x${bytesToHex(encodeJustification(justification))}`;
+function hex(bytes: Uint8Array): string {
+  return `0x${bytesToHex(bytes)}`;
 }

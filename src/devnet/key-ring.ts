@@ -7,17 +7,7 @@ import { concatBytes } from '../lib/encoding/bytes.ts';
 import { createSeededRandom, seededBytes } from './seeded-random.ts';
 
 /** The BLS keys of all validators, and their signatures. Indices are the keys', not the nodes': two nodes may share a key. */
-export interface KeyRing {
-  readonly backend: 'native' | 'noble';
-  /** 48 bytes each, compressed G1. */
-  readonly publicKeys: readonly Uint8Array[];
-  /** 96 bytes, compressed G2. */
-  sign(index: number, message: Uint8Array): Uint8Array;
-  /** Signs the key itself in the domain of proofs of possession. Takes some 20 ms. */
-  provePossession(index: number): Uint8Array;
-  /** Whether 96 bytes decode to a point of G2's subgroup, as a node demands of the signature in a Handshake. */
-  isSignature(bytes: Uint8Array): boolean;
-}
+export type KeyRing = ReturnType<typeof createRing>;
 
 export interface KeyRingOptions {
   readonly count: number;
@@ -50,7 +40,7 @@ export async function createKeyRing({ count, seed, backend }: KeyRingOptions): P
 
 /** What the two libraries have in common. */
 interface Library<Secret, PublicKey, Signature> {
-  readonly backend: KeyRing['backend'];
+  readonly backend: 'native' | 'noble';
   parseSecret(bytes: Uint8Array): Secret;
   publicKey(secret: Secret): PublicKey;
   /** A signer of one message, which hashes to the curve no more than once where the library can. */
@@ -67,7 +57,7 @@ function createRing<Secret, PublicKey, Signature>(
   library: Library<Secret, PublicKey, Signature>,
   count: number,
   seed: number,
-): KeyRing {
+) {
   const secretBytes = Array.from({ length: Math.min(count, SHARE_COUNT) }, (_, share) =>
     bls12_381.utils.randomSecretKey(seededBytes(seed, `BLS key ${share}`, SECRET_KEY_SEED_LENGTH)),
   );
@@ -95,8 +85,10 @@ function createRing<Secret, PublicKey, Signature>(
 
   return {
     backend: library.backend,
+    /** 48 bytes each, compressed G1. */
     publicKeys,
-    sign(index, message) {
+    /** 96 bytes, compressed G2. */
+    sign(index: number, message: Uint8Array): Uint8Array {
       const key = Buffer.from(message).toString('latin1');
       let signing = signings.get(key);
       if (signing === undefined) {
@@ -107,7 +99,8 @@ function createRing<Secret, PublicKey, Signature>(
       const shares = at(sharesOfKey, index).map((share) => signShare(ofMessage, share));
       return library.encodeSignature(library.addSignatures(shares));
     },
-    provePossession(index) {
+    /** Signs the key itself in the domain of proofs of possession. Takes some 20 ms. */
+    provePossession(index: number): Uint8Array {
       const { longSignatures, fields } = bls12_381;
       const secret = at(sharesOfKey, index)
         .map((share) => fields.Fr.fromBytes(at(secretBytes, share)))
@@ -115,7 +108,8 @@ function createRing<Secret, PublicKey, Signature>(
       const hashed = longSignatures.hash(at(publicKeys, index), PROOF_OF_POSSESSION_DST);
       return longSignatures.Signature.toBytes(longSignatures.sign(hashed, fields.Fr.toBytes(secret)));
     },
-    isSignature(bytes) {
+    /** Whether 96 bytes decode to a point of G2's subgroup, as a node demands of the signature in a Handshake. */
+    isSignature(bytes: Uint8Array): boolean {
       const key = Buffer.from(bytes).toString('latin1');
       if (knownSignatures.has(key)) return true;
       try {

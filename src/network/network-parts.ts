@@ -1,18 +1,15 @@
 import { Penalties } from '../aggregation/admission/penalties.ts';
 import { createAggregatorMetrics } from '../aggregation/aggregator-metrics.ts';
 import { createL1Messages } from '../aggregation/l1/l1-messages.ts';
-import { type Aggregator, createAggregator } from '../aggregation/request/aggregate.ts';
-import { createMessageVerifier, type MessageVerifier } from '../aggregation/request/message-verifier.ts';
+import { createAggregator } from '../aggregation/request/aggregate.ts';
+import { createMessageVerifier } from '../aggregation/request/message-verifier.ts';
 import { SigningResolver } from '../aggregation/request/signing-resolver.ts';
 import { createSubnetPolicy, type SubnetPolicy } from '../aggregation/subnet-policy.ts';
-import { createSubnetViews, type SubnetViews } from '../aggregation/subnets/subnet-views.ts';
-import { createUptimeProofs, type UptimeProofs } from '../aggregation/subnets/uptime-proofs.ts';
+import { createSubnetViews } from '../aggregation/subnets/subnet-views.ts';
+import { createUptimeProofs } from '../aggregation/subnets/uptime-proofs.ts';
 import { createAnswerHistories } from '../aggregation/validators/answer-history.ts';
 import { createInvalidSigners } from '../aggregation/validators/invalid-signers.ts';
-import {
-  createValidatorConnections,
-  type ValidatorConnections,
-} from '../aggregation/validators/validator-connections.ts';
+import { createValidatorConnections } from '../aggregation/validators/validator-connections.ts';
 import type { BlsService, BlsVerifier } from '../bls/service/aggregation.ts';
 import type { AggregationConfig, NetworkConfig } from '../config/settings.ts';
 import type { Clock, Random } from '../lib/concurrency/clock.ts';
@@ -75,18 +72,7 @@ export interface PartsOptions extends ProcessParts {
 }
 
 /** API clients of a network. */
-export interface NetworkApi {
-  readonly node: NodeApi;
-  /** For IDs named by clients, which may be invented. Limited separately, so that heights and validator sets never wait behind them. */
-  readonly lookups: NodeApi;
-  /** Opens a client with separate connections and endpoint health. `owner` closes it after everything opened later. */
-  openClient(owner: AsyncDisposableStack, limits?: Partial<JsonRpcLimits>): JsonRpcClient;
-  /** Opens a client of another API than the node's. */
-  openOther(owner: AsyncDisposableStack, endpoint: ApiEndpoint): JsonRpcClient;
-  readonly info: JsonRpcClient;
-  /** Replaces the base URLs of all clients. */
-  useEndpoints(endpoints: NetworkEndpoints): void;
-}
+export type NetworkApi = ReturnType<typeof openNetworkApi>;
 
 export type NetworkEndpoints = Pick<NetworkConfig, 'pChainApi' | 'infoApi'>;
 
@@ -99,7 +85,7 @@ const LOOKUP_LIMITS: Partial<JsonRpcLimits> = {
   maxCallsInFlight: MAX_LOOKUPS_IN_FLIGHT,
 };
 
-export function openNetworkApi(opened: AsyncDisposableStack, options: PartsOptions): NetworkApi {
+export function openNetworkApi(opened: AsyncDisposableStack, options: PartsOptions) {
   const { network, clock, random, metrics, outside } = options;
   const { apiTimeoutMs, pChainApi, infoApi } = network;
   // An attempt ends before the deadline of its request, so that the next base URL is tried in the same request.
@@ -123,7 +109,8 @@ export function openNetworkApi(opened: AsyncDisposableStack, options: PartsOptio
   const info = open(opened, infoApi);
   const clients = new Set<JsonRpcClient>();
   let current = pChainApi;
-  const openClient: NetworkApi['openClient'] = (owner, more) => {
+  /** Opens a client with separate connections and endpoint health. `owner` closes it after everything opened later. */
+  const openClient = (owner: AsyncDisposableStack, more?: Partial<JsonRpcLimits>): JsonRpcClient => {
     const client = open(owner, current, more);
     clients.add(client);
     owner.defer(() => void clients.delete(client));
@@ -131,11 +118,14 @@ export function openNetworkApi(opened: AsyncDisposableStack, options: PartsOptio
   };
   return {
     node: createNodeApi(openClient(opened), info),
+    /** For IDs named by clients, which may be invented. Limited separately, so that heights and validator sets never wait behind them. */
     lookups: createNodeApi(openClient(opened, LOOKUP_LIMITS), info),
     openClient,
-    openOther: (owner, endpoint) => open(owner, [endpoint], LOOKUP_LIMITS),
+    /** Opens a client of another API than the node's. */
+    openOther: (owner: AsyncDisposableStack, endpoint: ApiEndpoint) => open(owner, [endpoint], LOOKUP_LIMITS),
     info,
-    useEndpoints(endpoints) {
+    /** Replaces the base URLs of all clients. */
+    useEndpoints(endpoints: NetworkEndpoints): void {
       info.useEndpoints(endpoints.infoApi);
       current = endpoints.pChainApi;
       for (const client of clients) client.useEndpoints(current);
@@ -147,23 +137,14 @@ function attemptTimeoutMs({ apiTimeoutMs }: NetworkConfig): number {
   return 0.8 * apiTimeoutMs;
 }
 
-export interface NetworkParts {
-  readonly aggregator: Aggregator;
-  readonly subnets: SubnetViews;
-  readonly verifier: MessageVerifier;
-  readonly uptimes: UptimeProofs;
-  readonly peers: PeerNetwork;
-  readonly connections: ValidatorConnections;
-  /** Updates tracked subnets and configured peers. */
-  update(network: Pick<NetworkConfig, 'trackedSubnetIDs' | 'manuallyTrackedPeers'>): void;
-}
+export type NetworkParts = ReturnType<typeof openNetworkParts>;
 
 /** Opens the parts of a network, which `opened` closes in reverse order. */
 export function openNetworkParts(
   opened: AsyncDisposableStack,
   options: PartsOptions & { readonly networkID: number },
   api: NetworkApi,
-): NetworkParts {
+) {
   const { network, networkID, clock, logger } = options;
   const policy = createSubnetPolicy(network);
   const metrics = createAggregatorMetrics(
@@ -244,7 +225,11 @@ export function openNetworkParts(
       peers,
       aggregator,
     }),
-    update({ trackedSubnetIDs, manuallyTrackedPeers }) {
+    /** Updates tracked subnets and configured peers. */
+    update({
+      trackedSubnetIDs,
+      manuallyTrackedPeers,
+    }: Pick<NetworkConfig, 'trackedSubnetIDs' | 'manuallyTrackedPeers'>) {
       configuredPeers = manuallyTrackedPeers;
       peers.bootstrapAgain();
       policy.track(trackedSubnetIDs);

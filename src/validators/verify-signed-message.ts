@@ -1,5 +1,5 @@
 import type { BlsBackend } from '../bls/backends/bls-backend.ts';
-import { ParseError } from '../lib/encoding/parse-error.ts';
+import { attempt, ParseError } from '../lib/encoding/parse-error.ts';
 import { parseSignedMessage } from '../warp/signed-message.ts';
 import type { UnsignedMessage } from '../warp/unsigned-message.ts';
 import { isQuorumReached } from './quorum.ts';
@@ -46,25 +46,17 @@ export function verifySignedMessage(bytes: Uint8Array, expected: ExpectedMessage
   const check = checkSigners(bytes, expected);
   if (check.kind === 'invalid') return check;
   const { unsignedMessage, validators, signature, signedWeight } = check;
-  try {
+  const valid = attempt(() => {
     const key = backend.aggregatePublicKeys(validators.map(({ publicKey }) => backend.parsePublicKey(publicKey)));
-    const hashed = backend.hashToCurve(unsignedMessage.bytes);
-    const valid = backend.verify(key, hashed, backend.parseSignature(signature));
-    return valid ? { kind: 'valid', signedWeight } : invalid('wrong signature');
-  } catch (error) {
-    if (error instanceof ParseError) return invalid('malformed signature');
-    throw error;
-  }
+    return backend.verify(key, backend.hashToCurve(unsignedMessage.bytes), backend.parseSignature(signature));
+  });
+  if (valid instanceof ParseError) return invalid('malformed signature');
+  return valid ? { kind: 'valid', signedWeight } : invalid('wrong signature');
 }
 
 export function checkSigners(bytes: Uint8Array, expected: ExpectedMessage): SignersCheck | Invalid {
-  let message: ReturnType<typeof parseSignedMessage>;
-  try {
-    message = parseSignedMessage(bytes);
-  } catch (error) {
-    if (error instanceof ParseError) return invalid('malformed');
-    throw error;
-  }
+  const message = attempt(() => parseSignedMessage(bytes));
+  if (message instanceof ParseError) return invalid('malformed');
   const { unsignedMessage } = message;
   if (unsignedMessage.networkID !== expected.networkID) return invalid('wrong network');
   const { signers, signature } = message.signature;

@@ -1,7 +1,7 @@
 import { encodeBitSet, parseBitSet } from '../lib/encoding/bit-set.ts';
 import { ByteReader } from '../lib/encoding/byte-reader.ts';
 import type { ByteWriter } from '../lib/encoding/byte-writer.ts';
-import { ParseError } from '../lib/encoding/parse-error.ts';
+import { attempt, ParseError } from '../lib/encoding/parse-error.ts';
 import { BLS_SIGNATURE_LENGTH } from './bls-lengths.ts';
 
 /** `u32 0 · u32 len · signers · 96 signature` (avalanchego `vms/platformvm/warp/signature.go`) */
@@ -34,13 +34,7 @@ export function readBitSetSignature(reader: ByteReader): BitSetSignature {
 /** Tests for the form of a signature, with any signers. */
 export function looksLikeBitSetSignature(bytes: Uint8Array): boolean {
   const reader = new ByteReader(bytes, 'BitSetSignature');
-  try {
-    readParts(reader);
-    return reader.remaining === 0;
-  } catch (error) {
-    if (error instanceof ParseError) return false;
-    throw error;
-  }
+  return !(attempt(() => readParts(reader)) instanceof ParseError) && reader.remaining === 0;
 }
 
 function readParts(reader: ByteReader): { readonly signers: Uint8Array; readonly signature: Uint8Array } {

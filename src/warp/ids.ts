@@ -2,7 +2,7 @@ import { ripemd160 } from '@noble/hashes/legacy.js';
 import { sha256 } from '@noble/hashes/sha2.js';
 import { parseHex } from '../lib/encoding/bytes.ts';
 import { encodeCb58, parseCb58 } from '../lib/encoding/cb58.ts';
-import { ParseError } from '../lib/encoding/parse-error.ts';
+import { attempt, ParseError } from '../lib/encoding/parse-error.ts';
 
 /**
  * IDs are canonical texts (cb58) with a brand for what they identify: texts compare and hash by value, `Uint8Array`s do not.
@@ -44,12 +44,9 @@ export function parseId<T extends Id32>(text: string, what: string): T {
 export function parseHexOrCb58Id<T extends Id32>(text: string, what: string): T {
   // The cb58 of 32 bytes has at most 50 characters, so the two forms are distinct.
   if (text.startsWith('0x') || /^[0-9a-fA-F]{64}$/.test(text)) return idFromBytes<T>(parseHex(text, what), what);
-  try {
-    return parseId<T>(text, what);
-  } catch (cause) {
-    if (!(cause instanceof ParseError)) throw cause;
-    throw new ParseError(what, `must be a ${ID_LENGTH}-byte ID in hex or cb58: ${cause.reason}`, { cause });
-  }
+  const id = attempt(() => parseId<T>(text, what));
+  if (!(id instanceof ParseError)) return id;
+  throw new ParseError(what, `must be a ${ID_LENGTH}-byte ID in hex or cb58: ${id.reason}`, { cause: id });
 }
 
 export function idBytes(id: Id32): Uint8Array {

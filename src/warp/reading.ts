@@ -107,7 +107,7 @@ export function readPayload(bytes: Uint8Array): ReadPayload {
 }
 
 /** Decodes a known content. Lengths and first words of the kinds differ, so at most one matches. */
-export function findContent(bytes: Uint8Array): Content | undefined {
+function findContent(bytes: Uint8Array): Content | undefined {
   for (const parse of [parseL1Message, parseValidatorUptime, parseTeleporterMessage]) {
     const content = attempt<Content>(() => parse(bytes));
     if (!(content instanceof ParseError)) return content;

@@ -81,13 +81,13 @@ test('has no TypeScript, no tests, and what it says of itself', { timeout: TIMEO
   );
   // The console has all files that its page names.
   const { createPageFiles } = (await import(join(installed, 'dist/src/console/server/page-files.js'))) as {
-    createPageFiles(): { file(name: string): Promise<{ readonly plain: { readonly bytes: Uint8Array } } | undefined> };
+    createPageFiles(): () => Promise<ReadonlyMap<string, { readonly plain: { readonly bytes: Uint8Array } }>>;
   };
-  const page = createPageFiles();
-  const html = Buffer.from((await page.file('index.html'))?.plain.bytes ?? []).toString();
+  const page = await createPageFiles()();
+  const html = Buffer.from(page.get('index.html')?.plain.bytes ?? []).toString();
   const named = [...html.matchAll(/(?:href|src)="console\/([^"]+)"/g)].map(([, name]) => name as string);
   expect(named.sort()).toEqual(['app.js', 'icon.svg', 'style.css']);
-  for (const name of named) expect(await page.file(name), name).toBeDefined();
+  for (const name of named) expect(page.get(name), name).toBeDefined();
   expect(await run(['--version'])).toEqual({ code: 0, out: `${manifest.version}\n`, err: '' });
 });
 

@@ -382,8 +382,8 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   {
     name: 'a signature counts that arrives in the tick in which the collection ends',
     file: 'src/aggregation/collection/validator-queries.ts',
-    find: 'this.#learn(nodeID, outcome, clock.monotonicMs() - sentAtMs);\n      over.throwIfAborted();',
-    replace: 'this.#learn(nodeID, outcome, clock.monotonicMs() - sentAtMs);',
+    find: "observeDelay('answers', excessMs);\n      over.throwIfAborted();",
+    replace: "observeDelay('answers', excessMs);",
     tests: COLLECTION,
   },
   {
@@ -577,7 +577,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     file: 'src/store/redis/identity-registration.ts',
     find: "?.groups?.['description'];",
     replace: "?.groups?.['description'] ?? 'unknown';",
-    tests: ['test/unit/store/redis'],
+    tests: ['test/unit/network'],
   },
   {
     name: 'a sealed value may be moved to another key',

@@ -1,21 +1,16 @@
 import { execFile, spawn } from 'node:child_process';
-import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { promisify } from 'node:util';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { parseConfig } from '../../src/config/load/load-config.ts';
-import { goBuild } from './network-binaries.ts';
+import { buildChartTools } from './chart-tools.ts';
 
 /** The chart under the real helm; what it makes is decoded by the types of Kubernetes, and its configuration by the service. */
 
 const CHART = join(import.meta.dirname, '../../deploy/chart');
-const MODULE_DIR = join(import.meta.dirname, 'go-chart');
-const BUILD_DIR = join(import.meta.dirname, '.build');
 /** The Kubernetes version, which helm cannot find out without a cluster. */
 const TEMPLATE = ['template', 'bridge', CHART, '--kube-version', '1.33.0'];
-/** The first build takes some minutes on two busy cores. */
-const BUILD_TIMEOUT_MS = 15 * 60_000;
 
 const EVERYTHING = {
   replicas: 3,
@@ -52,16 +47,12 @@ const LITTLE = {
 };
 
 describe('the chart', () => {
-  const helm = join(BUILD_DIR, 'helm');
-  const manifests = join(BUILD_DIR, 'manifests');
+  let helm: string;
+  let manifests: string;
 
   beforeAll(async () => {
-    await mkdir(BUILD_DIR, { recursive: true });
-    const signal = AbortSignal.timeout(BUILD_TIMEOUT_MS);
-    const report = (line: string): void => console.log(line);
-    await goBuild({ module: MODULE_DIR, packagePath: 'helm.sh/helm/v3/cmd/helm', output: helm }, report, signal);
-    await goBuild({ module: MODULE_DIR, packagePath: './cmd/manifests', output: manifests }, report, signal);
-  }, BUILD_TIMEOUT_MS);
+    ({ helm, manifests } = await buildChartTools());
+  });
 
   /** JSON is YAML, so values go in as they are. */
   function withValues(

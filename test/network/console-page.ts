@@ -1,4 +1,7 @@
+import axe from 'axe-core';
 import type { Browser, Locator, Page } from 'playwright-core';
+import { afterAll, afterEach, beforeAll } from 'vitest';
+import { startChromium } from './chromium.ts';
 
 /** The longest that anything on the page may take. */
 export const STEP_TIMEOUT_MS = 20_000;
@@ -46,9 +49,50 @@ export class ConsolePage implements AsyncDisposable {
     return this.page.getByRole('button', { name: 'Collect signatures' }).click();
   }
 
+  /** By axe. */
+  async findAccessibilityProblems(): Promise<unknown> {
+    await this.page.evaluate(axe.source);
+    return this.page.evaluate(
+      `axe.run(document).then(({ violations }) => violations.map(({ id, nodes }) => id + ': ' + nodes.map(({ html, failureSummary }) => html + ' ' + failureSummary).join('; ')))`,
+    );
+  }
+
   [Symbol.asyncDispose](): Promise<void> {
     return this.page.context().close();
   }
+}
+
+/** A browser for all tests of the file that calls this, and the console that each of them opens last. */
+export interface ConsoleFixture {
+  readonly browser: Browser;
+  readonly shown: ConsolePage;
+  readonly page: Page;
+  open(origin: string, options?: ConsoleOptions): Promise<ConsolePage>;
+}
+
+export function useConsole(): ConsoleFixture {
+  let browser: Browser;
+  let shown: ConsolePage;
+  beforeAll(async () => {
+    browser = await startChromium();
+  });
+  afterEach(() => shown[Symbol.asyncDispose]());
+  afterAll(() => browser?.close());
+  return {
+    get browser() {
+      return browser;
+    },
+    get shown() {
+      return shown;
+    },
+    get page() {
+      return shown.page;
+    },
+    async open(origin, options) {
+      shown = await openConsole(browser, origin, options);
+      return shown;
+    },
+  };
 }
 
 /** Opens the console of the service at `origin`; returns when a message can be pasted. */

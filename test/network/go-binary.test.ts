@@ -12,26 +12,22 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { buildArchives } from '../../scripts/release-archive.ts';
 import { followLog } from '../support/service-log.ts';
-import { runCommand } from '../unit/cli/run-command.ts';
-import { inMs, recordFigure } from './figures.ts';
 import { useRealNetwork } from './network-fixture.ts';
 import { PRIMARY_NETWORK_ID, type RealNetwork } from './real-network.ts';
-import { emitMessage } from './warp-messages.ts';
+import { emitMessage, unknownTwin } from './warp-messages.ts';
 
-/** The service in place of the Go aggregator's binary, called as avalanche-cli calls it: a file, stdin closed, SIGKILL at the end. */
+/** A release in place of the Go aggregator's binary, called as avalanche-cli calls it: a file, stdin closed, SIGKILL at the end. */
 
-const ROOT = join(import.meta.dirname, '..', '..');
-const LAUNCHER = join(ROOT, 'src', 'signature-aggregator');
 const BUILD_TIMEOUT_MS = 5 * 60_000;
 const REQUEST_TIMEOUT_MS = 30_000;
 const POLL_INTERVAL_MS = 10;
-/** The deadlines of its tools: avalanche-cli asks for 5 s after 2 s; others wait 30 s for the health. The figures are recorded. */
+/** The deadlines of its tools: avalanche-cli asks for 5 s after 2 s; others wait 30 s for the health. */
 const MAX_UNTIL_400_MS = 7_000;
 const MAX_UNTIL_HEALTHY_MS = 30_000;
 /** Environment variable that marks all processes of one start. */
@@ -39,6 +35,7 @@ const MARK = 'GO_BINARY_TEST';
 
 const folder = mkdtempSync(join(tmpdir(), 'go-binary-'));
 const archive = join(folder, 'archive');
+const launcher = join(archive, 'signature-aggregator');
 /** What the launcher calls, and no Node. */
 const withoutNode = join(folder, 'bin');
 // The L1 has no validators at the proposed height for up to half a minute after its conversion; until then the health is 503 by
@@ -56,15 +53,15 @@ beforeAll(() => {
 afterAll(() => rmSync(folder, { recursive: true }));
 
 /** A file with every key, in the form of avalanche-cli. */
-function goFile({ nodes, subnetID }: RealNetwork, name: string): Record<string, unknown> {
+function goFile({ nodes, subnetID }: RealNetwork): Record<string, unknown> {
   const api = { 'base-url': nodes[0]?.apiUrl, 'query-parameters': null, 'http-headers': null };
   return {
     'log-level': 'Debug',
     ...{ 'p-chain-api': api, 'info-api': api, 'api-port': 0, 'metrics-port': 0, 'signature-cache-size': 1_048_576 },
     ...{ 'allow-private-ips': true, 'tracked-subnet-ids': [subnetID] },
     'manually-tracked-peers': nodes.map(({ nodeID, stakingPort }) => ({ id: nodeID, ip: `127.0.0.1:${stakingPort}` })),
-    'tls-cert-path': join(folder, name, 'staker.crt'),
-    'tls-key-path': join(folder, name, 'staker.key'),
+    'tls-cert-path': join(folder, 'identity', 'staker.crt'),
+    'tls-key-path': join(folder, 'identity', 'staker.key'),
     ...{ 'max-p-chain-lookback': 1_000, 'validator-refresh-period-seconds': 60 },
   };
 }
@@ -77,7 +74,6 @@ function writeFile(content: object): string {
 
 interface Binary extends AsyncDisposable {
   readonly child: ChildProcessByStdio<null, null, Readable>;
-  readonly nodeID: string;
   readonly api: string;
   readonly metrics: string;
   /** `performance.now()` just before the start. */
@@ -92,11 +88,10 @@ async function start(command: readonly string[], path: string): Promise<Binary> 
   const child = spawn(file, args, { env: { PATH: path, [MARK]: mark }, stdio: ['ignore', 'ignore', 'pipe'] });
   const log = followLog(child);
   const exit = once(child, 'exit');
-  const { nodeID } = await log.line('staking identity');
   const { go } = (await log.line('listening')) as { go: { local: { api: string; metrics: string } } };
   const [api, metrics] = [go.local.api, go.local.metrics].map((url) => url.replace('[::]', '127.0.0.1'));
   return {
-    ...{ child, nodeID: nodeID as string, api: api as string, metrics: metrics as string, startedMs, mark },
+    ...{ child, api: api as string, metrics: metrics as string, startedMs, mark },
     async [Symbol.asyncDispose]() {
       child.kill('SIGKILL');
       await exit;
@@ -155,100 +150,40 @@ function processesOf(mark: string): number[] {
     });
 }
 
-const MACHINE = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
-
-describe.each([
-  ['from a clone, with the Node of the machine', LAUNCHER, () => MACHINE],
-  ['from a clone, with Node 24 first on PATH', LAUNCHER, () => `${dirname(process.execPath)}:${MACHINE}`],
-  ['from the archive of a release, with no Node on PATH', join(archive, 'signature-aggregator'), () => withoutNode],
-])('%s', (name, launcher, path) => {
-  test('it is up in time, answers as the Go service documents, and leaves no process', async () => {
-    const file = writeFile(goFile(network(), randomUUID()));
-    const { message } = await emitMessage(network(), network().cChainID, '0x01');
-    let mark: string;
-    {
-      await using binary = await start([launcher, '--config-file', file], path());
-      ({ mark } = binary);
-      const until400Ms = await msUntil(400, `${binary.api}/aggregate-signatures`, binary);
-      const untilHealthyMs = await msUntil(200, `${binary.api}/health`, binary);
-      recordFigure(`the Go binary's place, ${name}: GET /aggregate-signatures is 400`, inMs(until400Ms));
-      recordFigure(`the Go binary's place, ${name}: /health is 200`, inMs(untilHealthyMs));
-      expect(until400Ms).toBeLessThan(MAX_UNTIL_400_MS);
-      expect(untilHealthyMs).toBeLessThan(MAX_UNTIL_HEALTHY_MS);
-
-      // The process that was started is the service, and there is no other.
-      expect(processesOf(mark)).toEqual([binary.child.pid]);
-      expect(readlinkSync(`/proc/${binary.child.pid}/exe`)).toMatch(/\/node$/);
-
-      // The example of the README there, and the request with every field.
-      await expectSigned(binary.api, { message });
-      const full = {
-        ...{ message: message.replace(/^0x/, ''), justification: '', 'signing-subnet-id': PRIMARY_NETWORK_ID },
-        ...{ 'quorum-percentage': 67, 'quorum-percentage-buffer': 0, 'pchain-height': 0 },
-      };
-      await expectSigned(binary.api, full);
-      await expectSigned(binary.metrics, full);
-      expect(await post(binary.api, { message: 'xyz' })).toEqual({
-        status: 400,
-        body: { error: expect.stringMatching(/^Could not decode message/) },
-      });
-      const { conversion, subnetID } = network();
-      await expectSigned(binary.api, {
-        ...{ message: conversion.message, justification: conversion.justification },
-        'signing-subnet-id': subnetID,
-      });
-      for (const url of [binary.api, binary.metrics]) {
-        expect(await (await fetch(`${url}/metrics`)).text()).toContain('\nsignature_aggregator_agg_sigs_req_count ');
-        expect((await fetch(`${url}/health`)).status).toBe(200);
-      }
-    }
-    expect(processesOf(mark)).toEqual([]);
-  });
-});
-
-test('two side by side, and the same identity on the next start', async () => {
-  const [one, other] = [goFile(network(), 'one'), goFile(network(), 'other')].map(writeFile) as [string, string];
-  const { message } = await emitMessage(network(), network().cChainID, '0x02');
-  let nodeID: string;
+test('it is up in time, answers as the Go service documents, and leaves no process', async () => {
+  const { conversion, cChainID, subnetID } = network();
+  const { message } = await emitMessage(network(), cChainID, '0x01');
+  let mark: string;
   {
-    await using first = await start([LAUNCHER, '--config-file', one], MACHINE);
-    await using second = await start([LAUNCHER, '--config-file', other], MACHINE);
-    ({ nodeID } = first);
-    expect(second.nodeID).not.toBe(nodeID);
-    for (const binary of [first, second]) {
-      await msUntil(200, `${binary.metrics}/health`, binary);
-      await expectSigned(binary.api, { message });
+    await using binary = await start([launcher, '--config-file', writeFile(goFile(network()))], withoutNode);
+    ({ mark } = binary);
+    expect(await msUntil(400, `${binary.api}/aggregate-signatures`, binary)).toBeLessThan(MAX_UNTIL_400_MS);
+    expect(await msUntil(200, `${binary.api}/health`, binary)).toBeLessThan(MAX_UNTIL_HEALTHY_MS);
+
+    // The process that was started is the service, and there is no other.
+    expect(processesOf(mark)).toEqual([binary.child.pid]);
+    expect(readlinkSync(`/proc/${binary.child.pid}/exe`)).toMatch(/\/node$/);
+
+    // The example of the README there, and the request with every field.
+    await expectSigned(binary.api, { message });
+    const full = {
+      ...{ message: message.replace(/^0x/, ''), justification: '', 'signing-subnet-id': PRIMARY_NETWORK_ID },
+      ...{ 'quorum-percentage': 67, 'quorum-percentage-buffer': 0, 'pchain-height': 0 },
+    };
+    await expectSigned(binary.api, full);
+    await expectSigned(binary.metrics, full);
+    expect(await post(binary.api, { message: unknownTwin({ message }) })).toEqual({
+      status: 500,
+      body: { error: expect.stringMatching(/signature weight is insufficient/) },
+    });
+    await expectSigned(binary.api, {
+      ...{ message: conversion.message, justification: conversion.justification },
+      'signing-subnet-id': subnetID,
+    });
+    for (const url of [binary.api, binary.metrics]) {
+      expect(await (await fetch(`${url}/metrics`)).text()).toContain('\nsignature_aggregator_agg_sigs_req_count ');
+      expect((await fetch(`${url}/health`)).status).toBe(200);
     }
   }
-  await using again = await start([LAUNCHER, '--config-file', one], MACHINE);
-  expect(again.nodeID).toBe(nodeID);
+  expect(processesOf(mark)).toEqual([]);
 });
-
-test('what convert prints has the same ports and answers', async () => {
-  const { message } = await emitMessage(network(), network().cChainID, '0x03');
-  const bodies = [{ message }, { message: 'xyz' }, {}, { message, 'quorum-percentage': 101 }];
-  const statuses = async (url: string) => Promise.all(bodies.map(async (body) => (await post(url, body)).status));
-  const file = goFile(network(), 'converted');
-  let urls: object;
-  let answered: readonly number[];
-  {
-    await using binary = await start([LAUNCHER, '--config-file', writeFile(file)], MACHINE);
-    await msUntil(200, `${binary.api}/health`, binary);
-    urls = { api: binary.api, metrics: binary.metrics };
-    answered = await statuses(binary.api);
-    Object.assign(file, { 'api-port': portOf(binary.api), 'metrics-port': portOf(binary.metrics) });
-  }
-  const { code, out } = await runCommand(['convert', writeFile(file)]);
-  expect(code).toBe(0);
-  const config = join(folder, 'converted.json');
-  writeFileSync(config, out);
-  await using own = await start([process.execPath, join(ROOT, 'src', 'start.js'), '--config', config], MACHINE);
-  expect({ api: own.api, metrics: own.metrics }).toEqual(urls);
-  await msUntil(200, `${own.metrics}/health`, own);
-  expect(await statuses(own.api)).toEqual(answered);
-  await expectSigned(own.metrics, { message });
-});
-
-function portOf(url: string): number {
-  return Number(new URL(url).port);
-}

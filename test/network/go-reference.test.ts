@@ -18,12 +18,12 @@ let entries: readonly CorpusEntry[];
 let expected: GoAnswers;
 
 beforeAll(async () => {
-  await buildReference();
+  const program = await buildReference();
   service = await startService(6, {
     settings: { network: { goApi: { apiPort: 0 } }, access: { unitsPerMinute: 0 } },
   });
   const { devnet } = service;
-  reference = await startReference(devnet.apiUrl, [devnet.subnets.l1.subnetID]);
+  reference = await startReference(program, devnet.apiUrl, [devnet.subnets.l1.subnetID]);
   // It connects to validators when they are first asked for: answers before that depend on how far it is.
   for (const chain of ['C', 'L1'] as const) {
     const message = bytesToHex(devnet.emit(chain, Buffer.from('first')).bytes);

@@ -1,12 +1,12 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chmodSync, existsSync, readFileSync } from 'node:fs';
-import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { followLog } from '../support/service-log.ts';
 import { type Image, pathWithNode, runDockerfile } from './dockerfile-steps.ts';
+import { findFreePort } from './redis-process.ts';
 
 // Docker's engine is not needed: the steps of the Dockerfile are done in an empty folder, and what they make runs as the image's user,
 // who may write nothing of it.
@@ -52,14 +52,6 @@ async function exitCode(child: ChildProcess): Promise<number | null> {
   return (await once(child, 'exit'))[0] as number | null;
 }
 
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  return port;
-}
-
 /** The command of the container, where the service is process 1. */
 function healthCheck(service: ChildProcess): Promise<number | null> {
   return exitCode(start(image.healthCheck.map((word) => (word === '1' ? String(service.pid) : word))));
@@ -81,7 +73,7 @@ test('it has the native BLS library of its CPU, no other Node, and a list of jus
 test(
   'it serves, aggregates with the native library, is found healthy at whatever port, and ends at SIGTERM',
   async () => {
-    const port = await freePort();
+    const port = await findFreePort();
     const service = start([...image.entrypoint, '--port', `${port}`, '--validators', '5', '--log-level', 'info'], {
       SIGNATURE_AGGREGATOR_BLS__BACKEND: 'native',
       SIGNATURE_AGGREGATOR_IDENTITY__DIRECTORY: join(volume, 'identity'),

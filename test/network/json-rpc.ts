@@ -6,18 +6,12 @@ const CALL_TIMEOUT_MS = 10_000;
  *
  * @param url the whole endpoint, such as `${apiUrl}/ext/bc/P`
  */
-export async function callJsonRpc<Result>(
-  url: string,
-  method: string,
-  params: unknown = {},
-  signal?: AbortSignal,
-): Promise<Result> {
-  const timeout = AbortSignal.timeout(CALL_TIMEOUT_MS);
+export async function callJsonRpc<Result>(url: string, method: string, params: unknown = {}): Promise<Result> {
   const response = await fetch(url, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }, bigintAsString),
-    signal: signal === undefined ? timeout : AbortSignal.any([signal, timeout]),
+    signal: AbortSignal.timeout(CALL_TIMEOUT_MS),
   });
   const text = await response.text();
   const answer: { result?: Result; error?: { message: string } } = response.ok

@@ -1,9 +1,13 @@
-import { afterAll, beforeAll, beforeEach } from 'vitest';
-import { GoMissingError } from './network-binaries.ts';
+import { beforeAll, beforeEach } from 'vitest';
+import { GoMissingError } from './go-build.ts';
 import { type RealNetwork, startRealNetwork } from './real-network.ts';
 
+/** Of all files that run in this process. */
+let shared: Promise<RealNetwork> | undefined;
+
 /**
- * One network for all tests of the file that calls this; a function that gives it to them.
+ * One network for all tests of the run, which leave its nodes running and its L1 as it was; a function that gives it to them. It ends with
+ * this process.
  *
  * Without Go the tests are skipped, loudly. Anything else that keeps the network from standing fails them.
  *
@@ -17,7 +21,8 @@ export function useRealNetwork(
 
   beforeAll(async () => {
     try {
-      network = await startRealNetwork();
+      shared ??= startRealNetwork();
+      network = await shared;
     } catch (error) {
       if (!(error instanceof GoMissingError)) throw error;
       goMissing = error;
@@ -27,7 +32,6 @@ export function useRealNetwork(
     await afterStart(network);
   });
   beforeEach(({ skip }) => skip(goMissing !== undefined, goMissing?.message));
-  afterAll(() => network?.[Symbol.asyncDispose]());
 
   return () => {
     if (network === undefined) throw new Error('the network does not stand');

@@ -59,7 +59,6 @@ export interface NodeSetup {
   readonly allowedNodes?: readonly string[] | undefined;
   /** The nodes to bootstrap from, asked for at each start; none means that the node takes its own state for the last. */
   readonly bootstrappers: () => readonly NetworkNode[];
-  readonly signal: AbortSignal;
 }
 
 /** The file that a node writes once it listens on the free ports that it chose. */
@@ -114,7 +113,7 @@ export async function startNetworkNode(setup: NodeSetup): Promise<NetworkNode> {
         throw new Error(`${name} is running`);
       }
       process = await launch(setup, logFile, { httpPort: portOf(node.apiUrl), stakingPort });
-      await awaitHealthy(node, setup.signal);
+      await awaitHealthy(node);
     },
     async freeze() {
       signalGroup('SIGSTOP');
@@ -131,8 +130,8 @@ export async function startNetworkNode(setup: NodeSetup): Promise<NetworkNode> {
 }
 
 /** Returns when the node says that it is healthy: bootstrapped and connected. */
-export async function awaitHealthy(node: NetworkNode, signal: AbortSignal): Promise<void> {
-  const deadline = AbortSignal.any([signal, AbortSignal.timeout(START_TIMEOUT_MS)]);
+export async function awaitHealthy(node: NetworkNode): Promise<void> {
+  const deadline = AbortSignal.timeout(START_TIMEOUT_MS);
   let lastAnswer = 'nothing';
   try {
     for (;;) {
@@ -170,7 +169,7 @@ async function launch(
   await once(child, 'spawn');
   await setup.testnet.call('guard', { pid: child.pid as number });
 
-  const deadline = AbortSignal.any([setup.signal, AbortSignal.timeout(START_TIMEOUT_MS)]);
+  const deadline = AbortSignal.timeout(START_TIMEOUT_MS);
   try {
     while (!hasEnded(child)) {
       const context = await readProcessContext(contextFile);

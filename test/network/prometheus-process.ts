@@ -1,22 +1,8 @@
-import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createInterface } from 'node:readline';
-
-/** It is installed in seconds, so tests fail where it is missing, and are not skipped. */
-class PrometheusMissingError extends Error {
-  override readonly name = 'PrometheusMissingError';
-
-  constructor(cause: unknown) {
-    super('prometheus is not installed, and dashboards and alerts are tested on it: apt-get install prometheus', {
-      cause,
-    });
-  }
-}
-
-const START_TIMEOUT_MS = 30_000;
+import { findFreePort } from './redis-process.ts';
+import { killServer, startServer } from './server-process.ts';
 
 export interface Sample {
   readonly metric: Readonly<Record<string, string>>;
@@ -32,7 +18,6 @@ export interface PrometheusProcess extends AsyncDisposable {
 /**
  * @param options.target host and port of the service; its job is signature-aggregator
  * @param options.rules the text of a rule file
- * @throws {PrometheusMissingError}
  */
 export async function startPrometheus(options: {
   readonly target: string;
@@ -49,22 +34,22 @@ export async function startPrometheus(options: {
     join(folder, 'prometheus.yaml'),
     JSON.stringify({ global, rule_files: ['rules.yaml'], scrape_configs: jobs }),
   );
-  const child = spawn(
+  const port = await findFreePort();
+  const child = await startServer(
     'prometheus',
     [
       `--config.file=${join(folder, 'prometheus.yaml')}`,
       `--storage.tsdb.path=${join(folder, 'data')}`,
-      '--web.listen-address=127.0.0.1:0',
+      `--web.listen-address=127.0.0.1:${port}`,
       '--log.level=info',
     ],
-    { stdio: ['ignore', 'ignore', 'pipe'] },
+    /Server is ready/,
   );
-  opened.defer(() => end(child));
-  const address = await listening(child);
+  opened.defer(() => killServer(child));
   const closing = opened.move();
   return {
     async query(expr) {
-      const url = new URL('/api/v1/query', `http://${address}`);
+      const url = new URL('/api/v1/query', `http://127.0.0.1:${port}`);
       url.searchParams.set('query', expr);
       const body = (await (await fetch(url)).json()) as {
         readonly status: string;
@@ -76,38 +61,4 @@ export async function startPrometheus(options: {
     },
     [Symbol.asyncDispose]: () => closing.disposeAsync(),
   };
-}
-
-/** Returns when it has ended; at once where it never began. */
-async function end(child: ChildProcess): Promise<void> {
-  if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) return;
-  const ended = once(child, 'exit');
-  child.kill('SIGKILL');
-  await ended;
-}
-
-/** Resolves with its address when it serves. */
-async function listening(child: ChildProcess): Promise<string> {
-  const { promise, resolve, reject } = Promise.withResolvers<string>();
-  const said: string[] = [];
-  let address: string | undefined;
-  if (child.stderr === null) throw new Error('its log is not read');
-  createInterface({ input: child.stderr }).on('line', (line) => {
-    said.push(line);
-    address ??= /msg="Listening on" address=([^\s"]+)/.exec(line)?.[1];
-    if (line.includes('Server is ready') && address !== undefined) resolve(address);
-  });
-  child.once('error', (error) =>
-    reject('code' in error && error.code === 'ENOENT' ? new PrometheusMissingError(error) : error),
-  );
-  child.once('exit', (code) => reject(new Error(`prometheus ended with ${code}:\n${said.join('\n')}`)));
-  const timer = setTimeout(() => {
-    child.kill('SIGKILL');
-    reject(new Error(`prometheus did not start within ${START_TIMEOUT_MS} ms:\n${said.join('\n')}`));
-  }, START_TIMEOUT_MS);
-  try {
-    return await promise;
-  } finally {
-    clearTimeout(timer);
-  }
 }

@@ -1,11 +1,12 @@
 import { mkdtemp } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 
+import { inject } from 'vitest';
 import { callJsonRpc } from './json-rpc.ts';
 import { buildNetworkBinaries } from './network-binaries.ts';
 import { awaitHealthy, type NetworkNode, type NodeSetup, startNetworkNode } from './network-node.ts';
+import { pollUntil } from './poll-until.ts';
 import {
   type ChainMethods,
   type Conversion,
@@ -24,7 +25,7 @@ const FIRST_SUBNET_ID = 'Ht8ci8zcnn1dtymzVYAfiQzMCkx9b8ex9U2GeSWNjkZU1q1vD';
 const L1_WEIGHTS = [100n, 200n, 300n, 400n];
 const NODE_COUNT = 5;
 /** 10 AVAX keep a validator active for the better part of a year. */
-const L1_VALIDATOR_BALANCE = 10_000_000_000n;
+export const L1_VALIDATOR_BALANCE = 10_000_000_000n;
 const L1_EVM_CHAIN_ID = 99_999;
 
 /** Nodes start the L1's plugin a second or two after the chain's creation. */
@@ -60,7 +61,7 @@ export interface SeparateL1Options {
 }
 
 /** Five avalanchego nodes with an L1, on this machine. */
-export interface RealNetwork extends L1, AsyncDisposable {
+export interface RealNetwork extends L1 {
   readonly nodes: readonly NetworkNode[];
   readonly cChainID: string;
 
@@ -95,26 +96,14 @@ interface Epoch {
   readonly pChainHeight: string;
 }
 
-export interface RealNetworkOptions {
-  readonly signal?: AbortSignal;
-  /** Gets a line for each step, with the time since the start. */
-  readonly report?: (line: string) => void;
-}
-
 /**
  * Builds and starts the network, creates the L1 and returns when every node runs its chain.
  *
- * @throws {import('./network-binaries.ts').GoMissingError} where Go is not installed
+ * @throws {import('./go-build.ts').GoMissingError} where Go is not installed
  */
-export async function startRealNetwork({
-  signal = new AbortController().signal,
-  report = console.log,
-}: RealNetworkOptions = {}): Promise<RealNetwork> {
-  const startedAt = performance.now();
-  const step = (line: string) => report(`[${((performance.now() - startedAt) / 1000).toFixed(1)} s] ${line}`);
-
-  const binaries = await buildNetworkBinaries(step, signal);
-  const scratchDir = await mkdtemp(join(tmpdir(), 'real-network-'));
+export async function startRealNetwork(): Promise<RealNetwork> {
+  const binaries = await buildNetworkBinaries();
+  const scratchDir = await mkdtemp(join(inject('networksFolder'), 'network-'));
   await using cleanup = new AsyncDisposableStack();
   const testnet = cleanup.use(startTestnet(binaries.testnet, scratchDir));
 
@@ -124,7 +113,7 @@ export async function startRealNetwork({
   ) => {
     nodeCount += 1;
     const dataDir = join(scratchDir, `node-${nodeCount}`);
-    return startNetworkNode({ number: nodeCount, dataDir, binaries, testnet, signal, ...setup });
+    return startNetworkNode({ number: nodeCount, dataDir, binaries, testnet, ...setup });
   };
 
   const nodes: NetworkNode[] = [];
@@ -135,33 +124,30 @@ export async function startRealNetwork({
     startNode({ ...ofPrimaryNetwork, bootstrappers: () => [first] }),
   );
   nodes.push(first, ...(await Promise.all(others)));
-  await Promise.all(nodes.map((node) => awaitHealthy(node, signal)));
-  step(`${nodes.length} nodes are healthy`);
+  await Promise.all(nodes.map((node) => awaitHealthy(node)));
 
   const { subnetID } = await testnet.onNode(first.apiUrl, 'createSubnet', {});
   if (subnetID !== FIRST_SUBNET_ID) throw new Error(`the first subnet is ${subnetID}: the nodes do not track it`);
   const chain = { name: 'l1', evmChainID: L1_EVM_CHAIN_ID };
-  const l1 = await createL1(testnet, first, { ...chain, subnetID, weights: L1_WEIGHTS, nodes }, signal);
-  step(`L1 ${l1.subnetID} runs on all nodes`);
+  const l1 = await createL1(testnet, first, { ...chain, subnetID, weights: L1_WEIGHTS, nodes });
 
   const { blockchainID: cChainID } = await callJsonRpc<{ blockchainID: string }>(
     `${first.apiUrl}/ext/info`,
     'info.getBlockchainID',
     { alias: 'C' },
-    signal,
   );
 
   async function addSeparateL1({ allowedNodes, ...options }: SeparateL1Options): Promise<SeparateL1> {
     const { subnetID } = await testnet.onNode(first.apiUrl, 'createSubnet', {});
     const setup = { isPrimaryValidator: false, trackSubnets: [subnetID], bootstrappers: () => nodes, allowedNodes };
     const own = await Promise.all(options.weights.map(() => startNode(setup)));
-    const l1 = await createL1(testnet, first, { ...options, subnetID, nodes: own }, signal);
-    await Promise.all(own.map((node) => awaitHealthy(node, signal)));
-    step(`L1 ${subnetID} runs on ${own.map(({ name }) => name).join(', ')}`);
+    const l1 = await createL1(testnet, first, { ...options, subnetID, nodes: own });
+    await Promise.all(own.map((node) => awaitHealthy(node)));
     return { ...l1, nodes: own };
   }
 
-  const network = cleanup.move();
+  // It ends with this process.
+  cleanup.move();
   return {
     nodes,
     cChainID,
@@ -169,11 +155,9 @@ export async function startRealNetwork({
     addSeparateL1,
     onChain: (method, params, node = first) => testnet.onNode(node.apiUrl, method, params),
     call: (method, params) => testnet.call(method, params),
-    callApi: (path, method, params = {}, node = first) => callJsonRpc(`${node.apiUrl}${path}`, method, params, signal),
-    awaitProposedHeight: (height) => awaitProposedHeight(first, height, signal),
-    awaitEpoch: (chain, height, minRemainingMs = 0) =>
-      awaitEpoch(testnet, first, { chain, height, minRemainingMs }, signal),
-    [Symbol.asyncDispose]: () => network.disposeAsync(),
+    callApi: (path, method, params = {}, node = first) => callJsonRpc(`${node.apiUrl}${path}`, method, params),
+    awaitProposedHeight: (height) => awaitProposedHeight(first, height),
+    awaitEpoch: (chain, height, minRemainingMs = 0) => awaitEpoch(testnet, first, { chain, height, minRemainingMs }),
   };
 }
 
@@ -187,7 +171,7 @@ interface L1Setup {
 }
 
 /** @param issuer the node through which the transactions are issued */
-async function createL1(testnet: Testnet, issuer: NetworkNode, setup: L1Setup, signal: AbortSignal): Promise<L1> {
+async function createL1(testnet: Testnet, issuer: NetworkNode, setup: L1Setup): Promise<L1> {
   const { subnetID, name, evmChainID, nodes, weights } = setup;
   const uri = issuer.apiUrl;
   const { blockchainID: l1ChainID } = await testnet.onNode(uri, 'createEVMChain', { subnetID, name, evmChainID });
@@ -201,62 +185,39 @@ async function createL1(testnet: Testnet, issuer: NetworkNode, setup: L1Setup, s
     managerChainID: l1ChainID,
     validators: l1Validators,
   });
-  const { height } = await callJsonRpc<{ height: string }>(`${uri}/ext/bc/P`, 'platform.getHeight', {}, signal);
+  const { height } = await callJsonRpc<{ height: string }>(`${uri}/ext/bc/P`, 'platform.getHeight');
 
-  const deadline = AbortSignal.any([signal, AbortSignal.timeout(L1_START_TIMEOUT_MS)]);
-  await Promise.all(nodes.map((node) => awaitBootstrapped(node, l1ChainID, deadline)));
+  await Promise.all(nodes.map((node) => awaitBootstrapped(node, l1ChainID)));
   return { subnetID, l1ChainID, l1Validators, conversion, conversionHeight: BigInt(height) };
 }
 
-async function awaitBootstrapped(node: NetworkNode, chain: string, signal: AbortSignal): Promise<void> {
-  for (;;) {
-    const { isBootstrapped } = await callJsonRpc<{ isBootstrapped: boolean }>(
-      `${node.apiUrl}/ext/info`,
-      'info.isBootstrapped',
-      { chain },
-      signal,
-    ).catch((error: unknown) => {
-      signal.throwIfAborted();
-      return { isBootstrapped: false, error }; // a node that does not know the chain yet answers with an error
-    });
-    if (isBootstrapped) {
-      return;
-    }
-    await delay(POLL_INTERVAL_MS, undefined, { signal });
-  }
+async function awaitBootstrapped({ apiUrl }: NetworkNode, chain: string): Promise<void> {
+  const ask = () => callJsonRpc<{ isBootstrapped: boolean }>(`${apiUrl}/ext/info`, 'info.isBootstrapped', { chain });
+  await pollUntil(
+    // A node that does not know the chain yet answers with an error.
+    () => ask().catch((error: unknown) => ({ isBootstrapped: false, error: String(error) })),
+    ({ isBootstrapped }) => isBootstrapped,
+    L1_START_TIMEOUT_MS,
+  );
 }
 
-async function awaitProposedHeight(node: NetworkNode, height: bigint, signal: AbortSignal): Promise<void> {
-  const deadline = AbortSignal.any([signal, AbortSignal.timeout(EPOCH_TIMEOUT_MS)]);
-  for (;;) {
-    const proposed = await callJsonRpc<{ height: string }>(
-      `${node.apiUrl}/ext/bc/P`,
-      'platform.getProposedHeight',
-      {},
-      deadline,
-    );
-    if (BigInt(proposed.height) >= height) {
-      return;
-    }
-    await delay(POLL_INTERVAL_MS, undefined, { signal: deadline });
-  }
+async function awaitProposedHeight({ apiUrl }: NetworkNode, height: bigint): Promise<void> {
+  await pollUntil(
+    () => callJsonRpc<{ height: string }>(`${apiUrl}/ext/bc/P`, 'platform.getProposedHeight'),
+    (proposed) => BigInt(proposed.height) >= height,
+    EPOCH_TIMEOUT_MS,
+  );
 }
 
 async function awaitEpoch(
   testnet: Testnet,
   node: NetworkNode,
   { chain, height, minRemainingMs }: { chain: string; height: bigint; minRemainingMs: number },
-  signal: AbortSignal,
 ): Promise<bigint> {
-  const deadline = AbortSignal.any([signal, AbortSignal.timeout(EPOCH_TIMEOUT_MS)]);
-  await awaitProposedHeight(node, height, deadline);
+  const deadline = AbortSignal.timeout(EPOCH_TIMEOUT_MS);
+  await awaitProposedHeight(node, height);
   for (;;) {
-    const epoch = await callJsonRpc<Epoch>(
-      `${node.apiUrl}/ext/bc/${chain}/proposervm`,
-      'proposervm.getCurrentEpoch',
-      {},
-      deadline,
-    );
+    const epoch = await callJsonRpc<Epoch>(`${node.apiUrl}/ext/bc/${chain}/proposervm`, 'proposervm.getCurrentEpoch');
     const endsAt = Number(epoch.startTime) * 1000 + EPOCH_DURATION_MS;
     if (BigInt(epoch.pChainHeight) >= height && endsAt - Date.now() >= minRemainingMs) {
       return BigInt(epoch.pChainHeight);

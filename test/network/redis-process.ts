@@ -1,26 +1,12 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createInterface } from 'node:readline';
 import { awaitStopped } from './await-stopped.ts';
+import { killServer, startServer } from './server-process.ts';
 
-/** Unlike Go, which builds for minutes, it is installed in seconds: so the tests fail, and are not skipped, where it is missing. */
-class RedisMissingError extends Error {
-  override readonly name = 'RedisMissingError';
-
-  constructor(cause: unknown) {
-    super(
-      'redis-server is not installed, and what replicas share is tested on it: apt-get install redis-server, or brew install redis',
-      { cause },
-    );
-  }
-}
-
-/** A tenth of a second where the machine is not busy. */
-const START_TIMEOUT_MS = 10_000;
 /** Another process may have taken the port since it was found free. */
 const MAX_STARTS = 5;
 
@@ -44,7 +30,6 @@ export interface RedisSettings {
   readonly sentinelFile?: string;
 }
 
-/** @throws {RedisMissingError} */
 export async function startRedis(settings: RedisSettings = {}): Promise<RedisProcess> {
   for (let attempt = 1; ; attempt += 1) {
     const port = await findFreePort();
@@ -52,12 +37,13 @@ export async function startRedis(settings: RedisSettings = {}): Promise<RedisPro
     // A replica writes what its master sends into its folder, and any Redis reads it there when it starts.
     const directory = await mkdtemp(join(tmpdir(), 'redis-'));
     opened.defer(() => rm(directory, { recursive: true }));
-    const started = await start(port, directory, settings);
-    if (!(started instanceof Error)) {
+    try {
+      const child = await start(port, directory, settings);
       opened.move();
-      return new RunningRedis({ port, directory, settings, child: started });
+      return new RunningRedis({ port, directory, settings, child });
+    } catch (error) {
+      if (attempt === MAX_STARTS) throw error;
     }
-    if (attempt === MAX_STARTS) throw started;
   }
 }
 
@@ -83,19 +69,13 @@ class RunningRedis implements RedisProcess {
     this.#child.kill('SIGCONT');
   }
 
-  async kill(): Promise<void> {
-    if (this.#child.exitCode !== null || this.#child.signalCode !== null) return;
-    const ended = once(this.#child, 'exit');
-    // Ends one that stands still, too.
-    this.#child.kill('SIGKILL');
-    await ended;
+  kill(): Promise<void> {
+    return killServer(this.#child);
   }
 
   async restart(): Promise<void> {
     await rm(join(this.#directory, 'dump.rdb'), { force: true });
-    const started = await start(this.port, this.#directory, this.#settings);
-    if (started instanceof Error) throw started;
-    this.#child = started;
+    this.#child = await start(this.port, this.#directory, this.#settings);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -104,12 +84,12 @@ class RunningRedis implements RedisProcess {
   }
 }
 
-/** Resolves when it takes connections, or with an error where it ended before. */
-async function start(
+/** Resolves when it takes connections. */
+function start(
   port: number,
   directory: string,
   { further = [], tls, sentinelFile }: RedisSettings,
-): Promise<ChildProcess | Error> {
+): Promise<ChildProcess> {
   const listening =
     tls === undefined
       ? ['--port', String(port)]
@@ -118,33 +98,14 @@ async function start(
           ...['--tls-cert-file', tls.certificateFile, '--tls-key-file', tls.keyFile],
         ];
   const kind = sentinelFile === undefined ? ['--save', '', '--appendonly', 'no'] : ['--sentinel'];
-  const child = spawn(
+  return startServer(
     'redis-server',
     [
       ...(sentinelFile === undefined ? [] : [sentinelFile]),
       ...['--bind', '127.0.0.1', ...listening, ...kind, '--dir', directory, ...further],
     ],
-    { stdio: ['ignore', 'pipe', 'inherit'] },
+    /Ready to accept connections|Sentinel ID is/,
   );
-  const { promise, resolve, reject } = Promise.withResolvers<ChildProcess | Error>();
-  const said: string[] = [];
-  createInterface({ input: child.stdout }).on('line', (line) => {
-    said.push(line);
-    if (line.includes('Ready to accept connections') || line.includes('Sentinel ID is')) resolve(child);
-  });
-  child.once('error', (error) =>
-    reject('code' in error && error.code === 'ENOENT' ? new RedisMissingError(error) : error),
-  );
-  child.once('exit', (code) => resolve(new Error(`redis-server ended with ${code}:\n${said.join('\n')}`)));
-  const timer = setTimeout(() => {
-    child.kill('SIGKILL');
-    reject(new Error(`redis-server did not start within ${START_TIMEOUT_MS} ms:\n${said.join('\n')}`));
-  }, START_TIMEOUT_MS);
-  try {
-    return await promise;
-  } finally {
-    clearTimeout(timer);
-  }
 }
 
 export async function findFreePort(): Promise<number> {

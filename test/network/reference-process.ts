@@ -1,15 +1,12 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { goBuild } from './network-binaries.ts';
+import { goBuild } from './go-build.ts';
+import { findFreePort } from './redis-process.ts';
 
-const MODULE_DIR = join(import.meta.dirname, 'reference');
-const BINARY = join(import.meta.dirname, '.build', 'reference-signature-aggregator');
-const BUILD_TIMEOUT_MS = 15 * 60_000;
 const START_TIMEOUT_MS = 60_000;
 const POLL_INTERVAL_MS = 100;
 const MAX_OUTPUT_CHARACTERS = 8_000;
@@ -20,29 +17,31 @@ export interface Reference extends AsyncDisposable {
   readonly pid: number;
 }
 
-export async function buildReference(report: (line: string) => void = console.log): Promise<void> {
-  const target = {
-    module: MODULE_DIR,
-    packagePath: 'github.com/ava-labs/icm-services/signature-aggregator/main',
-    output: BINARY,
-  };
-  await goBuild(target, report, AbortSignal.timeout(BUILD_TIMEOUT_MS));
+/** @returns the program */
+export async function buildReference(options?: { readonly isOptimized: boolean }): Promise<string> {
+  const packages = ['github.com/ava-labs/icm-services/signature-aggregator/main'];
+  return join(await goBuild('reference', packages, options), 'main');
 }
 
 /** Starts it before a network's node API, and returns as soon as it answers. */
-export async function startReference(apiUrl: string, trackedSubnetIDs: readonly string[]): Promise<Reference> {
+export async function startReference(
+  program: string,
+  apiUrl: string,
+  trackedSubnetIDs: readonly string[],
+): Promise<Reference> {
   await using cleanup = new AsyncDisposableStack();
   const directory = await mkdtemp(join(tmpdir(), 'reference-'));
   cleanup.defer(() => rm(directory, { recursive: true, force: true }));
   const configFile = join(directory, 'config.json');
-  const [apiPort, metricsPort] = [await freePort(), await freePort()];
+  // It takes no port 0.
+  const [apiPort, metricsPort] = [await findFreePort(), await findFreePort()];
   const api = { 'base-url': apiUrl };
   const config = {
     ...{ 'log-level': 'warn', 'info-api': api, 'p-chain-api': api, 'allow-private-ips': true },
     ...{ 'api-port': apiPort, 'metrics-port': metricsPort, 'tracked-subnet-ids': trackedSubnetIDs },
   };
   await writeFile(configFile, JSON.stringify(config));
-  const child = spawn(BINARY, ['--config-file', configFile], { stdio: ['ignore', 'pipe', 'pipe'] });
+  const child = spawn(program, ['--config-file', configFile], { stdio: ['ignore', 'pipe', 'pipe'] });
   let output = '';
   for (const stream of [child.stdout, child.stderr]) {
     stream.setEncoding('utf8').on('data', (text: string) => {
@@ -71,13 +70,4 @@ async function answers(url: string): Promise<boolean> {
   } catch {
     return false;
   }
-}
-
-/** The reference takes no port 0. */
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as { port: number };
-  server.close();
-  return port;
 }

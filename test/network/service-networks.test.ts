@@ -1,10 +1,13 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { Avalanche } from '@avalanche-sdk/chainkit';
 import { BadRequestError } from '@avalanche-sdk/chainkit/models/errors';
 import { afterAll, afterEach, beforeEach, expect, onTestFailed, test } from 'vitest';
 import { type ApiProxy, startApiProxy } from './api-proxy.ts';
-import { inMs, recordFigure } from './figures.ts';
 import { useRealNetwork } from './network-fixture.ts';
 import type { NetworkNode } from './network-node.ts';
+import { pollUntil } from './poll-until.ts';
 import { EMBEDDED, LOCAL, type ServiceProcess, startServiceProcess } from './service-process.ts';
 import { emitMessage, expectSigned, unknownTwin } from './warp-messages.ts';
 
@@ -12,25 +15,31 @@ import { emitMessage, expectSigned, unknownTwin } from './warp-messages.ts';
 
 let proxy: ApiProxy;
 let service: ServiceProcess;
+/** Has the NodeID of the service. */
+let twin: ServiceProcess;
+const opened = new AsyncDisposableStack();
 
 const network = useRealNetwork(async (started) => {
-  proxy = await startApiProxy((started.nodes[0] as NetworkNode).apiUrl);
-  service = await startServiceProcess(started, SETTINGS());
+  const { apiUrl } = started.nodes[0] as NetworkNode;
+  proxy = opened.use(await startApiProxy(apiUrl));
+  const directory = await mkdtemp(join(tmpdir(), 'identity-'));
+  opened.defer(() => rm(directory, { recursive: true }));
+  const paths = { stakingCertPath: join(directory, 'staker.crt'), stakingKeyPath: join(directory, 'staker.key') };
+  service = opened.use(await startServiceProcess(started, { ...SETTINGS(), ...paths }));
+  await service.awaitAllConnected();
+  twin = opened.use(await startServiceProcess(started, { apiUrl, ...paths }));
 });
+afterAll(() => opened.disposeAsync());
 const SETTINGS = () => ({ apiUrl: proxy.url, withEmbedded: true, validatorRefreshMs: 500 });
 /** Some readings of the sets. */
 const NOTICED_TIMEOUT_MS = 15_000;
+const IDENTITY_TIMEOUT_MS = 120_000;
 
 beforeEach(() => Promise.all([LOCAL, EMBEDDED].map((name) => service.awaitAllConnected(name))));
 
 afterEach(({ task }) => {
   if (task.result?.state === 'fail')
     console.error(`the service's log before "${task.name}" failed:\n${service.logTail()}`);
-});
-
-afterAll(async () => {
-  await service?.[Symbol.asyncDispose]();
-  await proxy?.[Symbol.asyncDispose]();
 });
 
 test('both are up under their names, with one identity', async () => {
@@ -106,7 +115,6 @@ test('the public client does not retry a message that can never be signed', asyn
       ) ?? 0,
   });
   const before = await counts();
-  const startMs = performance.now();
   const signatureAggregatorRequest = {
     // With another conversion ID than that of the subnet.
     message: unknownTwin(conversion),
@@ -120,14 +128,11 @@ test('the public client does not retry a message that can never be signed', asyn
     () => 'it succeeded',
     (error: unknown) => error,
   );
-  const tookMs = performance.now() - startMs;
   expect(failure).toBeInstanceOf(BadRequestError);
   expect(failure).toMatchObject({
     statusCode: 400,
     message: expect.stringMatching(/refused by \d: .* \(code 7\)\); no later block changes this/),
   });
-  expect(tookMs).toBeLessThan(3_000);
-  recordFigure('the public client with a hopeless message: fails', inMs(tookMs));
   expect(await counts()).toEqual({ asked: before.asked + l1Validators.length, refused: before.refused + 1 });
 });
 
@@ -155,10 +160,9 @@ test('while the API of one is down, its status shows it and the other is served 
       networks: [{ name: LOCAL, status: 'degraded', reason }, { name: EMBEDDED }],
     });
 
-    const [answer, tookMs] = await Promise.all([service.aggregate(request, LOCAL), expectSignedByEmbedded(service)]);
+    const [answer] = await Promise.all([service.aggregate(request, LOCAL), expectSignedByEmbedded(service)]);
     expect(answer).toMatchObject({ status: 503, body: { code: 'p_chain_unavailable' } });
     expect(Number(answer.headers.get('retry-after'))).toBeGreaterThan(0);
-    recordFigure('one of two networks without its API: the other’s message', inMs(tookMs));
   } finally {
     await proxy.open();
   }
@@ -174,10 +178,6 @@ test('an API that is down at the start delays no other network, and its network 
     await using late = await startServiceProcess(network(), SETTINGS());
     onTestFailed(() => console.error(`the log of the service that started without an API:\n${late.logTail()}`));
     await late.awaitAllConnected(EMBEDDED);
-    recordFigure(
-      'one of two networks without its API: start to the other’s',
-      inMs(performance.now() - late.startedAtMs),
-    );
     await expectSignedByEmbedded(late);
     const reason = expect.stringContaining('its info API does not answer yet');
     // The first call has three attempts with pauses between them; the other network may be up before it fails.
@@ -205,13 +205,26 @@ test('an API that is down at the start delays no other network, and its network 
   }
 });
 
-async function askReady({ url }: ServiceProcess): Promise<object> {
+// The last test: a node has to turn a connection away for 45 s before that counts.
+test('a second process with the NodeID of the first notices by how nodes treat it, and the first stays connected', async () => {
+  onTestFailed(() => console.error(`the second process's log:\n${twin.logTail()}`));
+  const readiness = await pollUntil(
+    () => askReady(twin),
+    (now) => 'identityProblem' in now,
+    IDENTITY_TIMEOUT_MS,
+  );
+  expect(readiness['identityProblem']).toMatch(/^5 nodes of local close our connections at once, and 0 let us in; /);
+  expect(await askReady(service)).not.toHaveProperty('identityProblem');
+  await service.awaitAllConnected();
+});
+
+async function askReady({ url }: ServiceProcess): Promise<Record<string, unknown>> {
   const response = await fetch(`${url}/health/ready`);
   return { ...((await response.json()) as object), httpStatus: response.status };
 }
 
-/** Has the devnet emit a message and sign it; returns how long the answer took. */
-async function expectSignedByEmbedded(asked: ServiceProcess): Promise<number> {
+/** Has the devnet emit a message and sign it. */
+async function expectSignedByEmbedded(asked: ServiceProcess): Promise<void> {
   const response = await fetch(`${asked.url}/devnet/messages`, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
@@ -225,5 +238,4 @@ async function expectSignedByEmbedded(asked: ServiceProcess): Promise<number> {
   expect(signedMessage?.startsWith(messages[0].replace(/^0x/, ''))).toBe(true);
   expect(nodeIDs).toEqual(expect.arrayContaining([...signers]));
   expect(Number(signedWeight)).toBeGreaterThanOrEqual(0.8 * Number(totalWeight));
-  return answer.tookMs;
 }

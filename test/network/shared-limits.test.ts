@@ -18,7 +18,7 @@ import { startUpstreamService, type UpstreamService } from '../integration/proxy
 import { startService } from '../integration/service/running-service.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 import { createLogLines, type LogLines } from '../support/log-lines.ts';
-import { expectGranted, expectRefused, testLimitCounters } from '../unit/store/local/limit-counters-contract.ts';
+import { testLimitCounters } from '../unit/store/local/limit-counters-contract.ts';
 import { createLoopbackCertificate } from './loopback-certificate.ts';
 import { AWAY, CONNECTED, useRedis, useRedisOfEachTest } from './redis-fixture.ts';
 import { startRedis } from './redis-process.ts';
@@ -28,6 +28,7 @@ import { startRedis } from './redis-process.ts';
 const PREFIX = 'test:';
 const DATA = '/v1/chains/1/blocks/2';
 const REINDEX = `/v1/chains/43114/nfts/collections/0x${'aB'.repeat(20)}/tokens/145:reindex`;
+const REINDEX_KEY = `${PREFIX}reindex:43114:0x${'ab'.repeat(20)}:145`;
 const HOUR_MS = 3_600_000;
 const DAY_NS = 86_400e9;
 const KEY: ApiKey = {
@@ -130,7 +131,7 @@ describe('counters', () => {
     expectTtl(await redis.inspector.pTTL(`${PREFIX}claim`), HOUR_MS);
   });
 
-  test.each(['7', 'not ours', 'nan', '-inf', String(2n ** 63n - 1n)])(
+  test.each(['7', 'not ours', '-inf'])(
     '%s without an end in the place of a backlog is none, and is replaced by one',
     async (value) => {
       await redis.inspector.set(`${PREFIX}units`, value);
@@ -160,10 +161,7 @@ describe('two replicas', () => {
   test('count the units of a client together', async () => {
     await using replicas = await startReplicas(redis.url);
     const { a, b } = replicas;
-    expect([await remaining(a), await remaining(b), await remaining(a)]).toEqual([19, 18, 17]);
-    const refused = await b.service.post('/v1/signatureAggregator/fuji/aggregateSignatures', {});
-    expect(refused.headers.get('x-ratelimit-remaining')).toBe('16');
-    for (let left = 15; left >= 0; left -= 1) expect(await remaining(left % 2 === 0 ? a : b)).toBe(left);
+    for (let left = 19; left >= 0; left -= 1) expect(await remaining(left % 2 === 0 ? a : b)).toBe(left);
     for (const { service } of [a, b]) {
       const { status, headers } = await service.get(DATA);
       expect([status, headers.get('x-ratelimit-remaining')]).toEqual([429, '0']);
@@ -191,49 +189,28 @@ describe('two replicas', () => {
     expect(JSON.stringify([a.log.lines, b.log.lines])).not.toContain('secret');
   });
 
-  test('reindex a token once an hour between them', async () => {
+  test('pass on one of many reindexings of a token at the same time, and no other in its hour', async () => {
     await using replicas = await startReplicas(redis.url);
-    const { a, b } = replicas;
-    expect((await a.service.post(REINDEX)).status).toBe(201);
-    for (const { service } of [b, a]) {
-      const { status, headers } = await service.post(REINDEX);
+    const services = [replicas.a.service, replicas.b.service];
+    const answers = await Promise.all(Array.from({ length: 12 }, (_, index) => services[index % 2]!.post(REINDEX)));
+    const [granted, ...refused] = answers.toSorted((x, y) => x.status - y.status);
+    expect(granted?.status).toBe(201);
+    for (const { status, headers } of refused) {
       const retryAfter = Number(headers.get('retry-after'));
       expect(status).toBe(429);
       expect(retryAfter).toBeGreaterThan(3_500);
       expect(retryAfter).toBeLessThanOrEqual(3_600);
     }
-    expectTtl(await redis.inspector.pTTL(`${PREFIX}reindex:43114:0x${'ab'.repeat(20)}:145`), HOUR_MS);
-    expect(a.service.standIn.arrivals.length + b.service.standIn.arrivals.length).toBe(1);
-  });
-
-  test('pass on one of many reindexings at the same time', async () => {
-    await using replicas = await startReplicas(redis.url);
-    const services = [replicas.a.service, replicas.b.service];
-    const answers = await Promise.all(Array.from({ length: 12 }, (_, index) => services[index % 2]!.post(REINDEX)));
-    const statuses = answers.map(({ status }) => status).toSorted((x, y) => x - y);
-    expect(statuses).toEqual([201, ...Array<number>(11).fill(429)]);
+    expectTtl(await redis.inspector.pTTL(REINDEX_KEY), HOUR_MS);
     expect(services.flatMap(({ standIn }) => standIn.arrivals)).toHaveLength(1);
-  });
-
-  test('may claim what another has given back after they were refused it', async () => {
-    using one = openLimits(redis.url);
-    using other = openLimits(redis.url);
-    await Promise.all([one.log.until(CONNECTED), other.log.until(CONNECTED)]);
-    const claim = expectGranted(await one.limits.claim('token', HOUR_MS));
-    expectRefused(await other.limits.claim('token', HOUR_MS), HOUR_MS);
-    await claim.giveBack();
-    expectGranted(await other.limits.claim('token', HOUR_MS));
-    expectRefused(await one.limits.claim('token', HOUR_MS), HOUR_MS);
   });
 
   test('may reindex a token through one when the other’s upstream has failed', async () => {
     await using replicas = await startReplicas(redis.url);
     const { a, b } = replicas;
     a.service.standIn.behaviour = (_request, response) => sendJson(response, 500, {});
-    for (let count = 0; count < 3; count += 1) {
-      expect((await a.service.post(REINDEX)).status).toBe(500);
-      expect(await redis.inspector.exists(`${PREFIX}reindex:43114:0x${'ab'.repeat(20)}:145`)).toBe(0);
-    }
+    expect((await a.service.post(REINDEX)).status).toBe(500);
+    expect(await redis.inspector.exists(REINDEX_KEY)).toBe(0);
     expect((await b.service.post(REINDEX)).status).toBe(201);
     expect((await a.service.post(REINDEX)).status).toBe(429);
   });

@@ -1,12 +1,31 @@
+import { basename } from 'node:path';
 import { defineConfig } from 'vitest/config';
+import { BaseSequencer, type TestSpecification } from 'vitest/node';
+
+/** Beginnings of the names of files that need what Go builds; the last one changes the network that the others share. */
+const WITH_GO = ['go-', 'node-', 'chart', 'service-', 'l1-'];
+
+class WithGoLast extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const placeOf = ({ moduleId }: TestSpecification): string => {
+      const name = basename(moduleId);
+      return `${WITH_GO.findIndex((beginning) => name.startsWith(beginning)) + 1} ${name}`;
+    };
+    return files.toSorted((a, b) => (placeOf(a) < placeOf(b) ? -1 : 1));
+  }
+}
 
 export default defineConfig({
   test: {
     root: import.meta.dirname,
     include: ['*.test.ts'],
-    globalSetup: ['figures-table.ts'],
-    // One network at a time, and one test after the other on it.
+    globalSetup: ['scratch-folder.ts'],
+    setupFiles: ['build-ahead.ts'],
+    provide: { isWholeRun: process.argv.slice(2).every((argument) => /^-|^run$|vitest\.config/.test(argument)) },
+    sequence: { sequencer: WithGoLast },
+    // One process for all files, one after the other: they share programs of Go, and one network.
     fileParallelism: false,
+    isolate: false,
     // The first build takes five to seven minutes on two cores.
     hookTimeout: 30 * 60_000,
     testTimeout: 3 * 60_000,

@@ -56,10 +56,6 @@ export class Invariants implements Watcher {
     this.#nodeIDOf = nodeIDOf;
   }
 
-  get collections(): number {
-    return this.#collections.length;
-  }
-
   get openCollections(): number {
     return this.#collections.filter(({ endMs }) => endMs === undefined).length;
   }

@@ -3,10 +3,10 @@ import { type BlockchainID, idFromBytes, P_CHAIN_ID, PRIMARY_NETWORK_ID, type Su
 import { createUnsignedMessage, type UnsignedMessage } from '../../src/warp/unsigned-message.ts';
 import { Draws } from './draws.ts';
 import type { LedgerBlock, LedgerPlan, LedgerSet } from './ledger.ts';
-import type { ApiPlan, ApiReaction } from './simulated-api.ts';
+import { API_REACTIONS, type ApiPlan } from './simulated-api.ts';
 import type { NetFaults } from './simulated-net.ts';
 import type { StorePlan } from './simulated-redis.ts';
-import type { Mood, Reaction, ValidatorPlan } from './simulated-validator.ts';
+import { MOODS, type Mood, REACTIONS, type Reaction, type ValidatorPlan } from './simulated-validator.ts';
 
 /** All that happens in one simulation, drawn from its seed before it starts. */
 export interface Plan {
@@ -50,7 +50,7 @@ export interface ReplicaEnd {
   readonly comesBackAfterMs: number | undefined;
 }
 
-export type Theme = 'validators' | 'connections' | 'addresses' | 'api' | 'changes' | 'overload' | 'slow machine';
+export type Theme = keyof typeof THEMES;
 
 export interface MessagePlan {
   readonly message: UnsignedMessage;
@@ -78,7 +78,8 @@ export interface RequestPlan {
   readonly replica: number;
 }
 
-const THEMES: Readonly<Record<Theme, number>> = {
+/** Kinds of faults by the share of seeds that have them. */
+const THEMES = {
   validators: 0.55,
   connections: 0.25,
   addresses: 0.2,
@@ -86,72 +87,6 @@ const THEMES: Readonly<Record<Theme, number>> = {
   changes: 0.35,
   overload: 0.04,
   'slow machine': 0.06,
-};
-
-/** Relative frequencies of faults. To add one, name it here, and implement it beside the others of its kind. */
-const REACTIONS: Readonly<Record<Exclude<Reaction, 'signs'>, number>> = {
-  slow: 2,
-  silent: 3,
-  freezes: 1,
-  refuses: 2,
-  'refuses for good': 1,
-  'no validator': 1,
-  lags: 2,
-  'wrong message': 1,
-  'other key': 1,
-  colludes: 3,
-  'off subgroup': 1,
-  'colludes off subgroup': 1,
-  infinity: 1,
-  'random bytes': 1,
-  short: 0.5,
-  long: 0.5,
-  'no protobuf': 0.5,
-  twice: 1,
-  'bad, then good': 1,
-  'good, then bad': 1,
-  'wrong request': 1,
-  'wrong chain': 0.5,
-  unasked: 1,
-  'leaves before': 1,
-  'leaves during': 1,
-  'leaves after': 1,
-  dribbles: 0.5,
-  'huge frame': 0.5,
-  garbage: 0.5,
-  compressed: 1,
-  bomb: 0.2,
-};
-
-const MOODS: Readonly<Record<Exclude<Mood, 'up'>, number>> = {
-  refusing: 2,
-  vanished: 2,
-  frozen: 1,
-  'wrong certificate': 1,
-  'no certificate': 0.5,
-  'no handshake': 1,
-  'wrong network': 0.5,
-  'wrong clock': 0.5,
-  'old version': 1,
-  garbage: 0.5,
-  moved: 3,
-};
-
-const API_REACTIONS: Readonly<Record<Exclude<ApiReaction, 'answers'>, number>> = {
-  'refuses connections': 2,
-  hangs: 1,
-  slow: 2,
-  'status 500': 1,
-  'status 404': 0.5,
-  'status 429': 1,
-  'no json': 1,
-  truncated: 1,
-  'wrong types': 2,
-  'wrong id': 1,
-  error: 1,
-  endless: 0.1,
-  'breaks off': 1,
-  behind: 3,
 };
 
 /** Every kind of fault is left out of half of the seeds that could have it: so rare ones are met undisturbed. */
@@ -164,6 +99,11 @@ function someOf<Name extends string>(
   const kept = chosen.length === 0 ? [draws.pick(names)] : chosen;
   return Object.fromEntries(kept.map((name) => [name, weights[name]])) as Partial<Record<Name, number>>;
 }
+
+const WEIGHTS = Object.fromEntries(Object.entries(REACTIONS).map(([name, { weight }]) => [name, weight])) as Record<
+  Reaction,
+  number
+>;
 
 const id = <T extends SubnetID | BlockchainID>(draws: Draws): T => idFromBytes<T>(draws.bytes(32), 'ID');
 
@@ -281,12 +221,12 @@ export function planValidators(draws: Draws, themes: ReadonlySet<Theme>, { block
   // From none over the harmless third to all.
   const badShare = themes.has('validators') ? draws.pick([0.1, 0.3, 0.3, 0.6, 1]) : 0;
   const homelessShare = themes.has('addresses') ? draws.pick([0.1, 0.3, 0.8]) : 0;
-  const fashion = someOf(draws, REACTIONS);
+  const fashion = someOf(draws, WEIGHTS);
   const moods = someOf(draws, MOODS);
   return [...numbers].map((number) => ({
     number,
     misbehaviour: draws.chance(badShare) ? draws.pick([0.3, 1, 1]) : 0,
-    habits: draws.chance(0.7) ? fashion : someOf(draws, REACTIONS),
+    habits: draws.chance(0.7) ? fashion : someOf(draws, WEIGHTS),
     answerMs: draws.chance(0.9) ? [1, 60] : [1, 250],
     lagsUntilMs: draws.int(0, 12_000),
     moods: draws.chance(homelessShare) ? planMoods(draws, moods) : [],

@@ -38,7 +38,7 @@ const BUGS: readonly Bug[] = [
       override get isBusy() {
         return true;
       }
-      override checks = { verify: async () => true } as never;
+      override checks = { run: async () => true } as never;
     },
   })),
   bug<BlsJobs>(

@@ -10,6 +10,7 @@ type Scope = Map<string, unknown>;
 type Eval = (scope: Scope) => unknown;
 /** Undefined if the block continues. */
 type Run = (scope: Scope) => { readonly returned: unknown } | undefined;
+type Operator = readonly [binding: number, apply: (left: unknown, right: () => unknown) => unknown];
 
 const scripts = new Map<string, RedisScript>();
 
@@ -21,13 +22,14 @@ const scripts = new Map<string, RedisScript>();
 export function compileRedisScript(source: string): RedisScript {
   const known = scripts.get(source);
   if (known !== undefined) return known;
-  const parser = new Parser(source);
-  const run = parser.block();
-  parser.expectEnd();
+  const run = new Parser(source).script();
   const script: RedisScript = (keys, args, call) => {
     const scope: Scope = new Map<string, unknown>([
       ['KEYS', keys],
       ['ARGV', args],
+      ['nil', undefined],
+      ['true', true],
+      ['false', false],
       ['tonumber', toNumber],
       ['math', { ceil: Math.ceil, max: Math.max }],
       ['string', { find: findPlain }],
@@ -55,50 +57,75 @@ function toNumber(value: unknown): number | undefined {
 
 /** Converts Lua values like Redis does. */
 function toReply(value: unknown): Reply {
-  if (value === undefined || value === null || value === false) return null;
+  if (!isTrue(value)) return null;
   if (value === true) return 1;
   if (typeof value === 'number') return Math.trunc(value);
-  if (Array.isArray(value)) return value.map(toReply);
-  return value as Reply;
+  return Array.isArray(value) ? value.map(toReply) : (value as Reply);
 }
 
-const TOKEN = /\s*(?:(\d+)|([A-Za-z_]\w*)|'([^']*)'|(==|~=|<=|>=|[-+*/<>=#(){}[\],.]))/y;
-const KEYWORDS: ReadonlySet<string> = new Set(['then', 'else', 'elseif', 'end', 'do']);
+function isTrue(value: unknown): boolean {
+  return value !== undefined && value !== null && value !== false;
+}
 
-type Token =
-  | { readonly kind: 'number'; readonly value: number }
-  | { readonly kind: 'name' | 'string' | 'sign'; readonly value: string };
+/** Lists begin at 1. */
+function elementOf(table: unknown, index: unknown): unknown {
+  return Array.isArray(table) ? table[Number(index) - 1] : (table as Record<string, unknown>)[String(index)];
+}
 
+const numeric =
+  (apply: (left: number, right: number) => unknown): Operator[1] =>
+  (left, right) =>
+    apply(Number(left), Number(right()));
+
+/** What binds more strongly has a higher number. */
+const OPERATORS: Readonly<Record<string, Operator>> = {
+  or: [1, (left, right) => (isTrue(left) ? left : right())],
+  and: [2, (left, right) => (isTrue(left) ? right() : left)],
+  '==': [3, (left, right) => left === right()],
+  '~=': [3, (left, right) => left !== right()],
+  '<=': [3, numeric((left, right) => left <= right)],
+  '>=': [3, numeric((left, right) => left >= right)],
+  '<': [3, numeric((left, right) => left < right)],
+  '>': [3, numeric((left, right) => left > right)],
+  '+': [4, numeric((left, right) => left + right)],
+  '-': [4, numeric((left, right) => left - right)],
+  '*': [5, numeric((left, right) => left * right)],
+  '/': [5, numeric((left, right) => left / right)],
+};
+const PREFIXES: Readonly<Record<string, (value: unknown) => unknown>> = {
+  not: (value) => !isTrue(value),
+  '#': (value) => (value as string).length,
+  '-': (value) => -Number(value),
+};
+
+/** Literal texts keep the quote before them. */
+const TOKEN = /\s*(?:('[^']*)'|(\d+|[A-Za-z_]\w*|==|~=|<=|>=|[-+*/<>=#(){}[\],.]))/y;
+const BLOCK_ENDS: ReadonlySet<string | undefined> = new Set([undefined, 'else', 'elseif', 'end']);
+
+/** A recursive descent, with expressions by the precedence of their operators. */
 class Parser {
-  readonly #tokens: Token[] = [];
+  readonly #tokens: string[] = [];
   #at = 0;
 
   constructor(source: string) {
-    TOKEN.lastIndex = 0;
     const text = source.trimEnd();
-    while (TOKEN.lastIndex < text.length) {
+    for (TOKEN.lastIndex = 0; TOKEN.lastIndex < text.length; ) {
       const from = TOKEN.lastIndex;
-      const match = TOKEN.exec(text);
-      if (match === null) throw new Error(`not the Lua that is known here: ${text.slice(from, from + 30)}`);
-      const [, number, name, string, sign] = match;
-      if (number !== undefined) this.#tokens.push({ kind: 'number', value: Number(number) });
-      else if (name !== undefined) this.#tokens.push({ kind: 'name', value: name });
-      else if (string !== undefined) this.#tokens.push({ kind: 'string', value: string });
-      else this.#tokens.push({ kind: 'sign', value: sign as string });
+      const [, literal, token = literal] = TOKEN.exec(text) ?? [];
+      if (token === undefined) throw new Error(`not the Lua that is known here: ${text.slice(from, from + 30)}`);
+      this.#tokens.push(token);
     }
   }
 
-  expectEnd(): void {
-    if (this.#at < this.#tokens.length)
-      throw new Error(`more than a script: ${JSON.stringify(this.#tokens[this.#at])}`);
+  script(): Run {
+    const run = this.#block();
+    if (this.#at < this.#tokens.length) throw new Error(`a script goes on with "${this.#tokens[this.#at]}"`);
+    return run;
   }
 
-  block(): Run {
+  #block(): Run {
     const statements: Run[] = [];
-    for (let next = this.#tokens[this.#at]; next !== undefined; next = this.#tokens[this.#at]) {
-      if (next.kind === 'name' && KEYWORDS.has(next.value)) break;
-      statements.push(this.#statement());
-    }
+    while (!BLOCK_ENDS.has(this.#tokens[this.#at])) statements.push(this.#statement());
     return (scope) => {
       for (const statement of statements) {
         const ended = statement(scope);
@@ -115,11 +142,8 @@ class Parser {
       const value = this.#expression();
       return (scope) => ({ returned: value(scope) });
     }
-    const isLocal = this.#take('local');
-    const next = this.#tokens[this.#at + 1];
-    if (isLocal || (next?.kind === 'sign' && next.value === '=')) {
-      const { value: name } = this.#tokens[this.#at] as Token & { readonly kind: 'name' };
-      this.#at += 1;
+    if (this.#take('local') || this.#tokens[this.#at + 1] === '=') {
+      const name = this.#next();
       this.#expect('=');
       const value = this.#expression();
       return (scope) => void scope.set(name, value(scope));
@@ -131,11 +155,11 @@ class Parser {
   #if(): Run {
     const condition = this.#expression();
     this.#expect('then');
-    const then = this.block();
+    const then = this.#block();
     let otherwise: Run = () => undefined;
     if (this.#take('elseif')) otherwise = this.#if();
     else {
-      if (this.#take('else')) otherwise = this.block();
+      if (this.#take('else')) otherwise = this.#block();
       this.#expect('end');
     }
     return (scope) => (isTrue(condition(scope)) ? then(scope) : otherwise(scope));
@@ -143,108 +167,47 @@ class Parser {
 
   /** `for index, value in ipairs(list) do … end`. */
   #for(): Run {
-    const [index, value] = [this.#name(), this.#take(',') && this.#name()];
+    const index = this.#next();
+    this.#expect(',');
+    const value = this.#next();
     this.#expect('in');
     const list = this.#expression();
     this.#expect('do');
-    const body = this.block();
+    const body = this.#block();
     this.#expect('end');
     return (scope) => {
       for (const [at, element] of (list(scope) as unknown[]).entries()) {
-        scope.set(index, at + 1).set(String(value), element);
-        const ended = body(scope);
+        const ended = body(scope.set(index, at + 1).set(value, element));
         if (ended !== undefined) return ended;
       }
       return undefined;
     };
   }
 
-  #name(): string {
-    const token = this.#tokens[this.#at];
-    if (token?.kind !== 'name') throw new Error('a script has no name where there has to be one');
-    this.#at += 1;
-    return token.value;
-  }
-
-  #expression(): Eval {
-    let left = this.#conjunction();
-    while (this.#take('or')) {
-      const [first, second] = [left, this.#conjunction()];
-      left = (scope) => {
-        const value = first(scope);
-        return isTrue(value) ? value : second(scope);
-      };
-    }
-    return left;
-  }
-
-  #conjunction(): Eval {
-    let left = this.#comparison();
-    while (this.#take('and')) {
-      const [first, second] = [left, this.#comparison()];
-      left = (scope) => {
-        const value = first(scope);
-        return isTrue(value) ? second(scope) : value;
-      };
-    }
-    return left;
-  }
-
-  #comparison(): Eval {
-    const left = this.#sum();
-    for (const [sign, compare] of COMPARISONS) {
-      if (!this.#take(sign)) continue;
-      const right = this.#sum();
-      return (scope) => compare(left(scope) as number, right(scope) as number);
-    }
-    return left;
-  }
-
-  #sum(): Eval {
-    let left = this.#product();
+  #expression(least = 1): Eval {
+    let left = this.#operand();
     for (;;) {
-      const factor = this.#take('+') ? 1 : this.#take('-') ? -1 : 0;
-      if (factor === 0) return left;
-      const [first, second] = [left, this.#product()];
-      left = (scope) => Number(first(scope)) + factor * Number(second(scope));
+      const [binding, apply] = OPERATORS[this.#tokens[this.#at] ?? ''] ?? [0, () => undefined];
+      if (binding < least) return left;
+      this.#at += 1;
+      const [first, second] = [left, this.#expression(binding + 1)];
+      left = (scope) => apply(first(scope), () => second(scope));
     }
   }
 
-  #product(): Eval {
-    let left = this.#unary();
-    for (;;) {
-      const isDivision = this.#take('/');
-      if (!isDivision && !this.#take('*')) return left;
-      const [first, second] = [left, this.#unary()];
-      left = (scope) =>
-        isDivision ? Number(first(scope)) / Number(second(scope)) : Number(first(scope)) * Number(second(scope));
+  #operand(): Eval {
+    const prefix = PREFIXES[this.#tokens[this.#at] ?? ''];
+    if (prefix !== undefined) {
+      this.#at += 1;
+      const value = this.#operand();
+      return (scope) => prefix(value(scope));
     }
-  }
-
-  #unary(): Eval {
-    if (this.#take('not')) {
-      const value = this.#unary();
-      return (scope) => !isTrue(value(scope));
-    }
-    if (this.#take('#')) {
-      const value = this.#unary();
-      return (scope) => (value(scope) as string).length;
-    }
-    if (this.#take('-')) {
-      const value = this.#unary();
-      return (scope) => -Number(value(scope));
-    }
-    return this.#postfix();
-  }
-
-  #postfix(): Eval {
     let value = this.#primary();
     for (;;) {
       const from = value;
       if (this.#take('.')) {
-        const { value: name } = this.#tokens[this.#at] as Token & { readonly kind: 'name' };
-        this.#at += 1;
-        value = (scope) => (from(scope) as Record<string, unknown>)[name];
+        const name = this.#next();
+        value = (scope) => elementOf(from(scope), name);
       } else if (this.#take('[')) {
         const index = this.#expression();
         this.#expect(']');
@@ -257,25 +220,21 @@ class Parser {
   }
 
   #primary(): Eval {
-    const token = this.#tokens[this.#at];
-    this.#at += 1;
-    if (token === undefined) throw new Error('the script ends too early');
-    if (token.kind === 'number' || token.kind === 'string') return () => token.value;
-    if (token.kind === 'sign') {
-      if (token.value === '{') {
-        const parts = this.#list('}');
-        return (scope) => parts.map((part) => part(scope));
-      }
-      if (token.value !== '(') throw new Error(`"${token.value}" begins no expression`);
+    const token = this.#next();
+    if (token.startsWith("'")) return () => token.slice(1);
+    if (/^\d/.test(token)) return () => Number(token);
+    if (token === '{') {
+      const parts = this.#list('}');
+      return (scope) => parts.map((part) => part(scope));
+    }
+    if (token === '(') {
       const value = this.#expression();
       this.#expect(')');
       return value;
     }
-    if (token.value === 'nil') return () => undefined;
-    if (token.value === 'true' || token.value === 'false') return () => token.value === 'true';
     return (scope) => {
-      if (!scope.has(token.value)) throw new Error(`a script has no "${token.value}"`);
-      return scope.get(token.value);
+      if (!scope.has(token)) throw new Error(`a script has no "${token}"`);
+      return scope.get(token);
     };
   }
 
@@ -288,34 +247,20 @@ class Parser {
     return parts;
   }
 
-  /** A keyword or a sign. */
-  #take(value: string): boolean {
+  #next(): string {
     const token = this.#tokens[this.#at];
-    if (token === undefined || token.kind === 'string' || token.value !== value) return false;
+    if (token === undefined) throw new Error('a script ends too early');
     this.#at += 1;
-    return true;
+    return token;
   }
 
-  #expect(value: string): void {
-    if (!this.#take(value)) throw new Error(`a script has no "${value}" where there has to be one`);
+  #take(token: string): boolean {
+    const isNext = this.#tokens[this.#at] === token;
+    if (isNext) this.#at += 1;
+    return isNext;
   }
-}
 
-const COMPARISONS: readonly (readonly [string, (a: number, b: number) => boolean])[] = [
-  ['==', (a, b) => a === b],
-  ['~=', (a, b) => a !== b],
-  ['<=', (a, b) => a <= b],
-  ['>=', (a, b) => a >= b],
-  ['<', (a, b) => a < b],
-  ['>', (a, b) => a > b],
-];
-
-function isTrue(value: unknown): boolean {
-  return value !== undefined && value !== null && value !== false;
-}
-
-/** Lists begin at 1. */
-function elementOf(table: unknown, index: unknown): unknown {
-  if (Array.isArray(table)) return table[Number(index) - 1];
-  return (table as Record<string, unknown>)[String(index)];
+  #expect(token: string): void {
+    if (!this.#take(token)) throw new Error(`a script has no "${token}" where there has to be one`);
+  }
 }

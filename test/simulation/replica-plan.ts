@@ -16,8 +16,8 @@ import {
   type RequestPlan,
   type Theme,
 } from './plan.ts';
-import type { StoreFault, StoreMoment, StorePlan, StoreSpell } from './simulated-redis.ts';
-import type { Lie } from './store-lies.ts';
+import { STORE_FAULTS, STORE_MOMENTS, type StoreMoment, type StorePlan, type StoreSpell } from './simulated-redis.ts';
+import { LIES } from './store-lies.ts';
 
 /** When the first requests come: replicas are connected by then. */
 const OPEN_MS = 1_200;
@@ -32,39 +32,6 @@ const THEMES: Readonly<Partial<Record<Theme, number>>> = {
   api: 0.08,
   changes: 0.15,
   'slow machine': 0.04,
-};
-
-const FAULTS: Readonly<Record<StoreFault, number>> = {
-  slow: 2,
-  frozen: 2,
-  down: 1,
-  'down, and comes back empty': 1,
-  'cut off': 3,
-  deaf: 1,
-  'read only': 0.5,
-  full: 0.5,
-  lies: 4,
-};
-
-const MOMENTS: Readonly<Record<StoreMoment, number>> = {
-  wiped: 2,
-  evicts: 2,
-  'loses leases': 3,
-  'rolls back': 2,
-  'another kind of value': 1,
-  planted: 4,
-};
-
-const LIES: Readonly<Record<Lie, number>> = {
-  'flips a bit': 2,
-  'cuts short': 1,
-  'of another key': 2,
-  'of before': 2,
-  'random bytes': 1,
-  'too long': 0.1,
-  'another type': 1,
-  nothing: 2,
-  forged: 4,
 };
 
 /** Most worlds have three replicas; one in twelve has two or four. */
@@ -151,12 +118,12 @@ function planStore(draws: Draws, count: number, requests: readonly RequestPlan[]
     spells.push({
       fromMs,
       untilMs: fromMs + draws.pick([draws.int(50, 400), draws.int(300, 3_000), 10_000]),
-      fault: draws.weighted(FAULTS) ?? 'lies',
+      fault: draws.weighted(STORE_FAULTS) ?? 'lies',
       replica: draws.chance(0.5) ? draws.int(0, count - 1) : undefined,
     });
   }
   for (let some = isWell ? 0 : draws.int(spells.length === 0 ? 1 : 0, 3); some > 0; some -= 1)
-    moments.push({ atMs: whileAtWork(draws, requests), what: draws.weighted(MOMENTS) ?? 'wiped' });
+    moments.push({ atMs: whileAtWork(draws, requests), what: draws.weighted(STORE_MOMENTS) ?? 'wiped' });
   return { latencyMs, spells, moments, lies: LIES, lying: draws.pick([0.1, 0.5, 1]) };
 }
 

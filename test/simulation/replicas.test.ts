@@ -1,23 +1,14 @@
-import { describe, expect, test, vi } from 'vitest';
-import { openSimulator } from './run-seeds.ts';
-import { SEED, testReplay, testReplicaShare } from './share-of-seeds.ts';
+import { inject, vi } from 'vitest';
+import { testSeeds } from './test-seeds.ts';
 
 vi.mock('lru-cache', () => import('./small-caches.ts'));
 vi.mock('../../src/p2p/identity/certificate.ts', async (importOriginal) =>
   (await import('./remembered-certificates.ts')).rememberCertificates(await importOriginal()),
 );
 
-testReplay('runReplicas');
-
-describe.runIf(SEED === undefined)('replicas and their store', () => {
-  testReplicaShare(1, 2);
-
-  test('a seed is the same run each time, whatever ran before', async () => {
-    const [first, second] = [await openSimulator(), await openSimulator()];
-    for (const seed of [3, 8, 24, 93, 137]) {
-      const once = await first.runReplicas(seed);
-      await second.runReplicas(seed + 1);
-      expect((await second.runReplicas(seed)).digest).toBe(once.digest);
-    }
-  }, 60_000);
+testSeeds({
+  schedules: inject('replicaSchedules'),
+  realEvery: 500,
+  run: (simulator, seed, bls) => simulator.runReplicas(seed, bls),
+  mustOccur: ['alone', 'found', 'ours', 'refused', 'taken_over', 'waited'],
 });

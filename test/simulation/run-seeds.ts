@@ -10,12 +10,14 @@ import { type Report, World } from './world.ts';
 
 export type Bls = Plan['bls'];
 
+export type RunReport = Report & { readonly plan: Plan };
+
 /** Runs seeds one after the other, with all that they share. */
 export interface Simulator {
   /** @param bls default: by the seed */
-  run(seed: number, bls?: Bls): Promise<Report & { readonly plan: Plan }>;
+  run(seed: number, bls?: Bls): Promise<RunReport>;
   /** A world of several replicas. */
-  runReplicas(seed: number, bls?: Bls): Promise<Report & { readonly plan: Plan }>;
+  runReplicas(seed: number, bls?: Bls): Promise<RunReport>;
 }
 
 export async function openSimulator(): Promise<Simulator> {
@@ -31,7 +33,7 @@ export async function openSimulator(): Promise<Simulator> {
     schemes.set(bls, scheme);
     return scheme;
   }
-  const run = async (plan: Plan): Promise<Report & { readonly plan: Plan }> => ({
+  const run = async (plan: Plan): Promise<RunReport> => ({
     ...(await new World(plan, await schemeOf(plan.bls)).run(door)),
     plan,
   });
@@ -42,7 +44,7 @@ export async function openSimulator(): Promise<Simulator> {
 }
 
 /** What a failure prints: what went wrong, and how to see it again. */
-export function describeFailure({ plan, violations }: Report & { readonly plan: Plan }): string {
+export function describeFailure({ plan, violations }: RunReport): string {
   const { seed, bls, themes, requests, validators, replicas } = plan;
   const isReal = bls === 'noble' || bls === 'native';
   return [

@@ -14,11 +14,11 @@ import { createSharedLimitCounters } from '../../src/store/redis/shared-limit-co
 import { openSharedStore } from '../../src/store/redis/shared-store.ts';
 import { createMetrics, METRIC_PREFIX } from '../../src/telemetry/metrics.ts';
 import type { NodeID } from '../../src/warp/ids.ts';
+import type { ClockView } from '../support/fake-clock.ts';
 import type { BlsScheme } from './bls-scheme.ts';
 import type { Draws } from './draws.ts';
 import type { Plan } from './plan.ts';
 import { simulatedIdentity } from './simulated-identity.ts';
-import type { ClockView } from './virtual-time.ts';
 
 /** What the ports of one service see of its work; the invariants are judged by it. */
 export interface Watcher {

@@ -7,24 +7,25 @@ import { CHAIN_ALIASES } from '../../src/warp/networks.ts';
 import type { Draws } from './draws.ts';
 import { blockIDBytes, type Ledger } from './ledger.ts';
 
-/** What an API node does with one call. */
-export type ApiReaction =
-  | 'answers'
-  | 'refuses connections'
-  | 'hangs'
-  | 'slow'
-  | 'status 500'
-  | 'status 404'
-  | 'status 429'
-  | 'no json'
-  | 'truncated'
-  | 'wrong types'
-  | 'wrong id'
-  | 'error'
-  | 'endless'
-  | 'breaks off'
+/** What an API node may do with a call instead of answering it, by relative frequency. */
+export const API_REACTIONS = {
+  'refuses connections': 2,
+  hangs: 1,
+  slow: 2,
+  'status 500': 1,
+  'status 404': 0.5,
+  'status 429': 1,
+  'no json': 1,
+  truncated: 1,
+  'wrong types': 2,
+  'wrong id': 1,
+  error: 1,
+  endless: 0.1,
+  'breaks off': 1,
   /** It is some blocks behind, for this one call: so heights go backwards. */
-  | 'behind';
+  behind: 3,
+};
+export type ApiReaction = 'answers' | keyof typeof API_REACTIONS;
 
 export interface ApiPlan {
   /** Share of the calls that it answers as {@link habits} say. */

@@ -1,9 +1,9 @@
 import type { Dispatcher } from 'undici';
 import type { Outside } from '../../src/network/network-parts.ts';
+import type { ClockView, VirtualTime } from '../support/fake-clock.ts';
 import type { SimulatedHttp } from './simulated-api.ts';
 import type { SimulatedEnd, SimulatedNet } from './simulated-net.ts';
 import type { SimulatedRedis } from './simulated-redis.ts';
-import type { ClockView, VirtualTime } from './virtual-time.ts';
 
 /** What one process of the service has of the world, and loses at once when it is killed. */
 export class SimulatedProcess {

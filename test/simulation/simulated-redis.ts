@@ -5,32 +5,36 @@ import type { Draws } from './draws.ts';
 import { compileRedisScript, type Reply } from './redis-script.ts';
 import type { Liar, Lie, StoreEntry } from './store-lies.ts';
 
-/** What the store, or the way to it, does for a while. */
-export type StoreFault =
-  | 'slow'
+/** What the store, or the way to it, may do for a while, by relative frequency. */
+export const STORE_FAULTS = {
+  slow: 2,
   /** Does not answer, and runs the received commands later. */
-  | 'frozen'
-  | 'down'
-  | 'down, and comes back empty'
+  frozen: 2,
+  down: 1,
+  'down, and comes back empty': 1,
   /** A replica cannot reach the server; sent data may still arrive. */
-  | 'cut off'
+  'cut off': 3,
   /** A replica's commands are done, and their answers are lost. */
-  | 'deaf'
-  | 'read only'
-  | 'full'
-  | 'lies';
+  deaf: 1,
+  'read only': 0.5,
+  full: 0.5,
+  lies: 4,
+};
+export type StoreFault = keyof typeof STORE_FAULTS;
 
-/** What happens to the store at one moment. */
-export type StoreMoment =
-  | 'wiped'
+/** What may happen to the store at one moment. */
+export const STORE_MOMENTS = {
+  wiped: 2,
   /** Some of its keys are gone. */
-  | 'evicts'
-  | 'loses leases'
+  evicts: 2,
+  'loses leases': 3,
   /** Another server takes over, without the latest writes. */
-  | 'rolls back'
-  | 'another kind of value'
+  'rolls back': 2,
+  'another kind of value': 1,
   /** A value that no replica has written. */
-  | 'planted';
+  planted: 4,
+};
+export type StoreMoment = keyof typeof STORE_MOMENTS;
 
 export interface StoreSpell {
   readonly fromMs: number;
@@ -68,15 +72,15 @@ const ARRIVES_LATE = 0.5;
 
 /** A Redis of which replicas use the scripts, under virtual time, with faults. */
 export class SimulatedRedis {
-  readonly #clock: Clock;
-  readonly #draws: Draws;
+  readonly clock: Clock;
+  readonly draws: Draws;
+  readonly watcher: StoreWatcher;
   readonly #plan: StorePlan;
-  readonly #watcher: StoreWatcher;
   readonly #liar: Liar;
   readonly entries = new Map<string, StoreEntry>();
   /** What each key had before, the latest last. */
   readonly history = new Map<string, string[]>();
-  readonly #links = new Set<SimulatedLink>();
+  readonly links = new Set<SimulatedLink>();
   commands = 0;
 
   constructor(options: {
@@ -86,58 +90,42 @@ export class SimulatedRedis {
     readonly watcher: StoreWatcher;
     readonly liar: Liar;
   }) {
-    this.#clock = options.clock;
-    this.#draws = options.draws;
+    this.clock = options.clock;
+    this.draws = options.draws;
+    this.watcher = options.watcher;
     this.#plan = options.plan;
-    this.#watcher = options.watcher;
     this.#liar = options.liar;
-    for (const { atMs, what } of options.plan.moments) this.#clock.after(atMs, () => this.#happen(what));
+    for (const { atMs, what } of options.plan.moments) this.clock.after(atMs, () => this.#happen(what));
     for (const { fromMs, fault } of options.plan.spells) {
       if (fault === 'down' || fault === 'down, and comes back empty')
-        this.#clock.after(fromMs, () => this.#goDown(fault));
+        this.clock.after(fromMs, () => this.#goDown(fault));
     }
-  }
-
-  get openLinks(): number {
-    return this.#links.size;
   }
 
   /** The way there of one replica, from one of its processes. */
   linkOpener(replica: number, process: number): typeof openRedisLink {
-    return async ({ keyPrefix, onBroken, signal }) => {
-      const link = new SimulatedLink({
-        ...{ process, keyPrefix, onBroken, signal },
-        clock: this.#clock,
-        server: {
-          latencyMs: () => this.#latencyMs(replica),
-          isIn: (fault) => this.#isIn(fault, replica),
-          handle: (script, key, args) => this.#handle(script, key, args, replica, process),
-          frozenForMs: () => this.#frozenForMs(),
-          cutForMs: () => this.#spell('cut off', replica)?.untilMs ?? undefined,
-          arrivesLate: () => this.#draws.chance(ARRIVES_LATE),
-          disturbed: (key) => this.#watcher.disturbed(process, key),
-          closed: (closed) => void this.#links.delete(closed),
-        },
-      });
-      this.#links.add(link);
+    return async (options) => {
+      const link = new SimulatedLink(this, { ...options, replica, process });
+      this.links.add(link);
       return link;
     };
   }
 
   /** Without a word to the replica, which is no more. */
   abandon(process: number): void {
-    for (const link of [...this.#links]) if (link.process === process) link.abandon();
+    for (const link of [...this.links]) if (link.process === process) link.abandon();
   }
 
   entryOf(key: string): StoreEntry | undefined {
     const entry = this.entries.get(key);
-    if (entry === undefined || entry.endsMs > this.#clock.monotonicMs()) return entry;
+    if (entry === undefined || entry.endsMs > this.clock.monotonicMs()) return entry;
     this.entries.delete(key);
     return undefined;
   }
 
-  #spell(fault: StoreFault, replica: number | undefined): StoreSpell | undefined {
-    const nowMs = this.#clock.monotonicMs();
+  /** A spell of now. @param replica undefined for one that is for all */
+  spell(fault: StoreFault, replica?: number): StoreSpell | undefined {
+    const nowMs = this.clock.monotonicMs();
     return this.#plan.spells.find(
       (one) =>
         one.fault === fault &&
@@ -147,30 +135,30 @@ export class SimulatedRedis {
     );
   }
 
-  #isIn(fault: StoreFault, replica: number): boolean {
-    return this.#spell(fault, replica) !== undefined;
+  isIn(fault: StoreFault, replica: number): boolean {
+    return this.spell(fault, replica) !== undefined;
   }
 
-  #frozenForMs(): number {
-    const spell = this.#spell('frozen', undefined);
-    return spell === undefined ? 0 : spell.untilMs - this.#clock.monotonicMs();
+  get frozenForMs(): number {
+    const spell = this.spell('frozen');
+    return spell === undefined ? 0 : spell.untilMs - this.clock.monotonicMs();
   }
 
-  #latencyMs(replica: number): number {
+  latencyMs(replica: number): number {
     const [min, max] = this.#plan.latencyMs;
-    const ms = min + this.#draws.next() * (max - min);
-    return this.#isIn('slow', replica) ? ms + this.#draws.int(20, 300) : ms;
+    const ms = min + this.draws.next() * (max - min);
+    return this.isIn('slow', replica) ? ms + this.draws.int(20, 300) : ms;
   }
 
   #goDown(fault: StoreFault): void {
-    for (const link of [...this.#links]) link.break('Socket closed unexpectedly');
+    for (const link of [...this.links]) link.break('Socket closed unexpectedly');
     if (fault === 'down, and comes back empty') this.#happen('wiped');
   }
 
   #happen(what: StoreMoment): void {
     const lose = (key: string): void => {
       this.entries.delete(key);
-      this.#watcher.lost(key);
+      this.watcher.lost(key);
     };
     const keys = [...this.entries.keys()];
     switch (what) {
@@ -178,7 +166,7 @@ export class SimulatedRedis {
         for (const key of keys) lose(key);
         return;
       case 'evicts':
-        for (const key of keys) if (this.#draws.chance(0.5)) lose(key);
+        for (const key of keys) if (this.draws.chance(0.5)) lose(key);
         return;
       case 'loses leases':
         for (const key of keys) if (key.includes(':work:')) lose(key);
@@ -191,44 +179,44 @@ export class SimulatedRedis {
         }
         return;
       case 'another kind of value':
-        for (const key of keys) if (this.#draws.chance(0.5)) this.#plant(key, ['not', 'ours']);
+        for (const key of keys) if (this.draws.chance(0.5)) this.#plant(key, ['not', 'ours']);
         return;
       case 'planted':
         for (const key of keys) {
-          const value = this.#liar.planted(key, this, this.#draws);
+          const value = this.#liar.planted(key, this, this.draws);
           if (value !== undefined) this.#plant(key, value);
         }
     }
   }
 
   #plant(key: string, value: StoreEntry['value']): void {
-    const nowMs = this.#clock.monotonicMs();
+    const nowMs = this.clock.monotonicMs();
     this.entries.set(key, { value, endsMs: nowMs + 600_000, writtenMs: nowMs, writer: undefined });
-    this.#watcher.lost(key);
+    this.watcher.lost(key);
   }
 
   /** Returns the answer for the replica. @throws {ErrorReply} */
-  #handle(script: string, key: string, args: readonly string[], replica: number, process: number): unknown {
+  handle(script: string, key: string, args: readonly string[], replica: number, process: number): unknown {
     this.commands += 1;
     const before = this.entryOf(key);
     let reply: Reply;
     try {
       reply = compileRedisScript(script)([key], args, (name, given) => this.#call(name, given, replica, process));
     } catch (error) {
-      if (error instanceof ErrorReply) this.#watcher.disturbed(process, key);
+      if (error instanceof ErrorReply) this.watcher.disturbed(process, key);
       throw error;
     }
     const after = this.entryOf(key);
     if (after !== before) {
       if (typeof before?.value === 'string') this.#remember(key, before.value);
-      this.#watcher.wrote(key, before, after, process);
+      this.watcher.wrote(key, before, after, process);
     }
     const answer = fromReply(reply);
-    if (!this.#isIn('lies', replica) || !this.#draws.chance(this.#plan.lying)) return answer;
-    const lie = this.#draws.weighted(this.#plan.lies);
+    if (!this.isIn('lies', replica) || !this.draws.chance(this.#plan.lying)) return answer;
+    const lie = this.draws.weighted(this.#plan.lies);
     if (lie === undefined) return answer;
-    this.#watcher.disturbed(process, key);
-    return this.#liar.tell(lie, { key, answer }, this, this.#draws);
+    this.watcher.disturbed(process, key);
+    return this.#liar.tell(lie, { key, answer }, this, this.draws);
   }
 
   #remember(key: string, value: string): void {
@@ -240,7 +228,7 @@ export class SimulatedRedis {
 
   /** The commands that our scripts use. */
   #call(name: string, [key = '', ...args]: readonly string[], replica: number, writer: number): Reply {
-    const nowMs = this.#clock.monotonicMs();
+    const nowMs = this.clock.monotonicMs();
     const entry = this.entryOf(key);
     const text = (): string => {
       if (entry !== undefined && typeof entry.value !== 'string')
@@ -297,8 +285,8 @@ export class SimulatedRedis {
   }
 
   #refuseWriting(replica: number, name: string): void {
-    if (this.#isIn('read only', replica)) throw new ErrorReply("READONLY You can't write against a read only replica.");
-    if (this.#isIn('full', replica) && name !== 'DEL')
+    if (this.isIn('read only', replica)) throw new ErrorReply("READONLY You can't write against a read only replica.");
+    if (this.isIn('full', replica) && name !== 'DEL')
       throw new ErrorReply("OOM command not allowed when used memory > 'maxmemory'.");
   }
 }
@@ -319,57 +307,42 @@ function fromReply(reply: Reply): unknown {
   return reply;
 }
 
-interface LinkServer {
-  latencyMs(): number;
-  isIn(fault: StoreFault): boolean;
-  handle(script: string, key: string, args: readonly string[]): unknown;
-  frozenForMs(): number;
-  /** The time at which the path is open again; undefined if it is open. */
-  cutForMs(): number | undefined;
-  arrivesLate(): boolean;
-  disturbed(key: string | undefined): void;
-  closed(link: SimulatedLink): void;
-}
-
-interface LinkOptions {
-  readonly process: number;
-  readonly keyPrefix: string;
-  readonly onBroken: (error: unknown) => void;
-  readonly signal: AbortSignal;
-  readonly clock: Clock;
-  readonly server: LinkServer;
-}
+type LinkOptions = Parameters<typeof openRedisLink>[0] & { readonly replica: number; readonly process: number };
 
 /** One connection: what is sent over it arrives in the order in which it was sent. */
 class SimulatedLink implements RedisLink {
-  readonly process: number;
+  readonly #redis: SimulatedRedis;
   readonly #options: LinkOptions;
   readonly #waiting = new Set<(error: Error) => void>();
   #isOver = false;
   #thereMs = 0;
   #backMs = 0;
 
-  constructor(options: LinkOptions) {
-    this.process = options.process;
+  constructor(redis: SimulatedRedis, options: LinkOptions) {
+    this.#redis = redis;
     this.#options = options;
   }
 
+  get process(): number {
+    return this.#options.process;
+  }
+
   connect(): Promise<void> {
-    const { server, signal } = this.#options;
+    const { signal } = this.#options;
     return new Promise((resolve, reject) => {
       const onAbort = (): void => fail(signal.reason as Error);
       const fail = (error: Error): void => {
         signal.removeEventListener('abort', onAbort);
         this.#waiting.delete(fail);
-        server.disturbed(undefined);
+        this.#disturbed(undefined);
         reject(error);
       };
       this.#waiting.add(fail);
       signal.addEventListener('abort', onAbort, { once: true });
       // The way that is cut swallows it.
-      if (server.cutForMs() !== undefined) return;
+      if (this.#cutUntilMs !== undefined) return;
       this.#there(() => {
-        if (isDown(server)) return fail(new Error('connect ECONNREFUSED'));
+        if (this.#isDown) return fail(new Error('connect ECONNREFUSED'));
         this.#back(() => {
           signal.removeEventListener('abort', onAbort);
           if (!this.#waiting.delete(fail)) return;
@@ -380,9 +353,10 @@ class SimulatedLink implements RedisLink {
   }
 
   run(script: string, key: string, args: readonly (string | Uint8Array)[]): Promise<unknown> {
-    const { server, clock, keyPrefix } = this.#options;
+    const { keyPrefix, replica, process } = this.#options;
+    const redis = this.#redis;
     const full = keyPrefix + key;
-    const sentMs = clock.monotonicMs();
+    const sentMs = redis.clock.monotonicMs();
     const texts = args.map((arg) => (typeof arg === 'string' ? arg : Buffer.from(arg).toString('latin1')));
     return new Promise((resolve, reject) => {
       if (this.#isOver) return reject(new Error('The client is closed'));
@@ -391,33 +365,33 @@ class SimulatedLink implements RedisLink {
         reject(error);
       };
       this.#waiting.add(fail);
-      const cutUntilMs = server.cutForMs();
+      const cutUntilMs = this.#cutUntilMs;
       if (cutUntilMs !== undefined) {
-        server.disturbed(full);
-        if (!server.arrivesLate()) return;
+        this.#disturbed(full);
+        if (!redis.draws.chance(ARRIVES_LATE)) return;
         this.#thereMs = Math.max(this.#thereMs, cutUntilMs);
       }
       this.#there(
         () => {
-          if (isDown(server)) return server.disturbed(full);
+          if (this.#isDown) return this.#disturbed(full);
           let settle: () => void;
           try {
-            const answer = server.handle(script, full, texts);
+            const answer = redis.handle(script, full, texts, replica, process);
             settle = () => resolve(answer);
           } catch (error) {
             if (!(error instanceof ErrorReply)) throw error;
             settle = () => reject(error);
           }
-          if (server.isIn('deaf') || server.cutForMs() !== undefined) return server.disturbed(full);
+          if (redis.isIn('deaf', replica) || this.#cutUntilMs !== undefined) return this.#disturbed(full);
           const answeredMs = this.#back(() => {
             if (this.#waiting.delete(fail)) settle();
           });
-          if (answeredMs - sentMs > PROMPT_MS) server.disturbed(full);
+          if (answeredMs - sentMs > PROMPT_MS) this.#disturbed(full);
         },
-        () => server.disturbed(full),
+        () => this.#disturbed(full),
       );
       // The replica may be gone before the answer.
-      if (this.#thereMs - sentMs > PROMPT_MS || server.frozenForMs() > 0) server.disturbed(full);
+      if (this.#thereMs - sentMs > PROMPT_MS || redis.frozenForMs > 0) this.#disturbed(full);
     });
   }
 
@@ -429,12 +403,11 @@ class SimulatedLink implements RedisLink {
   /** The server ends it. */
   break(reason: string): void {
     if (this.#isOver) return;
-    const { server, onBroken } = this.#options;
-    server.disturbed(undefined);
+    this.#disturbed(undefined);
     this.#end();
     const error = new Error(reason);
     for (const fail of [...this.#waiting]) fail(error);
-    onBroken(error);
+    this.#options.onBroken(error);
   }
 
   abandon(): void {
@@ -442,18 +415,33 @@ class SimulatedLink implements RedisLink {
     this.#waiting.clear();
   }
 
+  get #isDown(): boolean {
+    const { replica } = this.#options;
+    return this.#redis.isIn('down', replica) || this.#redis.isIn('down, and comes back empty', replica);
+  }
+
+  /** When the way is open again; undefined if it is. */
+  get #cutUntilMs(): number | undefined {
+    return this.#redis.spell('cut off', this.#options.replica)?.untilMs;
+  }
+
+  #disturbed(key: string | undefined): void {
+    this.#redis.watcher.disturbed(this.process, key);
+  }
+
   #end(): void {
     this.#isOver = true;
-    this.#options.server.closed(this);
+    this.#redis.links.delete(this);
   }
 
   /** What was sent arrives, whether the replica is still there or not. */
   #there(arrived: () => void, held: () => void = () => undefined): void {
-    const { clock, server } = this.#options;
+    const redis = this.#redis;
+    const { clock } = redis;
     const nowMs = clock.monotonicMs();
-    this.#thereMs = Math.max(this.#thereMs, nowMs + server.latencyMs());
+    this.#thereMs = Math.max(this.#thereMs, nowMs + redis.latencyMs(this.#options.replica));
     const arrive = (): void => {
-      const frozenMs = server.frozenForMs();
+      const frozenMs = redis.frozenForMs;
       if (frozenMs > 0) {
         // It may have been sent before the server froze.
         held();
@@ -467,16 +455,13 @@ class SimulatedLink implements RedisLink {
 
   /** @returns when it arrives */
   #back(arrived: () => void): number {
-    const { clock, server } = this.#options;
+    const redis = this.#redis;
+    const { clock } = redis;
     const nowMs = clock.monotonicMs();
-    this.#backMs = Math.max(this.#backMs, nowMs + server.latencyMs());
+    this.#backMs = Math.max(this.#backMs, nowMs + redis.latencyMs(this.#options.replica));
     clock.after(this.#backMs - nowMs, () => {
       if (!this.#isOver) arrived();
     });
     return this.#backMs;
   }
-}
-
-function isDown(server: LinkServer): boolean {
-  return server.isIn('down') || server.isIn('down, and comes back empty');
 }

@@ -1,65 +1,32 @@
+import type { Clock } from '../../src/lib/concurrency/clock.ts';
 import { createHandshake } from '../../src/p2p/connection/handshake.ts';
 import type { AppRequest } from '../../src/p2p/gen/p2p_pb.js';
 import { encodeFrame, FrameDecoder, MAX_FRAME_LENGTH } from '../../src/p2p/wire/frames.ts';
 import { encodeMessage, type PeerMessageInit, parseMessage } from '../../src/p2p/wire/messages.ts';
 import { encodeClaimedIpPort } from '../../src/p2p/wire/signed-address.ts';
 import { encodeSignatureResponse, parseSignatureRequest } from '../../src/warp/signature-request.ts';
+import { START_UNIX_MS } from '../support/fake-clock.ts';
 import type { BlsScheme } from './bls-scheme.ts';
 import type { Draws } from './draws.ts';
 import { type SimulatedIdentity, simulatedIdentity } from './simulated-identity.ts';
 import type { SimulatedEnd, SimulatedNet } from './simulated-net.ts';
-import { START_UNIX_MS } from './virtual-time.ts';
 
-/** What a validator does with one question. `signs` is the only honest one; honest refusals come from the {@link Judge}. */
-export type Reaction =
-  | 'signs'
-  | 'slow'
-  | 'silent'
-  | 'freezes'
-  | 'refuses'
-  | 'refuses for good'
-  | 'no validator'
-  | 'lags'
-  | 'wrong message'
-  | 'other key'
-  | 'colludes'
-  | 'off subgroup'
-  | 'colludes off subgroup'
-  | 'infinity'
-  | 'random bytes'
-  | 'short'
-  | 'long'
-  | 'no protobuf'
-  | 'twice'
-  | 'bad, then good'
-  | 'good, then bad'
-  | 'wrong request'
-  | 'wrong chain'
-  | 'unasked'
-  | 'leaves before'
-  | 'leaves during'
-  | 'leaves after'
-  | 'dribbles'
-  | 'huge frame'
-  | 'garbage'
-  | 'compressed'
-  | 'bomb';
-
-/** How an address behaves, from some time on. */
-export type Mood =
-  | 'up'
-  | 'refusing'
-  | 'vanished'
-  | 'frozen'
-  | 'wrong certificate'
-  | 'no certificate'
-  | 'no handshake'
-  | 'wrong network'
-  | 'wrong clock'
-  | 'old version'
-  | 'garbage'
+/** How an address may behave, from some time on, by relative frequency. */
+export const MOODS = {
+  refusing: 2,
+  vanished: 2,
+  frozen: 1,
+  'wrong certificate': 1,
+  'no certificate': 0.5,
+  'no handshake': 1,
+  'wrong network': 0.5,
+  'wrong clock': 0.5,
+  'old version': 1,
+  garbage: 0.5,
   /** It listens at another address, which others pass on. */
-  | 'moved';
+  moved: 3,
+};
+export type Mood = 'up' | keyof typeof MOODS;
 
 export interface ValidatorPlan {
   /** Number of its identity and address. */
@@ -224,162 +191,188 @@ export class SimulatedValidator {
     const { message, justification } = parseSignatureRequest(request.appBytes);
     this.asked.push({ message, justification, atMs: clock.monotonicMs() });
     const draws = this.#draws;
-    const reaction = draws.chance(this.plan.misbehaviour) ? (draws.weighted(this.plan.habits) ?? 'signs') : 'signs';
-    if (reaction === 'freezes') return true;
+    const name = draws.chance(this.plan.misbehaviour) ? draws.weighted(this.plan.habits) : undefined;
+    const reaction: Way = name === undefined ? HONEST : REACTIONS[name];
+    if (name === 'freezes') return true;
     const [min, max] = this.plan.answerMs;
-    const delayMs = reaction === 'slow' ? draws.int(300, 6_000) : draws.int(min, max);
+    const delayMs = name === 'slow' ? draws.int(300, 6_000) : draws.int(min, max);
     clock.after(delayMs, () => {
       if (end.isOver) return;
-      this.#react(end, request, reaction, { message, justification });
+      const question = this.#question(end, request, { message, justification });
+      if (question.refusal !== undefined && reaction.mayNotRefuse) question.refuse(question.refusal);
+      else reaction.react(question);
     });
     return false;
   }
 
-  #react(
+  #question(
     end: SimulatedEnd,
     { chainId, requestId }: AppRequest,
-    reaction: Reaction,
     { message, justification }: { readonly message: Uint8Array; readonly justification: Uint8Array },
-  ): void {
+  ): Question {
     const { scheme, judge, net } = this.#world;
     const key = this.#world.keyOf(this.plan.number);
-    const respond = (signature: Uint8Array, id = requestId, chain = chainId, compression?: 'zstd'): void => {
-      const appBytes = encodeSignatureResponse(signature);
-      this.#send(end, { case: 'appResponse', value: { chainId: chain, requestId: id, appBytes } }, compression);
+    const answer = (appBytes: Uint8Array, id = requestId, chain = chainId): PeerMessageInit => ({
+      case: 'appResponse',
+      value: { chainId: chain, requestId: id, appBytes },
+    });
+    return {
+      ...{ end, message, key, scheme, requestId, clock: net.clock, draws: this.#draws },
+      refusal: judge.refusalOf(message, justification),
+      // Partners in crime: errors of neighbours add up to 0.
+      side: this.plan.number % 2 === 0 ? 1 : -1,
+      isLagging: net.clock.monotonicMs() < this.plan.lagsUntilMs,
+      good: () => scheme.sign(key, message),
+      bad: () => scheme.signOffBy(key, message, 7),
+      respond: (signature, id, chain) => this.#send(end, answer(encodeSignatureResponse(signature), id, chain)),
+      compress: (appBytes) => this.#send(end, answer(appBytes), 'zstd'),
+      answerRaw: (appBytes) => this.#send(end, answer(appBytes)),
+      frame: () => encodeFrame(encodeMessage(answer(encodeSignatureResponse(scheme.sign(key, message))))),
+      refuse: (errorCode, errorMessage = 'refused') =>
+        this.#send(end, { case: 'appError', value: { chainId, requestId, errorCode, errorMessage } }),
     };
-    const refuse = (errorCode: number, errorMessage = 'refused'): void =>
-      this.#send(end, { case: 'appError', value: { chainId, requestId, errorCode, errorMessage } });
-    const good = (): Uint8Array => scheme.sign(key, message);
-    const bad = (): Uint8Array => scheme.signOffBy(key, message, 7);
-    // Partners in crime: errors of neighbours add up to 0.
-    const side = this.plan.number % 2 === 0 ? 1 : -1;
-    const other = Uint8Array.from(message, (byte, index) => (index === message.length - 1 ? byte ^ 1 : byte));
-
-    const refusal = judge.refusalOf(message, justification);
-    if (refusal !== undefined && SIGNING.has(reaction)) {
-      refuse(refusal);
-      return;
-    }
-    switch (reaction) {
-      case 'signs':
-      case 'slow':
-        respond(good());
-        return;
-      case 'silent':
-      case 'freezes':
-        return;
-      case 'refuses':
-        refuse(this.#draws.pick([-1, -4, 6, 11, 99]), 'x'.repeat(this.#draws.pick([0, 10, 2_000])));
-        return;
-      case 'refuses for good':
-        refuse(-2, 'no handler');
-        return;
-      case 'no validator':
-        refuse(-3);
-        return;
-      case 'lags':
-        if (net.clock.monotonicMs() < this.plan.lagsUntilMs || refusal !== undefined) refuse(6, 'not found');
-        else respond(good());
-        return;
-      case 'wrong message':
-        respond(scheme.sign(key, other));
-        return;
-      case 'other key':
-        respond(scheme.sign(key + 1_000, message));
-        return;
-      case 'colludes':
-        respond(scheme.signOffBy(key, message, 5 * side));
-        return;
-      case 'off subgroup':
-        respond(scheme.signOffSubgroup(key, message, 3));
-        return;
-      case 'colludes off subgroup':
-        respond(scheme.signOffSubgroup(key, message, 2 * side));
-        return;
-      case 'infinity':
-        respond(scheme.infinity);
-        return;
-      case 'random bytes':
-        respond(this.#draws.bytes(96));
-        return;
-      case 'short':
-        respond(good().subarray(0, 95));
-        return;
-      case 'long':
-        respond(Uint8Array.of(...good(), 0));
-        return;
-      case 'no protobuf':
-        this.#send(end, { case: 'appResponse', value: { chainId, requestId, appBytes: Uint8Array.of(255, 255, 1) } });
-        return;
-      case 'twice':
-        respond(good());
-        respond(good());
-        return;
-      case 'bad, then good':
-        respond(bad());
-        respond(good());
-        return;
-      case 'good, then bad':
-        respond(good());
-        respond(bad());
-        return;
-      case 'wrong request':
-        respond(bad(), requestId + 2);
-        respond(bad(), requestId - 2 > 0 ? requestId - 2 : requestId + 4);
-        return;
-      case 'wrong chain':
-        respond(bad(), requestId, this.#draws.bytes(32));
-        return;
-      case 'unasked':
-        for (let id = 1; id < 12; id += 2) if (id !== requestId) respond(bad(), id);
-        respond(good());
-        return;
-      case 'leaves before':
-        end.close();
-        return;
-      case 'leaves during':
-        end.write(
-          encodeFrame(encodeMessage({ case: 'appResponse', value: { chainId, requestId, appBytes: good() } })).subarray(
-            0,
-            40,
-          ),
-        );
-        end.close();
-        return;
-      case 'leaves after':
-        respond(good());
-        end.close();
-        return;
-      case 'dribbles': {
-        const appBytes = encodeSignatureResponse(good());
-        const frame = encodeFrame(encodeMessage({ case: 'appResponse', value: { chainId, requestId, appBytes } }));
-        const pauseMs = this.#draws.pick([2, 20, 60]);
-        for (let at = 0; at < frame.length; at += 8)
-          net.clock.after(at * pauseMs, () => end.write(frame.slice(at, at + 8)));
-        return;
-      }
-      case 'huge frame':
-        end.write(Uint8Array.of(((MAX_FRAME_LENGTH + 1) >>> 24) & 255, 0x20, 0, 1));
-        return;
-      case 'garbage':
-        end.write(encodeFrame(this.#draws.bytes(40)));
-        return;
-      case 'compressed':
-        respond(good(), requestId, chainId, 'zstd');
-        return;
-      case 'bomb':
-        this.#send(end, { case: 'appResponse', value: { chainId, requestId, appBytes: BOMB } }, 'zstd');
-        return;
-    }
   }
 }
 
-/** Reactions with a valid signature, alone or in sum with a colluder's: only for messages that the validator may sign. */
-const SIGNING: ReadonlySet<Reaction> = new Set<Reaction>([
-  ...(['signs', 'slow', 'twice', 'bad, then good', 'good, then bad'] as const),
-  ...(['unasked', 'leaves after', 'dribbles', 'compressed'] as const),
-  ...(['colludes', 'colludes off subgroup'] as const),
-]);
+/** A question that a validator has to react to, with what it can do. */
+interface Question {
+  readonly end: SimulatedEnd;
+  readonly message: Uint8Array;
+  readonly key: number;
+  readonly scheme: BlsScheme;
+  readonly requestId: number;
+  readonly clock: Clock;
+  readonly draws: Draws;
+  /** The code with which honest validators refuse. */
+  readonly refusal: number | undefined;
+  readonly side: 1 | -1;
+  readonly isLagging: boolean;
+  good(): Uint8Array;
+  bad(): Uint8Array;
+  respond(signature: Uint8Array, requestId?: number, chainId?: Uint8Array): void;
+  compress(appBytes: Uint8Array): void;
+  answerRaw(appBytes: Uint8Array): void;
+  /** The good answer on the wire. */
+  frame(): Uint8Array;
+  refuse(code: number, message?: string): void;
+}
 
-/** Some hundred bytes on the wire. */
-const BOMB = new Uint8Array(64 * 1024);
+interface Way {
+  /** Relative frequency. */
+  readonly weight: number;
+  /** Has a valid signature, alone or in sum with a colluder's: only for messages that the validator may sign. */
+  readonly mayNotRefuse?: boolean;
+  react(question: Question): void;
+}
+
+const HONEST: Way = { weight: 0, mayNotRefuse: true, react: ({ respond, good }) => respond(good()) };
+const SILENT = { react: () => undefined };
+
+/** All that a validator may do instead of signing. To add a fault, name it here. */
+export const REACTIONS = {
+  slow: { ...HONEST, weight: 2 },
+  silent: { ...SILENT, weight: 3 },
+  freezes: { ...SILENT, weight: 1 },
+  refuses: {
+    weight: 2,
+    react: ({ refuse, draws }) => refuse(draws.pick([-1, -4, 6, 11, 99]), 'x'.repeat(draws.pick([0, 10, 2_000]))),
+  },
+  'refuses for good': { weight: 1, react: ({ refuse }) => refuse(-2, 'no handler') },
+  'no validator': { weight: 1, react: ({ refuse }) => refuse(-3) },
+  lags: {
+    weight: 2,
+    react({ isLagging, refusal, refuse, respond, good }) {
+      if (isLagging || refusal !== undefined) refuse(6, 'not found');
+      else respond(good());
+    },
+  },
+  'wrong message': {
+    weight: 1,
+    react({ respond, scheme, key, message }) {
+      respond(scheme.sign(key, Uint8Array.of(...message.subarray(0, -1), (message.at(-1) ?? 0) ^ 1)));
+    },
+  },
+  'other key': {
+    weight: 1,
+    react: ({ respond, scheme, key, message }) => respond(scheme.sign(key + 1_000, message)),
+  },
+  colludes: {
+    ...{ weight: 3, mayNotRefuse: true },
+    react: ({ respond, scheme, key, message, side }) => respond(scheme.signOffBy(key, message, 5 * side)),
+  },
+  'off subgroup': {
+    weight: 1,
+    react: ({ respond, scheme, key, message }) => respond(scheme.signOffSubgroup(key, message, 3)),
+  },
+  'colludes off subgroup': {
+    ...{ weight: 1, mayNotRefuse: true },
+    react: ({ respond, scheme, key, message, side }) => respond(scheme.signOffSubgroup(key, message, 2 * side)),
+  },
+  infinity: { weight: 1, react: ({ respond, scheme }) => respond(scheme.infinity) },
+  'random bytes': { weight: 1, react: ({ respond, draws }) => respond(draws.bytes(96)) },
+  short: { weight: 0.5, react: ({ respond, good }) => respond(good().subarray(0, 95)) },
+  long: { weight: 0.5, react: ({ respond, good }) => respond(Uint8Array.of(...good(), 0)) },
+  'no protobuf': { weight: 0.5, react: ({ answerRaw }) => answerRaw(Uint8Array.of(255, 255, 1)) },
+  twice: { weight: 1, mayNotRefuse: true, react: inTurn('good', 'good') },
+  'bad, then good': { weight: 1, mayNotRefuse: true, react: inTurn('bad', 'good') },
+  'good, then bad': { weight: 1, mayNotRefuse: true, react: inTurn('good', 'bad') },
+  'wrong request': {
+    weight: 1,
+    react({ respond, bad, requestId }) {
+      respond(bad(), requestId + 2);
+      respond(bad(), requestId - 2 > 0 ? requestId - 2 : requestId + 4);
+    },
+  },
+  'wrong chain': {
+    weight: 0.5,
+    react: ({ respond, bad, requestId, draws }) => respond(bad(), requestId, draws.bytes(32)),
+  },
+  unasked: {
+    ...{ weight: 1, mayNotRefuse: true },
+    react({ respond, good, bad, requestId }) {
+      for (let id = 1; id < 12; id += 2) if (id !== requestId) respond(bad(), id);
+      respond(good());
+    },
+  },
+  'leaves before': { weight: 1, react: ({ end }) => end.close() },
+  'leaves during': {
+    weight: 1,
+    react({ end, frame }) {
+      end.write(frame().subarray(0, 40));
+      end.close();
+    },
+  },
+  'leaves after': {
+    ...{ weight: 1, mayNotRefuse: true },
+    react({ respond, good, end }) {
+      respond(good());
+      end.close();
+    },
+  },
+  dribbles: {
+    ...{ weight: 0.5, mayNotRefuse: true },
+    react({ frame, draws, clock, end }) {
+      const bytes = frame();
+      const pauseMs = draws.pick([2, 20, 60]);
+      for (let at = 0; at < bytes.length; at += 8) clock.after(at * pauseMs, () => end.write(bytes.slice(at, at + 8)));
+    },
+  },
+  'huge frame': {
+    weight: 0.5,
+    react: ({ end }) => end.write(Uint8Array.of(((MAX_FRAME_LENGTH + 1) >>> 24) & 255, 0x20, 0, 1)),
+  },
+  garbage: { weight: 0.5, react: ({ end, draws }) => end.write(encodeFrame(draws.bytes(40))) },
+  compressed: {
+    ...{ weight: 1, mayNotRefuse: true },
+    react: ({ compress, good }) => compress(encodeSignatureResponse(good())),
+  },
+  // Some hundred bytes on the wire.
+  bomb: { weight: 0.2, react: ({ compress }) => compress(new Uint8Array(64 * 1024)) },
+} as const satisfies Readonly<Record<string, Way>>;
+export type Reaction = keyof typeof REACTIONS;
+
+function inTurn(...signatures: readonly ('good' | 'bad')[]): Way['react'] {
+  return (question) => {
+    for (const signature of signatures) question.respond(question[signature]());
+  };
+}

@@ -10,19 +10,21 @@ import type { Draws } from './draws.ts';
 import type { LedgerSet } from './ledger.ts';
 import { simulatedIdentity } from './simulated-identity.ts';
 
-/** Wrong answers to a replica. */
-export type Lie =
-  | 'flips a bit'
-  | 'cuts short'
-  | 'of another key'
+/** Wrong answers to a replica, by relative frequency. */
+export const LIES = {
+  'flips a bit': 2,
+  'cuts short': 1,
+  'of another key': 2,
   /** What was there before: sealed, and out of date. */
-  | 'of before'
-  | 'random bytes'
-  | 'too long'
-  | 'another type'
-  | 'nothing'
+  'of before': 2,
+  'random bytes': 1,
+  'too long': 0.1,
+  'another type': 1,
+  nothing: 2,
   /** A value of no replica: an invalid message, a failure, signatures of others, another set, a lease without holder. */
-  | 'forged';
+  forged: 4,
+};
+export type Lie = keyof typeof LIES;
 
 export interface StoreEntry {
   readonly value: string | readonly string[];

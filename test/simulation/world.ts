@@ -4,6 +4,7 @@ import type { ProgressEvent } from '../../src/aggregation/collection/progress.ts
 import type { AggregationResult } from '../../src/aggregation/request/aggregation-request.ts';
 import { bytesToHex, parseHex } from '../../src/lib/encoding/bytes.ts';
 import type { NodeID, SubnetID } from '../../src/warp/ids.ts';
+import { VirtualTime } from '../support/fake-clock.ts';
 import type { BlsScheme } from './bls-scheme.ts';
 import { Draws } from './draws.ts';
 import type { HttpDoor } from './http-door.ts';
@@ -18,7 +19,6 @@ import { simulatedIdentity } from './simulated-identity.ts';
 import { SimulatedNet } from './simulated-net.ts';
 import { SimulatedProcess } from './simulated-process.ts';
 import { SimulatedValidator, type ValidatorWorld } from './simulated-validator.ts';
-import { VirtualTime } from './virtual-time.ts';
 
 /** The identity of the first service; later ones count down. */
 const FIRST_IDENTITY = 999;
@@ -34,10 +34,8 @@ export interface Report {
   /** Equal for equal runs, to the last millisecond. */
   readonly digest: string;
   readonly outcomes: readonly Outcome[];
-  readonly collections: number;
   /** What became of work that replicas share, over all of them. */
   readonly sharedWork: readonly string[];
-  readonly virtualMs: number;
 }
 
 /** The longest that a service may take to close. */
@@ -67,6 +65,16 @@ interface RunningService {
   isDraining: boolean;
   /** Resolves when a drained service is closed. */
   closed: Promise<void> | undefined;
+}
+
+/** A request, and what is to come of it. */
+interface Asked {
+  readonly request: RequestPlan;
+  readonly message: MessagePlan;
+  readonly number: number;
+  readonly startMs: number;
+  readonly mustSucceed: boolean;
+  readonly invariants: Invariants;
 }
 
 /** A P-Chain, validators, API nodes and services, under one virtual time. */
@@ -156,8 +164,6 @@ export class World {
       violations: this.#services.flatMap(({ invariants }) => invariants.violations),
       digest: hash('sha256', this.#trace.join('\n')),
       outcomes: this.#outcomes,
-      collections: this.#services.reduce((sum, { invariants }) => sum + invariants.collections, 0),
-      virtualMs: this.time.nowMs,
     };
   }
 
@@ -360,18 +366,8 @@ export class World {
     }
   }
 
-  #judge(
-    outcome: Outcome,
-    about: {
-      readonly request: RequestPlan;
-      readonly message: MessagePlan;
-      readonly number: number;
-      readonly startMs: number;
-      readonly mustSucceed: boolean;
-      readonly invariants: Invariants;
-    },
-  ): void {
-    const { request, message, number, startMs, mustSucceed, invariants } = about;
+  #judge(outcome: Outcome, asked: Asked): void {
+    const { request, message, number, startMs, mustSucceed, invariants } = asked;
     const nowMs = this.time.nowMs;
     const tookMs = nowMs - startMs;
     const said = outcome.kind === 'error' ? outcome.code : outcome.kind;
@@ -392,17 +388,12 @@ export class World {
         invariants.violate(`request ${number} ended with ${outcome.code}, though all that it needed was there`);
       }
     }
-    if (outcome.kind === 'signed') this.#judgeSigned(outcome.result, about);
+    if (outcome.kind === 'signed') this.#judgeSigned(outcome.result, asked);
   }
 
   #judgeSigned(
     result: Omit<AggregationResult, 'signers' | 'weights'>,
-    {
-      request,
-      message,
-      number,
-      invariants,
-    }: { request: RequestPlan; message: MessagePlan; number: number; invariants: Invariants },
+    { request, message, number, invariants }: Asked,
   ): void {
     const { signedMessage, pChainHeight, signingSubnetID } = result;
     this.#trace.push(`${number} ${pChainHeight} ${hash('sha256', signedMessage)}`);

@@ -1,56 +1,152 @@
 import type { Clock } from '../../src/lib/concurrency/clock.ts';
+import { EventHeap } from './event-heap.ts';
+
+/** 2026-01-01T00:00:00Z */
+export const START_UNIX_MS = Date.UTC(2026, 0, 1);
+/** More timers at one instant than honest work runs. */
+const MAX_TIMERS_PER_INSTANT = 50_000;
 
 interface Timer {
   readonly dueMs: number;
+  readonly view: ClockView;
   readonly callback: () => void;
+  isCancelled: boolean;
 }
 
-/** A timer that keeps re-arming itself with no delay would hang the test; no honest work runs so many at one instant. */
-const MAX_TIMERS_PER_INSTANT = 20_000;
-/** 2026-01-01T00:00:00Z */
-const DEFAULT_START = Date.UTC(2026, 0, 1);
+/** A clock of one owner. All views of a {@link VirtualTime} show the same time, and each counts its own timers. */
+export interface ClockView extends Clock {
+  /** Timers armed and neither run nor cancelled. */
+  readonly pendingTimers: number;
+  /** Its owner is no more: none of its timers runs from now on. */
+  stop(): void;
+}
 
-/**
- * Virtual time: nothing passes until {@link FakeClock.advance} is awaited. The monotonic clock starts at 0, the wall clock
- * at `startUnixMs`; both move together.
- */
-export class FakeClock implements Clock {
+/** Time that passes only in {@link VirtualTime.runUntil}. The monotonic clock starts at 0, the wall clock at `startUnixMs`. */
+export class VirtualTime {
+  readonly #timers = new EventHeap<Timer>();
+  readonly #pending = new Map<ClockView, number>();
+  readonly #stopped = new Set<ClockView>();
   readonly #startUnixMs: number;
-  readonly #timers = new Set<Timer>();
-  #elapsedMs = 0;
+  #nowMs = 0;
   #pendingTurns = 0;
 
-  constructor(startUnixMs = DEFAULT_START) {
+  constructor(startUnixMs = START_UNIX_MS) {
     this.#startUnixMs = startUnixMs;
   }
 
+  get nowMs(): number {
+    return this.#nowMs;
+  }
+
+  view(): ClockView {
+    const pendingOf = (): number => this.#pending.get(view) ?? 0;
+    const view: ClockView = {
+      now: () => this.#startUnixMs + Math.floor(this.#nowMs),
+      monotonicMs: () => this.#nowMs,
+      after: (delayMs, callback) => {
+        if (Number.isNaN(delayMs)) throw new RangeError('a timer with no delay');
+        if (this.#stopped.has(view)) return () => undefined;
+        const dueMs = this.#nowMs + Math.max(0, delayMs);
+        const timer: Timer = { dueMs, view, callback, isCancelled: false };
+        this.#pending.set(view, pendingOf() + 1);
+        this.#timers.add(timer);
+        return () => {
+          if (timer.isCancelled) return;
+          timer.isCancelled = true;
+          this.#pending.set(view, pendingOf() - 1);
+        };
+      },
+      afterTurn: (callback) => {
+        this.#pendingTurns += 1;
+        setImmediate(() => {
+          this.#pendingTurns -= 1;
+          callback();
+        });
+      },
+      get pendingTimers() {
+        return pendingOf();
+      },
+      stop: () => void this.#stopped.add(view),
+    };
+    return view;
+  }
+
+  /** Lets all that is ready run, without any time passing: for work that takes several turns, as an HTTP request does. */
+  async turn(count = 1): Promise<void> {
+    for (let turn = 0; turn < count; turn += 1) await this.#settle();
+  }
+
+  /** Lets time pass until `untilMs`, or until `isOver` holds after some timer. @returns whether `isOver` held */
+  async runUntil(untilMs: number, isOver: () => boolean = () => false): Promise<boolean> {
+    await this.#settle();
+    for (let ranAtOnce = 0; ; ranAtOnce += 1) {
+      if (isOver()) return true;
+      const next = this.#pop(untilMs);
+      if (next === undefined) break;
+      if (next.dueMs > this.#nowMs) {
+        this.#nowMs = next.dueMs;
+        ranAtOnce = 0;
+      }
+      if (ranAtOnce === MAX_TIMERS_PER_INSTANT) throw new Error(`${ranAtOnce} timers at one time: an endless loop?`);
+      this.#pending.set(next.view, (this.#pending.get(next.view) ?? 0) - 1);
+      // Already run: cancelling has no effect.
+      next.isCancelled = true;
+      next.callback();
+      await this.#settle();
+    }
+    this.#nowMs = Math.max(this.#nowMs, untilMs);
+    return isOver();
+  }
+
+  async #settle(): Promise<void> {
+    await settle();
+    for (let turn = 0; this.#pendingTurns > 0; turn += 1) {
+      if (turn === MAX_TIMERS_PER_INSTANT) throw new Error(`${turn} turns at one time: an endless loop?`);
+      await settle();
+    }
+  }
+
+  /** The earliest timer that is due by then and not cancelled. */
+  #pop(untilMs: number): Timer | undefined {
+    for (;;) {
+      const { first } = this.#timers;
+      if (first === undefined || (!first.isCancelled && first.dueMs > untilMs)) return undefined;
+      this.#timers.takeFirst();
+      if (!first.isCancelled && !this.#stopped.has(first.view)) return first;
+    }
+  }
+}
+
+/** The clock of a test with one owner: no time passes until {@link FakeClock.advance} is awaited. */
+export class FakeClock implements Clock {
+  readonly #time: VirtualTime;
+  readonly #view: Clock & { readonly pendingTimers: number };
+
+  constructor(startUnixMs?: number) {
+    this.#time = new VirtualTime(startUnixMs);
+    this.#view = this.#time.view();
+  }
+
   now(): number {
-    return this.#startUnixMs + this.#elapsedMs;
+    return this.#view.now();
   }
 
   monotonicMs(): number {
-    return this.#elapsedMs;
+    return this.#view.monotonicMs();
   }
 
   after(delayMs: number, callback: () => void): () => void {
-    if (Number.isNaN(delayMs)) throw new RangeError('a timer with no delay');
-    const timer: Timer = { dueMs: this.#elapsedMs + Math.max(0, delayMs), callback };
-    this.#timers.add(timer);
-    return () => void this.#timers.delete(timer);
+    return this.#view.after(delayMs, callback);
   }
 
   /** The event loop's own turn: no virtual time passes, and {@link advance} lets none pass before it has come. */
   afterTurn(callback: () => void): void {
-    this.#pendingTurns += 1;
-    setImmediate(() => {
-      this.#pendingTurns -= 1;
-      callback();
-    });
+    this.#view.afterTurn(callback);
   }
 
   /** Timers armed and neither run nor cancelled: 0 after the work is done, or something leaks. */
   get pendingTimers(): number {
-    return this.#timers.size;
+    return this.#view.pendingTimers;
   }
 
   /**
@@ -60,38 +156,7 @@ export class FakeClock implements Clock {
    * out of here.
    */
   async advance(ms: number): Promise<void> {
-    const untilMs = this.#elapsedMs + ms;
-    await this.#settleTurns();
-    for (let ranAtOnce = 0; ; ranAtOnce += 1) {
-      const next = this.#earliest();
-      if (next === undefined || next.dueMs > untilMs) break;
-      if (next.dueMs > this.#elapsedMs) {
-        this.#elapsedMs = next.dueMs;
-        ranAtOnce = 0;
-      }
-      if (ranAtOnce === MAX_TIMERS_PER_INSTANT) throw new Error(`${ranAtOnce} timers at one time: an endless loop?`);
-      this.#timers.delete(next);
-      next.callback();
-      await this.#settleTurns();
-    }
-    this.#elapsedMs = Math.max(this.#elapsedMs, untilMs);
-  }
-
-  async #settleTurns(): Promise<void> {
-    await settle();
-    for (let turn = 0; this.#pendingTurns > 0; turn += 1) {
-      if (turn === MAX_TIMERS_PER_INSTANT) throw new Error(`${turn} turns at one time: an endless loop?`);
-      await settle();
-    }
-  }
-
-  #earliest(): Timer | undefined {
-    // A Set keeps the order of creation, so that the first of equal ones is found.
-    let earliest: Timer | undefined;
-    for (const timer of this.#timers) {
-      if (earliest === undefined || timer.dueMs < earliest.dueMs) earliest = timer;
-    }
-    return earliest;
+    await this.#time.runUntil(this.#time.nowMs + ms);
   }
 }
 

@@ -89,7 +89,8 @@ export class ValidatorQueries {
 
   /** One async function: with thousands of pending requests, each further frame costs garbage collection. */
   async #askNode(validator: WarpValidator, nodeID: NodeID, attempts: number): Promise<void> {
-    const { tally, signatures, changes, over, countOutcome, clock, source, limits, span = NO_SPAN } = this.#options;
+    const { tally, signatures, changes, over, countOutcome, clock, source, limits } = this.#options;
+    const { history, observeDelay, span = NO_SPAN } = this.#options;
     try {
       over.throwIfAborted();
       const { isTrial, lateAtMs, sentAtMs } = this.#begin(validator, nodeID, attempts);
@@ -102,10 +103,11 @@ export class ValidatorQueries {
         const asking = source.requestSignature(nodeID, this.#query, options);
         outcome = await (span.isRecorded ? traced(span, { nodeID, attempts }, asking) : asking);
       } catch (error) {
-        if (clock.monotonicMs() >= lateAtMs) this.#options.history.failed(nodeID);
+        if (clock.monotonicMs() >= lateAtMs) history.failed(nodeID);
         throw error;
       }
-      this.#learn(nodeID, outcome, clock.monotonicMs() - sentAtMs);
+      const excessMs = history.learn(nodeID, outcome, clock.monotonicMs() - sentAtMs);
+      if (excessMs !== undefined) observeDelay('answers', excessMs);
       over.throwIfAborted();
       if (outcome.kind === 'signature') {
         tally.set(validator.index, ANSWERED);
@@ -135,18 +137,6 @@ export class ValidatorQueries {
     metrics.signatureRequests.inc();
     this.asked += 1;
     return { isTrial, lateAtMs, sentAtMs };
-  }
-
-  #learn(nodeID: NodeID, outcome: SignatureOutcome, tookMs: number): void {
-    const { history, observeDelay } = this.#options;
-    history.observed(nodeID, outcome, tookMs);
-    if (outcome.kind === 'signature' || outcome.kind === 'refused') {
-      observeDelay('answers', history.excessOf(nodeID, tookMs));
-    }
-    if (outcome.kind === 'signature') history.answered(nodeID, tookMs);
-    else if (outcome.kind === 'timed_out' && outcome.reason === 'request_dropped') history.failed(nodeID);
-    // Other requests will fail too. A node that refuses may be right, and one that is not connected is not asked.
-    else if (outcome.kind === 'timed_out' || outcome.kind === 'invalid_signature') history.failedAltogether(nodeID);
   }
 
   #failed(validator: WarpValidator, attempts: number, failure: SignatureFailure): void {

@@ -42,14 +42,14 @@ export interface AnswerHistories {
 export interface AnswerHistory {
   /** Undefined if there is no fresh record. The object is live: read it at once. */
   recordOf(nodeID: NodeID): AnswerRecord | undefined;
-  answered(nodeID: NodeID, afterMs: number): void;
-  /** Returns how far an answer exceeded the node's minimum latency: the time spent in queues here or at the node. */
-  excessOf(nodeID: NodeID, afterMs: number): number;
+  /**
+   * Records the outcome of a request. Returns how far an answer exceeded the node's minimum latency: the time spent in queues here or at
+   * the node; undefined if it gave no answer.
+   */
+  learn(nodeID: NodeID, outcome: SignatureOutcome, afterMs: number): number | undefined;
+  /** Records that a node is late, or refused what others signed. */
   failed(nodeID: NodeID): void;
-  /** Records a node that does not answer, or not as the protocol requires, for all chains. */
-  failedAltogether(nodeID: NodeID): void;
   beginTrial(nodeID: NodeID): void;
-  observed(nodeID: NodeID, outcome: SignatureOutcome, afterMs: number): void;
   pastOf(nodeID: NodeID): AnswerPast | undefined;
 }
 
@@ -166,6 +166,34 @@ export function createAnswerHistories(clock: Clock, slowMs: number): AnswerHisto
       return entry;
     }
 
+    function excessOf(nodeID: NodeID, afterMs: number): number {
+      const entry = ofNode(nodeID);
+      entry.leastMs = Math.min(afterMs, LEAST_GROWTH * entry.leastMs);
+      return afterMs - entry.leastMs;
+    }
+
+    function observe(nodeID: NodeID, answer: Exclude<SignatureOutcome, { kind: 'not_asked' }>, afterMs: number): void {
+      const atMs = clock.monotonicMs();
+      const outcome = answer.kind === 'signature' ? 'signed' : answer.kind;
+      const reason = answer.kind === 'timed_out' ? answer.reason : undefined;
+      const refusal = answer.kind === 'refused' ? { code: answer.code, text: answer.text, atMs } : undefined;
+      if (isUnwilling(answer)) {
+        ofSubnet(nodeID).unwilling = { outcome, reason, atMs, refusal };
+        return;
+      }
+      const isAnswer = outcome === 'signed' || outcome === 'refused';
+      const ofThese = find(nodeID);
+      if (isAnswer && ofThese !== undefined) ofThese.unwilling = undefined;
+      const known = pasts.get(nodeID);
+      const past = known ?? { outcome, reason, atMs, refusal: undefined, latencies: new LatencyWindow() };
+      past.outcome = outcome;
+      past.reason = reason;
+      past.atMs = atMs;
+      past.refusal = refusal ?? past.refusal;
+      if (isAnswer) past.latencies.add(afterMs);
+      if (known === undefined) pasts.set(nodeID, past);
+    }
+
     return {
       recordOf(nodeID) {
         // Only new records keep an entry in the cache, not lookups.
@@ -174,44 +202,36 @@ export function createAnswerHistories(clock: Clock, slowMs: number): AnswerHisto
         const fresh = ofAll?.isFresh ? ofAll : undefined;
         return ofThese?.isFresh ? together(fresh, ofThese) : fresh;
       },
-      answered(nodeID, afterMs) {
-        const entry = ofNode(nodeID);
-        entry.usual = average(entry.usual, afterMs);
-        entry.failures = 0;
-        if (afterMs > slowMs) ofSubnet(nodeID).fail();
-        else if (counts.has(subnetID)) inSubnets.delete(keyOf(nodeID));
-      },
-      excessOf(nodeID, afterMs) {
-        const entry = ofNode(nodeID);
-        entry.leastMs = Math.min(afterMs, LEAST_GROWTH * entry.leastMs);
-        return afterMs - entry.leastMs;
+      learn(nodeID, outcome, afterMs) {
+        if (outcome.kind === 'not_asked') return undefined;
+        observe(nodeID, outcome, afterMs);
+        switch (outcome.kind) {
+          case 'signature': {
+            const entry = ofNode(nodeID);
+            entry.usual = average(entry.usual, afterMs);
+            entry.failures = 0;
+            if (afterMs > slowMs) ofSubnet(nodeID).fail();
+            else if (counts.has(subnetID)) inSubnets.delete(keyOf(nodeID));
+            return excessOf(nodeID, afterMs);
+          }
+          // It may be right.
+          case 'refused':
+            return excessOf(nodeID, afterMs);
+          case 'timed_out':
+            if (outcome.reason === 'request_dropped') ofSubnet(nodeID).fail();
+            else ofNode(nodeID).fail();
+            return undefined;
+          case 'invalid_signature':
+            ofNode(nodeID).fail();
+            return undefined;
+          // It is not asked while it is not connected.
+          case 'unreachable':
+            return undefined;
+        }
       },
       failed: (nodeID) => ofSubnet(nodeID).fail(),
-      failedAltogether: (nodeID) => ofNode(nodeID).fail(),
       beginTrial(nodeID) {
         for (const entry of [nodes.peek(nodeID), find(nodeID)]) if (entry?.isFresh) entry.putOffTrial();
-      },
-      observed(nodeID, answer, afterMs) {
-        if (answer.kind === 'not_asked') return;
-        const atMs = clock.monotonicMs();
-        const outcome = answer.kind === 'signature' ? 'signed' : answer.kind;
-        const reason = answer.kind === 'timed_out' ? answer.reason : undefined;
-        const refusal = answer.kind === 'refused' ? { code: answer.code, text: answer.text, atMs } : undefined;
-        if (isUnwilling(answer)) {
-          ofSubnet(nodeID).unwilling = { outcome, reason, atMs, refusal };
-          return;
-        }
-        const isAnswer = outcome === 'signed' || outcome === 'refused';
-        const ofThese = find(nodeID);
-        if (isAnswer && ofThese !== undefined) ofThese.unwilling = undefined;
-        const known = pasts.get(nodeID);
-        const past = known ?? { outcome, reason, atMs, refusal: undefined, latencies: new LatencyWindow() };
-        past.outcome = outcome;
-        past.reason = reason;
-        past.atMs = atMs;
-        past.refusal = refusal ?? past.refusal;
-        if (isAnswer) past.latencies.add(afterMs);
-        if (known === undefined) pasts.set(nodeID, past);
       },
       pastOf(nodeID) {
         const past = pasts.peek(nodeID);

@@ -36,7 +36,7 @@ export interface RequiredSubnetOptions {
 const FIRST_RETRY_MS = 1_000;
 
 /** A subnet whose validators are kept connected from the start, and whose set is read regularly. */
-class RequiredSubnet {
+export class RequiredSubnet {
   readonly subnetID: SubnetID;
   readonly #options: RequiredSubnetOptions;
   readonly #stopping = new AbortController();

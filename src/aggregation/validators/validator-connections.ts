@@ -8,7 +8,7 @@ import type { Metrics } from '../../telemetry/metrics.ts';
 import type { WarpSet } from '../../validators/warp-set.ts';
 import type { NodeID, SubnetID } from '../../warp/ids.ts';
 import { parseSignatureResponse } from '../../warp/signature-request.ts';
-import { RequiredSubnets, type SubnetReadiness } from './required-subnets.ts';
+import { type RequiredSubnet, RequiredSubnets, type SubnetReadiness } from './required-subnets.ts';
 import type { SignatureSource } from './signature-source.ts';
 import { TrackedNodes } from './tracked-nodes.ts';
 import type { SignatureOutcome } from './validator-outcome.ts';
@@ -129,33 +129,20 @@ function parseResponse(bytes: Uint8Array): SignatureOutcome {
 }
 
 function declareSubnetMetrics(metrics: Metrics, required: RequiredSubnets): void {
-  const ofEach = (value: (subnet: RequiredSubnets['all'][number]) => number | undefined) => () =>
-    required.all.flatMap((subnet) => {
-      const known = value(subnet);
-      return known === undefined ? [] : [{ labels: { subnet_id: subnet.subnetID }, value: known }];
-    });
-  metrics.readGauge<'subnet_id'>(
-    {
-      name: 'subnet_total_weight',
-      help: 'Total weight of the primary network and of each tracked subnet',
-      labels: ['subnet_id'],
-    },
-    ofEach((subnet) => subnet.totalWeight()),
+  const gauge = (name: string, help: string, valueOf: (subnet: RequiredSubnet) => number | undefined): void =>
+    metrics.readGauge<'subnet_id'>({ name, help, labels: ['subnet_id'] }, () =>
+      required.all.flatMap((subnet) => {
+        const value = valueOf(subnet);
+        return value === undefined ? [] : [{ labels: { subnet_id: subnet.subnetID }, value }];
+      }),
+    );
+  gauge('subnet_total_weight', 'Total weight of the primary network and of each tracked subnet', (subnet) =>
+    subnet.totalWeight(),
   );
-  metrics.readGauge<'subnet_id'>(
-    {
-      name: 'connected_weight_ratio',
-      help: 'How much of the total weight of a subnet is connected, from 0 to 1',
-      labels: ['subnet_id'],
-    },
-    ofEach((subnet) => subnet.connectedRatio()),
+  gauge('connected_weight_ratio', 'How much of the total weight of a subnet is connected, from 0 to 1', (subnet) =>
+    subnet.connectedRatio(),
   );
-  metrics.readGauge<'subnet_id'>(
-    {
-      name: 'subnet_up',
-      help: 'Whether enough weight of a subnet is connected to serve requests: 1 or 0',
-      labels: ['subnet_id'],
-    },
-    ofEach((subnet) => Number(subnet.readiness().isUp)),
+  gauge('subnet_up', 'Whether enough weight of a subnet is connected to serve requests: 1 or 0', (subnet) =>
+    Number(subnet.readiness().isUp),
   );
 }

@@ -1,4 +1,4 @@
-import { ParseError } from '../../lib/encoding/parse-error.ts';
+import { attempt, ParseError } from '../../lib/encoding/parse-error.ts';
 import { BLS_SIGNATURE_LENGTH } from '../../warp/bls-lengths.ts';
 import type { BlsBackend, PublicKey, Signature } from '../backends/bls-backend.ts';
 
@@ -48,15 +48,10 @@ function sumTogether(
   pieces: readonly Uint8Array[],
 ): Decoded | undefined {
   if (sumEncodedSignatures === undefined || sumPackedPublicKeys === undefined || pieces.length === 0) return undefined;
-  try {
-    const packedKeys = slots.map(readKey);
-    const sum = sumEncodedSignatures(pieces);
-    if (sum === undefined) return undefined;
-    return { points: undefined, malformed: [], keys: [sumPackedPublicKeys(packedKeys)], signatures: [sum] };
-  } catch (error) {
-    if (error instanceof ParseError) return undefined;
-    throw error;
-  }
+  const packedKeys = attempt(() => slots.map(readKey));
+  const sum = sumEncodedSignatures(pieces);
+  if (packedKeys instanceof ParseError || sum === undefined) return undefined;
+  return { points: undefined, malformed: [], keys: [sumPackedPublicKeys(packedKeys)], signatures: [sum] };
 }
 
 function decodeEach(
@@ -72,17 +67,16 @@ function decodeEach(
   const signatures: Signature[] = [];
   const parsed = parseSignatures(backend, pieces);
   for (const [position, slot] of slots.entries()) {
-    try {
-      const key = backend.unpackPublicKey(readKey(slot));
-      const signature = parsed[position] as Signature | ParseError;
-      if (signature instanceof ParseError) throw signature;
-      points.set(backend.packSignature(signature), position * packedSignatureBytes);
-      keys.push(key);
-      signatures.push(signature);
-    } catch (error) {
-      if (!(error instanceof ParseError)) throw error;
-      malformed.push({ position, what: error.what, reason: error.reason });
+    const key = attempt(() => backend.unpackPublicKey(readKey(slot)));
+    const signature = parsed[position] as Signature | ParseError;
+    if (key instanceof ParseError || signature instanceof ParseError) {
+      const { what, reason } = key instanceof ParseError ? key : (signature as ParseError);
+      malformed.push({ position, what, reason });
+      continue;
     }
+    points.set(backend.packSignature(signature), position * packedSignatureBytes);
+    keys.push(key);
+    signatures.push(signature);
   }
   return { points, malformed, keys, signatures };
 }
@@ -93,13 +87,8 @@ function parseSignatures(backend: BlsBackend, signatures: readonly Uint8Array[])
     const [first, second] = signatures.slice(parsed.length, parsed.length + 2) as [Uint8Array, Uint8Array | undefined];
     if (second !== undefined && backend.parseTwoSignatures !== undefined) {
       parsed.push(...backend.parseTwoSignatures([first, second]));
-      continue;
-    }
-    try {
-      parsed.push(backend.parseSignature(first));
-    } catch (error) {
-      if (!(error instanceof ParseError)) throw error;
-      parsed.push(error);
+    } else {
+      parsed.push(attempt(() => backend.parseSignature(first)));
     }
   }
   return parsed;

@@ -1,5 +1,5 @@
 import { concatBytes } from '../../lib/encoding/bytes.ts';
-import { ParseError } from '../../lib/encoding/parse-error.ts';
+import { attempt, ParseError } from '../../lib/encoding/parse-error.ts';
 import { BLS_PUBLIC_KEY_LENGTH } from '../../warp/bls-lengths.ts';
 import type { BlsBackend, PublicKey, Signature, SignatureCheck } from '../backends/bls-backend.ts';
 import { openPackedKeys, openPublicKeys } from '../backends/public-key-table.ts';
@@ -170,14 +170,10 @@ function parseCheck(backend: BlsBackend, { key, message, signature }: AggregateC
   return parsed && { key: backend.unpackPublicKey(key), message: backend.unpackMessage(message), signature: parsed };
 }
 
+/** Undefined for an aggregate at infinity, which does not parse. */
 function parseEncoded(backend: BlsBackend, signature: Uint8Array): Signature | undefined {
-  try {
-    return backend.parseSignature(signature);
-  } catch (error) {
-    // An aggregate at infinity does not parse.
-    if (error instanceof ParseError) return undefined;
-    throw error;
-  }
+  const parsed = attempt(() => backend.parseSignature(signature));
+  return parsed instanceof ParseError ? undefined : parsed;
 }
 
 function verifyParsed(
@@ -185,14 +181,12 @@ function verifyParsed(
   { message, signature }: SignedByKeys,
   readKeys: () => readonly PublicKey[],
 ): SignedVerdict {
-  try {
+  const isValid = attempt(() => {
     const parsed = backend.parseSignature(signature);
-    const key = backend.aggregatePublicKeys(readKeys());
-    return backend.verify(key, backend.hashToCurve(message), parsed) ? 'valid' : 'wrong signature';
-  } catch (error) {
-    if (error instanceof ParseError) return 'malformed signature';
-    throw error;
-  }
+    return backend.verify(backend.aggregatePublicKeys(readKeys()), backend.hashToCurve(message), parsed);
+  });
+  if (isValid instanceof ParseError) return 'malformed signature';
+  return isValid ? 'valid' : 'wrong signature';
 }
 
 /** Decodes and packs compressed public keys that stand one after the other. */

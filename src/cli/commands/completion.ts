@@ -6,38 +6,9 @@ type Shell = (typeof SHELLS)[number];
 /** The completions of an option's value: words, or files; undefined if there are none. */
 type Values = readonly string[] | 'files' | undefined;
 
-interface Completions {
-  readonly name: string;
-  readonly commands: readonly CommandCompletions[];
-}
-
-interface CommandCompletions {
-  readonly name: string;
-  readonly description: string;
-  readonly values: readonly string[];
-  readonly options: readonly {
-    readonly flag: string;
-    readonly description: string;
-    readonly takes: Values | 'nothing';
-  }[];
-}
-
-/**
- * Returns a script that completes the commands and their options without starting the program.
- */
+/** Returns a script that completes the commands and their options without starting the program. */
 export function completionScript(shell: Shell, program: Command): string {
-  const completions = {
-    name: program.name(),
-    commands: program.commands.map((command) => ({
-      name: command.name(),
-      description: command.description(),
-      values: command.registeredArguments.flatMap(({ argChoices }) => argChoices ?? []),
-      options: [
-        ...command.options.map(describeOption),
-        { flag: '--help', description: 'print help', takes: 'nothing' },
-      ],
-    })),
-  } satisfies Completions;
+  const completions = describeProgram(program);
   switch (shell) {
     case 'bash':
       return bashScript(completions);
@@ -48,10 +19,24 @@ export function completionScript(shell: Shell, program: Command): string {
   }
 }
 
-function describeOption(option: Option): CommandCompletions['options'][number] {
-  const { long, description, argChoices, flags } = option;
-  const takes = flags.includes('<') ? (argChoices ?? (flags.includes('<file>') ? 'files' : undefined)) : 'nothing';
-  return { flag: long ?? option.name(), description, takes };
+type Completions = ReturnType<typeof describeProgram>;
+
+function describeProgram(program: Command) {
+  const help = { flag: '--help', description: 'print help', takes: 'nothing' as Values | 'nothing' };
+  const commands = program.commands.map((command) => ({
+    name: command.name(),
+    description: command.description(),
+    values: command.registeredArguments.flatMap(({ argChoices }) => argChoices ?? []),
+    options: [...command.options.map(describeOption), help],
+  }));
+  return { name: program.name(), commands };
+}
+
+function describeOption({ long, description, argChoices, flags }: Option) {
+  const takes: Values | 'nothing' = flags.includes('<')
+    ? (argChoices ?? (flags.includes('<file>') ? 'files' : undefined))
+    : 'nothing';
+  return { flag: long ?? '', description, takes };
 }
 
 function bashScript({ name, commands }: Completions): string {

@@ -5,7 +5,7 @@ import { loadConfig } from '../../config/load/load-config.ts';
 import type { Config, NetworkConfig } from '../../config/settings.ts';
 import { sleep, systemClock } from '../../lib/concurrency/clock.ts';
 import { createServedNetwork, type ServedNetwork } from '../../network/served-network.ts';
-import { createIdentity, type Identity, openIdentity } from '../../p2p/identity/identity.ts';
+import { createIdentity, openIdentity } from '../../p2p/identity/identity.ts';
 import { createLogger } from '../../telemetry/logger.ts';
 import { createUnreadMetrics } from '../../telemetry/metrics.ts';
 import { asConfigFailure } from '../io/config-failure.ts';
@@ -21,17 +21,13 @@ import { percentOf } from '../io/text.ts';
  */
 export async function openOwnNetwork(
   opened: AsyncDisposableStack,
-  {
-    config: file,
-    name,
-    networkID,
-  }: { readonly config: string; readonly name: string | undefined; readonly networkID: number | undefined },
+  file: string,
+  name: string | undefined,
+  networkID: number | undefined,
 ): Promise<ServedNetwork> {
-  const config = configOf(file);
-  const network = chooseNetwork(config, name, networkID);
+  const { config, network, identity } = await readConfig(file, name, networkID);
   const logger = createLogger('silent');
   const ports = { logger, clock: systemClock, random: Math.random, metrics: createUnreadMetrics() };
-  const identity = await identityOf(config);
   const threads = opened.use(await openWorkerPool({ ...config.bls, ...ports }));
   const served = opened.use(
     createServedNetwork({
@@ -46,17 +42,11 @@ export async function openOwnNetwork(
   return served;
 }
 
-function configOf(config: string): Config {
+async function readConfig(file: string, name: string | undefined, networkID: number | undefined) {
   try {
-    return loadConfig({ config }).config;
-  } catch (error) {
-    throw asConfigFailure(error);
-  }
-}
-
-async function identityOf({ identity }: Config): Promise<Identity> {
-  try {
-    return identity === undefined ? createIdentity() : await openIdentity(identity);
+    const { config } = loadConfig({ config: file });
+    const network = chooseNetwork(config, name, networkID);
+    return { config, network, identity: config.identity ? await openIdentity(config.identity) : createIdentity() };
   } catch (error) {
     throw asConfigFailure(error);
   }

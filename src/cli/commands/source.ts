@@ -60,7 +60,7 @@ async function askOwn<Result>(
   // Loads nearly the whole service.
   const { openOwnNetwork, untilStarted } = await import('./own-network.ts');
   await using opened = new AsyncDisposableStack();
-  const network = await openOwnNetwork(opened, { config, name, networkID });
+  const network = await openOwnNetwork(opened, config, name, networkID);
   const signal = AbortSignal.timeout(1_000 * timeout);
   try {
     await untilStarted(network, signal, (text) => bar.say(text));

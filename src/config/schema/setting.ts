@@ -1,5 +1,5 @@
 import type { Static, TObject, TProperties, TSchema } from 'typebox';
-import { ParseError } from '../../lib/encoding/parse-error.ts';
+import { attempt, ParseError } from '../../lib/encoding/parse-error.ts';
 import { Type } from '../../lib/encoding/schema.ts';
 
 /** The location of a setting in the configuration: keys of objects and indices of lists. */
@@ -103,12 +103,8 @@ export function check<S extends TSchema>(schema: S, run: (value: Static<S>, repo
 
 export function parsed<S extends TSchema>(schema: S, parse: (text: Static<S>) => unknown): S {
   return check(schema, (text, report) => {
-    try {
-      parse(text);
-    } catch (cause) {
-      if (!(cause instanceof ParseError)) throw cause;
-      report(cause.reason);
-    }
+    const value = attempt(() => parse(text));
+    if (value instanceof ParseError) report(value.reason);
   });
 }
 

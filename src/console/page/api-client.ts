@@ -53,26 +53,20 @@ const MAX_PAGES = 20;
 
 /** Client of the service that the page came from. The API key is kept in the tab's storage. */
 export class ApiClient {
-  readonly #base: string;
-  #key: string;
+  /** URL of the service without a slash at the end. */
+  readonly origin: string;
   /** Called when an answer says that the key is missing or wrong. */
   onUnauthorized: () => void = () => undefined;
 
   constructor(base: string) {
-    this.#base = base.replace(/\/$/, '');
-    this.#key = sessionStorage.getItem(KEY_NAME) ?? '';
-  }
-
-  get origin(): string {
-    return this.#base;
+    this.origin = base.replace(/\/$/, '');
   }
 
   get key(): string {
-    return this.#key;
+    return sessionStorage.getItem(KEY_NAME) ?? '';
   }
 
   set key(key: string) {
-    this.#key = key;
     if (key === '') sessionStorage.removeItem(KEY_NAME);
     else sessionStorage.setItem(KEY_NAME, key);
   }
@@ -115,12 +109,9 @@ export class ApiClient {
     filter: { outcome?: string; subnetId?: string; since?: number; limit: number },
     signal?: AbortSignal,
   ): Promise<readonly RequestRecord[]> {
-    const query = Object.entries(filter).flatMap(([name, value]) =>
-      value === '' ? [] : [[name, String(value)] as [string, string]],
-    );
-    const { requests } = await this.#json<{ requests: RequestRecord[] }>(`/v1/requests?${new URLSearchParams(query)}`, {
-      signal,
-    });
+    const given = Object.entries(filter).filter(([, value]) => value !== '');
+    const query = new URLSearchParams(given.map(([name, value]) => [name, String(value)]));
+    const { requests } = await this.#json<{ requests: RequestRecord[] }>(`/v1/requests?${query}`, { signal });
     return requests;
   }
 
@@ -185,26 +176,18 @@ export class ApiClient {
       if (event.event === 'error')
         throw new ApiError({ ...event.data, ...splitDetails(event.data.details), requestId: requestIdOf(response) });
     }
-    throw new ApiError({
-      message: 'The connection ended before the answer.',
-      code: 'unreachable',
-      statusCode: undefined,
-      requestId: requestIdOf(response),
-    });
+    const message = 'The connection ended before the answer.';
+    throw new ApiError({ message, code: 'unreachable', statusCode: undefined, requestId: requestIdOf(response) });
   }
 
-  async #pages<Page extends { nextPageToken?: string }>(
-    path: string,
-    signal: AbortSignal | undefined,
-  ): Promise<Page[]> {
+  async #pages<Page extends { nextPageToken?: string }>(path: string, signal?: AbortSignal): Promise<Page[]> {
     const pages: Page[] = [];
-    let token: string | undefined;
+    let query = '';
     do {
-      const query = token === undefined ? '' : `&pageToken=${encodeURIComponent(token)}`;
       const page = await this.#json<Page>(`${path}?pageSize=${PAGE_SIZE}${query}`, { signal });
       pages.push(page);
-      token = page.nextPageToken;
-    } while (token !== undefined && pages.length < MAX_PAGES);
+      query = page.nextPageToken === undefined ? '' : `&pageToken=${encodeURIComponent(page.nextPageToken)}`;
+    } while (query !== '' && pages.length < MAX_PAGES);
     return pages;
   }
 
@@ -216,10 +199,10 @@ export class ApiClient {
     const headers = {
       accept,
       ...(body !== undefined && { 'content-type': 'application/json' }),
-      ...(this.#key !== '' && { [KEY_NAME]: this.#key }),
+      ...(this.key !== '' && { [KEY_NAME]: this.key }),
     };
     try {
-      return await fetch(`${this.#base}${path}`, {
+      return await fetch(`${this.origin}${path}`, {
         ...(body !== undefined && { method: 'POST', body: JSON.stringify(body) }),
         headers,
         signal: signal ?? null,

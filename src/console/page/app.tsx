@@ -1,12 +1,12 @@
 import { type ComponentChild, render } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { ReadinessBody } from '../../api/health/health.ts';
-import type { ConsoleFacts } from '../server/console-facts.ts';
+import type { ConsoleFacts, ErrorAdvice } from '../server/console-facts.ts';
 import { ActivityView } from './activity/activity-view.tsx';
 import { ApiClient, failureOf } from './api-client.ts';
 import { InspectView } from './inspect/inspect-view.tsx';
 import { ServiceView } from './service/service-view.tsx';
-import { PRIMARY_NETWORK, placeOf, type Session, VIEWS, type ViewName } from './session.ts';
+import { PRIMARY_NETWORK, placeOf, type Session, SessionContext, VIEWS, type ViewName } from './session.ts';
 import { SignView } from './sign/sign-view.tsx';
 import { SubnetsView } from './subnets/subnets-view.tsx';
 import { Card, TextField } from './ui/controls.tsx';
@@ -72,14 +72,11 @@ function App({ facts }: { facts: ConsoleFacts }): ComponentChild {
     network,
     networkId: readiness.value?.networks.find(({ name }) => name === network)?.networkId,
     sdkNetwork: [network, ...(chosen?.aliases ?? [])].find((name) => name === 'mainnet' || name === 'fuji'),
-    hasDevnet: facts.hasDevnet,
-    hasFigures: facts.hasFigures,
-    maxMessageBytes: facts.maxMessageBytes,
-    example: facts.example,
+    facts,
     chainNames: chains.names,
     chainSubnets: chains.subnets,
-    adviceOf: (code) =>
-      (facts.errorCodes as Readonly<Record<string, (typeof facts.errorCodes)['internal_error']>>)[code],
+    nameOf: (subnetId) => (subnetId === PRIMARY_NETWORK ? 'Primary network' : chains.names.get(subnetId)),
+    adviceOf: (code) => (facts.errorCodes as Readonly<Record<string, ErrorAdvice>>)[code],
     open(view, text) {
       if (text !== undefined) setTexts((before) => ({ ...before, [view]: text }));
       location.hash = `#/${view}`;
@@ -139,15 +136,17 @@ function App({ facts }: { facts: ConsoleFacts }): ComponentChild {
     isKeyAsked && <KeyForm onDone={() => setKeyAsked(false)} />,
     <main id="main" ref={main} tabIndex={-1}>
       <h1 class="visually-hidden">{title}</h1>
-      <div key="sign" hidden={place.view !== 'sign'}>
-        <SignView key={network} session={session} place={place} begin={texts.sign} />
-      </div>
-      <div key="inspect" hidden={place.view !== 'inspect'}>
-        <InspectView key={network} session={session} begin={texts.inspect} />
-      </div>
-      {place.view === 'subnets' && <SubnetsView key={`subnets ${network}`} session={session} subnetId={place.rest} />}
-      {place.view === 'activity' && <ActivityView key="activity" session={session} id={place.rest} />}
-      {place.view === 'service' && <ServiceView key="service" session={session} readiness={readiness} />}
+      <SessionContext.Provider value={session}>
+        <div key="sign" hidden={place.view !== 'sign'}>
+          <SignView key={network} place={place} begin={texts.sign} />
+        </div>
+        <div key="inspect" hidden={place.view !== 'inspect'}>
+          <InspectView key={network} begin={texts.inspect} />
+        </div>
+        {place.view === 'subnets' && <SubnetsView key={`subnets ${network}`} subnetId={place.rest} />}
+        {place.view === 'activity' && <ActivityView key="activity" id={place.rest} />}
+        {place.view === 'service' && <ServiceView key="service" readiness={readiness} />}
+      </SessionContext.Provider>
       {place.view === undefined && <UnknownAddress />}
     </main>,
     <footer class="foot">

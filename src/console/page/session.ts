@@ -1,4 +1,6 @@
-import type { ErrorAdvice, ExampleBody } from '../server/console-facts.ts';
+import { createContext } from 'preact';
+import { useContext } from 'preact/hooks';
+import type { ConsoleFacts, ErrorAdvice } from '../server/console-facts.ts';
 import type { ApiClient } from './api-client.ts';
 
 export const VIEWS = ['sign', 'inspect', 'subnets', 'activity', 'service'] as const;
@@ -38,12 +40,11 @@ export interface Session {
   readonly networkId: number | undefined;
   /** Name of the network in the public SDK, if it has one. */
   readonly sdkNetwork: string | undefined;
-  readonly hasDevnet: boolean;
-  readonly hasFigures: boolean;
-  readonly maxMessageBytes: number;
-  readonly example: ExampleBody | undefined;
+  readonly facts: ConsoleFacts;
   /** Names of chains and subnets by their IDs. */
   readonly chainNames: ReadonlyMap<string, string>;
+  /** Name of a subnet, if it has one. */
+  readonly nameOf: (subnetId: string) => string | undefined;
   /** Subnets of chains that are known beforehand. */
   readonly chainSubnets: ReadonlyMap<string, string>;
   readonly adviceOf: (code: string) => ErrorAdvice | undefined;
@@ -53,6 +54,10 @@ export interface Session {
   readonly announce: (text: string) => void;
 }
 
-export function nameOf(subnetId: string, { chainNames }: Session): string | undefined {
-  return subnetId === PRIMARY_NETWORK ? 'Primary network' : chainNames.get(subnetId);
+export const SessionContext = createContext<Session | undefined>(undefined);
+
+export function useSession(): Session {
+  const session = useContext(SessionContext);
+  if (session === undefined) throw new Error('there is no session around the component');
+  return session;
 }

@@ -10,7 +10,7 @@ import { Type } from '../../lib/encoding/schema.ts';
 import { MAX_UNSIGNED_MESSAGE_LENGTH } from '../../warp/unsigned-message.ts';
 import { Activity, type ActivityOptions } from './activity.ts';
 import type { ConsoleFacts } from './console-facts.ts';
-import { createPageFiles, type PageFiles, sendPageFile } from './page-files.ts';
+import { createPageFiles, type LoadPageFiles, sendPageFile } from './page-files.ts';
 
 /** The page at `/` and the routes that only it needs. It is a client of the API like any other. */
 export interface Console extends Disposable {
@@ -26,10 +26,8 @@ export interface ConsoleOptions extends ActivityOptions {
   readonly hasDevnet: boolean;
   /** Whether figures may be shown: not if the metrics have a separate port. */
   readonly hasFigures: boolean;
-  readonly files?: PageFiles;
+  readonly files?: LoadPageFiles;
 }
-
-type FactsOptions = Pick<ConsoleOptions, 'networks' | 'version' | 'hasDevnet' | 'hasFigures'>;
 
 /** No inline code, no other origins, and no frames, because API keys are typed in here. */
 const CONTENT_SECURITY_POLICY = [
@@ -45,11 +43,13 @@ const CONTENT_SECURITY_POLICY = [
 
 const config = { access: OPERATIONS_ACCESS };
 
-export function openConsole({ hasFigures, files = createPageFiles(), ...options }: ConsoleOptions): Console {
-  const activity = hasFigures ? new Activity(options) : undefined;
+export function openConsole(options: ConsoleOptions): Console {
+  const { files = createPageFiles() } = options;
+  // It shows what the metrics show, so it is missing where they have a separate port.
+  const activity = options.hasFigures ? new Activity(options) : undefined;
 
   async function send(request: FastifyRequest, reply: FastifyReply, name: string): Promise<FastifyReply> {
-    const file = await files.file(name);
+    const file = (await files()).get(name);
     if (file === undefined) {
       reply.callNotFound();
       return reply;
@@ -60,10 +60,14 @@ export function openConsole({ hasFigures, files = createPageFiles(), ...options 
 
   return {
     sendPage: (request, reply) => send(request, reply, 'index.html'),
-    prepare: () => files.make(),
+    prepare: async () => void (await files()),
     registerRoutes(server) {
-      registerFacts(server, { ...options, hasFigures });
-      if (activity !== undefined) registerActivity(server, activity);
+      registerFacts(server, options);
+      if (activity !== undefined) {
+        server.get('/console/activity', { config, schema: { hide: true } }, async (_request, reply) =>
+          reply.type(JSON_TYPE).send(await activity.json()),
+        );
+      }
       server.get(
         '/console/:file',
         { config, schema: { hide: true, params: Type.Object({ file: Type.String() }) } },
@@ -74,8 +78,7 @@ export function openConsole({ hasFigures, files = createPageFiles(), ...options 
   };
 }
 
-function registerFacts(server: Server, options: FactsOptions): void {
-  const { networks, version, hasDevnet, hasFigures } = options;
+function registerFacts(server: Server, { networks, version, hasDevnet, hasFigures }: ConsoleOptions): void {
   const example = publicExample(networks.flatMap(({ pathNames }) => pathNames))?.requests[0]?.value;
   const document = createDocumentBytes(
     JSON.stringify({
@@ -89,12 +92,5 @@ function registerFacts(server: Server, options: FactsOptions): void {
   );
   server.get('/console/facts', { config, schema: { hide: true } }, async (request, reply) =>
     sendDocument(request, reply, document),
-  );
-}
-
-/** Missing if the metrics have a separate port, because it shows what they show. */
-function registerActivity(server: Server, activity: Activity): void {
-  server.get('/console/activity', { config, schema: { hide: true } }, async (_request, reply) =>
-    reply.type(JSON_TYPE).send(await activity.json()),
   );
 }

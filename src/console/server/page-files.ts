@@ -8,13 +8,8 @@ import { createDocumentBytes, type DocumentBytes, sendDocument } from '../../htt
 import { once } from '../../lib/concurrency/once.ts';
 import type { BundledFile } from './bundle-page.ts';
 
-/** The page's files by the name under which they are requested: about 100 KB compressed. */
-export interface PageFiles {
-  /** Loads the files if they are not loaded yet. @throws where they cannot be made; the next request tries again */
-  make(): Promise<void>;
-  /** Returns undefined if there is no such file. */
-  file(name: string): Promise<PageFile | undefined>;
-}
+/** Loads the page's files, by the name under which they are requested: about 100 KB compressed. A failed load is tried again. */
+export type LoadPageFiles = () => Promise<ReadonlyMap<string, PageFile>>;
 
 export interface PageFile {
   readonly plain: DocumentBytes;
@@ -31,21 +26,13 @@ const CONTENT_TYPES: Readonly<Record<string, string>> = {
 };
 
 /** @param read returns all files, uncompressed */
-export function createPageFiles(read: () => Promise<readonly BundledFile[]> = readPage): PageFiles {
-  const load = once(
-    async (): Promise<ReadonlyMap<string, PageFile>> =>
-      new Map(
-        await Promise.all(
-          (await read()).map(async ({ name, bytes }) => [name, await compressed(name, bytes)] as const),
-        ),
-      ),
-  );
-  return {
-    async make() {
-      await load();
-    },
-    file: async (name) => (await load()).get(name),
-  };
+export function createPageFiles(read: () => Promise<readonly BundledFile[]> = readPage): LoadPageFiles {
+  return once(async () => {
+    const files = await read();
+    return new Map(
+      await Promise.all(files.map(async ({ name, bytes }) => [name, await compressed(name, bytes)] as const)),
+    );
+  });
 }
 
 async function readPage(): Promise<readonly BundledFile[]> {

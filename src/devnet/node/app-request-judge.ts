@@ -33,13 +33,7 @@ export type Chain =
   | { readonly vm: 'avm'; readonly blockchainID: BlockchainID }
   | EvmChain;
 
-export interface AppRequestJudge {
-  /**
-   * @param runs whether the node runs a chain: it drops requests to any other
-   * @param nodeID the node that is asked, for what each has seen for itself
-   */
-  judge(request: AppRequestFields, runs: (chainID: BlockchainID) => boolean, nodeID?: NodeID): Verdict;
-}
+export type AppRequestJudge = ReturnType<typeof createAppRequestJudge>;
 
 /** The first byte of a signature request (a uvarint). Chains have no other handler that concerns us. */
 const SIGNATURE_REQUEST_HANDLER_ID = 0x02;
@@ -48,7 +42,7 @@ const MAX_DEADLINE = 2n ** 63n - 1n;
 /** All validators get the same few requests, so that parsed ones are kept: this many bytes of them at most. */
 const MAX_PARSED_BYTES = 16 * 1024 * 1024;
 
-export function createAppRequestJudge(networkID: number, chains: readonly Chain[]): AppRequestJudge {
+export function createAppRequestJudge(networkID: number, chains: readonly Chain[]) {
   const chainOfKey = new Map(chains.map((chain) => [keyOf(idBytes(chain.blockchainID)), chain]));
   const parsed = new LRUCache<string, ParsedRequest>({ maxSize: MAX_PARSED_BYTES });
 
@@ -63,7 +57,12 @@ export function createAppRequestJudge(networkID: number, chains: readonly Chain[
   }
 
   return {
-    judge({ chainId, requestId, deadline, appBytes }, runs, nodeID) {
+    /**
+     * @param runs whether the node runs a chain: it drops requests to any other
+     * @param nodeID the node that is asked, for what each has seen for itself
+     */
+    judge(request: AppRequestFields, runs: (chainID: BlockchainID) => boolean, nodeID?: NodeID): Verdict {
+      const { chainId, requestId, deadline, appBytes } = request;
       const chain = chainOfKey.get(keyOf(chainId));
       if (chain === undefined || !runs(chain.blockchainID)) return undefined;
       if (deadline <= 0n || deadline > MAX_DEADLINE) return undefined;
@@ -72,9 +71,11 @@ export function createAppRequestJudge(networkID: number, chains: readonly Chain[
       if (chain.vm === 'avm' || appBytes[0] !== SIGNATURE_REQUEST_HANDLER_ID) {
         return refuse(UNREGISTERED_HANDLER, 'no handler is registered for this request');
       }
-      const request = parse(appBytes);
-      if (request instanceof ParseError) return refuse(UNEXPECTED, `cannot parse the request: ${request.message}`);
-      const { message, justification } = request;
+      const parsedRequest = parse(appBytes);
+      if (parsedRequest instanceof ParseError) {
+        return refuse(UNEXPECTED, `cannot parse the request: ${parsedRequest.message}`);
+      }
+      const { message, justification } = parsedRequest;
       const refusal = isEvm(chain)
         ? verifyEvmMessage(chain, message, nodeID)
         : verifyPlatformMessage(chain.view, message, justification);

@@ -82,6 +82,6 @@ export function registerDevnetRoutes(server: Server, running: () => Devnet | und
         response: { 200: NetworkSchema },
       },
     },
-    async () => devnet().network(),
+    async () => devnet().network,
   );
 }

@@ -75,6 +75,7 @@ const L1_BALANCE = 1_000_000_000n;
 
 /** The methods under `/ext/bc/P` (avalanchego `vms/platformvm/service.go`). */
 export function createPlatformMethods({ model, seed }: NodeApiSubject): Readonly<Record<string, Method>> {
+  const { l1, cChain, xChainID } = model;
   return {
     'platform.getHeight': () => ({ height: String(model.height()) }),
     'platform.getProposedHeight': () => ({ height: String(model.proposedHeight()) }),
@@ -139,9 +140,9 @@ export function createPlatformMethods({ model, seed }: NodeApiSubject): Readonly
     'platform.getTimestamp': () => ({ timestamp: timestampText(model) }),
     'platform.getBlockchains': () => ({
       blockchains: [
-        blockchain(model.l1.blockchainID, 'embedded L1', model.l1.subnetID, VM_IDS['subnet-evm']),
-        blockchain(model.cChain.blockchainID, 'C-Chain', PRIMARY_NETWORK_ID, VM_IDS.coreth),
-        blockchain(model.xChainID, 'X-Chain', PRIMARY_NETWORK_ID, VM_IDS.avm),
+        { id: l1.blockchainID, name: 'embedded L1', subnetID: l1.subnetID, vmID: VM_IDS['subnet-evm'] },
+        { id: cChain.blockchainID, name: 'C-Chain', subnetID: PRIMARY_NETWORK_ID, vmID: VM_IDS.coreth },
+        { id: xChainID, name: 'X-Chain', subnetID: PRIMARY_NETWORK_ID, vmID: VM_IDS.avm },
       ],
     }),
   };
@@ -327,10 +328,6 @@ function primaryValidators(model: NetworkModel, seed: number) {
     delegatorCount: '0',
     delegatorWeight: '0',
   }));
-}
-
-function blockchain(id: BlockchainID, name: string, subnetID: SubnetID, vmID: string): unknown {
-  return { id, name, subnetID, vmID };
 }
 
 /** Left out, it is the primary network. */

@@ -1,6 +1,6 @@
 import type { Clock } from '../../lib/concurrency/clock.ts';
 import type { EventLoopScheduler } from '../../lib/concurrency/event-loop-scheduler.ts';
-import { ParseError } from '../../lib/encoding/parse-error.ts';
+import { attempt, ParseError } from '../../lib/encoding/parse-error.ts';
 import { FrameDecoder } from '../wire/frames.ts';
 
 /** A fifth of the tick, so that no peer starves the others. */
@@ -119,13 +119,10 @@ export class PacedInbox {
   }
 
   #cut(): Uint8Array | undefined {
-    try {
-      return this.#decoder.next();
-    } catch (error) {
-      if (!(error instanceof ParseError)) throw error;
-      this.clear();
-      this.#options.onBroken(error);
-      return undefined;
-    }
+    const payload = attempt(() => this.#decoder.next());
+    if (!(payload instanceof ParseError)) return payload;
+    this.clear();
+    this.#options.onBroken(payload);
+    return undefined;
   }
 }

@@ -1,7 +1,7 @@
 import type { Clock } from '../../lib/concurrency/clock.ts';
 import type { EventLoopScheduler } from '../../lib/concurrency/event-loop-scheduler.ts';
 import { concatBytes } from '../../lib/encoding/bytes.ts';
-import { ParseError } from '../../lib/encoding/parse-error.ts';
+import { attempt, ParseError } from '../../lib/encoding/parse-error.ts';
 import type { NodeID } from '../../warp/ids.ts';
 import type { AppError, AppResponse, Handshake, PeerList } from '../gen/p2p_pb.js';
 import { parseStakingCertificate, type StakingCertificate } from '../identity/certificate.ts';
@@ -224,11 +224,11 @@ export class Peer {
 
   #onSecure(der: Uint8Array | undefined): void {
     if (this.#state.kind !== 'tls') return;
-    const certificate = this.#parseCertificate(der);
-    if (certificate === undefined) return;
+    if (der === undefined) return this.close('tls', 'staking certificate: is missing');
+    const certificate = attempt(() => parseStakingCertificate(new Uint8Array(der)));
+    if (certificate instanceof ParseError) return this.close('tls', certificate.message);
     if (certificate.nodeID !== this.nodeID) {
-      this.close('wrong_node', `another node answers there: ${certificate.nodeID}`);
-      return;
+      return this.close('wrong_node', `another node answers there: ${certificate.nodeID}`);
     }
     this.#setState({
       kind: 'handshaking',
@@ -236,17 +236,6 @@ export class Peer {
       certificate,
       handshake: undefined,
     });
-  }
-
-  #parseCertificate(der: Uint8Array | undefined): StakingCertificate | undefined {
-    try {
-      if (der === undefined) throw new ParseError('staking certificate', 'is missing');
-      return parseStakingCertificate(new Uint8Array(der));
-    } catch (error) {
-      if (!(error instanceof ParseError)) throw error;
-      this.close('tls', error.message);
-      return undefined;
-    }
   }
 
   #onData(chunk: Uint8Array): void {
@@ -265,14 +254,11 @@ export class Peer {
       this.#lastReceivedMs = nowMs;
       switch (message.case) {
         case 'handshake':
-          this.#onHandshake(message.value);
-          return;
+          return this.#onHandshake(message.value);
         case 'peerList':
-          this.#onPeerList(message.value);
-          return;
+          return this.#onPeerList(message.value);
         case 'ping':
-          this.send(PONG);
-          return;
+          return void this.send(PONG);
         case 'appResponse':
           if (this.#state.kind === 'ready') this.#events.onAppResponse(this, message.value);
           return;
@@ -301,16 +287,11 @@ export class Peer {
       return;
     }
     const { certificate } = this.#state;
-    try {
-      const { networkID } = this.#options;
-      const expected = { networkID, nowMs: this.#clock.now(), certificate };
-      const { clientName, version, address } = parseHandshake(message, expected);
-      this.#setState({ ...this.#state, handshake: { clientName, version, address } });
-    } catch (error) {
-      if (!(error instanceof ParseError)) throw error;
-      this.close('handshake', error.message);
-      return;
-    }
+    const expected = { networkID: this.#options.networkID, nowMs: this.#clock.now(), certificate };
+    const parsed = attempt(() => parseHandshake(message, expected));
+    if (parsed instanceof ParseError) return this.close('handshake', parsed.message);
+    const { clientName, version, address } = parsed;
+    this.#setState({ ...this.#state, handshake: { clientName, version, address } });
     // Ours is sent after theirs, at the cost of a round trip: a node that refuses a Handshake drops its unsent messages, and its own
     // Handshake may contain the reason. Nodes never wait for ours.
     this.send(encodeMessage(this.#events.createHandshake()));

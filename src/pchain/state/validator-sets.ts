@@ -28,28 +28,7 @@ export class HeightNotReached extends Error {
  * Cache of validator sets at heights, each converted once to the caller's form `T`. Sets never change. Failures are not cached. Equal calls
  * in flight are shared. Heights named by clients have a separate cache, so that they do not evict sets at proposed heights.
  */
-export interface ValidatorSets<T> {
-  /**
-   * Returns the proposed P-Chain height, at most `proposedHeightMaxAgeMs` old. With several base URLs it may decrease a little.
-   *
-   * @throws {ApiError}, or the signal's reason
-   */
-  proposedHeight(signal: AbortSignal): Promise<bigint>;
-  /**
-   * Returns the set of a subnet at a proposed height; empty for an unknown subnet.
-   *
-   * @throws {HeightNotReached}, {@link ApiError}, what `build` throws, or the signal's reason
-   */
-  at(subnetID: SubnetID, height: bigint, signal: AbortSignal): Promise<T>;
-  /** Like {@link at}, for a height named by a client. */
-  atPinned(subnetID: SubnetID, height: bigint, signal: AbortSignal): Promise<T>;
-  /** Returns the proposed height if it is cached. */
-  knownProposedHeight(): bigint | undefined;
-  /** Returns the set of a subnet at a height if it is cached. */
-  known(subnetID: SubnetID, height: bigint): T | undefined;
-  /** Returns the set at the greatest height of each recent subnet, the most recently used subnet first. */
-  newest(): readonly (readonly [SubnetID, T])[];
-}
+export type ValidatorSets<T> = ReturnType<typeof createValidatorSets<T>>;
 
 export interface ValidatorSetsLimits {
   /** Heights change every few seconds. */
@@ -87,7 +66,7 @@ interface CachedSet<T> {
   readonly set: T;
 }
 
-export function createValidatorSets<T>(options: ValidatorSetsOptions<T>): ValidatorSets<T> {
+export function createValidatorSets<T>(options: ValidatorSetsOptions<T>) {
   const { api, clock, build, shared, limits } = options;
   const { proposedHeightMaxAgeMs, maxSets, maxValidators, maxPinnedSets, maxPinnedValidators } = {
     ...DEFAULT_LIMITS,
@@ -152,19 +131,36 @@ export function createValidatorSets<T>(options: ValidatorSetsOptions<T>): Valida
   }
 
   return {
-    proposedHeight: (signal) => proposedHeights.get('proposed', signal),
-    at: async (subnetID, height, signal) => (await proposed.get(setKey(subnetID, height), signal)).set,
-    async atPinned(subnetID, height, signal) {
+    /**
+     * Returns the proposed P-Chain height, at most `proposedHeightMaxAgeMs` old. With several base URLs it may decrease a little.
+     *
+     * @throws {ApiError}, or the signal's reason
+     */
+    proposedHeight: (signal: AbortSignal): Promise<bigint> => proposedHeights.get('proposed', signal),
+    /**
+     * Returns the set of a subnet at a proposed height; empty for an unknown subnet.
+     *
+     * @throws {HeightNotReached}, {@link ApiError}, what `build` throws, or the signal's reason
+     */
+    async at(subnetID: SubnetID, height: bigint, signal: AbortSignal): Promise<T> {
+      return (await proposed.get(setKey(subnetID, height), signal)).set;
+    },
+    /** Like `at`, for a height named by a client. */
+    async atPinned(subnetID: SubnetID, height: bigint, signal: AbortSignal): Promise<T> {
       signal.throwIfAborted();
       const key = setKey(subnetID, height);
       return (proposed.peek(key) ?? (await pinned.get(key, signal))).set;
     },
+    /** Returns the proposed height if it is cached. */
     knownProposedHeight: () => proposedHeights.peek('proposed'),
-    known(subnetID, height) {
+    /** Returns the set of a subnet at a height if it is cached. */
+    known(subnetID: SubnetID, height: bigint): T | undefined {
       const key = setKey(subnetID, height);
       return (proposed.peek(key) ?? pinned.peek(key))?.set;
     },
-    newest: () => [...newest.entries()].map(([subnetID, { entry }]) => [subnetID, entry.set] as const),
+    /** Returns the set at the greatest height of each recent subnet, the most recently used subnet first. */
+    newest: (): readonly (readonly [SubnetID, T])[] =>
+      [...newest.entries()].map(([subnetID, { entry }]) => [subnetID, entry.set] as const),
   };
 }
 

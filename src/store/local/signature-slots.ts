@@ -1,15 +1,21 @@
 import { BLS_SIGNATURE_LENGTH } from '../../warp/bls-lengths.ts';
 
-const SLOTS_A_BLOCK = 1_024;
+/** Slots by which the memory grows. */
+const GROWTH = 1_024;
 
 /**
- * Signatures in numbered slots of large memory blocks. A separate array for each signature of 96 bytes would take about 500 bytes. Blocks
- * are allocated on demand and kept.
+ * Signatures in numbered slots of one buffer, which grows on demand. A separate array for each signature of 96 bytes would take about 500
+ * bytes.
  */
 export class SignatureSlots {
-  readonly #blocks: Uint8Array[] = [];
+  readonly #bytes: Uint8Array<ArrayBuffer>;
   readonly #free: number[] = [];
   #unused = 0;
+
+  constructor(maxSlots: number) {
+    const maxByteLength = BLS_SIGNATURE_LENGTH * GROWTH * Math.ceil(maxSlots / GROWTH);
+    this.#bytes = new Uint8Array(new ArrayBuffer(0, { maxByteLength }));
+  }
 
   /**
    * @returns its slot
@@ -27,8 +33,9 @@ export class SignatureSlots {
   replace(slot: number, signature: Uint8Array): void {
     const { length } = signature;
     if (length !== BLS_SIGNATURE_LENGTH) throw new RangeError(`a signature of ${length} bytes`);
-    const block = (this.#blocks[blockOf(slot)] ??= new Uint8Array(SLOTS_A_BLOCK * BLS_SIGNATURE_LENGTH));
-    block.set(signature, offsetOf(slot));
+    const offset = slot * BLS_SIGNATURE_LENGTH;
+    if (offset === this.#bytes.length) this.#bytes.buffer.resize(offset + GROWTH * BLS_SIGNATURE_LENGTH);
+    this.#bytes.set(signature, offset);
   }
 
   free(slot: number): void {
@@ -37,17 +44,6 @@ export class SignatureSlots {
 
   /** Returns a copy, because slots are reused. */
   read(slot: number): Uint8Array {
-    const block = this.#blocks[blockOf(slot)];
-    if (block === undefined) throw new RangeError(`slot ${slot} has no signature`);
-    const offset = offsetOf(slot);
-    return block.slice(offset, offset + BLS_SIGNATURE_LENGTH);
+    return this.#bytes.slice(slot * BLS_SIGNATURE_LENGTH, (slot + 1) * BLS_SIGNATURE_LENGTH);
   }
-}
-
-function blockOf(slot: number): number {
-  return Math.floor(slot / SLOTS_A_BLOCK);
-}
-
-function offsetOf(slot: number): number {
-  return (slot % SLOTS_A_BLOCK) * BLS_SIGNATURE_LENGTH;
 }

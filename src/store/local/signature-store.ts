@@ -38,7 +38,7 @@ const YIELD_EVERY = 256;
 /** Keeps signatures in memory. Evicts the least recently used one, or one of the same signer if its share is full. */
 export function createMemorySignatureStore(options: MemorySignatureStoreOptions): SignatureStore {
   const { clock, maxSignatures, maxPerSigner } = options;
-  const slots = new SignatureSlots();
+  const slots = new SignatureSlots(maxSignatures);
   const all = emptySlotList();
   const orderOfAll = new SlotOrder();
   const orderOfSigners = new SlotOrder();

@@ -226,7 +226,7 @@ describe('the ledger', () => {
   });
 
   test('has transactions with a status, in bytes and in JSON', async () => {
-    const { usedUpRegistration, processing, ofXChain } = devnet.transactions();
+    const { usedUpRegistration, processing, ofXChain } = devnet.transactions;
     const ids = [usedUpRegistration, processing, ofXChain];
     const statuses = await Promise.all(ids.map(async (id) => (await api.getTxStatus(id, SIGNAL)).status));
     expect(statuses).toEqual(['Committed', 'Processing', 'Unknown']);

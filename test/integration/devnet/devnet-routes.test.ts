@@ -32,7 +32,7 @@ test('lists the examples with all their fields', async () => {
 test('describes the network', async () => {
   const response = await server.inject('/devnet/network');
   expect(response.statusCode).toBe(200);
-  expect(response.json()).toEqual(JSON.parse(JSON.stringify(devnet.network())));
+  expect(response.json()).toEqual(JSON.parse(JSON.stringify(devnet.network)));
   expect(response.json()).toMatchObject({ apiUrl: devnet.apiUrl, networkID: 1337, nodeIDs: [...devnet.nodeIDs] });
 });
 

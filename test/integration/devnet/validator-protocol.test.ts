@@ -185,20 +185,16 @@ describe('tolerates', () => {
   ])('%s', async (_, change) => {
     const { client } = await handshake(0, change);
     await client.roundTrip();
-    expect(client.isEnded).toBe(false);
   });
 
   test('frames that it cannot read, and answers nobody waits for', async () => {
     const { client } = await handshake();
-    client.sendPayload(Uint8Array.of(255, 255));
-    client.sendPayload(new Uint8Array());
-    // compressed_zstd with bytes that are none
-    client.sendPayload(Uint8Array.of(0x12, 2, 1, 2));
+    // The last one says that it is compressed with zstd.
+    for (const payload of [[255, 255], [], [0x12, 2, 1, 2]]) client.sendPayload(Uint8Array.from(payload));
     client.send({ case: 'appResponse', value: { requestId: 1 } });
     client.send({ case: 'appError', value: { requestId: 1 } });
     client.send({ case: 'appGossip', value: {} });
     await client.roundTrip();
-    expect(client.isEnded).toBe(false);
   });
 });
 
@@ -227,26 +223,22 @@ describe('gossip', () => {
     const { client, peerList } = await handshake();
     expect(peerList.claimedIpPorts).toHaveLength(15);
     const known = await learnAll(client, peerList.claimedIpPorts, true);
-    expect(new Set(nodeIDsOf(known))).toEqual(new Set(devnet.nodeIDs.slice(1)));
-    expect(known).toHaveLength(devnet.nodeIDs.length - 1);
+    expect(nodeIDsOf(known).toSorted()).toEqual(devnet.nodeIDs.slice(1).toSorted());
     for (const claimed of known) {
       const address = parseClaimedIpPort(claimed);
       verifySignedAddress(address, clock.now());
-      const validator = devnet.validator(devnet.nodeIDs.indexOf(address.nodeID));
-      expect(address.port).toBe(validator.address.port);
+      expect(address.port).toBe(devnet.validator(devnet.nodeIDs.indexOf(address.nodeID)).address.port);
     }
   });
 
   test('tells of validators of the L1 alone only who asks for them', async () => {
-    const l1Only = devnet.nodeIDs.slice(25);
-    expect(l1Only).toHaveLength(2);
+    const [l1Only] = devnet.nodeIDs.slice(25);
     const ofPrimary = await handshake(0, { allSubnets: false });
     const learnt = nodeIDsOf(await learnAll(ofPrimary.client, ofPrimary.peerList.claimedIpPorts, false));
-    expect(learnt).toHaveLength(24);
-    expect(learnt).not.toContain(l1Only[0]);
+    expect(learnt.toSorted()).toEqual(devnet.nodeIDs.slice(1, 25).toSorted());
     const trackedSubnets = [idBytes(devnet.subnets.l1.subnetID)];
     const ofL1 = await handshake(1, { allSubnets: false, trackedSubnets });
-    expect(nodeIDsOf(await learnAll(ofL1.client, ofL1.peerList.claimedIpPorts, false))).toContain(l1Only[0]);
+    expect(nodeIDsOf(await learnAll(ofL1.client, ofL1.peerList.claimedIpPorts, false))).toContain(l1Only);
   });
 
   test('forgets who stopped, and tells the new address of who came back', async () => {

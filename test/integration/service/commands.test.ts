@@ -119,7 +119,7 @@ describe.concurrent('aggregate', { timeout: TIMEOUT_MS }, () => {
     const nobody = await runCommand(['aggregate', ...url(), unsent]);
     expect(nobody).toMatchObject({ code: 3, out: '', err: expect.stringContaining('(insufficient_weight)') });
     expect(nobody.err).toMatch(/\n +\d+\.\d % {2}refused +NodeID-\w+ {2}1 the payload type AddressedCall is unknown/);
-    const [other = ''] = Object.values(service.devnet.transactions());
+    const [other = ''] = Object.values(service.devnet.transactions);
     const none = await runCommand(['aggregate', ...url(), '--transaction', other]);
     expect(none).toMatchObject({ code: 1, out: '', err: expect.stringContaining('(no_message_in_transaction)') });
   });

@@ -52,29 +52,6 @@ function expectError({ status, headers, body }: Answer, expected: number, messag
 }
 
 describe('GET by transaction', { timeout: TIMEOUT_MS }, () => {
-  test.each([
-    ['ConvertSubnetToL1Tx', { kind: 'SubnetToL1Conversion' }],
-    ['RegisterL1ValidatorTx', { kind: 'L1ValidatorRegistration', registered: true }],
-    ['SetL1ValidatorWeightTx', { kind: 'L1ValidatorWeight', nonce: 1n, weight: 350n }],
-    [
-      'SetL1ValidatorWeightTx that removes a validator of the conversion',
-      { kind: 'L1ValidatorRegistration', registered: false },
-    ],
-    [
-      'SetL1ValidatorWeightTx that removes a registered validator',
-      { kind: 'L1ValidatorRegistration', registered: false },
-    ],
-  ])('%s', async (name, content) => {
-    const answer = await ofTransaction(exampleTxID(name));
-    expect(contentOf(answer)).toMatchObject(content);
-    const { subnetID } = service.devnet.subnets.l1;
-    expect(answer.body).toMatchObject({ signingSubnetId: subnetID, totalWeight: '910' });
-    const height = Number(answer.body['pChainHeight']);
-    const signedWeight = BigInt(String(answer.body['signedWeight']));
-    const expected = { kind: 'valid', signedWeight };
-    expect(await service.verify(answer, { subnetID, height, quorum: 67 })).toMatchObject(expected);
-  });
-
   test('signs at the epoch of the requested chain', async () => {
     const { cChainID } = service.devnet.subnets.primary;
     const answer = await ofTransaction(exampleTxID('RegisterL1ValidatorTx'), `?destinationBlockchainId=${cChainID}`);
@@ -90,7 +67,7 @@ describe('GET by transaction', { timeout: TIMEOUT_MS }, () => {
   });
 
   test('of the X-Chain, or of an overtaken weight, is 400', async () => {
-    const { ofXChain, overtakenWeightChange } = service.devnet.transactions();
+    const { ofXChain, overtakenWeightChange } = service.devnet.transactions;
     expectError(await ofTransaction(ofXChain), 400, /^txHash: .* is a transaction of the X-Chain/);
     expectError(await ofTransaction(overtakenWeightChange), 400, /^txHash: .* was set anew since \(nonce 1\)/);
   });
@@ -130,7 +107,7 @@ describe('POST with a justification and no message', { timeout: TIMEOUT_MS }, ()
 
 describe('without the blocks that hold a registration', { timeout: TIMEOUT_MS }, () => {
   test('says what was searched, or finds it by the data API', async () => {
-    const { usedUpRegistration } = service.devnet.transactions();
+    const { usedUpRegistration } = service.devnet.transactions;
     const asked: string[] = [];
     const dataApi = createServer((request, response) => {
       asked.push(request.url ?? '');

@@ -4,7 +4,7 @@ import { Registry } from 'prom-client';
 import { expect, test } from 'vitest';
 import { type Clock, systemClock } from '../../../src/lib/concurrency/clock.ts';
 import type { RedisServers } from '../../../src/lib/net/redis-address.ts';
-import { createMemoryLimitCounters } from '../../../src/store/local/limit-counters.ts';
+import { createMemoryLimitCounters, type LimitCounters } from '../../../src/store/local/limit-counters.ts';
 import type { RedisLink } from '../../../src/store/redis/redis-link.ts';
 import { createSharedLimitCounters } from '../../../src/store/redis/shared-limit-counters.ts';
 import { openSharedStore } from '../../../src/store/redis/shared-store.ts';
@@ -17,7 +17,6 @@ import { expectGranted, expectRefused } from '../../unit/store/local/limit-count
 
 const AWAY = 'the shared store is away';
 const CONNECTED = 'the shared store is connected';
-
 const HOST = '127.0.0.1';
 
 interface StandIn extends AsyncDisposable {
@@ -35,7 +34,7 @@ async function startStandIn(answer: (socket: Socket) => void): Promise<StandIn> 
     sockets.push(socket);
     answer(socket);
   });
-  server.listen(0, '127.0.0.1');
+  server.listen(0, HOST);
   await once(server, 'listening');
   return {
     server,
@@ -95,7 +94,7 @@ function open(port: number, clock: Clock = new FakeClock()) {
   return openAt({ kind: 'single', host: HOST, port, isTls: false, ...LOGIN }, clock);
 }
 
-function openBehind(sentinels: readonly Pick<StandIn, 'port'>[], clock: Clock = new FakeClock()) {
+function openBehind(sentinels: readonly Pick<StandIn, 'port'>[], clock: Clock) {
   const nodes = sentinels.map(({ port }) => ({ host: HOST, port }));
   const watched = { sentinels: nodes, master: 'aggregator', sentinelPassword: undefined };
   return openAt({ kind: 'sentinel', host: HOST, port: 1, isTls: false, ...LOGIN, ...watched }, clock);
@@ -116,6 +115,7 @@ function openAt(servers: RedisServers, clock: Clock, link?: RedisLink) {
   return {
     log,
     store,
+    ask: () => store.ask((redis) => redis.run('', 'a', [])),
     counters: createSharedLimitCounters(store, createMemoryLimitCounters(clock)),
     metric: (name: string) => registry.getSingleMetricAsString(METRIC_PREFIX + name),
     [Symbol.dispose]: () => store[Symbol.dispose](),
@@ -239,32 +239,34 @@ test('requests wait for a late answer up to the deadline, later requests do not'
   await using standIn = await startObedient();
   const clock = new FakeClock();
   using opened = open(standIn.port, clock);
-  const { store, log, metric } = opened;
+  const { ask, log, metric } = opened;
   await log.until(CONNECTED);
-  expect(await store.ask((redis) => redis.run('', 'a', []))).toEqual('OK');
+  expect(await ask()).toEqual('OK');
   // Password, probe, and this.
   await standIn.untilAsked(3);
   standIn.isSilent = true;
   const [socket] = standIn.sockets as [Socket];
-  const answers = [store.ask((redis) => redis.run('', 'a', [])), store.ask((redis) => redis.run('', 'a', []))];
+  const answers = Promise.all([ask(), ask()]);
   await standIn.untilAsked(2);
   await clock.advance(199);
   expect(log.count(AWAY)).toBe(0);
   const closed = once(socket, 'close');
   await clock.advance(1);
-  expect(await Promise.all(answers)).toEqual([undefined, undefined]);
+  expect(await answers).toEqual([undefined, undefined]);
   await closed;
   await expectAlone(opened);
   expect(log.lines.at(-1)).toContain('no answer within 200 ms');
-  const counted = await metric('shared_store_requests_total');
-  expect(counted).toContain('{outcome="answered"} 1');
-  expect(counted).toContain('{outcome="failed"} 2');
-  expect(counted).toContain('{outcome="away"} 6');
+  const counted = (await metric('shared_store_requests_total')).matchAll(/outcome="(\w+)"} (\d+)/g);
+  expect(Object.fromEntries([...counted].map(([, ...entry]) => entry))).toEqual({
+    answered: '1',
+    failed: '2',
+    away: '6',
+  });
 
   standIn.isSilent = false;
   await clock.advance(250);
   await log.until(CONNECTED, 2);
-  expect(await store.ask((redis) => redis.run('', 'a', []))).toEqual('OK');
+  expect(await ask()).toEqual('OK');
 });
 
 test('an answer that a busy event loop reads late is not late', async () => {
@@ -282,7 +284,7 @@ test('an answer that a busy event loop reads late is not late', async () => {
   await opened.log.until(CONNECTED);
   await standIn.untilAsked(2);
   standIn.isSilent = true;
-  const answer = opened.store.ask((redis) => redis.run('', 'a', []));
+  const answer = opened.ask();
   await standIn.untilAsked(1);
   timers.find(({ delayMs }) => delayMs === 200)?.callback();
   standIn.sockets[0]?.write('+OK\r\n');
@@ -290,20 +292,16 @@ test('an answer that a busy event loop reads late is not late', async () => {
   expect(timers.some(({ delayMs }) => delayMs === 0)).toBe(false);
 });
 
-test('unexpected answers count as failures', async () => {
-  const unexpected = 'unexpected answer of the script';
+test.each<[string, (counters: LimitCounters) => unknown, object]>([
+  ['a cost', (counters) => counters.take('b', 1, 10), { isTaken: true, ns: 1 }],
+  ['a claim', (counters) => counters.claim('b', 60_000), { isGranted: true }],
+])('an unexpected answer to %s is a failure of the store', async (_, ask, expected) => {
   await using standIn = await startObedient();
-  using adding = open(standIn.port);
-  await adding.log.until(CONNECTED);
-  expect(await adding.counters.take('b', 1, 10)).toEqual({ isTaken: true, ns: 1 });
-  await expectAlone(adding);
-  expect(adding.log.lines.at(-1)).toContain(unexpected);
-
-  using claiming = open(standIn.port);
-  await claiming.log.until(CONNECTED);
-  expectGranted(await claiming.counters.claim('b', 60_000));
-  await expectAlone(claiming);
-  expect(claiming.log.lines.at(-1)).toContain(unexpected);
+  using opened = open(standIn.port);
+  await opened.log.until(CONNECTED);
+  expect(await ask(opened.counters)).toMatchObject(expected);
+  await expectAlone(opened);
+  expect(opened.log.lines.at(-1)).toContain('unexpected answer of the script');
 });
 
 test('a value of another type fails its key, not the connection', async () => {
@@ -318,7 +316,7 @@ test('a value of another type fails its key, not the connection', async () => {
   standIn.sockets[0]?.write(`-${refusal} script: 7f4a, on @user_script:2.\r\n`);
   expect(await backlog).toEqual({ isTaken: true, ns: 1 });
   standIn.isSilent = false;
-  expect(await opened.store.ask((redis) => redis.run('', 'a', []))).toBe('OK');
+  expect(await opened.ask()).toBe('OK');
   expect(opened.log.count(AWAY)).toBe(0);
 });
 
@@ -328,7 +326,7 @@ test('an answer resets the pauses', async () => {
   using opened = open(standIn.port, clock);
   for (let round = 1; round <= 4; round += 1) {
     await opened.log.until(CONNECTED, round);
-    expect(await opened.store.ask((redis) => redis.run('', 'a', []))).toEqual('OK');
+    expect(await opened.ask()).toEqual('OK');
     standIn.sockets.at(-1)?.destroy();
     await opened.log.until(AWAY, round);
     // Three quarters of 250 ms.

@@ -1,4 +1,6 @@
 import { describe, expect, test } from 'vitest';
+import type { ProgressEvent } from '../../../src/aggregation/collection/progress.ts';
+import type { AggregateOptions } from '../../../src/aggregation/request/aggregate.ts';
 import { ApiError } from '../../../src/pchain/rpc/api-error.ts';
 import { createWarpSet, type WarpSet } from '../../../src/validators/warp-set.ts';
 import { type BlockchainID, idFromBytes, type NodeID, nodeIDFromBytes } from '../../../src/warp/ids.ts';
@@ -91,7 +93,8 @@ function createHarness() {
   return {
     ...harness,
     state,
-    aggregate: (more?: RequestOptions) => harness.finish(harness.start(withNewMessage(more))),
+    aggregate: (more?: RequestOptions, options?: Partial<AggregateOptions>) =>
+      harness.finish(harness.start(withNewMessage(more), options)),
     failure: (more: RequestOptions) => harness.failure(withNewMessage(more)),
   };
 }
@@ -237,8 +240,11 @@ describe('a validator set that changes meanwhile', () => {
     const harness = createHarness();
     const changed = setOf(40n, 30n, 20n, 10n, 15n);
     change(harness, changed);
-    const result = await harness.aggregate();
+    const shown: bigint[] = [];
+    const onProgress = (event: ProgressEvent) => event.kind === 'state' && shown.push(event.state.totalWeight);
+    const result = await harness.aggregate({}, { onProgress });
     expect(result).toMatchObject({ pChainHeight: CHANGED, totalWeight: 115n });
+    expect(shown).toEqual([100n, 115n]);
     const bits = parseSignedMessage(result.signedMessage).signature.signers;
     expect(bits.map((index) => changed.validators[index]?.nodeIDs[0])).toEqual(result.signers);
     const times = new Map<NodeID, number>();

@@ -65,13 +65,6 @@ describe('a validator that did not answer', () => {
     expect(fixture.asked()).toEqual([0, 1, 2, 3]);
   });
 
-  test('is late after its own usual time, with a floor, and not after that of others', async () => {
-    const fixture = createFixture({ weights: [20, 20, 20, 20, 20] });
-    await inTurn(fixture, 20);
-    fixture.script(0, 'silent');
-    expect(await inTurn(fixture, 2)).toEqual([100 + ANSWER_MS, ANSWER_MS]);
-  });
-
   test('that is doubtful and needed is asked together with the next ones', async () => {
     const fixture = createFixture({ weights: [20, 20, 20, 20, 20] });
     for (const position of [0, 1]) fixture.script(position, fixture.acts(position, 'signs', 700));
@@ -80,13 +73,6 @@ describe('a validator that did not answer', () => {
     fixture.script(1, 'signs');
     expect(await inTurn(fixture, 1)).toEqual([ANSWER_MS]);
     expect(fixture.asked().toSorted((a, b) => a - b)).toEqual([0, 1, 2, 3, 4]);
-  });
-
-  test('far slower than the others is asked after them, before it holds up a request', async () => {
-    const fixture = createFixture({ weights: [24, 20, 20, 20, 20] });
-    fixture.script(0, fixture.acts(0, 'signs', 400));
-    const times = await inTurn(fixture, 10);
-    expect(times).toEqual([400, ...Array(9).fill(ANSWER_MS)]);
   });
 
   test('that refuses what others sign is asked after them', async () => {

@@ -1,3 +1,4 @@
+import { STATUS_CODES } from 'node:http';
 import { pino } from 'pino';
 import { Registry } from 'prom-client';
 import { expect } from 'vitest';
@@ -20,11 +21,8 @@ export const PATH = '/v1/signatureAggregator/fuji/aggregateSignatures';
 export const NODE_ID = nodeIDFromBytes(new Uint8Array(20).fill(9));
 
 export const RESULT: AggregationResult = {
-  signedMessage: Uint8Array.of(0xab, 0x01, 0xff),
-  signingSubnetID: PRIMARY_NETWORK_ID,
-  pChainHeight: 7n,
-  signedWeight: 80n,
-  totalWeight: 100n,
+  ...{ signedMessage: Uint8Array.of(0xab, 0x01, 0xff), signingSubnetID: PRIMARY_NETWORK_ID, pChainHeight: 7n },
+  ...{ signedWeight: 80n, totalWeight: 100n },
   weights: { ...NO_WEIGHTS, signed: 80n, not_asked: 20n },
   signers: [],
 };
@@ -66,40 +64,22 @@ export function limitedTo(unitsPerMinute: number, clock = new FakeClock()): Acce
 }
 
 export const UP: NetworkReadiness = {
-  name: 'fuji',
-  status: 'up',
-  reason: undefined,
-  networkID: 5,
-  nodeID: NODE_ID,
-  subnets: [],
+  ...{ name: 'fuji', status: 'up', reason: undefined, networkID: 5, nodeID: NODE_ID, subnets: [] },
 };
 
 /** Stands for a part that the test does not use. */
 const NOT_SCRIPTED = {} as never;
 
 /** A network that does as the test says. */
-export function scriptedNetwork({
-  pathNames = ['fuji', 'testnet'],
-  aggregator = scriptedAggregator().aggregator,
-  readiness = () => UP,
-  subnets = NOT_SCRIPTED,
-  verifier = NOT_SCRIPTED,
-  uptimes = NOT_SCRIPTED,
-}: {
-  readonly pathNames?: readonly string[];
-  readonly aggregator?: Aggregator;
-  readonly readiness?: () => NetworkReadiness;
-  readonly subnets?: Network['subnets'];
-  readonly verifier?: Network['verifier'];
-  readonly uptimes?: Network['uptimes'];
-} = {}): Network {
+export function scriptedNetwork({ pathNames = ['fuji', 'testnet'], ...scripted }: Partial<Network> = {}): Network {
   return {
     name: pathNames[0] ?? '',
     pathNames,
-    ...{ aggregator, subnets, verifier, uptimes },
-    readiness,
+    ...{ aggregator: scriptedAggregator().aggregator, readiness: () => UP },
+    ...{ subnets: NOT_SCRIPTED, verifier: NOT_SCRIPTED, uptimes: NOT_SCRIPTED },
     untilUp: () => Promise.resolve(),
     [Symbol.asyncDispose]: () => Promise.resolve(),
+    ...scripted,
   };
 }
 
@@ -138,29 +118,13 @@ export function expectError(
   code?: ErrorCode,
 ): unknown {
   const body = JSON.parse(response.body) as Record<string, unknown>;
-  const reasons: Record<number, string> = {
-    400: 'Bad Request',
-    404: 'Not Found',
-    413: 'Payload Too Large',
-    415: 'Unsupported Media Type',
-    500: 'Internal Server Error',
-    502: 'Bad Gateway',
-    503: 'Service Unavailable',
-  };
   expect({ status: response.statusCode, ...body }).toMatchObject({
-    status,
-    statusCode: status,
-    error: reasons[status],
+    ...{ status, statusCode: status, error: STATUS_CODES[status] },
   });
   if (typeof message === 'string') expect(body['message']).toBe(message);
   else expect(body['message']).toMatch(message);
-  expect(Object.keys(body)).toEqual([
-    'message',
-    'statusCode',
-    'error',
-    'code',
-    ...('details' in body ? ['details'] : []),
-  ]);
+  const names = ['message', 'statusCode', 'error', 'code'];
+  expect(Object.keys(body)).toEqual('details' in body ? [...names, 'details'] : names);
   expect(Object.keys(ERROR_CODES)).toContain(body['code']);
   if (code !== undefined) expect(body['code']).toBe(code);
   expect(response.headers).toMatchObject({

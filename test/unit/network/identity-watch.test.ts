@@ -15,7 +15,11 @@ async function start() {
   const registry = new Registry();
   /** What the store and the nodes say. */
   const signs = { inStore: undefined as string | undefined, peers: { connected: 1, turnedAway: 0 } };
-  const run = async () => (signs.inStore === undefined ? 1 : Buffer.from(signs.inStore));
+  const asked: string[][] = [];
+  const run = async (_script: string, key: string, args: readonly (string | Uint8Array)[]) => {
+    asked.push([key, ...args.map(String)]);
+    return signs.inStore === undefined ? 1 : Buffer.from(signs.inStore);
+  };
   const store: SharedStore = { ask: (command) => command({ run }), [Symbol.dispose]: () => undefined };
   const watch = openIdentityWatch({
     ...{ store, clock, logger: log.logger, identity: { nodeID: 'NodeID-us' as NodeID } },
@@ -27,7 +31,7 @@ async function start() {
   });
   await settle();
   return {
-    ...{ clock, log, signs, watch },
+    ...{ asked, clock, log, signs, watch },
     metric: async () => (await registry.getSingleMetricAsString(`${METRIC_PREFIX}identity_contested`)).trim().at(-1),
     async look() {
       await clock.advance(LOOK_INTERVAL_MS);
@@ -64,4 +68,16 @@ test('the begin and the end of a problem are logged, and the metric follows', as
   expect(log.lines).toHaveLength(2);
   await watch[Symbol.asyncDispose]();
   expect(clock.pendingTimers).toBe(0);
+});
+
+test('an invalid registration is replaced, and is no other process', async () => {
+  const { asked, look, signs } = await start();
+  const [[key, expected, own] = []] = asked.splice(0);
+  expect([key, own]).toEqual(['identity:NodeID-us', expected]);
+  signs.inStore = 'r-2 \n{"level":50}';
+  expect(await look()).toBeUndefined();
+  expect(asked.map((args) => args.slice(1, 3))).toEqual([
+    [own, own],
+    [signs.inStore, own],
+  ]);
 });

@@ -1,12 +1,10 @@
 import { Registry } from 'prom-client';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { AggregationRequest, AggregationResult } from '../../../src/aggregation/request/aggregation-request.ts';
-import type { SignedMessageReport } from '../../../src/aggregation/request/message-verifier.ts';
-import type { SubnetView } from '../../../src/aggregation/subnets/subnet-view.ts';
-import type { UptimeProof } from '../../../src/aggregation/subnets/uptime-proofs.ts';
 import { parseConfig } from '../../../src/config/load/load-config.ts';
 import { aborted } from '../../../src/lib/concurrency/deadline.ts';
 import type { ApiEndpoint } from '../../../src/lib/net/api-endpoint.ts';
+import type { NetworkParts } from '../../../src/network/network-parts.ts';
 import {
   createServedNetwork,
   type NetworkOpener,
@@ -21,9 +19,6 @@ import { createLogLines } from '../../support/log-lines.ts';
 const OWN_ID = 1337;
 const FUJI_ID = 5;
 const RESULT = { signers: [] } as unknown as AggregationResult;
-const VIEW = { validators: [] } as unknown as SubnetView;
-const REPORT = { signers: [] } as unknown as SignedMessageReport;
-const PROOF = { uptime: 1n } as unknown as UptimeProof;
 
 /** Network with a scripted API and parts. */
 function scriptedServedNetwork({
@@ -49,12 +44,6 @@ function scriptedServedNetwork({
   /** Events of API and parts, in order. */
   const events: string[] = [];
   const listeners = new Set<() => void>();
-  const parts = {
-    aggregator: { aggregate: async () => RESULT },
-    subnets: { view: async () => VIEW, list: () => [], weights: () => [] },
-    verifier: { verify: async () => REPORT },
-    uptimes: { prove: async () => PROOF },
-  };
   const opener: NetworkOpener = {
     openApi(opened, { network }) {
       events.push(`api opened at ${network.infoApi[0]?.baseUrl}`);
@@ -80,16 +69,13 @@ function scriptedServedNetwork({
             update({ trackedSubnetIDs, manuallyTrackedPeers }) {
               events.push(`tracks ${trackedSubnetIDs.length} subnets and ${manuallyTrackedPeers.length} peers`);
             },
-            ...parts,
+            aggregator: { aggregate: async () => RESULT },
+            ...({} as Pick<NetworkParts, 'subnets' | 'verifier' | 'uptimes'>),
             connections: {
-              readiness: () => [
-                {
-                  subnetID: PRIMARY_NETWORK_ID,
-                  isUp: script.isConnected,
-                  reason: script.isConnected ? undefined : 'no validator is connected',
-                  connected: undefined,
-                },
-              ],
+              readiness() {
+                const reason = script.isConnected ? undefined : 'no validator is connected';
+                return [{ subnetID: PRIMARY_NETWORK_ID, isUp: script.isConnected, reason, connected: undefined }];
+              },
               onReadinessChange(listener) {
                 listeners.add(listener);
                 return () => listeners.delete(listener);
@@ -119,6 +105,14 @@ function scriptedServedNetwork({
   return { network, clock, log, script, events, listeners, change };
 }
 
+async function openScripted() {
+  const scripted = scriptedServedNetwork();
+  scripted.network.open();
+  await scripted.network.untilUp(never);
+  await settle();
+  return scripted;
+}
+
 const aggregate = (network: ServedNetwork) =>
   network.aggregator.aggregate({} as AggregationRequest, { signal: new AbortController().signal });
 
@@ -138,20 +132,14 @@ const never = new AbortController().signal;
 describe('a network of our own', () => {
   it('opens nothing before `open`, and reports that', async () => {
     const { network, events } = scriptedServedNetwork();
-    expect(network.readiness()).toMatchObject({
-      status: 'starting',
-      reason: 'the network is being opened',
-      subnets: [],
-    });
+    expect(network.readiness()).toMatchObject({ status: 'starting', reason: 'the network is being opened' });
     await expect(aggregate(network)).rejects.toMatchObject({ code: 'network_unavailable', retryAfterMs: 5_000 });
     await network[Symbol.asyncDispose]();
     expect(events).toEqual([]);
   });
 
   it('opens its parts with the ID from its API', async () => {
-    const { network, events } = scriptedServedNetwork();
-    network.open();
-    await network.untilUp(never);
+    const { network, events } = await openScripted();
     expect(events).toEqual(['api opened at http://api.example', 'parts opened for 1337']);
     expect(network.readiness()).toMatchObject({ name: 'local', status: 'up', nodeID: 'NodeID-us' });
     expect(await aggregate(network)).toBe(RESULT);
@@ -269,10 +257,7 @@ describe('an update', () => {
   const TRACKED = { trackedSubnetIds: ['11111111111111111111111111111111LpoYY'], manuallyTrackedPeers: [PEER] };
 
   it('updates the parts and addresses of the same network', async () => {
-    const { network, events } = scriptedServedNetwork();
-    network.open();
-    await network.untilUp(never);
-    await settle();
+    const { network, events } = await openScripted();
     expect(await network.update(changed('local', TRACKED))).toBeUndefined();
     expect(events.slice(2)).toEqual([
       'tracks 1 subnets and 1 peers',
@@ -289,10 +274,7 @@ describe('an update', () => {
     [FUJI_ID, 'its new info API is of network ID 5, and the network has 1337'],
     [new Error('down'), 'its new info API does not answer: down'],
   ])('leaves the addresses as they are where the new ones give %s', async (networkID, expected) => {
-    const { network, events, script } = scriptedServedNetwork();
-    network.open();
-    await network.untilUp(never);
-    await settle();
+    const { network, events, script } = await openScripted();
     script.networkID = networkID;
     expect(await network.update(changed('local', TRACKED))).toBe(expected);
     expect(events).toContain('tracks 1 subnets and 1 peers');
@@ -350,12 +332,10 @@ describe('the devnet', () => {
   });
 
   it('fails where its start fails', async () => {
-    const { network, events } = scriptedServedNetwork({
-      startEmbedded: () => Promise.reject(new Error('no port left')),
-    });
+    const startEmbedded = () => Promise.reject(new Error('no port left'));
+    const { network, events } = scriptedServedNetwork({ startEmbedded });
     network.open();
     await expect(network.failed).rejects.toThrow('no port left');
-    await network[Symbol.asyncDispose]();
     expect(events).toEqual([]);
   });
 });

@@ -133,11 +133,8 @@ describe('a connection in memory', () => {
     const nodes = [refusing, silent, ignoring, breaking];
     const network = await world.connected(...nodes);
     const { nodeID: unknown } = createIdentity();
-    const outcomes = Promise.all(
-      [...nodes.map(({ nodeID }) => nodeID), unknown].map((nodeID) =>
-        network.appRequest(nodeID, C_CHAIN_ID, bytes, options),
-      ),
-    );
+    const asked = [...nodes.map(({ nodeID }) => nodeID), unknown];
+    const outcomes = Promise.all(asked.map((nodeID) => network.appRequest(nodeID, C_CHAIN_ID, bytes, options)));
     await world.clock.advance(3_000);
     expect(await outcomes).toEqual([
       { kind: 'refused', code: -2, text: 'x'.repeat(512) },

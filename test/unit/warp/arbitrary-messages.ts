@@ -1,5 +1,4 @@
 import fc from 'fast-check';
-import type { ConversionData } from '../../../src/warp/conversion-data.ts';
 import { type BlockchainID, idFromBytes, type SubnetID, type ValidationID } from '../../../src/warp/ids.ts';
 import type { L1ValidatorRegistrationJustification } from '../../../src/warp/justification.ts';
 import type { L1Message, PChainOwner } from '../../../src/warp/l1-message.ts';
@@ -80,13 +79,6 @@ export const l1Messages: fc.Arbitrary<L1Message> = fc.oneof(
     weight: u64,
   }),
 );
-
-export const conversions: fc.Arbitrary<ConversionData> = fc.record({
-  subnetID: id<SubnetID>(),
-  managerChainID: id<BlockchainID>(),
-  managerAddress: fc.oneof(fixedBytes(20), shortBytes),
-  validators: fc.array(fc.record({ nodeID: shortBytes, blsPublicKey: fixedBytes(48), weight: u64 }), { maxLength: 5 }),
-});
 
 export const justifications: fc.Arbitrary<L1ValidatorRegistrationJustification> = fc.oneof(
   fc.record({ kind: fc.constant('SubnetIDIndex' as const), subnetID: id<SubnetID>(), index: u32 }),

@@ -1,5 +1,3 @@
-import { createHash } from 'node:crypto';
-import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { parseHex } from '../../../src/lib/encoding/bytes.ts';
 import { type ConversionData, conversionID } from '../../../src/warp/conversion-data.ts';
@@ -7,7 +5,6 @@ import { type BlockchainID, idBytes, parseId, type SubnetID } from '../../../src
 import { parseL1Message } from '../../../src/warp/l1-message.ts';
 import { parseWarpPayload } from '../../../src/warp/payload.ts';
 import { readCase, readRpcExchanges, readTransaction, rpcResult } from '../../vectors/vectors.ts';
-import { conversions } from './arbitrary-messages.ts';
 
 interface ConvertSubnetToL1Tx {
   readonly subnetID: string;
@@ -41,28 +38,4 @@ test('the hash of a real conversion is the one that the P-Chain signs', () => {
   });
   expect(conversionID(data)).toEqual(idBytes(parseId<SubnetID>(subnet.conversionID, 'conversionID')));
   expect(idBytes(data.subnetID)).toEqual(readCase('p_conversion').justification);
-});
-
-/** The layout of ACP-77, written down a second time. */
-function layout({ subnetID, managerChainID, managerAddress, validators }: ConversionData): Buffer {
-  const number = (value: number | bigint, bytes: number): Buffer =>
-    Buffer.from(value.toString(16).padStart(2 * bytes, '0'), 'hex');
-  return Buffer.concat([
-    Buffer.of(0, 0),
-    idBytes(subnetID),
-    idBytes(managerChainID),
-    ...[number(managerAddress.length, 4), managerAddress, number(validators.length, 4)],
-    ...validators.flatMap(({ nodeID, blsPublicKey, weight }) => [
-      ...[number(nodeID.length, 4), nodeID, blsPublicKey, number(weight, 8)],
-    ]),
-  ]);
-}
-
-test('the ID is the hash of the layout', () => {
-  fc.assert(
-    fc.property(conversions, (data) => {
-      const hash = createHash('sha256').update(layout(data)).digest();
-      expect(conversionID(data)).toEqual(Uint8Array.from(hash));
-    }),
-  );
 });

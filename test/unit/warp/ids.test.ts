@@ -84,7 +84,7 @@ describe('cb58', () => {
     fc.assert(
       fc.property(fc.oneof(mistyped, fc.string({ unit: fc.constantFrom(...alphabet) }), anyText), (value) => {
         const parsed = attempt(() => parseCb58(value, 'text'));
-        if (!(parsed instanceof ParseError)) expect(encodeCb58(parsed)).toBe(value);
+        expect(parsed instanceof ParseError ? value : encodeCb58(parsed)).toBe(value);
       }),
       { numRuns: 500 },
     );
@@ -111,8 +111,9 @@ describe('IDs', () => {
     fc.assert(
       fc.property(text, (value) => {
         for (const kind of ['hexOrCb58', 'id', 'nodeID'] as const) {
+          const what = kind === 'nodeID' ? 'NodeID' : 'ID';
           const parsed = attempt(() => parsers[kind](value));
-          if (parsed instanceof ParseError) expect(parsed.what).toBe(kind === 'nodeID' ? 'NodeID' : 'ID');
+          expect(parsed instanceof ParseError ? parsed.what : what).toBe(what);
         }
       }),
     );

@@ -1,9 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { bytesToHex, parseHex } from '../../../src/lib/encoding/bytes.ts';
 import { ParseError } from '../../../src/lib/encoding/parse-error.ts';
-import { parseJustification } from '../../../src/warp/justification.ts';
-import { parseL1Message, registrationValidationID } from '../../../src/warp/l1-message.ts';
-import { parseWarpPayload } from '../../../src/warp/payload.ts';
 import {
   encodeSignatureRequest,
   encodeSignatureResponse,
@@ -56,21 +53,6 @@ describe('a session with a real node', () => {
     const { canonicalValidators } = readCase('c_warp_0');
     const validator = canonicalValidators.find(({ nodeIDs }) => nodeIDs.includes(peerNodeID));
     expect(parseSignatureResponse(answered.get(1) ?? new Uint8Array())).toEqual(validator?.signature);
-  });
-
-  test('request 9 has the registration of the denied validation as justification', () => {
-    const { message, justification } = requestOf(9);
-    const call = parseWarpPayload(parseUnsignedMessage(message).payload);
-    if (call.kind !== 'AddressedCall') throw new Error('not an addressed call');
-    const parsed = parseJustification(justification);
-    if (parsed.kind !== 'RegisterL1ValidatorMessage') throw new Error(parsed.kind);
-    const registration = parseL1Message(parsed.message);
-    if (registration.kind !== 'RegisterL1Validator') throw new Error(registration.kind);
-    expect(parseL1Message(call.payload)).toEqual({
-      kind: 'L1ValidatorRegistration',
-      validationID: registrationValidationID(registration),
-      registered: false,
-    });
   });
 
   test('requests that the node could not read are invalid', () => {

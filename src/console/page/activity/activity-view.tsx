@@ -2,7 +2,7 @@ import type { ComponentChild } from 'preact';
 import { useState } from 'preact/hooks';
 import type { RequestRecord } from '../../../api/requests/request-record.ts';
 import { MAX_RECORDS } from '../../../store/local/record-limits.ts';
-import { nameOf, type Session } from '../session.ts';
+import { useSession } from '../session.ts';
 import { Card, Id, SelectField, TextField } from '../ui/controls.tsx';
 import { clockTime, dateTime, milliseconds, shortened } from '../ui/figures.ts';
 import { type Polled, Stale, usePolled } from '../ui/polled.tsx';
@@ -19,8 +19,8 @@ const HOUR_EVERY_MS = 30_000;
 const MIN_ID_LENGTH = 34;
 
 /** Recent requests for signatures, and one of them in full. */
-export function ActivityView({ session, id }: { session: Session; id: string | undefined }): ComponentChild {
-  const { api } = session;
+export function ActivityView({ id }: { id: string | undefined }): ComponentChild {
+  const { api, nameOf } = useSession();
   const [outcome, setOutcome] = useState('');
   const [subnet, setSubnet] = useState('');
   const subnetId = subnet.trim().length < MIN_ID_LENGTH ? '' : subnet.trim();
@@ -36,7 +36,7 @@ export function ActivityView({ session, id }: { session: Session; id: string | u
   const failures = countFailures(hour.value ?? []);
   return (
     <div class="view">
-      {id !== undefined && <RequestDetail key={id} session={session} id={id} />}
+      {id !== undefined && <RequestDetail key={id} id={id} />}
       <Card title="Recent requests">
         <div class="filters">
           <SelectField
@@ -47,7 +47,7 @@ export function ActivityView({ session, id }: { session: Session; id: string | u
           />
           <TextField label="Subnet" placeholder="subnet ID" type="search" value={subnet} onValue={setSubnet} />
         </div>
-        <Requests list={list} session={session} />
+        <Requests list={list} />
       </Card>
       <Card title="Failures of the last hour">
         {failures.length === 0 ? (
@@ -60,9 +60,7 @@ export function ActivityView({ session, id }: { session: Session; id: string | u
                   <strong>{count}</strong>
                   {` ${code}`}
                 </button>
-                <span class="muted">
-                  {of === undefined ? 'subnet not known' : (nameOf(of, session) ?? shortened(of))}
-                </span>
+                <span class="muted">{of === undefined ? 'subnet not known' : (nameOf(of) ?? shortened(of))}</span>
               </li>
             ))}
           </ul>
@@ -79,8 +77,8 @@ function optionsOf(failures: ReturnType<typeof countFailures>, chosen: string): 
   return [...codes].sort().map((code) => [code, code] as const);
 }
 
-function Requests(props: { list: Polled<readonly RequestRecord[]>; session: Session }): ComponentChild {
-  const { list, session } = props;
+function Requests({ list }: { list: Polled<readonly RequestRecord[]> }): ComponentChild {
+  const { nameOf } = useSession();
   const columns: Column<RequestRecord>[] = [
     {
       name: 'Ended',
@@ -98,7 +96,7 @@ function Requests(props: { list: Polled<readonly RequestRecord[]>; session: Sess
     {
       name: 'Subnet',
       isWide: true,
-      cell: ({ signingSubnetId: of }) => (of === undefined ? '–' : (nameOf(of, session) ?? shortened(of))),
+      cell: ({ signingSubnetId: of }) => (of === undefined ? '–' : (nameOf(of) ?? shortened(of))),
       full: ({ signingSubnetId: of }) => (of === undefined ? '–' : <Id value={of} what="subnet ID" />),
     },
     { name: 'Client', isWide: true, cell: ({ client }) => client },

@@ -1,7 +1,7 @@
 import type { ComponentChild } from 'preact';
 import type { RequestRecord } from '../../../api/requests/request-record.ts';
 import { failureOf } from '../api-client.ts';
-import { nameOf, type Session } from '../session.ts';
+import { type Session, useSession } from '../session.ts';
 import { MissingValidators, SignFailure } from '../sign/sign-failure.tsx';
 import { Badge, Card, Facts, Id } from '../ui/controls.tsx';
 import { dateTime, grouped, milliseconds } from '../ui/figures.ts';
@@ -13,10 +13,11 @@ import { outcomesOfRecord, type Stage, stagesOf } from './request-summary.ts';
 const EVERY_MS = 10_000;
 
 /** What happened to one request. */
-export function RequestDetail({ session, id }: { session: Session; id: string }): ComponentChild {
-  const { value, error, reload } = usePolled((signal) => session.api.request(id, signal), EVERY_MS, [id]);
-  if (value !== undefined) return <Record record={value} session={session} />;
-  if (error !== undefined) return <SignFailure failure={failureOf(error)} session={session} onRetry={reload} />;
+export function RequestDetail({ id }: { id: string }): ComponentChild {
+  const { api } = useSession();
+  const { value, error, reload } = usePolled((signal) => api.request(id, signal), EVERY_MS, [id]);
+  if (value !== undefined) return <Record record={value} />;
+  if (error !== undefined) return <SignFailure failure={failureOf(error)} onRetry={reload} />;
   return (
     <Card title="Request">
       <p class="hint">Loading…</p>
@@ -24,7 +25,8 @@ export function RequestDetail({ session, id }: { session: Session; id: string })
   );
 }
 
-function Record({ record, session }: { record: RequestRecord; session: Session }): ComponentChild {
+function Record({ record }: { record: RequestRecord }): ComponentChild {
+  const session = useSession();
   const { outcome, weights, missing = [], missingOmitted = 0 } = record;
   const advice = outcome === 'signed' || outcome === 'aborted' ? undefined : session.adviceOf(outcome);
   const summed = weights && outcomesOfRecord(weights);
@@ -68,11 +70,10 @@ function StageBar({ stages, durationMs }: { stages: readonly Stage[]; durationMs
   );
 }
 
-function factsOf(record: RequestRecord, session: Session) {
+function factsOf(record: RequestRecord, { nameOf }: Session) {
   const { quorumPercentage, quorumPercentageBuffer = 0, pChainHeight, status, network } = record;
   const idRow = (name: string, id: string | undefined) =>
-    id !== undefined &&
-    ([name, [<strong>{nameOf(id, session)}</strong>, <Id value={id} what={name.toLowerCase()} />]] as const);
+    id !== undefined && ([name, [<strong>{nameOf(id)}</strong>, <Id value={id} what={name.toLowerCase()} />]] as const);
   return [
     ['Ended', dateTime(record.endedAt)] as const,
     ['ID', <Id value={record.id} what="request ID" />] as const,

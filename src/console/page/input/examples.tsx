@@ -2,19 +2,16 @@ import type { ComponentChild } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import type { Example } from '../../../devnet/devnet-schemas.ts';
 import { failureOf } from '../api-client.ts';
-import type { Session } from '../session.ts';
+import { useSession } from '../session.ts';
 import { groupExamples } from './example-groups.ts';
 
 /** Requests to try: those of the devnet succeed, but for one group. */
-export function Examples(props: {
-  session: Session;
-  isEmpty: boolean;
-  onText: (text: string) => void;
-}): ComponentChild {
-  const { session, isEmpty, onText } = props;
+export function Examples(props: { isEmpty: boolean; onText: (text: string) => void }): ComponentChild {
+  const { isEmpty, onText } = props;
   const [examples, setExamples] = useState<readonly Example[]>([]);
   const [problem, setProblem] = useState<string>();
-  const { api, hasDevnet, example } = session;
+  const { api, facts } = useSession();
+  const { hasDevnet, example } = facts;
   useEffect(() => {
     if (!hasDevnet) return;
     api.examples().then(setExamples, () => undefined);

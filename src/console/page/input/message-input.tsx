@@ -2,7 +2,7 @@ import type { ComponentChild } from 'preact';
 import { useEffect, useId, useState } from 'preact/hooks';
 import type { DecodedReading } from '../../../api/messages/message-records.ts';
 import { failureOf } from '../api-client.ts';
-import type { Session } from '../session.ts';
+import { useSession } from '../session.ts';
 import { grouped } from '../ui/figures.ts';
 import { type PastedInput, readPasted } from './pasted-input.ts';
 
@@ -21,9 +21,10 @@ const SIGNATURE_BYTES = 16_384;
 const QUIET_MS = 150;
 
 /** Reads what is pasted: its form in the page, its bytes by the service. */
-export function useReadInput(text: string, session: Session): ReadInput {
+export function useReadInput(text: string): ReadInput {
   const [state, setState] = useState<ReadInput>(NOTHING);
-  const { api, network, maxMessageBytes } = session;
+  const { api, network, facts } = useSession();
+  const { maxMessageBytes } = facts;
   useEffect(() => {
     const pasted = readPasted(text);
     if (pasted.kind !== 'bytes') {

@@ -4,7 +4,7 @@ import type { DecodedReading } from '../../../api/messages/message-records.ts';
 import type { VerificationResult } from '../../../api/messages/verification-record.ts';
 import { type Failure, failureOf } from '../api-client.ts';
 import { MessageInput, useReadInput } from '../input/message-input.tsx';
-import { nameOf, type Session } from '../session.ts';
+import { useSession } from '../session.ts';
 import { MAX_PERCENTAGE } from '../sign/quorum.ts';
 import { SigningSubnet, ValidatorsAtFields } from '../sign/quorum-controls.tsx';
 import { SignFailure } from '../sign/sign-failure.tsx';
@@ -19,12 +19,12 @@ import { drawnSigners, PROBLEM_ADVICE } from './verdict.ts';
 import { HERE, type VerificationBody, verificationBody, type Where } from './verification-body.ts';
 
 /** What a message says, its signers, and whether a destination would accept it. */
-export function InspectView({ session, begin }: { session: Session; begin: string | undefined }): ComponentChild {
+export function InspectView({ begin }: { begin: string | undefined }): ComponentChild {
   const [text, setText] = useState('');
   const [where, setWhere] = useState(HERE);
-  const read = useReadInput(text, session);
+  const read = useReadInput(text);
   const reading = read.readings[0];
-  const verdict = useVerdict(session, reading, read.pasted.kind === 'bytes' ? read.pasted.hex : '', where);
+  const verdict = useVerdict(reading, read.pasted.kind === 'bytes' ? read.pasted.hex : '', where);
   useEffect(() => {
     if (begin !== undefined) setText(begin);
   }, [begin]);
@@ -45,31 +45,29 @@ export function InspectView({ session, begin }: { session: Session; begin: strin
               signed.
             </p>
           )}
-          {reading !== undefined && <DecodedMessage reading={reading} session={session} />}
+          {reading !== undefined && <DecodedMessage reading={reading} />}
         </Card>
         <div class="view">
           <Card title="Verified for">
             <Destination where={where} onWhere={setWhere} />
           </Card>
-          {reading !== undefined && reading.as !== 'signedMessage' && (
-            <Unsigned reading={reading} text={text} session={session} />
-          )}
+          {reading !== undefined && reading.as !== 'signedMessage' && <Unsigned reading={reading} text={text} />}
         </div>
       </div>
-      {verdict.result !== undefined && <Verdict result={verdict.result} session={session} />}
-      {verdict.failure !== undefined && <SignFailure failure={verdict.failure} session={session} />}
+      {verdict.result !== undefined && <Verdict result={verdict.result} />}
+      {verdict.failure !== undefined && <SignFailure failure={verdict.failure} />}
     </div>
   );
 }
 
-function Unsigned(props: { reading: DecodedReading; text: string; session: Session }): ComponentChild {
-  const { reading, text, session } = props;
+function Unsigned({ reading, text }: { reading: DecodedReading; text: string }): ComponentChild {
+  const { open } = useSession();
   const canSign = reading.as === 'unsignedMessage' || reading.as === 'justification';
   return (
     <Card title="Not signed">
       <p>There is no signature in it, so there is nothing to verify.</p>
       {canSign && (
-        <button type="button" class="button primary" onClick={() => session.open('sign', text)}>
+        <button type="button" class="button primary" onClick={() => open('sign', text)}>
           Have it signed
         </button>
       )}
@@ -104,7 +102,8 @@ function Destination({ where, onWhere }: { where: Where; onWhere: (where: Where)
 const QUIET_MS = 200;
 
 /** Verifies again a moment after the last change of the form; until then there is no verdict. */
-function useVerdict({ api, network }: Session, reading: DecodedReading | undefined, hex: string, where: Where) {
+function useVerdict(reading: DecodedReading | undefined, hex: string, where: Where) {
+  const { api, network } = useSession();
   const [state, setState] = useState<{ question?: string; result?: VerificationResult; failure?: Failure }>({});
   const body: VerificationBody | undefined = reading?.as === 'signedMessage' ? verificationBody(hex, where) : undefined;
   const question = JSON.stringify([network, body]);
@@ -130,7 +129,8 @@ function useVerdict({ api, network }: Session, reading: DecodedReading | undefin
 
 type Signer = VerificationResult['signers'][number];
 
-function Verdict({ result, session }: { result: VerificationResult; session: Session }): ComponentChild {
+function Verdict({ result }: { result: VerificationResult }): ComponentChild {
+  const { nameOf } = useSession();
   const drawn = useMemo(() => drawnSigners(result), [result]);
   const total = BigInt(result.totalWeight);
   const columns: Column<Signer>[] = [
@@ -167,13 +167,13 @@ function Verdict({ result, session }: { result: VerificationResult; session: Ses
         targetWeight={BigInt(result.neededWeight)}
         totalWeight={total}
       />
-      {result.signers.length > 0 && <WeightMap progress={drawn} version={0} />}
+      {result.signers.length > 0 && <WeightMap set={drawn} version={0} />}
       <Facts
         rows={[
           [
             'Signing subnet',
             [
-              <strong>{nameOf(result.signingSubnetId, session)}</strong>,
+              <strong>{nameOf(result.signingSubnetId)}</strong>,
               <Id value={result.signingSubnetId} what="signing subnet" />,
             ],
           ],

@@ -1,5 +1,5 @@
 import type { VerificationResult } from '../../../api/messages/verification-record.ts';
-import { SigningProgress } from '../sign/signing-progress.ts';
+import type { ShownSet, ShownValidator } from '../sign/signing-progress.ts';
 
 /** What can be done about a message that no destination accepts. */
 export const PROBLEM_ADVICE: Readonly<Record<NonNullable<VerificationResult['problem']>['kind'], string>> = {
@@ -14,42 +14,13 @@ export const PROBLEM_ADVICE: Readonly<Record<NonNullable<VerificationResult['pro
 };
 
 /** The signers as a set to draw, and all other validators as one. */
-export function drawnSigners(result: VerificationResult): SigningProgress {
-  const progress = new SigningProgress();
-  const { signers, signedWeight, totalWeight, neededWeight } = result;
-  const rest = BigInt(totalWeight) - signers.reduce((sum, { weight }) => sum + BigInt(weight), 0n);
-  const drawn = signers.map(({ nodeIds, weight }, index) => ({
-    index,
-    nodeIds,
-    weight,
-    isConnected: true,
-    status: 'signed' as const,
-  }));
-  const others = {
-    index: drawn.length,
-    nodeIds: ['all others'],
-    weight: String(rest),
-    isConnected: true,
-    status: 'not_asked' as const,
-  };
-  progress.apply(
-    {
-      event: 'resolved',
-      data: {
-        network: '',
-        signingSubnetId: result.signingSubnetId,
-        pChainHeight: result.pChainHeight,
-        quorumPercentage: result.quorumPercentage,
-        quorumPercentageBuffer: 0,
-        totalWeight,
-        quorumWeight: neededWeight,
-        targetWeight: neededWeight,
-        signedWeight,
-        isVerifying: false,
-        validators: rest > 0n ? [...drawn, others] : drawn,
-      },
-    },
-    0,
-  );
-  return progress;
+export function drawnSigners({ signers, ...result }: VerificationResult): ShownSet {
+  const totalWeight = BigInt(result.totalWeight);
+  const validators = signers.map(({ nodeIds, weight }, index): ShownValidator => {
+    return { index, nodeIds, weight: BigInt(weight), status: 'signed', sinceMs: 0 };
+  });
+  const rest = totalWeight - validators.reduce((sum, { weight }) => sum + weight, 0n);
+  const index = validators.length;
+  if (rest > 0n) validators.push({ index, nodeIds: ['all others'], weight: rest, status: 'not_asked', sinceMs: 0 });
+  return { validators, totalWeight };
 }

@@ -1,7 +1,7 @@
 import type { ComponentChild } from 'preact';
 import type { ReadinessBody } from '../../../api/health/health.ts';
 import type { ActivityBody } from '../../server/activity-record.ts';
-import { nameOf, type Session } from '../session.ts';
+import { useSession } from '../session.ts';
 import { Badge, Card, Facts, type Figure, Figures, Id } from '../ui/controls.tsx';
 import { bytes, dateTime, duration, grouped, milliseconds, percentOf, ratioOf } from '../ui/figures.ts';
 import { LineChart } from '../ui/line-chart.tsx';
@@ -11,9 +11,9 @@ const EVERY_MS = 5_000;
 type Interval = ActivityBody['intervals'][number];
 
 /** The service at a glance, for operators. */
-export function ServiceView(props: { session: Session; readiness: Polled<ReadinessBody> }): ComponentChild {
-  const { session, readiness } = props;
-  const { api, hasFigures } = session;
+export function ServiceView({ readiness }: { readiness: Polled<ReadinessBody> }): ComponentChild {
+  const { api, facts } = useSession();
+  const { hasFigures } = facts;
   const polled = usePolled(async (signal) => (hasFigures ? api.activity(signal) : undefined), EVERY_MS, []);
   const activity = polled.value;
   const problem = readiness.value?.identityProblem;
@@ -32,21 +32,13 @@ export function ServiceView(props: { session: Session; readiness: Polled<Readine
       <Stale polled={polled.error !== undefined && readiness.error === undefined ? polled : readiness}>
         {activity !== undefined && [
           <Summary activity={activity} readiness={readiness.value} />,
-          <div class="two">
-            <Card title="Requests">
-              <Requests activity={activity} />
-            </Card>
-            <Card title="Time to the answer">
-              <Latency activity={activity} />
-            </Card>
-          </div>,
+          <Charts activity={activity} />,
         ]}
         <div class="two">
           {(readiness.value?.networks ?? []).map((network) => (
             <NetworkCard
               key={network.name}
               network={network}
-              session={session}
               activity={activity?.networks.find(({ name }) => name === network.name)}
             />
           ))}
@@ -81,40 +73,36 @@ function Summary(props: { activity: ActivityBody; readiness: ReadinessBody | und
   );
 }
 
-function Requests({ activity }: { activity: ActivityBody }): ComponentChild {
-  const { intervals } = activity;
+function Charts({ activity: { intervals, intervalMs } }: { activity: ActivityBody }): ComponentChild {
+  const times = intervals.map(({ endsAt }) => endsAt);
+  const countsOf = (status: keyof Interval['requests']) => intervals.map(({ requests }) => requests[status]);
   return (
-    <LineChart
-      label={`Every ${activity.intervalMs / 1_000} s, by status`}
-      times={intervals.map(({ endsAt }) => endsAt)}
-      isStepped
-      format={(value) => (Number.isInteger(value) ? grouped(value) : '')}
-      series={[
-        {
-          name: 'answered',
-          colour: '--cell-signed',
-          values: intervals.map(({ requests }) => requests['2xx']),
-          isFilled: true,
-        },
-        { name: 'refused (4xx)', colour: '--cell-timed_out', values: intervals.map(({ requests }) => requests['4xx']) },
-        { name: 'failed (5xx)', colour: '--cell-refused', values: intervals.map(({ requests }) => requests['5xx']) },
-      ]}
-    />
-  );
-}
-
-function Latency({ activity }: { activity: ActivityBody }): ComponentChild {
-  const { intervals } = activity;
-  return (
-    <LineChart
-      label="Of all requests to the API"
-      times={intervals.map(({ endsAt }) => endsAt)}
-      format={(value) => milliseconds(Math.round(value))}
-      series={[
-        { name: '99 %', colour: '--cell-timed_out', values: intervals.map(({ p99Ms }) => p99Ms) },
-        { name: 'median', colour: '--cell-signed', values: intervals.map(({ medianMs }) => medianMs) },
-      ]}
-    />
+    <div class="two">
+      <Card title="Requests">
+        <LineChart
+          label={`Every ${intervalMs / 1_000} s, by status`}
+          times={times}
+          isStepped
+          format={(value) => (Number.isInteger(value) ? grouped(value) : '')}
+          series={[
+            { name: 'answered', colour: '--cell-signed', values: countsOf('2xx'), isFilled: true },
+            { name: 'refused (4xx)', colour: '--cell-timed_out', values: countsOf('4xx') },
+            { name: 'failed (5xx)', colour: '--cell-refused', values: countsOf('5xx') },
+          ]}
+        />
+      </Card>
+      <Card title="Time to the answer">
+        <LineChart
+          label="Of all requests to the API"
+          times={times}
+          format={(value) => milliseconds(Math.round(value))}
+          series={[
+            { name: '99 %', colour: '--cell-timed_out', values: intervals.map(({ p99Ms }) => p99Ms) },
+            { name: 'median', colour: '--cell-signed', values: intervals.map(({ medianMs }) => medianMs) },
+          ]}
+        />
+      </Card>
+    </div>
   );
 }
 
@@ -122,10 +110,10 @@ const TONES = { up: 'good', degraded: 'warn', starting: 'warn', stopping: 'warn'
 
 function NetworkCard(props: {
   network: ReadinessBody['networks'][number];
-  session: Session;
   activity: ActivityBody['networks'][number] | undefined;
 }): ComponentChild {
-  const { network, session, activity } = props;
+  const { network, activity } = props;
+  const { nameOf } = useSession();
   const { name, status, reason, nodeId, subnets } = network;
   return (
     <Card title={[`Network ${name} `, <Badge tone={TONES[status]}>{status}</Badge>]}>
@@ -153,7 +141,7 @@ function NetworkCard(props: {
               <a class="subnet-row" href={`#/subnets/${subnet.subnetId}`}>
                 <span class="subnet-name">
                   <span class={`dot ${subnet.status}`} aria-hidden />
-                  <strong>{nameOf(subnet.subnetId, session) ?? subnet.subnetId}</strong>
+                  <strong>{nameOf(subnet.subnetId) ?? subnet.subnetId}</strong>
                 </span>
                 <span class="subnet-weight">
                   <span class="mini-bar" aria-hidden>

@@ -10,13 +10,25 @@ export function outcomesOf({ outcomes, totalWeight }: FailureDetails): OutcomeSu
   return sumOutcomes((outcome) => (outcome === 'asked' ? undefined : outcomes[outcome]), BigInt(totalWeight));
 }
 
-const VERBS: Readonly<Partial<Record<OutcomeSum['outcome'], string>>> = {
-  refused: 'refused',
-  timed_out: 'did not answer',
-  unreachable: 'cannot be reached',
-  invalid_signature: 'sent invalid signatures',
-  not_asked: 'were not asked',
-  no_key: 'have no key',
+/** What validators with this outcome did, and what can be done about it. */
+const CAUSES: Readonly<Partial<Record<OutcomeSum['outcome'], { readonly verb: string; readonly advice: string }>>> = {
+  refused: {
+    verb: 'refused',
+    advice:
+      'If the message was sent seconds ago, they may lag behind: try again. Otherwise these are not the bytes that the chain has sent, or a justification is missing.',
+  },
+  timed_out: {
+    verb: 'did not answer',
+    advice:
+      'They may be busy or stopped, or answer listed nodes only: try again, and look under Subnets which they are.',
+  },
+  unreachable: {
+    verb: 'cannot be reached',
+    advice: 'Subnets shows why for each: try again once they are connected, or ask for a lower quorum.',
+  },
+  not_asked: { verb: 'were not asked', advice: 'The service is too busy: try again.' },
+  invalid_signature: { verb: 'sent invalid signatures', advice: 'Others have to sign in their place.' },
+  no_key: { verb: 'have no key', advice: 'They can never sign: they have no BLS key, or no balance.' },
 };
 
 /**
@@ -33,7 +45,7 @@ export function sentenceOf(
   const sums = outcomesOf(details);
   const count = sums.reduce((sum, one) => sum + one.count, 0);
   const main = sums.filter(({ outcome }) => outcome !== 'signed').reduce((a, b) => (b.weight > a.weight ? b : a), NONE);
-  const cause = `${main.count} of ${count} ${VERBS[main.outcome]}`;
+  const cause = `${main.count} of ${count} ${CAUSES[main.outcome]?.verb}`;
   if (code === 'not_connected') return `Too few validators are connected: ${cause}.`;
   if (details.outcomes.signed.count > 0 || main.count === 0) {
     const total = BigInt(details.totalWeight);
@@ -53,25 +65,14 @@ export function adviceOn(details: FailureDetails): string[] {
     .filter(({ weight }) => weight * 100n >= NOTABLE_PERCENT * total)
     .sort((a, b) => (a.weight < b.weight ? 1 : -1))
     .flatMap(({ outcome, share }) => {
-      const advice = outcome === 'not_asked' && !isQueueFull(details) ? undefined : ADVICE[outcome];
-      return advice === undefined ? [] : [`Validators with ${share} of the weight ${VERBS[outcome]}. ${advice}`];
+      const cause = outcome === 'not_asked' && !isQueueFull(details) ? undefined : CAUSES[outcome];
+      return cause === undefined ? [] : [`Validators with ${share} of the weight ${cause.verb}. ${cause.advice}`];
     });
 }
 
 function isQueueFull({ outcomes }: FailureDetails): boolean {
   return outcomes.not_asked.reasons.some(({ reason }) => reason === 'queue_full');
 }
-
-const ADVICE: Readonly<Partial<Record<OutcomeSum['outcome'], string>>> = {
-  refused:
-    'If the message was sent seconds ago, they may lag behind: try again. Otherwise these are not the bytes that the chain has sent, or a justification is missing.',
-  timed_out:
-    'They may be busy or stopped, or answer listed nodes only: try again, and look under Subnets which they are.',
-  unreachable: 'Subnets shows why for each: try again once they are connected, or ask for a lower quorum.',
-  not_asked: 'The service is too busy: try again.',
-  invalid_signature: 'Others have to sign in their place.',
-  no_key: 'They can never sign: they have no BLS key, or no balance.',
-};
 
 /** How much was signed, needed, and is missing. */
 export function standOf({ weightSigned, weightNeeded, totalWeight }: FailureDetails): string {

@@ -1,7 +1,7 @@
 import type { ComponentChild } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { Failure, FailureDetails } from '../api-client.ts';
-import { nameOf, type Session } from '../session.ts';
+import { useSession } from '../session.ts';
 import { Badge, Card, Id } from '../ui/controls.tsx';
 import { grouped, percentOf, shortened } from '../ui/figures.ts';
 import { type Column, nodeColumn, Table } from '../ui/table.tsx';
@@ -12,7 +12,6 @@ import { quorumOf } from './quorum.ts';
 
 interface SignFailureProps {
   readonly failure: Failure;
-  readonly session: Session;
   /** Whether the message was of the P-Chain. */
   readonly isOfPChain?: boolean;
   /** Sends the same request again; undefined if that is in vain. */
@@ -32,13 +31,13 @@ const RETRY_WORDS = {
 /** Why nothing was signed: which validators are missing, what they answered, and what can be done. */
 export function SignFailure({
   failure,
-  session,
   isOfPChain = false,
   onRetry,
   onQuorum,
   onLogIndex,
 }: SignFailureProps): ComponentChild {
-  const advice = session.adviceOf(failure.code);
+  const { adviceOf } = useSession();
+  const advice = adviceOf(failure.code);
   const { details, message } = failure;
   const sentence = sentenceOf(failure, advice?.meaning, isOfPChain);
   const place = useRef<HTMLDivElement>(null);
@@ -64,7 +63,7 @@ export function SignFailure({
           <Suggestion details={details} onQuorum={onQuorum} />,
         ]}
         {failure.messages !== undefined && onLogIndex !== undefined && (
-          <SentMessages messages={failure.messages} session={session} onLogIndex={onLogIndex} />
+          <SentMessages messages={failure.messages} onLogIndex={onLogIndex} />
         )}
         {onRetry !== undefined && advice?.retry !== 'never' && <RetryButton failure={failure} onRetry={onRetry} />}
         {details !== undefined && [
@@ -104,10 +103,10 @@ export function showTop(element: HTMLElement | null): void {
 /** The messages of a transaction, of which one is chosen by a click. */
 function SentMessages(props: {
   messages: NonNullable<Failure['messages']>;
-  session: Session;
   onLogIndex: (logIndex: number) => void;
 }): ComponentChild {
-  const { messages, session, onLogIndex } = props;
+  const { messages, onLogIndex } = props;
+  const { nameOf } = useSession();
   return (
     <ul class="sent-messages">
       {messages.map(({ logIndex, messageId, destinationBlockchainId: to, bytes }) => (
@@ -118,7 +117,7 @@ function SentMessages(props: {
           <code>{shortened(messageId)}</code>
           <span class="muted">
             {`${grouped(bytes)} bytes`}
-            {to !== undefined && `, to ${nameOf(to, session) ?? shortened(to)}`}
+            {to !== undefined && `, to ${nameOf(to) ?? shortened(to)}`}
           </span>
         </li>
       ))}

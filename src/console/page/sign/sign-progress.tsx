@@ -10,7 +10,7 @@ import { Legend, WeightMap } from '../ui/weight-map.tsx';
 import { OUTCOME_WORDS } from './outcomes.ts';
 import { DEFAULT_QUORUM, weightNeeded } from './quorum.ts';
 import type { Run, Runner } from './sign-run.ts';
-import type { ShownValidator, SigningProgress } from './signing-progress.ts';
+import { countOutcomes, type ShownValidator, type SigningProgress } from './signing-progress.ts';
 
 /** Most validators answer sooner; those that do not are named. */
 const SLOW_MS = 500;
@@ -69,8 +69,8 @@ export function SignProgress({ runner }: { runner: Runner }): ComponentChild {
                 targetWeight={progress.targetWeight}
                 totalWeight={progress.totalWeight}
               />,
-              <WeightMap progress={progress} version={version} />,
-              <Legend outcomes={progress.outcomes()} />,
+              <WeightMap set={progress} version={version} />,
+              <Legend outcomes={countOutcomes(progress)} />,
               isRunning && <Awaited progress={progress} elapsedMs={elapsedMs} />,
               <p class="hint">
                 {`Subnet `}

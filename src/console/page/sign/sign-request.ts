@@ -62,13 +62,18 @@ export function decideRequest(
   }
 }
 
-function queryOf({ chain, logIndex, at, destinationBlockchainId }: SignOptions) {
-  const destination = destinationBlockchainId.trim();
+function queryOf(options: SignOptions) {
+  const chain = options.chain.trim();
   return {
-    ...(at === 'destination' && destination !== '' && { destinationBlockchainId: destination }),
-    ...(chain.trim() !== '' && { blockchainId: chain.trim() }),
-    ...(logIndex !== '' && { logIndex }),
+    ...destinationOf(options),
+    ...(chain !== '' && { blockchainId: chain }),
+    ...(options.logIndex !== '' && { logIndex: options.logIndex }),
   };
+}
+
+function destinationOf({ at, destinationBlockchainId }: SignOptions) {
+  const destination = destinationBlockchainId.trim();
+  return at === 'destination' && destination !== '' ? { destinationBlockchainId: destination } : {};
 }
 
 /** The API takes a subnet ID as a justification, in hex. */
@@ -76,42 +81,37 @@ function decideSubnet(id: string, options: SignOptions): Decision {
   const justification = hexOfId(id);
   return justification === undefined
     ? { why: 'This is no ID of a subnet: one has 32 bytes.' }
-    : { request: { kind: 'body', body: { justification, ...bodyOf(options, false) } } };
+    : bodyOf({ justification }, options);
 }
 
 function decideBytes(hex: string, reading: DecodedReading | undefined, options: SignOptions): Decision {
   if (reading === undefined) return { why: undefined };
-  switch (reading.as) {
-    case 'unsignedMessage':
-      return { request: { kind: 'body', body: { message: `0x${hex}`, ...bodyOf(options, true) } } };
-    case 'signedMessage':
-      return { request: { kind: 'body', body: { message: `0x${reading.unsignedMessage}`, ...bodyOf(options, true) } } };
-    case 'justification':
-      return { request: { kind: 'body', body: { justification: `0x${hex}`, ...bodyOf(options, false) } } };
-    case 'content':
-      if (reading.content.kind === 'RegisterL1Validator') {
-        return { request: { kind: 'body', body: { justification: `0x${hex}`, ...bodyOf(options, false) } } };
-      }
-      return { why: NO_MESSAGE };
-    case 'payload':
-      return { why: NO_MESSAGE };
-  }
+  const isRegistration = reading.as === 'content' && reading.content.kind === 'RegisterL1Validator';
+  if (reading.as === 'justification' || isRegistration) return bodyOf({ justification: `0x${hex}` }, options);
+  if (reading.as === 'unsignedMessage') return bodyOf({ message: `0x${hex}` }, options);
+  if (reading.as === 'signedMessage') return bodyOf({ message: `0x${reading.unsignedMessage}` }, options);
+  return {
+    why: 'This is a payload alone. Validators sign the message around it, which names the network and the source chain.',
+  };
 }
 
-const NO_MESSAGE =
-  'This is a payload alone. Validators sign the message around it, which names the network and the source chain.';
-
-function bodyOf(options: SignOptions, withJustification: boolean): Static<typeof AggregationBody> {
-  const { quorum, buffer, signingSubnetId, at, destinationBlockchainId, pChainHeight, justification } = options;
-  return {
-    ...(withJustification && justification.trim() !== '' && { justification: justification.trim() }),
+function bodyOf(subject: { message: string } | { justification: string }, options: SignOptions): Decision {
+  const { quorum, buffer, at } = options;
+  const [justification, signingSubnetId, pChainHeight] = [
+    options.justification.trim(),
+    options.signingSubnetId.trim(),
+    options.pChainHeight.trim(),
+  ];
+  const body = {
+    ...subject,
+    ...('message' in subject && justification !== '' && { justification }),
     quorumPercentage: quorum,
     ...(buffer > 0 && { quorumPercentageBuffer: buffer }),
-    ...(signingSubnetId.trim() !== '' && { signingSubnetId: signingSubnetId.trim() }),
-    ...(at === 'height' && pChainHeight.trim() !== '' && { pChainHeight: Number(pChainHeight) }),
-    ...(at === 'destination' &&
-      destinationBlockchainId.trim() !== '' && { destinationBlockchainId: destinationBlockchainId.trim() }),
+    ...(signingSubnetId !== '' && { signingSubnetId }),
+    ...(at === 'height' && pChainHeight !== '' && { pChainHeight: Number(pChainHeight) }),
+    ...destinationOf(options),
   };
+  return { request: { kind: 'body', body } };
 }
 
 /** Options of a pasted request. */

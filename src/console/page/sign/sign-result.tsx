@@ -2,23 +2,23 @@ import type { ComponentChild } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { DecodedReading } from '../../../api/messages/message-records.ts';
 import type { SignedMessage } from '../api-client.ts';
-import type { Session } from '../session.ts';
+import { useSession } from '../session.ts';
 import { Card, CodeBlock, CopyButton, DownloadButton, Tabs, TextField } from '../ui/controls.tsx';
 import { grouped, percentOf, shortened } from '../ui/figures.ts';
 import { isNarrow } from '../ui/table.tsx';
 import { accessListOf, deliverCalldata, readCalldata, WARP_PRECOMPILE } from './predicate.ts';
 import { showTop } from './sign-failure.tsx';
-import { curlOf, type SignRequest, sdkOf } from './snippets.ts';
+import { type CallPlace, curlOf, type SignRequest, sdkOf } from './snippets.ts';
 
 interface SignResultProps {
   readonly result: SignedMessage;
   readonly request: SignRequest;
   readonly reading: DecodedReading | undefined;
-  readonly session: Session;
 }
 
 /** The signed message in every form in which it is needed next. */
-export function SignResult({ result, request, reading, session }: SignResultProps): ComponentChild {
+export function SignResult({ result, request, reading }: SignResultProps): ComponentChild {
+  const session = useSession();
   const hex = `0x${result.signedMessage}`;
   const place = { origin: session.api.origin, network: session.network, hasKey: session.api.key !== '' };
   const name = `signed-${result.signedMessage.slice(-12)}.hex`;
@@ -61,9 +61,7 @@ export function SignResult({ result, request, reading, session }: SignResultProp
             },
             {
               name: 'SDK',
-              content: () => (
-                <SdkForm request={request} session={session} origin={place.origin} hasKey={place.hasKey} />
-              ),
+              content: () => <SdkForm request={request} place={place} />,
             },
             { name: `Signers (${result.signers.length})`, content: () => <Signers result={result} /> },
           ]}
@@ -117,21 +115,16 @@ function PChainForm({ hex }: { hex: string }): ComponentChild {
   ];
 }
 
-function SdkForm(props: { request: SignRequest; session: Session; origin: string; hasKey: boolean }): ComponentChild {
-  const { request, session, origin, hasKey } = props;
-  if (session.sdkNetwork === undefined) {
+function SdkForm({ request, place }: { request: SignRequest; place: CallPlace }): ComponentChild {
+  const { sdkNetwork } = useSession();
+  if (sdkNetwork === undefined) {
     return (
       <p class="hint">
         The SDK knows the networks mainnet and fuji. Give this one such an alias in the configuration to use it.
       </p>
     );
   }
-  return (
-    <CodeBlock
-      text={sdkOf(request, { origin, network: session.sdkNetwork, hasKey })}
-      what="The same call with the SDK"
-    />
-  );
+  return <CodeBlock text={sdkOf(request, { ...place, network: sdkNetwork })} what="The same call with the SDK" />;
 }
 
 function Signers({ result }: { result: SignedMessage }): ComponentChild {

@@ -1,6 +1,6 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { type Failure, failureOf, type SignedMessage } from '../api-client.ts';
-import type { Session } from '../session.ts';
+import { useSession } from '../session.ts';
 import { sentenceOf } from './failure-words.ts';
 import { SigningProgress } from './signing-progress.ts';
 import type { SignRequest } from './snippets.ts';
@@ -25,7 +25,8 @@ export interface Runner {
   readonly stop: () => void;
 }
 
-export function useRunner({ api, network, announce, adviceOf }: Session): Runner {
+export function useRunner(): Runner {
+  const { api, network, announce, adviceOf } = useSession();
   const [run, setRun] = useState<Run>();
   const [version, setVersion] = useState(0);
   const leaving = useRef<AbortController>(undefined);

@@ -6,7 +6,7 @@ import { Examples } from '../input/examples.tsx';
 import { MessageInput, type ReadInput, useReadInput } from '../input/message-input.tsx';
 import { readPasted } from '../input/pasted-input.ts';
 import { DecodedMessage } from '../inspect/decoded-message.tsx';
-import { type Place, PRIMARY_NETWORK, type Session } from '../session.ts';
+import { type Place, PRIMARY_NETWORK, type Session, useSession } from '../session.ts';
 import { Card, Facts, SelectField, TextField } from '../ui/controls.tsx';
 import { usePolled } from '../ui/polled.tsx';
 import type { Preflight } from './quorum.ts';
@@ -21,21 +21,20 @@ import { useRunner } from './sign-run.ts';
 const HINT = 'What you paste is read at once; no validator is asked to sign it yet.';
 
 interface SignViewProps {
-  readonly session: Session;
   readonly place: Place;
   /** Text from another view. */
   readonly begin: string | undefined;
 }
 
-export function SignView({ session, place, begin }: SignViewProps): ComponentChild {
+export function SignView({ place, begin }: SignViewProps): ComponentChild {
   const [text, setText] = useState('');
   const [options, setOptions] = useState<SignOptions>(DEFAULT_OPTIONS);
-  const read = useReadInput(text, session);
-  const runner = useRunner(session);
+  const read = useReadInput(text);
+  const runner = useRunner();
   const reading = read.readings[0];
   const decision = decideRequest(read.pasted, reading, options);
   const request = 'request' in decision ? decision.request : undefined;
-  const known = usePreflight(session, reading, options);
+  const known = usePreflight(reading, options);
   const { run } = runner;
   const canStart = request !== undefined && run?.state !== 'running' && !read.isReading;
 
@@ -81,7 +80,7 @@ export function SignView({ session, place, begin }: SignViewProps): ComponentChi
       <div class="columns">
         <Card
           title="What is to be signed"
-          aside={<Examples session={session} isEmpty={text === ''} onText={(example) => paste(example)} />}
+          aside={<Examples isEmpty={text === ''} onText={(example) => paste(example)} />}
         >
           <MessageInput
             text={text}
@@ -90,11 +89,10 @@ export function SignView({ session, place, begin }: SignViewProps): ComponentChi
             hint={HINT}
             read={read}
           />
-          {read.pasted.kind === 'id' && <IdRole options={options} onOptions={setOptions} session={session} />}
+          {read.pasted.kind === 'id' && <IdRole options={options} onOptions={setOptions} />}
           {text === '' && <Pasteable />}
           <Reading
             read={read}
-            session={session}
             why={
               'why' in decision && read.problem === undefined && read.pasted.kind === 'bytes' ? decision.why : undefined
             }
@@ -122,12 +120,11 @@ export function SignView({ session, place, begin }: SignViewProps): ComponentChi
       </div>
       <SignProgress runner={runner} />
       {run?.result !== undefined && (
-        <SignResult key={run.startedMs} result={run.result} request={run.request} reading={reading} session={session} />
+        <SignResult key={run.startedMs} result={run.result} request={run.request} reading={reading} />
       )}
       {run?.failure !== undefined && (
         <SignFailure
           failure={run.failure}
-          session={session}
           isOfPChain={reading !== undefined && 'sourceChain' in reading && reading.sourceChain === 'P'}
           onRetry={() => runner.start(run.request)}
           onQuorum={run.request.kind === 'body' ? (quorum) => start({ ...options, quorum, buffer: 0 }) : undefined}
@@ -156,8 +153,7 @@ function Pasteable(): ComponentChild {
   );
 }
 
-function Reading(props: { read: ReadInput; session: Session; why: string | undefined }): ComponentChild {
-  const { read, session, why } = props;
+function Reading({ read, why }: { read: ReadInput; why: string | undefined }): ComponentChild {
   const [reading, ...others] = read.readings;
   const more = read.pasted.kind === 'bytes' ? read.pasted.more : 0;
   if (reading === undefined) return null;
@@ -167,20 +163,16 @@ function Reading(props: { read: ReadInput; session: Session; why: string | undef
     ),
     reading.as === 'signedMessage' && <p class="hint">This is signed already. Its unsigned part is signed again.</p>,
     why !== undefined && <p class="problem">{why}</p>,
-    <DecodedMessage reading={reading} session={session} />,
+    <DecodedMessage reading={reading} />,
     others.length > 0 && (
       <p class="hint">{`The same bytes could also be ${others.map(({ as }) => `a ${as}`).join(' or ')}.`}</p>
     ),
   ];
 }
 
-function IdRole(props: {
-  options: SignOptions;
-  onOptions: (options: SignOptions) => void;
-  session: Session;
-}): ComponentChild {
-  const { options, onOptions, session } = props;
-  const l1Chain = [...session.chainSubnets].find(([, subnetId]) => subnetId !== PRIMARY_NETWORK)?.[0];
+function IdRole(props: { options: SignOptions; onOptions: (options: SignOptions) => void }): ComponentChild {
+  const { options, onOptions } = props;
+  const l1Chain = [...useSession().chainSubnets].find(([, subnetId]) => subnetId !== PRIMARY_NETWORK)?.[0];
   const isTransaction = options.idIs === 'transaction';
   return [
     <SelectField
@@ -216,7 +208,8 @@ const MIN_ID_LENGTH = 34;
 const SUBNET_PROBLEMS: readonly string[] = ['subnet_not_allowed', 'unknown_subnet'];
 
 /** What is known of the message and of the subnet that will sign it. */
-function usePreflight(session: Session, reading: DecodedReading | undefined, options: SignOptions): Preflight {
+function usePreflight(reading: DecodedReading | undefined, options: SignOptions): Preflight {
+  const session = useSession();
   const { api, network } = session;
   const typed = options.signingSubnetId.trim();
   const subnetId = typed !== '' ? typed : subnetOf(reading, session);

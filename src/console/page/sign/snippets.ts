@@ -16,7 +16,7 @@ export type SignRequest =
       };
     };
 
-interface CallPlace {
+export interface CallPlace {
   /** URL of the service without a slash at the end. */
   readonly origin: string;
   readonly network: string;

@@ -3,14 +3,14 @@ import { useMemo, useState } from 'preact/hooks';
 import type { SubnetViewBody } from '../../../api/subnets/subnet-records.ts';
 import type { ActivityBody } from '../../server/activity-record.ts';
 import { failureOf } from '../api-client.ts';
-import { nameOf, type Session } from '../session.ts';
+import { useSession } from '../session.ts';
 import { DEFAULT_QUORUM } from '../sign/quorum.ts';
 import { SignFailure } from '../sign/sign-failure.tsx';
 import { Card, type Figure, Figures, Id, SelectField, TextField } from '../ui/controls.tsx';
 import { ago, grouped, milliseconds, percentOf, shortened } from '../ui/figures.ts';
 import { LineChart } from '../ui/line-chart.tsx';
 import { Stale, usePolled } from '../ui/polled.tsx';
-import { type Column, nodeColumn, type Sorting, sorted, Table } from '../ui/table.tsx';
+import { type Column, nodeColumn, Table } from '../ui/table.tsx';
 import { WeightOf } from '../ui/weight.tsx';
 
 export type Samples = ActivityBody['networks'][number]['subnets'][number]['samples'];
@@ -21,27 +21,26 @@ const VIEW_EVERY_MS = 20_000;
 const STATUSES = ['signable', 'doubtful', 'unreachable', 'inactive'] as const;
 
 interface SubnetDetailProps {
-  readonly session: Session;
   readonly subnetId: string;
   readonly samples: Samples | undefined;
 }
 
 /** One subnet: how much of its weight can sign, over time and now, and its validators. */
-export function SubnetDetail({ session, subnetId, samples }: SubnetDetailProps): ComponentChild {
-  const { api, network } = session;
+export function SubnetDetail({ subnetId, samples }: SubnetDetailProps): ComponentChild {
+  const { api, network, nameOf } = useSession();
   const polled = usePolled((signal) => api.subnet(network, subnetId, signal), VIEW_EVERY_MS, [network, subnetId]);
   const { value: view, error, reload } = polled;
   if (view === undefined) {
-    if (error !== undefined) return <SignFailure failure={failureOf(error)} session={session} onRetry={reload} />;
+    if (error !== undefined) return <SignFailure failure={failureOf(error)} onRetry={reload} />;
     return (
-      <Card title={nameOf(subnetId, session) ?? shortened(subnetId)}>
+      <Card title={nameOf(subnetId) ?? shortened(subnetId)}>
         <p class="hint">Asking for its validators, and connecting them…</p>
       </Card>
     );
   }
   return (
     <Card
-      title={nameOf(view.subnetId, session) ?? shortened(view.subnetId, 10, 8)}
+      title={nameOf(view.subnetId) ?? shortened(view.subnetId, 10, 8)}
       aside={
         <button type="button" class="button small" onClick={reload}>
           Refresh
@@ -101,18 +100,14 @@ function figuresOf(view: SubnetViewBody): Figure[] {
 }
 
 function Validators({ view }: { view: SubnetViewBody }): ComponentChild {
-  const [sorting, setSorting] = useState<Sorting>({ column: 'Weight', isDescending: true });
   const [wanted, setWanted] = useState('');
   const [status, setStatus] = useState('');
   const columns = useMemo(() => columnsOf(BigInt(view.totalWeight), view.subnetId), [view.totalWeight]);
+  const lowered = wanted.trim().toLowerCase();
   const rows = useMemo(() => {
-    const lowered = wanted.trim().toLowerCase();
-    const matching = view.validators.filter(
-      (validator) =>
-        (status === '' || validator.status === status) && (lowered === '' || textOf(validator).includes(lowered)),
-    );
-    return sorted(matching, columns, sorting);
-  }, [view, columns, sorting, wanted, status]);
+    const isOfStatus = (validator: Validator) => status === '' || validator.status === status;
+    return view.validators.filter((validator) => isOfStatus(validator) && textOf(validator).includes(lowered));
+  }, [view, lowered, status]);
   const countOf = (name: string) => view.validators.filter((validator) => validator.status === name).length;
   return [
     <div class="filters">
@@ -132,15 +127,10 @@ function Validators({ view }: { view: SubnetViewBody }): ComponentChild {
       label="Validators"
       columns={columns}
       rows={rows}
-      keyOf={keyOf}
-      sorting={sorting}
-      onSorting={setSorting}
+      keyOf={({ index, nodes }) => `${index ?? 'inactive'} ${nodes[0]?.nodeId ?? ''}`}
+      sortedBy="Weight"
     />,
   ];
-}
-
-function keyOf({ index, nodes }: Validator): string {
-  return `${index ?? 'inactive'} ${nodes[0]?.nodeId ?? ''}`;
 }
 
 function textOf({ nodes, reason, status }: Validator): string {

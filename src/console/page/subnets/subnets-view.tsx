@@ -1,7 +1,7 @@
 import type { ComponentChild } from 'preact';
 import { useState } from 'preact/hooks';
 import type { SubnetListBody } from '../../../api/subnets/subnet-records.ts';
-import { nameOf, PRIMARY_NETWORK, type Session } from '../session.ts';
+import { PRIMARY_NETWORK, type Session, useSession } from '../session.ts';
 import { Badge, Card, TextField } from '../ui/controls.tsx';
 import { percentOf, ratioOf, shortened } from '../ui/figures.ts';
 import { Stale, usePolled } from '../ui/polled.tsx';
@@ -11,10 +11,11 @@ type KnownSubnet = SubnetListBody['subnets'][number];
 const LIST_EVERY_MS = 10_000;
 
 /** The subnets that the service knows, and one of them in full. */
-export function SubnetsView({ session, subnetId }: { session: Session; subnetId: string | undefined }): ComponentChild {
-  const { api, network, hasFigures } = session;
+export function SubnetsView({ subnetId }: { subnetId: string | undefined }): ComponentChild {
+  const session = useSession();
+  const { api, network, facts } = session;
   const list = usePolled((signal) => api.subnets(network, signal), LIST_EVERY_MS, [network]);
-  const activity = usePolled(async (signal) => (hasFigures ? api.activity(signal) : undefined), LIST_EVERY_MS, [
+  const activity = usePolled(async (signal) => (facts.hasFigures ? api.activity(signal) : undefined), LIST_EVERY_MS, [
     network,
   ]);
   const histories = activity.value?.networks.find(({ name }) => name === network)?.subnets;
@@ -25,12 +26,7 @@ export function SubnetsView({ session, subnetId }: { session: Session; subnetId:
         <Stale polled={list}>
           <ul class="subnet-list">
             {withDevnetSubnets(list.value ?? [], session).map((subnet) => (
-              <SubnetRow
-                key={subnet.subnetId}
-                subnet={subnet}
-                session={session}
-                isChosen={subnet.subnetId === subnetId}
-              />
+              <SubnetRow key={subnet.subnetId} subnet={subnet} isChosen={subnet.subnetId === subnetId} />
             ))}
           </ul>
         </Stale>
@@ -38,7 +34,6 @@ export function SubnetsView({ session, subnetId }: { session: Session; subnetId:
       {subnetId !== undefined && (
         <SubnetDetail
           key={subnetId}
-          session={session}
           subnetId={subnetId}
           samples={histories?.find((history) => history.subnetId === subnetId)?.samples}
         />
@@ -53,12 +48,12 @@ function withDevnetSubnets(known: readonly KnownSubnet[], { chainSubnets }: Sess
   return [...known, ...others.map((subnetId) => ({ subnetId, isTracked: false, status: 'up' as const }))];
 }
 
-function SubnetRow(props: { subnet: KnownSubnet; session: Session; isChosen: boolean }): ComponentChild {
-  const { subnet, session, isChosen } = props;
+function SubnetRow({ subnet, isChosen }: { subnet: KnownSubnet; isChosen: boolean }): ComponentChild {
+  const { nameOf } = useSession();
   const { subnetId, status, reason, isTracked } = subnet;
   const total = BigInt(subnet.totalWeight ?? '0');
   const connected = BigInt(subnet.connectedWeight ?? '0');
-  const name = nameOf(subnetId, session);
+  const name = nameOf(subnetId);
   return (
     <li>
       <a class="subnet-row" href={`#/subnets/${subnetId}`} aria-current={isChosen ? 'true' : undefined}>

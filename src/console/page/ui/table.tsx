@@ -1,5 +1,5 @@
 import type { ComponentChild, ComponentChildren } from 'preact';
-import { useState } from 'preact/hooks';
+import { useMemo, useState } from 'preact/hooks';
 import { Facts, Id } from './controls.tsx';
 import { shortened } from './figures.ts';
 
@@ -15,7 +15,7 @@ export interface Column<Row> {
   readonly compare?: (a: Row, b: Row) => number;
 }
 
-export interface Sorting {
+interface Sorting {
   readonly column: string;
   readonly isDescending: boolean;
 }
@@ -53,15 +53,17 @@ interface TableProps<Row> {
   readonly columns: readonly Column<Row>[];
   readonly rows: readonly Row[];
   readonly keyOf: (row: Row) => string | number;
-  readonly sorting?: Sorting;
-  readonly onSorting?: (sorting: Sorting) => void;
+  /** The column by which the rows are sorted at first, in descending order. Without it they stay in their order. */
+  readonly sortedBy?: string;
 }
 
 /** Rows that are shown at once: thousands would take the browser seconds to lay out. */
 const PAGE_ROWS = 100;
 
 /** A table whose rows open, to show what has no room in them. */
-export function Table<Row>({ label, columns, rows, keyOf, sorting, onSorting }: TableProps<Row>): ComponentChild {
+export function Table<Row>({ label, columns, rows, keyOf, sortedBy }: TableProps<Row>): ComponentChild {
+  const [sorting, setSorting] = useState(sortedBy === undefined ? undefined : { column: sortedBy, isDescending: true });
+  const shown = useMemo(() => sorted(rows, columns, sorting), [rows, columns, sorting]);
   const [limit, setLimit] = useState(PAGE_ROWS);
   const [opened, setOpened] = useState<string | number>();
   const left = rows.length - limit;
@@ -71,12 +73,12 @@ export function Table<Row>({ label, columns, rows, keyOf, sorting, onSorting }: 
         <thead>
           <tr>
             {columns.map((column) => (
-              <HeadCell<Row> key={column.name} column={column} sorting={sorting} onSorting={onSorting} />
+              <HeadCell<Row> key={column.name} column={column} sorting={sorting} onSorting={setSorting} />
             ))}
           </tr>
         </thead>
         <tbody>
-          {rows.slice(0, limit).map((row) => {
+          {shown.slice(0, limit).map((row) => {
             const key = keyOf(row);
             const isOpen = key === opened;
             return [
@@ -108,31 +110,26 @@ export function Table<Row>({ label, columns, rows, keyOf, sorting, onSorting }: 
   );
 }
 
-function HeadCell<Row>({
-  column,
-  sorting,
-  onSorting,
-}: {
+function HeadCell<Row>(props: {
   column: Column<Row>;
   sorting: Sorting | undefined;
-  onSorting: ((sorting: Sorting) => void) | undefined;
+  onSorting: (sorting: Sorting) => void;
 }): ComponentChild {
+  const { column, sorting, onSorting } = props;
   const { name, compare } = column;
-  if (compare === undefined || sorting === undefined)
+  if (compare === undefined || sorting === undefined) {
     return (
       <th scope="col" class={classOf(column)}>
         {name}
       </th>
     );
+  }
   const isChosen = sorting.column === name;
   const sort = !isChosen ? 'none' : sorting.isDescending ? 'descending' : 'ascending';
+  const next = { column: name, isDescending: !isChosen || !sorting.isDescending };
   return (
     <th scope="col" class={classOf(column)} aria-sort={sort}>
-      <button
-        type="button"
-        class="sort"
-        onClick={() => onSorting?.({ column: name, isDescending: !isChosen || !sorting.isDescending })}
-      >
+      <button type="button" class="sort" onClick={() => onSorting(next)}>
         {name}
         <span aria-hidden>{{ none: '', descending: ' ↓', ascending: ' ↑' }[sort]}</span>
       </button>
@@ -144,11 +141,12 @@ function classOf({ isNumber, isWide }: Column<never>): string {
   return `${isNumber ? 'number' : ''} ${isWide ? 'wide' : ''}`;
 }
 
-export function sorted<Row>(
+function sorted<Row>(
   rows: readonly Row[],
   columns: readonly Column<Row>[],
-  { column, isDescending }: Sorting,
-): Row[] {
-  const compare = columns.find(({ name }) => name === column)?.compare ?? (() => 0);
-  return rows.toSorted((a, b) => (isDescending ? compare(b, a) : compare(a, b)));
+  sorting: Sorting | undefined,
+): readonly Row[] {
+  const compare = columns.find(({ name }) => name === sorting?.column)?.compare;
+  if (sorting === undefined || compare === undefined) return rows;
+  return rows.toSorted((a, b) => (sorting.isDescending ? compare(b, a) : compare(a, b)));
 }

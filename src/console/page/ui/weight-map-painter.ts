@@ -1,6 +1,6 @@
-import type { ShownValidator, SigningProgress, ValidatorStatus } from '../sign/signing-progress.ts';
+import type { ShownSet, ShownValidator, ValidatorStatus } from '../sign/signing-progress.ts';
 import { missingOf, percentOf } from './figures.ts';
-import { squarify } from './treemap.ts';
+import { type Rectangle, squarify } from './treemap.ts';
 
 /** Drawn beside the colour, for people who cannot tell colours apart. */
 const SIGNS: Readonly<Record<ValidatorStatus, string>> = {
@@ -22,11 +22,7 @@ const MIN_SIGN_SIZE = 15;
 const MIN_LABEL_WIDTH = 92;
 const MIN_LABEL_HEIGHT = 34;
 
-interface Cell {
-  readonly x: number;
-  readonly y: number;
-  readonly width: number;
-  readonly height: number;
+interface Cell extends Rectangle {
   readonly validator: ShownValidator;
   shown: ValidatorStatus;
   before: ValidatorStatus;
@@ -40,29 +36,25 @@ interface Cell {
 export class WeightMapPainter {
   readonly #canvas: HTMLCanvasElement;
   readonly #isStill: boolean;
-  #progress: SigningProgress | undefined;
-  #generation = -1;
+  #validators: readonly ShownValidator[] = [];
+  #totalWeight = 0n;
   #cells: Cell[] = [];
-  #byIndex: (Cell | undefined)[] = [];
   #frame = 0;
   #lastFromMs = 0;
-  #width = 0;
-  #height = 0;
   /** Values of variables of the style sheet. */
-  #styles = new Map<string, string>();
+  readonly #styles = new Map<string, string>();
 
   constructor(canvas: HTMLCanvasElement, isStill: boolean) {
     this.#canvas = canvas;
     this.#isStill = isStill;
   }
 
-  show(progress: SigningProgress): void {
-    const isNew = progress !== this.#progress || progress.generation !== this.#generation;
-    this.#progress = progress;
-    this.#generation = progress.generation;
-    const changed = progress.takeChanged();
+  show({ validators, totalWeight }: ShownSet): void {
+    const isNew = validators !== this.#validators;
+    this.#validators = validators;
+    this.#totalWeight = totalWeight;
     if (isNew) this.#layOut();
-    else this.#change(changed);
+    else this.#noticeChanges();
     this.#requestFrame();
   }
 
@@ -86,37 +78,22 @@ export class WeightMapPainter {
   #layOut(): void {
     const { clientWidth, clientHeight } = this.#canvas;
     const scale = window.devicePixelRatio || 1;
-    this.#width = clientWidth;
-    this.#height = clientHeight;
     this.#canvas.width = Math.round(clientWidth * scale);
     this.#canvas.height = Math.round(clientHeight * scale);
     this.#canvas.getContext('2d')?.setTransform(scale, 0, 0, scale, 0, 0);
-    const sorted = [...(this.#progress?.validators ?? [])].sort(byWeight);
-    const rects = squarify(
-      sorted.map(({ weight }) => Number(weight)),
-      clientWidth,
-      clientHeight,
-    );
-    this.#cells = sorted.map((validator, order) => ({
-      x: rects[4 * order] ?? 0,
-      y: rects[4 * order + 1] ?? 0,
-      width: rects[4 * order + 2] ?? 0,
-      height: rects[4 * order + 3] ?? 0,
-      validator,
-      shown: validator.status,
-      before: validator.status,
-      fromMs: 0,
-    }));
-    this.#byIndex = [];
-    for (const cell of this.#cells) this.#byIndex[cell.validator.index] = cell;
+    const sorted = this.#validators.toSorted(byWeight);
+    const weights = sorted.map(({ weight }) => Number(weight));
+    this.#cells = squarify(weights, clientWidth, clientHeight).flatMap((rectangle, order) => {
+      const validator = sorted[order];
+      if (validator === undefined) return [];
+      return [{ ...rectangle, validator, shown: validator.status, before: validator.status, fromMs: 0 }];
+    });
   }
 
-  #change(changed: ReadonlySet<number>): void {
+  #noticeChanges(): void {
     const nowMs = performance.now();
     const stepMs = Math.min(LONGEST_STEP_MS, MAX_STAGGER_MS / Math.max(1, this.#cells.length));
-    for (const index of changed) {
-      const cell = this.#byIndex[index];
-      if (cell === undefined) continue;
+    for (const cell of this.#cells) {
       const { status } = cell.validator;
       if (status === cell.shown) continue;
       cell.before = cell.shown;
@@ -137,7 +114,7 @@ export class WeightMapPainter {
     const context = this.#canvas.getContext('2d');
     if (context === null) return;
     const nowMs = performance.now();
-    context.clearRect(0, 0, this.#width, this.#height);
+    context.clearRect(0, 0, this.#canvas.width, this.#canvas.height);
     let isMoving = false;
     for (const cell of this.#cells) {
       const share = this.#isStill ? 1 : Math.min(1, Math.max(0, (nowMs - cell.fromMs) / FADE_MS));
@@ -149,81 +126,83 @@ export class WeightMapPainter {
 
   #drawCell(context: CanvasRenderingContext2D, cell: Cell, share: number): void {
     const gap = Math.min(GAP, cell.width / 4, cell.height / 4);
-    const [x, y, width, height] = [cell.x, cell.y, cell.width - gap, cell.height - gap];
-    if (share < 1) this.#fill(context, cell.before, x, y, width, height);
+    const place = { x: cell.x, y: cell.y, width: cell.width - gap, height: cell.height - gap };
+    if (share < 1) this.#fill(context, place, cell.before);
     context.globalAlpha = share;
-    this.#fill(context, cell.shown, x, y, width, height);
+    this.#fill(context, place, cell.shown);
     context.globalAlpha = 1;
-    const status = share < 0.5 ? cell.before : cell.shown;
-    if (Math.min(width, height) < MIN_SIGN_SIZE) return;
-    context.fillStyle = this.#colour(`--ink-${status}`);
-    context.textBaseline = 'middle';
-    if (width >= MIN_LABEL_WIDTH && height >= MIN_LABEL_HEIGHT) {
-      context.textAlign = 'left';
-      context.font = this.#font(12, 600);
-      context.fillText(`${SIGNS[status]} ${nodeLabel(cell.validator)}`.trim(), x + 8, y + 17, width - 14);
-      if (height >= MIN_LABEL_HEIGHT + 14) {
-        context.font = this.#font(11, 400);
-        context.fillText(this.#share(cell.validator), x + 8, y + 34, width - 14);
-      }
-      return;
-    }
-    context.textAlign = 'center';
-    context.font = this.#font(Math.min(15, Math.min(width, height) * 0.6), 700);
-    context.fillText(SIGNS[status], x + width / 2, y + height / 2 + 1);
+    this.#write(context, place, cell.validator, share < 0.5 ? cell.before : cell.shown);
   }
 
-  #fill(
-    context: CanvasRenderingContext2D,
-    status: ValidatorStatus,
-    ...[x, y, width, height]: [number, number, number, number]
-  ): void {
+  #fill(context: CanvasRenderingContext2D, { x, y, width, height }: Rectangle, status: ValidatorStatus): void {
     context.fillStyle = this.#colour(`--cell-${status}`);
-    if (Math.min(width, height) <= 8) {
-      context.fillRect(x, y, width, height);
-      return;
-    }
+    const radius = Math.min(width, height) <= 8 ? 0 : Math.min(6, width / 5, height / 5);
     context.beginPath();
-    context.roundRect(x, y, width, height, Math.min(6, width / 5, height / 5));
+    context.roundRect(x, y, width, height, radius);
     context.fill();
   }
 
+  #write(
+    context: CanvasRenderingContext2D,
+    { x, y, width, height }: Rectangle,
+    validator: ShownValidator,
+    status: ValidatorStatus,
+  ): void {
+    if (Math.min(width, height) < MIN_SIGN_SIZE) return;
+    const hasLabel = width >= MIN_LABEL_WIDTH && height >= MIN_LABEL_HEIGHT;
+    context.fillStyle = this.#colour(`--ink-${status}`);
+    context.textBaseline = 'middle';
+    context.textAlign = hasLabel ? 'left' : 'center';
+    if (!hasLabel) {
+      context.font = this.#font(Math.min(15, Math.min(width, height) * 0.6), 700);
+      context.fillText(SIGNS[status], x + width / 2, y + height / 2 + 1);
+      return;
+    }
+    context.font = this.#font(12, 600);
+    context.fillText(`${SIGNS[status]} ${nodeLabel(validator)}`.trim(), x + 8, y + 17, width - 14);
+    if (height < MIN_LABEL_HEIGHT + 14) return;
+    context.font = this.#font(11, 400);
+    context.fillText(this.#share(validator), x + 8, y + 34, width - 14);
+  }
+
   /** The share of what stands for all other validators adds up to 100 % with theirs. */
-  #share({ weight, nodeIds }: ShownValidator): string {
-    const total = this.#progress?.totalWeight ?? 0n;
-    return nodeIds[0]?.startsWith('NodeID-') ? percentOf(weight, total) : missingOf(total - weight, total, total);
+  #share(validator: ShownValidator): string {
+    const [weight, total] = [validator.weight, this.#totalWeight];
+    return isNode(validator) ? percentOf(weight, total) : missingOf(total - weight, total, total);
   }
 
   #font(size: number, weight: number): string {
-    return `${weight} ${size}px ${this.#style('--sans', () => getComputedStyle(this.#canvas).getPropertyValue('--sans'))}`;
+    return `${weight} ${size}px ${this.#style('--sans', (style) => style.getPropertyValue('--sans'))}`;
   }
 
   /** The variable holds two colours; only as a colour of an element it becomes the one of the scheme. */
   #colour(variable: string): string {
-    return this.#style(variable, () => {
+    return this.#style(variable, (style) => {
       this.#canvas.style.color = `var(${variable})`;
-      return getComputedStyle(this.#canvas).color;
+      return style.color;
     });
   }
 
-  #style(name: string, read: () => string): string {
-    const value = this.#styles.get(name) ?? read();
+  #style(name: string, read: (style: CSSStyleDeclaration) => string): string {
+    const value = this.#styles.get(name) ?? read(getComputedStyle(this.#canvas));
     this.#styles.set(name, value);
     return value;
   }
 }
 
-/** The heaviest first; what stands for several validators, and has no NodeID, last. */
+/** The heaviest first; what stands for several validators last. */
 function byWeight(a: ShownValidator, b: ShownValidator): number {
-  const [aIsNode, bIsNode] = [a, b].map(({ nodeIds }) => nodeIds[0]?.startsWith('NodeID-') === true);
-  if (aIsNode !== bIsNode) return aIsNode === true ? -1 : 1;
+  if (isNode(a) !== isNode(b)) return isNode(a) ? -1 : 1;
   return a.weight < b.weight ? 1 : a.weight > b.weight ? -1 : a.index - b.index;
 }
 
-function nodeLabel({ nodeIds }: ShownValidator): string {
-  const [first = ''] = nodeIds;
+/** What stands for several validators has no NodeID. */
+function isNode({ nodeIds }: ShownValidator): boolean {
+  return nodeIds[0]?.startsWith('NodeID-') === true;
+}
+
+function nodeLabel({ nodeIds: [first = '', ...others] }: ShownValidator): string {
   if (!first.startsWith('NodeID-')) return first;
   const id = first.replace('NodeID-', '');
-  const more = nodeIds.length > 1 ? ` +${nodeIds.length - 1}` : '';
-  return `${id.slice(0, 6)}…${id.slice(-4)}${more}`;
+  return `${id.slice(0, 6)}…${id.slice(-4)}${others.length > 0 ? ` +${others.length}` : ''}`;
 }

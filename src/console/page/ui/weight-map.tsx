@@ -1,12 +1,12 @@
 import type { ComponentChild } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { OUTCOME_WORDS, type OutcomeSum } from '../sign/outcomes.ts';
-import type { ShownValidator, SigningProgress } from '../sign/signing-progress.ts';
+import { countOutcomes, type ShownSet, type ShownValidator } from '../sign/signing-progress.ts';
 import { percentOf } from './figures.ts';
 import { WeightMapPainter } from './weight-map-painter.ts';
 
-/** Validators as areas by weight. A new `version` means that the progress, which is one object, has changed. */
-export function WeightMap({ progress, version }: { progress: SigningProgress; version: number }): ComponentChild {
+/** Validators as areas by weight. A new `version` means that the set, which is one object, has changed. */
+export function WeightMap({ set, version }: { set: ShownSet; version: number }): ComponentChild {
   const canvas = useRef<HTMLCanvasElement>(null);
   const painter = useRef<WeightMapPainter>(undefined);
   const [pointed, setPointed] = useState<{ validator: ShownValidator; x: number; y: number }>();
@@ -31,7 +31,7 @@ export function WeightMap({ progress, version }: { progress: SigningProgress; ve
       scheme.removeEventListener('change', onScheme);
     };
   }, []);
-  useEffect(() => painter.current?.show(progress), [progress, version]);
+  useEffect(() => painter.current?.show(set), [set, version]);
 
   const point = (event: PointerEvent) => {
     const { left, top } = (event.currentTarget as HTMLElement).getBoundingClientRect();
@@ -39,8 +39,7 @@ export function WeightMap({ progress, version }: { progress: SigningProgress; ve
     const validator = painter.current?.at(x, y);
     setPointed(validator && { validator, x, y });
   };
-  const described = progress
-    .outcomes()
+  const described = countOutcomes(set)
     .flatMap(({ outcome, count }) => (count > 0 ? [`${count} ${OUTCOME_WORDS[outcome]}`] : []))
     .join(', ');
   return (
@@ -48,12 +47,12 @@ export function WeightMap({ progress, version }: { progress: SigningProgress; ve
       <canvas
         ref={canvas}
         role="img"
-        aria-label={`Map of ${progress.validators.length} validators by weight: ${described}. The list of validators has each of them.`}
+        aria-label={`Map of ${set.validators.length} validators by weight: ${described}. The list of validators has each of them.`}
         onPointerMove={point}
         onPointerDown={point}
         onPointerLeave={() => setPointed(undefined)}
       />
-      {pointed && <Tip {...pointed} width={canvas.current?.clientWidth ?? 0} totalWeight={progress.totalWeight} />}
+      {pointed && <Tip {...pointed} width={canvas.current?.clientWidth ?? 0} totalWeight={set.totalWeight} />}
     </div>
   );
 }

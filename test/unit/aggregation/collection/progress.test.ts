@@ -10,7 +10,7 @@ import type { CompleteRequest } from '../../../../src/aggregation/request/comple
 import { encodeProgress, MirroredProgress } from '../../../../src/aggregation/request/shared-progress.ts';
 import type { Signing } from '../../../../src/aggregation/request/signing-resolver.ts';
 import type { SignatureFailure } from '../../../../src/aggregation/validators/validator-outcome.ts';
-import { createHarness, SUBNET, signers, validatorSet } from '../aggregator-fixture.ts';
+import { createHarness } from '../aggregator-fixture.ts';
 import { ACTS, ANSWER_MS, answers, createFixture, drain, SUBNET_ID } from './collection-fixture.ts';
 import { createPlainTally } from './tally-fixture.ts';
 
@@ -153,20 +153,6 @@ describe('a feed', () => {
     expect(calls).toBe(1);
   });
 
-  test.each<SignatureFailure>([
-    { kind: 'refused', code: 2, text: 'no' },
-    { kind: 'timed_out', reason: 'no_answer' },
-    { kind: 'unreachable', reason: 'closed' },
-    { kind: 'invalid_signature', reason: 'no point' },
-  ])('tells who comes late that a validator is $kind, also while it may be asked again', (failure) => {
-    const { feed, tally } = createFeed();
-    feed.begin(tally);
-    tally.set(0, { kind: 'failed', failure });
-    tally.set(1, { kind: 'waiting', notBeforeMs: 1, attempts: 1, lastFailure: failure });
-    const { validators } = stateOf(feed);
-    for (const validator of validators) expect(validator).toMatchObject({ status: failure.kind, outcome: failure });
-  });
-
   test('shows a validator that refused as refused while it is asked again, and after it is silent', () => {
     const { feed, tally } = createFeed();
     feed.begin(tally);
@@ -224,38 +210,5 @@ describe('an aggregation', () => {
     expect(kinds(early).slice(0, 4)).toEqual(['state', 'asked', 'asked', 'signed']);
     expect(kinds(early).at(-1)).toBe('timed_out');
     expect(source.listenerCount).toBe(0);
-  });
-
-  test('of the same validators at another height tells each its own', async () => {
-    const { start, finish } = createHarness();
-    const events: ProgressEvent[][] = [[], []];
-    const results = [98n, 97n].map((pChainHeight, index) =>
-      start({ pChainHeight }, { onProgress: (event) => events[index]?.push(event) }),
-    );
-    const heights = (await Promise.all(results.map(finish))).map(({ pChainHeight }) => pChainHeight);
-    expect(heights).toEqual([98n, 97n]);
-    expect(events.map(([first]) => first?.kind === 'state' && first.state.pChainHeight)).toEqual(heights);
-  });
-
-  test('that starts again because the validators changed sends the new state', async () => {
-    const { start, finish, api, clock, source } = createHarness();
-    const [slow] = signers as [(typeof signers)[number]];
-    // Longer than the proposed height counts as fresh.
-    source.add(slow.nodeID, ({ message }) => ({
-      afterMs: 1_500,
-      outcome: { kind: 'signature', signature: slow.sign(message) },
-    }));
-    api.sets.set(SUBNET, (height) => (height === 99n ? validatorSet(40n, 20n, 30n) : validatorSet(40n, 30n)));
-    clock.after(ANSWER_MS / 2, () => {
-      api.proposed = 99n;
-    });
-    const events: ProgressEvent[] = [];
-    const result = start({}, { onProgress: (event) => events.push(event) });
-    expect(await finish(result)).toMatchObject({ pChainHeight: 99n });
-    const states = events.flatMap((event) => (event.kind === 'state' ? [event.state] : []));
-    expect(states.map(({ pChainHeight, totalWeight }) => [pChainHeight, totalWeight])).toEqual([
-      [98n, 70n],
-      [99n, 90n],
-    ]);
   });
 });

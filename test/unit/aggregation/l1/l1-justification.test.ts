@@ -3,8 +3,6 @@ import { describe, expect, test } from 'vitest';
 import {
   createPChainMessage,
   findConversionValidator,
-  looksLikeSignedMessage,
-  looksLikeUnsignedMessage,
   recognizeJustification,
   unwrapJustification,
 } from '../../../../src/aggregation/l1/l1-justification.ts';
@@ -19,7 +17,7 @@ import {
 import { encodeWarpPayload } from '../../../../src/warp/payload.ts';
 import { encodeSignedMessage } from '../../../../src/warp/signed-message.ts';
 import { createUnsignedMessage } from '../../../../src/warp/unsigned-message.ts';
-import { readCase, readCases } from '../../../vectors/vectors.ts';
+import { readCase } from '../../../vectors/vectors.ts';
 import { registrations } from '../../warp/arbitrary-messages.ts';
 
 const CHAIN = idFromBytes<BlockchainID>(new Uint8Array(32).fill(5), 'chain');
@@ -133,23 +131,6 @@ describe('a validator of a conversion', () => {
         subnetID: SUBNET,
         index,
       });
-    }
-  });
-});
-
-describe('a Warp message in the wrong place', () => {
-  test('is told from one that is signed, and both from all else', () => {
-    for (const { unsignedMessage, signed } of readCases()) {
-      expect([looksLikeUnsignedMessage(unsignedMessage), looksLikeSignedMessage(unsignedMessage)]).toEqual([
-        true,
-        false,
-      ]);
-      if (signed === undefined) continue;
-      const { signedMessage } = signed;
-      expect([looksLikeUnsignedMessage(signedMessage), looksLikeSignedMessage(signedMessage)]).toEqual([false, true]);
-    }
-    for (const bytes of [new Uint8Array(), new Uint8Array(32), Buffer.from('hello')]) {
-      expect([looksLikeUnsignedMessage(bytes), looksLikeSignedMessage(bytes)]).toEqual([false, false]);
     }
   });
 });

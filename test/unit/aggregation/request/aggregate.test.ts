@@ -4,6 +4,7 @@ import type {
   AggregatorErrorCode,
   RequestField,
 } from '../../../../src/aggregation/aggregator-error.ts';
+import type { ProgressEvent } from '../../../../src/aggregation/collection/progress.ts';
 import { ApiError } from '../../../../src/pchain/rpc/api-error.ts';
 import type { Validator } from '../../../../src/validators/validator.ts';
 import { P_CHAIN_ID, PRIMARY_NETWORK_ID } from '../../../../src/warp/ids.ts';
@@ -124,8 +125,11 @@ describe('equal requests', () => {
     const { start, finish, source } = createHarness();
     // Knows the set, and one signature.
     await finish(start({ quorumNum: 10n }));
-    const results = [98n, 99n].map((pChainHeight) => start({ pChainHeight }));
+    const shown = new Set<bigint>();
+    const onProgress = (event: ProgressEvent) => event.kind === 'state' && shown.add(event.state.pChainHeight);
+    const results = [98n, 99n].map((pChainHeight) => start({ pChainHeight }, { onProgress }));
     expect((await finish(Promise.all(results))).map(({ pChainHeight }) => pChainHeight)).toEqual([98n, 99n]);
+    expect([...shown]).toEqual([98n, 99n]);
     expect(source.calls).toHaveLength(2);
   });
 

@@ -14,7 +14,7 @@ import { FakeClock } from '../../../support/fake-clock.ts';
 import { createLogLines } from '../../../support/log-lines.ts';
 import { modelBackend } from '../../bls/backends/model-backend.ts';
 import { createMemorySharedValues } from '../../store/redis/memory-shared-values.ts';
-import { CHAIN, createHarness, MESSAGE, NETWORK_ID, validatorSet } from '../aggregator-fixture.ts';
+import { CHAIN, createHarness, MESSAGE, NETWORK_ID, type RequestOptions, validatorSet } from '../aggregator-fixture.ts';
 import { drain } from '../collection/collection-fixture.ts';
 
 /** A validator may take longer than a whole collection. */
@@ -122,47 +122,30 @@ describe('replicas', () => {
 });
 
 describe('what is planted under the key of a result', () => {
-  test.each([
-    ['another message', createUnsignedMessage(NETWORK_ID, CHAIN, Uint8Array.of(2)), 67n],
-    ['too small a quorum', MESSAGE, 30n],
-  ])('%s, signed and without a seal, never comes out', async (_, message, quorumNum) => {
+  const OTHER = createUnsignedMessage(NETWORK_ID, CHAIN, Uint8Array.of(2));
+  const changed = (bytes: Uint8Array, at: number, byte: number): Uint8Array => Uint8Array.from(bytes).with(at, byte);
+  /** The last byte of the message's payload. */
+  const endOf = (bytes: Uint8Array): number => Buffer.from(bytes).indexOf(MESSAGE.bytes) + MESSAGE.bytes.length - 1;
+
+  test.each<[string, RequestOptions, (signed: Uint8Array) => Uint8Array]>([
+    ['another message', { message: OTHER }, (signed) => signed],
+    ['too small a quorum', { quorumNum: 30n }, (signed) => signed],
+    ['another message beside the signature of this one', {}, (signed) => changed(signed, endOf(signed), 99)],
+    ['a signature that is none', {}, (signed) => changed(signed, signed.length - 1, (signed.at(-1) ?? 0) ^ 1)],
+  ])('%s never comes out', async (_, of, tamper) => {
     const { values, one, other } = createReplicas(null);
-    await one.finish(one.start({ message, quorumNum }));
+    await one.finish(one.start(of));
     const [planted] = [...values.entries].filter(([key]) => key.startsWith('work:')).map(([, { value }]) => value);
     values.entries.clear();
     const { replace } = values;
     values.replace = async (key, ...rest) => {
-      if (rest[0] === undefined) values.entries.set(key, { value: planted!, endsMs: Number.POSITIVE_INFINITY });
+      const value = tamper(planted!);
+      if (rest[0] === undefined) values.entries.set(key, { value, endsMs: Number.POSITIVE_INFINITY });
       return replace(key, ...rest);
     };
-    const result = await other.finish(other.start());
-    expect(verifySignedMessage(result.signedMessage, EXPECTED, modelBackend).kind).toBe('valid');
-    expect(asked(other)).toBe(2);
-  });
-
-  test('another message beside the signature of this one never comes out', async () => {
-    const { values, one, other } = createReplicas(null);
-    await one.finish(one.start());
-    for (const [key, entry] of values.entries) {
-      if (!key.startsWith('work:')) continue;
-      // The last byte of the message's payload.
-      const at = Buffer.from(entry.value).indexOf(MESSAGE.bytes) + MESSAGE.bytes.length - 1;
-      entry.value = Buffer.concat([entry.value.subarray(0, at), Buffer.of(99), entry.value.subarray(at + 1)]);
-    }
-    const result = await other.finish(other.start());
-    expect(Buffer.from(result.signedMessage).indexOf(MESSAGE.bytes)).toBe(0);
-    expect(verifySignedMessage(result.signedMessage, EXPECTED, modelBackend).kind).toBe('valid');
-  });
-
-  test('a signature that is none never comes out', async () => {
-    const { values, one, other } = createReplicas(null);
-    await one.finish(one.start());
-    for (const [key, entry] of values.entries) {
-      if (!key.startsWith('work:')) values.entries.delete(key);
-      else entry.value = Buffer.concat([entry.value.subarray(0, -1), Buffer.of(entry.value.at(-1)! ^ 1)]);
-    }
-    const result = await other.finish(other.start());
-    expect(verifySignedMessage(result.signedMessage, EXPECTED, modelBackend).kind).toBe('valid');
+    const { signedMessage } = await other.finish(other.start());
+    expect(Buffer.from(signedMessage).indexOf(MESSAGE.bytes)).toBe(0);
+    expect(verifySignedMessage(signedMessage, EXPECTED, modelBackend).kind).toBe('valid');
     expect(asked(other)).toBe(2);
   });
 });

@@ -11,9 +11,9 @@ test('the past of a node is what came of its last question, its last refusal and
   const history = createAnswerHistories(clock, 500).of(PRIMARY_NETWORK_ID);
   expect(history.pastOf(NODE)).toBeUndefined();
 
-  history.observed(NODE, { kind: 'refused', code: 7, text: 'not yet' }, 30);
+  history.learn(NODE, { kind: 'refused', code: 7, text: 'not yet' }, 30);
   await clock.advance(1_000);
-  history.observed(NODE, SIGNED, 10);
+  history.learn(NODE, SIGNED, 10);
   await clock.advance(500);
   expect(history.pastOf(NODE)).toEqual({
     last: { outcome: 'signed', ageMs: 500 },
@@ -22,8 +22,8 @@ test('the past of a node is what came of its last question, its last refusal and
   });
 
   // A timeout has no latency, and a request that was not sent says nothing about the node.
-  history.observed(NODE, { kind: 'timed_out', reason: 'no_answer' }, 5_000);
-  history.observed(NODE, { kind: 'not_asked', reason: 'queue_full' }, 0);
+  history.learn(NODE, { kind: 'timed_out', reason: 'no_answer' }, 5_000);
+  history.learn(NODE, { kind: 'not_asked', reason: 'queue_full' }, 0);
   expect(history.pastOf(NODE)).toMatchObject({
     last: { outcome: 'timed_out', reason: 'no_answer' },
     latency: { count: 2 },
@@ -33,8 +33,7 @@ test('the past of a node is what came of its last question, its last refusal and
 test('the past is kept when what it says of the future is forgotten', async () => {
   const clock = new FakeClock();
   const history = createAnswerHistories(clock, 500).of(PRIMARY_NETWORK_ID);
-  history.answered(NODE, 10);
-  history.observed(NODE, SIGNED, 10);
+  history.learn(NODE, SIGNED, 10);
   await clock.advance(60 * 60_000);
   expect(history.recordOf(NODE)).toBeUndefined();
   expect(history.pastOf(NODE)).toMatchObject({
@@ -53,16 +52,16 @@ describe('a node that validates several subnets', () => {
 
   test('is doubted only for the chains that it does not answer about, until it does', async () => {
     const { clock, ofPrimary, ofL1 } = setUp();
-    ofPrimary.answered(NODE, 10);
+    ofPrimary.learn(NODE, SIGNED, 10);
     ofL1.failed(NODE);
     expect([ofPrimary, ofL1].map((history) => history.recordOf(NODE)?.isDoubtful)).toEqual([false, true]);
     await clock.advance(2_000);
     expect(ofL1.recordOf(NODE)).toMatchObject({ isDoubtful: true, isTrialDue: true, usual: { meanMs: 10 } });
     ofL1.beginTrial(NODE);
     expect(ofL1.recordOf(NODE)?.isTrialDue).toBe(false);
-    ofL1.answered(NODE, 10);
+    ofL1.learn(NODE, SIGNED, 10);
     expect(ofL1.recordOf(NODE)?.isDoubtful).toBe(false);
-    ofL1.answered(NODE, 501);
+    ofL1.learn(NODE, SIGNED, 501);
     expect([ofPrimary, ofL1].map((history) => history.recordOf(NODE)?.isDoubtful)).toEqual([false, true]);
   });
 
@@ -70,32 +69,32 @@ describe('a node that validates several subnets', () => {
     const { clock, ofPrimary, ofL1 } = setUp();
     ofL1.failed(NODE);
     await clock.advance(1_000);
-    ofL1.failedAltogether(NODE);
+    ofL1.learn(NODE, { kind: 'timed_out', reason: 'no_answer' }, 3_000);
     expect([ofPrimary, ofL1].map((history) => history.recordOf(NODE)?.isDoubtful)).toEqual([true, true]);
     await clock.advance(1_500);
     expect([ofPrimary, ofL1].map((history) => history.recordOf(NODE)?.isTrialDue)).toEqual([false, false]);
     await clock.advance(500);
     expect([ofPrimary, ofL1].map((history) => history.recordOf(NODE)?.isTrialDue)).toEqual([true, true]);
-    ofPrimary.answered(NODE, 10);
+    ofPrimary.learn(NODE, SIGNED, 10);
     expect([ofPrimary, ofL1].map((history) => history.recordOf(NODE)?.isDoubtful)).toEqual([false, true]);
   });
 
   test('has in its past of one subnet nothing that it drops or refuses of another', async () => {
     const { clock, ofPrimary, ofL1 } = setUp();
-    ofPrimary.observed(NODE, SIGNED, 10);
+    ofPrimary.learn(NODE, SIGNED, 10);
     await clock.advance(100);
-    ofL1.observed(NODE, { kind: 'timed_out', reason: 'request_dropped' }, 3_000);
+    ofL1.learn(NODE, { kind: 'timed_out', reason: 'request_dropped' }, 3_000);
     expect(ofPrimary.pastOf(NODE)?.last).toEqual({ outcome: 'signed', ageMs: 100 });
     expect(ofL1.pastOf(NODE)).toMatchObject({
       last: { outcome: 'timed_out', reason: 'request_dropped', ageMs: 0 },
       latency: { count: 1 },
     });
-    ofPrimary.observed(NODE, SIGNED, 10);
+    ofPrimary.learn(NODE, SIGNED, 10);
     expect(ofL1.pastOf(NODE)?.last.reason).toBe('request_dropped');
-    ofL1.observed(NODE, { kind: 'refused', code: -3, text: 'not a validator' }, 10);
+    ofL1.learn(NODE, { kind: 'refused', code: -3, text: 'not a validator' }, 10);
     expect(ofL1.pastOf(NODE)).toMatchObject({ last: { outcome: 'refused' }, lastRefusal: { code: -3 } });
     expect(ofPrimary.pastOf(NODE)?.lastRefusal).toBeUndefined();
-    ofL1.observed(NODE, { kind: 'refused', code: 1, text: 'unknown' }, 10);
+    ofL1.learn(NODE, { kind: 'refused', code: 1, text: 'unknown' }, 10);
     expect(ofL1.pastOf(NODE)).toMatchObject({ last: { outcome: 'refused' }, lastRefusal: { code: 1 } });
   });
 

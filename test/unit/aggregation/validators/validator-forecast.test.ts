@@ -17,7 +17,9 @@ function createHarness(count: number, nodeCounts: readonly number[] = []) {
   const isConnected: (nodeID: NodeID) => boolean = () => true;
   const facts = { history, invalidSigners, avoided: new Set<number>(), hedgeAfterMs: 500, isConnected };
   const forecasts = (more: Partial<typeof facts> = {}) => forecastValidators(warpSet, { ...facts, ...more });
-  return { clock, history, invalidSigners, nodeAt, keyAt, forecasts };
+  const answered = (nodeID: NodeID, afterMs: number) =>
+    history.learn(nodeID, { kind: 'signature', signature: new Uint8Array(96) }, afterMs);
+  return { clock, history, answered, invalidSigners, nodeAt, keyAt, forecasts };
 }
 
 /** Indices in the order of asking. */
@@ -27,9 +29,9 @@ function order(forecasts: ReturnType<typeof forecastValidators>): number[] {
 
 describe('what to expect of validators', () => {
   test('the expected first, then the slow, the doubtful, invalid signers, and those to be avoided last', () => {
-    const { history, invalidSigners, nodeAt, keyAt, forecasts } = createHarness(6);
-    for (const index of [3, 4, 5]) history.answered(nodeAt(index), 20);
-    history.answered(nodeAt(2), 300);
+    const { history, answered, invalidSigners, nodeAt, keyAt, forecasts } = createHarness(6);
+    for (const index of [3, 4, 5]) answered(nodeAt(index), 20);
+    answered(nodeAt(2), 300);
     history.failed(nodeAt(1));
     invalidSigners.add(keyAt(0));
     expect(order(forecasts({ avoided: new Set([3]) }))).toEqual([4, 5, 2, 1, 0, 3]);
@@ -38,19 +40,19 @@ describe('what to expect of validators', () => {
   });
 
   test('a validator as fast as the others, or within a pause of this process, is not slow', () => {
-    const { history, nodeAt, forecasts } = createHarness(4);
-    for (const [index, ms] of [5, 5, 5, 90].entries()) history.answered(nodeAt(index), ms);
+    const { answered, nodeAt, forecasts } = createHarness(4);
+    for (const [index, ms] of [5, 5, 5, 90].entries()) answered(nodeAt(index), ms);
     expect(new Set(forecasts().map(({ rank }) => rank)).size).toBe(1);
-    for (const [index, ms] of [400, 380, 450, 300].entries()) history.answered(nodeAt(index), ms);
+    for (const [index, ms] of [400, 380, 450, 300].entries()) answered(nodeAt(index), ms);
     expect(new Set(forecasts().map(({ rank }) => rank)).size).toBe(1);
   });
 
   test('late is later than usual, within a floor and a ceiling', () => {
-    const { history, nodeAt, forecasts } = createHarness(4);
+    const { answered, nodeAt, forecasts } = createHarness(4);
     for (let i = 0; i < 50; i += 1) {
-      history.answered(nodeAt(0), 10);
-      history.answered(nodeAt(1), 200);
-      history.answered(nodeAt(2), i % 2 === 0 ? 100 : 400);
+      answered(nodeAt(0), 10);
+      answered(nodeAt(1), 200);
+      answered(nodeAt(2), i % 2 === 0 ? 100 : 400);
     }
     const [steady, far, erratic, unknown] = forecasts().map(({ hedgeAfterMs }) => hedgeAfterMs);
     expect([steady, erratic, unknown]).toEqual([100, 500, 500]);
@@ -59,7 +61,7 @@ describe('what to expect of validators', () => {
   });
 
   test('one at a time is on trial, later and later as long as it fails, and not again at once', async () => {
-    const { clock, history, invalidSigners, nodeAt, keyAt, forecasts } = createHarness(3);
+    const { clock, history, answered, invalidSigners, nodeAt, keyAt, forecasts } = createHarness(3);
     const onTrial = () => forecasts().flatMap(({ kind }, index) => (kind === 'on trial' ? [index] : []));
     history.failed(nodeAt(1));
     history.failed(nodeAt(2));
@@ -76,7 +78,7 @@ describe('what to expect of validators', () => {
     expect(onTrial()).toEqual([2]);
     history.beginTrial(nodeAt(2));
     expect(onTrial()).toEqual([]);
-    history.answered(nodeAt(1), 10);
+    answered(nodeAt(1), 10);
     history.failed(nodeAt(2));
     await clock.advance(2_000);
     expect(onTrial()).toEqual([]);
@@ -88,10 +90,10 @@ describe('what to expect of validators', () => {
   });
 
   test('an answer that comes too late for any request is none', () => {
-    const { history, nodeAt, forecasts } = createHarness(1);
-    history.answered(nodeAt(0), 501);
+    const { answered, nodeAt, forecasts } = createHarness(1);
+    answered(nodeAt(0), 501);
     expect(forecasts()[0]?.kind).toBe('doubtful');
-    history.answered(nodeAt(0), 500);
+    answered(nodeAt(0), 500);
     expect(forecasts()[0]?.kind).toBe('expected');
   });
 

@@ -113,13 +113,11 @@ describe('where keys are set', async () => {
     }
   });
 
-  test.each<[string, Sent]>([
-    ['without a key', {}],
-    ['with an unknown key', { key: 'nobody' }],
-  ])('a client %s has none, even on the machine of the service', async (_, sent) => {
+  test('a client without a known key has none, even on the machine of the service', async () => {
     for (const path of ['/v1/requests', '/v1/requests/of-nobody']) {
-      const response = await get(path, sent);
-      expect([response.statusCode, response.json().code]).toEqual([401, 'unauthorized']);
+      for (const response of [await get(path), await get(path, { key: 'nobody' })]) {
+        expect([response.statusCode, response.json().code]).toEqual([401, 'unauthorized']);
+      }
     }
   });
 

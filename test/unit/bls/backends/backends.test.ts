@@ -5,9 +5,6 @@ import { describe, expect, test } from 'vitest';
 import type { BlsBackend, SignatureCheck } from '../../../../src/bls/backends/bls-backend.ts';
 import { BACKEND_NAMES, backendShape, loadBackend } from '../../../../src/bls/backends/load-backend.ts';
 import { plainBackend } from '../../../../src/bls/backends/plain-backend.ts';
-import { g2Curve } from '../../../../src/bls/curve/curve.ts';
-import { decodeG2, encodeG2 } from '../../../../src/bls/curve/fast-g2.ts';
-import { allocate } from '../../../../src/bls/field/field.ts';
 import { bytesToHex } from '../../../../src/lib/encoding/bytes.ts';
 import { ParseError } from '../../../../src/lib/encoding/parse-error.ts';
 
@@ -36,13 +33,6 @@ function offSubgroup(seed: number): Uint8Array {
   }
 }
 const OFF_SUBGROUP = offSubgroup(0);
-/** A point whose order divides the cofactor: the pairing does not see it. */
-const SMALL_ORDER = (() => {
-  const [point, multiple] = [allocate(g2Curve.pointBytes), allocate(g2Curve.pointBytes)];
-  decodeG2(point, OFF_SUBGROUP);
-  g2Curve.multiply(multiple, point, bls12_381.fields.Fr.ORDER);
-  return encodeG2(multiple);
-})();
 
 function negated(bytes: Uint8Array): Uint8Array {
   const copy = Uint8Array.from(bytes);
@@ -100,11 +90,9 @@ describe.each([...backends, plainBackend])('the backend $name', (backend) => {
     const outside = { ...good, signature: backend.parseSignature(OFF_SUBGROUP) };
     expect(verifies(backend, outside)).toBe(false);
     expect(backend.verifyBatch([good, outside])).toBe(false);
-    for (const error of [outside.signature, backend.parseSignature(SMALL_ORDER)]) {
-      const shifted = { ...good, signature: backend.aggregateSignatures([good.signature, error]) };
-      expect(verifies(backend, shifted)).toBe(false);
-      expect(backend.verifyBatch([good, shifted])).toBe(false);
-    }
+    const shifted = { ...good, signature: backend.aggregateSignatures([good.signature, outside.signature]) };
+    expect(verifies(backend, shifted)).toBe(false);
+    expect(backend.verifyBatch([good, shifted])).toBe(false);
   });
 
   test.runIf(backend.isEncodingOf)('tells the encoding of a signature from any other', () => {

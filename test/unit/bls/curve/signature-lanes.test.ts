@@ -82,21 +82,16 @@ describe('a job', () => {
   test('takes what has gathered when a thread is free, not when it was queued', async () => {
     const { add, sizes, finish, outcomes } = openLanes();
     await add(0);
-    for (const index of indices(1, 30)) await add(index);
+    for (const index of indices(1, 100)) await add(index);
     expect(sizes()).toEqual([1]);
     await finish();
-    expect(sizes()).toEqual([1, 29]);
+    // No more than 64, so that it does not hold up another request.
+    expect(sizes()).toEqual([1, 64]);
     expect([...outcomes]).toEqual([[0, 'added']]);
     await finish();
-    expect(outcomes.size).toBe(30);
-  });
-
-  test('takes at most 64 signatures, so that it does not hold up another request', async () => {
-    const { add, sizes, finish } = openLanes();
-    await add(0);
-    for (const index of indices(1, 150)) void add(index);
-    for (let job = 0; job < 4; job += 1) await finish();
-    expect(sizes()).toEqual([1, 64, 64, 21]);
+    await finish();
+    expect(sizes()).toEqual([1, 64, 35]);
+    expect(outcomes.size).toBe(100);
   });
 
   test('takes an equal share for each thread, but no fewer than four', async () => {
@@ -184,31 +179,24 @@ test('after a removal the sum is made of single signatures, those that come late
   expect(() => lanes.contributionsOf([3])).toThrow('no signature of signer 3');
 });
 
-describe('when it is over', () => {
-  test('those that no job has taken hear it, and those in a job get their outcome', async () => {
-    const { lanes, add, finish, outcomes } = openLanes();
+test.each(['ended', 'over'])(
+  'when it is %s, those that no job has taken hear it, and those in a job get their outcome',
+  async (how) => {
+    let isOver = false;
+    const { lanes, add, finish, outcomes, sizes } = openLanes({ isOver: () => isOver });
     await add(0);
     for (const index of indices(1, 3)) void add(index);
-    lanes.end();
+    if (how === 'ended') lanes.end();
+    else isOver = true;
     await finish();
+    expect(sizes()).toEqual([1]);
     expect([...outcomes].toSorted(([a], [b]) => a - b)).toEqual([
       [0, 'added'],
       [1, 'over'],
       [2, 'over'],
     ]);
-  });
-
-  test('a job whose turn comes afterwards does not run', async () => {
-    let isOver = false;
-    const { add, finish, outcomes, sizes } = openLanes({ isOver: () => isOver });
-    await add(0);
-    for (const index of indices(1, 3)) void add(index);
-    isOver = true;
-    await finish();
-    expect(sizes()).toEqual([1]);
-    expect([outcomes.get(1), outcomes.get(2)]).toEqual(['over', 'over']);
-  });
-});
+  },
+);
 
 describe('a job that fails', () => {
   test('fails the signatures that it took and no others, and its lane goes on', async () => {

@@ -84,15 +84,6 @@ test('where errors cancel, what is left verifies, and no honest signer is blamed
   );
 });
 
-test('a pair of colluders within one half stays, since the aggregate with both is valid', async () => {
-  const { bad } = await search(contributionsWith([5n, -5n, 0n, 7n]));
-  expect(bad).toEqual([3]);
-});
-
-test('a single signer known to be bad is found without a check', async () => {
-  expect(await search(contributionsWith([1n]))).toEqual({ bad: [0], uncleared: [], checks: 0 });
-});
-
 test('one owner of a key and its opposite: search after search ends with signers that verify', async () => {
   // k, x and −k: the halves of x are good on their own, and their sum is infinity.
   const [one, other] = [createModelSigner(77n), createModelSigner(-77n)];

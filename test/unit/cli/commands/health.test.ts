@@ -9,6 +9,7 @@ import { argumentsFor, checkHealth, liveUrl } from '../../../../src/cli/commands
 
 test.each([
   [['--port', '81'], 'http://127.0.0.1:81/health/live'],
+  [['serve', '--port=81', '--log-level', 'warn', '--validators', '7'], 'http://127.0.0.1:81/health/live'],
   [['--host', '0.0.0.0'], 'http://127.0.0.1:8080/health/live'],
   [['--host', '::'], 'http://[::1]:8080/health/live'],
   [['--host', 'fd00::1', '--port', '1'], 'http://[fd00::1]:1/health/live'],
@@ -37,8 +38,11 @@ test('a service without its own API, or in place of the Go binary, is probed on 
   rmSync(folder, { recursive: true });
 });
 
-test('a port chosen by the system is unknown', () => {
-  expect(() => liveUrl(['--port', '0'])).toThrow('server.port is 0');
+test.each([
+  [['--port', '0'], 'server.port is 0'],
+  [['--prot', '1'], "unknown option '--prot'"],
+])('%j: the URL is unknown', (args, reason) => {
+  expect(() => liveUrl(args)).toThrow(reason);
 });
 
 test('options come from the arguments or from the process of the service', () => {

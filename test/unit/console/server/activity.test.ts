@@ -127,9 +127,8 @@ describe('the activity', () => {
   test('is sampled while the service runs, and no more once it is closed', async () => {
     const clock = new FakeClock();
     const { registry, answer, metrics } = metricsOf();
-    metrics
-      .gauge({ name: 'build_info', help: 'h', labels: ['version', 'node', 'bls_backend'] })
-      .set({ version: '1.2.3', node: 'v24', bls_backend: 'noble' }, 1);
+    const build = metrics.gauge({ name: 'build_info', help: 'h', labels: ['version', 'node', 'bls_backend'] });
+    build.set({ version: '1.2.3', node: 'v24', bls_backend: 'noble' }, 1);
     metrics.readGauge({ name: 'upstream_circuit_open', help: 'h', labels: ['upstream'] }, () => [
       { labels: { upstream: 'node' }, value: 1 },
     ]);
@@ -140,9 +139,7 @@ describe('the activity', () => {
     answer('4xx', 0.05);
     const body = await activity.read();
     expect(body).toMatchObject({
-      version: '1.2.3',
-      node: 'v24',
-      blsBackend: 'noble',
+      ...{ version: '1.2.3', node: 'v24', blsBackend: 'noble' },
       intervals: [{ requests: { '2xx': 1, '4xx': 0 } }, { requests: { '2xx': 0, '4xx': 1 } }],
       upstreams: [{ name: 'node', isSuspended: true, requests: [] }],
     });

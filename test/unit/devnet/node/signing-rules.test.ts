@@ -50,6 +50,11 @@ function codeOf(message: L1Message, justification = NOTHING): number | undefined
   return codeOfCall(encodeL1Message(message), justification);
 }
 
+/** The name of a case starts with its code. */
+function expectCode(name: string, code: () => number | undefined): void {
+  expect(code()).toBe(Number.parseInt(name, 10));
+}
+
 describe('the P-Chain looks first whether it is an addressed call of its own', () => {
   test.each([
     ['1: no payload', () => codeOfPayload(Uint8Array.of(1, 2, 3))],
@@ -58,9 +63,7 @@ describe('the P-Chain looks first whether it is an addressed call of its own', (
     ['3: no L1 message in it', () => codeOfCall(Uint8Array.of(0, 0, 0))],
     ['3: more than a message in it', () => codeOfCall(concatBytes(encodeL1Message(weightChange()), Uint8Array.of(0)))],
     ['4: a message that only L1s send', () => codeOf(model.l1.story.removedRegistration)],
-  ])('%s', (name, code) => {
-    expect(code()).toBe(Number(name[0]));
-  });
+  ])('%s', expectCode);
 });
 
 describe('SubnetToL1Conversion', () => {
@@ -78,9 +81,7 @@ describe('SubnetToL1Conversion', () => {
       '7: another conversion',
       () => codeOf({ kind: 'SubnetToL1Conversion', conversionID: new Uint8Array(32) }, idBytes(model.l1.subnetID)),
     ],
-  ])('%s', (name, code) => {
-    expect(code()).toBe(Number(name[0]));
-  });
+  ])('%s', expectCode);
 });
 
 describe('L1ValidatorRegistration, registered', () => {
@@ -106,11 +107,8 @@ describe('L1ValidatorRegistration, not registered', () => {
     registered: false,
   });
 
-  test('is signed of a validator removed from the conversion', () => {
+  test('is signed of a validator removed from the conversion, and of one that it never had', () => {
     expect(codeOf(removal(), justifyIndex(model.l1.story.removed.index))).toBeUndefined();
-  });
-
-  test('is signed of one that the conversion never had', () => {
     expect(codeOf(removal(conversionValidationID(model.l1.subnetID, 77)), justifyIndex(77))).toBeUndefined();
   });
 
@@ -145,12 +143,9 @@ describe('L1ValidatorRegistration, not registered', () => {
     ],
     ['13: the whole Warp message', () => codeOf(removal(), justifyBytes(model.l1Chain.prepare(NOTHING).bytes))],
     ['13: another L1 message', () => codeOf(removal(), justifyBytes(encodeL1Message(weightChange())))],
-  ])('%s', (name, code) => {
-    expect(code()).toBe(Number(name.split(':')[0]));
-  });
+  ])('%s', expectCode);
 
   test('12: a current registered validator', () => {
-    // Its registration is not told by the model; that of the same bytes as the first event is.
     const registration = currentRegistration();
     expect(registrationValidationID(registration)).toBe(model.l1.story.registered);
     expect(codeOfRegistration(registration)).toBe(12);

@@ -149,7 +149,7 @@ describe('limits of all dials', () => {
             case 'address':
               schedule.onNewAddress(nodeID, nowMs);
               break;
-            default:
+            case 'disconnect':
               for (const unwanted of schedule.dueDisconnects(nowMs)) {
                 expect([wanted.has(unwanted), open.delete(unwanted)]).toEqual([false, true]);
                 schedule.onClosed(unwanted, { ...FAILED, cause: 'unwanted' }, nowMs);

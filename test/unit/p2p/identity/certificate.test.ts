@@ -1,5 +1,4 @@
 import { createSign, generateKeyPairSync, sign, X509Certificate } from 'node:crypto';
-import { hexToBytes } from '@noble/hashes/utils.js';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { concatBytes } from '../../../../src/lib/encoding/bytes.ts';
@@ -11,12 +10,12 @@ import {
   verifyStakingSignature,
 } from '../../../../src/p2p/identity/certificate.ts';
 import { DER_TAG, encodeDer } from '../../../../src/p2p/identity/der.ts';
-import { readTranscript } from '../p2p-transcript.ts';
+import { readPeerTranscript } from '../../../vectors/vectors.ts';
 
-const { file } = readTranscript();
+const { serverCertificate, clientCertificate, peerNodeID, myNodeID } = readPeerTranscript();
 const realCertificates = [
-  { key: 'RSA 4096', der: hexToBytes(file.serverCertDERHex), nodeID: file['peerNodeID'] },
-  { key: 'ECDSA P-256', der: hexToBytes(file.clientCertDERHex), nodeID: file['myNodeID'] },
+  { key: 'RSA 4096', der: serverCertificate, nodeID: peerNodeID },
+  { key: 'ECDSA P-256', der: clientCertificate, nodeID: myNodeID },
 ];
 
 /** A certificate around any key; nodes look at nothing but the key. */

@@ -6,7 +6,7 @@ import { parseKnownPeers } from '../../../../src/p2p/connection/handshake.ts';
 import { addressGossipID, BloomFilter, bloomHash } from '../../../../src/p2p/wire/bloom-filter.ts';
 import { parseMessage } from '../../../../src/p2p/wire/messages.ts';
 import { parseClaimedIpPort } from '../../../../src/p2p/wire/signed-address.ts';
-import { readTranscript } from '../p2p-transcript.ts';
+import { readPeerTranscript } from '../../../vectors/vectors.ts';
 
 const hashes = fc.array(fc.bigInt(0n, 2n ** 64n - 1n), { minLength: 1, maxLength: 50 });
 const fixedBytes = (length: number): Uint8Array => new Uint8Array(length).map((_, index) => index * 37);
@@ -59,9 +59,9 @@ describe('BloomFilter', () => {
 
 describe('addressGossipID', () => {
   it('is the element in the filter of a real node', () => {
-    const messages = readTranscript()
-      .frames.filter((frame) => frame.dir === 'in')
-      .map((frame) => parseMessage(frame.payload));
+    const messages = readPeerTranscript()
+      .frames.filter((frame) => frame.direction === 'in')
+      .map((frame) => parseMessage(frame.bytes));
     const handshake = messages.find((message) => message.case === 'handshake');
     const peerList = messages.find((message) => message.case === 'peerList');
     if (handshake?.case !== 'handshake' || peerList?.case !== 'peerList') throw new Error('not in the transcript');

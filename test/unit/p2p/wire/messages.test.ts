@@ -12,21 +12,21 @@ import {
   type PeerMessageInit,
   parseMessage,
 } from '../../../../src/p2p/wire/messages.ts';
-import { readTranscript } from '../p2p-transcript.ts';
+import { readPeerTranscript } from '../../../vectors/vectors.ts';
 
 function compressed(value: Uint8Array): Uint8Array {
   return toBinary(MessageSchema, create(MessageSchema, { message: { case: 'compressedZstd', value } }));
 }
 
 describe('messages of a session with a real node', () => {
-  const { frames } = readTranscript();
+  const { frames } = readPeerTranscript();
 
   it('decode as recorded and encode to the same bytes', () => {
     for (const frame of frames) {
-      const message = parseMessage(frame.payload);
+      const message = parseMessage(frame.bytes);
       if (message.case === undefined) throw new Error('unexpected message');
       expect(toJson(MessageSchema, create(MessageSchema, { message }))).toEqual(frame.decoded);
-      expect(encodeMessage(message)).toEqual(frame.decompressed ?? frame.payload);
+      expect(encodeMessage(message)).toEqual(frame.decompressed ?? frame.bytes);
       expect(parseMessage(encodeMessage(message, 'zstd'))).toEqual(message);
     }
   });
@@ -89,8 +89,8 @@ describe('parseMessage', () => {
   it('parses any bytes or throws a ParseError', () => {
     const any = fc.uint8Array({ maxLength: 300 });
     const damaged = fc
-      .tuple(fc.constantFrom(...readTranscript().frames), fc.nat(), fc.nat({ max: 255 }))
-      .map(([{ payload }, at, byte]) => payload.with(at % payload.length, byte));
+      .tuple(fc.constantFrom(...readPeerTranscript().frames), fc.nat(), fc.nat({ max: 255 }))
+      .map(([{ bytes }, at, byte]) => bytes.with(at % bytes.length, byte));
     fc.assert(
       fc.property(fc.oneof(any, any.map(compressed), damaged), (payload) => {
         expect(attempt(() => parseMessage(payload))).toBeDefined();

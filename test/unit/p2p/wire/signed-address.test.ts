@@ -12,10 +12,10 @@ import {
   signAddress,
   verifySignedAddress,
 } from '../../../../src/p2p/wire/signed-address.ts';
-import { readTranscript } from '../p2p-transcript.ts';
+import { readPeerTranscript } from '../../../vectors/vectors.ts';
 
-const peerList = readTranscript()
-  .frames.map((frame) => parseMessage(frame.payload))
+const peerList = readPeerTranscript()
+  .frames.map((frame) => parseMessage(frame.bytes))
   .find((message) => message.case === 'peerList' && message.value.claimedIpPorts.length > 0);
 if (peerList?.case !== 'peerList') throw new Error('not in the transcript');
 const claims = peerList.value.claimedIpPorts;

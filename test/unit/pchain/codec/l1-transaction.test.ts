@@ -9,7 +9,6 @@ import { conversionID } from '../../../../src/warp/conversion-data.ts';
 import { idFromBytes } from '../../../../src/warp/ids.ts';
 import { conversionValidationID, registrationValidationID } from '../../../../src/warp/l1-message.ts';
 import { readRpcExchanges, readTransaction, rpcResult, TRANSACTION_NAMES } from '../../../vectors/vectors.ts';
-import { testModel } from '../../devnet/test-model.ts';
 import { HELICON_TRANSACTIONS } from './helicon-transactions.ts';
 
 const CONVERT = 'ConvertSubnetToL1Tx';
@@ -177,18 +176,4 @@ describe('blocks', () => {
   ])('%s is refused', (_, value) => {
     expect(() => parsePChainBlock(value)).toThrow(ParseError);
   });
-
-  test('of the devnet contain the same origins as those of a node', () => {
-    const { ledger, l1 } = testModel();
-    const { heights } = l1;
-    const read = (height: bigint) => parsePChainBlock(JSON.parse(JSON.stringify(ledger.block(height).json, exactly)));
-    expect(read(heights.conversion).origins).toHaveLength(5);
-    expect(read(heights.registration).origins.map(({ validationID }) => validationID)).toEqual([l1.story.registered]);
-    expect(read(heights.removal).origins).toEqual([]);
-    expect(read(101n).parentID).toBe(read(100n).id);
-  });
 });
-
-function exactly(_key: string, value: unknown): unknown {
-  return typeof value === 'bigint' ? Number(value) : value;
-}

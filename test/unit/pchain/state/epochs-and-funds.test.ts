@@ -1,5 +1,4 @@
 import { describe, expect, test } from 'vitest';
-import { ApiError } from '../../../../src/pchain/rpc/api-error.ts';
 import type { CurrentValidator } from '../../../../src/pchain/rpc/node-api.ts';
 import { createEpochHeights } from '../../../../src/pchain/state/epoch-heights.ts';
 import { createValidatorFunds } from '../../../../src/pchain/state/validator-funds.ts';
@@ -21,70 +20,39 @@ const VALIDATION = idFromBytes<ValidationID>(new Uint8Array(32).fill(3), 'valida
 const node = (number: number) =>
   nodeIDFromBytes(Uint8Array.from({ length: 20 }, (_, i) => (i === 18 ? number >> 8 : i === 19 ? number : 0)));
 
-describe('heights of epochs', () => {
-  function start(number = 3n) {
-    const clock = new FakeClock();
-    const state = { calls: 0, number, failure: undefined as Error | undefined };
-    const epochs = createEpochHeights(
-      {
-        async getCurrentEpoch() {
-          state.calls += 1;
-          if (state.failure !== undefined) throw state.failure;
-          return { number: state.number, pChainHeight: 70n + state.number };
-        },
-      },
-      clock,
-    );
-    return { clock, state, height: () => epochs.heightOf(CHAIN, SIGNAL) };
-  }
-
-  test('are requested once a second at most, and once for all concurrent callers', async () => {
-    const { clock, state, height } = start();
-    expect(await Promise.all([height(), height()])).toEqual([73n, 73n]);
-    await clock.advance(999);
-    expect(await height()).toBe(73n);
-    expect(state.calls).toBe(1);
-    state.number = 4n;
-    await clock.advance(1);
-    expect(await height()).toBe(74n);
-  });
-
-  test('a chain without epochs has none', async () => {
-    expect(await start(0n).height()).toBeUndefined();
-  });
-
-  test('a failure is not cached', async () => {
-    const { state, height } = start();
-    state.failure = new ApiError('unavailable', 'no answer');
-    await expect(height()).rejects.toBe(state.failure);
-    state.failure = undefined;
-    expect(await height()).toBe(73n);
-  });
+test('the height of an epoch is read once a second; a chain without epochs has none', async () => {
+  const clock = new FakeClock();
+  let number = 3n;
+  const api = { getCurrentEpoch: async () => ({ number, pChainHeight: 70n + number }) };
+  const { heightOf } = createEpochHeights(api, clock);
+  expect(await heightOf(CHAIN, SIGNAL)).toBe(73n);
+  number = 4n;
+  await clock.advance(999);
+  expect(await heightOf(CHAIN, SIGNAL)).toBe(73n);
+  await clock.advance(1);
+  expect(await heightOf(CHAIN, SIGNAL)).toBe(74n);
+  number = 0n;
+  await clock.advance(1_000);
+  expect(await heightOf(CHAIN, SIGNAL)).toBeUndefined();
 });
 
 describe('validators that will soon be inactive', () => {
   const validator = (byte: number, balance: bigint | undefined): CurrentValidator => ({
-    nodeID: node(byte),
-    weight: 1n,
-    publicKey: undefined,
+    ...{ nodeID: node(byte), weight: 1n, publicKey: undefined, minNonce: undefined, balance },
     validationID: balance === undefined ? undefined : VALIDATION,
-    minNonce: undefined,
-    balance,
   });
 
   function start(price: bigint, ...balances: (bigint | undefined)[]) {
     const clock = new FakeClock();
     const state = { calls: 0, balances };
-    const funds = createValidatorFunds(
-      {
-        async getCurrentValidators() {
-          state.calls += 1;
-          return state.balances.map((balance, index) => validator(index + 1, balance));
-        },
-        getValidatorFeePrice: async () => price,
+    const api = {
+      async getCurrentValidators() {
+        state.calls += 1;
+        return state.balances.map((balance, index) => validator(index + 1, balance));
       },
-      clock,
-    );
+      getValidatorFeePrice: async () => price,
+    };
+    const funds = createValidatorFunds(api, clock);
     return {
       ...{ clock, state, funds },
       soonInactive: async (subnet = SUBNET, warpSet = setOf(1)) => [

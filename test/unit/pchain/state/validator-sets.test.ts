@@ -29,7 +29,7 @@ function start(limits: Partial<ValidatorSetsLimits> = {}, shared?: SharedValidat
     heightCalls: 0,
     built: 0,
     failure: undefined as Error | undefined,
-    validators: async (height: bigint, _signal: AbortSignal): Promise<readonly Validator[]> =>
+    validators: async (height: bigint): Promise<readonly Validator[]> =>
       [undefined, 2, 3].map((key, index) => validator(index + 1, key, height)),
   };
   const sets = createValidatorSets({
@@ -41,11 +41,11 @@ function start(limits: Partial<ValidatorSetsLimits> = {}, shared?: SharedValidat
         if (node.failure !== undefined) throw node.failure;
         return 18n;
       },
-      async getValidatorsAt(_, height, signal) {
+      async getValidatorsAt(_, height) {
         read.push(BigInt(height));
         if (node.failure !== undefined) throw node.failure;
         if (BigInt(height) > node.chainHeight) throw NOT_FOUND;
-        return node.validators(BigInt(height), signal);
+        return node.validators(BigInt(height));
       },
     },
     build(validators) {
@@ -73,9 +73,14 @@ test('the proposed height is read once a second, and once for concurrent calls',
   await expect(sets.proposedHeight(AbortSignal.abort(new Error('gone')))).rejects.toThrow('gone');
 });
 
-test('a set is read and built once, also for concurrent calls', async () => {
+test('a set is read and built once, also for concurrent calls and where one of them is aborted', async () => {
   const { node, read, at } = start();
-  const [set, again] = await Promise.all([at(18n), at(18n)]);
+  const abort = new AbortController();
+  const leaving = at(18n, abort.signal);
+  const both = Promise.all([at(18n), at(18n)]);
+  abort.abort(new Error('left'));
+  await expect(leaving).rejects.toThrow('left');
+  const [set, again] = await both;
   expect([again, await at(18n)]).toEqual([set, set]);
   expect([read, node.built]).toEqual([[18n], 1]);
 });
@@ -170,18 +175,5 @@ describe('failures', () => {
     const { node, at } = start();
     Object.defineProperty(node, 'chainHeight', { get: () => (node.heightCalls++ === 0 ? 20n : 21n) });
     expect((await at(21n)).validators).toHaveLength(3);
-  });
-
-  test('of an aborted caller do not affect the others', async () => {
-    const { node, read, at } = start();
-    const answer = Promise.withResolvers<readonly Validator[]>();
-    node.validators = () => answer.promise;
-    const abort = new AbortController();
-    const [leaving, staying] = [at(5n, abort.signal), at(5n)];
-    abort.abort(new Error('left'));
-    await expect(leaving).rejects.toThrow('left');
-    answer.resolve([]);
-    expect(await staying).toEqual({ validators: [] });
-    expect(read).toEqual([5n]);
   });
 });

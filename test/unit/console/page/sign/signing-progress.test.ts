@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { AggregationEvent, ValidatorRecord } from '../../../../../src/api/aggregation/progress-records.ts';
-import { SigningProgress } from '../../../../../src/console/page/sign/signing-progress.ts';
+import { countOutcomes, SigningProgress } from '../../../../../src/console/page/sign/signing-progress.ts';
 
 const validator = (index: number, weight: number, status: ValidatorRecord['status'] = 'not_asked') => ({
   ...{ index, nodeIds: [`NodeID-${index}`], weight: String(weight), isConnected: true, status },
@@ -25,7 +25,7 @@ const answer = (...answers: Extract<AggregationEvent, { event: 'answer' }>['data
   data: { answers },
 });
 const sumsOf = (progress: SigningProgress) =>
-  Object.fromEntries(progress.outcomes().map(({ outcome, count, weight }) => [outcome, [count, weight]]));
+  Object.fromEntries(countOutcomes(progress).map(({ outcome, count, weight }) => [outcome, [count, weight]]));
 
 function folded(...events: AggregationEvent[]): SigningProgress {
   const progress = new SigningProgress();
@@ -50,8 +50,6 @@ describe('the fold of events', () => {
     const weights = { signedWeight: 40n, quorumWeight: 67n, targetWeight: 70n, totalWeight: 100n };
     expect(progress).toMatchObject({ phase: 'collecting', ...weights });
     expect(progress.validators[1]).toMatchObject({ status: 'refused', code: 3, text: 'no', sinceMs: 2 });
-    expect([...progress.takeChanged()].toSorted((a, b) => a - b)).toEqual([0, 1]);
-    expect(progress.takeChanged().size).toBe(0);
   });
 
   test('a validator that failed may be asked again', () => {
@@ -73,8 +71,7 @@ describe('the fold of events', () => {
       resolved([validator(0, 9, 'signed')], { totalWeight: '9', signedWeight: '9', isVerifying: true }),
     );
     expect(sumsOf(progress)).toEqual({ signed: [1, 9n] });
-    expect(progress).toMatchObject({ phase: 'verifying', generation: 2, totalWeight: 9n, signedWeight: 9n });
-    expect(progress.takeChanged().size).toBe(0);
+    expect(progress).toMatchObject({ phase: 'verifying', totalWeight: 9n, signedWeight: 9n });
   });
 
   test('an answer of nobody that is known changes nothing', () => {

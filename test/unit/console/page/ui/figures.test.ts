@@ -115,7 +115,7 @@ test('areas of the map are as the weights, within bounds, and without overlap', 
       const total = descending.reduce((sum, weight) => sum + weight, 0);
       let covered = 0;
       for (const [index, weight] of descending.entries()) {
-        const [x = 0, y = 0, w = 0, h = 0] = rects.subarray(4 * index, 4 * index + 4);
+        const { x, y, width: w, height: h } = rects[index]!;
         expect(w * h).toBeCloseTo((weight / total) * width * height, 3);
         expect(Math.min(x, y)).toBeGreaterThanOrEqual(-1e-6);
         expect(x + w).toBeLessThanOrEqual(width + 1e-6);
@@ -125,5 +125,6 @@ test('areas of the map are as the weights, within bounds, and without overlap', 
       expect(covered).toBeCloseTo(width * height, 2);
     }),
   );
-  expect([[...squarify([], 10, 10)], [...squarify([0], 10, 10)]]).toEqual([[], [0, 0, 0, 0]]);
+  expect(squarify([], 10, 10)).toEqual([]);
+  expect(squarify([0], 10, 10)).toEqual([{ x: 0, y: 0, width: 0, height: 0 }]);
 });
