@@ -42,7 +42,7 @@ export async function prepareDevnet(
   const running = opened.use(new AsyncDisposableStack());
   let devnet: Devnet | undefined;
   return {
-    async start(): Promise<ApiEndpoint> {
+    start: async (): Promise<ApiEndpoint> => {
       const reportStarted = (done: number, total: number): void =>
         onProgress?.(`starting validators: ${done} of ${total}`);
       devnet = running.use(await startDevnet({ validators, clock, logger, onProgress: reportStarted }));

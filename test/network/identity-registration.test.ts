@@ -86,7 +86,7 @@ test('a value that no replica has written is no other replica: it is counted, li
   await plant('a \n{"level":50}');
   expect(await first.look()).toBeUndefined();
   expect(await ignored()).toBe('2');
-  // So does it with a value of another type.
+  // A value of another type is replaced, and the store stays in use.
   await store.ask((link) =>
     link.run("redis.call('DEL', KEYS[1]) return redis.call('RPUSH', KEYS[1], 'x')", `identity:${nodeID}`, []),
   );

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 
-const INTERVAL_MS = 50;
+const INTERVAL_MS = 25;
 
 /** Reads until the value is as asked for, and returns it. @throws after `timeoutMs`, with the last value */
 export async function pollUntil<Value>(

@@ -2,6 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createClient } from '@redis/client';
+import { pollUntil } from './poll-until.ts';
 import { findFreePort, type RedisProcess, startRedis } from './redis-process.ts';
 
 /** A Redis Cluster and a Redis behind a sentinel, smaller than in production and with shorter timeouts. */
@@ -117,6 +118,5 @@ async function openCommands({ port }: RedisProcess): Promise<Commands> {
 
 /** What other processes come to in their own time. */
 async function until(isSo: () => Promise<boolean>): Promise<void> {
-  const deadline = AbortSignal.timeout(SETTLE_TIMEOUT_MS);
-  while (!(await isSo())) deadline.throwIfAborted();
+  await pollUntil(isSo, (isReached) => isReached, SETTLE_TIMEOUT_MS);
 }

@@ -4,9 +4,9 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
-import { setTimeout as delay } from 'node:timers/promises';
 import { METRIC_PREFIX } from '../../src/telemetry/metrics.ts';
 import { followLog } from '../support/service-log.ts';
+import { pollUntil } from './poll-until.ts';
 import type { RealNetwork } from './real-network.ts';
 
 const ENTRY = join(import.meta.dirname, '..', '..', 'src', 'start.js');
@@ -14,7 +14,6 @@ const ENTRY = join(import.meta.dirname, '..', '..', 'src', 'start.js');
 /** Far above what any request may take, so that a slow one fails by its measured time. */
 const REQUEST_TIMEOUT_MS = 30_000;
 const STOP_TIMEOUT_MS = 20_000;
-const POLL_INTERVAL_MS = 25;
 
 /** What of the service's configuration differs between tests. */
 export interface ServiceSettings {
@@ -28,8 +27,6 @@ export interface ServiceSettings {
   readonly validatorRefreshMs?: number;
   /** Has the process serve a second network, {@link EMBEDDED}, which it runs itself. */
   readonly withEmbedded?: boolean;
-  /** Whether the five nodes' network has the two ports of the Go aggregator. */
-  readonly withGoPorts?: boolean;
 }
 
 /** The name of the five nodes' network, which the paths may call by the public names too. */
@@ -92,8 +89,6 @@ export interface Readiness {
 /** The service as users run it: a process with a configuration file. */
 export interface ServiceProcess extends AsyncDisposable {
   readonly url: string;
-  /** URLs of the Go aggregator's ports, where they are configured. */
-  readonly goUrls: { readonly api: string; readonly metrics: string } | undefined;
   /** `performance.now()` of the moment just before the process was started. */
   readonly startedAtMs: number;
   aggregate(body: AggregationRequestBody, network?: string): Promise<Answer>;
@@ -139,10 +134,7 @@ export async function startServiceProcess(network: RealNetwork, settings: Servic
   const aliases = ['mainnet', 'fuji', 'testnet'];
   const config = {
     networks: {
-      [LOCAL]: {
-        ...{ aliases, pChainApi: [{ baseUrl: apiUrl }], trackedSubnetIds, validatorRefreshMs },
-        ...(settings.withGoPorts && { goApi: { apiPort: 0, metricsPort: 0 } }),
-      },
+      [LOCAL]: { aliases, pChainApi: [{ baseUrl: apiUrl }], trackedSubnetIds, validatorRefreshMs },
       ...(settings.withEmbedded && { [EMBEDDED]: { embedded: { validators: EMBEDDED_VALIDATORS } } }),
     },
     server: { port: 0 },
@@ -167,10 +159,7 @@ export async function startServiceProcess(network: RealNetwork, settings: Servic
     await network.call('unguard', { pid });
   });
 
-  const { url, go } = (await log.line('listening')) as {
-    url: string;
-    go?: Readonly<Record<string, { readonly api: string; readonly metrics: string }>>;
-  };
+  const { url } = (await log.line('listening')) as { url: string };
 
   const ask = async (path: string, init: RequestInit = {}): Promise<Answer> => {
     const sentMs = performance.now();
@@ -186,22 +175,12 @@ export async function startServiceProcess(network: RealNetwork, settings: Servic
     const response = await get(`/health/ready/${name}`);
     return { ...((await response.json()) as Omit<Readiness, 'httpStatus'>), httpStatus: response.status };
   };
-  const awaitReadiness: ServiceProcess['awaitReadiness'] = async (isReached, timeoutMs, name) => {
-    const endMs = performance.now() + timeoutMs;
-    for (;;) {
-      const now = await readiness(name);
-      if (isReached(now)) return now;
-      if (performance.now() > endMs) {
-        throw new Error(`after ${timeoutMs} ms the service is still at ${JSON.stringify(now)}`);
-      }
-      await delay(POLL_INTERVAL_MS);
-    }
-  };
+  const awaitReadiness: ServiceProcess['awaitReadiness'] = (isReached, timeoutMs, name) =>
+    pollUntil(() => readiness(name), isReached, timeoutMs);
 
   const opened = cleanup.move();
   return {
     url,
-    goUrls: go?.[LOCAL],
     startedAtMs,
     readiness,
     awaitReadiness,

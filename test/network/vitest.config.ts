@@ -2,8 +2,11 @@ import { basename } from 'node:path';
 import { defineConfig } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
-/** Beginnings of the names of files that need what Go builds; the last one changes the network that the others share. */
-const WITH_GO = ['go-', 'node-', 'chart', 'service-', 'l1-'];
+/**
+ * Beginnings of the names of files that need what Go builds. The first one starts the network; half a minute later its L1 is known
+ * everywhere. The last one changes the network.
+ */
+const WITH_GO = ['node-', 'go-reference', 'chart', 'go-', 'service-', 'l1-'];
 
 class WithGoLast extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {

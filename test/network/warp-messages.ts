@@ -1,13 +1,12 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import { expect } from 'vitest';
 import type { NetworkNode } from './network-node.ts';
+import { pollUntil } from './poll-until.ts';
 import { PRIMARY_NETWORK_ID, type RealNetwork } from './real-network.ts';
 import type { Answer } from './service-process.ts';
 import type { SentMessage, Verification } from './testnet.ts';
 
 /** A block travels to all nodes in some hundred milliseconds; a busy machine takes its time. */
 const ALL_ACCEPTED_TIMEOUT_MS = 30_000;
-const POLL_INTERVAL_MS = 25;
 
 /**
  * Emits one message for each payload, and returns when every node that runs the chain has accepted them.
@@ -21,15 +20,16 @@ export async function emitMessages(
   nodes: readonly NetworkNode[] = network.nodes,
 ): Promise<readonly SentMessage[]> {
   const sent = await network.onChain('sendWarpMessages', { blockchainID, payloads }, nodes[0]);
-  const deadline = AbortSignal.timeout(ALL_ACCEPTED_TIMEOUT_MS);
   const { blockHeight } = sent.at(-1) as SentMessage;
+  const path = `/ext/bc/${blockchainID}/rpc`;
   await Promise.all(
-    nodes.map(async (node) => {
-      const path = `/ext/bc/${blockchainID}/rpc`;
-      while (Number(await network.callApi<string>(path, 'eth_blockNumber', [], node)) < blockHeight) {
-        await delay(POLL_INTERVAL_MS, undefined, { signal: deadline });
-      }
-    }),
+    nodes.map((node) =>
+      pollUntil(
+        () => network.callApi<string>(path, 'eth_blockNumber', [], node),
+        (height) => Number(height) >= blockHeight,
+        ALL_ACCEPTED_TIMEOUT_MS,
+      ),
+    ),
   );
   return sent;
 }

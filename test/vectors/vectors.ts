@@ -109,18 +109,10 @@ export const TRANSACTION_NAMES = namesOf('tx_');
 export function readCase(name: string): AggregationCase {
   const raw = readJson<RawCase>(`case_${name}.json`);
   return {
+    ...raw,
     name,
-    description: raw.description,
-    networkID: raw.networkID,
-    sourceChainID: raw.sourceChainID,
-    signingSubnet: raw.signingSubnet,
-    effectiveSigningSubnet: raw.effectiveSigningSubnet,
-    pchainHeightRequested: raw.pchainHeightRequested,
-    quorum: raw.quorum,
-    quorumBuffer: raw.quorumBuffer,
     justification: hex(raw.justification),
     unsignedMessage: hex(raw.unsignedMessage),
-    unsignedMessageID: raw.unsignedMessageID,
     unsignedMessageIDBytes: hex(raw.unsignedMessageIDHex),
     payload: hex(raw.payloadHex),
     canonicalValidators: raw.canonicalValidators.map((validator) => ({
@@ -132,7 +124,6 @@ export function readCase(name: string): AggregationCase {
       signature: hex(validator.signatureOfUnsignedMessage),
     })),
     totalWeight: exact(raw.totalWeight),
-    rpc: raw.rpc,
     signed: raw.signed && {
       signedMessage: hex(raw.signed.signedMessageHex),
       signerIndices: raw.signed.signerIndices,
@@ -222,18 +213,14 @@ function exact(weight: number): bigint {
   return BigInt(weight);
 }
 
-interface RawCase {
-  readonly description: string;
-  readonly networkID: number;
-  readonly sourceChainID: string;
-  readonly signingSubnet: string;
-  readonly effectiveSigningSubnet: string;
-  readonly pchainHeightRequested: number;
-  readonly quorum: number;
-  readonly quorumBuffer: number;
+/** What is read from the file as it stands there. */
+type Unchanged =
+  | ('description' | 'networkID' | 'sourceChainID' | 'signingSubnet' | 'effectiveSigningSubnet')
+  | ('pchainHeightRequested' | 'quorum' | 'quorumBuffer' | 'unsignedMessageID' | 'rpc');
+
+interface RawCase extends Pick<AggregationCase, Unchanged> {
   readonly justification: string;
   readonly unsignedMessage: string;
-  readonly unsignedMessageID: string;
   readonly unsignedMessageIDHex: string;
   readonly payloadHex: string;
   readonly canonicalValidators: readonly {
@@ -245,7 +232,6 @@ interface RawCase {
     readonly weight: number;
   }[];
   readonly totalWeight: number;
-  readonly rpc: readonly RpcExchange[];
   readonly signed?: {
     readonly signedMessageHex: string;
     readonly signerIndices: readonly number[];

@@ -20,13 +20,11 @@ import {
   sub2,
 } from '../field/field.ts';
 import { FP_BYTES } from '../field/fused-field.ts';
+import { MINUS_U } from '../pairing/fast-pairing.ts';
 import { g2Curve } from './curve.ts';
 import { type Decoding, encodeInfinity, setFlags, splitEncoding } from './point-encoding.ts';
 
 /** G2 of BLS12-381: y² = x³ + 4(1 + i) over the extension field, its encoding, its subgroup, its cofactor. */
-
-/** -u for the parameter u = -0xd201000000010000 that defines the curve. */
-const MINUS_U = 0xd201000000010000n;
 
 const CURVE_B = constant2(4n, 4n);
 /**

@@ -22,8 +22,8 @@ import { FP_BYTES } from '../field/fused-field.ts';
  */
 export const FP12_BYTES = 12 * FP_BYTES;
 
-/** -u for the parameter u that defines the curve. */
-const MINUS_U = 0xd201000000010000n;
+/** -u for the parameter u = -0xd201000000010000 that defines the curve. */
+export const MINUS_U = 0xd201000000010000n;
 const MINUS_U_BITS = Array.from(MINUS_U.toString(2), Number);
 /** Digits of -u from the second highest on, in non-adjacent form: each is a step of the loop. */
 const LOOP_DIGITS = nonAdjacentForm(MINUS_U).slice(1);

@@ -8,11 +8,6 @@ const MAX_HOLDER_BYTES = 512;
 /** The form of registrations. */
 const HOLDER = /^[\w-]{1,64} (?<description>[\x20-\x7e]{1,200})$/;
 
-export interface IdentityRegistration extends AsyncDisposable {
-  /** Describes another replica registered under our NodeID; undefined if there is none, or the store is away. */
-  look(): Promise<string | undefined>;
-}
-
 export interface IdentityRegistrationOptions {
   readonly store: SharedStore;
   readonly nodeID: NodeID;
@@ -26,9 +21,9 @@ export interface IdentityRegistrationOptions {
 }
 
 /** Registers this replica under its NodeID in the shared store, to detect a second user of the identity. */
-export function registerIdentity(options: IdentityRegistrationOptions): IdentityRegistration {
+export function registerIdentity(options: IdentityRegistrationOptions) {
   const { store, nodeID, replica, description, lapsesMs, metrics } = options;
-  // Of all networks.
+  // Without a scope, because an identity is the same in all networks.
   const values = createSharedValues(store, '');
   const key = `identity:${nodeID}`;
   const own = Buffer.from(`${replica} ${description}`);
@@ -44,7 +39,8 @@ export function registerIdentity(options: IdentityRegistrationOptions): Identity
   }
 
   return {
-    async look() {
+    /** Describes another replica registered under our NodeID; undefined if there is none, or the store is away. */
+    async look(): Promise<string | undefined> {
       const holder = await register(own);
       if (holder === undefined) return undefined;
       const other = HOLDER.exec(Buffer.from(holder).toString())?.groups?.['description'];

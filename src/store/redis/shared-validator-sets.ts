@@ -12,11 +12,7 @@ import type { Seal } from './seal.ts';
 import type { SharedValues } from './shared-values.ts';
 
 /** The validator sets that replicas have read from the P-Chain. */
-export interface SharedValidatorSets {
-  at(subnetID: SubnetID, height: bigint): Promise<readonly Validator[] | undefined>;
-  /** Returns at once. */
-  put(subnetID: SubnetID, height: bigint, validators: readonly Validator[]): void;
-}
+export type SharedValidatorSets = ReturnType<typeof createSharedValidatorSets>;
 
 /** Requests for a height end within minutes. */
 const HEIGHT_LIFETIME_MS = 10 * 60_000;
@@ -34,7 +30,7 @@ const MAX_KNOWN_VALIDATORS = 50_000;
  * Stores the sealed hash of the set under each height, and the set once under its hash. A set cannot be verified, unlike a signed message,
  * so nothing is shared without a secret.
  */
-export function createSharedValidatorSets(values: SharedValues, seal: Seal, clock: Clock): SharedValidatorSets {
+export function createSharedValidatorSets(values: SharedValues, seal: Seal, clock: Clock) {
   const known = new LRUCache<string, readonly Validator[]>({
     max: MAX_KNOWN_SETS,
     maxSize: MAX_KNOWN_VALIDATORS,
@@ -71,7 +67,7 @@ export function createSharedValidatorSets(values: SharedValues, seal: Seal, cloc
   }
 
   return {
-    async at(subnetID, height) {
+    async at(subnetID: SubnetID, height: bigint): Promise<readonly Validator[] | undefined> {
       const key = heightKey(subnetID, height);
       const sealed = await values.get(key, MAX_POINTER_BYTES);
       const pointer = sealed && seal.open(key, sealed);
@@ -81,7 +77,8 @@ export function createSharedValidatorSets(values: SharedValues, seal: Seal, cloc
       if (validators !== undefined) known.set(setHash, validators);
       return validators;
     },
-    put(subnetID, height, validators) {
+    /** Returns at once. */
+    put(subnetID: SubnetID, height: bigint, validators: readonly Validator[]): void {
       if (!seal.isOfSecret) return;
       const { setHash, bytes } = encodeOnce(validators);
       if (bytes.length > MAX_SET_BYTES) return;

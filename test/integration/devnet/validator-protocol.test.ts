@@ -113,6 +113,7 @@ describe('disconnects', () => {
     await client.next('handshake');
     client.sendHandshake(change);
     await client.ended;
+    expect(client.isEnded).toBe(true);
   });
 
   const rudeMessages: [string, PeerMessageInit][] = [
@@ -128,6 +129,7 @@ describe('disconnects', () => {
     const { client } = await handshake();
     client.send(message);
     await client.ended;
+    expect(isConnected(client)).toBe(false);
   });
 
   test('for a second Handshake', async () => {
@@ -174,6 +176,7 @@ describe('disconnects', () => {
     socket.on('error', () => undefined);
     await clock.advance(15_000);
     await closed;
+    expect(socket.destroyed).toBe(true);
   });
 });
 
@@ -185,6 +188,7 @@ describe('tolerates', () => {
   ])('%s', async (_, change) => {
     const { client } = await handshake(0, change);
     await client.roundTrip();
+    expect(isConnected(client)).toBe(true);
   });
 
   test('frames that it cannot read, and answers nobody waits for', async () => {
@@ -195,6 +199,7 @@ describe('tolerates', () => {
     client.send({ case: 'appError', value: { requestId: 1 } });
     client.send({ case: 'appGossip', value: {} });
     await client.roundTrip();
+    expect(isConnected(client)).toBe(true);
   });
 });
 

@@ -2,7 +2,6 @@ import { type AddressInfo, createServer, type Server } from 'node:net';
 import { setImmediate as turn } from 'node:timers/promises';
 import { createServer as createTlsServer, type TLSSocket } from 'node:tls';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { Connection, ConnectionEvents } from '../../../src/p2p/connection/dial.ts';
 import { createTlsDial } from '../../../src/p2p/connection/tls-dial.ts';
 import { createIdentity, identityTlsOptions } from '../../../src/p2p/identity/identity.ts';
 import { nodeIDFromCertificate } from '../../../src/warp/ids.ts';
@@ -16,45 +15,22 @@ beforeEach(() => {
 });
 afterEach(() => cleanup.disposeAsync());
 
-/** Records events. */
-class Recorder implements ConnectionEvents {
-  readonly log: string[] = [];
-  certificate: Uint8Array | undefined;
-  readonly ended: Promise<void>;
-  readonly #end: () => void;
-  #next: (() => void) | undefined;
-
-  constructor() {
-    ({ promise: this.ended, resolve: this.#end } = Promise.withResolvers<void>());
-  }
-
-  onConnect(): void {
-    this.#note('connect');
-  }
-  onSecure(certificate: Uint8Array | undefined): void {
-    this.certificate = certificate;
-    this.#note('secure');
-  }
-  onData(chunk: Uint8Array): void {
-    this.#note(`data ${Buffer.from(chunk).toString()}`);
-  }
-  onEnd(reason: string | undefined): void {
-    this.#note(`end ${reason}`);
-    this.#end();
-  }
-
-  async until(entry: string): Promise<void> {
-    while (!this.log.includes(entry)) {
-      await new Promise<void>((resolve) => {
-        this.#next = resolve;
-      });
-    }
-  }
-
-  #note(entry: string): void {
-    this.log.push(entry);
-    this.#next?.();
-  }
+/** Events in their order, with the certificate of the other side. */
+function record() {
+  const log: string[] = [];
+  const recorded = {
+    log,
+    certificate: undefined as Uint8Array | undefined,
+    until: (entry: string) => expect.poll(() => log).toContain(entry),
+    onConnect: () => void log.push('connect'),
+    onSecure(certificate: Uint8Array | undefined) {
+      recorded.certificate = certificate;
+      log.push('secure');
+    },
+    onData: (chunk: Uint8Array) => void log.push(`data ${Buffer.from(chunk).toString()}`),
+    onEnd: (reason: string | undefined) => void log.push(`end ${reason}`),
+  };
+  return recorded;
 }
 
 async function listen(server: Server): Promise<{ host: string; port: number }> {
@@ -79,8 +55,8 @@ async function startNode(onSession: (socket: TLSSocket) => void) {
   return { endpoint, identity: nodeIdentity, session, closed };
 }
 
-function open(endpoint: { host: string; port: number }): { events: Recorder; connection: Connection } {
-  const events = new Recorder();
+function open(endpoint: { host: string; port: number }) {
+  const events = record();
   const connection = dial(endpoint, events);
   cleanup.defer(() => connection.close());
   // No event comes before the return.
@@ -120,7 +96,7 @@ describe('a TLS connection', () => {
     );
     const endpoint = await listen(server);
     const plain = open(endpoint);
-    await plain.events.ended;
+    await plain.events.until('end wrong version number');
     expect(plain.events.log).toEqual(['connect', 'end wrong version number']);
     await new Promise((resolve) => server.close(resolve));
     const refused = open(endpoint);

@@ -91,13 +91,13 @@ describe('the cache', () => {
     expect(arrivals()).toBe(4);
   });
 
-  test('keeps no errors, and returns them to all waiting clients', async () => {
+  test.each([201, 204, 404])('keeps no %i, and returns it to all waiting clients', async (code) => {
     const target = nextBlock();
-    standIn.behaviour = reply(404);
+    standIn.behaviour = reply(code, code === 204 ? '' : {});
     const answers = await Promise.all(Array.from({ length: 3 }, () => service.get(target)));
     // Other caches must not keep it either.
     const seen = answers.map(({ status, headers }) => [status, headers.get('cache-control')]);
-    expect(seen).toEqual(Array(3).fill([404, 'no-store']));
+    expect(seen).toEqual(Array(3).fill([code, 'no-store']));
     standIn.behaviour = undefined;
     expect((await service.get(target)).status).toBe(200);
   });

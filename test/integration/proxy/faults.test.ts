@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { gzipSync } from 'node:zlib';
-import { afterEach, describe, expect, test } from 'vitest';
+import { afterEach, describe, expect, test, vi } from 'vitest';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { shareUpstreamService } from './shared-service.ts';
 import { type Behaviour, BREAK, reply, SILENCE, sendJson } from './stand-in.ts';
@@ -34,7 +34,7 @@ const INVALID: readonly (readonly [name: string, behaviour: Behaviour])[] = [
   ['an empty page', reply(200, '', HTML_HEAD)],
   ['an empty body', reply(200, '')],
   ...['{"a":', '{"a":1}}', '<html>', '\ufeff{}', Buffer.from([0x22, 0xff, 0x22])].map(
-    (body) => [`broken JSON ${body}`, reply(200, body)] as const,
+    (body) => [`broken JSON ${String(body)}`, reply(200, body)] as const,
   ),
   ['long JSON without its end', reply(200, `{"a":"${LONG.slice(0, 100_000)}"`)],
   ['long JSON with a wrong end', reply(200, `[${'1,'.repeat(50_000)}1}`)],
@@ -67,7 +67,7 @@ describe.each([0, 1_000_000])('with a cache of %i bytes', async (cacheBytes) => 
   });
   const { standIn } = service;
   afterEach(async () => {
-    await expect.poll(() => clock.pendingTimers).toBe(0);
+    await vi.waitUntil(() => clock.pendingTimers === 0, { timeout: 20_000 });
   });
 
   async function expectError(status: number, code: string, asked = service.get(nextTarget())) {

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { connect, type Socket } from 'node:net';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { shareUpstreamService } from './shared-service.ts';
 import { reply, sendJson } from './stand-in.ts';
@@ -43,7 +43,7 @@ describe('requests to an upstream', async () => {
   });
   afterEach(async () => {
     release();
-    await expect.poll(() => clock.pendingTimers).toBe(0);
+    await vi.waitUntil(() => clock.pendingTimers === 0, { timeout: 20_000 });
   });
 
   /** @param count all by default; then later ones are answered, too */

@@ -39,12 +39,15 @@ test('* stands alone', () => {
 });
 
 test('exactly the origin of a web address is accepted', () => {
+  const urls = fc
+    .tuple(fc.constantFrom('http', 'https'), fc.ipV4(), fc.nat(0xffff), fc.constantFrom('', '/', '/a?b', '?b', '#c'))
+    .map(([scheme, host, port, rest]) => `${scheme}://${host}:${port}${rest}`);
   fc.assert(
-    fc.property(fc.webUrl(), (url) => {
+    fc.property(urls, (url) => {
       const { origin } = new URL(url);
       expect(problems(origin)).toEqual([]);
       if (url !== origin) expect(problems(url)).toEqual([expect.stringContaining(`; perhaps ${origin} is meant`)]);
     }),
-    { numRuns: 20 },
+    { numRuns: 50 },
   );
 });

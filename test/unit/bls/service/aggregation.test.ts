@@ -293,4 +293,29 @@ describe.each(await Promise.all(BACKEND_NAMES.map(loadBackend)))('with real poin
     const { bad } = await search(changes.set(13, () => outside));
     expect(bad).toEqual([2, 3, 11, 13]);
   });
+
+  describe('what others have signed', () => {
+    const bls = createInlineBls(backend);
+    const signature = blst.aggregateSignatures(signers.map(({ secret }) => secret.sign(MESSAGE))).toBytes();
+    const verdict = (change: object = {}, signal = never) =>
+      bls.verifySigned({ signers, message: MESSAGE, signature, ...change }, signal);
+
+    test('is valid for just these signers and this message', async () => {
+      expect(await verdict()).toBe('valid');
+      expect(await verdict({ signers: signers.slice(1) })).toBe('wrong signature');
+      expect(await verdict({ message: OTHER })).toBe('wrong signature');
+      expect(await verdict({ signature: signers[0]?.secret.sign(MESSAGE).toBytes() })).toBe('wrong signature');
+      for (const malformed of [new Uint8Array(96).fill(7), Uint8Array.of(0xc0, ...new Uint8Array(95))]) {
+        expect(await verdict({ signature: malformed })).toBe('malformed signature');
+      }
+    });
+
+    test('is not looked at for whoever has left', async () => {
+      const gone = new AbortController();
+      const asked = verdict({}, gone.signal);
+      gone.abort(new Error('gone'));
+      await expect(verdict({}, gone.signal)).rejects.toThrow('gone');
+      await asked.catch((error: unknown) => expect(error).toBe(gone.signal.reason));
+    });
+  });
 });

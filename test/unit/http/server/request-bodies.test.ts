@@ -3,7 +3,7 @@ import { connect, type Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Registry } from 'prom-client';
-import { afterAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import { afterAll, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { openGoListeners } from '../../../../src/api/go-aggregator/go-listeners.ts';
 import { openMetricsServer } from '../../../../src/http/server/metrics-server.ts';
 import { RequestBodies } from '../../../../src/http/server/request-bodies.ts';
@@ -124,7 +124,9 @@ function bodyOf(bytes: number): string {
 
 const shared = await start();
 afterAll(() => shared[Symbol.asyncDispose]());
-beforeEach(() => expect.poll(async () => [await shared.arrived(), await shared.requests()]).toEqual([0, 0]));
+beforeEach(async () => {
+  await vi.waitUntil(async () => (await shared.arrived()) + (await shared.requests()) === 0, { timeout: 20_000 });
+});
 
 test('forty small chunked bodies are answered concurrently', async () => {
   const { promise, resolve } = Promise.withResolvers<typeof RESULT>();

@@ -118,7 +118,7 @@ describe('the receipt of an EVM transaction', () => {
         if (parsed instanceof ParseError || parsed === undefined) return;
         for (const { message } of parsed.messages) expect([FIRST.id, SECOND.id]).toContain(message.id);
       }),
-      { numRuns: 2_000 },
+      { numRuns: 500 },
     );
   });
 });
