@@ -1,5 +1,8 @@
 import { defineConfig } from 'vitest/config';
 
+/** Tests that replace modules or globals, or that run commands in this process. */
+const ISOLATED = 'test/unit/{bls,cli,tooling}/**/*.test.ts';
+
 export default defineConfig({
   test: {
     // Vitest would leave one core to itself, and on two cores take twice as long.
@@ -10,8 +13,33 @@ export default defineConfig({
     // Of the seeds: each has a network and a service, which share two cores.
     maxConcurrency: 3,
     // A share of what `npm run test:faults` and `npm run test:simulation` try.
-    provide: { faultSeeds: 12, hopelessFaultSeeds: 4, schedules: 300, replicaSchedules: 180 },
-    include: ['test/{unit,integration,faults}/**/*.test.ts', 'test/simulation/{simulation,replicas}.test.ts'],
+    provide: { faultSeeds: 12, hopelessFaultSeeds: 4, schedules: 1_000, replicaSchedules: 600 },
+    projects: [
+      {
+        extends: true,
+        test: {
+          name: 'unit',
+          include: ['test/unit/**/*.test.ts'],
+          exclude: [ISOLATED],
+          // Loading the modules of each file anew would double the time.
+          isolate: false,
+          restoreMocks: true,
+          unstubEnvs: true,
+          unstubGlobals: true,
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: 'isolated',
+          include: [
+            'test/{integration,faults}/**/*.test.ts',
+            'test/simulation/{simulation,replicas}.test.ts',
+            ISOLATED,
+          ],
+        },
+      },
+    ],
     // .ci/run counts from the JSON file.
     reporters: ['default', 'json'],
     outputFile: { json: '.cache/test-results/test.json' },

@@ -220,7 +220,9 @@ test('examples are in groups, and the L1 is among the subnets from the start', a
 
 describe('activity', () => {
   test('has what happened to a request that failed', async () => {
-    await open();
+    // The failure of an equal request would be cached, without a collection.
+    await using other = await startOnDevnet(5);
+    await open({ origin: other.url });
     await failNew();
     await page.getByRole('link', { name: 'what happened to it' }).click();
     await shown.heading('Request insufficient_weight').waitFor();
