@@ -34,6 +34,8 @@ export async function startOtlpReceiver(): Promise<OtlpReceiver> {
   const server = createServer((request, response) => void receive(request, response));
   async function receive(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const body = await buffer(request);
+    // A client of a server that had this port before, in another test, may still call it.
+    if (request.headers['content-type'] !== 'application/x-protobuf') return void response.writeHead(415).end();
     receiver.requests.push({ path: request.url ?? '', headers: request.headers });
     if (receiver.status === undefined) return;
     if (receiver.status === 200) {
