@@ -21,7 +21,7 @@ export default defineConfig({
           name: 'unit',
           include: ['test/unit/**/*.test.ts'],
           exclude: [ISOLATED],
-          // Loading the modules of each file anew would double the time.
+          // Loading the modules of each file again would double the time.
           isolate: false,
           restoreMocks: true,
           unstubEnvs: true,
