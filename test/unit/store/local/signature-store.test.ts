@@ -54,13 +54,15 @@ describe('createMemorySignatureStore', () => {
     const code = `
       const { createMemorySignatureStore } = await import(${source('store/local/signature-store.ts')});
       const { systemClock } = await import(${source('lib/concurrency/clock.ts')});
-      const used = () => {
-        gc();
-        // Completes the sweep of array buffers that the first one started.
-        gc();
-        const { heapUsed, external } = process.memoryUsage();
-        return heapUsed + external;
-      };
+      // The least of several readings: array buffers are swept in parallel, and compiled code is flushed only after some collections.
+      const used = () =>
+        Math.min(
+          ...Array.from({ length: 5 }, () => {
+            gc();
+            const { heapUsed, external } = process.memoryUsage();
+            return heapUsed + external;
+          }),
+        );
       const store = createMemorySignatureStore({ clock: systemClock, maxSignatures: 10_000, maxPerSigner: 1_000 });
       const hex = (number, digits) => number.toString(16).padStart(digits, '0');
       const put = async (message, firstSigner, count = 1_000) => {
@@ -83,7 +85,8 @@ describe('createMemorySignatureStore', () => {
     const [each, more] = JSON.parse(output) as [number, number];
     expect(each).toBeGreaterThan(96);
     expect(each).toBeLessThan(300);
-    expect(more).toBeLessThan(150);
+    // Maps that grow take 130; a leak of the evicted ones would add more than 200.
+    expect(more).toBeLessThan(200);
   });
 
   test('evicts like a bounded list in the order of use', async () => {
