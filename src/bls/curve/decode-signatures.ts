@@ -49,8 +49,9 @@ function sumTogether(
 ): Decoded | undefined {
   if (sumEncodedSignatures === undefined || sumPackedPublicKeys === undefined || pieces.length === 0) return undefined;
   const packedKeys = attempt(() => slots.map(readKey));
+  if (packedKeys instanceof ParseError) return undefined;
   const sum = sumEncodedSignatures(pieces);
-  if (packedKeys instanceof ParseError || sum === undefined) return undefined;
+  if (sum === undefined) return undefined;
   return { points: undefined, malformed: [], keys: [sumPackedPublicKeys(packedKeys)], signatures: [sum] };
 }
 

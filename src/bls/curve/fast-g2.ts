@@ -19,8 +19,8 @@ import {
   sub,
   sub2,
 } from '../field/field.ts';
+import { MINUS_U } from '../field/field-module.ts';
 import { FP_BYTES } from '../field/fused-field.ts';
-import { MINUS_U } from '../pairing/fast-pairing.ts';
 import { g2Curve } from './curve.ts';
 import { type Decoding, encodeInfinity, setFlags, splitEncoding } from './point-encoding.ts';
 

@@ -39,6 +39,8 @@ export interface FieldModule {
   readonly readPieces: (at: number, pieces: number[]) => void;
 }
 
+/** -u for the parameter u = -0xd201000000010000 that defines the curve. */
+export const MINUS_U = 0xd201000000010000n;
 export const FIELD_ORDER =
   0x1a0111ea397fe69a4b1ba7b6434bacd764774b84f38512bf6730d2a0f6b0f6241eabfffeb153ffffb9feffffffffaaabn;
 

@@ -12,6 +12,7 @@ import {
   square12,
 } from '../field/compiled-formulas.ts';
 import { allocate, allocateMany, copy, FP2_BYTES, isZero, setOne, sub } from '../field/field.ts';
+import { MINUS_U } from '../field/field-module.ts';
 import { FP_BYTES } from '../field/fused-field.ts';
 
 /**
@@ -22,8 +23,6 @@ import { FP_BYTES } from '../field/fused-field.ts';
  */
 export const FP12_BYTES = 12 * FP_BYTES;
 
-/** -u for the parameter u = -0xd201000000010000 that defines the curve. */
-export const MINUS_U = 0xd201000000010000n;
 const MINUS_U_BITS = Array.from(MINUS_U.toString(2), Number);
 /** Digits of -u from the second highest on, in non-adjacent form: each is a step of the loop. */
 const LOOP_DIGITS = nonAdjacentForm(MINUS_U).slice(1);
