@@ -133,6 +133,15 @@ test(
   TIMEOUT_MS,
 );
 
+/** A connection with a request that the upstream has and does not answer. */
+async function requestUnderWay(service: Awaited<ReturnType<typeof startUpstreamed>>): Promise<Socket> {
+  const reached = service.holdNext(1);
+  const client = await service.connect();
+  client.write(REQUEST);
+  await reached;
+  return client;
+}
+
 /** A connection kept alive after an answer. */
 async function idle(service: ServiceChild): Promise<Socket> {
   const socket = await service.connect();
@@ -145,10 +154,7 @@ test(
   'at SIGINT, which knows no delay, requests under way are answered, no others are taken, and it ends with 0',
   async () => {
     await using service = await startUpstreamed({ server: { drainDelayMs: NEVER_MS, shutdownTimeoutMs: NEVER_MS } });
-    const reached = service.holdNext(1);
-    const client = await service.connect();
-    client.write(REQUEST);
-    await reached;
+    const client = await requestUnderWay(service);
     const unused = await idle(service);
     service.child.kill('SIGINT');
     await once(unused, 'end');
@@ -167,10 +173,7 @@ test(
   'a request that takes longer than it may is broken off, and the process ends with 0',
   async () => {
     await using service = await startUpstreamed({ server: { shutdownTimeoutMs: 50 } });
-    const reached = service.holdNext(1);
-    const client = await service.connect();
-    client.write(REQUEST);
-    await reached;
+    const client = await requestUnderWay(service);
     service.child.kill('SIGTERM');
     expect(await text(client)).toBe('');
     expect(await service.exitCode()).toBe(0);
@@ -184,10 +187,7 @@ test(
   'a second signal ends the process at once, with 1',
   async () => {
     await using service = await startUpstreamed({ server: { shutdownTimeoutMs: NEVER_MS } });
-    const reached = service.holdNext(1);
-    const client = await service.connect();
-    client.write(REQUEST);
-    await reached;
+    await requestUnderWay(service);
     const unused = await idle(service);
     service.child.kill('SIGTERM');
     await once(unused, 'end');
