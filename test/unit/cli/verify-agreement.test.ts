@@ -73,7 +73,7 @@ function verdictOfCommand(bytes: Uint8Array, { networkID, warpSet }: SignedCase,
 }
 
 describe('verify', () => {
-  test('agrees with the service on mutated messages', { timeout: 120_000 }, async () => {
+  test('agrees with the service on 10,000 mutated messages', { timeout: 120_000 }, async () => {
     const seen = new Map<string, number>();
     const both = fc.record({
       vector: fc.constantFrom(...signedCases),
@@ -90,11 +90,11 @@ describe('verify', () => {
         const kind = typeof expected === 'string' ? expected : (expected.problem?.kind ?? 'valid');
         seen.set(kind, (seen.get(kind) ?? 0) + 1);
       }),
-      { numRuns: 2_000, seed: 13 },
+      { numRuns: 10_000, seed: 13 },
     );
     // Many pass the parser.
     for (const kind of ['wrong_network', 'insufficient weight', 'malformed signature', 'wrong signature']) {
-      expect(seen.get(kind), `${kind} of ${JSON.stringify([...seen])}`).toBeGreaterThan(10);
+      expect(seen.get(kind), `${kind} of ${JSON.stringify([...seen])}`).toBeGreaterThan(50);
     }
   });
 
