@@ -612,8 +612,8 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   {
     name: 'npm start does not become the service',
     file: 'package.json',
-    find: '"exec node --max-semi-space-size=8 src/start.js"',
-    replace: '"node --max-semi-space-size=8 src/start.js; true"',
+    find: '"exec node --max-semi-space-size=4 src/start.js"',
+    replace: '"node --max-semi-space-size=4 src/start.js; true"',
     tests: ['test/integration/service/launcher.test.ts'],
   },
   {
