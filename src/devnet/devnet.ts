@@ -1,4 +1,3 @@
-import type { FastifyInstance } from 'fastify';
 import { type Clock, nextTurn } from '../lib/concurrency/clock.ts';
 import { bytesToHex } from '../lib/encoding/bytes.ts';
 import { createIdentity, type Identity } from '../p2p/identity/identity.ts';
@@ -18,7 +17,7 @@ import {
 import { createAppRequestJudge } from './node/app-request-judge.ts';
 import { DevnetValidator } from './node/devnet-validator.ts';
 import { GossipPool } from './node/gossip-pool.ts';
-import { createNodeApiServer, type NodeApiHooks } from './node/node-api-server.ts';
+import { createNodeApiServer } from './node/node-api-server.ts';
 import { createSeededRandom } from './seeded-random.ts';
 
 export interface DevnetOptions {
@@ -41,12 +40,6 @@ export interface DevnetOptions {
 
 /** The devnet: a P-Chain and info API over HTTP, and validators that speak the real peer-to-peer protocol. */
 export type Devnet = Awaited<ReturnType<typeof startDevnet>>;
-
-/** The API of one node. */
-export interface DevnetApi {
-  readonly url: string;
-  setHooks(hooks: NodeApiHooks): void;
-}
 
 const MAX_VALIDATORS = 2_000;
 const DEFAULT_SEED = 1;
@@ -95,25 +88,11 @@ export async function startDevnet(options: DevnetOptions) {
   const [apiNode, ...others] = validators.slice(0, primaryCount);
   if (apiNode === undefined) throw new RangeError('there is no first validator');
   const subject = { model, keys, clock, seed, node: apiNode, peers: listedPeers(others) };
-  const servers: FastifyInstance[] = [];
-  opened.defer(async () => {
-    await Promise.all(servers.map((server) => server.close()));
-  });
-  /** One more URL of the same network. */
-  const openApi = async (): Promise<DevnetApi> => {
-    let hooks: NodeApiHooks = {};
-    const server = createNodeApiServer(subject, () => hooks);
-    servers.push(server);
-    return {
-      url: await server.listen({ host: options.host ?? DEFAULT_HOST, port: 0 }),
-      setHooks: (next) => {
-        hooks = next;
-      },
-    };
-  };
   /** Of the first validator. */
-  const api = await openApi();
-  const apiUrl = api.url;
+  const api = createNodeApiServer(subject);
+  const closeApi = async (): Promise<void> => api.close();
+  opened.defer(closeApi);
+  const apiUrl = await api.listen({ host: options.host ?? DEFAULT_HOST, port: 0 });
   logger.debug({ apiUrl, validators: validators.length, bls: keys.backend }, 'devnet started');
 
   const exampleBodies = emitExamples(model, seed);
@@ -126,7 +105,9 @@ export async function startDevnet(options: DevnetOptions) {
   const closing = opened.move();
   return {
     ...network,
-    ...{ network, api, openApi },
+    network,
+    /** Closes the API alone. */
+    closeApi,
     /** @param index into `nodeIDs` */
     validator: (index: number) => at(validators, index),
     /** Requests to the aggregator, served as `name`, that succeed. */

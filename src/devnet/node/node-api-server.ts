@@ -1,10 +1,8 @@
-import { Readable } from 'node:stream';
 import fastify, { type FastifyInstance } from 'fastify';
 import { ParseError } from '../../lib/encoding/parse-error.ts';
 import { encodeExactJson, parseExactJson } from '../../pchain/codec/exact-json.ts';
 import { type JsonObject, readObject } from '../../pchain/codec/json-fields.ts';
 import { P_CHAIN_ID } from '../../warp/ids.ts';
-import type { NetworkModel } from '../network-model.ts';
 import {
   createAvmMethods,
   createEvmMethods,
@@ -24,33 +22,19 @@ const SERVER_ERROR = -32000;
 /** A list of 2,000 NodeIDs fits. */
 const BODY_LIMIT = 256 * 1024;
 
-/** Replaces parts of what the API does. Tests make it fail and lie by it. */
-export interface NodeApiHooks {
-  readonly see?: (model: NetworkModel) => NetworkModel;
-  /** Gives what is sent in place of the usual response, as JSON or as a stream; undefined breaks the connection. */
-  readonly respond?: (respondAsUsual: () => unknown, signal: AbortSignal) => Promise<unknown>;
-}
-
 /**
  * The API of one node, as far as an aggregator or a wallet of its L1 needs it: the P-Chain on `/ext/bc/P` and `/ext/P`, info on
  * `/ext/info`, the X-Chain's transactions, the receipts of EVM chains, and the epoch of each chain. A method's error has the HTTP status 200, as a node's has.
  */
-export function createNodeApiServer(subject: NodeApiSubject, hooks: () => NodeApiHooks = () => ({})): FastifyInstance {
+export function createNodeApiServer(subject: NodeApiSubject): FastifyInstance {
   const serve = (path: string, create: (subject: NodeApiSubject) => Readonly<Record<string, Method>>): void => {
     const methods = create(subject);
     server.post(path, async (request, reply) => {
-      const { see, respond } = hooks();
-      const seen = see === undefined ? methods : create({ ...subject, model: see(subject.model) });
-      const respondAsUsual = (): unknown => answer(seen, typeof request.body === 'string' ? request.body : '');
-      const response = respond === undefined ? respondAsUsual() : await respond(respondAsUsual, closing.signal);
-      if (response === undefined) return request.raw.destroy();
       reply.header('content-type', 'application/json; charset=utf-8');
-      return response instanceof Readable ? reply.send(response) : encodeExactJson(response);
+      return encodeExactJson(answer(methods, typeof request.body === 'string' ? request.body : ''));
     });
   };
-  const closing = new AbortController();
   const server = fastify({ bodyLimit: BODY_LIMIT, forceCloseConnections: true });
-  server.addHook('preClose', async () => closing.abort(new Error('the API closes')));
   server.removeAllContentTypeParsers();
   // As text, so that integers beyond 2^53 keep their digits.
   server.addContentTypeParser('application/json', { parseAs: 'string' }, (_request, body, done) => done(null, body));
