@@ -40,8 +40,8 @@ export const HTTP_BUGS: readonly PlantedBug[] = [
   {
     name: 'connections with small chunks are never paused',
     file: 'src/http/server/read-scheduler.ts',
-    find: 'if (count.pieces === MAX_PIECES)',
-    replace: 'if (count.pieces < 0)',
+    find: 'if (pieces === MAX_PIECES)',
+    replace: 'if (pieces < 0)',
     tests: BODIES,
   },
   {
@@ -117,7 +117,7 @@ export const HTTP_BUGS: readonly PlantedBug[] = [
   },
   {
     name: "the metrics service's errors have a text for a message",
-    file: 'src/http/errors/error-body.ts',
+    file: 'src/http/errors/error-form.ts',
     find: '? [message].flat() : message',
     replace: '? message : message',
     tests: PROXY,
@@ -153,8 +153,8 @@ export const HTTP_BUGS: readonly PlantedBug[] = [
   {
     name: 'names of the Go API are case-sensitive',
     file: 'src/api/go-aggregator/parse-go-request.ts',
-    find: 'known.folded.test(name)',
-    replace: 'known.spelling === name',
+    find: 'folded.test(name)',
+    replace: 'spelling === name',
     tests: GO_API,
   },
   {
@@ -209,23 +209,22 @@ export const HTTP_BUGS: readonly PlantedBug[] = [
   {
     name: 'the cache of an upstream outlives its address',
     file: 'src/proxy/client/upstreams.ts',
-    find: 'cachePrefix: `${name} ${this.#opened}`',
-    replace: 'cachePrefix: name',
+    find: '`${upstream.address} ${question.target}`',
+    replace: '`${upstream.name} ${question.target}`',
     tests: PROXY,
   },
   {
     name: "a changed upstream keeps the old one's headers",
     file: 'src/proxy/client/upstreams.ts',
     find: '    this.open(before.name, endpoint);',
-    replace:
-      '    this.open(before.name, { ...endpoint, httpHeaders: { ...before.endpoint.httpHeaders, ...endpoint.httpHeaders } });',
+    replace: '    this.open(before.name, { ...(JSON.parse(before.address) as typeof endpoint), ...endpoint });',
     tests: PROXY,
   },
   {
     name: 'new headers alone do not change an upstream',
     file: 'src/proxy/client/upstreams.ts',
-    find: 'JSON.stringify(endpoint) === JSON.stringify(before.endpoint)',
-    replace: 'endpoint.baseUrl === before.endpoint.baseUrl',
+    find: 'JSON.stringify(endpoint) === before.address',
+    replace: 'before.address.includes(JSON.stringify(endpoint.baseUrl))',
     tests: PROXY,
   },
   {
@@ -238,8 +237,8 @@ export const HTTP_BUGS: readonly PlantedBug[] = [
   {
     name: "an upstream's pieces are kept one by one",
     file: 'src/proxy/client/exchange.ts',
-    find: 'if (this.#pieces === undefined && this.#first === undefined) {',
-    replace: 'if (chunk.length === 1) {',
+    find: 'this.#pieces.length >= MAX_WAITING_BYTES',
+    replace: 'this.#pieces.length >= 1',
     tests: PROXY,
   },
   {

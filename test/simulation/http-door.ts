@@ -1,11 +1,9 @@
-import { Registry } from 'prom-client';
 import { createServer } from '../../src/api/server.ts';
 import { ERROR_CODES, type ErrorCode } from '../../src/http/errors/error-codes.ts';
 import type { Server } from '../../src/http/request/http-server.ts';
 import type { Clock } from '../../src/lib/concurrency/clock.ts';
 import type { Network } from '../../src/network/network.ts';
-import { createLogger } from '../../src/telemetry/logger.ts';
-import { createMetrics } from '../../src/telemetry/metrics.ts';
+import { listenerOptions } from '../unit/api/api-fixture.ts';
 
 /** The most services in one world. */
 const SERVICES = 4;
@@ -42,19 +40,16 @@ export class HttpDoor {
   static async open(clock: Clock): Promise<HttpDoor> {
     const world: Led = { networks: [], clock };
     const underWay: UnderWay = new Map();
-    const registry = new Registry();
     const server = await createServer({
       networks: Array.from({ length: SERVICES }, (_, index) => doorTo(index, world)),
-      version: '0.0.0',
-      ...{ registry, metrics: createMetrics(registry), logger: createLogger('silent') },
-      clock: {
-        now: () => world.clock.now(),
-        monotonicMs: () => world.clock.monotonicMs(),
-        after: (delayMs, callback) => world.clock.after(delayMs, callback),
-        afterTurn: (callback) => world.clock.afterTurn(callback),
-      },
-      maxConnections: 1,
-      drainTimeoutMs: 1_000,
+      ...listenerOptions({
+        clock: {
+          now: () => world.clock.now(),
+          monotonicMs: () => world.clock.monotonicMs(),
+          after: (delayMs, callback) => world.clock.after(delayMs, callback),
+          afterTurn: (callback) => world.clock.afterTurn(callback),
+        },
+      }),
       registerMore: (routes) =>
         void routes.addHook('onRequest', (request, reply, done) => {
           underWay.set(request.id, reply.raw);

@@ -2,8 +2,7 @@ import type { Static } from 'typebox';
 import { Value } from 'typebox/value';
 import type { AggregatorError } from '../../aggregation/aggregator-error.ts';
 import { AggregationDetails, detailsOf } from '../../http/errors/aggregation-details.ts';
-import { createErrorBody } from '../../http/errors/error-body.ts';
-import { ERROR_CODES } from '../../http/errors/error-codes.ts';
+import { OWN_ERROR_FORM } from '../../http/errors/error-form.ts';
 import { CommandFailure, EXIT } from './exit-codes.ts';
 import { adviseOn, exitCodeOf, textOf } from './failures.ts';
 import { formatTable, percentOf, printable } from './text.ts';
@@ -30,9 +29,8 @@ export class ServiceRefusal extends CommandFailure {
 
 export function refusalOf(error: AggregatorError): ServiceRefusal {
   const { code } = error;
-  const { status } = ERROR_CODES[code];
-  const statusCode = status === 'as_upstream' ? 502 : status;
-  return new ServiceRefusal(createErrorBody(code, statusCode, textOf(error), detailsOf(error)));
+  const answer = { code, message: textOf(error), details: detailsOf(error) };
+  return new ServiceRefusal(OWN_ERROR_FORM.bodyOf(answer, OWN_ERROR_FORM.statusOf(code)));
 }
 
 function detailLines(details: Static<typeof AggregationDetails>): string[] {

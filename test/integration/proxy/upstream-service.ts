@@ -10,7 +10,7 @@ import { createMemoryLimitCounters, type LimitCounters } from '../../../src/stor
 import { createLogger, type Logger } from '../../../src/telemetry/logger.ts';
 import { createMetrics, METRIC_PREFIX } from '../../../src/telemetry/metrics.ts';
 import { NO_TRACER, type Tracer } from '../../../src/telemetry/spans.ts';
-import { scriptedNetwork } from '../../unit/api/api-fixture.ts';
+import { listenerOptions, scriptedNetwork } from '../../unit/api/api-fixture.ts';
 import { type StandIn, startStandIn } from './stand-in.ts';
 
 export interface Answer {
@@ -93,21 +93,14 @@ export async function startUpstreamService({
   const ownConsole = opened.use(openConsole(consoleOptions));
   const server = await createServer({
     networks: [scriptedNetwork({ pathNames: ['mainnet', 'fuji', 'testnet'] })],
-    version: '1.2.3',
-    metrics,
-    registry,
-    tracer,
-    logger,
-    clock: systemClock,
-    maxConnections: 4_096,
-    drainTimeoutMs: 1_000,
-    corsOrigins,
+    ...listenerOptions({ registry, metrics }),
+    ...{ tracer, logger, corsOrigins, maxConnections: 4_096 },
     upstream: {
       upstreams,
       limits,
       timeoutMs: upstream.timeoutMs,
       passUnknown: upstream.passUnknown,
-      rpc: { methods: new Set(upstream.rpcMethods), maxBatch: upstream.maxRpcBatch },
+      rpcMethods: new Set(upstream.rpcMethods),
     },
     ...(access && { access: { ...access, limits } }),
     registerMore: (more) => ownConsole.registerRoutes(more),
