@@ -23,7 +23,7 @@ async function start(options: Partial<DevnetOptions> = {}): Promise<void> {
   clock = new FakeClock();
   devnet = cleanup.use(await startDevnet({ validators: 3, clock, logger: createLogger('silent'), ...options }));
   validator = devnet.validator(1);
-  message = devnet.emit('C', Buffer.from('hello'));
+  message = devnet.chains.C.emit(Buffer.from('hello'));
 }
 
 beforeEach(() => {
@@ -58,7 +58,7 @@ test('a validator signs what its chain emitted, also with a shared key, and refu
   expect(validator.publicKey).toEqual(devnet.validator(0).publicKey);
   const client = await connect();
   expect(await outcomeOf(client)).toBe('signed');
-  expect(await outcomeOf(client, devnet.unknownMessage('C', Buffer.from('never said')))).toBe(1);
+  expect(await outcomeOf(client, devnet.chains.C.prepare(Buffer.from('never said')))).toBe(1);
 });
 
 test('a validator that admits nobody disconnects present and new peers', async () => {

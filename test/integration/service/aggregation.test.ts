@@ -52,7 +52,7 @@ describe('a service on a healthy network', { timeout: TIMEOUT_MS }, () => {
   });
 
   test('says with the code and text of the validators why a message they do not know is not signed', async () => {
-    const { bytes } = service.devnet.unknownMessage('C', new TextEncoder().encode('never emitted'));
+    const { bytes } = service.devnet.chains.C.prepare(new TextEncoder().encode('never emitted'));
     const answer = await service.post({ message: Buffer.from(bytes).toString('hex') });
     expect(answer.status).toBe(500);
     expect(answer.body).toMatchObject({ statusCode: 500, error: 'Internal Server Error' });

@@ -24,7 +24,7 @@ afterAll(async () => {
 });
 
 const emit = (chain: 'C' | 'L1' = 'C'): string =>
-  bytesToHex(service.devnet.emit(chain, Buffer.from(`command ${Math.random()}`)).bytes);
+  bytesToHex(service.devnet.chains[chain].emit(Buffer.from(`command ${Math.random()}`)).bytes);
 const url = () => ['--url', service.app.url];
 
 /** The API of the same network, for a command that does without a service. */
@@ -97,7 +97,7 @@ describe.concurrent('aggregate', { timeout: TIMEOUT_MS }, () => {
 
   test('signs the message of an EVM transaction, and one of several by its log', async () => {
     const [first, second] = ['one', 'two'].map((text) => Buffer.from(text));
-    const { hash, messages } = service.devnet.transact('C', [first!, second!]);
+    const { hash, messages } = service.devnet.chains.C.transact([first!, second!]);
     const several = await runCommand(['aggregate', ...url(), '--tx', hash, '--chain', 'C', '--json']);
     expect(several).toMatchObject({ code: 2, err: expect.stringContaining('choose one by logIndex 0, 1') });
     expect(JSON.parse(several.out)).toMatchObject({ details: { messages: [{ logIndex: 0 }, { logIndex: 1 }] } });
@@ -115,7 +115,7 @@ describe.concurrent('aggregate', { timeout: TIMEOUT_MS }, () => {
     const json = await runCommand(['aggregate', ...url(), '--json', '0000']);
     expect(json).toMatchObject({ code: 2, err: expect.stringContaining('Correct the request (invalid_request)\n') });
     expect(JSON.parse(json.out)).toMatchObject({ statusCode: 400, code: 'invalid_request' });
-    const unsent = bytesToHex(service.devnet.emit('C', Buffer.from('unsent')).bytes).replace(/..$/, '00');
+    const unsent = bytesToHex(service.devnet.chains.C.emit(Buffer.from('unsent')).bytes).replace(/..$/, '00');
     const nobody = await runCommand(['aggregate', ...url(), unsent]);
     expect(nobody).toMatchObject({ code: 3, out: '', err: expect.stringContaining('(insufficient_weight)') });
     expect(nobody.err).toMatch(/\n +\d+\.\d % {2}refused +NodeID-\w+ {2}1 the payload type AddressedCall is unknown/);

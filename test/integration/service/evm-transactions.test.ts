@@ -69,7 +69,7 @@ function expectRefused(answer: Answer, status: number, code: string, message: Re
 
 describe('the message of an EVM transaction', { timeout: TIMEOUT_MS }, () => {
   test('of the C-Chain is signed by the primary network, by its name, its ID and without either', async () => {
-    const { hash, messages } = service.devnet.transact('C', [text('one')]);
+    const { hash, messages } = service.devnet.chains.C.transact([text('one')]);
     const { cChainID } = service.devnet.subnets.primary;
     const hex = `0x${bytesToHex(idBytes(cChainID))}`;
     for (const query of ['?blockchainId=C', `?blockchainId=${cChainID}`, `?blockchainId=${hex}`, '']) {
@@ -78,7 +78,7 @@ describe('the message of an EVM transaction', { timeout: TIMEOUT_MS }, () => {
   });
 
   test('of an L1 is signed by the L1, found by its chain, or because its subnet is tracked', async () => {
-    const { hash, messages } = service.devnet.transact('L1', [text('of the L1')]);
+    const { hash, messages } = service.devnet.chains.L1.transact([text('of the L1')]);
     const { subnetID, blockchainID } = service.devnet.subnets.l1;
     await expectSigned(await of(hash, `?blockchainId=${blockchainID}`), messages[0], subnetID);
     await expectSigned(await of(hash, '', tracking), messages[0], subnetID);
@@ -96,7 +96,7 @@ describe('of several messages', { timeout: TIMEOUT_MS }, () => {
     });
 
   test('none is signed until logIndex chooses one; details list them', async () => {
-    const { hash, messages } = service.devnet.transact('C', [teleporter(), text('second')]);
+    const { hash, messages } = service.devnet.chains.C.transact([teleporter(), text('second')]);
     const answer = await of(hash, '?blockchainId=C');
     expectRefused(answer, 400, 'several_messages', /sent 2 Warp messages: choose one by logIndex 0, 1$/);
     expect(answer.body['details']).toEqual({
@@ -117,10 +117,7 @@ describe('of several messages', { timeout: TIMEOUT_MS }, () => {
   });
 
   test('at most 100 are listed', async () => {
-    const { hash } = service.devnet.transact(
-      'C',
-      Array.from({ length: 120 }, (_, n) => text(`message ${n}`)),
-    );
+    const { hash } = service.devnet.chains.C.transact(Array.from({ length: 120 }, (_, n) => text(`message ${n}`)));
     const { details } = (await of(hash, '?blockchainId=C')).body;
     expect(details).toMatchObject({ messages: { length: 100 }, messagesOmitted: 20 });
   });
@@ -128,7 +125,7 @@ describe('of several messages', { timeout: TIMEOUT_MS }, () => {
 
 describe('no message', { timeout: TIMEOUT_MS }, () => {
   test('of a failed transaction: 400 that says so', async () => {
-    const { hash } = service.devnet.transact('C', [text('never')], 'failed');
+    const { hash } = service.devnet.chains.C.transact([text('never')], 'failed');
     expectRefused(await of(hash, '?blockchainId=C'), 400, 'no_message_in_transaction', /of the C-Chain failed, so it/);
   });
 
@@ -150,7 +147,7 @@ describe('no message', { timeout: TIMEOUT_MS }, () => {
 describe('an RPC that is not trusted', { timeout: TIMEOUT_MS }, () => {
   const ask = () => of(UNKNOWN_HASH, `?blockchainId=${service.devnet.subnets.primary.xChainID}`, tracking);
   test('a message of another chain: 502', async () => {
-    const { id: messageID, bytes } = service.devnet.unknownMessage('C', text('invented'));
+    const { id: messageID, bytes } = service.devnet.chains.C.prepare(text('invented'));
     const log = {
       address: WARP_PRECOMPILE,
       topics: [SEND_WARP_MESSAGE, `0x${'0'.repeat(64)}`, `0x${bytesToHex(idBytes(messageID))}`],
@@ -169,7 +166,7 @@ describe('an RPC that is not trusted', { timeout: TIMEOUT_MS }, () => {
     answerRpc = () => undefined;
     const startMs = performance.now();
     const hanging = ask();
-    const { hash, messages } = service.devnet.transact('C', [text('meanwhile')]);
+    const { hash, messages } = service.devnet.chains.C.transact([text('meanwhile')]);
     await expectSigned(await of(hash, '?blockchainId=C', tracking), messages[0], PRIMARY_NETWORK_ID);
     const answer = await hanging;
     expectRefused(answer, 503, 'chain_rpc_unavailable', /no answer/);

@@ -56,7 +56,7 @@ test('an L1 validator below the threshold signs only what has no quorum without 
   let count = 0;
   const message = (): string => {
     count += 1;
-    return Buffer.from(devnet.emit('L1', Buffer.from(`message ${count}`)).bytes).toString('hex');
+    return Buffer.from(devnet.chains.L1.emit(Buffer.from(`message ${count}`)).bytes).toString('hex');
   };
   const signersOf = async (answer: Answer, height?: number): Promise<string[]> => {
     expect(answer.status).toBe(201);

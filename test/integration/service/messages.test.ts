@@ -39,7 +39,7 @@ describe('POST /v1/signatureAggregator/fuji/verify', { timeout: TIMEOUT_MS }, ()
   };
   /** A message of the L1 that all who can sign it have signed, and its parts. */
   async function signed() {
-    const { bytes } = service.devnet.emit('L1', Buffer.from(`verify ${Math.random()}`));
+    const { bytes } = service.devnet.chains.L1.emit(Buffer.from(`verify ${Math.random()}`));
     const answer = await service.post({ message: bytesToHex(bytes), quorumPercentage: 93 });
     expect(answer.status).toBe(201);
     const signedMessage = parseHex(String(answer.body['signedMessage']), 'signedMessage');

@@ -25,7 +25,7 @@ describe('GET /v1/signatureAggregator/fuji/validations/{validationId}/uptime', {
   const fix = (validationID: ValidationID, figures: Readonly<Record<string, bigint>>): void => {
     for (const { nodeID, weight } of service.devnet.l1Validators()) {
       const seconds = figures[String(weight)];
-      if (seconds !== undefined) service.devnet.fixUptime(nodeID, validationID, seconds);
+      if (seconds !== undefined) service.devnet.chains.L1.uptimes?.fix(nodeID, validationID, seconds);
     }
   };
   const validation = (weight: bigint): ValidationID => {
