@@ -1,4 +1,3 @@
-import type { FastifyInstance } from 'fastify';
 import { type Clock, nextTurn } from '../lib/concurrency/clock.ts';
 import { bytesToHex, prefixedHex } from '../lib/encoding/bytes.ts';
 import { createIdentity, type Identity } from '../p2p/identity/identity.ts';
@@ -18,7 +17,7 @@ import {
 import { createAppRequestJudge } from './node/app-request-judge.ts';
 import { DevnetValidator, type ValidatorRole } from './node/devnet-validator.ts';
 import { GossipPool } from './node/gossip-pool.ts';
-import { createNodeApiServer, type NodeApiHooks } from './node/node-api-server.ts';
+import { createNodeApiServer } from './node/node-api-server.ts';
 import { createSeededRandom } from './seeded-random.ts';
 
 export interface DevnetOptions {
@@ -41,12 +40,6 @@ export interface DevnetOptions {
 
 /** The devnet: a P-Chain and info API over HTTP, and validators that speak the real peer-to-peer protocol. */
 export type Devnet = Awaited<ReturnType<typeof startDevnet>>;
-
-/** The API of one node. */
-export interface DevnetApi {
-  readonly url: string;
-  setHooks(hooks: NodeApiHooks): void;
-}
 
 const MAX_VALIDATORS = 2_000;
 /** Nodes that are set up before the event loop has a turn: at a millisecond each they hardly delay anything else. */
@@ -99,25 +92,11 @@ export async function startDevnet(options: DevnetOptions) {
   const [apiNode, ...others] = validators.slice(0, primaryCount);
   if (apiNode === undefined) throw new RangeError('there is no first validator');
   const subject = { model, seed, node: apiNode, peers: listedPeers(others) };
-  const servers: FastifyInstance[] = [];
-  opened.defer(async () => {
-    await Promise.all(servers.map((server) => server.close()));
-  });
-  /** One more URL of the same network. */
-  const openApi = async (): Promise<DevnetApi> => {
-    let hooks: NodeApiHooks = {};
-    const server = createNodeApiServer(subject, () => hooks);
-    servers.push(server);
-    return {
-      url: await server.listen({ host, port: 0 }),
-      setHooks: (next) => {
-        hooks = next;
-      },
-    };
-  };
   /** Of the first validator. */
-  const api = await openApi();
-  const apiUrl = api.url;
+  const api = createNodeApiServer(subject);
+  const closeApi = async (): Promise<void> => api.close();
+  opened.defer(closeApi);
+  const apiUrl = await api.listen({ host, port: 0 });
   logger.debug({ apiUrl, validators: validators.length, bls: keys.backend }, 'devnet started');
 
   const examples = emitExamples(model, seed);
@@ -129,7 +108,9 @@ export async function startDevnet(options: DevnetOptions) {
   const closing = opened.move();
   return {
     ...network,
-    ...{ network, api, openApi },
+    network,
+    /** Closes the API alone. */
+    closeApi,
     /** The chains whose messages the validators sign. */
     chains: { C: model.cChain, L1: model.l1Chain },
     /** @param index into `nodeIDs` */
