@@ -1,41 +1,42 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { systemClock } from '../../../../src/lib/concurrency/clock.ts';
 import { createMemoryLimitCounters, type LimitCounters } from '../../../../src/store/local/limit-counters.ts';
 import { createSharedLimitCounters } from '../../../../src/store/redis/shared-limit-counters.ts';
 import type { SharedStore } from '../../../../src/store/redis/shared-store.ts';
-import { movableClock } from '../../../integration/proxy/movable-clock.ts';
 import { Draws } from '../../../simulation/draws.ts';
 import { SimulatedRedis } from '../../../simulation/simulated-redis.ts';
 import type { Liar } from '../../../simulation/store-lies.ts';
+import { FakeClock } from '../../../support/fake-clock.ts';
 import { expectGranted, expectRefused, testLimitCounters } from './limit-counters-contract.ts';
 
-const shared = createMemoryLimitCounters(movableClock());
+const shared = createMemoryLimitCounters(new FakeClock());
 describe('in memory', () => {
   testLimitCounters(() => shared);
 });
 
 function start() {
-  const clock = movableClock();
+  const clock = new FakeClock();
   return { clock, counters: createMemoryLimitCounters(clock) };
 }
 
 test('a backlog drains by a nanosecond in each', async () => {
   const { clock, counters } = start();
   expect(await counters.take('a', 5e9, 6e9)).toEqual({ isTaken: true, ns: 5e9 });
-  clock.move(999);
+  await clock.advance(999);
   expect(await counters.take('a', 2e9, 6e9)).toEqual({ isTaken: false, ns: 4_001e6 });
-  clock.move(1);
+  await clock.advance(1);
   expect(await counters.take('a', 2e9, 6e9)).toEqual({ isTaken: true, ns: 6e9 });
-  clock.move(7_000);
+  await clock.advance(7_000);
   expect(await counters.take('a', 1e9, 6e9)).toEqual({ isTaken: true, ns: 1e9 });
 });
 
 test('a claim expires, and its release does not affect the next one', async () => {
   const { clock, counters } = start();
   const first = expectGranted(await counters.claim('a', 1_000));
-  clock.move(999);
+  await clock.advance(999);
   expect(await counters.claim('a', 1_000)).toEqual({ isGranted: false, leftMs: 1 });
-  clock.move(1);
+  await clock.advance(1);
   expectGranted(await counters.claim('a', 1_000));
   await first.giveBack();
   expectRefused(await counters.claim('a', 1_000), 1_000);
@@ -56,9 +57,10 @@ test('keeps a bounded number of backlogs and claims, the latest', async () => {
 describe('counters that replicas share', () => {
   /** Starts a store on the same clock that can be switched off. */
   function startShared() {
-    const clock = movableClock();
+    const clock = new FakeClock();
     const redis = new SimulatedRedis({
-      ...{ clock: { ...clock, after: atOnce }, draws: new Draws('limits'), liar: undefined as unknown as Liar },
+      clock: { ...systemClock, monotonicMs: () => clock.monotonicMs(), after: atOnce },
+      ...{ draws: new Draws('limits'), liar: undefined as unknown as Liar },
       plan: { latencyMs: [0, 0], spells: [], moments: [], lies: {}, lying: 0 },
       watcher: { wrote: () => undefined, disturbed: () => undefined, lost: () => undefined },
     });
@@ -91,7 +93,7 @@ describe('counters that replicas share', () => {
         const { clock, replicas } = startShared();
         const one = createMemoryLimitCounters(clock);
         for (const { waitMs, costNs, isForced, key, replica } of each) {
-          clock.move(waitMs);
+          await clock.advance(waitMs);
           const cost = [String(key), costNs, isForced ? 1_000e9 : 60e9] as const;
           expect(await replicas[replica]?.take(...cost)).toEqual(await one.take(...cost));
         }
