@@ -45,6 +45,7 @@ const VerificationBody = Type.Object(
   },
   { additionalProperties: false, examples: [{ signedMessage: SIGNED_EXAMPLE, quorumPercentage: 67 }] },
 );
+export type VerificationBody = Static<typeof VerificationBody>;
 
 const DecodeBody = Type.Object(
   {

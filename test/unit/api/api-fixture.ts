@@ -1,5 +1,4 @@
 import { STATUS_CODES } from 'node:http';
-import { pino } from 'pino';
 import { Registry } from 'prom-client';
 import { expect } from 'vitest';
 import type { Aggregator } from '../../../src/aggregation/request/aggregate.ts';
@@ -12,7 +11,7 @@ import type { Server } from '../../../src/http/request/http-server.ts';
 import { type Clock, systemClock } from '../../../src/lib/concurrency/clock.ts';
 import type { Network, NetworkReadiness } from '../../../src/network/network.ts';
 import { createMemoryLimitCounters } from '../../../src/store/local/limit-counters.ts';
-import { createLogger, type Logger } from '../../../src/telemetry/logger.ts';
+import { createLogger } from '../../../src/telemetry/logger.ts';
 import { createMetrics } from '../../../src/telemetry/metrics.ts';
 import { nodeIDFromBytes, PRIMARY_NETWORK_ID } from '../../../src/warp/ids.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
@@ -135,21 +134,6 @@ export function expectError(
   expect(response.headers['content-type']).toBe('application/json');
   expect(response.body).not.toMatch(/\bat .*\.[jt]s:\d+|node_modules|"stack"/);
   return body['details'];
-}
-
-export interface LogLine {
-  readonly level: number;
-  readonly msg: string;
-  readonly requestId?: string;
-  readonly err?: object;
-  readonly [field: string]: unknown;
-}
-
-/** A logger, and what it has written. */
-export function recordingLogger(level = 'debug'): { logger: Logger; lines: () => LogLine[] } {
-  const written: string[] = [];
-  const logger = pino({ level }, { write: (line: string) => void written.push(line) });
-  return { logger, lines: () => written.map((line) => JSON.parse(line)) };
 }
 
 /** Returns the port of a listening server. */

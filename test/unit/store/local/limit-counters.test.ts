@@ -2,37 +2,37 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { createMemoryLimitCounters, type LimitCounters } from '../../../../src/store/local/limit-counters.ts';
 import { createSharedLimitCounters } from '../../../../src/store/redis/shared-limit-counters.ts';
-import { movableClock } from '../../../integration/proxy/movable-clock.ts';
+import { FakeClock } from '../../../support/fake-clock.ts';
 import { createStoreInMemory } from '../redis/store-in-memory.ts';
 import { expectGranted, expectRefused, testLimitCounters } from './limit-counters-contract.ts';
 
-const shared = createMemoryLimitCounters(movableClock());
+const shared = createMemoryLimitCounters(new FakeClock());
 describe('in memory', () => {
   testLimitCounters(() => shared);
 });
 
 function start() {
-  const clock = movableClock();
+  const clock = new FakeClock();
   return { clock, counters: createMemoryLimitCounters(clock) };
 }
 
 test('a backlog drains by a nanosecond in each', async () => {
   const { clock, counters } = start();
   expect(await counters.take('a', 5e9, 6e9)).toEqual({ isTaken: true, ns: 5e9 });
-  clock.move(999);
+  await clock.advance(999);
   expect(await counters.take('a', 2e9, 6e9)).toEqual({ isTaken: false, ns: 4_001e6 });
-  clock.move(1);
+  await clock.advance(1);
   expect(await counters.take('a', 2e9, 6e9)).toEqual({ isTaken: true, ns: 6e9 });
-  clock.move(7_000);
+  await clock.advance(7_000);
   expect(await counters.take('a', 1e9, 6e9)).toEqual({ isTaken: true, ns: 1e9 });
 });
 
 test('a claim expires, and its release does not affect the next one', async () => {
   const { clock, counters } = start();
   const first = expectGranted(await counters.claim('a', 1_000));
-  clock.move(999);
+  await clock.advance(999);
   expect(await counters.claim('a', 1_000)).toEqual({ isGranted: false, leftMs: 1 });
-  clock.move(1);
+  await clock.advance(1);
   expectGranted(await counters.claim('a', 1_000));
   await first.giveBack();
   expectRefused(await counters.claim('a', 1_000), 1_000);
@@ -52,7 +52,7 @@ test('keeps a bounded number of backlogs and claims, the latest', async () => {
 
 describe('counters that replicas share', () => {
   function startShared() {
-    const clock = movableClock();
+    const clock = new FakeClock();
     const { store, state, entries } = createStoreInMemory(clock);
     const replicas = [0, 1].map(() => createSharedLimitCounters(store, createMemoryLimitCounters(clock)));
     return { clock, state, entries, replicas: replicas as [LimitCounters, LimitCounters] };
@@ -75,7 +75,7 @@ describe('counters that replicas share', () => {
         const { clock, replicas } = startShared();
         const one = createMemoryLimitCounters(clock);
         for (const { waitMs, costNs, isForced, key, replica } of each) {
-          clock.move(waitMs);
+          await clock.advance(waitMs);
           const cost = [String(key), costNs, isForced ? 1_000e9 : 60e9] as const;
           expect(await replicas[replica]?.take(...cost)).toEqual(await one.take(...cost));
         }
