@@ -85,7 +85,7 @@ test('proves the highest uptime that the quorum signs, to the second', async () 
   const seen: Readonly<Record<string, bigint>> = { 350: 1_000n, 250: 4_000n, 150: 3_000n, 100: 2_999n };
   for (const { nodeID, weight } of service.devnet.l1Validators()) {
     const seconds = seen[String(weight)];
-    if (seconds !== undefined) service.devnet.fixUptime(nodeID, validationID, seconds);
+    if (seconds !== undefined) service.devnet.chains.L1.uptimes?.fix(nodeID, validationID, seconds);
   }
   const path = `/v1/signatureAggregator/fuji/validations/${validationID}/uptime`;
   const answer = await service.get(path);

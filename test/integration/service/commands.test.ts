@@ -23,7 +23,7 @@ writeFileSync(
 );
 
 const emit = (chain: 'C' | 'L1' = 'C'): string =>
-  bytesToHex(service.devnet.emit(chain, Buffer.from(`command ${Math.random()}`)).bytes);
+  bytesToHex(service.devnet.chains[chain].emit(Buffer.from(`command ${Math.random()}`)).bytes);
 
 describe.concurrent('aggregate', { timeout: TIMEOUT_MS }, () => {
   test('prints only the signed message to a pipe, which verify accepts', async () => {
@@ -68,7 +68,7 @@ describe.concurrent('aggregate', { timeout: TIMEOUT_MS }, () => {
 
   test('signs the message of an EVM transaction, and one of several by its log', async () => {
     const [first, second] = ['one', 'two'].map((text) => Buffer.from(text));
-    const { hash, messages } = service.devnet.transact('C', [first!, second!]);
+    const { hash, messages } = service.devnet.chains.C.transact([first!, second!]);
     const several = await runCommand(['aggregate', ...URL_OPTION, '--tx', hash, '--chain', 'C', '--json']);
     expect(several).toMatchObject({ code: 2, err: expect.stringContaining('choose one by logIndex 0, 1') });
     expect(JSON.parse(several.out)).toMatchObject({ details: { messages: [{ logIndex: 0 }, { logIndex: 1 }] } });
@@ -86,7 +86,7 @@ describe.concurrent('aggregate', { timeout: TIMEOUT_MS }, () => {
     const json = await runCommand(['aggregate', ...URL_OPTION, '--json', '0000']);
     expect(json).toMatchObject({ code: 2, err: expect.stringContaining('Correct the request (invalid_request)\n') });
     expect(JSON.parse(json.out)).toMatchObject({ statusCode: 400, code: 'invalid_request' });
-    const unsent = bytesToHex(service.devnet.emit('C', Buffer.from('unsent')).bytes).replace(/..$/, '00');
+    const unsent = bytesToHex(service.devnet.chains.C.emit(Buffer.from('unsent')).bytes).replace(/..$/, '00');
     const nobody = await runCommand(['aggregate', ...URL_OPTION, unsent]);
     expect(nobody).toMatchObject({ code: 3, out: '', err: expect.stringContaining('(insufficient_weight)') });
     expect(nobody.err).toMatch(/\n +\d+\.\d % {2}refused +NodeID-\w+ {2}1 the payload type AddressedCall is unknown/);

@@ -42,7 +42,7 @@ function expectRefused(answer: Answer, status: number, code: string, message: Re
 }
 
 test('the message of an L1 is signed by the L1, found by its chain, or because its subnet is tracked', async () => {
-  const { hash, messages } = service.devnet.transact('L1', [text('of the L1')]);
+  const { hash, messages } = service.devnet.chains.L1.transact([text('of the L1')]);
   await expectSigned(await of(hash, `?blockchainId=${l1.blockchainID}`), messages[0], l1.subnetID);
   await expectSigned(await of(hash, '', tracking), messages[0], l1.subnetID);
   // Chains of other subnets are not searched.
@@ -58,7 +58,7 @@ describe('of several messages', () => {
       ...{ originSenderAddress: new Uint8Array(20), destinationAddress: new Uint8Array(20) },
       ...{ allowedRelayerAddresses: [], receipts: [] },
     });
-    const { hash, messages } = service.devnet.transact('C', [teleporter, text('second')]);
+    const { hash, messages } = service.devnet.chains.C.transact([teleporter, text('second')]);
     const answer = await of(hash, '?blockchainId=C');
     expectRefused(answer, 400, 'several_messages', /sent 2 Warp messages: choose one by logIndex 0, 1$/);
     const [first, second] = messages.map(({ id, bytes }, logIndex) => ({
@@ -77,14 +77,14 @@ describe('of several messages', () => {
 
   test('at most 100 are listed', async () => {
     const many = Array.from({ length: 120 }, (_, n) => text(`message ${n}`));
-    const { hash } = service.devnet.transact('C', many);
+    const { hash } = service.devnet.chains.C.transact(many);
     const { details } = (await of(hash, '?blockchainId=C')).body;
     expect(details).toMatchObject({ messages: { length: 100 }, messagesOmitted: 20 });
   });
 });
 
 test('a failed transaction has no message, and an unknown one may have one after the time of a block', async () => {
-  const { hash } = service.devnet.transact('C', [text('never')], 'failed');
+  const { hash } = service.devnet.chains.C.transact([text('never')], 'failed');
   expectRefused(await of(hash, '?blockchainId=C'), 400, 'no_message_in_transaction', /of the C-Chain failed, so it/);
   const unknown = await of(UNKNOWN_HASH, '?blockchainId=C');
   expectRefused(unknown, 404, 'unknown_transaction', new RegExp(UNKNOWN_HASH));
@@ -95,7 +95,7 @@ test('a chain that the node does not run needs an RPC, which is not trusted', as
   const ask = (at: Pick<RunningService, 'get'>) => of(UNKNOWN_HASH, `?blockchainId=${primary.xChainID}`, at);
   expectRefused(await ask(service), 502, 'chain_rpc_invalid', /HTTP status 404; .* need the setting chainRpc$/);
 
-  const { id: messageID, bytes } = service.devnet.unknownMessage('C', text('invented'));
+  const { id: messageID, bytes } = service.devnet.chains.C.prepare(text('invented'));
   const log = {
     address: WARP_PRECOMPILE,
     topics: [SEND_WARP_MESSAGE, `0x${'0'.repeat(64)}`, `0x${bytesToHex(idBytes(messageID))}`],

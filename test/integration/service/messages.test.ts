@@ -24,7 +24,7 @@ async function refusal(route: 'verify' | 'decode', sent: object): Promise<unknow
 
 describe('POST /v1/signatureAggregator/fuji/verify', async () => {
   // A message of the L1 that all who can sign it have signed.
-  const { bytes } = service.devnet.emit('L1', Buffer.from('verify'));
+  const { bytes } = service.devnet.chains.L1.emit(Buffer.from('verify'));
   const answer = await service.post({ message: bytesToHex(bytes), quorumPercentage: 93 });
   const signedMessage = String(answer.body['signedMessage']);
   const parts = parseSignedMessage(parseHex(signedMessage, 'signedMessage'));

@@ -63,10 +63,10 @@ describe('GET /v1/signatureAggregator/fuji/subnets/{subnetId}', () => {
   });
 
   test('shows the outcomes of requests', async () => {
-    const good = service.devnet.emit('L1', Buffer.from('view'));
+    const good = service.devnet.chains.L1.emit(Buffer.from('view'));
     const message = Buffer.from(good.bytes).toString('hex');
     expect((await service.post({ message, quorumPercentage: 65 })).status).toBe(201);
-    const bad = service.devnet.unknownMessage('L1', Buffer.from('nobody emitted this'));
+    const bad = service.devnet.chains.L1.prepare(Buffer.from('nobody emitted this'));
     expect((await service.post({ message: Buffer.from(bad.bytes).toString('hex'), quorumPercentage: 50 })).status).toBe(
       500,
     );

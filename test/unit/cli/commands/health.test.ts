@@ -63,14 +63,14 @@ test('the result is 0 if the service answers, else 1', async () => {
   const args = ['--port', `${(server.address() as AddressInfo).port}`];
   expect(await checkHealth(args)).toBe(0);
   const url = `http://127.0.0.1:${args[1]}/`;
-  expect(await checkHealth([], url)).toBe(0);
+  expect(await checkHealth([], { url })).toBe(0);
   status = 500;
   expect(await checkHealth(args)).toBe(1);
   server.closeAllConnections();
   server.close();
   await once(server, 'close');
   expect(await checkHealth(args)).toBe(1);
-  expect(await checkHealth([], url)).toBe(1);
-  expect(await checkHealth([], 'localhost')).toBe(1);
+  expect(await checkHealth([], { url })).toBe(1);
+  expect(await checkHealth([], { url: 'localhost' })).toBe(1);
   expect(await checkHealth(['--port', 'x'])).toBe(1);
 });
