@@ -11,7 +11,8 @@ const TIMEOUT_MS = 60_000;
 
 // A run mostly waits for timeouts, so several run concurrently.
 describe.concurrent('up to 33 % of the weight misbehaves', { timeout: TIMEOUT_MS }, () => {
-  test.for(SEEDS)('every message is signed: seed %i', async (seed) => {
+  test.for(SEEDS)('every message is signed: seed %i', async (seed, { expect }) => {
+    expect.hasAssertions();
     // Before the service starts for even seeds, and after it is connected for odd ones.
     const isFromTheStart = seed % 2 === 0;
     let drawn: Misbehaviours = new Map();

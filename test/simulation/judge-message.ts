@@ -64,7 +64,7 @@ function canonicalOrder(set: readonly Member[]) {
 }
 
 /** Without the flags in its first bits, a compressed key is the x of its point; no two keys here share one. */
-export function xOf(publicKey: Uint8Array): bigint {
+function xOf(publicKey: Uint8Array): bigint {
   const bytes = Buffer.from(publicKey);
   bytes[0] = (bytes[0] ?? 0) & 0x1f;
   return BigInt(`0x${bytes.toString('hex')}`);

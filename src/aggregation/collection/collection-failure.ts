@@ -30,7 +30,7 @@ export function describeFailure({ summary, quorumNum, isOfL1, refusedForGood }: 
   return { code: 'insufficient_weight', message: describeInsufficientWeight(quorumNum, summary, cause) };
 }
 
-export function reachableWeight({ totalWeight, outcomes }: TallySummary): bigint {
+function reachableWeight({ totalWeight, outcomes }: TallySummary): bigint {
   return totalWeight - outcomes.no_key.weight - outcomes.unreachable.weight;
 }
 

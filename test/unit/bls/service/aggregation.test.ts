@@ -236,7 +236,7 @@ describe.each(await Promise.all(BACKEND_NAMES.map(loadBackend)))('with real poin
     },
   );
 
-  test('bad signers are found, one of them outside the subgroup', async () => {
+  test('invalid signers are found, one of them outside the subgroup', async () => {
     const outside = new Uint8Array(96);
     outside.set([0x80]);
     outside.set([2], 95);
