@@ -1,5 +1,5 @@
 import fastify, { type FastifyInstance } from 'fastify';
-import { ParseError } from '../../lib/encoding/parse-error.ts';
+import { attempt, ParseError } from '../../lib/encoding/parse-error.ts';
 import { encodeExactJson, parseExactJson } from '../../pchain/codec/exact-json.ts';
 import { type JsonObject, readObject } from '../../pchain/codec/json-fields.ts';
 import { P_CHAIN_ID } from '../../warp/ids.ts';
@@ -9,8 +9,8 @@ import {
   createInfoMethods,
   createPlatformMethods,
   createProposervmMethods,
-  type Method,
   MethodError,
+  type Methods,
   type NodeApiSubject,
 } from './node-api-methods.ts';
 
@@ -27,8 +27,7 @@ const BODY_LIMIT = 256 * 1024;
  * `/ext/info`, the X-Chain's transactions, the receipts of EVM chains, and the epoch of each chain. A method's error has the HTTP status 200, as a node's has.
  */
 export function createNodeApiServer(subject: NodeApiSubject): FastifyInstance {
-  const serve = (path: string, create: (subject: NodeApiSubject) => Readonly<Record<string, Method>>): void => {
-    const methods = create(subject);
+  const serve = (path: string, methods: Methods): void => {
     server.post(path, async (request, reply) => {
       reply.header('content-type', 'application/json; charset=utf-8');
       return encodeExactJson(answer(methods, typeof request.body === 'string' ? request.body : ''));
@@ -38,32 +37,20 @@ export function createNodeApiServer(subject: NodeApiSubject): FastifyInstance {
   server.removeAllContentTypeParsers();
   // As text, so that integers beyond 2^53 keep their digits.
   server.addContentTypeParser('application/json', { parseAs: 'string' }, (_request, body, done) => done(null, body));
-  for (const path of ['/ext/bc/P', '/ext/P']) serve(path, createPlatformMethods);
-  serve('/ext/info', createInfoMethods);
+  for (const path of ['/ext/bc/P', '/ext/P']) serve(path, createPlatformMethods(subject));
+  serve('/ext/info', createInfoMethods(subject));
   const { xChainID, cChain, l1Chain } = subject.model;
-  for (const path of ['/ext/bc/X', `/ext/bc/${xChainID}`]) serve(path, createAvmMethods);
-  for (const path of ['C', cChain.blockchainID])
-    serve(
-      `/ext/bc/${path}/rpc`,
-      createEvmMethods(({ cChain }) => cChain),
-    );
-  serve(
-    `/ext/bc/${l1Chain.blockchainID}/rpc`,
-    createEvmMethods(({ l1Chain }) => l1Chain),
-  );
+  for (const chain of ['X', xChainID]) serve(`/ext/bc/${chain}`, createAvmMethods(subject));
+  for (const chain of ['C', cChain.blockchainID]) serve(`/ext/bc/${chain}/rpc`, createEvmMethods(cChain));
+  serve(`/ext/bc/${l1Chain.blockchainID}/rpc`, createEvmMethods(l1Chain));
   const chains = [P_CHAIN_ID, 'P', xChainID, 'X', cChain.blockchainID, 'C', l1Chain.blockchainID];
-  for (const chain of chains) serve(`/ext/bc/${chain}/proposervm`, createProposervmMethods);
+  for (const chain of chains) serve(`/ext/bc/${chain}/proposervm`, createProposervmMethods(subject));
   return server;
 }
 
-function answer(methods: Readonly<Record<string, Method>>, body: string): unknown {
-  let call: JsonObject;
-  try {
-    call = readObject(parseExactJson(body, 'request'), 'request');
-  } catch (error) {
-    if (!(error instanceof ParseError)) throw error;
-    return failure(PARSE_ERROR, error.message, null);
-  }
+function answer(methods: Methods, body: string): unknown {
+  const call = attempt(() => readObject(parseExactJson(body, 'request'), 'request'));
+  if (call instanceof ParseError) return failure(PARSE_ERROR, call.message, null);
   const id = call.id ?? null;
   if (call.jsonrpc !== '2.0') return failure(INVALID_REQUEST, 'jsonrpc must be 2.0', id);
   const method =
