@@ -8,7 +8,6 @@ import {
   equalBytes,
   parseHex,
 } from '../../../../src/lib/encoding/bytes.ts';
-import { ParseError } from '../../../../src/lib/encoding/parse-error.ts';
 import { collectGarbage } from '../../../support/collect-garbage.ts';
 
 const bytes = fc.uint8Array({ maxLength: 100 });
@@ -43,7 +42,7 @@ test('any text is hex that is written back the same except for prefix and case, 
         try {
           parsed = parseHex(text, 'field');
         } catch (error) {
-          expect(error).toBeInstanceOf(ParseError);
+          expect(error).toMatchObject({ name: 'ParseError', what: 'field' });
           return;
         }
         expect(bytesToHex(parsed)).toBe(text.replace(/^0x/, '').toLowerCase());
@@ -52,15 +51,6 @@ test('any text is hex that is written back the same except for prefix and case, 
     { numRuns: 500 },
   );
 });
-
-test.each(['0', '0x0', '0X00', '0x0x00', '00\n', 'gg', '٣٣', '0x00\0'])(
-  'refuses %j as hex and names the field',
-  (text) => {
-    expect(() => parseHex(text, 'justification')).toThrowError(
-      expect.objectContaining({ name: 'ParseError', what: 'justification' }),
-    );
-  },
-);
 
 test('the order is lexicographic', () => {
   fc.assert(

@@ -78,6 +78,7 @@ test('a certificate without its key is an error, and so is a key of another kind
   await expect(openIdentity(files)).rejects.toThrow(/staker\.key exists but .*staker\.crt does not/);
   await writeFile(files.privateKeyPath, 'no key');
   await expect(openIdentity(files)).rejects.toThrow(/staker\.key is no private key/);
+  await expect(openIdentity({ ...files, directory: undefined })).rejects.toThrow(/staker\.key exists but .* does not/);
   expect(await readdir(base)).toEqual(['staker.key']);
 });
 
@@ -88,16 +89,6 @@ test('a key file that others may read is reported', async () => {
   await chmod(files.privateKeyPath, 0o640);
   expect(await findKeyFileProblem(files)).toContain(`${files.privateKeyPath} has the mode 640`);
 });
-
-test.each(['certificatePath', 'privateKeyPath'] as const)(
-  'a lone %s among separate paths is an error',
-  async (present) => {
-    const files = { ...filesIn(base), directory: undefined };
-    await writeFile(files[present], 'mine');
-    await expect(openIdentity(files)).rejects.toThrow(/exists but .* does not/);
-    expect(await readdir(base)).toHaveLength(1);
-  },
-);
 
 test('an error names the file that cannot be read, or be written', async () => {
   const files = { ...filesIn(base), directory: undefined };
