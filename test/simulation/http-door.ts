@@ -1,13 +1,11 @@
-import { Registry } from 'prom-client';
 import type { AggregationResult } from '../../src/aggregation/request/aggregation-request.ts';
 import { createServer } from '../../src/api/server.ts';
 import { ERROR_CODES, type ErrorCode } from '../../src/http/errors/error-codes.ts';
 import { type Clock, systemClock } from '../../src/lib/concurrency/clock.ts';
 import { bytesToHex, parseHex } from '../../src/lib/encoding/bytes.ts';
 import type { Network } from '../../src/network/network.ts';
-import { createLogger } from '../../src/telemetry/logger.ts';
-import { createMetrics } from '../../src/telemetry/metrics.ts';
 import type { SubnetID } from '../../src/warp/ids.ts';
+import { listenerOptions } from '../unit/api/api-fixture.ts';
 import type { Invariants, LiveRequest } from './invariants.ts';
 
 /** The most processes in one world: four replicas, and those that replace three of them. */
@@ -35,19 +33,16 @@ export async function openHttpDoor() {
   const world: Led = { services: [], clock: systemClock };
   /** Raw answers of requests under way, by request ID. */
   const underWay = new Map<string, { destroy(): void }>();
-  const registry = new Registry();
   const server = await createServer({
     networks: Array.from({ length: SERVICES }, (_, index) => doorTo(index, world)),
-    version: '0.0.0',
-    ...{ registry, metrics: createMetrics(registry), logger: createLogger('silent') },
-    clock: {
-      now: () => world.clock.now(),
-      monotonicMs: () => world.clock.monotonicMs(),
-      after: (delayMs, callback) => world.clock.after(delayMs, callback),
-      afterTurn: (callback) => world.clock.afterTurn(callback),
-    },
-    maxConnections: 1,
-    drainTimeoutMs: 1_000,
+    ...listenerOptions({
+      clock: {
+        now: () => world.clock.now(),
+        monotonicMs: () => world.clock.monotonicMs(),
+        after: (delayMs, callback) => world.clock.after(delayMs, callback),
+        afterTurn: (callback) => world.clock.afterTurn(callback),
+      },
+    }),
     registerMore: (routes) =>
       void routes.addHook('onRequest', (request, reply, done) => {
         underWay.set(request.id, reply.raw);

@@ -34,7 +34,7 @@ function summary({ config: { networks, server, access, upstream, store } }: Load
   return [
     `serves ${names.join(' and ')} on ${server.host} port ${ports.join(', ')}`,
     `upstreams ${endpoints.length > 0 ? endpoints.join(', ') : 'none'}`,
-    access.unitsPerMinute === 0 ? 'no rate limit' : `${access.unitsPerMinute} units per minute and address`,
+    access.unitsPerMinute === undefined ? 'no rate limit' : `${access.unitsPerMinute} units per minute and address`,
     `${access.apiKeys.length} API keys`,
     `store ${store.path ?? 'none'}${store.shared === undefined ? '' : ', shared through Redis'}`,
   ].join('; ');

@@ -2,8 +2,8 @@ import type { Static } from 'typebox';
 import { Value } from 'typebox/value';
 import type { AggregatorError, RequestField } from '../../aggregation/aggregator-error.ts';
 import { AggregationDetails, detailsOf } from '../../http/errors/aggregation-details.ts';
-import { createErrorBody } from '../../http/errors/error-body.ts';
 import { ERROR_CODES, type ErrorCode } from '../../http/errors/error-codes.ts';
+import { OWN_ERROR_FORM } from '../../http/errors/error-form.ts';
 import { CommandFailure, EXIT, type ExitCode } from './exit-codes.ts';
 import { formatTable, percentOf, printable } from './text.ts';
 
@@ -54,10 +54,9 @@ export class ServiceRefusal extends CommandFailure {
 
 export function refusalOf(error: AggregatorError): ServiceRefusal {
   const { code, field, message } = error;
-  const { status } = ERROR_CODES[code];
-  const statusCode = status === 'as_upstream' ? 502 : status;
   const text = field === undefined ? message : `${FIELDS[field]}: ${message}`;
-  return new ServiceRefusal(createErrorBody(code, statusCode, text, detailsOf(error)));
+  const answer = { code, message: text, details: detailsOf(error) };
+  return new ServiceRefusal(OWN_ERROR_FORM.bodyOf(answer, OWN_ERROR_FORM.statusOf(code)));
 }
 
 /** Codes of newer services are unknown. */

@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { NO_SPAN } from '../../../src/telemetry/spans.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { shareUpstreamService } from './shared-service.ts';
 import { reply, sendJson } from './stand-in.ts';
@@ -67,7 +68,7 @@ describe('requests to an upstream', async () => {
         'fuji',
         {
           ...{ method: 'GET', target: '/held', requestID: 'held', subject: `${index}`, timeoutMs: 2 * TIMEOUT_MS },
-          signal: new AbortController().signal,
+          ...{ signal: new AbortController().signal, client: 'a client', span: NO_SPAN },
         },
         undefined,
       ),

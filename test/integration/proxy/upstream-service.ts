@@ -88,7 +88,7 @@ export async function startUpstreamService({
     ...{ metrics, registry, tracer, logger, corsOrigins, maxConnections: 4_096 },
     upstream: {
       ...{ upstreams, limits, timeoutMs: upstream.timeoutMs, passUnknown: upstream.passUnknown },
-      rpc: { methods: new Set(upstream.rpcMethods), maxBatch: upstream.maxRpcBatch },
+      rpcMethods: new Set(upstream.rpcMethods),
     },
     ...(access && { access: { ...access, limits } }),
   });

@@ -118,12 +118,12 @@ describe('the price', () => {
   /** Requests of a client with these units in a minute. They answer with the status, and with the units left. */
   async function startLimited(units: number) {
     const work = { isCached: false, signers: 1, messageBytes: 0, count: 0 };
-    const aggregate: Aggregator['aggregate'] = (_, { onCacheMiss, onSigners }) => {
+    const aggregate: Aggregator['aggregate'] = (_, options) => {
       if (work.isCached) return RESULT;
       return (async () => {
-        await onCacheMiss?.();
+        await options.onCacheMiss?.();
         work.count += 1;
-        await onSigners?.(work.signers, work.messageBytes);
+        await options.onSigners?.(work.signers, work.messageBytes);
         return RESULT;
       })();
     };

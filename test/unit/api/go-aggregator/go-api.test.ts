@@ -1,12 +1,8 @@
-import { Registry } from 'prom-client';
 import { expect, test } from 'vitest';
 import { AggregatorError } from '../../../../src/aggregation/aggregator-error.ts';
 import { openGoListeners } from '../../../../src/api/go-aggregator/go-listeners.ts';
 import type { Server } from '../../../../src/http/request/http-server.ts';
-import { systemClock } from '../../../../src/lib/concurrency/clock.ts';
 import { bytesToHex } from '../../../../src/lib/encoding/bytes.ts';
-import { createLogger } from '../../../../src/telemetry/logger.ts';
-import { createMetrics } from '../../../../src/telemetry/metrics.ts';
 import { type BlockchainID, idBytes, idFromBytes, PRIMARY_NETWORK_ID } from '../../../../src/warp/ids.ts';
 import { createUnsignedMessage } from '../../../../src/warp/unsigned-message.ts';
 import { FakeClock } from '../../../support/fake-clock.ts';
@@ -15,6 +11,7 @@ import {
   createScriptedServer,
   createTestServer,
   limitedTo,
+  listenerOptions,
   scriptedAggregator,
   scriptedNetwork,
 } from '../api-fixture.ts';
@@ -162,11 +159,10 @@ test.each([PATH, `/testnet${PATH}`])('%s: a failure names the network in the log
 });
 
 test('the health of a separate port is down from the announcement of the stop, while requests are answered', async () => {
-  const registry = new Registry();
   let stops = false;
   const { urls, close } = await openGoListeners({
-    ...{ registry, metrics: createMetrics(registry), logger: createLogger('silent'), clock: systemClock },
-    ...{ host: '127.0.0.1', maxConnections: 10, drainTimeoutMs: 1_000 },
+    ...listenerOptions(),
+    host: '127.0.0.1',
     ports: [{ network: scriptedNetwork(), apiPort: 0 }],
     isStopping: () => stops,
   });

@@ -1,13 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { systemClock } from '../../../../src/lib/concurrency/clock.ts';
 import { createMemoryLimitCounters, type LimitCounters } from '../../../../src/store/local/limit-counters.ts';
 import { createSharedLimitCounters } from '../../../../src/store/redis/shared-limit-counters.ts';
-import type { SharedStore } from '../../../../src/store/redis/shared-store.ts';
-import { Draws } from '../../../simulation/draws.ts';
-import { SimulatedRedis } from '../../../simulation/simulated-redis.ts';
-import type { Liar } from '../../../simulation/store-lies.ts';
 import { FakeClock } from '../../../support/fake-clock.ts';
+import { createStoreInMemory } from '../redis/store-in-memory.ts';
 import { expectGranted, expectRefused, testLimitCounters } from './limit-counters-contract.ts';
 
 const shared = createMemoryLimitCounters(new FakeClock());
@@ -55,25 +51,11 @@ test('keeps a bounded number of backlogs and claims, the latest', async () => {
 });
 
 describe('counters that replicas share', () => {
-  /** Starts a store on the same clock that can be switched off. */
   function startShared() {
     const clock = new FakeClock();
-    const redis = new SimulatedRedis({
-      clock: { ...systemClock, monotonicMs: () => clock.monotonicMs(), after: atOnce },
-      ...{ draws: new Draws('limits'), liar: undefined as unknown as Liar },
-      plan: { latencyMs: [0, 0], spells: [], moments: [], lies: {}, lying: 0 },
-      watcher: { wrote: () => undefined, disturbed: () => undefined, lost: () => undefined },
-    });
-    const { signal } = new AbortController();
-    const options = { clock, signal, keyPrefix: 'test:', connectTimeoutMs: 1_000, onBroken: () => undefined };
-    const link = redis.linkOpener(0, 0)({ ...options, servers: {} as never });
-    const switched = { isOn: true };
-    const store: SharedStore = {
-      ask: async (command) => (switched.isOn ? command(await link) : undefined),
-      [Symbol.dispose]: () => undefined,
-    };
+    const { store, state, entries } = createStoreInMemory(clock);
     const replicas = [0, 1].map(() => createSharedLimitCounters(store, createMemoryLimitCounters(clock)));
-    return { clock, switched, redis, replicas: replicas as [LimitCounters, LimitCounters] };
+    return { clock, state, entries, replicas: replicas as [LimitCounters, LimitCounters] };
   }
 
   const costs = fc.array(
@@ -102,25 +84,20 @@ describe('counters that replicas share', () => {
   });
 
   test('continue locally when the store is away, without the costs that it rejected', async () => {
-    const { switched, replicas } = startShared();
+    const { state, replicas } = startShared();
     const [a, b] = replicas;
     for (const replica of [a, b, b]) await replica.take('a', 20e9, 60e9);
     expect(await a.take('a', 20e9, 60e9)).toEqual({ isTaken: false, ns: 60e9 });
-    switched.isOn = false;
+    state.isAway = true;
     expect(await a.take('a', 30e9, 60e9)).toEqual({ isTaken: true, ns: 50e9 });
     expect(await b.take('a', 30e9, 60e9)).toEqual({ isTaken: false, ns: 40e9 });
   });
 
   test('keep keys in the store no longer than the backlog', async () => {
-    const { redis, replicas } = startShared();
+    const { entries, replicas } = startShared();
     await replicas[0].take('a', 5e9 + 1, 60e9);
     await replicas[0].take('b', -1, 60e9);
-    const lifetimesMs = [...redis.entries].map(([key, { endsMs }]) => [key, endsMs]);
-    expect(lifetimesMs).toEqual(Object.entries({ 'test:a': 5_001, 'test:b': 1 }));
+    const lifetimesMs = [...entries].map(([key, { endsMs }]) => [key, endsMs]);
+    expect(lifetimesMs).toEqual(Object.entries({ a: 5_001, b: 1 }));
   });
 });
-
-function atOnce(_delayMs: number, callback: () => void): () => void {
-  queueMicrotask(callback);
-  return () => undefined;
-}
