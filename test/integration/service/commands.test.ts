@@ -94,7 +94,8 @@ describe.concurrent('aggregate', { timeout: TIMEOUT_MS }, () => {
     const none = await runCommand(['aggregate', ...URL_OPTION, '--transaction', other]);
     expect(none).toMatchObject({ code: 1, out: '', err: expect.stringContaining('(no_message_in_transaction)') });
     const own = await runCommand(['aggregate', ...OWN_CONFIG, '--transaction', other, '--json']);
-    expect(own).toMatchObject({ code: 1, err: none.err });
+    // The option in place of the field of the API.
+    expect(own).toMatchObject({ code: 1, err: none.err.replace('txHash: ', '--transaction: ') });
     expect(JSON.parse(own.out)).toMatchObject({ code: 'no_message_in_transaction' });
   });
 
@@ -170,7 +171,9 @@ describe.concurrent('subnet', { timeout: TIMEOUT_MS }, () => {
     expect(out).toMatch(table);
     const onTerminal = await runOnTerminal(['subnet', ...URL_OPTION, subnetID]);
     expect(onTerminal.out).toContain('\u001b[32msignable\u001b[39m');
-    const [header = '', row = ''] = stripVTControlCharacters(onTerminal.out).split('\r\n').slice(4, 6);
+    const shown = stripVTControlCharacters(onTerminal.out).split('\r\n');
+    const header = shown.find((line) => line.startsWith('STATUS'))!;
+    const row = shown.find((line) => line.startsWith('signable'))!;
     expect(row.indexOf('NodeID-')).toBe(header.indexOf('NODE'));
   });
 
