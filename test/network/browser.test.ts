@@ -42,7 +42,7 @@ beforeAll(async () => {
 afterAll(() => opened.disposeAsync());
 afterEach(() => context.close());
 
-/** Opens a page in a profile of its own; the list fills with what it must not do. */
+/** Opens a page in a separate profile; the list fills with what it must not do. */
 async function open(url: string): Promise<{ readonly page: Page; readonly problems: readonly string[] }> {
   context = await browser.newContext({ viewport: { width: 1_280, height: 1_600 } });
   context.setDefaultTimeout(STEP_TIMEOUT_MS);
@@ -177,7 +177,7 @@ describe('a page of an origin that is allowed', () => {
   });
 });
 
-test('a page of another origin is told nothing', async () => {
+test('a page of another origin can read nothing', async () => {
   const { page } = await open(origin.replace('127.0.0.1', 'localhost'));
   for (const headers of [{}, { 'x-service-api-key': KEY }])
     await expect(fetchIn(page, LIST, { headers })).rejects.toThrow('Failed to fetch');

@@ -46,7 +46,7 @@ export async function startOnDevnet(validators: number, network: object = {}): P
   return app;
 }
 
-/** The console in a profile of its own for each test, by what a person sees and does there. */
+/** The console in a separate profile for each test, by what a person sees and does there. */
 export class ConsolePage {
   browser!: Browser;
   app!: App;

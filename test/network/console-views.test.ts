@@ -32,6 +32,7 @@ test('an address that no view has says so', async () => {
   await shown.open();
   await goToAddress('#/nonsense');
   await shown.heading('There is no such page').waitFor();
+  expect(await shown.page.title()).toContain('Not found');
 });
 
 describe('subnets', () => {

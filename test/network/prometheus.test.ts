@@ -74,21 +74,21 @@ describe('a Prometheus that watches the service', { timeout: 3 * TIMEOUT_MS }, (
     }
   }
 
-  const untilFiring = (names: readonly string[]) =>
+  const expectFiring = (names: readonly string[]) =>
     expect
       .poll(() => prometheus.query('count by (alertname) (ALERTS{alertstate="firing"})'), { timeout: TIMEOUT_MS })
       .toSatisfy((found: readonly { readonly metric: Readonly<Record<string, string>> }[]) => {
-        return String(found.map(({ metric }) => metric['alertname']).toSorted()) === String(names);
+        return String(found.map(({ metric }) => `${metric['alertname']}`).toSorted()) === String(names);
       });
 
   test('too few validators are alerted, and resolved on their return', async () => {
-    await untilFiring([]);
+    await expectFiring([]);
     const stopped = Array.from({ length: VALIDATORS - 2 }, (_, index) => service.devnet.validator(index));
     await Promise.all(stopped.map((validator) => validator.stop()));
     const ofSubnet = ['QuorumFailures', 'SubnetBelowQuorum'].map((name) => `SignatureAggregator${name}`);
-    await untilFiring(['SignatureAggregatorNetworkDown', ...ofSubnet]);
+    await expectFiring(['SignatureAggregatorNetworkDown', ...ofSubnet]);
     await Promise.all(stopped.map((validator) => validator.restart()));
-    await untilFiring([]);
+    await expectFiring([]);
   });
 
   // After the fault, of which some queries show the traces.
