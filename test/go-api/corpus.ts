@@ -56,38 +56,22 @@ export function goCorpus(devnet: Devnet): readonly CorpusEntry[] {
   }
 
   // Headers.
-  const types = [
-    ...['', ' ', 'json', '/', ';', ';;', 'application/', 'application/json;', 'application/json; charset=utf-16'],
-    ...[
-      'text/plain',
-      'application/x-www-form-urlencoded',
-      'multipart/form-data',
-      'application/grpc',
-      '*/*',
-      '"',
-      'a/b/c',
-    ],
-  ];
-  for (const type of types)
+  const types =
+    'json / ; ;; application/ application/json; text/plain application/x-www-form-urlencoded multipart/form-data application/grpc */* " a/b/c';
+  for (const type of ['', ' ', 'application/json; charset=utf-16', ...types.split(' ')])
     add(`content type ${JSON.stringify(type)}`, { message }, { headers: { 'content-type': type } });
   add('no content type', { message });
   add('two content types', { message }, { headers: { 'content-type': ['text/plain', 'application/json'] } });
   add('malformed content type without a body', undefined, { headers: { 'content-type': 'json' } });
   add('a body in chunks', { message }, { headers: { 'transfer-encoding': 'chunked' } });
-  add(
-    'a body in chunks, and a length',
-    { message },
-    { headers: { 'transfer-encoding': 'chunked', 'content-length': '5' }, differs: 'a length beside chunks' },
-  );
+  const chunksAndLength = { 'transfer-encoding': 'chunked', 'content-length': '5' };
+  add('a body in chunks, and a length', { message }, { headers: chunksAndLength, differs: 'a length beside chunks' });
   add('no bytes in chunks', '', { headers: { 'transfer-encoding': 'chunked' } });
   add('accept text', { message }, { headers: { accept: 'text/html' } });
   add('accept events', { message }, { headers: { accept: 'text/event-stream' } });
   add('content encoding identity', { message }, { headers: { 'content-encoding': 'identity' } });
-  add(
-    'content encoding gzip',
-    { message },
-    { headers: { 'content-encoding': 'gzip' }, differs: 'a body that is encoded' },
-  );
+  const gzip = { 'content-encoding': 'gzip' };
+  add('content encoding gzip', { message }, { headers: gzip, differs: 'a body that is encoded' });
   add('expect 100-continue', { message }, { headers: { expect: '100-continue' } });
   add('an origin', { message }, { headers: { origin: 'https://bridge.example' } });
 
@@ -95,12 +79,16 @@ export function goCorpus(devnet: Devnet): readonly CorpusEntry[] {
   add('path with a query', { message }, { path: `${GO_PATH}?x=1` });
   add('path with an empty query', { message }, { path: `${GO_PATH}?` });
   add('path with an escape', { message }, { path: '/aggregate%2Dsignatures' });
-  add('path with a slash at its end', { message }, { path: `${GO_PATH}/`, differs: 'another path' });
-  add('path in upper case', { message }, { path: '/Aggregate-Signatures', differs: 'another path' });
-  add('path with one more part', { message }, { path: `${GO_PATH}/x`, differs: 'another path' });
+  for (const [name, path, differs] of [
+    ['path with a slash at its end', `${GO_PATH}/`, 'another path'],
+    ['path in upper case', '/Aggregate-Signatures', 'another path'],
+    ['path with one more part', `${GO_PATH}/x`, 'another path'],
+    ['path with two slashes', `/${GO_PATH}`, 'a path with // or ..'],
+    ['path with dots', `/x/..${GO_PATH}`, 'a path with // or ..'],
+  ] as const) {
+    add(name, { message }, { path, differs });
+  }
   add('another path', undefined, { method: 'GET', path: '/', differs: 'another path' });
-  add('path with two slashes', { message }, { path: `/${GO_PATH}`, differs: 'a path with // or ..' });
-  add('path with dots', { message }, { path: `/x/..${GO_PATH}`, differs: 'a path with // or ..' });
 
   // JSON.
   const good = `{"message":"${message}"}`;
@@ -171,63 +159,25 @@ export function goCorpus(devnet: Devnet): readonly CorpusEntry[] {
   add('a quorum in upper case', { message, 'QUORUM-PERCENTAGE': 101 });
   add('a name with a space', { 'message ': message });
   add('names with underscores', { message, quorum_percentage: 101 });
-  add('camelCase: a wrong subnet', { message, signingSubnetId: 'x' }, { differs: 'camelCase fields' });
-  add('camelCase: a quorum above 100', { message, quorumPercentage: 101 }, { differs: 'camelCase fields' });
-  add(
-    'camelCase: quorum and buffer above 100',
-    { message, quorumPercentage: 90, quorumPercentageBuffer: 20 },
-    { differs: 'camelCase fields' },
-  );
-  add('camelCase: a height of a wrong type', { message, pChainHeight: '5' }, { differs: 'camelCase fields' });
-  add('camelCase: everything', {
-    message,
-    justification: '',
-    signingSubnetId: '',
-    quorumPercentage: 67,
-    quorumPercentageBuffer: 0,
-    pchainHeight: 0,
-  });
+  const everything = { signingSubnetId: '', quorumPercentage: 67, quorumPercentageBuffer: 0, pchainHeight: 0 };
+  add('camelCase: everything', { message, justification: '', ...everything });
   add('camelCase and its own name, equal', { message, 'quorum-percentage': 67, quorumPercentage: 67 });
-  add(
-    'camelCase and its own name, different',
-    { message, 'quorum-percentage': 67, quorumPercentage: 80 },
-    { differs: 'camelCase fields' },
-  );
   add('p-chain-height', { message, 'p-chain-height': 0 });
-  add('p-chain-height of a wrong type', { message, 'p-chain-height': '5' }, { differs: 'camelCase fields' });
+  for (const [name, fields] of [
+    ['camelCase: a wrong subnet', { signingSubnetId: 'x' }],
+    ['camelCase: a quorum above 100', { quorumPercentage: 101 }],
+    ['camelCase: quorum and buffer above 100', { quorumPercentage: 90, quorumPercentageBuffer: 20 }],
+    ['camelCase: a height of a wrong type', { pChainHeight: '5' }],
+    ['camelCase and its own name, different', { 'quorum-percentage': 67, quorumPercentage: 80 }],
+    ['p-chain-height of a wrong type', { 'p-chain-height': '5' }],
+  ] as const) {
+    add(name, { message, ...fields }, { differs: 'camelCase fields' });
+  }
 
   // Ranges.
-  const integers = [
-    '1',
-    '67',
-    '100',
-    '101',
-    '255',
-    '256',
-    MAX_UINT64,
-    '18446744073709551616',
-    '1'.repeat(30),
-    '-1',
-    '-0',
-  ];
-  const noIntegers = [
-    '67.0',
-    '67.5',
-    '6.7e1',
-    '1e2',
-    '1E2',
-    '"67"',
-    '""',
-    'null',
-    'true',
-    '[]',
-    '{}',
-    '0',
-    '00',
-    '+1',
-    '0x43',
-  ];
-  for (const value of [...integers, ...noIntegers])
+  const integers = `1 67 100 101 255 256 ${MAX_UINT64} 18446744073709551616 ${'1'.repeat(30)} -1 -0`;
+  const noIntegers = '67.0 67.5 6.7e1 1e2 1E2 "67" "" null true [] {} 0 00 +1 0x43';
+  for (const value of `${integers} ${noIntegers}`.split(' '))
     add(`quorum ${value}`, `{"message":"${message}","quorum-percentage":${value}}`);
   for (const value of ['0', '1', '33', '34', '100', '101', '-1', '1.0', '"1"', 'null', '18446744073709551616']) {
     add(`buffer ${value}`, `{"message":"${message}","quorum-percentage-buffer":${value}}`);
@@ -235,22 +185,10 @@ export function goCorpus(devnet: Devnet): readonly CorpusEntry[] {
   add('buffer 2^64 - 1', `{"message":"${message}","quorum-percentage-buffer":${MAX_UINT64}}`, {
     differs: 'a buffer of 2^64 - 1',
   });
-  for (const [quorum, buffer] of [
-    [90, 20],
-    [90, 10],
-    [100, 0],
-    [100, 1],
-    [1, 99],
-    [1, 100],
-    [0, 33],
-    [0, 34],
-    [101, 101],
-  ]) {
-    add(`quorum ${quorum} with buffer ${buffer}`, {
-      message,
-      'quorum-percentage': quorum,
-      'quorum-percentage-buffer': buffer,
-    });
+  for (const pair of '90 20, 90 10, 100 0, 100 1, 1 99, 1 100, 0 33, 0 34, 101 101'.split(', ')) {
+    const [quorum, buffer] = pair.split(' ').map(Number);
+    const percentages = { 'quorum-percentage': quorum, 'quorum-percentage-buffer': buffer };
+    add(`quorum ${quorum} with buffer ${buffer}`, { message, ...percentages });
   }
   for (const value of ['0', 'null', MAX_UINT64, '18446744073709551616', '-1', '1.0', '1e0', '"1"', '""', 'false']) {
     add(`height ${value}`, `{"message":"${message}","pchain-height":${value}}`);
@@ -277,18 +215,14 @@ export function goCorpus(devnet: Devnet): readonly CorpusEntry[] {
   add('message of four bytes', { message: '0xabcd1234' });
   add('message of zeros', { message: '00000000' });
   add('message of 42 zeros', { message: '00'.repeat(42) });
-  add(
-    'message of 42 zeros, with a justification',
-    { message: '00'.repeat(42), justification: l1Hex },
-    { differs: 'a justification without a message' },
-  );
-  add(
-    'message empty, justification not',
-    { message: '', justification: l1Hex },
-    { differs: 'a justification without a message' },
-  );
-  add('justification alone', { justification: l1Hex }, { differs: 'a justification without a message' });
-  add('justification alone, of no use', { justification: 'abcd' }, { differs: 'a justification without a message' });
+  for (const [name, fields] of [
+    ['message of 42 zeros, with a justification', { message: '00'.repeat(42), justification: l1Hex }],
+    ['message empty, justification not', { message: '', justification: l1Hex }],
+    ['justification alone', { justification: l1Hex }],
+    ['justification alone, of no use', { justification: 'abcd' }],
+  ] as const) {
+    add(name, fields, { differs: 'a justification without a message' });
+  }
   const logData = (text: string) =>
     `${'20'.padStart(64, '0')}${(text.length / 2).toString(16).padStart(64, '0')}${text}`;
   add('message as log data', { message: logData(message.padEnd(Math.ceil(message.length / 64) * 64, '0')) });
@@ -297,16 +231,16 @@ export function goCorpus(devnet: Devnet): readonly CorpusEntry[] {
   });
   add('message as log data, cut off', { message: logData(message).slice(0, 200) });
   add('message as log data, of no message', { message: logData('ab'.repeat(32)) });
-  add(
-    'message of another network',
-    { message: `${message.slice(0, 4)}00000001${message.slice(12)}` },
-    { differs: "the caller's mistakes" },
-  );
-  add(
-    'message of a chain that is not known',
-    { message: `${message.slice(0, 12)}${'ee'.repeat(32)}${message.slice(76)}` },
-    { differs: "the caller's mistakes" },
-  );
+  for (const [name, fields] of [
+    ['message of another network', { message: `${message.slice(0, 4)}00000001${message.slice(12)}` }],
+    [
+      'message of a chain that is not known',
+      { message: `${message.slice(0, 12)}${'ee'.repeat(32)}${message.slice(76)}` },
+    ],
+    ['subnet: not known', { message, 'signing-subnet-id': `0x${'ee'.repeat(32)}` }],
+  ] as const) {
+    add(name, fields, { differs: "the caller's mistakes" });
+  }
   add('message of another type', { message: 5 });
   add('message that is not known', { message: unknown('never emitted, and so not known') });
   add('message that is not known, quorum 1', { message: unknown('never emitted either'), 'quorum-percentage': 1 });
@@ -357,11 +291,6 @@ export function goCorpus(devnet: Devnet): readonly CorpusEntry[] {
   ] as const) {
     add(`subnet: ${name}`, { message, 'signing-subnet-id': value });
   }
-  add(
-    'subnet: not known',
-    { message, 'signing-subnet-id': `0x${'ee'.repeat(32)}` },
-    { differs: "the caller's mistakes" },
-  );
   add('subnet: wrong, and so is the quorum', { message, 'signing-subnet-id': 'x', 'quorum-percentage': 101 });
   add('quorum and message wrong', { message: 'xyz', 'quorum-percentage': 101 });
   add('justification and quorum wrong', { message, justification: 'xyz', 'quorum-percentage': 101 });

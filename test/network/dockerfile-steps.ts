@@ -23,7 +23,6 @@ export interface Image extends Disposable {
   readonly user: { readonly uid: number; readonly gid: number };
   readonly entrypoint: readonly string[];
   readonly healthCheck: readonly string[];
-  readonly labels: string;
 }
 
 interface Stage {
@@ -38,9 +37,7 @@ export async function runDockerfile(buildArguments: Readonly<Record<string, stri
   chmodSync(base, 0o755);
   const stages = new Map<string, Stage>();
   let stage: Stage | undefined;
-  const found: Record<'user' | 'entrypoint' | 'health' | 'labels', string> = {
-    ...{ user: '', entrypoint: '', health: '', labels: '' },
-  };
+  const found = { user: '', entrypoint: '', health: '' };
   for (const [instruction, text] of instructionsOf(readFileSync(join(PROJECT, 'Dockerfile'), 'utf8'))) {
     if (instruction === 'FROM') {
       const name = / AS (\S+)$/.exec(text)?.[1] ?? 'last';
@@ -76,9 +73,6 @@ export async function runDockerfile(buildArguments: Readonly<Record<string, stri
           maxBuffer: 64 * 1024 * 1024,
         });
         break;
-      case 'LABEL':
-        found.labels = text;
-        break;
       case 'USER':
         found.user = text;
         break;
@@ -88,6 +82,7 @@ export async function runDockerfile(buildArguments: Readonly<Record<string, stri
       case 'ENTRYPOINT':
         found.entrypoint = text;
         break;
+      case 'LABEL':
       case 'EXPOSE':
         break;
       default:
@@ -103,7 +98,6 @@ export async function runDockerfile(buildArguments: Readonly<Record<string, stri
     user: { uid: Number(uid), gid: Number(gid) },
     entrypoint: JSON.parse(found.entrypoint) as string[],
     healthCheck: JSON.parse(found.health) as string[],
-    labels: found.labels,
     [Symbol.dispose]: () => rmSync(base, { recursive: true, force: true }),
   };
 }

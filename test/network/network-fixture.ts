@@ -1,6 +1,7 @@
 import { beforeAll, beforeEach } from 'vitest';
 import { GoMissingError } from './go-build.ts';
 import { type RealNetwork, startRealNetwork } from './real-network.ts';
+import { showLogsOfFailures } from './service-process.ts';
 
 /** Of all files that run in this process. */
 let shared: Promise<RealNetwork> | undefined;
@@ -32,6 +33,7 @@ export function useRealNetwork(
     await afterStart(network);
   });
   beforeEach(({ skip }) => skip(goMissing !== undefined, goMissing?.message));
+  showLogsOfFailures();
 
   return () => {
     if (network === undefined) throw new Error('the network does not stand');

@@ -4,9 +4,9 @@ import { closeSync, openSync } from 'node:fs';
 import { mkdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { awaitStopped } from './await-stopped.ts';
 import { callJsonRpc } from './json-rpc.ts';
 import type { NetworkBinaries } from './network-binaries.ts';
+import { pollUntil } from './poll-until.ts';
 import type { NodePOP, Testnet } from './testnet.ts';
 
 /** A node is healthy 3 to 4 s after its start on an idle machine. */
@@ -25,7 +25,7 @@ export interface NetworkNode {
   readonly apiUrl: string;
   /** The port of its peer protocol on 127.0.0.1. */
   readonly stakingPort: number;
-  /** Stops the process and waits for its end. A frozen node can be stopped too. */
+  /** Stops the process and waits for its end. */
   stop(): Promise<void>;
   /**
    * Starts a stopped node again and returns when it is healthy.
@@ -33,12 +33,6 @@ export interface NetworkNode {
    * @param options.stakingPort by default the one it had; 0 for any other one that is free
    */
   start(options?: { stakingPort?: number }): Promise<void>;
-  /**
-   * Suspends the node and its plugins, and returns when they stand still: the system accepts TCP connections for them, and
-   * nothing answers.
-   */
-  freeze(): Promise<void>;
-  thaw(): void;
   /** The last lines of what the process printed. */
   readLogTail(): Promise<string>;
 }
@@ -77,19 +71,10 @@ export async function startNetworkNode(setup: NodeSetup): Promise<NetworkNode> {
   await mkdir(tempDirOf(setup), { recursive: true });
 
   let process = await launch(setup, logFile, { httpPort: 0, stakingPort: 0 });
-  let frozen = false;
   const { nodeID, nodePOP } = await callJsonRpc<{ nodeID: string; nodePOP: NodePOP }>(
     `${process.context.uri}/ext/info`,
     'info.getNodeID',
   );
-
-  function signalGroup(signal: NodeJS.Signals): void {
-    if (hasEnded(process.child)) {
-      throw new Error(`${name} is not running`);
-    }
-    // Its plugins are in the group as well. `spawn` has succeeded, so there is a pid.
-    globalThis.process.kill(-(process.child.pid as number), signal);
-  }
 
   const node: NetworkNode = {
     name,
@@ -102,27 +87,12 @@ export async function startNetworkNode(setup: NodeSetup): Promise<NetworkNode> {
       return portOf(`tcp://${process.context.stakingAddress}`);
     },
     async stop() {
-      if (frozen) {
-        node.thaw();
-      }
       await endProcess(process.child);
       await setup.testnet.call('unguard', { pid: process.child.pid as number });
     },
     async start({ stakingPort = node.stakingPort } = {}) {
-      if (!hasEnded(process.child)) {
-        throw new Error(`${name} is running`);
-      }
       process = await launch(setup, logFile, { httpPort: portOf(node.apiUrl), stakingPort });
       await awaitHealthy(node);
-    },
-    async freeze() {
-      signalGroup('SIGSTOP');
-      frozen = true;
-      await awaitStopped(process.child.pid as number, { wholeGroup: true });
-    },
-    thaw() {
-      signalGroup('SIGCONT');
-      frozen = false;
     },
     readLogTail: () => readTail(logFile),
   };
@@ -130,22 +100,15 @@ export async function startNetworkNode(setup: NodeSetup): Promise<NetworkNode> {
 }
 
 /** Returns when the node says that it is healthy: bootstrapped and connected. */
-export async function awaitHealthy(node: NetworkNode): Promise<void> {
-  const deadline = AbortSignal.timeout(START_TIMEOUT_MS);
-  let lastAnswer = 'nothing';
+export async function awaitHealthy({ name, apiUrl, readLogTail }: NetworkNode): Promise<void> {
+  const ask = async () => {
+    const response = await fetch(`${apiUrl}/ext/health`);
+    return { isHealthy: response.ok, body: await response.text() };
+  };
   try {
-    for (;;) {
-      const response = await fetch(`${node.apiUrl}/ext/health`, { signal: deadline });
-      const body = await response.text();
-      if (response.ok) {
-        return;
-      }
-      lastAnswer = body;
-      await delay(POLL_INTERVAL_MS, undefined, { signal: deadline });
-    }
-  } catch (error) {
-    const reason = `${node.name} did not become healthy: ${String(error)}\nits last answer: ${lastAnswer}`;
-    throw new Error(`${reason}\n${await node.readLogTail()}`, { cause: error });
+    await pollUntil(ask, ({ isHealthy }) => isHealthy, START_TIMEOUT_MS);
+  } catch (cause) {
+    throw new Error(`${name} did not become healthy: ${String(cause)}\n${await readLogTail()}`, { cause });
   }
 }
 
@@ -160,7 +123,7 @@ async function launch(
 
   const log = openSync(logFile, 'a');
   const child = spawn(setup.binaries.avalanchego, nodeArguments(setup, contextFile, ports), {
-    detached: true, // a separate process group, to freeze and kill the node together with its plugins
+    detached: true, // a separate process group, to kill the node together with its plugins
     stdio: ['ignore', log, log],
     // The EVM chains leave a key store there at each start.
     env: { ...process.env, TMPDIR: tempDirOf(setup) },

@@ -1,28 +1,16 @@
 import { readdirSync, readFileSync } from 'node:fs';
-import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type RunningService, startService } from '../integration/service/running-service.ts';
 import { type PrometheusProcess, startPrometheus } from './prometheus-process.ts';
-import { type RedisProcess, startRedis } from './redis-process.ts';
+import { startRedis } from './redis-process.ts';
 
-/** A real Prometheus that scrapes the service under traffic: what dashboards and alerts ask for is there, and alerts come and go. */
+/** A real Prometheus that scrapes the service under traffic: what dashboards and alerts ask for is there, and an alert comes and goes. */
 
+const TIMEOUT_MS = 60_000;
 const VALIDATORS = 10;
-const DEADLINE_MS = 60_000;
-const RULES = join(import.meta.dirname, '../../deploy/prometheus/alerts.yaml');
-const DASHBOARDS = join(import.meta.dirname, '../../deploy/grafana');
-
-/** Values that Grafana would insert for its variables. */
-const inGrafana = (expr: string): string =>
-  expr.replaceAll('$__rate_interval', '20s').replaceAll(/\$(network|subnet)/g, '.*');
-/** What a rule compares: a rule that does not fire gives nothing. */
-const withoutComparisons = (expr: string): string => expr.replaceAll(/\s(==|>=|<=|>|<)\s*[\d.]+/g, '');
-
-interface Rule {
-  readonly name: string;
-  readonly expr: string;
-}
+const DEPLOY = join(import.meta.dirname, '../../deploy');
+const RULES = readFileSync(join(DEPLOY, 'prometheus/alerts.yaml'), 'utf8');
 
 /** What is read of a dashboard's JSON; rows have no targets. */
 interface Dashboard {
@@ -30,35 +18,33 @@ interface Dashboard {
   readonly panels: readonly { readonly title: string; readonly targets?: readonly { readonly expr: string }[] }[];
 }
 
-function rulesOf(text: string): Rule[] {
-  const found = text.matchAll(/- alert: (\w+)\n\s+expr: >-\n((?: {10}.*\n)+)/g);
-  return [...found].map(([, name = '', expr = '']) => ({ name, expr: expr.replaceAll(/\s+/g, ' ').trim() }));
-}
+const panels = readdirSync(join(DEPLOY, 'grafana')).flatMap((file) => {
+  const dashboard = JSON.parse(readFileSync(join(DEPLOY, 'grafana', file), 'utf8')) as Dashboard;
+  return dashboard.panels.flatMap(({ title, targets = [] }) =>
+    targets.map(({ expr }) => [
+      `${dashboard.title}: ${title}`,
+      // Values that Grafana would insert for its variables.
+      expr.replaceAll('$__rate_interval', '20s').replaceAll(/\$(network|subnet)/g, '.*'),
+    ]),
+  );
+});
+/** Without what they compare: a rule that does not fire gives nothing. */
+const rules = [...RULES.matchAll(/- alert: (\w+)\n\s+expr: >-\n((?: {10}.*\n)+)/g)].map(([, name = '', expr = '']) => [
+  name,
+  expr.replaceAll(/\s+/g, ' ').replaceAll(/\s(==|>=|<=|>|<)\s*[\d.]+/g, ''),
+]);
 
-/** Polls until the query gives what is expected, as a person at a dashboard waits for the next scrape. */
-async function until<T>(ask: () => Promise<T>, isThere: (value: T) => boolean): Promise<T> {
-  const deadline = AbortSignal.timeout(DEADLINE_MS);
-  for (;;) {
-    const value = await ask();
-    if (isThere(value) || deadline.aborted) return value;
-    await new Promise((resolve) => setTimeout(resolve, 250));
-  }
-}
-
-describe('a Prometheus that watches the service', { timeout: 3 * DEADLINE_MS }, async () => {
-  const ruleText = await readFile(RULES, 'utf8');
-  const rules = rulesOf(ruleText);
+describe('a Prometheus that watches the service', { timeout: 3 * TIMEOUT_MS }, () => {
   const opened = new AsyncDisposableStack();
-  let redis: RedisProcess;
   let service: RunningService;
   let prometheus: PrometheusProcess;
 
   beforeAll(async () => {
-    redis = opened.use(await startRedis());
+    const redis = opened.use(await startRedis());
     service = opened.use(
       await startService(VALIDATORS, {
         settings: {
-          store: { sharedUrl: `redis://127.0.0.1:${redis.port}` },
+          store: { sharedUrl: redis.url },
           access: { unitsPerMinute: 10_000_000 },
           upstream: { nodeRpc: { baseUrl: 'http://127.0.0.1:1' } },
           aggregation: { requestTimeoutMs: 2_000 },
@@ -67,10 +53,7 @@ describe('a Prometheus that watches the service', { timeout: 3 * DEADLINE_MS }, 
       }),
     );
     // Waiting is shortened, and nothing else: the conditions are those of the file.
-    const quick = ruleText
-      .replaceAll(/for: \d+m/g, 'for: 1s')
-      .replaceAll('[10m]', '[15s]')
-      .replaceAll('[5m]', '[15s]');
+    const quick = RULES.replaceAll(/for: \d+m/g, 'for: 1s').replaceAll(/\[(?:10|5)m\]/g, '[15s]');
     prometheus = opened.use(await startPrometheus({ target: new URL(service.app.url).host, rules: quick }));
     const over = new AbortController();
     const traffic = sendTraffic(over.signal);
@@ -78,7 +61,7 @@ describe('a Prometheus that watches the service', { timeout: 3 * DEADLINE_MS }, 
       over.abort();
       return traffic;
     });
-  }, DEADLINE_MS);
+  }, TIMEOUT_MS);
   afterAll(() => opened.disposeAsync());
 
   /** Distinct, repeated and wrong requests, one after the other. */
@@ -91,52 +74,29 @@ describe('a Prometheus that watches the service', { timeout: 3 * DEADLINE_MS }, 
     }
   }
 
-  const firing = async (): Promise<string[]> =>
-    (await prometheus.query('ALERTS{alertstate="firing"}'))
-      .map(({ metric }) => metric['alertname'] ?? '')
-      .toSorted()
-      .filter((name, index, all) => name !== all[index - 1]);
-  const untilFiring = (names: readonly string[]) => until(firing, (found) => String(found) === String(names));
-
-  test('no alert fires while all is well', async () => {
-    expect(await untilFiring([])).toEqual([]);
-  });
-
-  test('a shared store that is away is alerted, and resolved on its return', async () => {
-    await redis.kill();
-    expect(await untilFiring(['SignatureAggregatorSharedStoreAway'])).toEqual(['SignatureAggregatorSharedStoreAway']);
-    await redis.restart();
-    expect(await untilFiring([])).toEqual([]);
-  });
+  const expectFiring = (names: readonly string[]) =>
+    expect
+      .poll(() => prometheus.query('count by (alertname) (ALERTS{alertstate="firing"})'), { timeout: TIMEOUT_MS })
+      .toSatisfy((found: readonly { readonly metric: Readonly<Record<string, string>> }[]) => {
+        return String(found.map(({ metric }) => `${metric['alertname']}`).toSorted()) === String(names);
+      });
 
   test('too few validators are alerted, and resolved on their return', async () => {
+    await expectFiring([]);
     const stopped = Array.from({ length: VALIDATORS - 2 }, (_, index) => service.devnet.validator(index));
     await Promise.all(stopped.map((validator) => validator.stop()));
-    const expected = [
-      'SignatureAggregatorNetworkDown',
-      'SignatureAggregatorQuorumFailures',
-      'SignatureAggregatorSubnetBelowQuorum',
-    ];
-    expect(await untilFiring(expected)).toEqual(expected);
+    const ofSubnet = ['QuorumFailures', 'SubnetBelowQuorum'].map((name) => `SignatureAggregator${name}`);
+    await expectFiring(['SignatureAggregatorNetworkDown', ...ofSubnet]);
     await Promise.all(stopped.map((validator) => validator.restart()));
-    expect(await untilFiring([])).toEqual([]);
+    await expectFiring([]);
   });
 
-  // After the faults, of which some queries show the traces.
-  const panels = readdirSync(DASHBOARDS).flatMap((file) => {
-    const dashboard = JSON.parse(readFileSync(join(DASHBOARDS, file), 'utf8')) as Dashboard;
-    return dashboard.panels.flatMap((panel) =>
-      (panel.targets ?? []).map(({ expr }) => ({ name: `${dashboard.title}: ${panel.title}`, expr })),
-    );
-  });
-  test.each([...panels, ...rules.map(({ name, expr }) => ({ name, expr: withoutComparisons(expr) }))])(
-    '$name has data: $expr',
-    async ({ expr }) => {
-      const found = await until(
-        () => prometheus.query(inGrafana(expr)),
-        (samples) => samples.some(({ value: [, text] }) => text !== 'NaN'),
+  // After the fault, of which some queries show the traces.
+  test.each([...panels, ...rules])('%s has data: %s', async (_, expr = '') => {
+    await expect
+      .poll(() => prometheus.query(expr), { timeout: TIMEOUT_MS })
+      .toSatisfy((found: readonly { readonly value: readonly [number, string] }[]) =>
+        found.some(({ value: [, text] }) => text !== 'NaN'),
       );
-      expect(found.some(({ value: [, text] }) => text !== 'NaN')).toBe(true);
-    },
-  );
+  });
 });

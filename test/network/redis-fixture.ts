@@ -1,72 +1,52 @@
 import { createClient } from '@redis/client';
-import { afterAll, afterEach, beforeAll, beforeEach } from 'vitest';
+import { Registry } from 'prom-client';
+import { afterAll, beforeAll, beforeEach } from 'vitest';
+import { parseConfig } from '../../src/config/load/load-config.ts';
+import { openSharedStore } from '../../src/store/redis/shared-store.ts';
+import { createMetrics } from '../../src/telemetry/metrics.ts';
+import { FakeClock } from '../support/fake-clock.ts';
+import { createLogLines } from '../support/log-lines.ts';
 import { type RedisProcess, startRedis } from './redis-process.ts';
 
 /** What the log says of the store. */
 export const CONNECTED = 'the shared store is connected';
 export const AWAY = 'the shared store is away';
+export const KEY_PREFIX = 'test:';
 
-/** A Redis that stands while a test runs. */
-export interface RedisFixture {
-  readonly process: RedisProcess;
-  readonly url: string;
-  /** A client of the test's own, that looks into it. */
-  readonly inspector: ReturnType<typeof createInspector>;
-}
-
-/** One for all tests of the file that calls this, empty before each. */
-export function useRedis(): RedisFixture {
-  const { start, end, fixture } = prepare();
-  beforeAll(start);
-  beforeEach(async () => void (await fixture.inspector.flushAll()));
-  afterAll(end);
-  return fixture;
-}
-
-/** Another one for each test of the block that calls this, for those that break it. */
-export function useRedisOfEachTest(): RedisFixture {
-  const { start, end, fixture } = prepare();
-  beforeEach(start);
-  afterEach(end);
-  return fixture;
-}
-
-function prepare() {
-  let started: Omit<RedisFixture, 'url'> | undefined;
-  const standing = (): Omit<RedisFixture, 'url'> => {
-    if (started === undefined) throw new Error('there is no Redis outside of tests');
-    return started;
-  };
-  const fixture: RedisFixture = {
-    get process() {
-      return standing().process;
-    },
+/** One Redis for all tests of the file that calls this, empty before each, and a client of the tests' own that looks into it. */
+export function useRedis() {
+  const opened = new AsyncDisposableStack();
+  let redis: RedisProcess;
+  let inspector: Awaited<ReturnType<typeof connectTo>>;
+  beforeAll(async () => {
+    redis = opened.use(await startRedis());
+    inspector = await connectTo(redis.url);
+    opened.defer(() => inspector.destroy());
+  });
+  beforeEach(async () => void (await inspector.flushAll()));
+  afterAll(() => opened.disposeAsync());
+  return {
     get url() {
-      return `redis://127.0.0.1:${standing().process.port}`;
+      return redis.url;
     },
     get inspector() {
-      return standing().inspector;
-    },
-  };
-  return {
-    fixture,
-    async start(): Promise<void> {
-      const process = await startRedis();
-      const inspector = createInspector(process);
-      started = { process, inspector };
-      await inspector.connect();
-    },
-    async end(): Promise<void> {
-      started?.inspector.destroy();
-      await started?.process[Symbol.asyncDispose]();
-      started = undefined;
+      return inspector;
     },
   };
 }
 
-function createInspector({ port }: RedisProcess) {
-  const client = createClient({ url: `redis://127.0.0.1:${port}` });
-  // A test may end the server.
-  client.on('error', () => undefined);
-  return client;
+export function connectTo(url: string) {
+  return createClient({ url })
+    .on('error', () => undefined)
+    .connect();
+}
+
+/** Opens a replica's store on a clock that stands still: then the store is never late, however busy the machine is. */
+export function openStore(url: string) {
+  const networks = { local: { pChainApi: [{ baseUrl: 'http://127.0.0.1' }] } };
+  const { config } = parseConfig({ networks, store: { sharedUrl: url, sharedKeyPrefix: KEY_PREFIX } }, {}, {});
+  const log = createLogLines();
+  const ports = { clock: new FakeClock(), random: Math.random, logger: log.logger };
+  const store = openSharedStore({ ...config.store.shared!, ...ports, metrics: createMetrics(new Registry()) });
+  return { store, log, [Symbol.dispose]: () => store[Symbol.dispose]() };
 }

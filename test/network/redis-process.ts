@@ -1,18 +1,22 @@
-import type { ChildProcess } from 'node:child_process';
+import { type ChildProcess, execFile } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { type AddressInfo, createServer } from 'node:net';
-import { tmpdir } from 'node:os';
+import { platform, tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { awaitStopped } from './await-stopped.ts';
+import { promisify } from 'node:util';
+import { pollUntil } from './poll-until.ts';
 import { killServer, startServer } from './server-process.ts';
 
 /** Another process may have taken the port since it was found free. */
 const MAX_STARTS = 5;
+/** Milliseconds even where the machine is busy. */
+const FREEZE_TIMEOUT_MS = 10_000;
 
 /** Redis as it is run in production, but for its files: nothing of it outlives the test. */
 export interface RedisProcess extends AsyncDisposable {
   readonly port: number;
+  readonly url: string;
   /** Returns when it stands still: connections are accepted by the system, and nothing is answered. */
   freeze(): Promise<void>;
   thaw(): void;
@@ -31,57 +35,53 @@ export interface RedisSettings {
 }
 
 export async function startRedis(settings: RedisSettings = {}): Promise<RedisProcess> {
+  await using opened = new AsyncDisposableStack();
+  // A replica writes what its master sends into its folder, and any Redis reads it there when it starts.
+  const directory = await mkdtemp(join(tmpdir(), 'redis-'));
+  opened.defer(() => rm(directory, { recursive: true, force: true }));
+  const started = await startOnFreePort(directory, settings);
+  const { port } = started;
+  let { child } = started;
+  opened.defer(() => killServer(child));
+  const closing = opened.move();
+  return {
+    port,
+    url: `redis://127.0.0.1:${port}`,
+    async freeze() {
+      child.kill('SIGSTOP');
+      // The signal returns before: a thread that runs on another core meanwhile can still answer a request.
+      await pollUntil(
+        () => threadStates(child.pid as number),
+        (states) => states.every((state) => state.startsWith('T')),
+        FREEZE_TIMEOUT_MS,
+      );
+    },
+    thaw: () => void child.kill('SIGCONT'),
+    kill: () => killServer(child),
+    async restart() {
+      await rm(join(directory, 'dump.rdb'), { force: true });
+      child = await start(port, directory, settings);
+    },
+    [Symbol.asyncDispose]: () => closing.disposeAsync(),
+  };
+}
+
+async function startOnFreePort(directory: string, settings: RedisSettings) {
   for (let attempt = 1; ; attempt += 1) {
     const port = await findFreePort();
-    await using opened = new AsyncDisposableStack();
-    // A replica writes what its master sends into its folder, and any Redis reads it there when it starts.
-    const directory = await mkdtemp(join(tmpdir(), 'redis-'));
-    opened.defer(() => rm(directory, { recursive: true }));
     try {
-      const child = await start(port, directory, settings);
-      opened.move();
-      return new RunningRedis({ port, directory, settings, child });
+      return { port, child: await start(port, directory, settings) };
     } catch (error) {
       if (attempt === MAX_STARTS) throw error;
     }
   }
 }
 
-class RunningRedis implements RedisProcess {
-  readonly port: number;
-  readonly #directory: string;
-  readonly #settings: RedisSettings;
-  #child: ChildProcess;
-
-  constructor(running: { port: number; directory: string; settings: RedisSettings; child: ChildProcess }) {
-    this.port = running.port;
-    this.#directory = running.directory;
-    this.#settings = running.settings;
-    this.#child = running.child;
-  }
-
-  async freeze(): Promise<void> {
-    this.#child.kill('SIGSTOP');
-    await awaitStopped(this.#child.pid as number, { wholeGroup: false });
-  }
-
-  thaw(): void {
-    this.#child.kill('SIGCONT');
-  }
-
-  kill(): Promise<void> {
-    return killServer(this.#child);
-  }
-
-  async restart(): Promise<void> {
-    await rm(join(this.#directory, 'dump.rdb'), { force: true });
-    this.#child = await start(this.port, this.#directory, this.#settings);
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.kill();
-    await rm(this.#directory, { recursive: true, force: true });
-  }
+async function threadStates(pid: number): Promise<string[]> {
+  // Prints a line for each thread; `ps` has this flag on Linux only.
+  const ofThreads = platform() === 'linux' ? ['-L'] : [];
+  const { stdout } = await promisify(execFile)('ps', [...ofThreads, '-o', 'stat=', '-p', String(pid)]);
+  return stdout.trim().split('\n');
 }
 
 /** Resolves when it takes connections. */

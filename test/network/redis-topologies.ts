@@ -12,13 +12,8 @@ const SLOTS = 16_384;
 const NODE_TIMEOUT_MS = 1_000;
 const SETTLE_TIMEOUT_MS = 30_000;
 
-export interface RedisCluster extends AsyncDisposable {
-  /** Three that have keys, then a replica of each. */
-  readonly nodes: readonly RedisProcess[];
-}
-
-/** Resolves when all its slots are served and its replicas are in step. */
-export async function startRedisCluster(): Promise<RedisCluster> {
+/** Three nodes that have keys, then a replica of each. Resolves when all slots are served and the replicas are in step. */
+export async function startRedisCluster() {
   await using opened = new AsyncDisposableStack();
   const directory = await mkdtemp(join(tmpdir(), 'redis-cluster-'));
   opened.defer(() => rm(directory, { recursive: true }));
@@ -34,45 +29,37 @@ export async function startRedisCluster(): Promise<RedisCluster> {
     nodes.push(opened.use(await startRedis({ further })));
     busPorts.push(busPort);
   }
-  const commands = await Promise.all(nodes.map(openCommands));
-  try {
-    const [first] = commands as [Commands];
-    for (const [index, command] of commands.entries()) {
-      if (index < 3) {
-        const from = Math.floor((index * SLOTS) / 3);
-        const to = Math.floor(((index + 1) * SLOTS) / 3) - 1;
-        await command.run('CLUSTER', 'ADDSLOTSRANGE', String(from), String(to));
-      }
-      if (index > 0) {
-        await first.run('CLUSTER', 'MEET', '127.0.0.1', String(nodes[index]!.port), String(busPorts[index]));
-      }
+  using connections = new DisposableStack();
+  const commands = [];
+  for (const node of nodes) commands.push(connections.use(await openCommands(node)));
+  const [first] = commands as [(typeof commands)[number]];
+  for (const [index, command] of commands.entries()) {
+    if (index < 3) {
+      const from = Math.floor((index * SLOTS) / 3);
+      const to = Math.floor(((index + 1) * SLOTS) / 3) - 1;
+      await command.text('CLUSTER', 'ADDSLOTSRANGE', String(from), String(to));
     }
-    await until(async () => (await first.text('CLUSTER', 'INFO')).includes('cluster_known_nodes:6'));
-    for (const index of [0, 1, 2]) {
-      const masterID = await commands[index]!.text('CLUSTER', 'MYID');
-      const replica = commands[index + 3]!;
-      await until(async () => (await replica.text('CLUSTER', 'NODES')).includes(masterID));
-      await replica.run('CLUSTER', 'REPLICATE', masterID);
+    if (index > 0) {
+      await first.text('CLUSTER', 'MEET', '127.0.0.1', String(nodes[index]!.port), String(busPorts[index]));
     }
-    for (const [index, command] of commands.entries()) {
-      await until(async () => (await command.text('CLUSTER', 'INFO')).includes('cluster_state:ok'));
-      if (index >= 3) await until(async () => (await command.text('INFO', 'replication')).includes('link_status:up'));
-    }
-  } finally {
-    for (const command of commands) command.end();
+  }
+  await until(async () => (await first.text('CLUSTER', 'INFO')).includes('cluster_known_nodes:6'));
+  for (const index of [0, 1, 2]) {
+    const masterID = await commands[index]!.text('CLUSTER', 'MYID');
+    const replica = commands[index + 3]!;
+    await until(async () => (await replica.text('CLUSTER', 'NODES')).includes(masterID));
+    await replica.text('CLUSTER', 'REPLICATE', masterID);
+  }
+  for (const [index, command] of commands.entries()) {
+    await until(async () => (await command.text('CLUSTER', 'INFO')).includes('cluster_state:ok'));
+    if (index >= 3) await until(async () => (await command.text('INFO', 'replication')).includes('link_status:up'));
   }
   const closing = opened.move();
   return { nodes, [Symbol.asyncDispose]: () => closing.disposeAsync() };
 }
 
-export interface RedisWithSentinel extends AsyncDisposable {
-  readonly master: RedisProcess;
-  readonly replica: RedisProcess;
-  readonly sentinel: RedisProcess;
-}
-
 /** Resolves when the sentinel knows the replica, so that it can take over. */
-export async function startRedisWithSentinel(name: string): Promise<RedisWithSentinel> {
+export async function startRedisWithSentinel(name: string) {
   await using opened = new AsyncDisposableStack();
   const directory = await mkdtemp(join(tmpdir(), 'redis-sentinel-'));
   opened.defer(() => rm(directory, { recursive: true }));
@@ -86,37 +73,26 @@ export async function startRedisWithSentinel(name: string): Promise<RedisWithSen
   ];
   await writeFile(file, `${lines.join('\n')}\n`);
   const sentinel = opened.use(await startRedis({ sentinelFile: file }));
-  const command = await openCommands(sentinel);
-  try {
-    await until(async () => (await command.text('SENTINEL', 'REPLICAS', name)).includes(String(replica.port)));
-    await until(async () => (await command.text('SENTINEL', 'REPLICAS', name)).includes('ok'));
-  } finally {
-    command.end();
-  }
+  using command = await openCommands(sentinel);
+  await until(async () => (await command.text('SENTINEL', 'REPLICAS', name)).includes(String(replica.port)));
+  await until(async () => (await command.text('SENTINEL', 'REPLICAS', name)).includes('ok'));
   const closing = opened.move();
   return { master, replica, sentinel, [Symbol.asyncDispose]: () => closing.disposeAsync() };
 }
 
-interface Commands {
-  run(...args: string[]): Promise<unknown>;
-  text(...args: string[]): Promise<string>;
-  end(): void;
-}
-
-async function openCommands({ port }: RedisProcess): Promise<Commands> {
-  const client = createClient({ url: `redis://127.0.0.1:${port}`, RESP: 2 });
-  await client.connect();
+/** A client of a server; answers are texts or JSON. */
+async function openCommands({ url }: RedisProcess) {
+  const client = await createClient({ url, RESP: 2 }).connect();
   return {
-    run: (...args) => client.sendCommand(args),
-    async text(...args) {
+    async text(...args: string[]): Promise<string> {
       const answer = await client.sendCommand(args);
       return typeof answer === 'string' ? answer : JSON.stringify(answer);
     },
-    end: () => client.destroy(),
+    [Symbol.dispose]: () => client.destroy(),
   };
 }
 
-/** What other processes come to in their own time. */
+/** Waits for what other processes come to in their own time. */
 async function until(isSo: () => Promise<boolean>): Promise<void> {
   await pollUntil(isSo, (isReached) => isReached, SETTLE_TIMEOUT_MS);
 }

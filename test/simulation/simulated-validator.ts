@@ -41,17 +41,12 @@ export interface ValidatorPlan {
   readonly lagsUntilMs: number;
 }
 
-/** What honest validators say to a message. */
-export interface Judge {
-  /** The code of the refusal; undefined if they sign. */
-  refusalOf(message: Uint8Array, justification: Uint8Array): number | undefined;
-}
-
 export interface ValidatorWorld {
   readonly net: SimulatedNet;
   readonly scheme: BlsScheme;
   readonly networkID: number;
-  readonly judge: Judge;
+  /** The code with which honest validators refuse a message; undefined if they sign. */
+  refusalOf(message: Uint8Array, justification: Uint8Array): number | undefined;
   /** The key that the node signs with now. */
   keyOf(number: number): number;
   /** Addresses that it passes on. */
@@ -71,8 +66,8 @@ export class SimulatedValidator {
   readonly #world: ValidatorWorld;
   readonly #draws: Draws;
   readonly #ends = new Set<SimulatedEnd>();
-  /** Questions received, by message and justification. */
-  readonly asked: { readonly message: Uint8Array; readonly justification: Uint8Array; readonly atMs: number }[] = [];
+  /** Times of the questions received. */
+  readonly askedMs: number[] = [];
 
   constructor(plan: ValidatorPlan, world: ValidatorWorld, draws: Draws) {
     this.plan = plan;
@@ -189,7 +184,7 @@ export class SimulatedValidator {
   #onQuestion(end: SimulatedEnd, request: AppRequest): boolean {
     const { clock } = this.#world.net;
     const { message, justification } = parseSignatureRequest(request.appBytes);
-    this.asked.push({ message, justification, atMs: clock.monotonicMs() });
+    this.askedMs.push(clock.monotonicMs());
     const draws = this.#draws;
     const name = draws.chance(this.plan.misbehaviour) ? draws.weighted(this.plan.habits) : undefined;
     const reaction: Way = name === undefined ? HONEST : REACTIONS[name];
@@ -210,7 +205,7 @@ export class SimulatedValidator {
     { chainId, requestId }: AppRequest,
     { message, justification }: { readonly message: Uint8Array; readonly justification: Uint8Array },
   ): Question {
-    const { scheme, judge, net } = this.#world;
+    const { scheme, net } = this.#world;
     const key = this.#world.keyOf(this.plan.number);
     const answer = (appBytes: Uint8Array, id = requestId, chain = chainId): PeerMessageInit => ({
       case: 'appResponse',
@@ -218,15 +213,14 @@ export class SimulatedValidator {
     });
     return {
       ...{ end, message, key, scheme, requestId, clock: net.clock, draws: this.#draws },
-      refusal: judge.refusalOf(message, justification),
+      refusal: this.#world.refusalOf(message, justification),
       // Partners in crime: errors of neighbours add up to 0.
       side: this.plan.number % 2 === 0 ? 1 : -1,
       isLagging: net.clock.monotonicMs() < this.plan.lagsUntilMs,
       good: () => scheme.sign(key, message),
       bad: () => scheme.signOffBy(key, message, 7),
       respond: (signature, id, chain) => this.#send(end, answer(encodeSignatureResponse(signature), id, chain)),
-      compress: (appBytes) => this.#send(end, answer(appBytes), 'zstd'),
-      answerRaw: (appBytes) => this.#send(end, answer(appBytes)),
+      respondRaw: (appBytes, compression) => this.#send(end, answer(appBytes), compression),
       frame: () => encodeFrame(encodeMessage(answer(encodeSignatureResponse(scheme.sign(key, message))))),
       refuse: (errorCode, errorMessage = 'refused') =>
         this.#send(end, { case: 'appError', value: { chainId, requestId, errorCode, errorMessage } }),
@@ -250,8 +244,7 @@ interface Question {
   good(): Uint8Array;
   bad(): Uint8Array;
   respond(signature: Uint8Array, requestId?: number, chainId?: Uint8Array): void;
-  compress(appBytes: Uint8Array): void;
-  answerRaw(appBytes: Uint8Array): void;
+  respondRaw(appBytes: Uint8Array, compression?: 'zstd'): void;
   /** The good answer on the wire. */
   frame(): Uint8Array;
   refuse(code: number, message?: string): void;
@@ -286,33 +279,24 @@ export const REACTIONS = {
       else respond(good());
     },
   },
-  'wrong message': {
-    weight: 1,
-    react({ respond, scheme, key, message }) {
-      respond(scheme.sign(key, Uint8Array.of(...message.subarray(0, -1), (message.at(-1) ?? 0) ^ 1)));
-    },
-  },
-  'other key': {
-    weight: 1,
-    react: ({ respond, scheme, key, message }) => respond(scheme.sign(key + 1_000, message)),
-  },
+  'wrong message': signing(1, ({ scheme, key, message }) =>
+    scheme.sign(key, message.with(-1, (message.at(-1) ?? 0) ^ 1)),
+  ),
+  'other key': signing(1, ({ scheme, key, message }) => scheme.sign(key + 1_000, message)),
   colludes: {
-    ...{ weight: 3, mayNotRefuse: true },
-    react: ({ respond, scheme, key, message, side }) => respond(scheme.signOffBy(key, message, 5 * side)),
+    ...signing(3, ({ scheme, key, message, side }) => scheme.signOffBy(key, message, 5 * side)),
+    mayNotRefuse: true,
   },
-  'off subgroup': {
-    weight: 1,
-    react: ({ respond, scheme, key, message }) => respond(scheme.signOffSubgroup(key, message, 3)),
-  },
+  'off subgroup': signing(1, ({ scheme, key, message }) => scheme.signOffSubgroup(key, message, 3)),
   'colludes off subgroup': {
-    ...{ weight: 1, mayNotRefuse: true },
-    react: ({ respond, scheme, key, message, side }) => respond(scheme.signOffSubgroup(key, message, 2 * side)),
+    ...signing(1, ({ scheme, key, message, side }) => scheme.signOffSubgroup(key, message, 2 * side)),
+    mayNotRefuse: true,
   },
-  infinity: { weight: 1, react: ({ respond, scheme }) => respond(scheme.infinity) },
-  'random bytes': { weight: 1, react: ({ respond, draws }) => respond(draws.bytes(96)) },
-  short: { weight: 0.5, react: ({ respond, good }) => respond(good().subarray(0, 95)) },
-  long: { weight: 0.5, react: ({ respond, good }) => respond(Uint8Array.of(...good(), 0)) },
-  'no protobuf': { weight: 0.5, react: ({ answerRaw }) => answerRaw(Uint8Array.of(255, 255, 1)) },
+  infinity: signing(1, ({ scheme }) => scheme.infinity),
+  'random bytes': signing(1, ({ draws }) => draws.bytes(96)),
+  short: signing(0.5, ({ good }) => good().subarray(0, 95)),
+  long: signing(0.5, ({ good }) => Uint8Array.of(...good(), 0)),
+  'no protobuf': { weight: 0.5, react: ({ respondRaw }) => respondRaw(Uint8Array.of(255, 255, 1)) },
   twice: { weight: 1, mayNotRefuse: true, react: inTurn('good', 'good') },
   'bad, then good': { weight: 1, mayNotRefuse: true, react: inTurn('bad', 'good') },
   'good, then bad': { weight: 1, mayNotRefuse: true, react: inTurn('good', 'bad') },
@@ -364,12 +348,16 @@ export const REACTIONS = {
   garbage: { weight: 0.5, react: ({ end, draws }) => end.write(encodeFrame(draws.bytes(40))) },
   compressed: {
     ...{ weight: 1, mayNotRefuse: true },
-    react: ({ compress, good }) => compress(encodeSignatureResponse(good())),
+    react: ({ respondRaw, good }) => respondRaw(encodeSignatureResponse(good()), 'zstd'),
   },
   // Some hundred bytes on the wire.
-  bomb: { weight: 0.2, react: ({ compress }) => compress(new Uint8Array(64 * 1024)) },
+  bomb: { weight: 0.2, react: ({ respondRaw }) => respondRaw(new Uint8Array(64 * 1024), 'zstd') },
 } as const satisfies Readonly<Record<string, Way>>;
 export type Reaction = keyof typeof REACTIONS;
+
+function signing(weight: number, signature: (question: Question) => Uint8Array) {
+  return { weight, react: (question: Question): void => question.respond(signature(question)) };
+}
 
 function inTurn(...signatures: readonly ('good' | 'bad')[]): Way['react'] {
   return (question) => {

@@ -97,7 +97,7 @@ export class World {
     this.net = new SimulatedNet(this.#nature, this.draws.fork('net'), plan.net);
     const ofValidators: ValidatorWorld = {
       ...{ net: this.net, scheme, networkID: plan.networkID },
-      judge: { refusalOf: (message, justification) => this.#refusalOf(message, justification) },
+      refusalOf: (message, justification) => this.#refusalOf(message, justification),
       keyOf: (number) => this.ledger.keyOf(number),
       validators: () => this.validators,
     };
@@ -426,8 +426,7 @@ export class World {
     this.#trace.push(
       `${this.net.dials} dials, ${this.apis.map(({ calls }) => calls).join('+')} calls, ${this.time.nowMs} ms`,
     );
-    for (const { asked, plan } of this.validators)
-      this.#trace.push(`${plan.number} was asked ${asked.map(({ atMs }) => atMs).join(' ')}`);
+    for (const { askedMs, plan } of this.validators) this.#trace.push(`${plan.number} was asked ${askedMs.join(' ')}`);
   }
 }
 

@@ -25,11 +25,7 @@ interface SourceCalls<Result> {
   readonly prepareOwn: () => OwnCall<Result>;
 }
 
-/**
- * Asks the service or the validators, with a progress bar. With `--json` the body of an error is printed.
- *
- * @throws {CommandFailure}
- */
+/** Asks the service or the validators, with a progress bar. With `--json` the body of an error is printed. */
 export async function askSource<Result>(options: SourceOptions, calls: SourceCalls<Result>): Promise<Result> {
   try {
     using bar = new ProgressBar();
@@ -39,7 +35,7 @@ export async function askSource<Result>(options: SourceOptions, calls: SourceCal
   } catch (error) {
     const failure = asFailure(error);
     if (options.json === true && failure instanceof ServiceRefusal) print(JSON.stringify(failure.body, undefined, 2));
-    throw failure ?? error;
+    throw error;
   }
 }
 

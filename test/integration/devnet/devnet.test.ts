@@ -26,3 +26,11 @@ test('a devnet that cannot listen rejects', async () => {
   const start = startDevnet({ validators: 3, host: '192.0.2.1', clock: new FakeClock(), logger });
   await expect(start).rejects.toThrow('cannot open a port for each of 5 validators');
 });
+
+test('a validator that restarts within a second keeps its NodeID, and its new address is the later one', async () => {
+  await using devnet = await startDevnet({ validators: 3, clock: new FakeClock(), logger });
+  const validator = devnet.validator(1);
+  const { port, timestamp } = validator.address;
+  await validator.restart(port);
+  expect(validator.address).toMatchObject({ port, nodeID: devnet.nodeIDs[1], timestamp: timestamp + 1n });
+});

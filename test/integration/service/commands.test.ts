@@ -93,6 +93,10 @@ describe.concurrent('aggregate', { timeout: TIMEOUT_MS }, () => {
     const [other = ''] = Object.values(service.devnet.transactions);
     const none = await runCommand(['aggregate', ...URL_OPTION, '--transaction', other]);
     expect(none).toMatchObject({ code: 1, out: '', err: expect.stringContaining('(no_message_in_transaction)') });
+    const own = await runCommand(['aggregate', ...OWN_CONFIG, '--transaction', other, '--json']);
+    // The option in place of the field of the API.
+    expect(own).toMatchObject({ code: 1, err: none.err.replace('txHash: ', '--transaction: ') });
+    expect(JSON.parse(own.out)).toMatchObject({ code: 'no_message_in_transaction' });
   });
 
   test.each([
@@ -162,9 +166,15 @@ describe.concurrent('subnet', { timeout: TIMEOUT_MS }, () => {
     const { code, out, err } = await runCommand(['subnet', ...URL_OPTION, subnetID]);
     expect({ code, err }).toEqual({ code: 0, err: '' });
     expect(out).toMatch(new RegExp(`^subnet ${subnetID} at P-Chain height \\d+\n\\d+ validators; \\d\\d\\.\\d % of`));
-    expect(out).toMatch(
-      /\nSTATUS +WEIGHT {2}NODE +VERSION +MEDIAN {2}WHY\nsignable +\d\d\.\d % {2}NodeID-\w+ +avalanchego\/1/,
-    );
+    const table =
+      /\nSTATUS +WEIGHT {2}NODE +VERSION +MEDIAN {2}WHY\nsignable {2,}\d\d\.\d % {2}NodeID-\w+ +avalanchego\/1/;
+    expect(out).toMatch(table);
+    const onTerminal = await runOnTerminal(['subnet', ...URL_OPTION, subnetID]);
+    expect(onTerminal.out).toContain('\u001b[32msignable\u001b[39m');
+    const shown = stripVTControlCharacters(onTerminal.out).split('\r\n');
+    const header = shown.find((line) => line.startsWith('STATUS'))!;
+    const row = shown.find((line) => line.startsWith('signable'))!;
+    expect(row.indexOf('NodeID-')).toBe(header.indexOf('NODE'));
   });
 
   test('its JSON is a set for verify, from a service or without one', async () => {

@@ -1,5 +1,4 @@
-import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
+import { spawn } from 'node:child_process';
 import {
   chmodSync,
   mkdirSync,
@@ -19,9 +18,9 @@ import { type Devnet, startDevnet } from '../../../src/devnet/devnet.ts';
 import { systemClock } from '../../../src/lib/concurrency/clock.ts';
 import { MINIMUM_MAJOR } from '../../../src/newer-node.js';
 import { createLogger } from '../../../src/telemetry/logger.ts';
-import { followLog, type ServiceLog } from '../../support/service-log.ts';
 import { collect, type Ended, runCommand } from '../../unit/cli/run-command.ts';
 import { holdClosedPort } from '../closed-port.ts';
+import { signByGoApi, startGoBinary } from './go-binary-process.ts';
 
 /** The launcher in place of the Go aggregator's binary, called as tools call it, beside the API of the devnet's node. */
 
@@ -63,46 +62,14 @@ function writeFile(content: object): string {
   return path;
 }
 
+const start = (args: readonly string[], env: Record<string, string> = {}, entry = LAUNCHER) =>
+  startGoBinary(entry, args, { GO_BINARY_TEST: folder, ...env });
+
 const run = (args: readonly string[], env: Record<string, string> = {}, entry = LAUNCHER): Promise<Ended> =>
   collect(
     spawn(entry, args, { env: { PATH: '/usr/bin:/bin', ...env }, stdio: ['ignore', 'pipe', 'pipe'], cwd: folder }),
     undefined,
   );
-
-interface Binary extends AsyncDisposable {
-  readonly child: ChildProcess;
-  readonly log: ServiceLog;
-  readonly nodeID: string;
-  readonly urls: readonly [api: string, metrics: string];
-}
-
-async function start(args: readonly string[], env: Record<string, string> = {}, entry = LAUNCHER): Promise<Binary> {
-  const child = spawn(entry, args, {
-    env: { PATH: '/usr/bin:/bin', GO_BINARY_TEST: folder, ...env },
-    stdio: ['ignore', 'ignore', 'pipe'],
-  });
-  const exit = once(child, 'exit');
-  const log = followLog(child);
-  const { nodeID } = await log.line('staking identity');
-  const { go = {} } = (await log.line('listening')) as { go?: Record<string, { api: string; metrics: string }> };
-  const [url] = Object.values(go);
-  return {
-    ...{ child, log, nodeID: nodeID as string, urls: [url?.api ?? '', url?.metrics ?? ''] },
-    async [Symbol.asyncDispose]() {
-      child.kill('SIGKILL');
-      await exit;
-    },
-  };
-}
-
-/** Waits for connections by asking for a signature, which waits for them. */
-async function sign(url: string, message: string) {
-  const response = await fetch(`${url.replace('[::]', '127.0.0.1')}/aggregate-signatures`, {
-    method: 'POST',
-    body: JSON.stringify({ message }),
-  });
-  return { status: response.status, body: (await response.json()) as object };
-}
 
 test('flags and failures are those of the Go binary', { timeout: TIMEOUT_MS }, async () => {
   await using closed = await holdClosedPort();
@@ -138,14 +105,13 @@ test('the file as it is: both ports have each path, and no other port is open', 
   await using second = await start([], { CONFIG_FILE: writeFile({ ...goFile, ...NO_TLS }) });
   const message = devnet.emitMessages(1)[0] as string;
   for (const url of [...first.urls, ...second.urls]) {
-    expect(await sign(url, message)).toEqual({
+    expect(await signByGoApi(url, message)).toEqual({
       status: 200,
       body: { 'signed-message': expect.stringMatching(/^[0-9a-f]+$/) },
     });
-    const at = url.replace('[::]', '127.0.0.1');
-    expect((await fetch(`${at}/health`)).status).toBe(200);
-    expect(await (await fetch(`${at}/metrics`)).text()).toMatch(/^signature_aggregator_agg_sigs_req_count [12]$/m);
-    expect((await fetch(`${at}/health/live`)).status).toBe(404);
+    expect((await fetch(`${url}/health`)).status).toBe(200);
+    expect(await (await fetch(`${url}/metrics`)).text()).toMatch(/^signature_aggregator_agg_sigs_req_count [12]$/m);
+    expect((await fetch(`${url}/health/live`)).status).toBe(404);
   }
   expect(first.log.tail()).toMatch(/in place of the Go signature aggregator.*\n(.*\n)*.*server\.ownApi: false/);
   expect(first.log.tail()).toContain('max-p-chain-lookback: has no counterpart');
@@ -168,8 +134,7 @@ test('the process that was started is the service; SIGKILL leaves none, but its 
   const pid = child.pid as number;
   expect(readFileSync(`/proc/${pid}/cmdline`, 'utf8')).toMatch(/\/bin\/node\0.*start\.js\0signature-aggregator\0/);
   expect(readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8')).toBe('');
-  const health = `${urls[0].replace('[::]', '127.0.0.1')}/health`;
-  while ((await fetch(health)).status !== 200);
+  while ((await fetch(`${urls[0]}/health`)).status !== 200);
   await kill();
   expect(child.signalCode).toBe('SIGKILL');
   const files = readdirSync(compiled, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
@@ -199,8 +164,8 @@ test('convert prints a configuration with the same ports and answers', { timeout
   expect(listeningPorts(own.child.pid as number)).toHaveLength(2);
   expect(own.nodeID).toBe(nodeID);
   for (const url of own.urls) {
-    expect(await sign(url, message)).toEqual({ status: 200, body: { 'signed-message': expect.any(String) } });
-    expect(await sign(url, '00')).toEqual({ status: 400, body: { error: expect.any(String) } });
+    expect(await signByGoApi(url, message)).toEqual({ status: 200, body: { 'signed-message': expect.any(String) } });
+    expect(await signByGoApi(url, '00')).toEqual({ status: 400, body: { error: expect.any(String) } });
   }
 
   expect(await runCommand(['convert', writeFile({ 'api-port': 1 })])).toMatchObject({

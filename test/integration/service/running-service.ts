@@ -66,7 +66,9 @@ export interface RunningService extends AsyncDisposable {
   post(body: unknown, path?: string, headers?: Record<string, string>): Promise<Answer>;
   get(path: string): Promise<Answer>;
   /** One more service on the same network. */
-  another(settings: ServiceSettings): Promise<Pick<RunningService, 'get' | 'post' | 'metric'> & AsyncDisposable>;
+  another(
+    settings: ServiceSettings,
+  ): Promise<Pick<RunningService, 'app' | 'get' | 'post' | 'metric'> & AsyncDisposable>;
   /** A value of /metrics by its name with labels. */
   metric(name: string): Promise<number>;
   /** Checks an answer as a destination would, against the set that the P-Chain API gives; with noble by default. */

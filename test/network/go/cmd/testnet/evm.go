@@ -109,9 +109,7 @@ type sendParams struct {
 
 type sentMessage struct {
 	Message     hexBytes    `json:"message"`
-	MessageID   ids.ID      `json:"messageID"`
 	TxHash      common.Hash `json:"txHash"`
-	BlockHash   common.Hash `json:"blockHash"`
 	BlockHeight uint64      `json:"blockHeight"`
 }
 
@@ -149,24 +147,11 @@ func (e *evmChains) sendWarpMessages(ctx context.Context, params sendParams) ([]
 		}
 		sent[i] = sentMessage{
 			Message:     unsigned.Bytes(),
-			MessageID:   unsigned.ID(),
 			TxHash:      receipt.TxHash,
-			BlockHash:   receipt.BlockHash,
 			BlockHeight: receipt.BlockNumber.Uint64(),
 		}
 	}
 	return sent, nil
-}
-
-type contractParams struct {
-	URI          string         `json:"uri"`
-	BlockchainID ids.ID         `json:"blockchainID"`
-	Contracts    []contractSpec `json:"contracts"`
-}
-
-type contractSpec struct {
-	Payloads []hexBytes `json:"payloads"`
-	Reverts  bool       `json:"reverts"`
 }
 
 type loggedMessage struct {
@@ -179,49 +164,41 @@ type contractResult struct {
 	Messages []loggedMessage `json:"messages"`
 }
 
-// createContracts creates contracts, each in a transaction that emits one Warp message for each payload of it, and then
-// may revert. It waits until the node has accepted them all.
-func (e *evmChains) createContracts(ctx context.Context, params contractParams) ([]contractResult, error) {
+// createContract creates a contract in a transaction that emits one Warp message for each payload, and waits until the node has
+// accepted it.
+func (e *evmChains) createContract(ctx context.Context, params sendParams) (contractResult, error) {
 	client, err := dialEVM(ctx, params.URI, params.BlockchainID)
 	if err != nil {
-		return nil, err
+		return contractResult{}, err
 	}
 	defer client.Close()
 
-	transactions := make([]types.DynamicFeeTx, len(params.Contracts))
-	for i, spec := range params.Contracts {
-		code, err := sendOnCreation(spec)
-		if err != nil {
-			return nil, err
-		}
-		transactions[i] = types.DynamicFeeTx{Gas: sendGas, Data: code}
+	code, err := sendOnCreation(params.Payloads)
+	if err != nil {
+		return contractResult{}, err
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	receipts, err := issueEVM(ctx, client, transactions)
+	receipts, err := issueEVM(ctx, client, []types.DynamicFeeTx{{Gas: sendGas, Data: code}})
 	if err != nil {
-		return nil, err
+		return contractResult{}, err
 	}
 
-	results := make([]contractResult, len(receipts))
-	for i, receipt := range receipts {
-		results[i] = contractResult{TxHash: receipt.TxHash, Messages: []loggedMessage{}}
-		for _, entry := range receipt.Logs {
-			unsigned, err := precompile.UnpackSendWarpEventDataToMessage(entry.Data)
-			if err != nil {
-				return nil, err
-			}
-			message := loggedMessage{Message: unsigned.Bytes(), LogIndex: entry.Index}
-			results[i].Messages = append(results[i].Messages, message)
+	result := contractResult{TxHash: receipts[0].TxHash}
+	for _, entry := range receipts[0].Logs {
+		unsigned, err := precompile.UnpackSendWarpEventDataToMessage(entry.Data)
+		if err != nil {
+			return contractResult{}, err
 		}
+		result.Messages = append(result.Messages, loggedMessage{Message: unsigned.Bytes(), LogIndex: entry.Index})
 	}
-	return results, nil
+	return result, nil
 }
 
 // sendOnCreation is creation code that calls sendWarpMessage for each payload. The calls' data follow the code.
-func sendOnCreation(spec contractSpec) ([]byte, error) {
-	calls := make([][]byte, len(spec.Payloads))
-	for i, p := range spec.Payloads {
+func sendOnCreation(payloads []hexBytes) ([]byte, error) {
+	calls := make([][]byte, len(payloads))
+	for i, p := range payloads {
 		var err error
 		if calls[i], err = precompile.PackSendWarpMessage(p); err != nil {
 			return nil, err
@@ -237,11 +214,7 @@ func sendOnCreation(spec contractSpec) ([]byte, error) {
 			)
 			dataOffset += len(call)
 		}
-		end := vm.RETURN
-		if spec.Reverts {
-			end = vm.REVERT
-		}
-		return concat(code, push(0), push(0), op(end))
+		return concat(code, push(0), push(0), op(vm.RETURN))
 	}
 	// The offsets in the code have the same length whatever their values.
 	return concat(build(len(build(0))), concat(calls...)), nil
@@ -319,10 +292,8 @@ type readParams struct {
 }
 
 type readResult struct {
-	// Valid is whether the chain found the message valid; the fields after BlockHeight are what it then read.
+	// Valid is whether the chain found the message valid; the other fields are what it then read.
 	Valid         bool            `json:"valid"`
-	TxHash        common.Hash     `json:"txHash"`
-	BlockHeight   uint64          `json:"blockHeight"`
 	SourceChainID *ids.ID         `json:"sourceChainID,omitempty"`
 	SourceAddress *common.Address `json:"sourceAddress,omitempty"`
 	Payload       hexBytes        `json:"payload,omitempty"`
@@ -368,11 +339,7 @@ func (e *evmChains) readWarpMessage(ctx context.Context, params readParams) (rea
 		return readResult{}, err
 	}
 	receipt := receipts[0]
-	result := readResult{
-		Valid:       receipt.Status == types.ReceiptStatusSuccessful,
-		TxHash:      receipt.TxHash,
-		BlockHeight: receipt.BlockNumber.Uint64(),
-	}
+	result := readResult{Valid: receipt.Status == types.ReceiptStatusSuccessful}
 	if !result.Valid {
 		return result, nil
 	}

@@ -168,7 +168,6 @@ func main() {
 		"disableL1Validator":         decoded(pchain.disableL1Validator),
 		"increaseL1ValidatorBalance": decoded(pchain.increaseL1ValidatorBalance),
 		"advancePChain":              decoded(pchain.advance),
-		"exportToXChain":             decoded(pchain.exportToXChain),
 		"payOnXChain":                decoded(xchain.pay),
 
 		"registerL1ValidatorPayload": decoded(registerL1ValidatorPayload),
@@ -177,7 +176,7 @@ func main() {
 		"verify":                     decoded(verify),
 
 		"sendWarpMessages": decoded(evms.sendWarpMessages),
-		"createContracts":  decoded(evms.createContracts),
+		"createContract":   decoded(evms.createContract),
 		"blockHashMessage": decoded(evms.blockHashMessage),
 		"readWarpMessage":  decoded(evms.readWarpMessage),
 	})

@@ -343,24 +343,14 @@ type advanceParams struct {
 	URI string `json:"uri"`
 }
 
-type advanceResult struct {
-	TxID   ids.ID         `json:"txID"`
-	Height avajson.Uint64 `json:"height"`
-}
-
 // advance issues a payment of the well-known key to itself: the least that makes a P-Chain block.
-func (c *pChain) advance(ctx context.Context, params advanceParams) (advanceResult, error) {
-	tx, err := c.issue(ctx, params.URI, primary.WalletConfig{}, func(w wallet.Wallet, option common.Option) (*txs.Tx, error) {
+func (c *pChain) advance(ctx context.Context, params advanceParams) (issuedTx, error) {
+	return txIDOf(c.issue(ctx, params.URI, primary.WalletConfig{}, func(w wallet.Wallet, option common.Option) (*txs.Tx, error) {
 		return w.IssueBaseTx([]*avax.TransferableOutput{{
 			Asset: avax.Asset{ID: w.Builder().Context().AVAXAssetID},
 			Out:   &secp256k1fx.TransferOutput{Amt: units.MicroAvax, OutputOwners: ownerOfEverything()},
 		}}, option)
-	})
-	if err != nil {
-		return advanceResult{}, err
-	}
-	height, err := platformvm.NewClient(params.URI).GetHeight(ctx)
-	return advanceResult{TxID: tx.ID(), Height: avajson.Uint64(height)}, err
+	}))
 }
 
 func txIDOf(tx *txs.Tx, err error) (issuedTx, error) {

@@ -113,12 +113,9 @@ type verifyParams struct {
 
 type verifyResult struct {
 	// Failure is the reference's reason to refuse the message, empty if it accepts it.
-	Failure      string         `json:"failure"`
-	Message      hexBytes       `json:"message"`
-	Signers      []int          `json:"signers"`
-	SignerIDs    []ids.NodeID   `json:"signerIDs"`
-	SignedWeight avajson.Uint64 `json:"signedWeight"`
-	TotalWeight  avajson.Uint64 `json:"totalWeight"`
+	Failure   string       `json:"failure"`
+	Message   hexBytes     `json:"message"`
+	SignerIDs []ids.NodeID `json:"signerIDs"`
 }
 
 // verify has the reference verify a signed message against the set of validators that the node itself would use.
@@ -136,11 +133,7 @@ func verify(ctx context.Context, params verifyParams) (verifyResult, error) {
 	if !ok {
 		return verifyResult{}, fmt.Errorf("no active validators of %s at height %d", params.SubnetID, params.Height)
 	}
-	result := verifyResult{
-		Signers:     []int{},
-		SignerIDs:   []ids.NodeID{},
-		TotalWeight: avajson.Uint64(warpSet.TotalWeight),
-	}
+	result := verifyResult{SignerIDs: []ids.NodeID{}}
 
 	msg, err := warp.ParseMessage(params.SignedMessage)
 	if err != nil {
@@ -152,9 +145,7 @@ func verify(ctx context.Context, params verifyParams) (verifyResult, error) {
 		bits := set.BitsFromBytes(signature.Signers)
 		for i, validator := range warpSet.Validators {
 			if bits.Contains(i) {
-				result.Signers = append(result.Signers, i)
 				result.SignerIDs = append(result.SignerIDs, validator.NodeIDs...)
-				result.SignedWeight += avajson.Uint64(validator.Weight)
 			}
 		}
 	}
