@@ -11,8 +11,7 @@ const TIMEOUT_MS = 60_000;
 
 // A run mostly waits for timeouts, so several run concurrently.
 describe.concurrent('up to 33 % of the weight misbehaves', { timeout: TIMEOUT_MS }, () => {
-  test.for(SEEDS)('every message is signed: seed %i', async (seed, { expect }) => {
-    expect.hasAssertions();
+  test.for(SEEDS)('every message is signed: seed %i', async (seed) => {
     // Before the service starts for even seeds, and after it is connected for odd ones.
     const isFromTheStart = seed % 2 === 0;
     let drawn: Misbehaviours = new Map();
@@ -22,10 +21,11 @@ describe.concurrent('up to 33 % of the weight misbehaves', { timeout: TIMEOUT_MS
     });
     if (!isFromTheStart) world.misbehave(behavioursOf(drawn));
     const described = `these misbehave: ${[...drawn].map(([index, { name }]) => `${index} ${name}`).join(', ')}`;
+    const { expectSigned } = world;
     // One alone, then two concurrent ones, then one with the history of the others.
-    world.expectSigned(await world.ask(QUORUM), QUORUM, described);
+    expectSigned(await world.ask(QUORUM), QUORUM, described);
     for (const answer of await Promise.all([world.ask(QUORUM), world.ask(QUORUM)]))
-      world.expectSigned(answer, QUORUM, described);
-    world.expectSigned(await world.ask(QUORUM), QUORUM, described);
+      expectSigned(answer, QUORUM, described);
+    expectSigned(await world.ask(QUORUM), QUORUM, described);
   });
 });
