@@ -1,11 +1,11 @@
 import { join } from 'node:path';
 import type { ApiEndpoint } from '../lib/net/api-endpoint.ts';
-import { type HostAndPort, parseRedisUrl, type RedisAddress, type RedisServers } from '../lib/net/redis-address.ts';
+import { type HostAndPort, parseHostAndPort } from '../lib/net/host-and-port.ts';
+import { parseRedisUrl, type RedisAddress, type RedisServers } from '../lib/net/redis-address.ts';
 import { type EvmChainID, parseEvmChainID } from '../pchain/rpc/evm-api.ts';
 import type { TracerOptions } from '../telemetry/open-tracer.ts';
 import { parseHexOrCb58Id, parseNodeID, type SubnetID } from '../warp/ids.ts';
 import { publicNetworkNamed } from '../warp/networks.ts';
-import { parsePeerAddress } from './schema/peer-address.ts';
 import type { NetworkSettings, Settings } from './schema/schema.ts';
 
 /**
@@ -90,7 +90,7 @@ function parseRedisServers(store: Settings['store'], address: RedisAddress): Red
 }
 
 function parseNode(text: string): HostAndPort {
-  const node = parsePeerAddress(text);
+  const node = parseHostAndPort(text);
   if (node === undefined) throw new TypeError(`not checked: ${text}`);
   return node;
 }
@@ -141,7 +141,7 @@ function parseNetwork(name: string, network: NetworkSettings) {
     trackedSubnetIDs: parseSubnetIDs(trackedSubnetIds),
     allowedSubnetIDs: allowedSubnetIds && parseSubnetIDs(allowedSubnetIds),
     manuallyTrackedPeers: manuallyTrackedPeers.map(({ nodeId, address }) => {
-      const parsed = parsePeerAddress(address);
+      const parsed = parseHostAndPort(address);
       if (parsed === undefined) throw new TypeError(`not checked: ${address}`);
       return { nodeID: parseNodeID(nodeId), ...parsed };
     }),

@@ -261,8 +261,8 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   {
     name: 'a transaction that cannot be parsed stops the index at its block',
     file: 'src/pchain/codec/p-chain-block.ts',
-    find: 'if (error instanceof ParseError) return [];',
-    replace: '',
+    find: 'return origins ?? [];',
+    replace: "if (origins === undefined) throw new Error('malformed');\n  return origins;",
     tests: ['test/unit/pchain/codec'],
   },
   // Aggregation.
@@ -403,8 +403,8 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   {
     name: "a destination's epoch is used only where it is required",
     file: 'src/aggregation/request/signing-resolver.ts',
-    find: 'if (destination !== undefined) {\n      const signing = await this.#signingInEpoch',
-    replace: 'if (destination?.isRequired) {\n      const signing = await this.#signingInEpoch',
+    find: 'if (destination !== undefined) {\n      const signing = await signingInEpoch',
+    replace: 'if (destination?.isRequired) {\n      const signing = await signingInEpoch',
     tests: REQUEST,
   },
   {
@@ -445,8 +445,8 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   {
     name: 'a search for the uptime of an unknown validation is free',
     file: 'src/aggregation/subnets/uptime-proofs.ts',
-    find: 'return await penalties.lookUp(client, () => search(options, request, context));',
-    replace: 'return await search(options, request, context);',
+    find: 'return await penalties.lookUp(client, () => search(request, { client, signal: deadline.signal }));',
+    replace: 'return await search(request, { client, signal: deadline.signal });',
     tests: ['test/unit/aggregation/subnets'],
   },
   {

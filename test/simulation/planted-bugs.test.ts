@@ -178,11 +178,15 @@ const BUGS: readonly Bug[] = [
     'aggregation/admission/admission.ts',
     /aggregations_admitted is \d+/,
     (original) => ({
-      Admission: class extends original.Admission {
-        override admit(request: Parameters<InstanceType<Limits['Admission']>['admit']>[0]) {
-          super.admit(request);
-          return { release: () => undefined, [Symbol.dispose]: () => undefined };
-        }
+      createAdmission: (options: Parameters<Limits['createAdmission']>[0]) => {
+        const admission = original.createAdmission(options);
+        return {
+          ...admission,
+          admit(request: Parameters<typeof admission.admit>[0]) {
+            admission.admit(request);
+            return { release: () => undefined, [Symbol.dispose]: () => undefined };
+          },
+        };
       },
     }),
   ),

@@ -165,17 +165,22 @@ describe('the client of this project gets', () => {
 
   test('the conversion of the L1, with its validators', async () => {
     const { subnetID, blockchainID, managerAddress } = devnet.subnets.l1;
-    const subnet = await api.getSubnet(subnetID, SIGNAL);
-    expect(subnet).toMatchObject({ isPermissioned: false, managerChainID: blockchainID });
-    expect(`0x${Buffer.from(subnet.managerAddress ?? []).toString('hex')}`).toBe(managerAddress);
-    const validators = await api.getCurrentValidators(subnetID, SIGNAL);
-    expect(validators.map(({ balance, minNonce }) => [balance, minNonce])).toEqual([
-      [1_000_000_000n, 0n],
-      [1_000_000_000n, 2n],
-      [0n, 0n],
-      [1_000_000_000n, 0n],
-      [1_000_000_000n, 0n],
+    expect(await api.getSubnet(subnetID, SIGNAL)).toMatchObject({ managerChainID: blockchainID });
+    const subnet = await call('/ext/bc/P', 'platform.getSubnet', { subnetID });
+    expect(subnet).toMatchObject({ isPermissioned: false, managerAddress });
+    expect((await api.getCurrentValidators(subnetID, SIGNAL)).map(({ balance }) => balance)).toEqual([
+      1_000_000_000n,
+      1_000_000_000n,
+      0n,
+      1_000_000_000n,
+      1_000_000_000n,
     ]);
+    const { validators } = await call<{ validators: { minNonce: string }[] }>(
+      '/ext/bc/P',
+      'platform.getCurrentValidators',
+      { subnetID },
+    );
+    expect(validators.map(({ minNonce }) => minNonce)).toEqual(['0', '2', '0', '0', '0']);
   });
 });
 
@@ -245,9 +250,10 @@ describe('the ledger', () => {
   test('has present L1 validators with weight and nonce', async () => {
     const { subnetID } = devnet.subnets.l1;
     const listed = await api.getCurrentValidators(subnetID, SIGNAL);
-    const { validationID } = listed.find(({ minNonce }) => minNonce === 2n) ?? {};
-    const expected = { subnetID, weight: 350n, minNonce: 2n };
-    expect(await api.getL1Validator(validationID as ValidationID, SIGNAL)).toEqual(expected);
+    const { validationID } = listed.find(({ weight }) => weight === 350n) ?? {};
+    expect(await api.getL1Validator(validationID as ValidationID, SIGNAL)).toEqual({ subnetID, minNonce: 2n });
+    const raw = await call('/ext/bc/P', 'platform.getL1Validator', { validationID });
+    expect(raw).toMatchObject({ weight: '350', minNonce: '2' });
     await expect(api.getL1Validator(UNKNOWN, SIGNAL)).rejects.toMatchObject(rejected);
     expect(await api.getValidatorFeePrice(SIGNAL)).toBe(1n);
   });

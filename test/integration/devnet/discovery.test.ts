@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Devnet, startDevnet } from '../../../src/devnet/devnet.ts';
 import { systemClock } from '../../../src/lib/concurrency/clock.ts';
 import { createIdentity } from '../../../src/p2p/identity/identity.ts';
-import { PeerNetwork } from '../../../src/p2p/peer-network.ts';
+import { openPeerNetwork, type PeerNetwork } from '../../../src/p2p/peer-network.ts';
 import { createNodeApi, type NodeApi } from '../../../src/pchain/rpc/node-api.ts';
 import { createLogger } from '../../../src/telemetry/logger.ts';
 import { createMetrics } from '../../../src/telemetry/metrics.ts';
@@ -22,7 +22,7 @@ beforeAll(async () => {
   const client = cleanup.use(openClient(devnet.apiUrl));
   api = createNodeApi(client, client);
   network = cleanup.use(
-    new PeerNetwork({
+    openPeerNetwork({
       ...{ identity: createIdentity(), networkID: devnet.networkID, clock: systemClock, random: Math.random, logger },
       metrics: createMetrics(new Registry()),
       nodeVersion: (signal) => api.getNodeVersion(signal),

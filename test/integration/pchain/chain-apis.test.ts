@@ -103,7 +103,7 @@ describe('the data API', () => {
     const { requests, find } = await start(() => ({ text: JSON.stringify({ transactions }) }));
     expect(await find()).toEqual(Array(10).fill(txHash));
     expect(requests[0]?.url).toBe(
-      `/glacier/v1/networks/fuji/blockchains/p-chain/transactions?token=more&l1ValidationId=${VALIDATION}&sortOrder=asc&pageSize=10`,
+      `/glacier/v1/networks/fuji/blockchains/p-chain/transactions?l1ValidationId=${VALIDATION}&sortOrder=asc&pageSize=10&token=more`,
     );
     expect(requests[0]?.headers['x-glacier-api-key']).toBe('secret');
   });

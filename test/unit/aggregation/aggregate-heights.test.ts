@@ -59,12 +59,7 @@ function createHarness() {
         exists: async () => true,
         knownSubnetOf: () => undefined,
         isKnown: () => true,
-        getSubnet: async () => ({
-          isPermissioned: false,
-          conversionID: new Uint8Array(32),
-          managerChainID: CHAIN,
-          managerAddress: new Uint8Array(20),
-        }),
+        getSubnet: async () => ({ conversionID: new Uint8Array(32), managerChainID: CHAIN }),
       },
       validatorSets: {
         async proposedHeight() {
@@ -80,7 +75,7 @@ function createHarness() {
         known: () => undefined,
         newest: () => [],
       },
-      epochs: { heightOf: async (_, signal) => state.epoch(signal) },
+      epochs: { get: async (_, signal) => state.epoch(signal) },
       funds: { soonInactive: async (_, __, signal) => state.funds(signal), knownSoonInactive: () => undefined },
       l1Messages: { ofTransaction: async () => l1Message, ofJustification: async () => l1Message },
     },

@@ -1,6 +1,6 @@
 import { Registry } from 'prom-client';
 import { describe, expect, test } from 'vitest';
-import { Admission } from '../../../../src/aggregation/admission/admission.ts';
+import { createAdmission } from '../../../../src/aggregation/admission/admission.ts';
 import { createAggregatorMetrics } from '../../../../src/aggregation/aggregator-metrics.ts';
 import { createMetrics } from '../../../../src/telemetry/metrics.ts';
 import { type BlockchainID, idFromBytes } from '../../../../src/warp/ids.ts';
@@ -212,7 +212,7 @@ test('a client whose message was first asked for by a flood does not wait behind
 });
 
 describe('a machine', () => {
-  function createAdmission(max = 64) {
+  function setUpAdmission(max = 64) {
     const clock = new FakeClock();
     let lateMs = 0;
     const late = Object.assign(Object.create(clock), {
@@ -220,7 +220,7 @@ describe('a machine', () => {
       after: (delayMs: number, callback: () => void) => clock.after(delayMs + lateMs, callback),
     }) as FakeClock;
     const registry = new Registry();
-    const admission = new Admission({
+    const admission = createAdmission({
       ...{ clock: late, subnets: NO_POLICY, maxAggregationsInFlight: max, queueTimeoutMs: 1_000 },
       metrics: createAggregatorMetrics(createMetrics(registry)),
     });
@@ -232,7 +232,7 @@ describe('a machine', () => {
   }
 
   test('that is late runs fewer aggregations, and more again when it is not', async () => {
-    const { clock, admission, limit, beLate } = createAdmission();
+    const { clock, admission, limit, beLate } = setUpAdmission();
     using _permit = admission.admit({ client: 'c', subnetID: SUBNET });
     expect(await limit()).toBe(8);
     beLate(40);
@@ -244,7 +244,7 @@ describe('a machine', () => {
   });
 
   test('queues no more of one client or subnet than it can run soon, and serves others first', async () => {
-    const { admission } = createAdmission(256);
+    const { admission } = setUpAdmission(256);
     const { signal } = new AbortController();
     const run = (client: string, subnetID = SUBNET) => {
       const result = admission.run({ client, subnetID }, signal);
@@ -257,7 +257,7 @@ describe('a machine', () => {
   });
 
   test('lets a resting aggregation wait to resume, however many of its client are queued', async () => {
-    const { admission } = createAdmission(1);
+    const { admission } = setUpAdmission(1);
     const { signal } = new AbortController();
     const run = () => {
       const result = admission.run({ client: 'flood', subnetID: SUBNET }, signal);

@@ -59,16 +59,13 @@ function createHarness(answers: readonly Answer[], change: Partial<UptimeProofsO
     resolveTimeoutMs: 1_000,
     api: {
       async getL1Validator(validationID) {
-        if (validationID === VALIDATION) return { subnetID: SUBNET, weight: 1n, minNonce: 0n };
+        if (validationID === VALIDATION) return { subnetID: SUBNET, minNonce: 0n };
         throw new ApiError('rejected', 'refused', { rejection: { code: -32_000, message: 'not found' } });
       },
     },
     directory: {
       validatedBy: async (chainID) => (chainID === CHAIN ? SUBNET : undefined),
-      getSubnet: async () => ({
-        ...{ isPermissioned: false, conversionID: new Uint8Array(32), managerAddress: undefined },
-        managerChainID: script.managerChainID,
-      }),
+      getSubnet: async () => ({ conversionID: new Uint8Array(32), managerChainID: script.managerChainID }),
     },
     resolver: {
       signersOf: async (signingSubnetID) => ({ signingSubnetID, pChainHeight: 55n, warpSet, avoided: new Set() }),

@@ -444,11 +444,6 @@ describe('a signature request', () => {
     const { result } = await ask({ kind: 'response', bytes });
     expect(result).toEqual({ kind: 'invalid_signature', reason: expect.stringContaining(`${length} bytes`) });
   });
-
-  test("a peer's text is cut", async () => {
-    const { result } = await ask({ kind: 'refused', code: 9, text: 'x'.repeat(10_000) });
-    expect(result).toEqual({ kind: 'refused', code: 9, text: 'x'.repeat(300) });
-  });
 });
 
 test('says why a node is not connected, also before the first attempt', () => {

@@ -93,7 +93,7 @@ describe('the audit', () => {
     expect(await audits()).toEqual({ agreed: 2, differed: 0 });
     // Keys are decoded once.
     expect(jobs.filter(({ isPlain }) => isPlain).map(({ kind }) => kind)).toEqual([
-      ...['decodeKeys', 'verifyDecoded', 'verifyDecoded'],
+      ...['decodeKeys', 'verifySigned', 'verifySigned'],
     ]);
     expect(jobs[0]?.kind).toBe('verifySigned');
   });

@@ -4,7 +4,11 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Clock } from '../../../../src/lib/concurrency/clock.ts';
 import { concatBytes } from '../../../../src/lib/encoding/bytes.ts';
-import { type AppOutcome, AppRequests, type AppRequestsHooks } from '../../../../src/p2p/connection/app-requests.ts';
+import {
+  type AppOutcome,
+  type AppRequestsHooks,
+  createAppRequests,
+} from '../../../../src/p2p/connection/app-requests.ts';
 import { AppErrorSchema, AppResponseSchema } from '../../../../src/p2p/gen/p2p_pb.js';
 import { parseMessage } from '../../../../src/p2p/wire/messages.ts';
 import { idBytes, type NodeID, P_CHAIN_ID } from '../../../../src/warp/ids.ts';
@@ -26,7 +30,7 @@ function open({
   maxPending?: number;
   hooks?: AppRequestsHooks;
 } = {}) {
-  const requests = new AppRequests(clock, maxPending, hooks);
+  const requests = createAppRequests(clock, maxPending, hooks);
   /** Requests with a timeout of 10 ms of which no node hears. */
   const ask = (index: number, signal = new AbortController().signal) =>
     requests.send(...([node(index), P_CHAIN_ID, APP_BYTES, { timeoutMs: 10, signal }] as const), {
@@ -55,12 +59,12 @@ const steps = fc.array(
   { maxLength: 40 },
 );
 
-describe('AppRequests', () => {
+describe('app requests', () => {
   it('settles each request once by the first event, and keeps no state', async () => {
     await fc.assert(
       fc.asyncProperty(steps, fc.boolean(), async (script, answersPings) => {
         const clock = new FakeClock();
-        const requests = new AppRequests(clock, MAX_PENDING, NO_HOOKS);
+        const requests = createAppRequests(clock, MAX_PENDING, NO_HOOKS);
         const sent: Sent[] = [];
         const expected = new Map<Sent, string>();
         const pingedMs = new Map<number, number>();
