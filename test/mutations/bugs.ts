@@ -1,9 +1,6 @@
-import { HTTP_BUGS } from './http-bugs.ts';
-import type { PlantedBug } from './planted-bug.ts';
-
 const VALIDATORS = ['test/unit/validators'];
+const CODECS = ['test/unit/lib/encoding', 'test/unit/warp'];
 const WARP = ['test/unit/warp'];
-const ENCODING = ['test/unit/lib/encoding'];
 const CONCURRENCY = ['test/unit/lib/concurrency'];
 const P2P = ['test/unit/p2p'];
 const BLS = ['test/unit/bls/curve', 'test/unit/bls/backends'];
@@ -12,679 +9,464 @@ const REQUEST = ['test/unit/aggregation'];
 const RECEIPTS = ['test/unit/pchain/codec/evm-receipt.test.ts'];
 const GO_FILE = ['test/unit/config/go-aggregator'];
 const PROXY = ['test/unit/proxy', 'test/integration/proxy/cache.test.ts', 'test/integration/proxy/faults.test.ts'];
+const GO_API = ['test/unit/api/go-aggregator', 'test/integration/service/go-corpus.test.ts'];
+const BODIES = ['test/unit/http/server/request-bodies.test.ts'];
+const ACCESS = ['test/unit/http/access', 'test/integration/proxy/access.test.ts'];
+const HEADERS = ['test/faults/hostile-requests.test.ts', 'test/unit/http'];
+
+/** A change of one place in the sources that `npm test` has to notice. */
+export interface PlantedBug {
+  /** The wrong behaviour, in a sentence. */
+  readonly name: string;
+  readonly file: string;
+  /** Text that stands once in the file. */
+  readonly find: string;
+  readonly replace: string;
+  /** Files or folders of `npm test` that are run against the bug. */
+  readonly tests: readonly string[];
+}
 
 export const PLANTED_BUGS: readonly PlantedBug[] = [
-  ...HTTP_BUGS,
-  // Canonical sets, quorum and verification.
-  {
-    name: 'the needed weight is rounded down',
-    file: 'src/validators/quorum.ts',
-    find: 'totalWeight + QUORUM_DENOMINATOR - 1n)',
-    replace: 'totalWeight)',
-    tests: VALIDATORS,
-  },
-  {
-    name: 'a quorum counts as reached only when it is exceeded',
-    file: 'src/validators/quorum.ts',
-    find: 'totalWeight <= QUORUM_DENOMINATOR',
-    replace: 'totalWeight < QUORUM_DENOMINATOR',
-    tests: VALIDATORS,
-  },
-  {
-    name: 'the total weight leaves out validators without a key',
-    file: 'src/validators/warp-set.ts',
-    find: 'if (publicKey === undefined) {',
-    replace: 'if (publicKey === undefined) {\n      totalWeight -= weight;',
-    tests: VALIDATORS,
-  },
-  {
-    name: 'validators that share a key do not add their weights',
-    file: 'src/validators/warp-set.ts',
-    find: 'known.weight += weight;',
-    replace: '',
-    tests: VALIDATORS,
-  },
-  {
-    name: 'the canonical order looks at the flags of compressed keys',
-    file: 'src/validators/warp-set.ts',
-    find: 'const byHead = (headA & ~FLAG_BITS) - (headB & ~FLAG_BITS);',
-    replace: 'const byHead = headA - headB;',
-    tests: VALIDATORS,
-  },
-  {
-    name: 'a message of another network is verified',
-    file: 'src/validators/verify-signed-message.ts',
-    find: 'unsignedMessage.networkID !== expected.networkID',
-    replace: 'false',
-    tests: VALIDATORS,
-  },
-  {
-    name: 'a bit beyond the set is accepted',
-    file: 'src/validators/verify-signed-message.ts',
-    find: 'unknown.length > 0',
-    replace: 'unknown.length > 1',
-    tests: VALIDATORS,
-  },
-  {
-    name: 'the signature is not checked',
-    file: 'src/validators/verify-signed-message.ts',
-    find: "return valid ? { kind: 'valid', signedWeight } : invalid('wrong signature');",
-    replace: "return valid !== undefined ? { kind: 'valid', signedWeight } : invalid('wrong signature');",
-    tests: VALIDATORS,
-  },
-  // Codecs.
-  {
-    name: 'zero-padded signers are accepted',
-    file: 'src/lib/encoding/bit-set.ts',
-    find: 'if (bytes[0] === 0) return undefined;',
-    replace: '',
-    tests: [...ENCODING, ...WARP],
-  },
-  {
-    name: 'signer bits are counted from the first byte',
-    file: 'src/lib/encoding/bit-set.ts',
-    find: 'const at = bytes.length - 1 - Math.floor(index / 8);',
-    replace: 'const at = Math.floor(index / 8);',
-    tests: [...ENCODING, ...WARP],
-  },
-  {
-    name: 'trailing bytes are ignored',
-    file: 'src/lib/encoding/byte-reader.ts',
-    find: 'if (this.remaining !== 0) throw',
-    replace: 'if (this.remaining < 0) throw',
-    tests: [...ENCODING, ...WARP],
-  },
-  {
-    name: 'a length field may exceed its bound',
-    file: 'src/lib/encoding/byte-reader.ts',
-    find: 'if (length > maxLength) throw',
-    replace: 'if (length > 2 * maxLength) throw',
-    tests: [...ENCODING, ...WARP],
-  },
-  {
-    name: 'fields alias the input instead of copying it',
-    file: 'src/lib/encoding/byte-reader.ts',
-    find: 'return copyBytes(this.#bytes.subarray(start, start + length));',
-    replace: 'return this.#bytes.subarray(start, start + length);',
-    tests: [...ENCODING, ...WARP],
-  },
-  {
-    name: 'a message ID covers the payload only',
-    file: 'src/warp/unsigned-message.ts',
-    find: 'bytes: own, id: messageID(own)',
-    replace: 'bytes: own, id: messageID(payload)',
-    tests: WARP,
-  },
-  {
-    name: 'any codec version is accepted',
-    file: 'src/lib/encoding/byte-reader.ts',
-    find: 'if (version !== 0) throw',
-    replace: 'if (version > 1) throw',
-    tests: [...ENCODING, ...WARP],
-  },
-  {
-    name: 'a signature request has another handler ID',
-    file: 'src/warp/signature-request.ts',
-    find: 'SIGNATURE_REQUEST_HANDLER_ID = 0x02',
-    replace: 'SIGNATURE_REQUEST_HANDLER_ID = 0x01',
-    tests: WARP,
-  },
-  {
-    name: 'a signature of any length is passed on',
-    file: 'src/warp/signature-request.ts',
-    find: 'signature.length !== BLS_SIGNATURE_LENGTH',
-    replace: 'signature.length > BLS_SIGNATURE_LENGTH',
-    tests: WARP,
-  },
-  {
-    name: 'a registration of 2 counts as not registered',
-    file: 'src/warp/l1-message.ts',
-    find: 'if (registered > 1) throw',
-    replace: 'if (registered > 2) throw',
-    tests: WARP,
-  },
-  {
-    name: 'a Teleporter message in another encoding is shown as one',
-    file: 'src/warp/teleporter-message.ts',
-    find: 'if (!equalBytes(encodeTeleporterMessage(parsed), bytes)) throw',
-    replace: 'if (bytes.length === 0) throw',
-    tests: WARP,
-  },
-  // BLS.
-  {
-    name: 'a point at infinity with another byte is well formed',
-    file: 'src/bls/curve/point-encoding.ts',
-    find: '&& x.every((byte) => byte === 0)',
-    replace: '&& x.length > 0',
-    tests: BLS,
-  },
-  {
-    name: 'an uncompressed point is read as a compressed one',
-    file: 'src/bls/curve/point-encoding.ts',
-    find: 'bytes.length !== length || (flags & COMPRESSED) === 0',
-    replace: 'bytes.length !== length',
-    tests: BLS,
-  },
-  // Peer protocol.
-  {
-    name: 'an address dated far ahead is accepted',
-    file: 'src/p2p/wire/signed-address.ts',
-    find: 'nowMs + MAX_CLOCK_DIFFERENCE_MS) / 1000',
-    replace: 'nowMs + 100 * MAX_CLOCK_DIFFERENCE_MS) / 1000',
-    tests: P2P,
-  },
-  {
-    name: 'an address is accepted without its signature',
-    file: 'src/p2p/wire/signed-address.ts',
-    find: '!verifyStakingSignature(certificate, encodeUnsignedAddress(address), signature)',
-    replace: 'signature.length === 0',
-    tests: P2P,
-  },
-  {
-    name: 'port 0 is dialled',
-    file: 'src/p2p/wire/signed-address.ts',
-    find: 'port < 1 || port > 0xffff',
-    replace: 'port < 0 || port > 0xffff',
-    tests: P2P,
-  },
-  {
-    name: 'a peer of another network is accepted',
-    file: 'src/p2p/connection/handshake.ts',
-    find: 'handshake.networkId !== expected.networkID',
-    replace: 'handshake.networkId === 0',
-    tests: P2P,
-  },
-  {
-    name: 'a frame of any length is buffered',
-    file: 'src/p2p/wire/frames.ts',
-    find: 'if (length > MAX_FRAME_LENGTH) {\n      throw new ParseError(',
-    replace: 'if (length > 2 ** 31) {\n      throw new ParseError(',
-    tests: P2P,
-  },
-  {
-    name: 'an answer for another chain settles a request',
-    file: 'src/p2p/connection/app-requests.ts',
-    find: 'request !== undefined && equalBytes(request.chainID, answer.chainId) ? request',
-    replace: 'request !== undefined ? request',
-    tests: P2P,
-  },
-  {
-    name: 'a certificate with a weak RSA exponent is accepted',
-    file: 'src/p2p/identity/certificate.ts',
-    find: 'details?.publicExponent !== RSA_PUBLIC_EXPONENT',
-    replace: 'details?.publicExponent === undefined',
-    tests: P2P,
-  },
-  // P-Chain.
-  {
-    name: 'integers beyond 2^53 lose digits',
-    file: 'src/pchain/codec/exact-json.ts',
-    find: 'if (source.length <= MAX_DIGITS) return BigInt(source);',
-    replace: 'if (source.length <= MAX_DIGITS) return Number(source);',
-    tests: ['test/unit/pchain'],
-  },
-  {
-    name: 'an API that has recovered stays put aside',
-    file: 'src/pchain/rpc/json-rpc.ts',
-    find: "if (attempt.status !== 'failed') endpoint.asideUntilMs = HEALTHY;",
-    replace: '',
-    tests: ['test/integration/pchain/json-rpc.test.ts'],
-  },
-  {
-    name: 'the second entry of a NodeID in a validator set replaces the first',
-    file: 'src/pchain/rpc/node-api.ts',
-    find: 'requireUniqueNodeIDs(response);',
-    replace: '',
-    tests: ['test/integration/pchain/node-api.test.ts'],
-  },
-  {
-    name: 'a duplicate NodeID in escaped characters is not found',
-    file: 'src/pchain/rpc/node-api.ts',
-    find: '(JSON.parse(response.slice(start, end + 1)) as string)',
-    replace: 'response.slice(start + 1, end)',
-    tests: ['test/integration/pchain/node-api.test.ts'],
-  },
-  {
-    name: 'a transaction of auto-renewed validators is of an unknown type',
-    file: 'src/pchain/codec/l1-transaction.ts',
-    find: "  [42, 'RewardAutoRenewedValidatorTx'],\n",
-    replace: '',
-    tests: ['test/unit/pchain/codec', 'test/unit/aggregation/l1'],
-  },
-  {
-    name: 'a transaction of an unknown type is malformed',
-    file: 'src/pchain/codec/l1-transaction.ts',
-    find: "return { kind: 'other', name: `transaction of the unknown type ${typeID}` };",
-    replace: "throw new ParseError('P-Chain transaction', 'is of an unknown type');",
-    tests: ['test/unit/aggregation/l1'],
-  },
-  {
-    name: 'a transaction that cannot be parsed stops the index at its block',
-    file: 'src/pchain/codec/p-chain-block.ts',
-    find: 'return origins ?? [];',
-    replace: "if (origins === undefined) throw new Error('malformed');\n  return origins;",
-    tests: ['test/unit/pchain/codec'],
-  },
-  // Aggregation.
-  {
-    name: 'a refusal that may pass is final',
-    file: 'src/aggregation/collection/refusal-verdict.ts',
-    find: "  return 'may pass';\n}",
-    replace: "  return 'for good';\n}",
-    tests: REQUEST,
-  },
-  {
-    name: 'an L1 removal is signed for a justification of another validation',
-    file: 'src/aggregation/l1/l1-justification.ts',
-    find: 'if (equalBytes(hashConversionValidator(subnet, index), wanted))',
-    replace: 'if (wanted.length > 0)',
-    tests: REQUEST,
-  },
-  {
-    name: 'the receipt of another EVM transaction is accepted',
-    file: 'src/pchain/codec/evm-receipt.ts',
-    find: '.toLowerCase() !== txHash) {',
-    replace: ".toLowerCase() === '') {",
-    tests: RECEIPTS,
-  },
-  {
-    name: 'a log of SendWarpMessage by any contract counts',
-    file: 'src/pchain/codec/evm-receipt.ts',
-    find: '.toLowerCase() !== WARP_PRECOMPILE)',
-    replace: ".toLowerCase() === '')",
-    tests: RECEIPTS,
-  },
-  {
-    name: 'an EVM transaction of several messages has its first one signed',
-    file: 'src/aggregation/l1/messages-of-evm-transactions.ts',
-    find: 'only !== undefined && chosen.length === 1',
-    replace: 'only !== undefined',
-    tests: ['test/integration/service/evm-transactions.test.ts'],
-  },
-  {
-    name: 'the search asks all blockchains of the network',
-    file: 'src/pchain/rpc/node-api.ts',
-    find: 'return subnetIDs.has(',
-    replace: 'return subnetIDs.size > 0 || subnetIDs.has(',
-    tests: ['test/integration/service/evm-transactions.test.ts'],
-  },
-  {
-    name: 'every subnet is allowed',
-    file: 'src/aggregation/subnet-policy.ts',
-    find: 'if (isAllowed(subnetID)) return;',
-    replace: 'if (allowed !== undefined) return;',
-    tests: REQUEST,
-  },
-  {
-    name: 'a failure stays cached after its time',
-    file: 'src/aggregation/request/negative-cache.ts',
-    find: 'nowMs >= failure.untilMs',
-    replace: 'nowMs < 0',
-    tests: REQUEST,
-  },
-  {
-    name: 'a connected validator does not end a cached failure',
-    file: 'src/aggregation/request/negative-cache.ts',
-    find: "error.code !== 'not_connected' ||",
-    replace: "error.code === 'not_connected' ||",
-    tests: REQUEST,
-  },
-  {
-    name: 'an invalid signature is asked for again',
-    file: 'src/aggregation/collection/query-plan.ts',
-    find: "    case 'invalid_signature':\n      return { kind: 'failed', failure };",
-    replace: "    case 'invalid_signature':\n      return waiting(nowMs);",
-    tests: REQUEST,
-  },
-  {
-    name: 'a collection goes on when the quorum is out of reach',
-    file: 'src/aggregation/collection/query-plan.ts',
-    find: 'signedWeight + possible < neededWeight',
-    replace: 'signedWeight + possible < 0n',
-    tests: COLLECTION,
-  },
-  {
-    name: 'a refusal is forgotten when the validator is asked again',
-    file: 'src/aggregation/collection/tally.ts',
-    find: "return failure?.kind === 'invalid_signature' ? undefined : before;",
-    replace: 'return undefined;',
-    tests: COLLECTION,
-  },
-  {
-    name: 'details report a validator that refused and is asked again as without an answer',
-    file: 'src/aggregation/collection/tally.ts',
-    find: '  const known = knownOutcome(tally, index);\n  if (known !== undefined) return known;',
-    replace:
+  ...bugsOf('src/validators/quorum.ts', VALIDATORS, {
+    'the needed weight is rounded down': ['totalWeight + QUORUM_DENOMINATOR - 1n)', 'totalWeight)'],
+    'a quorum counts as reached only when it is exceeded': ['<= QUORUM_DENOMINATOR', '< QUORUM_DENOMINATOR'],
+  }),
+  ...bugsOf('src/validators/warp-set.ts', VALIDATORS, {
+    'the total weight leaves out validators without a key': [
+      'if (publicKey === undefined) {',
+      'if (publicKey === undefined) {\n      totalWeight -= weight;',
+    ],
+    'validators that share a key do not add their weights': ['known.weight += weight;', ''],
+    'the canonical order looks at the flags of compressed keys': [
+      'const byHead = (headA & ~FLAG_BITS) - (headB & ~FLAG_BITS);',
+      'const byHead = headA - headB;',
+    ],
+  }),
+  ...bugsOf('src/validators/verify-signed-message.ts', VALIDATORS, {
+    'a message of another network is verified': ['unsignedMessage.networkID !== expected.networkID', 'false'],
+    'a bit beyond the set is accepted': ['unknown.length > 0', 'unknown.length > 1'],
+    'the signature is not checked': ['return valid ?', 'return valid !== undefined ?'],
+  }),
+  ...bugsOf('src/lib/encoding/bit-set.ts', CODECS, {
+    'zero-padded signers are accepted': ['if (bytes[0] === 0) return undefined;', ''],
+    'signer bits are counted from the first byte': ['const at = bytes.length - 1 - Math.', 'const at = Math.'],
+  }),
+  ...bugsOf('src/lib/encoding/byte-reader.ts', CODECS, {
+    'trailing bytes are ignored': ['if (this.remaining !== 0) throw', 'if (this.remaining < 0) throw'],
+    'a length field may exceed its bound': ['if (length > maxLength) throw', 'if (length > 2 * maxLength) throw'],
+    'fields alias the input instead of copying it': [
+      'return copyBytes(this.#bytes.subarray(start, start + length));',
+      'return this.#bytes.subarray(start, start + length);',
+    ],
+    'any codec version is accepted': ['if (version !== 0) throw', 'if (version > 1) throw'],
+  }),
+  ...bugsOf('src/warp/unsigned-message.ts', WARP, {
+    'a message ID covers the payload only': ['bytes: own, id: messageID(own)', 'bytes: own, id: messageID(payload)'],
+  }),
+  ...bugsOf('src/warp/signature-request.ts', WARP, {
+    'a signature request has another handler ID': [
+      'SIGNATURE_REQUEST_HANDLER_ID = 0x02',
+      'SIGNATURE_REQUEST_HANDLER_ID = 0x01',
+    ],
+    'a signature of any length is passed on': ['.length !== BLS_SIGNATURE_LENGTH', '.length > BLS_SIGNATURE_LENGTH'],
+  }),
+  ...bugsOf('src/warp/l1-message.ts', WARP, {
+    'a registration of 2 counts as not registered': ['if (registered > 1) throw', 'if (registered > 2) throw'],
+  }),
+  ...bugsOf('src/warp/teleporter-message.ts', WARP, {
+    'a Teleporter message in another encoding is shown as one': [
+      'if (!equalBytes(encodeTeleporterMessage(parsed), bytes)) throw',
+      'if (bytes.length === 0) throw',
+    ],
+  }),
+  ...bugsOf('src/bls/curve/point-encoding.ts', BLS, {
+    'a point at infinity with another byte is well formed': ['&& x.every((byte) => byte === 0)', '&& x.length > 0'],
+    'an uncompressed point is read as a compressed one': ['!== length || (flags & COMPRESSED) === 0', '!== length'],
+  }),
+  ...bugsOf('src/p2p/wire/signed-address.ts', P2P, {
+    'an address dated far ahead is accepted': ['+ MAX_CLOCK_DIFFERENCE_MS', '+ 100 * MAX_CLOCK_DIFFERENCE_MS'],
+    'an address is accepted without its signature': [
+      '!verifyStakingSignature(certificate, encodeUnsignedAddress(address), signature)',
+      'signature.length === 0',
+    ],
+    'port 0 is dialled': ['port < 1 || port > 0xffff', 'port < 0 || port > 0xffff'],
+  }),
+  ...bugsOf('src/p2p/connection/handshake.ts', P2P, {
+    'a peer of another network is accepted': ['.networkId !== expected.networkID', '.networkId === 0'],
+  }),
+  ...bugsOf('src/p2p/wire/frames.ts', P2P, {
+    'a frame of any length is buffered': ['> MAX_FRAME_LENGTH) {\n      throw new', '> 2 ** 31) {\n      throw new'],
+  }),
+  ...bugsOf('src/p2p/connection/app-requests.ts', P2P, {
+    'an answer for another chain settles a request': ['&& equalBytes(request.chainID, answer.chainId) ?', '?'],
+  }),
+  ...bugsOf('src/p2p/identity/certificate.ts', P2P, {
+    'a certificate with a weak RSA exponent is accepted': ['!== RSA_PUBLIC_EXPONENT', '=== undefined'],
+  }),
+  ...bugsOf('src/pchain/codec/exact-json.ts', ['test/unit/pchain'], {
+    'integers beyond 2^53 lose digits': ['<= MAX_DIGITS) return BigInt(source', '<= MAX_DIGITS) return Number(source'],
+  }),
+  ...bugsOf('src/pchain/rpc/json-rpc.ts', ['test/integration/pchain/json-rpc.test.ts'], {
+    'an API that has recovered stays put aside': [
+      "if (attempt.status !== 'failed') endpoint.asideUntilMs = HEALTHY;",
+      '',
+    ],
+    'an answer to another request is taken': ['if (response.id !== id) throw', 'if (response.id === undefined) throw'],
+  }),
+  ...bugsOf('src/pchain/rpc/node-api.ts', ['test/integration/pchain/node-api.test.ts'], {
+    'the second entry of a NodeID in a validator set replaces the first': ['requireUniqueNodeIDs(response);', ''],
+    'a duplicate NodeID in escaped characters is not found': [
+      '(JSON.parse(response.slice(start, end + 1)) as string)',
+      'response.slice(start + 1, end)',
+    ],
+  }),
+  ...bugsOf('src/pchain/rpc/node-api.ts', ['test/integration/service/evm-transactions.test.ts'], {
+    'the search asks all blockchains of the network': ['return subnetIDs.', 'return subnetIDs.size > 0 || subnetIDs.'],
+  }),
+  ...bugsOf('src/pchain/codec/l1-transaction.ts', ['test/unit/pchain/codec', 'test/unit/aggregation/l1'], {
+    'a transaction of auto-renewed validators is of an unknown type': ["  [42, 'RewardAutoRenewedValidatorTx'],\n", ''],
+  }),
+  ...bugsOf('src/pchain/codec/l1-transaction.ts', ['test/unit/aggregation/l1'], {
+    'a transaction of an unknown type is malformed': [
+      "return { kind: 'other', name: `transaction of the unknown type ${typeID}` };",
+      "throw new ParseError('P-Chain transaction', 'is of an unknown type');",
+    ],
+  }),
+  ...bugsOf('src/pchain/codec/p-chain-block.ts', ['test/unit/pchain/codec'], {
+    'a transaction that cannot be parsed stops the index at its block': [
+      'return origins ?? [];',
+      "if (origins === undefined) throw new Error('malformed');\n  return origins;",
+    ],
+  }),
+  ...bugsOf('src/aggregation/collection/refusal-verdict.ts', REQUEST, {
+    'a refusal that may pass is final': ["  return 'may pass';\n}", "  return 'for good';\n}"],
+  }),
+  ...bugsOf('src/aggregation/l1/l1-justification.ts', REQUEST, {
+    'an L1 removal is signed for a justification of another validation': [
+      'if (equalBytes(hashConversionValidator(subnet, index), wanted))',
+      'if (wanted.length > 0)',
+    ],
+  }),
+  ...bugsOf('src/pchain/codec/evm-receipt.ts', RECEIPTS, {
+    'the receipt of another EVM transaction is accepted': ['.toLowerCase() !== txHash) {', ".toLowerCase() === '') {"],
+    'a log of SendWarpMessage by any contract counts': ['.toLowerCase() !== WARP_PRECOMPILE', ".toLowerCase() === ''"],
+  }),
+  ...bugsOf(
+    'src/aggregation/l1/messages-of-evm-transactions.ts',
+    ['test/integration/service/evm-transactions.test.ts'],
+    {
+      'an EVM transaction of several messages has its first one signed': [
+        'only !== undefined && chosen.length === 1',
+        'only !== undefined',
+      ],
+    },
+  ),
+  ...bugsOf('src/aggregation/subnet-policy.ts', REQUEST, {
+    'every subnet is allowed': ['if (isAllowed(subnetID)) return;', 'if (allowed !== undefined) return;'],
+  }),
+  ...bugsOf('src/aggregation/request/negative-cache.ts', REQUEST, {
+    'a failure stays cached after its time': ['nowMs >= failure.untilMs', 'nowMs < 0'],
+    'a connected validator does not end a cached failure': ["code !== 'not_connected' |", "code === 'not_connected' |"],
+  }),
+  ...bugsOf('src/aggregation/collection/query-plan.ts', REQUEST, {
+    'an invalid signature is asked for again': [
+      "    case 'invalid_signature':\n      return { kind: 'failed', failure };",
+      "    case 'invalid_signature':\n      return waiting(nowMs);",
+    ],
+    'avoided validators are asked before the quorum needs them': [".kind === 'avoided' &&", ".kind === 'doubtful' &&"],
+  }),
+  ...bugsOf('src/aggregation/collection/query-plan.ts', COLLECTION, {
+    'a collection goes on when the quorum is out of reach': ['+ possible < neededWeight', '+ possible < 0n'],
+  }),
+  ...bugsOf('src/aggregation/collection/tally.ts', COLLECTION, {
+    'a refusal is forgotten when the validator is asked again': [
+      "return failure?.kind === 'invalid_signature' ? undefined : before;",
+      'return undefined;',
+    ],
+    'details report a validator that refused and is asked again as without an answer': [
+      '  const known = knownOutcome(tally, index);\n  if (known !== undefined) return known;',
       "  const known = failureOf(tally.states[index]) ?? (tally.states[index]?.kind === 'signed' ? SIGNED : undefined);\n  if (known !== undefined) return known;",
-    tests: COLLECTION,
-  },
-  {
-    name: 'events report a validator that has refused as asked',
-    file: 'src/aggregation/collection/progress.ts',
-    find: "status: outcome?.kind ?? (isAsked ? 'asked' : 'not_asked'),",
-    replace: "status: isAsked ? 'asked' : (outcome?.kind ?? 'not_asked'),",
-    tests: COLLECTION,
-  },
-  {
-    name: "the result key's fast path ignores the buffer",
-    file: 'src/aggregation/request/result-key.ts',
-    find: 'last.quorumBuffer === quorumBuffer',
-    replace: 'quorumBuffer >= 0n',
-    tests: ['test/unit/aggregation/request'],
-  },
-  {
-    name: 'equal requests are found without their justification',
-    file: 'src/aggregation/request/result-key.ts',
-    find: "    case 'message':\n      return signatureKey(subject);",
-    replace: "    case 'message':\n      return subject.message.id;",
-    tests: ['test/unit/aggregation/request'],
-  },
-  {
-    name: 'a signature counts that arrives in the tick in which the collection ends',
-    file: 'src/aggregation/collection/validator-queries.ts',
-    find: "observeDelay('answers', excessMs);\n      over.throwIfAborted();",
-    replace: "observeDelay('answers', excessMs);",
-    tests: COLLECTION,
-  },
-  {
-    name: 'a signature counts that is added in the tick in which the collection ends',
-    file: 'src/aggregation/collection/collected-signatures.ts',
-    find: '    over.throwIfAborted();\n    if (outcome instanceof ParseError)',
-    replace: '    if (outcome instanceof ParseError)',
-    tests: COLLECTION,
-  },
-  {
-    name: 'a replica that takes over has the whole time again',
-    file: 'src/aggregation/request/shared-signing.ts',
-    find: 'limits.requestTimeoutMs - waitedMs,',
-    replace: 'limits.requestTimeoutMs,',
-    tests: ['test/unit/aggregation/request'],
-  },
-  {
-    name: "a destination's epoch is used only where it is required",
-    file: 'src/aggregation/request/signing-resolver.ts',
-    find: 'if (destination !== undefined) {\n      const signing = await signingInEpoch',
-    replace: 'if (destination?.isRequired) {\n      const signing = await signingInEpoch',
-    tests: REQUEST,
-  },
-  {
-    name: 'avoided validators are asked before the quorum needs them',
-    file: 'src/aggregation/collection/query-plan.ts',
-    find: "if (forecast.kind === 'avoided' && signedWeight",
-    replace: "if (forecast.kind === 'doubtful' && signedWeight",
-    tests: REQUEST,
-  },
-  {
-    name: 'a stored signature of an avoided validator is used',
-    file: 'src/aggregation/collection/collected-signatures.ts',
-    find: 'signature === undefined || avoided.has(validator.index) ||',
-    replace: 'signature === undefined ||',
-    tests: REQUEST,
-  },
-  {
-    name: 'an L1 validator with too low a balance is a signer like the others',
-    file: 'src/pchain/state/validator-funds.ts',
-    find: 'MIN_L1_VALIDATOR_BALANCE = 2_048n',
-    replace: 'MIN_L1_VALIDATOR_BALANCE = 2_047n',
-    tests: ['test/unit/pchain/state'],
-  },
-  {
-    name: 'a verification of an unknown chain is free',
-    file: 'src/aggregation/request/message-verifier.ts',
-    find: 'isKnown ? resolve() : penalties.lookUp(client, resolve)',
-    replace: 'isKnown ? resolve() : resolve()',
-    tests: ['test/unit/aggregation/request'],
-  },
-  {
-    name: 'a view of an unknown subnet is free',
-    file: 'src/aggregation/subnets/subnet-views.ts',
-    find: 'isKnown ? find() : options.penalties.lookUp(client, find)',
-    replace: 'isKnown ? find() : find()',
-    tests: ['test/unit/aggregation/subnets'],
-  },
-  {
-    name: 'a search for the uptime of an unknown validation is free',
-    file: 'src/aggregation/subnets/uptime-proofs.ts',
-    find: 'return await penalties.lookUp(client, () => search(request, { client, signal: deadline.signal }));',
-    replace: 'return await search(request, { client, signal: deadline.signal });',
-    tests: ['test/unit/aggregation/subnets'],
-  },
-  {
-    name: 'an unknown destination chain is free',
-    file: 'src/aggregation/admission/penalties.ts',
-    find: "NOT_FOUND.has(code) || (code === 'invalid_request' && field === 'destinationChainID')",
-    replace: "NOT_FOUND.has(code) || field === 'transaction'",
-    tests: ['test/unit/aggregation/admission'],
-  },
-  {
-    name: 'an aggregation for an unknown chain is free',
-    file: 'src/aggregation/request/aggregate.ts',
-    find: 'namesUnknown(request) ? penalties.lookUp(client, () => admitAndFind(flight)) : admitAndFind(flight)',
-    replace: 'admitAndFind(flight)',
-    tests: ['test/unit/aggregation/admission'],
-  },
-  // HTTP.
-  {
-    name: 'two Host headers are accepted',
-    file: 'src/http/request/request-headers.ts',
-    find: 'countHosts(rawHeaders) > 1',
-    replace: 'countHosts(rawHeaders) > 2',
-    tests: ['test/faults/hostile-requests.test.ts', 'test/unit/http'],
-  },
-  {
-    name: 'a body of another coding is read as plain text',
-    file: 'src/http/request/request-headers.ts',
-    find: "coding.toLowerCase() !== 'identity'",
-    replace: "coding === ''",
-    tests: ['test/faults/hostile-requests.test.ts', 'test/unit/http'],
-  },
-  {
-    name: 'a key may use the routes of another group',
-    file: 'src/http/access/api-keys.ts',
-    find: "if (group === 'operate' || apiKey.routes.includes(group)) return undefined;",
-    replace: 'if (apiKey.routes.length > 0) return undefined;',
-    tests: ['test/unit/http/access', 'test/integration/proxy/access.test.ts'],
-  },
-  {
-    name: 'IPv6 clients are counted by their whole address',
-    file: 'src/http/access/client-identity.ts',
-    find: 'groups.slice(0, 4)',
-    replace: 'groups.slice(0, 8)',
-    tests: ['test/unit/http', 'test/integration/proxy/access.test.ts'],
-  },
-  {
-    name: 'refused units are taken from the client',
-    file: 'src/store/local/limit-counters.ts',
-    find: 'if (ns > maxNs) return { isTaken: false, ns: beforeNs };',
-    replace:
+    ],
+  }),
+  ...bugsOf('src/aggregation/collection/progress.ts', COLLECTION, {
+    'events report a validator that has refused as asked': [
+      "status: outcome?.kind ?? (isAsked ? 'asked' : 'not_asked'),",
+      "status: isAsked ? 'asked' : (outcome?.kind ?? 'not_asked'),",
+    ],
+  }),
+  ...bugsOf('src/aggregation/request/result-key.ts', ['test/unit/aggregation/request'], {
+    "the result key's fast path ignores the buffer": ['last.quorumBuffer === quorumBuffer', 'quorumBuffer >= 0n'],
+    'equal requests are found without their justification': ['signatureKey(subject);', 'subject.message.id;'],
+  }),
+  ...bugsOf('src/aggregation/collection/validator-queries.ts', COLLECTION, {
+    'a signature counts that arrives in the tick in which the collection ends': [
+      "observeDelay('answers', excessMs);\n      over.throwIfAborted();",
+      "observeDelay('answers', excessMs);",
+    ],
+  }),
+  ...bugsOf('src/aggregation/collection/collected-signatures.ts', COLLECTION, {
+    'a signature counts that is added in the tick in which the collection ends': [
+      '    over.throwIfAborted();\n    if (outcome instanceof ParseError)',
+      '    if (outcome instanceof ParseError)',
+    ],
+  }),
+  ...bugsOf('src/aggregation/collection/collected-signatures.ts', REQUEST, {
+    'a stored signature of an avoided validator is used': ['|| avoided.has(validator.index) ||', '||'],
+  }),
+  ...bugsOf('src/aggregation/request/shared-signing.ts', ['test/unit/aggregation/request'], {
+    'a replica that takes over has the whole time again': ['.requestTimeoutMs - waitedMs,', '.requestTimeoutMs,'],
+  }),
+  ...bugsOf('src/aggregation/request/signing-resolver.ts', REQUEST, {
+    "a destination's epoch is used only where it is required": [
+      'if (destination !== undefined) {\n      const signing = await signingInEpoch',
+      'if (destination?.isRequired) {\n      const signing = await signingInEpoch',
+    ],
+  }),
+  ...bugsOf('src/pchain/state/validator-funds.ts', ['test/unit/pchain/state'], {
+    'an L1 validator with too low a balance is a signer like the others': ['= 2_048n', '= 2_047n'],
+  }),
+  ...bugsOf('src/aggregation/request/message-verifier.ts', ['test/unit/aggregation/request'], {
+    'a verification of an unknown chain is free': ['() : penalties.lookUp(client, resolve)', '() : resolve()'],
+  }),
+  ...bugsOf('src/aggregation/subnets/subnet-views.ts', ['test/unit/aggregation/subnets'], {
+    'a view of an unknown subnet is free': ['? find() : options.penalties.lookUp(client, find)', '? find() : find()'],
+  }),
+  ...bugsOf('src/aggregation/subnets/uptime-proofs.ts', ['test/unit/aggregation/subnets'], {
+    'a search for the uptime of an unknown validation is free': [
+      'return await penalties.lookUp(client, () => search(request, { client, signal: deadline.signal }));',
+      'return await search(request, { client, signal: deadline.signal });',
+    ],
+  }),
+  ...bugsOf('src/aggregation/admission/penalties.ts', ['test/unit/aggregation/admission'], {
+    'an unknown destination chain is free': [
+      "NOT_FOUND.has(code) || (code === 'invalid_request' && field === 'destinationChainID')",
+      "NOT_FOUND.has(code) || field === 'transaction'",
+    ],
+  }),
+  ...bugsOf('src/aggregation/request/aggregate.ts', ['test/unit/aggregation/admission'], {
+    'an aggregation for an unknown chain is free': [
+      'namesUnknown(request) ? penalties.lookUp(client, () => admitAndFind(flight)) : admitAndFind(flight)',
+      'admitAndFind(flight)',
+    ],
+  }),
+  ...bugsOf('src/http/request/request-headers.ts', HEADERS, {
+    'two Host headers are accepted': ['countHosts(rawHeaders) > 1', 'countHosts(rawHeaders) > 2'],
+    'a body of another coding is read as plain text': ["coding.toLowerCase() !== 'identity'", "coding === ''"],
+  }),
+  ...bugsOf('src/http/request/request-headers.ts', BODIES, {
+    'a list of transfer codings that ends with chunked is accepted': [
+      "transferCoding.toLowerCase() !== 'chunked'",
+      "!transferCoding.toLowerCase().endsWith('chunked')",
+    ],
+  }),
+  ...bugsOf('src/http/access/api-keys.ts', ACCESS, {
+    'a key may use the routes of another group': [
+      "if (group === 'operate' || apiKey.routes.includes(group)) return undefined;",
+      'if (apiKey.routes.length > 0) return undefined;',
+    ],
+  }),
+  ...bugsOf('src/http/access/client-identity.ts', ['test/unit/http', 'test/integration/proxy/access.test.ts'], {
+    'IPv6 clients are counted by their whole address': ['groups.slice(0, 4)', 'groups.slice(0, 8)'],
+  }),
+  ...bugsOf('src/store/local/limit-counters.ts', ['test/unit/store', 'test/unit/http'], {
+    'refused units are taken from the client': [
+      'if (ns > maxNs) return { isTaken: false, ns: beforeNs };',
       'if (ns > maxNs) emptyAtNs.set(key, nowNs + ns);\n      if (ns > maxNs) return { isTaken: false, ns: beforeNs };',
-    tests: ['test/unit/store', 'test/unit/http'],
-  },
-  {
-    name: 'any page may read the answers',
-    file: 'src/http/access/cors.ts',
-    find: 'origin !== undefined && origins.includes(origin)',
-    replace: 'origin !== undefined',
-    tests: ['test/unit/http', 'test/integration/proxy/cors.test.ts'],
-  },
-  {
-    name: 'bodies of one client may fill all memory for bodies',
-    file: 'src/http/server/request-bodies.ts',
-    find: 'limit: maxBytes, keyShare: 1 }',
-    replace: 'limit: maxBytes, keyShare: 1_000 }',
-    tests: ['test/unit/http/server'],
-  },
-  // Concurrency.
-  {
-    name: 'backoff grows without a bound',
-    file: 'src/lib/concurrency/backoff.ts',
-    find: 'Math.min(baseMs * 2 ** (failures - 1), maxMs)',
-    replace: 'Math.max(baseMs * 2 ** (failures - 1), maxMs)',
-    tests: CONCURRENCY,
-  },
-  {
-    name: 'a token bucket fills beyond its capacity',
-    file: 'src/lib/concurrency/token-bucket.ts',
-    find: 'Math.min(',
-    replace: 'Math.max(',
-    tests: CONCURRENCY,
-  },
-  {
-    name: 'values are given after their age',
-    file: 'src/lib/cache/fresh-cache.ts',
-    find: 'this.#options.clock.monotonicMs() < kept.staleFromMs',
-    replace: 'this.#options.clock.monotonicMs() <= kept.staleFromMs',
-    tests: ['test/unit/lib/cache'],
-  },
-  {
-    name: 'a permit may be released twice',
-    file: 'src/lib/concurrency/fair-semaphore.ts',
-    find: 'const release = (part = left): void => {\n      if (left === 0) return;',
-    replace: 'const release = (part = left): void => {',
-    tests: CONCURRENCY,
-  },
-  // Shared store.
-  {
-    name: 'a value of the shared store is used whoever wrote it',
-    file: 'src/store/redis/seal.ts',
-    find: 'return timingSafeEqual(sealed.subarray(0, TAG_BYTES), tagOf(key, value)) ? value : undefined;',
-    replace: 'return value;',
-    tests: ['test/unit/store'],
-  },
-  {
-    name: 'a flood of one signer evicts the signatures of others',
-    file: 'src/store/local/signature-store.ts',
-    find: 'own.size >= maxPerSigner',
-    replace: 'own.size < 0',
-    tests: ['test/unit/store/local/signature-store.test.ts'],
-  },
-  {
-    name: 'networks with the same name share their keys in Redis',
-    file: 'src/store/redis/shared-parts.ts',
-    find: 'const values = createSharedValues(store, scope);',
-    replace: 'const values = createSharedValues(store, networkName);',
-    tests: ['test/unit/store/redis'],
-  },
-  {
-    name: 'a sealed value may be copied to another network',
-    file: 'src/store/redis/shared-parts.ts',
-    find: 'const seal = createSeal(secret, scope);',
-    replace: 'const seal = createSeal(secret, networkName);',
-    tests: ['test/unit/store/redis'],
-  },
-  {
-    name: 'an invalid registration in Redis counts as another user of the identity',
-    file: 'src/store/redis/identity-registration.ts',
-    find: "?.groups?.['description'];",
-    replace: "?.groups?.['description'] ?? 'unknown';",
-    tests: ['test/unit/network'],
-  },
-  {
-    name: 'a sealed value may be moved to another key',
-    file: 'src/store/redis/seal.ts',
-    find: '.update(name)',
-    replace: '',
-    tests: ['test/unit/store'],
-  },
-  // Proxy.
-  {
-    name: 'an upstream error page is cached',
-    file: 'src/proxy/client/response-cache.ts',
-    find: 'if (response.status !== 200) return',
-    replace: 'if (response.status > 999) return',
-    tests: PROXY,
-  },
-  {
-    name: 'an upstream answer may exceed its bound',
-    file: 'src/proxy/client/exchange.ts',
-    find: 'if (this.#length > this.#rules.maxBytes) {',
-    replace: 'if (this.#length < 0) {',
-    tests: PROXY,
-  },
-  {
-    name: 'the circuit of an upstream never opens',
-    file: 'src/proxy/client/circuit-breaker.ts',
-    find: "this.#state.kind !== 'closed' || this.#count() >= this.#options.maxFailures",
-    replace: 'this.#count() < 0',
-    tests: ['test/unit/proxy', 'test/integration/proxy/circuit.test.ts'],
-  },
-  // The Go aggregator's binary, and the process.
-  {
-    name: 'npm start does not become the service',
-    file: 'package.json',
-    find: '"exec node --max-semi-space-size=8 src/start.js"',
-    replace: '"node --max-semi-space-size=8 src/start.js; true"',
-    tests: ['test/integration/service/launcher.test.ts'],
-  },
-  {
-    name: 'the service outlives a launcher that is killed',
-    file: 'src/newer-node.js',
-    find: "process.on('disconnect', () => process.exit(1));",
-    replace: "process.on('disconnect', () => undefined);",
-    tests: ['test/integration/service/launcher.test.ts'],
-  },
-  {
-    name: 'a start that fails logs a stop',
-    file: 'src/app.ts',
-    find: "logger.info({ nodeID: identity.nodeID }, 'staking identity');",
-    replace: "opened.defer(() => logger.info('stopping'));",
-    tests: ['test/unit/cli/commands'],
-  },
-  {
-    name: "the Go binary's launcher stays the parent of the service",
-    file: 'src/signature-aggregator',
-    find: 'exec "$node"',
-    replace: '"$node"',
-    tests: ['test/integration/service/go-binary.test.ts'],
-  },
-  {
-    name: 'a null in a Go file is a value',
-    file: 'src/config/go-aggregator/go-file.ts',
-    find: 'const value = object[key] ?? undefined;',
-    replace: 'const value = object[key];',
-    tests: GO_FILE,
-  },
-  {
-    name: 'log levels of a Go file are compared with their case',
-    file: 'src/config/go-aggregator/go-file.ts',
-    find: 'convert: (level: string) => LOG_LEVELS[level.toLowerCase()],',
-    replace: 'convert: (level: string) => LOG_LEVELS[level],',
-    tests: GO_FILE,
-  },
-  {
-    name: 'an unknown key of a Go file is ignored',
-    file: 'src/config/go-aggregator/go-file.ts',
-    find: 'if (unknown.length > 0) {',
-    replace: 'if (unknown.length > 99) {',
-    tests: GO_FILE,
-  },
-  {
-    name: 'keys of a Go file are not read from the environment',
-    file: 'src/config/go-aggregator/go-file.ts',
-    find: 'if (text !== undefined) changed[key] = text;',
-    replace: '',
-    tests: GO_FILE,
-  },
-  {
-    name: 'missing TLS files are not created',
-    file: 'src/p2p/identity/identity.ts',
-    find: 'await publish(certificatePath, newPem, folderMode)',
-    replace: 'newPem',
-    tests: ['test/unit/p2p/identity', 'test/integration/service/go-binary.test.ts'],
-  },
-  // Secrets.
-  {
-    name: 'a key in the path of a base URL is printed',
-    file: 'src/config/schema/mask.ts',
-    find: "return rest === '' ? text : `${origin}/${MASK}`;",
-    replace: 'return text;',
-    tests: ['test/unit/config'],
-  },
-  {
-    name: 'passwords in URLs are printed',
-    file: 'src/config/schema/mask.ts',
-    find: 'text.replace(/\\/\\/.*@/s, `//${MASK}@`)',
-    replace: 'text',
-    tests: ['test/unit/config'],
-  },
+    ],
+  }),
+  ...bugsOf('src/store/local/limit-counters.ts', ACCESS, {
+    'units come back at the end of a fixed minute': ['> maxNs) return { isTaken:', '> 2 * maxNs) return { isTaken:'],
+  }),
+  ...bugsOf('src/http/access/cors.ts', ['test/unit/http', 'test/integration/proxy/cors.test.ts'], {
+    'any page may read the answers': ['origin !== undefined && origins.includes(origin)', 'origin !== undefined'],
+  }),
+  ...bugsOf('src/http/server/request-bodies.ts', ['test/unit/http/server'], {
+    'bodies of one client may fill all memory for bodies': [': maxBytes, keyShare: 1', ': maxBytes, keyShare: 1_000'],
+  }),
+  ...bugsOf('src/http/server/request-bodies.ts', BODIES, {
+    'bytes of chunked bodies count nothing': ['#acquire(more)', '#declaredBytes === undefined || this.#acquire(more)'],
+    'a declared or chunked body counts from its headers on': [
+      "    request.on('data', (piece: Buffer) => {",
+      "    this.#acquire(this.#declaredBytes ?? 577_620);\n    request.on('data', (piece: Buffer) => {",
+    ],
+    'bodies of the node RPC are in no bound': [
+      'const permit = this.#permits.tryAcquire({ key: this.#client, weight: bytes });',
+      'const permit =\n      this.#limit === 102_400\n        ? { release: () => undefined, [Symbol.dispose]: () => undefined }\n        : this.#permits.tryAcquire({ key: this.#client, weight: bytes });',
+    ],
+  }),
+  ...bugsOf('src/lib/concurrency/backoff.ts', CONCURRENCY, {
+    'backoff grows without a bound': ['Math.min(baseMs * 2 ** (failures - 1)', 'Math.max(baseMs * 2 ** (failures - 1)'],
+  }),
+  ...bugsOf('src/lib/concurrency/token-bucket.ts', CONCURRENCY, {
+    'a token bucket fills beyond its capacity': ['Math.min(', 'Math.max('],
+  }),
+  ...bugsOf('src/lib/cache/fresh-cache.ts', ['test/unit/lib/cache'], {
+    'values are given after their age': ['this.#options.clock.monotonicMs() <', 'this.#options.clock.monotonicMs() <='],
+  }),
+  ...bugsOf('src/lib/concurrency/fair-semaphore.ts', CONCURRENCY, {
+    'a permit may be released twice': ['= left): void => {\n      if (left === 0) return;', '= left): void => {'],
+    'a waiter that is aborted in the tick of its grant keeps the permit': ['permit.release();\n      throw', 'throw'],
+  }),
+  ...bugsOf('src/store/redis/seal.ts', ['test/unit/store'], {
+    'a value of the shared store is used whoever wrote it': [
+      'return timingSafeEqual(sealed.subarray(0, TAG_BYTES), tagOf(key, value)) ? value : undefined;',
+      'return value;',
+    ],
+    'a sealed value may be moved to another key': ['.update(name)', ''],
+  }),
+  ...bugsOf('src/store/local/signature-store.ts', ['test/unit/store/local/signature-store.test.ts'], {
+    'a flood of one signer evicts the signatures of others': ['own.size >= maxPerSigner', 'own.size < 0'],
+  }),
+  ...bugsOf('src/store/redis/shared-parts.ts', ['test/unit/store/redis'], {
+    'networks with the same name share their keys in Redis': ['(store, scope);', '(store, networkName);'],
+    'a sealed value may be copied to another network': ['createSeal(secret, scope)', 'createSeal(secret, networkName)'],
+  }),
+  ...bugsOf('src/store/redis/identity-registration.ts', ['test/unit/network'], {
+    'an invalid registration in Redis counts as another user of the identity': [
+      "?.groups?.['description'];",
+      "?.groups?.['description'] ?? 'unknown';",
+    ],
+  }),
+  ...bugsOf('src/proxy/client/response-cache.ts', PROXY, {
+    'an upstream error page is cached': ['if (response.status !== 200) return', 'if (response.status > 999) return'],
+  }),
+  ...bugsOf('src/proxy/client/exchange.ts', PROXY, {
+    'an upstream answer may exceed its bound': ['if (this.#length > this.#rules.maxBytes)', 'if (this.#length < 0)'],
+    "an upstream's pieces are kept one by one": [
+      'if (this.#pieces === undefined && this.#first === undefined) {',
+      'if (chunk.length === 1) {',
+    ],
+  }),
+  ...bugsOf('src/proxy/client/circuit-breaker.ts', ['test/unit/proxy', 'test/integration/proxy/circuit.test.ts'], {
+    'the circuit of an upstream never opens': [
+      "this.#state.kind !== 'closed' || this.#count() >= this.#options.maxFailures",
+      'this.#count() < 0',
+    ],
+  }),
+  ...bugsOf('package.json', ['test/integration/service/launcher.test.ts'], {
+    'npm start does not become the service': [
+      '"exec node --max-semi-space-size=8 src/start.js"',
+      '"node --max-semi-space-size=8 src/start.js; true"',
+    ],
+  }),
+  ...bugsOf('src/newer-node.js', ['test/integration/service/launcher.test.ts'], {
+    'the service outlives a launcher that is killed': ["', () => process.exit(1)", "', () => undefined"],
+  }),
+  ...bugsOf('src/app.ts', ['test/unit/cli/commands'], {
+    'a start that fails logs a stop': [
+      "logger.info({ nodeID: identity.nodeID }, 'staking identity');",
+      "opened.defer(() => logger.info('stopping'));",
+    ],
+  }),
+  ...bugsOf('src/signature-aggregator', ['test/integration/service/go-binary.test.ts'], {
+    "the Go binary's launcher stays the parent of the service": ['exec "$node"', '"$node"'],
+  }),
+  ...bugsOf('src/config/go-aggregator/go-file.ts', GO_FILE, {
+    'a null in a Go file is a value': ['const value = object[key] ?? undefined;', 'const value = object[key];'],
+    'log levels of a Go file are compared with their case': ['LOG_LEVELS[level.toLowerCase()],', 'LOG_LEVELS[level],'],
+    'an unknown key of a Go file is ignored': ['if (unknown.length > 0) {', 'if (unknown.length > 99) {'],
+    'keys of a Go file are not read from the environment': ['if (text !== undefined) changed[key] = text;', ''],
+  }),
+  ...bugsOf('src/p2p/identity/identity.ts', ['test/unit/p2p/identity', 'test/integration/service/go-binary.test.ts'], {
+    'missing TLS files are not created': ['await publish(certificatePath, newPem, folderMode)', 'newPem'],
+  }),
+  ...bugsOf('src/config/schema/mask.ts', ['test/unit/config'], {
+    'a key in the path of a base URL is printed': ["return rest === '' ? text : `${origin}/${MASK}`;", 'return text;'],
+    'passwords in URLs are printed': ['text.replace(/\\/\\/.*@/s, `//${MASK}@`)', 'text'],
+  }),
+  ...bugsOf('src/http/server/read-scheduler.ts', BODIES, {
+    'connections with small chunks are never paused': ['if (count.pieces === MAX_PIECES)', 'if (count.pieces < 0)'],
+  }),
+  ...bugsOf('src/lib/encoding/growing-buffer.ts', ['test/unit/lib/encoding'], {
+    'a body keeps each of its pieces': ['.max(needed, Math.min(2 * this.capacity, maxBytes))', '.max(needed, 0)'],
+  }),
+  ...bugsOf('src/http/server/client-connection.ts', ['test/unit/http/server'], {
+    'a connection that pipelines is read without a bound': [
+      'if (this.#waiting.length > 0) socket.pause();\n      if (isWhole',
+      'if (isWhole',
+    ],
+  }),
+  ...bugsOf('src/http/server/draining-server.ts', ['test/faults/hostile-connections.test.ts'], {
+    'a client that reads no answers blocks others of its address': [
+      'this.#connections.get(request.socket)?.take(request, response);',
+      'const own = this.#connections.get(request.socket);\n      const isBlocked = [...this.#connections].some(\n        ({ socket, address }) => socket !== request.socket && address === own?.address && socket.writableLength > 0,\n      );\n      if (!isBlocked) own?.take(request, response);',
+    ],
+  }),
+  ...bugsOf('src/http/access/access.ts', ACCESS, {
+    "a request that costs more than a minute's units is rate limited": ['!== undefined && total > limit', '=== -1'],
+    'the rate limit precedes the API key': ['(limited, () => refusal)', '(limited, (limit) => limit ?? refusal)'],
+  }),
+  ...bugsOf('src/http/access/rate-limiter.ts', ACCESS, {
+    'a /48 has no limit': ['if (network === undefined) return', "if (network !== '') return"],
+  }),
+  ...bugsOf('src/http/server/schedule-requests.ts', ['test/unit/http/server'], {
+    'requests are scheduled by connection': ['(clientOf(request), done)', "(request.socket.remoteAddress ?? '', done)"],
+  }),
+  ...bugsOf('src/http/server/error-handler.ts', BODIES, {
+    'a body on an unknown path is a wrong media type': ['if (request.is404) return noSuchRoute(request);', ''],
+  }),
+  ...bugsOf('src/http/errors/error-body.ts', PROXY, {
+    "the metrics service's errors have a text for a message": ['? [message].flat() : message', '? message : message'],
+  }),
+  ...bugsOf('src/http/request/json-type.ts', PROXY, {
+    'JSON has a charset': ["type === 'string' && type !== JSON_TYPE", "type === 'number' && type !== JSON_TYPE"],
+  }),
+  ...bugsOf('src/api/go-aggregator/go-routes.ts', GO_API, {
+    'the Go API takes no method but POST': ["method !== 'POST' && method !== 'CONNECT'", "method === 'GET'"],
+    'the Go API heeds the media type': ["    headers['content-type'] = JSON_TYPE;\n", ''],
+  }),
+  ...bugsOf('src/api/go-aggregator/go-json.ts', GO_API, {
+    'integers of the Go API lose digits': ['const value = BigInt(digits);', 'const value = BigInt(Number(digits));'],
+  }),
+  ...bugsOf('src/api/go-aggregator/parse-go-request.ts', GO_API, {
+    'names of the Go API are case-sensitive': ['known.folded.test(name)', 'known.spelling === name'],
+    'camelCase is ignored by the Go API': ["'signing-subnet-id', 'signingSubnetId'", "'signing-subnet-id'"],
+    'the Go API takes the first of two spellings that differ': ['if (other !== undefined) {', "if (other === '') {"],
+    'the Go API has the highest height for the proposed one': ['=== 0n || body.height === PROPOSED_HEIGHT', '=== 0n'],
+  }),
+  ...bugsOf('src/api/go-aggregator/go-error-form.ts', GO_API, {
+    'failures of the Go API have no prefix': ['(isOfAggregation(code) ? GO_FAILURE : undefined)', 'undefined'],
+  }),
+  ...bugsOf('src/api/aggregation/parse-aggregation-request.ts', ['test/unit/api/aggregation'], {
+    'an empty subnet ID of the Go SDK is an error': ['signingSubnetId || undefined', 'signingSubnetId'],
+    "the Go SDK's spelling of the height is ignored": ['return pchainHeight || pChainHeight;', 'return pChainHeight;'],
+  }),
+  ...bugsOf('src/proxy/client/upstreams.ts', PROXY, {
+    'the cache of an upstream outlives its address': ['cachePrefix: `${name} ${this.#opened}`', 'cachePrefix: name'],
+    "a changed upstream keeps the old one's headers": [
+      '    this.open(before.name, endpoint);',
+      '    this.open(before.name, { ...endpoint, httpHeaders: { ...before.endpoint.httpHeaders, ...endpoint.httpHeaders } });',
+    ],
+    'new headers alone do not change an upstream': [
+      'JSON.stringify(endpoint) === JSON.stringify(before.endpoint)',
+      'endpoint.baseUrl === before.endpoint.baseUrl',
+    ],
+  }),
+  ...bugsOf('src/proxy/client/upstream-client.ts', PROXY, {
+    'a retry goes on after its client left': ['.has(codeOf(error)) && !signal.aborted', '.has(codeOf(error))'],
+  }),
+  ...bugsOf('src/proxy/client/upstream-answer.ts', PROXY, {
+    'limits of a refusal by an upstream are not passed on': ['status === 429 ? Object', 'status === 430 ? Object'],
+  }),
+  ...bugsOf('src/proxy/routes/upstream.ts', ['test/integration/proxy/reindex.test.ts'], {
+    "the status of a reindexing is the upstream's": [
+      'reply.status(201).send()',
+      "reply.status(answer.kind === 'success' ? answer.status : 201).send()",
+    ],
+  }),
+  ...bugsOf('src/proxy/routes/rpc-schema.ts', ['test/integration/proxy/rpc-methods.test.ts'], {
+    'a method of the node RPC is described without its result': [
+      "return { ...result, ...titled(method, '.result') };",
+      "return { type: 'object', ...titled(method, '.result') } as typeof result;",
+    ],
+  }),
 ];
+
+/** Lists bugs of a file: for each wrong behaviour the text to find and its replacement. */
+function bugsOf(
+  file: string,
+  tests: readonly string[],
+  changes: Readonly<Record<string, readonly [find: string, replace: string]>>,
+): PlantedBug[] {
+  return Object.entries(changes).map(([name, [find, replace]]) => ({ name, file, find, replace, tests }));
+}

@@ -6,8 +6,7 @@
 import { execFileSync, spawnSync } from 'node:child_process';
 import { cpSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { PLANTED_BUGS } from './bugs.ts';
-import type { PlantedBug } from './planted-bug.ts';
+import { PLANTED_BUGS, type PlantedBug } from './bugs.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 const COPY = join(ROOT, '.cache/mutations');

@@ -149,21 +149,13 @@ export class FakeClock implements Clock {
     return this.#view.pendingTimers;
   }
 
-  /**
-   * Lets `ms` pass. Runs each timer that falls due at its own time, earliest first and in the order of creation where equal;
-   * before the first, between any two and after the last, everything that promises and turns of the event loop have made
-   * ready runs to its end. So a timer that is armed meanwhile and falls due in time runs too. What a callback throws comes
-   * out of here.
-   */
+  /** Lets `ms` pass, and runs each timer at its time, after all that promises and turns of the event loop have made ready. Throws what a timer throws. */
   async advance(ms: number): Promise<void> {
     await this.#time.runUntil(this.#time.nowMs + ms);
   }
 }
 
-/**
- * Comes back when every microtask has run, however long the chain: Node drains them all before the next macrotask. It is
- * the event loop's own turn and no wait for real time.
- */
+/** Resolves in the event loop's next turn, when every microtask has run. */
 export function settle(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }

@@ -23,90 +23,14 @@ export interface RpcExchange {
   };
 }
 
-/** One aggregation by the Go aggregator: what was asked, what it rests on, and what came out. */
-export interface AggregationCase {
-  /** The file's name without `case_` and `.json`. */
-  readonly name: string;
-  readonly description: string;
-  readonly networkID: number;
-  readonly sourceChainID: string;
-  /** The requested subnet; empty for the default. */
-  readonly signingSubnet: string;
-  readonly effectiveSigningSubnet: string;
-  /** 0 where the caller asked for the proposed height. */
-  readonly pchainHeightRequested: number;
-  /** 0 where the caller gave none, which means 67. */
-  readonly quorum: number;
-  readonly quorumBuffer: number;
-  readonly justification: Uint8Array;
-  readonly unsignedMessage: Uint8Array;
-  readonly unsignedMessageID: string;
-  readonly unsignedMessageIDBytes: Uint8Array;
-  readonly payload: Uint8Array;
-  readonly canonicalValidators: readonly CanonicalValidator[];
-  readonly totalWeight: bigint;
-  readonly rpc: readonly RpcExchange[];
-  /** Undefined where the aggregator failed. */
-  readonly signed: SignedOutcome | undefined;
-}
-
-export interface CanonicalValidator {
-  readonly index: number;
-  readonly nodeIDs: readonly string[];
-  readonly publicKey: Uint8Array;
-  /** 96 bytes: what the set is ordered by. */
-  readonly publicKeyUncompressed: Uint8Array;
-  readonly weight: bigint;
-  /** What this validator's key makes of the unsigned message, also where the validator itself would refuse to sign it. */
-  readonly signature: Uint8Array;
-}
-
-export interface SignedOutcome {
-  readonly signedMessage: Uint8Array;
-  readonly signerIndices: readonly number[];
-  readonly signersBitSet: Uint8Array;
-  readonly signerWeight: bigint;
-  readonly aggregateSignature: Uint8Array;
-}
-
-/** `platform.getTx` of one transaction, in both encodings. */
-export interface TransactionVector {
-  /** The file's name without `tx_` and `.json`. */
-  readonly name: string;
-  readonly txID: string;
-  readonly unsignedTx: Readonly<Record<string, unknown>>;
-  /** The answer in hex: bytes of the signed transaction and a 4-byte checksum. */
-  readonly bytesWithChecksum: Uint8Array;
-  readonly json: RpcExchange;
-  readonly hex: RpcExchange;
-}
-
-/** One client's session with a node. */
-export interface PeerTranscript {
-  readonly peerNodeID: string;
-  readonly myNodeID: string;
-  /** DER. */
-  readonly serverCertificate: Uint8Array;
-  readonly clientCertificate: Uint8Array;
-  readonly frames: readonly TranscriptFrame[];
-  /** The names of the requests, by request ID. */
-  readonly requests: ReadonlyMap<number, string>;
-}
-
-export interface TranscriptFrame {
-  readonly direction: 'in' | 'out';
-  /** The frame without its length. */
-  readonly bytes: Uint8Array;
-  /** The message inside, where the frame was compressed. */
-  readonly decompressed: Uint8Array | undefined;
-  /** The protobuf message as JSON: bytes in base64. */
-  readonly decoded: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
-}
-
 const CASE_NAMES = namesOf('case_');
 export const TRANSACTION_NAMES = namesOf('tx_');
 
-export function readCase(name: string): AggregationCase {
+/** One aggregation by the Go aggregator: what was asked, what it rests on, and what came out. */
+export type AggregationCase = ReturnType<typeof readCase>;
+
+/** @param name the file's name without `case_` and `.json` */
+export function readCase(name: string) {
   const raw = readJson<RawCase>(`case_${name}.json`);
   return {
     ...raw,
@@ -119,15 +43,15 @@ export function readCase(name: string): AggregationCase {
       index: validator.index,
       nodeIDs: validator.nodeIDs,
       publicKey: hex(validator.publicKeyCompressed),
-      publicKeyUncompressed: hex(validator.publicKeyUncompressed),
       weight: exact(validator.weight),
+      /** Made with this validator's key, also where the validator itself would refuse to sign the message. */
       signature: hex(validator.signatureOfUnsignedMessage),
     })),
     totalWeight: exact(raw.totalWeight),
+    /** Undefined where the aggregator failed. */
     signed: raw.signed && {
       signedMessage: hex(raw.signed.signedMessageHex),
       signerIndices: raw.signed.signerIndices,
-      signersBitSet: hex(raw.signed.signersBitSetHex),
       signerWeight: exact(raw.signed.signerWeight),
       aggregateSignature: hex(raw.signed.aggregateSignatureHex),
     },
@@ -139,15 +63,14 @@ export function readCases(): AggregationCase[] {
   return CASE_NAMES.map(readCase);
 }
 
-export function readTransaction(name: string): TransactionVector {
+/** Reads `platform.getTx` of one transaction, in both encodings. @param name the file's name without `tx_` and `.json` */
+export function readTransaction(name: string) {
   const raw = readJson<RawTransaction>(`tx_${name}.json`);
   return {
-    name,
-    txID: raw.txID,
+    ...raw,
     unsignedTx: (raw.json.response.result as { tx: { unsignedTx: Record<string, unknown> } }).tx.unsignedTx,
+    /** Bytes of the signed transaction and a 4-byte checksum. */
     bytesWithChecksum: hex((raw.hex.response.result as { tx: string }).tx),
-    json: raw.json,
-    hex: raw.hex,
   };
 }
 
@@ -170,19 +93,25 @@ export function rpcResult<T>(
   return found.response.result as T;
 }
 
-export function readPeerTranscript(): PeerTranscript {
+/** Reads one client's session with a node. */
+export function readPeerTranscript() {
   const raw = readJson<RawTranscript>('p2p_transcript.json');
   return {
     peerNodeID: raw.peerNodeID,
     myNodeID: raw.myNodeID,
+    /** DER. */
     serverCertificate: hex(raw.serverCertDERHex),
     clientCertificate: hex(raw.clientCertDERHex),
     frames: raw.frames.map(({ dir, frameHex, decompressedHex, decoded }) => ({
       direction: dir,
+      /** The frame without its length. */
       bytes: hex(frameHex),
+      /** The message inside, where the frame was compressed. */
       decompressed: decompressedHex === undefined ? undefined : hex(decompressedHex),
+      /** The protobuf message as JSON: bytes in base64. */
       decoded,
     })),
+    /** The names of the requests, by request ID. */
     requests: new Map(
       raw.requests.map((line) => {
         const space = line.indexOf(' ');
@@ -213,29 +142,30 @@ function exact(weight: number): bigint {
   return BigInt(weight);
 }
 
-/** What is read from the file as it stands there. */
-type Unchanged =
-  | ('description' | 'networkID' | 'sourceChainID' | 'signingSubnet' | 'effectiveSigningSubnet')
-  | ('pchainHeightRequested' | 'quorum' | 'quorumBuffer' | 'unsignedMessageID' | 'rpc');
-
-interface RawCase extends Pick<AggregationCase, Unchanged> {
+interface RawCase {
+  readonly networkID: number;
+  readonly sourceChainID: string;
+  /** The requested subnet, or the default. */
+  readonly effectiveSigningSubnet: string;
+  /** 0 where the caller gave none, which means 67. */
+  readonly quorum: number;
   readonly justification: string;
   readonly unsignedMessage: string;
+  readonly unsignedMessageID: string;
   readonly unsignedMessageIDHex: string;
   readonly payloadHex: string;
   readonly canonicalValidators: readonly {
     readonly index: number;
     readonly nodeIDs: readonly string[];
     readonly publicKeyCompressed: string;
-    readonly publicKeyUncompressed: string;
     readonly signatureOfUnsignedMessage: string;
     readonly weight: number;
   }[];
   readonly totalWeight: number;
+  readonly rpc: readonly RpcExchange[];
   readonly signed?: {
     readonly signedMessageHex: string;
     readonly signerIndices: readonly number[];
-    readonly signersBitSetHex: string;
     readonly signerWeight: number;
     readonly aggregateSignatureHex: string;
   };

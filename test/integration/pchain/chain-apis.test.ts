@@ -1,6 +1,4 @@
-import { createServer, type IncomingMessage } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { afterEach, describe, expect, test } from 'vitest';
+import { afterEach, expect, test } from 'vitest';
 import type { ApiError } from '../../../src/pchain/rpc/api-error.ts';
 import { createChainApi } from '../../../src/pchain/rpc/chain-api.ts';
 import { createDataApi } from '../../../src/pchain/rpc/data-api.ts';
@@ -25,105 +23,81 @@ async function open(reply: () => Reply) {
   return { server, chains: createChainApi(client) };
 }
 
-describe('the API of a chain', () => {
-  test('returns the epoch of a real chain', async () => {
-    const result = rpcResult(readRpcExchanges('pchain'), 'proposervm.getCurrentEpoch');
-    const { server, chains } = await open(() => ({ result }));
-    expect(await chains.getCurrentEpoch(CHAIN, SIGNAL)).toEqual({ number: 2n, pChainHeight: 3n });
-    expect(server.requests[0]).toMatchObject({
-      url: `/ext/bc/${CHAIN}/proposervm`,
-      method: 'proposervm.getCurrentEpoch',
-    });
-  });
-
-  test.each([
-    [P_CHAIN_ID, 'P'],
-    // The C-Chains of mainnet and Fuji, the X-Chain of Fuji.
-    ['2q9e4r6Mu3U68nU1fYjgbR6JvwrRx36CohpAX5UQxse55x1Q5', 'C'],
-    ['yH8D7ThNJkxmtkuv2jgBa4P1Rn3Qpr4pPr7QYNfcdoS6k6HWp', 'C'],
-    ['2JVSBoinj9C2J33VntvzYtVJNZdN2NKiwwKjcumHUWEb5DbBrm', 'X'],
-  ])('of %s has the name %s', async (chainID, alias) => {
-    const { server, chains } = await open(() => ({ result: { number: '0', startTime: '0', pChainHeight: '0' } }));
-    expect(await chains.getCurrentEpoch(chainID as BlockchainID, SIGNAL)).toEqual({ number: 0n, pChainHeight: 0n });
-    expect(server.requests[0]?.url).toBe(`/ext/bc/${alias}/proposervm`);
-  });
-
-  test('accepts a transaction of the X-Chain only if its bytes hash to the ID', async () => {
-    const { txID, hex } = readTransaction('ConvertSubnetToL1Tx');
-    const { server, chains } = await open(() => ({ result: hex.response.result }));
-    await chains.findXChainTx(txID as TxID, SIGNAL);
-    expect(server.requests[0]).toMatchObject({ url: '/ext/bc/X', method: 'avm.getTx', params: { encoding: 'hex' } });
-    const other = idFromBytes<TxID>(new Uint8Array(32).fill(3), 'tx');
-    await expect(chains.findXChainTx(other, SIGNAL)).rejects.toMatchObject({ kind: 'invalid response' });
+test('the API of a chain returns the epoch of a real chain', async () => {
+  const result = rpcResult(readRpcExchanges('pchain'), 'proposervm.getCurrentEpoch');
+  const { server, chains } = await open(() => ({ result }));
+  expect(await chains.getCurrentEpoch(CHAIN, SIGNAL)).toEqual({ number: 2n, pChainHeight: 3n });
+  expect(server.requests[0]).toMatchObject({
+    url: `/ext/bc/${CHAIN}/proposervm`,
+    method: 'proposervm.getCurrentEpoch',
   });
 });
 
-describe('the data API', () => {
-  const TIMEOUT_MS = 500;
+test.each([
+  [P_CHAIN_ID, 'P'],
+  // The C-Chains of mainnet and Fuji, the X-Chain of Fuji.
+  ['2q9e4r6Mu3U68nU1fYjgbR6JvwrRx36CohpAX5UQxse55x1Q5', 'C'],
+  ['yH8D7ThNJkxmtkuv2jgBa4P1Rn3Qpr4pPr7QYNfcdoS6k6HWp', 'C'],
+  ['2JVSBoinj9C2J33VntvzYtVJNZdN2NKiwwKjcumHUWEb5DbBrm', 'X'],
+])('the API of the chain %s has the name %s', async (chainID, alias) => {
+  const { server, chains } = await open(() => ({ result: { number: '0', startTime: '0', pChainHeight: '0' } }));
+  expect(await chains.getCurrentEpoch(chainID as BlockchainID, SIGNAL)).toEqual({ number: 0n, pChainHeight: 0n });
+  expect(server.requests[0]?.url).toBe(`/ext/bc/${alias}/proposervm`);
+});
 
-  async function start(answer: (request: IncomingMessage) => { status?: number; text: string } | undefined) {
-    const clock = new FakeClock();
-    const requests: IncomingMessage[] = [];
-    const server = createServer((request, response) => {
-      requests.push(request);
-      const reply = answer(request);
-      if (reply === undefined) {
-        void clock.advance(TIMEOUT_MS);
-        return;
-      }
-      response.writeHead(reply.status ?? 200, { 'content-type': 'application/json' }).end(reply.text);
-    });
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    const { port } = server.address() as AddressInfo;
-    const dataApi = createDataApi({
-      endpoint: {
-        baseUrl: `http://127.0.0.1:${port}/glacier/`,
-        httpHeaders: { 'x-glacier-api-key': 'secret' },
-        queryParameters: { token: 'more' },
-      },
-      network: 'fuji',
-      clock,
-      timeoutMs: TIMEOUT_MS,
-    });
-    opened.push(
-      {
-        async [Symbol.asyncDispose]() {
-          server.closeAllConnections();
-          server.close();
-        },
-      },
-      dataApi,
-    );
-    return { requests, find: () => dataApi.transactionsOf(VALIDATION, SIGNAL) };
-  }
+test('the API of a chain accepts a transaction of the X-Chain only if its bytes hash to the ID', async () => {
+  const { txID, hex } = readTransaction('ConvertSubnetToL1Tx');
+  const { server, chains } = await open(() => ({ result: hex.response.result }));
+  await chains.findXChainTx(txID as TxID, SIGNAL);
+  expect(server.requests[0]).toMatchObject({ url: '/ext/bc/X', method: 'avm.getTx', params: { encoding: 'hex' } });
+  const other = idFromBytes<TxID>(new Uint8Array(32).fill(3), 'tx');
+  await expect(chains.findXChainTx(other, SIGNAL)).rejects.toMatchObject({ kind: 'invalid response' });
+});
 
-  test('receives a request for the oldest transactions of a validation, and returns at most one page', async () => {
-    const txHash = readTransaction('ConvertSubnetToL1Tx').txID;
-    const transactions = Array(1_000).fill({ txHash, more: 1 });
-    const { requests, find } = await start(() => ({ text: JSON.stringify({ transactions }) }));
-    expect(await find()).toEqual(Array(10).fill(txHash));
-    expect(requests[0]?.url).toBe(
-      `/glacier/v1/networks/fuji/blockchains/p-chain/transactions?l1ValidationId=${VALIDATION}&sortOrder=asc&pageSize=10&token=more`,
-    );
-    expect(requests[0]?.headers['x-glacier-api-key']).toBe('secret');
+const TIMEOUT_MS = 500;
+
+async function start(reply: Reply) {
+  const clock = new FakeClock();
+  const server = await LocalApi.start(() => {
+    if (reply === 'hang') void clock.advance(TIMEOUT_MS);
+    return reply;
   });
+  const endpoint = {
+    baseUrl: `${server.baseUrl}/glacier/`,
+    httpHeaders: { 'x-glacier-api-key': 'secret' },
+    queryParameters: { token: 'more' },
+  };
+  const dataApi = createDataApi({ endpoint, network: 'fuji', clock, timeoutMs: TIMEOUT_MS });
+  opened.push(server, dataApi);
+  return { server, find: () => dataApi.transactionsOf(VALIDATION, SIGNAL) };
+}
 
-  test.each<[string, { status?: number; text: string } | undefined, string]>([
-    ['a wrong key', { status: 403, text: '{}' }, 'invalid response'],
-    ['too many requests', { status: 429, text: '{}' }, 'unavailable'],
-    ['an outage', { status: 502, text: '<html>' }, 'unavailable'],
-    ['no response', undefined, 'unavailable'],
-    ['invalid JSON', { text: '<html>' }, 'invalid response'],
-    ['another shape', { text: '{"transactions": {}}' }, 'invalid response'],
-    ['an invalid hash', { text: '{"transactions": [{"txHash": "x"}]}' }, 'invalid response'],
-    ['a body above the limit', { text: `"${'x'.repeat(5 * 1024 * 1024)}"` }, 'invalid response'],
-  ])('fails after %s, without its key in the error', async (_, answer, kind) => {
-    const { find } = await start(() => answer);
-    const error = await find().catch((caught: unknown) => caught);
-    expect(error).toMatchObject({ name: 'ApiError', kind });
-    const { message, detail } = error as ApiError;
-    expect(`${message} ${detail}`).not.toMatch(/secret|token/);
-    expect(message).not.toContain('127.0.0.1');
-    expect(detail).toMatch(/^the data API at 127\.0\.0\.1:\d+/);
-  });
+test('the data API receives a request for the oldest transactions of a validation, and returns at most one page', async () => {
+  const txHash = readTransaction('ConvertSubnetToL1Tx').txID;
+  const transactions = Array(1_000).fill({ txHash, more: 1 });
+  const { server, find } = await start({ status: 200, text: JSON.stringify({ transactions }) });
+  expect(await find()).toEqual(Array(10).fill(txHash));
+  expect(server.requests[0]?.url).toBe(
+    `/glacier/v1/networks/fuji/blockchains/p-chain/transactions?l1ValidationId=${VALIDATION}&sortOrder=asc&pageSize=10&token=more`,
+  );
+  expect(server.requests[0]?.headers['x-glacier-api-key']).toBe('secret');
+});
+
+test.each<[string, Reply, string]>([
+  ['a wrong key', { status: 403, text: '{}' }, 'invalid response'],
+  ['too many requests', { status: 429, text: '{}' }, 'unavailable'],
+  ['an outage', { status: 502, text: '<html>' }, 'unavailable'],
+  ['no response', 'hang', 'unavailable'],
+  ['invalid JSON', { status: 200, text: '<html>' }, 'invalid response'],
+  ['another shape', { status: 200, text: '{"transactions": {}}' }, 'invalid response'],
+  ['an invalid hash', { status: 200, text: '{"transactions": [{"txHash": "x"}]}' }, 'invalid response'],
+  ['a body above the limit', { status: 200, text: `"${'x'.repeat(5 * 1024 * 1024)}"` }, 'invalid response'],
+])('the data API fails after %s, without its key in the error', async (_, reply, kind) => {
+  const { find } = await start(reply);
+  const error = await find().catch((caught: unknown) => caught);
+  expect(error).toMatchObject({ name: 'ApiError', kind });
+  const { message, detail } = error as ApiError;
+  expect(`${message} ${detail}`).not.toMatch(/secret|token/);
+  expect(message).not.toContain('127.0.0.1');
+  expect(detail).toMatch(/^the data API at 127\.0\.0\.1:\d+/);
 });

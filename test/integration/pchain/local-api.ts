@@ -6,10 +6,9 @@ import {
   type ServerResponse,
 } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
-import { Registry } from 'prom-client';
 import { type Clock, systemClock } from '../../../src/lib/concurrency/clock.ts';
 import { createJsonRpcClient, type JsonRpcClient } from '../../../src/pchain/rpc/json-rpc.ts';
-import { createMetrics } from '../../../src/telemetry/metrics.ts';
+import { createUnreadMetrics } from '../../../src/telemetry/metrics.ts';
 
 /** One HTTP request that a {@link LocalApi} got. */
 export interface ReceivedRequest {
@@ -32,7 +31,7 @@ export type Reply =
   | 'cut the connection'
   | 'endless';
 
-/** A JSON-RPC server over HTTP on a port of the system's choice, which answers as a test tells it to, and counts. */
+/** A server over HTTP on a port of the system's choice, which answers as a test tells it to, and counts. */
 export class LocalApi implements AsyncDisposable {
   readonly requests: ReceivedRequest[] = [];
   reply: (request: ReceivedRequest) => Reply;
@@ -86,7 +85,7 @@ export class LocalApi implements AsyncDisposable {
   }
 
   #receive({ url = '', headers }: IncomingMessage, text: string, response: ServerResponse): void {
-    const { id, method, params } = JSON.parse(text);
+    const { id, method, params } = JSON.parse(text || '{}');
     const received = { url, headers, text, id, method, params };
     this.requests.push(received);
     this.#waiting = this.#waiting.filter(({ count, resolve }) => {
@@ -99,7 +98,7 @@ export class LocalApi implements AsyncDisposable {
 
 /** Opens a client of one base URL, which does not repeat failed calls. */
 export function openClient(baseUrl: string, clock: Clock = systemClock): JsonRpcClient {
-  const ports = { clock, random: () => 0, metrics: createMetrics(new Registry()) };
+  const ports = { clock, random: () => 0, metrics: createUnreadMetrics() };
   return createJsonRpcClient({ ...ports, endpoints: [{ baseUrl }], limits: { maxRounds: 1 } });
 }
 

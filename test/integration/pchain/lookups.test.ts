@@ -1,16 +1,15 @@
-import { Registry } from 'prom-client';
 import { expect, test } from 'vitest';
 import type { NetworkConfig } from '../../../src/config/settings.ts';
 import { openNetworkApi, type PartsOptions } from '../../../src/network/network-parts.ts';
 import { createNodeApi } from '../../../src/pchain/rpc/node-api.ts';
-import { createMetrics } from '../../../src/telemetry/metrics.ts';
+import { createUnreadMetrics } from '../../../src/telemetry/metrics.ts';
 import type { BlockchainID } from '../../../src/warp/ids.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { LocalApi } from './local-api.ts';
 
 function openApi(opened: AsyncDisposableStack, { baseUrl }: LocalApi) {
   const network = { pChainApi: [{ baseUrl }], infoApi: [{ baseUrl }], apiTimeoutMs: 5_000 } as unknown as NetworkConfig;
-  const options = { network, clock: new FakeClock(), random: () => 0, metrics: createMetrics(new Registry()) };
+  const options = { network, clock: new FakeClock(), random: () => 0, metrics: createUnreadMetrics() };
   return openNetworkApi(opened, options as unknown as PartsOptions);
 }
 

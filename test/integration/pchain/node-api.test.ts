@@ -1,4 +1,3 @@
-import { readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, it, test } from 'vitest';
 import { bytesToHex, parseHex } from '../../../src/lib/encoding/bytes.ts';
 import { parseCb58 } from '../../../src/lib/encoding/cb58.ts';
@@ -12,31 +11,16 @@ import {
   type TxID,
   type ValidationID,
 } from '../../../src/warp/ids.ts';
+import {
+  type RpcExchange,
+  readCases,
+  readRpcExchanges,
+  readTransaction,
+  TRANSACTION_NAMES,
+} from '../../vectors/vectors.ts';
 import { LocalApi, openClient, type ReceivedRequest, type Reply } from './local-api.ts';
 
 const SIGNAL = new AbortController().signal;
-const VECTORS = new URL('../../vectors/', import.meta.url);
-
-interface Exchange {
-  readonly url: string;
-  readonly request: { readonly method: string; readonly params: Readonly<Record<string, unknown>> };
-  readonly response: {
-    readonly result?: unknown;
-    readonly error?: { readonly code: number; readonly message: string };
-  };
-}
-
-function readVector<Value>(name: string): Value {
-  return JSON.parse(readFileSync(new URL(name, VECTORS), 'utf8'));
-}
-
-function readExchanges(name: string): readonly Exchange[] {
-  if (name.startsWith('case_')) return readVector<{ rpc: readonly Exchange[] }>(name).rpc;
-  if (name.startsWith('tx_')) return [readVector<{ hex: Exchange }>(name).hex];
-  return readVector<readonly Exchange[]>(name);
-}
-
-const FILES = readdirSync(VECTORS).filter((name) => /^(case_.*|tx_.*|pchain|info)\.json$/.test(name));
 
 async function setUp(reply: (request: ReceivedRequest) => Reply) {
   const api = await LocalApi.start(reply);
@@ -52,18 +36,18 @@ async function setUp(reply: (request: ReceivedRequest) => Reply) {
 }
 
 /** Answers with what a real node answered, and refuses what the vectors do not hold. */
-function replay(exchanges: readonly Exchange[]): (request: ReceivedRequest) => Reply {
-  const answers = new Map(exchanges.map(({ request, response }) => [keyOf(request), response]));
+function replay(exchanges: readonly RpcExchange[]): (request: ReceivedRequest) => Reply {
+  const answers = new Map(exchanges.map(({ url, request, response }) => [keyOf({ url, ...request }), response]));
   return (request) => {
-    const response = answers.get(keyOf(request));
-    if (response?.error !== undefined) return { error: response.error };
-    if (response?.result !== undefined) return { result: response.result };
-    return { error: { code: 1, message: `not in the vectors: ${keyOf(request)}` } };
+    const { error, result } = answers.get(keyOf(request)) ?? {};
+    if (result !== undefined) return { result };
+    return { error: error ?? { code: 1, message: `not in the vectors: ${keyOf(request)}` } };
   };
 }
 
-function keyOf({ method, params }: Pick<ReceivedRequest, 'method' | 'params'>): string {
-  return `${method} ${JSON.stringify(Object.entries(params).toSorted(([a], [b]) => (a < b ? -1 : 1)))}`;
+function keyOf({ url, method, params }: Pick<ReceivedRequest, 'url' | 'method' | 'params'>): string {
+  const { pathname } = new URL(url, 'http://a');
+  return `${pathname} ${method} ${JSON.stringify(Object.entries(params).toSorted(([a], [b]) => (a < b ? -1 : 1)))}`;
 }
 
 interface KnownParams {
@@ -95,31 +79,31 @@ const CALLS: Readonly<Record<string, (node: NodeApi, params: KnownParams) => Pro
 };
 
 describe('the vectors of a real network', () => {
-  it.each(FILES)(
-    '%s: every call gives a result where the node did, and is rejected with its words elsewhere',
-    async (name) => {
-      const exchanges = readExchanges(name);
-      await using setup = await setUp(replay(exchanges));
-      let asked = 0;
-      for (const { request, response } of exchanges) {
-        const call = CALLS[request.method]?.(setup.node, request.params as unknown as KnownParams);
-        if (call === undefined) continue;
-        asked += 1;
-        if (response.error === undefined) await call;
-        else {
-          const { code, message } = response.error;
-          await expect(call).rejects.toMatchObject({ kind: 'rejected', rejection: { code, message } });
-        }
+  it.each([
+    ...readCases().map(({ name, rpc }) => [name, rpc] as const),
+    ...TRANSACTION_NAMES.map((name) => [name, [readTransaction(name).hex]] as const),
+    ...(['pchain', 'info'] as const).map((name) => [name, readRpcExchanges(name)] as const),
+  ])('%s: every call has a result where the node gave one, else its error', async (_, exchanges) => {
+    await using setup = await setUp(replay(exchanges));
+    let asked = 0;
+    for (const { request, response } of exchanges) {
+      const call = CALLS[request.method]?.(setup.node, request.params as unknown as KnownParams);
+      if (call === undefined) continue;
+      asked += 1;
+      if (response.error === undefined) await call;
+      else {
+        const { code, message } = response.error;
+        await expect(call).rejects.toMatchObject({ kind: 'rejected', rejection: { code, message } });
       }
-      expect(asked).toBeGreaterThan(0);
-    },
-  );
+    }
+    expect(asked).toBeGreaterThan(0);
+  });
 
   const L1 = 'BKBZ6xXTnT86B4L5fp8rvtcmNSpvtNz8En9jG61ywV2uWyeHy' as SubnetID;
   const UNKNOWN_SUBNET = 'SkB7qHwfMsyF2PgrjhMvtFxJKhuR5ZfVoW9VATWRV4P9jV7J' as SubnetID;
 
-  it('pchain.json: heights, sets and subnets', async () => {
-    await using setup = await setUp(replay(readExchanges('pchain.json')));
+  it('pchain: heights, sets and subnets', async () => {
+    await using setup = await setUp(replay(readRpcExchanges('pchain')));
     const { node } = setup;
     expect(await node.getHeight(SIGNAL)).toBe(11n);
     expect(await node.getProposedHeight(SIGNAL)).toBe(11n);
@@ -160,9 +144,9 @@ describe('the vectors of a real network', () => {
     await expect(node.getSubnet(UNKNOWN_SUBNET, SIGNAL)).rejects.toMatchObject({ kind: 'rejected' });
   });
 
-  it('info.json: the node and its peers, without the one that cannot be dialled', async () => {
+  it('info: the node and its peers, without the one that cannot be dialled', async () => {
     // The file has the answers of several nodes.
-    const exchanges = readExchanges('info.json').filter(({ url }) => url.includes(':29650/'));
+    const exchanges = readRpcExchanges('info').filter(({ url }) => url.includes(':29650/'));
     await using setup = await setUp(replay(exchanges));
     const { node } = setup;
     expect(await node.getNetworkID(SIGNAL)).toBe(12345);
@@ -177,30 +161,16 @@ describe('the vectors of a real network', () => {
     ]);
   });
 
-  it.each(FILES.filter((name) => name.startsWith('tx_')))(
-    '%s: bytes without the checksum, refused under another ID',
-    async (name) => {
-      const [exchange] = readExchanges(name);
-      const result = exchange?.response.result as { tx: string };
-      await using setup = await setUp(() => ({ result }));
-      const txID = exchange?.request.params.txID as TxID;
-      expect(`0x${bytesToHex(await setup.node.getTx(txID, SIGNAL))}`).toBe(result.tx.slice(0, -8));
-      const other = idFromBytes<TxID>(new Uint8Array(32).fill(1), 'txID');
-      await expect(setup.node.getTx(other, SIGNAL)).rejects.toMatchObject({ kind: 'invalid response' });
-    },
-  );
-});
-
-test('heights are sent as exact numbers, to the paths of the P-Chain and of info', async () => {
-  await using setup = await setUp(() => ({ result: { networkID: 1 } }));
-  const ask = (height: bigint | 'proposed') =>
-    setup.node.getValidatorsAt(PRIMARY_NETWORK_ID, height, SIGNAL).catch(() => undefined);
-  await ask(2n ** 53n + 1n);
-  await ask('proposed');
-  await setup.node.getNetworkID(SIGNAL);
-  expect(setup.api.requests.map(({ url }) => url)).toEqual(['/ext/bc/P', '/ext/bc/P', '/ext/info']);
-  expect(setup.api.requests[0]?.text).toContain('"height":9007199254740993}');
-  expect(setup.api.requests[1]?.text).toContain('"height":"proposed"}');
+  it.each(TRANSACTION_NAMES)('%s: bytes without a checksum, which is checked, as is the ID', async (name) => {
+    const { txID, hex } = readTransaction(name);
+    const { tx } = hex.response.result as { tx: string };
+    const answers = [tx, tx, tx.replace(/.$/, (last) => (last === '0' ? '1' : '0'))];
+    await using setup = await setUp(() => ({ result: { tx: answers.shift() } }));
+    expect(`0x${bytesToHex(await setup.node.getTx(txID as TxID, SIGNAL))}`).toBe(tx.slice(0, -8));
+    const other = idFromBytes<TxID>(new Uint8Array(32).fill(1), 'txID');
+    await expect(setup.node.getTx(other, SIGNAL)).rejects.toMatchObject({ kind: 'invalid response' });
+    await expect(setup.node.getTx(txID as TxID, SIGNAL)).rejects.toThrow('wrong checksum');
+  });
 });
 
 const NODE_ID = 'NodeID-7Xhw2mDxuDS44j42TCB6U5579esbSt3Lg';
@@ -312,20 +282,13 @@ describe('responses', () => {
     ]);
   });
 
-  it('with a wrong transaction checksum are rejected', async () => {
-    const [exchange] = readExchanges('tx_ConvertSubnetToL1Tx.json');
-    const { tx } = (exchange?.response.result ?? expect.fail('no vector')) as { tx: string };
-    await using setup = await setUp(() => ({ result: { tx: `${tx.slice(0, -1)}${tx.endsWith('0') ? '1' : '0'}` } }));
-    await expect(setup.node.getTx(TX, SIGNAL)).rejects.toThrow('wrong checksum');
-  });
-
   it('for a transaction have its status and the reason of a failure', async () => {
     await using setup = await setUp(() => ({ result: { status: 'Dropped', reason: 'no funds' } }));
     expect(await setup.node.getTxStatus(TX, SIGNAL)).toEqual({ status: 'Dropped', reason: 'no funds' });
   });
 
   it('have a block of the requested height only', async () => {
-    const { result } = readVector<{ json: Exchange }>('tx_ConvertSubnetToL1Tx.json').json.response;
+    const { result } = readTransaction('ConvertSubnetToL1Tx').json.response;
     const block = { id: CHAIN, parentID: CHAIN, height: 7, time: 5, txs: [(result as { tx: unknown }).tx] };
     await using setup = await setUp(() => ({ result: { block, encoding: 'json' } }));
     expect(await setup.node.getBlockByHeight(7n, SIGNAL)).toMatchObject({ height: 7n, origins: { length: 5 } });

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { Penalties } from '../../../src/aggregation/admission/penalties.ts';
 import { AggregatorError } from '../../../src/aggregation/aggregator-error.ts';
 import { createAggregatorMetrics } from '../../../src/aggregation/aggregator-metrics.ts';
@@ -72,46 +72,44 @@ function verdictOfCommand(bytes: Uint8Array, { networkID, warpSet }: SignedCase,
   return verdict.problem?.kind === 'wrong network' ? 'wrong_network' : (verdict as VerificationResult);
 }
 
-describe('verify', () => {
-  test('agrees with the service on 10,000 mutated messages', { timeout: 120_000 }, async () => {
-    const seen = new Map<string, number>();
-    const both = fc.record({
-      vector: fc.constantFrom(...signedCases),
-      // At 100 most have insufficient weight, which costs no pairing.
-      quorumNum: fc.constantFrom(0n, 67n, ...Array.from({ length: 10 }, () => 100n)),
-    });
-    const mutant = both.chain(({ vector, quorumNum }) =>
-      mutated(fc.constant(vector.signed.signedMessage)).map((bytes) => ({ vector, quorumNum, bytes })),
-    );
-    await fc.assert(
-      fc.asyncProperty(mutant, async ({ vector, quorumNum, bytes }) => {
-        const expected = await verdictOfService(bytes, vector, quorumNum);
-        expect(verdictOfCommand(bytes, vector, quorumNum)).toEqual(expected);
-        const kind = typeof expected === 'string' ? expected : (expected.problem?.kind ?? 'valid');
-        seen.set(kind, (seen.get(kind) ?? 0) + 1);
-      }),
-      { numRuns: 10_000, seed: 13 },
-    );
-    // Many pass the parser.
-    for (const kind of ['wrong_network', 'insufficient weight', 'malformed signature', 'wrong signature']) {
-      expect(seen.get(kind), `${kind} of ${JSON.stringify([...seen])}`).toBeGreaterThan(50);
-    }
+test('the command verify agrees with the service on 10,000 mutated messages', { timeout: 120_000 }, async () => {
+  const seen = new Map<string, number>();
+  const both = fc.record({
+    vector: fc.constantFrom(...signedCases),
+    // At 100 most have insufficient weight, which costs no pairing.
+    quorumNum: fc.constantFrom(0n, 67n, ...Array.from({ length: 10 }, () => 100n)),
   });
+  const mutant = both.chain(({ vector, quorumNum }) =>
+    mutated(fc.constant(vector.signed.signedMessage)).map((bytes) => ({ vector, quorumNum, bytes })),
+  );
+  await fc.assert(
+    fc.asyncProperty(mutant, async ({ vector, quorumNum, bytes }) => {
+      const expected = await verdictOfService(bytes, vector, quorumNum);
+      expect(verdictOfCommand(bytes, vector, quorumNum)).toEqual(expected);
+      const kind = typeof expected === 'string' ? expected : (expected.problem?.kind ?? 'valid');
+      seen.set(kind, (seen.get(kind) ?? 0) + 1);
+    }),
+    { numRuns: 10_000, seed: 13 },
+  );
+  // Many pass the parser.
+  for (const kind of ['wrong_network', 'insufficient weight', 'malformed signature', 'wrong signature']) {
+    expect(seen.get(kind), `${kind} of ${JSON.stringify([...seen])}`).toBeGreaterThan(50);
+  }
+});
 
-  test('agrees with the service on messages with wrong signers', async () => {
-    for (const vector of signedCases) {
-      const { unsignedMessage, signature } = parseSignedMessage(vector.signed.signedMessage);
-      const all = vector.canonicalValidators.map(({ index }) => index);
-      for (const [signers, kind] of [
-        [[], 'no signers'],
-        [[...all, all.length + 3], 'unknown signer'],
-        [all.filter((index) => index !== signature.signers[0]), all.length === 1 ? 'no signers' : 'wrong signature'],
-      ] as const) {
-        const bytes = encodeSignedMessage({ unsignedMessage, signature: { ...signature, signers } });
-        const expected = await verdictOfService(bytes, vector, 1n);
-        expect(expected).toMatchObject({ isValid: false, problem: { kind } });
-        expect(verdictOfCommand(bytes, vector, 1n)).toEqual(expected);
-      }
+test('the command verify agrees with the service on messages with wrong signers', async () => {
+  for (const vector of signedCases) {
+    const { unsignedMessage, signature } = parseSignedMessage(vector.signed.signedMessage);
+    const all = vector.canonicalValidators.map(({ index }) => index);
+    for (const [signers, kind] of [
+      [[], 'no signers'],
+      [[...all, all.length + 3], 'unknown signer'],
+      [all.filter((index) => index !== signature.signers[0]), all.length === 1 ? 'no signers' : 'wrong signature'],
+    ] as const) {
+      const bytes = encodeSignedMessage({ unsignedMessage, signature: { ...signature, signers } });
+      const expected = await verdictOfService(bytes, vector, 1n);
+      expect(expected).toMatchObject({ isValid: false, problem: { kind } });
+      expect(verdictOfCommand(bytes, vector, 1n)).toEqual(expected);
     }
-  });
+  }
 });

@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { SETTINGS } from '../../../src/config/schema/schema.ts';
 import { settingsOf } from '../../../src/config/schema/variables.ts';
 import { FUJI, fileWith, nested, problemsOf } from './load/config-fixture.ts';
@@ -44,55 +44,49 @@ test.each(LENGTHS)('$setting has $least to $most items or characters', ({ settin
   }
 });
 
-describe('validators of a devnet', () => {
-  const fileWithValidators = (validators: number) => ({ networks: { own: { embedded: { validators } } } });
+const fileWithValidators = (validators: number) => ({ networks: { own: { embedded: { validators } } } });
 
-  test('must be 5 to 2000', () => {
-    for (const validators of [5, 2_000]) expect(problemsOf(fileWithValidators(validators))).toEqual([]);
-    for (const validators of [4, 2_001]) expect(problemsOf(fileWithValidators(validators))).toHaveLength(1);
-  });
-
-  test('can be set on the command line only if there is a devnet', () => {
-    expect(problemsOf(undefined, { validators: '4' })).toEqual([
-      'networks.local.embedded.validators (command line, --validators): must be a whole number from 5 to 2000, is 4',
-    ]);
-    expect(problemsOf(fileWith(), { validators: '20' })).toEqual([
-      '--validators: is the size of the devnet, and the configuration has none',
-    ]);
-  });
+test('validators of a devnet must be 5 to 2000', () => {
+  for (const validators of [5, 2_000]) expect(problemsOf(fileWithValidators(validators))).toEqual([]);
+  for (const validators of [4, 2_001]) expect(problemsOf(fileWithValidators(validators))).toHaveLength(1);
 });
 
-describe('ports of the Go aggregator', () => {
-  const networks = (fuji: object, mainnet: object) => ({
-    networks: { fuji: { ...FUJI, goApi: fuji }, mainnet: { ...FUJI, goApi: mainnet } },
-  });
+test('validators of a devnet can be set on the command line only if there is a devnet', () => {
+  expect(problemsOf(undefined, { validators: '4' })).toEqual([
+    'networks.local.embedded.validators (command line, --validators): must be a whole number from 5 to 2000, is 4',
+  ]);
+  expect(problemsOf(fileWith(), { validators: '20' })).toEqual([
+    '--validators: is the size of the devnet, and the configuration has none',
+  ]);
+});
 
-  test('must differ from each other and from those of the service', () => {
-    const ours = { server: { port: 1 }, metrics: { port: 2 } };
-    for (const [file, wrong] of [
-      [networks({ apiPort: 1, metricsPort: 2 }, { apiPort: 3, metricsPort: 4 }), []],
-      [networks({ apiPort: 0, metricsPort: 0 }, { apiPort: 0, metricsPort: 0 }), []],
-      [
-        networks({ apiPort: 1, metricsPort: 1 }, { apiPort: 3, metricsPort: 1 }),
-        ['networks.fuji.goApi.metricsPort', 'networks.mainnet.goApi.metricsPort'],
-      ],
-      [
-        { ...ours, ...networks({ apiPort: 1, metricsPort: 2 }, { apiPort: 3 }) },
-        ['networks.fuji.goApi.apiPort', 'networks.fuji.goApi.metricsPort'],
-      ],
-      [networks({ apiPort: 8080 }, {}), ['networks.fuji.goApi.apiPort']],
-      [{ ...networks({}, {}), server: { port: 1 }, metrics: { port: 1 } }, ['metrics.port']],
-      [{ ...networks({}, {}), server: { port: 1, host: '127.0.0.1' }, metrics: { port: 1, host: '127.0.0.2' } }, []],
-    ] as const) {
-      expect(problemsOf(file).map((problem) => problem.split(': must be another port than ')[0])).toEqual(wrong);
-    }
-  });
+const networks = (fuji: object, mainnet: object) => ({
+  networks: { fuji: { ...FUJI, goApi: fuji }, mainnet: { ...FUJI, goApi: mainnet } },
+});
 
-  test('are required without the own API', () => {
-    const server = { ownApi: false };
-    expect(problemsOf({ ...networks({ apiPort: 8080 }, {}), server })).toEqual([]);
-    expect(problemsOf({ ...networks({}, {}), server })).toEqual([
-      expect.stringMatching(/^server\.ownApi: must be true/),
-    ]);
-  });
+test('ports of the Go aggregator must differ from each other and from those of the service', () => {
+  const ours = { server: { port: 1 }, metrics: { port: 2 } };
+  for (const [file, wrong] of [
+    [networks({ apiPort: 1, metricsPort: 2 }, { apiPort: 3, metricsPort: 4 }), []],
+    [networks({ apiPort: 0, metricsPort: 0 }, { apiPort: 0, metricsPort: 0 }), []],
+    [
+      networks({ apiPort: 1, metricsPort: 1 }, { apiPort: 3, metricsPort: 1 }),
+      ['networks.fuji.goApi.metricsPort', 'networks.mainnet.goApi.metricsPort'],
+    ],
+    [
+      { ...ours, ...networks({ apiPort: 1, metricsPort: 2 }, { apiPort: 3 }) },
+      ['networks.fuji.goApi.apiPort', 'networks.fuji.goApi.metricsPort'],
+    ],
+    [networks({ apiPort: 8080 }, {}), ['networks.fuji.goApi.apiPort']],
+    [{ ...networks({}, {}), server: { port: 1 }, metrics: { port: 1 } }, ['metrics.port']],
+    [{ ...networks({}, {}), server: { port: 1, host: '127.0.0.1' }, metrics: { port: 1, host: '127.0.0.2' } }, []],
+  ] as const) {
+    expect(problemsOf(file).map((problem) => problem.split(': must be another port than ')[0])).toEqual(wrong);
+  }
+});
+
+test('ports of the Go aggregator are required without the own API', () => {
+  const server = { ownApi: false };
+  expect(problemsOf({ ...networks({ apiPort: 8080 }, {}), server })).toEqual([]);
+  expect(problemsOf({ ...networks({}, {}), server })).toEqual([expect.stringMatching(/^server\.ownApi: must be true/)]);
 });

@@ -4,7 +4,7 @@ import { closeSync, openSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { ApiError } from '../../../src/pchain/rpc/api-error.ts';
 import { serializeError } from '../../../src/telemetry/logger.ts';
 
@@ -40,11 +40,10 @@ function run(code: string, stderr: 'pipe' | number) {
   });
 }
 
-describe('lines that cannot be written', () => {
-  test.runIf(process.platform === 'linux')('neither end the process nor block its end', async () => {
-    const full = openSync('/dev/full', 'w');
-    const child = run(
-      `const written = () => new Promise((resolve) => logger.flush(resolve));
+test.runIf(process.platform === 'linux')('neither end the process nor block its end', async () => {
+  const full = openSync('/dev/full', 'w');
+  const child = run(
+    `const written = () => new Promise((resolve) => logger.flush(resolve));
       for (let line = 0; line < 3; line += 1) {
         logger.info('to a full disk');
         await written();
@@ -52,29 +51,28 @@ describe('lines that cannot be written', () => {
       logger.info('the last one');
       process.stdout.write('alive');
       process.exit(0);`,
-      full,
-    );
-    closeSync(full);
-    const [said, [code]] = await Promise.all([text(child.stdout as Readable), once(child, 'exit')]);
-    expect([said, code]).toEqual(['alive', 0]);
-  });
+    full,
+  );
+  closeSync(full);
+  const [said, [code]] = await Promise.all([text(child.stdout as Readable), once(child, 'exit')]);
+  expect([said, code]).toEqual(['alive', 0]);
+});
 
-  test('wait within a bound, and a line has the number of lost ones', async () => {
-    const lines = 12_000;
-    const child = run(
-      `for (let line = 0; line < ${lines}; line += 1) logger.info({ filler: 'x'.repeat(1_000) });
+test('lines that cannot be written wait within a bound, and a line has the number of lost ones', async () => {
+  const lines = 12_000;
+  const child = run(
+    `for (let line = 0; line < ${lines}; line += 1) logger.info({ filler: 'x'.repeat(1_000) });
       process.stdout.write('logged');`,
-      'pipe',
-    );
-    await once(child.stdout as Readable, 'data');
-    let read = 0;
-    let lost = 0;
-    for await (const line of createInterface({ input: child.stderr as Readable })) {
-      const record = JSON.parse(line) as { readonly lost?: number; readonly filler?: string };
-      if (record.filler !== undefined) read += 1;
-      lost += record.lost ?? 0;
-    }
-    expect(lost).toBeGreaterThan(0);
-    expect(read + lost).toBe(lines);
-  });
+    'pipe',
+  );
+  await once(child.stdout as Readable, 'data');
+  let read = 0;
+  let lost = 0;
+  for await (const line of createInterface({ input: child.stderr as Readable })) {
+    const record = JSON.parse(line) as { readonly lost?: number; readonly filler?: string };
+    if (record.filler !== undefined) read += 1;
+    lost += record.lost ?? 0;
+  }
+  expect(lost).toBeGreaterThan(0);
+  expect(read + lost).toBe(lines);
 });

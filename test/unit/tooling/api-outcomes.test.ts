@@ -19,14 +19,6 @@ test('a good run: each operation, each phase, the number of requests, that all w
   expect(countOutcomes(GOOD, 100)).toEqual({ passed: 3 + OTHERS, failed: 0, examples: 100, problems: [] });
 });
 
-test('an operation with several failures fails once', () => {
-  const failures = [
-    { title: 'one', operations: ['GET /a', 'GET /b'] },
-    { title: 'another', operations: ['GET /a'] },
-  ];
-  expect(countOutcomes({ ...GOOD, failures }, 100)).toMatchObject({ passed: 1 + OTHERS, failed: 2, problems: [] });
-});
-
 test.each<[string, Partial<SchemathesisReport>]>([
   ['only 99 requests were made, of at least 100', { test_cases: { generated: 99 } }],
   ['schemathesis did not come to its end', { complete: false }],

@@ -1,7 +1,7 @@
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { commandHelp } from '../../../scripts/docs/commands.ts';
 import { type ReferenceTable, withTable } from '../../../scripts/docs/reference-table.ts';
-import { describeService, misnamedMetrics } from '../../../scripts/docs/service.ts';
+import { misnamedMetrics } from '../../../scripts/docs/service.ts';
 import { unnamedInTests } from '../../../scripts/docs/tested.ts';
 import { createProgram } from '../../../src/cli/program.ts';
 
@@ -13,42 +13,16 @@ const TABLE: ReferenceTable = {
   rows: [['gone', 'It is a | b']],
 };
 
-describe('a reference table', () => {
-  test('is written between its comments, and all else stays', () => {
-    const written = withTable(EMPTY, TABLE);
-    expect(written).toBe(
-      EMPTY.replace('codes -->\n', 'codes -->\n| Code | Meaning |\n| --- | --- |\n| `gone` | It is a \\| b |\n'),
-    );
-    expect(withTable(written, TABLE)).toBe(written);
-  });
-
-  test('needs its comments', () => {
-    expect(() => withTable('# Codes\n', TABLE)).toThrow('docs/codes.md lacks the lines `<!-- generated: codes -->`');
-  });
+test('a reference table is written between its comments, and all else stays', () => {
+  const written = withTable(EMPTY, TABLE);
+  expect(written).toBe(
+    EMPTY.replace('codes -->\n', 'codes -->\n| Code | Meaning |\n| --- | --- |\n| `gone` | It is a \\| b |\n'),
+  );
+  expect(withTable(written, TABLE)).toBe(written);
 });
 
-describe('the service as it runs', () => {
-  test('has a route with its price, and hidden routes without an operation', async () => {
-    const routes = new Map((await describeService()).routes.map((route) => [route.name, route]));
-    expect(routes.get('POST /ext/bc/{chain}')).toMatchObject({ group: 'rpc', units: '2' });
-    expect(routes.get('GET /v1/networks/{network}/addresses:listChainIds')?.group).toBe('data');
-    expect(routes.get('GET /health/live')?.operationID).toBe('live');
-    expect(routes.get('GET /metrics')?.operationID).toBeUndefined();
-    expect(routes.has('GET /devnet/examples')).toBe(true);
-    const incomplete = [...routes.values()].filter(({ group, units, summary }) => [group, units, summary].includes(''));
-    expect(incomplete).toEqual([]);
-  });
-
-  test('has metrics with the labels of its networks, also those of optional parts', async () => {
-    const metrics = new Map((await describeService()).metrics.map((metric) => [metric.name, metric]));
-    expect(metrics.get('signature_aggregator_shared_work_total')).toMatchObject({
-      kind: 'counter',
-      labels: ['network', 'outcome'],
-    });
-    for (const name of ['trace_spans_total', 'upstream_requests_total', 'go_api_requests_total', 'bls_audits_total']) {
-      expect([...metrics.keys()]).toContain(`signature_aggregator_${name}`);
-    }
-  });
+test('a reference table needs its comments', () => {
+  expect(() => withTable('# Codes\n', TABLE)).toThrow('docs/codes.md lacks the lines `<!-- generated: codes -->`');
 });
 
 test.each([

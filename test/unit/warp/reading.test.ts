@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { encodeJustification } from '../../../src/warp/justification.ts';
 import { encodeL1Message } from '../../../src/warp/l1-message.ts';
 import { encodeWarpPayload } from '../../../src/warp/payload.ts';
@@ -26,43 +26,41 @@ const contents = fc.oneof(
   teleporterMessages.map((content) => ({ content, bytes: encodeTeleporterMessage(content) })),
 );
 
-describe('bytes of any form', () => {
-  test('are first decoded in their own form', () => {
-    fc.assert(
-      fc.property(signedMessages, unsignedMessages, warpPayloads, (signed, unsigned, payload) => {
-        const firstOf = (bytes: Uint8Array) => readWarpBytes(bytes).readings[0];
-        expect(firstOf(encodeSignedMessage(signed))).toMatchObject({ as: 'signedMessage', message: signed });
-        expect(firstOf(unsigned.bytes)).toMatchObject({ as: 'unsignedMessage', message: { id: unsigned.id } });
-        expect(firstOf(encodeWarpPayload(payload))).toMatchObject({ as: 'payload', payload });
-      }),
-    );
-    fc.assert(
-      fc.property(contents, justifications, ({ content, bytes }, justification) => {
-        expect(readWarpBytes(bytes).readings).toContainEqual({ as: 'content', content });
-        expect(readWarpBytes(encodeJustification(justification)).readings).toContainEqual(
-          expect.objectContaining({ as: 'justification', justification }),
-        );
-      }),
-    );
-  });
+test('bytes of any form are first decoded in their own form', () => {
+  fc.assert(
+    fc.property(signedMessages, unsignedMessages, warpPayloads, (signed, unsigned, payload) => {
+      const firstOf = (bytes: Uint8Array) => readWarpBytes(bytes).readings[0];
+      expect(firstOf(encodeSignedMessage(signed))).toMatchObject({ as: 'signedMessage', message: signed });
+      expect(firstOf(unsigned.bytes)).toMatchObject({ as: 'unsignedMessage', message: { id: unsigned.id } });
+      expect(firstOf(encodeWarpPayload(payload))).toMatchObject({ as: 'payload', payload });
+    }),
+  );
+  fc.assert(
+    fc.property(contents, justifications, ({ content, bytes }, justification) => {
+      expect(readWarpBytes(bytes).readings).toContainEqual({ as: 'content', content });
+      expect(readWarpBytes(encodeJustification(justification)).readings).toContainEqual(
+        expect.objectContaining({ as: 'justification', justification }),
+      );
+    }),
+  );
+});
 
-  test('never throw, and fail in every form without a reading', () => {
-    const encoded = { encode: encodeSignedMessage };
-    const bytes = fc.oneof(
-      hostileBytes({ ...encoded, parse: () => expect.unreachable() }, signedMessages),
-      contents.map((each) => each.bytes.slice(0, -1)),
-      fc.uint8Array({ maxLength: 100 }),
-    );
-    fc.assert(
-      fc.property(bytes, (given) => {
-        const { readings, failed } = readWarpBytes(given);
-        expect(readings.length + failed.length).toBe(5);
-        for (const { as } of readings) expect(readAs(as, given).as).toBe(as);
-        for (const { as, reason } of failed) expect(() => readAs(as, given)).toThrow(reason);
-      }),
-      MANY_RUNS,
-    );
-  });
+test('bytes of any form never throw, and fail in every form without a reading', () => {
+  const encoded = { encode: encodeSignedMessage };
+  const bytes = fc.oneof(
+    hostileBytes({ ...encoded, parse: () => expect.unreachable() }, signedMessages),
+    contents.map((each) => each.bytes.slice(0, -1)),
+    fc.uint8Array({ maxLength: 100 }),
+  );
+  fc.assert(
+    fc.property(bytes, (given) => {
+      const { readings, failed } = readWarpBytes(given);
+      expect(readings.length + failed.length).toBe(5);
+      for (const { as } of readings) expect(readAs(as, given).as).toBe(as);
+      for (const { as, reason } of failed) expect(() => readAs(as, given)).toThrow(reason);
+    }),
+    MANY_RUNS,
+  );
 });
 
 test('a call has its content, and an unknown payload is accepted', () => {

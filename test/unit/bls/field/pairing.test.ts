@@ -14,6 +14,7 @@ import {
 } from '../../../../src/bls/field/field.ts';
 import { FIELD_ORDER } from '../../../../src/bls/field/field-module.ts';
 import { FP_BYTES } from '../../../../src/bls/field/fused-field.ts';
+import { RADIX } from '../../../../src/bls/field/fused-limbs.ts';
 import {
   FP12_BYTES,
   finalExponentiate,
@@ -26,20 +27,27 @@ import {
 import { bytesToHex } from '../../../../src/lib/encoding/bytes.ts';
 
 const { G1, G2, fields, millerLoopBatch, utils } = bls12_381;
-const { Fp12 } = fields;
+const { Fp, Fp12 } = fields;
 type Element12 = ReturnType<typeof millerLoopBatch>;
 
 const [a, b, out] = allocateMany(3, FP12_BYTES) as [number, number, number];
 const points = allocateMany(3, 2 * FP_BYTES);
 const lines = allocateMany(3, LINES_BYTES);
 const twistPoint = allocate(3 * FP2_BYTES);
+/** Elements that stand in memory with limbs as large as there are, of either sign. */
+const extreme = fc
+  .array(fc.constantFrom(-1n, 1n, 1n, 0n), { minLength: 7, maxLength: 7 })
+  .map((signs) => signs.reduce<bigint>((sum, sign, n) => sum + sign * ((1n << 49n) - 1n) * (1n << BigInt(50 * n)), 0n))
+  .map((inMemory) => Fp.div(Fp.create(inMemory), Fp.create(RADIX)));
 /** Also the ends of the range, where carries and reductions differ. */
 const coefficient = fc.oneof(
   fc.bigInt(0n, FIELD_ORDER - 1n),
   fc.constantFrom(0n, 1n, FIELD_ORDER - 1n, FIELD_ORDER - 2n, 2n ** 380n),
+  extreme,
 );
+const twelve = { minLength: 12, maxLength: 12 };
 const element = fc
-  .array(coefficient, { minLength: 12, maxLength: 12 })
+  .oneof(fc.array(coefficient, twelve), fc.array(extreme, twelve))
   .map((parts) => Fp12.fromBigTwelve(parts as never));
 const scalar = fc.bigInt(1n, fields.Fr.ORDER - 1n);
 

@@ -1,8 +1,7 @@
 import { expect, test } from 'vitest';
 import { JobBatches } from '../../../../src/bls/service/job-batches.ts';
 import { createJobRunner, JobsOverloaded } from '../../../../src/bls/service/job-runner.ts';
-
-const turn = () => new Promise((resolve) => setImmediate(resolve));
+import { settle } from '../../../support/fake-clock.ts';
 
 /** Batches of numbers, which are valid if even, in jobs that end when the test says so. A number beyond 100 has the size 8. */
 function openBatches({ threads = 1, maxQueued = 100 } = {}) {
@@ -31,11 +30,11 @@ function openBatches({ threads = 1, maxQueued = 100 } = {}) {
   });
   const run = (number: number) => batches.run(() => number);
   async function finish(error?: Error): Promise<void> {
-    await turn();
+    await settle();
     const numbers = jobs[jobs.length - running.length] ?? [];
     if (error === undefined) running.shift()?.resolve(numbers.map((number) => number % 2 === 0));
     else running.shift()?.reject(error);
-    await turn();
+    await settle();
   }
   /** A job that has nothing to do with the batches. */
   const other = () => void runner.run<'hash'>(() => ({ kind: 'hash', message: new Uint8Array() }));
@@ -47,7 +46,7 @@ test('one that finds a thread free goes alone; those that come meanwhile go toge
   const results: Promise<boolean | undefined>[] = [];
   for (const number of [0, 1, 2, 4]) {
     results.push(run(number));
-    await turn();
+    await settle();
   }
   await finish();
   await finish();
@@ -59,7 +58,7 @@ test('all threads are used, and a job is bounded in inputs and in their size', a
   const { run, finish, sizes } = openBatches({ threads: 2 });
   for (const number of [0, 1]) {
     void run(number);
-    await turn();
+    await settle();
   }
   for (let number = 0; number < 20; number += 1) void run(101);
   for (let number = 2; number < 42; number += 1) void run(number);
@@ -70,7 +69,7 @@ test('all threads are used, and a job is bounded in inputs and in their size', a
 test('what is no longer needed is left out', async () => {
   const { batches, run, jobs, finish } = openBatches();
   const first = run(0);
-  await turn();
+  await settle();
   const results = [first, batches.run(() => undefined), run(2)];
   await finish();
   await finish();
@@ -81,7 +80,7 @@ test('what is no longer needed is left out', async () => {
 test('a job that breaks fails those that it was for, and no others', async () => {
   const { run, finish } = openBatches();
   const first = run(0);
-  await turn();
+  await settle();
   const outcomes = Promise.allSettled([first, run(2), run(4)]);
   await finish();
   await finish(new RangeError('a bug'));
@@ -95,7 +94,7 @@ test('where the queue is full, those that wait are left to the jobs that are the
   const { run, finish, other } = openBatches({ threads: 2, maxQueued: 2 });
   for (let job = 0; job < 4; job += 1) other();
   const first = run(2);
-  await turn();
+  await settle();
   // Now as many wait as may.
   other();
   const results = [first, run(4), run(6)];

@@ -3,8 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { getPriority } from 'node:os';
 import type { Worker } from 'node:worker_threads';
 import * as blst from '@chainsafe/blst';
-import { Registry } from 'prom-client';
-import { describe, expect, test, vi } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { BACKEND_NAMES, loadBackend } from '../../../../src/bls/backends/load-backend.ts';
 import { NativeBackendMissing } from '../../../../src/bls/backends/native-backend.ts';
 import { createBlsService } from '../../../../src/bls/service/aggregation.ts';
@@ -12,35 +11,33 @@ import { createJobRunner, JobsOverloaded } from '../../../../src/bls/service/job
 import { openWorkerPool } from '../../../../src/bls/service/worker-pool.ts';
 import { systemClock } from '../../../../src/lib/concurrency/clock.ts';
 import { bytesToHex } from '../../../../src/lib/encoding/bytes.ts';
-import { createMetrics } from '../../../../src/telemetry/metrics.ts';
+import { createUnreadMetrics } from '../../../../src/telemetry/metrics.ts';
 
-const ports = () => ({ clock: systemClock, metrics: createMetrics(new Registry()) });
+const ports = () => ({ clock: systemClock, metrics: createUnreadMetrics() });
 const never = new AbortController().signal;
 const HASH = { kind: 'hash', message: Uint8Array.of(1) } as const;
 
-describe.each(BACKEND_NAMES)('threads with the backend %s', (backend) => {
-  test('aggregate and verify as one thread does', async () => {
-    await using runner = await openWorkerPool({ backend, workers: 2, ...ports() });
-    const bls = createBlsService(runner, await loadBackend(backend));
-    const signers = Array.from({ length: 30 }, (_, index) => {
-      const secret = blst.SecretKey.fromKeygen(new Uint8Array(32).fill(index + 1));
-      const publicKey = secret.toPublicKey().toBytes();
-      return { index, secret, publicKey, publicKeyHex: bytesToHex(publicKey) };
-    });
-    const work = Array.from({ length: 4 }, async (_, request) => {
-      const message = Uint8Array.of(request);
-      using aggregation = bls.startAggregation(message, never);
-      const kept = signers.map(({ secret }) => secret.sign(message).toBytes());
-      await Promise.all(signers.map((signer, i) => aggregation.add(signer, kept[i] as Uint8Array)));
-      const aggregate = await aggregation.aggregate();
-      // What was handed in is still the caller's.
-      expect(kept.every(({ length }) => length === 96)).toBe(true);
-      const expected = blst.aggregateSignatures(signers.map(({ secret }) => secret.sign(message))).toBytes();
-      expect(bytesToHex(aggregate.signature)).toBe(bytesToHex(expected));
-      return await aggregation.verify(aggregate, message);
-    });
-    expect(await Promise.all(work)).toEqual([true, true, true, true]);
+test.each(BACKEND_NAMES)('threads with the backend %s aggregate and verify as one thread does', async (backend) => {
+  await using runner = await openWorkerPool({ backend, workers: 2, ...ports() });
+  const bls = createBlsService(runner, await loadBackend(backend));
+  const signers = Array.from({ length: 30 }, (_, index) => {
+    const secret = blst.SecretKey.fromKeygen(new Uint8Array(32).fill(index + 1));
+    const publicKey = secret.toPublicKey().toBytes();
+    return { index, secret, publicKey, publicKeyHex: bytesToHex(publicKey) };
   });
+  const work = Array.from({ length: 4 }, async (_, request) => {
+    const message = Uint8Array.of(request);
+    using aggregation = bls.startAggregation(message, never);
+    const kept = signers.map(({ secret }) => secret.sign(message).toBytes());
+    await Promise.all(signers.map((signer, i) => aggregation.add(signer, kept[i] as Uint8Array)));
+    const aggregate = await aggregation.aggregate();
+    // What was handed in is still the caller's.
+    expect(kept.every(({ length }) => length === 96)).toBe(true);
+    const expected = blst.aggregateSignatures(signers.map(({ secret }) => secret.sign(message))).toBytes();
+    expect(bytesToHex(aggregate.signature)).toBe(bytesToHex(expected));
+    return await aggregation.verify(aggregate, message);
+  });
+  expect(await Promise.all(work)).toEqual([true, true, true, true]);
 });
 
 test('threads finish what was asked before they end, and take nothing after', async () => {
@@ -73,44 +70,35 @@ test('a thread that starts is not ended before it has', async () => {
     for (const name of ['online', 'message', 'exit']) thread.once(name, () => events.push(name));
   };
   process.on('worker', follow);
-  try {
-    const runner = await openWorkerPool({ backend: 'noble', workers: 1, ...ports() });
-    const begun = once(process, 'worker');
-    runner.start();
-    await begun;
-    await runner[Symbol.asyncDispose]();
-    expect(events).toEqual(['online', 'message', 'exit']);
-  } finally {
-    process.off('worker', follow);
-  }
+  onTestFinished(() => void process.off('worker', follow));
+  const runner = await openWorkerPool({ backend: 'noble', workers: 1, ...ports() });
+  const begun = once(process, 'worker');
+  runner.start();
+  await begun;
+  await runner[Symbol.asyncDispose]();
+  expect(events).toEqual(['online', 'message', 'exit']);
 });
 
 test('a thread that has died is replaced', async () => {
   const threads: Worker[] = [];
   const follow = (thread: Worker): void => void threads.push(thread);
   process.on('worker', follow);
-  try {
-    await using runner = await openWorkerPool({ backend: 'noble', workers: 1, ...ports() });
-    expect(await runner.run<'hash'>(() => HASH)).toBeInstanceOf(Uint8Array);
-    const lost = runner.run<'hash'>(() => HASH);
-    const dying = threads[0]?.terminate();
-    await Promise.allSettled([lost, dying]);
-    expect(await runner.run<'hash'>(() => HASH)).toBeInstanceOf(Uint8Array);
-    expect(threads).toHaveLength(2);
-  } finally {
-    process.off('worker', follow);
-  }
+  onTestFinished(() => void process.off('worker', follow));
+  await using runner = await openWorkerPool({ backend: 'noble', workers: 1, ...ports() });
+  expect(await runner.run<'hash'>(() => HASH)).toBeInstanceOf(Uint8Array);
+  const lost = runner.run<'hash'>(() => HASH);
+  const dying = threads[0]?.terminate();
+  await Promise.allSettled([lost, dying]);
+  expect(await runner.run<'hash'>(() => HASH)).toBeInstanceOf(Uint8Array);
+  expect(threads).toHaveLength(2);
 });
 
 test('a backend that cannot be loaded is refused at once', async () => {
   vi.doMock('@chainsafe/blst', () => {
     throw new Error('Cannot find module');
   });
-  try {
-    await expect(openWorkerPool({ backend: 'native', workers: 1, ...ports() })).rejects.toThrow(NativeBackendMissing);
-  } finally {
-    vi.doUnmock('@chainsafe/blst');
-  }
+  onTestFinished(() => vi.doUnmock('@chainsafe/blst'));
+  await expect(openWorkerPool({ backend: 'native', workers: 1, ...ports() })).rejects.toThrow(NativeBackendMissing);
 });
 
 test('the queue begins jobs in order, as many as may run at a time, goes on after one that failed, and is bounded', async () => {

@@ -117,7 +117,7 @@ describe('settings of a file', () => {
     expect(configOf(fileWith({ server, metrics: { host: '::1' } })).metrics.host).toBe('::1');
   });
 
-  test('IDs, addresses, the identity and the store are parsed', () => {
+  test('IDs, addresses and the identity are parsed', () => {
     const config = configOf(
       fileWith({
         network: {
@@ -132,7 +132,6 @@ describe('settings of a file', () => {
           goApi: { apiPort: 8081, metricsPort: 0 },
         },
         identity: { certificatePath: 'a.crt', privateKeyPath: 'a.key' },
-        store: { path: '/var/lib/a', sharedUrl: 'rediss://:word@redis.test/2', sharedKeyPrefix: 'mine:' },
         access: { apiKeys: [{ name: 'a', sha256: hash('A') }] },
       }),
     );
@@ -148,21 +147,9 @@ describe('settings of a file', () => {
     ]);
     expect(network).toMatchObject({ readyQuorumNum: 80n });
     expect(config.identity).toEqual({ directory: undefined, certificatePath: 'a.crt', privateKeyPath: 'a.key' });
-    expect(config.store).toEqual({
-      path: '/var/lib/a',
-      shared: {
-        servers: {
-          ...{ kind: 'single', host: 'redis.test', port: 6379, isTls: true },
-          ...{ username: undefined, password: 'word', database: 2 },
-        },
-        keyPrefix: 'mine:',
-        secret: undefined,
-      },
-    });
     expect(config.access.apiKeys).toEqual([
       { name: 'a', sha256: hash('a'), unitsPerMinute: 30_000, routes: ['aggregation', 'data', 'rpc'] },
     ]);
-    expect(configOf(fileWith({ store: { sharedKeyPrefix: 'mine:' } })).store.shared).toBeUndefined();
   });
 
   test('the shared store may be a single server, a cluster or behind sentinels', () => {
@@ -178,9 +165,12 @@ describe('settings of a file', () => {
       { host: '::1', port: 7002 },
     ];
     const secret = 'sixteen letters!';
-    const keyPrefix = 'warp-signature-aggregator:';
     expect(sharedOf({ ...one, sharedSecret: secret })).toEqual({
-      ...{ servers: { ...address, kind: 'single' }, keyPrefix, secret },
+      ...{ servers: { ...address, kind: 'single' }, keyPrefix: 'warp-signature-aggregator:', secret },
+    });
+    expect(sharedOf({ ...one, sharedKeyPrefix: 'mine:' })?.keyPrefix).toBe('mine:');
+    expect(configOf(fileWith({ store: { path: '/var/lib/a', sharedKeyPrefix: 'mine:' } })).store).toEqual({
+      ...{ path: '/var/lib/a', shared: undefined },
     });
     expect(sharedOf(given)?.servers).toEqual({ ...address, kind: 'cluster', nodes });
     const watched = { ...given, sharedMaster: 'ours', sharedSentinelPassword: 'other' };

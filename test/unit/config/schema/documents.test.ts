@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { loadConfig } from '../../../../src/config/load/load-config.ts';
 import { configOf } from '../load/config-fixture.ts';
 
@@ -20,21 +20,19 @@ test.each([
   expect(config.upstream.endpoints.node).toBeDefined();
 });
 
-describe('config/README.md', () => {
-  test('has examples that are good', () => {
-    const [whole = '', store = '', upstream = ''] = [...README.matchAll(/```json\n(.*?)```/gs)].map(
-      ([, text = '']) => text,
-    );
-    const environment = {
-      P_CHAIN_API_KEY: 'key',
-      DATA_API_KEY: 'key',
-      REDIS_PASSWORD: 'key',
-      SHARED_SECRET: 'sixteen letters!',
-    };
-    const file = { ...JSON.parse(whole), ...JSON.parse(store), ...JSON.parse(upstream) } as object;
-    const config = configOf(file, {}, environment);
-    expect(config.networks[0]?.pChainApi).toHaveLength(2);
-    expect(config.store.shared?.servers).toMatchObject({ kind: 'cluster', isTls: true });
-    expect(Object.keys(config.upstream.endpoints)).toEqual(['mainnet', 'fuji', 'evm', 'metrics', 'node']);
-  });
+test('config/README.md has examples that are good', () => {
+  const [whole = '', store = '', upstream = ''] = [...README.matchAll(/```json\n(.*?)```/gs)].map(
+    ([, text = '']) => text,
+  );
+  const environment = {
+    P_CHAIN_API_KEY: 'key',
+    DATA_API_KEY: 'key',
+    REDIS_PASSWORD: 'key',
+    SHARED_SECRET: 'sixteen letters!',
+  };
+  const file = { ...JSON.parse(whole), ...JSON.parse(store), ...JSON.parse(upstream) } as object;
+  const config = configOf(file, {}, environment);
+  expect(config.networks[0]?.pChainApi).toHaveLength(2);
+  expect(config.store.shared?.servers).toMatchObject({ kind: 'cluster', isTls: true });
+  expect(Object.keys(config.upstream.endpoints)).toEqual(['mainnet', 'fuji', 'evm', 'metrics', 'node']);
 });

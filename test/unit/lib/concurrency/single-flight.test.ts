@@ -29,30 +29,6 @@ test('a call in the tick of a failure starts a new flight', async () => {
   expect(flights.size).toBe(0);
 });
 
-test('the last caller that aborts cancels the flight, and the next call starts a new one', async () => {
-  const flights = new SingleFlight<string, string>();
-  const [first, second] = [createWork(), createWork()];
-  const [a, b] = [new AbortController(), new AbortController()];
-  const results = [flights.run('key', first.work, a.signal), flights.run('key', first.work, b.signal)];
-  const heard = Promise.allSettled(results);
-  a.abort(new Error('a'));
-  await settle();
-  expect(first.signal().aborted).toBe(false);
-  b.abort(new Error('b'));
-  await settle();
-  expect(first.signal().aborted).toBe(true);
-  expect(flights.size).toBe(0);
-  expect(await heard).toMatchObject([{ reason: { message: 'a' } }, { reason: { message: 'b' } }]);
-
-  const next = flights.run('key', second.work);
-  // The old flight fails after its abort. It must affect neither the new caller nor the new entry.
-  first.reject(new Error('aborted'));
-  await settle();
-  expect(flights.size).toBe(1);
-  second.resolve('second');
-  expect(await next).toBe('second');
-});
-
 test('an aborted caller starts nothing', async () => {
   const flights = new SingleFlight<string, string>();
   const { work } = createWork();

@@ -1,6 +1,6 @@
 import { create as createMessage } from '@bufbuild/protobuf';
 import { bls12_381 } from '@noble/curves/bls12-381.js';
-import { describe, expect, it, test } from 'vitest';
+import { expect, it, test } from 'vitest';
 import { ParseError } from '../../../../src/lib/encoding/parse-error.ts';
 import {
   compareNodeVersions,
@@ -36,70 +36,66 @@ test.each([
   });
 });
 
-describe('our handshake', () => {
-  const nowMs = 1_795_251_381_500;
-  const identity = createIdentity();
-  const unsigned = { host: '0.0.0.0', port: 1, timestamp: BigInt(Math.floor(nowMs / 1000)) };
-  const ours = createMessage(
-    HandshakeSchema,
-    createHandshake({
-      networkID: 5,
-      nowMs,
-      version: { major: 1, minor: 14, patch: 2 },
-      clientName: 'avalanchego',
-      address: signAddress(identity, unsigned),
-      blsSignature: PLACEHOLDER_BLS_SIGNATURE,
-      trackedSubnets: [],
-      knownPeers: { filter: Uint8Array.from([1, 0, 0, 0, 0, 0, 0, 0, 0, 0]), salt: new Uint8Array(32) },
-      allSubnets: true,
-    }),
-  );
-  const expected = { networkID: 5, nowMs, certificate: identity.certificate };
+const nowMs = 1_795_251_381_500;
+const identity = createIdentity();
+const unsigned = { host: '0.0.0.0', port: 1, timestamp: BigInt(Math.floor(nowMs / 1000)) };
+const ours = createMessage(
+  HandshakeSchema,
+  createHandshake({
+    networkID: 5,
+    nowMs,
+    version: { major: 1, minor: 14, patch: 2 },
+    clientName: 'avalanchego',
+    address: signAddress(identity, unsigned),
+    blsSignature: PLACEHOLDER_BLS_SIGNATURE,
+    trackedSubnets: [],
+    knownPeers: { filter: Uint8Array.from([1, 0, 0, 0, 0, 0, 0, 0, 0, 0]), salt: new Uint8Array(32) },
+    allSubnets: true,
+  }),
+);
+const expected = { networkID: 5, nowMs, certificate: identity.certificate };
 
-  it('passes the checks of a node', () => {
-    expect(parseHandshake(ours, expected)).toMatchObject({ address: unsigned, allSubnets: true });
-    // Nodes decode it: it must be on the curve, in its subgroup and not the point at infinity.
-    const signature = bls12_381.longSignatures.Signature.fromBytes(ours.ipBlsSig);
-    signature.assertValidity();
-    expect([signature.isTorsionFree(), signature.is0()]).toEqual([true, false]);
-  });
-
-  const refused: readonly [string, Partial<Handshake>, RegExp][] = [
-    ['another network', { networkId: 1 }, /network 1, ours is 5/],
-    ['a clock behind', { myTime: ours.myTime - 62n }, /clock that is -62 s off/],
-    ['a clock ahead', { myTime: 2n ** 64n - 1n }, /clock/],
-    ['no address', { ipAddr: new Uint8Array(5) }, /4 or 16 bytes/],
-    ['another port than signed', { ipPort: 2 }, /not signed/],
-    ['too many subnets', { trackedSubnets: new Array<Uint8Array>(17).fill(new Uint8Array(32)) }, /17 subnets/],
-    ['a short subnet ID', { trackedSubnets: [new Uint8Array(31)] }, /32 bytes/],
-    ['contradicting proposals', { supportedAcps: [1, 2], objectedAcps: [2] }, /same proposal/],
-    ['a short BLS signature', { ipBlsSig: new Uint8Array(95) }, /95 bytes/],
-  ];
-  it.each(refused)('would be refused with %s', (_, change, reason) => {
-    const parse = () => parseHandshake({ ...ours, ...change }, expected);
-    expect(parse).toThrow(ParseError);
-    expect(parse).toThrow(reason);
-  });
-
-  it('would be refused with a broken filter or a long salt, but not without one', () => {
-    const parseWith = (filter: Uint8Array, saltLength: number) =>
-      parseHandshake(
-        { ...ours, knownPeers: { $typeName: 'p2p.BloomFilter', filter, salt: new Uint8Array(saltLength) } },
-        expected,
-      );
-    expect(() => parseWith(new Uint8Array(0), 0)).toThrow(ParseError);
-    expect(() => parseWith(ours.knownPeers?.filter ?? new Uint8Array(), 33)).toThrow('33 bytes');
-    expect(parseHandshake({ ...ours, knownPeers: undefined }, expected).address).toEqual(unsigned);
-  });
+it('our handshake passes the checks of a node', () => {
+  expect(parseHandshake(ours, expected)).toMatchObject({ address: unsigned, allSubnets: true });
+  // Nodes decode it: it must be on the curve, in its subgroup and not the point at infinity.
+  const signature = bls12_381.longSignatures.Signature.fromBytes(ours.ipBlsSig);
+  signature.assertValidity();
+  expect([signature.isTorsionFree(), signature.is0()]).toEqual([true, false]);
 });
 
-describe('compareNodeVersions', () => {
-  it('orders by major, minor, patch', () => {
-    const version = (major: number, minor: number, patch: number) => ({ major, minor, patch });
-    expect(compareNodeVersions(version(1, 14, 2), version(1, 14, 2))).toBe(0);
-    expect(compareNodeVersions(version(1, 13, 5), version(1, 14, 0))).toBeLessThan(0);
-    expect(compareNodeVersions(version(2, 0, 0), version(1, 99, 0))).toBeGreaterThan(0);
-  });
+const refused: readonly [string, Partial<Handshake>, RegExp][] = [
+  ['another network', { networkId: 1 }, /network 1, ours is 5/],
+  ['a clock behind', { myTime: ours.myTime - 62n }, /clock that is -62 s off/],
+  ['a clock ahead', { myTime: 2n ** 64n - 1n }, /clock/],
+  ['no address', { ipAddr: new Uint8Array(5) }, /4 or 16 bytes/],
+  ['another port than signed', { ipPort: 2 }, /not signed/],
+  ['too many subnets', { trackedSubnets: new Array<Uint8Array>(17).fill(new Uint8Array(32)) }, /17 subnets/],
+  ['a short subnet ID', { trackedSubnets: [new Uint8Array(31)] }, /32 bytes/],
+  ['contradicting proposals', { supportedAcps: [1, 2], objectedAcps: [2] }, /same proposal/],
+  ['a short BLS signature', { ipBlsSig: new Uint8Array(95) }, /95 bytes/],
+];
+it.each(refused)('our handshake would be refused with %s', (_, change, reason) => {
+  const parse = () => parseHandshake({ ...ours, ...change }, expected);
+  expect(parse).toThrow(ParseError);
+  expect(parse).toThrow(reason);
+});
+
+it('our handshake would be refused with a broken filter or a long salt, but not without one', () => {
+  const parseWith = (filter: Uint8Array, saltLength: number) =>
+    parseHandshake(
+      { ...ours, knownPeers: { $typeName: 'p2p.BloomFilter', filter, salt: new Uint8Array(saltLength) } },
+      expected,
+    );
+  expect(() => parseWith(new Uint8Array(0), 0)).toThrow(ParseError);
+  expect(() => parseWith(ours.knownPeers?.filter ?? new Uint8Array(), 33)).toThrow('33 bytes');
+  expect(parseHandshake({ ...ours, knownPeers: undefined }, expected).address).toEqual(unsigned);
+});
+
+it('versions are ordered by major, minor, patch', () => {
+  const version = (major: number, minor: number, patch: number) => ({ major, minor, patch });
+  expect(compareNodeVersions(version(1, 14, 2), version(1, 14, 2))).toBe(0);
+  expect(compareNodeVersions(version(1, 13, 5), version(1, 14, 0))).toBeLessThan(0);
+  expect(compareNodeVersions(version(2, 0, 0), version(1, 99, 0))).toBeGreaterThan(0);
 });
 
 it('our address is signed once, and again after the clock was set back', async () => {

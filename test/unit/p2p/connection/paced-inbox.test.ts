@@ -1,4 +1,4 @@
-import { beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, expect, it } from 'vitest';
 import { EventLoopScheduler } from '../../../../src/lib/concurrency/event-loop-scheduler.ts';
 import { concatBytes } from '../../../../src/lib/encoding/bytes.ts';
 import { PacedInbox } from '../../../../src/p2p/connection/paced-inbox.ts';
@@ -52,101 +52,82 @@ const tick = (times: number): void => {
   for (let time = 0; time < times; time += 1) inbox.tick();
 };
 
-describe('the messages of a peer', () => {
-  it('are delivered in order for any chunks', () => {
-    for (const byte of frames(0, 5)) inbox.push(Uint8Array.of(byte));
-    inbox.push(frames(5, 3));
-    expect(handled).toEqual(upTo(8));
-    expect(source).toEqual([]);
-  });
-
-  it('wait for the next tick after their share of time, and the source is paused', () => {
-    costMs = 10;
-    inbox.push(frames(0, 20));
-    // Five use 50 ms, which does not exceed the share.
-    expect(handled).toEqual(upTo(6));
-    expect(source).toEqual(['pause 0']);
-    tick(1);
-    expect(handled).toEqual(upTo(11));
-    inbox.push(frames(20, 2));
-    expect(handled).toEqual(upTo(11));
-    tick(3);
-    expect(handled).toEqual(upTo(22));
-    expect(source.at(-1)).toBe('resume 0');
-  });
-
-  it('use the share of several ticks where one takes long, but a pause of this process counts as a few', () => {
-    for (const [cost, ticks] of [
-      [175, 3],
-      [3_000, 3],
-    ] as const) {
-      handled.length = 0;
-      costMs = cost;
-      inbox.push(frames(0, 1));
-      costMs = 0;
-      inbox.push(frames(1, 1));
-      tick(ticks - 1);
-      expect(handled).toEqual(upTo(1));
-      tick(1);
-      expect(handled).toEqual(upTo(2));
-      expect(source.at(-1)).toBe('resume 0');
-      tick(5);
-    }
-  });
-
-  it('are dropped when a handler clears the inbox', () => {
-    onHandle = () => inbox.clear();
-    inbox.push(frames(0, 3));
-    expect(handled).toEqual(upTo(1));
-  });
-
-  it('end with bytes that are not frames', () => {
-    inbox.push(concatBytes(frames(0, 2), NO_FRAME, frames(2, 1)));
-    expect(handled).toEqual([...upTo(2), '0 broken']);
-  });
-
-  it('are copied, because the source may reuse the memory', () => {
-    costMs = 60;
-    const chunk = frames(0, 2);
-    inbox.push(chunk);
-    expect(handled).toEqual(upTo(1));
-    chunk.fill(9);
-    tick(1);
-    expect(handled).toEqual(upTo(2));
-  });
+it('the messages of a peer are delivered in order for any chunks', () => {
+  for (const byte of frames(0, 5)) inbox.push(Uint8Array.of(byte));
+  inbox.push(frames(5, 3));
+  expect(handled).toEqual(upTo(8));
+  expect(source).toEqual([]);
 });
 
-describe('many inboxes', () => {
-  it('read one chunk of a peer beyond its waiting messages', () => {
-    inbox.push(frames(0, MAX_MESSAGES_PER_YIELD + 1));
-    expect(source).toEqual([]);
-    inbox.push(frames(0, MAX_MESSAGES_PER_YIELD));
+it('the messages of a peer wait for the next tick after their share of time, and the source is paused', () => {
+  costMs = 10;
+  inbox.push(frames(0, 20));
+  // Five use 50 ms, which does not exceed the share.
+  expect(handled).toEqual(upTo(6));
+  expect(source).toEqual(['pause 0']);
+  tick(1);
+  expect(handled).toEqual(upTo(11));
+  inbox.push(frames(20, 2));
+  expect(handled).toEqual(upTo(11));
+  tick(3);
+  expect(handled).toEqual(upTo(22));
+  expect(source.at(-1)).toBe('resume 0');
+});
+
+it('the messages of a peer use the share of several ticks where one takes long, but a pause of this process counts as a few', () => {
+  for (const [cost, ticks] of [
+    [175, 3],
+    [3_000, 3],
+  ] as const) {
+    handled.length = 0;
+    costMs = cost;
     inbox.push(frames(0, 1));
-    expect(source).toEqual(['pause 0']);
-    inboxes[1]?.push(frames(0, 1));
-    while (turns.length > 0) turns.shift()?.();
-    expect(source).toEqual(['pause 0', 'resume 0']);
-    expect(handled).toHaveLength(2 * MAX_MESSAGES_PER_YIELD + 3);
-  });
+    costMs = 0;
+    inbox.push(frames(1, 1));
+    tick(ticks - 1);
+    expect(handled).toEqual(upTo(1));
+    tick(1);
+    expect(handled).toEqual(upTo(2));
+    expect(source.at(-1)).toBe('resume 0');
+    tick(5);
+  }
+});
 
-  it('split waiting bytes only when they are handled', () => {
-    inbox.push(frames(0, MAX_MESSAGES_PER_YIELD));
-    inboxes[1]?.push(concatBytes(frames(0, 2), NO_FRAME));
-    expect(handled).toHaveLength(MAX_MESSAGES_PER_YIELD);
-    turns.shift()?.();
-    expect(handled.slice(MAX_MESSAGES_PER_YIELD)).toEqual(['1:0', '1:1', '1 broken']);
-  });
+it('the messages of a peer are dropped when a handler clears the inbox', () => {
+  onHandle = () => inbox.clear();
+  inbox.push(frames(0, 3));
+  expect(handled).toEqual(upTo(1));
+});
 
-  it('deliver waiting messages at the end of a connection, except dropped ones', () => {
-    inbox.push(frames(0, MAX_MESSAGES_PER_YIELD));
-    inboxes[1]?.push(frames(0, 2));
-    inboxes[2]?.push(frames(0, 2));
-    inboxes[1]?.drain();
-    expect(handled.slice(-2)).toEqual(['1:0', '1:1']);
-    inboxes[2]?.clear();
-    turns.shift()?.();
-    expect(handled).toHaveLength(MAX_MESSAGES_PER_YIELD + 2);
-    inboxes[2]?.push(frames(2, 1));
-    expect(handled.at(-1)).toBe('2:2');
-  });
+it('an inbox reads one chunk of a peer beyond its waiting messages', () => {
+  inbox.push(frames(0, MAX_MESSAGES_PER_YIELD + 1));
+  expect(source).toEqual([]);
+  inbox.push(frames(0, MAX_MESSAGES_PER_YIELD));
+  inbox.push(frames(0, 1));
+  expect(source).toEqual(['pause 0']);
+  inboxes[1]?.push(frames(0, 1));
+  while (turns.length > 0) turns.shift()?.();
+  expect(source).toEqual(['pause 0', 'resume 0']);
+  expect(handled).toHaveLength(2 * MAX_MESSAGES_PER_YIELD + 3);
+});
+
+it('waiting bytes are split only when they are handled', () => {
+  inbox.push(frames(0, MAX_MESSAGES_PER_YIELD));
+  inboxes[1]?.push(concatBytes(frames(0, 2), NO_FRAME));
+  expect(handled).toHaveLength(MAX_MESSAGES_PER_YIELD);
+  turns.shift()?.();
+  expect(handled.slice(MAX_MESSAGES_PER_YIELD)).toEqual(['1:0', '1:1', '1 broken']);
+});
+
+it('waiting messages are delivered at the end of a connection, except dropped ones', () => {
+  inbox.push(frames(0, MAX_MESSAGES_PER_YIELD));
+  inboxes[1]?.push(frames(0, 2));
+  inboxes[2]?.push(frames(0, 2));
+  inboxes[1]?.drain();
+  expect(handled.slice(-2)).toEqual(['1:0', '1:1']);
+  inboxes[2]?.clear();
+  turns.shift()?.();
+  expect(handled).toHaveLength(MAX_MESSAGES_PER_YIELD + 2);
+  inboxes[2]?.push(frames(2, 1));
+  expect(handled.at(-1)).toBe('2:2');
 });

@@ -1,4 +1,4 @@
-import { beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, expect, it } from 'vitest';
 import type { NodeVersion } from '../../../../src/p2p/connection/handshake.ts';
 import { createVersionWatch, type VersionWatch } from '../../../../src/p2p/connection/version-watch.ts';
 import { FakeClock } from '../../../support/fake-clock.ts';
@@ -36,60 +36,58 @@ async function tickFor(ms: number): Promise<void> {
   }
 }
 
-describe('VersionWatch', () => {
-  it('repeats a failed request after a pause, and reports the failure', async () => {
-    answer = () => Promise.reject(new Error('the API is down'));
-    expect([watch.current, watch.failure]).toEqual([undefined, undefined]);
-    await tickFor(5_000);
-    expect(asked).toEqual([0, 2_000, 4_000]);
-    expect(watch.failure).toBe('the API is down');
-    expect(warnings).toBe(3);
-    answer = async () => version(15);
-    await tickFor(5_000);
-    expect(watch.current).toEqual(version(15));
-    expect(watch.failure).toBeUndefined();
-    expect([asked.length, answers]).toEqual([4, 1]);
-  });
+it('the version watch repeats a failed request after a pause, and reports the failure', async () => {
+  answer = () => Promise.reject(new Error('the API is down'));
+  expect([watch.current, watch.failure]).toEqual([undefined, undefined]);
+  await tickFor(5_000);
+  expect(asked).toEqual([0, 2_000, 4_000]);
+  expect(watch.failure).toBe('the API is down');
+  expect(warnings).toBe(3);
+  answer = async () => version(15);
+  await tickFor(5_000);
+  expect(watch.current).toEqual(version(15));
+  expect(watch.failure).toBeUndefined();
+  expect([asked.length, answers]).toEqual([4, 1]);
+});
 
-  it('sends one request at a time, and ends one that takes too long', async () => {
-    answer = (signal) => new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
-    await tickFor(12_500);
-    expect(asked).toEqual([0, 12_000]);
-    expect(watch.failure).toBe('asking for the node version took longer than 10000 ms');
-  });
+it('the version watch sends one request at a time, and ends one that takes too long', async () => {
+  answer = (signal) => new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
+  await tickFor(12_500);
+  expect(asked).toEqual([0, 12_000]);
+  expect(watch.failure).toBe('asking for the node version took longer than 10000 ms');
+});
 
-  it('refreshes a version that is a minute old, and returns the old one until then', async () => {
-    await tickFor(60_250);
-    expect(asked).toEqual([0, 60_000]);
-    answer = () => Promise.reject(new Error('the API is down'));
-    await tickFor(62_500);
-    expect(asked).toEqual([0, 60_000, 120_000, 122_000]);
-    expect(watch.current).toEqual(version(14));
-  });
+it('the version watch refreshes a version that is a minute old, and returns the old one until then', async () => {
+  await tickFor(60_250);
+  expect(asked).toEqual([0, 60_000]);
+  answer = () => Promise.reject(new Error('the API is down'));
+  await tickFor(62_500);
+  expect(asked).toEqual([0, 60_000, 120_000, 122_000]);
+  expect(watch.current).toEqual(version(14));
+});
 
-  it('refreshes an expired version, at most every two seconds', async () => {
-    await tickFor(250);
-    answer = async () => {
-      watch.expire();
-      return version(15);
-    };
+it('the version watch refreshes an expired version, at most every two seconds', async () => {
+  await tickFor(250);
+  answer = async () => {
     watch.expire();
-    await tickFor(1_750);
-    expect(asked).toEqual([0]);
-    await tickFor(250);
-    expect(asked).toEqual([0, 2_000]);
-    expect(watch.current).toEqual(version(15));
-    // The response came after the expiry.
-    await tickFor(10_000);
-    expect(asked).toEqual([0, 2_000]);
-  });
+    return version(15);
+  };
+  watch.expire();
+  await tickFor(1_750);
+  expect(asked).toEqual([0]);
+  await tickFor(250);
+  expect(asked).toEqual([0, 2_000]);
+  expect(watch.current).toEqual(version(15));
+  // The response came after the expiry.
+  await tickFor(10_000);
+  expect(asked).toEqual([0, 2_000]);
+});
 
-  it('sends no request, logs no warning and leaves no timer after it is closed', async () => {
-    answer = (signal) => new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
-    watch.tick(0);
-    watch.close();
-    await tickFor(20_000);
-    expect(asked).toEqual([0]);
-    expect([warnings, answers, clock.pendingTimers]).toEqual([0, 0, 0]);
-  });
+it('the version watch sends no request, logs no warning and leaves no timer after it is closed', async () => {
+  answer = (signal) => new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
+  watch.tick(0);
+  watch.close();
+  await tickFor(20_000);
+  expect(asked).toEqual([0]);
+  expect([warnings, answers, clock.pendingTimers]).toEqual([0, 0, 0]);
 });

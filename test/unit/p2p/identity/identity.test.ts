@@ -89,16 +89,6 @@ test('a key file that others may read is reported', async () => {
   expect(await findKeyFileProblem(files)).toContain(`${files.privateKeyPath} has the mode 640`);
 });
 
-test.each(['certificatePath', 'privateKeyPath'] as const)(
-  'a lone %s among separate paths is an error',
-  async (present) => {
-    const files = { ...filesIn(base), directory: undefined };
-    await writeFile(files[present], 'mine');
-    await expect(openIdentity(files)).rejects.toThrow(/exists but .* does not/);
-    expect(await readdir(base)).toHaveLength(1);
-  },
-);
-
 test('an error names the file that cannot be read, or be written', async () => {
   const files = { ...filesIn(base), directory: undefined };
   await expect(openIdentity({ ...files, privateKeyPath: base })).rejects.toThrow(`${base} cannot be read`);

@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { ApiError } from '../../../../src/pchain/rpc/api-error.ts';
 import {
   createValidatorSets,
@@ -100,80 +100,74 @@ test('a set is built once for heights with equal validators, and again after a c
   expect(sets.map(({ validators }) => validators)).toEqual(results);
 });
 
-describe('bounds', () => {
-  // Three validators and one for the set itself: two sets fit into 8.
-  test.each<['at' | 'pinned', Partial<ValidatorSetsLimits>]>([
-    ['at', { maxSets: 2 }],
-    ['at', { maxValidators: 8 }],
-    ['pinned', { maxPinnedSets: 2 }],
-    ['pinned', { maxPinnedValidators: 8 }],
-  ])('of %s with %j keep the last two sets', async (method, limits) => {
-    const { read, [method]: get } = start(limits);
-    for (const height of [1n, 2n, 3n, 2n, 3n, 1n]) await get(height);
-    expect(read).toEqual([1n, 2n, 3n, 1n]);
-  });
-
-  test('return a set that is too large to keep', async () => {
-    expect((await start({ maxValidators: 3 }).at(1n)).validators).toHaveLength(3);
-  });
+// Three validators and one for the set itself: two sets fit into 8.
+test.each<['at' | 'pinned', Partial<ValidatorSetsLimits>]>([
+  ['at', { maxSets: 2 }],
+  ['at', { maxValidators: 8 }],
+  ['pinned', { maxPinnedSets: 2 }],
+  ['pinned', { maxPinnedValidators: 8 }],
+])('within its bounds, %s with %j keeps the last two sets', async (method, limits) => {
+  const { read, [method]: get } = start(limits);
+  for (const height of [1n, 2n, 3n, 2n, 3n, 1n]) await get(height);
+  expect(read).toEqual([1n, 2n, 3n, 1n]);
 });
 
-describe('heights named by clients', () => {
-  test('do not evict sets at proposed heights', async () => {
-    const { read, sets, at, pinned } = start({ maxSets: 4, maxPinnedSets: 2 });
-    const current = await at(18n);
-    for (let height = 1n; height <= 17n; height += 1n) await pinned(height);
-    expect(read.splice(0)).toHaveLength(18);
-    expect([await at(18n), await pinned(18n)]).toEqual([current, current]);
-    expect(sets.newest()).toEqual([[L1, current]]);
-    expect(read).toEqual([]);
-  });
-
-  test('are read from the shared store, and not written to it', async () => {
-    const put: bigint[] = [];
-    const { read, at, pinned } = start(
-      {},
-      {
-        at: async (_, height) => (height === 7n ? [] : undefined),
-        put: (_, height) => void put.push(height),
-      },
-    );
-    expect((await pinned(7n)).validators).toEqual([]);
-    await pinned(8n);
-    await at(18n);
-    expect([read, put]).toEqual([[8n, 18n], [18n]]);
-  });
-
-  test('share a set with proposed heights', async () => {
-    const { node, read, at, pinned } = start();
-    node.validators = async () => [validator(1, 1, 1n)];
-    const set = await pinned(5n);
-    expect([await at(6n), await pinned(7n)]).toEqual([set, set]);
-    expect([read.length, node.built]).toEqual([3, 1]);
-  });
+test('a set that is too large to keep is returned', async () => {
+  expect((await start({ maxValidators: 3 }).at(1n)).validators).toHaveLength(3);
 });
 
-describe('failures', () => {
-  test('distinguish a height above the chain from other errors, and are not cached', async () => {
-    const { node, at, sets } = start();
-    const refused = at(21n);
-    await expect(refused).rejects.toBeInstanceOf(HeightNotReached);
-    await expect(refused).rejects.toThrow("P-Chain height 21 is above the chain's height 20");
-    node.chainHeight = 21n;
-    expect((await at(21n)).validators).toHaveLength(3);
-    for (const failure of [NOT_FOUND, new ApiError('unavailable', 'down')]) {
-      node.failure = failure;
-      await expect(at(4n)).rejects.toBe(failure);
-      await expect(sets.proposedHeight(SIGNAL)).rejects.toBe(failure);
-    }
-    node.failure = undefined;
-    expect((await at(4n)).validators).toHaveLength(3);
-    expect(await sets.proposedHeight(SIGNAL)).toBe(18n);
-  });
+test('heights named by clients do not evict sets at proposed heights', async () => {
+  const { read, sets, at, pinned } = start({ maxSets: 4, maxPinnedSets: 2 });
+  const current = await at(18n);
+  for (let height = 1n; height <= 17n; height += 1n) await pinned(height);
+  expect(read.splice(0)).toHaveLength(18);
+  expect([await at(18n), await pinned(18n)]).toEqual([current, current]);
+  expect(sets.newest()).toEqual([[L1, current]]);
+  expect(read).toEqual([]);
+});
 
-  test('do not occur for a height that the chain reaches during the call', async () => {
-    const { node, at } = start();
-    Object.defineProperty(node, 'chainHeight', { get: () => (node.heightCalls++ === 0 ? 20n : 21n) });
-    expect((await at(21n)).validators).toHaveLength(3);
-  });
+test('heights named by clients are read from the shared store, and not written to it', async () => {
+  const put: bigint[] = [];
+  const { read, at, pinned } = start(
+    {},
+    {
+      at: async (_, height) => (height === 7n ? [] : undefined),
+      put: (_, height) => void put.push(height),
+    },
+  );
+  expect((await pinned(7n)).validators).toEqual([]);
+  await pinned(8n);
+  await at(18n);
+  expect([read, put]).toEqual([[8n, 18n], [18n]]);
+});
+
+test('heights named by clients share a set with proposed heights', async () => {
+  const { node, read, at, pinned } = start();
+  node.validators = async () => [validator(1, 1, 1n)];
+  const set = await pinned(5n);
+  expect([await at(6n), await pinned(7n)]).toEqual([set, set]);
+  expect([read.length, node.built]).toEqual([3, 1]);
+});
+
+test('a height above the chain has a separate error, and no failure is cached', async () => {
+  const { node, at, sets } = start();
+  const refused = at(21n);
+  await expect(refused).rejects.toBeInstanceOf(HeightNotReached);
+  await expect(refused).rejects.toThrow("P-Chain height 21 is above the chain's height 20");
+  node.chainHeight = 21n;
+  expect((await at(21n)).validators).toHaveLength(3);
+  for (const failure of [NOT_FOUND, new ApiError('unavailable', 'down')]) {
+    node.failure = failure;
+    await expect(at(4n)).rejects.toBe(failure);
+    await expect(sets.proposedHeight(SIGNAL)).rejects.toBe(failure);
+  }
+  node.failure = undefined;
+  expect((await at(4n)).validators).toHaveLength(3);
+  expect(await sets.proposedHeight(SIGNAL)).toBe(18n);
+});
+
+test('a height that the chain reaches during the call is no failure', async () => {
+  const { node, at } = start();
+  Object.defineProperty(node, 'chainHeight', { get: () => (node.heightCalls++ === 0 ? 20n : 21n) });
+  expect((await at(21n)).validators).toHaveLength(3);
 });

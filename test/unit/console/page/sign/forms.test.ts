@@ -296,26 +296,24 @@ describe('the place in an address', () => {
   });
 });
 
-describe('examples', () => {
-  const message = `0x000000000539${'ab'.repeat(40)}`;
-  const path = '/v1/signatureAggregator/fuji/aggregateSignatures';
-  const groups = groupExamples([
-    { name: 'C-Chain message', method: 'POST', path, body: { message, quorumPercentage: 67 } },
-    { name: 'L1 message', method: 'POST', path, body: { message, quorumPercentage: 80 } },
-    { name: 'by transaction: ConvertSubnetToL1Tx', method: 'GET', path: `${path}/abc` },
-  ]);
+const message = `0x000000000539${'ab'.repeat(40)}`;
+const path = '/v1/signatureAggregator/fuji/aggregateSignatures';
+const groups = groupExamples([
+  { name: 'C-Chain message', method: 'POST', path, body: { message, quorumPercentage: 67 } },
+  { name: 'L1 message', method: 'POST', path, body: { message, quorumPercentage: 80 } },
+  { name: 'by transaction: ConvertSubnetToL1Tx', method: 'GET', path: `${path}/abc` },
+]);
 
-  test('are in groups, as people would paste them; those that must fail have a message of another network', () => {
-    const names = ['Primary network', 'L1', 'Conversions and L1 validators', 'Must fail'];
-    expect(groups.map(([group]) => group)).toEqual(names);
-    expect(groups[0]?.[1]).toEqual([{ name: 'C-Chain message', text: message }]);
-    expect(JSON.parse(groups[1]?.[1][0]?.text ?? '')).toEqual({ message, quorumPercentage: 80 });
-    expect(groups[2]?.[1]).toEqual([{ name: 'by transaction: ConvertSubnetToL1Tx', text: 'abc' }]);
-    const failing = groups[3]?.[1].map(({ text }) => text) ?? [];
-    expect(failing).toContain(message.replace('00000539', '00000001'));
-    expect(failing).not.toContain(message);
-    expect(groupExamples([])).toEqual([]);
-  });
+test('examples are in groups, as people would paste them; those that must fail have a message of another network', () => {
+  const names = ['Primary network', 'L1', 'Conversions and L1 validators', 'Must fail'];
+  expect(groups.map(([group]) => group)).toEqual(names);
+  expect(groups[0]?.[1]).toEqual([{ name: 'C-Chain message', text: message }]);
+  expect(JSON.parse(groups[1]?.[1][0]?.text ?? '')).toEqual({ message, quorumPercentage: 80 });
+  expect(groups[2]?.[1]).toEqual([{ name: 'by transaction: ConvertSubnetToL1Tx', text: 'abc' }]);
+  const failing = groups[3]?.[1].map(({ text }) => text) ?? [];
+  expect(failing).toContain(message.replace('00000539', '00000001'));
+  expect(failing).not.toContain(message);
+  expect(groupExamples([])).toEqual([]);
 });
 
 describe('what is asked about a signed message', () => {

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { drawSeries, niceTop, spanOf } from '../../../../../src/console/page/ui/chart-path.ts';
 import {
   ago,
@@ -20,89 +20,85 @@ import { squarify } from '../../../../../src/console/page/ui/treemap.ts';
 
 const plain = (text: string) => text.replaceAll('\u00a0', ' ');
 
-describe('a chart', () => {
-  test('shows ten minutes at least, and ends with its last time', () => {
-    expect(spanOf([])).toEqual([-600_000, 0]);
-    expect(spanOf([4_900_000, 5_000_000])).toEqual([4_400_000, 5_000_000]);
-    expect(spanOf([1_400_000, 3_000_000, 5_000_000])).toEqual([1_400_000, 5_000_000]);
-  });
-
-  test('has a line where values are neighbours, and a point where one is alone', () => {
-    const points = [[0, 9] as const, undefined, [2, 5] as const, [3, 4] as const, undefined, [5, 1] as const];
-    const drawn = { line: 'M2 5L3 4', area: 'M2 5L3 4V10H2Z', dots: 'M0 9h0M5 1h0' };
-    expect(drawSeries(points, false, 10)).toEqual(drawn);
-    expect(drawSeries(points.slice(2), true, 10).line).toBe('M2 5V4H3');
-  });
-
-  test('has a round number at its top', () => {
-    expect([0, 1, 1.5, 3, 7, 230, 501].map(niceTop)).toEqual([1, 1, 2, 5, 10, 500, 1_000]);
-  });
+test('a chart shows ten minutes at least, and ends with its last time', () => {
+  expect(spanOf([])).toEqual([-600_000, 0]);
+  expect(spanOf([4_900_000, 5_000_000])).toEqual([4_400_000, 5_000_000]);
+  expect(spanOf([1_400_000, 3_000_000, 5_000_000])).toEqual([1_400_000, 5_000_000]);
 });
 
-describe('figures', () => {
-  // Percentages have one decimal, and are never rounded up. What is missing is the difference of what is shown.
-  test.each([
-    [percentOf(6_699n, 10_000n), '66.9 %'],
-    [percentOf(67n, 100n), '67.0 %'],
-    [percentOf(1n, 10_000n), '< 0.1 %'],
-    [percentOf(0n, 5n), '0 %'],
-    [percentOf(1n, 0n), '0 %'],
-    [percentOf(999_999n, 1_000_000n), '99.9 %'],
-    [percentOf(5n, 5n), '100 %'],
-    [missingOf(6_149n, 6_700n, 10_000n), '5.6 %'],
-    [missingOf(7_000n, 6_700n, 10_000n), '0 %'],
-    [compactWeight(23_750_004_960_008_537n, true), '23.75 M'],
-    [compactWeight(23_750_004_960_008_537n, false), '23.75 P'],
-    [compactWeight(999_999_999_999n, true), '999.99'],
-    [compactWeight(1_999n, true), '0.00'],
-    [compactWeight(1_999n, false), '1.99 k'],
-    [compactWeight(999n, false), '999'],
-    [compactWeight(0n, true), '0'],
-    [grouped(1_234_567n), '1 234 567'],
-    [grouped('1000'), '1 000'],
-    [milliseconds(4.26), '4.3 ms'],
-    [milliseconds(640.2), '640 ms'],
-    [milliseconds(1_250), '1.25 s'],
-    [milliseconds(12_340), '12.3 s'],
-    [duration(500), '0 s'],
-    [duration(61_000), '1 min 1 s'],
-    [duration(90_000_000), '1 d 1 h'],
-    [ago(20), 'now'],
-    [ago(65_000), '1 min ago'],
-    [bytes(2_048), '2 KiB'],
-    [bytes(3 * 1_048_576), '3 MiB'],
-    // The expiry of a registration is any u64, and the view of it must not break.
-    [unixTime('1767323045'), '2026-01-02 03:04:05 UTC'],
-    [unixTime('8640000000000'), '+275760-09-13 00:00:00 UTC'],
-    [unixTime('18446744073709551615'), '18 446 744 073 709 551 615 s after 1970'],
-    [tokenAmount(1_500_000_000_000_000_000n), '1 500 000 000 000 000 000 (1.5 with 18 decimals)'],
-    [tokenAmount(12n), '12'],
-    [shortened('NodeID-7Xhw2mDxuDS44j42TCB6U5579esbSt3Lg'), 'NodeID-7Xhw2mDx…bSt3Lg'],
-    [shortened('0x12'), '0x12'],
-    [textOfHex('68656c6c6f') ?? '', 'hello'],
-  ])('%s', (text, expected) => {
-    expect(plain(text)).toBe(expected);
-  });
+test('a chart has a line where values are neighbours, and a point where one is alone', () => {
+  const points = [[0, 9] as const, undefined, [2, 5] as const, [3, 4] as const, undefined, [5, 1] as const];
+  const drawn = { line: 'M2 5L3 4', area: 'M2 5L3 4V10H2Z', dots: 'M0 9h0M5 1h0' };
+  expect(drawSeries(points, false, 10)).toEqual(drawn);
+  expect(drawSeries(points.slice(2), true, 10).line).toBe('M2 5V4H3');
+});
 
-  test('bytes that are no text', () => {
-    expect([textOfHex('00ff'), textOfHex('')]).toEqual([undefined, undefined]);
-  });
+test('a chart has a round number at its top', () => {
+  expect([0, 1, 1.5, 3, 7, 230, 501].map(niceTop)).toEqual([1, 1, 2, 5, 10, 500, 1_000]);
+});
 
-  test('percentages of a whole add up, and the first is that of the figure alone', () => {
-    const tenths = (text: string) => Math.round(10 * Number(plain(text).replace(/^< |[ %]/g, '')));
-    expect(sharesOf([1n, 1n, 1n], 3n).map(plain)).toEqual(['33.3 %', '33.4 %', '33.3 %']);
-    expect(sharesOf([], 0n)).toEqual([]);
-    const weights = fc.array(fc.bigInt({ min: 0n, max: 10n ** 18n }), { minLength: 1, maxLength: 8 });
-    fc.assert(
-      fc.property(weights, (parts) => {
-        const whole = parts.reduce((sum, part) => sum + part, 0n);
-        fc.pre(parts.every((part) => part === 0n || 1_000n * part >= whole));
-        const shares = sharesOf(parts, whole);
-        expect(shares.reduce((sum, share) => sum + tenths(share), 0)).toBe(whole === 0n ? 0 : 1_000);
-        expect(shares[0]).toBe(percentOf(parts[0] ?? 0n, whole));
-      }),
-    );
-  });
+// Percentages have one decimal, and are never rounded up. What is missing is the difference of what is shown.
+test.each([
+  [percentOf(6_699n, 10_000n), '66.9 %'],
+  [percentOf(67n, 100n), '67.0 %'],
+  [percentOf(1n, 10_000n), '< 0.1 %'],
+  [percentOf(0n, 5n), '0 %'],
+  [percentOf(1n, 0n), '0 %'],
+  [percentOf(999_999n, 1_000_000n), '99.9 %'],
+  [percentOf(5n, 5n), '100 %'],
+  [missingOf(6_149n, 6_700n, 10_000n), '5.6 %'],
+  [missingOf(7_000n, 6_700n, 10_000n), '0 %'],
+  [compactWeight(23_750_004_960_008_537n, true), '23.75 M'],
+  [compactWeight(23_750_004_960_008_537n, false), '23.75 P'],
+  [compactWeight(999_999_999_999n, true), '999.99'],
+  [compactWeight(1_999n, true), '0.00'],
+  [compactWeight(1_999n, false), '1.99 k'],
+  [compactWeight(999n, false), '999'],
+  [compactWeight(0n, true), '0'],
+  [grouped(1_234_567n), '1 234 567'],
+  [grouped('1000'), '1 000'],
+  [milliseconds(4.26), '4.3 ms'],
+  [milliseconds(640.2), '640 ms'],
+  [milliseconds(1_250), '1.25 s'],
+  [milliseconds(12_340), '12.3 s'],
+  [duration(500), '0 s'],
+  [duration(61_000), '1 min 1 s'],
+  [duration(90_000_000), '1 d 1 h'],
+  [ago(20), 'now'],
+  [ago(65_000), '1 min ago'],
+  [bytes(2_048), '2 KiB'],
+  [bytes(3 * 1_048_576), '3 MiB'],
+  // The expiry of a registration is any u64, and the view of it must not break.
+  [unixTime('1767323045'), '2026-01-02 03:04:05 UTC'],
+  [unixTime('8640000000000'), '+275760-09-13 00:00:00 UTC'],
+  [unixTime('18446744073709551615'), '18 446 744 073 709 551 615 s after 1970'],
+  [tokenAmount(1_500_000_000_000_000_000n), '1 500 000 000 000 000 000 (1.5 with 18 decimals)'],
+  [tokenAmount(12n), '12'],
+  [shortened('NodeID-7Xhw2mDxuDS44j42TCB6U5579esbSt3Lg'), 'NodeID-7Xhw2mDx…bSt3Lg'],
+  [shortened('0x12'), '0x12'],
+  [textOfHex('68656c6c6f') ?? '', 'hello'],
+])('%s', (text, expected) => {
+  expect(plain(text)).toBe(expected);
+});
+
+test('bytes that are no text have none', () => {
+  expect([textOfHex('00ff'), textOfHex('')]).toEqual([undefined, undefined]);
+});
+
+test('percentages of a whole add up, and the first is that of the figure alone', () => {
+  const tenths = (text: string) => Math.round(10 * Number(plain(text).replace(/^< |[ %]/g, '')));
+  expect(sharesOf([1n, 1n, 1n], 3n).map(plain)).toEqual(['33.3 %', '33.4 %', '33.3 %']);
+  expect(sharesOf([], 0n)).toEqual([]);
+  const weights = fc.array(fc.bigInt({ min: 0n, max: 10n ** 18n }), { minLength: 1, maxLength: 8 });
+  fc.assert(
+    fc.property(weights, (parts) => {
+      const whole = parts.reduce((sum, part) => sum + part, 0n);
+      fc.pre(parts.every((part) => part === 0n || 1_000n * part >= whole));
+      const shares = sharesOf(parts, whole);
+      expect(shares.reduce((sum, share) => sum + tenths(share), 0)).toBe(whole === 0n ? 0 : 1_000);
+      expect(shares[0]).toBe(percentOf(parts[0] ?? 0n, whole));
+    }),
+  );
 });
 
 test('areas of the map are as the weights, within bounds, and without overlap', () => {
