@@ -54,4 +54,4 @@ HEALTHCHECK --interval=15s --timeout=5s --start-period=20s --retries=3 \
   CMD ["node", "src/start.js", "health", "--of-process", "1"]
 # Node is the first process and has the signals delivered to it; src/cli/commands/serve.ts handles them.
 # The flag caps the young generation: V8 would let it grow to 128 MB.
-ENTRYPOINT ["node", "--max-semi-space-size=8", "src/start.js"]
+ENTRYPOINT ["node", "--max-semi-space-size=4", "src/start.js"]

@@ -1,19 +1,14 @@
 import type { AggregationExamples } from './api/openapi/example-request.ts';
+import type { NetworkConfig } from './config/settings.ts';
 import type { Devnet } from './devnet/devnet.ts';
 import type { Server } from './http/request/http-server.ts';
 import type { Clock } from './lib/concurrency/clock.ts';
 import type { ApiEndpoint } from './lib/net/api-endpoint.ts';
 import type { Logger } from './telemetry/logger.ts';
 
-/** Network of the configuration; `embedded` makes it a devnet in this process. */
-interface ConfiguredNetwork {
-  readonly name: string;
-  readonly aliases: readonly string[];
-  readonly embedded: { readonly validators: number } | undefined;
-}
-
 export interface ConfiguredDevnetOptions {
-  readonly networks: readonly ConfiguredNetwork[];
+  /** `embedded` makes one a devnet in this process. */
+  readonly networks: readonly Pick<NetworkConfig, 'name' | 'aliases' | 'embedded'>[];
   readonly clock: Clock;
   readonly logger: Logger;
   /** Receives the progress of the start for people. */
@@ -73,6 +68,6 @@ function createAggregationExamples(devnet: Devnet, network: string): Aggregation
 }
 
 /** Returns the name of a devnet in examples: `fuji` or `mainnet`, which public clients know, if it is a name of the network. */
-export function exampleNameOf({ name, aliases }: Pick<ConfiguredNetwork, 'name' | 'aliases'>): string {
+export function exampleNameOf({ name, aliases }: Pick<NetworkConfig, 'name' | 'aliases'>): string {
   return ['fuji', 'mainnet'].find((known) => known === name || aliases.includes(known)) ?? name;
 }

@@ -1,21 +1,21 @@
 import { openGoListeners } from './api/go-aggregator/go-listeners.ts';
-import { RequestHistory, recordIn } from './api/requests/request-history.ts';
+import { RequestHistory } from './api/requests/request-history.ts';
 import { createServer, type ServerOptions } from './api/server.ts';
 import type { ConfiguredDevnet } from './app-devnet.ts';
 import type { Config } from './config/settings.ts';
 import { openConsole } from './console/server/console.ts';
 import type { AccessOptions } from './http/access/access.ts';
-import { namingSettings } from './http/server/listen-error.ts';
+import { listen } from './http/server/listen-error.ts';
 import { openMetricsServer } from './http/server/metrics-server.ts';
 import { RequestBodies } from './http/server/request-bodies.ts';
-import { parseHex } from './lib/encoding/bytes.ts';
 import type { ServedNetwork } from './network/served-network.ts';
 import type { Upstreams } from './proxy/client/upstreams.ts';
 import type { OpenedSharedStore } from './store/redis/open-shared.ts';
 import { createSharedRecords } from './store/redis/shared-records.ts';
 import type { Metrics, ServiceRegistry } from './telemetry/metrics.ts';
 
-export interface AppServersOptions extends Required<Pick<ServerOptions, 'clock' | 'logger' | 'metrics' | 'tracer'>> {
+export interface AppServersOptions
+  extends Pick<ServerOptions, 'clock' | 'logger' | 'metrics' | 'tracer' | 'isStopping' | 'identityProblem'> {
   readonly config: Config;
   readonly version: string;
   readonly registry: ServiceRegistry;
@@ -24,17 +24,21 @@ export interface AppServersOptions extends Required<Pick<ServerOptions, 'clock' 
   readonly upstreams: Upstreams;
   readonly shared: OpenedSharedStore | undefined;
   readonly devnet: ConfiguredDevnet | undefined;
-  readonly identityProblem: () => string | undefined;
-  readonly isStopping: () => boolean;
 }
 
 /** Opens all listeners and the console, which `opened` closes. */
 export async function openServers(opened: AsyncDisposableStack, options: AppServersOptions) {
   const { config, version, registry, networks, devnet, isStopping, metrics, tracer, logger, clock } = options;
+  const requests = new RequestHistory(clock, options.shared && createSharedRecords(options.shared, clock));
+  const common = {
+    ...{ registry, metrics, tracer, logger, clock, requests, isStopping },
+    onRecordedEnd: requests.onRecordedEnd,
+    bodies: new RequestBodies({ clock, metrics }),
+    ...serverSettings(options),
+  };
   const { host, port } = config.metrics;
   // Closed after the servers, so that the metrics of the stop can be read.
-  const metricsServer =
-    port === undefined ? undefined : opened.use(await openMetricsServer({ host, port, registry, clock }));
+  const metricsServer = port === undefined ? undefined : opened.use(await openMetricsServer(common, host, port));
   const hasConsole = config.server.ownApi && config.server.console;
   const console = hasConsole
     ? opened.use(
@@ -45,19 +49,12 @@ export async function openServers(opened: AsyncDisposableStack, options: AppServ
         }),
       )
     : undefined;
-  const requests = new RequestHistory(clock, options.shared && createSharedRecords(options.shared, clock));
-  const common = {
-    ...{ registry, metrics, tracer, logger, clock, requests },
-    onRecordedEnd: recordIn(requests, clock),
-    bodies: new RequestBodies({ clock, metrics }),
-    ...serverSettings(options),
-  };
   const createOwnServer = () =>
     createServer({
       ...common,
       ...{ networks, version },
       areMetricsElsewhere: metricsServer !== undefined,
-      state: { isStopping, identityProblem: options.identityProblem },
+      identityProblem: options.identityProblem,
       ...(devnet && { examples: devnet.example }),
       ...(console && { startPage: console.sendPage }),
       registerMore(server) {
@@ -68,7 +65,6 @@ export async function openServers(opened: AsyncDisposableStack, options: AppServ
   const server = config.server.ownApi ? await createOwnServer() : undefined;
   const goListeners = await openGoListeners({
     ...common,
-    isStopping,
     host: config.server.host,
     ports: config.networks.map(({ goApi }, index) => ({ ...goApi, network: networks[index] as ServedNetwork })),
   });
@@ -76,9 +72,7 @@ export async function openServers(opened: AsyncDisposableStack, options: AppServ
     // In parallel, because each may take the whole shutdown timeout.
     await Promise.all([server?.close(), goListeners.close()]);
   });
-  const address = { host: config.server.host, port: config.server.port };
-  const ownUrl =
-    server && (await namingSettings({ host: 'server.host', port: 'server.port' }, () => server.listen(address)));
+  const ownUrl = server && (await listen(server, config.server, { host: 'server.host', port: 'server.port' }));
   const goUrls = goListeners.urls;
   const [firstGo] = goUrls.values();
   const go = goUrls.size > 0 && { go: Object.fromEntries(goUrls) };
@@ -104,7 +98,7 @@ function serverSettings({ config: { server, upstream }, access, upstreams }: App
       ...{ upstreams, limits: access.limits },
       timeoutMs: upstream.timeoutMs,
       passUnknown: upstream.passUnknown && Object.keys(upstream.endpoints).length > 0,
-      rpc: { methods: new Set(upstream.rpcMethods), maxBatch: upstream.maxRpcBatch },
+      rpcMethods: new Set(upstream.rpcMethods),
     },
   } satisfies Partial<ServerOptions>;
 }
@@ -117,12 +111,4 @@ export function showBuild(metrics: Metrics, build: Record<'version' | 'node' | '
       labels: ['version', 'node', 'bls_backend'],
     })
     .set(build, 1);
-}
-
-/** Converts the settings of API keys and rate limits, which can change at run time. */
-export function accessOf({ access }: Config): Pick<AccessOptions, 'apiKeys' | 'unitsPerMinute'> {
-  return {
-    apiKeys: access.apiKeys.map((key) => ({ ...key, sha256: parseHex(key.sha256, 'sha256') })),
-    unitsPerMinute: access.unitsPerMinute === 0 ? undefined : access.unitsPerMinute,
-  };
 }

@@ -1,6 +1,6 @@
 import packageJson from '../package.json' with { type: 'json' };
 import { prepareDevnet } from './app-devnet.ts';
-import { accessOf, openServers, showBuild } from './app-servers.ts';
+import { openServers, showBuild } from './app-servers.ts';
 import { backendShape } from './bls/backends/load-backend.ts';
 import { createBlsService } from './bls/service/aggregation.ts';
 import { openWorkerPool } from './bls/service/worker-pool.ts';
@@ -51,7 +51,7 @@ export async function startApp({ config, logger, clock, random, onProgress }: Ap
   const shared = await openShared(opened, config.store.shared, ports);
   const ownLimits = createMemoryLimitCounters(clock);
   const limits = shared === undefined ? ownLimits : createSharedLimitCounters(shared.store, ownLimits);
-  const access = { ...accessOf(config), trustedProxies: config.server.trustedProxies, limits };
+  const access = { ...config.access, trustedProxies: config.server.trustedProxies, limits };
   const upstreams = opened.use(new Upstreams({ ...config.upstream, ...ports }));
   const devnet = await prepareDevnet(opened, {
     ...{ clock, logger, onProgress },
@@ -106,7 +106,7 @@ export async function startApp({ config, logger, clock, random, onProgress }: Ap
     /** Applies the settings that can change at run time. Returns networks whose API addresses were rejected, with the reason. */
     async update(next: Config): Promise<ReadonlyMap<string, string>> {
       logger.level = next.log.level;
-      Object.assign(access, accessOf(next));
+      Object.assign(access, next.access);
       upstreams.update(next.upstream.endpoints);
       return updateNetworks(networks, next.networks);
     },

@@ -6,7 +6,7 @@ import { createRequire } from 'node:module';
 export const MINIMUM_MAJOR = 24;
 
 /** Caps the young generation: V8 would let it grow to 128 MB. The npm script and the image start Node with it too. */
-const MEMORY_FLAG = '--max-semi-space-size=8';
+const MEMORY_FLAG = '--max-semi-space-size=4';
 
 /** @param {string} version such as 24.1.0 */
 export function isNewEnough(version) {

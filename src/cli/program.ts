@@ -2,25 +2,28 @@ import { styleText } from 'node:util';
 import { Argument, Command, InvalidArgumentError, Option } from 'commander';
 import { nearestName } from '../lib/encoding/nearest-name.ts';
 import type { ReadingForm } from '../warp/reading.ts';
-import type { AggregateCommandOptions } from './commands/aggregate.ts';
 import { SHELLS } from './commands/completion.ts';
-import type { DecodeOptions } from './commands/decode.ts';
-import type { SubnetOptions } from './commands/subnet.ts';
-import type { VerifyOptions } from './commands/verify.ts';
-import { addServiceOptions, type ServiceOptions } from './io/service-options.ts';
+import { addServiceOptions } from './io/service-options.ts';
 
 /** The forms of warp/reading.ts, which is not loaded for help and completion. */
 const FORMS: readonly ReadingForm[] = ['signedMessage', 'unsignedMessage', 'payload', 'content', 'justification'];
 const DEFAULT_URL = 'http://127.0.0.1:8080';
 const DEFAULT_TIMEOUT_SECONDS = 60;
 
-type OnExit = (code: number) => void;
+/** Makes an action of a function that is loaded when the command runs. */
+type Run = <Args extends unknown[]>(
+  load: () => Promise<(...args: Args) => Promise<number>>,
+) => (...args: Args) => Promise<void>;
 
 /**
  * Every command with its options and help: the list of commands. `commands/` has their code, which is loaded when they run, `io/` terminal,
  * files and HTTP. The behaviour of the service is in the other folders of `src`.
  */
-export function createProgram(version: string, onExit: OnExit): Command {
+export function createProgram(version: string, onExit: (code: number) => void): Command {
+  const run: Run =
+    (load) =>
+    async (...args) =>
+      onExit(await (await load())(...args));
   const program = new Command('warp-signature-aggregator')
     .description(
       'Collects and aggregates signatures of Avalanche Warp messages, verifies and decodes them. Without a command it runs the service.',
@@ -31,27 +34,24 @@ export function createProgram(version: string, onExit: OnExit): Command {
     .configureOutput({ outputError: (text, write) => write(text.replace(/^error: /, '')) })
     .exitOverride()
     .enablePositionalOptions();
-  addDecode(program, onExit);
-  addVerify(program, onExit);
-  addAggregate(program, onExit);
-  addSubnet(program, onExit);
-  addServiceCommands(program, onExit);
-  program
+  addDecode(program, run);
+  addVerify(program, run);
+  addAggregate(program, run);
+  addSubnet(program, run);
+  addServiceCommands(program, run);
+  const completion = program
     .command('completion')
     .description('Print the completion script of a shell')
     .addArgument(new Argument('<shell>').choices(SHELLS))
     .action(async (shell: (typeof SHELLS)[number]) => {
       const { completionScript } = await import('./commands/completion.ts');
       process.stdout.write(completionScript(shell, program));
-    })
-    .addHelpText(
-      'after',
-      examples([
-        ['source <(warp-signature-aggregator completion bash)', 'in ~/.bashrc'],
-        ['source <(warp-signature-aggregator completion zsh)', 'in ~/.zshrc, after compinit'],
-        ['warp-signature-aggregator completion fish | source', 'in ~/.config/fish/config.fish'],
-      ]),
-    );
+    });
+  addExamples(completion, [
+    'source <(warp-signature-aggregator completion bash)   # in ~/.bashrc',
+    'source <(warp-signature-aggregator completion zsh)   # in ~/.zshrc, after compinit',
+    'warp-signature-aggregator completion fish | source   # in ~/.config/fish/config.fish',
+  ]);
   for (const command of program.commands) command.showHelpAfterError(`See ${program.name()} ${command.name()} --help`);
   return program.showHelpAfterError(`See ${program.name()} --help`).addHelpText(
     'after',
@@ -65,7 +65,7 @@ serve: 0 after SIGINT or SIGTERM, 1 on a failure, 2 on wrong arguments or config
   );
 }
 
-function addDecode(program: Command, onExit: OnExit): void {
+function addDecode(program: Command, run: Run): void {
   const decode = program
     .command('decode')
     .description('Decode a Warp message, signed or not, a payload, its content or a justification; works offline')
@@ -73,21 +73,15 @@ function addDecode(program: Command, onExit: OnExit): void {
   addInput(decode)
     .addOption(new Option('--as <form>', 'the form of the data; default: all possible forms').choices(FORMS))
     .option('--json', 'print the JSON of POST …/decode')
-    .action(async (data: string | undefined, options: DecodeOptions) => {
-      const { decode: run } = await import('./commands/decode.ts');
-      onExit(await run(data, options));
-    })
-    .addHelpText(
-      'after',
-      examples([
-        ['warp-signature-aggregator decode 0x000000000001…', ''],
-        ['warp-signature-aggregator decode --file message.hex --json', ''],
-        ['pbpaste | warp-signature-aggregator decode --as justification', ''],
-      ]),
-    );
+    .action(run(async () => (await import('./commands/decode.ts')).decode));
+  addExamples(decode, [
+    'warp-signature-aggregator decode 0x000000000001…',
+    'warp-signature-aggregator decode --file message.hex --json',
+    'pbpaste | warp-signature-aggregator decode --as justification',
+  ]);
 }
 
-function addVerify(program: Command, onExit: OnExit): void {
+function addVerify(program: Command, run: Run): void {
   const verify = program
     .command('verify')
     .description('Verify a signed Warp message like a destination chain, and list the signers')
@@ -104,20 +98,14 @@ function addVerify(program: Command, onExit: OnExit): void {
     .option('--network-id <n>', 'the required network ID of the message (with --set)', wholeNumber(0xffff_ffff))
     .addOption(timeoutOption())
     .option('--json', 'print the JSON of POST …/verify')
-    .action(async (data: string | undefined, options: VerifyOptions) => {
-      const { verify: run } = await import('./commands/verify.ts');
-      onExit(await run(data, options));
-    })
-    .addHelpText(
-      'after',
-      examples([
-        ['warp-signature-aggregator verify --set validators.json --file signed.hex', 'offline'],
-        ['warp-signature-aggregator verify --p-chain https://api.avax-test.network 0x0000…', ''],
-      ]),
-    );
+    .action(run(async () => (await import('./commands/verify.ts')).verify));
+  addExamples(verify, [
+    'warp-signature-aggregator verify --set validators.json --file signed.hex   # offline',
+    'warp-signature-aggregator verify --p-chain https://api.avax-test.network 0x0000…',
+  ]);
 }
 
-function addAggregate(program: Command, onExit: OnExit): void {
+function addAggregate(program: Command, run: Run): void {
   const aggregate = program
     .command('aggregate')
     .description('Collect the signatures of a Warp message, show the signed weight, and print the signed message')
@@ -140,22 +128,16 @@ function addAggregate(program: Command, onExit: OnExit): void {
   addHeightOptions(aggregate)
     .addOption(timeoutOption())
     .option('--json', 'print the JSON of the service')
-    .action(async (data: string | undefined, options: AggregateCommandOptions) => {
-      const { aggregate: run } = await import('./commands/aggregate.ts');
-      onExit(await run(data, options));
-    })
-    .addHelpText(
-      'after',
-      examples([
-        ['warp-signature-aggregator aggregate --url https://aggregator.example 0x0000…', 'through a service'],
-        ['warp-signature-aggregator aggregate --config fuji.json --file message.hex > signed.hex', 'without a service'],
-        ['warp-signature-aggregator aggregate --network fuji --transaction 2wzK…', ''],
-        ['warp-signature-aggregator aggregate --tx 0x8bf5… --chain C', 'the message that an EVM transaction sent'],
-      ]),
-    );
+    .action(run(async () => (await import('./commands/aggregate.ts')).aggregate));
+  addExamples(aggregate, [
+    'warp-signature-aggregator aggregate --url https://aggregator.example 0x0000…   # through a service',
+    'warp-signature-aggregator aggregate --config fuji.json --file message.hex > signed.hex   # without a service',
+    'warp-signature-aggregator aggregate --network fuji --transaction 2wzK…',
+    'warp-signature-aggregator aggregate --tx 0x8bf5… --chain C   # the message that an EVM transaction sent',
+  ]);
 }
 
-function addSubnet(program: Command, onExit: OnExit): void {
+function addSubnet(program: Command, run: Run): void {
   const subnet = program
     .command('subnet')
     .description('List the validators of a subnet: which can sign, and why others cannot')
@@ -164,54 +146,41 @@ function addSubnet(program: Command, onExit: OnExit): void {
   addHeightOptions(subnet)
     .addOption(timeoutOption())
     .option('--json', 'print the JSON of GET …/subnets/{subnetId}; verify --set reads it')
-    .action(async (subnetID: string | undefined, options: SubnetOptions) => {
-      const { showSubnet } = await import('./commands/subnet.ts');
-      onExit(await showSubnet(subnetID, options));
-    })
-    .addHelpText(
-      'after',
-      examples([
-        ['warp-signature-aggregator subnet 2qT7…', 'through the service on this machine'],
-        ['warp-signature-aggregator subnet --config fuji.json 2qT7… --json > validators.json', ''],
-      ]),
-    );
+    .action(run(async () => (await import('./commands/subnet.ts')).showSubnet));
+  addExamples(subnet, [
+    'warp-signature-aggregator subnet 2qT7…   # through the service on this machine',
+    'warp-signature-aggregator subnet --config fuji.json 2qT7… --json > validators.json',
+  ]);
 }
 
-function addServiceCommands(program: Command, onExit: OnExit): void {
+function addServiceCommands(program: Command, run: Run): void {
   const identity = program
     .command('identity')
     .description('Print the NodeID for L1s that admit only listed nodes; creates a missing identity');
   identity
     .option('--config <file>', 'the configuration of the service, which names the identity')
-    .action(async (options: Pick<ServiceOptions, 'config'>) => {
-      const { runService } = await import('./commands/service.ts');
-      onExit(await runService('identity', options));
-    });
+    .action(run(async () => (await import('./commands/service.ts')).printIdentity));
   program
     .command('convert')
     .description('Convert a configuration file of the Go signature aggregator, and print the result')
     .argument('<file>', 'the --config-file of signature-aggregator')
-    .action(async (file: string) => {
-      const { convert } = await import('./commands/convert.ts');
-      onExit(await convert(file));
-    })
+    .action(run(async () => (await import('./commands/convert.ts')).convert))
     .addHelpText(
       'after',
       `
 Reads the network ID from the info API in the file. Keys without a counterpart are explained on standard error.
-${examples([['warp-signature-aggregator convert signature-aggregator.json > config.json', '']])}`,
+${examples(['warp-signature-aggregator convert signature-aggregator.json > config.json'])}`,
     );
   const serve = program
     .command('serve', { isDefault: true })
     .description('Run the service, like npm start')
     .allowExcessArguments();
   addServiceOptions(serve)
-    .action(async (options: ServiceOptions) => {
+    .hook('preAction', () => {
       const [unknown] = serve.args;
       if (unknown !== undefined) program.error(describeUnknown(unknown, program));
-      const { runService } = await import('./commands/service.ts');
-      onExit(await runService('serve', options));
     })
+    .action(run(async () => (await import('./commands/service.ts')).runService))
     .addHelpText(
       'after',
       `
@@ -220,10 +189,7 @@ All other settings are in the file or in environment variables: see config/READM
 
 Signals: SIGTERM and SIGINT stop the service, a second one at once; SIGHUP reloads the configuration, or stops the service if its
 terminal was closed.
-${examples([
-  ['warp-signature-aggregator serve', ''],
-  ['warp-signature-aggregator serve --config fuji.json --port 80', ''],
-])}`,
+${examples(['warp-signature-aggregator serve', 'warp-signature-aggregator serve --config fuji.json --port 80'])}`,
     );
   program
     .command('health')
@@ -232,10 +198,7 @@ ${examples([
     .option('--url <url>', 'a service elsewhere, in place of the options')
     .argument('[options...]', 'the options of the service; --of-process <n> takes those of a process')
     .allowUnknownOption()
-    .action(async (args: readonly string[], { url }: { readonly url?: string }) => {
-      const { checkHealth } = await import('./commands/health.ts');
-      onExit(await checkHealth(args, url));
-    });
+    .action(run(async () => (await import('./commands/health.ts')).checkHealth));
 }
 
 function addInput(command: Command): Command {
@@ -295,7 +258,10 @@ function describeUnknown(word: string, program: Command): string {
   return `unknown command '${word}'${nearest === undefined ? '' : `\n(Did you mean ${nearest}?)`}`;
 }
 
-function examples(lines: readonly (readonly [command: string, comment: string])[]): string {
-  const shown = lines.map(([command, comment]) => `  ${command}${comment === '' ? '' : `   # ${comment}`}`);
-  return `\nExamples:\n${shown.join('\n')}`;
+function addExamples(command: Command, lines: readonly string[]): void {
+  command.addHelpText('after', examples(lines));
+}
+
+function examples(lines: readonly string[]): string {
+  return `\nExamples:\n${lines.map((line) => `  ${line}`).join('\n')}`;
 }

@@ -1,6 +1,6 @@
 import { CommanderError } from 'commander';
 import { GO_AGGREGATOR, runGoAggregator } from './commands/go-aggregator.ts';
-import { CommandFailure, EXIT } from './io/exit-codes.ts';
+import { EXIT } from './io/exit-codes.ts';
 import { createProgram } from './program.ts';
 
 export async function run(args: readonly string[], version: string): Promise<number> {
@@ -23,9 +23,12 @@ export async function run(args: readonly string[], version: string): Promise<num
   } catch (error) {
     // Commander has printed it.
     if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.done : EXIT.usage;
-    if (error instanceof CommandFailure) {
-      process.stderr.write(`${error.message}\n`);
-      return error.exitCode;
+    // Loads what errors are instances of.
+    const { asFailure } = await import('./io/failures.ts');
+    const failure = asFailure(error);
+    if (failure !== undefined) {
+      process.stderr.write(`${failure.message}\n`);
+      return failure.exitCode;
     }
     process.stderr.write(`a bug: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`);
     return EXIT.bug;

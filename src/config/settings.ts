@@ -1,6 +1,6 @@
 import { join } from 'node:path';
+import { parseHex } from '../lib/encoding/bytes.ts';
 import type { ApiEndpoint } from '../lib/net/api-endpoint.ts';
-import { type HostAndPort, parseHostAndPort } from '../lib/net/host-and-port.ts';
 import { parseRedisUrl, type RedisAddress, type RedisServers } from '../lib/net/redis-address.ts';
 import { type EvmChainID, parseEvmChainID } from '../pchain/rpc/evm-api.ts';
 import type { TracerOptions } from '../telemetry/open-tracer.ts';
@@ -9,7 +9,7 @@ import { publicNetworkNamed } from '../warp/networks.ts';
 import type { NetworkSettings, Settings } from './schema/schema.ts';
 
 /**
- * The configuration, checked as a whole and frozen, with a section for each consumer. This folder is the only reader of environment
+ * The configuration, checked as a whole, with a section for each consumer. This folder is the only reader of environment
  * variables and configuration files; it decides nothing about the service. `schema/` declares every setting, `load/` reads and checks
  * them, `go-aggregator/` converts files of the Go aggregator.
  */
@@ -19,7 +19,7 @@ export type UpstreamConfig = Readonly<ReturnType<typeof parseUpstream>>;
 export type NetworkConfig = Readonly<ReturnType<typeof parseNetwork>>;
 
 /** Tracing by the standard variables of OpenTelemetry. */
-export type TracesConfig = Pick<TracerOptions, 'exported' | 'ignored'>;
+export type TracesConfig = Pick<TracerOptions, 'sampling' | 'ignored'>;
 
 /** Each needs a file descriptor. */
 const MAX_CLIENT_CONNECTIONS = 4_096;
@@ -32,8 +32,8 @@ export function parseSettings(settings: Settings) {
     log,
     metrics: { host: metrics.host ?? server.host, port: metrics.port },
     access: {
-      unitsPerMinute: access.unitsPerMinute,
-      apiKeys: access.apiKeys.map((key) => ({ ...key, sha256: key.sha256.toLowerCase() })),
+      unitsPerMinute: access.unitsPerMinute === 0 ? undefined : access.unitsPerMinute,
+      apiKeys: access.apiKeys.map((key) => ({ ...key, sha256: parseHex(key.sha256, 'sha256') })),
     },
     identity: parseIdentity(identity),
     bls: { ...bls, auditPercentage: 1 },
@@ -84,21 +84,14 @@ function parseStore(store: Settings['store']) {
 
 function parseRedisServers(store: Settings['store'], address: RedisAddress): RedisServers {
   const { sharedNodes, sharedMaster: master, sharedSentinelPassword: sentinelPassword } = store;
-  const nodes = [{ host: address.host, port: address.port }, ...sharedNodes.map(parseNode)];
+  const nodes = [{ host: address.host, port: address.port }, ...sharedNodes.map(parseHostAndPort)];
   if (master !== undefined) return { ...address, kind: 'sentinel', sentinels: nodes, master, sentinelPassword };
   return sharedNodes.length > 0 ? { ...address, kind: 'cluster', nodes } : { ...address, kind: 'single' };
-}
-
-function parseNode(text: string): HostAndPort {
-  const node = parseHostAndPort(text);
-  if (node === undefined) throw new TypeError(`not checked: ${text}`);
-  return node;
 }
 
 function parseUpstream({ dataApi, metrics, nodeRpc, ...rest }: Settings['upstream']) {
   return {
     ...rest,
-    maxRpcBatch: 20,
     maxResponseBytes: 64 * 1024 * 1024,
     endpoints: {
       ...(dataApi.mainnet && { mainnet: dataApi.mainnet }),
@@ -140,11 +133,10 @@ function parseNetwork(name: string, network: NetworkSettings) {
     ),
     trackedSubnetIDs: parseSubnetIDs(trackedSubnetIds),
     allowedSubnetIDs: allowedSubnetIds && parseSubnetIDs(allowedSubnetIds),
-    manuallyTrackedPeers: manuallyTrackedPeers.map(({ nodeId, address }) => {
-      const parsed = parseHostAndPort(address);
-      if (parsed === undefined) throw new TypeError(`not checked: ${address}`);
-      return { nodeID: parseNodeID(nodeId), ...parsed };
-    }),
+    manuallyTrackedPeers: manuallyTrackedPeers.map(({ nodeId, address }) => ({
+      nodeID: parseNodeID(nodeId),
+      ...parseHostAndPort(address),
+    })),
     readyQuorumNum: BigInt(readyQuorumPercentage),
     l1Index: {
       lookback: INDEX_LOOKBACK,

@@ -1,4 +1,5 @@
 import type { Static } from 'typebox';
+import { AggregationBody } from '../api/aggregation/parse-aggregation-request.ts';
 import { Type, text } from '../lib/encoding/schema.ts';
 import type { BlockchainID, NodeID, SubnetID, TxID } from '../warp/ids.ts';
 
@@ -13,17 +14,7 @@ export const ExampleSchema = Type.Object({
   method: Type.Union([Type.Literal('GET'), Type.Literal('POST')]),
   path: Type.String(),
   /** Of a POST. One of message and justification is there. */
-  body: Type.Optional(
-    Type.Object({
-      message: Type.Optional(HexString),
-      justification: Type.Optional(HexString),
-      signingSubnetId: Type.Optional(Type.String()),
-      quorumPercentage: Type.Optional(Type.Integer()),
-      quorumPercentageBuffer: Type.Optional(Type.Integer()),
-      pChainHeight: Type.Optional(Type.Integer()),
-      destinationBlockchainId: Type.Optional(Type.String()),
-    }),
-  ),
+  body: Type.Optional(AggregationBody),
 });
 
 export type DevnetNetwork = Static<typeof NetworkSchema>;

@@ -1,12 +1,11 @@
-import type { FastifyInstance } from 'fastify';
 import { type Clock, nextTurn } from '../lib/concurrency/clock.ts';
-import { bytesToHex } from '../lib/encoding/bytes.ts';
+import { bytesToHex, prefixedHex } from '../lib/encoding/bytes.ts';
 import { createIdentity, type Identity } from '../p2p/identity/identity.ts';
 import type { Logger } from '../telemetry/logger.ts';
-import { type NodeID, P_CHAIN_ID, PRIMARY_NETWORK_ID, type ValidationID } from '../warp/ids.ts';
+import { P_CHAIN_ID, PRIMARY_NETWORK_ID } from '../warp/ids.ts';
 import type { DevnetNetwork } from './devnet-schemas.ts';
-import { createExamples, emitExamples } from './examples.ts';
-import { createKeyRing, type KeyRing } from './key-ring.ts';
+import { emitExamples } from './examples.ts';
+import { createKeyRing } from './key-ring.ts';
 import {
   createAbsentNodeID,
   createNetworkModel,
@@ -16,9 +15,9 @@ import {
   type NetworkModel,
 } from './network-model.ts';
 import { createAppRequestJudge } from './node/app-request-judge.ts';
-import { DevnetValidator } from './node/devnet-validator.ts';
+import { DevnetValidator, type ValidatorRole } from './node/devnet-validator.ts';
 import { GossipPool } from './node/gossip-pool.ts';
-import { createNodeApiServer, type NodeApiHooks } from './node/node-api-server.ts';
+import { createNodeApiServer } from './node/node-api-server.ts';
 import { createSeededRandom } from './seeded-random.ts';
 
 export interface DevnetOptions {
@@ -42,15 +41,7 @@ export interface DevnetOptions {
 /** The devnet: a P-Chain and info API over HTTP, and validators that speak the real peer-to-peer protocol. */
 export type Devnet = Awaited<ReturnType<typeof startDevnet>>;
 
-/** The API of one node. */
-export interface DevnetApi {
-  readonly url: string;
-  setHooks(hooks: NodeApiHooks): void;
-}
-
 const MAX_VALIDATORS = 2_000;
-const DEFAULT_SEED = 1;
-const DEFAULT_HOST = '127.0.0.1';
 /** Nodes that are set up before the event loop has a turn: at a millisecond each they hardly delay anything else. */
 const BATCH_SIZE = 32;
 /**
@@ -61,7 +52,7 @@ const MAX_LISTED_PEERS = 32;
 
 /** @throws where a port or a file descriptor cannot be had; nothing is left open then */
 export async function startDevnet(options: DevnetOptions) {
-  const { validators: primaryCount, seed = DEFAULT_SEED, clock, logger, onProgress } = options;
+  const { validators: primaryCount, seed = 1, clock, logger, host = '127.0.0.1', onProgress } = options;
   if (!Number.isInteger(primaryCount) || primaryCount < MIN_PRIMARY_NODES || primaryCount > MAX_VALIDATORS) {
     throw new RangeError(`the devnet has ${MIN_PRIMARY_NODES} to ${MAX_VALIDATORS} validators, not ${primaryCount}`);
   }
@@ -69,12 +60,11 @@ export async function startDevnet(options: DevnetOptions) {
   const runningCount = primaryCount + L1_ONLY_COUNT;
   // One key more for the L1 validator whose node does not run.
   const keys = await createKeyRing({ count: runningCount + 1, seed });
-  const identities = await createIdentities(runningCount, clock);
-  const keyIndices = assignKeys(runningCount, options.sharedBlsKeys ?? []);
-  const nodes = identities.map(({ nodeID }, index) => ({
-    nodeID,
-    publicKey: at(keys.publicKeys, at(keyIndices, index)),
-  }));
+  const owners = new Map(options.sharedBlsKeys?.map(([owner, borrower]) => [borrower, owner]));
+  const nodes = (await createIdentities(runningCount, clock)).map((identity, index) => {
+    const keyIndex = owners.get(index) ?? index;
+    return { identity, keyIndex, nodeID: identity.nodeID, publicKey: at(keys.publicKeys, keyIndex) };
+  });
   const inactiveNode: ModelNode = { nodeID: createAbsentNodeID(seed), publicKey: at(keys.publicKeys, runningCount) };
   const model = createNetworkModel({
     seed,
@@ -85,7 +75,14 @@ export async function startDevnet(options: DevnetOptions) {
     keyless: new Set(options.keyless?.map((index) => at(nodes, index).nodeID)),
   });
 
-  const validators = createValidators(options, { model, keys, seed, identities, keyIndices });
+  const surroundings = {
+    ...{ networkID: model.networkID, host, clock, logger, keys },
+    judge: createAppRequestJudge(model),
+    gossip: new GossipPool(createSeededRandom(seed)),
+    handshakeSignature: keys.sign(0, new Uint8Array()),
+  };
+  const roles = assignRoles(model, nodes);
+  const validators = roles.map((role) => new DevnetValidator(surroundings, role));
   options.prepare?.(validators);
   opened.defer(async () => {
     await Promise.all(validators.map((validator) => validator.stop()));
@@ -94,31 +91,16 @@ export async function startDevnet(options: DevnetOptions) {
 
   const [apiNode, ...others] = validators.slice(0, primaryCount);
   if (apiNode === undefined) throw new RangeError('there is no first validator');
-  const subject = { model, keys, clock, seed, node: apiNode, peers: listedPeers(others) };
-  const servers: FastifyInstance[] = [];
-  opened.defer(async () => {
-    await Promise.all(servers.map((server) => server.close()));
-  });
-  /** One more URL of the same network. */
-  const openApi = async (): Promise<DevnetApi> => {
-    let hooks: NodeApiHooks = {};
-    const server = createNodeApiServer(subject, () => hooks);
-    servers.push(server);
-    return {
-      url: await server.listen({ host: options.host ?? DEFAULT_HOST, port: 0 }),
-      setHooks: (next) => {
-        hooks = next;
-      },
-    };
-  };
+  const subject = { model, seed, node: apiNode, peers: listedPeers(others) };
   /** Of the first validator. */
-  const api = await openApi();
-  const apiUrl = api.url;
+  const api = createNodeApiServer(subject);
+  const closeApi = async (): Promise<void> => api.close();
+  opened.defer(closeApi);
+  const apiUrl = await api.listen({ host, port: 0 });
   logger.debug({ apiUrl, validators: validators.length, bls: keys.backend }, 'devnet started');
 
-  const exampleBodies = emitExamples(model, seed);
+  const examples = emitExamples(model, seed);
   let emittedCount = 0;
-  const chainOf = (chain: 'C' | 'L1') => (chain === 'C' ? model.cChain : model.l1Chain);
   const network: DevnetNetwork = {
     ...{ apiUrl, networkID: model.networkID, subnets: describeSubnets(model), transactions: nameTransactions(model) },
     nodeIDs: validators.map(({ nodeID }) => nodeID),
@@ -126,29 +108,23 @@ export async function startDevnet(options: DevnetOptions) {
   const closing = opened.move();
   return {
     ...network,
-    ...{ network, api, openApi },
+    network,
+    /** Closes the API alone. */
+    closeApi,
+    /** The chains whose messages the validators sign. */
+    chains: { C: model.cChain, L1: model.l1Chain },
     /** @param index into `nodeIDs` */
     validator: (index: number) => at(validators, index),
     /** Requests to the aggregator, served as `name`, that succeed. */
-    examples: (name: string) => createExamples(exampleBodies, name),
+    examples,
     /** Has the C-Chain emit new messages, whose unsigned bytes it returns in hex. */
     emitMessages: (count: number): string[] =>
       Array.from({ length: count }, () => {
         emittedCount += 1;
         return bytesToHex(model.cChain.emit(Buffer.from(`message ${emittedCount}`)).bytes);
       }),
-    /** Has a chain emit one message from its own account. */
-    emit: (chain: 'C' | 'L1', payload: Uint8Array) => chainOf(chain).emit(payload),
-    /** Has a chain accept a transaction that emits a message for each payload, unless it fails. */
-    transact: (chain: 'C' | 'L1', payloads: readonly Uint8Array[], status?: 'succeeded' | 'failed') =>
-      chainOf(chain).transact(payloads, status),
-    /** The message that `emit` would make, but that was never emitted: validators refuse it. */
-    unknownMessage: (chain: 'C' | 'L1', payload: Uint8Array) => chainOf(chain).prepare(payload),
     /** The L1's validators as the P-Chain has them, inactive ones too. */
     l1Validators: model.l1Validators,
-    /** What a node of the L1 says of a validator's uptime from now on, in seconds. */
-    fixUptime: (nodeID: NodeID, validationID: ValidationID, seconds: bigint) =>
-      model.l1Chain.uptimes?.fix(nodeID, validationID, seconds),
     [Symbol.asyncDispose]: () => closing.disposeAsync(),
   };
 }
@@ -162,65 +138,26 @@ async function createIdentities(count: number, clock: Clock): Promise<Identity[]
   return identities;
 }
 
-/** Each validator has a separate key, except the pairs that share one. */
-function assignKeys(count: number, shared: readonly (readonly [number, number])[]): number[] {
-  const keyIndices = Array.from({ length: count }, (_, index) => index);
-  for (const [owner, borrower] of shared) {
-    at(keyIndices, borrower);
-    keyIndices[borrower] = at(keyIndices, owner);
-  }
-  return keyIndices;
-}
+type DevnetNode = ModelNode & Pick<ValidatorRole, 'identity' | 'keyIndex'>;
 
-interface ValidatorParts {
-  readonly model: NetworkModel;
-  readonly keys: KeyRing;
-  readonly seed: number;
-  readonly identities: readonly Identity[];
-  readonly keyIndices: readonly number[];
-}
-
-function createValidators(
-  options: DevnetOptions,
-  { model, keys, seed, identities, keyIndices }: ValidatorParts,
-): DevnetValidator[] {
-  const { cChain, l1Chain, xChainID, networkID, l1 } = model;
-  const judge = createAppRequestJudge(networkID, [
-    { vm: 'platform', blockchainID: P_CHAIN_ID, view: model },
-    { vm: 'avm', blockchainID: xChainID },
-    cChain,
-    l1Chain,
-  ]);
-  const surroundings = {
-    networkID,
-    host: options.host ?? DEFAULT_HOST,
-    clock: options.clock,
-    logger: options.logger,
-    keys,
-    judge,
-    gossip: new GossipPool(createSeededRandom(seed)),
-    handshakeSignature: keys.sign(0, new Uint8Array()),
-  };
+function assignRoles({ cChain, xChainID, l1, ...model }: NetworkModel, nodes: readonly DevnetNode[]): ValidatorRole[] {
   const primaryNodeIDs = new Set(model.primaryValidators.map(({ nodeID }) => nodeID));
-  // A former validator of the L1 still runs its chain, and can sign at the older height.
-  const everOfL1 = new Set(
-    [...model.validatorsAt(l1.subnetID, l1.olderHeight), ...model.l1Validators()].map(({ nodeID }) => nodeID),
-  );
   const nowOfL1 = new Set(model.l1Validators().map(({ nodeID }) => nodeID));
+  // A former validator of the L1 still runs its chain, and can sign at the older height.
+  const before = model.validatorsAt(l1.subnetID, l1.olderHeight).map(({ nodeID }) => nodeID);
+  const everOfL1 = new Set([...before, ...nowOfL1]);
   const primaryChains = [P_CHAIN_ID, xChainID, cChain.blockchainID];
-  return identities.map((identity, index) => {
-    const { nodeID } = identity;
+  return nodes.map(({ nodeID, ...node }) => {
     const runsL1 = everOfL1.has(nodeID);
-    return new DevnetValidator(index, surroundings, {
-      identity,
-      keyIndex: at(keyIndices, index),
+    return {
+      ...node,
       subnetIDs: [
         ...(primaryNodeIDs.has(nodeID) ? [PRIMARY_NETWORK_ID] : []),
         ...(nowOfL1.has(nodeID) ? [l1.subnetID] : []),
       ],
       trackedSubnets: runsL1 ? [l1.subnetID] : [],
       blockchainIDs: new Set(runsL1 ? [...primaryChains, l1.blockchainID] : primaryChains),
-    });
+    };
   });
 }
 
@@ -256,7 +193,7 @@ function describeSubnets({ xChainID, cChain, l1 }: NetworkModel): DevnetNetwork[
     l1: {
       subnetID: l1.subnetID,
       blockchainID: l1.blockchainID,
-      managerAddress: `0x${bytesToHex(l1.managerAddress)}`,
+      managerAddress: prefixedHex(l1.managerAddress),
       olderHeight: Number(l1.olderHeight),
     },
   };
@@ -265,10 +202,10 @@ function describeSubnets({ xChainID, cChain, l1 }: NetworkModel): DevnetNetwork[
 function nameTransactions({ ledger, l1 }: NetworkModel): DevnetNetwork['transactions'] {
   const { heights } = l1;
   return {
-    balanceIncrease: ledger.transactionAt(heights.balanceIncrease, 'IncreaseL1ValidatorBalanceTx').id,
-    disabling: ledger.transactionAt(heights.disabling, 'DisableL1ValidatorTx').id,
-    overtakenWeightChange: ledger.transactionAt(heights.overtakenWeightChange, 'SetL1ValidatorWeightTx').id,
-    usedUpRegistration: ledger.transactionAt(heights.usedUpRegistration, 'RegisterL1ValidatorTx').id,
+    balanceIncrease: ledger.transactionAt(heights.balanceIncrease).id,
+    disabling: ledger.transactionAt(heights.disabling).id,
+    overtakenWeightChange: ledger.transactionAt(heights.overtakenWeightChange).id,
+    usedUpRegistration: ledger.transactionAt(heights.usedUpRegistration).id,
     processing: ledger.processing.id,
     ofXChain: ledger.ofXChain.id,
   };

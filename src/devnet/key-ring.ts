@@ -9,7 +9,7 @@ import { createSeededRandom, seededBytes } from './seeded-random.ts';
 /** The BLS keys of all validators, and their signatures. Indices are the keys', not the nodes': two nodes may share a key. */
 export type KeyRing = ReturnType<typeof createRing>;
 
-export interface KeyRingOptions {
+interface KeyRingOptions {
   readonly count: number;
   readonly seed: number;
   /** Left out: native where it is installed, else noble. */
@@ -68,19 +68,33 @@ function createRing<Secret, PublicKey, Signature>(
     sharesOfKey.map((shares) => library.addPublicKeys(shares.map((share) => at(shareKeys, share)))),
   );
 
-  interface Signing {
-    readonly sign: (secret: Secret) => Signature;
-    readonly shares: Map<number, Signature>;
-  }
-  const signings = new LRUCache<string, Signing>({ max: MAX_MESSAGES });
-  const knownSignatures = new LRUCache<string, true>({ max: MAX_KNOWN_SIGNATURES });
+  const signers = new LRUCache<string, (share: number) => Signature, Uint8Array>({
+    max: MAX_MESSAGES,
+    memoMethod: (_key, _stale, { context }) => createSigner(context),
+  });
+  const validities = new LRUCache<string, boolean, Uint8Array>({
+    max: MAX_KNOWN_SIGNATURES,
+    memoMethod: (_key, _stale, { context }) => isValid(context),
+  });
 
-  function signShare(signing: Signing, share: number): Signature {
-    const known = signing.shares.get(share);
-    if (known !== undefined) return known;
-    const signature = signing.sign(at(secrets, share));
-    signing.shares.set(share, signature);
-    return signature;
+  /** Signs a message with each share at most once. */
+  function createSigner(message: Uint8Array): (share: number) => Signature {
+    const sign = library.signer(message);
+    const signatures = new Map<number, Signature>();
+    return (share) => {
+      const signature = signatures.get(share) ?? sign(at(secrets, share));
+      signatures.set(share, signature);
+      return signature;
+    };
+  }
+
+  function isValid(bytes: Uint8Array): boolean {
+    try {
+      library.checkSignature(bytes);
+      return true;
+    } catch {
+      return false;
+    }
   }
 
   return {
@@ -89,14 +103,8 @@ function createRing<Secret, PublicKey, Signature>(
     publicKeys,
     /** 96 bytes, compressed G2. */
     sign(index: number, message: Uint8Array): Uint8Array {
-      const key = Buffer.from(message).toString('latin1');
-      let signing = signings.get(key);
-      if (signing === undefined) {
-        signing = { sign: library.signer(message), shares: new Map() };
-        signings.set(key, signing);
-      }
-      const ofMessage = signing;
-      const shares = at(sharesOfKey, index).map((share) => signShare(ofMessage, share));
+      const signShare = signers.memo(keyOf(message), { context: message });
+      const shares = at(sharesOfKey, index).map((share) => signShare(share));
       return library.encodeSignature(library.addSignatures(shares));
     },
     /** Signs the key itself in the domain of proofs of possession. Takes some 20 ms. */
@@ -109,18 +117,12 @@ function createRing<Secret, PublicKey, Signature>(
       return longSignatures.Signature.toBytes(longSignatures.sign(hashed, fields.Fr.toBytes(secret)));
     },
     /** Whether 96 bytes decode to a point of G2's subgroup, as a node demands of the signature in a Handshake. */
-    isSignature(bytes: Uint8Array): boolean {
-      const key = Buffer.from(bytes).toString('latin1');
-      if (knownSignatures.has(key)) return true;
-      try {
-        library.checkSignature(bytes);
-      } catch {
-        return false;
-      }
-      knownSignatures.set(key, true);
-      return true;
-    },
+    isSignature: (bytes: Uint8Array): boolean => validities.memo(keyOf(bytes), { context: bytes }),
   };
+}
+
+function keyOf(bytes: Uint8Array): string {
+  return Buffer.from(bytes).toString('latin1');
 }
 
 /** Distinct sets of shares: two keys with the same set would be one key. */

@@ -1,7 +1,7 @@
 import { bech32 } from '@scure/base';
 import type { Clock, Random } from '../lib/concurrency/clock.ts';
 import type { Validator } from '../validators/validator.ts';
-import { type ConversionData, conversionID } from '../warp/conversion-data.ts';
+import { type ConversionData, type ConversionValidator, conversionID } from '../warp/conversion-data.ts';
 import {
   type BlockchainID,
   type NodeID,
@@ -10,12 +10,12 @@ import {
   P_CHAIN_ID,
   PRIMARY_NETWORK_ID,
   type SubnetID,
+  type ValidationID,
 } from '../warp/ids.ts';
 import { conversionValidationID, type RegisterL1Validator, registrationValidationID } from '../warp/l1-message.ts';
-import type { PlatformView } from './node/signing-rules.ts';
-import { UptimeWatch } from './node/uptime-watch.ts';
+import { createUptimeWatch } from './node/uptime-watch.ts';
 import { EvmChain } from './pchain/evm-chain.ts';
-import { type L1Event, L1History, type L1Validator } from './pchain/l1-history.ts';
+import { createL1History, type L1Event, type L1Validator } from './pchain/l1-history.ts';
 import { PChainLedger } from './pchain/p-chain-ledger.ts';
 import { createSeededRandom, seededBytes, seededId } from './seeded-random.ts';
 
@@ -29,7 +29,7 @@ export interface ModelNode {
   readonly publicKey: Uint8Array;
 }
 
-export interface NetworkModelOptions {
+interface NetworkModelOptions {
   readonly seed: number;
   readonly clock: Clock;
   /** Validators of the primary network; the first three validate the L1 as well, or did. */
@@ -100,7 +100,7 @@ export function createNetworkModel(options: NetworkModelOptions) {
     networkID: NETWORK_ID,
     blockchainID: l1.blockchainID,
     sender: l1.managerAddress,
-    uptimes: new UptimeWatch(clock, l1Validators),
+    uptimes: createUptimeWatch(clock, l1Validators),
   });
   const stakes = unevenStakes(primaryNodes.length, createSeededRandom(seed));
   const primaryValidators = primaryNodes.map(
@@ -116,21 +116,16 @@ export function createNetworkModel(options: NetworkModelOptions) {
   const startTime = nowSeconds(clock);
   const timeOf = (atHeight: bigint): bigint =>
     startTime + (atHeight - FIRST_HEIGHT) * BigInt(BLOCK_INTERVAL_MS / 1_000);
-  const ledger = new PChainLedger({
-    ...{ seed, networkID: NETWORK_ID, owner: OWNERS, events, timeOf },
-    managerChainID: l1.conversion.managerChainID,
-    managerAddress: l1.managerAddress,
-  });
-  const platform: PlatformView = {
-    timestamp: () => nowSeconds(clock),
-    l1Validator: (validationID) => history.current.get(validationID),
-    wasRegistered: (validationID) => history.wasRegistered(validationID),
-    conversionID: (subnetID) => (subnetID === l1.subnetID ? l1ConversionID : undefined),
-  };
-
+  const ledger = new PChainLedger({ seed, networkID: NETWORK_ID, owner: OWNERS, events, timeOf, ...l1.conversion });
   return {
-    ...platform,
     ...{ networkID: NETWORK_ID, cChain, l1Chain, xChainID, l1, primaryValidators, ledger, height, l1Validators },
+    /** Unix seconds. */
+    timestamp: () => nowSeconds(clock),
+    l1Validator: (validationID: ValidationID) => history.current.get(validationID),
+    /** Whether a RegisterL1Validator message was used before: it can never be used again, not even before its expiry. */
+    wasRegistered: (validationID: ValidationID) => history.registered.has(validationID),
+    /** 32 bytes, or undefined where the subnet was never converted. */
+    conversionID: (subnetID: SubnetID) => (subnetID === l1.subnetID ? l1ConversionID : undefined),
     /** The epoch of every chain: they all begin together, three blocks long. */
     epoch() {
       const number = (height() - FIRST_HEIGHT) / BLOCKS_PER_EPOCH;
@@ -167,17 +162,17 @@ function createL1({ seed, clock, primaryNodes, l1OnlyNodes, inactiveNode }: Netw
     managerChainID: blockchainID,
     managerAddress,
     validators: [
-      conversionValidator(first, 100n),
-      conversionValidator(l1Only, 100n),
-      conversionValidator(removed, 100n),
-      conversionValidator(inactiveNode, 60n),
-      conversionValidator(third, 150n),
+      withWeight(first, 100n),
+      withWeight(l1Only, 100n),
+      withWeight(removed, 100n),
+      withWeight(inactiveNode, 60n),
+      withWeight(third, 150n),
     ],
   };
   const now = nowSeconds(clock);
   const expiry = now + REGISTRATION_LIFETIME / 2n;
-  const registration = createRegistration(subnetID, registered, 250n, expiry);
-  const removedRegistration = createRegistration(subnetID, removed, 40n, expiry);
+  const registration = createRegistration(subnetID, withWeight(registered, 250n), expiry);
+  const removedRegistration = createRegistration(subnetID, withWeight(removed, 40n), expiry);
   const changedID = conversionValidationID(subnetID, 1);
   const removedID = conversionValidationID(subnetID, 2);
   const inactiveID = conversionValidationID(subnetID, INACTIVE_INDEX);
@@ -204,7 +199,7 @@ function createL1({ seed, clock, primaryNodes, l1OnlyNodes, inactiveNode }: Netw
     /** A registration that was used up before its expiry. */
     removedRegistration,
     /** A registration that was never used, and has expired. */
-    expiredRegistration: createRegistration(subnetID, removed, 70n, now - 1n),
+    expiredRegistration: createRegistration(subnetID, withWeight(removed, 70n), now - 1n),
     /** The last weight change. */
     weightChange: { validationID: changedID, nonce: 1n, weight: 350n },
   };
@@ -215,28 +210,17 @@ function createL1({ seed, clock, primaryNodes, l1OnlyNodes, inactiveNode }: Netw
     /** A height at which the validator set was another one, which can still sign. */
     olderHeight: OLDER_L1_HEIGHT,
   };
-  return { l1, events, history: new L1History(events) };
+  return { l1, events, history: createL1History(events) };
 }
 
-function conversionValidator({ nodeID, publicKey }: ModelNode, weight: bigint): ConversionData['validators'][number] {
+function withWeight({ nodeID, publicKey }: ModelNode, weight: bigint): ConversionValidator {
   return { nodeID: nodeIDBytes(nodeID), blsPublicKey: publicKey, weight };
 }
 
-function createRegistration(
-  subnetID: SubnetID,
-  { nodeID, publicKey }: ModelNode,
-  weight: bigint,
-  expiry: bigint,
-): RegisterL1Validator {
+function createRegistration(subnetID: SubnetID, validator: ConversionValidator, expiry: bigint): RegisterL1Validator {
   return {
-    kind: 'RegisterL1Validator',
-    subnetID,
-    nodeID: nodeIDBytes(nodeID),
-    blsPublicKey: publicKey,
-    expiry,
-    remainingBalanceOwner: OWNERS,
-    disableOwner: OWNERS,
-    weight,
+    ...{ kind: 'RegisterL1Validator', subnetID, ...validator, expiry },
+    ...{ remainingBalanceOwner: OWNERS, disableOwner: OWNERS },
   };
 }
 

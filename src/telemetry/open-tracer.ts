@@ -12,7 +12,7 @@ export interface TraceSampling {
 
 export interface TracerOptions {
   /** Undefined exports no traces. */
-  readonly exported: { readonly sampling: TraceSampling } | undefined;
+  readonly sampling: TraceSampling | undefined;
   /** Descriptions of OpenTelemetry variables that cannot be used. */
   readonly ignored: readonly string[];
   readonly service: { readonly name: string; readonly version: string };
@@ -23,11 +23,10 @@ export interface TracerOptions {
 
 /** Opens a tracer, which `opened` closes. Loads OpenTelemetry only if traces are exported (docs/operate.md#traces). */
 export async function openTracer(opened: AsyncDisposableStack, options: TracerOptions): Promise<Tracer> {
-  const { exported, ignored, service, logger } = options;
+  const { sampling, ignored, service, logger } = options;
   for (const problem of ignored) logger.warn({ problem }, 'a variable of OpenTelemetry is ignored');
-  if (exported === undefined) return NO_TRACER;
+  if (sampling === undefined) return NO_TRACER;
   const { openTraceSdk } = await import('./trace-sdk.ts');
-  const { sampling } = exported;
   const resource = { 'service.name': service.name, 'service.version': service.version };
   const { tracer } = opened.use(openTraceSdk({ ...options, resource, sampling }));
   logger.info(sampling, 'traces are exported');

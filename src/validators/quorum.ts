@@ -1,4 +1,4 @@
-/** Quorums are in percent of the signing subnet's total weight. */
+/** Quorums are in percent of the signing subnet's total weight. Without imports, for the console. */
 const QUORUM_DENOMINATOR = 100n;
 
 /** VerifyWeight of avalanchego `vms/platformvm/warp/signature.go`, in exact integers. */

@@ -1,4 +1,4 @@
-import type { ClaimedAddress } from '../../src/devnet/node/validator-hooks.ts';
+import type { ClaimedAddress } from '../../src/devnet/node/gossip-pool.ts';
 import type { Identity } from '../../src/p2p/identity/identity.ts';
 import { encodeClaimedIpPort, signAddress } from '../../src/p2p/wire/signed-address.ts';
 

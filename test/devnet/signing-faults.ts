@@ -11,8 +11,10 @@ type G2Point = typeof G2.Point.BASE;
 /** Marks what is signed in place of the message. */
 const OTHER = Uint8Array.of(0);
 const ERROR = Uint8Array.of(1);
-const COMPRESSED_FLAG = 0x80;
-const INFINITY_FLAG = 0x40;
+/** The neutral element, compressed. */
+export const INFINITY = Uint8Array.of(0xc0, ...new Uint8Array(BLS_SIGNATURE_LENGTH - 1));
+/** The point with x = 2, which is on the curve and outside the subgroup, as nearly all its points. */
+export const OFF_SUBGROUP = Uint8Array.of(0x80, ...new Uint8Array(BLS_SIGNATURE_LENGTH - 2), 2);
 
 /** What a validator gives as its signature of a message. Only a signing fault makes it something else. */
 export function signAs(behaviour: Behaviour, keys: KeyRing, keyIndex: number, message: Uint8Array): Uint8Array {
@@ -28,28 +30,14 @@ export function signAs(behaviour: Behaviour, keys: KeyRing, keyIndex: number, me
       // This encodes no point: its flags say infinity, and the rest is not zero.
       return new Uint8Array(behaviour.length ?? BLS_SIGNATURE_LENGTH).fill(0xff);
     case 'infinity':
-      return infinity();
+      return INFINITY;
     case 'off subgroup':
-      return pointOffSubgroup();
+      return OFF_SUBGROUP;
     case 'colluding':
       return withError(keys, keyIndex, message, behaviour.error);
     default:
       return keys.sign(keyIndex, message);
   }
-}
-
-function infinity(): Uint8Array {
-  const bytes = new Uint8Array(BLS_SIGNATURE_LENGTH);
-  bytes[0] = COMPRESSED_FLAG | INFINITY_FLAG;
-  return bytes;
-}
-
-/** The point with x = 2, which is on the curve and outside the subgroup, as nearly all its points. */
-function pointOffSubgroup(): Uint8Array {
-  const bytes = new Uint8Array(BLS_SIGNATURE_LENGTH);
-  bytes[0] = COMPRESSED_FLAG;
-  bytes[BLS_SIGNATURE_LENGTH - 1] = 2;
-  return bytes;
 }
 
 /** The error is a signature of something else, so that it is of the subgroup: only the pairing can tell. */

@@ -139,7 +139,8 @@ function leaving(validator: DevnetValidator, begun: AsyncDisposableStack, leave:
     if (hasLeft) return answer();
     hasLeft = true;
     const left = leave().catch((error: unknown) => {
-      validator.logger.warn({ nodeID: validator.nodeID, err: error }, 'embedded validator: cannot come up elsewhere');
+      const { logger } = validator.surroundings;
+      logger.warn({ nodeID: validator.nodeID, err: error }, 'embedded validator: cannot come up elsewhere');
     });
     begun.defer(() => left);
   };

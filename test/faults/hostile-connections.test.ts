@@ -95,23 +95,6 @@ test(
 );
 
 test(
-  'thousands of pipelined requests are answered in order, and others are served in between',
-  async () => {
-    const [socket] = await openMany(1);
-    const bytes = collect(socket!);
-    const closed = once(socket!, 'close');
-    socket!.write(request('GET /health/live', KEPT).repeat(5_000) + request('GET /nowhere'));
-    await service.expectUnharmed();
-    await closed;
-    const statuses = parseAnswers(bytes()).map(({ status }) => status);
-    expect(statuses).toHaveLength(5_001);
-    expect(statuses.lastIndexOf(200)).toBe(4_999);
-    expect(statuses.at(-1)).toBe(404);
-  },
-  TIMEOUT_MS,
-);
-
-test(
   'twelve connections that pipeline and read no answers block no other connection of their address',
   async () => {
     const server = service.running.app.server!.server;

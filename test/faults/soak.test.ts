@@ -110,7 +110,7 @@ class Load {
 
   #unknown(): string {
     this.#refused += 1;
-    return bodyOf(bytesToHex(this.#devnet.unknownMessage('C', Buffer.from(`unknown ${this.#refused}`)).bytes));
+    return bodyOf(bytesToHex(this.#devnet.chains.C.prepare(Buffer.from(`unknown ${this.#refused}`)).bytes));
   }
 }
 

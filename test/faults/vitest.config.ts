@@ -4,8 +4,6 @@ declare module 'vitest' {
   interface ProvidedContext {
     /** How many seeds are tried. */
     faultSeeds: number;
-    /** Seeds that leave no quorum, whose failures differ less. */
-    hopelessFaultSeeds: number;
   }
 }
 
@@ -15,6 +13,6 @@ export default defineConfig({
     maxConcurrency: 3,
     root: import.meta.dirname,
     include: ['*.test.ts'],
-    provide: { faultSeeds: 500, hopelessFaultSeeds: 50 },
+    provide: { faultSeeds: 500 },
   },
 });

@@ -43,7 +43,7 @@ export function goCorpus(devnet: Devnet): readonly CorpusEntry[] {
   const message = prefixed.slice(2);
   const ofL1 = exampleNamed('L1 message').message as string;
   const conversion = exampleNamed('P-Chain: conversion of the L1');
-  const unknown = (text: string) => bytesToHex(devnet.unknownMessage('C', new TextEncoder().encode(text)).bytes);
+  const unknown = (text: string) => bytesToHex(devnet.chains.C.prepare(new TextEncoder().encode(text)).bytes);
   const l1Hex = bytesToHex(idBytes(l1.subnetID));
 
   // Methods. Without a body is how tools look whether the service is there.

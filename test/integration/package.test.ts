@@ -99,7 +99,7 @@ test('runs every command in an empty folder', { timeout: TIMEOUT_MS }, async () 
     join(folder, 'own.json'),
     JSON.stringify({ networks: { mine: { pChainApi: [{ baseUrl: service.devnet.apiUrl }] } } }),
   );
-  const message = bytesToHex(service.devnet.emit('C', Buffer.from('packed')).bytes);
+  const message = bytesToHex(service.devnet.chains.C.emit(Buffer.from('packed')).bytes);
   const identity = JSON.stringify({ networks: { fuji: { pChainApi: [] } } });
   writeFileSync(join(folder, 'wrong.json'), identity);
   const [decoded, verified, asked, collected, table, help, completion, checked, health] = await Promise.all([

@@ -1,7 +1,7 @@
 // npm run test:mutations [-- TEXT]: plants each bug of bugs.ts (those whose name contains TEXT) in a copy of the project and runs the tests
 // named beside it, which have to fail. Exits with 1 where tests passed, or where a bug cannot be planted any more.
 //
-// The simulation's planted bugs are separate tests (test/simulation/planted-*.test.ts), which `npm run test:simulation` runs.
+// The simulation's planted bugs are separate tests (test/simulation/planted-bugs.ts), which `npm run test:simulation` runs.
 
 import { execFileSync, spawnSync } from 'node:child_process';
 import { cpSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';

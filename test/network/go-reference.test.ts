@@ -26,7 +26,7 @@ beforeAll(async () => {
   reference = await startReference(program, devnet.apiUrl, [devnet.subnets.l1.subnetID]);
   // It connects to validators when they are first asked for: answers before that depend on how far it is.
   for (const chain of ['C', 'L1'] as const) {
-    const message = bytesToHex(devnet.emit(chain, Buffer.from('first')).bytes);
+    const message = bytesToHex(devnet.chains[chain].emit(Buffer.from('first')).bytes);
     await untilSigned(reference.url, message);
   }
   entries = goCorpus(devnet);

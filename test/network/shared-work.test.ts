@@ -113,7 +113,7 @@ describe('replicas and one store', () => {
     expect((await other.post({ message, quorumPercentage: 40 })).status).toBe(201);
     expect(replicas.questions()).toBe(before);
 
-    const unknown = Buffer.from(replicas.devnet.unknownMessage('C', Uint8Array.of(1)).bytes).toString('hex');
+    const unknown = Buffer.from(replicas.devnet.chains.C.prepare(Uint8Array.of(1)).bytes).toString('hex');
     const refused = await one.post({ message: unknown });
     before = replicas.questions();
     const again = await other.post({ message: unknown });

@@ -10,9 +10,9 @@ export interface BlsScheme {
   sign(key: number, message: Uint8Array): Uint8Array;
   /** Signs with an additive error: errors whose sum is 0 cancel in a plain sum. */
   signOffBy(key: number, message: Uint8Array, error: number): Uint8Array;
-  /** Signs with a part outside the subgroup; such parts may cancel too. */
+  /** Signs with a part outside the subgroup; in the model such parts may cancel too. */
   signOffSubgroup(key: number, message: Uint8Array, part: number): Uint8Array;
   readonly infinity: Uint8Array;
-  /** Judges an aggregate without the code under test. */
-  isSignedBy(keys: readonly number[], message: Uint8Array, signature: Uint8Array): boolean;
+  /** Verifies an aggregate without the code under test. */
+  isSignedBy(publicKeys: readonly Uint8Array[], message: Uint8Array, signature: Uint8Array): boolean;
 }

@@ -1,145 +1,131 @@
-import { Registry } from 'prom-client';
+import type { AggregationResult } from '../../src/aggregation/request/aggregation-request.ts';
 import { createServer } from '../../src/api/server.ts';
 import { ERROR_CODES, type ErrorCode } from '../../src/http/errors/error-codes.ts';
-import type { Server } from '../../src/http/request/http-server.ts';
-import type { Clock } from '../../src/lib/concurrency/clock.ts';
+import { type Clock, systemClock } from '../../src/lib/concurrency/clock.ts';
+import { bytesToHex, parseHex } from '../../src/lib/encoding/bytes.ts';
 import type { Network } from '../../src/network/network.ts';
-import { createLogger } from '../../src/telemetry/logger.ts';
-import { createMetrics } from '../../src/telemetry/metrics.ts';
+import type { SubnetID } from '../../src/warp/ids.ts';
+import { listenerOptions } from '../unit/api/api-fixture.ts';
+import type { Invariants, LiveRequest } from './invariants.ts';
 
-/** The most services in one world. */
-const SERVICES = 4;
+/** The most processes in one world: four replicas, and those that replace three of them. */
+const SERVICES = 8;
 
-export type HttpAnswer =
-  | { readonly kind: 'signed'; readonly body: SignedBody }
-  | { readonly kind: 'error'; readonly code: ErrorCode; readonly status: number; readonly message: string }
-  | { readonly kind: 'malformed'; readonly what: string };
+/** The outcome of one request. */
+export type Outcome =
+  | { readonly kind: 'signed'; readonly result: Omit<AggregationResult, 'signers' | 'weights'> }
+  | { readonly kind: 'error'; readonly code: string }
+  | { readonly kind: 'left' };
 
-export interface SignedBody {
-  readonly signedMessage: string;
-  readonly pChainHeight: number;
-  readonly signingSubnetId: string;
-  readonly signedWeight: string;
-  readonly totalWeight: string;
+/** The processes that requests go to, by their number, and their clock. */
+interface Led {
+  services: readonly { readonly service: { readonly network: Network }; readonly invariants: Invariants }[];
+  clock: Clock;
 }
+
+export type HttpDoor = Awaited<ReturnType<typeof openHttpDoor>>;
 
 /**
  * The HTTP server of the service, all of it but its socket. To build it takes longer than to run a hundred simulations: one stands for all
  * of them, in front of networks that hand requests to those of the world under way.
  */
-export class HttpDoor {
-  readonly #server: Server;
-  readonly #world: Led;
+export async function openHttpDoor() {
+  const world: Led = { services: [], clock: systemClock };
   /** Raw answers of requests under way, by request ID. */
-  readonly #underWay: UnderWay;
-
-  private constructor(server: Server, world: Led, underWay: UnderWay) {
-    this.#server = server;
-    this.#world = world;
-    this.#underWay = underWay;
-  }
-
-  static async open(clock: Clock): Promise<HttpDoor> {
-    const world: Led = { networks: [], clock };
-    const underWay: UnderWay = new Map();
-    const registry = new Registry();
-    const server = await createServer({
-      networks: Array.from({ length: SERVICES }, (_, index) => doorTo(index, world)),
-      version: '0.0.0',
-      ...{ registry, metrics: createMetrics(registry), logger: createLogger('silent') },
+  const underWay = new Map<string, { destroy(): void }>();
+  const server = await createServer({
+    networks: Array.from({ length: SERVICES }, (_, index) => doorTo(index, world)),
+    ...listenerOptions({
       clock: {
         now: () => world.clock.now(),
         monotonicMs: () => world.clock.monotonicMs(),
         after: (delayMs, callback) => world.clock.after(delayMs, callback),
         afterTurn: (callback) => world.clock.afterTurn(callback),
       },
-      maxConnections: 1,
-      drainTimeoutMs: 1_000,
-      registerMore: (routes) =>
-        void routes.addHook('onRequest', (request, reply, done) => {
-          underWay.set(request.id, reply.raw);
-          reply.raw.once('close', () => underWay.delete(request.id));
-          done();
-        }),
-    });
-    return new HttpDoor(server, world, underWay);
-  }
-
-  /** Sets the networks that requests go to. */
-  lead(networks: readonly Network[], clock: Clock): void {
-    this.#world.networks = networks;
-    this.#world.clock = clock;
-  }
-
-  get requestsUnderWay(): number {
-    return this.#underWay.size;
-  }
-
-  /** Ends the client's connection. */
-  leave(requestID: string): void {
-    this.#underWay.get(requestID)?.destroy();
-  }
-
-  /** @returns undefined if the client left before the answer */
-  async post(service: number, body: object, client: string, requestID: string): Promise<HttpAnswer | undefined> {
-    try {
-      const { statusCode, body: text } = await this.#server.inject({
-        method: 'POST',
-        url: `/v1/signatureAggregator/sim-${service}/aggregateSignatures`,
-        remoteAddress: client,
-        headers: { 'x-request-id': requestID },
-        payload: body,
-      });
-      return parseAnswer(statusCode, text);
-    } catch (error) {
-      // The destroyed answer of a client that left.
-      if ((error as { code?: string }).code === 'LIGHT_ECONNRESET') return undefined;
-      throw error;
-    }
-  }
-}
-
-/** The current targets of the door. */
-interface Led {
-  networks: readonly Network[];
-  clock: Clock;
-}
-
-type UnderWay = Map<string, { destroy(): void }>;
-
-function doorTo(index: number, world: Led): Network {
-  const behind = (): Network => {
-    const network = world.networks[index];
-    if (network === undefined) throw new Error(`the world has no service ${index}`);
-    return network;
-  };
+    }),
+    registerMore: (routes) =>
+      void routes.addHook('onRequest', (request, reply, done) => {
+        underWay.set(request.id, reply.raw);
+        reply.raw.once('close', () => underWay.delete(request.id));
+        done();
+      }),
+  });
   return {
-    name: `sim-${index}`,
-    pathNames: [`sim-${index}`],
-    aggregator: { aggregate: (request, options) => behind().aggregator.aggregate(request, options) },
-    get subnets() {
-      return behind().subnets;
+    lead(services: Led['services'], clock: Clock): void {
+      Object.assign(world, { services, clock });
     },
-    get verifier() {
-      return behind().verifier;
+    get requestsUnderWay(): number {
+      return underWay.size;
     },
-    get uptimes() {
-      return behind().uptimes;
+    /** Ends the client's connection. */
+    leave(requestID: string): void {
+      underWay.get(requestID)?.destroy();
     },
-    readiness: () => behind().readiness(),
-    untilUp: (signal) => behind().untilUp(signal),
-    [Symbol.asyncDispose]: async () => {},
+    async post(service: number, live: LiveRequest, requestID: string): Promise<Outcome> {
+      try {
+        const { statusCode, body } = await server.inject({
+          method: 'POST',
+          url: `/v1/signatureAggregator/sim-${service}/aggregateSignatures`,
+          remoteAddress: `10.0.0.${live.plan.client}`,
+          headers: { 'x-request-id': requestID },
+          payload: bodyOf(live),
+        });
+        return readAnswer(statusCode, body);
+      } catch (error) {
+        // The destroyed answer of a client that left.
+        if ((error as { code?: string }).code === 'LIGHT_ECONNRESET') return { kind: 'left' };
+        throw error;
+      }
+    },
   };
 }
 
-function parseAnswer(status: number, text: string): HttpAnswer {
-  const body = JSON.parse(text) as Record<string, unknown>;
-  if (status === 201) return { kind: 'signed', body: body as unknown as SignedBody };
-  const { code, message, statusCode } = body;
-  if (typeof code !== 'string' || typeof message !== 'string' || statusCode !== status || !(code in ERROR_CODES)) {
-    return { kind: 'malformed', what: `status ${status}: ${text.slice(0, 300)}` };
+/** A network of which only the aggregator is used. */
+function doorTo(index: number, world: Led): Network {
+  const aggregator: Network['aggregator'] = {
+    aggregate(request, options) {
+      const { service, invariants } = world.services[index] ?? fail(`the world has no service ${index}`);
+      return invariants.listen((onProgress) =>
+        service.network.aggregator.aggregate(request, Object.assign(options, { onProgress })),
+      );
+    },
+  };
+  return { name: `sim-${index}`, pathNames: [`sim-${index}`], aggregator } as Partial<Network> as Network;
+}
+
+function fail(problem: string): never {
+  throw new Error(problem);
+}
+
+function bodyOf({ plan, message: { message } }: LiveRequest): object {
+  const { quorum, buffer, height, justification, signingSubnetID, destinationChainID } = plan;
+  return {
+    message: bytesToHex(message.bytes),
+    ...(justification.length > 0 && { justification: bytesToHex(justification) }),
+    quorumPercentage: quorum,
+    quorumPercentageBuffer: buffer,
+    pChainHeight: Number(height),
+    ...(signingSubnetID !== undefined && { signingSubnetId: signingSubnetID }),
+    ...(destinationChainID !== undefined && { destinationBlockchainId: destinationChainID }),
+  };
+}
+
+/** @throws if the answer has another form than documented */
+function readAnswer(status: number, text: string): Outcome {
+  const body = JSON.parse(text) as Record<string, string>;
+  if (status === 201) {
+    const { signedMessage, pChainHeight = '', signingSubnetId, signedWeight = '', totalWeight = '' } = body;
+    const result = {
+      signedMessage: parseHex(String(signedMessage), 'signedMessage'),
+      pChainHeight: BigInt(pChainHeight),
+      signingSubnetID: signingSubnetId as SubnetID,
+      signedWeight: BigInt(signedWeight),
+      totalWeight: BigInt(totalWeight),
+    };
+    return { kind: 'signed', result };
   }
-  const expected = ERROR_CODES[code as ErrorCode].status;
-  if (expected !== status) return { kind: 'malformed', what: `${code} with status ${status}` };
-  return { kind: 'error', code: code as ErrorCode, status, message };
+  const { code, message, statusCode } = body as Record<string, unknown>;
+  const isError = typeof code === 'string' && typeof message === 'string' && statusCode === status;
+  if (!isError || ERROR_CODES[code as ErrorCode]?.status !== status) fail(`status ${status}: ${text.slice(0, 300)}`);
+  return { kind: 'error', code };
 }

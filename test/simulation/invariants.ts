@@ -1,3 +1,4 @@
+import type { ProgressListener } from '../../src/aggregation/collection/progress.ts';
 import type { SignatureOutcome } from '../../src/aggregation/validators/validator-outcome.ts';
 import { equalBytes } from '../../src/lib/encoding/bytes.ts';
 import type { NodeID } from '../../src/warp/ids.ts';
@@ -70,6 +71,20 @@ export class Invariants implements Watcher {
     this.violations.push(`at ${this.#nowMs().toFixed(1)} ms: ${what}`);
   }
 
+  /** Runs a request with a listener, which must receive the state first, and nothing after the end. */
+  async listen<Result>(run: (listener: ProgressListener) => Result | Promise<Result>): Promise<Result> {
+    let [isOver, events] = [false, 0];
+    try {
+      return await run(({ kind }) => {
+        if (isOver) this.violate('a listener received progress after its request had ended');
+        if (events === 0 && kind !== 'state') this.violate(`a listener received "${kind}" before the state`);
+        events += 1;
+      });
+    } finally {
+      isOver = true;
+    }
+  }
+
   /** How long a collection may take beyond its deadline: for checks that were under way, and the search for invalid signers. */
   get slackMs(): number {
     const storeMs = this.#plan.replicas === undefined ? 0 : STORE_MS;
@@ -127,33 +142,11 @@ export class Invariants implements Watcher {
     return found;
   }
 
-  /** No more collections of a message at once than there are different requests for it, each in as many sets as there are. */
   #expectShared(message: Uint8Array): void {
-    const open = this.#collections.filter((one) => one.endMs === undefined && equalBytes(one.message, message)).length;
-    const kinds = new Set<string>();
-    let allowed = 0;
-    for (const { plan, message: asked } of this.live) {
-      if (!equalBytes(asked.message.bytes, message)) continue;
-      const { quorum, buffer, height, signingSubnetID, destinationChainID, justification } = plan;
-      const kind = [
-        quorum,
-        buffer,
-        height,
-        signingSubnetID,
-        destinationChainID,
-        Buffer.from(justification).toString('hex'),
-      ].join();
-      if (kinds.has(kind)) continue;
-      kinds.add(kind);
-      const subnetID = signingSubnetID ?? asked.subnetID;
-      // Low balances, which only L1s have, are another reason to sign again.
-      const avoidances = [...this.#ledger.plan.blocks].some(({ sets }) =>
-        sets.get(subnetID as never)?.some(({ balance }) => balance !== undefined),
-      )
-        ? 2
-        : 1;
-      allowed += height !== 0n || subnetID === undefined ? 1 : avoidances * this.#ledger.setsOf(subnetID).length;
-    }
+    const isOfIt = (one: { readonly message: Uint8Array }): boolean => equalBytes(one.message, message);
+    const open = this.#collections.filter((one) => one.endMs === undefined && isOfIt(one)).length;
+    const live = [...this.live].filter((one) => equalBytes(one.message.message.bytes, message));
+    const allowed = maxCollections(live, this.#ledger);
     if (open > allowed) this.violate(`${open} collections of one message at once, for requests of ${allowed} kinds`);
   }
 
@@ -209,4 +202,23 @@ export class Invariants implements Watcher {
     if (endMs - lostMs > boundMs)
       this.violate(`a collection went on for ${endMs - lostMs} ms after its quorum was out of reach`);
   }
+}
+
+/** The most collections that requests for one message need at once: one for each kind of request in each set of its subnet. */
+export function maxCollections(requests: readonly LiveRequest[], ledger: Ledger): number {
+  const kinds = new Set<string>();
+  let allowed = 0;
+  for (const { plan, message } of requests) {
+    const { quorum, buffer, height, signingSubnetID, destinationChainID, justification } = plan;
+    const settings = [quorum, buffer, height, signingSubnetID, destinationChainID];
+    const kind = [...settings, Buffer.from(justification).toString('hex')].join();
+    if (kinds.has(kind)) continue;
+    kinds.add(kind);
+    const subnetID = signingSubnetID ?? message.subnetID;
+    const sets = subnetID === undefined ? [] : ledger.setsOf(subnetID);
+    // Low balances, which only L1s have, are another reason to sign again.
+    const isAvoiding = sets.some((set) => set.some(({ balance }) => balance !== undefined));
+    allowed += height !== 0n || subnetID === undefined ? 1 : (isAvoiding ? 2 : 1) * sets.length;
+  }
+  return allowed;
 }

@@ -63,7 +63,6 @@ export interface MessagePlan {
 
 export interface RequestPlan {
   readonly atMs: number;
-  readonly via: 'http' | 'direct';
   readonly client: number;
   readonly message: number;
   readonly justification: Uint8Array;
@@ -319,7 +318,6 @@ function planRequests(
     const request: RequestPlan = {
       // Some before the service is ready.
       atMs: draws.chance(0.06) ? draws.int(0, 1_500) : draws.int(1_500, end),
-      via: draws.chance(0.6) ? 'http' : 'direct',
       client: draws.int(1, 4),
       message: number,
       justification: isGiven ? (needs ?? draws.bytes(4)) : NO_JUSTIFICATION,
@@ -358,7 +356,7 @@ function varied(
   { needs, tip, isCrowd }: { needs: Uint8Array | undefined; tip: bigint; isCrowd: boolean },
 ): Partial<RequestPlan> {
   const laterMs = { atMs: request.atMs + draws.pick([0, 0, 5, 60, 400]) };
-  switch (draws.pick(['equal', 'equal', 'left', 'quorum', 'justification', 'height', 'door'] as const)) {
+  switch (draws.pick(['equal', 'equal', 'left', 'quorum', 'justification', 'height'] as const)) {
     case 'equal':
       return isCrowd && draws.chance(0.8) ? { ...laterMs, quorum: draws.int(1, 60), buffer: 0 } : laterMs;
     case 'left':
@@ -372,7 +370,5 @@ function varied(
       };
     case 'height':
       return { ...laterMs, height: tip - BigInt(draws.int(0, 3)), destinationChainID: undefined };
-    case 'door':
-      return { ...laterMs, via: request.via === 'http' ? 'direct' : 'http' };
   }
 }

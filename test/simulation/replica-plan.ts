@@ -153,7 +153,6 @@ function planRequests(
         requests.push({
           ...request,
           atMs: atMs + draws.pick([0, 0, 0, 1, 5, 20, 100, 500, draws.int(0, 1_500)]),
-          via: draws.chance(0.15) ? 'http' : 'direct',
           client: draws.int(1, 4),
           leavesAfterMs: draws.chance(0.06) ? draws.int(0, 800) : undefined,
           replica: draws.int(0, count - 1),

@@ -5,8 +5,7 @@ import { createWarpSet } from '../../src/validators/warp-set.ts';
 import type { NodeID, SubnetID } from '../../src/warp/ids.ts';
 import type { BlsScheme } from './bls-scheme.ts';
 import type { Draws } from './draws.ts';
-import type { Invariants } from './invariants.ts';
-import { canonicalOrder } from './judge-message.ts';
+import { type Invariants, maxCollections } from './invariants.ts';
 import type { Ledger, LedgerSet } from './ledger.ts';
 import type { MessagePlan, Plan } from './plan.ts';
 import { KEY_PREFIX, NETWORK_NAME, type SharedOptions, type Watcher } from './service.ts';
@@ -67,7 +66,6 @@ export function openReplicaStore(plan: Plan, world: ReplicaWorld): ReplicaStore 
   const setOf = (subnetID: string): LedgerSet => world.ledger.setsOf(subnetID as SubnetID).at(-1) ?? [];
   const liar = new Liar({ scheme, scope, secret, targetOf, setOf, isTraitor: replicas.isTraitor });
   const redis = new SimulatedRedis({ clock, draws, liar, plan: replicas.store, watcher: invariants });
-  let uses = 0;
   return {
     ...{ redis, invariants },
     canPutBack:
@@ -102,9 +100,8 @@ export function openReplicaStore(plan: Plan, world: ReplicaWorld): ReplicaStore 
       },
     }),
     async useLimit(limits) {
-      uses += 1;
       const { ns } = await limits.take('a client', USE_NS, Number.MAX_SAFE_INTEGER);
-      invariants.counted(Math.ceil(ns / USE_NS), uses);
+      invariants.counted(Math.ceil(ns / USE_NS));
     },
     expectLeft: () => invariants.expectLeft(redis.entries),
   };
@@ -130,31 +127,17 @@ function workOf(plan: Plan, { scheme, ledger, nodeIDOf }: ReplicaWorld): Readonl
       );
       const parts = { message, justification, signingSubnetID, warpSet, avoided: new Set<number>() };
       const key = resultKey({ ...parts, quorumNum: BigInt(quorum), quorumBuffer: BigInt(buffer) });
-      targets.set(`work:${key}`, { message, keys: canonicalOrder(set, scheme).map((one) => one.key) });
+      const keys = warpSet.validators.flatMap(
+        ({ nodeIDs }) => set.find(({ number }) => nodeIDs.includes(nodeIDOf(number)))?.key ?? [],
+      );
+      targets.set(`work:${key}`, { message, keys });
     }
   }
   return targets;
 }
 
-/** Different requests for a message, each in as many sets as there are; at most. */
-function kindsOf({ requests, messages }: Plan, { message, subnetID }: MessagePlan, { ledger }: ReplicaWorld): number {
-  const kinds = new Set<string>();
-  let [allowed, partial] = [0, 0];
-  for (const request of requests) {
-    if (messages[request.message]?.message.id !== message.id) continue;
-    const { quorum, buffer, signingSubnetID: given, justification } = request;
-    // A part of the buffer is an answer for a few seconds only.
-    if (buffer > 0) partial += 1;
-    const kind = [quorum, buffer, given, Buffer.from(justification).toString('hex')].join();
-    const signingSubnetID = given ?? subnetID;
-    if (kinds.has(kind) || signingSubnetID === undefined) continue;
-    kinds.add(kind);
-    const sets = ledger.setsOf(signingSubnetID);
-    allowed += sets.length * (sets.some(hasBalances) ? 2 : 1);
-  }
-  return allowed + partial;
-}
-
-function hasBalances(set: LedgerSet): boolean {
-  return set.some(({ balance }) => balance !== undefined);
+/** The most collections for a message. A part of the buffer is an answer for a few seconds only. */
+function kindsOf({ requests, messages }: Plan, message: MessagePlan, { ledger }: ReplicaWorld): number {
+  const live = requests.filter((plan) => messages[plan.message] === message).map((plan) => ({ plan, message }));
+  return maxCollections(live, ledger) + live.filter(({ plan }) => plan.buffer > 0).length;
 }

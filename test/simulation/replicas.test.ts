@@ -1,4 +1,5 @@
 import { inject, vi } from 'vitest';
+import { planOfReplicas } from './replica-plan.ts';
 import { testSeeds } from './test-seeds.ts';
 
 vi.mock('lru-cache', () => import('./small-caches.ts'));
@@ -9,6 +10,6 @@ vi.mock('../../src/p2p/identity/certificate.ts', async (importOriginal) =>
 testSeeds({
   schedules: inject('replicaSchedules'),
   realEvery: 500,
-  run: (simulator, seed, bls) => simulator.runReplicas(seed, bls),
+  planOf: planOfReplicas,
   mustOccur: ['alone', 'found', 'ours', 'refused', 'taken_over', 'waited'],
 });

@@ -1,45 +1,27 @@
 import { loadBackend } from '../../src/bls/backends/load-backend.ts';
-import { systemClock } from '../../src/lib/concurrency/clock.ts';
 import type { BlsScheme } from './bls-scheme.ts';
-import { HttpDoor } from './http-door.ts';
+import { openHttpDoor } from './http-door.ts';
 import { createModelScheme } from './model-bls.ts';
-import { type Plan, planOf, type ReplicasPlan } from './plan.ts';
+import type { Plan, ReplicasPlan } from './plan.ts';
 import { createRealScheme } from './real-bls.ts';
-import { planOfReplicas } from './replica-plan.ts';
 import { type Report, World } from './world.ts';
 
 export type Bls = Plan['bls'];
 
 export type RunReport = Report & { readonly plan: Plan };
 
-/** Runs seeds one after the other, with all that they share. */
-export interface Simulator {
-  /** @param bls default: by the seed */
-  run(seed: number, bls?: Bls): Promise<RunReport>;
-  /** A world of several replicas. */
-  runReplicas(seed: number, bls?: Bls): Promise<RunReport>;
-}
-
-export async function openSimulator(): Promise<Simulator> {
-  const door = await HttpDoor.open(systemClock);
+/** @returns a function that runs plans one after the other, with all that they share */
+export async function openSimulator(): Promise<(plan: Plan) => Promise<RunReport>> {
+  const door = await openHttpDoor();
   const schemes = new Map<Bls, BlsScheme>([
     ['model', createModelScheme(false)],
     ['model that hashes late', createModelScheme(true)],
   ]);
-  async function schemeOf(bls: Bls): Promise<BlsScheme> {
-    const known = schemes.get(bls);
-    if (known !== undefined) return known;
-    const scheme = createRealScheme(await loadBackend(bls === 'native' ? 'native' : 'noble'));
+  return async (plan) => {
+    const { bls } = plan;
+    const scheme = schemes.get(bls) ?? createRealScheme(await loadBackend(bls === 'native' ? 'native' : 'noble'));
     schemes.set(bls, scheme);
-    return scheme;
-  }
-  const run = async (plan: Plan): Promise<RunReport> => ({
-    ...(await new World(plan, await schemeOf(plan.bls)).run(door)),
-    plan,
-  });
-  return {
-    run: (seed, bls) => run(planOf(seed, bls)),
-    runReplicas: (seed, bls) => run(planOfReplicas(seed, bls)),
+    return { ...(await new World(plan, scheme, door).run()), plan };
   };
 }
 

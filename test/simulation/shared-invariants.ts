@@ -23,8 +23,7 @@ interface SharedCollection {
   isSigned: boolean;
 }
 
-export interface ReplicaOfInvariants {
-  readonly number: number;
+interface Replica {
   readonly startedMs: number;
   isAlive: boolean;
 }
@@ -45,7 +44,7 @@ export interface SharedInvariantsOptions {
 /** Watches what replicas do among each other, and the store that they share. */
 export class SharedInvariants implements StoreWatcher {
   readonly #options: SharedInvariantsOptions;
-  readonly #replicas = new Map<number, ReplicaOfInvariants>();
+  readonly #replicas = new Map<number, Replica>();
   readonly #collections: SharedCollection[] = [];
   readonly #disturbed: { readonly atMs: number; readonly replica: number; readonly key: string | undefined }[] = [];
   readonly #lost: { readonly atMs: number; readonly key: string }[] = [];
@@ -54,14 +53,13 @@ export class SharedInvariants implements StoreWatcher {
   /** Signatures that replicas got of each validator, by message. */
   readonly #signatures = new Map<string, number>();
   readonly #limitUses: number[] = [];
-  #limitAdds = 0;
 
   constructor(options: SharedInvariantsOptions) {
     this.#options = options;
   }
 
   started(number: number): void {
-    this.#replicas.set(number, { number, startedMs: this.#options.nowMs(), isAlive: true });
+    this.#replicas.set(number, { startedMs: this.#options.nowMs(), isAlive: true });
   }
 
   /** Before its code notices anything. */
@@ -176,9 +174,8 @@ export class SharedInvariants implements StoreWatcher {
   }
 
   /** Records the used part of a limit that a replica received. */
-  counted(used: number, count: number): void {
+  counted(used: number): void {
     this.#limitUses.push(used);
-    this.#limitAdds = count;
   }
 
   /** When all replicas are closed, and what they have sent has arrived. */
@@ -193,12 +190,8 @@ export class SharedInvariants implements StoreWatcher {
     // Counts of a killed replica are unknown, and a new one counts alone at first.
     if (this.#options.plan.replicas.ends.length > 0) return;
     const sorted = this.#limitUses.toSorted((a, b) => a - b);
-    const isCounted = sorted.length === this.#limitAdds && sorted.every((used, index) => used === index + 1);
-    if (!isCounted) violate(`of ${this.#limitAdds} uses of a limit, replicas counted ${sorted.join(', ')}`);
-  }
-
-  #openOf(message: string): readonly SharedCollection[] {
-    return this.#collections.filter((one) => one.message === message && one.endMs === undefined);
+    if (sorted.some((used, index) => used !== index + 1))
+      violate(`of ${sorted.length} uses of a limit, replicas counted ${sorted.join(', ')}`);
   }
 
   /** Collections of a message: one of each kind, and one more for each that came to nothing or was lost. */
@@ -221,7 +214,7 @@ export class SharedInvariants implements StoreWatcher {
     const bound = this.#boundOf(message);
     if (all.length > bound)
       violate(`${all.length} collections of one message over all replicas, at most ${bound} are right`);
-    const open = this.#openOf(message);
+    const open = all.filter((one) => one.endMs === undefined);
     const most = this.#options.kindsOf(message) + open.filter((one) => !one.isLeased).length + this.#lossesOf(message);
     if (open.length > most) violate(`${open.length} collections of one message at once, at most ${most} are right`);
   }

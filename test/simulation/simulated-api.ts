@@ -205,88 +205,68 @@ function spoil(text: string, draws: Draws): string {
   return `${text.slice(0, value.index)}:${wrong}${text.slice(value.index + value[0].length)}`;
 }
 
-/** {@link OpenHttp} over virtual time: a pool of connections to each API node, by its origin. */
+type Fail = (reason: Error | undefined) => void;
+
+/** {@link OpenHttp} over virtual time: calls of API nodes, by their origins, without a bound of connections. */
 export class SimulatedHttp {
   readonly #clock: Clock;
   readonly #apis: ReadonlyMap<string, SimulatedApi>;
-  /** Dispatchers opened and not destroyed. */
-  openPools = 0;
-  /** Requests under way, over all pools. */
-  underWay = 0;
-  readonly #abandon = new Map<Dispatcher, () => void>();
+  /** Requests under way of each pool that is open. */
+  readonly #pools = new Map<Dispatcher, Set<Fail>>();
 
   constructor(clock: Clock, apis: ReadonlyMap<string, SimulatedApi>) {
     this.#clock = clock;
     this.#apis = apis;
   }
 
-  readonly open: OpenHttp = (origin, { connections }) => {
+  /** Pools opened and not destroyed. */
+  get openPools(): number {
+    return this.#pools.size;
+  }
+
+  readonly open: OpenHttp = (origin) => {
     const api = this.#apis.get(origin);
     if (api === undefined) throw new Error(`the service calls ${origin}, which nobody told it to`);
-    const max = connections ?? Number.POSITIVE_INFINITY;
-    const waiting: (() => void)[] = [];
-    const failAll = new Set<(reason: Error | undefined) => void>();
-    let [busy, isDestroyed] = [0, false];
-    this.openPools += 1;
-    const startNext = (): void => {
-      while (busy < max) {
-        const next = waiting.shift();
-        if (next === undefined) return;
-        next();
-      }
-    };
+    const underWay = new Set<Fail>();
     const request = (options: Dispatcher.RequestOptions): Promise<unknown> =>
       new Promise((resolve, reject) => {
         const signal = options.signal as AbortSignal | undefined;
-        if (isDestroyed || signal?.aborted) {
+        if (!this.#pools.has(pool) || signal?.aborted) {
           reject(signal?.reason ?? new Error('the pool is destroyed'));
           return;
         }
-        let cancel: (() => void) | undefined;
-        let isOver = false;
-        this.underWay += 1;
+        const { reaction, afterMs } = api.react();
         const end = (settle: () => void): void => {
-          if (isOver) return;
-          isOver = true;
-          this.underWay -= 1;
+          if (!underWay.delete(fail)) return;
           cancel?.();
           signal?.removeEventListener('abort', onAbort);
-          failAll.delete(fail);
-          const at = waiting.indexOf(start);
-          if (at >= 0) waiting.splice(at, 1);
-          else busy -= 1;
           settle();
-          startNext();
         };
-        const onAbort = (): void => end(() => reject(signal?.reason));
-        const fail = (reason: Error | undefined): void => end(() => reason !== undefined && reject(reason));
-        const start = (): void => {
-          busy += 1;
-          const { reaction, afterMs } = api.react();
-          if (reaction === 'hangs') return;
-          cancel = this.#clock.after(afterMs, () => {
-            if (reaction === 'refuses connections') fail(Object.assign(new Error('refused'), { code: 'ECONNREFUSED' }));
-            else end(() => resolve(responseOf(api, options, reaction)));
-          });
-        };
+        const fail: Fail = (reason) => end(() => reason !== undefined && reject(reason));
+        const onAbort = (): void => fail(signal?.reason as Error);
+        underWay.add(fail);
         signal?.addEventListener('abort', onAbort, { once: true });
-        failAll.add(fail);
-        waiting.push(start);
-        startNext();
+        const answer = (): void => {
+          if (reaction === 'refuses connections') fail(Object.assign(new Error('refused'), { code: 'ECONNREFUSED' }));
+          else end(() => resolve(responseOf(api, options, reaction)));
+        };
+        const cancel = reaction === 'hangs' ? undefined : this.#clock.after(afterMs, answer);
       });
-    const close = (reason: Error | undefined): void => {
-      if (!isDestroyed) this.openPools -= 1;
-      isDestroyed = true;
-      for (const fail of [...failAll]) fail(reason);
-    };
-    const pool = { request, destroy: async () => close(new Error('the pool is destroyed')) } as unknown as Dispatcher;
-    this.#abandon.set(pool, () => close(undefined));
+    const destroy = async (): Promise<void> => this.#close(pool, new Error('the pool is destroyed'));
+    const pool = { request, destroy } as unknown as Dispatcher;
+    this.#pools.set(pool, underWay);
     return pool;
   };
 
   /** The process of a pool is no more, and hears nothing of it. */
   abandon(pool: Dispatcher): void {
-    this.#abandon.get(pool)?.();
+    this.#close(pool, undefined);
+  }
+
+  #close(pool: Dispatcher, reason: Error | undefined): void {
+    const underWay = this.#pools.get(pool) ?? [];
+    this.#pools.delete(pool);
+    for (const fail of [...underWay]) fail(reason);
   }
 }
 

@@ -10,8 +10,8 @@ export const STORE_FAULTS = {
   slow: 2,
   /** Does not answer, and runs the received commands later. */
   frozen: 2,
-  down: 1,
-  'down, and comes back empty': 1,
+  /** Half of the times it comes back empty. */
+  down: 2,
   /** A replica cannot reach the server; sent data may still arrive. */
   'cut off': 3,
   /** A replica's commands are done, and their answers are lost. */
@@ -96,10 +96,8 @@ export class SimulatedRedis {
     this.#plan = options.plan;
     this.#liar = options.liar;
     for (const { atMs, what } of options.plan.moments) this.clock.after(atMs, () => this.#happen(what));
-    for (const { fromMs, fault } of options.plan.spells) {
-      if (fault === 'down' || fault === 'down, and comes back empty')
-        this.clock.after(fromMs, () => this.#goDown(fault));
-    }
+    for (const { fromMs, fault } of options.plan.spells)
+      if (fault === 'down') this.clock.after(fromMs, () => this.#goDown());
   }
 
   /** The way there of one replica, from one of its processes. */
@@ -150,9 +148,9 @@ export class SimulatedRedis {
     return this.isIn('slow', replica) ? ms + this.draws.int(20, 300) : ms;
   }
 
-  #goDown(fault: StoreFault): void {
+  #goDown(): void {
     for (const link of [...this.links]) link.break('Socket closed unexpectedly');
-    if (fault === 'down, and comes back empty') this.#happen('wiped');
+    if (this.draws.chance(0.5)) this.#happen('wiped');
   }
 
   #happen(what: StoreMoment): void {
@@ -416,8 +414,7 @@ class SimulatedLink implements RedisLink {
   }
 
   get #isDown(): boolean {
-    const { replica } = this.#options;
-    return this.#redis.isIn('down', replica) || this.#redis.isIn('down, and comes back empty', replica);
+    return this.#redis.isIn('down', this.#options.replica);
   }
 
   /** When the way is open again; undefined if it is. */

@@ -1,4 +1,5 @@
 import { inject, vi } from 'vitest';
+import { planOf } from './plan.ts';
 import { testSeeds } from './test-seeds.ts';
 
 vi.mock('lru-cache', () => import('./small-caches.ts'));
@@ -9,7 +10,7 @@ vi.mock('../../src/p2p/identity/certificate.ts', async (importOriginal) =>
 testSeeds({
   schedules: inject('schedules'),
   realEvery: 100,
-  run: (simulator, seed, bls) => simulator.run(seed, bls),
+  planOf,
   mustOccur: [
     ...['signed', 'left', 'insufficient_weight', 'not_connected', 'signing_refused', 'overloaded'],
     ...['height_not_reached', 'unknown_source_chain', 'wrong_network', 'invalid_request'],

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { type Bls, describeFailure, openSimulator, type RunReport, type Simulator } from './run-seeds.ts';
+import type { Plan } from './plan.ts';
+import { type Bls, describeFailure, openSimulator } from './run-seeds.ts';
 
 /** A seed to replay, and nothing else to run. */
 const SEED = process.env['SIMULATION_SEED'];
@@ -16,28 +17,27 @@ interface Seeds {
   readonly schedules: number;
   /** One in so many runs over a real backend: a check of the model, which takes ten times as long. */
   readonly realEvery: number;
-  run(simulator: Simulator, seed: number, bls: Bls | undefined): Promise<RunReport>;
+  planOf(seed: number, bls?: Bls): Plan;
   /** Outcomes of requests, and of work that replicas share: what does not occur is not tested. */
   readonly mustOccur: readonly string[];
 }
 
-export function testSeeds({ schedules, realEvery, run, mustOccur }: Seeds): void {
+export function testSeeds({ schedules, realEvery, planOf, mustOccur }: Seeds): void {
   const count = Number(process.env['SIMULATION_SCHEDULES'] ?? schedules);
 
-  describe.runIf(SEED !== undefined)('replay', () => {
-    test(`seed ${SEED}`, async () => {
-      const report = await run(await openSimulator(), Number(SEED), process.env['SIMULATION_BLS'] as Bls | undefined);
-      expect(report.violations, describeFailure(report)).toEqual([]);
-    });
+  test.runIf(SEED !== undefined)(`seed ${SEED}`, async () => {
+    const run = await openSimulator();
+    const report = await run(planOf(Number(SEED), process.env['SIMULATION_BLS'] as Bls | undefined));
+    expect(report.violations, describeFailure(report)).toEqual([]);
   });
 
   describe.runIf(SEED === undefined)('the simulation', () => {
     test('no schedule breaks an invariant', async () => {
-      const simulator = await openSimulator();
+      const run = await openSimulator();
       const failures: string[] = [];
       const occurred = new Set<string>();
       for (let seed = FIRST; seed < FIRST + count && failures.length < MAX_FAILURES; seed += 1) {
-        const report = await run(simulator, seed, backendOf(seed, realEvery));
+        const report = await run(planOf(seed, backendOf(seed, realEvery)));
         for (const outcome of report.outcomes) occurred.add(outcome.kind === 'error' ? outcome.code : outcome.kind);
         for (const kind of report.sharedWork) occurred.add(kind);
         if (report.violations.length > 0) failures.push(describeFailure(report));
@@ -49,9 +49,9 @@ export function testSeeds({ schedules, realEvery, run, mustOccur }: Seeds): void
     test('a seed is the same run each time, whatever ran before', async () => {
       const [first, second] = [await openSimulator(), await openSimulator()];
       for (const seed of REPEATED) {
-        const once = await run(first, seed, undefined);
-        await run(second, seed + 1, undefined);
-        expect((await run(second, seed, undefined)).digest).toBe(once.digest);
+        const once = await first(planOf(seed));
+        await second(planOf(seed + 1));
+        expect((await second(planOf(seed))).digest).toBe(once.digest);
       }
     }, 60_000);
   });

@@ -1,4 +1,5 @@
-import { defineConfig } from 'vitest/config';
+import { defineConfig, type Plugin } from 'vitest/config';
+import { REPLICA_BUGS, SERVICE_BUGS } from './planted-bugs.ts';
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -9,8 +10,22 @@ declare module 'vitest' {
   }
 }
 
+/** Plants the bug that the query of a module names. */
+const plantBugs: Plugin = {
+  name: 'plant bugs',
+  enforce: 'pre',
+  transform(code, id) {
+    const name = new URLSearchParams(id.split('?')[1]).get('planted');
+    if (name === null) return undefined;
+    const bug = [...SERVICE_BUGS, ...REPLICA_BUGS].find((one) => one.name === name);
+    if (bug === undefined || code.split(bug.find).length !== 2) throw new Error(`cannot plant "${name}"`);
+    return code.replace(bug.find, () => bug.replace);
+  },
+};
+
 /** The full set, of which `npm test` runs a share, and the planted bugs, which test the simulation itself. */
 export default defineConfig({
+  plugins: [plantBugs],
   test: {
     maxWorkers: '100%',
     root: import.meta.dirname,

@@ -1,13 +1,10 @@
 import { hash } from 'node:crypto';
-import { AggregatorError } from '../../src/aggregation/aggregator-error.ts';
-import type { ProgressEvent } from '../../src/aggregation/collection/progress.ts';
 import type { AggregationResult } from '../../src/aggregation/request/aggregation-request.ts';
-import { bytesToHex, parseHex } from '../../src/lib/encoding/bytes.ts';
 import type { NodeID, SubnetID } from '../../src/warp/ids.ts';
 import { VirtualTime } from '../support/fake-clock.ts';
 import type { BlsScheme } from './bls-scheme.ts';
 import { Draws } from './draws.ts';
-import type { HttpDoor } from './http-door.ts';
+import type { HttpDoor, Outcome } from './http-door.ts';
 import { Invariants, type LiveRequest } from './invariants.ts';
 import { problemOf } from './judge-message.ts';
 import { Ledger, type LedgerSet } from './ledger.ts';
@@ -22,12 +19,6 @@ import { SimulatedValidator, type ValidatorWorld } from './simulated-validator.t
 
 /** The identity of the first service; later ones count down. */
 const FIRST_IDENTITY = 999;
-
-/** The outcome of one request. */
-export type Outcome =
-  | { readonly kind: 'signed'; readonly result: Omit<AggregationResult, 'signers' | 'weights'> }
-  | { readonly kind: 'error'; readonly code: string }
-  | { readonly kind: 'left' };
 
 export interface Report {
   readonly violations: readonly string[];
@@ -50,17 +41,13 @@ const STORE_MS = 1_500;
 const STORE_ANSWER_MS = 250;
 /** Until all that replicas have sent to the store is there. */
 const STORE_SETTLES_MS = 100;
-const BUG_CODES: ReadonlySet<string> = new Set(['internal_error']);
-
-const LEFT: Outcome = { kind: 'left' };
 
 interface RunningService {
   readonly service: SimulatedService;
   readonly process: SimulatedProcess;
   readonly invariants: Invariants;
-  /** Requests under way, of those over HTTP the ID. */
-  readonly requests: Set<object>;
-  readonly httpRequests: Set<string>;
+  /** IDs of requests under way. */
+  readonly requests: Set<string>;
   /** Takes no more requests, and is closed when it has answered those under way. */
   isDraining: boolean;
   /** Resolves when a drained service is closed. */
@@ -69,9 +56,8 @@ interface RunningService {
 
 /** A request, and what is to come of it. */
 interface Asked {
-  readonly request: RequestPlan;
-  readonly message: MessagePlan;
-  readonly number: number;
+  readonly live: LiveRequest;
+  readonly requestID: string;
   readonly startMs: number;
   readonly mustSucceed: boolean;
   readonly invariants: Invariants;
@@ -88,12 +74,11 @@ export class World {
   readonly validators: readonly SimulatedValidator[];
   readonly scheme: BlsScheme;
   readonly draws: Draws;
+  readonly #door: HttpDoor;
   readonly #nature = this.time.view();
   readonly #services: RunningService[] = [];
   /** The current process of each replica. */
   readonly #current: RunningService[] = [];
-  /** The networks of the door. */
-  readonly #networks: SimulatedService['network'][] = [];
   readonly #store: ReplicaStore | undefined;
   readonly #trace: string[] = [];
   readonly #outcomes: Outcome[] = [];
@@ -103,8 +88,9 @@ export class World {
   /** Whether all requests are answered. */
   #isOver = false;
 
-  constructor(plan: Plan, scheme: BlsScheme) {
+  constructor(plan: Plan, scheme: BlsScheme, door: HttpDoor) {
     this.plan = plan;
+    this.#door = door;
     this.scheme = scheme;
     this.draws = new Draws(`world ${plan.seed}`);
     this.ledger = new Ledger(plan.ledger, () => this.time.nowMs);
@@ -133,18 +119,17 @@ export class World {
     });
   }
 
-  async run(door: HttpDoor): Promise<Report> {
+  async run(): Promise<Report> {
     const { count, ends } = this.plan.replicas ?? { count: 1, ends: [] };
     for (let index = 0; index < count; index += 1) this.#open(index);
-    door.lead(this.#networks, this.#nature);
-    for (const end of ends) this.#nature.after(end.atMs, () => !this.#isOver && this.#end(end, door));
+    this.#door.lead(this.#services, this.#nature);
+    for (const end of ends) this.#nature.after(end.atMs, () => !this.#isOver && this.#end(end));
     const onRejection = (reason: unknown): void => this.#violate(`a rejection that nobody handles: ${String(reason)}`);
     process.on('unhandledRejection', onRejection);
     try {
-      for (const [number, request] of this.plan.requests.entries()) {
-        this.#unfinished += 1;
-        this.#nature.after(request.atMs, () => void this.#ask(door, request, number));
-      }
+      this.#unfinished = this.plan.requests.length;
+      for (const [number, request] of this.plan.requests.entries())
+        this.#nature.after(request.atMs, () => void this.#ask(request, number));
       const giveUpMs = 400_000;
       if (!(await this.time.runUntil(giveUpMs, () => this.#unfinished === 0))) {
         this.#violate(`${this.#unfinished} requests had no answer after ${giveUpMs} ms`);
@@ -154,7 +139,7 @@ export class World {
       await this.time.runUntil(this.time.nowMs + Math.max(this.plan.lingersMs, underWayMs));
       this.#isOver = true;
       await this.#expectQuiet();
-      await this.#close(door);
+      await this.#close();
     } finally {
       process.off('unhandledRejection', onRejection);
     }
@@ -180,15 +165,14 @@ export class World {
       shared: this.#store?.optionsOf(index, number),
     });
     const running: RunningService = {
-      ...{ service, process, invariants, requests: new Set(), httpRequests: new Set() },
-      ...{ isDraining: false, closed: undefined },
+      ...{ service, process, invariants, requests: new Set(), isDraining: false },
+      closed: undefined,
     };
     this.#services.push(running);
     this.#current[index] = running;
-    this.#networks[index] = service.network;
   }
 
-  #end({ replica, how, comesBackAfterMs }: ReplicaEnd, door: HttpDoor): void {
+  #end({ replica, how, comesBackAfterMs }: ReplicaEnd): void {
     const running = this.#current[replica] as RunningService;
     const { process, invariants } = running;
     running.isDraining = true;
@@ -196,7 +180,7 @@ export class World {
       this.#store?.invariants.killed(process.number);
       invariants.mute();
       process.kill();
-      for (const requestID of running.httpRequests) door.leave(requestID);
+      for (const requestID of running.requests) this.#door.leave(requestID);
     } else this.#closeDrained(running);
     if (comesBackAfterMs !== undefined)
       this.#nature.after(comesBackAfterMs, () => !this.#isOver && this.#open(replica));
@@ -230,52 +214,46 @@ export class World {
   }
 
   /** Retries on another replica if the first one is killed, like clients do. */
-  async #ask(door: HttpDoor, request: RequestPlan, number: number): Promise<void> {
-    for (let attempt = 0; ; attempt += 1) {
-      const running = this.#serving(request);
-      running.requests.add(request);
+  async #ask(plan: RequestPlan, number: number): Promise<void> {
+    const live: LiveRequest = { plan, message: this.plan.messages[plan.message] as MessagePlan };
+    for (let attempt = 0, isAnswered = false; !isAnswered; attempt += 1) {
+      const running = this.#serving(plan);
+      const requestID = `${number}.${attempt}`;
+      running.requests.add(requestID);
       const counting = this.#store?.useLimit(running.service.limits);
       await Promise.race([counting, running.process.killed]);
-      const isAnswered = await this.#askReplica(door, request, number, { running, attempt });
-      running.requests.delete(request);
+      isAnswered = !running.process.isKilled && (await this.#askReplica(running, live, requestID));
+      running.requests.delete(requestID);
       this.#closeDrained(running);
-      if (isAnswered) break;
     }
     this.#unfinished -= 1;
   }
 
-  async #askReplica(
-    door: HttpDoor,
-    request: RequestPlan,
-    number: number,
-    { running, attempt }: { readonly running: RunningService; readonly attempt: number },
-  ): Promise<boolean> {
+  /** @returns whether there was an outcome before the replica was killed */
+  async #askReplica(running: RunningService, live: LiveRequest, requestID: string): Promise<boolean> {
     const { service, invariants, process } = running;
-    if (process.isKilled) return false;
-    const message = this.plan.messages[request.message] as MessagePlan;
-    const live: LiveRequest = { plan: request, message };
+    const { leavesAfterMs } = live.plan;
     const startMs = this.time.nowMs;
-    const mustSucceed = this.#mustSucceed(request, message, service);
+    const mustSucceed = this.#mustSucceed(live, service);
+    const leave = (): void => this.#door.leave(requestID);
+    const stay = leavesAfterMs === undefined ? undefined : this.#nature.after(leavesAfterMs, leave);
     invariants.live.add(live);
     let outcome: Outcome;
     try {
-      outcome =
-        request.via === 'http'
-          ? await this.#askOverHttp(door, request, message, { running, requestID: `request-${number}-${attempt}` })
-          : await Promise.race([
-              this.#askDirectly(request, message, service, invariants),
-              process.killed.then(() => LEFT),
-            ]);
+      outcome = await this.#door.post(process.number, live, requestID);
     } catch (error) {
       outcome = { kind: 'error', code: 'bug' };
-      invariants.violate(`request ${number} ended with a bug: ${error instanceof Error ? error.stack : String(error)}`);
+      invariants.violate(
+        `request ${requestID} ended with a bug: ${error instanceof Error ? error.stack : String(error)}`,
+      );
     }
+    stay?.();
     invariants.live.delete(live);
     if (process.isKilled) return false;
     this.#outcomes.push(outcome);
-    this.#judge(outcome, { request, message, number, startMs, mustSucceed, invariants });
+    this.#judge(outcome, { live, requestID, startMs, mustSucceed, invariants });
     const isSteady = this.#isSteady() && outcome.kind === 'signed';
-    this.#store?.invariants.answered(message.message.id, startMs, isSteady);
+    this.#store?.invariants.answered(live.message.message.id, startMs, isSteady);
     return true;
   }
 
@@ -286,106 +264,26 @@ export class World {
     return isFast && this.apis.every(({ isPerfect }) => isPerfect) && plan.themes.size === 0;
   }
 
-  async #askOverHttp(
-    door: HttpDoor,
-    request: RequestPlan,
-    { message }: MessagePlan,
-    { running, requestID }: { readonly running: RunningService; readonly requestID: string },
-  ): Promise<Outcome> {
-    const { quorum, buffer, height, justification, signingSubnetID, destinationChainID, client, leavesAfterMs } =
-      request;
-    const body = {
-      message: bytesToHex(message.bytes),
-      ...(justification.length > 0 && { justification: bytesToHex(justification) }),
-      quorumPercentage: quorum,
-      quorumPercentageBuffer: buffer,
-      pChainHeight: Number(height),
-      ...(signingSubnetID !== undefined && { signingSubnetId: signingSubnetID }),
-      ...(destinationChainID !== undefined && { destinationBlockchainId: destinationChainID }),
-    };
-    const stay =
-      leavesAfterMs === undefined ? undefined : this.#nature.after(leavesAfterMs, () => door.leave(requestID));
-    running.httpRequests.add(requestID);
-    const answer = await door.post(this.#current.indexOf(running), body, `10.0.0.${client}`, requestID);
-    running.httpRequests.delete(requestID);
-    stay?.();
-    switch (answer?.kind) {
-      case undefined:
-        return { kind: 'left' };
-      case 'error':
-        return { kind: 'error', code: answer.code };
-      case 'malformed':
-        throw new Error(answer.what);
-      case 'signed': {
-        const { signedMessage, pChainHeight, signingSubnetId, signedWeight, totalWeight } = answer.body;
-        const result = {
-          signedMessage: parseHex(signedMessage, 'signedMessage'),
-          pChainHeight: BigInt(pChainHeight),
-          signingSubnetID: signingSubnetId as SubnetID,
-          signedWeight: BigInt(signedWeight),
-          totalWeight: BigInt(totalWeight),
-        };
-        return { kind: 'signed', result };
-      }
-    }
-  }
-
-  async #askDirectly(
-    request: RequestPlan,
-    { message }: MessagePlan,
-    { network }: SimulatedService,
-    invariants: Invariants,
-  ): Promise<Outcome> {
-    const { quorum, buffer, height, justification, signingSubnetID, destinationChainID, client, leavesAfterMs } =
-      request;
-    const leaving = new AbortController();
-    const gone = new Error('the client has gone');
-    const stay = leavesAfterMs === undefined ? undefined : this.#nature.after(leavesAfterMs, () => leaving.abort(gone));
-    let [isOver, events] = [false, 0];
-    const onProgress = (event: ProgressEvent): void => {
-      if (isOver) invariants.violate('a listener heard of progress after its request had ended');
-      if (events === 0 && event.kind !== 'state')
-        invariants.violate(`a listener heard of "${event.kind}" before the state`);
-      events += 1;
-    };
-    const asked = {
-      subject: { kind: 'message', message, justification } as const,
-      ...{ signingSubnetID, destinationChainID, pChainHeight: height },
-      ...{ quorumNum: BigInt(quorum), quorumBuffer: BigInt(buffer) },
-    };
-    try {
-      const options = { signal: leaving.signal, client: `client ${client}`, onProgress };
-      return { kind: 'signed', result: await network.aggregator.aggregate(asked, options) };
-    } catch (error) {
-      if (error === gone) return { kind: 'left' };
-      if (error instanceof AggregatorError) return { kind: 'error', code: error.code };
-      throw error;
-    } finally {
-      isOver = true;
-      stay?.();
-    }
-  }
-
   #judge(outcome: Outcome, asked: Asked): void {
-    const { request, message, number, startMs, mustSucceed, invariants } = asked;
+    const { live, requestID, startMs, mustSucceed, invariants } = asked;
     const nowMs = this.time.nowMs;
     const tookMs = nowMs - startMs;
     const said = outcome.kind === 'error' ? outcome.code : outcome.kind;
-    this.#trace.push(`${number} ${startMs} ${tookMs} ${said}`);
+    this.#trace.push(`${requestID} ${startMs} ${tookMs} ${said}`);
     const { apiTimeoutMs, aggregation } = this.plan;
     // A height that was left open is looked at again after signing, and the message signed again, twice at most.
-    const rounds = request.height === 0n ? 3 : 1;
+    const rounds = live.plan.height === 0n ? 3 : 1;
     // A useless wait for another replica may take half of the time again.
     const collectMs = (this.#store === undefined ? 1 : 1.5) * aggregation.requestTimeoutMs;
     const storeMs = this.#store === undefined ? 0 : STORE_MS;
     const boundMs = rounds * (2 * apiTimeoutMs + collectMs + storeMs + invariants.slackMs);
-    if (tookMs > boundMs) invariants.violate(`request ${number} took ${tookMs} ms, at most ${boundMs} are right`);
+    if (tookMs > boundMs) invariants.violate(`request ${requestID} took ${tookMs} ms, at most ${boundMs} are right`);
     if (outcome.kind === 'error') {
-      if (BUG_CODES.has(outcome.code)) invariants.violate(`request ${number} ended with ${outcome.code}`);
+      if (outcome.code === 'internal_error') invariants.violate(`request ${requestID} ended with ${outcome.code}`);
       if (outcome.code !== 'overloaded' && outcome.code !== 'network_unavailable')
-        this.#failedMs.set(message.message.id, nowMs);
+        this.#failedMs.set(live.message.message.id, nowMs);
       if (mustSucceed && !(outcome.code === 'overloaded' && this.plan.themes.has('overload'))) {
-        invariants.violate(`request ${number} ended with ${outcome.code}, though all that it needed was there`);
+        invariants.violate(`request ${requestID} ended with ${outcome.code}, though all that it needed was there`);
       }
     }
     if (outcome.kind === 'signed') this.#judgeSigned(outcome.result, asked);
@@ -393,38 +291,40 @@ export class World {
 
   #judgeSigned(
     result: Omit<AggregationResult, 'signers' | 'weights'>,
-    { request, message, number, invariants }: Asked,
+    { live: { plan: request, message }, requestID, invariants }: Asked,
   ): void {
     const { signedMessage, pChainHeight, signingSubnetID } = result;
-    this.#trace.push(`${number} ${pChainHeight} ${hash('sha256', signedMessage)}`);
+    this.#trace.push(`${requestID} ${pChainHeight} ${hash('sha256', signedMessage)}`);
     const wanted = request.signingSubnetID ?? message.subnetID;
     if (signingSubnetID !== wanted)
-      invariants.violate(`request ${number} was signed by ${signingSubnetID}, not by ${wanted}`);
+      invariants.violate(`request ${requestID} was signed by ${signingSubnetID}, not by ${wanted}`);
     if (request.height !== 0n && pChainHeight !== request.height) {
-      invariants.violate(`request ${number} was signed at height ${pChainHeight}, not at ${request.height}`);
+      invariants.violate(`request ${requestID} was signed at height ${pChainHeight}, not at ${request.height}`);
     }
     const set = this.ledger.setAt(signingSubnetID, pChainHeight);
     if (set === undefined || pChainHeight > this.ledger.tip().height) {
-      invariants.violate(`request ${number} was signed at height ${pChainHeight}, which there is not`);
+      invariants.violate(`request ${requestID} was signed at height ${pChainHeight}, which there is not`);
       return;
     }
-    const { quorum } = request;
     const problem = problemOf(signedMessage, {
       unsignedMessage: message.message.bytes,
-      set,
-      quorum,
-      scheme: this.scheme,
+      set: set.map(({ key, weight }) => ({
+        weight,
+        publicKey: key === undefined ? undefined : this.scheme.publicKey(key),
+      })),
+      quorum: request.quorum,
       reported: result,
+      isSignedBy: this.scheme.isSignedBy,
     });
-    if (problem !== undefined) invariants.violate(`request ${number} got a signed message that ${problem}`);
+    if (problem !== undefined) invariants.violate(`request ${requestID} got a signed message that ${problem}`);
     const isRefused = this.#refusalOf(message.message.bytes, request.justification) !== undefined;
     // A liar in the store can sign as one validator, which is enough for a small quorum.
     if (isRefused && this.#store?.canForge !== true)
-      invariants.violate(`request ${number} got a message signed that no validator signs as it was asked for`);
+      invariants.violate(`request ${requestID} got a message signed that no validator signs as it was asked for`);
   }
 
   /** Whether everything that the request needs works. */
-  #mustSucceed(request: RequestPlan, message: MessagePlan, service: SimulatedService): boolean {
+  #mustSucceed({ plan: request, message }: LiveRequest, service: SimulatedService): boolean {
     const { plan, ledger } = this;
     const { requestTimeoutMs, maxConcurrentQueries, maxQueriesInFlight } = plan.aggregation;
     const subnetID = request.signingSubnetID ?? message.subnetID;
@@ -497,7 +397,7 @@ export class World {
     }
   }
 
-  async #close(door: HttpDoor): Promise<void> {
+  async #close(): Promise<void> {
     for (const { service, process, invariants, closed } of this.#services) {
       if (process.isKilled) continue;
       const { clock } = process;
@@ -522,9 +422,7 @@ export class World {
     }
     if (this.net.open.size > 0) this.#violate(`${this.net.open.size} connections are left when the service is closed`);
     if (this.http.openPools > 0) this.#violate(`${this.http.openPools} HTTP pools are left when the service is closed`);
-    if (this.http.underWay > 0)
-      this.#violate(`${this.http.underWay} HTTP requests are left when the service is closed`);
-    if (door.requestsUnderWay > 0) this.#violate(`${door.requestsUnderWay} requests of clients are left`);
+    if (this.#door.requestsUnderWay > 0) this.#violate(`${this.#door.requestsUnderWay} requests of clients are left`);
     this.#trace.push(
       `${this.net.dials} dials, ${this.apis.map(({ calls }) => calls).join('+')} calls, ${this.time.nowMs} ms`,
     );

@@ -6,21 +6,30 @@ import { serializeError } from '../../src/telemetry/logger.ts';
 /** Longer than anything takes that tests wait for; then the wait fails with what was logged until then. */
 const WAIT_TIMEOUT_MS = 15_000;
 
+export interface LogEntry {
+  readonly level: number;
+  readonly msg: string;
+  readonly requestId?: string;
+  readonly [field: string]: unknown;
+}
+
 /** A logger whose lines a test reads, and waits for. */
 export interface LogLines {
   readonly logger: Logger;
   /** The lines as written, in JSON. */
   readonly lines: readonly string[];
+  /** The lines, parsed. */
+  records(): LogEntry[];
   /** Resolves as soon as as many lines have the text. */
   until(text: string, count?: number): Promise<void>;
   count(text: string): number;
 }
 
-export function createLogLines(): LogLines {
+export function createLogLines(level = 'trace'): LogLines {
   const lines: string[] = [];
   const written = new EventEmitter();
   const logger = pino(
-    { level: 'trace', base: null, timestamp: false, serializers: { err: serializeError } },
+    { level, base: null, timestamp: false, serializers: { err: serializeError } },
     {
       write(line: string) {
         lines.push(line);
@@ -32,6 +41,7 @@ export function createLogLines(): LogLines {
   return {
     logger,
     lines,
+    records: () => lines.map((line) => JSON.parse(line)),
     count: countOf,
     async until(text, count = 1) {
       const { promise, resolve, reject } = Promise.withResolvers<void>();

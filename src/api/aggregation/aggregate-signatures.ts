@@ -1,25 +1,22 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Static } from 'typebox';
 import type { AggregationStage } from '../../aggregation/aggregator-metrics.ts';
-import type { AggregateOptions } from '../../aggregation/request/aggregate.ts';
+import type { AggregateOptions, Aggregator } from '../../aggregation/request/aggregate.ts';
 import type { AggregationRequest, AggregationResult } from '../../aggregation/request/aggregation-request.ts';
 import type { CompleteRequest } from '../../aggregation/request/complete-request.ts';
 import type { Signing } from '../../aggregation/request/signing-resolver.ts';
-import { chargeAfterwards, chargeMore } from '../../http/access/access.ts';
 import { clientOf } from '../../http/access/client-identity.ts';
 import { AGGREGATION_ACCESS, MESSAGE_AGGREGATION_ACCESS, unitsForSigners } from '../../http/access/route-access.ts';
 import { aggregationErrorResponses } from '../../http/errors/error-body.ts';
 import type { Server } from '../../http/request/http-server.ts';
 import { JSON_TYPE } from '../../http/request/json-type.ts';
-import { createNetworkOfPath } from '../../http/request/network-of-path.ts';
+import type { NetworkOfPath } from '../../http/request/network-of-path.ts';
 import { untilClientGone } from '../../http/request/until-client-gone.ts';
 import type { Clock } from '../../lib/concurrency/clock.ts';
 import { Type, text } from '../../lib/encoding/schema.ts';
-import type { Network } from '../../network/network.ts';
 import type { Span } from '../../telemetry/spans.ts';
 import type { BlockchainID } from '../../warp/ids.ts';
-import { AggregationStream } from './aggregation-stream.ts';
-import { AGGREGATION_STREAM } from './aggregation-stream-schema.ts';
+import { streamAggregation } from './aggregation-stream.ts';
 import {
   AGGREGATION_BODY_LIMIT,
   AggregationBody,
@@ -28,6 +25,7 @@ import {
   TransactionQuery,
 } from './parse-aggregation-request.ts';
 import { prefersEvents } from './prefers-events.ts';
+import { AGGREGATION_STREAM } from './progress-records.ts';
 import { SignedMessageBody, signedMessageJson } from './signed-message-record.ts';
 
 const RESPONSES = {
@@ -38,17 +36,19 @@ const RESPONSES = {
 const AGGREGATION_PATH = '/v1/signatureAggregator/:network/aggregateSignatures';
 const tags = ['Signature aggregation'];
 
-export function registerAggregateSignatures(server: Server, networks: readonly Network[], clock: Clock): void {
-  const { network: networkName, networkOf, onRequest } = createNetworkOfPath(networks);
-
+export function registerAggregateSignatures(
+  server: Server,
+  { network, networkOf, onRequest }: NetworkOfPath,
+  clock: Clock,
+): void {
   /** Sends a cached result synchronously: a repeated request costs no promise. */
   function answer(request: FastifyRequest, reply: FastifyReply, asked: AggregationRequest): Promise<void> | undefined {
-    const network = networkOf(request);
-    const context = new RequestContext(request, reply, network, asked);
+    const { name, aggregator } = networkOf(request);
+    const context = new RequestContext(request, reply, name, asked);
     if (request.method !== 'HEAD' && prefersEvents(request.headers.accept)) {
-      return answerByEvents(network, reply, context);
+      return answerByEvents(aggregator, reply, context);
     }
-    const result = network.aggregator.aggregate(asked, context);
+    const result = aggregator.aggregate(asked, context);
     if (!(result instanceof Promise)) {
       sendSigned(reply, context, result);
       return undefined;
@@ -57,12 +57,12 @@ export function registerAggregateSignatures(server: Server, networks: readonly N
   }
 
   async function answerByEvents(
-    { name, aggregator }: Network,
+    aggregator: Aggregator,
     reply: FastifyReply,
     context: RequestContext,
   ): Promise<undefined> {
     const { asked } = context;
-    const stream = new AggregationStream({ reply, clock, network: name, asked });
+    const stream = streamAggregation(reply, clock, context.network, asked);
     context.onProgress = stream.onProgress;
     context.result = await aggregator.aggregate(asked, context);
     stream.end(context.result);
@@ -79,7 +79,7 @@ export function registerAggregateSignatures(server: Server, networks: readonly N
         operationId: 'aggregateSignatures',
         tags,
         summary: "Collect and aggregate the validators' signatures of a Warp message",
-        params: Type.Object({ network: networkName }),
+        params: Type.Object({ network }),
         body: AggregationBody,
         response: RESPONSES,
       },
@@ -106,7 +106,7 @@ export function registerAggregateSignatures(server: Server, networks: readonly N
           'SetL1ValidatorWeightTx an L1ValidatorWeight or, for weight 0, the L1ValidatorRegistration that ends the validation. ' +
           "The signing subnet is the one that validates the chain of the L1's validator manager.",
         params: Type.Object({
-          network: networkName,
+          network,
           txHash: text(
             'ID of an accepted P-Chain transaction in cb58 or hex, or hash of an EVM transaction: 0x and 64 hex digits',
           ),
@@ -141,24 +141,22 @@ export class RequestContext implements AggregateOptions {
   readonly asked: AggregationRequest;
   readonly #request: FastifyRequest;
   readonly #reply: FastifyReply;
-  #signal: AbortSignal | undefined;
   #client: string | undefined;
   onProgress: AggregateOptions['onProgress'];
   readonly stages: Partial<Record<AggregationStage, number>> = {};
-  resolved: (Pick<Signing, 'signingSubnetID' | 'pChainHeight'> & Chains) | undefined;
+  resolved: ResolvedRequest | undefined;
   result: AggregationResult | undefined;
 
-  constructor(request: FastifyRequest, reply: FastifyReply, { name }: Network, asked: AggregationRequest) {
+  constructor(request: FastifyRequest, reply: FastifyReply, network: string, asked: AggregationRequest) {
     this.#request = request;
     this.#reply = reply;
-    this.network = name;
+    this.network = network;
     this.asked = asked;
     request.aggregation = this;
   }
 
   get signal(): AbortSignal {
-    this.#signal ??= untilClientGone(this.#reply);
-    return this.#signal;
+    return untilClientGone(this.#reply);
   }
 
   get client(): string {
@@ -171,17 +169,15 @@ export class RequestContext implements AggregateOptions {
     return this.#request.span;
   }
 
-  get onCacheMiss(): NonNullable<AggregateOptions['onCacheMiss']> {
-    return () => chargeMore(this.#request, this.#reply, UNITS_OF_WORK, 'it takes an API key with a higher limit');
+  onCacheMiss(): Promise<void> | undefined {
+    return this.#request.server.accessGate.chargeMore(this.#request, this.#reply, UNITS_OF_WORK);
   }
 
-  get onSigners(): NonNullable<AggregateOptions['onSigners']> {
-    return (validators, messageBytes) => {
-      // A body was charged for its size already.
-      const ofSize = this.asked.subject.kind === 'transaction' ? unitsForSize(messageBytes) : 0;
-      const units = unitsForSigners(AGGREGATION_ACCESS, validators) + ofSize;
-      return units === 0 ? undefined : chargeAfterwards(this.#request, this.#reply, units);
-    };
+  onSigners(validators: number, messageBytes: number): Promise<void> {
+    // A body was charged for its size already.
+    const ofSize = this.asked.subject.kind === 'transaction' ? unitsForSize(messageBytes) : 0;
+    const units = unitsForSigners(AGGREGATION_ACCESS, validators) + ofSize;
+    return this.#request.server.accessGate.chargeAfterwards(this.#request, this.#reply, units);
   }
 
   onResolved({ message, destination }: CompleteRequest, { signingSubnetID, pChainHeight }: Signing): void {
@@ -194,7 +190,7 @@ export class RequestContext implements AggregateOptions {
   }
 }
 
-interface Chains {
+interface ResolvedRequest extends Pick<Signing, 'signingSubnetID' | 'pChainHeight'> {
   readonly sourceChainID: BlockchainID;
   readonly destinationChainID: BlockchainID | undefined;
 }
@@ -213,5 +209,5 @@ export function chargeForSize(
   { message = '', justification = '' }: Pick<Static<typeof AggregationBody>, 'message' | 'justification'>,
 ): Promise<void> | undefined {
   const bytes = (message.length + justification.length) / 2;
-  return chargeMore(request, reply, unitsForSize(bytes), 'it takes an API key with a higher limit');
+  return request.server.accessGate.chargeMore(request, reply, unitsForSize(bytes));
 }

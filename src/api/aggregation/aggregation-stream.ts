@@ -1,5 +1,5 @@
 import type { FastifyReply } from 'fastify';
-import type { ProgressListener } from '../../aggregation/collection/progress.ts';
+import type { ProgressEvent } from '../../aggregation/collection/progress.ts';
 import {
   type AggregationRequest,
   type AggregationResult,
@@ -11,38 +11,26 @@ import { MergedProgress } from './merged-progress.ts';
 import type { AggregationEvent } from './progress-records.ts';
 import { presentSigned } from './signed-message-record.ts';
 
-export interface AggregationStreamOptions {
-  readonly reply: FastifyReply;
-  readonly clock: Clock;
-  readonly network: string;
-  readonly asked: AggregationRequest;
-}
-
-/** Answers an aggregation with server-sent events: its progress and its result. The error handler sends an error. */
-export class AggregationStream {
-  readonly #stream: EventStream;
-  readonly #progress: MergedProgress;
-
-  /** @throws {AggregatorError} if the settings of the request are contradictory */
-  constructor({ reply, clock, network, asked }: AggregationStreamOptions) {
-    const { quorumNum, quorumBuffer } = settingsOf(asked);
-    this.#progress = new MergedProgress({
-      network,
-      quorumPercentage: Number(quorumNum),
-      quorumPercentageBuffer: Number(quorumBuffer),
-    });
-    this.#stream = new EventStream(reply, clock, () => this.#progress.take().map(encodeShared));
-    reply.request.eventStream = this.#stream;
-  }
-
-  readonly onProgress: ProgressListener = (event) => {
-    this.#progress.add(event);
-    this.#stream.wake();
+/**
+ * Answers an aggregation with server-sent events: its progress and its result. The error handler sends an error.
+ *
+ * @throws {AggregatorError} if the settings of the request are contradictory
+ */
+export function streamAggregation(reply: FastifyReply, clock: Clock, network: string, asked: AggregationRequest) {
+  const { quorumNum, quorumBuffer } = settingsOf(asked);
+  const percentages = { quorumPercentage: Number(quorumNum), quorumPercentageBuffer: Number(quorumBuffer) };
+  const progress = new MergedProgress({ network, ...percentages });
+  const stream = new EventStream(reply, clock, () => progress.take().map(encodeShared));
+  reply.request.eventStream = stream;
+  return {
+    onProgress: (event: ProgressEvent): void => {
+      progress.add(event);
+      stream.wake();
+    },
+    end(result: AggregationResult): void {
+      stream.end(encodeEvent({ event: 'result', data: presentSigned(result) }));
+    },
   };
-
-  end(result: AggregationResult): void {
-    this.#stream.end(encodeShared({ event: 'result', data: presentSigned(result) }));
-  }
 }
 
 /** Encoded `resolved` events: all streams of a collection share the bytes. */

@@ -2,12 +2,10 @@ import type { ProgressEvent, ProgressState } from '../../aggregation/collection/
 import type { ValidatorOutcome } from '../../aggregation/validators/validator-outcome.ts';
 import type { AggregationEvent, AggregationEventData } from './progress-records.ts';
 
-export interface StreamedRequest {
-  readonly network: string;
-  readonly quorumPercentage: number;
-  readonly quorumPercentageBuffer: number;
-}
-
+type StreamedRequest = Pick<
+  AggregationEventData['resolved'],
+  'network' | 'quorumPercentage' | 'quorumPercentageBuffer'
+>;
 type Weights = Pick<ProgressState, 'neededWeight' | 'targetWeight' | 'totalWeight'>;
 
 /**
@@ -24,7 +22,6 @@ export class MergedProgress {
   #validatorWeights: readonly bigint[] = [];
   #asked: (true | undefined)[] = [];
   #outcomes: (ValidatorOutcome | undefined)[] = [];
-  #hasAsked = false;
   #signedWeight: bigint | undefined;
   #isVerifying = false;
 
@@ -46,7 +43,6 @@ export class MergedProgress {
         // The outcome of an earlier attempt no longer counts.
         this.#outcomes[event.index] = undefined;
         this.#asked[event.index] = true;
-        this.#hasAsked = true;
         return;
       case 'outcome':
         this.#outcomes[event.index] = event.outcome;
@@ -66,7 +62,7 @@ export class MergedProgress {
 
   *#events(): Generator<AggregationEvent> {
     if (this.#state !== undefined) yield { event: 'resolved', data: presentState(this.#state, this.#request) };
-    if (this.#hasAsked) yield { event: 'asked', data: { validators: [...indicesOf(this.#asked)] } };
+    if (this.#asked.length > 0) yield { event: 'asked', data: { validators: [...indicesOf(this.#asked)] } };
     const answers = [...indicesOf(this.#outcomes)].map((index) => this.#presentAnswer(index));
     if (answers.length > 0) yield { event: 'answer', data: { answers } };
     if (this.#signedWeight !== undefined && this.#weights !== undefined) {
@@ -84,7 +80,6 @@ export class MergedProgress {
     this.#state = undefined;
     this.#asked = [];
     this.#outcomes = [];
-    this.#hasAsked = false;
     this.#signedWeight = undefined;
     this.#isVerifying = false;
   }

@@ -7,6 +7,7 @@ import {
 } from '../../aggregation/request/aggregation-request.ts';
 import { badRequest } from '../../http/errors/http-error.ts';
 import { parseField, parseOptionalID, toBigInt } from '../../http/parameters/parse-fields.ts';
+import { HEIGHT_PARAMETERS, percentage } from '../../http/parameters/query-parameters.ts';
 import { parseHex } from '../../lib/encoding/bytes.ts';
 import { attempt, ParseError } from '../../lib/encoding/parse-error.ts';
 import { optionalText, Type } from '../../lib/encoding/schema.ts';
@@ -23,8 +24,6 @@ import {
 const MAX_JUSTIFICATION_LENGTH = 24 * 1024;
 
 const NO_JUSTIFICATION = new Uint8Array();
-
-const HEIGHT = { minimum: 0, maximum: Number.MAX_SAFE_INTEGER, default: 0 };
 
 const DESTINATION_DESCRIPTION =
   'The blockchain that will verify the message, in hex or cb58: validators at the P-Chain height of its current epoch sign';
@@ -46,28 +45,13 @@ export const AggregationBody = Type.Object(
       'The subnet whose validators sign, in hex or cb58; the default is the subnet of the source chain, and without a ' +
         "message the subnet that validates the chain of the L1's validator manager. An empty string counts as none",
     ),
-    quorumPercentage: Type.Optional(
-      Type.Integer({
-        minimum: 0,
-        maximum: 100,
-        default: Number(DEFAULT_QUORUM_NUM),
-        description: "Percentage of the signing subnet's weight that must sign",
-      }),
-    ),
-    quorumPercentageBuffer: Type.Optional(
-      Type.Integer({
-        minimum: 0,
-        maximum: 100,
-        default: 0,
-        description: 'Percentage tried for beyond the quorum; the two add up to at most 100',
-      }),
-    ),
-    pChainHeight: Type.Optional(
-      Type.Integer({ ...HEIGHT, description: 'The P-Chain height whose validators sign; 0 is the proposed height' }),
-    ),
-    pchainHeight: Type.Optional(
-      Type.Integer({ ...HEIGHT, description: 'The same as pChainHeight, as the Go SDK spells it' }),
-    ),
+    quorumPercentage: percentage(DEFAULT_QUORUM_NUM, "Percentage of the signing subnet's weight that must sign"),
+    quorumPercentageBuffer: percentage(0n, 'Percentage tried for beyond the quorum; the two add up to at most 100'),
+    pChainHeight: HEIGHT_PARAMETERS.pChainHeight,
+    pchainHeight: Type.Optional({
+      ...HEIGHT_PARAMETERS.pChainHeight,
+      description: 'The same as pChainHeight, as the Go SDK spells it',
+    }),
     destinationBlockchainId: optionalText(DESTINATION_DESCRIPTION),
   },
   { additionalProperties: false },
@@ -165,15 +149,13 @@ export function parseMessage(text: string): UnsignedMessage {
 
 function parseNewMessage(text: string): UnsignedMessage {
   const bytes = parseHex(text, 'message');
-  try {
-    return parseUnsignedMessage(bytes);
-  } catch (cause) {
-    const signed = attempt(() => parseSignedMessage(bytes));
-    if (signed instanceof ParseError) throw cause;
-    const { length } = signed.unsignedMessage.bytes;
-    const advice = `to have it signed again, send its unsigned part, the first ${length} bytes`;
-    throw new ParseError('message', `is signed already: ${advice}`, { cause });
-  }
+  const message = attempt(() => parseUnsignedMessage(bytes));
+  if (!(message instanceof ParseError)) return message;
+  const signed = attempt(() => parseSignedMessage(bytes));
+  if (signed instanceof ParseError) throw message;
+  const { length } = signed.unsignedMessage.bytes;
+  const advice = `to have it signed again, send its unsigned part, the first ${length} bytes`;
+  throw new ParseError('message', `is signed already: ${advice}`, { cause: message });
 }
 
 /** @throws {ParseError} */

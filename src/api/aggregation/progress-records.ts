@@ -1,8 +1,8 @@
-import type { Static } from 'typebox';
+import type { Static, TSchema } from 'typebox';
 import { OUTCOME_MEANINGS, VALIDATOR_OUTCOMES } from '../../aggregation/validators/validator-outcome.ts';
-import { AggregationDetails } from '../../http/errors/aggregation-details.ts';
-import { ERROR_CODES, type ErrorCode } from '../../http/errors/error-codes.ts';
-import { Type } from '../../lib/encoding/schema.ts';
+import { AggregationDetails, REASON } from '../../http/errors/aggregation-details.ts';
+import { CODE_NAMES } from '../../http/errors/error-codes.ts';
+import { Decimal, integer, oneOf, Type, text } from '../../lib/encoding/schema.ts';
 import { SignedMessageBody } from './signed-message-record.ts';
 
 /**
@@ -16,14 +16,7 @@ import { SignedMessageBody } from './signed-message-record.ts';
  * - A validator that has refused stays `refused` until it answers something else, also while it is asked again.
  */
 
-const Weight = Type.String({ description: 'A decimal number, which may exceed 2^53' });
-const Index = Type.Integer({ description: 'In the canonical order of the validator set, from 0' });
-
-const why = {
-  code: Type.Optional(Type.Integer({ description: "The validator's own error code, where it refused" })),
-  text: Type.Optional(Type.String({ description: "The validator's own words, where it refused" })),
-  reason: Type.Optional(Type.String({ description: 'The finer cause of another outcome' })),
-};
+const Index = integer('In the canonical order of the validator set, from 0');
 
 const ANSWER_OUTCOMES = VALIDATOR_OUTCOMES.filter((outcome) => outcome !== 'no_key');
 
@@ -31,27 +24,24 @@ const OUTCOME_WORDS = ANSWER_OUTCOMES.map((outcome) => `\`${outcome}\`: ${OUTCOM
 
 const Validator = Type.Object({
   index: Index,
-  nodeIds: Type.Array(Type.String(), { description: 'Its nodes: several may have one BLS key' }),
-  weight: Weight,
+  nodeIds: Type.Array(text(), { description: 'Its nodes: several may have one BLS key' }),
+  weight: Decimal,
   isConnected: Type.Boolean({ description: 'When this was written: no event tells of connections alone' }),
-  status: Type.Enum(['asked', ...ANSWER_OUTCOMES], {
-    type: 'string',
-    description: `\`asked\`: its answer is to come; ${OUTCOME_WORDS}`,
-  }),
-  ...why,
+  status: oneOf(['asked', ...ANSWER_OUTCOMES], `\`asked\`: its answer is to come; ${OUTCOME_WORDS}`),
+  ...REASON,
 });
 
 const ResolvedData = Type.Object(
   {
-    network: Type.String({ description: 'The name of the network that is asked' }),
-    signingSubnetId: Type.String({ description: 'The subnet whose validators sign, in cb58' }),
-    pChainHeight: Type.Integer({ description: 'The P-Chain height whose validators are asked' }),
-    quorumPercentage: Type.Integer(),
-    quorumPercentageBuffer: Type.Integer(),
-    totalWeight: Weight,
-    quorumWeight: Type.String({ description: 'Least weight of the quorum' }),
-    targetWeight: Type.String({ description: 'Least weight of the quorum with its buffer' }),
-    signedWeight: Type.String({ description: 'Weight of those who have signed' }),
+    network: text('The name of the network that is asked'),
+    signingSubnetId: text('The subnet whose validators sign, in cb58'),
+    pChainHeight: integer('The P-Chain height whose validators are asked'),
+    quorumPercentage: integer(),
+    quorumPercentageBuffer: integer(),
+    totalWeight: Decimal,
+    quorumWeight: text('Least weight of the quorum'),
+    targetWeight: text('Least weight of the quorum with its buffer'),
+    signedWeight: text('Weight of those who have signed'),
     isVerifying: Type.Boolean({ description: 'Whether the signatures are being verified' }),
     validators: Type.Array(Validator, {
       description: 'In canonical order; those without a BLS key are not among them',
@@ -74,9 +64,9 @@ const AnswerData = Type.Object(
     answers: Type.Array(
       Type.Object({
         index: Index,
-        weight: Weight,
-        outcome: Type.Enum(ANSWER_OUTCOMES, { type: 'string', description: OUTCOME_WORDS }),
-        ...why,
+        weight: Decimal,
+        outcome: oneOf(ANSWER_OUTCOMES, OUTCOME_WORDS),
+        ...REASON,
       }),
     ),
   },
@@ -84,7 +74,7 @@ const AnswerData = Type.Object(
 );
 
 const ProgressData = Type.Object(
-  { signedWeight: Weight, quorumWeight: Weight, targetWeight: Weight, totalWeight: Weight },
+  { signedWeight: Decimal, quorumWeight: Decimal, targetWeight: Decimal, totalWeight: Decimal },
   { title: 'ProgressEvent', description: 'How far the collection is; it comes after answers' },
 );
 
@@ -100,10 +90,10 @@ const ResultData = Type.Object(SignedMessageBody.properties, {
 
 const ErrorData = Type.Object(
   {
-    message: Type.String({ description: 'What is wrong, and what is allowed' }),
-    statusCode: Type.Integer({ description: 'The status that the plain answer would have' }),
-    error: Type.String({ description: 'The reason phrase of the status' }),
-    code: Type.Enum(Object.keys(ERROR_CODES) as ErrorCode[], { type: 'string' }),
+    message: text('What is wrong, and what is allowed'),
+    statusCode: integer('The status that the plain answer would have'),
+    error: text('The reason phrase of the status'),
+    code: oneOf(CODE_NAMES),
     details: Type.Optional(AggregationDetails),
   },
   { title: 'ErrorEvent', description: 'The end: what went wrong, as the plain answer has it' },
@@ -126,3 +116,18 @@ export type AggregationEvent = {
 }[AggregationEventKind];
 export type AnswerOutcome = (typeof ANSWER_OUTCOMES)[number];
 export type ValidatorRecord = Static<typeof Validator>;
+
+/** Describes one event in the form that OpenAPI tools expect. */
+const AggregationEventSchema = Type.Union(
+  Object.entries<TSchema>(AGGREGATION_EVENTS).map(([kind, data]) => Type.Object({ event: Type.Literal(kind), data })),
+  { title: 'AggregationEvent', description: 'One event: the text after `event:`, and the JSON after `data:`' },
+);
+
+/** The response to `Accept: text/event-stream`, for the OpenAPI document. */
+export const AGGREGATION_STREAM = {
+  description:
+    'Status 200, to `Accept: text/event-stream`: the progress of the collection as server-sent events, the last of which is `result` or ' +
+    '`error`. Lines that begin with a colon keep the connection alive. Errors before the first event have the status and the JSON of the ' +
+    'answers below.',
+  content: { 'text/event-stream': { schema: AggregationEventSchema } },
+};

@@ -35,7 +35,7 @@ export const GO_ERROR_FORM: ErrorForm = {
   },
   bodyOf({ code, message }) {
     const words = GO_WORDS[code] ?? (isOfAggregation(code) ? GO_FAILURE : undefined);
-    return { error: words === undefined ? message : `${words}: ${message}` };
+    return { error: words === undefined ? message : `${words}: ${String(message)}` };
   },
 };
 

@@ -1,13 +1,12 @@
 import type { Registry } from 'prom-client';
 import { OPERATIONS_ACCESS } from '../../http/access/route-access.ts';
-import { RequestLog } from '../../http/observability/request-log.ts';
 import type { Server } from '../../http/request/http-server.ts';
 import { type BaseServerOptions, createBaseServer } from '../../http/server/base-server.ts';
-import { namingSettings } from '../../http/server/listen-error.ts';
+import { listen } from '../../http/server/listen-error.ts';
 import type { Clock } from '../../lib/concurrency/clock.ts';
 import { oneOf, optionalText, Type, text } from '../../lib/encoding/schema.ts';
 import type { Network } from '../../network/network.ts';
-import { isServing } from '../health/health.ts';
+import { decideReadiness, type ServiceState } from '../health/health.ts';
 import { GO_ERROR_FORM } from './go-error-form.ts';
 import { goMetricsText } from './go-metrics.ts';
 import { registerGoRoutes } from './go-routes.ts';
@@ -19,44 +18,35 @@ export interface GoPorts {
   readonly metricsPort?: number | undefined;
 }
 
-export interface GoListenersOptions extends Omit<BaseServerOptions, 'corsOrigins'> {
+export interface GoListenersOptions extends BaseServerOptions, Pick<ServiceState, 'isStopping'> {
   readonly host: string;
   readonly ports: readonly GoPorts[];
   readonly registry: Registry;
-  /** Whether shutdown has begun. */
-  readonly isStopping?: () => boolean;
 }
 
-export interface GoListeners {
-  /** Keyed by the network's name. */
-  readonly urls: ReadonlyMap<string, { readonly api?: string; readonly metrics?: string }>;
-  /** Drains as the main listener does. */
-  close(): Promise<void>;
-}
-
-/** Opens the Go aggregator's ports of each network. */
-export async function openGoListeners(options: GoListenersOptions): Promise<GoListeners> {
+/**
+ * Opens the Go aggregator's ports of each network.
+ *
+ * @returns the URLs by the network's name, and `close`, which drains as the main listener does
+ */
+export async function openGoListeners(options: GoListenersOptions) {
   const servers: Server[] = [];
-  const urls = new Map<string, { api?: string; metrics?: string }>();
+  const urls = new Map<string, { readonly api: string | undefined; readonly metrics: string | undefined }>();
   const close = async (): Promise<void> => void (await Promise.all(servers.map((server) => server.close())));
 
-  async function listen(server: Server, port: number, setting: string): Promise<string> {
+  async function open(network: Network, port: number | undefined, name: 'apiPort' | 'metricsPort') {
+    if (port === undefined) return undefined;
+    const server = await createGoServer(network, options);
     servers.push(server);
-    const { host } = options;
-    return namingSettings({ host: 'server.host', port: setting }, () => server.listen({ host, port }));
+    const settings = { host: 'server.host', port: `networks.${network.name}.goApi.${name}` };
+    return listen(server, { host: options.host, port }, settings);
   }
 
   try {
     for (const { network, apiPort, metricsPort } of options.ports) {
-      const setting = `networks.${network.name}.goApi`;
-      const url: { api?: string; metrics?: string } = {};
-      if (apiPort !== undefined) {
-        url.api = await listen(await createGoServer(network, options), apiPort, `${setting}.apiPort`);
-      }
-      if (metricsPort !== undefined) {
-        url.metrics = await listen(await createGoServer(network, options), metricsPort, `${setting}.metricsPort`);
-      }
-      if (apiPort !== undefined || metricsPort !== undefined) urls.set(network.name, url);
+      const api = await open(network, apiPort, 'apiPort');
+      const metrics = await open(network, metricsPort, 'metricsPort');
+      if (api !== undefined || metrics !== undefined) urls.set(network.name, { api, metrics });
     }
   } catch (error) {
     await close();
@@ -67,11 +57,9 @@ export async function openGoListeners(options: GoListenersOptions): Promise<GoLi
 
 /** The Go aggregator serves all its paths on both ports. */
 async function createGoServer(network: Network, options: GoListenersOptions): Promise<Server> {
-  const { access, metrics, clock, isStopping = () => false } = options;
-  const log = new RequestLog(options.logger, clock);
-  const server = createBaseServer(options, log, GO_ERROR_FORM);
-  const isLimited = access !== undefined;
-  await registerGoRoutes(server, { ...{ log, metrics, clock, isLimited }, networks: [network], withNames: false });
+  const { metrics, clock, isStopping } = options;
+  const server = createBaseServer(options, GO_ERROR_FORM);
+  await registerGoRoutes(server, { metrics, clock, networks: [network], withNames: false });
   registerHealth(server, network, clock, isStopping);
   registerMetrics(server, network, options.registry);
   await server.ready();
@@ -91,16 +79,14 @@ function registerHealth(server: Server, network: Network, clock: Clock, isStoppi
     '/health',
     { config: { access: OPERATIONS_ACCESS }, schema: { response: { 200: Health, 503: Health } } },
     async (_request, reply) => {
-      const { status: networkStatus, reason } = network.readiness();
-      const stops = isStopping();
-      const isUp = isServing(networkStatus) && !stops;
-      const status = isUp ? ('up' as const) : ('down' as const);
+      const readiness = network.readiness();
+      const { isReady, status } = decideReadiness([readiness], isStopping());
       const check = {
-        status,
+        status: isReady ? ('up' as const) : ('down' as const),
         timestamp: new Date(clock.now()).toISOString(),
-        ...(!isUp && { error: stops ? 'stopping' : (reason ?? networkStatus) }),
+        ...(!isReady && { error: status === 'stopping' ? status : (readiness.reason ?? status) }),
       };
-      return reply.status(isUp ? 200 : 503).send({ status, details: { [CHECK]: check } });
+      return reply.status(isReady ? 200 : 503).send({ status: check.status, details: { [CHECK]: check } });
     },
   );
 }

@@ -1,10 +1,8 @@
-import type { FastifyReply, FastifyRequest, RouteOptions } from 'fastify';
+import type { FastifyReply, FastifyRequest, FastifySchema, onRequestHookHandler, RouteOptions } from 'fastify';
 import { MESSAGE_AGGREGATION_ACCESS } from '../../http/access/route-access.ts';
-import type { RequestLog } from '../../http/observability/request-log.ts';
 import type { Server } from '../../http/request/http-server.ts';
 import { JSON_TYPE } from '../../http/request/json-type.ts';
 import { createNetworkOfPath } from '../../http/request/network-of-path.ts';
-import { createErrorHandler } from '../../http/server/error-handler.ts';
 import type { Clock } from '../../lib/concurrency/clock.ts';
 import { bytesToHex } from '../../lib/encoding/bytes.ts';
 import { Type, text } from '../../lib/encoding/schema.ts';
@@ -21,11 +19,8 @@ export interface GoRoutesOptions {
   readonly networks: readonly Network[];
   /** Whether to register paths with the networks' names, too. */
   readonly withNames: boolean;
-  readonly log: RequestLog;
   readonly metrics: Metrics;
   readonly clock: Clock;
-  /** Whether API keys and rate limits apply. */
-  readonly isLimited: boolean;
 }
 
 const GO_PATH = '/aggregate-signatures';
@@ -40,60 +35,50 @@ const SignedMessageBody = Type.Object(
  * so its path serves the first network; `/{network}` before it selects one.
  */
 export async function registerGoRoutes(server: Server, options: GoRoutesOptions): Promise<void> {
-  const { networks, log, isLimited } = options;
+  const { networks, clock } = options;
   const [first] = networks;
   if (first === undefined) throw new Error('there is no network');
-  const { network, networkOf } = createNetworkOfPath(networks);
+  const { network, onRequest, networkOf } = createNetworkOfPath(networks);
   const recorders = new Map(networks.map((one) => [one, createRecorder(one, options)]));
-  const statuses = [400, 403, 413, 500, ...(isLimited ? [401, 429] : [])];
-  const common = {
-    config: { access: MESSAGE_AGGREGATION_ACCESS, isRecorded: true },
-    bodyLimit: AGGREGATION_BODY_LIMIT,
-    // The schemas are for the OpenAPI document: readGoBody checks the body.
-    validatorCompiler: () => () => true,
-  };
-  const schema = { tags: ['Go aggregator'], body: GoAggregationBody };
+  const errors = goErrorResponses(400, 401, 403, 413, 429, 500);
 
   async function answer(request: FastifyRequest, reply: FastifyReply, asked: Network) {
     const body = readGoBody(request.body as string);
     await chargeForSize(request, reply, body);
-    const startMs = options.clock.monotonicMs();
-    const context = new RequestContext(request, reply, asked, parseGoRequest(body));
+    const startMs = clock.monotonicMs();
+    const context = new RequestContext(request, reply, asked.name, parseGoRequest(body));
     context.result = await asked.aggregator.aggregate(context.asked, context);
-    recorders.get(asked)?.onSuccess(options.clock.monotonicMs() - startMs);
+    recorders.get(asked)?.onSuccess(clock.monotonicMs() - startMs);
     return { 'signed-message': bytesToHex(context.result.signedMessage) };
   }
 
   await server.register(async (scope: Server) => {
-    scope.setErrorHandler(createErrorHandler(log, GO_ERROR_FORM));
     readAnyBody(scope);
-    route(scope, {
-      ...common,
-      url: GO_PATH,
-      config: { ...common.config, network: first.name },
-      schema: {
-        ...schema,
-        operationId: 'goAggregateSignatures',
-        summary: "The Go aggregator's API, for the first network of the configuration",
-        response: { 200: SignedMessageBody, ...goErrorResponses(...statuses) },
-      },
-      onRequest: async () => recorders.get(first)?.onRequest(),
-      handler: (request, reply) => answer(request, reply, first),
-    });
+    const register = (url: string, schema: FastifySchema, of: typeof networkOf, ...hooks: onRequestHookHandler[]) =>
+      route(scope, {
+        url,
+        bodyLimit: AGGREGATION_BODY_LIMIT,
+        config: { access: MESSAGE_AGGREGATION_ACCESS, errorForm: GO_ERROR_FORM, isRecorded: true },
+        schema: { tags: ['Go aggregator'], body: GoAggregationBody, ...schema },
+        // The schemas are for the OpenAPI document: readGoBody checks the body.
+        validatorCompiler: () => () => true,
+        onRequest: [...hooks, async (request) => recorders.get(of(request))?.onRequest()],
+        handler: (request, reply) => answer(request, reply, of(request)),
+      });
+    const ofFirst = {
+      operationId: 'goAggregateSignatures',
+      summary: "The Go aggregator's API, for the first network of the configuration",
+      response: { 200: SignedMessageBody, ...errors },
+    };
+    register(GO_PATH, ofFirst, () => first);
     if (!options.withNames) return;
-    route(scope, {
-      ...common,
-      url: `/:network${GO_PATH}`,
-      schema: {
-        ...schema,
-        operationId: 'goAggregateSignaturesOfNetwork',
-        summary: "The Go aggregator's API, for a network by its name",
-        params: Type.Object({ network }),
-        response: { 200: SignedMessageBody, ...goErrorResponses(...statuses, 404) },
-      },
-      onRequest: async (request) => recorders.get(networkOf(request))?.onRequest(),
-      handler: (request, reply) => answer(request, reply, networkOf(request)),
-    });
+    const ofNetwork = {
+      operationId: 'goAggregateSignaturesOfNetwork',
+      summary: "The Go aggregator's API, for a network by its name",
+      params: Type.Object({ network }),
+      response: { 200: SignedMessageBody, ...errors, ...goErrorResponses(404) },
+    };
+    register(`/:network${GO_PATH}`, ofNetwork, networkOf, onRequest);
   });
 }
 

@@ -6,6 +6,7 @@ import {
 import { badRequest, HttpError } from '../../http/errors/http-error.ts';
 import { parseField, parseOptionalID } from '../../http/parameters/parse-fields.ts';
 import { parseHex } from '../../lib/encoding/bytes.ts';
+import { attempt } from '../../lib/encoding/parse-error.ts';
 import { Type } from '../../lib/encoding/schema.ts';
 import { messageOfLogData } from '../../pchain/codec/send-warp-log.ts';
 import { parseId, type SubnetID } from '../../warp/ids.ts';
@@ -54,16 +55,6 @@ export const GoAggregationBody = Type.Object(
   },
 );
 
-/** An empty string and 0 mean that the field is missing. */
-export interface GoBody {
-  readonly message: string;
-  readonly justification: string;
-  readonly subnetID: string;
-  readonly quorum: bigint;
-  readonly buffer: bigint;
-  readonly height: bigint;
-}
-
 interface Field {
   readonly type: 'string' | 'bigint';
   /** The Go aggregator's spelling first. */
@@ -77,22 +68,16 @@ const FIELDS = {
   quorum: { type: 'bigint', spellings: ['quorum-percentage', 'quorumPercentage'] },
   buffer: { type: 'bigint', spellings: ['quorum-percentage-buffer', 'quorumPercentageBuffer'] },
   height: { type: 'bigint', spellings: ['pchain-height', 'p-chain-height', 'pChainHeight'] },
-} as const satisfies Record<keyof GoBody, Field>;
+} as const satisfies Record<string, Field>;
 
-interface Spelling {
-  readonly spelling: string;
-  readonly type: Field['type'];
-  /** Folds case by Unicode, as Go does: U+017F is an s, U+212A a k. */
-  readonly folded: RegExp;
-}
+/** An empty string and 0 mean that the field is missing. */
+type GoBody = {
+  readonly [Name in keyof typeof FIELDS]: (typeof FIELDS)[Name]['type'] extends 'string' ? string : bigint;
+};
 
-const SPELLINGS = new Map(
-  Object.values(FIELDS).flatMap(({ type, spellings }) =>
-    spellings.map((spelling): [string, Spelling] => [
-      spelling,
-      { spelling, type, folded: new RegExp(`^${spelling}$`, 'iu') },
-    ]),
-  ),
+const SPELLINGS = Object.values<Field>(FIELDS).flatMap(({ type, spellings }) =>
+  // Folds case by Unicode, as Go does: U+017F is an s, U+212A a k.
+  spellings.map((spelling) => ({ spelling, type, folded: new RegExp(`^${spelling}$`, 'iu') })),
 );
 
 /** Reads a body as the Go aggregator does. @throws {HttpError} with the prefix of its errors */
@@ -100,7 +85,8 @@ export function readGoBody(body: string): GoBody {
   if (body === '') throw badRequest('Could not decode request body');
   const given = new Map<string, string | bigint>();
   for (const [name, value] of readMembers(body)) {
-    const known = SPELLINGS.get(name) ?? findFolded(name);
+    // Folding does not change lengths, which are compared first: a body may have many unknown names.
+    const known = SPELLINGS.find(({ spelling, folded }) => spelling.length === name.length && folded.test(name));
     // The last of equal names counts, but null changes nothing.
     if (known === undefined || value === null) continue;
     const { spelling, type } = known;
@@ -116,21 +102,10 @@ export function readGoBody(body: string): GoBody {
   return Object.fromEntries(fields) as GoBody;
 }
 
-/** Compares lengths first, which folding does not change: a body may have many unknown names. */
-function findFolded(name: string): Spelling | undefined {
-  for (const known of SPELLINGS.values()) {
-    if (known.spelling.length === name.length && known.folded.test(name)) return known;
-  }
-  return undefined;
-}
-
 function readMembers(body: string): readonly GoMember[] {
-  try {
-    return readGoObject(body);
-  } catch (cause) {
-    if (!(cause instanceof SyntaxError)) throw cause;
-    throw badRequest('Could not decode request body: it does not begin with a JSON object', { cause });
-  }
+  const members = attempt(() => readGoObject(body), SyntaxError);
+  if (!(members instanceof Error)) return members;
+  throw badRequest('Could not decode request body: it does not begin with a JSON object', { cause: members });
 }
 
 /** Returns the value that is not empty. @throws {HttpError} if two spellings have different values */
@@ -197,10 +172,7 @@ function parseSubnetID(text: string | undefined): SubnetID | undefined {
 
 /** Puts the Go aggregator's prefix before our message. */
 function withGoPrefix<T>(words: string, parse: () => T): T {
-  try {
-    return parse();
-  } catch (error) {
-    if (!(error instanceof HttpError)) throw error;
-    throw badRequest(`${words}: ${error.message}`, { cause: error });
-  }
+  const value = attempt(parse, HttpError);
+  if (!(value instanceof HttpError)) return value;
+  throw badRequest(`${words}: ${value.message}`, { cause: value });
 }

@@ -3,8 +3,8 @@ import { OPERATIONS_ACCESS } from '../../http/access/route-access.ts';
 import { plainErrorResponses } from '../../http/errors/error-body.ts';
 import type { Server } from '../../http/request/http-server.ts';
 import { PLAIN_SERIALIZER } from '../../http/request/json-type.ts';
-import { createNetworkOfPath } from '../../http/request/network-of-path.ts';
-import { integer, oneOf, optionalText, Type, text } from '../../lib/encoding/schema.ts';
+import type { NetworkOfPath } from '../../http/request/network-of-path.ts';
+import { Decimal, integer, oneOf, optionalText, Type, text } from '../../lib/encoding/schema.ts';
 import type { Network, NetworkReadiness, NetworkStatus } from '../../network/network.ts';
 
 const STATUSES = ['starting', 'up', 'degraded', 'down', 'stopping'] as const;
@@ -14,24 +14,23 @@ const Status = oneOf(
     'read; `degraded`: enough of the primary network, but not of every subnet, or a set cannot be refreshed; `down`: not enough of ' +
     'the primary network; `starting`: not yet decided; `stopping`: shutdown has begun, requests are still answered',
 );
-const reason = optionalText('Why it is not up');
-
+/** The state of a subnet, without its validators. */
+export const SUBNET_STATE = {
+  subnetId: text(),
+  status: oneOf(['up', 'down']),
+  reason: optionalText('Why it is down, or what is wrong although it is up'),
+  connectedWeight: Type.Optional(Decimal),
+  totalWeight: Type.Optional(Decimal),
+};
 const NETWORK = {
   name: text(),
   status: Status,
-  reason,
+  reason: optionalText('Why it is not up'),
   networkId: Type.Optional(integer('Missing until the API of the network has answered')),
   nodeId: optionalText('The staking identity of this service'),
-  subnets: Type.Array(
-    Type.Object({
-      subnetId: text(),
-      status: oneOf(['up', 'down']),
-      reason: optionalText('Why it is down, or what is wrong although it is up'),
-      connectedWeight: optionalText(),
-      totalWeight: optionalText(),
-    }),
-    { description: 'The primary network first, then the tracked subnets' },
-  ),
+  subnets: Type.Array(Type.Object(SUBNET_STATE), {
+    description: 'The primary network first, then the tracked subnets',
+  }),
 };
 const SERVICE = {
   status: oneOf(
@@ -49,9 +48,9 @@ export type ReadinessBody = Static<TObject<typeof SERVICE>>;
 
 export interface ServiceState {
   /** Whether shutdown has begun: load balancers should send requests elsewhere. */
-  readonly isStopping?: () => boolean;
+  readonly isStopping: () => boolean;
   /** Another user of our identity and what to do about it, without internal details. */
-  readonly identityProblem?: () => string | undefined;
+  readonly identityProblem: () => string | undefined;
 }
 
 const RETRY_AFTER_SECONDS = 2;
@@ -63,7 +62,8 @@ const serializerCompiler = PLAIN_SERIALIZER;
 export function registerHealth(
   server: Server,
   networks: readonly Network[],
-  { isStopping = () => false, identityProblem = () => undefined }: ServiceState = {},
+  { network, networkOf, onRequest }: NetworkOfPath,
+  { isStopping, identityProblem }: ServiceState,
 ): void {
   server.get(
     '/health/live',
@@ -105,7 +105,6 @@ export function registerHealth(
       });
     },
   );
-  const { network, networkOf, onRequest } = createNetworkOfPath(networks);
   server.get(
     '/health/ready/:network',
     {
@@ -126,12 +125,9 @@ export function registerHealth(
     },
     async (request, reply) => {
       const readiness = networkOf(request).readiness();
-      const stops = isStopping();
-      const isReady = isServing(readiness.status) && !stops;
+      const { isReady, status } = decideReadiness([readiness], isStopping());
       if (!isReady) reply.header('retry-after', RETRY_AFTER_SECONDS);
-      return reply
-        .status(isReady ? 200 : 503)
-        .send({ ...present(readiness), ...(stops && { status: 'stopping' as const }) });
+      return reply.status(isReady ? 200 : 503).send({ ...present(readiness), status });
     },
   );
 }
@@ -151,7 +147,7 @@ export function decideReadiness(
   return { isReady: true, status: statuses.every((status) => status === 'up') ? 'up' : 'degraded' };
 }
 
-export function isServing(status: NetworkStatus): boolean {
+function isServing(status: NetworkStatus): boolean {
   return status === 'up' || status === 'degraded';
 }
 
@@ -162,14 +158,15 @@ function present(readiness: NetworkReadiness) {
     ...(readiness.reason !== undefined && { reason: readiness.reason }),
     ...(readiness.networkID !== undefined && { networkId: readiness.networkID }),
     ...(readiness.nodeID !== undefined && { nodeId: readiness.nodeID }),
-    subnets: readiness.subnets.map((subnet) => ({
-      subnetId: subnet.subnetID,
-      status: subnet.isUp ? ('up' as const) : ('down' as const),
-      ...(subnet.reason !== undefined && { reason: subnet.reason }),
-      ...(subnet.connected !== undefined && {
-        connectedWeight: String(subnet.connected.weight),
-        totalWeight: String(subnet.connected.totalWeight),
-      }),
-    })),
+    subnets: readiness.subnets.map(presentSubnetState),
+  };
+}
+
+export function presentSubnetState({ subnetID, isUp, reason, connected }: NetworkReadiness['subnets'][number]) {
+  return {
+    subnetId: subnetID,
+    status: isUp ? ('up' as const) : ('down' as const),
+    ...(reason !== undefined && { reason }),
+    ...(connected && { connectedWeight: String(connected.weight), totalWeight: String(connected.totalWeight) }),
   };
 }

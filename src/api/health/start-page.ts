@@ -3,7 +3,6 @@ import { OPERATIONS_ACCESS } from '../../http/access/route-access.ts';
 import type { Server } from '../../http/request/http-server.ts';
 import { JSON_TYPE } from '../../http/request/json-type.ts';
 import { createDocumentBytes, sendDocument } from '../../http/server/document-bytes.ts';
-import type { Network } from '../../network/network.ts';
 
 const NAME = 'Warp signature aggregator';
 const LINKS = { docs: '/docs', openapi: '/openapi.json', ready: '/health/ready' };
@@ -14,12 +13,11 @@ export type SendPage = (request: FastifyRequest, reply: FastifyReply) => Promise
 /** `/` has links to the documentation and the readiness, and the console for browsers where it is served. */
 export function registerStartPage(
   server: Server,
-  networks: readonly Network[],
+  networks: readonly string[],
   version: string,
   sendPage?: SendPage,
 ): void {
-  const names = networks.flatMap(({ pathNames }) => pathNames);
-  const json = createDocumentBytes(JSON.stringify({ name: NAME, version, networks: names, links: LINKS }), JSON_TYPE);
+  const json = createDocumentBytes(JSON.stringify({ name: NAME, version, networks, links: LINKS }), JSON_TYPE);
   server.get('/', { config: { access: OPERATIONS_ACCESS }, schema: { hide: true } }, async (request, reply) => {
     const vary = reply.getHeader('vary'); // by origin, where origins are listed
     reply.header('vary', vary === undefined ? 'Accept' : `${String(vary)}, Accept`);

@@ -1,7 +1,7 @@
 import type { Static } from 'typebox';
 import { bytesToHex } from '../../lib/encoding/bytes.ts';
 import { encodeCb58 } from '../../lib/encoding/cb58.ts';
-import { integer, optionalText, Type, text } from '../../lib/encoding/schema.ts';
+import { Decimal, integer, optionalText, Type, text } from '../../lib/encoding/schema.ts';
 import { NODE_ID_LENGTH, nodeIDFromBytes } from '../../warp/ids.ts';
 import { conversionValidationID, type PChainOwner, registrationValidationID } from '../../warp/l1-message.ts';
 import { CHAIN_ALIASES, PUBLIC_NETWORKS } from '../../warp/networks.ts';
@@ -13,7 +13,6 @@ import type { UnsignedMessage } from '../../warp/unsigned-message.ts';
 const Hex = text('Hex, without a prefix');
 const Id = text('In cb58');
 const Address = text('EVM address, with 0x');
-const Decimal = text('A decimal number, which may exceed 2^53');
 
 const Owner = Type.Object({
   threshold: integer(),
@@ -67,7 +66,7 @@ export const DecodedPayload = Type.Union([
   }),
 ]);
 
-const message = {
+export const MESSAGE = {
   messageId: Id,
   networkId: integer(),
   network: optionalText('The name of a public network'),
@@ -79,14 +78,14 @@ const message = {
 export const DecodedReading = Type.Union([
   Type.Object({
     as: Type.Literal('signedMessage'),
-    ...message,
+    ...MESSAGE,
     unsignedMessage: Hex,
     signature: Type.Object({
       signers: Type.Array(integer(), { description: 'Indices in the canonical validator set' }),
       signature: Hex,
     }),
   }),
-  Type.Object({ as: Type.Literal('unsignedMessage'), ...message }),
+  Type.Object({ as: Type.Literal('unsignedMessage'), ...MESSAGE }),
   Type.Object({ as: Type.Literal('payload'), payload: DecodedPayload }),
   Type.Object({ as: Type.Literal('content'), content: DecodedContent }),
   Type.Object({

@@ -7,21 +7,13 @@ import { parseField, parseOptionalID, toBigInt } from '../../http/parameters/par
 import { HEIGHT_PARAMETERS } from '../../http/parameters/query-parameters.ts';
 import type { Server } from '../../http/request/http-server.ts';
 import { JSON_TYPE } from '../../http/request/json-type.ts';
-import { createNetworkOfPath } from '../../http/request/network-of-path.ts';
+import type { NetworkOfPath } from '../../http/request/network-of-path.ts';
 import { untilClientGone } from '../../http/request/until-client-gone.ts';
 import { parseHex } from '../../lib/encoding/bytes.ts';
-import { ParseError } from '../../lib/encoding/parse-error.ts';
+import { attempt, ParseError } from '../../lib/encoding/parse-error.ts';
 import { oneOf, Type, text } from '../../lib/encoding/schema.ts';
-import type { Network } from '../../network/network.ts';
 import type { BlockchainID, SubnetID } from '../../warp/ids.ts';
-import {
-  type FailedReading,
-  READING_FORMS,
-  type Reading,
-  type ReadingForm,
-  readAs,
-  readWarpBytes,
-} from '../../warp/reading.ts';
+import { READING_FORMS, type Reading, type ReadingForm, readAs, readWarpBytes } from '../../warp/reading.ts';
 import type { SignedMessage } from '../../warp/signed-message.ts';
 import { MAX_UNSIGNED_MESSAGE_LENGTH } from '../../warp/unsigned-message.ts';
 import { AggregationBody } from '../aggregation/parse-aggregation-request.ts';
@@ -45,6 +37,7 @@ const VerificationBody = Type.Object(
   },
   { additionalProperties: false, examples: [{ signedMessage: SIGNED_EXAMPLE, quorumPercentage: 67 }] },
 );
+export type VerificationBody = Static<typeof VerificationBody>;
 
 const DecodeBody = Type.Object(
   {
@@ -68,9 +61,7 @@ const DecodeResult = Type.Object(
 export type DecodeResult = Static<typeof DecodeResult>;
 
 /** Routes that decode and verify messages. JSON.stringify serializes their unions faster than a compiled serializer. */
-export function registerMessages(server: Server, networks: readonly Network[]): void {
-  const { network, networkOf, onRequest } = createNetworkOfPath(networks);
-
+export function registerMessages(server: Server, { network, networkOf, onRequest }: NetworkOfPath): void {
   server.post(
     `${PATH}/verify`,
     {
@@ -133,25 +124,18 @@ export function registerMessages(server: Server, networks: readonly Network[]): 
 function parseReadings({ data, as }: Static<typeof DecodeBody>): readonly Reading[] {
   const bytes = parseField('data', data, () => parseHex(data, 'data'));
   if (bytes.length === 0) throw badRequest('data is empty: give a message, a payload or a justification in hex');
-  const form = READING_FORMS.find((known) => known === as);
-  if (form !== undefined) return [parseAs(form, bytes)];
+  if (as !== undefined) return [parseAs(as, bytes)];
   const { readings, failed } = readWarpBytes(bytes);
   if (readings.length > 0) return readings;
-  throw badRequest(`data fits no known form: ${failed.map(describeFailed).join('; ')}`);
+  throw badRequest(
+    `data fits no known form: ${failed.map(({ as: form, reason }) => `as ${form}, ${reason}`).join('; ')}`,
+  );
 }
 
 function parseAs(form: ReadingForm, bytes: Uint8Array): Reading {
-  try {
-    return readAs(form, bytes);
-  } catch (error) {
-    if (error instanceof ParseError)
-      throw badRequest(`data cannot be read as ${form}: ${error.message}`, { cause: error });
-    throw error;
-  }
-}
-
-function describeFailed({ as, reason }: FailedReading): string {
-  return `as ${as}, ${reason}`;
+  const reading = attempt(() => readAs(form, bytes));
+  if (!(reading instanceof ParseError)) return reading;
+  throw badRequest(`data cannot be read as ${form}: ${reading.message}`, { cause: reading });
 }
 
 function parseSigned(text: string): SignedMessage {

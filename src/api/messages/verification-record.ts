@@ -1,11 +1,11 @@
 import type { Static } from 'typebox';
 import { type SignedMessageReport, VERIFICATION_PROBLEMS } from '../../aggregation/request/message-verifier.ts';
 import { attempt, ParseError } from '../../lib/encoding/parse-error.ts';
-import { integer, oneOf, optionalText, Type, text } from '../../lib/encoding/schema.ts';
+import { integer, oneOf, Type, text } from '../../lib/encoding/schema.ts';
 import { readPayload } from '../../warp/reading.ts';
 import { parseSignedMessage, type SignedMessage } from '../../warp/signed-message.ts';
 import { parseUnsignedMessage } from '../../warp/unsigned-message.ts';
-import { DecodedPayload, presentMessage } from './message-records.ts';
+import { MESSAGE, presentMessage } from './message-records.ts';
 
 export const VerificationResult = Type.Object(
   {
@@ -16,12 +16,7 @@ export const VerificationResult = Type.Object(
         { description: 'The first problem that a destination would find' },
       ),
     ),
-    messageId: text(),
-    networkId: integer(),
-    network: optionalText(),
-    sourceBlockchainId: text(),
-    sourceChain: optionalText(),
-    payload: DecodedPayload,
+    ...MESSAGE,
     signingSubnetId: text(),
     pChainHeight: integer('The P-Chain height whose validators were used'),
     quorumPercentage: integer(),

@@ -24,15 +24,12 @@ const FILE_PATH = /^(?:\/[\w-]+(?:\.[\w-]+)*)+\/?$/;
 const MAX_FILES = 64;
 const HIDDEN = { schema: { hide: true } };
 
-export interface OpenApiOptions {
-  /** Whether API keys and rate limits apply. */
-  readonly isLimited: boolean;
-  /** Requests to try; undefined until, or unless, there are any. */
-  readonly example: () => AggregationExamples | undefined;
-}
-
-/** Serves the OpenAPI document of all routes that are registered after this call, and Swagger UI. */
-export function registerOpenApi(server: Server, { isLimited, example }: OpenApiOptions): void {
+/**
+ * Serves the OpenAPI document of all routes that are registered after this call, and Swagger UI.
+ *
+ * @param example returns requests to try; undefined until, or unless, there are any
+ */
+export function registerOpenApi(server: Server, example: () => AggregationExamples | undefined): void {
   const routes: RouteOptions[] = [];
   server.addHook('onRoute', (route) => void routes.push(route));
   let examples: AggregationExamples | undefined;
@@ -42,7 +39,7 @@ export function registerOpenApi(server: Server, { isLimited, example }: OpenApiO
       const found = examples === undefined ? example() : undefined;
       if (files === undefined || found !== undefined) {
         examples = found;
-        files = createFileCache(once(() => openSite(routes, isLimited, found)));
+        files = createFileCache(once(() => openSite(routes, found)));
       }
       const { path } = splitTarget(request.url);
       const file = FILE_PATH.test(path) ? await files.fetch(path) : undefined;
@@ -75,7 +72,6 @@ async function readFile(site: FastifyInstance, url: string): Promise<File | unde
 /** Creates a server that never listens, so that the plugins are loaded at the first request for the page, not at the start. */
 async function openSite(
   routes: readonly RouteOptions[],
-  isLimited: boolean,
   examples: AggregationExamples | undefined,
 ): Promise<FastifyInstance> {
   const [{ default: swagger }, { default: swaggerUi }] = await Promise.all([
@@ -86,7 +82,7 @@ async function openSite(
   site.setValidatorCompiler(() => () => true).setSerializerCompiler(PLAIN_SERIALIZER);
   await site.register(
     swagger,
-    describeDocument(isLimited, (document) => addExamples(document, examples)),
+    describeDocument((document) => addExamples(document, examples)),
   );
   for (const { method, url, schema, config } of routes) {
     if (method === 'HEAD' || schema?.hide === true) continue;

@@ -53,12 +53,8 @@ function limitHeader(ofService: string) {
   };
 }
 
-/**
- * Options of `@fastify/swagger`: the routes' schemas are the source, and what no single route states is added.
- *
- * @param isLimited whether there are API keys and rate limits
- */
-export function describeDocument(isLimited: boolean, addExamples: (document: Document) => void): SwaggerOptions {
+/** Options of `@fastify/swagger`: the routes' schemas are the source, and what no single route states is added. */
+export function describeDocument(addExamples: (document: Document) => void): SwaggerOptions {
   return {
     openapi: {
       openapi: '3.1.0',
@@ -80,21 +76,21 @@ export function describeDocument(isLimited: boolean, addExamples: (document: Doc
     },
     transformObject(object) {
       const complete = 'openapiObject' in object ? object.openapiObject : object.swaggerObject;
-      completeDocument(complete as Document, isLimited);
+      completeDocument(complete as Document);
       addExamples(complete as Document);
       return complete;
     },
   };
 }
 
-function completeDocument(document: Document, isLimited: boolean): void {
+function completeDocument(document: Document): void {
   for (const operation of operationsOf(document)) {
     // A route that describes its own 413 accepts any media type.
     const isBodyOpen = operation.requestBody !== undefined && operation.responses['413'] === undefined;
     addResponses(operation, plainErrorResponses(400, 408, 431, ...(isBodyOpen ? BODY_ERRORS : [])));
   }
   document.components = { ...document.components, headers: HEADERS };
-  if (isLimited) describeAccess(document);
+  describeAccess(document);
   // After all responses have been added.
   for (const operation of operationsOf(document)) describeHeaders(operation);
   shareSchemas(document);

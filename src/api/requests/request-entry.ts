@@ -8,10 +8,7 @@ import type { RequestEnd } from '../../http/observability/request-log.ts';
 import type { RequestRecord } from './request-record.ts';
 
 /** A record as it is kept. It is converted when it is read: repeated requests are frequent, and few records are read. */
-export interface RequestEntry extends Omit<RequestRecord, 'weights' | 'pChainHeight' | `quorum${string}`> {
-  readonly pChainHeight: bigint | undefined;
-  readonly quorumNum: bigint | undefined;
-  readonly quorumBuffer: bigint | undefined;
+export interface RequestEntry extends Omit<RequestRecord, 'weights'> {
   readonly weights: OutcomeWeights | undefined;
 }
 
@@ -45,9 +42,9 @@ export function entryOf(request: FastifyRequest, end: RequestEnd, endedAt: numbe
     sourceChainId: message?.sourceChainID ?? failure?.sourceChainID ?? resolved?.sourceChainID,
     signingSubnetId: found?.signingSubnetID ?? asked?.signingSubnetID,
     destinationBlockchainId: asked?.destinationChainID ?? resolved?.destinationChainID,
-    pChainHeight: found?.pChainHeight,
-    quorumNum: asked && (asked.quorumNum ?? DEFAULT_QUORUM_NUM),
-    quorumBuffer: asked && (asked.quorumBuffer ?? 0n),
+    pChainHeight: found && Number(found.pChainHeight),
+    quorumPercentage: asked && Number(asked.quorumNum ?? DEFAULT_QUORUM_NUM),
+    quorumPercentageBuffer: asked && Number(asked.quorumBuffer ?? 0n),
     outcome,
     status: end.isAnswered || errorCode !== undefined ? end.status : undefined,
     weights: result?.weights ?? (failure && weightsOf(failure.tally)),
@@ -68,14 +65,11 @@ function missingOf(failure: AggregationReport): NonNullable<RequestRecord['missi
 }
 
 export function presentEntry(entry: RequestEntry): RequestRecord {
-  const { pChainHeight, quorumNum, quorumBuffer, weights, durationMs, stages, ...rest } = entry;
+  const { weights, durationMs, stages, ...rest } = entry;
   return {
     ...rest,
     durationMs: rounded(durationMs),
     stages: Object.fromEntries(Object.entries(stages).map(([stage, ms]) => [stage, rounded(ms)])),
-    ...(pChainHeight !== undefined && { pChainHeight: Number(pChainHeight) }),
-    ...(quorumNum !== undefined && { quorumPercentage: Number(quorumNum) }),
-    ...(quorumBuffer !== undefined && { quorumPercentageBuffer: Number(quorumBuffer) }),
     ...(weights !== undefined && { weights: byOutcome((outcome) => String(weights[outcome])) }),
   };
 }

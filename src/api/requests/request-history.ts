@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache';
 import type { BaseServerOptions } from '../../http/server/base-server.ts';
 import type { Clock } from '../../lib/concurrency/clock.ts';
 import { MAX_RECORDS_EACH } from '../../store/local/record-limits.ts';
@@ -26,23 +27,28 @@ export type IsRecord = (value: unknown) => value is RequestRecord;
 export class RequestHistory {
   readonly #clock: Clock;
   readonly #shared: SharedRecords | undefined;
-  readonly #own = { signed: new RecentEntries(), failed: new RecentEntries() };
+  readonly #own = { signed: createEntries(), failed: createEntries() };
 
   constructor(clock: Clock, shared?: SharedRecords) {
     this.#clock = clock;
     this.#shared = shared;
   }
 
+  readonly onRecordedEnd: BaseServerOptions['onRecordedEnd'] = (request, end) => {
+    const entry = entryOf(request, end, this.#clock.now());
+    if (entry !== undefined) this.add(entry);
+  };
+
   add(entry: RequestEntry): void {
     const list = entry.outcome === 'signed' ? 'signed' : 'failed';
-    this.#own[list].add(entry);
+    this.#own[list].set(entry, true);
     this.#shared?.add(list, () => presentEntry(entry));
   }
 
   /** Finds the latest request with an ID: clients choose their IDs, so several requests may have the same. */
   async find(id: string, client: string | undefined, isRecord: IsRecord): Promise<RequestRecord | undefined> {
     const isMeant = (one: RequestEntry | RequestRecord) => one.id === id && matches(one, { client });
-    const [own] = newestFirst(LISTS.flatMap((list) => this.#own[list].newestFirst().filter(isMeant)));
+    const [own] = newestFirst(LISTS.flatMap((list) => [...this.#own[list].keys()].filter(isMeant)));
     if (own !== undefined) return presentEntry(own);
     const needles = [`{"id":${JSON.stringify(id)},`, client === undefined ? '' : `"client":${JSON.stringify(client)},`];
     const found = await Promise.all(LISTS.map(async (list) => (await this.#shared?.find(list, needles)) ?? []));
@@ -56,7 +62,7 @@ export class RequestHistory {
     const isMeant = (one: RequestEntry | RequestRecord) => matches(one, filter);
     const found = new Map<string, RequestRecord>();
     const add = (record: RequestRecord): void => void found.set(keyOf(record), record);
-    for (const list of lists) this.#own[list].newestFirst().filter(isMeant).map(presentEntry).forEach(add);
+    for (const list of lists) [...this.#own[list].keys()].filter(isMeant).map(presentEntry).forEach(add);
     await Promise.all(
       lists.map(async (list) => {
         let count = 0;
@@ -75,33 +81,15 @@ export class RequestHistory {
   }
 }
 
-/** @returns a listener that records the ends of requests */
-export function recordIn(history: RequestHistory, clock: Clock): NonNullable<BaseServerOptions['onRecordedEnd']> {
-  return (request, end) => {
-    const entry = entryOf(request, end, clock.now());
-    if (entry !== undefined) history.add(entry);
-  };
-}
-
 const LISTS: readonly RecordList[] = ['signed', 'failed'];
 
-/** The latest entries, bounded in number and bytes. */
-class RecentEntries {
-  readonly #entries: RequestEntry[] = [];
-  #bytes = 0;
-
-  add(entry: RequestEntry): void {
-    this.#entries.push(entry);
-    this.#bytes += sizeOfEntry(entry);
-    // Moving 1,000 references costs less than a linked list.
-    while (this.#entries.length > MAX_RECORDS_EACH || this.#bytes > MAX_BYTES_EACH) {
-      this.#bytes -= sizeOfEntry(this.#entries.shift() as RequestEntry);
-    }
-  }
-
-  newestFirst(): RequestEntry[] {
-    return this.#entries.toReversed();
-  }
+/** Keeps the latest entries, bounded in number and bytes. Its keys are the entries, the newest first. */
+function createEntries(): LRUCache<RequestEntry, true> {
+  return new LRUCache({
+    max: MAX_RECORDS_EACH,
+    maxSize: MAX_BYTES_EACH,
+    sizeCalculation: (_, entry) => sizeOfEntry(entry),
+  });
 }
 
 /** Tells requests apart, also those of a client that gives all the same ID: this replica's are in the lists of all replicas, too. */

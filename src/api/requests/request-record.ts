@@ -1,11 +1,11 @@
 import type { Static } from 'typebox';
 import { byOutcome, OUTCOME_MEANINGS } from '../../aggregation/validators/validator-outcome.ts';
 import { AggregationDetails } from '../../http/errors/aggregation-details.ts';
-import { ERROR_CODES, type ErrorCode } from '../../http/errors/error-codes.ts';
+import { CODE_NAMES } from '../../http/errors/error-codes.ts';
 import { integer, oneOf, optionalText, Type, text } from '../../lib/encoding/schema.ts';
 
 /** How a request ended: `aborted` if its client disconnected before the answer. */
-export const REQUEST_OUTCOMES = ['signed', 'aborted', ...(Object.keys(ERROR_CODES) as ErrorCode[])] as const;
+export const REQUEST_OUTCOMES = ['signed', 'aborted', ...CODE_NAMES] as const;
 
 const Milliseconds = Type.Optional(Type.Number());
 const Percentage = Type.Optional(Type.Integer());

@@ -5,7 +5,7 @@ import { RECORDS_ACCESS } from '../../http/access/route-access.ts';
 import { requestErrorResponses } from '../../http/errors/error-body.ts';
 import { badRequest, HttpError } from '../../http/errors/http-error.ts';
 import { parseOptionalID } from '../../http/parameters/parse-fields.ts';
-import { checkQuery, textsOf } from '../../http/parameters/query-parameters.ts';
+import { checkQuery } from '../../http/parameters/query-parameters.ts';
 import type { Server } from '../../http/request/http-server.ts';
 import { VALID_REQUEST_ID } from '../../http/request/request-id.ts';
 import { oneOf, Type, text } from '../../lib/encoding/schema.ts';
@@ -26,10 +26,8 @@ const RequestList = Type.Object(
   { description: 'Recent requests for signatures' },
 );
 
-type Query = Partial<Record<'outcome' | 'subnetId' | 'since' | 'limit', string>>;
-
 /** Records of recent requests, for operators and for the clients themselves. */
-export function registerRequests(server: Server, history: RequestHistory, access: AccessOptions | undefined): void {
+export function registerRequests(server: Server, history: RequestHistory, access: AccessOptions): void {
   const description =
     'A key with the right `operate` has the requests of all clients, any other key its own. Without configured keys, the machine of the ' +
     'service has them: a request from a loopback address that no proxy has passed on.';
@@ -52,7 +50,7 @@ export function registerRequests(server: Server, history: RequestHistory, access
     },
     async (request, reply) => {
       const client = clientShown(request, access);
-      const { id } = request.params as { id: string };
+      const { id } = request.params;
       if (!VALID_REQUEST_ID.test(id)) throw badRequest('id must be 1 to 128 visible ASCII characters, as x-request-id');
       const record = await history.find(id, client, isRecordOf(request));
       if (record !== undefined) return reply.send(record);
@@ -95,15 +93,9 @@ export function registerRequests(server: Server, history: RequestHistory, access
     },
     async (request, reply) => {
       const client = clientShown(request, access);
-      const { outcome, subnetId, since, limit = DEFAULT_LIMIT } = textsOf<Query>(request);
-      const filter = {
-        client,
-        outcome: outcome as RequestRecord['outcome'] | undefined,
-        signingSubnetID: parseOptionalID<SubnetID>('subnetId', subnetId),
-        since: since === undefined ? undefined : Number(since),
-      };
-      const requests = await history.list(filter, Number(limit), isRecordOf(request));
-      return reply.send({ requests });
+      const { outcome, subnetId, since, limit = DEFAULT_LIMIT } = request.query;
+      const filter = { client, outcome, signingSubnetID: parseOptionalID<SubnetID>('subnetId', subnetId), since };
+      return reply.send({ requests: await history.list(filter, limit, isRecordOf(request)) });
     },
   );
 }
@@ -118,8 +110,8 @@ function isRecordOf(request: FastifyRequest): IsRecord {
  *
  * @throws {HttpError} `unauthorized` or `forbidden`
  */
-function clientShown(request: FastifyRequest, access: AccessOptions | undefined): string | undefined {
-  if (access === undefined || access.apiKeys.length === 0) {
+function clientShown(request: FastifyRequest, access: AccessOptions): string | undefined {
+  if (access.apiKeys.length === 0) {
     if (isFromThisMachine(request)) return undefined;
     throw new HttpError(
       'forbidden',

@@ -5,13 +5,12 @@ import {
   VALIDATOR_STATUSES,
   type ValidatorView,
 } from '../../aggregation/subnets/subnet-view.ts';
-import type { KnownSubnet } from '../../aggregation/subnets/subnet-views.ts';
 import type { AnswerPast } from '../../aggregation/validators/answer-history.ts';
 import { OUTCOME_MEANINGS, VALIDATOR_OUTCOMES } from '../../aggregation/validators/validator-outcome.ts';
-import { integer, oneOf, optionalText, Type, text } from '../../lib/encoding/schema.ts';
+import { Decimal, integer, oneOf, optionalText, Type, text } from '../../lib/encoding/schema.ts';
 import { OBSTACLE_CAUSES } from '../../p2p/peer-view.ts';
+import { SUBNET_STATE } from '../health/health.ts';
 
-const Weight = text('A decimal number, which may exceed 2^53');
 const AgeMs = integer('Milliseconds ago');
 /** Nodes choose their names. */
 const MAX_CLIENT_NAME_LENGTH = 40;
@@ -41,13 +40,8 @@ const Node = Type.Object({
   lastAnswer: Type.Optional(
     Type.Object(
       {
-        outcome: Type.Enum(
-          VALIDATOR_OUTCOMES.filter((outcome) => outcome !== 'not_asked' && outcome !== 'no_key'),
-          { type: 'string' },
-        ),
-        reason: Type.Optional(
-          Type.Enum(['no_answer', 'request_dropped'], { type: 'string', description: OUTCOME_MEANINGS.timed_out }),
-        ),
+        outcome: oneOf(VALIDATOR_OUTCOMES.filter((outcome) => outcome !== 'not_asked' && outcome !== 'no_key')),
+        reason: Type.Optional(oneOf(['no_answer', 'request_dropped'], OUTCOME_MEANINGS.timed_out)),
         ageMs: AgeMs,
       },
       { description: 'Outcome of the last signature request; missing if there was none' },
@@ -78,7 +72,7 @@ const Validator = Type.Object({
   ),
   reason: optionalText('Why it is not signable'),
   index: Type.Optional(integer('Its bit in the set of signers; missing of an inactive one')),
-  weight: Weight,
+  weight: Decimal,
   publicKey: optionalText('BLS key of 48 bytes in hex; missing of an inactive one'),
   nodes: Type.Array(Node, { description: 'All nodes with this key: any of them can sign for the whole weight' }),
 });
@@ -87,13 +81,13 @@ export const SubnetViewBody = Type.Object(
   {
     subnetId: text(),
     pChainHeight: integer('The P-Chain height whose validators these are'),
-    totalWeight: Weight,
+    totalWeight: Decimal,
     connectedWeight: text('Weight of connected validators'),
     reachableWeight: text('The same without validators whose last request ended without an answer'),
     signableWeight: text('Weight of signable validators'),
     highestQuorum: integer('The highest quorum that could be signed now, in percent'),
     withoutKey: Type.Object(
-      { weight: Weight, count: integer() },
+      { weight: Decimal, count: integer() },
       { description: 'Part of the total weight that cannot sign: validators without a BLS key, and inactive ones' },
     ),
     validators: Type.Array(Validator, { description: 'The heaviest first, then inactive ones' }),
@@ -106,12 +100,8 @@ export const SubnetListBody = Type.Object(
   {
     subnets: Type.Array(
       Type.Object({
-        subnetId: text(),
+        ...SUBNET_STATE,
         isTracked: Type.Boolean({ description: 'Whether the operator has it connected permanently' }),
-        status: oneOf(['up', 'down']),
-        reason: optionalText('Why it is down, or a problem despite which it is up'),
-        connectedWeight: Type.Optional(Weight),
-        totalWeight: Type.Optional(Weight),
       }),
     ),
     nextPageToken,
@@ -144,17 +134,6 @@ export function presentValidator(validator: ValidatorView): Static<typeof Valida
     weight: String(weight),
     ...(publicKeyHex !== undefined && { publicKey: publicKeyHex }),
     nodes: nodes.map(presentNode),
-  };
-}
-
-export function presentKnownSubnet(subnet: KnownSubnet): SubnetListBody['subnets'][number] {
-  const { subnetID, isTracked, isUp, reason, connected } = subnet;
-  return {
-    subnetId: subnetID,
-    isTracked,
-    status: isUp ? 'up' : 'down',
-    ...(reason !== undefined && { reason }),
-    ...(connected && { connectedWeight: String(connected.weight), totalWeight: String(connected.totalWeight) }),
   };
 }
 

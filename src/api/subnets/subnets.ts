@@ -1,26 +1,20 @@
+import type { Static } from 'typebox';
 import type { SubnetView } from '../../aggregation/subnets/subnet-view.ts';
-import { chargeAfterwards } from '../../http/access/access.ts';
 import { clientOf } from '../../http/access/client-identity.ts';
 import { LOOKUP_ACCESS, SUBNET_VIEW_ACCESS, unitsForSigners } from '../../http/access/route-access.ts';
 import { aggregationErrorResponses } from '../../http/errors/error-body.ts';
 import { badRequest } from '../../http/errors/http-error.ts';
 import { pageOf, parsePageToken } from '../../http/parameters/page-token.ts';
 import { parseID, parseOptionalID, toBigInt } from '../../http/parameters/parse-fields.ts';
-import { checkQuery, HEIGHT_PARAMETERS, textsOf } from '../../http/parameters/query-parameters.ts';
+import { checkQuery, HEIGHT_PARAMETERS } from '../../http/parameters/query-parameters.ts';
 import type { Server } from '../../http/request/http-server.ts';
-import { createNetworkOfPath } from '../../http/request/network-of-path.ts';
+import type { NetworkOfPath } from '../../http/request/network-of-path.ts';
 import { untilClientGone } from '../../http/request/until-client-gone.ts';
 import { Type, text } from '../../lib/encoding/schema.ts';
-import type { Network } from '../../network/network.ts';
 import { paged } from '../../proxy/catalogue/data-api-parameters.ts';
 import type { BlockchainID, SubnetID } from '../../warp/ids.ts';
-import {
-  presentKnownSubnet,
-  presentSubnet,
-  presentValidator,
-  SubnetListBody,
-  SubnetViewBody,
-} from './subnet-records.ts';
+import { presentSubnetState } from '../health/health.ts';
+import { presentSubnet, presentValidator, SubnetListBody, SubnetViewBody } from './subnet-records.ts';
 
 const PATH = '/v1/signatureAggregator/:network/subnets';
 const tags = ['Signature aggregation'];
@@ -29,12 +23,10 @@ const DEFAULT_PAGE_SIZE = 100;
 const MAX_PAGE_SIZE = 1_000;
 const PAGES = paged(DEFAULT_PAGE_SIZE, 1, MAX_PAGE_SIZE);
 
-type Query = Partial<Record<'pageSize' | 'pageToken' | 'pChainHeight' | 'destinationBlockchainId', string>>;
+const ViewQuery = Type.Object({ ...HEIGHT_PARAMETERS, ...PAGES });
 
 /** Views of subnets and their validators; they request no signatures. */
-export function registerSubnets(server: Server, networks: readonly Network[]): void {
-  const { network, networkOf, onRequest } = createNetworkOfPath(networks);
-
+export function registerSubnets(server: Server, { network, networkOf, onRequest }: NetworkOfPath): void {
   server.get(
     PATH,
     {
@@ -51,12 +43,12 @@ export function registerSubnets(server: Server, networks: readonly Network[]): v
       onRequest,
     },
     async (request, reply) => {
-      const query = textsOf<Query>(request);
-      const start = query.pageToken === undefined ? { list: 'subnets', offset: 0 } : parsePageToken(query.pageToken);
+      const { pageToken, pageSize = DEFAULT_PAGE_SIZE } = request.query;
+      const start = pageToken === undefined ? { list: 'subnets', offset: 0 } : parsePageToken(pageToken);
       if (start.list !== 'subnets') throw foreignToken();
-      const { items, ...next } = pageOf(networkOf(request).subnets.list(), start, sizeOf(query));
-      const body: SubnetListBody = { subnets: items.map(presentKnownSubnet), ...next };
-      return reply.send(body);
+      const { items, ...next } = pageOf(networkOf(request).subnets.list(), start, pageSize);
+      const subnets = items.map((subnet) => ({ ...presentSubnetState(subnet), isTracked: subnet.isTracked }));
+      return reply.send({ subnets, ...next });
     },
   );
 
@@ -77,14 +69,14 @@ export function registerSubnets(server: Server, networks: readonly Network[]): v
           network,
           subnetId: text('In cb58 or hex; 11111111111111111111111111111111LpoYY is the primary network'),
         }),
-        querystring: Type.Object({ ...HEIGHT_PARAMETERS, ...PAGES }),
+        querystring: ViewQuery,
         response: { 200: SubnetViewBody, ...aggregationErrorResponses(400, 403, 404, 500, 502, 503) },
       },
       onRequest,
     },
     async (request, reply) => {
-      const subnetID = parseID<SubnetID>('subnetId', (request.params as { subnetId: string }).subnetId);
-      const query = textsOf<Query>(request);
+      const { params, query } = request;
+      const subnetID = parseID<SubnetID>('subnetId', params.subnetId);
       const asked = parsePage(subnetID, query) ?? {
         offset: 0,
         pChainHeight: toBigInt(query.pChainHeight),
@@ -96,8 +88,9 @@ export function registerSubnets(server: Server, networks: readonly Network[]): v
         untilClientGone(reply),
         clientOf(request),
       );
-      await chargeAfterwards(request, reply, unitsForSigners(SUBNET_VIEW_ACCESS, view.validators.length));
-      return reply.send(presentPage(view, offset, sizeOf(query)));
+      const units = unitsForSigners(SUBNET_VIEW_ACCESS, view.validators.length);
+      await server.accessGate.chargeAfterwards(request, reply, units);
+      return reply.send(presentPage(view, offset, query.pageSize ?? DEFAULT_PAGE_SIZE));
     },
   );
 }
@@ -109,7 +102,7 @@ function presentPage(view: SubnetView, offset: number, pageSize: number): Subnet
 }
 
 /** Returns undefined for the first page. Later pages have the height of the first. */
-function parsePage(subnetID: SubnetID, { pageToken, pChainHeight, destinationBlockchainId }: Query) {
+function parsePage(subnetID: SubnetID, { pageToken, pChainHeight, destinationBlockchainId }: Static<typeof ViewQuery>) {
   if (pageToken === undefined) return undefined;
   const { list, offset } = parsePageToken(pageToken);
   const [subnet, height = ''] = list.split('@');
@@ -123,8 +116,4 @@ function parsePage(subnetID: SubnetID, { pageToken, pChainHeight, destinationBlo
 
 function foreignToken() {
   return badRequest('pageToken is of another list: give the nextPageToken of the page before');
-}
-
-function sizeOf({ pageSize }: Query): number {
-  return pageSize === undefined ? DEFAULT_PAGE_SIZE : Number(pageSize);
 }

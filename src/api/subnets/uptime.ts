@@ -3,12 +3,11 @@ import { clientOf } from '../../http/access/client-identity.ts';
 import { UPTIME_ACCESS } from '../../http/access/route-access.ts';
 import { aggregationErrorResponses } from '../../http/errors/error-body.ts';
 import { parseID, parseOptionalID, toBigInt } from '../../http/parameters/parse-fields.ts';
-import { checkQuery, HEIGHT_PARAMETERS, textsOf } from '../../http/parameters/query-parameters.ts';
+import { checkQuery, HEIGHT_PARAMETERS, percentage } from '../../http/parameters/query-parameters.ts';
 import type { Server } from '../../http/request/http-server.ts';
-import { createNetworkOfPath } from '../../http/request/network-of-path.ts';
+import type { NetworkOfPath } from '../../http/request/network-of-path.ts';
 import { untilClientGone } from '../../http/request/until-client-gone.ts';
 import { integer, optionalText, Type, text } from '../../lib/encoding/schema.ts';
-import type { Network } from '../../network/network.ts';
 import type { BlockchainID, ValidationID } from '../../warp/ids.ts';
 import { presentSigned, SignedMessageBody } from '../aggregation/signed-message-record.ts';
 
@@ -22,12 +21,7 @@ const UptimeBody = Type.Object(
   { description: 'Signed, verified ValidatorUptime message' },
 );
 
-type UptimeQuery = Partial<
-  Record<'quorumPercentage' | 'pChainHeight' | 'destinationBlockchainId' | 'blockchainId', string>
->;
-
-export function registerUptime(server: Server, networks: readonly Network[]): void {
-  const { network, networkOf, onRequest } = createNetworkOfPath(networks);
+export function registerUptime(server: Server, { network, networkOf, onRequest }: NetworkOfPath): void {
   server.get(
     '/v1/signatureAggregator/:network/validations/:validationId/uptime',
     {
@@ -46,14 +40,7 @@ export function registerUptime(server: Server, networks: readonly Network[]): vo
           validationId: text('ID of the validation of an L1 validator, in cb58 or hex'),
         }),
         querystring: Type.Object({
-          quorumPercentage: Type.Optional(
-            Type.Integer({
-              minimum: 0,
-              maximum: 100,
-              default: Number(DEFAULT_QUORUM_NUM),
-              description: "Percentage of the L1's weight that must sign",
-            }),
-          ),
+          quorumPercentage: percentage(DEFAULT_QUORUM_NUM, "Percentage of the L1's weight that must sign"),
           blockchainId: optionalText(
             "The L1's chain whose nodes are asked, in hex or cb58; the default is that of its validator manager, if the L1 validates it",
           ),
@@ -64,11 +51,10 @@ export function registerUptime(server: Server, networks: readonly Network[]): vo
       onRequest,
     },
     async (request, reply) => {
-      const { validationId } = request.params as { validationId: string };
-      const query = textsOf<UptimeQuery>(request);
+      const { params, query } = request;
       const proof = await networkOf(request).uptimes.prove(
         {
-          validationID: parseID<ValidationID>('validationId', validationId),
+          validationID: parseID<ValidationID>('validationId', params.validationId),
           uptimeChainID: parseOptionalID<BlockchainID>('blockchainId', query.blockchainId),
           quorumNum: toBigInt(query.quorumPercentage),
           pChainHeight: toBigInt(query.pChainHeight),

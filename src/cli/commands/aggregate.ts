@@ -13,8 +13,10 @@ import { attempt, ParseError } from '../../lib/encoding/parse-error.ts';
 import { parseUnsignedMessage } from '../../warp/unsigned-message.ts';
 import { EXIT, type ExitCode, usageFailure } from '../io/exit-codes.ts';
 import { type InputOptions, readHexInput } from '../io/input.ts';
+import type { ProgressBar } from '../io/progress-bar.ts';
+import type { ServiceClient } from '../io/service-client.ts';
 import { percentOf, print, styled } from '../io/text.ts';
-import { askSource, type SourceCalls, type SourceOptions } from './source.ts';
+import { askSource, type OwnCall, type SourceOptions } from './source.ts';
 
 export interface AggregateCommandOptions extends InputOptions, SourceOptions {
   readonly transaction?: string;
@@ -94,24 +96,20 @@ async function readRequest(given: string | undefined, options: AggregateCommandO
   };
 }
 
-type Calls = SourceCalls<SignedMessageBody>;
-
 async function askService(
   { transaction, body, networkID }: AggregateRequest,
   name: string | undefined,
-  ...[client, bar]: Parameters<Calls['askService']>
+  client: ServiceClient,
+  { onEvent }: ProgressBar,
 ): Promise<SignedMessageBody> {
   const path = `${await client.networkPath(name, networkID)}/aggregateSignatures`;
-  if (transaction === undefined) return client.follow({ method: 'POST', path, body }, SignedMessageBody, bar.onEvent);
+  if (transaction === undefined) return client.follow({ method: 'POST', path, body }, SignedMessageBody, onEvent);
   const query = new URLSearchParams(transaction.query).toString();
-  return client.follow(
-    { method: 'GET', path: `${path}/${encodeURIComponent(transaction.id)}${query === '' ? '' : `?${query}`}` },
-    SignedMessageBody,
-    bar.onEvent,
-  );
+  const ofTransaction = `${path}/${encodeURIComponent(transaction.id)}${query === '' ? '' : `?${query}`}`;
+  return client.follow({ method: 'GET', path: ofTransaction }, SignedMessageBody, onEvent);
 }
 
-function prepareOwn({ transaction, body }: AggregateRequest): ReturnType<Calls['prepareOwn']> {
+function prepareOwn({ transaction, body }: AggregateRequest): OwnCall<SignedMessageBody> {
   const request =
     transaction === undefined
       ? parseAggregationRequest(body)

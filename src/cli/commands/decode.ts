@@ -1,5 +1,5 @@
 import { type DecodedReading, presentReading } from '../../api/messages/message-records.ts';
-import { ParseError } from '../../lib/encoding/parse-error.ts';
+import { attempt, ParseError } from '../../lib/encoding/parse-error.ts';
 import { type Reading, type ReadingForm, readAs, readWarpBytes } from '../../warp/reading.ts';
 import { EXIT, type ExitCode, usageFailure } from '../io/exit-codes.ts';
 import { type InputOptions, readHexInput } from '../io/input.ts';
@@ -26,13 +26,9 @@ function parseReadings(bytes: Uint8Array, form: ReadingForm | undefined): readon
     const reasons = failed.map(({ as, reason }) => `  as ${wordsOf(as)}: ${reason}`);
     throw usageFailure(`the data has no known form:\n${reasons.join('\n')}`);
   }
-  try {
-    return [readAs(form, bytes)];
-  } catch (error) {
-    if (error instanceof ParseError)
-      throw usageFailure(`the data cannot be read as ${wordsOf(form)}: ${error.message}`);
-    throw error;
-  }
+  const reading = attempt(() => readAs(form, bytes));
+  if (!(reading instanceof ParseError)) return [reading];
+  throw usageFailure(`the data cannot be read as ${wordsOf(form)}: ${reading.message}`);
 }
 
 /** Lists the likeliest reading first. */

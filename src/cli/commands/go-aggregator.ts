@@ -1,12 +1,5 @@
 import { parseArgs } from 'node:util';
-import {
-  apiPortOf,
-  type ConvertedGoFile,
-  convertGoFile,
-  goFilePath,
-  inGoTerms,
-  parseGoFile,
-} from '../../config/go-aggregator/go-file.ts';
+import { apiPortOf, convertGoFile, goFilePath, inGoTerms, parseGoFile } from '../../config/go-aggregator/go-file.ts';
 import { parseConfig } from '../../config/load/load-config.ts';
 import { readJson } from '../../config/load/read-json.ts';
 import type { Logger } from '../../telemetry/logger.ts';
@@ -71,13 +64,13 @@ async function serveGoFile(path: string): Promise<number> {
   } catch (error) {
     return failWithUsage(messageOf(error));
   }
-  let converted: ConvertedGoFile | undefined;
-  const inTerms = (text: string): string => (converted === undefined ? text : inGoTerms(text, converted.networkName));
+  let inTerms = (text: string): string => text;
   try {
     const { askNetworkIDOf } = await import('../io/network-id-of-go-file.ts');
-    const networkID = await askNetworkIDOf(parseGoFile(json));
-    converted = convertGoFile(parseGoFile(json), networkID);
-    const { remarks } = converted;
+    const file = parseGoFile(json);
+    const networkID = await askNetworkIDOf(file);
+    const { networkName, remarks } = convertGoFile(file, networkID);
+    inTerms = (text) => inGoTerms(text, networkName);
     const { serve } = await import('./serve.ts');
     return await serve(
       () => parseConfig(convertGoFile(parseGoFile(readJson(path)), networkID).settings, {}, undefined, path),

@@ -13,10 +13,10 @@ const ANSWER_TIMEOUT_MS = 2_000;
  * Health check of a container: returns 0 if the service on this machine answers, else 1. It finds the port in the configuration of the
  * service; `--of-process 1` takes the arguments of the container's first process.
  *
- * @param service the URL of another service
+ * @param options `url` names another service
  */
-export async function checkHealth(args: readonly string[], service?: string): Promise<number> {
-  const problem = await findProblem(args, service);
+export async function checkHealth(args: readonly string[], { url }: { readonly url?: string } = {}): Promise<number> {
+  const problem = await findProblem(args, url);
   if (problem === undefined) return 0;
   process.stderr.write(`${problem}\n`);
   return 1;

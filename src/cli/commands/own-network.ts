@@ -8,16 +8,15 @@ import { createServedNetwork, type ServedNetwork } from '../../network/served-ne
 import { createIdentity, openIdentity } from '../../p2p/identity/identity.ts';
 import { createLogger } from '../../telemetry/logger.ts';
 import { createUnreadMetrics } from '../../telemetry/metrics.ts';
-import { asConfigFailure } from '../io/config-failure.ts';
 import { usageFailure } from '../io/exit-codes.ts';
-import { chosenName } from '../io/service-client.ts';
+import { chooseNetwork } from '../io/service-client.ts';
 import { percentOf } from '../io/text.ts';
 
 /**
  * Opens a network of the configuration for one command. It uses the configured identity, because some validators admit only listed nodes,
  * but neither the store nor the Redis, which belong to running services.
  *
- * @throws {CommandFailure}
+ * @throws {CommandFailure}, {@link ConfigError}, {@link IdentityError}
  */
 export async function openOwnNetwork(
   opened: AsyncDisposableStack,
@@ -25,7 +24,15 @@ export async function openOwnNetwork(
   name: string | undefined,
   networkID: number | undefined,
 ): Promise<ServedNetwork> {
-  const { config, network, identity } = await readConfig(file, name, networkID);
+  const { config } = loadConfig({ config: file });
+  const network =
+    name === undefined ? chooseNetwork('the configuration', config.networks, networkID) : networkNamed(config, name);
+  if (network.embedded !== undefined) {
+    throw usageFailure(
+      `${network.name} is the devnet, which runs in the service: start it with \`serve\`, and use --url`,
+    );
+  }
+  const identity = config.identity ? await openIdentity(config.identity) : createIdentity();
   const logger = createLogger('silent');
   const ports = { logger, clock: systemClock, random: Math.random, metrics: createUnreadMetrics() };
   const threads = opened.use(await openWorkerPool({ ...config.bls, ...ports }));
@@ -40,16 +47,6 @@ export async function openOwnNetwork(
   served.open();
   threads.start();
   return served;
-}
-
-async function readConfig(file: string, name: string | undefined, networkID: number | undefined) {
-  try {
-    const { config } = loadConfig({ config: file });
-    const network = chooseNetwork(config, name, networkID);
-    return { config, network, identity: config.identity ? await openIdentity(config.identity) : createIdentity() };
-  } catch (error) {
-    throw asConfigFailure(error);
-  }
 }
 
 /** A thousand validators are connected within about ten seconds; a request may need fewer. */
@@ -77,19 +74,10 @@ export async function untilStarted(
   }
 }
 
-function chooseNetwork({ networks }: Config, name: string | undefined, networkID: number | undefined): NetworkConfig {
-  const names = networks.map((network) => network.name).join(', ');
-  const found = chosenName(networks, name, networkID);
-  const network = networks.find((candidate) => [candidate.name, ...candidate.aliases].includes(found ?? ''));
-  if (network === undefined) {
-    throw usageFailure(
-      found === undefined
-        ? `the configuration has several networks: name one by --network (${names})`
-        : `the configuration has no network ${found}; it has ${names}`,
-    );
-  }
-  if (network.embedded === undefined) return network;
+function networkNamed({ networks }: Config, name: string): NetworkConfig {
+  const found = networks.find((network) => [network.name, ...network.aliases].includes(name));
+  if (found !== undefined) return found;
   throw usageFailure(
-    `${network.name} is the devnet, which runs in the service: start it with \`serve\`, and use --url`,
+    `the configuration has no network ${name}; it has ${networks.map((network) => network.name).join(', ')}`,
   );
 }

@@ -22,35 +22,20 @@ const MAX_THREAD_START_MS = 1_000;
 /** For closing after the last request, which takes a second or two. */
 const CLOSE_TIMEOUT_MS = 10_000;
 
-/** The abort reason after SIGINT, SIGTERM, or the end of the terminal. */
-class Stopped extends Error {
-  readonly signalName: NodeJS.Signals;
-
-  constructor(signalName: NodeJS.Signals) {
-    super(signalName);
-    this.signalName = signalName;
-  }
-}
+/** The abort reason after SIGINT, SIGTERM, or the end of the terminal. The message is the name of the signal. */
+class Stopped extends Error {}
 
 interface Stop {
-  /** Aborts at the first SIGINT or SIGTERM, or by {@link hangUp}, with {@link Stopped}. */
+  /** Aborts with {@link Stopped}. */
   readonly signal: AbortSignal;
-  /** Stops like SIGINT, unless already stopped. */
-  hangUp(): void;
   /** The longest time for closing, after which the process exits. */
   timeoutMs: number;
 }
 
 /** Exits at once at a second signal, and when the shutdown hangs. */
-function listenForStop(): Stop {
+function listenForSignals(reload: () => void): Stop {
   const controller = new AbortController();
-  const stop: Stop = {
-    signal: controller.signal,
-    hangUp() {
-      if (!controller.signal.aborted) onSignal('SIGHUP');
-    },
-    timeoutMs: CLOSE_TIMEOUT_MS,
-  };
+  const stop: Stop = { signal: controller.signal, timeoutMs: CLOSE_TIMEOUT_MS };
   const onSignal = (signalName: NodeJS.Signals): void => {
     if (controller.signal.aborted) {
       process.stderr.write('ended at once, by a second signal\n');
@@ -65,6 +50,12 @@ function listenForStop(): Stop {
   };
   process.on('SIGINT', onSignal);
   process.on('SIGTERM', onSignal);
+  const isTerminalClosed = watchTerminal();
+  // Without a listener SIGHUP would end the process.
+  process.on('SIGHUP', () => {
+    if (!isTerminalClosed()) reload();
+    else if (!controller.signal.aborted) onSignal('SIGHUP');
+  });
   return stop;
 }
 
@@ -106,7 +97,7 @@ export async function serve(
   { onStart = () => undefined, describe = (text) => text }: ServeOptions = {},
 ): Promise<number> {
   try {
-    await serveUntilStopped(load, listenForStop(), onStart);
+    await serveUntilStopped(load, onStart);
     return 0;
   } catch (error) {
     if (error instanceof Stopped) return 0;
@@ -118,19 +109,10 @@ export async function serve(
   }
 }
 
-async function serveUntilStopped(
-  load: () => LoadedConfig,
-  stop: Stop,
-  onStart: (logger: Logger) => void,
-): Promise<void> {
-  const { signal } = stop;
-  // Without a listener SIGHUP would end the process.
+async function serveUntilStopped(load: () => LoadedConfig, onStart: (logger: Logger) => void): Promise<void> {
   let reload = async (): Promise<void> => undefined;
-  const isTerminalClosed = watchTerminal();
-  process.on('SIGHUP', () => {
-    if (isTerminalClosed()) stop.hangUp();
-    else void reload();
-  });
+  const stop = listenForSignals(() => void reload());
+  const { signal } = stop;
   const { config, written, warnings } = load();
   const { drainDelayMs, shutdownTimeoutMs } = config.server;
   stop.timeoutMs = drainDelayMs + shutdownTimeoutMs + CLOSE_TIMEOUT_MS;
@@ -155,7 +137,7 @@ async function serveUntilStopped(
   if (network !== undefined) await Promise.race([ended, welcome(app, network, prepared)]);
   await ended;
   // SIGINT comes from a terminal, where no load balancer must notice the end.
-  if (signal.reason instanceof Stopped && signal.reason.signalName === 'SIGTERM') await app.announceStop();
+  if (signal.reason instanceof Stopped && signal.reason.message === 'SIGTERM') await app.announceStop();
 }
 
 /**

@@ -1,30 +1,24 @@
 import { type LoadedConfig, loadConfig } from '../../config/load/load-config.ts';
 import { printableConfig } from '../../config/load/printable-config.ts';
-import type { Config } from '../../config/settings.ts';
 import { IdentityError, openIdentity } from '../../p2p/identity/identity.ts';
-import { asConfigFailure } from '../io/config-failure.ts';
 import { EXIT } from '../io/exit-codes.ts';
 import type { ServiceOptions } from '../io/service-options.ts';
 import { print } from '../io/text.ts';
 
-export async function runService(command: 'serve' | 'identity', options: ServiceOptions): Promise<number> {
-  try {
-    if (options.checkConfig === true) {
-      const loaded = loadConfig(options);
-      for (const warning of loaded.warnings) process.stderr.write(`${warning}\n`);
-      print(`ok: ${summary(loaded)}`);
-    } else if (options.printConfig === true) {
-      print(JSON.stringify(printableConfig(loadConfig(options)), undefined, 2));
-    } else if (command === 'identity') print(await nodeIDOf(loadConfig(options).config));
-    else {
-      // Loads the whole service, which the other options do not need.
-      const { serve } = await import('./serve.ts');
-      return await serve(() => loadConfig(options));
-    }
-    return EXIT.done;
-  } catch (error) {
-    throw asConfigFailure(error);
+/** @throws {CommandFailure}, {@link ConfigError}, {@link IdentityError} */
+export async function runService(options: ServiceOptions): Promise<number> {
+  if (options.checkConfig === true) {
+    const loaded = loadConfig(options);
+    for (const warning of loaded.warnings) process.stderr.write(`${warning}\n`);
+    print(`ok: ${summary(loaded)}`);
+  } else if (options.printConfig === true) {
+    print(JSON.stringify(printableConfig(loadConfig(options)), undefined, 2));
+  } else {
+    // Loads the whole service, which the other options do not need.
+    const { serve } = await import('./serve.ts');
+    return await serve(() => loadConfig(options));
   }
+  return EXIT.done;
 }
 
 function summary({ config: { networks, server, access, upstream, store } }: LoadedConfig): string {
@@ -40,23 +34,25 @@ function summary({ config: { networks, server, access, upstream, store } }: Load
   return [
     `serves ${names.join(' and ')} on ${server.host} port ${ports.join(', ')}`,
     `upstreams ${endpoints.length > 0 ? endpoints.join(', ') : 'none'}`,
-    access.unitsPerMinute === 0 ? 'no rate limit' : `${access.unitsPerMinute} units per minute and address`,
+    access.unitsPerMinute === undefined ? 'no rate limit' : `${access.unitsPerMinute} units per minute and address`,
     `${access.apiKeys.length} API keys`,
     `store ${store.path ?? 'none'}${store.shared === undefined ? '' : ', shared through Redis'}`,
   ].join('; ');
 }
 
 /**
- * Returns the NodeID for the allow lists of L1s. A missing identity is created, so that its NodeID is known before the first start.
+ * Prints the NodeID for the allow lists of L1s. A missing identity is created, so that its NodeID is known before the first start.
  *
- * @throws {IdentityError}
+ * @throws {ConfigError}, {@link IdentityError}
  */
-async function nodeIDOf({ identity }: Config): Promise<string> {
+export async function printIdentity(options: Pick<ServiceOptions, 'config'>): Promise<number> {
+  const { identity } = loadConfig(options).config;
   if (identity === undefined) {
     throw new IdentityError(
       'none is configured, so each start creates a new one; set identity.directory, such as ' +
         'SIGNATURE_AGGREGATOR_IDENTITY__DIRECTORY=/var/lib/aggregator/identity',
     );
   }
-  return (await openIdentity(identity)).nodeID;
+  print((await openIdentity(identity)).nodeID);
+  return EXIT.done;
 }

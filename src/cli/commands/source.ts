@@ -1,9 +1,8 @@
-import { AggregatorError } from '../../aggregation/aggregator-error.ts';
 import type { ServedNetwork } from '../../network/served-network.ts';
-import { describingFailures } from '../io/failures.ts';
+import { asFailure } from '../io/failures.ts';
 import { ProgressBar } from '../io/progress-bar.ts';
 import { ServiceClient } from '../io/service-client.ts';
-import { refusalOf, ServiceRefusal } from '../io/service-refusal.ts';
+import { ServiceRefusal } from '../io/service-refusal.ts';
 import { print } from '../io/text.ts';
 
 /** Options of commands that ask a running service, or with `config` the validators themselves. */
@@ -16,11 +15,14 @@ export interface SourceOptions {
   readonly json?: boolean;
 }
 
-export interface SourceCalls<Result> {
+/** Asks the validators of a network that is open. */
+export type OwnCall<Result> = (network: ServedNetwork, signal: AbortSignal, bar: ProgressBar) => Promise<Result>;
+
+interface SourceCalls<Result> {
   readonly networkID: number | undefined;
   readonly askService: (client: ServiceClient, bar: ProgressBar) => Promise<Result>;
   /** Checks the request before the network is opened, and returns the call. */
-  readonly prepareOwn: () => (network: ServedNetwork, signal: AbortSignal, bar: ProgressBar) => Promise<Result>;
+  readonly prepareOwn: () => OwnCall<Result>;
 }
 
 /**
@@ -31,12 +33,13 @@ export interface SourceCalls<Result> {
 export async function askSource<Result>(options: SourceOptions, calls: SourceCalls<Result>): Promise<Result> {
   try {
     using bar = new ProgressBar();
-    return await describingFailures(() =>
-      options.config === undefined ? askService(options, calls, bar) : askOwn(options.config, options, calls, bar),
-    );
+    return options.config === undefined
+      ? await askService(options, calls, bar)
+      : await askOwn(options.config, options, calls, bar);
   } catch (error) {
-    if (options.json === true && error instanceof ServiceRefusal) print(JSON.stringify(error.body, undefined, 2));
-    throw error;
+    const failure = asFailure(error);
+    if (options.json === true && failure instanceof ServiceRefusal) print(JSON.stringify(failure.body, undefined, 2));
+    throw failure ?? error;
   }
 }
 
@@ -62,10 +65,6 @@ async function askOwn<Result>(
   await using opened = new AsyncDisposableStack();
   const network = await openOwnNetwork(opened, config, name, networkID);
   const signal = AbortSignal.timeout(1_000 * timeout);
-  try {
-    await untilStarted(network, signal, (text) => bar.say(text));
-    return await call(network, signal, bar);
-  } catch (error) {
-    throw error instanceof AggregatorError ? refusalOf(error) : error;
-  }
+  await untilStarted(network, signal, (text) => bar.say(text));
+  return await call(network, signal, bar);
 }

@@ -1,10 +1,9 @@
 import { presentSubnet, presentValidator, SubnetViewBody } from '../../api/subnets/subnet-records.ts';
 import { type BlockchainID, PRIMARY_NETWORK_ID, parseHexOrCb58Id, type SubnetID } from '../../warp/ids.ts';
 import { EXIT, type ExitCode, usageFailure } from '../io/exit-codes.ts';
-import { describingFailures } from '../io/failures.ts';
 import type { ServiceClient } from '../io/service-client.ts';
 import { formatTable, percentOf, print, printable, styled } from '../io/text.ts';
-import { askSource, type SourceCalls, type SourceOptions } from './source.ts';
+import { askSource, type OwnCall, type SourceOptions } from './source.ts';
 
 export interface SubnetOptions extends SourceOptions {
   readonly height?: number;
@@ -17,9 +16,7 @@ const MAX_PAGES = 100;
 
 /** Prints the validators of a subnet. @throws {CommandFailure} */
 export async function showSubnet(given: string | undefined, options: SubnetOptions): Promise<ExitCode> {
-  const subnetID = await describingFailures(async () =>
-    given === undefined ? PRIMARY_NETWORK_ID : parseHexOrCb58Id<SubnetID>(given, 'the subnet'),
-  );
+  const subnetID = given === undefined ? PRIMARY_NETWORK_ID : parseHexOrCb58Id<SubnetID>(given, 'the subnet');
   const view = await askSource(options, {
     networkID: undefined,
     askService: (client) => askService(subnetID, options, client),
@@ -53,10 +50,7 @@ async function askService(
   return { ...view, validators };
 }
 
-function prepareOwn(
-  subnetID: SubnetID,
-  { height, destination }: SubnetOptions,
-): ReturnType<SourceCalls<SubnetViewBody>['prepareOwn']> {
+function prepareOwn(subnetID: SubnetID, { height, destination }: SubnetOptions): OwnCall<SubnetViewBody> {
   const destinationChainID =
     destination === undefined ? undefined : parseHexOrCb58Id<BlockchainID>(destination, '--destination');
   const pChainHeight = height === undefined ? undefined : BigInt(height);
@@ -75,13 +69,8 @@ function describe(view: SubnetViewBody): string {
   const share = (weight: string): string => percentOf(BigInt(weight), total);
   const { validators, withoutKey } = view;
   const header = ['STATUS', 'WEIGHT', 'NODE', 'VERSION', 'MEDIAN', 'WHY'];
-  const [titles = '', ...lines] = formatTable(
-    [header, ...validators.flatMap((validator) => rowsOf(validator, share(validator.weight)))],
-    new Set([1, 4]),
-  );
-  const statuses = validators.flatMap(({ status, nodes }) =>
-    nodes.map((_, index) => (index === 0 ? status : undefined)),
-  );
+  const rows = validators.flatMap((validator) => rowsOf(validator, share(validator.weight)));
+  const [titles = '', ...lines] = formatTable([header, ...rows], new Set([1, 4]));
   return [
     `subnet ${printable(view.subnetId)} at P-Chain height ${view.pChainHeight}`,
     `${validators.length} validators; ${share(view.connectedWeight)} of the weight is connected, ${share(view.signableWeight)} can sign`,
@@ -91,17 +80,14 @@ function describe(view: SubnetViewBody): string {
       : []),
     '',
     styled('dim', titles),
-    ...lines.map((line, index) => {
-      const status = statuses[index];
-      return status === undefined ? line : line.replace(status, styled(COLOURS[status], status));
-    }),
+    ...lines,
   ].join('\n');
 }
 
 /** Returns a row for each node: any of them can sign for the whole weight. */
 function rowsOf({ status, reason, nodes }: ListedValidator, share: string): string[][] {
   return nodes.map(({ nodeId, version, latency, obstacle }, index) => [
-    index === 0 ? status : '',
+    index === 0 ? styled(COLOURS[status], status) : '',
     index === 0 ? share : '',
     printable(nodeId),
     printable(version ?? ''),

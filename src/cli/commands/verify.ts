@@ -1,10 +1,10 @@
 import { settingsOf } from '../../aggregation/request/aggregation-request.ts';
 import { describeProblem } from '../../aggregation/request/message-verifier.ts';
 import { presentMessage } from '../../api/messages/message-records.ts';
-import { parseOnlySigned, presentSigners, type VerificationResult } from '../../api/messages/verification-record.ts';
+import { parseOnlySigned, presentSigners } from '../../api/messages/verification-record.ts';
 import type { BlsBackend } from '../../bls/backends/bls-backend.ts';
 import { loadBackend } from '../../bls/backends/load-backend.ts';
-import { ParseError } from '../../lib/encoding/parse-error.ts';
+import { attempt, ParseError } from '../../lib/encoding/parse-error.ts';
 import { quorumWeight } from '../../validators/quorum.ts';
 import {
   type InvalidReason,
@@ -12,14 +12,12 @@ import {
   namedSigners,
   verifySignedMessage,
 } from '../../validators/verify-signed-message.ts';
-import type { WarpSet } from '../../validators/warp-set.ts';
 import { type BlockchainID, parseHexOrCb58Id, type SubnetID } from '../../warp/ids.ts';
 import { readPayload } from '../../warp/reading.ts';
 import { encodeSignedMessage, type SignedMessage } from '../../warp/signed-message.ts';
 import { EXIT, type ExitCode, usageFailure } from '../io/exit-codes.ts';
-import { describingFailures } from '../io/failures.ts';
 import { type InputOptions, parseAddress, readHexInput } from '../io/input.ts';
-import { readSetFile } from '../io/set-file.ts';
+import { readSetFile, type SavedSet } from '../io/set-file.ts';
 import { formatTable, percentOf, print, recordLines, styled } from '../io/text.ts';
 
 export interface VerifyOptions extends InputOptions {
@@ -34,25 +32,16 @@ export interface VerifyOptions extends InputOptions {
   readonly json?: boolean;
 }
 
-interface Expected {
+interface Expected extends SavedSet {
   readonly networkID: number;
-  readonly warpSet: WarpSet;
-  readonly signingSubnetID: SubnetID | undefined;
-  readonly pChainHeight: bigint | undefined;
 }
-
-/** The response of the service, without fields that a set in a file does not have. */
-type VerifyOutput = Omit<VerificationResult, 'problem' | 'signingSubnetId' | 'pChainHeight'> &
-  Partial<Pick<VerificationResult, 'signingSubnetId' | 'pChainHeight'>> & {
-    readonly problem?: { readonly kind: Exclude<InvalidReason, 'malformed'>; readonly text: string };
-  };
 
 /** Prints whether a destination would accept a signed message. @throws {CommandFailure} */
 export async function verify(given: string | undefined, options: VerifyOptions): Promise<ExitCode> {
   requireOneSource(options);
   const message = parseMessage(await readHexInput('the signed message', given, options));
   const { quorumNum } = settingsOf({ quorumNum: options.quorum === undefined ? undefined : BigInt(options.quorum) });
-  const expected = await describingFailures(() => findExpected(message, options));
+  const expected = await findExpected(message, options);
   const verdict = judge(message, { ...expected, quorumNum }, await loadBackend('noble'));
   print(options.json === true ? JSON.stringify(verdict, undefined, 2) : describe(verdict));
   return verdict.isValid ? EXIT.done : EXIT.no;
@@ -78,13 +67,9 @@ function requireOneSource({ set, pChain, subnet, height, destination, networkId 
 
 /** @throws {CommandFailure} */
 export function parseMessage(bytes: Uint8Array): SignedMessage {
-  try {
-    return parseOnlySigned(bytes, 'the message');
-  } catch (error) {
-    if (error instanceof ParseError)
-      throw usageFailure(`not a signed message: ${error.what} ${error.reason}`, { cause: error });
-    throw error;
-  }
+  const message = attempt(() => parseOnlySigned(bytes, 'the message'));
+  if (!(message instanceof ParseError)) return message;
+  throw usageFailure(`not a signed message: ${message.what} ${message.reason}`, { cause: message });
 }
 
 async function findExpected(message: SignedMessage, options: VerifyOptions): Promise<Expected> {
@@ -111,11 +96,12 @@ function parseID<T extends SubnetID | BlockchainID>(option: string, text: string
   return text === undefined ? undefined : parseHexOrCb58Id<T>(text, option);
 }
 
+/** Returns the response of the service, without fields that a set in a file does not have. */
 export function judge(
   message: SignedMessage,
   { networkID, warpSet, signingSubnetID, pChainHeight, quorumNum }: Expected & { readonly quorumNum: bigint },
   backend: BlsBackend,
-): VerifyOutput {
+) {
   const { unsignedMessage, signature } = message;
   const expected = { networkID, warpSet, quorumNum };
   const verification = verifySignedMessage(encodeSignedMessage(message), expected, backend);
@@ -140,7 +126,7 @@ function describeReason(
   { unsignedMessage }: SignedMessage,
   named: NamedSigners,
   expected: Pick<Expected, 'networkID' | 'warpSet'> & { readonly quorumNum: bigint },
-): VerifyOutput['problem'] {
+) {
   if (kind === 'malformed') throw new Error('an encoded message is malformed');
   if (kind !== 'wrong network') return { kind, text: describeProblem(kind, named, expected) };
   return {
@@ -149,7 +135,7 @@ function describeReason(
   };
 }
 
-function describe(verdict: VerifyOutput): string {
+function describe(verdict: ReturnType<typeof judge>): string {
   const { isValid, problem, signers, payload, signedWeight, neededWeight, totalWeight, quorumPercentage, ...message } =
     verdict;
   const title = problem === undefined ? styled('green', 'valid') : `${styled('red', 'not valid')}: ${problem.text}`;

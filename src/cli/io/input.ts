@@ -1,7 +1,7 @@
 import { createReadStream } from 'node:fs';
 import { maskedUrl } from '../../config/schema/mask.ts';
 import { parseHex } from '../../lib/encoding/bytes.ts';
-import { ParseError } from '../../lib/encoding/parse-error.ts';
+import { attempt, ParseError } from '../../lib/encoding/parse-error.ts';
 import { MAX_UNSIGNED_MESSAGE_LENGTH } from '../../warp/unsigned-message.ts';
 import { usageFailure } from './exit-codes.ts';
 
@@ -30,12 +30,9 @@ export async function readHexInput(
   if (digits === '' || digits === '0x') throw usageFailure(`${source} is empty: give ${what} in hex`);
   if (digits.startsWith('0X'))
     throw usageFailure(`${source} starts with 0X: the prefix of hex is 0x, or there is none`);
-  try {
-    return parseHex(digits, source);
-  } catch (error) {
-    if (error instanceof ParseError) throw usageFailure(`${source} ${error.reason}`, { cause: error });
-    throw error;
-  }
+  const bytes = attempt(() => parseHex(digits, source));
+  if (bytes instanceof ParseError) throw usageFailure(`${source} ${bytes.reason}`, { cause: bytes });
+  return bytes;
 }
 
 async function readInput(what: string, given: string | undefined, file: string | undefined) {

@@ -88,10 +88,11 @@ function barText(state: ResolvedData, validators: readonly ValidatorRecord[], st
     cell < filled ? SIGNED : cell === quorum && !isReached ? QUORUM : OPEN,
   ).join('');
   const count = (status: ValidatorRecord['status']): number => validators.filter((one) => one.status === status).length;
+  const asked = count('asked');
   const words = [
     `${percentOf(signed, total)} of ${state.quorumPercentage} %`,
     `${count('signed')} signed`,
-    ...[count('asked')].filter((asked) => asked > 0).map((asked) => `${asked} asked`),
+    ...(asked > 0 ? [`${asked} asked`] : []),
     ...(state.isVerifying ? ['verifying'] : []),
   ];
   return `${styled(isReached ? 'green' : 'yellow', bar, stream)} ${words.join(' · ')}`;

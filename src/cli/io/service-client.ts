@@ -21,7 +21,7 @@ import { messageOf } from './text.ts';
 const MAX_ANSWER_BYTES = 16 * 1024 * 1024;
 const EVENTS = 'text/event-stream';
 
-export interface ServiceClientOptions {
+interface ServiceClientOptions {
   readonly url: string;
   readonly apiKey: string | undefined;
   readonly timeoutMs: number;
@@ -59,13 +59,13 @@ export class ServiceClient implements AsyncDisposable {
    * @throws {CommandFailure} if the service has several networks, and none is chosen
    */
   async networkPath(name: string | undefined, networkID: number | undefined): Promise<string> {
-    if (name !== undefined) return `/v1/signatureAggregator/${encodeURIComponent(name)}`;
+    return `/v1/signatureAggregator/${encodeURIComponent(name ?? (await this.#networkOf(networkID)))}`;
+  }
+
+  async #networkOf(networkID: number | undefined): Promise<string> {
     // The route lists the networks before the service is ready, too.
     const { networks } = await this.get('/health/ready', Readiness, [503]);
-    const found = chosenName(networks, name, networkID);
-    if (found !== undefined) return this.networkPath(found, networkID);
-    const names = networks.map((network) => network.name).join(', ');
-    throw usageFailure(`the service has several networks: name one by --network (${names})`);
+    return chooseNetwork('the service', networks, networkID).name;
   }
 
   /**
@@ -73,8 +73,7 @@ export class ServiceClient implements AsyncDisposable {
    * @throws {CommandFailure}
    */
   async get<Schema extends TSchema>(path: string, schema: Schema, allowed: readonly number[] = []) {
-    const { statusCode, body } = await this.#send({ method: 'GET', path });
-    return this.#checked(schema, readAnswer(statusCode, await this.#readText(body), allowed));
+    return this.#read(schema, await this.#send({ method: 'GET', path }), allowed);
   }
 
   /**
@@ -87,16 +86,14 @@ export class ServiceClient implements AsyncDisposable {
     schema: Schema,
     onEvent: (event: AggregationEvent) => void,
   ): Promise<Static<Schema>> {
-    const { statusCode, headers, body } = await this.#send({
+    const response = await this.#send({
       ...{ method, path },
       headers: { accept: `${EVENTS}, application/json;q=0.5` },
       ...(sent && { body: JSON.stringify(sent) }),
     });
-    if (!String(headers['content-type']).startsWith(EVENTS)) {
-      return this.#checked(schema, readAnswer(statusCode, await this.#readText(body)));
-    }
+    if (!String(response.headers['content-type']).startsWith(EVENTS)) return this.#read(schema, response);
     try {
-      for await (const { event, data } of readEvents(body)) {
+      for await (const { event, data } of readEvents(response.body)) {
         const parsed: unknown = JSON.parse(data);
         if (event === 'result') return this.#checked(schema, parsed);
         if (event === 'error') throw new ServiceRefusal(parsed);
@@ -135,12 +132,20 @@ export class ServiceClient implements AsyncDisposable {
     }
   }
 
-  async #readText(body: Dispatcher.ResponseData['body']): Promise<string> {
+  async #read<Schema extends TSchema>(
+    schema: Schema,
+    { statusCode, body }: Dispatcher.ResponseData,
+    allowed: readonly number[] = [],
+  ): Promise<Static<Schema>> {
+    let text: string;
     try {
-      return await readBody(body, MAX_ANSWER_BYTES);
+      text = await readBody(body, MAX_ANSWER_BYTES);
     } catch (error) {
       throw this.#describe(error);
     }
+    const json = parseJson(text);
+    if (statusCode < 300 || allowed.includes(statusCode)) return this.#checked(schema, json);
+    throw new ServiceRefusal(json, statusCode);
   }
 
   #checked<Schema extends TSchema>(schema: Schema, body: unknown): Static<Schema> {
@@ -151,19 +156,11 @@ export class ServiceClient implements AsyncDisposable {
   }
 
   #describe(cause: unknown): CommandFailure {
-    if (this.#signal.aborted) {
-      const seconds = this.#options.timeoutMs / 1_000;
-      return new CommandFailure(
-        EXIT.later,
-        `${this.#origin} gave no answer within ${seconds} s: try again, or give it more time by --timeout`,
-        { cause },
-      );
-    }
-    return new CommandFailure(
-      EXIT.later,
-      `${this.#origin} cannot be asked: ${messageOf(cause)}; give the address of a running service by --url, or do without one by --config`,
-      { cause },
-    );
+    const seconds = this.#options.timeoutMs / 1_000;
+    const problem = this.#signal.aborted
+      ? `gave no answer within ${seconds} s: try again, or give it more time by --timeout`
+      : `cannot be asked: ${messageOf(cause)}; give the address of a running service by --url, or do without one by --config`;
+    return new CommandFailure(EXIT.later, `${this.#origin} ${problem}`, { cause });
   }
 }
 
@@ -192,29 +189,31 @@ function isKnown(event: string | undefined): event is AggregationEventKind {
   return event !== undefined && Object.hasOwn(AGGREGATION_EVENTS, event);
 }
 
-function readAnswer(status: number, text: string, allowed: readonly number[] = []): unknown {
-  let body: unknown;
+/** Returns undefined for a text that is not JSON. */
+function parseJson(text: string): unknown {
   try {
-    body = JSON.parse(text);
+    return JSON.parse(text);
   } catch {
-    body = undefined;
+    return undefined;
   }
-  if (status < 300 || allowed.includes(status)) return body;
-  throw new ServiceRefusal(body, status);
 }
 
 /**
- * Chooses the network of a command: the named one, else the only one, else the public one of the message. Undefined if ambiguous.
+ * Chooses the network of a command that names none: the only one, or the public one of the message.
  *
+ * @param source of the networks, for the error
  * @param networkID of the message, if there is one
+ * @throws {CommandFailure} if there are several
  */
-export function chosenName(
-  networks: readonly { readonly name: string }[],
-  name: string | undefined,
+export function chooseNetwork<Named extends { readonly name: string }>(
+  source: string,
+  networks: readonly Named[],
   networkID: number | undefined,
-): string | undefined {
-  if (name !== undefined) return name;
-  if (networks.length === 1) return networks[0]?.name;
+): Named {
+  const [first, ...others] = networks;
   const known = PUBLIC_NETWORKS.find((network) => network.networkID === networkID);
-  return networks.find((network) => network.name === known?.name)?.name;
+  const chosen = others.length === 0 ? first : networks.find((network) => network.name === known?.name);
+  if (chosen !== undefined) return chosen;
+  const names = networks.map((network) => network.name).join(', ');
+  throw usageFailure(`${source} has several networks: name one by --network (${names})`);
 }

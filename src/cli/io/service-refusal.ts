@@ -1,12 +1,36 @@
 import type { Static } from 'typebox';
 import { Value } from 'typebox/value';
-import type { AggregatorError } from '../../aggregation/aggregator-error.ts';
+import type { AggregatorError, RequestField } from '../../aggregation/aggregator-error.ts';
 import { AggregationDetails, detailsOf } from '../../http/errors/aggregation-details.ts';
-import { createErrorBody } from '../../http/errors/error-body.ts';
-import { ERROR_CODES } from '../../http/errors/error-codes.ts';
-import { CommandFailure, EXIT } from './exit-codes.ts';
-import { adviseOn, exitCodeOf, textOf } from './failures.ts';
+import { ERROR_CODES, type ErrorCode } from '../../http/errors/error-codes.ts';
+import { OWN_ERROR_FORM } from '../../http/errors/error-form.ts';
+import { CommandFailure, EXIT, type ExitCode } from './exit-codes.ts';
 import { formatTable, percentOf, printable } from './text.ts';
+
+/** The call is correct, but the answer is negative. */
+const NEGATIVE: ReadonlySet<ErrorCode> = new Set([
+  'signing_refused',
+  'message_superseded',
+  'validation_not_over',
+  'no_message_in_transaction',
+  'justification_not_found',
+]);
+
+const FIELDS: Readonly<Record<RequestField, string>> = {
+  message: 'the message',
+  signedMessage: 'the message',
+  subnetID: 'the subnet',
+  validationID: 'the validation',
+  sourceChainID: '--chain',
+  uptimeChainID: 'the chain',
+  justification: '--justification',
+  transaction: '--transaction',
+  signingSubnetID: '--subnet',
+  quorumNum: '--quorum',
+  quorumBuffer: '--buffer',
+  pChainHeight: '--height',
+  destinationChainID: '--destination',
+};
 
 /** The heaviest validators that fit on a screen. */
 const MAX_SHOWN = 12;
@@ -29,10 +53,24 @@ export class ServiceRefusal extends CommandFailure {
 }
 
 export function refusalOf(error: AggregatorError): ServiceRefusal {
-  const { code } = error;
-  const { status } = ERROR_CODES[code];
-  const statusCode = status === 'as_upstream' ? 502 : status;
-  return new ServiceRefusal(createErrorBody(code, statusCode, textOf(error), detailsOf(error)));
+  const { code, field, message } = error;
+  const text = field === undefined ? message : `${FIELDS[field]}: ${message}`;
+  const answer = { code, message: text, details: detailsOf(error) };
+  return new ServiceRefusal(OWN_ERROR_FORM.bodyOf(answer, OWN_ERROR_FORM.statusOf(code)));
+}
+
+/** Codes of newer services are unknown. */
+function exitCodeOf(code: string): ExitCode {
+  if (!isErrorCode(code) || ERROR_CODES[code].retry === 'may_pass') return EXIT.later;
+  return NEGATIVE.has(code) ? EXIT.no : EXIT.usage;
+}
+
+function adviseOn(code: string, message: string): string {
+  return isErrorCode(code) ? `${message}\n${ERROR_CODES[code].action} (${code})` : `${message} (${code})`;
+}
+
+function isErrorCode(code: string): code is ErrorCode {
+  return Object.hasOwn(ERROR_CODES, code);
 }
 
 function detailLines(details: Static<typeof AggregationDetails>): string[] {

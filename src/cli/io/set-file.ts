@@ -1,5 +1,5 @@
 import { parseHex } from '../../lib/encoding/bytes.ts';
-import { ParseError } from '../../lib/encoding/parse-error.ts';
+import { attempt, ParseError } from '../../lib/encoding/parse-error.ts';
 import { parseExactJson } from '../../pchain/codec/exact-json.ts';
 import { type JsonObject, readArray, readObject, readString, readU64 } from '../../pchain/codec/json-fields.ts';
 import { parseValidatorsAt } from '../../pchain/rpc/node-api.ts';
@@ -25,15 +25,12 @@ const KEYLESS_NODE = nodeIDFromBytes(new Uint8Array(NODE_ID_LENGTH));
 /** @throws {CommandFailure} */
 export async function readSetFile(path: string): Promise<SavedSet> {
   const text = await readTextFile(path, MAX_FILE_BYTES);
-  try {
-    return parseSavedSet(text);
-  } catch (error) {
-    if (!(error instanceof ParseError)) throw error;
-    throw usageFailure(
-      `${path} is no validator set: ${error.message}. Give what \`subnet --json\` prints, or platform.getValidatorsAt answers`,
-      { cause: error },
-    );
-  }
+  const set = attempt(() => parseSavedSet(text));
+  if (!(set instanceof ParseError)) return set;
+  throw usageFailure(
+    `${path} is no validator set: ${set.message}. Give what \`subnet --json\` prints, or platform.getValidatorsAt answers`,
+    { cause: set },
+  );
 }
 
 /**

@@ -21,20 +21,18 @@ export function printable(text: string): string {
   return stripVTControlCharacters(text).replaceAll(/[\p{Cc}\p{Cf}\u2028\u2029]+/gu, ' ');
 }
 
-/** Aligns rows in columns. `right` are the columns of numbers. */
+/** Aligns rows, whose cells may be styled, in columns. `right` are the columns of numbers. */
 export function formatTable(rows: readonly (readonly string[])[], right: ReadonlySet<number> = new Set()): string[] {
+  const widthOf = (cell: string): number => stripVTControlCharacters(cell).length;
   const widths: number[] = [];
   for (const row of rows) {
-    for (const [column, cell] of row.entries()) widths[column] = Math.max(widths[column] ?? 0, cell.length);
+    for (const [column, cell] of row.entries()) widths[column] = Math.max(widths[column] ?? 0, widthOf(cell));
   }
-  return rows.map((row) =>
-    row
-      .map((cell, column) =>
-        right.has(column) ? cell.padStart(widths[column] ?? 0) : cell.padEnd(widths[column] ?? 0),
-      )
-      .join('  ')
-      .trimEnd(),
-  );
+  const padded = (cell: string, column: number): string => {
+    const padding = ' '.repeat((widths[column] ?? 0) - widthOf(cell));
+    return right.has(column) ? padding + cell : cell + padding;
+  };
+  return rows.map((row) => row.map(padded).join('  ').trimEnd());
 }
 
 /** Formats a percentage with one decimal, rounded down: 66.99 % must not appear as 67 %. */

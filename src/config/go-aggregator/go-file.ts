@@ -264,8 +264,11 @@ function readKeys(
     Object.entries(keys).flatMap(([key, { kind }]) => {
       const value = object[key] ?? undefined;
       if (value === undefined) return [];
-      const read = readValue(at === '' ? key : `${at}.${key}`, value, kind, problems);
-      return read === undefined ? [] : [[key, read]];
+      const path = at === '' ? key : `${at}.${key}`;
+      const read = readValue(path, value, kind, problems);
+      if (read !== undefined) return [[key, read]];
+      problems.push(`${path}: must be ${WORDS[kind]}`);
+      return [];
     }),
   );
 }
@@ -280,14 +283,8 @@ const WORDS: Readonly<Record<Kind, string>> = {
   peers: 'a list of objects {id, ip}',
 };
 
-/** Reports a value of another kind, and returns undefined. The value is not shown: it may be a secret. */
+/** Returns undefined for a value of another kind. */
 function readValue(at: string, value: unknown, kind: Kind, problems: string[]): unknown {
-  const read = valueOfKind(at, value, kind, problems);
-  if (read === undefined) problems.push(`${at}: must be ${WORDS[kind]}`);
-  return read;
-}
-
-function valueOfKind(at: string, value: unknown, kind: Kind, problems: string[]): unknown {
   switch (kind) {
     case 'text':
       return typeof value === 'string' ? value : undefined;

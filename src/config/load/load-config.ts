@@ -5,10 +5,17 @@ import { ConfigError } from '../schema/config-error.ts';
 import { withDefaults } from '../schema/defaults.ts';
 import { removedVariable } from '../schema/removed-settings.ts';
 import { SETTINGS, type Settings } from '../schema/schema.ts';
-import { isObject, networksOf, type Path, partAt, pathText, withPart } from '../schema/setting.ts';
-import { isWithin, PREFIX, parseVariable, settingOfVariable, settingsOf, variableName } from '../schema/variables.ts';
-import type { Config } from '../settings.ts';
-import { parseSettings } from '../settings.ts';
+import { isObject, networksOf, type Path, partAt, pathText, schemaAt, withPart } from '../schema/setting.ts';
+import {
+  isWithin,
+  networkOfVariable,
+  PREFIX,
+  parseVariable,
+  settingOfVariable,
+  settingsOf,
+  variableName,
+} from '../schema/variables.ts';
+import { type Config, parseSettings } from '../settings.ts';
 import { checkSettings, findSuspicious, Problems } from './check-settings.ts';
 import { readJson } from './read-json.ts';
 import { readTraceVariables } from './trace-variables.ts';
@@ -39,8 +46,7 @@ const FILE_VARIABLE = `${PREFIX}CONFIG`;
 const EMBEDDED_NETWORKS = { local: { embedded: { validators: 20 }, aliases: ['mainnet', 'fuji', 'testnet'] } };
 
 /**
- * Reads the configuration: command line over environment variables over a JSON file over defaults. The result is checked as a whole and
- * frozen.
+ * Reads the configuration: command line over environment variables over a JSON file over defaults. The result is checked as a whole.
  *
  * @throws {ConfigError} with all problems
  */
@@ -103,22 +109,19 @@ export function parseConfig(
   if (problems.lines.length > 0) throw new ConfigError(problems.lines);
 
   return {
-    config: deepFreeze({ ...parseSettings(settings as Settings), traces: readTraceVariables(environment) }),
+    config: { ...parseSettings(settings as Settings), traces: readTraceVariables(environment) },
     written: written as Settings,
     warnings: findSuspicious(settingsOf(SETTINGS, Object.keys(networksOf(settings))), settings),
     sourceOf: (path) => sourceOf(path) ?? (partAt(json, path) === undefined ? 'default' : file),
   };
 }
 
-interface ExpandedTexts {
-  readonly value: unknown;
-  readonly variables: ReadonlySet<string>;
-  /** Those of them that are not set, with the path of the text. */
-  readonly missing: readonly { readonly path: Path; readonly variable: string }[];
-}
-
-/** Replaces `${NAME}` in all texts by the variable NAME, so that files need no secrets. */
-function expandTexts(json: unknown, environment: Environment): ExpandedTexts {
+/**
+ * Replaces `${NAME}` in all texts by the variable NAME, so that files need no secrets.
+ *
+ * @returns also the named variables, and those of them that are not set, with the path of the text
+ */
+function expandTexts(json: unknown, environment: Environment) {
   const variables = new Set<string>();
   const missing: { path: Path; variable: string }[] = [];
   const expand = (value: unknown, path: Path): unknown => {
@@ -144,13 +147,8 @@ interface Overlay {
   readonly source: string;
 }
 
-interface EnvironmentSettings {
-  readonly overlays: readonly Overlay[];
-  readonly unread: readonly string[];
-}
-
 /** @param named the variables that texts of the file name: they may have our prefix */
-function readEnvironment(json: unknown, environment: Environment, named: ReadonlySet<string>): EnvironmentSettings {
+function readEnvironment(json: unknown, environment: Environment, named: ReadonlySet<string>) {
   const overlays: Overlay[] = [];
   const unread: string[] = [];
   for (const [variable, text] of Object.entries(environment)) {
@@ -205,28 +203,22 @@ function adviceOn(variable: string, json: unknown): string {
   const removed = removedVariable(variable);
   if (removed !== undefined) return `it is gone: ${removed}`;
   const networks = new Set([...Object.keys(networksOf(json)), ...PUBLIC_NETWORKS.map(({ name }) => name), 'local']);
-  const [, network] = /^NETWORKS__([A-Z][A-Z0-9_]*?)__/.exec(variable.slice(PREFIX.length)) ?? [];
-  if (network !== undefined) networks.add(network.toLowerCase().replaceAll('_', '-'));
+  const network = networkOfVariable(variable);
+  if (network !== undefined) networks.add(network);
   const known = settingsOf(SETTINGS, [...networks]).map(({ path }) => variableName(path).slice(PREFIX.length));
   // Compared without the common prefix, which would make any two names similar.
   const nearest = nearestName(variable.slice(PREFIX.length), [...known, 'CONFIG']);
   return nearest === undefined ? 'config/README.md says how they are named' : `did you mean ${PREFIX}${nearest}?`;
 }
 
-interface Layers {
-  readonly overlays: readonly Overlay[];
-  /** The configuration without a file; undefined if there is one. */
-  readonly base: unknown;
-  readonly problem: string | undefined;
-}
-
-function withCommandLine(environment: readonly Overlay[], json: unknown, options: CommandLineSettings): Layers {
+/** @returns also `base`, the configuration without a file; undefined if there is one */
+function withCommandLine(environment: readonly Overlay[], json: unknown, options: CommandLineSettings) {
   const { host, port, logLevel, validators } = options;
   const overlays = [...environment];
   const add = (path: readonly string[], text: string | undefined, option: string): void => {
     if (text === undefined) return;
-    const schema = settingOfVariable(SETTINGS, variableName(path))?.schema ?? {};
-    overlays.push({ path, value: parseVariable(text, schema), source: `command line, ${option}` });
+    const value = parseVariable(text, schemaAt(SETTINGS, path) ?? {});
+    overlays.push({ path, value, source: `command line, ${option}` });
   };
   add(['server', 'host'], host, '--host');
   add(['server', 'port'], port, '--port');
@@ -244,12 +236,4 @@ function withCommandLine(environment: readonly Overlay[], json: unknown, options
 
 function overlay(settings: unknown, overlays: readonly Overlay[]): unknown {
   return overlays.reduce<unknown>((over, { path, value }) => withPart(over, path, value) ?? over, settings);
-}
-
-function deepFreeze<T>(value: T): T {
-  if (typeof value === 'object' && value !== null) {
-    for (const item of Object.values(value)) deepFreeze(item);
-    Object.freeze(value);
-  }
-  return value;
 }

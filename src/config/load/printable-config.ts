@@ -4,13 +4,8 @@ import { isObject, partAt, pathText, type SettingSchema, schemaAt } from '../sch
 import { settingsOf } from '../schema/variables.ts';
 import type { LoadedConfig } from './load-config.ts';
 
-export interface PrintableConfig {
-  /** The configuration in the form of a file, with defaults. Secrets are `***`; `${NAME}` is not expanded. */
-  readonly settings: unknown;
-  readonly sources: Readonly<Record<string, string>>;
-}
-
-export function printableConfig({ written, sourceOf }: LoadedConfig): PrintableConfig {
+/** Returns the configuration in the form of a file, with defaults. Secrets are `***`; `${NAME}` is not expanded. */
+export function printableConfig({ written, sourceOf }: LoadedConfig) {
   const settings = masked(SETTINGS, written);
   const sources = settingsOf(SETTINGS, Object.keys(written.networks)).flatMap(({ path, schema }) => {
     // Of objects such as endpoints, the parts are listed.

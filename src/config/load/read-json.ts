@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { attempt } from '../../lib/encoding/parse-error.ts';
 import { ConfigError } from '../schema/config-error.ts';
 
 /**
@@ -11,10 +12,8 @@ export function readJson(path: string): unknown {
   const text = readText(path);
   if (text.trim() === '') throw new ConfigError([`the configuration file ${path} is empty`]);
   const { repeated, end } = scan(text);
-  let json: unknown;
-  try {
-    json = JSON.parse(text);
-  } catch {
+  const json: unknown = attempt(() => JSON.parse(text), SyntaxError);
+  if (json instanceof SyntaxError) {
     // The parser's message quotes the text, and does not always contain a position.
     throw new ConfigError([`the configuration file ${path} is not JSON ${placeOf(end, text)}`]);
   }
@@ -45,12 +44,6 @@ function placeOf(at: number, text: string): string {
   return `(line ${lines.length} column ${(lines.at(-1) ?? '').length + 1})`;
 }
 
-interface Scanned {
-  readonly repeated: readonly { readonly key: string; readonly at: number }[];
-  /** The offset of the first mistake. */
-  readonly end: number;
-}
-
 /** Matches a token and the white space after it. */
 function token(source: string): RegExp {
   return new RegExp(String.raw`(${source})[ \t\r\n]*`, 'y');
@@ -63,8 +56,8 @@ const SCALAR = token(String.raw`${STRING}|${NUMBER}|(?:true|false|null)\b`);
 const LIST = [token(String.raw`\[`), token(String.raw`\]`)] as const;
 const OBJECT = [token(String.raw`\{`), token(String.raw`\}`)] as const;
 
-/** Scans a text by the grammar of JSON (RFC 8259). */
-function scan(text: string): Scanned {
+/** Scans a text by the grammar of JSON (RFC 8259). @returns the repeated keys, and `end`, the offset of the first mistake */
+function scan(text: string) {
   const repeated: { key: string; at: number }[] = [];
   let end = 0;
 

@@ -3,12 +3,6 @@ import { SETTINGS, type Settings } from '../schema/schema.ts';
 import { type Path, partAt, pathText, withPart } from '../schema/setting.ts';
 import { settingsOf } from '../schema/variables.ts';
 
-/** The changes of a configuration that a running service applies. Settings are named as in the file, without their values. */
-export interface ReloadPlan {
-  readonly taken: readonly string[];
-  readonly left: readonly string[];
-}
-
 /** Settings that can change while the service runs; `*` is any network. All others are read at start. */
 const LIVE: readonly string[] = [
   'log.level',
@@ -28,8 +22,13 @@ const LIVE_IF_GIVEN: readonly string[] = [
   'upstream.nodeRpc',
 ];
 
-/** @param before what the service runs with */
-export function planReload(before: Settings, after: Settings): ReloadPlan {
+/**
+ * Returns the changes of a configuration that a running service applies, and those that it leaves. Settings are named as in the file,
+ * without their values.
+ *
+ * @param before what the service runs with
+ */
+export function planReload(before: Settings, after: Settings) {
   const names = new Set([...Object.keys(before.networks), ...Object.keys(after.networks)]);
   const both = [...names].filter((name) => name in before.networks && name in after.networks);
   const taken: string[] = [];

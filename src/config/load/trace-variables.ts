@@ -14,7 +14,7 @@ export function readTraceVariables(environment: Variables): TracesConfig {
   const text = (name: string): string | undefined => environment[name]?.trim() || undefined;
   const ofExporter = (name: string): string | undefined =>
     text(`OTEL_EXPORTER_OTLP_TRACES_${name}`) ?? text(`OTEL_EXPORTER_OTLP_${name}`);
-  const off = (...ignored: string[]): TracesConfig => ({ exported: undefined, ignored });
+  const off = (...ignored: string[]): TracesConfig => ({ sampling: undefined, ignored });
 
   const exporter = text('OTEL_TRACES_EXPORTER')?.toLowerCase();
   const endpoint = ofExporter('ENDPOINT');
@@ -29,7 +29,7 @@ export function readTraceVariables(environment: Variables): TracesConfig {
   }
   const ignored: string[] = [];
   const sampling = parseSampling(text('OTEL_TRACES_SAMPLER'), text('OTEL_TRACES_SAMPLER_ARG'), ignored);
-  return { exported: { sampling }, ignored };
+  return { sampling, ignored };
 }
 
 function isUsable(endpoint: string): boolean {

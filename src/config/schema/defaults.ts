@@ -1,17 +1,26 @@
 import { SETTINGS } from './schema.ts';
-import { isObject, type Path, pathText, type SettingSchema, type Surroundings } from './setting.ts';
+import { isObject, networksOf, partAt, pathText, type SettingSchema } from './setting.ts';
+import { settingsOf } from './variables.ts';
 
-export interface Completed {
-  readonly settings: unknown;
-  /** Paths of the defaults that were derived from other settings, as `pathText` writes them. */
-  readonly derived: ReadonlySet<string>;
-}
-
-/** Completes a configuration with all defaults. Values of a wrong type stay unchanged, for the checks that follow. */
-export function withDefaults(json: unknown): Completed {
+/**
+ * Completes a configuration with all defaults. Values of a wrong type stay unchanged, for the checks that follow.
+ *
+ * @returns also `derived`, the paths of the defaults that were derived from other settings, as `pathText` writes them
+ */
+export function withDefaults(json: unknown) {
   const settings = filled(SETTINGS, json);
   const derived = new Set<string>();
-  fillDerived({ schema: SETTINGS, value: settings, path: [], surroundings: { settings, network: undefined } }, derived);
+  for (const { path, schema } of settingsOf(SETTINGS, Object.keys(networksOf(settings)))) {
+    const key = path.at(-1) ?? '';
+    const parent = partAt(settings, path.slice(0, -1));
+    if (schema.derived === undefined || !isObject(parent) || Object.hasOwn(parent, key)) continue;
+    const [section, name = ''] = path;
+    const network = section === 'networks' ? { name, settings: partAt(settings, [section, name]) } : undefined;
+    const value = schema.derived.value({ settings, network });
+    if (value === undefined) continue;
+    parent[key] = structuredClone(value);
+    derived.add(pathText(path));
+  }
   return { settings, derived };
 }
 
@@ -29,33 +38,4 @@ function filled(schema: SettingSchema, value: unknown = structuredClone(schema.d
     for (const key of Object.keys(value)) if (names.test(key)) copy[key] = filled(inner, value[key]);
   }
   return copy;
-}
-
-interface SettingValue {
-  readonly schema: SettingSchema;
-  readonly value: unknown;
-  readonly path: Path;
-  readonly surroundings: Surroundings;
-}
-
-function fillDerived({ schema, value, path, surroundings }: SettingValue, derived: Set<string>): void {
-  if (!isObject(value)) return;
-  for (const [key, inner] of Object.entries(schema.properties ?? {})) {
-    const at = [...path, key];
-    if (Object.hasOwn(value, key)) {
-      fillDerived({ schema: inner, value: value[key], path: at, surroundings }, derived);
-      continue;
-    }
-    const derivedValue = inner.derived?.value(surroundings);
-    if (derivedValue === undefined) continue;
-    value[key] = structuredClone(derivedValue);
-    derived.add(pathText(at));
-  }
-  // The one map whose values are sections is that of the networks.
-  const [network] = Object.values(schema.patternProperties ?? {});
-  if (network?.isSection !== true) return;
-  for (const [name, settings] of Object.entries(value)) {
-    const place = { schema: network, value: settings, path: [...path, name] };
-    fillDerived({ ...place, surroundings: { ...surroundings, network: { name, settings } } }, derived);
-  }
 }

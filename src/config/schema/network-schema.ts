@@ -42,17 +42,15 @@ const Peer = Type.Object(
         allowed: 'a NodeID',
         examples: ['NodeID-7Xhw2mDxuDS44j42TCB6U5579esbSt3Lg'],
       }),
-      (text) => parseNodeID(text),
+      parseNodeID,
     ),
-    address: check(
+    address: parsed(
       Type.String({
         description: 'The address it listens on.',
         allowed: 'host:port or [IPv6]:port',
         examples: ['10.0.0.1:9651'],
       }),
-      (text, report) => {
-        if (parseHostAndPort(text) === undefined) report('must be host:port or [IPv6]:port');
-      },
+      parseHostAndPort,
     ),
   },
   { additionalProperties: false, allowed: 'an object {nodeId, address}' },

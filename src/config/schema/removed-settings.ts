@@ -31,8 +31,7 @@ const REMOVED: Readonly<Record<string, string>> = {
 };
 
 export function removedSetting(path: Path): string | undefined {
-  const form = path.map((key, index) => (path[0] === 'networks' && index === 1 ? '*' : key)).join('.');
-  return Object.entries(REMOVED).find(([name]) => form === name || form.startsWith(`${name}.`))?.[1];
+  return removedVariable(variableName(path.map(String)));
 }
 
 export function removedVariable(variable: string): string | undefined {

@@ -69,9 +69,7 @@ export function section<P extends TProperties>(description: string, properties: 
 }
 
 /** A setting that may be left out and has no default. */
-export function optional<S extends TSchema>(schema: S) {
-  return Type.Optional(schema);
-}
+export const optional = Type.Optional;
 
 export function text(setting: Setting & { readonly maxLength?: number }) {
   return Type.String({ minLength: 1, ...setting });

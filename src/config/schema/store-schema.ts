@@ -2,13 +2,11 @@ import { Type } from '../../lib/encoding/schema.ts';
 import { parseHostAndPort } from '../../lib/net/host-and-port.ts';
 import { parseRedisUrl } from '../../lib/net/redis-address.ts';
 import { maskedUrl } from './mask.ts';
-import { check, optional, parsed, type Report, section, text } from './setting.ts';
+import { optional, parsed, type Report, section, text } from './setting.ts';
 
-const RedisNode = check(
-  Type.String({ allowed: 'host:port, or [IPv6]:port', examples: ['redis-1.example:6379'] }),
-  (address, report) => {
-    if (parseHostAndPort(address) === undefined) report('must be a host and a port, such as redis-1.example:6379');
-  },
+const RedisNode = parsed(
+  Type.String({ allowed: 'host:port or [IPv6]:port', examples: ['redis-1.example:6379'] }),
+  parseHostAndPort,
 );
 
 export const StoreSchema = section(

@@ -1,3 +1,4 @@
+import { attempt } from '../../lib/encoding/parse-error.ts';
 import type { Path, SettingSchema } from './setting.ts';
 
 export const PREFIX = 'SIGNATURE_AGGREGATOR_';
@@ -21,26 +22,15 @@ interface Named {
 }
 
 export function settingOfVariable(root: SettingSchema, variable: string): Named | undefined {
-  let schema = root;
-  const path: string[] = [];
-  for (const segment of variable.slice(PREFIX.length).split(SEPARATOR)) {
-    const step = stepInto(schema, segment);
-    if (step === undefined) return undefined;
-    path.push(step.name);
-    schema = step.schema;
-  }
-  return schema.isSection === true ? undefined : { path, schema };
+  const network = networkOfVariable(variable);
+  const settings = settingsOf(root, network === undefined ? [] : [network]);
+  return settings.find(({ path }) => variableName(path) === variable);
 }
 
-function stepInto(schema: SettingSchema, segment: string): { name: string; schema: SettingSchema } | undefined {
-  for (const [name, inner] of Object.entries(schema.properties ?? {})) {
-    if (upperSnake(name) === segment) return { name, schema: inner };
-  }
-  // The only map with variables is that of the networks: names of headers and parameters cannot be recovered from upper case.
-  const [pattern, inner] = Object.entries(schema.patternProperties ?? {})[0] ?? [];
-  const name = segment.toLowerCase().replaceAll('_', '-');
-  if (inner?.isSection !== true || pattern === undefined) return undefined;
-  return new RegExp(pattern).test(name) && upperSnake(name) === segment ? { name, schema: inner } : undefined;
+/** The only map with variables is that of the networks: names of headers and parameters cannot be recovered from upper case. */
+export function networkOfVariable(variable: string): string | undefined {
+  const [, network] = /^NETWORKS__([A-Z][A-Z0-9_]*?)__/.exec(variable.slice(PREFIX.length)) ?? [];
+  return network?.toLowerCase().replaceAll('_', '-');
 }
 
 /** Lists every setting that can be set separately, in the order of the schema; those of a network once for each of the names. */
@@ -64,12 +54,10 @@ export function parseVariable(text: string, schema: SettingSchema): unknown {
     case 'boolean':
       return { true: true, false: false }[text] ?? text;
     case 'array':
-    case 'object':
-      try {
-        return JSON.parse(text) as unknown;
-      } catch {
-        return text;
-      }
+    case 'object': {
+      const json: unknown = attempt(() => JSON.parse(text), SyntaxError);
+      return json instanceof SyntaxError ? text : json;
+    }
     case undefined:
     default:
       return text;

@@ -3,14 +3,14 @@ import type { Static } from 'typebox';
 import type { AggregationEvent } from '../../api/aggregation/progress-records.ts';
 import type { SignedMessageBody } from '../../api/aggregation/signed-message-record.ts';
 import type { ReadinessBody } from '../../api/health/health.ts';
-import type { DecodeResult } from '../../api/messages/messages.ts';
+import type { DecodeResult, VerificationBody } from '../../api/messages/messages.ts';
 import type { VerificationResult } from '../../api/messages/verification-record.ts';
 import type { RequestRecord } from '../../api/requests/request-record.ts';
 import type { SubnetListBody, SubnetViewBody } from '../../api/subnets/subnet-records.ts';
-import type { Example } from '../../devnet/devnet-schemas.ts';
+import type { DevnetNetwork, Example } from '../../devnet/devnet-schemas.ts';
 import type { AggregationDetails } from '../../http/errors/aggregation-details.ts';
 import type { SentMessages } from '../../http/errors/sent-messages.ts';
-import type { ActivityBody } from '../server/activity-record.ts';
+import type { ActivityBody } from '../server/activity.ts';
 import type { ConsoleFacts } from '../server/console-facts.ts';
 import { pathOf, type SignRequest } from './sign/snippets.ts';
 
@@ -95,12 +95,7 @@ export class ApiClient {
     return messages[0] ?? '';
   }
 
-  devnetChains(): Promise<{
-    readonly subnets: {
-      readonly primary: { readonly cChainID: string; readonly xChainID: string };
-      readonly l1: { readonly blockchainID: string; readonly subnetID: string };
-    };
-  }> {
+  devnetNetwork(): Promise<DevnetNetwork> {
     return this.#json('/devnet/network');
   }
 
@@ -123,7 +118,7 @@ export class ApiClient {
     return this.#json(`${api(network)}/decode`, { body: { data }, signal });
   }
 
-  verify(network: string, body: object, signal?: AbortSignal): Promise<VerificationResult> {
+  verify(network: string, body: VerificationBody, signal?: AbortSignal): Promise<VerificationResult> {
     return this.#json(`${api(network)}/verify`, { body, signal });
   }
 

@@ -1,12 +1,13 @@
 import { type ComponentChild, render } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { ReadinessBody } from '../../api/health/health.ts';
-import type { ConsoleFacts, ErrorAdvice } from '../server/console-facts.ts';
+import type { ErrorCodeEntry } from '../../http/errors/error-codes.ts';
+import type { ConsoleFacts } from '../server/console-facts.ts';
 import { ActivityView } from './activity/activity-view.tsx';
 import { ApiClient, failureOf } from './api-client.ts';
 import { InspectView } from './inspect/inspect-view.tsx';
 import { ServiceView } from './service/service-view.tsx';
-import { PRIMARY_NETWORK, placeOf, type Session, SessionContext, VIEWS, type ViewName } from './session.ts';
+import { namesOf, placeOf, type Session, SessionContext, TITLES, VIEWS, type ViewName } from './session.ts';
 import { SignView } from './sign/sign-view.tsx';
 import { SubnetsView } from './subnets/subnets-view.tsx';
 import { Card, TextField } from './ui/controls.tsx';
@@ -15,13 +16,6 @@ import { type Polled, usePolled } from './ui/polled.tsx';
 import { ThemeButton } from './ui/theme.tsx';
 import { copyExactFigures } from './ui/weight.tsx';
 
-const TITLES: Readonly<Record<ViewName, string>> = {
-  sign: 'Sign',
-  inspect: 'Inspect',
-  subnets: 'Subnets',
-  activity: 'Activity',
-  service: 'Service',
-};
 const READINESS_EVERY_MS = 5_000;
 const api = new ApiClient(new URL('.', document.baseURI).href);
 
@@ -30,7 +24,7 @@ function App({ facts }: { facts: ConsoleFacts }): ComponentChild {
   const [network, setNetwork] = useState(facts.networks[0]?.name ?? '');
   const [texts, setTexts] = useState<Partial<Record<ViewName, string>>>({});
   const [said, setSaid] = useState('');
-  const [chains, setChains] = useState({ names: new Map<string, string>(), subnets: new Map<string, string>() });
+  const [devnet, setDevnet] = useState<Session['devnet']>();
   const [isKeyAsked, setKeyAsked] = useState(false);
   const main = useRef<HTMLElement>(null);
   const readiness = usePolled((signal) => api.readiness(signal), READINESS_EVERY_MS, []);
@@ -48,24 +42,13 @@ function App({ facts }: { facts: ConsoleFacts }): ComponentChild {
   }, [title]);
   useEffect(() => {
     if (!facts.hasDevnet) return;
-    api.devnetChains().then(
-      ({ subnets: { primary, l1 } }) =>
-        setChains({
-          names: new Map([
-            [primary.cChainID, 'C-Chain'],
-            [primary.xChainID, 'X-Chain'],
-            [l1.blockchainID, 'Devnet L1'],
-            [l1.subnetID, 'Devnet L1'],
-          ]),
-          subnets: new Map([
-            [primary.cChainID, PRIMARY_NETWORK],
-            [l1.blockchainID, l1.subnetID],
-          ]),
-        }),
+    api.devnetNetwork().then(
+      ({ subnets }) => setDevnet(subnets),
       () => undefined,
     );
   }, [readiness.value?.status]);
 
+  const names = namesOf(devnet);
   const chosen = facts.networks.find(({ name }) => name === network);
   const session: Session = {
     api,
@@ -73,10 +56,9 @@ function App({ facts }: { facts: ConsoleFacts }): ComponentChild {
     networkId: readiness.value?.networks.find(({ name }) => name === network)?.networkId,
     sdkNetwork: [network, ...(chosen?.aliases ?? [])].find((name) => name === 'mainnet' || name === 'fuji'),
     facts,
-    chainNames: chains.names,
-    chainSubnets: chains.subnets,
-    nameOf: (subnetId) => (subnetId === PRIMARY_NETWORK ? 'Primary network' : chains.names.get(subnetId)),
-    adviceOf: (code) => (facts.errorCodes as Readonly<Record<string, ErrorAdvice>>)[code],
+    devnet,
+    nameOf: (id) => names.get(id),
+    adviceOf: (code) => (facts.errorCodes as Readonly<Record<string, ErrorCodeEntry>>)[code],
     open(view, text) {
       if (text !== undefined) setTexts((before) => ({ ...before, [view]: text }));
       location.hash = `#/${view}`;
@@ -87,7 +69,7 @@ function App({ facts }: { facts: ConsoleFacts }): ComponentChild {
   };
   // Sign and Inspect keep their state while another view is shown.
   return [
-    <a class="skip" href="#main" onClick={(event: Event) => (event.preventDefault(), main.current?.focus())}>
+    <a class="skip" href="#main" onClick={(event) => (event.preventDefault(), main.current?.focus())}>
       Skip to the content
     </a>,
     <header class="top">
@@ -109,7 +91,7 @@ function App({ facts }: { facts: ConsoleFacts }): ComponentChild {
             aria-label="Network"
             class="network"
             value={network}
-            onChange={(event: Event) => setNetwork((event.currentTarget as HTMLSelectElement).value)}
+            onChange={(event) => setNetwork(event.currentTarget.value)}
           >
             {facts.networks.map(({ name }) => (
               <option key={name} value={name}>

@@ -1,10 +1,20 @@
 import { createContext } from 'preact';
 import { useContext } from 'preact/hooks';
-import type { ConsoleFacts, ErrorAdvice } from '../server/console-facts.ts';
+import type { DevnetNetwork } from '../../devnet/devnet-schemas.ts';
+import type { ErrorCodeEntry } from '../../http/errors/error-codes.ts';
+import type { ConsoleFacts } from '../server/console-facts.ts';
 import type { ApiClient } from './api-client.ts';
 
-export const VIEWS = ['sign', 'inspect', 'subnets', 'activity', 'service'] as const;
-export type ViewName = (typeof VIEWS)[number];
+/** Titles of the views by their names in the address. */
+export const TITLES = {
+  sign: 'Sign',
+  inspect: 'Inspect',
+  subnets: 'Subnets',
+  activity: 'Activity',
+  service: 'Service',
+} as const;
+export type ViewName = keyof typeof TITLES;
+export const VIEWS = Object.keys(TITLES) as ViewName[];
 
 /** The part of the address after its `#`: `#/subnets/ID`, `#/sign?message=…`. */
 export interface Place {
@@ -31,6 +41,8 @@ function decoded(text: string): string {
 }
 
 export const PRIMARY_NETWORK = '11111111111111111111111111111111LpoYY';
+/** Length of the shortest ID, in cb58; a text is shorter while it is typed. */
+export const MIN_ID_LENGTH = 34;
 
 /** What all views share. */
 export interface Session {
@@ -41,17 +53,23 @@ export interface Session {
   /** Name of the network in the public SDK, if it has one. */
   readonly sdkNetwork: string | undefined;
   readonly facts: ConsoleFacts;
-  /** Names of chains and subnets by their IDs. */
-  readonly chainNames: ReadonlyMap<string, string>;
-  /** Name of a subnet, if it has one. */
-  readonly nameOf: (subnetId: string) => string | undefined;
-  /** Subnets of chains that are known beforehand. */
-  readonly chainSubnets: ReadonlyMap<string, string>;
-  readonly adviceOf: (code: string) => ErrorAdvice | undefined;
+  /** Subnets and chains of the devnet, once they are loaded. */
+  readonly devnet: DevnetNetwork['subnets'] | undefined;
+  /** Name of a subnet or a chain, if it has one. */
+  readonly nameOf: (id: string) => string | undefined;
+  readonly adviceOf: (code: string) => ErrorCodeEntry | undefined;
   /** Shows another view, with the text that it begins with. */
   readonly open: (view: ViewName, text?: string) => void;
   /** Announces a change to screen readers. */
   readonly announce: (text: string) => void;
+}
+
+export function namesOf(devnet: Session['devnet']): ReadonlyMap<string, string> {
+  const names = new Map<string, string>([[PRIMARY_NETWORK, 'Primary network']]);
+  if (devnet === undefined) return names;
+  const { primary, l1 } = devnet;
+  names.set(primary.cChainID, 'C-Chain').set(primary.xChainID, 'X-Chain');
+  return names.set(l1.blockchainID, 'Devnet L1').set(l1.subnetID, 'Devnet L1');
 }
 
 export const SessionContext = createContext<Session | undefined>(undefined);

@@ -1,7 +1,6 @@
 import type { Registry } from 'prom-client';
 import type { Clock } from '../../lib/concurrency/clock.ts';
 import type { Network } from '../../network/network.ts';
-import type { ActivityBody } from './activity-record.ts';
 import { INTERVAL_MS, type MetricValue, readMetric, TrafficHistory } from './traffic-history.ts';
 import { SAMPLE_MS, WeightHistory } from './weight-history.ts';
 
@@ -21,8 +20,13 @@ const METRICS = [
   'upstream_circuit_open',
   'upstream_requests_total',
 ] as const;
+type Metric = (typeof METRICS)[number];
 
+const TICKS_PER_INTERVAL = INTERVAL_MS / SAMPLE_MS;
 const FRESH_MS = 1_000;
+
+/** Figures of the service for the console. */
+export type ActivityBody = Awaited<ReturnType<Activity['read']>>;
 
 export interface ActivityOptions {
   readonly networks: readonly Network[];
@@ -36,7 +40,7 @@ export class Activity implements Disposable {
   readonly #startedAt: number;
   readonly #requests: TrafficHistory;
   readonly #weights = new WeightHistory();
-  #lastInterval: number;
+  #ticks = 0;
   #cancel: () => void;
   #last: { readonly madeMs: number; readonly json: Promise<string> } | undefined;
 
@@ -44,7 +48,6 @@ export class Activity implements Disposable {
     const { clock, registry } = options;
     this.#options = options;
     this.#startedAt = clock.now();
-    this.#lastInterval = this.#startedAt;
     this.#requests = new TrafficHistory(registry);
     this.#cancel = clock.after(SAMPLE_MS, () => this.#tick());
   }
@@ -53,11 +56,8 @@ export class Activity implements Disposable {
     const { clock } = this.#options;
     this.#cancel = clock.after(SAMPLE_MS, () => this.#tick());
     this.#sampleWeights();
-    const now = clock.now();
-    // If the clock was set back, the interval ends at once.
-    if (now >= this.#lastInterval && now - this.#lastInterval < INTERVAL_MS) return;
-    this.#lastInterval = now;
-    void this.#requests.sample(now);
+    this.#ticks += 1;
+    if (this.#ticks % TICKS_PER_INTERVAL === 0) void this.#requests.sample(clock.now());
   }
 
   #sampleWeights(): void {
@@ -80,46 +80,54 @@ export class Activity implements Disposable {
     return this.#last.json;
   }
 
-  async read(): Promise<ActivityBody> {
+  async read() {
     const { networks, clock } = this.#options;
     const now = clock.now();
     // The charts end now.
     this.#sampleWeights();
     const metrics = await this.#readAll();
     const labels = metrics.build_info[0]?.labels ?? {};
+    const valueOf = (metric: Metric, network?: string): number =>
+      metrics[metric].find((one) => network === undefined || one.labels['network'] === network)?.value ?? 0;
     return {
       version: String(labels['version'] ?? ''),
       node: String(labels['node'] ?? ''),
       blsBackend: String(labels['bls_backend'] ?? ''),
+      /** This and other times are Unix time in milliseconds. */
       startedAt: this.#startedAt,
       now,
+      /** Resident memory of the process. */
       memoryBytes: process.memoryUsage.rss(),
-      requestsInFlight: first(metrics.http_requests_in_flight),
+      requestsInFlight: valueOf('http_requests_in_flight'),
       intervalMs: INTERVAL_MS,
+      /** The last hour, the oldest first; the last one is not over. */
       intervals: await this.#requests.intervals(now),
       workers: {
-        threads: first(metrics.bls_threads),
-        jobsRunning: first(metrics.bls_jobs_running),
-        jobsWaiting: first(metrics.bls_jobs_waiting),
+        threads: valueOf('bls_threads'),
+        jobsRunning: valueOf('bls_jobs_running'),
+        jobsWaiting: valueOf('bls_jobs_waiting'),
       },
       networks: networks.map(({ name }) => ({
         name,
-        pChainHeight: valueOf(metrics.p_chain_height, name),
-        peersConnected: valueOf(metrics.peer_connections, name),
-        peersWanted: valueOf(metrics.peer_wanted, name),
-        peersConnecting: valueOf(metrics.peer_connecting, name),
-        aggregationsInFlight: valueOf(metrics.aggregations_admitted, name),
-        aggregationsLimit: valueOf(metrics.aggregations_limit, name),
+        /** 0 until it is known. */
+        pChainHeight: valueOf('p_chain_height', name),
+        peersConnected: valueOf('peer_connections', name),
+        peersWanted: valueOf('peer_wanted', name),
+        peersConnecting: valueOf('peer_connecting', name),
+        aggregationsInFlight: valueOf('aggregations_admitted', name),
+        aggregationsLimit: valueOf('aggregations_limit', name),
         subnets: this.#weights.ofNetwork(name),
       })),
+      /** Undefined without a Redis. */
       sharedStore:
         metrics.shared_store_connected.length === 0
           ? undefined
-          : { isConnected: first(metrics.shared_store_connected) === 1 },
+          : { isConnected: valueOf('shared_store_connected') === 1 },
       upstreams: metrics.upstream_circuit_open.map((circuit) => {
         const name = String(circuit.labels['upstream']);
         return {
           name,
+          /** Whether its circuit breaker is open. */
           isSuspended: circuit.value === 1,
           requests: metrics.upstream_requests_total
             .filter((requests) => requests.labels['upstream'] === name)
@@ -129,7 +137,7 @@ export class Activity implements Disposable {
     };
   }
 
-  async #readAll(): Promise<Record<(typeof METRICS)[number], readonly MetricValue[]>> {
+  async #readAll(): Promise<Record<Metric, readonly MetricValue[]>> {
     const read = METRICS.map(async (name) => ({ [name]: await readMetric(this.#options.registry, name) }));
     return Object.assign({}, ...(await Promise.all(read)));
   }
@@ -137,12 +145,4 @@ export class Activity implements Disposable {
   [Symbol.dispose](): void {
     this.#cancel();
   }
-}
-
-function first(values: readonly MetricValue[]): number {
-  return values[0]?.value ?? 0;
-}
-
-function valueOf(values: readonly MetricValue[], network: string): number {
-  return values.find(({ labels }) => labels['network'] === network)?.value ?? 0;
 }

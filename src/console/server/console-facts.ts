@@ -1,25 +1,30 @@
-import type { AggregationExamples } from '../../api/openapi/example-request.ts';
-import type { ErrorCode, RetryAdvice } from '../../http/errors/error-codes.ts';
+import { publicExample } from '../../api/openapi/example-request.ts';
+import { ERROR_CODES } from '../../http/errors/error-codes.ts';
+import type { Network } from '../../network/network.ts';
+import { MAX_UNSIGNED_MESSAGE_LENGTH } from '../../warp/unsigned-message.ts';
 
-/** Facts about the service that the page loads first. */
-export interface ConsoleFacts {
+export interface ServedConsole {
+  readonly networks: readonly Network[];
   readonly version: string;
-  readonly networks: readonly { readonly name: string; readonly aliases: readonly string[] }[];
   /** Whether there are examples that succeed. */
   readonly hasDevnet: boolean;
-  /** An example of a public network, which validators refuse. */
-  readonly example?: ExampleBody;
   /** Whether figures may be shown: not if the metrics have a separate port. */
   readonly hasFigures: boolean;
-  /** Longest message that can be signed. */
-  readonly maxMessageBytes: number;
-  readonly errorCodes: Readonly<Record<ErrorCode, ErrorAdvice>>;
 }
 
-export type ExampleBody = AggregationExamples['requests'][number]['value'];
+export type ConsoleFacts = ReturnType<typeof consoleFacts>;
 
-export interface ErrorAdvice {
-  readonly meaning: string;
-  readonly retry: RetryAdvice;
-  readonly action: string;
+/** Facts about the service that the page loads first. */
+export function consoleFacts({ networks, version, hasDevnet, hasFigures }: ServedConsole) {
+  const example = publicExample(networks.flatMap(({ pathNames }) => pathNames))?.requests[0]?.value;
+  return {
+    version,
+    networks: networks.map(({ name, pathNames }) => ({ name, aliases: pathNames.filter((alias) => alias !== name) })),
+    ...{ hasDevnet, hasFigures },
+    /** Longest message that can be signed. */
+    maxMessageBytes: MAX_UNSIGNED_MESSAGE_LENGTH,
+    /** An example of a public network, which validators refuse. */
+    ...(!hasDevnet && example && { example }),
+    errorCodes: ERROR_CODES,
+  };
 }

@@ -1,31 +1,14 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { SendPage } from '../../api/health/start-page.ts';
-import { publicExample } from '../../api/openapi/example-request.ts';
 import { OPERATIONS_ACCESS } from '../../http/access/route-access.ts';
-import { ERROR_CODES } from '../../http/errors/error-codes.ts';
 import type { Server } from '../../http/request/http-server.ts';
 import { JSON_TYPE } from '../../http/request/json-type.ts';
 import { createDocumentBytes, sendDocument } from '../../http/server/document-bytes.ts';
 import { Type } from '../../lib/encoding/schema.ts';
-import { MAX_UNSIGNED_MESSAGE_LENGTH } from '../../warp/unsigned-message.ts';
 import { Activity, type ActivityOptions } from './activity.ts';
-import type { ConsoleFacts } from './console-facts.ts';
+import { consoleFacts, type ServedConsole } from './console-facts.ts';
 import { createPageFiles, type LoadPageFiles, sendPageFile } from './page-files.ts';
 
-/** The page at `/` and the routes that only it needs. It is a client of the API like any other. */
-export interface Console extends Disposable {
-  /** Answers a browser's `GET /`. */
-  readonly sendPage: SendPage;
-  /** Bundles the page before the first visitor. */
-  prepare(): Promise<void>;
-  registerRoutes(server: Server): void;
-}
-
-export interface ConsoleOptions extends ActivityOptions {
-  readonly version: string;
-  readonly hasDevnet: boolean;
-  /** Whether figures may be shown: not if the metrics have a separate port. */
-  readonly hasFigures: boolean;
+interface ConsoleOptions extends ActivityOptions, ServedConsole {
   readonly files?: LoadPageFiles;
 }
 
@@ -43,7 +26,8 @@ const CONTENT_SECURITY_POLICY = [
 
 const config = { access: OPERATIONS_ACCESS };
 
-export function openConsole(options: ConsoleOptions): Console {
+/** Opens the page at `/` and the routes that only it needs. It is a client of the API like any other. */
+export function openConsole(options: ConsoleOptions) {
   const { files = createPageFiles() } = options;
   // It shows what the metrics show, so it is missing where they have a separate port.
   const activity = options.hasFigures ? new Activity(options) : undefined;
@@ -59,10 +43,15 @@ export function openConsole(options: ConsoleOptions): Console {
   }
 
   return {
-    sendPage: (request, reply) => send(request, reply, 'index.html'),
-    prepare: async () => void (await files()),
-    registerRoutes(server) {
-      registerFacts(server, options);
+    /** Answers a browser's `GET /`. */
+    sendPage: (request: FastifyRequest, reply: FastifyReply) => send(request, reply, 'index.html'),
+    /** Bundles the page before the first visitor. */
+    prepare: async (): Promise<void> => void (await files()),
+    registerRoutes(server: Server): void {
+      const facts = createDocumentBytes(JSON.stringify(consoleFacts(options)), JSON_TYPE);
+      server.get('/console/facts', { config, schema: { hide: true } }, async (request, reply) =>
+        sendDocument(request, reply, facts),
+      );
       if (activity !== undefined) {
         server.get('/console/activity', { config, schema: { hide: true } }, async (_request, reply) =>
           reply.type(JSON_TYPE).send(await activity.json()),
@@ -74,23 +63,6 @@ export function openConsole(options: ConsoleOptions): Console {
         (request, reply) => send(request, reply, request.params.file),
       );
     },
-    [Symbol.dispose]: () => activity?.[Symbol.dispose](),
+    [Symbol.dispose]: (): void => activity?.[Symbol.dispose](),
   };
-}
-
-function registerFacts(server: Server, { networks, version, hasDevnet, hasFigures }: ConsoleOptions): void {
-  const example = publicExample(networks.flatMap(({ pathNames }) => pathNames))?.requests[0]?.value;
-  const document = createDocumentBytes(
-    JSON.stringify({
-      version,
-      networks: networks.map(({ name, pathNames }) => ({ name, aliases: pathNames.filter((alias) => alias !== name) })),
-      ...{ hasDevnet, hasFigures, maxMessageBytes: MAX_UNSIGNED_MESSAGE_LENGTH },
-      ...(!hasDevnet && example && { example }),
-      errorCodes: ERROR_CODES,
-    } satisfies ConsoleFacts),
-    JSON_TYPE,
-  );
-  server.get('/console/facts', { config, schema: { hide: true } }, async (request, reply) =>
-    sendDocument(request, reply, document),
-  );
 }

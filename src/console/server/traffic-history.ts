@@ -1,6 +1,5 @@
 import type { Registry } from 'prom-client';
 import { METRIC_PREFIX } from '../../telemetry/metrics.ts';
-import { type RequestInterval, STATUS_CLASSES, type StatusClass } from './activity-record.ts';
 
 export const INTERVAL_MS = 30_000;
 /** One hour, at some 100 bytes each. */
@@ -22,6 +21,20 @@ export async function readMetric(registry: Registry, name: string): Promise<Metr
     value,
     part: 'metricName' in rest && typeof rest.metricName === 'string' ? rest.metricName.slice(fullName.length) : '',
   }));
+}
+
+const STATUS_CLASSES = ['2xx', '4xx', '5xx', 'gone'] as const;
+type StatusClass = (typeof STATUS_CLASSES)[number];
+
+/** Requests to the API within one interval, without probes, scrapes and the console's own files. */
+interface RequestInterval {
+  readonly endsAt: number;
+  /** Number by the class of the status; `gone` if the client left before its answer. */
+  readonly requests: Readonly<Record<StatusClass, number>>;
+  readonly aggregations: { readonly signed: number; readonly failed: number };
+  /** Undefined without answers. */
+  readonly medianMs?: number | undefined;
+  readonly p99Ms?: number | undefined;
 }
 
 interface Totals {

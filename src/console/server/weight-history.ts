@@ -1,11 +1,17 @@
 import type { SubnetWeights } from '../../aggregation/subnets/subnet-views.ts';
-import type { WeightSample } from './activity-record.ts';
 
 export const SAMPLE_MS = 10_000;
 /** Samples of one subnet. At this number every other one is dropped and the step doubles, so they always begin with the start. */
 export const MAX_SAMPLES = 240;
 /** Bound of the memory: with {@link MAX_SAMPLES} of some 60 bytes each, 1 MB. The subnet that was not requested for the longest time is dropped. */
 export const MAX_SUBNETS = 64;
+
+/** Weight of a subnet as shares of the total weight, from 0 to 1. */
+interface WeightSample {
+  readonly at: number;
+  readonly connected: number;
+  readonly signable: number;
+}
 
 interface History {
   readonly network: string;

@@ -1,11 +1,10 @@
 import { LRUCache } from 'lru-cache';
-import { ParseError } from '../../lib/encoding/parse-error.ts';
-import { type BlockchainID, idBytes, type NodeID } from '../../warp/ids.ts';
+import { attempt, ParseError } from '../../lib/encoding/parse-error.ts';
+import { type BlockchainID, idBytes, type NodeID, P_CHAIN_ID } from '../../warp/ids.ts';
 import { parseSignatureRequest } from '../../warp/signature-request.ts';
 import { parseUnsignedMessage, type UnsignedMessage } from '../../warp/unsigned-message.ts';
-import type { EvmChain } from '../pchain/evm-chain.ts';
+import type { NetworkModel } from '../network-model.ts';
 import {
-  type PlatformView,
   type Refusal,
   UNEXPECTED,
   UNREGISTERED_HANDLER,
@@ -27,12 +26,6 @@ export interface AppRequestFields {
   readonly appBytes: Uint8Array;
 }
 
-export type Chain =
-  | { readonly vm: 'platform'; readonly blockchainID: BlockchainID; readonly view: PlatformView }
-  /** The X-Chain, which signs nothing. */
-  | { readonly vm: 'avm'; readonly blockchainID: BlockchainID }
-  | EvmChain;
-
 export type AppRequestJudge = ReturnType<typeof createAppRequestJudge>;
 
 /** The first byte of a signature request (a uvarint). Chains have no other handler that concerns us. */
@@ -42,19 +35,16 @@ const MAX_DEADLINE = 2n ** 63n - 1n;
 /** All validators get the same few requests, so that parsed ones are kept: this many bytes of them at most. */
 const MAX_PARSED_BYTES = 16 * 1024 * 1024;
 
-export function createAppRequestJudge(networkID: number, chains: readonly Chain[]) {
-  const chainOfKey = new Map(chains.map((chain) => [keyOf(idBytes(chain.blockchainID)), chain]));
-  const parsed = new LRUCache<string, ParsedRequest>({ maxSize: MAX_PARSED_BYTES });
-
-  function parse(appBytes: Uint8Array): ParsedRequest {
-    const key = keyOf(appBytes);
-    const known = parsed.get(key);
-    if (known !== undefined) return known;
-    const request = parseRequest(appBytes);
+export function createAppRequestJudge(model: NetworkModel) {
+  const { networkID, xChainID, cChain, l1Chain } = model;
+  const evmChains = new Map([cChain, l1Chain].map((chain) => [chain.blockchainID, chain]));
+  const chainIDs = new Map([P_CHAIN_ID, xChainID, ...evmChains.keys()].map((id) => [keyOf(idBytes(id)), id]));
+  const parsed = new LRUCache<string, ParsedRequest, Uint8Array>({
+    maxSize: MAX_PARSED_BYTES,
     // The key, the message, and the message's own copies of its parts.
-    parsed.set(key, request, { size: 1024 + 4 * appBytes.length });
-    return request;
-  }
+    sizeCalculation: (_, key) => 1024 + 4 * key.length,
+    memoMethod: (_key, _stale, { context }) => parseRequest(context),
+  });
 
   return {
     /**
@@ -63,25 +53,28 @@ export function createAppRequestJudge(networkID: number, chains: readonly Chain[
      */
     judge(request: AppRequestFields, runs: (chainID: BlockchainID) => boolean, nodeID?: NodeID): Verdict {
       const { chainId, requestId, deadline, appBytes } = request;
-      const chain = chainOfKey.get(keyOf(chainId));
-      if (chain === undefined || !runs(chain.blockchainID)) return undefined;
+      const chainID = chainIDs.get(keyOf(chainId));
+      if (chainID === undefined || !runs(chainID)) return undefined;
       if (deadline <= 0n || deadline > MAX_DEADLINE) return undefined;
+      const evmChain = evmChains.get(chainID);
       // On EVM chains even request IDs belong to requests of another kind; what cannot be read as one is dropped.
-      if (isEvm(chain) && requestId % 2 === 0) return undefined;
-      if (chain.vm === 'avm' || appBytes[0] !== SIGNATURE_REQUEST_HANDLER_ID) {
+      if (evmChain !== undefined && requestId % 2 === 0) return undefined;
+      // The X-Chain signs nothing.
+      if (chainID === xChainID || appBytes[0] !== SIGNATURE_REQUEST_HANDLER_ID) {
         return refuse(UNREGISTERED_HANDLER, 'no handler is registered for this request');
       }
-      const parsedRequest = parse(appBytes);
+      const parsedRequest = parsed.memo(keyOf(appBytes), { context: appBytes });
       if (parsedRequest instanceof ParseError) {
         return refuse(UNEXPECTED, `cannot parse the request: ${parsedRequest.message}`);
       }
       const { message, justification } = parsedRequest;
-      const refusal = isEvm(chain)
-        ? verifyEvmMessage(chain, message, nodeID)
-        : verifyPlatformMessage(chain.view, message, justification);
+      const refusal =
+        evmChain === undefined
+          ? verifyPlatformMessage(model, message, justification)
+          : verifyEvmMessage(evmChain, message, nodeID);
       if (refusal !== undefined) return { kind: 'refuse', refusal };
       // As in a real node the signer checks these last, when nothing else is wrong with the message.
-      if (message.sourceChainID !== chain.blockchainID) {
+      if (message.sourceChainID !== chainID) {
         return refuse(UNEXPECTED, 'cannot sign the message: wrong source chain ID');
       }
       if (message.networkID !== networkID) return refuse(UNEXPECTED, 'cannot sign the message: wrong network ID');
@@ -93,17 +86,10 @@ export function createAppRequestJudge(networkID: number, chains: readonly Chain[
 type ParsedRequest = { readonly message: UnsignedMessage; readonly justification: Uint8Array } | ParseError;
 
 function parseRequest(appBytes: Uint8Array): ParsedRequest {
-  try {
+  return attempt(() => {
     const { message, justification } = parseSignatureRequest(appBytes);
     return { message: parseUnsignedMessage(message), justification };
-  } catch (error) {
-    if (error instanceof ParseError) return error;
-    throw error;
-  }
-}
-
-function isEvm(chain: Chain): chain is EvmChain {
-  return chain.vm === 'coreth' || chain.vm === 'subnet-evm';
+  });
 }
 
 function refuse(code: number, message: string): Verdict {

@@ -1,23 +1,10 @@
-import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
-import type {
-  FastifyBaseLogger,
-  FastifyInstance,
-  RawReplyDefaultExpression,
-  RawRequestDefaultExpression,
-  RawServerDefault,
-} from 'fastify';
 import { AggregatorError } from '../../aggregation/aggregator-error.ts';
+import { OPERATIONS_ACCESS } from '../../http/access/route-access.ts';
+import type { Server } from '../../http/request/http-server.ts';
+import { PLAIN_SERIALIZER } from '../../http/request/json-type.ts';
 import { Type } from '../../lib/encoding/schema.ts';
 import type { Devnet } from '../devnet.ts';
 import { ExampleSchema, MessagesSchema, NetworkSchema } from '../devnet-schemas.ts';
-
-type Server = FastifyInstance<
-  RawServerDefault,
-  RawRequestDefaultExpression,
-  RawReplyDefaultExpression,
-  FastifyBaseLogger,
-  TypeBoxTypeProvider
->;
 
 /** Messages of one call: 10,000 of them are 2 MB of JSON. */
 const MAX_MESSAGES = 10_000;
@@ -26,7 +13,7 @@ const START_MS = 1_000;
 
 const tags = ['Devnet'];
 /** Free and open to all clients, because the network is for trying things out. */
-const config = { access: { group: 'operations', units: 0 } } as const;
+const config = { access: OPERATIONS_ACCESS };
 
 /**
  * What only a service with a devnet has: requests to try, messages to sign, and where its nodes are.
@@ -45,6 +32,8 @@ export function registerDevnetRoutes(server: Server, running: () => Devnet | und
     '/devnet/examples',
     {
       config,
+      // A compiled serializer would add the defaults of the body.
+      serializerCompiler: PLAIN_SERIALIZER,
       schema: {
         operationId: 'devnetExamples',
         tags,

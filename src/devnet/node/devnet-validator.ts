@@ -1,9 +1,11 @@
+import { once } from 'node:events';
 import { createServer, type Server, type Socket } from 'node:net';
 import type { SecureContext } from 'node:tls';
 import type { Clock } from '../../lib/concurrency/clock.ts';
+import { bytesToHex } from '../../lib/encoding/bytes.ts';
 import { ParseError } from '../../lib/encoding/parse-error.ts';
 import { compareNodeVersions, createHandshake, type NodeVersion } from '../../p2p/connection/handshake.ts';
-import type { AppRequest } from '../../p2p/gen/p2p_pb.js';
+import type { AppRequest, Handshake } from '../../p2p/gen/p2p_pb.js';
 import { createIdentityContext, type Identity } from '../../p2p/identity/identity.ts';
 import { BloomFilter } from '../../p2p/wire/bloom-filter.ts';
 import { type SignedAddress, signAddress } from '../../p2p/wire/signed-address.ts';
@@ -13,17 +15,17 @@ import { idBytes, PRIMARY_NETWORK_ID } from '../../warp/ids.ts';
 import { encodeSignatureResponse } from '../../warp/signature-request.ts';
 import type { KeyRing } from '../key-ring.ts';
 import type { AppRequestJudge, Verdict } from './app-request-judge.ts';
-import type { GossipPool } from './gossip-pool.ts';
+import type { ClaimedAddress, GossipPool } from './gossip-pool.ts';
 import {
   type ConnectedPeer,
   type ConnectionHost,
   type PeerListRequest,
   ValidatorConnection,
 } from './validator-connection.ts';
-import type { ClaimedAddress, ValidatorAnswer, ValidatorHooks } from './validator-hooks.ts';
+import type { ValidatorAnswer, ValidatorHooks } from './validator-hooks.ts';
 
 /** What all validators of the devnet share. */
-export interface ValidatorSurroundings {
+interface ValidatorSurroundings {
   readonly networkID: number;
   readonly host: string;
   readonly clock: Clock;
@@ -39,6 +41,8 @@ export interface ValidatorRole {
   readonly identity: Identity;
   /** Into the key ring. */
   readonly keyIndex: number;
+  /** 48 bytes, compressed G1. */
+  readonly publicKey: Uint8Array;
   /** The subnets it validates now: under these its address is gossiped. */
   readonly subnetIDs: readonly SubnetID[];
   /** Tracked subnets of its Handshake, without the primary network. */
@@ -68,26 +72,17 @@ const NO_KNOWN_PEERS = {
  * these read all at once.
  */
 export class DevnetValidator implements ConnectionHost {
-  readonly index: number;
   readonly surroundings: ValidatorSurroundings;
   readonly role: ValidatorRole;
-  readonly networkID: number;
-  readonly clock: Clock;
-  readonly logger: Logger;
   readonly #connections = new Set<ValidatorConnection>();
-  /** Keyed by the NodeID of the peer: a node keeps one connection to each. */
-  readonly #admitted = new Map<NodeID, ValidatorConnection>();
   #hooks: ValidatorHooks = {};
   #context: SecureContext | undefined;
   #server: Server | undefined;
   #address: SignedAddress | undefined;
-  #appRequestCount = 0;
+  /** Requests that came since the start, whether or not they were answered. */
+  appRequestCount = 0;
 
-  constructor(index: number, surroundings: ValidatorSurroundings, role: ValidatorRole) {
-    this.index = index;
-    this.networkID = surroundings.networkID;
-    this.clock = surroundings.clock;
-    this.logger = surroundings.logger;
+  constructor(surroundings: ValidatorSurroundings, role: ValidatorRole) {
     this.surroundings = surroundings;
     this.role = role;
   }
@@ -96,11 +91,8 @@ export class DevnetValidator implements ConnectionHost {
     return this.role.identity.nodeID;
   }
 
-  /** 48 bytes, compressed G1. */
   get publicKey(): Uint8Array {
-    const key = this.surroundings.keys.publicKeys[this.role.keyIndex];
-    if (key === undefined) throw new RangeError(`there is no key ${this.role.keyIndex}`);
-    return key;
+    return this.role.publicKey;
   }
 
   /** Where it listens, or listened last. */
@@ -118,11 +110,6 @@ export class DevnetValidator implements ConnectionHost {
     return [...this.#connections].flatMap(({ isReady, peer }) => (isReady && peer !== undefined ? [peer] : []));
   }
 
-  /** Requests that came since the start, whether or not they were answered. */
-  get appRequestCount(): number {
-    return this.#appRequestCount;
-  }
-
   get connections(): readonly ValidatorConnection[] {
     return [...this.#connections];
   }
@@ -134,7 +121,7 @@ export class DevnetValidator implements ConnectionHost {
 
   /** A second node with this identity and keys, not yet started; its address will be the newer one. */
   createTwin(): DevnetValidator {
-    const twin = new DevnetValidator(this.index, this.surroundings, this.role);
+    const twin = new DevnetValidator(this.surroundings, this.role);
     twin.#address = this.#address;
     return twin;
   }
@@ -142,24 +129,22 @@ export class DevnetValidator implements ConnectionHost {
   /** @param port 0 for any free one */
   async start(port = 0): Promise<void> {
     if (this.#server !== undefined) throw new Error('the validator is already running');
-    const { host, gossip } = this.surroundings;
+    const { host, gossip, clock, logger } = this.surroundings;
     const server = createServer({ noDelay: true }, (socket) => this.#accept(socket));
     server.maxConnections = MAX_CONNECTIONS;
     this.#server = server;
     try {
-      await listen(server, host, port);
+      await once(server.listen({ host, port }), 'listening');
     } catch (error) {
       this.#server = undefined;
       throw error;
     }
     // From here on: connections that cannot be accepted, for want of a file descriptor.
-    server.on('error', (error) =>
-      this.logger.warn({ nodeID: this.nodeID, error: error.message }, 'embedded validator'),
-    );
+    server.on('error', (error) => logger.warn({ nodeID: this.nodeID, error: error.message }, 'embedded validator'));
     const listening = server.address();
     if (listening === null || typeof listening === 'string') throw new Error('the validator does not listen on TCP');
     // Peers believe the address that was signed last, so one that is signed within the same second must still look later.
-    const nowSeconds = BigInt(Math.floor(this.clock.now() / 1000));
+    const nowSeconds = BigInt(Math.floor(clock.now() / 1000));
     const earlier = this.#address?.timestamp ?? 0n;
     const timestamp = nowSeconds > earlier ? nowSeconds : earlier + 1n;
     this.#address = signAddress(this.role.identity, { host, port: listening.port, timestamp });
@@ -201,28 +186,29 @@ export class DevnetValidator implements ConnectionHost {
   }
 
   createHandshake(): ReturnType<typeof createHandshake> {
+    const { networkID, clock, handshakeSignature } = this.surroundings;
     return createHandshake({
-      networkID: this.networkID,
-      nowMs: this.clock.now(),
+      networkID,
+      nowMs: clock.now(),
       version: this.#hooks.version ?? NODE_VERSION,
       clientName: CLIENT_NAME,
       address: this.address,
-      blsSignature: this.surroundings.handshakeSignature,
+      blsSignature: handshakeSignature,
       trackedSubnets: this.role.trackedSubnets.map(idBytes),
       knownPeers: NO_KNOWN_PEERS,
       allSubnets: this.role.subnetIDs.includes(PRIMARY_NETWORK_ID),
     });
   }
 
-  admits(nodeID: NodeID, connection: ValidatorConnection): boolean {
-    if (this.#hooks.admitsNobody || nodeID === this.nodeID || this.#admitted.has(nodeID)) return false;
-    this.#admitted.set(nodeID, connection);
-    return true;
+  /** A node keeps one connection to each peer. */
+  admits(nodeID: NodeID): boolean {
+    if (this.#hooks.admitsNobody || nodeID === this.nodeID) return false;
+    return !this.connections.some((connection) => connection.nodeID === nodeID);
   }
 
-  checkHandshake(handshake: { readonly ipBlsSig: Uint8Array }, peer: ConnectedPeer['handshake']): void {
-    const { major, minor, patch } = peer.version;
-    if (major > NODE_VERSION.major || compareNodeVersions(peer.version, MINIMUM_COMPATIBLE_VERSION) < 0) {
+  checkHandshake(handshake: Handshake, { version }: ConnectedPeer['handshake']): void {
+    const { major, minor, patch } = version;
+    if (major > NODE_VERSION.major || compareNodeVersions(version, MINIMUM_COMPATIBLE_VERSION) < 0) {
       throw new ParseError('Handshake', `is of the incompatible version ${major}.${minor}.${patch}`);
     }
     if (!this.surroundings.keys.isSignature(handshake.ipBlsSig)) {
@@ -230,21 +216,21 @@ export class DevnetValidator implements ConnectionHost {
     }
   }
 
-  peerList({ nodeID, handshake }: ConnectedPeer, query: PeerListRequest): ReturnType<ConnectionHost['peerList']> {
-    const tracked = new Set(handshake.trackedSubnets.map((subnet) => Buffer.from(subnet).toString('hex')));
+  peerList({ nodeID, handshake }: ConnectedPeer, { knownPeers, allSubnets }: PeerListRequest): ClaimedAddress[] {
+    const tracked = new Set(handshake.trackedSubnets.map(bytesToHex));
     const isTracked = (subnetID: SubnetID): boolean =>
-      subnetID === PRIMARY_NETWORK_ID || tracked.has(Buffer.from(idBytes(subnetID)).toString('hex'));
+      subnetID === PRIMARY_NETWORK_ID || tracked.has(bytesToHex(idBytes(subnetID)));
     const pick = (all: boolean): ClaimedAddress[] =>
       this.surroundings.gossip.pick({
         except: [this.nodeID, nodeID],
-        knownPeers: all ? undefined : query.knownPeers,
-        isWanted: (subnetIDs) => query.allSubnets || subnetIDs.some(isTracked),
+        knownPeers: all ? undefined : knownPeers,
+        isWanted: (subnetIDs) => allSubnets || subnetIDs.some(isTracked),
       });
-    return { claimedIpPorts: this.#hooks.peerList?.(pick) ?? pick(false) };
+    return this.#hooks.peerList?.(pick) ?? pick(false);
   }
 
   appRequest(connection: ValidatorConnection, request: AppRequest): void {
-    this.#appRequestCount += 1;
+    this.appRequestCount += 1;
     const runs = (chainID: BlockchainID): boolean => this.role.blockchainIDs.has(chainID);
     const { judge } = this.surroundings;
     const answer = (): void => this.#answer(connection, request, judge.judge(request, runs, this.nodeID));
@@ -254,9 +240,6 @@ export class DevnetValidator implements ConnectionHost {
 
   closed(connection: ValidatorConnection): void {
     this.#connections.delete(connection);
-    for (const [nodeID, admitted] of this.#admitted) {
-      if (admitted === connection) this.#admitted.delete(nodeID);
-    }
   }
 
   #answer(connection: ValidatorConnection, request: AppRequest, verdict: Verdict): void {
@@ -279,14 +262,4 @@ export class DevnetValidator implements ConnectionHost {
     if (this.#hooks.send === undefined) connection.send(answer, 'zstd');
     else this.#hooks.send(connection, answer);
   }
-}
-
-function listen(server: Server, host: string, port: number): Promise<void> {
-  return new Promise((resolve, reject) => {
-    server.once('error', reject);
-    server.listen({ host, port }, () => {
-      server.removeListener('error', reject);
-      resolve();
-    });
-  });
 }

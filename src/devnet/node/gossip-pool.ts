@@ -3,20 +3,20 @@ import type { MessageInitShape } from '@bufbuild/protobuf';
 import { LRUCache } from 'lru-cache';
 import type { Random } from '../../lib/concurrency/clock.ts';
 import { concatBytes } from '../../lib/encoding/bytes.ts';
-import { type ParsedKnownPeers, parseKnownPeers } from '../../p2p/connection/handshake.ts';
+import { parseKnownPeers } from '../../p2p/connection/handshake.ts';
 import type { BloomFilter as BloomFilterMessage, ClaimedIpPortSchema } from '../../p2p/gen/p2p_pb.js';
 import { addressGossipID, bloomHash } from '../../p2p/wire/bloom-filter.ts';
 import { encodeClaimedIpPort, type SignedAddress } from '../../p2p/wire/signed-address.ts';
 import type { NodeID, SubnetID } from '../../warp/ids.ts';
 
-type ClaimedIpPortInit = MessageInitShape<typeof ClaimedIpPortSchema>;
+export type ClaimedAddress = MessageInitShape<typeof ClaimedIpPortSchema>;
 
 /** avalanchego `network-peer-list-num-validator-ips`. */
 const MAX_PEER_LIST_LENGTH = 15;
 /** Filters whose missing addresses are remembered. A client that knows nearly all of them sends one filter to many validators. */
 const MAX_KNOWN_FILTERS = 16;
 
-export interface PeerListQuery {
+interface PeerListQuery {
   /** The node that answers and the one that asks: neither is listed. */
   readonly except: readonly NodeID[];
   /** What the asker already knows; undefined for nothing. */
@@ -27,7 +27,7 @@ export interface PeerListQuery {
 interface Entry {
   readonly nodeID: NodeID;
   readonly subnetIDs: readonly SubnetID[];
-  readonly claimed: ClaimedIpPortInit;
+  readonly claimed: ClaimedAddress;
   readonly gossipID: Uint8Array;
   /** The hash for the salt that was asked for last: a client asks 2,000 validators with the same one. */
   salted: { readonly salt: string; readonly hash: bigint } | undefined;
@@ -69,11 +69,10 @@ export class GossipPool {
    *
    * @throws {ParseError} where a node would disconnect the asker for its filter
    */
-  pick({ except, knownPeers, isWanted }: PeerListQuery): ClaimedIpPortInit[] {
-    const filter = knownPeers === undefined ? undefined : parseKnownPeers(knownPeers);
+  pick({ except, knownPeers, isWanted }: PeerListQuery): ClaimedAddress[] {
     const isPickable = ({ nodeID, subnetIDs }: Entry): boolean => !except.includes(nodeID) && isWanted(subnetIDs);
-    const picked: ClaimedIpPortInit[] = [];
-    for (const entry of filter === undefined ? this.#shuffled() : this.#unknown(filter, filterKey(knownPeers))) {
+    const picked: ClaimedAddress[] = [];
+    for (const entry of knownPeers === undefined ? this.#shuffled() : this.#unknown(knownPeers)) {
       if (!isPickable(entry)) continue;
       picked.push(entry.claimed);
       if (picked.length === MAX_PEER_LIST_LENGTH) break;
@@ -85,7 +84,9 @@ export class GossipPool {
    * The entries that the filter does not hold. A complete walk is cached: a client that connects to 2,000 validators queries most of them
    * when it already knows nearly all others, and each query would test 2,000 addresses.
    */
-  *#unknown(known: ParsedKnownPeers, key: string): Generator<Entry> {
+  *#unknown(knownPeers: BloomFilterMessage): Generator<Entry> {
+    const known = parseKnownPeers(knownPeers);
+    const key = hash('sha256', concatBytes(known.salt, knownPeers.filter), 'base64');
     const remembered = this.#unknownTo.get(key);
     if (remembered !== undefined) {
       yield* remembered;
@@ -119,9 +120,4 @@ export class GossipPool {
     this.#order = [...this.#entries.values()];
     this.#unknownTo.clear();
   }
-}
-
-function filterKey(knownPeers: BloomFilterMessage | undefined): string {
-  if (knownPeers === undefined) return '';
-  return hash('sha256', concatBytes(knownPeers.salt, knownPeers.filter), 'base64');
 }

@@ -1,6 +1,5 @@
 import { hash } from 'node:crypto';
-import type { Clock } from '../../lib/concurrency/clock.ts';
-import { bytesToHex } from '../../lib/encoding/bytes.ts';
+import { prefixedHex } from '../../lib/encoding/bytes.ts';
 import { type JsonObject, readArray, readString, readU64 } from '../../pchain/codec/json-fields.ts';
 import { createWarpSet, type WarpSet } from '../../validators/warp-set.ts';
 import {
@@ -15,7 +14,6 @@ import {
   type TxID,
   type ValidationID,
 } from '../../warp/ids.ts';
-import type { KeyRing } from '../key-ring.ts';
 import { type NetworkModel, OWNER } from '../network-model.ts';
 import type { EvmChain } from '../pchain/evm-chain.ts';
 import { seededId } from '../seeded-random.ts';
@@ -27,12 +25,11 @@ export class MethodError extends Error {
 }
 
 /** Computes a method's result from its params. @throws {MethodError} @throws {ParseError} where the params are malformed */
-export type Method = (params: JsonObject) => unknown;
+type Method = (params: JsonObject) => unknown;
+export type Methods = Readonly<Record<string, Method>>;
 
 export interface NodeApiSubject {
   readonly model: NetworkModel;
-  readonly keys: KeyRing;
-  readonly clock: Clock;
   readonly seed: number;
   /** The node whose API it is. */
   readonly node: DevnetValidator;
@@ -74,7 +71,7 @@ const YEAR_SECONDS = 31_536_000n;
 const L1_BALANCE = 1_000_000_000n;
 
 /** The methods under `/ext/bc/P` (avalanchego `vms/platformvm/service.go`). */
-export function createPlatformMethods({ model, seed }: NodeApiSubject): Readonly<Record<string, Method>> {
+export function createPlatformMethods({ model, seed }: NodeApiSubject): Methods {
   const { l1, cChain, xChainID } = model;
   return {
     'platform.getHeight': () => ({ height: String(model.height()) }),
@@ -83,8 +80,7 @@ export function createPlatformMethods({ model, seed }: NodeApiSubject): Readonly
     'platform.getAllValidatorsAt': (params) => getAllValidatorsAt(model, params),
     'platform.getCurrentValidators': (params) => {
       const subnetID = readSubnetID(params);
-      const wanted = new Set(readNodeIDs(params));
-      const isWanted = ({ nodeID }: { nodeID: NodeID }): boolean => wanted.size === 0 || wanted.has(nodeID);
+      const isWanted = readNodeFilter(params);
       if (subnetID === model.l1.subnetID) return { validators: l1Validators(model).filter(isWanted) };
       if (subnetID !== PRIMARY_NETWORK_ID) return { validators: [] };
       return { validators: primaryValidators(model, seed).filter(isWanted) };
@@ -110,7 +106,7 @@ export function createPlatformMethods({ model, seed }: NodeApiSubject): Readonly
         subnetTransformationTxID: P_CHAIN_ID,
         conversionID: idFromBytes(conversionID, 'conversionID'),
         managerChainID: model.l1.conversion.managerChainID,
-        managerAddress: hex(model.l1.conversion.managerAddress),
+        managerAddress: prefixedHex(model.l1.conversion.managerAddress),
       };
     },
     'platform.getTx': (params) => {
@@ -149,7 +145,7 @@ export function createPlatformMethods({ model, seed }: NodeApiSubject): Readonly
 }
 
 /** The methods under `/ext/bc/X` (avalanchego `vms/avm/service.go`). */
-export function createAvmMethods({ model }: NodeApiSubject): Readonly<Record<string, Method>> {
+export function createAvmMethods({ model }: NodeApiSubject): Methods {
   return {
     'avm.getTx': (params) => {
       const { id, bytes } = model.ledger.ofXChain;
@@ -161,7 +157,7 @@ export function createAvmMethods({ model }: NodeApiSubject): Readonly<Record<str
 }
 
 /** The methods under `/ext/bc/<chain>/proposervm` (avalanchego `vms/proposervm/service.go`). */
-export function createProposervmMethods({ model }: NodeApiSubject): Readonly<Record<string, Method>> {
+export function createProposervmMethods({ model }: NodeApiSubject): Methods {
   return {
     'proposervm.getProposedHeight': () => ({ height: String(model.proposedHeight()) }),
     'proposervm.getCurrentEpoch': () => {
@@ -172,21 +168,12 @@ export function createProposervmMethods({ model }: NodeApiSubject): Readonly<Rec
 }
 
 /** The methods under `/ext/bc/<chain>/rpc` of an EVM chain (coreth `internal/ethapi/api.go`). */
-export function createEvmMethods(chainOf: (model: NetworkModel) => EvmChain) {
-  return ({ model }: NodeApiSubject): Readonly<Record<string, Method>> => ({
-    eth_getTransactionReceipt: ({ 0: hash }) => chainOf(model).receipt(readString(hash, 'hash')) ?? null,
-  });
+export function createEvmMethods(chain: EvmChain): Methods {
+  return { eth_getTransactionReceipt: ({ 0: hash }) => chain.receipt(readString(hash, 'hash')) ?? null };
 }
 
 /** The methods under `/ext/info` (avalanchego `api/info/service.go`). */
-export function createInfoMethods({
-  model,
-  keys,
-  clock,
-  node,
-  peers,
-}: NodeApiSubject): Readonly<Record<string, Method>> {
-  let proofOfPossession: Uint8Array | undefined;
+export function createInfoMethods({ model, node, peers }: NodeApiSubject): Methods {
   return {
     'info.getNetworkID': () => ({ networkID: String(model.networkID) }),
     'info.getNodeVersion': () => ({
@@ -197,15 +184,14 @@ export function createInfoMethods({
       vmVersions: { avm: VERSION, evm: 'v1.14.2', platform: VERSION },
     }),
     'info.getNodeID': () => {
-      proofOfPossession ??= keys.provePossession(node.role.keyIndex);
-      const nodePOP = { publicKey: hex(node.publicKey), proofOfPossession: hex(proofOfPossession) };
+      const proofOfPossession = node.surroundings.keys.provePossession(node.role.keyIndex);
+      const nodePOP = { publicKey: prefixedHex(node.publicKey), proofOfPossession: prefixedHex(proofOfPossession) };
       return { nodeID: node.nodeID, nodePOP };
     },
     'info.upgrades': () => UPGRADES,
     'info.getNodeIP': () => ({ ip: addressText(node) }),
     'info.peers': (params) => {
-      const wanted = new Set(readNodeIDs(params));
-      const now = new Date(clock.now()).toISOString().replace(/\.\d+Z$/, 'Z');
+      const now = new Date(node.surroundings.clock.now()).toISOString().replace(/\.\d+Z$/, 'Z');
       const validators = peers
         .filter(({ isRunning }) => isRunning)
         .map((peer) => ({
@@ -222,7 +208,7 @@ export function createInfoMethods({
         uptime: '0',
       }));
       const listed = [...validators, ...clients]
-        .filter(({ nodeID }) => wanted.size === 0 || wanted.has(nodeID))
+        .filter(readNodeFilter(params))
         .map(({ nodeID, ip, trackedSubnets, uptime }) => ({
           ip,
           publicIP: ip,
@@ -249,7 +235,7 @@ function getValidatorsAt(model: NetworkModel, params: JsonObject): unknown {
     .validatorsAt(subnetID, height)
     .map(({ nodeID, publicKey, weight }): [NodeID, unknown] => [
       nodeID,
-      { publicKey: publicKey === undefined ? null : hex(publicKey), weight: String(weight) },
+      { publicKey: publicKey === undefined ? null : prefixedHex(publicKey), weight: String(weight) },
     ]);
   return inTextOrder(entries);
 }
@@ -267,7 +253,7 @@ function getAllValidatorsAt(model: NetworkModel, params: JsonObject): unknown {
       subnetID,
       {
         validators: validators.map(({ publicKey, weight, nodeIDs }) => ({
-          publicKey: hex(publicKey),
+          publicKey: prefixedHex(publicKey),
           weight: String(weight),
           nodeIDs,
         })),
@@ -301,7 +287,7 @@ function l1Validators(model: NetworkModel) {
     weight: String(weight),
     startTime: String(NETWORK_START),
     validationID,
-    publicKey: hex(publicKey),
+    publicKey: prefixedHex(publicKey),
     remainingBalanceOwner: OUTPUT_OWNER,
     deactivationOwner: OUTPUT_OWNER,
     minNonce: String(minNonce),
@@ -324,7 +310,7 @@ function primaryValidators(model: NetworkModel, seed: number) {
     delegationFee: '2.0000',
     uptime: '100.0000',
     connected: true,
-    ...(publicKey === undefined ? {} : { signer: { publicKey: hex(publicKey) } }),
+    ...(publicKey === undefined ? {} : { signer: { publicKey: prefixedHex(publicKey) } }),
     delegatorCount: '0',
     delegatorWeight: '0',
   }));
@@ -337,10 +323,12 @@ function readSubnetID(params: JsonObject): SubnetID {
   return parseId<SubnetID>(readString(subnetID, 'subnetID'), 'subnetID');
 }
 
-function readNodeIDs(params: JsonObject): NodeID[] {
-  const { nodeIDs } = params;
-  if (nodeIDs === undefined || nodeIDs === null) return [];
-  return readArray(nodeIDs, 'nodeIDs').map((nodeID) => parseNodeID(readString(nodeID, 'nodeID')));
+/** Left out or empty, it is every node. */
+function readNodeFilter({ nodeIDs }: JsonObject): (entry: { readonly nodeID: NodeID }) => boolean {
+  const wanted = new Set(
+    readArray(nodeIDs ?? [], 'nodeIDs').map((nodeID) => parseNodeID(readString(nodeID, 'nodeID'))),
+  );
+  return ({ nodeID }) => wanted.size === 0 || wanted.has(nodeID);
 }
 
 function readTxID(params: JsonObject): TxID {
@@ -359,7 +347,7 @@ function inEncoding(params: JsonObject, { bytes, json }: { bytes: Uint8Array; js
 
 /** Encodes bytes like the node, followed by the last 4 bytes of their SHA-256. */
 function withChecksum(bytes: Uint8Array): string {
-  return `${hex(bytes)}${hash('sha256', bytes).slice(-8)}`;
+  return `${prefixedHex(bytes)}${hash('sha256', bytes).slice(-8)}`;
 }
 
 function timestampText(model: NetworkModel): string {
@@ -368,8 +356,4 @@ function timestampText(model: NetworkModel): string {
 
 function addressText({ address: { host, port } }: DevnetValidator): string {
   return `${host}:${port}`;
-}
-
-function hex(bytes: Uint8Array): string {
-  return `0x${bytesToHex(bytes)}`;
 }

@@ -1,18 +1,16 @@
-import { Readable } from 'node:stream';
 import fastify, { type FastifyInstance } from 'fastify';
-import { ParseError } from '../../lib/encoding/parse-error.ts';
+import { attempt, ParseError } from '../../lib/encoding/parse-error.ts';
 import { encodeExactJson, parseExactJson } from '../../pchain/codec/exact-json.ts';
 import { type JsonObject, readObject } from '../../pchain/codec/json-fields.ts';
 import { P_CHAIN_ID } from '../../warp/ids.ts';
-import type { NetworkModel } from '../network-model.ts';
 import {
   createAvmMethods,
   createEvmMethods,
   createInfoMethods,
   createPlatformMethods,
   createProposervmMethods,
-  type Method,
   MethodError,
+  type Methods,
   type NodeApiSubject,
 } from './node-api-methods.ts';
 
@@ -24,62 +22,35 @@ const SERVER_ERROR = -32000;
 /** A list of 2,000 NodeIDs fits. */
 const BODY_LIMIT = 256 * 1024;
 
-/** Replaces parts of what the API does. Tests make it fail and lie by it. */
-export interface NodeApiHooks {
-  readonly see?: (model: NetworkModel) => NetworkModel;
-  /** Gives what is sent in place of the usual response, as JSON or as a stream; undefined breaks the connection. */
-  readonly respond?: (respondAsUsual: () => unknown, signal: AbortSignal) => Promise<unknown>;
-}
-
 /**
  * The API of one node, as far as an aggregator or a wallet of its L1 needs it: the P-Chain on `/ext/bc/P` and `/ext/P`, info on
  * `/ext/info`, the X-Chain's transactions, the receipts of EVM chains, and the epoch of each chain. A method's error has the HTTP status 200, as a node's has.
  */
-export function createNodeApiServer(subject: NodeApiSubject, hooks: () => NodeApiHooks = () => ({})): FastifyInstance {
-  const serve = (path: string, create: (subject: NodeApiSubject) => Readonly<Record<string, Method>>): void => {
-    const methods = create(subject);
+export function createNodeApiServer(subject: NodeApiSubject): FastifyInstance {
+  const serve = (path: string, methods: Methods): void => {
     server.post(path, async (request, reply) => {
-      const { see, respond } = hooks();
-      const seen = see === undefined ? methods : create({ ...subject, model: see(subject.model) });
-      const respondAsUsual = (): unknown => answer(seen, typeof request.body === 'string' ? request.body : '');
-      const response = respond === undefined ? respondAsUsual() : await respond(respondAsUsual, closing.signal);
-      if (response === undefined) return request.raw.destroy();
       reply.header('content-type', 'application/json; charset=utf-8');
-      return response instanceof Readable ? reply.send(response) : encodeExactJson(response);
+      return encodeExactJson(answer(methods, typeof request.body === 'string' ? request.body : ''));
     });
   };
-  const closing = new AbortController();
   const server = fastify({ bodyLimit: BODY_LIMIT, forceCloseConnections: true });
-  server.addHook('preClose', async () => closing.abort(new Error('the API closes')));
   server.removeAllContentTypeParsers();
   // As text, so that integers beyond 2^53 keep their digits.
   server.addContentTypeParser('application/json', { parseAs: 'string' }, (_request, body, done) => done(null, body));
-  for (const path of ['/ext/bc/P', '/ext/P']) serve(path, createPlatformMethods);
-  serve('/ext/info', createInfoMethods);
+  for (const path of ['/ext/bc/P', '/ext/P']) serve(path, createPlatformMethods(subject));
+  serve('/ext/info', createInfoMethods(subject));
   const { xChainID, cChain, l1Chain } = subject.model;
-  for (const path of ['/ext/bc/X', `/ext/bc/${xChainID}`]) serve(path, createAvmMethods);
-  for (const path of ['C', cChain.blockchainID])
-    serve(
-      `/ext/bc/${path}/rpc`,
-      createEvmMethods(({ cChain }) => cChain),
-    );
-  serve(
-    `/ext/bc/${l1Chain.blockchainID}/rpc`,
-    createEvmMethods(({ l1Chain }) => l1Chain),
-  );
+  for (const chain of ['X', xChainID]) serve(`/ext/bc/${chain}`, createAvmMethods(subject));
+  for (const chain of ['C', cChain.blockchainID]) serve(`/ext/bc/${chain}/rpc`, createEvmMethods(cChain));
+  serve(`/ext/bc/${l1Chain.blockchainID}/rpc`, createEvmMethods(l1Chain));
   const chains = [P_CHAIN_ID, 'P', xChainID, 'X', cChain.blockchainID, 'C', l1Chain.blockchainID];
-  for (const chain of chains) serve(`/ext/bc/${chain}/proposervm`, createProposervmMethods);
+  for (const chain of chains) serve(`/ext/bc/${chain}/proposervm`, createProposervmMethods(subject));
   return server;
 }
 
-function answer(methods: Readonly<Record<string, Method>>, body: string): unknown {
-  let call: JsonObject;
-  try {
-    call = readObject(parseExactJson(body, 'request'), 'request');
-  } catch (error) {
-    if (!(error instanceof ParseError)) throw error;
-    return failure(PARSE_ERROR, error.message, null);
-  }
+function answer(methods: Methods, body: string): unknown {
+  const call = attempt(() => readObject(parseExactJson(body, 'request'), 'request'));
+  if (call instanceof ParseError) return failure(PARSE_ERROR, call.message, null);
   const id = call.id ?? null;
   if (call.jsonrpc !== '2.0') return failure(INVALID_REQUEST, 'jsonrpc must be 2.0', id);
   const method =

@@ -15,8 +15,8 @@ import {
 import { type AddressedCall, parseWarpPayload, type WarpPayload } from '../../warp/payload.ts';
 import type { UnsignedMessage } from '../../warp/unsigned-message.ts';
 import { parseValidatorUptime } from '../../warp/validator-uptime.ts';
+import type { NetworkModel } from '../network-model.ts';
 import type { EvmChain } from '../pchain/evm-chain.ts';
-import type { L1Validator } from '../pchain/l1-history.ts';
 
 /** Why a validator does not sign: the code and the text of an AppError. */
 export interface Refusal {
@@ -25,15 +25,7 @@ export interface Refusal {
 }
 
 /** What the P-Chain must know to judge a message. */
-export interface PlatformView {
-  /** 32 bytes, or undefined where the subnet was never converted. */
-  conversionID(subnetID: SubnetID): Uint8Array | undefined;
-  l1Validator(validationID: ValidationID): L1Validator | undefined;
-  /** Whether a RegisterL1Validator message was used before. */
-  wasRegistered(validationID: ValidationID): boolean;
-  /** Unix seconds. */
-  timestamp(): bigint;
-}
+type PlatformView = Pick<NetworkModel, 'conversionID' | 'l1Validator' | 'wasRegistered' | 'timestamp'>;
 
 /** Codes of ACP-118's handler, the same on every chain (avalanchego `network/p2p/error.go`). */
 export const UNEXPECTED = -1;

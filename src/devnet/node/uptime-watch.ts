@@ -7,32 +7,24 @@ const UPTIME_BEFORE = 86_400n;
 /** Seconds by which each node's uptimes are below those of the previous node in the list. */
 const STEP = 7n;
 
+export type UptimeWatch = ReturnType<typeof createUptimeWatch>;
+
 /** For how long each node of the L1 has seen each validator: as on a real L1, every node has another figure. */
-export class UptimeWatch {
-  readonly #clock: Clock;
-  readonly #validators: () => readonly L1Validator[];
-  readonly #startedMs: number;
-  readonly #fixed = new Map<string, bigint>();
-
-  constructor(clock: Clock, validators: () => readonly L1Validator[]) {
-    this.#clock = clock;
-    this.#validators = validators;
-    this.#startedMs = clock.monotonicMs();
-  }
-
-  /** In seconds; undefined where there is no such validator. */
-  seenBy(nodeID: NodeID, validationID: ValidationID): bigint | undefined {
-    const validators = this.#validators();
-    if (!validators.some((validator) => validator.validationID === validationID)) return undefined;
-    const fixed = this.#fixed.get(`${nodeID}|${validationID}`);
-    if (fixed !== undefined) return fixed;
-    const place = validators.findIndex((validator) => validator.nodeID === nodeID);
-    const elapsed = BigInt(Math.floor((this.#clock.monotonicMs() - this.#startedMs) / 1_000));
-    return UPTIME_BEFORE + elapsed - STEP * BigInt(Math.max(0, place));
-  }
-
-  /** A figure that stands still from now on, as of a validator that is offline. */
-  fix(nodeID: NodeID, validationID: ValidationID, seconds: bigint): void {
-    this.#fixed.set(`${nodeID}|${validationID}`, seconds);
-  }
+export function createUptimeWatch(clock: Clock, validators: () => readonly L1Validator[]) {
+  const startedMs = clock.monotonicMs();
+  const fixed = new Map<string, bigint>();
+  return {
+    /** In seconds; undefined where there is no such validator. */
+    seenBy(nodeID: NodeID, validationID: ValidationID): bigint | undefined {
+      const present = validators();
+      if (!present.some((validator) => validator.validationID === validationID)) return undefined;
+      const place = present.findIndex((validator) => validator.nodeID === nodeID);
+      const elapsed = BigInt(Math.floor((clock.monotonicMs() - startedMs) / 1_000));
+      return fixed.get(`${nodeID}|${validationID}`) ?? UPTIME_BEFORE + elapsed - STEP * BigInt(Math.max(0, place));
+    },
+    /** A figure that stands still from now on, as of a validator that is offline. */
+    fix(nodeID: NodeID, validationID: ValidationID, seconds: bigint): void {
+      fixed.set(`${nodeID}|${validationID}`, seconds);
+    },
+  };
 }

@@ -2,43 +2,33 @@ import type { Socket } from 'node:net';
 import { type SecureContext, TLSSocket } from 'node:tls';
 import type { MessageInitShape } from '@bufbuild/protobuf';
 import type { Clock } from '../../lib/concurrency/clock.ts';
-import { ParseError } from '../../lib/encoding/parse-error.ts';
+import { attempt, ParseError } from '../../lib/encoding/parse-error.ts';
 import { type PeerHandshake, parseHandshake } from '../../p2p/connection/handshake.ts';
-import type {
-  AppRequest,
-  BloomFilter as BloomFilterMessage,
-  Handshake,
-  HandshakeSchema,
-  PeerListSchema,
-} from '../../p2p/gen/p2p_pb.js';
+import type { AppRequest, GetPeerList, Handshake, HandshakeSchema } from '../../p2p/gen/p2p_pb.js';
 import { parseStakingCertificate, type StakingCertificate } from '../../p2p/identity/certificate.ts';
 import { encodeFrame, FrameDecoder } from '../../p2p/wire/frames.ts';
 import { encodeMessage, type PeerMessage, type PeerMessageInit, parseMessage } from '../../p2p/wire/messages.ts';
 import { parseClaimedIpPort } from '../../p2p/wire/signed-address.ts';
 import type { Logger } from '../../telemetry/logger.ts';
 import type { NodeID } from '../../warp/ids.ts';
+import type { ClaimedAddress } from './gossip-pool.ts';
 
 /** What a connection needs from the validator that it leads to. */
 export interface ConnectionHost {
-  readonly networkID: number;
-  readonly clock: Clock;
-  readonly logger: Logger;
+  readonly surroundings: { readonly networkID: number; readonly clock: Clock; readonly logger: Logger };
   secureContext(): SecureContext;
   createHandshake(): MessageInitShape<typeof HandshakeSchema>;
   /** Whether the peer may stay, as far as its NodeID goes. */
-  admits(nodeID: NodeID, connection: ValidatorConnection): boolean;
+  admits(nodeID: NodeID): boolean;
   /** @throws {ParseError} where the Handshake is one that a node disconnects for and `parseHandshake` does not look at */
   checkHandshake(handshake: Handshake, peer: PeerHandshake): void;
   /** @throws {ParseError} */
-  peerList(peer: ConnectedPeer, query: PeerListRequest): MessageInitShape<typeof PeerListSchema>;
+  peerList(peer: ConnectedPeer, query: PeerListRequest): ClaimedAddress[];
   appRequest(connection: ValidatorConnection, request: AppRequest): void;
   closed(connection: ValidatorConnection): void;
 }
 
-export interface PeerListRequest {
-  readonly knownPeers?: BloomFilterMessage | undefined;
-  readonly allSubnets: boolean;
-}
+export type PeerListRequest = Pick<GetPeerList, 'knownPeers' | 'allSubnets'>;
 
 /** A peer whose Handshake was accepted. */
 export interface ConnectedPeer {
@@ -68,6 +58,7 @@ const PONG_FRAME = encodeFrame(encodeMessage({ case: 'pong', value: {} }));
 /** One peer of one validator, from TCP to the end: the server's half of `network/peer/peer.go`. */
 export class ValidatorConnection {
   readonly #host: ConnectionHost;
+  readonly #clock: Clock;
   readonly #raw: Socket;
   readonly #decoder = new FrameDecoder();
   /** Each cancels a timer that is running. */
@@ -84,7 +75,8 @@ export class ValidatorConnection {
     this.#host = host;
     this.#raw = socket;
     this.#isFrozen = isFrozen;
-    this.#lastReceivedMs = host.clock.monotonicMs();
+    this.#clock = host.surroundings.clock;
+    this.#lastReceivedMs = this.#clock.monotonicMs();
     // Errors are followed by 'close', where all is cleaned up.
     socket.on('error', () => undefined);
     socket.on('close', () => this.close('the socket was closed'));
@@ -94,6 +86,11 @@ export class ValidatorConnection {
   /** The peer, from its accepted Handshake on. */
   get peer(): ConnectedPeer | undefined {
     return 'peer' in this.#state ? this.#state.peer : undefined;
+  }
+
+  /** NodeID of the peer, from TLS on. */
+  get nodeID(): NodeID | undefined {
+    return 'certificate' in this.#state ? this.#state.certificate.nodeID : this.peer?.nodeID;
   }
 
   get isReady(): boolean {
@@ -115,12 +112,14 @@ export class ValidatorConnection {
   }
 
   send(message: PeerMessageInit, compression: 'none' | 'zstd'): void {
-    this.#write(encodeFrame(encodeMessage(message, compression)));
+    this.write(encodeFrame(encodeMessage(message, compression)));
   }
 
   /** Writes bytes as they are, be they frames or not. */
   write(bytes: Uint8Array): void {
-    this.#write(bytes);
+    if (this.#state.phase === 'closed' || this.#isFrozen || this.#isTaken || this.#tls === undefined) return;
+    this.#tls.write(bytes);
+    if (this.#tls.writableLength > MAX_QUEUED_BYTES) this.close('the peer does not read');
   }
 
   /** Hands out the socket, to which the connection writes nothing any more; undefined where there is none, or it was taken. */
@@ -132,7 +131,7 @@ export class ValidatorConnection {
 
   /** Runs the callback after a delay, unless the connection ends before. */
   after(delayMs: number, callback: () => void): void {
-    const cancel = this.#host.clock.after(delayMs, () => {
+    const cancel = this.#clock.after(delayMs, () => {
       this.#timers.delete(cancel);
       callback();
     });
@@ -142,13 +141,13 @@ export class ValidatorConnection {
   /** @param reason for the log: like a node, it never tells the peer */
   close(reason: string): void {
     if (this.#state.phase === 'closed') return;
-    const nodeID = this.peer?.nodeID;
+    const { nodeID } = this;
     this.#state = { phase: 'closed' };
     for (const cancel of this.#timers) cancel();
     this.#timers.clear();
     this.#tls?.destroy();
     this.#raw.destroy();
-    this.#host.logger.debug({ peer: nodeID, reason }, 'embedded validator: connection closed');
+    this.#host.surroundings.logger.debug({ peer: nodeID, reason }, 'embedded validator: connection closed');
     this.#host.closed(this);
   }
 
@@ -176,12 +175,12 @@ export class ValidatorConnection {
       const der = tls.getPeerX509Certificate()?.raw;
       if (der === undefined) throw new ParseError('staking certificate', 'is missing');
       const certificate = parseStakingCertificate(new Uint8Array(der));
-      if (!this.#host.admits(certificate.nodeID, this)) return this.close('the peer is not admitted');
+      if (!this.#host.admits(certificate.nodeID)) return this.close('the peer is not admitted');
       this.#state = { phase: 'awaiting handshake', certificate };
     } catch (error) {
       return this.#closeFor(error);
     }
-    this.#lastReceivedMs = this.#host.clock.monotonicMs();
+    this.#lastReceivedMs = this.#clock.monotonicMs();
     this.after(PING_INTERVAL_MS, () => this.#ping());
     this.after(IDLE_TIMEOUT_MS, () => this.#checkIdle());
     this.send({ case: 'handshake', value: this.#host.createHandshake() }, 'none');
@@ -189,12 +188,12 @@ export class ValidatorConnection {
 
   #ping(): void {
     this.#isPingUnanswered = true;
-    this.#write(PING_FRAME);
+    this.write(PING_FRAME);
     this.after(PING_INTERVAL_MS, () => this.#ping());
   }
 
   #checkIdle(): void {
-    const idleMs = this.#host.clock.monotonicMs() - this.#lastReceivedMs;
+    const idleMs = this.#clock.monotonicMs() - this.#lastReceivedMs;
     if (idleMs < IDLE_TIMEOUT_MS) this.after(IDLE_TIMEOUT_MS - idleMs, () => this.#checkIdle());
     // A stopped process disconnects no peer; data that arrived meanwhile counts when it runs again.
     else if (this.#isFrozen) this.after(IDLE_TIMEOUT_MS, () => this.#checkIdle());
@@ -205,9 +204,10 @@ export class ValidatorConnection {
     if (this.#state.phase === 'closed') return;
     try {
       for (const payload of this.#decoder.push(chunk)) {
-        this.#lastReceivedMs = this.#host.clock.monotonicMs();
-        const message = parseTolerantly(payload);
-        if (message !== undefined) this.#onMessage(message);
+        this.#lastReceivedMs = this.#clock.monotonicMs();
+        const message = attempt(() => parseMessage(payload));
+        // A node skips frames it cannot read, and counts them as a sign of life.
+        if (!(message instanceof ParseError)) this.#onMessage(message);
       }
     } catch (error) {
       this.#closeFor(error);
@@ -221,7 +221,7 @@ export class ValidatorConnection {
     switch (message.case) {
       case 'ping':
         if (message.value.uptime > 100) throw new ParseError('Ping', `has an uptime of ${message.value.uptime} %`);
-        this.#write(PONG_FRAME);
+        this.write(PONG_FRAME);
         return;
       case 'pong':
         if (!this.#isPingUnanswered) throw new ParseError('Pong', 'was not asked for');
@@ -240,11 +240,10 @@ export class ValidatorConnection {
         return;
       case 'getPeerList': {
         if (state.phase !== 'ready') return;
-        const { knownPeers, allSubnets } = message.value;
-        if (knownPeers === undefined) throw new ParseError('GetPeerList', 'has no bloom filter');
-        const peerList = this.#host.peerList(state.peer, { knownPeers, allSubnets });
+        if (message.value.knownPeers === undefined) throw new ParseError('GetPeerList', 'has no bloom filter');
+        const claimedIpPorts = this.#host.peerList(state.peer, message.value);
         // No answer means that there is nothing new.
-        if (peerList.claimedIpPorts?.length) this.send({ case: 'peerList', value: peerList }, 'zstd');
+        if (claimedIpPorts.length > 0) this.send({ case: 'peerList', value: { claimedIpPorts } }, 'zstd');
         return;
       }
       case 'appRequest':
@@ -260,32 +259,16 @@ export class ValidatorConnection {
   }
 
   #onHandshake(handshake: Handshake, certificate: StakingCertificate): void {
-    const { networkID, clock } = this.#host;
-    const parsed = parseHandshake(handshake, { networkID, nowMs: clock.now(), certificate });
+    const { networkID } = this.#host.surroundings;
+    const parsed = parseHandshake(handshake, { networkID, nowMs: this.#clock.now(), certificate });
     this.#host.checkHandshake(handshake, parsed);
     const peer = { nodeID: certificate.nodeID, handshake: parsed };
     this.#state = { phase: 'awaiting peer list', peer };
-    this.send({ case: 'peerList', value: this.#host.peerList(peer, handshake) }, 'zstd');
-  }
-
-  #write(frame: Uint8Array): void {
-    if (this.#state.phase === 'closed' || this.#isFrozen || this.#isTaken || this.#tls === undefined) return;
-    this.#tls.write(frame);
-    if (this.#tls.writableLength > MAX_QUEUED_BYTES) this.close('the peer does not read');
+    this.send({ case: 'peerList', value: { claimedIpPorts: this.#host.peerList(peer, handshake) } }, 'zstd');
   }
 
   #closeFor(error: unknown): void {
     if (!(error instanceof ParseError)) throw error;
     this.close(error.message);
-  }
-}
-
-/** A node skips frames it cannot read, and counts them as a sign of life. */
-function parseTolerantly(payload: Uint8Array): PeerMessage | undefined {
-  try {
-    return parseMessage(payload);
-  } catch (error) {
-    if (error instanceof ParseError) return undefined;
-    throw error;
   }
 }

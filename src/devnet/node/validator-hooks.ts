@@ -1,15 +1,13 @@
 import type { Socket } from 'node:net';
 import type { SecureContext } from 'node:tls';
-import type { MessageInitShape } from '@bufbuild/protobuf';
 import type { NodeVersion } from '../../p2p/connection/handshake.ts';
-import type { ClaimedIpPortSchema } from '../../p2p/gen/p2p_pb.js';
 import type { PeerMessageInit } from '../../p2p/wire/messages.ts';
 import type { UnsignedMessage } from '../../warp/unsigned-message.ts';
+import type { ClaimedAddress } from './gossip-pool.ts';
 import type { Refusal } from './signing-rules.ts';
 import type { ValidatorConnection } from './validator-connection.ts';
 
 export type ValidatorAnswer = Extract<PeerMessageInit, { case: 'appResponse' | 'appError' }>;
-export type ClaimedAddress = MessageInitShape<typeof ClaimedIpPortSchema>;
 
 /** Replaces parts of what a validator does. Tests make validators misbehave by it. */
 export interface ValidatorHooks {

@@ -1,5 +1,5 @@
 import { hash as hashText } from 'node:crypto';
-import { bytesToHex } from '../../lib/encoding/bytes.ts';
+import { bytesToHex, prefixedHex } from '../../lib/encoding/bytes.ts';
 import { encodeLogData, SEND_WARP_MESSAGE, WARP_PRECOMPILE } from '../../pchain/codec/send-warp-log.ts';
 import { type BlockchainID, idBytes } from '../../warp/ids.ts';
 import { encodeWarpPayload } from '../../warp/payload.ts';
@@ -12,13 +12,13 @@ import type { UptimeWatch } from '../node/uptime-watch.ts';
  */
 const MAX_MESSAGES = 1_000_000;
 
-export interface EvmTransaction {
+interface EvmTransaction {
   /** In hex, with `0x`. */
   readonly hash: string;
   readonly messages: readonly UnsignedMessage[];
 }
 
-export interface EvmChainOptions {
+interface EvmChainOptions {
   /** The C-Chain runs coreth, the L1 subnet-evm: they refuse with other codes. */
   readonly vm: 'coreth' | 'subnet-evm';
   readonly networkID: number;
@@ -34,19 +34,17 @@ export class EvmChain {
   readonly vm: EvmChainOptions['vm'];
   readonly blockchainID: BlockchainID;
   readonly uptimes: UptimeWatch | undefined;
-  readonly #networkID: number;
-  readonly #sender: Uint8Array;
+  readonly #options: EvmChainOptions;
   readonly #messages = new Set<string>();
   readonly #blocks = new Set<string>();
   /** By hash. */
   readonly #receipts = new Map<string, object>();
 
-  constructor({ vm, networkID, blockchainID, sender, uptimes }: EvmChainOptions) {
-    this.vm = vm;
-    this.blockchainID = blockchainID;
-    this.#networkID = networkID;
-    this.#sender = sender;
-    this.uptimes = uptimes;
+  constructor(options: EvmChainOptions) {
+    this.vm = options.vm;
+    this.blockchainID = options.blockchainID;
+    this.uptimes = options.uptimes;
+    this.#options = options;
   }
 
   /** An AddressedCall from the chain's account, which its validators sign from now on. */
@@ -64,13 +62,13 @@ export class EvmChain {
   transact(payloads: readonly Uint8Array[], status: 'succeeded' | 'failed' = 'succeeded'): EvmTransaction {
     const messages = status === 'failed' ? [] : payloads.map((payload) => this.emit(payload));
     const hash = `0x${hashText('sha256', `${this.blockchainID} ${this.#receipts.size}`)}`;
-    const sender = `0x${bytesToHex(this.#sender).padStart(64, '0')}`;
+    const sender = `0x${bytesToHex(this.#options.sender).padStart(64, '0')}`;
     this.#receipts.set(hash, {
       transactionHash: hash,
       status: status === 'failed' ? '0x0' : '0x1',
       logs: messages.map(({ id, bytes }, index) => ({
         address: WARP_PRECOMPILE,
-        topics: [SEND_WARP_MESSAGE, sender, `0x${bytesToHex(idBytes(id))}`],
+        topics: [SEND_WARP_MESSAGE, sender, prefixedHex(idBytes(id))],
         data: encodeLogData(bytesToHex(bytes)),
         logIndex: `0x${index.toString(16)}`,
       })),
@@ -85,14 +83,14 @@ export class EvmChain {
 
   /** The message that {@link emit} would make, without emitting it. */
   prepare(payload: Uint8Array): UnsignedMessage {
-    const call = encodeWarpPayload({ kind: 'AddressedCall', sourceAddress: this.#sender, payload });
-    return createUnsignedMessage(this.#networkID, this.blockchainID, call);
+    const { sender } = this.#options;
+    return this.#message(encodeWarpPayload({ kind: 'AddressedCall', sourceAddress: sender, payload }));
   }
 
   /** The message that a block was accepted. */
   acceptBlock(hash: Uint8Array): UnsignedMessage {
     this.#blocks.add(bytesToHex(hash));
-    return createUnsignedMessage(this.#networkID, this.blockchainID, encodeWarpPayload({ kind: 'Hash', hash }));
+    return this.#message(encodeWarpPayload({ kind: 'Hash', hash }));
   }
 
   hasEmitted(message: UnsignedMessage): boolean {
@@ -101,5 +99,9 @@ export class EvmChain {
 
   hasAccepted(blockHash: Uint8Array): boolean {
     return this.#blocks.has(bytesToHex(blockHash));
+  }
+
+  #message(payload: Uint8Array): UnsignedMessage {
+    return createUnsignedMessage(this.#options.networkID, this.blockchainID, payload);
   }
 }

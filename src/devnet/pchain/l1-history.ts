@@ -1,5 +1,5 @@
 import type { Validator } from '../../validators/validator.ts';
-import type { ConversionData } from '../../warp/conversion-data.ts';
+import type { ConversionData, ConversionValidator } from '../../warp/conversion-data.ts';
 import { NODE_ID_LENGTH, type NodeID, nodeIDFromBytes, type ValidationID } from '../../warp/ids.ts';
 import { conversionValidationID, type RegisterL1Validator, registrationValidationID } from '../../warp/l1-message.ts';
 
@@ -32,57 +32,50 @@ type L1Validators = ReadonlyMap<ValidationID, L1Validator>;
 /** The NodeID under which the P-Chain lists the weight of all inactive L1 validators together. */
 const INACTIVE_NODE_ID = nodeIDFromBytes(new Uint8Array(NODE_ID_LENGTH));
 
-/** The L1's validators at every height. */
-export class L1History {
-  readonly #snapshots: { readonly height: bigint; readonly validators: L1Validators }[] = [];
-  readonly #registered = new Set<ValidationID>();
-
-  /** @param events in ascending order of height */
-  constructor(events: readonly L1Event[]) {
-    let validators: L1Validators = new Map();
-    for (const event of events) {
-      validators = applyEvent(validators, event);
-      this.#snapshots.push({ height: event.height, validators });
-      if (event.kind === 'registration') this.#registered.add(registrationValidationID(event.message));
-    }
-  }
-
-  /** The current validators, inactive ones included. */
-  get current(): L1Validators {
-    return this.#snapshots.at(-1)?.validators ?? new Map();
-  }
-
-  /** The set at a height in the form of `platform.getValidatorsAt`: empty before the conversion. */
-  validatorsAt(height: bigint): Validator[] {
-    const snapshot = this.#snapshots.findLast((candidate) => candidate.height <= height);
-    const all = [...(snapshot?.validators.values() ?? [])];
-    const active = all.filter(({ isActive }) => isActive);
-    const inactiveWeight = all.reduce((sum, { isActive, weight }) => (isActive ? sum : sum + weight), 0n);
-    return [
-      ...active.map(({ nodeID, publicKey, weight }) => ({ nodeID, publicKey, weight })),
-      ...(inactiveWeight === 0n ? [] : [{ nodeID: INACTIVE_NODE_ID, publicKey: undefined, weight: inactiveWeight }]),
-    ];
-  }
-
-  /** Whether a RegisterL1Validator message was used before: it can never be used again, not even before its expiry. */
-  wasRegistered(validationID: ValidationID): boolean {
-    return this.#registered.has(validationID);
-  }
+/**
+ * The L1's validators at every height.
+ *
+ * @param events in ascending order of height
+ */
+export function createL1History(events: readonly L1Event[]) {
+  let current: L1Validators = new Map();
+  const snapshots = events.map((event) => {
+    current = applyEvent(current, event);
+    return { height: event.height, validators: current };
+  });
+  return {
+    /** The current validators, inactive ones included. */
+    current,
+    /** Validations whose RegisterL1Validator message was used. */
+    registered: new Set(
+      events.flatMap((event) => (event.kind === 'registration' ? [registrationValidationID(event.message)] : [])),
+    ),
+    /** The set at a height in the form of `platform.getValidatorsAt`: empty before the conversion. */
+    validatorsAt(height: bigint): Validator[] {
+      const snapshot = snapshots.findLast((candidate) => candidate.height <= height);
+      const all = [...(snapshot?.validators.values() ?? [])];
+      const active = all.filter(({ isActive }) => isActive);
+      const inactiveWeight = all.reduce((sum, { isActive, weight }) => (isActive ? sum : sum + weight), 0n);
+      return [
+        ...active.map(({ nodeID, publicKey, weight }) => ({ nodeID, publicKey, weight })),
+        ...(inactiveWeight === 0n ? [] : [{ nodeID: INACTIVE_NODE_ID, publicKey: undefined, weight: inactiveWeight }]),
+      ];
+    },
+  };
 }
 
 function applyEvent(before: L1Validators, event: L1Event): L1Validators {
   const after = new Map(before);
   switch (event.kind) {
     case 'conversion':
-      for (const [index, { nodeID, blsPublicKey, weight }] of event.data.validators.entries()) {
+      for (const [index, validator] of event.data.validators.entries()) {
         const validationID = conversionValidationID(event.data.subnetID, index);
-        after.set(validationID, createL1Validator(validationID, nodeID, blsPublicKey, weight));
+        after.set(validationID, createL1Validator(validationID, validator));
       }
       return after;
     case 'registration': {
-      const { message } = event;
-      const validationID = registrationValidationID(message);
-      after.set(validationID, createL1Validator(validationID, message.nodeID, message.blsPublicKey, message.weight));
+      const validationID = registrationValidationID(event.message);
+      after.set(validationID, createL1Validator(validationID, event.message));
       return after;
     }
     case 'weight change': {
@@ -91,7 +84,6 @@ function applyEvent(before: L1Validators, event: L1Event): L1Validators {
       return after;
     }
     case 'removal':
-      existing(before, event.validationID);
       after.delete(event.validationID);
       return after;
     case 'deactivation':
@@ -105,11 +97,16 @@ function applyEvent(before: L1Validators, event: L1Event): L1Validators {
 
 function createL1Validator(
   validationID: ValidationID,
-  nodeID: Uint8Array,
-  publicKey: Uint8Array,
-  weight: bigint,
+  { nodeID, blsPublicKey, weight }: ConversionValidator,
 ): L1Validator {
-  return { validationID, nodeID: nodeIDFromBytes(nodeID), publicKey, weight, minNonce: 0n, isActive: true };
+  return {
+    validationID,
+    nodeID: nodeIDFromBytes(nodeID),
+    publicKey: blsPublicKey,
+    weight,
+    minNonce: 0n,
+    isActive: true,
+  };
 }
 
 function existing(validators: L1Validators, validationID: ValidationID): L1Validator {

@@ -1,9 +1,9 @@
 import { hash } from 'node:crypto';
 import { ByteWriter } from '../../lib/encoding/byte-writer.ts';
-import { bytesToHex } from '../../lib/encoding/bytes.ts';
+import { prefixedHex } from '../../lib/encoding/bytes.ts';
 import { BLS_SIGNATURE_LENGTH } from '../../warp/bls-lengths.ts';
 import type { ConversionData } from '../../warp/conversion-data.ts';
-import { type BlockchainID, idBytes, idFromBytes, P_CHAIN_ID, type TxID, type ValidationID } from '../../warp/ids.ts';
+import { idBytes, idFromBytes, P_CHAIN_ID, type TxID, type ValidationID } from '../../warp/ids.ts';
 import { encodeL1Message, type L1Message, type PChainOwner } from '../../warp/l1-message.ts';
 import { encodeWarpPayload } from '../../warp/payload.ts';
 import { encodeSignedMessage } from '../../warp/signed-message.ts';
@@ -12,14 +12,18 @@ import { seededBytes } from '../seeded-random.ts';
 import type { L1Event } from './l1-history.ts';
 
 /** A transaction of the P-Chain, in both forms of the node's API. */
-export interface LedgerTransaction {
+interface LedgerTransaction {
   readonly id: TxID;
-  readonly name: TransactionName;
+  readonly name: keyof typeof TYPE_IDS;
   readonly bytes: Uint8Array;
   readonly json: unknown;
 }
 
-export type LedgerBlock = Pick<LedgerTransaction, 'bytes' | 'json'>;
+interface LedgerBlock {
+  readonly id: Uint8Array;
+  readonly bytes: Uint8Array;
+  readonly json: unknown;
+}
 
 /** Type IDs of the codec (avalanchego `vms/platformvm/txs/codec.go`). */
 const TYPE_IDS = {
@@ -30,31 +34,28 @@ const TYPE_IDS = {
   IncreaseL1ValidatorBalanceTx: 38,
   DisableL1ValidatorTx: 39,
 } as const;
-type TransactionName = keyof typeof TYPE_IDS;
 
 const BANFF_STANDARD_BLOCK = 32;
 const SIGNATURE_INDICES = 10;
 /** What every validator of the L1 started with, in nAVAX. */
 const BALANCE = 1_000_000_000n;
 
-export interface LedgerOptions {
+/** The manager sends the L1's messages. */
+interface LedgerOptions extends Pick<ConversionData, 'managerChainID' | 'managerAddress'> {
   readonly seed: number;
   readonly networkID: number;
-  readonly managerChainID: BlockchainID;
-  /** The account on the manager's chain that sends the L1's messages. */
-  readonly managerAddress: Uint8Array;
   readonly owner: PChainOwner;
   readonly events: readonly L1Event[];
   /** Unix seconds of a block. */
   readonly timeOf: (height: bigint) => bigint;
 }
 
-/** The blocks and transactions behind the L1's history. Most blocks are empty, as new ones come by the clock alone. */
+/** The blocks and transactions behind the L1's history: at most one transaction a block, as new blocks come by the clock alone. */
 export class PChainLedger {
   readonly #options: LedgerOptions;
-  readonly #transactions = new Map<TxID, LedgerTransaction>();
-  readonly #atHeight = new Map<bigint, LedgerTransaction[]>();
-  readonly #blocks: { readonly id: Uint8Array; readonly block: LedgerBlock }[] = [];
+  /** By height. */
+  readonly #transactions = new Map<bigint, LedgerTransaction>();
+  readonly #blocks: LedgerBlock[] = [];
   /** Issued, and not accepted as long as this network runs. */
   readonly processing: LedgerTransaction;
   /** A transaction of the X-Chain, unknown to the P-Chain. */
@@ -65,7 +66,7 @@ export class PChainLedger {
     const nonces = new Map<ValidationID, bigint>();
     for (const event of options.events) {
       const transaction = this.#fromEvent(event, nonces);
-      if (transaction !== undefined) this.#accept(event.height, transaction);
+      if (transaction !== undefined) this.#transactions.set(event.height, transaction);
     }
     this.processing = this.#create('BaseTx', 'being processed', {}, () => undefined);
     const bytes = seededBytes(options.seed, 'X-Chain transaction', 200);
@@ -73,13 +74,13 @@ export class PChainLedger {
   }
 
   transaction(id: TxID): LedgerTransaction | undefined {
-    return this.#transactions.get(id);
+    return [...this.#transactions.values()].find((transaction) => transaction.id === id);
   }
 
-  /** The transaction of this kind at a height; the caller knows that there is one. */
-  transactionAt(height: bigint, name: TransactionName): LedgerTransaction {
-    const found = this.#atHeight.get(height)?.find((transaction) => transaction.name === name);
-    if (found === undefined) throw new RangeError(`there is no ${name} at height ${height}`);
+  /** The transaction at a height; the caller knows that there is one. */
+  transactionAt(height: bigint): LedgerTransaction {
+    const found = this.#transactions.get(height);
+    if (found === undefined) throw new RangeError(`there is no transaction at height ${height}`);
     return found;
   }
 
@@ -88,12 +89,12 @@ export class PChainLedger {
     while (BigInt(this.#blocks.length) <= height) this.#blocks.push(this.#createBlock(BigInt(this.#blocks.length)));
     const found = this.#blocks[Number(height)];
     if (found === undefined) throw new RangeError(`there is no block ${height}`);
-    return found.block;
+    return found;
   }
 
-  #createBlock(height: bigint): { id: Uint8Array; block: LedgerBlock } {
+  #createBlock(height: bigint): LedgerBlock {
     const parentID = this.#blocks.at(-1)?.id ?? seededBytes(this.#options.seed, 'genesis parent', 32);
-    const transactions = this.#atHeight.get(height) ?? [];
+    const transaction = this.#transactions.get(height);
     const time = this.#options.timeOf(height);
     const writer = new ByteWriter()
       .u16(0)
@@ -101,9 +102,9 @@ export class PChainLedger {
       .u64(time)
       .bytes(parentID)
       .u64(height)
-      .u32(transactions.length);
+      .u32(transaction === undefined ? 0 : 1);
     // In a block a transaction has no separate codec version.
-    for (const { bytes } of transactions) writer.bytes(bytes.subarray(2));
+    if (transaction !== undefined) writer.bytes(transaction.bytes.subarray(2));
     const bytes = writer.finish();
     const id = sha256(bytes);
     const json = {
@@ -111,14 +112,9 @@ export class PChainLedger {
       parentID: idFromBytes(parentID, 'parentID'),
       height,
       id: idFromBytes(id, 'id'),
-      txs: transactions.map((transaction) => transaction.json),
+      txs: transaction === undefined ? [] : [transaction.json],
     };
-    return { id, block: { bytes, json } };
-  }
-
-  #accept(height: bigint, transaction: LedgerTransaction): void {
-    this.#transactions.set(transaction.id, transaction);
-    this.#atHeight.set(height, [...(this.#atHeight.get(height) ?? []), transaction]);
+    return { id, bytes, json };
   }
 
   #fromEvent(event: L1Event, nonces: Map<ValidationID, bigint>): LedgerTransaction | undefined {
@@ -129,7 +125,11 @@ export class PChainLedger {
       case 'registration': {
         const message = this.#fromManager(event.message, label);
         const proofOfPossession = seededBytes(this.#options.seed, `proof of possession ${label}`, BLS_SIGNATURE_LENGTH);
-        const json = { balance: Number(BALANCE), proofOfPossession: [...proofOfPossession], message: hex(message) };
+        const json = {
+          balance: Number(BALANCE),
+          proofOfPossession: [...proofOfPossession],
+          message: prefixedHex(message),
+        };
         return this.#create('RegisterL1ValidatorTx', label, json, (writer) => {
           writer.u64(BALANCE).bytes(proofOfPossession).lengthPrefixed(message);
         });
@@ -141,7 +141,7 @@ export class PChainLedger {
         nonces.set(validationID, nonce + 1n);
         const weight = event.kind === 'removal' ? 0n : event.weight;
         const message = this.#fromManager({ kind: 'L1ValidatorWeight', validationID, nonce, weight }, label);
-        return this.#create('SetL1ValidatorWeightTx', label, { message: hex(message) }, (writer) => {
+        return this.#create('SetL1ValidatorWeightTx', label, { message: prefixedHex(message) }, (writer) => {
           writer.lengthPrefixed(message);
         });
       }
@@ -170,37 +170,30 @@ export class PChainLedger {
     label: string,
   ): LedgerTransaction {
     const { seed, owner } = this.#options;
-    const jsonOwner = { threshold: owner.threshold, addresses: owner.addresses.map((address) => hex(address)) };
-    const signers = validators.map((_, index) =>
-      seededBytes(seed, `proof of possession ${label} ${index}`, BLS_SIGNATURE_LENGTH),
-    );
+    const jsonOwner = { threshold: owner.threshold, addresses: owner.addresses.map((address) => prefixedHex(address)) };
+    const proven = validators.map((validator, index) => ({
+      ...validator,
+      proof: seededBytes(seed, `proof of possession ${label} ${index}`, BLS_SIGNATURE_LENGTH),
+    }));
     const json = {
       subnetID,
       chainID: managerChainID,
-      address: hex(managerAddress),
-      validators: validators.map(({ nodeID, weight, blsPublicKey }, index) => ({
-        nodeID: hex(nodeID),
+      address: prefixedHex(managerAddress),
+      validators: proven.map(({ nodeID, weight, blsPublicKey, proof }) => ({
+        nodeID: prefixedHex(nodeID),
         weight: Number(weight),
         balance: Number(BALANCE),
-        signer: { publicKey: hex(blsPublicKey), proofOfPossession: hex(signers[index] ?? new Uint8Array()) },
+        signer: { publicKey: prefixedHex(blsPublicKey), proofOfPossession: prefixedHex(proof) },
         remainingBalanceOwner: jsonOwner,
         deactivationOwner: jsonOwner,
       })),
       subnetAuthorization: { signatureIndices: [] },
     };
     return this.#create('ConvertSubnetToL1Tx', label, json, (writer) => {
-      writer
-        .bytes(idBytes(subnetID))
-        .bytes(idBytes(managerChainID))
-        .lengthPrefixed(managerAddress)
-        .u32(validators.length);
-      for (const [index, { nodeID, weight, blsPublicKey }] of validators.entries()) {
-        writer
-          .lengthPrefixed(nodeID)
-          .u64(weight)
-          .u64(BALANCE)
-          .bytes(blsPublicKey)
-          .bytes(signers[index] ?? new Uint8Array());
+      writer.bytes(idBytes(subnetID)).bytes(idBytes(managerChainID)).lengthPrefixed(managerAddress).u32(proven.length);
+      for (const { nodeID, weight, blsPublicKey, proof } of proven) {
+        writer.lengthPrefixed(nodeID).u64(weight).u64(BALANCE).bytes(blsPublicKey).bytes(proof);
+        // Both owners are the same.
         for (let written = 0; written < 2; written += 1) {
           writer.u32(owner.threshold).u32(owner.addresses.length);
           for (const address of owner.addresses) writer.bytes(address);
@@ -226,7 +219,7 @@ export class PChainLedger {
 
   /** Creates a transaction without inputs, outputs and credentials, because the payer does not matter here. */
   #create(
-    name: TransactionName,
+    name: LedgerTransaction['name'],
     label: string,
     fields: object,
     write: (writer: ByteWriter) => void,
@@ -244,15 +237,18 @@ export class PChainLedger {
     write(writer);
     const bytes = writer.u32(0).finish();
     const id = idFromBytes<TxID>(sha256(bytes), 'txID');
-    const unsignedTx = { networkID, blockchainID: P_CHAIN_ID, outputs: [], inputs: [], memo: hex(memo), ...fields };
+    const unsignedTx = {
+      networkID,
+      blockchainID: P_CHAIN_ID,
+      outputs: [],
+      inputs: [],
+      memo: prefixedHex(memo),
+      ...fields,
+    };
     return { id, name, bytes, json: { unsignedTx, credentials: [], id } };
   }
 }
 
 function sha256(bytes: Uint8Array): Uint8Array {
   return new Uint8Array(hash('sha256', bytes, 'buffer'));
-}
-
-function hex(bytes: Uint8Array): string {
-  return `0x${bytesToHex(bytes)}`;
 }

@@ -5,7 +5,7 @@ import type { Counter, Metrics } from '../../telemetry/metrics.ts';
 import { badRequest, type HttpError, rateLimited } from '../errors/http-error.ts';
 import type { Server } from '../request/http-server.ts';
 import { type ApiKey, judgeApiKey, readApiKey } from './api-keys.ts';
-import { type Allowance, after, type Charge, RateLimiter } from './rate-limiter.ts';
+import { type Allowance, after, type Charge, takeUnits } from './rate-limiter.ts';
 import type { RouteGroup } from './route-access.ts';
 
 /** Keys and limits are read at each request, so they may be replaced while the service runs. */
@@ -20,58 +20,29 @@ export interface AccessOptions {
 }
 
 declare module 'fastify' {
+  interface FastifyInstance {
+    accessGate: AccessGate;
+  }
   interface FastifyRequest {
+    /** Units charged so far. */
     units: number;
-    /** Undefined where access is free. */
-    accessGate: AccessGate | undefined;
   }
 }
 
-/**
- * Checks keys and rate limits of all routes that are registered after it; each route declares its group and price.
- *
- * @param options undefined: all access is free
- */
-export function registerAccess(server: Server, options: AccessOptions | undefined, metrics: Metrics): void {
+/** Checks keys and rate limits of all routes that are registered after it; each route declares its group and price. */
+export function registerAccess(server: Server, options: AccessOptions, metrics: Metrics): void {
+  const gate = new AccessGate(options, metrics);
+  server.decorate('accessGate', gate);
   server.decorateRequest('apiKey', undefined);
   server.decorateRequest('units', 0);
-  server.decorateRequest('accessGate', undefined);
-  if (options === undefined) return;
-  const gate = new AccessGate(options, metrics);
   server.addHook('onRequest', (request, reply, done) => {
     const { access } = request.route.config;
     // A request without a route declares nothing: its 404 is free.
     if (access === undefined || access.group === 'operations') return done();
-    request.accessGate = gate;
     const refusal = gate.admit(request, reply, access.group, access.unitsIfCached ?? access.units);
     if (refusal instanceof Promise) refusal.then(done, done);
     else done(refusal);
   });
-}
-
-/**
- * Charges the client of a request for what is known only after its body was read, such as the length of a batch. Does nothing where
- * access is free.
- *
- * @param advice for a request that costs more than a minute's units, such as to send it in parts
- * @throws {HttpError} `rate_limited`, or `invalid_request` if the request costs more than a minute's units
- */
-export function chargeMore(
-  request: FastifyRequest,
-  reply: FastifyReply,
-  units: number,
-  advice: string,
-): Promise<void> | undefined {
-  return units > 0 ? request.accessGate?.chargeMore(request, reply, units, advice) : undefined;
-}
-
-/** Charges the client for what is known only after the work began. The request continues; the units are missing for the next one. */
-export function chargeAfterwards(
-  request: FastifyRequest,
-  reply: FastifyReply,
-  units: number,
-): Promise<void> | undefined {
-  return units > 0 ? request.accessGate?.chargeAfterwards(request, reply, units) : undefined;
 }
 
 type Refusal = HttpError | undefined;
@@ -79,7 +50,6 @@ type Refusal = HttpError | undefined;
 /** Decides whether a request is admitted, and charges its client. */
 class AccessGate {
   readonly #options: AccessOptions;
-  readonly #limiter: RateLimiter;
   readonly #counted: Counter<'key' | 'routes'>;
   readonly #series = new LazyMap(
     (key: string) => new LazyMap((routes: RouteGroup) => this.#counted.at({ key, routes })),
@@ -87,7 +57,6 @@ class AccessGate {
 
   constructor(options: AccessOptions, metrics: Metrics) {
     this.#options = options;
-    this.#limiter = new RateLimiter(options.limits);
     this.#counted = metrics.counter({
       name: 'access_units_total',
       help: 'Units that requests cost, answered or refused, by the name of the API key; empty without one',
@@ -105,23 +74,33 @@ class AccessGate {
 
   /** @returns the reason to refuse the request; a promise if the counters are in a shared store */
   admit(request: FastifyRequest, reply: FastifyReply, group: RouteGroup, units: number): Refusal | Promise<Refusal> {
-    const { apiKeys } = this.#options;
-    const { isGiven, apiKey } = apiKeys.length > 0 ? readApiKey(request, apiKeys) : NO_KEY;
-    request.apiKey = apiKey;
-    const refusal = isGiven ? judgeApiKey(apiKey, group) : undefined;
+    const apiKey = readApiKey(request, this.#options.apiKeys);
+    request.apiKey = apiKey === 'unknown' ? undefined : apiKey;
+    const refusal = apiKey && judgeApiKey(apiKey, group);
     // A wrong key costs its address what any request costs, so that guessing keys is limited.
-    const limited = this.#charge(request, reply, units, 'it takes an API key with a higher limit');
+    const limited = this.#charge(request, reply, units, ADVICE);
     return refusal === undefined ? limited : after(limited, () => refusal);
   }
 
-  async chargeMore(request: FastifyRequest, reply: FastifyReply, units: number, advice: string): Promise<void> {
-    const refusal = await this.#charge(request, reply, units, advice);
-    if (refusal !== undefined) throw refusal;
+  /**
+   * Charges the client of a request for what is known only after its body was read, such as the length of a batch.
+   *
+   * @param advice for a request that costs more than a minute's units, such as to send it in parts
+   * @returns undefined if there is nothing to charge, so that a cached answer waits for no promise
+   * @throws {HttpError} `rate_limited`, or `invalid_request` if the request costs more than a minute's units
+   */
+  chargeMore(request: FastifyRequest, reply: FastifyReply, units: number, advice = ADVICE): Promise<void> | undefined {
+    if (units === 0) return undefined;
+    return Promise.resolve(this.#charge(request, reply, units, advice)).then((refusal) => {
+      if (refusal !== undefined) throw refusal;
+    });
   }
 
+  /** Charges the client for what is known only after the work began. The request continues; the units are missing for the next one. */
   async chargeAfterwards(request: FastifyRequest, reply: FastifyReply, units: number): Promise<void> {
-    const charge = this.#count(request, units);
-    if (charge !== undefined) showLimit(reply, charge, await this.#limiter.takeAfterwards(request, charge));
+    const charge = units === 0 ? undefined : this.#count(request, units);
+    if (charge === undefined) return;
+    showLimit(reply, charge, await takeUnits(this.#options.limits, request, charge, 'afterwards'));
   }
 
   /** @returns units per minute; undefined if nothing is limited */
@@ -139,7 +118,7 @@ class AccessGate {
     }
     const charge = this.#count(request, units);
     if (charge === undefined) return undefined;
-    return after(this.#limiter.take(request, charge), (allowance) => {
+    return after(takeUnits(this.#options.limits, request, charge), (allowance) => {
       showLimit(reply, charge, allowance);
       if (allowance.refusal === undefined) return undefined;
       const { text, retryAfterMs } = allowance.refusal;
@@ -150,7 +129,7 @@ class AccessGate {
   /** Counts units, also of a request that is then refused. @returns what the rate limiter has to take; undefined if nothing is limited */
   #count(request: FastifyRequest, units: number): Charge | undefined {
     request.units += units;
-    // A gate is set only on requests whose route declares a group other than operations.
+    // Only requests are charged whose route declares a group other than operations.
     const group = request.route.config.access?.group as RouteGroup;
     this.#series
       .get(request.apiKey?.name ?? '')
@@ -161,7 +140,8 @@ class AccessGate {
   }
 }
 
-const NO_KEY = { isGiven: false, apiKey: undefined };
+/** For a request that costs more than a minute's units. */
+const ADVICE = 'it takes an API key with a higher limit';
 
 function showLimit(reply: FastifyReply, { unitsPerMinute }: Charge, { remaining, resetMs }: Allowance): void {
   // Three calls are cheaper than one with an object, whose keys Fastify looks up.

@@ -16,18 +16,19 @@ const KEY_HEADERS = ['x-service-api-key', 'x-glacier-api-key'] as const;
 /** Longer texts are not hashed. */
 const MAX_KEY_LENGTH = 512;
 
-/** Returns the key that a request sent, undefined if it sent none or one that is not configured, and whether it sent any. */
+/** Returns the key that a request sent; undefined if it sent none, or if there are no keys. */
 export function readApiKey(
   { headers }: Pick<FastifyRequest, 'headers'>,
   apiKeys: readonly ApiKey[],
-): { readonly isGiven: boolean; readonly apiKey: ApiKey | undefined } {
+): ApiKey | 'unknown' | undefined {
   const given = KEY_HEADERS.map((name) => headers[name]).find((text) => text !== undefined && text !== '');
-  return { isGiven: given !== undefined, apiKey: typeof given === 'string' ? findKey(apiKeys, given) : undefined };
+  if (given === undefined || apiKeys.length === 0) return undefined;
+  return (typeof given === 'string' ? findKey(apiKeys, given) : undefined) ?? 'unknown';
 }
 
 /** Returns the reason to refuse a given key for a route of this group; undefined if it may use the route. */
-export function judgeApiKey(apiKey: ApiKey | undefined, group: RouteGroup): HttpError | undefined {
-  if (apiKey === undefined) {
+export function judgeApiKey(apiKey: ApiKey | 'unknown', group: RouteGroup): HttpError | undefined {
+  if (apiKey === 'unknown') {
     const others = group === 'operate' ? '' : '; requests without a key are answered too';
     return new HttpError('unauthorized', `the API key is not known here${others}`);
   }

@@ -24,38 +24,29 @@ export const CLIENTS_PER_SITE = 8;
 /**
  * Limits clients by GCRA (ITU-T I.371): a client may use the units of a minute at once, and gets them back evenly. In t minutes it gets
  * at most (1 + t) × its units per minute. Refused units are not taken.
+ *
+ * @param when `afterwards` takes units even if the client has too few left, for work that is done: they are missing for its next requests
  */
-export class RateLimiter {
-  readonly #counters: LimitCounters;
-
-  constructor(counters: LimitCounters) {
-    this.#counters = counters;
-  }
-
-  take(client: Client, charge: Charge): Allowance | Promise<Allowance> {
-    return this.#take(client, charge, MINUTE_NS);
-  }
-
-  /** Takes units even if the client has too few left, for work that is done: they are missing for its next requests. */
-  takeAfterwards(client: Client, charge: Charge): Allowance | Promise<Allowance> {
-    return this.#take(client, charge, Number.MAX_SAFE_INTEGER);
-  }
-
-  #take(client: Client, charge: Charge, maxNs: number): Allowance | Promise<Allowance> {
-    const key = `rate:${clientOf(client)}`;
-    const costNs = costOf(charge.units, charge.unitsPerMinute);
-    return after(this.#counters.take(key, costNs, maxNs), (own) => {
-      const network = siteOf(client);
-      if (network === undefined) return allowanceOf(charge, own, undefined);
-      const siteCostNs = own.isTaken ? costOf(charge.units, charge.unitsPerMinute * CLIENTS_PER_SITE) : 0;
-      return after(this.#counters.take(`rate:site:${network}`, siteCostNs, maxNs), ({ isTaken, ns }) => {
-        const site = { network, isTaken, ns };
-        if (isTaken || !own.isTaken) return allowanceOf(charge, own, site);
-        const givenBack = this.#counters.take(key, -costNs, Number.MAX_SAFE_INTEGER);
-        return after(givenBack, (before) => allowanceOf(charge, before, site));
-      });
+export function takeUnits(
+  counters: LimitCounters,
+  client: Client,
+  charge: Charge,
+  when: 'before' | 'afterwards' = 'before',
+): Allowance | Promise<Allowance> {
+  const maxNs = when === 'before' ? MINUTE_NS : Number.MAX_SAFE_INTEGER;
+  const key = `rate:${clientOf(client)}`;
+  const costNs = costOf(charge.units, charge.unitsPerMinute);
+  return after(counters.take(key, costNs, maxNs), (own) => {
+    const network = siteOf(client);
+    if (network === undefined) return allowanceOf(charge, own, undefined);
+    const siteCostNs = own.isTaken ? costOf(charge.units, charge.unitsPerMinute * CLIENTS_PER_SITE) : 0;
+    return after(counters.take(`rate:site:${network}`, siteCostNs, maxNs), ({ isTaken, ns }) => {
+      const site = { network, isTaken, ns };
+      if (isTaken || !own.isTaken) return allowanceOf(charge, own, site);
+      const givenBack = counters.take(key, -costNs, Number.MAX_SAFE_INTEGER);
+      return after(givenBack, (before) => allowanceOf(charge, before, site));
     });
-  }
+  });
 }
 
 interface Site extends Backlog {

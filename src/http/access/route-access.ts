@@ -1,4 +1,3 @@
-import type { RouteOptions } from 'fastify';
 import type { Server } from '../request/http-server.ts';
 
 /** Access declaration of a route: which keys may use it, and the price of a request in units of a client's minute. */
@@ -18,7 +17,7 @@ export type RouteGroup = 'aggregation' | 'data' | 'rpc' | 'operate';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** Required of every route: see {@link watchRouteAccess}. */
+    /** Required of every route: see {@link requireRouteAccess}. */
     access?: RouteAccess;
   }
 }
@@ -54,19 +53,10 @@ export function unitsForSigners({ unitsPer100Signers = 0 }: RouteAccess, validat
   return Math.min(MAX_UNITS_OF_SIGNERS, unitsPer100Signers * Math.floor(validators / 100));
 }
 
-/**
- * Watches the routes that are registered after it.
- *
- * @returns a check to be called after all are registered; it throws an error that names each route without an access declaration
- */
-export function watchRouteAccess(server: Server): () => void {
-  // Not checked at once: later hooks may add the declaration to a plugin's route.
-  const routes: RouteOptions[] = [];
-  server.addHook('onRoute', (route) => void routes.push(route));
-  return () => {
-    const undeclared = routes.filter(({ config }) => config?.access === undefined);
-    if (undeclared.length === 0) return;
-    const names = undeclared.map(({ method, url }) => `${[method].flat().join(', ')} ${url}`);
-    throw new Error(`routes without an access declaration (config: { access }): ${names.join('; ')}`);
-  };
+/** Refuses routes without an access declaration among those that are registered after it. */
+export function requireRouteAccess(server: Server): void {
+  server.addHook('onRoute', ({ config, method, url }) => {
+    if (config?.access !== undefined) return;
+    throw new Error(`a route without an access declaration (config: { access }): ${[method].flat().join(', ')} ${url}`);
+  });
 }

@@ -1,4 +1,4 @@
-import type { Static } from 'typebox';
+import type { Static, TProperties } from 'typebox';
 import type { AggregationReport, AggregatorError } from '../../aggregation/aggregator-error.ts';
 import {
   OUTCOME_MEANINGS,
@@ -6,61 +6,55 @@ import {
   VALIDATOR_OUTCOMES,
   type WeightCount,
 } from '../../aggregation/validators/validator-outcome.ts';
-import { Type } from '../../lib/encoding/schema.ts';
+import { Decimal, integer, oneOf, optionalText, Type, text } from '../../lib/encoding/schema.ts';
 import { presentSentMessages } from './sent-messages.ts';
 
-const Weight = Type.String({ description: 'A decimal number, which may exceed 2^53' });
-const weightAndCount = { weight: Weight, count: Type.Integer({ description: 'How many validators' }) };
-const withReasons = {
-  ...weightAndCount,
-  reasons: Type.Array(Type.Object({ reason: Type.String(), ...weightAndCount })),
-};
+const counted = { weight: Decimal, count: integer('How many validators') };
+const countedBy = <Reason extends TProperties>(reason: Reason) => ({
+  ...counted,
+  reasons: Type.Array(Type.Object({ ...reason, ...counted })),
+});
 const described = (outcome: OutcomeKind) => ({ description: `Validator: ${OUTCOME_MEANINGS[outcome]}` });
 
-const VALIDATORS_TEXT = "The validator's error text";
+/** Why a validator has not signed. */
+export const REASON = {
+  code: Type.Optional(integer("The validator's own error code, where it refused")),
+  text: optionalText("The validator's error text, where it refused"),
+  reason: optionalText('The finer cause, where it did not refuse'),
+};
+const byReason = countedBy({ reason: text() });
+const byRefusal = countedBy({ code: integer(), text: text("The validator's error text") });
 
 /** The `details` of an error: what the validators did. */
 export const AggregationDetails = Type.Object(
   {
-    weightNeeded: Type.String({ description: 'Weight that the quorum needs' }),
-    weightSigned: Type.String({ description: 'Weight of the validators that signed' }),
-    totalWeight: Type.String({ description: 'Weight of all validators of the subnet' }),
-    signingSubnetId: Type.String({ description: 'The subnet whose validators were asked, in cb58' }),
-    pChainHeight: Type.Integer({ description: 'The P-Chain height whose validators were asked' }),
+    weightNeeded: text('Weight that the quorum needs'),
+    weightSigned: text('Weight of the validators that signed'),
+    totalWeight: text('Weight of all validators of the subnet'),
+    signingSubnetId: text('The subnet whose validators were asked, in cb58'),
+    pChainHeight: integer('The P-Chain height whose validators were asked'),
     outcomes: Type.Object({
-      signed: Type.Object(weightAndCount, described('signed')),
-      refused: Type.Object(
-        {
-          ...weightAndCount,
-          reasons: Type.Array(
-            Type.Object({
-              ...{ code: Type.Integer(), text: Type.String({ description: VALIDATORS_TEXT }), ...weightAndCount },
-            }),
-          ),
-        },
-        described('refused'),
-      ),
-      timed_out: Type.Object(withReasons, described('timed_out')),
-      unreachable: Type.Object(withReasons, described('unreachable')),
-      invalid_signature: Type.Object(withReasons, described('invalid_signature')),
-      not_asked: Type.Object(withReasons, described('not_asked')),
-      no_key: Type.Object(weightAndCount, described('no_key')),
+      signed: Type.Object(counted, described('signed')),
+      refused: Type.Object(byRefusal, described('refused')),
+      timed_out: Type.Object(byReason, described('timed_out')),
+      unreachable: Type.Object(byReason, described('unreachable')),
+      invalid_signature: Type.Object(byReason, described('invalid_signature')),
+      not_asked: Type.Object(byReason, described('not_asked')),
+      no_key: Type.Object(counted, described('no_key')),
     }),
     missing: Type.Array(
       Type.Object({
-        nodeId: Type.String(),
-        weight: Weight,
-        outcome: Type.Enum(
+        nodeId: text(),
+        weight: Decimal,
+        outcome: oneOf(
           VALIDATOR_OUTCOMES.filter((outcome) => outcome !== 'signed' && outcome !== 'no_key'),
-          { type: 'string', description: 'One of the names under outcomes' },
+          'One of the names under outcomes',
         ),
-        code: Type.Optional(Type.Integer({ description: "The validator's own error code, of one that refused" })),
-        text: Type.Optional(Type.String({ description: VALIDATORS_TEXT })),
-        reason: Type.Optional(Type.String({ description: 'The finer cause, where it did not refuse' })),
+        ...REASON,
       }),
       { description: 'Validators that did not sign, the heaviest first' },
     ),
-    missingOmitted: Type.Integer({ description: 'How many more validators did not sign' }),
+    missingOmitted: integer('How many more validators did not sign'),
   },
   { description: 'Where validators were asked: what they did' },
 );
@@ -77,9 +71,9 @@ export function presentDetails({
   pChainHeight,
   tally,
 }: AggregationReport): Static<typeof AggregationDetails> {
-  const outcomes = Object.entries<Outcomes>(tally.outcomes).map(([name, { reasons, ...counted }]) => [
+  const outcomes = Object.entries<Outcomes>(tally.outcomes).map(([name, { reasons, ...outcome }]) => [
     name,
-    { ...present(counted), ...(reasons && { reasons: reasons.map(present) }) },
+    { ...present(outcome), ...(reasons && { reasons: reasons.map(present) }) },
   ]);
   return {
     weightNeeded: String(tally.neededWeight),
@@ -99,6 +93,6 @@ export function presentDetails({
 
 type Outcomes = WeightCount & { readonly reasons?: readonly WeightCount[] };
 
-function present<T extends { readonly weight: bigint }>(counted: T): Omit<T, 'weight'> & { readonly weight: string } {
-  return { ...counted, weight: String(counted.weight) };
+function present<T extends { readonly weight: bigint }>(entry: T): Omit<T, 'weight'> & { readonly weight: string } {
+  return { ...entry, weight: String(entry.weight) };
 }

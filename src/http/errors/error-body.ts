@@ -1,39 +1,9 @@
 import type { TSchema } from 'typebox';
-import { Type } from '../../lib/encoding/schema.ts';
+import { integer, oneOf, Type, text } from '../../lib/encoding/schema.ts';
 import { STATUS_CODES } from '../../lib/net/node-http.ts';
 import { AggregationDetails } from './aggregation-details.ts';
-import { ERROR_CODES, type ErrorCode, type ErrorOrigin, type ErrorStatus } from './error-codes.ts';
+import { CODE_NAMES, ERROR_CODES, type ErrorCode, type ErrorOrigin, type ErrorStatus } from './error-codes.ts';
 import { SentMessages } from './sent-messages.ts';
-
-/** Body of an error answer: the specification's three fields, and a code and details for programs. */
-export interface ErrorBody {
-  /** A list if an upstream sent one, and on the routes of the metrics service. */
-  readonly message: string | readonly string[];
-  readonly statusCode: number;
-  readonly error: string;
-  readonly code: ErrorCode;
-  readonly details?: unknown;
-}
-
-/** Returns the message as a list on routes of the metrics service, as its specification has it. */
-export function messageFor(url: string, message: string | readonly string[]): string | readonly string[] {
-  return /^\/v1\/avg_tps(?:[/?]|$)/.test(url) ? [message].flat() : message;
-}
-
-export function createErrorBody(
-  code: ErrorCode,
-  statusCode: number,
-  message: string | readonly string[],
-  details?: unknown,
-): ErrorBody {
-  return {
-    message,
-    statusCode,
-    error: STATUS_CODES[statusCode] ?? 'Error',
-    code,
-    ...(details === undefined ? {} : { details }),
-  };
-}
 
 const TEXT = { description: 'What is wrong, and what is allowed' };
 const EXAMPLE_MESSAGE = 'what is wrong, and what is allowed';
@@ -80,12 +50,9 @@ function describeErrors(
     return Type.Object(
       {
         ...fields,
-        statusCode: Type.Integer({ description: 'The HTTP status' }),
-        error: Type.String({ description: 'The reason phrase of the status' }),
-        code: Type.Enum([...codes], {
-          type: 'string',
-          description: codes.map((code) => `- \`${code}\`: ${describeCode(code)}`).join('\n'),
-        }),
+        statusCode: integer('The HTTP status'),
+        error: text('The reason phrase of the status'),
+        code: oneOf(codes, codes.map((code) => `- \`${code}\`: ${describeCode(code)}`).join('\n')),
       },
       {
         title: `${name}${statusCode}`,
@@ -98,7 +65,7 @@ function describeErrors(
 }
 
 function codesOf(status: ErrorStatus, origins: readonly ErrorOrigin[]): ErrorCode[] {
-  return (Object.keys(ERROR_CODES) as ErrorCode[]).filter((code) => {
+  return CODE_NAMES.filter((code) => {
     const entry = ERROR_CODES[code];
     const isPossible = entry.status === status || entry.status === 'as_upstream';
     return isPossible && entry.raisedBy.some((origin) => origins.includes(origin));

@@ -1,25 +1,6 @@
 import type { AggregatorErrorCode } from '../../aggregation/aggregator-error.ts';
 import type { UpstreamErrorCode } from '../../proxy/client/upstream-error.ts';
 
-/** Codes that only the HTTP side raises. */
-export type ApiErrorCode =
-  | 'unknown_network'
-  | 'not_found'
-  | 'unknown_request'
-  | 'unauthorized'
-  | 'forbidden'
-  | 'rate_limited'
-  | 'body_too_large'
-  | 'unsupported_media_type'
-  | 'unsupported_transfer_coding'
-  | 'headers_too_large'
-  | 'request_timeout'
-  | 'upstream_error'
-  | 'internal_error';
-
-/** Every `code` of an error body. Stable: programs depend on it. */
-export type ErrorCode = AggregatorErrorCode | UpstreamErrorCode | ApiErrorCode;
-
 /** Every status of an error that the service raises itself. */
 export type ErrorStatus = 400 | 401 | 403 | 404 | 408 | 413 | 415 | 429 | 431 | 500 | 501 | 502 | 503;
 
@@ -46,8 +27,8 @@ export interface ErrorCodeEntry {
   readonly retryAfterMs?: number;
 }
 
-/** Meaning and status of each code; docs/errors.md is generated from it. */
-export const ERROR_CODES: Readonly<Record<ErrorCode, ErrorCodeEntry>> = {
+/** Those of aggregations, those of upstreams, and those that only the HTTP side raises. */
+const ENTRIES = {
   invalid_request: {
     ...raised(400, 'never', 'aggregator', 'api'),
     meaning: 'The request is wrong; the message names the field or parameter and says what is allowed',
@@ -269,7 +250,14 @@ export const ERROR_CODES: Readonly<Record<ErrorCode, ErrorCodeEntry>> = {
     meaning: "A bug of the service; its log has the details under the answer's x-request-id",
     action: 'Report it with the x-request-id',
   },
-};
+} satisfies Record<AggregatorErrorCode | UpstreamErrorCode, ErrorCodeEntry> & Record<string, ErrorCodeEntry>;
+
+/** Every `code` of an error body. Stable: programs depend on it. */
+export type ErrorCode = keyof typeof ENTRIES;
+
+/** Meaning and status of each code; docs/errors.md is generated from it. */
+export const ERROR_CODES: Readonly<Record<ErrorCode, ErrorCodeEntry>> = ENTRIES;
+export const CODE_NAMES = Object.keys(ENTRIES) as ErrorCode[];
 
 function raised(status: ErrorCodeEntry['status'], retry: RetryAdvice, ...raisedBy: ErrorOrigin[]) {
   return { status, retry, raisedBy };

@@ -1,5 +1,5 @@
 import type { RequestField } from '../../aggregation/aggregator-error.ts';
-import { createErrorBody, messageFor } from './error-body.ts';
+import { STATUS_CODES } from '../../lib/net/node-http.ts';
 import { ERROR_CODES, type ErrorCode } from './error-codes.ts';
 
 /** Field names of the API, by the part of a request that an error may be about. */
@@ -22,7 +22,8 @@ const FIELD_NAMES: Readonly<Record<RequestField, string>> = {
 /** The content of an error answer, before it is written in the form of an API. */
 export interface ErrorAnswer {
   readonly code: ErrorCode;
-  readonly message: string;
+  /** A list if an upstream sent one. */
+  readonly message: string | readonly string[];
   readonly details?: unknown;
   readonly retryAfterMs?: number | undefined;
 }
@@ -34,13 +35,26 @@ export interface ErrorForm {
   bodyOf(answer: ErrorAnswer, statusCode: number, url?: string): unknown;
 }
 
-/** Form of all routes but those of the Go aggregator's API. */
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** Form of the route's error answers, in place of that of its server. */
+    errorForm?: ErrorForm;
+  }
+}
+
+/** Form of all routes but those of the Go aggregator's API: the specification's three fields, and a code and details for programs. */
 export const OWN_ERROR_FORM: ErrorForm = {
   fieldNames: FIELD_NAMES,
   statusOf(code) {
     const { status } = ERROR_CODES[code];
     return status === 'as_upstream' ? 502 : status;
   },
-  bodyOf: ({ code, message, details }, statusCode, url = '') =>
-    createErrorBody(code, statusCode, messageFor(url, message), details),
+  bodyOf: ({ code, message, details }, statusCode, url = '') => ({
+    // By the specification, routes of the metrics service have a list.
+    message: /^\/v1\/avg_tps(?:[/?]|$)/.test(url) ? [message].flat() : message,
+    statusCode,
+    error: STATUS_CODES[statusCode] ?? 'Error',
+    code,
+    details,
+  }),
 };

@@ -1,5 +1,5 @@
 import type { Static } from 'typebox';
-import { Type } from '../../lib/encoding/schema.ts';
+import { integer, optionalText, Type, text } from '../../lib/encoding/schema.ts';
 import type { SentMessage } from '../../pchain/codec/evm-receipt.ts';
 import { readPayload } from '../../warp/reading.ts';
 
@@ -8,15 +8,13 @@ export const SentMessages = Type.Object(
   {
     messages: Type.Array(
       Type.Object({
-        logIndex: Type.Integer({ description: 'The value of the parameter that chooses this message' }),
-        messageId: Type.String({ description: 'In cb58' }),
-        destinationBlockchainId: Type.Optional(
-          Type.String({ description: 'Of a Teleporter message, in cb58: the blockchain that it is for' }),
-        ),
-        bytes: Type.Integer({ description: 'Size of the unsigned message' }),
+        logIndex: integer('The value of the parameter that chooses this message'),
+        messageId: text('In cb58'),
+        destinationBlockchainId: optionalText('Of a Teleporter message, in cb58: the blockchain that it is for'),
+        bytes: integer('Size of the unsigned message'),
       }),
     ),
-    messagesOmitted: Type.Integer({ description: 'How many more messages the transaction sent' }),
+    messagesOmitted: integer('How many more messages the transaction sent'),
   },
   { description: 'Where an EVM transaction sent several messages: which' },
 );

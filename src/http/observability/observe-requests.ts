@@ -27,19 +27,20 @@ const GONE = 0;
 
 export interface RequestObserverOptions {
   readonly clock: Clock;
-  readonly log: RequestLog;
   readonly metrics: Metrics;
   readonly tracer: Tracer;
   /** Keeps the record of a request whose route is recorded. */
-  readonly onRecordedEnd: ((request: FastifyRequest, end: RequestEnd) => void) | undefined;
+  readonly onRecordedEnd: (request: FastifyRequest, end: RequestEnd) => void;
 }
 
 /** Writes the metrics, the span and the access line of each request: all that is recorded about a request whatever its route. */
 export class RequestObserver {
+  readonly #log: RequestLog;
   readonly #options: RequestObserverOptions;
   readonly #metrics: ReturnType<typeof declareMetrics>;
 
-  constructor(server: Server, options: RequestObserverOptions) {
+  constructor(server: Server, log: RequestLog, options: RequestObserverOptions) {
+    this.#log = log;
     this.#options = options;
     this.#metrics = declareMetrics(options.metrics);
     server.decorateRequest('route');
@@ -77,8 +78,8 @@ export class RequestObserver {
 
   #end(request: FastifyRequest, reply: FastifyReply, end: RequestEnd): void {
     if (!end.isAnswered) request.gone?.abort(new ClientGone());
-    this.#options.log.answered(request, reply, end);
-    if (request.route.config?.isRecorded === true) this.#options.onRecordedEnd?.(request, end);
+    this.#log.answered(request, reply, end);
+    if (request.route.config?.isRecorded === true) this.#options.onRecordedEnd(request, end);
     this.#count(request, end);
     endSpan(request, reply, end);
   }

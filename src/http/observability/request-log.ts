@@ -9,8 +9,6 @@ import type { ErrorCode } from '../errors/error-codes.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** Name of the network that a route serves without naming it in its path. */
-    network?: string;
     /** Whether a record of each request is kept: those for signatures. */
     isRecorded?: boolean;
   }
@@ -61,7 +59,7 @@ export class RequestLog {
   aggregationFailed(request: FastifyRequest, { code, message, report }: AggregatorError): void {
     this.#write('warn', 'aggregation failed', () => ({
       ...idsOf(request),
-      network: (request.params as { readonly network?: string }).network ?? request.route.config.network,
+      network: (request.params as { readonly network?: string }).network ?? request.aggregation?.network,
       code,
       reason: message,
       ...(report !== undefined && {

@@ -1,3 +1,4 @@
+import { attempt } from '../../lib/encoding/parse-error.ts';
 import { badRequest } from '../errors/http-error.ts';
 
 /** The start of a page in a list. All pages of a list are consistent, whatever has changed since the first. */
@@ -22,12 +23,7 @@ export function parsePageToken(token: string): PageStart {
 }
 
 function parse(token: string): PageStart | undefined {
-  let value: unknown;
-  try {
-    value = JSON.parse(Buffer.from(token, 'base64url').toString());
-  } catch {
-    return undefined;
-  }
+  const value: unknown = attempt(() => JSON.parse(Buffer.from(token, 'base64url').toString()), SyntaxError);
   if (!Array.isArray(value) || value.length !== 2) return undefined;
   const [list, offset] = value as unknown[];
   if (typeof list !== 'string' || !Number.isSafeInteger(offset) || (offset as number) < 0) return undefined;

@@ -1,5 +1,5 @@
 import { bech32 } from '@scure/base';
-import { ParseError } from '../../lib/encoding/parse-error.ts';
+import { attempt, ParseError } from '../../lib/encoding/parse-error.ts';
 import { parseHexOrCb58Id, parseId, parseNodeID } from '../../warp/ids.ts';
 import { PUBLIC_NETWORKS } from '../../warp/networks.ts';
 import { MAX_SHOWN_LENGTH } from '../errors/http-error.ts';
@@ -101,13 +101,8 @@ function parsed(source: string, problem: string, parse: (text: string) => unknow
     findProblem(text) {
       const mismatch = findProblem(text);
       if (mismatch !== undefined) return mismatch;
-      try {
-        parse(text);
-        return undefined;
-      } catch (error) {
-        if (error instanceof ParseError) return error.reason;
-        throw error;
-      }
+      const value = attempt(() => parse(text));
+      return value instanceof ParseError ? value.reason : undefined;
     },
   };
 }

@@ -1,4 +1,4 @@
-import { ParseError } from '../../lib/encoding/parse-error.ts';
+import { attempt, ParseError } from '../../lib/encoding/parse-error.ts';
 import { type BlockchainID, parseHexOrCb58Id, type SubnetID, type TxID, type ValidationID } from '../../warp/ids.ts';
 import { badRequest } from '../errors/http-error.ts';
 
@@ -7,13 +7,10 @@ type AnyID = SubnetID | BlockchainID | TxID | ValidationID;
 /** Parses a client's field or parameter. @throws {HttpError} naming the field, if `parse` throws a {@link ParseError} */
 export function parseField<T>(name: string, text: string, parse: () => T): T {
   if (text.startsWith('0X')) throw badRequest(`${name} starts with 0X: the prefix of hex is 0x, or there is none`);
-  try {
-    return parse();
-  } catch (error) {
-    if (!(error instanceof ParseError)) throw error;
-    if (error.what === name) throw badRequest(`${name} ${error.reason}`, { cause: error });
-    throw badRequest(`${name} is not a Warp message: ${error.message}`, { cause: error });
-  }
+  const value = attempt(parse);
+  if (!(value instanceof ParseError)) return value;
+  if (value.what === name) throw badRequest(`${name} ${value.reason}`, { cause: value });
+  throw badRequest(`${name} is not a Warp message: ${value.message}`, { cause: value });
 }
 
 export function parseID<T extends AnyID>(name: string, text: string): T {
@@ -27,7 +24,6 @@ export function parseOptionalID<T extends AnyID>(name: string, text: string | un
   return parseID<T>(name, text);
 }
 
-/** @param value a number, or a string of digits */
-export function toBigInt(value: number | string | undefined): bigint | undefined {
+export function toBigInt(value: number | undefined): bigint | undefined {
   return value === undefined ? undefined : BigInt(value);
 }

@@ -1,7 +1,11 @@
 import type { TSchema } from 'typebox';
-import { Type } from '../../lib/encoding/schema.ts';
+import { optionalText, Type } from '../../lib/encoding/schema.ts';
 import { badRequest, MAX_SHOWN_LENGTH } from '../errors/http-error.ts';
 import { checkParameters, type Parameters } from './check-parameters.ts';
+
+export function percentage(byDefault: bigint, description: string) {
+  return Type.Optional(Type.Integer({ minimum: 0, maximum: 100, default: Number(byDefault), description }));
+}
 
 /** Parameters shared by the service's own lookups. */
 export const HEIGHT_PARAMETERS = {
@@ -13,27 +17,27 @@ export const HEIGHT_PARAMETERS = {
       description: 'The P-Chain height of the validators; 0 is the proposed height',
     }),
   ),
-  destinationBlockchainId: Type.Optional(
-    Type.String({
-      description:
-        'A blockchain, in hex or cb58: the P-Chain height is then that of its current epoch. Not together with pChainHeight',
-    }),
+  destinationBlockchainId: optionalText(
+    'A blockchain, in hex or cb58: the P-Chain height is then that of its current epoch. Not together with pChainHeight',
   ),
 };
 
-/** Checks a query's parameters as strings and refuses unknown ones, as a route's `validatorCompiler`. Handlers check those of the path. */
+/**
+ * Checks a query's parameters as strings, refuses unknown ones, and converts integers, as a route's `validatorCompiler`. Handlers check those
+ * of the path.
+ */
 export function checkQuery({ schema, httpPart }: { schema: TSchema; httpPart?: string }) {
-  const known = Object.keys((schema as { properties?: object }).properties ?? {});
-  return (values: unknown): true => {
+  const { properties = {} } = schema as { properties?: Readonly<Record<string, { readonly type?: string }>> };
+  const known = Object.keys(properties);
+  return (values: unknown) => {
     if (httpPart !== 'querystring') return true;
-    const unknown = Object.keys(values as object).find((name) => !known.includes(name));
+    const given = Object.entries(values as Parameters);
     checkParameters(schema, values as Parameters);
-    if (unknown === undefined) return true;
-    throw badRequest(`unknown parameter ${unknown.slice(0, MAX_SHOWN_LENGTH)}; known are: ${known.join(', ')}`);
+    const [unknown] = given.find(([name]) => !known.includes(name)) ?? [];
+    if (unknown !== undefined) {
+      throw badRequest(`unknown parameter ${unknown.slice(0, MAX_SHOWN_LENGTH)}; known are: ${known.join(', ')}`);
+    }
+    const converted = given.map(([name, text]) => [name, properties[name]?.type === 'integer' ? Number(text) : text]);
+    return { value: Object.fromEntries(converted) as object };
   };
-}
-
-/** Returns the strings that {@link checkQuery} accepted, whatever types the schema documents. */
-export function textsOf<T>({ query }: { readonly query: unknown }): T {
-  return query as T;
 }

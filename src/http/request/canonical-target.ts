@@ -1,3 +1,5 @@
+import { attempt } from '../../lib/encoding/parse-error.ts';
+
 /** Literal characters of a path (RFC 3986), without `;`, with which parameters start for some servers. */
 const PATH_CHARACTERS = /^[A-Za-z0-9\-._~:@!$&'()*+,=/%]*$/;
 /** Visible ASCII without `#`, and without `;`, which some servers read as `&`. */
@@ -66,10 +68,5 @@ export function splitTarget(url: string): RequestTarget {
 }
 
 function isUtf8(text: string): boolean {
-  try {
-    decodeURIComponent(text);
-    return true;
-  } catch {
-    return false;
-  }
+  return !(attempt(() => decodeURIComponent(text), URIError) instanceof URIError);
 }

@@ -1,37 +1,31 @@
 import type { FastifyRequest, onRequestHookHandler } from 'fastify';
 import type { TSchema } from 'typebox';
-import { Type } from '../../lib/encoding/schema.ts';
+import { oneOf } from '../../lib/encoding/schema.ts';
 import type { Network } from '../../network/network.ts';
-import { HttpError, unknownNetwork } from '../errors/http-error.ts';
+import { unknownNetwork } from '../errors/http-error.ts';
 
 export interface NetworkOfPath {
   /** Schema of the parameter: all names that paths may use. */
   readonly network: TSchema;
-  /** @throws {HttpError} `unknown_network` */
-  readonly networkOf: (request: FastifyRequest) => Network;
-  /** Hook of routes with `{network}`: refuses an unknown name with a 404 before the schema is checked and the body read. */
   readonly onRequest: onRequestHookHandler;
+  /** Returns the network of a request that the hook has passed. */
+  readonly networkOf: (request: FastifyRequest) => Network;
 }
 
 export function createNetworkOfPath(networks: readonly Network[]): NetworkOfPath {
   const byName = new Map(networks.flatMap((network) => network.pathNames.map((name) => [name, network] as const)));
   const served = [...byName.keys()];
-  function networkOf(request: FastifyRequest): Network {
-    const found = find(request);
-    if (found instanceof HttpError) throw found;
-    return found;
-  }
-
-  function find({ params }: FastifyRequest): Network | HttpError {
-    const { network: name } = params as { network: string };
-    return byName.get(name) ?? unknownNetwork(name, served);
-  }
   return {
-    network: Type.Enum(served, { type: 'string' }),
-    networkOf,
-    onRequest(request, _reply, done) {
-      const found = find(request);
-      done(found instanceof HttpError ? found : undefined);
-    },
+    network: oneOf(served),
+    onRequest: requireNetwork(served),
+    networkOf: ({ params }) => byName.get((params as { network: string }).network) as Network,
+  };
+}
+
+/** Creates a hook of routes with `{network}`: an unknown name is a 404, before the schema is checked and the body read. */
+export function requireNetwork(served: readonly string[]): onRequestHookHandler {
+  return ({ params }, _reply, done) => {
+    const { network } = params as { readonly network?: string };
+    done(network === undefined || served.includes(network) ? undefined : unknownNetwork(network, served));
   };
 }

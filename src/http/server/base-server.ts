@@ -4,41 +4,41 @@ import type { Clock } from '../../lib/concurrency/clock.ts';
 import { createThrottledWarnings } from '../../telemetry/log-throttle.ts';
 import type { Logger } from '../../telemetry/logger.ts';
 import type { Metrics } from '../../telemetry/metrics.ts';
-import { NO_TRACER, type Tracer } from '../../telemetry/spans.ts';
+import type { Tracer } from '../../telemetry/spans.ts';
 import { type AccessOptions, registerAccess } from '../access/access.ts';
 import { allowOrigin, registerCors } from '../access/cors.ts';
-import { watchRouteAccess } from '../access/route-access.ts';
+import { requireRouteAccess } from '../access/route-access.ts';
 import { type ErrorForm, OWN_ERROR_FORM } from '../errors/error-form.ts';
+import { noSuchRoute } from '../errors/http-error.ts';
 import { RequestObserver } from '../observability/observe-requests.ts';
-import type { RequestEnd, RequestLog } from '../observability/request-log.ts';
+import { type RequestEnd, RequestLog } from '../observability/request-log.ts';
 import { unescapeColons } from '../request/canonical-target.ts';
 import type { Server } from '../request/http-server.ts';
 import { dropJsonCharset } from '../request/json-type.ts';
 import { findHeaderProblem } from '../request/request-headers.ts';
 import { REQUEST_ID_HEADER, requestIDOf } from '../request/request-id.ts';
 import { DrainingServer } from './draining-server.ts';
-import { createErrorHandler, handleNotFound, MAX_PARAM_LENGTH } from './error-handler.ts';
+import { createErrorHandler, MAX_PARAM_LENGTH } from './error-handler.ts';
 import { answerMalformed } from './malformed-requests.ts';
-import { RequestBodies } from './request-bodies.ts';
+import type { RequestBodies } from './request-bodies.ts';
 import { scheduleRequests } from './schedule-requests.ts';
 
 export interface BaseServerOptions {
   readonly logger: Logger;
   readonly clock: Clock;
   readonly metrics: Metrics;
-  /** Without it, requests are not traced. */
-  readonly tracer?: Tracer;
-  /** API keys and rate limits; without it, all requests are allowed. */
-  readonly access?: AccessOptions;
-  /** Origins whose pages may use the service; `*` alone allows all. Empty by default. */
-  readonly corsOrigins?: readonly string[];
+  readonly tracer: Tracer;
+  /** API keys and rate limits. */
+  readonly access: AccessOptions;
+  /** Origins whose pages may use the service; `*` alone allows all. */
+  readonly corsOrigins: readonly string[];
   readonly maxConnections: number;
-  /** Shared by all listeners of the process; by default the server has its own. */
-  readonly bodies?: RequestBodies;
+  /** Shared by all listeners of the process. */
+  readonly bodies: RequestBodies;
   /** Time that open requests have when the server closes. */
   readonly drainTimeoutMs: number;
   /** Keeps the record of a request whose route is recorded. */
-  readonly onRecordedEnd?: (request: FastifyRequest, end: RequestEnd) => void;
+  readonly onRecordedEnd: (request: FastifyRequest, end: RequestEnd) => void;
 }
 
 /** Limit of routes that set no other. */
@@ -56,27 +56,13 @@ const NO_SNIFFING = ['x-content-type-options', 'nosniff'] as const;
 const NO_STORE = ['cache-control', 'no-store'] as const;
 
 /**
- * Creates a Fastify server without routes: connections, bodies, errors, request IDs, CORS, access, log, metrics and traces. It is
- * ready only if every route declares its access.
+ * Creates a Fastify server without routes: connections, bodies, errors, request IDs, CORS, access, log, metrics and traces. It
+ * refuses a route that does not declare its access.
  */
-export function createBaseServer(
-  options: BaseServerOptions,
-  log: RequestLog,
-  form: ErrorForm = OWN_ERROR_FORM,
-): Server {
-  const {
-    logger,
-    clock,
-    metrics,
-    maxConnections,
-    drainTimeoutMs,
-    access,
-    corsOrigins = [],
-    tracer = NO_TRACER,
-    onRecordedEnd,
-    bodies = new RequestBodies({ clock, metrics }),
-  } = options;
-  const trustedProxies = access?.trustedProxies ?? [];
+export function createBaseServer(options: BaseServerOptions, form: ErrorForm = OWN_ERROR_FORM): Server {
+  const { logger, clock, metrics, maxConnections, drainTimeoutMs, access, corsOrigins, bodies } = options;
+  const { trustedProxies } = access;
+  const log = new RequestLog(logger, clock);
   const warnings = createThrottledWarnings(logger, clock);
   const handleError = createErrorHandler(log, form);
   const malformed = {
@@ -135,7 +121,7 @@ export function createBaseServer(
     },
   }).withTypeProvider<TypeBoxTypeProvider>();
   server.setErrorHandler(handleError);
-  server.setNotFoundHandler(handleNotFound);
+  server.setNotFoundHandler((request, reply) => void reply.send(noSuchRoute(request)));
   // Before a request is queued.
   server.server.prependListener('request', (request, response) => {
     bodies.receive(request, response);
@@ -146,7 +132,7 @@ export function createBaseServer(
   const parseJson = server.getDefaultJsonParser('error', 'error');
   const parser = bodies.parser((request, text, done) => void parseJson(request, text, done));
   server.addContentTypeParser('application/json', parser);
-  const observer = new RequestObserver(server, { clock, log, metrics, tracer, onRecordedEnd });
+  const observer = new RequestObserver(server, log, options);
   server.decorateRequest('eventStream', undefined);
   server.addHook('onRequest', (request, reply, done) => {
     setCommonHeaders(request, reply);
@@ -159,11 +145,7 @@ export function createBaseServer(
     dropJsonCharset(reply);
     done();
   });
-  const checkRouteAccess = watchRouteAccess(server);
-  server.addHook('onReady', (done) => {
-    checkRouteAccess();
-    done();
-  });
+  requireRouteAccess(server);
   // CORS precedes all that may reject a request, so that pages can read the reason.
   registerCors(server, corsOrigins);
   server.addHook('onRequest', ({ raw }, _reply, done) => done(findHeaderProblem(raw)));

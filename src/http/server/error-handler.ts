@@ -3,7 +3,7 @@ import { AggregatorError } from '../../aggregation/aggregator-error.ts';
 import { UpstreamError } from '../../proxy/client/upstream-error.ts';
 import { detailsOf } from '../errors/aggregation-details.ts';
 import { ERROR_CODES } from '../errors/error-codes.ts';
-import { type ErrorAnswer, type ErrorForm, OWN_ERROR_FORM } from '../errors/error-form.ts';
+import type { ErrorAnswer, ErrorForm } from '../errors/error-form.ts';
 import { ClientGone, HttpError, noSuchRoute } from '../errors/http-error.ts';
 import { describeValidation, MISSING_BODY } from '../errors/validation-text.ts';
 import type { RequestLog } from '../observability/request-log.ts';
@@ -15,9 +15,11 @@ export const MAX_PARAM_LENGTH = 1_000;
 
 export type ErrorHandler = (error: FastifyError, request: FastifyRequest, reply: FastifyReply) => void;
 
-export function createErrorHandler(log: RequestLog, form: ErrorForm = OWN_ERROR_FORM): ErrorHandler {
+/** @param formOfServer the form of routes that declare no other */
+export function createErrorHandler(log: RequestLog, formOfServer: ErrorForm): ErrorHandler {
   return (error, request, reply) => {
-    const { eventStream } = request;
+    const { eventStream, route } = request;
+    const form = route.config?.errorForm ?? formOfServer;
     if (eventStream?.hasBegun !== true) eventStream?.stop();
     if (error instanceof ClientGone) {
       reply.hijack();
@@ -31,7 +33,7 @@ export function createErrorHandler(log: RequestLog, form: ErrorForm = OWN_ERROR_
     if (code === 'internal_error') log.unexpected(request, error);
     else if (error instanceof AggregatorError && (statusCode >= 500 || error.report !== undefined))
       log.aggregationFailed(request, error);
-    else if (statusCode < 500 || request.route.config?.isRecorded === true) log.refused(request, code, message);
+    else if (statusCode < 500 || route.config?.isRecorded === true) log.refused(request, code, String(message));
     const body = form.bodyOf(answer, statusCode, request.url);
     if (eventStream?.hasBegun) {
       request.endStatus = statusCode;
@@ -44,10 +46,6 @@ export function createErrorHandler(log: RequestLog, form: ErrorForm = OWN_ERROR_
     // A string, because a route's schema of this status must not filter the fields.
     reply.status(statusCode).type(JSON_TYPE).send(JSON.stringify(body));
   };
-}
-
-export function handleNotFound(request: FastifyRequest, reply: FastifyReply): void {
-  reply.send(noSuchRoute(request));
 }
 
 function answerTo(error: FastifyError, request: FastifyRequest, { fieldNames }: ErrorForm): ErrorAnswer {

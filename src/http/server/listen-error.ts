@@ -1,3 +1,5 @@
+import type { Server } from '../request/http-server.ts';
+
 /** Names of the settings with a listener's address. */
 export interface ListenSettings {
   readonly host: string;
@@ -17,10 +19,14 @@ export class ListenError extends Error {
   }
 }
 
-/** @throws {ListenError} with these settings if the system refuses the address */
-export async function namingSettings<T>(settings: ListenSettings, listen: () => Promise<T>): Promise<T> {
+/** Returns the URL. @throws {ListenError} with these settings if the system refuses the address */
+export async function listen(
+  server: Server,
+  { host, port }: { readonly host: string; readonly port: number },
+  settings: ListenSettings,
+): Promise<string> {
   try {
-    return await listen();
+    return await server.listen({ host, port });
   } catch (error) {
     throw error instanceof Error && 'syscall' in error
       ? new ListenError(error as NodeJS.ErrnoException, settings)

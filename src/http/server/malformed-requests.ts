@@ -7,11 +7,6 @@ import type { RequestLog } from '../observability/request-log.ts';
 import { JSON_TYPE } from '../request/json-type.ts';
 import { REQUEST_ID_HEADER } from '../request/request-id.ts';
 
-/** Error of Node's parser or timers for bytes that are no request. Its `rawPacket` is not used: it may hold keys. */
-export interface ClientError extends Error {
-  readonly code?: string;
-}
-
 const ANSWERS: Readonly<Record<string, readonly [ErrorCode, message: string]>> = {
   HPE_HEADER_OVERFLOW: ['headers_too_large', 'the headers have more than the 16384 bytes allowed'],
   HPE_CHUNK_EXTENSIONS_OVERFLOW: ['body_too_large', 'the chunk extensions of the body are too long'],
@@ -26,9 +21,13 @@ export interface MalformedRequestOptions {
   readonly afterAnswers: (socket: Socket, act: () => void) => void;
 }
 
-/** Answers bytes that are no valid HTTP in the service's error form, and ends the connection. */
+/**
+ * Answers bytes that are no valid HTTP in the service's error form, and ends the connection.
+ *
+ * @param error of Node's parser or timers; its `rawPacket` is not used, because it may hold keys
+ */
 export function answerMalformed(
-  error: ClientError,
+  error: NodeJS.ErrnoException,
   socket: Socket,
   { log, form, headers, afterAnswers }: MalformedRequestOptions,
 ): void {

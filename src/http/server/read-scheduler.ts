@@ -8,47 +8,35 @@ const MAX_PIECES = 256;
 /** An aggregation takes some ten passes of the event loop, which should not each spend 20 ms on chunks. An idle pass takes microseconds. */
 const PASSES_BETWEEN_READS = 4;
 
-/** Chunks that a connection has received since it was last resumed. */
-export interface PieceCount {
-  pieces: number;
-}
-
 /**
  * Pauses connections whose bodies arrive in many small chunks, and resumes one every few passes of the event loop, round robin over client
  * addresses, so that they delay other requests by the chunks of one read. Bound: one entry for each connection.
  */
 export class ReadScheduler {
   readonly #clock: Pick<Clock, 'afterTurn'>;
-  readonly #counts = new WeakMap<Socket, PieceCount>();
+  /** Chunks that each connection has received since it was last resumed. */
+  readonly #pieces = new WeakMap<Socket, number>();
   readonly #paused = new FairQueue<string, () => void>();
 
   constructor(clock: Pick<Clock, 'afterTurn'>) {
     this.#clock = clock;
   }
 
-  /** Returns the count of a connection, which {@link count} increments. */
-  countOf(socket: Socket): PieceCount {
-    let count = this.#counts.get(socket);
-    if (count === undefined) {
-      count = { pieces: 0 };
-      this.#counts.set(socket, count);
-    }
-    return count;
+  /** Counts a chunk that a connection has received. */
+  count(socket: Socket): void {
+    const pieces = (this.#pieces.get(socket) ?? 0) + 1;
+    this.#pieces.set(socket, pieces);
+    if (pieces === MAX_PIECES) this.#pause(socket);
   }
 
-  count(socket: Socket, count: PieceCount): void {
-    count.pieces += 1;
-    if (count.pieces === MAX_PIECES) this.#pause(socket, count);
-  }
-
-  #pause(socket: Socket, count: PieceCount): void {
+  #pause(socket: Socket): void {
     const pause = (): void => void socket.pause();
     // Node resumes a connection when the body's stream is read.
     socket.on('resume', pause);
     pause();
     if (this.#paused.size === 0) this.#awaitTurn(PASSES_BETWEEN_READS);
     this.#paused.push(clientNetwork(socket.remoteAddress ?? ''), () => {
-      count.pieces = 0;
+      this.#pieces.set(socket, 0);
       socket.off('resume', pause);
       // Node resumes a connection that it paused until answers are sent.
       const { _paused: isPausedByNode } = socket as Socket & { readonly _paused?: boolean };

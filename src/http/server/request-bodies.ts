@@ -6,7 +6,7 @@ import { GrowingBuffer } from '../../lib/encoding/growing-buffer.ts';
 import type { Counter, Metrics } from '../../telemetry/metrics.ts';
 import { clientOf } from '../access/client-identity.ts';
 import { ClientGone, HttpError } from '../errors/http-error.ts';
-import { type PieceCount, ReadScheduler } from './read-scheduler.ts';
+import { ReadScheduler } from './read-scheduler.ts';
 
 /**
  * Bound of the bytes of request bodies over all listeners; one client gets half. A parsed body takes some four times its bytes: its text, its
@@ -109,9 +109,8 @@ class RequestBody {
     const length = headers['content-length'];
     this.#declaredBytes = length === undefined ? undefined : Number(length);
     this.#address = socket.remoteAddress;
-    const count: PieceCount = scheduler.countOf(socket);
     request.on('data', (piece: Buffer) => {
-      scheduler.count(socket, count);
+      scheduler.count(socket);
       this.#receive(piece);
     });
     request.on('end', () => {
@@ -194,11 +193,6 @@ function tooLarge(limit: number): HttpError {
 }
 
 function overloaded(): HttpError {
-  return new HttpError(
-    'overloaded',
-    'the bytes of request bodies, of this client or of all, have reached their limit',
-    {
-      retryAfterMs: RETRY_AFTER_MS,
-    },
-  );
+  const message = 'the bytes of request bodies, of this client or of all, have reached their limit';
+  return new HttpError('overloaded', message, { retryAfterMs: RETRY_AFTER_MS });
 }

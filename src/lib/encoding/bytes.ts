@@ -3,6 +3,10 @@ import { ParseError } from './parse-error.ts';
 
 export { bytesToHex, concatBytes };
 
+export function prefixedHex(bytes: Uint8Array): string {
+  return `0x${bytesToHex(bytes)}`;
+}
+
 /**
  * Parses a hex string with an optional `0x` prefix.
  *

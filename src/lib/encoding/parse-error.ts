@@ -14,12 +14,14 @@ export class ParseError extends Error {
   }
 }
 
-/** Returns the result of `parse`, or the {@link ParseError} that it throws; other errors are thrown. */
-export function attempt<T>(parse: () => T): T | ParseError {
+/** Returns the result of `parse`, or the error of this class that it throws, by default a {@link ParseError}; other errors are thrown. */
+export function attempt<T>(parse: () => T): T | ParseError;
+export function attempt<T, E extends Error>(parse: () => T, ofClass: abstract new (...args: never) => E): T | E;
+export function attempt<T>(parse: () => T, ofClass: abstract new (...args: never) => Error = ParseError): T | Error {
   try {
     return parse();
   } catch (error) {
-    if (error instanceof ParseError) return error;
+    if (error instanceof ofClass) return error;
     throw error;
   }
 }

@@ -49,6 +49,8 @@ export const Type = builders as unknown as Pick<typeof TypeBox, keyof typeof bui
 
 export const text = (description?: string) => Type.String(described(description));
 export const optionalText = (description?: string) => Type.Optional(text(description));
+/** A number that may exceed 2^53, such as a weight. */
+export const Decimal = text('A decimal number, which may exceed 2^53');
 export const integer = (description?: string) => Type.Integer(described(description));
 export const oneOf = <const Values extends string[]>(values: readonly [...Values], description?: string) =>
   Type.Enum(values, { type: 'string', ...described(description) });

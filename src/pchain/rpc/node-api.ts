@@ -1,6 +1,6 @@
 import { isIP } from 'node:net';
 import { createLru } from '../../lib/cache/lru.ts';
-import { ParseError } from '../../lib/encoding/parse-error.ts';
+import { ParseError, tryParse } from '../../lib/encoding/parse-error.ts';
 import { type HostAndPort, parseHostAndPort } from '../../lib/net/host-and-port.ts';
 import type { Validator } from '../../validators/validator.ts';
 import {
@@ -320,7 +320,7 @@ const IPV4_IN_IPV6 = /^::ffff:(?=[0-9.]+$)/i;
 
 /** Parses Go's `netip.AddrPort`, without zones: `1.2.3.4:9651` or `[2001:db8::1]:9651`. */
 function parseIpAddress(text: string): HostAndPort | undefined {
-  const address = parseHostAndPort(text);
+  const address = tryParse(() => parseHostAndPort(text));
   if (address === undefined || isIP(address.host) === 0) return undefined;
   return { host: address.host.replace(IPV4_IN_IPV6, ''), port: address.port };
 }

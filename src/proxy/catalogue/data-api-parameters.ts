@@ -1,6 +1,6 @@
 import { ANY_AMOUNT } from '../../http/parameters/check-parameters.ts';
 import { PARAMETER_FORMATS, type ParameterFormatName } from '../../http/parameters/parameter-formats.ts';
-import { oneOf, Type } from '../../lib/encoding/schema.ts';
+import { oneOf, optionalText, Type } from '../../lib/encoding/schema.ts';
 import { P_CHAIN_ID } from '../../warp/ids.ts';
 import { PUBLIC_NETWORKS } from '../../warp/networks.ts';
 
@@ -27,7 +27,7 @@ export const chainId = formatted('evm-chain-id', 'Number of an EVM chain, or ID 
 export const evmAddress = formatted('evm-address');
 export const blockId = formatted('evm-block-id', 'Number or hash of a block');
 
-export const pageToken = Type.Optional(Type.String({ description: '`nextPageToken` of the previous page' }));
+export const pageToken = optionalText('`nextPageToken` of the previous page');
 export const sortOrder = Type.Optional(oneOf(['asc', 'desc'], 'By timestamp, or by sortBy'));
 const timestamp = Type.Integer({ ...ANY_AMOUNT, description: 'Unix time' });
 export const timeRange = {

@@ -1,6 +1,6 @@
 import { compareDecimals, type Parameters } from '../../http/parameters/check-parameters.ts';
 import { findForeignAddress } from '../../http/parameters/parameter-formats.ts';
-import { ParseError } from '../../lib/encoding/parse-error.ts';
+import { attempt } from '../../lib/encoding/parse-error.ts';
 import { P_CHAIN_ID, PRIMARY_NETWORK_ID, parseHexOrCb58Id } from '../../warp/ids.ts';
 import { MAINNET } from '../../warp/networks.ts';
 
@@ -35,19 +35,11 @@ export function findMisplacedValidation(query: Parameters, path: Parameters): Co
 
 export function findMisplacedSort(query: Parameters, path: Parameters): Conflict | undefined {
   if (query['sortBy'] !== 'delegationFee') return undefined;
-  const isAllowed = path['network'] === MAINNET.name && isPrimaryNetwork(one(query, 'subnetId'));
+  const subnetID = attempt(() => parseHexOrCb58Id(one(query, 'subnetId'), 'subnetId'));
+  const isAllowed = path['network'] === MAINNET.name && subnetID === PRIMARY_NETWORK_ID;
   return isAllowed
     ? undefined
     : ['sortBy', `delegationFee works on mainnet only, and with subnetId ${PRIMARY_NETWORK_ID}`];
-}
-
-function isPrimaryNetwork(subnetId: string): boolean {
-  try {
-    return parseHexOrCb58Id(subnetId, 'subnetId') === PRIMARY_NETWORK_ID;
-  } catch (error) {
-    if (error instanceof ParseError) return false;
-    throw error;
-  }
 }
 
 export function findEmptyRange(query: Parameters, min: string, max: string): Conflict | undefined {

@@ -13,7 +13,6 @@ export interface RawAnswer {
 
 /** Buffered bytes of a streamed body at which reading from the upstream pauses. */
 const MAX_WAITING_BYTES = 64 * 1024;
-const NO_BYTES = Buffer.alloc(0);
 
 export interface ExchangeRules {
   /** A longer body is streamed. */
@@ -23,9 +22,8 @@ export interface ExchangeRules {
   /** Returns an error for a head whose body should not be read. */
   readonly findProblem: (status: number, headers: IncomingHttpHeaders) => Error | undefined;
   readonly tooLong: () => Error;
-  /** Returns whether the body may be streamed; if so, the exchange holds a permit for it. */
-  readonly takeStream: (exchange: Exchange) => boolean;
-  readonly noStream: () => Error;
+  /** Acquires the exchange's permit to stream its body. @returns why there is none */
+  readonly acquireStream: (exchange: Exchange) => Error | undefined;
 }
 
 /**
@@ -44,10 +42,9 @@ export class Exchange implements Dispatcher.DispatchHandler {
   #controller: Dispatcher.DispatchController | undefined;
   #status = 0;
   #headers: IncomingHttpHeaders = {};
-  /** The only piece so far: a short body is not copied. */
-  #first: Buffer | undefined;
-  /** Copies of several pieces: an upstream may send one byte in each. */
-  #pieces: GrowingBuffer | undefined;
+  #declaredLength = Number.POSITIVE_INFINITY;
+  /** Copies of the pieces that were not handed over: an upstream may send one byte in each. */
+  readonly #pieces = new GrowingBuffer();
   #length = 0;
   #isWhole = false;
   #stream: Readable | undefined;
@@ -80,7 +77,9 @@ export class Exchange implements Dispatcher.DispatchHandler {
     if (status < 200) return;
     this.#status = status;
     this.#headers = headers;
-    const isTooLong = Number(headers['content-length'] ?? 0) > this.#rules.maxBytes;
+    const { 'content-length': length } = headers;
+    if (length !== undefined) this.#declaredLength = Number(length);
+    const isTooLong = length !== undefined && this.#declaredLength > this.#rules.maxBytes;
     const problem = this.#rules.findProblem(status, headers) ?? (isTooLong ? this.#rules.tooLong() : undefined);
     if (problem !== undefined) this.abort(problem);
   }
@@ -91,12 +90,13 @@ export class Exchange implements Dispatcher.DispatchHandler {
       this.abort(this.#rules.tooLong());
       return;
     }
-    this.#receive(chunk);
+    this.#pieces.append(chunk, this.#declaredLength);
     if (this.#stream !== undefined) {
       this.#handOverSoon(controller);
     } else if (this.#length > this.#rules.maxWholeBytes) {
-      if (this.#rules.takeStream(this)) this.#startStream(controller);
-      else this.abort(this.#rules.noStream());
+      const refusal = this.#rules.acquireStream(this);
+      if (refusal === undefined) this.#startStream(controller);
+      else this.abort(refusal);
     }
   }
 
@@ -104,7 +104,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
     this.#controller = undefined;
     this.#isWhole = true;
     if (this.#stream === undefined) {
-      this.#resolve({ status: this.#status, headers: this.#headers, body: this.#take() ?? NO_BYTES });
+      this.#resolve({ status: this.#status, headers: this.#headers, body: this.#pieces.take() });
     } else {
       this.#handOver();
     }
@@ -118,30 +118,9 @@ export class Exchange implements Dispatcher.DispatchHandler {
     this.permits.dispose();
   }
 
-  #receive(chunk: Buffer): void {
-    if (this.#pieces === undefined && this.#first === undefined) {
-      this.#first = chunk;
-      return;
-    }
-    if (this.#pieces === undefined) {
-      const length = Number(this.#headers['content-length'] ?? 0);
-      this.#pieces = new GrowingBuffer(length <= this.#rules.maxWholeBytes ? length : 0);
-      if (this.#first !== undefined) this.#pieces.append(this.#first);
-      this.#first = undefined;
-    }
-    this.#pieces.append(chunk);
-  }
-
-  #take(): Buffer | undefined {
-    const bytes = this.#pieces?.take() ?? this.#first;
-    this.#pieces = undefined;
-    this.#first = undefined;
-    return bytes;
-  }
-
   /** Joins small pieces of one read of the connection. */
   #handOverSoon(controller: Dispatcher.DispatchController): void {
-    if ((this.#pieces ?? this.#first ?? NO_BYTES).length >= MAX_WAITING_BYTES) {
+    if (this.#pieces.length >= MAX_WAITING_BYTES) {
       if (!this.#handOver()) controller.pause();
     } else if (!this.#isHandOverDue) {
       this.#isHandOverDue = true;
@@ -155,10 +134,9 @@ export class Exchange implements Dispatcher.DispatchHandler {
   /** @returns whether the stream's reader was waiting */
   #handOver(): boolean {
     if (!this.#isStreamRead) return false;
-    const bytes = this.#take();
-    if (bytes !== undefined || this.#isWhole) {
+    if (this.#pieces.length > 0 || this.#isWhole) {
       this.#isStreamRead = false;
-      this.#stream?.push(bytes ?? null);
+      this.#stream?.push(this.#pieces.length > 0 ? this.#pieces.take() : null);
     }
     return true;
   }

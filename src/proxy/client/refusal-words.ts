@@ -1,3 +1,5 @@
+import { attempt } from '../../lib/encoding/parse-error.ts';
+
 /** Characters of an upstream's error that are passed on, over all parts of a list. */
 const MAX_LENGTH = 2_000;
 const MAX_PARTS = 100;
@@ -17,12 +19,8 @@ const NOTHING: RefusalWords = { message: undefined, rpcBody: undefined };
  * @param redact removes our keys from a text
  */
 export function findRefusalWords(text: string, redact: (text: string) => string): RefusalWords {
-  let body: unknown;
-  try {
-    body = JSON.parse(text);
-  } catch {
-    return NOTHING;
-  }
+  const body: unknown = attempt(() => JSON.parse(text), SyntaxError);
+  if (body instanceof SyntaxError) return NOTHING;
   const rpcMessage = [body]
     .flat()
     .map(rpcMessageOf)

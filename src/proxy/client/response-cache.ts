@@ -1,6 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import type { Clock } from '../../lib/concurrency/clock.ts';
 import { SingleFlight } from '../../lib/concurrency/single-flight.ts';
+import { attempt } from '../../lib/encoding/parse-error.ts';
 import { etagOf } from '../../lib/net/etag.ts';
 import { isStream, type UpstreamRefusal, type UpstreamResponse, type UpstreamSuccess } from './upstream-answer.ts';
 import { UpstreamError } from './upstream-error.ts';
@@ -11,23 +12,23 @@ export interface CachePolicy {
   readonly isImmutable?: (body: unknown) => boolean;
 }
 
-/** A complete answer with the values of its cache headers. */
-export interface CachedResponse {
-  readonly kind: 'cached';
+type WholeSuccess = UpstreamSuccess & { readonly body: Buffer };
+
+interface Entry {
   readonly response: WholeSuccess;
   readonly etag: string;
-  readonly ageMs: number;
+  readonly storedMs: number;
   readonly freshMs: number;
   readonly isImmutable: boolean;
 }
 
-type WholeSuccess = UpstreamSuccess & { readonly body: Buffer };
+/** A complete answer with the values of its cache headers. */
+export interface CachedResponse extends Entry {
+  readonly kind: 'cached';
+  readonly ageMs: number;
+}
 
 type Fetched = Entry | WholeSuccess | UpstreamRefusal | 'too long';
-
-interface Entry extends Pick<CachedResponse, 'response' | 'etag' | 'freshMs' | 'isImmutable'> {
-  readonly storedMs: number;
-}
 
 /** A bound even for immutable answers: the upstream may have been wrong. */
 const IMMUTABLE_MS = 24 * 60 * 60 * 1_000;
@@ -100,8 +101,7 @@ export class ResponseCache {
   }
 
   #present(entry: Entry): CachedResponse {
-    const { response, etag, freshMs, isImmutable } = entry;
-    return { kind: 'cached', response, etag, freshMs, isImmutable, ageMs: this.#ageOf(entry) };
+    return { kind: 'cached', ...entry, ageMs: this.#ageOf(entry) };
   }
 
   #ageOf({ storedMs }: Entry): number {
@@ -110,9 +110,7 @@ export class ResponseCache {
 }
 
 function parseJson(body: Buffer): unknown {
-  try {
-    return JSON.parse(body.toString('utf8'));
-  } catch (cause) {
-    throw new UpstreamError('upstream_invalid_answer', 'the upstream answered with broken JSON', { cause });
-  }
+  const json: unknown = attempt(() => JSON.parse(body.toString('utf8')), SyntaxError);
+  if (!(json instanceof SyntaxError)) return json;
+  throw new UpstreamError('upstream_invalid_answer', 'the upstream answered with broken JSON', { cause: json });
 }

@@ -1,6 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Readable } from 'node:stream';
+import { attempt } from '../../lib/encoding/parse-error.ts';
 import type { RawAnswer } from './exchange.ts';
 import { findRefusalWords, type RefusalWords } from './refusal-words.ts';
 
@@ -58,7 +59,7 @@ export function findBodyProblem(method: 'GET' | 'POST', { status, headers, body 
   if (!isStream(body) && body.length === 0 && (status === 204 || method === 'POST')) return undefined;
   if (!JSON_TYPE.test(headers['content-type'] ?? '')) return 'did not answer with JSON';
   if (isStream(body)) return undefined;
-  const isGood = body.length <= MAX_PARSED_BYTES ? isUtf8(body) && isJson(body.toString('utf8')) : looksLikeJson(body);
+  const isGood = body.length <= MAX_PARSED_BYTES ? isUtf8(body) && isJson(body) : looksLikeJson(body);
   return isGood ? undefined : 'answered with broken JSON';
 }
 
@@ -92,13 +93,8 @@ function pick(headers: IncomingHttpHeaders, names: readonly string[]): Record<st
   return picked;
 }
 
-function isJson(text: string): boolean {
-  try {
-    JSON.parse(text);
-    return true;
-  } catch {
-    return false;
-  }
+function isJson(body: Buffer): boolean {
+  return !(attempt(() => JSON.parse(body.toString('utf8')), SyntaxError) instanceof SyntaxError);
 }
 
 /** Checks both ends of a longer text, which distinguishes JSON from HTML and from truncated JSON. */

@@ -1,10 +1,10 @@
 import type { Dispatcher } from 'undici';
 import type { Clock } from '../../lib/concurrency/clock.ts';
-import { type Claim, FairSemaphore, type Permit, SemaphoreRejection } from '../../lib/concurrency/fair-semaphore.ts';
+import { FairSemaphore, type Permit, SemaphoreRejection } from '../../lib/concurrency/fair-semaphore.ts';
 import type { ApiEndpoint } from '../../lib/net/api-endpoint.ts';
 import { EndpointAddress } from '../../lib/net/endpoint-address.ts';
 import type { OpenHttp } from '../../lib/net/http-port.ts';
-import { NO_SPAN, type Span } from '../../telemetry/spans.ts';
+import type { Span } from '../../telemetry/spans.ts';
 import { CircuitBreaker } from './circuit-breaker.ts';
 import { Exchange, type ExchangeRules, type RawAnswer } from './exchange.ts';
 import {
@@ -28,10 +28,10 @@ export interface UpstreamRequest {
   readonly timeoutMs: number;
   /** Aborts when the answer is no longer needed. */
   readonly signal: AbortSignal;
-  /** The upstream gets its trace context; without it, the request is not traced. */
-  readonly span?: Span;
-  /** Client ID for fair queueing; undefined for internal requests. */
-  readonly client?: string;
+  /** The upstream gets its trace context. */
+  readonly span: Span;
+  /** Client ID for fair queueing. */
+  readonly client: string;
 }
 
 export interface UpstreamClientOptions {
@@ -129,9 +129,13 @@ export class UpstreamClient implements AsyncDisposable {
    * @throws {UpstreamError}, or the signal's reason
    */
   async request(request: UpstreamRequest): Promise<UpstreamResponse> {
-    const { subject, timeoutMs, signal, client = '' } = request;
+    const { timeoutMs, signal, client } = request;
     signal.throwIfAborted();
-    this.#admit();
+    const suspendedMs = this.#breaker.admit();
+    if (suspendedMs > 0) {
+      const message = `the ${this.#name} failed repeatedly and is not asked for a few seconds`;
+      throw new UpstreamError('upstream_failing', message, { retryAfterMs: suspendedMs });
+    }
     let exchange = new Exchange(this.#rules, client);
     let isWaiting = false;
     const cancelDeadline = this.#clock.after(timeoutMs, () => exchange.abort(this.#tooLate(timeoutMs, isWaiting)));
@@ -144,12 +148,9 @@ export class UpstreamClient implements AsyncDisposable {
     let answer: RawAnswer | undefined;
     try {
       for (let isRepeated = false; answer === undefined; isRepeated = true) {
-        const permit = this.#acquire({ subject, client }, exchange);
-        if (permit instanceof Promise) {
-          isWaiting = true;
-          exchange.permits.use(await permit);
-          isWaiting = false;
-        } else exchange.permits.use(permit);
+        isWaiting = true;
+        exchange.permits.use(await this.#acquire(request, exchange));
+        isWaiting = false;
         try {
           this.#dispatch(request, exchange);
           answer = await exchange.answer;
@@ -168,11 +169,8 @@ export class UpstreamClient implements AsyncDisposable {
       this.#judge(failure);
       throw failure;
     } finally {
-      if (answer === undefined || !isStream(answer.body)) {
-        release();
-      } else {
-        answer.body.once('close', release);
-      }
+      if (answer !== undefined && isStream(answer.body)) answer.body.once('close', release);
+      else release();
     }
   }
 
@@ -180,24 +178,13 @@ export class UpstreamClient implements AsyncDisposable {
     await this.#http.destroy();
   }
 
-  #admit(): void {
-    const waitMs = this.#breaker.admit();
-    if (waitMs > 0) throw this.#failing('failed repeatedly and is not asked for a few seconds', waitMs);
-  }
-
   /** Acquires a connection, or gives up waiting for one when the exchange is aborted. */
-  #acquire({ subject, client }: { subject: string; client: string }, exchange: Exchange): Permit | Promise<Permit> {
-    const claim = { key: client, groups: [{ name: subject, share: CHAIN_SHARE }] };
-    const permit = this.#connections.queued === 0 ? this.#connections.tryAcquire(claim) : undefined;
-    if (permit !== undefined) return permit;
+  async #acquire({ subject, client }: UpstreamRequest, exchange: Exchange): Promise<Permit> {
     const aborted = new AbortController();
     exchange.answer.catch((reason: unknown) => aborted.abort(reason));
-    return this.#wait(claim, aborted.signal);
-  }
-
-  async #wait(claim: Claim, signal: AbortSignal): Promise<Permit> {
+    const claim = { key: client, groups: [{ name: subject, share: CHAIN_SHARE }] };
     try {
-      return await this.#connections.acquire(claim, signal);
+      return await this.#connections.acquire(claim, aborted.signal);
     } catch (error) {
       if (!(error instanceof SemaphoreRejection)) throw error;
       throw this.#busy('has too many requests waiting for a connection');
@@ -232,12 +219,14 @@ export class UpstreamClient implements AsyncDisposable {
         return problem === undefined ? undefined : this.#invalid(problem);
       },
       tooLong: () => this.#invalid(`sent more than the ${this.#maxResponseBytes} bytes allowed`),
-      takeStream: ({ client, permits }) => permits.use(this.#streams.tryAcquire({ key: client })) !== undefined,
-      noStream: () => this.#busy('has too many long answers under way, of this client or of all'),
+      acquireStream: ({ client, permits }) => {
+        const permit = permits.use(this.#streams.tryAcquire({ key: client }));
+        return permit ? undefined : this.#busy('has too many long answers under way, of this client or of all');
+      },
     };
   }
 
-  #dispatch({ method, target, body, span = NO_SPAN }: UpstreamRequest, exchange: Exchange): void {
+  #dispatch({ method, target, body, span }: UpstreamRequest, exchange: Exchange): void {
     const { headers: ours } = this.#address;
     const own = span.traceID === undefined ? ours : { ...ours, ...span.headers };
     const headers = body === undefined ? own : { ...own, 'content-type': 'application/json' };
@@ -270,10 +259,6 @@ export class UpstreamClient implements AsyncDisposable {
 
   #busy(problem: string): UpstreamError {
     return new UpstreamError('upstream_overloaded', `the ${this.#name} ${problem}`, { retryAfterMs: BUSY_RETRY_MS });
-  }
-
-  #failing(problem: string, retryAfterMs: number): UpstreamError {
-    return new UpstreamError('upstream_failing', `the ${this.#name} ${problem}`, { retryAfterMs });
   }
 
   #failure(cause: unknown): UpstreamError {

@@ -5,7 +5,7 @@ import { type OpenHttp, openHttpPool } from '../../lib/net/http-port.ts';
 import { createThrottledWarnings } from '../../telemetry/log-throttle.ts';
 import type { Logger } from '../../telemetry/logger.ts';
 import { DURATION_BUCKETS_SECONDS, type Metrics } from '../../telemetry/metrics.ts';
-import { NO_SPAN, type Span } from '../../telemetry/spans.ts';
+import type { Span } from '../../telemetry/spans.ts';
 import { type CachedResponse, type CachePolicy, ResponseCache } from './response-cache.ts';
 import { isStream, type UpstreamResponse } from './upstream-answer.ts';
 import { UpstreamClient, type UpstreamRequest } from './upstream-client.ts';
@@ -43,17 +43,15 @@ export type UpstreamAnswer = CachedResponse | UpstreamResponse;
 
 interface OpenUpstream {
   readonly name: UpstreamName;
-  readonly endpoint: ApiEndpoint;
   readonly client: UpstreamClient;
-  /** Differs for each address of the upstream, so that cached answers of an earlier address are not found. */
-  readonly cachePrefix: string;
+  /** The endpoint in JSON, which is part of cache keys: cached answers of an earlier address are not found. */
+  readonly address: string;
 }
 
 /** The upstreams of the service, with one cache. When it is disposed, requests in flight fail. */
 export class Upstreams implements AsyncDisposable {
   readonly #options: UpstreamsOptions;
   readonly #open = new Map<UpstreamName, OpenUpstream>();
-  #opened = 0;
   /** Clients of earlier addresses until they are closed, each with the function that cancels the closing. */
   readonly #retired = new Map<UpstreamClient, () => void>();
   readonly #cache: ResponseCache | undefined;
@@ -74,13 +72,10 @@ export class Upstreams implements AsyncDisposable {
   /**
    * Adds an upstream whose address becomes known at run time, such as the devnet's node. Until then, requests for it fail as not
    * configured.
-   *
-   * @throws {Error} if the upstream is open
    */
   open(name: UpstreamName, endpoint: ApiEndpoint): void {
     const { clock, logger, maxResponseBytes, openHttp = openHttpPool } = this.#options;
     const { role } = UPSTREAMS[name];
-    if (this.#open.has(name)) throw new Error(`the ${role} is open already`);
     const onCircuit = (isOpen: boolean): void => {
       if (isOpen) {
         logger.warn({ upstream: name }, 'an upstream is down: its circuit is open, and single requests probe it');
@@ -89,16 +84,14 @@ export class Upstreams implements AsyncDisposable {
       }
     };
     const client = new UpstreamClient({ name: role, endpoint, clock, openHttp, maxResponseBytes, onCircuit });
-    this.#opened += 1;
-    this.#open.set(name, { name, endpoint, client, cachePrefix: `${name} ${this.#opened}` });
+    this.#open.set(name, { name, client, address: JSON.stringify(endpoint) });
   }
 
   /** Sends new requests to these addresses. Upstreams that are open here and missing there, or the reverse, stay as they are. */
   update(endpoints: UpstreamsOptions['endpoints']): void {
     for (const before of [...this.#open.values()]) {
       const endpoint = endpoints[before.name];
-      if (endpoint === undefined || JSON.stringify(endpoint) === JSON.stringify(before.endpoint)) continue;
-      this.#open.delete(before.name);
+      if (endpoint === undefined || JSON.stringify(endpoint) === before.address) continue;
       this.open(before.name, endpoint);
       this.#retire(before.client);
     }
@@ -131,7 +124,7 @@ export class Upstreams implements AsyncDisposable {
     policy: CachePolicy,
   ): Promise<UpstreamAnswer> {
     let isAsked = false;
-    const key = `${upstream.cachePrefix} ${question.target}`;
+    const key = `${upstream.address} ${question.target}`;
     const answering = cache.get(
       key,
       policy,
@@ -143,7 +136,7 @@ export class Upstreams implements AsyncDisposable {
     );
     // The request to the upstream is in flight, and several requests may share it.
     const shared = this.#spans.get(key);
-    if (shared !== undefined) question.span?.link(shared);
+    if (shared !== undefined) question.span.link(shared);
     const answer = await answering;
     if (!isAsked) this.#metrics.cacheHits.inc({ upstream: upstream.name });
     return answer;
@@ -164,8 +157,7 @@ export class Upstreams implements AsyncDisposable {
   ): Promise<UpstreamResponse> {
     const { clock } = this.#options;
     const startedMs = clock.monotonicMs();
-    const { span: whole = NO_SPAN } = request;
-    const span = whole === NO_SPAN ? NO_SPAN : whole.child(`upstream ${name}`, 'client');
+    const span = request.span.child(`upstream ${name}`, 'client');
     if (key !== undefined && span.isRecorded) this.#spans.set(key, span);
     try {
       const response = await client.request({ ...request, signal, span });
@@ -200,7 +192,7 @@ export class Upstreams implements AsyncDisposable {
 
   #record(
     upstream: UpstreamName,
-    { target, requestID, span: { traceID } = NO_SPAN }: UpstreamQuestion,
+    { target, requestID, span: { traceID } }: UpstreamQuestion,
     outcome: UpstreamOutcome,
     reason?: string,
   ): void {

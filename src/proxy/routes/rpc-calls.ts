@@ -1,10 +1,9 @@
 import { MAX_SHOWN_LENGTH } from '../../http/errors/http-error.ts';
 import { depthOfJson, membersOf, splitJson } from '../../lib/encoding/json-source.ts';
+import { attempt } from '../../lib/encoding/parse-error.ts';
 
-export interface RpcLimits {
-  readonly methods: ReadonlySet<string>;
-  readonly maxBatch: number;
-}
+/** The most calls of a batch. */
+export const MAX_BATCH = 20;
 
 export interface CheckedCalls {
   /** JSON of the checked fields only. */
@@ -50,21 +49,19 @@ const MAX_DEPTH = 32;
  *
  * @throws {RpcCallError} naming the field, with the ID of the call
  */
-export function checkRpcCalls(text: string, limits: RpcLimits): CheckedCalls {
-  const parsed = parseJson(text);
+export function checkRpcCalls(text: string, methods: ReadonlySet<string>): CheckedCalls {
+  const parsed: unknown = attempt(() => JSON.parse(text), SyntaxError);
+  if (parsed instanceof SyntaxError) throw new RpcCallError('parse', 'body is not valid JSON', { cause: parsed });
   if (!Array.isArray(parsed)) {
     checkDepth(text);
-    return { body: checkCall(parsed, text, '', limits), count: 1 };
+    return { body: checkCall(parsed, text, '', methods), count: 1 };
   }
   if (parsed.length === 0) throw new RpcCallError('request', 'body is an empty batch: at least one call is needed');
-  if (parsed.length > limits.maxBatch) {
-    throw new RpcCallError(
-      'request',
-      `body is a batch of ${parsed.length} calls, at most ${limits.maxBatch} are allowed`,
-    );
+  if (parsed.length > MAX_BATCH) {
+    throw new RpcCallError('request', `body is a batch of ${parsed.length} calls, at most ${MAX_BATCH} are allowed`);
   }
   checkDepth(text);
-  const calls = splitJson(text).map((source, index) => checkCall(parsed[index], source, `[${index}]`, limits));
+  const calls = splitJson(text).map((source, index) => checkCall(parsed[index], source, `[${index}]`, methods));
   return { body: `[${calls.join(',')}]`, count: calls.length };
 }
 
@@ -75,7 +72,7 @@ function checkDepth(text: string): void {
 }
 
 /** @param source the text from which the call was parsed */
-function checkCall(call: unknown, source: string, at: string, { methods }: RpcLimits): string {
+function checkCall(call: unknown, source: string, at: string, methods: ReadonlySet<string>): string {
   const name = (field: string): string => (at === '' ? field : `${at}.${field}`);
   if (typeof call !== 'object' || call === null || Array.isArray(call)) {
     throw new RpcCallError('request', `${at === '' ? 'body' : at} must be an object {jsonrpc, id, method, params}`);
@@ -114,12 +111,4 @@ function areParams(params: unknown): boolean {
 /** All spellings of no parameters; none is passed on. */
 function isNothing(params: unknown): boolean {
   return params === undefined || params === null || (Array.isArray(params) && params.length === 0);
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch (cause) {
-    throw new RpcCallError('parse', 'body is not valid JSON', { cause });
-  }
 }

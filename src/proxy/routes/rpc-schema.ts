@@ -2,23 +2,23 @@ import type { FastifySchema } from 'fastify';
 import type { TSchema } from 'typebox';
 import { integer, oneOf, Type, text } from '../../lib/encoding/schema.ts';
 import { RPC_METHODS, type RpcMethod } from '../catalogue/rpc-methods.ts';
-import type { RpcLimits } from './rpc-calls.ts';
+import { MAX_BATCH } from './rpc-calls.ts';
 
 const ANY_METHOD: RpcMethod = { params: Type.Object({}), result: Type.Any() };
 
 /** Describes the calls for the OpenAPI document. `checkRpcCalls` checks them; the node checks the fields of `params`. */
-export function rpcSchema({ methods, maxBatch }: RpcLimits, maxBytes: number): FastifySchema {
+export function rpcSchema(methods: ReadonlySet<string>, maxBytes: number): FastifySchema {
   const Call = Type.Union([...methods].map(callSchema));
   return {
     operationId: 'callNode',
     tags: ['Node RPC'],
     summary: "JSON-RPC of the network's X-Chain and P-Chain, and of other blockchains",
     description:
-      `A batch has at most ${maxBatch} calls and costs as many units as its calls together; one that costs more than a ` +
+      `A batch has at most ${MAX_BATCH} calls and costs as many units as its calls together; one that costs more than a ` +
       "minute's units is rejected with 400. avalanchego itself answers batches with an error. A body has at most " +
       `${maxBytes} bytes. A wrong call is answered with a JSON-RPC error with the ID of the call, and status 400. The node checks the ` +
       'fields of params; its JSON-RPC errors are passed on with its status. All other errors have the form of every route.',
-    body: Type.Union([Call, Type.Array(Call, { minItems: 1, maxItems: maxBatch })], {
+    body: Type.Union([Call, Type.Array(Call, { minItems: 1, maxItems: MAX_BATCH })], {
       examples: [{ jsonrpc: '2.0', id: 1, method: 'platform.getHeight', params: {} }],
     }),
   };
@@ -52,7 +52,7 @@ function callSchema(method: string): TSchema {
 
 /** @param errors schemas of the errors of every route */
 export function rpcResponses(
-  { methods }: RpcLimits,
+  methods: ReadonlySet<string>,
   errors: Readonly<Record<number, TSchema>>,
 ): Record<number, TSchema> {
   const { description = '' } = (errors[400] ?? {}) as { readonly description?: string };

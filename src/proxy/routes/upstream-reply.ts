@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { createErrorBody, messageFor } from '../../http/errors/error-body.ts';
+import { OWN_ERROR_FORM } from '../../http/errors/error-form.ts';
 import { JSON_TYPE } from '../../http/request/json-type.ts';
 import { matchesEtag } from '../../lib/net/etag.ts';
 import { STATUS_CODES } from '../../lib/net/node-http.ts';
@@ -20,12 +20,8 @@ export function sendUpstreamAnswer(request: FastifyRequest, reply: FastifyReply,
       return sendSuccess(request, reply, answer);
     case 'refusal': {
       const { status, message = `the upstream answered: ${STATUS_CODES[status] ?? status}` } = answer;
-      request.errorCode = 'upstream_error';
-      return sendRefusal(
-        reply,
-        answer,
-        JSON.stringify(createErrorBody('upstream_error', status, messageFor(request.url, message))),
-      );
+      const body = OWN_ERROR_FORM.bodyOf({ code: 'upstream_error', message }, status, request.url);
+      return sendRefusal(request, reply, answer, JSON.stringify(body));
     }
   }
 }
@@ -33,11 +29,16 @@ export function sendUpstreamAnswer(request: FastifyRequest, reply: FastifyReply,
 /** Passes on a node's answer. Its JSON-RPC errors stay JSON-RPC with any status, because clients match the call's ID. */
 export function sendRpcAnswer(request: FastifyRequest, reply: FastifyReply, answer: UpstreamAnswer): FastifyReply {
   if (answer.kind !== 'refusal' || answer.rpcBody === undefined) return sendUpstreamAnswer(request, reply, answer);
-  request.errorCode = 'upstream_error';
-  return sendRefusal(reply, answer, answer.rpcBody);
+  return sendRefusal(request, reply, answer, answer.rpcBody);
 }
 
-function sendRefusal(reply: FastifyReply, { status, headers }: UpstreamRefusal, json: string): FastifyReply {
+function sendRefusal(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { status, headers }: UpstreamRefusal,
+  json: string,
+): FastifyReply {
+  request.errorCode = 'upstream_error';
   // The limit reached is the upstream's, so ours is removed.
   if (status === 429) for (const name of LIMIT_HEADERS) reply.removeHeader(name);
   return reply.headers(headers).status(status).type(JSON_TYPE).send(json);

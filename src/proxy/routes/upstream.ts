@@ -1,22 +1,16 @@
 import type { FastifyReply, FastifyRequest, FastifySchema } from 'fastify';
 import type { TSchema } from 'typebox';
-import { chargeMore } from '../../http/access/access.ts';
 import { clientOf } from '../../http/access/client-identity.ts';
 import { DATA_ACCESS, RPC_ACCESS } from '../../http/access/route-access.ts';
 import { errorResponses, metricsErrorResponses, passedBodyErrorResponses } from '../../http/errors/error-body.ts';
-import {
-  badRequest,
-  ClientGone,
-  type HttpError,
-  noSuchRoute,
-  rateLimited,
-  unknownNetwork,
-} from '../../http/errors/http-error.ts';
+import { badRequest, ClientGone, type HttpError, noSuchRoute, rateLimited } from '../../http/errors/http-error.ts';
 import { checkParameters, type Parameters } from '../../http/parameters/check-parameters.ts';
 import { findTargetProblem, splitTarget } from '../../http/request/canonical-target.ts';
 import type { Server } from '../../http/request/http-server.ts';
 import { JSON_TYPE, PLAIN_SERIALIZER } from '../../http/request/json-type.ts';
+import { requireNetwork } from '../../http/request/network-of-path.ts';
 import { untilClientGone } from '../../http/request/until-client-gone.ts';
+import { attempt } from '../../lib/encoding/parse-error.ts';
 import { Type } from '../../lib/encoding/schema.ts';
 import type { LimitCounters } from '../../store/local/limit-counters.ts';
 import { publicNetworkNamed } from '../../warp/networks.ts';
@@ -34,7 +28,7 @@ import type { CachePolicy } from '../client/response-cache.ts';
 import { isStream } from '../client/upstream-answer.ts';
 import { mayHaveArrived } from '../client/upstream-error.ts';
 import type { UpstreamAnswer, UpstreamName, Upstreams } from '../client/upstreams.ts';
-import { type CheckedCalls, checkRpcCalls, RpcCallError, type RpcLimits } from './rpc-calls.ts';
+import { type CheckedCalls, checkRpcCalls, RpcCallError } from './rpc-calls.ts';
 import { rpcResponses, rpcSchema } from './rpc-schema.ts';
 import { sendRpcAnswer, sendUpstreamAnswer } from './upstream-reply.ts';
 
@@ -45,7 +39,8 @@ export interface UpstreamRouteOptions {
   readonly timeoutMs: number;
   /** Whether unspecified GETs under /v1 are passed on with no check but that of the path's form. */
   readonly passUnknown: boolean;
-  readonly rpc: RpcLimits;
+  /** JSON-RPC methods that are passed on to the node. */
+  readonly rpcMethods: ReadonlySet<string>;
 }
 
 const STATUSES = [400, 401, 403, 404, 429, 500, 502, 503] as const;
@@ -76,7 +71,7 @@ export async function registerUpstreamRoutes(server: Server, options: UpstreamRo
     const ask = createAsk(upstreams, timeoutMs);
     for (const endpoint of UPSTREAM_ENDPOINTS) registerEndpoint(scope, endpoint, ask);
     registerReindex(scope, ask, limits);
-    registerNodeRpc(scope, ask, options.rpc);
+    registerNodeRpc(scope, ask, options.rpcMethods);
     if (options.passUnknown) registerUnknown(scope, ask);
   });
 }
@@ -145,7 +140,7 @@ function registerEndpoint(scope: Server, endpoint: UpstreamEndpointDefinition, a
       exposeHeadRoute: false,
       config: { access: DATA_ACCESS },
       schema: method === 'GET' ? schema : { ...schema, hide: true },
-      onRequest: requireNetwork,
+      onRequest: requireNetwork(DATA_NETWORKS),
       async handler(request, reply) {
         const ofPath = request.params as Parameters;
         const conflict = findConflict?.(request.query as Parameters, ofPath);
@@ -157,13 +152,6 @@ function registerEndpoint(scope: Server, endpoint: UpstreamEndpointDefinition, a
       },
     });
   }
-}
-
-/** An unknown network is a 404, as on the aggregation routes, and not an invalid parameter. */
-function requireNetwork({ params }: FastifyRequest, _reply: FastifyReply, done: (refusal?: HttpError) => void): void {
-  const { network } = params as { readonly network?: string };
-  const isServed = network === undefined || DATA_NETWORKS.includes(network);
-  done(isServed ? undefined : unknownNetwork(network, DATA_NETWORKS));
 }
 
 /** Requests without a network go to the data API of EVM chains. */
@@ -218,16 +206,16 @@ function registerReindex(scope: Server, ask: Ask, limits: LimitCounters): void {
   });
 }
 
-function registerNodeRpc(scope: Server, ask: Ask, limits: RpcLimits): void {
+function registerNodeRpc(scope: Server, ask: Ask, methods: ReadonlySet<string>): void {
   scope.route({
     method: 'POST',
     url: RPC_PATH,
     bodyLimit: RPC_BODY_LIMIT,
     config: { access: RPC_ACCESS },
     schema: {
-      ...rpcSchema(limits, RPC_BODY_LIMIT),
+      ...rpcSchema(methods, RPC_BODY_LIMIT),
       params: RPC_PARAMS,
-      response: { ...ERRORS, ...passedBodyErrorResponses(503), ...rpcResponses(limits, ERRORS) },
+      response: { ...ERRORS, ...passedBodyErrorResponses(503), ...rpcResponses(methods, ERRORS) },
     },
     // The body's schema is for the OpenAPI document; checkRpcCalls names the field of a call.
     validatorCompiler: (route) => (values) => {
@@ -235,12 +223,12 @@ function registerNodeRpc(scope: Server, ask: Ask, limits: RpcLimits): void {
       return true;
     },
     async handler(request, reply) {
-      const calls = readCalls(request.body, limits);
+      const calls = readCalls(request.body, methods);
       if (calls instanceof RpcCallError) {
         request.errorCode = 'invalid_request';
         return reply.status(calls.status).type(JSON_TYPE).send(calls.toJson());
       }
-      await chargeMore(request, reply, (calls.count - 1) * RPC_ACCESS.units, 'send it in parts');
+      await scope.accessGate.chargeMore(request, reply, (calls.count - 1) * RPC_ACCESS.units, 'send it in parts');
       const { chain } = request.params as { readonly chain: string };
       return sendRpcAnswer(
         request,
@@ -251,15 +239,10 @@ function registerNodeRpc(scope: Server, ask: Ask, limits: RpcLimits): void {
   });
 }
 
-function readCalls(body: unknown, limits: RpcLimits): CheckedCalls | RpcCallError {
+function readCalls(body: unknown, methods: ReadonlySet<string>): CheckedCalls | RpcCallError {
   const missing = 'body is missing: a JSON-RPC call is needed, with the header content-type: application/json';
   if (typeof body !== 'string' || body === '') return new RpcCallError('parse', missing);
-  try {
-    return checkRpcCalls(body, limits);
-  } catch (error) {
-    if (error instanceof RpcCallError) return error;
-    throw error;
-  }
+  return attempt(() => checkRpcCalls(body, methods), RpcCallError);
 }
 
 function registerUnknown(scope: Server, ask: Ask): void {

@@ -39,7 +39,7 @@ async function handshake(index = 0, change: Parameters<DevnetClient['sendHandsha
 }
 
 function requestFor(text: string): Uint8Array {
-  const { bytes } = devnet.emit('C', Buffer.from(text));
+  const { bytes } = devnet.chains.C.emit(Buffer.from(text));
   return encodeSignatureRequest({ message: bytes, justification: new Uint8Array() });
 }
 

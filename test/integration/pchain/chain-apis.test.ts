@@ -91,7 +91,11 @@ test.each<[string, Reply, string]>([
   ['invalid JSON', { status: 200, text: '<html>' }, 'invalid response'],
   ['another shape', { status: 200, text: '{"transactions": {}}' }, 'invalid response'],
   ['an invalid hash', { status: 200, text: '{"transactions": [{"txHash": "x"}]}' }, 'invalid response'],
-  ['a body above the limit', { status: 200, text: `"${'x'.repeat(5 * 1024 * 1024)}"` }, 'invalid response'],
+  [
+    'a body above the limit',
+    { status: 200, text: `{"transactions": []${' '.repeat(5 * 1024 * 1024)}}` },
+    'invalid response',
+  ],
 ])('the data API fails after %s, without its key in the error', async (_, reply, kind) => {
   const { find } = await start(reply);
   const error = await find().catch((caught: unknown) => caught);

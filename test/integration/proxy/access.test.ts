@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import type { ApiKey } from '../../../src/http/access/api-keys.ts';
 import { bytesToHex } from '../../../src/lib/encoding/bytes.ts';
+import { FakeClock } from '../../support/fake-clock.ts';
 import { readCase } from '../../vectors/vectors.ts';
-import { movableClock } from './movable-clock.ts';
 import { shareUpstreamService } from './shared-service.ts';
 import { startUpstreamService } from './upstream-service.ts';
 
@@ -25,7 +25,7 @@ const NEARLY_KEYS = Array.from(HASH, (_, flipped) =>
   key(`flipped ${flipped}`, { sha256: HASH.map((byte, index) => (index === flipped ? byte ^ 1 : byte)) }),
 );
 
-const clock = movableClock();
+const clock = new FakeClock();
 const service = await shareUpstreamService({
   clock,
   access: {
@@ -62,7 +62,7 @@ test('requests without a key share the limit of their address, at the cost of ea
   expect(remainingOf(await post(RPC, CALL))).toBe('17');
   // As a lookup: nothing is done for a request without a message.
   expect(remainingOf(await post(AGGREGATION, {}))).toBe('16');
-  clock.move(2_000);
+  await clock.advance(2_000);
   const long = { message: '00'.repeat(18 * 1_024) };
   const refused = await post(AGGREGATION, long);
   expect([refused.status, refused.body]).toEqual([
@@ -76,32 +76,25 @@ test('requests without a key share the limit of their address, at the cost of ea
   ]);
   // 4 units and the first of this request are used, 2 s of them are worked off; it needs 19 in all.
   expect([...limitsOf(refused), refused.headers.get('retry-after')]).toEqual(['20', '15', '13', '10']);
-  clock.move(9_999);
+  await clock.advance(9_999);
   expect((await post(AGGREGATION, long)).status).toBe(429);
-  clock.move(13_000);
+  await clock.advance(13_000);
   expect(remainingOf(await get(DATA))).toBe('19');
 });
 
 describe('a JSON-RPC batch', () => {
-  test('costs as many calls as it has', async () => {
-    const { get, post } = newClient();
-    expect(remainingOf(await post(RPC, batch(1)))).toBe('18');
-    expect(remainingOf(await post(RPC, batch(2)))).toBe('14');
-    const last = await post(RPC, batch(7));
-    expect([last.status, ...limitsOf(last)]).toEqual([200, '20', '0', '60']);
-    expect((await get(DATA)).status).toBe(429);
-  });
-
-  test('that exceeds what is left is 429, and nothing of it is passed on', async () => {
+  test('costs as many calls as it has; one that exceeds what is left is 429, and nothing of it is passed on', async () => {
     const { get, post } = newClient();
     await get(DATA);
-    clock.move(1_000);
+    expect(remainingOf(await post(RPC, batch(2)))).toBe('15');
+    await clock.advance(1_000);
     const refused = await post(RPC, batch(10));
-    expect([refused.status, ...limitsOf(refused)]).toEqual([429, '20', '17', '8']);
-    expect(refused.headers.get('retry-after')).toBe('8');
-    expect(standIn.arrivals.map(({ method }) => method)).toEqual(['GET']);
-    clock.move(8_000);
-    expect(remainingOf(await post(RPC, batch(10)))).toBe('0');
+    const limits = [...limitsOf(refused), refused.headers.get('retry-after')];
+    expect([refused.status, ...limits]).toEqual([429, '20', '13', '20', '20']);
+    expect(standIn.arrivals.map(({ method }) => method)).toEqual(['GET', 'POST']);
+    await clock.advance(20_000);
+    const last = await post(RPC, batch(10));
+    expect([last.status, ...limitsOf(last)]).toEqual([200, '20', '0', '60']);
   });
 
   test('that no minute has units for is 400, costs one call, and nothing of it is passed on', async () => {
@@ -207,14 +200,10 @@ test('keys count without limits, too; no other address is trusted than that of t
   }
 });
 
-test('the client’s address is what a trusted proxy says', async () => {
+test('the client’s address is what a trusted proxy says, and one IPv6 customer has a /64', async () => {
   for (const [address, left] of [
     ['1.1.1.1', '19'],
-    ['2.2.2.2', '19'],
-    ['9.9.9.9, 2.2.2.2', '18'],
-    // Some proxies name the port, too.
-    ['1.1.1.1:4000', '18'],
-    // One IPv6 customer has a /64.
+    ['9.9.9.9, 1.1.1.1', '18'],
     ['2001:db8::1', '19'],
     ['2001:db8::2', '18'],
   ] as const) {
@@ -236,7 +225,7 @@ test('all clients in an IPv6 /48 have eight limits together, and one with a key 
   expect([...limitsOf(refused), refused.headers.get('retry-after')]).toEqual(['20', '0', '8', '1']);
   expect(remainingOf(await newClient('2001:db8:2::1').get(DATA))).toBe('19');
   expect((await late.get(DATA, keyed('site'))).status).toBe(200);
-  clock.move(7_500);
+  await clock.advance(7_500);
   // What its /48 refused has cost the client nothing.
   expect(remainingOf(await late.get(DATA))).toBe('19');
 });

@@ -1,5 +1,3 @@
-import type { UpstreamService } from './upstream-service.ts';
-
 /** The keywords of JSON Schema that the OpenAPI document uses. */
 export interface Described {
   readonly type?: string | readonly string[];
@@ -14,7 +12,13 @@ export interface Described {
   readonly $ref?: string;
 }
 
-export interface Parameter {
+/** How the page of the API fills in a parameter or a body. */
+export interface Filled {
+  readonly example?: unknown;
+  readonly examples?: Readonly<Record<string, { readonly value: unknown }>>;
+}
+
+export interface Parameter extends Filled {
   readonly name: string;
   readonly in: 'path' | 'query' | 'header';
   readonly required?: boolean;
@@ -22,7 +26,7 @@ export interface Parameter {
 }
 
 interface Content {
-  readonly content?: { readonly 'application/json': { readonly schema: Described } };
+  readonly content?: { readonly 'application/json': Filled & { readonly schema: Described } };
 }
 
 export interface Operation {
@@ -40,11 +44,12 @@ export interface OpenApiDocument {
   readonly components: { readonly schemas: Readonly<Record<string, Described>> };
 }
 
-export async function readDocument(service: UpstreamService) {
-  const document = (await service.get('/openapi.json')).body as unknown as OpenApiDocument;
+/** @param url of the service */
+export async function readDocument({ url }: { readonly url: string }) {
+  const document = (await (await fetch(`${url}/openapi.json`)).json()) as OpenApiDocument;
   const { schemas } = document.components;
   const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
-    Object.values(methods).map((operation) => ({ path, operation })),
+    Object.entries(methods).map(([method, operation]) => ({ path, method, operation })),
   );
   /** Finds a schema that stands once in the document. */
   const resolve = (schema: Described | undefined): Described =>

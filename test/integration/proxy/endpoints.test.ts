@@ -289,17 +289,6 @@ describe.each(CASES)('$operation', ({ operation, paths, badPaths = {}, queries =
   });
 });
 
-test('HEAD is answered as GET, without the body', async () => {
-  const target = '/v1/networks/fuji/validators';
-  const got = await service.get(target);
-  const head = await fetch(`${service.url}${target}`, { method: 'HEAD' });
-  expect([head.status, await head.text()]).toEqual([200, '']);
-  for (const name of ['content-type', 'content-length', 'cache-control']) {
-    expect([name, head.headers.get(name)]).toEqual([name, got.headers.get(name)]);
-  }
-  expect((await fetch(`${service.url}${target}?pageSize=x`, { method: 'HEAD' })).status).toBe(400);
-});
-
 test('an unknown network is 404, as on the routes of aggregation, whatever else may be wrong', async () => {
   for (const path of CASES.map(({ paths }) => paths[0] ?? '').filter((each) => each.startsWith('/v1/networks/'))) {
     for (const network of ['devnet', 'Mainnet', 'x'.repeat(1_000)]) {

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { STATUS_CODES } from 'node:http';
 import { gzipSync } from 'node:zlib';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { FakeClock } from '../../support/fake-clock.ts';
@@ -79,14 +80,15 @@ describe.each([0, 1_000_000])('with a cache of %i bytes', async (cacheBytes) => 
 
   // As a text, as bytes, in pieces, and as a stream.
   test.each([10, 10_000, 100_000, 900_000])('JSON of %i bytes comes whole, without a charset', async (length) => {
-    const text = 'x'.repeat(length);
+    const text = `["${'é'.repeat(length / 2)}"]`;
     standIn.behaviour = (_request, response) => {
-      response.writeHead(200, { 'content-type': 'application/json; charset=utf-8' }).write('["');
-      setImmediate(() => response.end(`${text}"]`));
+      response.writeHead(200, { 'content-type': 'application/json; charset=utf-8' }).write(text.slice(0, 2));
+      setImmediate(() => response.end(text.slice(2)));
     };
     const answer = await service.get(nextTarget());
     expect(answer.headers.get('content-type')).toBe('application/json');
-    expect(answer.text === `["${text}"]`).toBe(true);
+    expect(answer.headers.get('content-length')).toBe(length < 900_000 ? String(length + 4) : null);
+    expect(answer.text === text).toBe(true);
   });
 
   test.each(INVALID)('%s: 502, asked for once', async (_name, behaviour) => {
@@ -102,18 +104,13 @@ describe.each([0, 1_000_000])('with a cache of %i bytes', async (cacheBytes) => 
     expect([status, text]).toEqual([204, '']);
   });
 
-  test.each<[number, string | Buffer, string | string[]]>([
+  test.each([
     [404, '{"message":"no block","statusCode":404,"error":"Not Found"}', 'no block'],
-    [400, '{"message":["a is wrong","b too"],"error":"Bad Request"}', ['a is wrong', 'b too']],
-    [500, '{"jsonrpc":"2.0","error":{"code":1,"message":"no"}}', 'no'],
     [500, '<html>secret stack</html>', 'the upstream answered: Internal Server Error'],
   ])('an error keeps its status and gets the one form: %i %s', async (status, text, message) => {
     standIn.behaviour = reply(status, text, HTML_HEAD);
     const { body } = await expectError(status, 'upstream_error');
-    expect(body).toMatchObject({
-      message,
-      error: expect.stringMatching(/^(Not Found|Bad Request|Internal Server Error)$/),
-    });
+    expect(body).toMatchObject({ message, error: STATUS_CODES[status] });
     expect(standIn.arrivals).toHaveLength(1);
   });
 
@@ -317,5 +314,4 @@ test('an upstream that is not configured is a 503 that names its setting, until 
   bare.upstreams.open('node', { baseUrl: bare.standIn.baseUrl });
   expect((await bare.post('/ext/bc/P', CALL)).body).toEqual({ jsonrpc: '2.0', id: 1, result: { height: '7' } });
   expect(await bare.metric(isOpen)).toBe(0);
-  expect(() => bare.upstreams.open('node', { baseUrl: bare.standIn.baseUrl })).toThrow('is open already');
 });

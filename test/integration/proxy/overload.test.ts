@@ -1,7 +1,8 @@
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
-import { connect, type Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { NO_SPAN } from '../../../src/telemetry/spans.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { shareUpstreamService } from './shared-service.ts';
 import { reply, sendJson } from './stand-in.ts';
@@ -14,15 +15,6 @@ const WAITING = 1_024;
 const target = (name: number) => `/v1/chains/${1 + (name % CONNECTIONS)}/blocks/${name}`;
 const TIMEOUT_MS = 60_000;
 const isLinux = process.platform === 'linux';
-
-/** Sends a request and reads nothing. */
-async function ask(url: string, path: string, localAddress = '127.0.0.1'): Promise<Socket> {
-  const { hostname, port } = new URL(url);
-  const socket = connect({ host: hostname, port: Number(port), localAddress });
-  await once(socket, 'connect');
-  socket.write(`GET ${path} HTTP/1.1\r\nhost: x\r\n\r\n`);
-  return socket;
-}
 
 async function headOf(socket: Socket): Promise<string> {
   await once(socket, 'readable');
@@ -54,7 +46,7 @@ describe('requests to an upstream', async () => {
   const untilReceived = (count: number) => expect.poll(() => service.received() - receivedBefore).toBe(count);
   const untilHeld = (count: number) => expect.poll(() => held.length).toBe(count);
   const sendAll = (first: number, count: number, from?: string) =>
-    Promise.all(Array.from({ length: count }, (_, index) => ask(service.url, target(first + index), from)));
+    Array.from({ length: count }, (_, index) => service.send(`GET ${target(first + index)}`, from));
   const arrivedLater = () => standIn.arrivals.slice(CONNECTIONS).map((arrival) => arrival.target);
 
   test('use 64 connections; waiting ones get them in turn', async () => {
@@ -76,7 +68,7 @@ describe('requests to an upstream', async () => {
         'fuji',
         {
           ...{ method: 'GET', target: '/held', requestID: 'held', subject: `${index}`, timeoutMs: 2 * TIMEOUT_MS },
-          signal: new AbortController().signal,
+          ...{ signal: new AbortController().signal, client: 'a client', span: NO_SPAN },
         },
         undefined,
       ),
@@ -116,7 +108,7 @@ describe('requests to an upstream', async () => {
     await untilHeld(CONNECTIONS);
     const left = 'upstream_requests_total{upstream="evm",outcome="left"}';
     for (let round = 1; round <= 3; round += 1) {
-      const sockets = await sendAll(0, WAITING / 2);
+      const sockets = sendAll(0, WAITING / 2);
       await untilReceived(CONNECTIONS + (round * WAITING) / 2);
       for (const socket of sockets) socket.destroy();
       await expect.poll(() => service.metric(left)).toBe((round * WAITING) / 2);
@@ -134,7 +126,7 @@ describe('requests to an upstream', async () => {
 
   // Any address of 127.0.0.0/8 can be one's own only there.
   test.runIf(isLinux)('of a client with few are served before the rest of one with many', async () => {
-    const flood = await sendAll(0, CONNECTIONS + 100, '127.0.0.2');
+    const flood = sendAll(0, CONNECTIONS + 100, '127.0.0.2');
     await untilReceived(CONNECTIONS + 100);
     await untilHeld(CONNECTIONS);
     const path = '/v1/chains/7777/blocks/1';
@@ -150,11 +142,11 @@ describe('requests to an upstream', async () => {
   });
 
   test.runIf(isLinux)('are refused at once beyond 768 waiting ones of a client, and 1,024 of all', async () => {
-    const sockets = await sendAll(0, CONNECTIONS + 768, '127.0.0.2');
+    const sockets = sendAll(0, CONNECTIONS + 768, '127.0.0.2');
     await untilReceived(CONNECTIONS + 768);
     await untilHeld(CONNECTIONS);
-    expect(await headOf(await ask(service.url, target(7_776), '127.0.0.2'))).toContain('503 Service Unavailable');
-    sockets.push(...(await sendAll(CONNECTIONS + 768, WAITING - 768, '127.0.0.3')));
+    expect(await headOf(service.send(`GET ${target(7_776)}`, '127.0.0.2'))).toContain('503 Service Unavailable');
+    sockets.push(...sendAll(CONNECTIONS + 768, WAITING - 768, '127.0.0.3'));
     await untilReceived(CONNECTIONS + WAITING + 1);
     const { status, body, headers } = await service.get(target(7_777));
     expect([status, headers.get('retry-after'), body['code']]).toEqual([503, '1', 'upstream_overloaded']);
@@ -181,7 +173,7 @@ test.runIf(isLinux).each([0, 1_000_000])(
     };
     const readers: Socket[] = [];
     const read = async (from: string): Promise<string> => {
-      const reader = await ask(service.url, `${target(readers.length)}?long=${readers.length}`, from);
+      const reader = service.send(`GET ${target(readers.length)}?long=${readers.length}`, from);
       readers.push(reader);
       return headOf(reader);
     };

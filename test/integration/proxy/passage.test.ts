@@ -1,4 +1,4 @@
-import { connect } from 'node:net';
+import { text } from 'node:stream/consumers';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { badRequest } from '../../../src/http/errors/http-error.ts';
@@ -19,15 +19,10 @@ const service = await shareUpstreamService();
 const { standIn } = service;
 const targets = () => standIn.arrivals.map(({ target }) => target);
 
-/** Sends a request target exactly as given: clients correct dot segments and more before they send. */
+/** Sends a target as it is: clients correct dot segments and more before they send. */
 async function sendRaw(target: string, method = 'GET'): Promise<{ status: number; body: string }> {
-  const { hostname, port } = new URL(service.url);
-  const socket = connect(Number(port), hostname).setEncoding('utf8');
-  // Half-closing it would mean to leave.
-  socket.write(`${method} ${target} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n`);
-  let text = '';
-  for await (const chunk of socket) text += chunk;
-  return { status: Number(text.slice(9, 12)), body: text };
+  const body = await text(service.send(`${method} ${target}`));
+  return { status: Number(body.slice(9, 12)), body };
 }
 
 describe('what reaches the upstream is what was checked', () => {
@@ -160,31 +155,6 @@ describe('what reaches the upstream is what was checked', () => {
       expect(response.status).toBe(404);
     }
     expect(targets()).toEqual([target]);
-    const head = await fetch(`${service.url}${target}`, { method: 'HEAD' });
-    expect([head.status, await head.text()]).toEqual([200, '']);
-    expect(standIn.arrivals.map(({ method }) => method)).toEqual(['GET', 'GET']);
-  });
-
-  test.each([70_000, 1_000])('an answer comes as it was sent, by %i bytes, with its length', async (bytes) => {
-    const text = `${JSON.stringify({ text: 'é'.repeat(60_000) })}\n`;
-    const length = String(Buffer.byteLength(text));
-    standIn.behaviour = (_request, response) => {
-      response.writeHead(200, { 'content-type': 'application/json' });
-      const all = Buffer.from(text);
-      const write = (at: number): void => {
-        if (at >= all.length) return void response.end();
-        response.write(all.subarray(at, at + bytes));
-        setImmediate(write, at + bytes);
-      };
-      write(0);
-    };
-    const got = await service.get(BLOCK);
-    expect(got.text === text).toBe(true);
-    const head = await fetch(`${service.url}${BLOCK}`, { method: 'HEAD' });
-    expect([head.status, await head.text()]).toEqual([200, '']);
-    for (const { headers } of [got, head]) {
-      expect([headers.get('content-length'), headers.get('transfer-encoding')]).toEqual([length, null]);
-    }
   });
 
   test('HEAD of a long answer has its length, and leaves the rest of it', async () => {
@@ -304,19 +274,15 @@ describe('the node RPC', () => {
     expect(bodies()).toEqual([JSON.stringify(good)]);
   });
 
-  test('refuses other chains, other types and no body', async () => {
+  test('refuses other chains and no body', async () => {
     const good = call('platform.getHeight');
     for (const chain of ['C', 'x', 'fuji', 'index']) {
       const { status, body } = await service.post(`/ext/bc/${chain}`, good);
       expect([status, body['message']]).toEqual([400, expect.stringMatching(/^chain must be /)]);
     }
     expect((await service.post('/ext/bc/C/rpc', good)).status).toBe(404);
-    const typed = await service.post('/ext/bc/P', good, { 'content-type': 'text/plain' });
-    expect(typed.body['code']).toBe('unsupported_media_type');
     const empty = await service.post('/ext/bc/P');
     expect([empty.status, empty.body]).toMatchObject([400, { id: null, error: { code: -32_700 } }]);
-    const tooLong = await service.post('/ext/bc/P', `{"jsonrpc":"${'x'.repeat(102_400)}"}`);
-    expect([tooLong.status, tooLong.body['code']]).toEqual([413, 'body_too_large']);
     expect(targets()).toEqual([]);
   });
 });
@@ -324,11 +290,10 @@ describe('the node RPC', () => {
 test('the configuration names the methods of the node, and may turn unknown GETs off', async () => {
   await using own = await startUpstreamService({
     settings: { rpcMethods: ['health.health'], passUnknown: false },
-    internals: { maxRpcBatch: 1 },
   });
   const call = { jsonrpc: '2.0', id: 1, method: 'health.health' };
   expect((await own.post('/ext/bc/P', [call])).status).toBe(200);
-  expect((await own.post('/ext/bc/P', [call, call])).status).toBe(400);
+  expect((await own.post('/ext/bc/P', Array(21).fill(call))).status).toBe(400);
   expect((await own.post('/ext/bc/P', { ...call, method: 'platform.getHeight' })).status).toBe(400);
   expect((await own.get('/v1/chains')).status).toBe(404);
   expect(own.standIn.arrivals).toHaveLength(1);

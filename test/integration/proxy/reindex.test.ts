@@ -1,11 +1,10 @@
-import { connect, type Socket } from 'node:net';
 import { expect, test } from 'vitest';
 import { createMemoryLimitCounters } from '../../../src/store/local/limit-counters.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { holdClosedPort } from '../closed-port.ts';
 import { shareUpstreamService } from './shared-service.ts';
 import { type Behaviour, BREAK, reply, SILENCE } from './stand-in.ts';
-import { startUpstreamService, type UpstreamService } from './upstream-service.ts';
+import { startUpstreamService } from './upstream-service.ts';
 
 const TIMEOUT_MS = 10_000;
 /** The C-Chain of mainnet by each of its names: its number, its ID in cb58, and the same 32 bytes in hex. */
@@ -30,14 +29,6 @@ async function statusesOf(target: string, count: number, asked = service): Promi
   const statuses: number[] = [];
   for (let index = 0; index < count; index += 1) statuses.push((await asked.post(target)).status);
   return statuses;
-}
-
-/** Sends a request on a new connection, which the test may close. */
-function send({ url }: UpstreamService, target: string): Socket {
-  const { hostname, port } = new URL(url);
-  const socket = connect(Number(port), hostname);
-  socket.write(`POST ${target} HTTP/1.1\r\nhost: ${hostname}\r\ncontent-length: 0\r\n\r\n`);
-  return socket;
 }
 
 test.each<[string, Behaviour]>([
@@ -146,7 +137,7 @@ test('a client that leaves after its request has gone out does not free the toke
     socket.once('close', () => left.resolve());
     arrived.resolve();
   };
-  const client = send(service, target);
+  const client = service.send(`POST ${target}`);
   await arrived.promise;
   client.destroy();
   await left.promise;
@@ -169,7 +160,7 @@ test('a client that leaves before its request has gone out does, and nothing goe
     },
   };
   await using slow = await startUpstreamService({ limits });
-  const client = send(slow, target);
+  const client = slow.send(`POST ${target}`);
   await asked.promise;
   client.resetAndDestroy();
   // By now the service has heard of it.

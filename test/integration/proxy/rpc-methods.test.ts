@@ -1,12 +1,10 @@
 import type { TSchema } from 'typebox';
 import Schema from 'typebox/schema';
-import { afterAll, describe, expect, test } from 'vitest';
-import { startDevnet } from '../../../src/devnet/devnet.ts';
-import { systemClock } from '../../../src/lib/concurrency/clock.ts';
+import { describe, expect, test } from 'vitest';
 import { RPC_METHODS } from '../../../src/proxy/catalogue/rpc-methods.ts';
-import { createLogger } from '../../../src/telemetry/logger.ts';
 import { readRpcExchanges } from '../../vectors/vectors.ts';
 import { type Described, readDocument } from './document-reader.ts';
+import { shareUpstreamService } from './shared-service.ts';
 import { startUpstreamService } from './upstream-service.ts';
 
 /** The specification's two tables: the fields of params, those that may be left out with a question mark, and those of the result. */
@@ -45,11 +43,7 @@ const VALIDATOR_FIELDS =
   'delegatorCount delegatorWeight connected signer remainingBalanceOwner deactivationOwner validationRewardOwner ' +
   'delegationRewardOwner delegators';
 
-const opened = new AsyncDisposableStack();
-afterAll(() => opened.disposeAsync());
-const devnet = opened.use(await startDevnet({ validators: 5, clock: systemClock, logger: createLogger('silent') }));
-const service = opened.use(await startUpstreamService({ settings: { nodeRpc: { baseUrl: devnet.apiUrl } } }));
-const { schemas, resolve, calls } = await readDocument(service);
+const { schemas, resolve, calls } = await readDocument(await shareUpstreamService());
 
 const paramsOf = (method: string): Described => resolve(resolve(schemas[method]).properties?.['params']?.anyOf?.[0]);
 const resultOf = (method: string): Described => resolve(schemas[`${method}.result`]);
@@ -127,31 +121,4 @@ test('calls and answers of a real node fit', () => {
     expectDescribed(request.method, 'params', request.params);
     if (response.result !== undefined) expectDescribed(request.method, 'result', response.result);
   }
-});
-
-test('answers through the service fit', async () => {
-  const call = async (method: string, params: object = {}): Promise<Record<string, unknown>> => {
-    expectDescribed(method, 'params', params);
-    const { body } = await service.post('/ext/bc/P', { jsonrpc: '2.0', id: 1, method, params });
-    expectDescribed(method, 'result', body['result']);
-    return body['result'] as Record<string, unknown>;
-  };
-  const { blockchains } = (await call('platform.getBlockchains')) as {
-    blockchains: { id: string; subnetID: string }[];
-  };
-  const l1 = blockchains[0]!;
-  await call('platform.getHeight');
-  await call('platform.getProposedHeight');
-  await call('platform.getValidatorFeeState');
-  await call('platform.getBlockByHeight', { height: 1 });
-  await call('platform.getBlockByHeight', { height: '1', encoding: 'json' });
-  await call('platform.getSubnet', { subnetID: l1.subnetID });
-  await call('platform.validatedBy', { blockchainID: l1.id });
-  await call('platform.getTxStatus', { txID: l1.id });
-  await call('platform.getCurrentValidators');
-  await call('platform.getValidatorsAt', { height: 'proposed' });
-  const { validators } = (await call('platform.getCurrentValidators', { subnetID: l1.subnetID })) as {
-    validators: { validationID: string }[];
-  };
-  await call('platform.getL1Validator', { validationID: validators[0]?.validationID });
 });

@@ -1,5 +1,6 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { UPSTREAM_ENDPOINTS } from '../../../src/proxy/catalogue/upstream-endpoints.ts';
 import { ANSWERS } from './stand-in-records.ts';
 
 /** What reached an upstream, byte for byte. */
@@ -33,26 +34,11 @@ export function reply(status: number, body: unknown = {}, headers: Readonly<Reco
     void response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(bytes);
 }
 
-/** The upstream's routes, by the documents' own templates. */
-const ROUTES: readonly (readonly [pattern: string, answer: keyof typeof ANSWERS])[] = [
-  ['/v1/networks/{}/blockchains/{}/transactions', 'listPrimaryNetworkTransactions'],
-  ['/v1/networks/{}/blockchains/{}/transactions/{}', 'getPrimaryNetworkTransaction'],
-  ['/v1/networks/{}/blockchains', 'listBlockchains'],
-  ['/v1/networks/{}/validators', 'listValidators'],
-  ['/v1/networks/{}/delegators', 'listDelegators'],
-  ['/v1/networks/{}/blockchains/{}/vertices', 'listVertices'],
-  ['/v1/networks/{}/blockchains/{}/vertices:listByHeight', 'listVerticesByHeight'],
-  ['/v1/networks/{}/blockchains/{}/nodes/{}/blocks', 'listBlocksOfNode'],
-  ['/v1/networks/{}/addresses:listChainIds', 'listChainIdsOfAddresses'],
-  ['/v1/chains/{}/addresses/{}/transactions:listErc20', 'listErc20Transfers'],
-  ['/v1/chains/{}/addresses/{}/transactions:listInternals', 'listInternalTransactions'],
-  ['/v1/chains/{}/tokens/{}/transfers', 'listTokenTransfers'],
-  ['/v1/chains/{}/blocks/{}/transactions', 'listBlockTransactions'],
-  ['/v1/chains/{}/blocks/{}', 'getEvmBlock'],
-  ['/v1/chains/{}/transactions/{}', 'getEvmTransaction'],
-  ['/v1/chains/{}/nfts/collections/{}/tokens', 'listNftTokens'],
-  ['/v1/avg_tps/{}', 'getAverageTps'],
-];
+/** The answer to each endpoint, by its path in Fastify's syntax. */
+const ROUTES = UPSTREAM_ENDPOINTS.map(({ path, operationId }) => ({
+  pattern: new RegExp(`^${path.replaceAll(/::|:\w+/g, (part) => (part === '::' ? ':' : '[^/]+'))}$`),
+  answer: ANSWERS[operationId as keyof typeof ANSWERS],
+}));
 
 /** An upstream in this process, on a free port. Answers a second page without `nextPageToken`. */
 export async function startStandIn(): Promise<StandIn> {
@@ -106,12 +92,12 @@ function answer({ method, target, body }: Arrival, response: ServerResponse, rew
     response.writeHead(201).end();
     return;
   }
-  const found = ROUTES.find(([pattern]) => new RegExp(`^${pattern.replaceAll('{}', '[^/]+')}$`).test(path));
+  const found = ROUTES.find(({ pattern }) => pattern.test(path));
   if (found === undefined) {
     sendJson(response, 404, { message: `Cannot ${method} ${path}`, statusCode: 404, error: 'Not Found' });
     return;
   }
-  const page: Record<string, unknown> = { ...ANSWERS[found[1]] };
+  const page: Record<string, unknown> = { ...found.answer };
   if (new URLSearchParams(query).has('pageToken')) delete page['nextPageToken'];
   response.writeHead(200, { 'content-type': 'application/json' }).end(rewrite(JSON.stringify(page)));
 }

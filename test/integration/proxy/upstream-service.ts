@@ -1,8 +1,7 @@
+import { connect, type Socket } from 'node:net';
 import { Registry } from 'prom-client';
-import { createServer } from '../../../src/api/server.ts';
 import { parseConfig } from '../../../src/config/load/load-config.ts';
 import type { UpstreamConfig } from '../../../src/config/settings.ts';
-import { openConsole } from '../../../src/console/server/console.ts';
 import type { AccessOptions } from '../../../src/http/access/access.ts';
 import { type Clock, systemClock } from '../../../src/lib/concurrency/clock.ts';
 import { Upstreams } from '../../../src/proxy/client/upstreams.ts';
@@ -10,7 +9,7 @@ import { createMemoryLimitCounters, type LimitCounters } from '../../../src/stor
 import { createLogger, type Logger } from '../../../src/telemetry/logger.ts';
 import { createMetrics, METRIC_PREFIX } from '../../../src/telemetry/metrics.ts';
 import { NO_TRACER, type Tracer } from '../../../src/telemetry/spans.ts';
-import { scriptedNetwork } from '../../unit/api/api-fixture.ts';
+import { createTestServer, scriptedNetwork } from '../../unit/api/api-fixture.ts';
 import { type StandIn, startStandIn } from './stand-in.ts';
 
 export interface Answer {
@@ -30,6 +29,8 @@ export interface UpstreamService extends AsyncDisposable {
   metric(sample: string): Promise<number>;
   get(target: string, headers?: Record<string, string>): Promise<Answer>;
   post(target: string, body?: unknown, headers?: Record<string, string>): Promise<Answer>;
+  /** Sends a request with this method and target, exactly as given, on a new connection that ends with the answer. */
+  send(request: string, localAddress?: string): Socket;
   /** Sends a GET whose client leaves when the controller aborts. */
   begin(target: string): AbortController;
 }
@@ -82,35 +83,14 @@ export async function startUpstreamService({
   const registry = new Registry();
   const metrics = createMetrics(registry);
   const upstreams = opened.use(new Upstreams({ ...upstream, clock, logger, metrics }));
-  const consoleOptions = {
-    networks: [],
-    registry,
-    clock: systemClock,
-    version: '1.2.3',
-    hasDevnet: false,
-    hasFigures: true,
-  };
-  const ownConsole = opened.use(openConsole(consoleOptions));
-  const server = await createServer({
+  const server = await createTestServer({
     networks: [scriptedNetwork({ pathNames: ['mainnet', 'fuji', 'testnet'] })],
-    version: '1.2.3',
-    metrics,
-    registry,
-    tracer,
-    logger,
-    clock: systemClock,
-    maxConnections: 4_096,
-    drainTimeoutMs: 1_000,
-    corsOrigins,
+    ...{ metrics, registry, tracer, logger, corsOrigins, maxConnections: 4_096 },
     upstream: {
-      upstreams,
-      limits,
-      timeoutMs: upstream.timeoutMs,
-      passUnknown: upstream.passUnknown,
-      rpc: { methods: new Set(upstream.rpcMethods), maxBatch: upstream.maxRpcBatch },
+      ...{ upstreams, limits, timeoutMs: upstream.timeoutMs, passUnknown: upstream.passUnknown },
+      rpcMethods: new Set(upstream.rpcMethods),
     },
     ...(access && { access: { ...access, limits } }),
-    registerMore: (more) => ownConsole.registerRoutes(more),
   });
   opened.defer(() => server.close());
   let received = 0;
@@ -151,6 +131,12 @@ export async function startUpstreamService({
               body: typeof body === 'string' ? body : JSON.stringify(body),
             }),
       }),
+    send(request, localAddress = '127.0.0.1') {
+      const { hostname: host, port } = new URL(url);
+      const socket = connect({ host, port: Number(port), localAddress });
+      socket.write(`${request} HTTP/1.1\r\nhost: x\r\ncontent-length: 0\r\nconnection: close\r\n\r\n`);
+      return socket;
+    },
     begin(target) {
       const client = new AbortController();
       fetch(`${url}${target}`, { signal: client.signal }).catch(() => undefined);

@@ -1,62 +1,33 @@
-import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, describe, expect, test } from 'vitest';
 import { bytesToHex } from '../../../src/lib/encoding/bytes.ts';
 import { runCommand, runOnTerminal } from '../../unit/cli/run-command.ts';
-import { type RunningService, startService } from './running-service.ts';
+import { type Behaviour, reply, SILENCE, startStandIn } from '../proxy/stand-in.ts';
+import { shareService } from './shared-service.ts';
 
 /** Each starts a process; those with --config connect to the validators besides. */
 const TIMEOUT_MS = 120_000;
 const folder = mkdtempSync(join(tmpdir(), 'commands-'));
+afterAll(() => rmSync(folder, { recursive: true }));
 
-let service: RunningService;
-beforeAll(async () => {
-  service = await startService(8);
-}, TIMEOUT_MS);
-afterAll(async () => {
-  await service[Symbol.asyncDispose]();
-  rmSync(folder, { recursive: true });
-});
+const service = await shareService(8);
+const URL_OPTION = ['--url', service.app.url];
+/** The API of the same network, for a command that does without a service. */
+const OWN_CONFIG = ['--config', join(folder, 'own.json')];
+writeFileSync(
+  join(folder, 'own.json'),
+  JSON.stringify({ networks: { mine: { pChainApi: [{ baseUrl: service.devnet.apiUrl }] } } }),
+);
 
 const emit = (chain: 'C' | 'L1' = 'C'): string =>
-  bytesToHex(service.devnet.emit(chain, Buffer.from(`command ${Math.random()}`)).bytes);
-const url = () => ['--url', service.app.url];
-
-/** The API of the same network, for a command that does without a service. */
-function ownConfig(): string[] {
-  const path = join(folder, 'own.json');
-  writeFileSync(path, JSON.stringify({ networks: { mine: { pChainApi: [{ baseUrl: service.devnet.apiUrl }] } } }));
-  return ['--config', path];
-}
-
-/** A server that gives one answer to every request; its `asked` are the requests. */
-async function withServer<T>(
-  answer: (path: string, response: ServerResponse) => void,
-  work: (address: string, asked: string[]) => Promise<T>,
-): Promise<T> {
-  const asked: string[] = [];
-  const server = createServer((request, response) => {
-    asked.push(`${request.method} ${request.url} ${String(request.headers['x-service-api-key'] ?? '')}`);
-    answer(request.url ?? '', response);
-  }).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  try {
-    return await work(`http://127.0.0.1:${(server.address() as AddressInfo).port}`, asked);
-  } finally {
-    server.closeAllConnections();
-    server.close();
-    await once(server, 'close');
-  }
-}
+  bytesToHex(service.devnet.chains[chain].emit(Buffer.from(`command ${Math.random()}`)).bytes);
 
 describe.concurrent('aggregate', { timeout: TIMEOUT_MS }, () => {
   test('prints only the signed message to a pipe, which verify accepts', async () => {
-    const { code, out, err } = await runCommand(['aggregate', ...url(), emit()]);
+    const { code, out, err } = await runCommand(['aggregate', ...URL_OPTION, emit()]);
     expect({ code, err }).toEqual({ code: 0, err: '' });
     expect(out).toMatch(/^[0-9a-f]{200,}\n$/);
     const verdict = await runCommand(['verify', '--p-chain', service.devnet.apiUrl, '--json'], { input: out });
@@ -65,7 +36,7 @@ describe.concurrent('aggregate', { timeout: TIMEOUT_MS }, () => {
   });
 
   test('shows on a terminal how the weight fills up, and by whom it was signed', async () => {
-    const { code, out } = await runOnTerminal(['aggregate', ...url(), '--quorum', '80', emit()]);
+    const { code, out } = await runOnTerminal(['aggregate', ...URL_OPTION, '--quorum', '80', emit()]);
     expect(code).toBe(0);
     expect(out).toContain(`asking ${service.app.url}`);
     const shown = stripVTControlCharacters(out);
@@ -75,7 +46,7 @@ describe.concurrent('aggregate', { timeout: TIMEOUT_MS }, () => {
   });
 
   test('needs no service with a configuration', async () => {
-    const { code, out } = await runOnTerminal(['aggregate', ...ownConfig(), emit()], { NO_COLOR: '1' });
+    const { code, out } = await runOnTerminal(['aggregate', ...OWN_CONFIG, emit()], { NO_COLOR: '1' });
     expect(code).toBe(0);
     const shown = stripVTControlCharacters(out);
     expect(shown).toMatch(/█{20,}░* \d{2,3}\.\d % of 67 % · \d signed/u);
@@ -85,42 +56,42 @@ describe.concurrent('aggregate', { timeout: TIMEOUT_MS }, () => {
   test('takes the settings of the request, and a transaction in its place', async () => {
     const { subnetID } = service.devnet.subnets.l1;
     const settings = ['--quorum', '60', '--buffer', '10', '--subnet', subnetID, '--json'];
-    const ofL1 = await runCommand(['aggregate', ...url(), ...settings, emit()]);
+    const ofL1 = await runCommand(['aggregate', ...URL_OPTION, ...settings, emit()]);
     expect(ofL1).toMatchObject({ code: 0, err: '' });
     expect(JSON.parse(ofL1.out)).toMatchObject({ signingSubnetId: subnetID, totalWeight: '910' });
     const example = service.devnet.examples('fuji').find(({ name }) => name === 'by transaction: ConvertSubnetToL1Tx');
     const transaction = example?.path.split('/').at(-1) ?? '';
-    const ofTransaction = await runCommand(['aggregate', ...url(), '--transaction', transaction, '--json']);
+    const ofTransaction = await runCommand(['aggregate', ...URL_OPTION, '--transaction', transaction, '--json']);
     expect(ofTransaction).toMatchObject({ code: 0, err: '' });
     expect(JSON.parse(ofTransaction.out)).toMatchObject({ signingSubnetId: subnetID });
   });
 
   test('signs the message of an EVM transaction, and one of several by its log', async () => {
     const [first, second] = ['one', 'two'].map((text) => Buffer.from(text));
-    const { hash, messages } = service.devnet.transact('C', [first!, second!]);
-    const several = await runCommand(['aggregate', ...url(), '--tx', hash, '--chain', 'C', '--json']);
+    const { hash, messages } = service.devnet.chains.C.transact([first!, second!]);
+    const several = await runCommand(['aggregate', ...URL_OPTION, '--tx', hash, '--chain', 'C', '--json']);
     expect(several).toMatchObject({ code: 2, err: expect.stringContaining('choose one by logIndex 0, 1') });
     expect(JSON.parse(several.out)).toMatchObject({ details: { messages: [{ logIndex: 0 }, { logIndex: 1 }] } });
-    const signed = await runCommand(['aggregate', ...ownConfig(), '--tx', hash, '--chain', 'C', '--log-index', '1']);
+    const signed = await runCommand(['aggregate', ...OWN_CONFIG, '--tx', hash, '--chain', 'C', '--log-index', '1']);
     expect(signed).toMatchObject({ code: 0, out: expect.stringContaining(bytesToHex(messages[1]!.bytes)) });
   });
 
   test('a failure has its exit code and names the validators that did not sign', async () => {
-    const refused = await runCommand(['aggregate', ...url(), '--quorum', '100', emit('L1')]);
+    const refused = await runCommand(['aggregate', ...URL_OPTION, '--quorum', '100', emit('L1')]);
     expect(refused).toMatchObject({ code: 3, out: '' });
     // A validator that is not dialled yet is unreachable.
     expect(refused.err).toMatch(
       /\nSigned: 0\.0 % of the weight; needed: 100\.0 %\. Validators that did not sign:\n {2}38\.4 % {2}(?:not asked|unreachable) {2}NodeID-/,
     );
-    const json = await runCommand(['aggregate', ...url(), '--json', '0000']);
+    const json = await runCommand(['aggregate', ...URL_OPTION, '--json', '0000']);
     expect(json).toMatchObject({ code: 2, err: expect.stringContaining('Correct the request (invalid_request)\n') });
     expect(JSON.parse(json.out)).toMatchObject({ statusCode: 400, code: 'invalid_request' });
-    const unsent = bytesToHex(service.devnet.emit('C', Buffer.from('unsent')).bytes).replace(/..$/, '00');
-    const nobody = await runCommand(['aggregate', ...url(), unsent]);
+    const unsent = bytesToHex(service.devnet.chains.C.emit(Buffer.from('unsent')).bytes).replace(/..$/, '00');
+    const nobody = await runCommand(['aggregate', ...URL_OPTION, unsent]);
     expect(nobody).toMatchObject({ code: 3, out: '', err: expect.stringContaining('(insufficient_weight)') });
     expect(nobody.err).toMatch(/\n +\d+\.\d % {2}refused +NodeID-\w+ {2}1 the payload type AddressedCall is unknown/);
     const [other = ''] = Object.values(service.devnet.transactions);
-    const none = await runCommand(['aggregate', ...url(), '--transaction', other]);
+    const none = await runCommand(['aggregate', ...URL_OPTION, '--transaction', other]);
     expect(none).toMatchObject({ code: 1, out: '', err: expect.stringContaining('(no_message_in_transaction)') });
   });
 
@@ -142,67 +113,53 @@ describe('what answers in place of a service', { timeout: TIMEOUT_MS }, () => {
     ...{ signedMessage: 'ab', pChainHeight: 7, signingSubnetId: 'x', signedWeight: '7', totalWeight: '9' },
     signers: ['NodeID-x'],
   };
-  const json = (response: ServerResponse, body: object, status = 200): void => {
-    response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
-  };
+  const streamed = (events: string) => reply(200, events, { 'content-type': 'text/event-stream' });
 
   test('may be older, and stream nothing', async () => {
-    await withServer(
-      (path, response) =>
-        path === '/health/ready' ? json(response, { networks: [{ name: 'fuji' }] }, 503) : json(response, SIGNED, 201),
-      async (address, asked) => {
-        const env = { WARP_API_KEY: 'k', WARP_API_URL: `${address}/` };
-        const ended = await runCommand(['aggregate', '00'], { env });
-        expect(ended).toEqual({ code: 0, out: 'ab\n', err: '' });
-        expect(await runCommand(['aggregate', '--config', '/none', '00'], { env })).toMatchObject({ code: 2 });
-        expect(asked).toEqual(['GET /health/ready k', 'POST /v1/signatureAggregator/fuji/aggregateSignatures k']);
-      },
-    );
+    await using standIn = await startStandIn();
+    standIn.behaviour = (...exchange) =>
+      (exchange[2].method === 'GET' ? reply(503, { networks: [{ name: 'fuji' }] }) : reply(201, SIGNED))(...exchange);
+    const env = { WARP_API_KEY: 'k', WARP_API_URL: `${standIn.baseUrl}/` };
+    expect(await runCommand(['aggregate', '00'], { env })).toEqual({ code: 0, out: 'ab\n', err: '' });
+    expect(await runCommand(['aggregate', '--config', '/none', '00'], { env })).toMatchObject({ code: 2 });
+    const asked = standIn.arrivals.map(({ method, target, headers }) => [method, target, headers['x-service-api-key']]);
+    expect(asked).toEqual([
+      ['GET', '/health/ready', 'k'],
+      ['POST', '/v1/signatureAggregator/fuji/aggregateSignatures', 'k'],
+    ]);
   });
 
-  test.each([
-    ['another API', (response: ServerResponse) => json(response, { ok: true }), 2, 'is no signature aggregator'],
-    ['a proxy', (response: ServerResponse) => response.writeHead(502).end(), 3, 'HTTP 502'],
-    [
-      'a stream that breaks off',
-      (response: ServerResponse) =>
-        response.writeHead(200, { 'content-type': 'text/event-stream' }).end('event: verifying\ndata: {}\n\n'),
-      3,
-      'broke off',
-    ],
+  test.each<[string, Behaviour, number, string]>([
+    ['another API', reply(200, { ok: true }), 2, 'is no signature aggregator'],
+    ['a proxy', reply(502, ''), 3, 'HTTP 502'],
+    ['a stream that breaks off', streamed('event: verifying\ndata: {}\n\n'), 3, 'broke off'],
     [
       'a newer service',
-      (response: ServerResponse) =>
-        response
-          .writeHead(200, { 'content-type': 'text/event-stream' })
-          .end(
-            `event: novel\ndata: {}\n\nevent: asked\ndata: {"validators":"all"}\n\nevent: result\ndata: ${JSON.stringify(SIGNED)}\n\n`,
-          ),
+      streamed(
+        `event: novel\ndata: {}\n\nevent: asked\ndata: {"validators":"all"}\n\nevent: result\ndata: ${JSON.stringify(SIGNED)}\n\n`,
+      ),
       0,
       '',
     ],
     [
       'an error with a terminal in it',
-      (response: ServerResponse) => json(response, { code: 'overloaded', message: 'a\u001b[2Jb\nc' }, 503),
+      reply(503, { code: 'overloaded', message: 'a\u001b[2Jb\nc' }),
       3,
       'ab c\nAsk again',
     ],
-    ['nothing', () => undefined, 3, 'gave no answer within 1 s'],
-  ] as const)('%s is seen', async (_name, answer, code, expected) => {
-    await withServer(
-      (_path, response) => void answer(response),
-      async (address) => {
-        const ended = await runCommand(['aggregate', '--url', address, '--network', 'a', '--timeout', '1', '00']);
-        expect(ended).toMatchObject({ code, err: expect.stringContaining(expected) });
-      },
-    );
+    ['nothing', SILENCE, 3, 'gave no answer within 1 s'],
+  ])('%s is seen', async (_name, behaviour, code, expected) => {
+    await using standIn = await startStandIn();
+    standIn.behaviour = behaviour;
+    const ended = await runCommand(['aggregate', '--url', standIn.baseUrl, '--network', 'a', '--timeout', '1', '00']);
+    expect(ended).toMatchObject({ code, err: expect.stringContaining(expected) });
   });
 });
 
 describe.concurrent('subnet', { timeout: TIMEOUT_MS }, () => {
   test('prints a table of the validators', async () => {
     const { subnetID } = service.devnet.subnets.l1;
-    const { code, out, err } = await runCommand(['subnet', ...url(), subnetID]);
+    const { code, out, err } = await runCommand(['subnet', ...URL_OPTION, subnetID]);
     expect({ code, err }).toEqual({ code: 0, err: '' });
     expect(out).toMatch(new RegExp(`^subnet ${subnetID} at P-Chain height \\d+\n\\d+ validators; \\d\\d\\.\\d % of`));
     expect(out).toMatch(
@@ -212,8 +169,8 @@ describe.concurrent('subnet', { timeout: TIMEOUT_MS }, () => {
 
   test('its JSON is a set for verify, from a service or without one', async () => {
     const message = emit();
-    const signed = await runCommand(['aggregate', ...url(), message]);
-    for (const source of [url(), ownConfig()]) {
+    const signed = await runCommand(['aggregate', ...URL_OPTION, message]);
+    for (const source of [URL_OPTION, OWN_CONFIG]) {
       const view = await runCommand(['subnet', ...source, '--json']);
       expect(view).toMatchObject({ code: 0, err: '' });
       expect(JSON.parse(view.out)).toMatchObject({ subnetId: '11111111111111111111111111111111LpoYY' });
@@ -227,9 +184,9 @@ describe.concurrent('subnet', { timeout: TIMEOUT_MS }, () => {
   });
 
   test('says what is wrong', async () => {
-    const wrong = await runCommand(['subnet', ...url(), 'nonsense']);
+    const wrong = await runCommand(['subnet', ...URL_OPTION, 'nonsense']);
     expect(wrong).toMatchObject({ code: 2, out: '', err: expect.stringContaining('the subnet: must be a 32-byte ID') });
-    const unknown = await runCommand(['subnet', ...url(), '--json', `0x${'07'.repeat(32)}`]);
+    const unknown = await runCommand(['subnet', ...URL_OPTION, '--json', `0x${'07'.repeat(32)}`]);
     expect(unknown).toMatchObject({ code: 2, err: expect.stringContaining('(unknown_subnet)') });
     expect(JSON.parse(unknown.out)).toMatchObject({ statusCode: 404, code: 'unknown_subnet' });
   });

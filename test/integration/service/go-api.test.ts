@@ -68,7 +68,7 @@ describe("the Go aggregator's ports", { timeout: TIMEOUT_MS }, () => {
     const message = newMessage();
     await post({ message, 'quorum-percentage': 100 });
     await postTo(`${service.app.url}${PATH}`, { message, 'quorum-percentage': 80 });
-    const unknown = bytesToHex(devnet.unknownMessage('C', new TextEncoder().encode('not this one either')).bytes);
+    const unknown = bytesToHex(devnet.chains.C.prepare(new TextEncoder().encode('not this one either')).bytes);
     await post({ message: unknown });
     const after = await scrape(`${url.metrics}/metrics`);
     const grown = (name: string) => (after.value(name) ?? 0) - (before.value(name) ?? 0);

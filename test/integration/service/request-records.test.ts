@@ -1,18 +1,13 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { VALIDATOR_OUTCOMES } from '../../../src/aggregation/validators/validator-outcome.ts';
 import type { RequestRecord } from '../../../src/api/requests/request-record.ts';
-import { setBehaviour } from '../../devnet/validator-faults.ts';
 import { createLogLines } from '../../support/log-lines.ts';
-import { type Answer, type RunningService, startService } from './running-service.ts';
+import { shareService, whileValidators } from './shared-service.ts';
 
 const POST_ROUTE = '/v1/signatureAggregator/:network/aggregateSignatures';
 const log = createLogLines();
 log.logger.level = 'warn';
-let service: RunningService;
-beforeAll(async () => {
-  service = await startService(5, { settings: { logger: log.logger } });
-}, 60_000);
-afterAll(() => service?.[Symbol.asyncDispose]());
+const service = await shareService(5, { settings: { logger: log.logger } });
 
 const named = (id: string) => ({ 'x-request-id': id });
 const newMessage = () => service.devnet.emitMessages(1)[0] as string;
@@ -66,11 +61,10 @@ describe('the record of a request', () => {
   });
 
   test('that joined the same work has the stages since it came', async () => {
-    const everyone = [...service.devnet.nodeIDs.keys()].map((index) => service.devnet.validator(index));
-    for (const validator of everyone) setBehaviour(validator, { kind: 'slow', delayMs: 300 });
     const message = newMessage();
-    await Promise.all([0, 1].map((index) => service.post({ message }, undefined, named(`joined-${index}`))));
-    for (const validator of everyone) setBehaviour(validator, { kind: 'normal' });
+    await whileValidators(service, { kind: 'slow', delayMs: 300 }, () =>
+      Promise.all(['joined-0', 'joined-1'].map((id) => service.post({ message }, undefined, named(id)))),
+    );
     for (const { stages, durationMs } of [await recordOf('joined-0'), await recordOf('joined-1')]) {
       expect(Object.keys(stages)).toEqual(expect.arrayContaining(['resolve', 'collect', 'verify']));
       expect(Object.values(stages).reduce((total, ms) => total + ms, 0)).toBeLessThanOrEqual(durationMs + 0.1);
@@ -78,11 +72,9 @@ describe('the record of a request', () => {
   });
 
   test('that failed has the missing validators of its details, and its ID is in a log of warnings', async () => {
-    for (const index of [0, 1, 2]) {
-      setBehaviour(service.devnet.validator(index), { kind: 'refusing', code: 100, message: 'not today' });
-    }
-    const answer = await service.post({ message: newMessage() }, undefined, named('failed'));
-    for (const index of [0, 1, 2]) setBehaviour(service.devnet.validator(index), { kind: 'normal' });
+    const refusing = { kind: 'refusing', code: 100, message: 'not today' } as const;
+    const send = () => service.post({ message: newMessage() }, undefined, named('failed'));
+    const answer = await whileValidators(service, refusing, send, 3);
     const details = answer.body['details'] as Record<string, unknown>;
     const record = await recordOf('failed');
     expect(record).toMatchObject({ outcome: answer.body['code'], status: answer.status });
@@ -102,48 +94,38 @@ describe('the record of a request', () => {
   });
 
   test('of each of the routes for signatures is kept, and no other', async () => {
-    const message = newMessage();
-    const asked: Record<string, () => Promise<Answer>> = {
-      go: () => service.post({ message }, '/fuji/aggregate-signatures', named('go')),
-      transaction: () => service.get(`${POST_ROUTE.replace(':network', 'fuji')}/nothing`),
-      subnets: () => service.get('/v1/signatureAggregator/fuji/subnets'),
-    };
     const before = (await list('limit=2000')).length;
-    for (const ask of Object.values(asked)) await ask();
+    await service.post({ message: newMessage() }, '/fuji/aggregate-signatures', named('go'));
+    await service.get(`${POST_ROUTE.replace(':network', 'fuji')}/nothing`);
+    await service.get('/v1/signatureAggregator/fuji/subnets');
     const after = await list('limit=2000');
     expect(after).toHaveLength(before + 2);
-    const [transaction, go] = after;
-    expect(go).toMatchObject({
-      id: 'go',
-      route: '/:network/aggregate-signatures',
-      outcome: 'signed',
-      network: 'local',
-    });
-    expect(transaction).toMatchObject({ method: 'GET', route: `${POST_ROUTE}/:txHash`, outcome: 'invalid_request' });
+    expect(after.slice(0, 2)).toMatchObject([
+      { method: 'GET', route: `${POST_ROUTE}/:txHash`, outcome: 'invalid_request' },
+      { id: 'go', route: '/:network/aggregate-signatures', outcome: 'signed', network: 'local' },
+    ]);
   });
 
   test('whose client disconnects is aborted, and has the stages so far', async () => {
-    for (const index of service.devnet.nodeIDs.keys()) {
-      setBehaviour(service.devnet.validator(index), { kind: 'silent' });
-    }
-    const leaving = new AbortController();
-    const asked = fetch(`${service.app.url}${POST_ROUTE.replace(':network', 'fuji')}`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json', ...named('left') },
-      body: JSON.stringify({ message: newMessage() }),
-      signal: leaving.signal,
+    await whileValidators(service, { kind: 'silent' }, async () => {
+      const leaving = new AbortController();
+      const asked = fetch(`${service.app.url}${POST_ROUTE.replace(':network', 'fuji')}`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', ...named('left') },
+        body: JSON.stringify({ message: newMessage() }),
+        signal: leaving.signal,
+      });
+      asked.catch(() => undefined);
+      await expect.poll(() => service.metric('signature_aggregator_aggregations_in_flight')).toBe(1);
+      await expect.poll(() => service.devnet.validator(0).appRequestCount).toBeGreaterThan(0);
+      leaving.abort();
+      await expect.poll(async () => (await list('outcome=aborted')).map(({ id }) => id)).toEqual(['left']);
     });
-    asked.catch(() => undefined);
-    await expect.poll(() => service.metric('signature_aggregator_aggregations_in_flight')).toBe(1);
-    await expect.poll(() => service.devnet.validator(0).appRequestCount).toBeGreaterThan(0);
-    leaving.abort();
-    await expect.poll(async () => (await list('outcome=aborted')).map(({ id }) => id)).toEqual(['left']);
-    for (const index of service.devnet.nodeIDs.keys())
-      setBehaviour(service.devnet.validator(index), { kind: 'normal' });
     const record = await recordOf('left');
     expect(record.status).toBeUndefined();
     expect(record.client).toBe('address:127.0.0.1');
     expect(Object.keys(record.stages)).toEqual(expect.arrayContaining(['resolve', 'connect', 'collect']));
+    expect(await service.metric('signature_aggregator_aggregations_in_flight')).toBe(0);
   });
 });
 

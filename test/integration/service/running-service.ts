@@ -31,7 +31,7 @@ export interface Internals {
   readonly network?: Partial<NetworkConfig>;
 }
 
-export function withInternals(config: Config, { aggregation, bls, server, network }: Internals): Config {
+function withInternals(config: Config, { aggregation, bls, server, network }: Internals): Config {
   return {
     ...config,
     aggregation: { ...config.aggregation, ...aggregation },
@@ -148,24 +148,10 @@ async function serve(
   await app.untilReady(starting);
   const closing = opened.move();
 
-  async function answer(path: string, init?: RequestInit): Promise<Answer> {
-    const response = await fetch(`${app.url}${path}`, init);
-    return {
-      status: response.status,
-      headers: response.headers,
-      body: (await response.json()) as Record<string, unknown>,
-    };
-  }
-
   return {
     app,
-    get: (path: string) => answer(path),
-    post: (body: unknown, path = POST_PATH, headers: Record<string, string> = {}) =>
-      answer(path, {
-        method: 'POST',
-        headers: { 'content-type': 'application/json', ...headers },
-        body: JSON.stringify(body),
-      }),
+    get: (path: string) => ask(app, path),
+    post: (body: unknown, path = POST_PATH, headers: Record<string, string> = {}) => ask(app, path, body, headers),
     async metric(name: string) {
       const text = await (await fetch(`${app.url}/metrics`)).text();
       // The one network's label is left out: it is the same everywhere.
@@ -176,6 +162,18 @@ async function serve(
     },
     [Symbol.asyncDispose]: () => closing.disposeAsync(),
   };
+}
+
+/** Sends a GET, or a POST where there is a body. */
+export async function ask({ url }: App, path: string, body?: unknown, headers: object = {}): Promise<Answer> {
+  const response = await fetch(`${url}${path}`, {
+    ...(body !== undefined && {
+      ...{ method: 'POST', body: JSON.stringify(body) },
+      headers: { 'content-type': 'application/json', ...headers },
+    }),
+  });
+  const answer = (await response.json()) as Record<string, unknown>;
+  return { status: response.status, headers: response.headers, body: answer };
 }
 
 /** IDs in the form of the P-Chain API. */

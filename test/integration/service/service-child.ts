@@ -6,23 +6,35 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { followLog } from '../../support/service-log.ts';
 
-const ENTRY = join(import.meta.dirname, '..', '..', '..', 'src', 'start.js');
+const ROOT = join(import.meta.dirname, '../../..');
+export const START = join(ROOT, 'src/start.js');
 
 export type ServiceChild = Awaited<ReturnType<typeof startServiceChild>>;
 
-/** The service as operators run it: a process with a configuration file, which can be replaced. */
-export async function startServiceChild(config: object, nodeFlags: readonly string[] = []) {
+/**
+ * The service as operators run it: a process with a configuration file, which can be replaced.
+ *
+ * @param launcher a command that may start further processes, which are ended with it; by default, Node starts the service
+ */
+export async function startServiceChild(
+  config: object,
+  nodeFlags: readonly string[] = [],
+  launcher?: readonly string[],
+) {
+  const [program = '', ...args] = launcher ?? [process.execPath, ...nodeFlags, START];
   await using opened = new AsyncDisposableStack();
   const directory = await mkdtemp(join(tmpdir(), 'service-'));
   opened.defer(() => rm(directory, { recursive: true, force: true }));
   const file = join(directory, 'config.json');
   await writeFile(file, JSON.stringify(config));
-  const child = spawn(process.execPath, [...nodeFlags, ENTRY, '--config', file], {
+  const child = spawn(program, [...args, '--config', file], {
+    ...{ cwd: ROOT, detached: launcher !== undefined },
     stdio: ['ignore', 'ignore', 'pipe'],
   });
   const exit = once(child, 'exit');
   opened.defer(async () => {
-    child.kill('SIGKILL');
+    if (launcher === undefined) child.kill('SIGKILL');
+    else endGroup(child.pid as number);
     await exit;
   });
   const log = followLog(child);
@@ -47,4 +59,12 @@ export async function startServiceChild(config: object, nodeFlags: readonly stri
     },
     [Symbol.asyncDispose]: () => closing.disposeAsync(),
   };
+}
+
+function endGroup(processID: number): void {
+  try {
+    process.kill(-processID, 'SIGKILL');
+  } catch {
+    // All of it has ended.
+  }
 }

@@ -41,10 +41,6 @@ function make({ tracer }: TraceSdk, count: number): void {
   for (let index = 0; index < count; index += 1) tracer.root('made', 'server', {}).end();
 }
 
-async function until(condition: () => Promise<boolean> | boolean): Promise<void> {
-  while (!(await condition())) await new Promise((resolve) => setImmediate(resolve));
-}
-
 describe('the export of traces', () => {
   test.each(['none', 'gzip'])('sends what is left when the service stops; compression: %s', async (compression) => {
     vi.stubEnv('OTEL_EXPORTER_OTLP_COMPRESSION', compression);
@@ -84,7 +80,7 @@ describe('the export of traces', () => {
     const { sdk, spans } = open();
     receiver.status = 400;
     make(sdk, MAX_BATCH);
-    await until(() => receiver.requests.length === 1);
+    await expect.poll(() => receiver.requests.length).toBe(1);
     receiver.status = 200;
     make(sdk, 2 * MAX_BATCH);
     await sdk[Symbol.asyncDispose]();
@@ -97,16 +93,15 @@ describe('the export of traces', () => {
     receiver.status = 400;
     for (let batch = 1; batch <= 3; batch += 1) {
       make(sdk, MAX_BATCH);
-      await until(async () => (await spans('failed')) === batch * MAX_BATCH);
+      await expect.poll(() => spans('failed')).toBe(batch * MAX_BATCH);
     }
-    expect(log.lines.map((line) => JSON.parse(line))).toEqual([
+    expect(log.records()).toEqual([
       { level: 40, reason: 'HTTP status 400', spans: MAX_BATCH, msg: 'traces could not be exported' },
     ]);
     await clock.advance(60_000);
     make(sdk, MAX_BATCH);
-    await until(async () => (await spans('failed')) === 4 * MAX_BATCH);
-    expect(log.lines).toHaveLength(2);
-    expect(JSON.parse(log.lines[1] as string)).toMatchObject({ omitted: 2 });
+    await expect.poll(() => spans('failed')).toBe(4 * MAX_BATCH);
+    expect(log.records().slice(1)).toMatchObject([{ omitted: 2 }]);
     expect(log.lines.join('')).not.toMatch(/secret|127\.0\.0\.1/);
     await sdk[Symbol.asyncDispose]();
   });
@@ -116,7 +111,7 @@ describe('the export of traces', () => {
     receiver.status = undefined;
     make(sdk, MAX_SPANS + 10);
     expect(await spans('dropped')).toBe(10);
-    await until(() => receiver.requests.length === 1);
+    await expect.poll(() => receiver.requests.length).toBe(1);
     const closing = sdk[Symbol.asyncDispose]();
     await clock.advance(2_000);
     await closing;
@@ -129,10 +124,10 @@ describe('the export of traces', () => {
     receiver.status = 503;
     make(sdk, 3);
     const closing = sdk[Symbol.asyncDispose]();
-    await until(() => receiver.requests.length === 1);
+    await expect.poll(() => receiver.requests.length).toBe(1);
     await clock.advance(2_000);
     await closing;
-    await until(async () => (await spans('failed')) === 3);
+    await expect.poll(() => spans('failed')).toBe(3);
     expect(receiver.requests).toHaveLength(1);
   });
 

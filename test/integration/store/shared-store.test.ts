@@ -333,32 +333,3 @@ test('an answer resets the pauses', async () => {
     await clock.advance(188);
   }
 });
-
-test('closes at once in every state, without timers', async () => {
-  await using standIn = await startStandIn(() => undefined);
-  const clock = new FakeClock();
-  const connection = once(standIn.server, 'connection');
-  const opened = open(standIn.port, clock);
-  const [socket] = (await connection) as [Socket];
-  const closed = once(socket, 'close');
-  opened.store[Symbol.dispose]();
-  await closed;
-  await settle();
-  expect(clock.pendingTimers).toBe(0);
-
-  await using obedient = await startObedient();
-  const ready = open(obedient.port, clock);
-  await ready.log.until(CONNECTED);
-  const ended = once(obedient.sockets[0] as Socket, 'close');
-  ready.store[Symbol.dispose]();
-  await ended;
-  expect(clock.pendingTimers).toBe(0);
-  expect(ready.log.count(AWAY)).toBe(0);
-
-  const refused = open(await closedPort(), clock);
-  await refused.log.until(AWAY);
-  expect(clock.pendingTimers).toBe(1);
-  refused.store[Symbol.dispose]();
-  expect(clock.pendingTimers).toBe(0);
-  expect(await refused.store.ask(() => Promise.reject(new Error('not expected')))).toBeUndefined();
-});

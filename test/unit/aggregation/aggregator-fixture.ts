@@ -17,7 +17,6 @@ import {
 import { createSubnetPolicy } from '../../../src/aggregation/subnet-policy.ts';
 import { createAnswerHistories } from '../../../src/aggregation/validators/answer-history.ts';
 import { createInvalidSigners } from '../../../src/aggregation/validators/invalid-signers.ts';
-import { ApiError } from '../../../src/pchain/rpc/api-error.ts';
 import { createSubnetDirectory } from '../../../src/pchain/state/subnet-directory.ts';
 import { createValidatorSets } from '../../../src/pchain/state/validator-sets.ts';
 import { createMemorySignatureStore } from '../../../src/store/local/signature-store.ts';
@@ -35,10 +34,11 @@ import {
   type TxID,
 } from '../../../src/warp/ids.ts';
 import { createUnsignedMessage, type UnsignedMessage } from '../../../src/warp/unsigned-message.ts';
-import { FakeClock, settle } from '../../support/fake-clock.ts';
+import { settle } from '../../support/fake-clock.ts';
 import { createModelSigner, modelBackend } from '../bls/backends/model-backend.ts';
 import { createInlineBls } from '../bls/service/inline-bls.ts';
-import { ANSWER_MS, LIMITS as COLLECTION_LIMITS, drain } from './collection/collection-fixture.ts';
+import { hang, NOT_FOUND } from './api-failures.ts';
+import { ANSWER_MS, LIMITS as COLLECTION_LIMITS, SteppedClock } from './collection/collection-fixture.ts';
 import { ScriptedSource } from './scripted-source.ts';
 
 export const NETWORK_ID = 1337;
@@ -57,10 +57,6 @@ export const LIMITS: AggregatorLimits = {
   maxQueriesInFlight: 100,
   resultCacheBytes: 10_000,
 };
-
-function rejected(): ApiError {
-  return new ApiError('rejected', 'refused', { rejection: { code: -32_000, message: 'not found' } });
-}
 
 export function nodeOf(number: number): NodeID {
   return nodeIDFromBytes(Uint8Array.from({ length: 20 }, (_, i) => (i === 19 ? number : 0)));
@@ -99,32 +95,28 @@ class FakeNodeApi {
 
   async getValidatorsAt(subnetID: SubnetID, height: bigint | 'proposed', signal: AbortSignal) {
     return this.#answer('getValidatorsAt', signal, () => {
-      if (height === 'proposed' || height > this.height) throw rejected();
+      if (height === 'proposed' || height > this.height) throw NOT_FOUND;
       return this.sets.get(subnetID)?.(height) ?? [];
     });
   }
 
   async validatedBy(chainID: BlockchainID, signal: AbortSignal): Promise<SubnetID> {
     return this.#answer('validatedBy', signal, () => {
-      if (chainID !== CHAIN) throw rejected();
+      if (chainID !== CHAIN) throw NOT_FOUND;
       return SUBNET;
     });
   }
 
   async getSubnet(subnetID: SubnetID, signal: AbortSignal) {
     return this.#answer('getSubnet', signal, () => {
-      if (subnetID !== EMPTY_SUBNET && !this.sets.has(subnetID)) throw rejected();
+      if (subnetID !== EMPTY_SUBNET && !this.sets.has(subnetID)) throw NOT_FOUND;
       return { conversionID: undefined, managerChainID: undefined };
     });
   }
 
   #answer<T>(method: string, signal: AbortSignal, answer: () => T): Promise<T> {
     this.calls.push(method);
-    if (this.hangs) {
-      return new Promise((_, reject) => {
-        signal.addEventListener('abort', () => reject(signal.reason), { once: true });
-      });
-    }
+    if (this.hangs) return hang(signal);
     if (this.failure !== undefined) return Promise.reject(this.failure);
     return Promise.try(answer);
   }
@@ -156,26 +148,21 @@ export const FOUND: L1MessageRequest = {
 /** An operator who tracks no subnet and allows all. */
 export const NO_POLICY = createSubnetPolicy({ trackedSubnetIDs: [], allowedSubnetIDs: undefined });
 
-export interface HarnessParts
-  extends Partial<Pick<AggregatorOptions, 'store' | 'sharedWork' | 'subnets' | 'l1Messages'>>,
+interface HarnessParts
+  extends Partial<Omit<AggregatorOptions, 'directory' | 'resolver'>>,
     Partial<Pick<SigningResolverOptions, 'directory' | 'validatorSets' | 'epochs' | 'funds'>> {
-  readonly clock?: FakeClock;
+  readonly clock?: SteppedClock;
 }
 
 const NEVER = new AbortController().signal;
 
 export function createHarness(limits: Partial<AggregatorLimits> = {}, parts: HarnessParts = {}) {
-  const { clock = new FakeClock(), subnets = NO_POLICY } = parts;
+  const { clock = new SteppedClock(), subnets = NO_POLICY } = parts;
   const source = new ScriptedSource(clock);
   const api = new FakeNodeApi();
   const registry = new Registry();
   const l1Messages = new ScriptedL1Messages();
-  for (const { nodeID, sign } of signers) {
-    source.add(nodeID, ({ message }) => ({
-      afterMs: ANSWER_MS,
-      outcome: { kind: 'signature', signature: sign(message) },
-    }));
-  }
+  for (const number of signers.keys()) signs(number + 1);
   const metrics = createAggregatorMetrics(createMetrics(registry));
   const penalties = new Penalties(clock, metrics);
   const resolving = {
@@ -214,20 +201,7 @@ export function createHarness(limits: Partial<AggregatorLimits> = {}, parts: Har
 
   const startFor = (client: string, more: RequestOptions) => start(more, { client });
 
-  /** Lets time pass until it has settled. */
-  async function finish<T>(result: Promise<T>): Promise<T> {
-    let isSettled = false;
-    const settled = (): void => {
-      isSettled = true;
-    };
-    result.then(settled, settled);
-    for (let steps = 0; steps < 2_000; steps += 1) {
-      await drain();
-      if (isSettled) return result;
-      await clock.advance(10);
-    }
-    throw new Error('nothing came in 20 s');
-  }
+  const finish = <T>(result: Promise<T>) => clock.finish(result);
 
   async function failure(more: RequestOptions = {}): Promise<AggregatorError> {
     try {
@@ -237,6 +211,13 @@ export function createHarness(limits: Partial<AggregatorLimits> = {}, parts: Har
       throw error;
     }
     throw new Error('expected a failure');
+  }
+
+  function signs(number: number, afterMs = ANSWER_MS): void {
+    const { sign } = signers[number - 1] as (typeof signers)[number];
+    source.add(nodeOf(number), ({ message }) => ({
+      ...{ afterMs, outcome: { kind: 'signature', signature: sign(message) } },
+    }));
   }
 
   function silence(...numbers: number[]): void {
@@ -250,7 +231,7 @@ export function createHarness(limits: Partial<AggregatorLimits> = {}, parts: Har
 
   const leftovers = () => ({ timers: clock.pendingTimers, listeners: source.listenerCount, requests: source.inFlight });
   return {
-    ...{ clock, source, api, registry, l1Messages, start, startFor, finish, failure, silence, leftovers },
+    ...{ clock, source, api, registry, l1Messages, start, startFor, finish, failure, signs, silence, leftovers },
   };
 }
 

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { askOptionally, askPChain } from '../../../src/aggregation/ask-p-chain.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
+import { hang } from './api-failures.ts';
 
 test.each([
   ['a needed', askPChain],
@@ -8,8 +9,6 @@ test.each([
 ])('%s call ends with the reason of a client that leaves', async (_, ask) => {
   const patience = { clock: new FakeClock(), timeoutMs: 1_000 };
   const client = new AbortController();
-  const hang = (signal: AbortSignal) =>
-    new Promise<never>((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
   const asking = ask(patience, client.signal, hang);
   client.abort(new Error('gone'));
   await expect(asking).rejects.toThrow('gone');

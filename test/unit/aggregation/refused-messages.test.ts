@@ -1,15 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { createBlsService } from '../../../src/bls/service/aggregation.ts';
-import { modelBackend } from '../bls/backends/model-backend.ts';
-import { createInlineRunner } from '../bls/service/inline-bls.ts';
-import {
-  type Act,
-  ANSWER_MS,
-  type CollectOptions,
-  createFixture,
-  type Fixture,
-  NOTHING_LEFT,
-} from './collection/collection-fixture.ts';
+import { type Act, ANSWER_MS, createFixture, type Fixture, NOTHING_LEFT } from './collection/collection-fixture.ts';
 
 const VALIDATORS = 200;
 
@@ -33,14 +23,10 @@ function signSoon(fixture: Fixture, from: number): void {
   }
 }
 
-let requests = 0;
-async function request(fixture: Fixture, more: Partial<CollectOptions> = {}) {
-  requests += 1;
+async function request(fixture: Fixture, justification = fixture.createJustification()) {
   fixture.source.calls.length = 0;
   const startMs = fixture.clock.monotonicMs();
-  const justification = new Uint8Array(Uint32Array.of(requests).buffer);
-  const collecting = fixture.collect({ quorum: 67, justification, ...more });
-  const { value, atMs } = await fixture.finish(collecting, 20_000, 500);
+  const { value, atMs } = await fixture.finish(fixture.collect({ quorum: 67, justification }), 500);
   return { value, tookMs: atMs - startMs, queries: fixture.source.calls.length };
 }
 
@@ -71,35 +57,12 @@ describe('a message that all validators refuse', () => {
     expect(queries).toBeLessThanOrEqual(96 + 2 * 8);
   });
 
-  test('that is large is shown to a few first, from the first one on', async () => {
-    const fixture = createRefusing();
-    await request(fixture, { justification: new Uint8Array(200_000) });
-    expect(waves(fixture).slice(0, 3)).toEqual([3, 3, 6]);
-  });
-
-  test('for good costs one question to a third of the weight', async () => {
+  test('that is large is shown to a few first; refused for good, it costs one question to a third of the weight', async () => {
     const fixture = createRefusing('refuses for good');
-    const first = await request(fixture, { justification: new Uint8Array(200_000) });
+    const first = await request(fixture, new Uint8Array(200_000));
+    expect(waves(fixture).slice(0, 3)).toEqual([3, 3, 6]);
     expect(first.queries).toBeLessThanOrEqual(96);
     expect(first.value.kind).toBe('insufficient');
-  });
-
-  test('is never hashed to the curve', async () => {
-    const fixture = createRefusing();
-    const jobs: string[] = [];
-    const runner = createInlineRunner(modelBackend);
-    const run: typeof runner.run = (prepare) =>
-      runner.run(() => {
-        const job = prepare();
-        if (job !== undefined) jobs.push(job.kind);
-        return job;
-      });
-    const bls = createBlsService({ ...runner, run }, modelBackend);
-    await request(fixture, { deps: { bls } });
-    expect(jobs).toEqual([]);
-    signAll(fixture);
-    await request(fixture, { deps: { bls } });
-    expect(jobs.filter((kind) => kind === 'hash')).toEqual(['hash']);
   });
 });
 

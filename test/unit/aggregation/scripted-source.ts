@@ -1,7 +1,7 @@
 import type { SignatureQuery, SignatureSource } from '../../../src/aggregation/validators/signature-source.ts';
 import type { SignatureOutcome } from '../../../src/aggregation/validators/validator-outcome.ts';
 import type { Clock } from '../../../src/lib/concurrency/clock.ts';
-import type { NodeID, SubnetID } from '../../../src/warp/ids.ts';
+import type { NodeID } from '../../../src/warp/ids.ts';
 
 /** What a node does with one request. */
 export interface Answer {
@@ -24,16 +24,12 @@ export interface Call {
 /** A {@link SignatureSource} whose nodes do as the test says, on the test's clock. */
 export class ScriptedSource implements SignatureSource {
   readonly calls: Call[] = [];
-  readonly tracked: { subnetID: SubnetID; nodeIDs: ReadonlySet<NodeID> }[] = [];
   readonly #clock: Clock;
   readonly #behaviours = new Map<NodeID, Behaviour>();
   readonly #attempts = new Map<NodeID, number>();
   readonly #connected = new Set<NodeID>();
   readonly #listeners = new Set<() => void>();
-  /** What `track` returns. */
-  trackedSinceMs = 0;
   inFlight = 0;
-  mostInFlight = 0;
   abortedCalls = 0;
 
   constructor(clock: Clock) {
@@ -60,9 +56,8 @@ export class ScriptedSource implements SignatureSource {
     for (const listener of this.#listeners) listener();
   }
 
-  track(subnetID: SubnetID, nodeIDs: ReadonlySet<NodeID>): number {
-    this.tracked.push({ subnetID, nodeIDs });
-    return this.trackedSinceMs;
+  track(): number {
+    return 0;
   }
 
   isConnected(nodeID: NodeID): boolean {
@@ -91,7 +86,6 @@ export class ScriptedSource implements SignatureSource {
     if (behaviour === undefined) throw new Error(`a request to ${nodeID}, which the test does not know`);
     const { afterMs, outcome, disconnects } = behaviour(query, attempt);
     this.inFlight += 1;
-    this.mostInFlight = Math.max(this.mostInFlight, this.inFlight);
     return new Promise((resolve, reject) => {
       const finish = (end: () => void): void => {
         cancel();

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { createSubnetPolicy } from '../../../src/aggregation/subnet-policy.ts';
 import { idFromBytes, PRIMARY_NETWORK_ID, type SubnetID } from '../../../src/warp/ids.ts';
 import { settle } from '../../support/fake-clock.ts';
-import { createHarness, messageOf, OTHER_SUBNET, outcomesOf, SUBNET, TX } from './aggregator-fixture.ts';
+import { createHarness, messageOf, OTHER_SUBNET, outcomesOf, SUBNET } from './aggregator-fixture.ts';
 
 const policyOf = (trackedSubnetIDs: SubnetID[], allowedSubnetIDs?: SubnetID[]) =>
   createSubnetPolicy({ trackedSubnetIDs, allowedSubnetIDs });
@@ -58,12 +58,6 @@ describe('which subnets may be asked for', () => {
     await finish(start());
     policy.track([]);
     expect(await failure()).toMatchObject({ code: 'subnet_not_allowed' });
-  });
-
-  test('that of an L1’s manager, where only a transaction was given', async () => {
-    const { failure } = createHarness({}, { subnets: policyOf([], []) });
-    const subject = { kind: 'transaction', txID: TX } as const;
-    expect(await failure({ subject })).toMatchObject({ code: 'subnet_not_allowed' });
   });
 });
 

@@ -1,19 +1,21 @@
 import { STATUS_CODES } from 'node:http';
-import { pino } from 'pino';
 import { Registry } from 'prom-client';
 import { expect } from 'vitest';
 import type { Aggregator } from '../../../src/aggregation/request/aggregate.ts';
 import type { AggregationRequest, AggregationResult } from '../../../src/aggregation/request/aggregation-request.ts';
 import { NO_WEIGHTS } from '../../../src/aggregation/validators/validator-outcome.ts';
+import { RequestHistory } from '../../../src/api/requests/request-history.ts';
 import { createServer, type ServerOptions } from '../../../src/api/server.ts';
 import type { AccessOptions } from '../../../src/http/access/access.ts';
 import { ERROR_CODES, type ErrorCode } from '../../../src/http/errors/error-codes.ts';
 import type { Server } from '../../../src/http/request/http-server.ts';
+import { RequestBodies } from '../../../src/http/server/request-bodies.ts';
 import { type Clock, systemClock } from '../../../src/lib/concurrency/clock.ts';
 import type { Network, NetworkReadiness } from '../../../src/network/network.ts';
 import { createMemoryLimitCounters } from '../../../src/store/local/limit-counters.ts';
-import { createLogger, type Logger } from '../../../src/telemetry/logger.ts';
-import { createMetrics } from '../../../src/telemetry/metrics.ts';
+import { createLogger } from '../../../src/telemetry/logger.ts';
+import { createMetrics, type Metrics } from '../../../src/telemetry/metrics.ts';
+import { NO_TRACER } from '../../../src/telemetry/spans.ts';
 import { nodeIDFromBytes, PRIMARY_NETWORK_ID } from '../../../src/warp/ids.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 
@@ -33,10 +35,10 @@ type Answer = (request: AggregationRequest, signal: AbortSignal) => Promise<Aggr
 export function scriptedAggregator(answer: Answer = async () => RESULT) {
   const asked: AggregationRequest[] = [];
   const aggregator: Aggregator = {
-    async aggregate(request, { signal, onCacheMiss }) {
+    async aggregate(request, options) {
       asked.push(request);
-      await onCacheMiss?.();
-      return answer(request, signal);
+      await options.onCacheMiss?.();
+      return answer(request, options.signal);
     },
   };
   return { aggregator, asked };
@@ -83,22 +85,39 @@ export function scriptedNetwork({ pathNames = ['fuji', 'testnet'], ...scripted }
   };
 }
 
-export type TestServerOptions = Partial<ServerOptions> & { readonly aggregator?: Aggregator; readonly clock?: Clock };
+export interface ListenerOptions {
+  readonly registry?: Registry;
+  readonly clock?: Clock;
+  readonly metrics?: Metrics;
+  readonly bodies?: RequestBodies;
+}
+
+/** What every listener takes: no limits, and nothing logged. */
+export function listenerOptions({
+  registry = new Registry(),
+  clock = systemClock,
+  metrics = createMetrics(registry),
+  bodies = new RequestBodies({ clock, metrics }),
+}: ListenerOptions = {}) {
+  const requests = new RequestHistory(clock);
+  return {
+    ...{ registry, metrics, clock, requests, onRecordedEnd: requests.onRecordedEnd },
+    ...{ logger: createLogger('silent'), tracer: NO_TRACER },
+    access: { apiKeys: [], unitsPerMinute: undefined, trustedProxies: [], limits: createMemoryLimitCounters(clock) },
+    ...{ bodies, corsOrigins: [], maxConnections: 1_000, drainTimeoutMs: 1_000 },
+    ...{ isStopping: () => false, identityProblem: () => undefined, areMetricsElsewhere: false, version: '1.2.3' },
+  };
+}
+
+export type TestServerOptions = Partial<ServerOptions> & { readonly aggregator?: Aggregator };
 
 export function createTestServer({
   aggregator = scriptedAggregator().aggregator,
-  registry = new Registry(),
   ...options
 }: TestServerOptions = {}): Promise<Server> {
   return createServer({
     networks: [scriptedNetwork({ aggregator })],
-    version: '1.2.3',
-    registry,
-    metrics: createMetrics(registry),
-    logger: createLogger('silent'),
-    clock: systemClock,
-    maxConnections: 1_000,
-    drainTimeoutMs: 1_000,
+    ...listenerOptions(options),
     ...options,
   });
 }
@@ -135,21 +154,6 @@ export function expectError(
   expect(response.headers['content-type']).toBe('application/json');
   expect(response.body).not.toMatch(/\bat .*\.[jt]s:\d+|node_modules|"stack"/);
   return body['details'];
-}
-
-export interface LogLine {
-  readonly level: number;
-  readonly msg: string;
-  readonly requestId?: string;
-  readonly err?: object;
-  readonly [field: string]: unknown;
-}
-
-/** A logger, and what it has written. */
-export function recordingLogger(level = 'debug'): { logger: Logger; lines: () => LogLine[] } {
-  const written: string[] = [];
-  const logger = pino({ level }, { write: (line: string) => void written.push(line) });
-  return { logger, lines: () => written.map((line) => JSON.parse(line)) };
 }
 
 /** Returns the port of a listening server. */

@@ -8,7 +8,7 @@ import type { Server } from '../../../src/http/request/http-server.ts';
 import { parseHex } from '../../../src/lib/encoding/bytes.ts';
 import { FUJI, MAINNET } from '../../../src/warp/networks.ts';
 import { parseUnsignedMessage } from '../../../src/warp/unsigned-message.ts';
-import { createTestServer, expectError, PATH, portOf, scriptedAggregator, scriptedNetwork } from './api-fixture.ts';
+import { createTestServer, expectError, PATH, portOf, scriptedNetwork } from './api-fixture.ts';
 
 const POST_PATH = '/v1/signatureAggregator/{network}/aggregateSignatures';
 
@@ -29,22 +29,6 @@ test.each([
   expect([head.statusCode, head.body]).toEqual([200, '']);
   expect(head.headers['content-type']).toBe(get.headers['content-type']);
   if (/health|metrics/.test(url)) expect(get.headers['cache-control']).toBe('no-store');
-});
-
-test('several networks have all their names in paths', async () => {
-  const fuji = scriptedAggregator();
-  const local = scriptedAggregator();
-  const ofTwo = await createTestServer({
-    networks: [
-      scriptedNetwork({ pathNames: ['fuji', 'testnet'], aggregator: fuji.aggregator }),
-      scriptedNetwork({ pathNames: ['local'], aggregator: local.aggregator }),
-    ],
-  });
-  const post = (name: string) =>
-    ofTwo.inject({ method: 'POST', url: PATH.replace('fuji', name), payload: { justification: '0a' } });
-  for (const name of ['fuji', 'testnet', 'local']) expect((await post(name)).statusCode).toBe(201);
-  expect([fuji.asked.length, local.asked.length]).toEqual([2, 1]);
-  expectError(await post('mainnet'), 404, /not served here; served: fuji, testnet, local$/, 'unknown_network');
 });
 
 test('/ has links for programs', async () => {
@@ -70,9 +54,7 @@ describe('the OpenAPI document', () => {
     const ofStatus = Object.entries(ERROR_CODES).filter(([, { status }]) => status === 503);
     for (const code of properties.code.enum) expect(ofStatus.map(([name]) => name)).toContain(code);
     expect(properties.code.enum).toEqual(expect.arrayContaining(['not_connected', 'overloaded']));
-    expect(properties.code.description).toContain(`- \`not_connected\`: ${ERROR_CODES.not_connected.meaning}`);
-    const [ofValidators] = properties.details.anyOf;
-    expect(ofValidators.properties.missing.items.properties).toHaveProperty('nodeId');
+    expect(properties.code.description).toContain(ERROR_CODES.not_connected.meaning);
     expect(schemaOf(413).properties.code.enum).toEqual(['body_too_large']);
     expect(schemaOf(415).properties.code.enum).toEqual(['unsupported_media_type']);
     expect(schemaOf(431).properties.code.enum).toEqual(['headers_too_large']);
@@ -146,18 +128,13 @@ describe('the OpenAPI document', () => {
   });
 });
 
-test('a route that does not declare its access stops the start, hidden or in a plugin, too', async () => {
-  const starting = createTestServer({
-    registerMore: (more) => {
-      more.get('/shown', async () => 'x');
-      more.post('/hidden', { schema: { hide: true } }, async () => 'x');
-      more.register(async (scope: Server) => {
-        scope.get('/scoped', async () => 'x');
-      });
-    },
-  });
-  await expect(starting).rejects.toThrow(
-    'routes without an access declaration (config: { access }): GET /shown; HEAD /shown; POST /hidden; GET /scoped',
+test.each<[string, (server: Server) => void]>([
+  ['GET /shown', (server) => void server.get('/shown', async () => 'x')],
+  ['POST /hidden', (server) => void server.post('/hidden', { schema: { hide: true } }, async () => 'x')],
+  ['GET /scoped', (server) => void server.register(async (scope) => void scope.get('/scoped', async () => 'x'))],
+])('a route that does not declare its access stops the start: %s', async (route, registerMore) => {
+  await expect(createTestServer({ registerMore })).rejects.toThrow(
+    `a route without an access declaration (config: { access }): ${route}`,
   );
 });
 
@@ -195,10 +172,8 @@ describe('what is not quite HTTP', () => {
     expect(JSON.parse(body)).toMatchObject({ statuscode: 400, code: 'invalid_request' });
   });
 
-  test('HTTP/1.0 needs no Host, and 100-continue is answered', async () => {
+  test('of version 1.0 needs no Host', async () => {
     expect(await talk(listening, 'GET /health/live HTTP/1.0\r\n\r\n')).toMatch(/^HTTP\/1\.1 200 OK/);
-    const expecting = 'GET /health/live HTTP/1.1\r\nhost: x\r\nexpect: 100-continue\r\nconnection: close\r\n\r\n';
-    expect(await talk(listening, expecting)).toMatch(/^HTTP\/1\.1 100 Continue\r\n\r\nHTTP\/1\.1 200 OK/);
   });
 
   test('after an answer that has begun nothing is written into it', async () => {

@@ -2,11 +2,11 @@ import type { ComponentChild } from 'preact';
 import { useState } from 'preact/hooks';
 import type { RequestRecord } from '../../../api/requests/request-record.ts';
 import { MAX_RECORDS } from '../../../store/local/record-limits.ts';
-import { useSession } from '../session.ts';
+import { MIN_ID_LENGTH, useSession } from '../session.ts';
 import { Card, Id, SelectField, TextField } from '../ui/controls.tsx';
 import { clockTime, dateTime, milliseconds, shortened } from '../ui/figures.ts';
 import { type Polled, Stale, usePolled } from '../ui/polled.tsx';
-import { type Column, Table } from '../ui/table.tsx';
+import { type Column, swatched, Table } from '../ui/table.tsx';
 import { RequestDetail } from './request-detail.tsx';
 import { countFailures } from './request-summary.ts';
 
@@ -15,8 +15,6 @@ const LISTED = 200;
 const HOUR_MS = 3_600_000;
 /** The last hour has many more records than the list. */
 const HOUR_EVERY_MS = 30_000;
-/** Length of the shortest subnet ID; a text is shorter while it is typed. */
-const MIN_ID_LENGTH = 34;
 
 /** Recent requests for signatures, and one of them in full. */
 export function ActivityView({ id }: { id: string | undefined }): ComponentChild {
@@ -80,18 +78,8 @@ function optionsOf(failures: ReturnType<typeof countFailures>, chosen: string): 
 function Requests({ list }: { list: Polled<readonly RequestRecord[]> }): ComponentChild {
   const { nameOf } = useSession();
   const columns: Column<RequestRecord>[] = [
-    {
-      name: 'Ended',
-      cell: ({ endedAt }) => clockTime(endedAt),
-      full: ({ endedAt }) => dateTime(endedAt),
-    },
-    {
-      name: 'Outcome',
-      cell: ({ outcome }) => [
-        <span class={`swatch ${outcome === 'signed' ? 'signed' : 'refused'}`} aria-hidden />,
-        outcome,
-      ],
-    },
+    { name: 'Ended', cell: ({ endedAt }) => clockTime(endedAt), full: ({ endedAt }) => dateTime(endedAt) },
+    { name: 'Outcome', cell: ({ outcome }) => swatched(outcome === 'signed' ? 'signed' : 'refused', outcome) },
     { name: 'Time', isNumber: true, cell: ({ durationMs }) => milliseconds(durationMs) },
     {
       name: 'Subnet',

@@ -3,7 +3,7 @@ import type { RequestRecord } from '../../../api/requests/request-record.ts';
 import { failureOf } from '../api-client.ts';
 import { type Session, useSession } from '../session.ts';
 import { MissingValidators, SignFailure } from '../sign/sign-failure.tsx';
-import { Badge, Card, Facts, Id } from '../ui/controls.tsx';
+import { Badge, Card, type FactRows, Facts, Id } from '../ui/controls.tsx';
 import { dateTime, grouped, milliseconds } from '../ui/figures.ts';
 import { usePolled } from '../ui/polled.tsx';
 import { Legend } from '../ui/weight-map.tsx';
@@ -70,25 +70,22 @@ function StageBar({ stages, durationMs }: { stages: readonly Stage[]; durationMs
   );
 }
 
-function factsOf(record: RequestRecord, { nameOf }: Session) {
+function factsOf(record: RequestRecord, { nameOf }: Session): FactRows {
   const { quorumPercentage, quorumPercentageBuffer = 0, pChainHeight, status, network } = record;
-  const idRow = (name: string, id: string | undefined) =>
-    id !== undefined && ([name, [<strong>{nameOf(id)}</strong>, <Id value={id} what={name.toLowerCase()} />]] as const);
+  const buffer = quorumPercentageBuffer > 0 ? `, with a buffer of ${quorumPercentageBuffer} %` : '';
+  const idRow = (name: string, id: string | undefined): FactRows[number] =>
+    id !== undefined && [name, [<strong>{nameOf(id)}</strong>, <Id value={id} what={name.toLowerCase()} />]];
   return [
-    ['Ended', dateTime(record.endedAt)] as const,
-    ['ID', <Id value={record.id} what="request ID" />] as const,
-    ['Client', record.client] as const,
-    ['Route', `${record.method} ${record.route}`] as const,
-    status !== undefined && (['Status', String(status)] as const),
-    network !== undefined && (['Network', network] as const),
+    ['Ended', dateTime(record.endedAt)],
+    ['ID', <Id value={record.id} what="request ID" />],
+    ['Client', record.client],
+    ['Route', `${record.method} ${record.route}`],
+    status !== undefined && ['Status', String(status)],
+    network !== undefined && ['Network', network],
     idRow('Source chain', record.sourceChainId),
     idRow('Signing subnet', record.signingSubnetId),
     idRow('Destination', record.destinationBlockchainId),
-    pChainHeight !== undefined && (['P-Chain height', grouped(pChainHeight)] as const),
-    quorumPercentage !== undefined &&
-      ([
-        'Quorum',
-        `${quorumPercentage} %${quorumPercentageBuffer > 0 ? `, with a buffer of ${quorumPercentageBuffer} %` : ''}`,
-      ] as const),
+    pChainHeight !== undefined && ['P-Chain height', grouped(pChainHeight)],
+    quorumPercentage !== undefined && ['Quorum', `${quorumPercentage} %${buffer}`],
   ];
 }

@@ -1,7 +1,7 @@
 import type { RequestRecord } from '../../../api/requests/request-record.ts';
-import { type OutcomeSum, sumOutcomes } from '../sign/outcomes.ts';
+import { sumOutcomes } from '../sign/outcomes.ts';
 
-export const STAGES = ['resolve', 'connect', 'collect', 'verify'] as const;
+const STAGES = ['resolve', 'connect', 'collect', 'verify'] as const;
 
 export interface Stage {
   readonly name: (typeof STAGES)[number] | 'waiting';
@@ -15,7 +15,7 @@ export function stagesOf({ stages, durationMs }: Pick<RequestRecord, 'stages' | 
   return [...timed, { name: 'waiting' as const, ms: Math.max(0, waiting) }].filter(({ ms }) => ms > 0);
 }
 
-export interface FailureCount {
+interface FailureCount {
   readonly subnetId: string | undefined;
   readonly outcome: RequestRecord['outcome'];
   readonly count: number;
@@ -36,14 +36,8 @@ export function countFailures(
 }
 
 /** The weights of a record with their sum, which is the weight of the validator set. */
-export function outcomesOfRecord(weights: NonNullable<RequestRecord['weights']>): {
-  readonly outcomes: readonly OutcomeSum[];
-  readonly totalWeight: bigint;
-} {
+export function outcomesOfRecord(weights: NonNullable<RequestRecord['weights']>) {
   const totalWeight = Object.values(weights).reduce((sum, weight) => sum + BigInt(weight), 0n);
-  const outcomes = sumOutcomes(
-    (outcome) => (outcome === 'asked' ? undefined : { count: 0, weight: weights[outcome] }),
-    totalWeight,
-  );
-  return { outcomes, totalWeight };
+  const counted = Object.entries(weights).map(([outcome, weight]) => [outcome, { count: 0, weight }]);
+  return { outcomes: sumOutcomes(Object.fromEntries(counted), totalWeight), totalWeight };
 }

@@ -50,8 +50,8 @@ export function Examples(props: { isEmpty: boolean; onText: (text: string) => vo
           aria-label="Another example"
           class="examples"
           value=""
-          onChange={(event: Event) => {
-            const select = event.currentTarget as HTMLSelectElement;
+          onChange={(event) => {
+            const select = event.currentTarget;
             if (select.value !== '') onText(select.value);
             select.value = '';
           }}

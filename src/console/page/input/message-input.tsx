@@ -1,9 +1,10 @@
 import type { ComponentChild } from 'preact';
-import { useEffect, useId, useState } from 'preact/hooks';
+import { useId, useMemo } from 'preact/hooks';
 import type { DecodedReading } from '../../../api/messages/message-records.ts';
 import { failureOf } from '../api-client.ts';
 import { useSession } from '../session.ts';
 import { grouped } from '../ui/figures.ts';
+import { useAnswer } from '../ui/use-answer.ts';
 import { type PastedInput, readPasted } from './pasted-input.ts';
 
 export interface ReadInput {
@@ -14,50 +15,28 @@ export interface ReadInput {
   readonly isReading: boolean;
 }
 
-const NOTHING: ReadInput = { pasted: { kind: 'empty' }, readings: [], problem: undefined, isReading: false };
 /** Longest signature with its signers, beside a message. */
 const SIGNATURE_BYTES = 16_384;
-/** Wait after the last key, so that typing does not send a request for each. */
-const QUIET_MS = 150;
 
 /** Reads what is pasted: its form in the page, its bytes by the service. */
 export function useReadInput(text: string): ReadInput {
-  const [state, setState] = useState<ReadInput>(NOTHING);
   const { api, network, facts } = useSession();
-  const { maxMessageBytes } = facts;
-  useEffect(() => {
-    const pasted = readPasted(text);
-    if (pasted.kind !== 'bytes') {
-      setState({ ...NOTHING, pasted });
-      return undefined;
-    }
-    const bytes = pasted.hex.length / 2;
-    if (bytes > maxMessageBytes + SIGNATURE_BYTES) {
-      const problem = `This has ${grouped(bytes)} bytes; messages of more than ${grouped(maxMessageBytes)} cannot be signed.`;
-      setState({ ...NOTHING, pasted, problem });
-      return undefined;
-    }
-    const leaving = new AbortController();
-    setState((before) => ({
-      ...(before.pasted.kind === 'bytes' && before.pasted.hex === pasted.hex ? before : NOTHING),
-      pasted,
-      isReading: true,
-    }));
-    const timer = setTimeout(() => {
-      api.decode(network, pasted.hex, leaving.signal).then(
-        ({ readings }) => setState({ pasted, readings, problem: undefined, isReading: false }),
-        (error: unknown) => {
-          if (!leaving.signal.aborted)
-            setState({ pasted, readings: [], problem: failureOf(error).message, isReading: false });
-        },
-      );
-    }, QUIET_MS);
-    return () => {
-      clearTimeout(timer);
-      leaving.abort();
-    };
-  }, [text, network, api]);
-  return state;
+  const pasted = useMemo(() => readPasted(text), [text]);
+  const hex = pasted.kind === 'bytes' ? pasted.hex : '';
+  const excess = sizeProblem(hex.length / 2, facts.maxMessageBytes);
+  const question = hex === '' || excess !== undefined ? undefined : { network, hex };
+  const answer = useAnswer(question, (asked, signal) => api.decode(asked.network, asked.hex, signal));
+  return {
+    pasted,
+    readings: answer?.value?.readings ?? [],
+    problem: answer?.error === undefined ? excess : failureOf(answer.error).message,
+    isReading: question !== undefined && answer === undefined,
+  };
+}
+
+function sizeProblem(bytes: number, maxMessageBytes: number): string | undefined {
+  if (bytes <= maxMessageBytes + SIGNATURE_BYTES) return undefined;
+  return `This has ${grouped(bytes)} bytes; messages of more than ${grouped(maxMessageBytes)} cannot be signed.`;
 }
 
 /** A field for anything that can be read, with what is wrong with its text. */
@@ -84,7 +63,7 @@ export function MessageInput(props: {
         aria-invalid={problem !== undefined}
         aria-describedby={`${id}-hint`}
         placeholder="0x0000…"
-        onInput={(event: Event) => onText((event.currentTarget as HTMLTextAreaElement).value)}
+        onInput={(event) => onText(event.currentTarget.value)}
       />
       <div id={`${id}-hint`}>
         {problem === undefined ? <p class="hint">{hint}</p> : <ReadProblem problem={problem} />}

@@ -1,6 +1,7 @@
 import type { Static } from 'typebox';
 import type { AggregationBody } from '../../../api/aggregation/parse-aggregation-request.ts';
-import { dynamicBytes, withoutPrefix, wordAt } from '../ui/hex.ts';
+import { messageOfLogData, SEND_WARP_MESSAGE } from '../../../pchain/codec/send-warp-log.ts';
+import { withoutPrefix } from '../ui/hex.ts';
 
 type Body = Static<typeof AggregationBody>;
 
@@ -21,8 +22,6 @@ export type PastedInput =
   | { readonly kind: 'id'; readonly id: string; readonly chain?: string; readonly logIndex?: string }
   | { readonly kind: 'unreadable'; readonly reason: string };
 
-/** keccak256 of `SendWarpMessage(address,bytes32,bytes)`, the event of the Warp precompile. */
-export const SEND_WARP_MESSAGE = '56600c567728a800c0aa927500f831cb451df66a7af570eb4df4dfbf4674887d';
 const ID_DIGITS = 64;
 /** Receipts have logs in a list in a result; nothing that is pasted by intent is deeper. */
 const MAX_DEPTH = 8;
@@ -47,30 +46,27 @@ function readAddress(id: string, query: URLSearchParams): PastedInput {
 function readPlain(text: string): PastedInput {
   const hex = withoutPrefix(text).toLowerCase();
   if (/^[0-9a-f]*$/.test(hex)) {
-    if (hex === '') return { kind: 'unreadable', reason: 'There is nothing after 0x.' };
+    if (hex === '') return unreadable('There is nothing after 0x.');
     if (hex.length % 2 === 1) {
-      return {
-        kind: 'unreadable',
-        reason: `This has ${hex.length} hex digits, an odd number: one is missing, or one too many.`,
-      };
+      return unreadable(`This has ${hex.length} hex digits, an odd number: one is missing, or one too many.`);
     }
     if (hex.length === ID_DIGITS) return { kind: 'id', id: `0x${hex}` };
     const logged = messageOfLogData(hex);
     return bytes(logged ?? hex, logged === undefined ? 'hex' : 'log');
   }
   if (text.startsWith('NodeID-')) {
-    return {
-      kind: 'unreadable',
-      reason: 'This is the NodeID of a validator. Paste a message, or look for the node under Subnets.',
-    };
+    return unreadable('This is the NodeID of a validator. Paste a message, or look for the node under Subnets.');
   }
   if (/^[1-9A-HJ-NP-Za-km-z]{43,52}$/.test(text)) return { kind: 'id', id: text };
-  const position = hex.search(/[^0-9a-f]/);
-  const shift = text.length - hex.length;
-  return {
-    kind: 'unreadable',
-    reason: `This is neither hex, nor an ID, nor JSON: "${hex[position]}", at position ${position + shift + 1}, is no hex digit.`,
-  };
+  const index = hex.search(/[^0-9a-f]/);
+  const position = index + text.length - hex.length + 1;
+  return unreadable(
+    `This is neither hex, nor an ID, nor JSON: "${hex[index]}", at position ${position}, is no hex digit.`,
+  );
+}
+
+function unreadable(reason: string): PastedInput {
+  return { kind: 'unreadable', reason };
 }
 
 function readJson(text: string): PastedInput {
@@ -79,18 +75,15 @@ function readJson(text: string): PastedInput {
   try {
     json = JSON.parse(text.slice(0, end + 1));
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
-    return { kind: 'unreadable', reason: `This looks like JSON, but is none: ${reason}` };
+    return unreadable(`This looks like JSON, but is none: ${(error as SyntaxError).message}`);
   }
   const logs = collect(json, messageOfLog);
   const [first] = logs;
   if (first !== undefined) return { ...bytes(first, 'log'), more: logs.length - 1 };
   const [found] = [...collect(json, bytesOfFields), ...collect(json, transactionOf)];
   return (
-    found ?? {
-      kind: 'unreadable',
-      reason: 'This JSON has no log of SendWarpMessage in it, and no message, justification or signedMessage.',
-    }
+    found ??
+    unreadable('This JSON has no log of SendWarpMessage in it, and no message, justification or signedMessage.')
   );
 }
 
@@ -108,14 +101,8 @@ function collect<T>(json: unknown, read: (object: Record<string, unknown>) => T 
 
 function messageOfLog({ topics, data }: Record<string, unknown>): string | undefined {
   if (!Array.isArray(topics) || typeof topics[0] !== 'string' || typeof data !== 'string') return undefined;
-  if (withoutPrefix(topics[0]).toLowerCase() !== SEND_WARP_MESSAGE) return undefined;
+  if (withoutPrefix(topics[0]).toLowerCase() !== withoutPrefix(SEND_WARP_MESSAGE)) return undefined;
   return messageOfLogData(withoutPrefix(data).toLowerCase());
-}
-
-/** The data of the log is one `bytes`. No Warp message begins as such an encoding does: its network ID would be 0. */
-function messageOfLogData(hex: string): string | undefined {
-  if (!/^0{62}20/.test(hex)) return undefined;
-  return dynamicBytes(hex, wordAt(hex, 0));
 }
 
 function bytesOfFields(object: Record<string, unknown>): PastedInput | undefined {
@@ -125,11 +112,8 @@ function bytesOfFields(object: Record<string, unknown>): PastedInput | undefined
   const justification = isHex(object['justification']) ? object['justification'] : undefined;
   const main = message ?? justification;
   if (main === undefined) return undefined;
-  return bytes(
-    withoutPrefix(main).toLowerCase(),
-    'request',
-    fieldsOf(object, message === undefined ? undefined : justification),
-  );
+  const fields = fieldsOf(object, message === undefined ? undefined : justification);
+  return bytes(withoutPrefix(main).toLowerCase(), 'request', fields);
 }
 
 /** Reads a transaction from the JSON of `platform.getTx`. */

@@ -1,15 +1,14 @@
 import type { ComponentChild, ComponentChildren } from 'preact';
 import type { DecodedPayload, DecodedReading } from '../../../api/messages/message-records.ts';
 import { useSession } from '../session.ts';
-import { Badge, Facts, Id } from '../ui/controls.tsx';
+import { Badge, type FactRows, Facts, Id } from '../ui/controls.tsx';
 import { duration, grouped, tokenAmount, unixTime } from '../ui/figures.ts';
 import { textOfHex } from '../ui/hex.ts';
 import { readTokenTransfer } from './token-transfer.ts';
 
 type Content = NonNullable<Extract<DecodedPayload, { kind: 'AddressedCall' }>['content']>;
+type Justification = Extract<DecodedReading, { as: 'justification' }>['justification'];
 type Message = Extract<DecodedReading, { as: 'signedMessage' | 'unsignedMessage' }>;
-type ChainNames = ReadonlyMap<string, string>;
-type Rows = readonly (readonly [string, ComponentChildren] | undefined | false)[];
 
 const READING_NAMES: Readonly<Record<DecodedReading['as'], string>> = {
   signedMessage: 'Signed Warp message',
@@ -22,13 +21,12 @@ const READING_NAMES: Readonly<Record<DecodedReading['as'], string>> = {
 /** What bytes are about, in one line, and their fields in groups with titles. */
 interface Description {
   readonly summary: string;
-  readonly groups: readonly (readonly [title: string, rows: Rows])[];
+  readonly groups: readonly (readonly [title: string, rows: FactRows])[];
 }
 
 /** What pasted bytes say. */
 export function DecodedMessage({ reading }: { reading: DecodedReading }): ComponentChild {
-  const { chainNames } = useSession();
-  const { summary, groups } = describeReading(reading, chainNames);
+  const { summary, groups } = describeReading(reading);
   return (
     <div class="decoded">
       <p class="decoded-lead">
@@ -45,95 +43,88 @@ export function DecodedMessage({ reading }: { reading: DecodedReading }): Compon
   );
 }
 
-function describeReading(reading: DecodedReading, names: ChainNames): Description {
+function describeReading(reading: DecodedReading): Description {
   switch (reading.as) {
     case 'signedMessage':
     case 'unsignedMessage':
-      return describeMessage(reading, names);
+      return describeMessage(reading);
     case 'payload':
-      return describePayload(reading.payload, names);
+      return describePayload(reading.payload);
     case 'content':
-      return describeContent(reading.content, names);
-    case 'justification': {
-      const { justification } = reading;
-      if (justification.kind === 'SubnetIDIndex') {
-        const { index, subnetId, validationId } = justification;
-        const rows: Rows = [
-          ['Subnet', id(subnetId, 'subnet ID')],
-          ['Index', String(index)],
-          ['Validation', id(validationId, 'validation ID')],
-        ];
-        return {
-          summary: `Validator ${index} of a subnet's conversion`,
-          groups: [['Validator of the conversion', rows]],
-        };
-      }
-      const { content, validationId, message } = justification;
-      const rows: Rows = [
-        validationId !== undefined && ['Validation', id(validationId, 'validation ID')],
-        ['Message', id(`0x${message}`, 'registration message')],
-      ];
-      const more = content === undefined ? [] : describeContent(content, names).groups;
-      return { summary: 'The registration of an L1 validator', groups: [['Registration', rows], ...more] };
-    }
+      return describeContent(reading.content);
+    case 'justification':
+      return describeJustification(reading.justification);
   }
 }
 
-function describeMessage(message: Message, names: ChainNames): Description {
+function describe(summary: string, title: string, rows: FactRows, more?: Description): Description {
+  return { summary, groups: [[title, rows], ...(more?.groups ?? [])] };
+}
+
+function describeJustification(justification: Justification): Description {
+  if (justification.kind === 'SubnetIDIndex') {
+    const { index, subnetId, validationId } = justification;
+    return describe(`Validator ${index} of a subnet's conversion`, 'Validator of the conversion', [
+      ['Subnet', id(subnetId, 'subnet ID')],
+      ['Index', String(index)],
+      ['Validation', id(validationId, 'validation ID')],
+    ]);
+  }
+  const { content, validationId, message } = justification;
+  const rows: FactRows = [
+    validationId !== undefined && ['Validation', id(validationId, 'validation ID')],
+    ['Message', id(`0x${message}`, 'registration message')],
+  ];
+  return describe('The registration of an L1 validator', 'Registration', rows, content && describeContent(content));
+}
+
+function describeMessage(message: Message): Description {
   const { network, networkId, sourceChain, sourceBlockchainId } = message;
-  const source = sourceChain === undefined ? names.get(sourceBlockchainId) : `${sourceChain}-Chain`;
-  const rows: Rows = [
+  const name = sourceChain && `${sourceChain}-Chain`;
+  const rows: FactRows = [
     ['Network', network === undefined ? `ID ${networkId}` : `${network} (ID ${networkId})`],
-    ['Source chain', [source && <strong>{source}</strong>, id(sourceBlockchainId, 'source blockchain ID')]],
+    ['Source chain', <ChainId value={sourceBlockchainId} name={name} what="source blockchain ID" />],
     ['Message ID', id(message.messageId, 'message ID')],
     message.as === 'signedMessage' && [
       'Signers',
       `${message.signature.signers.length} validators, by their index in the set`,
     ],
   ];
-  const { summary, groups } = describePayload(message.payload, names);
-  return { summary, groups: [['Message', rows], ...groups] };
+  const payload = describePayload(message.payload);
+  return describe(payload.summary, 'Message', rows, payload);
 }
 
-function describePayload(payload: DecodedPayload, names: ChainNames): Description {
+function describePayload(payload: DecodedPayload): Description {
   switch (payload.kind) {
     case 'Hash':
-      return {
-        summary: 'A hash, such as that of a block',
-        groups: [['Hash payload', [['Hash', id(`0x${payload.hash}`, 'hash')]]]],
-      };
+      return describe('A hash, such as that of a block', 'Hash payload', [['Hash', id(`0x${payload.hash}`, 'hash')]]);
     case 'AddressedCall': {
       const { sourceAddress, content } = payload;
-      const inner = content && describeContent(content, names);
-      const rows: Rows = [
+      const inner = content && describeContent(content);
+      const rows: FactRows = [
         ['Sent by', sourceAddress === '' ? 'the chain itself' : id(`0x${sourceAddress}`, 'source address')],
         content === undefined && ['Bytes', bytesValue(payload.payload, 'payload')],
       ];
-      return {
-        summary: inner?.summary ?? 'A call with bytes of its own',
-        groups: [['Addressed call', rows], ...(inner?.groups ?? [])],
-      };
+      return describe(inner?.summary ?? 'A call with bytes of its own', 'Addressed call', rows, inner);
     }
-    case 'unknown': {
-      const rows: Rows = [
+    case 'unknown':
+      return describe('A payload of no known kind', 'Payload', [
         ['Not known', payload.reason],
         ['Bytes', bytesValue(payload.bytes, 'payload')],
-      ];
-      return { summary: 'A payload of no known kind', groups: [['Payload', rows]] };
-    }
+      ]);
   }
 }
 
-function describeContent(content: Content, names: ChainNames): Description {
-  if (content.kind === 'TeleporterMessage') return describeTeleporter(content, names);
+function describeContent(content: Content): Description {
+  if (content.kind === 'TeleporterMessage') return describeTeleporter(content);
   if (content.kind === 'SubnetToL1Conversion') {
-    const rows: Rows = [['Conversion ID', id(content.conversionId, 'conversion ID')]];
-    return { summary: 'A subnet has become an L1', groups: [['Subnet conversion', rows]] };
+    const conversion = id(content.conversionId, 'conversion ID');
+    return describe('A subnet has become an L1', 'Subnet conversion', [['Conversion ID', conversion]]);
   }
   const validation = ['Validation', id(content.validationId, 'validation ID')] as const;
   switch (content.kind) {
-    case 'RegisterL1Validator': {
-      const rows: Rows = [
+    case 'RegisterL1Validator':
+      return describe('An L1 asks the P-Chain to register a validator', 'Register L1 validator', [
         ['Node', id(content.nodeId, 'NodeID')],
         ['Weight', grouped(content.weight)],
         ['Subnet', id(content.subnetId, 'subnet ID')],
@@ -142,48 +133,37 @@ function describeContent(content: Content, names: ChainNames): Description {
         ['BLS key', id(`0x${content.blsPublicKey}`, 'BLS public key')],
         ['Balance goes back to', ownerValue(content.remainingBalanceOwner)],
         ['Can be disabled by', ownerValue(content.disableOwner)],
-      ];
-      return {
-        summary: 'An L1 asks the P-Chain to register a validator',
-        groups: [['Register L1 validator', rows]],
-      };
+      ]);
+    case 'L1ValidatorRegistration': {
+      const state = content.registered ? 'registered' : 'registered no more, and never will be';
+      return describe(`The P-Chain confirms that an L1 validator is ${state}`, 'L1 validator registration', [
+        ['Registered', content.registered ? 'yes' : 'no'],
+        validation,
+      ]);
     }
-    case 'L1ValidatorRegistration':
-      return {
-        summary: content.registered
-          ? 'The P-Chain confirms that an L1 validator is registered'
-          : 'The P-Chain confirms that an L1 validator is registered no more, and never will be',
-        groups: [['L1 validator registration', [['Registered', content.registered ? 'yes' : 'no'], validation]]],
-      };
     case 'L1ValidatorWeight': {
-      const rows: Rows = [['Weight', grouped(content.weight)], ['Nonce', content.nonce], validation];
-      return {
-        summary:
-          content.weight === '0'
-            ? 'An L1 validator is removed: its weight becomes 0'
-            : `The weight of an L1 validator becomes ${grouped(content.weight)}`,
-        groups: [['L1 validator weight', rows]],
-      };
+      const summary =
+        content.weight === '0'
+          ? 'An L1 validator is removed: its weight becomes 0'
+          : `The weight of an L1 validator becomes ${grouped(content.weight)}`;
+      const rows: FactRows = [['Weight', grouped(content.weight)], ['Nonce', content.nonce], validation];
+      return describe(summary, 'L1 validator weight', rows);
     }
     case 'ValidatorUptime': {
       const uptime = duration(Number(content.totalUptime) * 1_000);
-      const rows: Rows = [['Uptime', `${grouped(content.totalUptime)} s (${uptime})`], validation];
-      return { summary: `An L1 validator was up for ${uptime}`, groups: [['Validator uptime', rows]] };
+      const rows: FactRows = [['Uptime', `${grouped(content.totalUptime)} s (${uptime})`], validation];
+      return describe(`An L1 validator was up for ${uptime}`, 'Validator uptime', rows);
     }
   }
 }
 
-function describeTeleporter(content: Extract<Content, { kind: 'TeleporterMessage' }>, names: ChainNames): Description {
+function describeTeleporter(content: Extract<Content, { kind: 'TeleporterMessage' }>): Description {
   const { destinationBlockchainId, allowedRelayerAddresses: relayers, receipts } = content;
   const transfer = readTokenTransfer(content.message);
-  const destination = names.get(destinationBlockchainId);
-  const rows: Rows = [
+  const rows: FactRows = [
     ['From', id(content.originSenderAddress, 'sender address')],
     ['To', id(content.destinationAddress, 'destination address')],
-    [
-      'On chain',
-      [destination && <strong>{destination}</strong>, id(destinationBlockchainId, 'destination blockchain ID')],
-    ],
+    ['On chain', <ChainId value={destinationBlockchainId} what="destination blockchain ID" />],
     ['Nonce', grouped(content.messageNonce)],
     ['Gas limit', grouped(content.requiredGasLimit)],
     ['Relayers', relayers.length === 0 ? 'anybody may deliver it' : relayers.join(', ')],
@@ -193,17 +173,18 @@ function describeTeleporter(content: Extract<Content, { kind: 'TeleporterMessage
     ],
     transfer === undefined && ['Bytes', bytesValue(content.message, 'Teleporter payload')],
   ];
-  if (transfer === undefined) {
-    return { summary: 'A Teleporter message to a contract', groups: [['Teleporter message', rows]] };
-  }
-  const fields = transfer.fields.map(({ name, kind, value }) => [name, transferValue(name, kind, value)] as const);
-  return {
-    summary: `${transfer.type}, by Teleporter`,
-    groups: [
-      ['Teleporter message', rows],
-      [`Token transfer: ${transfer.type}`, fields],
-    ],
-  };
+  if (transfer === undefined) return describe('A Teleporter message to a contract', 'Teleporter message', rows);
+  const { type, fields } = transfer;
+  const transferRows = fields.map(({ name, kind, value }) => [name, transferValue(name, kind, value)] as const);
+  const summary = `${type}, by Teleporter`;
+  return describe(summary, 'Teleporter message', rows, describe(summary, `Token transfer: ${type}`, transferRows));
+}
+
+/** The ID of a chain, after its name if it has one. */
+function ChainId(props: { value: string; name?: string | undefined; what: string }): ComponentChild {
+  const { nameOf } = useSession();
+  const { value, name = nameOf(value), what } = props;
+  return [name && <strong>{name}</strong>, <Id value={value} what={what} />];
 }
 
 function transferValue(name: string, kind: string, value: string): ComponentChildren {

@@ -2,7 +2,7 @@ import type { ComponentChild } from 'preact';
 import { useEffect, useMemo, useState } from 'preact/hooks';
 import type { DecodedReading } from '../../../api/messages/message-records.ts';
 import type { VerificationResult } from '../../../api/messages/verification-record.ts';
-import { type Failure, failureOf } from '../api-client.ts';
+import { failureOf } from '../api-client.ts';
 import { MessageInput, useReadInput } from '../input/message-input.tsx';
 import { useSession } from '../session.ts';
 import { MAX_PERCENTAGE } from '../sign/quorum.ts';
@@ -11,12 +11,13 @@ import { SignFailure } from '../sign/sign-failure.tsx';
 import { Badge, Card, Facts, Id, TextField } from '../ui/controls.tsx';
 import { grouped, percentOf } from '../ui/figures.ts';
 import { type Column, nodeColumn, Table } from '../ui/table.tsx';
+import { useAnswer } from '../ui/use-answer.ts';
 import { WeightOf } from '../ui/weight.tsx';
 import { WeightBar } from '../ui/weight-bar.tsx';
 import { WeightMap } from '../ui/weight-map.tsx';
 import { DecodedMessage } from './decoded-message.tsx';
 import { drawnSigners, PROBLEM_ADVICE } from './verdict.ts';
-import { HERE, type VerificationBody, verificationBody, type Where } from './verification-body.ts';
+import { HERE, verificationBody, type Where } from './verification-body.ts';
 
 /** What a message says, its signers, and whether a destination would accept it. */
 export function InspectView({ begin }: { begin: string | undefined }): ComponentChild {
@@ -24,7 +25,12 @@ export function InspectView({ begin }: { begin: string | undefined }): Component
   const [where, setWhere] = useState(HERE);
   const read = useReadInput(text);
   const reading = read.readings[0];
-  const verdict = useVerdict(reading, read.pasted.kind === 'bytes' ? read.pasted.hex : '', where);
+  const { api, network } = useSession();
+  const isSigned = read.pasted.kind === 'bytes' && reading?.as === 'signedMessage';
+  const body = isSigned ? verificationBody(read.pasted.hex, where) : undefined;
+  const verdict = useAnswer(body && { network, body }, (asked, signal) =>
+    api.verify(asked.network, asked.body, signal),
+  );
   useEffect(() => {
     if (begin !== undefined) setText(begin);
   }, [begin]);
@@ -54,8 +60,8 @@ export function InspectView({ begin }: { begin: string | undefined }): Component
           {reading !== undefined && reading.as !== 'signedMessage' && <Unsigned reading={reading} text={text} />}
         </div>
       </div>
-      {verdict.result !== undefined && <Verdict result={verdict.result} />}
-      {verdict.failure !== undefined && <SignFailure failure={verdict.failure} />}
+      {verdict?.value !== undefined && <Verdict result={verdict.value} />}
+      {verdict?.error !== undefined && <SignFailure failure={failureOf(verdict.error)} />}
     </div>
   );
 }
@@ -97,34 +103,6 @@ function Destination({ where, onWhere }: { where: Where; onWhere: (where: Where)
       </details>
     </div>
   );
-}
-
-const QUIET_MS = 200;
-
-/** Verifies again a moment after the last change of the form; until then there is no verdict. */
-function useVerdict(reading: DecodedReading | undefined, hex: string, where: Where) {
-  const { api, network } = useSession();
-  const [state, setState] = useState<{ question?: string; result?: VerificationResult; failure?: Failure }>({});
-  const body: VerificationBody | undefined = reading?.as === 'signedMessage' ? verificationBody(hex, where) : undefined;
-  const question = JSON.stringify([network, body]);
-  useEffect(() => {
-    if (body === undefined) return undefined;
-    const leaving = new AbortController();
-    const timer = setTimeout(() => {
-      api.verify(network, body, leaving.signal).then(
-        (result) => setState({ question, result }),
-        (error: unknown) => {
-          if (!leaving.signal.aborted) setState({ question, failure: failureOf(error) });
-        },
-      );
-    }, QUIET_MS);
-    return () => {
-      clearTimeout(timer);
-      leaving.abort();
-    };
-  }, [question]);
-  // A verdict on another question, such as a lower quorum, does not answer this one.
-  return body !== undefined && state.question === question ? state : {};
 }
 
 type Signer = VerificationResult['signers'][number];

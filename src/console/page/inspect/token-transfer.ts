@@ -4,81 +4,65 @@ import { dynamicBytes, wordAt } from '../ui/hex.ts';
  * What the interchain token transfer contracts send through Teleporter (icm-contracts `ITokenTransferrer.sol`): the ABI encoding of
  * a type and a payload, whose struct depends on the type. Undefined where the bytes are anything else.
  */
-export interface TokenTransfer {
-  readonly type: TransferType;
+interface TokenTransfer {
+  readonly type: string;
   readonly fields: readonly { readonly name: string; readonly kind: FieldKind; readonly value: string }[];
 }
 
-export type TransferType = (typeof TYPES)[number]['type'];
-export type FieldKind = 'address' | 'amount' | 'number' | 'id' | 'bytes';
+type FieldKind = 'address' | 'amount' | 'number' | 'id' | 'bytes';
 
-const TYPES = [
+const TYPES: readonly { readonly type: string; readonly fields: Readonly<Record<string, FieldKind>> }[] = [
   {
     type: 'Register remote',
-    isDynamic: false,
-    fields: [
-      ['Initial reserve imbalance', 'amount'],
-      ['Home token decimals', 'number'],
-      ['Remote token decimals', 'number'],
-    ],
+    fields: {
+      'Initial reserve imbalance': 'amount',
+      'Home token decimals': 'number',
+      'Remote token decimals': 'number',
+    },
   },
-  {
-    type: 'Send tokens',
-    isDynamic: false,
-    fields: [
-      ['Recipient', 'address'],
-      ['Amount', 'amount'],
-    ],
-  },
+  { type: 'Send tokens', fields: { Recipient: 'address', Amount: 'amount' } },
   {
     type: 'Send tokens and call',
-    isDynamic: true,
-    fields: [
-      ['Source blockchain', 'id'],
-      ['Origin token transferrer', 'address'],
-      ['Origin sender', 'address'],
-      ['Recipient contract', 'address'],
-      ['Amount', 'amount'],
-      ['Recipient payload', 'bytes'],
-      ['Recipient gas limit', 'number'],
-      ['Fallback recipient', 'address'],
-    ],
+    fields: {
+      'Source blockchain': 'id',
+      'Origin token transferrer': 'address',
+      'Origin sender': 'address',
+      'Recipient contract': 'address',
+      Amount: 'amount',
+      'Recipient payload': 'bytes',
+      'Recipient gas limit': 'number',
+      'Fallback recipient': 'address',
+    },
   },
   {
     type: 'Send tokens over two hops',
-    isDynamic: false,
-    fields: [
-      ['Destination blockchain', 'id'],
-      ['Destination token transferrer', 'address'],
-      ['Recipient', 'address'],
-      ['Amount', 'amount'],
-      ['Secondary fee', 'amount'],
-      ['Secondary gas limit', 'number'],
-      ['Multi-hop fallback', 'address'],
-    ],
+    fields: {
+      'Destination blockchain': 'id',
+      'Destination token transferrer': 'address',
+      Recipient: 'address',
+      Amount: 'amount',
+      'Secondary fee': 'amount',
+      'Secondary gas limit': 'number',
+      'Multi-hop fallback': 'address',
+    },
   },
   {
     type: 'Send tokens and call over two hops',
-    isDynamic: true,
-    fields: [
-      ['Origin sender', 'address'],
-      ['Destination blockchain', 'id'],
-      ['Destination token transferrer', 'address'],
-      ['Recipient contract', 'address'],
-      ['Amount', 'amount'],
-      ['Recipient payload', 'bytes'],
-      ['Recipient gas limit', 'number'],
-      ['Fallback recipient', 'address'],
-      ['Multi-hop fallback', 'address'],
-      ['Secondary required gas limit', 'number'],
-      ['Secondary fee', 'amount'],
-    ],
+    fields: {
+      'Origin sender': 'address',
+      'Destination blockchain': 'id',
+      'Destination token transferrer': 'address',
+      'Recipient contract': 'address',
+      Amount: 'amount',
+      'Recipient payload': 'bytes',
+      'Recipient gas limit': 'number',
+      'Fallback recipient': 'address',
+      'Multi-hop fallback': 'address',
+      'Secondary required gas limit': 'number',
+      'Secondary fee': 'amount',
+    },
   },
-] as const satisfies readonly {
-  type: string;
-  isDynamic: boolean;
-  fields: readonly (readonly [string, FieldKind])[];
-}[];
+];
 
 const WORD_DIGITS = 64;
 const OFFSET_OF_STRUCT = `${''.padStart(62, '0')}20`;
@@ -89,11 +73,14 @@ export function readTokenTransfer(message: string): TokenTransfer | undefined {
   const known = typeWord !== undefined && /^0{63}[0-4]$/.test(typeWord) ? TYPES[Number(typeWord.at(-1))] : undefined;
   const payload = dynamicBytes(message, wordAt(message, 2), WORD_DIGITS);
   if (known === undefined || payload === undefined) return undefined;
-  const isOffset = wordAt(payload, 0) === OFFSET_OF_STRUCT;
-  if (known.isDynamic && !isOffset) return undefined;
-  const struct = known.isDynamic ? payload.slice(WORD_DIGITS) : payload;
-  if (!known.isDynamic && struct.length !== known.fields.length * WORD_DIGITS) return undefined;
-  const fields = known.fields.map(([name, kind], index) => {
+  const kinds = Object.entries(known.fields);
+  // The encoding of a struct with a field of any length starts with an offset.
+  const isDynamic = kinds.some(([, kind]) => kind === 'bytes');
+  if (isDynamic ? wordAt(payload, 0) !== OFFSET_OF_STRUCT : payload.length !== kinds.length * WORD_DIGITS) {
+    return undefined;
+  }
+  const struct = isDynamic ? payload.slice(WORD_DIGITS) : payload;
+  const fields = kinds.map(([name, kind], index) => {
     const value = readField(kind, struct, wordAt(struct, index));
     return value === undefined ? undefined : { name, kind, value };
   });

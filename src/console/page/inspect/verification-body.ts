@@ -1,3 +1,4 @@
+import type { VerificationBody } from '../../../api/messages/messages.ts';
 import { DEFAULT_QUORUM } from '../sign/quorum.ts';
 import type { ValidatorsAt } from '../sign/sign-request.ts';
 
@@ -15,21 +16,11 @@ export const HERE: Where = {
   quorum: DEFAULT_QUORUM,
 };
 
-export interface VerificationBody {
-  readonly signedMessage: string;
-  readonly quorumPercentage: number;
-  readonly signingSubnetId?: string;
-  readonly destinationBlockchainId?: string;
-  readonly pChainHeight?: number;
-}
-
 /** The body of the request; undefined while the form is incomplete, so that no verdict on another height or chain is shown. */
 export function verificationBody(signedMessage: string, where: Where): VerificationBody | undefined {
-  const [signingSubnetId, destinationBlockchainId, pChainHeight] = [
-    where.signingSubnetId.trim(),
-    where.destinationBlockchainId.trim(),
-    where.pChainHeight.trim(),
-  ];
+  const signingSubnetId = where.signingSubnetId.trim();
+  const destinationBlockchainId = where.destinationBlockchainId.trim();
+  const pChainHeight = where.pChainHeight.trim();
   const body = {
     ...{ signedMessage, quorumPercentage: where.quorum },
     ...(signingSubnetId !== '' && { signingSubnetId }),

@@ -1,9 +1,10 @@
 import type { ComponentChild } from 'preact';
 import type { ReadinessBody } from '../../../api/health/health.ts';
-import type { ActivityBody } from '../../server/activity-record.ts';
+import type { ActivityBody } from '../../server/activity.ts';
 import { useSession } from '../session.ts';
+import { SubnetRow } from '../subnets/subnet-row.tsx';
 import { Badge, Card, Facts, type Figure, Figures, Id } from '../ui/controls.tsx';
-import { bytes, dateTime, duration, grouped, milliseconds, percentOf, ratioOf } from '../ui/figures.ts';
+import { bytes, dateTime, duration, grouped, milliseconds, percentOf } from '../ui/figures.ts';
 import { LineChart } from '../ui/line-chart.tsx';
 import { type Polled, Stale, usePolled } from '../ui/polled.tsx';
 
@@ -113,8 +114,7 @@ function NetworkCard(props: {
   activity: ActivityBody['networks'][number] | undefined;
 }): ComponentChild {
   const { network, activity } = props;
-  const { nameOf } = useSession();
-  const { name, status, reason, nodeId, subnets } = network;
+  const { name, status, reason, nodeId } = network;
   return (
     <Card title={[`Network ${name} `, <Badge tone={TONES[status]}>{status}</Badge>]}>
       {reason !== undefined && <p class="problem">{reason}</p>}
@@ -133,27 +133,9 @@ function NetworkCard(props: {
         ]}
       />
       <ul class="subnet-list">
-        {subnets.map((subnet) => {
-          const total = BigInt(subnet.totalWeight ?? '0');
-          const connected = BigInt(subnet.connectedWeight ?? '0');
-          return (
-            <li key={subnet.subnetId}>
-              <a class="subnet-row" href={`#/subnets/${subnet.subnetId}`}>
-                <span class="subnet-name">
-                  <span class={`dot ${subnet.status}`} aria-hidden />
-                  <strong>{nameOf(subnet.subnetId) ?? subnet.subnetId}</strong>
-                </span>
-                <span class="subnet-weight">
-                  <span class="mini-bar" aria-hidden>
-                    <span style={{ transform: `scaleX(${ratioOf(connected, total)})` }} />
-                  </span>
-                  <span>{`${percentOf(connected, total)} connected`}</span>
-                </span>
-                {subnet.reason !== undefined && <span class="subnet-reason">{subnet.reason}</span>}
-              </a>
-            </li>
-          );
-        })}
+        {network.subnets.map((subnet) => (
+          <SubnetRow key={subnet.subnetId} subnet={subnet} />
+        ))}
       </ul>
     </Card>
   );

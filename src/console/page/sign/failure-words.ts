@@ -7,7 +7,7 @@ const NOTABLE_PERCENT = 5n;
 
 /** The outcomes of a failure, as the legend shows them. */
 export function outcomesOf({ outcomes, totalWeight }: FailureDetails): OutcomeSum[] {
-  return sumOutcomes((outcome) => (outcome === 'asked' ? undefined : outcomes[outcome]), BigInt(totalWeight));
+  return sumOutcomes(outcomes, BigInt(totalWeight));
 }
 
 /** What validators with this outcome did, and what can be done about it. */

@@ -28,11 +28,11 @@ export interface OutcomeSum {
 
 /** The outcomes that some weight has, those that signed first. */
 export function sumOutcomes(
-  sumOf: (outcome: ShownOutcome) => { readonly count: number; readonly weight: bigint | string } | undefined,
+  counted: Readonly<Partial<Record<ShownOutcome, { readonly count: number; readonly weight: bigint | string }>>>,
   totalWeight: bigint,
 ): OutcomeSum[] {
   const sums = SHOWN_OUTCOMES.map((outcome) => {
-    const { count, weight } = sumOf(outcome) ?? { count: 0, weight: 0n };
+    const { count, weight } = counted[outcome] ?? { count: 0, weight: 0n };
     return { outcome, count, weight: BigInt(weight) };
   });
   const shares = sharesOf(

@@ -1,9 +1,8 @@
+import { WARP_PRECOMPILE } from '../../../pchain/codec/send-warp-log.ts';
 import { withoutPrefix } from '../ui/hex.ts';
 
 /** How a signed message goes to the chain that is to believe it. */
 
-/** The Warp precompile, of every chain that has one. */
-export const WARP_PRECOMPILE = '0x0200000000000000000000000000000000000005';
 /** Function selectors of the precompile and of Teleporter's messenger: the first bytes of the hash of their signatures. */
 export const GET_VERIFIED_WARP_MESSAGE = '6f825350';
 export const RECEIVE_CROSS_CHAIN_MESSAGE = 'ccb5f809';

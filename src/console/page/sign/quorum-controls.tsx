@@ -1,4 +1,4 @@
-import type { ComponentChild } from 'preact';
+import type { ComponentChild, TargetedEvent } from 'preact';
 import { useId } from 'preact/hooks';
 import { SelectField, TextField } from '../ui/controls.tsx';
 import { ratioOf } from '../ui/figures.ts';
@@ -133,8 +133,8 @@ function Percentage(props: {
 }): ComponentChild {
   const { label, value, max, isDisabled, onValue } = props;
   const id = useId();
-  const onInput = (event: Event) => {
-    const typed = Math.round(Number((event.currentTarget as HTMLInputElement).value));
+  const onInput = (event: TargetedEvent<HTMLInputElement>) => {
+    const typed = Math.round(Number(event.currentTarget.value));
     if (Number.isFinite(typed)) onValue(Math.min(max, Math.max(0, typed)));
   };
   return (

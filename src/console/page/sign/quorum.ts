@@ -1,13 +1,9 @@
+import { quorumWeight } from '../../../validators/quorum.ts';
 import { percent, percentOf } from '../ui/figures.ts';
 
 /** Quorum of the P-Chain, and of EVM chains by default. */
 export const DEFAULT_QUORUM = 67;
 export const MAX_PERCENTAGE = 100;
-
-/** The least weight of which the percentage is reached. */
-export function weightNeeded(totalWeight: bigint, percentage: number): bigint {
-  return (totalWeight * BigInt(percentage) + 99n) / 100n;
-}
 
 export interface Consequence {
   readonly tone: 'good' | 'warn' | 'bad';
@@ -75,10 +71,10 @@ function acceptance(quorum: number): Consequence {
 
 function prospect(quorum: number, buffer: number, { totalWeight, signableWeight }: Signable): Consequence {
   const now = percentOf(signableWeight, totalWeight);
-  if (signableWeight < weightNeeded(totalWeight, quorum)) {
+  if (signableWeight < quorumWeight(BigInt(quorum), totalWeight)) {
     return { tone: 'bad', text: `Out of reach now: validators with ${now} of the weight can sign.` };
   }
-  if (signableWeight < weightNeeded(totalWeight, quorum + buffer)) {
+  if (signableWeight < quorumWeight(BigInt(quorum + buffer), totalWeight)) {
     return {
       tone: 'warn',
       text: `The quorum is in reach, its buffer is not: validators with ${now} of the weight can sign now.`,

@@ -4,7 +4,7 @@ import type { Failure, FailureDetails } from '../api-client.ts';
 import { useSession } from '../session.ts';
 import { Badge, Card, Id } from '../ui/controls.tsx';
 import { grouped, percentOf, shortened } from '../ui/figures.ts';
-import { type Column, nodeColumn, Table } from '../ui/table.tsx';
+import { type Column, nodeColumn, swatched, Table } from '../ui/table.tsx';
 import { Legend } from '../ui/weight-map.tsx';
 import { adviceOn, outcomesOf, sentenceOf, standOf } from './failure-words.ts';
 import { OUTCOME_WORDS } from './outcomes.ts';
@@ -29,13 +29,8 @@ const RETRY_WORDS = {
 } as const;
 
 /** Why nothing was signed: which validators are missing, what they answered, and what can be done. */
-export function SignFailure({
-  failure,
-  isOfPChain = false,
-  onRetry,
-  onQuorum,
-  onLogIndex,
-}: SignFailureProps): ComponentChild {
+export function SignFailure(props: SignFailureProps): ComponentChild {
+  const { failure, isOfPChain = false, onRetry, onQuorum, onLogIndex } = props;
   const { adviceOf } = useSession();
   const advice = adviceOf(failure.code);
   const { details, message } = failure;
@@ -125,23 +120,16 @@ function SentMessages(props: {
   );
 }
 
-function Suggestion({
-  details,
-  onQuorum,
-}: {
-  details: FailureDetails;
-  onQuorum: ((quorum: number) => void) | undefined;
-}): ComponentChild {
+function Suggestion(props: Pick<SignFailureProps, 'onQuorum'> & { details: FailureDetails }): ComponentChild {
+  const { details, onQuorum } = props;
   const reached = quorumOf(BigInt(details.weightSigned), BigInt(details.totalWeight));
   return (
     <div class="suggestion">
       <p>{standOf(details)}</p>
       {reached > 0 && onQuorum !== undefined && (
-        <button
-          type="button"
-          class="button"
-          onClick={() => onQuorum(reached)}
-        >{`Ask for ${reached} %, which these validators reach`}</button>
+        <button type="button" class="button" onClick={() => onQuorum(reached)}>
+          {`Ask for ${reached} %, which these validators reach`}
+        </button>
       )}
     </div>
   );
@@ -180,10 +168,7 @@ export function MissingValidators(props: {
   const columns: Column<MissingRow>[] = [
     nodeColumn(({ nodeId }) => [nodeId]),
     { name: 'Weight', isNumber: true, cell: ({ weight }) => percentOf(BigInt(weight), totalWeight) },
-    {
-      name: 'Outcome',
-      cell: ({ outcome }) => [<span class={`swatch ${outcome}`} aria-hidden />, OUTCOME_WORDS[outcome]],
-    },
+    { name: 'Outcome', cell: ({ outcome }) => swatched(outcome, OUTCOME_WORDS[outcome]) },
     {
       name: 'Why',
       isWide: true,

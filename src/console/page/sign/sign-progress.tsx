@@ -1,14 +1,15 @@
 import type { ComponentChild } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
+import { quorumWeight } from '../../../validators/quorum.ts';
 import type { SignedMessage } from '../api-client.ts';
 import { Badge, Card } from '../ui/controls.tsx';
 import { grouped, milliseconds, percentOf, shortened } from '../ui/figures.ts';
-import { type Column, isNarrow, nodeColumn, Table } from '../ui/table.tsx';
+import { type Column, isNarrow, nodeColumn, swatched, Table } from '../ui/table.tsx';
 import { WeightOf } from '../ui/weight.tsx';
 import { WeightBar } from '../ui/weight-bar.tsx';
 import { Legend, WeightMap } from '../ui/weight-map.tsx';
 import { OUTCOME_WORDS } from './outcomes.ts';
-import { DEFAULT_QUORUM, weightNeeded } from './quorum.ts';
+import { DEFAULT_QUORUM } from './quorum.ts';
 import type { Run, Runner } from './sign-run.ts';
 import { countOutcomes, type ShownValidator, type SigningProgress } from './signing-progress.ts';
 
@@ -88,7 +89,7 @@ export function SignProgress({ runner }: { runner: Runner }): ComponentChild {
 function ValidatorList({ progress }: { progress: SigningProgress }): ComponentChild {
   const [isOpen, setOpen] = useState(false);
   return (
-    <details class="more" onToggle={(event: Event) => setOpen((event.currentTarget as HTMLDetailsElement).open)}>
+    <details class="more" onToggle={(event) => setOpen(event.currentTarget.open)}>
       <summary>{`List of the ${progress.validators.length} validators`}</summary>
       {isOpen && (
         <Table<ShownValidator>
@@ -111,8 +112,8 @@ function FromMemory({ run, result }: { run: Run; result: SignedMessage }): Compo
     <WeightBar
       signedWeight={BigInt(result.signedWeight)}
       totalWeight={totalWeight}
-      quorumWeight={weightNeeded(totalWeight, quorumPercentage)}
-      targetWeight={weightNeeded(totalWeight, quorumPercentage + quorumPercentageBuffer)}
+      quorumWeight={quorumWeight(BigInt(quorumPercentage), totalWeight)}
+      targetWeight={quorumWeight(BigInt(quorumPercentage + quorumPercentageBuffer), totalWeight)}
     />
   );
 }
@@ -168,10 +169,7 @@ function byWeight({ validators }: SigningProgress): ShownValidator[] {
 
 function columnsOf(progress: SigningProgress): Column<ShownValidator>[] {
   return [
-    {
-      name: 'Status',
-      cell: ({ status }) => [<span class={`swatch ${status}`} aria-hidden />, OUTCOME_WORDS[status]],
-    },
+    { name: 'Status', cell: ({ status }) => swatched(status, OUTCOME_WORDS[status]) },
     nodeColumn(({ nodeIds }) => nodeIds),
     { name: 'Weight', isNumber: true, cell: ({ weight }) => percentOf(weight, progress.totalWeight) },
     { name: 'Why', isWide: true, cell: ({ code, text = '' }) => (code === undefined ? text : `code ${code}: ${text}`) },

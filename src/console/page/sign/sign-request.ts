@@ -41,7 +41,7 @@ export const DEFAULT_OPTIONS: SignOptions = {
 };
 
 /** The request, or why there is none yet; `why` is undefined while nothing was pasted. */
-export type Decision = { readonly request: SignRequest } | { readonly why: string | undefined };
+type Decision = { readonly request: SignRequest } | { readonly why: string | undefined };
 
 export function decideRequest(
   pasted: PastedInput,
@@ -97,11 +97,9 @@ function decideBytes(hex: string, reading: DecodedReading | undefined, options: 
 
 function bodyOf(subject: { message: string } | { justification: string }, options: SignOptions): Decision {
   const { quorum, buffer, at } = options;
-  const [justification, signingSubnetId, pChainHeight] = [
-    options.justification.trim(),
-    options.signingSubnetId.trim(),
-    options.pChainHeight.trim(),
-  ];
+  const justification = options.justification.trim();
+  const signingSubnetId = options.signingSubnetId.trim();
+  const pChainHeight = options.pChainHeight.trim();
   const body = {
     ...subject,
     ...('message' in subject && justification !== '' && { justification }),

@@ -1,12 +1,13 @@
 import type { ComponentChild } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { DecodedReading } from '../../../api/messages/message-records.ts';
+import { WARP_PRECOMPILE } from '../../../pchain/codec/send-warp-log.ts';
 import type { SignedMessage } from '../api-client.ts';
 import { useSession } from '../session.ts';
 import { Card, CodeBlock, CopyButton, DownloadButton, Tabs, TextField } from '../ui/controls.tsx';
 import { grouped, percentOf, shortened } from '../ui/figures.ts';
 import { isNarrow } from '../ui/table.tsx';
-import { accessListOf, deliverCalldata, readCalldata, WARP_PRECOMPILE } from './predicate.ts';
+import { accessListOf, deliverCalldata, readCalldata } from './predicate.ts';
 import { showTop } from './sign-failure.tsx';
 import { type CallPlace, curlOf, type SignRequest, sdkOf } from './snippets.ts';
 

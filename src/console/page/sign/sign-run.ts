@@ -8,13 +8,12 @@ import type { SignRequest } from './snippets.ts';
 /** One request for a signature, and its state. */
 export interface Run {
   readonly request: SignRequest;
-  readonly network: string;
   readonly progress: SigningProgress;
   readonly startedMs: number;
   readonly state: 'running' | 'signed' | 'failed' | 'stopped';
-  readonly tookMs: number | undefined;
-  readonly result: SignedMessage | undefined;
-  readonly failure: Failure | undefined;
+  readonly tookMs?: number;
+  readonly result?: SignedMessage;
+  readonly failure?: Failure;
 }
 
 export interface Runner {
@@ -39,16 +38,7 @@ export function useRunner(): Runner {
     leaving.current = own;
     const progress = new SigningProgress();
     const startedMs = performance.now();
-    const begun: Run = {
-      request,
-      network,
-      progress,
-      startedMs,
-      state: 'running',
-      tookMs: undefined,
-      result: undefined,
-      failure: undefined,
-    };
+    const begun: Run = { request, progress, startedMs, state: 'running' };
     setRun(begun);
     announce('Collecting signatures');
     const end = (ended: Partial<Run>) => {

@@ -6,7 +6,7 @@ import { Examples } from '../input/examples.tsx';
 import { MessageInput, type ReadInput, useReadInput } from '../input/message-input.tsx';
 import { readPasted } from '../input/pasted-input.ts';
 import { DecodedMessage } from '../inspect/decoded-message.tsx';
-import { type Place, PRIMARY_NETWORK, type Session, useSession } from '../session.ts';
+import { MIN_ID_LENGTH, type Place, PRIMARY_NETWORK, type Session, useSession } from '../session.ts';
 import { Card, Facts, SelectField, TextField } from '../ui/controls.tsx';
 import { usePolled } from '../ui/polled.tsx';
 import type { Preflight } from './quorum.ts';
@@ -172,7 +172,7 @@ function Reading({ read, why }: { read: ReadInput; why: string | undefined }): C
 
 function IdRole(props: { options: SignOptions; onOptions: (options: SignOptions) => void }): ComponentChild {
   const { options, onOptions } = props;
-  const l1Chain = [...useSession().chainSubnets].find(([, subnetId]) => subnetId !== PRIMARY_NETWORK)?.[0];
+  const l1Chain = useSession().devnet?.l1.blockchainID;
   const isTransaction = options.idIs === 'transaction';
   return [
     <SelectField
@@ -202,8 +202,6 @@ function IdRole(props: { options: SignOptions; onOptions: (options: SignOptions)
 }
 
 const SIGNABLE_EVERY_MS = 15_000;
-/** Length of the shortest ID, in cb58; a text is shorter while it is typed. */
-const MIN_ID_LENGTH = 34;
 /** Codes for which a request fails whatever its message. */
 const SUBNET_PROBLEMS: readonly string[] = ['subnet_not_allowed', 'unknown_subnet'];
 
@@ -235,7 +233,9 @@ function usePreflight(reading: DecodedReading | undefined, options: SignOptions)
   };
 }
 
-function subnetOf(reading: DecodedReading | undefined, { chainSubnets }: Session): string | undefined {
+function subnetOf(reading: DecodedReading | undefined, { devnet }: Session): string | undefined {
   if (reading === undefined || !('sourceBlockchainId' in reading)) return undefined;
-  return reading.sourceChain === undefined ? chainSubnets.get(reading.sourceBlockchainId) : PRIMARY_NETWORK;
+  const { sourceChain, sourceBlockchainId } = reading;
+  if (sourceChain !== undefined || sourceBlockchainId === devnet?.primary.cChainID) return PRIMARY_NETWORK;
+  return sourceBlockchainId === devnet?.l1.blockchainID ? devnet.l1.subnetID : undefined;
 }

@@ -83,11 +83,11 @@ export class SigningProgress implements ShownSet {
 /** Outcomes by weight; validators without a key are what the set does not list. */
 export function countOutcomes({ validators, totalWeight }: ShownSet): OutcomeSum[] {
   const keyless = { count: 0, weight: totalWeight };
-  const sums = new Map<ShownOutcome, { count: number; weight: bigint }>([['no_key', keyless]]);
+  const sums: Partial<Record<ShownOutcome, { count: number; weight: bigint }>> = { no_key: keyless };
   for (const { status, weight } of validators) {
-    const sum = sums.get(status) ?? { count: 0, weight: 0n };
-    sums.set(status, { count: sum.count + 1, weight: sum.weight + weight });
+    const sum = sums[status] ?? { count: 0, weight: 0n };
+    sums[status] = { count: sum.count + 1, weight: sum.weight + weight };
     keyless.weight -= weight;
   }
-  return sumOutcomes((outcome) => sums.get(outcome), totalWeight);
+  return sumOutcomes(sums, totalWeight);
 }

@@ -1,5 +1,5 @@
 import type { Static } from 'typebox';
-import type { AggregationBody } from '../../../api/aggregation/parse-aggregation-request.ts';
+import type { AggregationBody, TransactionQuery } from '../../../api/aggregation/parse-aggregation-request.ts';
 
 /** A request for a signature: the body of a POST, or a transaction of the P-Chain or of an EVM chain. */
 export type SignRequest =
@@ -7,13 +7,7 @@ export type SignRequest =
   | {
       readonly kind: 'transaction';
       readonly txHash: string;
-      readonly query: {
-        readonly destinationBlockchainId?: string;
-        /** Chain of an EVM transaction. */
-        readonly blockchainId?: string;
-        /** Chooses one of several messages. */
-        readonly logIndex?: string;
-      };
+      readonly query: Static<typeof TransactionQuery>;
     };
 
 export interface CallPlace {

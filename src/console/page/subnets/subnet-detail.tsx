@@ -1,7 +1,7 @@
 import type { ComponentChild } from 'preact';
 import { useMemo, useState } from 'preact/hooks';
 import type { SubnetViewBody } from '../../../api/subnets/subnet-records.ts';
-import type { ActivityBody } from '../../server/activity-record.ts';
+import type { ActivityBody } from '../../server/activity.ts';
 import { failureOf } from '../api-client.ts';
 import { useSession } from '../session.ts';
 import { DEFAULT_QUORUM } from '../sign/quorum.ts';
@@ -10,10 +10,10 @@ import { Card, type Figure, Figures, Id, SelectField, TextField } from '../ui/co
 import { ago, grouped, milliseconds, percentOf, shortened } from '../ui/figures.ts';
 import { LineChart } from '../ui/line-chart.tsx';
 import { Stale, usePolled } from '../ui/polled.tsx';
-import { type Column, nodeColumn, Table } from '../ui/table.tsx';
+import { type Column, nodeColumn, swatched, Table } from '../ui/table.tsx';
 import { WeightOf } from '../ui/weight.tsx';
 
-export type Samples = ActivityBody['networks'][number]['subnets'][number]['samples'];
+type Samples = ActivityBody['networks'][number]['subnets'][number]['samples'];
 type Validator = SubnetViewBody['validators'][number];
 
 /** A view costs 5 units and one more for each full hundred of validators. */
@@ -151,7 +151,7 @@ function columnsOf(total: bigint, subnetId: string): Column<Validator>[] {
   return [
     {
       name: 'State',
-      cell: ({ status }) => [<span class={`swatch ${status}`} aria-hidden />, status],
+      cell: ({ status }) => swatched(status, status),
       compare: (a, b) => rank(a) - rank(b),
     },
     nodeColumn(({ nodes }) => nodes.map(({ nodeId }) => nodeId)),

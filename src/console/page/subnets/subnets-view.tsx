@@ -2,10 +2,10 @@ import type { ComponentChild } from 'preact';
 import { useState } from 'preact/hooks';
 import type { SubnetListBody } from '../../../api/subnets/subnet-records.ts';
 import { PRIMARY_NETWORK, type Session, useSession } from '../session.ts';
-import { Badge, Card, TextField } from '../ui/controls.tsx';
-import { percentOf, ratioOf, shortened } from '../ui/figures.ts';
+import { Card, TextField } from '../ui/controls.tsx';
 import { Stale, usePolled } from '../ui/polled.tsx';
 import { SubnetDetail } from './subnet-detail.tsx';
+import { SubnetRow } from './subnet-row.tsx';
 
 type KnownSubnet = SubnetListBody['subnets'][number];
 const LIST_EVERY_MS = 10_000;
@@ -43,35 +43,10 @@ export function SubnetsView({ subnetId }: { subnetId: string | undefined }): Com
 }
 
 /** Adds the subnets of the devnet that nobody has requested yet, so that people find them. */
-function withDevnetSubnets(known: readonly KnownSubnet[], { chainSubnets }: Session): KnownSubnet[] {
-  const others = [...new Set(chainSubnets.values())].filter((id) => !known.some(({ subnetId }) => subnetId === id));
+function withDevnetSubnets(known: readonly KnownSubnet[], { devnet }: Session): KnownSubnet[] {
+  const all = devnet === undefined ? [] : [PRIMARY_NETWORK, devnet.l1.subnetID];
+  const others = all.filter((id) => !known.some(({ subnetId }) => subnetId === id));
   return [...known, ...others.map((subnetId) => ({ subnetId, isTracked: false, status: 'up' as const }))];
-}
-
-function SubnetRow({ subnet, isChosen }: { subnet: KnownSubnet; isChosen: boolean }): ComponentChild {
-  const { nameOf } = useSession();
-  const { subnetId, status, reason, isTracked } = subnet;
-  const total = BigInt(subnet.totalWeight ?? '0');
-  const connected = BigInt(subnet.connectedWeight ?? '0');
-  const name = nameOf(subnetId);
-  return (
-    <li>
-      <a class="subnet-row" href={`#/subnets/${subnetId}`} aria-current={isChosen ? 'true' : undefined}>
-        <span class="subnet-name">
-          <span class={`dot ${total === 0n ? '' : status}`} aria-hidden />
-          <strong>{name ?? shortened(subnetId, 10, 8)}</strong>
-          {isTracked && subnetId !== PRIMARY_NETWORK && <Badge tone="plain">tracked</Badge>}
-        </span>
-        <span class="subnet-weight">
-          <span class="mini-bar" aria-hidden>
-            <span style={{ transform: `scaleX(${ratioOf(connected, total)})` }} />
-          </span>
-          <span>{total === 0n ? 'not requested yet' : `${percentOf(connected, total)} connected`}</span>
-        </span>
-        {reason !== undefined && <span class="subnet-reason">{reason}</span>}
-      </a>
-    </li>
-  );
 }
 
 function OpenSubnet(): ComponentChild {

@@ -113,7 +113,7 @@ export function CodeBlock({ text, what, download }: { text: string; what: string
   );
 }
 
-export interface Tab {
+interface Tab {
   readonly name: string;
   readonly content: () => ComponentChildren;
 }
@@ -217,7 +217,7 @@ export function TextField(
           spellcheck={false}
           autocomplete="off"
           aria-describedby={describedBy}
-          onInput={(event: Event) => onValue((event.currentTarget as HTMLInputElement).value)}
+          onInput={(event) => onValue(event.currentTarget.value)}
         />
       )}
     />
@@ -241,7 +241,7 @@ export function SelectField<Value extends string>(
           id={id}
           value={value}
           aria-describedby={describedBy}
-          onChange={(event: Event) => onValue((event.currentTarget as HTMLSelectElement).value as Value)}
+          onChange={(event) => onValue(event.currentTarget.value as Value)}
         >
           {options.map(([name, text]) => (
             <option key={name} value={name}>
@@ -254,12 +254,11 @@ export function SelectField<Value extends string>(
   );
 }
 
-export function Facts({
-  rows,
-}: {
-  rows: readonly (readonly [string, ComponentChildren] | undefined | false)[];
-}): ComponentChild {
-  const shown = rows.filter((row) => row !== undefined && row !== false);
+/** Names with their values; false leaves a row out. */
+export type FactRows = readonly (readonly [name: string, value: ComponentChildren] | false)[];
+
+export function Facts({ rows }: { rows: FactRows }): ComponentChild {
+  const shown = rows.filter((row) => row !== false);
   return (
     <dl class="facts">
       {shown.map(([name, value]) => (

@@ -48,6 +48,11 @@ export function nodeColumn<Row>(nodeIdsOf: (row: Row) => readonly string[]): Col
   };
 }
 
+/** A word after the colour of a status or an outcome. */
+export function swatched(status: string, word: string): ComponentChildren {
+  return [<span class={`swatch ${status}`} aria-hidden />, word];
+}
+
 interface TableProps<Row> {
   readonly label: string;
   readonly columns: readonly Column<Row>[];

@@ -1,4 +1,4 @@
-import type { ComponentChild } from 'preact';
+import type { ComponentChild, TargetedPointerEvent } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { OUTCOME_WORDS, type OutcomeSum } from '../sign/outcomes.ts';
 import { countOutcomes, type ShownSet, type ShownValidator } from '../sign/signing-progress.ts';
@@ -33,8 +33,8 @@ export function WeightMap({ set, version }: { set: ShownSet; version: number }):
   }, []);
   useEffect(() => painter.current?.show(set), [set, version]);
 
-  const point = (event: PointerEvent) => {
-    const { left, top } = (event.currentTarget as HTMLElement).getBoundingClientRect();
+  const point = (event: TargetedPointerEvent<HTMLElement>) => {
+    const { left, top } = event.currentTarget.getBoundingClientRect();
     const [x, y] = [event.clientX - left, event.clientY - top];
     const validator = painter.current?.at(x, y);
     setPointed(validator && { validator, x, y });

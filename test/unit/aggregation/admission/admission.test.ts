@@ -3,17 +3,17 @@ import { describe, expect, test } from 'vitest';
 import { createAdmission } from '../../../../src/aggregation/admission/admission.ts';
 import { createAggregatorMetrics } from '../../../../src/aggregation/aggregator-metrics.ts';
 import { createMetrics } from '../../../../src/telemetry/metrics.ts';
-import { type BlockchainID, idFromBytes } from '../../../../src/warp/ids.ts';
+import { type BlockchainID, idFromBytes, type SubnetID } from '../../../../src/warp/ids.ts';
 import { FakeClock } from '../../../support/fake-clock.ts';
 import { createModelSigner } from '../../bls/backends/model-backend.ts';
 import {
-  CHAIN,
   createHarness,
   messageOf,
   NO_POLICY,
   nodeOf,
   OTHER_SUBNET,
   outcomesOf,
+  type RequestOptions,
   SUBNET,
 } from '../aggregator-fixture.ts';
 import { drain, NOTHING_LEFT } from '../collection/collection-fixture.ts';
@@ -61,56 +61,32 @@ describe('while the P-Chain API hangs', () => {
   });
 });
 
-describe('while all permits are taken', () => {
-  async function full() {
-    const harness = createHarness({ maxAggregationsInFlight: 3 });
-    const { start, finish, silence } = harness;
-    const known = await finish(start({ message: messageOf(100) }));
-    silence(1, 2, 3, 4);
-    const running = [1, 2].map((number) => start({ message: messageOf(number) }));
-    running.push(start({ message: messageOf(3), signingSubnetID: OTHER_SUBNET }));
-    await drain();
-    expect(count(await outcomesOf([start({ message: messageOf(4) })]))).toEqual({ overloaded: 1 });
-    return { ...harness, known, running };
-  }
+test('while all permits are taken, equal requests wait, and known results and recent failures are given', async () => {
+  const { start, finish, failure, silence } = createHarness({ maxAggregationsInFlight: 3 });
+  const known = await finish(start({ message: messageOf(100) }));
+  silence(1, 2, 3, 4);
+  expect(await failure({ message: messageOf(5) })).toMatchObject({ code: 'insufficient_weight' });
+  for (const number of [1, 2]) void start({ message: messageOf(number) });
+  void start({ message: messageOf(3), signingSubnetID: OTHER_SUBNET });
+  await drain();
+  const [equal, other] = [start({ message: messageOf(1) }), start({ message: messageOf(4) })];
+  expect(await outcomesOf([equal, other])).toEqual(['open', 'overloaded']);
+  expect(await finish(start({ message: messageOf(100) }))).toEqual(known);
+  expect(await failure({ message: messageOf(5) })).toMatchObject({ code: 'insufficient_weight' });
+});
 
-  test('known results are given, and failures a short while ago', async () => {
-    const { start, finish, known, running, failure } = await full();
-    expect(await finish(start({ message: messageOf(100) }))).toEqual(known);
-    for (const result of running) await finish(result.catch(() => undefined));
-    expect(await failure({ message: messageOf(1) })).toMatchObject({ code: 'insufficient_weight' });
-    const again = [11, 12].map((number) => start({ message: messageOf(number) }));
-    again.push(start({ message: messageOf(13), signingSubnetID: OTHER_SUBNET }));
-    await drain();
-    expect(await failure({ message: messageOf(14) })).toMatchObject({ code: 'overloaded' });
-    expect(await failure({ message: messageOf(1) })).toMatchObject({ code: 'insufficient_weight' });
-  });
-
-  test('a caller that leaves returns its permit at once', async () => {
-    const { start, api } = createHarness({ maxAggregationsInFlight: 1 });
-    api.hangs = true;
-    const leaver = new AbortController();
-    const first = start({}, { signal: leaver.signal });
-    expect(await outcomesOf([start({ message: messageOf(1) })])).toEqual(['overloaded']);
-    leaver.abort(new Error('gone'));
-    await expect(first).rejects.toThrow('gone');
-    expect(await outcomesOf([start({ message: messageOf(2) })])).toEqual(['open']);
-  });
+test('a caller that leaves returns its permit at once', async () => {
+  const { start, api } = createHarness({ maxAggregationsInFlight: 1 });
+  api.hangs = true;
+  const leaver = new AbortController();
+  const first = start({}, { signal: leaver.signal });
+  expect(await outcomesOf([start({ message: messageOf(1) })])).toEqual(['overloaded']);
+  leaver.abort(new Error('gone'));
+  await expect(first).rejects.toThrow('gone');
+  expect(await outcomesOf([start({ message: messageOf(2) })])).toEqual(['open']);
 });
 
 describe('a flood', () => {
-  test('of one client leaves permits to others', async () => {
-    const { startFor, finish, start, silence } = createHarness({ maxAggregationsInFlight: 30 });
-    await finish(start());
-    silence(1, 2, 3, 4);
-    const flood = Array.from({ length: 100 }, (_, number) =>
-      startFor('flood', { message: messageOf(number), signingSubnetID: number % 2 === 0 ? SUBNET : OTHER_SUBNET }),
-    );
-    expect((await outcomesOf(flood)).filter((outcome) => outcome === 'overloaded').length).toBeGreaterThanOrEqual(80);
-    const others = [1, 2, 3].map((number) => startFor('other', { message: messageOf(200 + number) }));
-    expect(count(await outcomesOf(others))).toEqual({ open: 3 });
-  });
-
   test('of unknown chains by many clients gets half of all permits, and asks for each chain once in a while', async () => {
     const { startFor, finish, start, api, silence } = createHarness({ maxAggregationsInFlight: 30 });
     await finish(start());
@@ -130,43 +106,38 @@ describe('a flood', () => {
     expect(api.calls.filter((method) => method === 'validatedBy')).toHaveLength(15);
   });
 
-  test('of unknown chains by one client, one after the other, is looked up for 64 of them, and for 32 in each second from then on', async () => {
-    const { startFor, finish, api, clock } = createHarness();
-    let last = 0;
-    const ask = async (client: string): Promise<unknown> => {
-      last += 1;
-      return (await outcomesOf([startFor(client, { message: messageOf(last, unknownChain(last)) })]))[0];
-    };
-    const askOften = async (client: string, times: number): Promise<Record<string, number>> => {
-      const all: unknown[] = [];
-      for (let time = 0; time < times; time += 1) all.push(await ask(client));
-      return count(all);
-    };
-    expect(await askOften('flood', 100)).toEqual({ unknown_source_chain: 64, overloaded: 36 });
-    expect(api.calls.filter((method) => method === 'validatedBy')).toHaveLength(64);
-    expect(await ask('other')).toBe('unknown_source_chain');
-    await clock.advance(500);
-    expect(await askOften('flood', 100)).toEqual({ unknown_source_chain: 16, overloaded: 84 });
-    await clock.advance(60_000);
-    expect(await askOften('flood', 100)).toEqual({ unknown_source_chain: 64, overloaded: 36 });
-    for (const client of ['other', 'flood']) {
-      last += 1;
-      await finish(startFor(client, { message: messageOf(last) }));
-    }
-  });
-
-  test('of unknown destinations by one client is looked up for 64 of them', async () => {
-    const { startFor, finish, api } = createHarness();
-    await finish(startFor('flood', { message: messageOf(0) }));
-    const codes: unknown[] = [];
-    for (let number = 1; number <= 100; number += 1) {
-      const asked = { message: messageOf(number), destinationChainID: unknownChain(number) };
-      codes.push(...(await outcomesOf([startFor('flood', asked)])));
-    }
-    expect(count(codes)).toEqual({ invalid_request: 64, overloaded: 36 });
-    expect(api.calls.filter((method) => method === 'validatedBy')).toHaveLength(1 + 64);
-    await finish(startFor('other', { message: messageOf(200), destinationChainID: CHAIN }));
-  });
+  test.each<[string, string, (number: number) => RequestOptions]>([
+    ['chains', 'unknown_source_chain', (number) => ({ message: messageOf(number, unknownChain(number)) })],
+    [
+      'destinations',
+      'invalid_request',
+      (number) => ({ message: messageOf(number), destinationChainID: unknownChain(number) }),
+    ],
+  ])(
+    'of unknown %s by one client is looked up for 64 of them, and for 32 in each second from then on',
+    async (_, code, requestOf) => {
+      const { startFor, finish, api, clock } = createHarness();
+      await finish(startFor('flood', { message: messageOf(0) }));
+      api.calls.length = 0;
+      let last = 0;
+      const askOften = async (client: string, times: number): Promise<Record<string, number>> => {
+        const all: unknown[] = [];
+        for (let time = 0; time < times; time += 1) {
+          last += 1;
+          all.push(...(await outcomesOf([startFor(client, requestOf(last))])));
+        }
+        return count(all);
+      };
+      expect(await askOften('flood', 100)).toEqual({ [code]: 64, overloaded: 36 });
+      expect(api.calls.filter((method) => method === 'validatedBy')).toHaveLength(64);
+      expect(await askOften('other', 1)).toEqual({ [code]: 1 });
+      await clock.advance(500);
+      expect(await askOften('flood', 100)).toEqual({ [code]: 16, overloaded: 84 });
+      await clock.advance(60_000);
+      expect(await askOften('flood', 100)).toEqual({ [code]: 64, overloaded: 36 });
+      for (const client of ['other', 'flood']) await finish(startFor(client, { message: messageOf(last) }));
+    },
+  );
 
   test('of messages that all validators refuse is not shown to them any more, until some seconds have passed', async () => {
     const { api, source, clock, finish, registry, startFor } = createHarness({
@@ -228,7 +199,13 @@ describe('a machine', () => {
     const beLate = (ms: number): void => {
       lateMs = ms;
     };
-    return { clock, admission, limit, beLate };
+    const { signal } = new AbortController();
+    const run = (client: string, subnetID = SUBNET) => {
+      const result = admission.run({ client, subnetID }, signal);
+      result.catch(() => undefined);
+      return result;
+    };
+    return { clock, admission, limit, beLate, run, signal };
   }
 
   test('that is late runs fewer aggregations, and more again when it is not', async () => {
@@ -243,30 +220,26 @@ describe('a machine', () => {
     expect(await limit()).toBe(8);
   });
 
+  test('admits two thirds for one client, and others after it', () => {
+    const { admission } = setUpAdmission(30);
+    const admit = (client: string, subnetID: SubnetID) => admission.admit({ client, subnetID });
+    for (let number = 0; number < 20; number += 1) admit('flood', number % 2 === 0 ? SUBNET : OTHER_SUBNET);
+    expect(() => admit('flood', SUBNET)).toThrow('too many requests of this client');
+    admit('other', SUBNET);
+  });
+
   test('queues no more of one client or subnet than it can run soon, and serves others first', async () => {
-    const { admission } = setUpAdmission(256);
-    const { signal } = new AbortController();
-    const run = (client: string, subnetID = SUBNET) => {
-      const result = admission.run({ client, subnetID }, signal);
-      result.catch(() => undefined);
-      return result;
-    };
+    const { run } = setUpAdmission(256);
     const flood = Array.from({ length: 200 }, () => run('flood'));
     expect(count(await outcomesOf(flood))).toEqual({ done: 4, open: 64, overloaded: 132 });
     expect(await outcomesOf([run('good', OTHER_SUBNET), run('good', OTHER_SUBNET)])).toEqual(['done', 'done']);
   });
 
   test('lets a resting aggregation wait to resume, however many of its client are queued', async () => {
-    const { admission } = setUpAdmission(1);
-    const { signal } = new AbortController();
-    const run = () => {
-      const result = admission.run({ client: 'flood', subnetID: SUBNET }, signal);
-      result.catch(() => undefined);
-      return result;
-    };
-    const first = await run();
+    const { run, signal } = setUpAdmission(1);
+    const first = await run('flood');
     first.rest();
-    const others = Array.from({ length: 100 }, run);
+    const others = Array.from({ length: 100 }, () => run('flood'));
     expect(count(await outcomesOf(others))).toEqual({ done: 1, open: 32, overloaded: 67 });
     const resumed = first.resume(signal);
     expect(await outcomesOf([resumed])).toEqual(['open']);

@@ -1,3 +1,4 @@
+import { inspect } from 'node:util';
 import { Registry } from 'prom-client';
 import { expect } from 'vitest';
 import { Penalties } from '../../../../src/aggregation/admission/penalties.ts';
@@ -17,7 +18,6 @@ import { signatureKey } from '../../../../src/aggregation/request/result-key.ts'
 import { createAnswerHistories } from '../../../../src/aggregation/validators/answer-history.ts';
 import { createInvalidSigners } from '../../../../src/aggregation/validators/invalid-signers.ts';
 import type { SignatureOutcome } from '../../../../src/aggregation/validators/validator-outcome.ts';
-import type { BlsBackend } from '../../../../src/bls/backends/bls-backend.ts';
 import { EventLoopScheduler } from '../../../../src/lib/concurrency/event-loop-scheduler.ts';
 import { bytesToHex } from '../../../../src/lib/encoding/bytes.ts';
 import { createMemorySignatureStore } from '../../../../src/store/local/signature-store.ts';
@@ -34,7 +34,7 @@ import {
 import { parseSignedMessage } from '../../../../src/warp/signed-message.ts';
 import { createUnsignedMessage } from '../../../../src/warp/unsigned-message.ts';
 import { FakeClock } from '../../../support/fake-clock.ts';
-import { createModelSigner, modelBackend } from '../../bls/backends/model-backend.ts';
+import { createModelSigner, type ModelSigner, modelBackend } from '../../bls/backends/model-backend.ts';
 import { createInlineBls } from '../../bls/service/inline-bls.ts';
 import { type Behaviour, ScriptedSource } from '../scripted-source.ts';
 
@@ -58,17 +58,10 @@ export const LIMITS: CollectionLimits = {
 /** Time of an answer where the test says nothing else. */
 export const ANSWER_MS = 10;
 
-/** What a backend's signer can do; the model's and a real one alike. */
-export interface Signer {
-  readonly publicKey: Uint8Array;
-  sign(message: Uint8Array): Uint8Array;
-}
-
-export interface TestValidator {
+interface TestValidator extends ModelSigner {
   readonly weight: bigint;
   readonly nodeIDs: readonly NodeID[];
   readonly publicKeyHex: string;
-  sign(message: Uint8Array): Uint8Array;
   /** A signature that is a point, and not the signer's of this message. */
   forge(message: Uint8Array): Uint8Array;
 }
@@ -80,8 +73,6 @@ export interface FixtureOptions {
   /** Nodes that share the key, by position; 1 where nothing is said. */
   readonly nodeCounts?: readonly number[];
   readonly limits?: Partial<CollectionLimits>;
-  readonly backend?: BlsBackend;
-  readonly signers?: readonly Signer[];
   readonly sourceChainID?: BlockchainID;
 }
 
@@ -101,9 +92,9 @@ export interface CollectOptions {
  * them.
  */
 export function createFixture(options: FixtureOptions) {
-  const { weights, keyless = 0, nodeCounts = [], backend = modelBackend } = options;
+  const { weights, keyless = 0, nodeCounts = [] } = options;
   const limits = { ...LIMITS, ...options.limits };
-  const clock = new CountingClock();
+  const clock = new SteppedClock();
   const source = new ScriptedSource(clock);
   const registry = new Registry();
   const store = createMemorySignatureStore({ clock, maxSignatures: 1_000, maxPerSigner: 100 });
@@ -115,23 +106,19 @@ export function createFixture(options: FixtureOptions) {
     return nodeIDFromBytes(Uint8Array.from({ length: 20 }, (_, i) => (i === 19 ? nodes : 0)));
   };
   const validators = weights.map((weight, position): TestValidator => {
-    const signer: Signer = options.signers?.[position] ?? createModelSigner(BigInt(position + 2) ** 3n);
+    const signer = createModelSigner(BigInt(position + 2) ** 3n);
     return {
+      ...signer,
       weight: BigInt(weight),
       nodeIDs: Array.from({ length: nodeCounts[position] ?? 1 }, createNodeID),
       publicKeyHex: bytesToHex(signer.publicKey),
-      sign: (bytes) => signer.sign(bytes),
       forge: (bytes) => signer.sign(Uint8Array.of(...bytes, 0)),
     };
   });
   const warpSet = createWarpSet([
     // The first node of each key has the whole weight, the others nothing: they add up.
-    ...validators.flatMap(({ nodeIDs, publicKeyHex, weight }) =>
-      nodeIDs.map((nodeID, i) => ({
-        nodeID,
-        publicKey: Uint8Array.from(Buffer.from(publicKeyHex, 'hex')),
-        weight: i === 0 ? weight : 0n,
-      })),
+    ...validators.flatMap(({ nodeIDs, publicKey, weight }) =>
+      nodeIDs.map((nodeID, i) => ({ nodeID, publicKey, weight: i === 0 ? weight : 0n })),
     ),
     ...(keyless === 0 ? [] : [{ nodeID: createNodeID(), publicKey: undefined, weight: BigInt(keyless) }]),
   ]);
@@ -172,13 +159,20 @@ export function createFixture(options: FixtureOptions) {
     }
   }
 
+  let justifications = 0;
+  /** A justification that no collection had before: to the store of signatures, that is another message. */
+  function createJustification(): Uint8Array {
+    justifications += 1;
+    return new Uint8Array(Uint32Array.of(justifications).buffer);
+  }
+
   const queriesFor = (maxQueries: number): QueryConcurrency => new QueryConcurrency({ clock, maxQueries });
 
   const metrics = createAggregatorMetrics(createMetrics(registry), (subnetID) => subnetID === SUBNET_ID);
   const deps: CollectionDeps = {
     source,
     store,
-    bls: createInlineBls(backend),
+    bls: createInlineBls(modelBackend),
     invalidSigners: createInvalidSigners(clock),
     clock,
     metrics,
@@ -220,22 +214,9 @@ export function createFixture(options: FixtureOptions) {
     return result;
   }
 
-  /** Lets time pass until the promise settles; gives what came and when. Fails after `maxMs`. */
-  async function finish<T>(promise: Promise<T>, maxMs = 20_000, turns = TURNS): Promise<{ value: T; atMs: number }> {
-    let isSettled = false;
-    const settled = (): void => {
-      isSettled = true;
-    };
-    promise.then(settled, settled);
-    const untilMs = clock.monotonicMs() + maxMs;
-    await drain(turns);
-    while (!isSettled) {
-      if (clock.monotonicMs() >= untilMs) throw new Error(`nothing came within ${maxMs} ms`);
-      const { fired } = clock;
-      await clock.advance(STEP_MS);
-      if (clock.fired > fired) await drain(turns);
-    }
-    return { value: await promise, atMs: clock.monotonicMs() };
+  /** Lets time pass until the promise settles; returns its value and the time. */
+  async function finish<T>(promise: Promise<T>, turns = TURNS): Promise<{ value: T; atMs: number }> {
+    return { value: await clock.finish(promise, turns), atMs: clock.monotonicMs() };
   }
 
   /** Runs a collection to its end, after which nothing may be under way. */
@@ -252,11 +233,11 @@ export function createFixture(options: FixtureOptions) {
 
   /** The positions of the signers of a signed message, which must be one that a destination accepts. */
   function signersOf(outcome: CollectionOutcome, quorum: number): number[] {
-    if (outcome.kind !== 'signed') throw new Error(`not signed but ${outcome.kind}: ${describe(outcome.summary)}`);
+    if (outcome.kind !== 'signed') throw new Error(`not signed but ${outcome.kind}: ${inspect(outcome.summary)}`);
     const verification = verifySignedMessage(
       outcome.signedMessage,
       { networkID: NETWORK_ID, warpSet, quorumNum: BigInt(quorum) },
-      backend,
+      modelBackend,
     );
     if (verification.kind === 'invalid') throw new Error(`a destination refuses the result: ${verification.reason}`);
     if (verification.signedWeight !== outcome.signedWeight) throw new Error('the weight is not that of the signers');
@@ -273,25 +254,8 @@ export function createFixture(options: FixtureOptions) {
   }
 
   return {
-    clock,
-    source,
-    store,
-    registry,
-    message,
-    validators,
-    warpSet,
-    deps,
-    queriesFor,
-    createFeed,
-    collect,
-    finish,
-    run,
-    asked,
-    signersOf,
-    at,
-    acts,
-    script,
-    leftovers,
+    ...{ clock, source, store, registry, message, validators, warpSet, deps, queriesFor, createFeed },
+    ...{ createJustification, collect, finish, run, asked, signersOf, at, acts, script, leftovers },
   };
 }
 
@@ -305,18 +269,36 @@ export function answers(outcome: SignatureOutcome, afterMs = ANSWER_MS): Behavio
 export type Fixture = ReturnType<typeof createFixture>;
 export const NOTHING_LEFT = { timers: 0, listeners: 0, requests: 0 };
 
-/** Tells whether a step of time did anything. */
-class CountingClock extends FakeClock {
-  fired = 0;
+/** Advances in steps until a promise settles, and waits for turns of the event loop after steps that ran a timer. */
+export class SteppedClock extends FakeClock {
+  #fired = 0;
 
   override after(delayMs: number, callback: () => void): () => void {
     return super.after(delayMs, () => {
-      this.fired += 1;
+      this.#fired += 1;
       callback();
     });
   }
+
+  async finish<T>(promise: Promise<T>, turns = TURNS): Promise<T> {
+    let isSettled = false;
+    const settled = (): void => {
+      isSettled = true;
+    };
+    promise.then(settled, settled);
+    const untilMs = this.monotonicMs() + MAX_MS;
+    await drain(turns);
+    while (!isSettled) {
+      if (this.monotonicMs() >= untilMs) throw new Error(`not settled within ${MAX_MS} ms`);
+      const fired = this.#fired;
+      await this.advance(STEP_MS);
+      if (this.#fired > fired) await drain(turns);
+    }
+    return promise;
+  }
 }
 
+const MAX_MS = 40_000;
 /** Fine enough that all times in tests are multiples of it. */
 const STEP_MS = 10;
 /** Each decoded point and each check takes one turn of the event loop; tests have some ten validators. */
@@ -325,8 +307,4 @@ const TURNS = 60;
 /** Lets everything happen that needs no time. */
 export async function drain(turns = TURNS): Promise<void> {
   for (let turn = 0; turn < turns; turn += 1) await new Promise((resolve) => setImmediate(resolve));
-}
-
-function describe(value: unknown): string {
-  return JSON.stringify(value, (_, item) => (typeof item === 'bigint' ? String(item) : item));
 }

@@ -11,7 +11,7 @@ import { encodeProgress, MirroredProgress } from '../../../../src/aggregation/re
 import type { Signing } from '../../../../src/aggregation/request/signing-resolver.ts';
 import type { SignatureFailure } from '../../../../src/aggregation/validators/validator-outcome.ts';
 import { createHarness } from '../aggregator-fixture.ts';
-import { ACTS, ANSWER_MS, answers, createFixture, drain, SUBNET_ID } from './collection-fixture.ts';
+import { ACTS, ANSWER_MS, createFixture, drain, SUBNET_ID } from './collection-fixture.ts';
 import { createPlainTally } from './tally-fixture.ts';
 
 /** The state after the events: what anyone who follows them has to do. */
@@ -62,29 +62,6 @@ function recorder(feed: ProgressFeed): ProgressEvent[] {
 
 const kinds = (events: readonly ProgressEvent[]): string[] =>
   events.map((event) => (event.kind === 'outcome' ? event.outcome.kind : event.kind));
-
-describe('a collection', () => {
-  test('tells the state first, then who is asked, what came of it, and that it verifies', async () => {
-    const fixture = createFixture({ weights: [60, 40], keyless: 5 });
-    fixture.script(1, answers({ kind: 'refused', code: 2, text: 'not yet' }), 'signs');
-    const progress = fixture.createFeed();
-    const events = recorder(progress);
-    await fixture.finish(fixture.collect({ quorum: 67, progress }));
-    expect(events[0]).toMatchObject({
-      kind: 'state',
-      state: {
-        ...{ signingSubnetID: SUBNET_ID, pChainHeight: 7n, isVerifying: false },
-        ...{ totalWeight: 105n, neededWeight: 71n, targetWeight: 71n, signedWeight: 0n },
-        validators: Array(2).fill({ isConnected: true, status: 'not_asked' }),
-      },
-    });
-    // A validator counts as refused until it answers something else.
-    expect(kinds(events).slice(0, 3)).toEqual(['state', 'asked', 'asked']);
-    expect(kinds(events).slice(3, 5).toSorted()).toEqual(['refused', 'signed']);
-    expect(kinds(events).slice(5)).toEqual(['signed', 'verifying']);
-    expect(events.at(-2)).toMatchObject({ signedWeight: 100n });
-  });
-});
 
 test('whenever a listener joins, the events that follow lead from its first state to the last', async () => {
   const validator = fc.record({
@@ -188,27 +165,25 @@ test('what another replica shows of a collection is what happened, also where ba
   expect(withoutConnections(replay(told))).toEqual(stateOf(progress));
 });
 
-describe('an aggregation', () => {
-  test('informs each waiting caller, a late one with the state first, until it leaves', async () => {
-    const { start, finish, source, clock, silence } = createHarness();
-    silence(1);
-    const early: ProgressEvent[] = [];
-    const late: ProgressEvent[] = [];
-    const leaver = new AbortController();
-    const first = start({}, { onProgress: (event) => early.push(event) });
-    await drain();
-    await clock.advance(ANSWER_MS);
-    await drain();
-    const second = start({}, { signal: leaver.signal, onProgress: (event) => late.push(event) });
-    await drain();
-    expect(kinds(late)).toEqual(['state']);
-    expect(late[0]).toMatchObject({ state: { pChainHeight: 98n, signedWeight: 30n, neededWeight: 67n } });
-    leaver.abort(new Error('gone'));
-    await expect(second).rejects.toThrow('gone');
-    await finish(first).catch(() => undefined);
-    expect(late).toHaveLength(1);
-    expect(kinds(early).slice(0, 4)).toEqual(['state', 'asked', 'asked', 'signed']);
-    expect(kinds(early).at(-1)).toBe('timed_out');
-    expect(source.listenerCount).toBe(0);
-  });
+test('an aggregation informs each waiting caller, a late one with the state first, until it leaves', async () => {
+  const { start, finish, source, clock, silence } = createHarness();
+  silence(1);
+  const early: ProgressEvent[] = [];
+  const late: ProgressEvent[] = [];
+  const leaver = new AbortController();
+  const first = start({}, { onProgress: (event) => early.push(event) });
+  await drain();
+  await clock.advance(ANSWER_MS);
+  await drain();
+  const second = start({}, { signal: leaver.signal, onProgress: (event) => late.push(event) });
+  await drain();
+  expect(kinds(late)).toEqual(['state']);
+  expect(late[0]).toMatchObject({ state: { pChainHeight: 98n, signedWeight: 30n, neededWeight: 67n } });
+  leaver.abort(new Error('gone'));
+  await expect(second).rejects.toThrow('gone');
+  await finish(first).catch(() => undefined);
+  expect(late).toHaveLength(1);
+  expect(kinds(early).slice(0, 4)).toEqual(['state', 'asked', 'asked', 'signed']);
+  expect(kinds(early).at(-1)).toBe('timed_out');
+  expect(source.listenerCount).toBe(0);
 });

@@ -2,12 +2,10 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { CollectionState } from '../../../../src/aggregation/collection/collection-state.ts';
 import { afterFailure, planQueries, type QueryLimits } from '../../../../src/aggregation/collection/query-plan.ts';
-import { createTally, type Tally, type ValidatorState } from '../../../../src/aggregation/collection/tally.ts';
+import { createTally, type ValidatorState } from '../../../../src/aggregation/collection/tally.ts';
 import type { ValidatorForecast } from '../../../../src/aggregation/validators/validator-forecast.ts';
 import type { SignatureFailure } from '../../../../src/aggregation/validators/validator-outcome.ts';
-import { createWarpSet } from '../../../../src/validators/warp-set.ts';
-import { nodeIDFromBytes } from '../../../../src/warp/ids.ts';
-import { UNKNOWN } from './tally-fixture.ts';
+import { setOf, UNKNOWN } from './tally-fixture.ts';
 
 const LIMITS: QueryLimits = {
   hedgeAfterMs: 500,
@@ -21,22 +19,6 @@ const FINAL_P_CHAIN_CODES = [1, 2, 3, 4, 5, 7, 8, 9, 10, 13, 15, 17];
 const PASSING_P_CHAIN_CODES = [6, 11, 12, 14, 16];
 const REFUSED: SignatureFailure = { kind: 'refused', code: 2, text: '' };
 const UNREACHABLE: SignatureFailure = { kind: 'unreachable', reason: 'closed' };
-
-/** Validators whose canonical index is their position in `weights`. */
-function tallyOf(
-  weights: readonly bigint[],
-  quorum: number,
-  buffer: number,
-  keyless = 0n,
-  forecasts: readonly ValidatorForecast[] = weights.map(() => UNKNOWN),
-): Tally {
-  const nodeID = nodeIDFromBytes(new Uint8Array(20));
-  const warpSet = createWarpSet([
-    ...weights.map((weight, index) => ({ nodeID, publicKey: Uint8Array.of(...new Uint8Array(47), index), weight })),
-    { nodeID, publicKey: undefined, weight: keyless },
-  ]);
-  return createTally(warpSet, { quorumNum: BigInt(quorum), quorumBuffer: BigInt(buffer), forecasts });
-}
 
 const forecast = fc.constantFrom<ValidatorForecast>(
   UNKNOWN,
@@ -89,14 +71,15 @@ const state = fc
     maxConcurrentQueries: fc.integer({ min: 1, max: 5 }),
   })
   .map(({ validators, quorum, bufferShare, ...rest }) => {
-    const buffer = Math.floor(((100 - quorum) * bufferShare) / 100);
-    const tally = tallyOf(
+    const warpSet = setOf(
       validators.map(({ weight }) => weight),
-      quorum,
-      buffer,
       rest.keyless,
-      validators.map(({ forecast }) => forecast),
     );
+    const tally = createTally(warpSet, {
+      quorumNum: BigInt(quorum),
+      quorumBuffer: BigInt(Math.floor(((100 - quorum) * bufferShare) / 100)),
+      forecasts: validators.map(({ forecast }) => forecast),
+    });
     for (const [index, validator] of validators.entries()) tally.set(index, validator.progress);
     return { ...rest, validators, tally, limits: { ...LIMITS, maxConcurrentQueries: rest.maxConcurrentQueries } };
   });
@@ -205,118 +188,32 @@ test('any plan keeps the rules', () => {
   );
 });
 
-describe('the plan carried out, with any answers', () => {
-  /** What a validator's next attempt gives: from its answers in turn, the last one again and again. */
-  const answer = fc.record({
-    afterMs: fc.integer({ min: 0, max: 3_000 }),
-    outcome: fc.oneof(
-      fc.constant('signs' as const),
-      fc.constantFrom<SignatureFailure>(
-        { kind: 'timed_out', reason: 'no_answer' },
-        { kind: 'timed_out', reason: 'request_dropped' },
-      ),
-      fc.constantFrom<SignatureFailure>(REFUSED, { kind: 'refused', code: -2, text: '' }),
-      fc.constant<SignatureFailure>({ kind: 'invalid_signature', reason: '' }),
-      fc.constant(UNREACHABLE),
-    ),
+test('a plan from the sums of earlier plans is the plan from all states', () => {
+  const step = fc.record({
+    position: fc.nat(),
+    progress,
+    isConnected: fc.boolean(),
+    passedMs: fc.nat(700),
+    isCautious: fc.boolean(),
   });
-  const validator = fc.record({
-    weight: fc.bigInt(1n, 20n),
-    answers: fc.array(answer, { minLength: 1, maxLength: 3 }),
-    /** Times at which it connects and disconnects; always connected if undefined. */
-    connected: fc.option(fc.tuple(fc.nat(3_000), fc.integer({ min: 1, max: 9_000 }))),
-    nodeCount: fc.integer({ min: 1, max: 2 }),
-    forecast,
-  });
-
-  test('ends with the right verdict, and is never woken for nothing', () => {
-    fc.assert(
-      fc.property(
-        fc.array(validator, { minLength: 1, maxLength: 8 }),
-        fc.integer({ min: 0, max: 100 }),
-        fc.integer({ min: 1, max: 4 }),
-        fc.boolean(),
-        (validators, quorum, maxConcurrentQueries, isCautious) => {
-          const limits = { ...LIMITS, maxConcurrentQueries };
-          const connectDeadlineMs = 1_000;
-          const tally = tallyOf(
-            validators.map(({ weight }) => weight),
-            quorum,
-            Math.floor((100 - quorum) / 2),
-            0n,
-            validators.map(({ forecast }) => forecast),
-          );
-          const attemptsOf = validators.map(() => 0);
-          const collection = new CollectionState(tally);
-          /** Changes to come: answers, and connections that come or go. */
-          let events: { atMs: number; happen: (nowMs: number) => void }[] = validators.flatMap(({ connected }) =>
-            (connected ?? []).map((atMs) => ({ atMs, happen: () => {} })),
-          );
-          for (let nowMs = 0, rounds = 0; ; rounds += 1) {
-            if (rounds > 1_000) throw new Error('goes on for ever');
-            const isConnected = ({ index }: { index: number }): boolean => {
-              const connected = validators[index]?.connected ?? [0, Number.POSITIVE_INFINITY];
-              return connected[0] <= nowMs && nowMs < connected[1];
-            };
-            const ends = validators.flatMap(({ connected }) => connected ?? []);
-            const connectionChanges = ends.filter((atMs) => atMs <= nowMs).length;
-            const now = {
-              nowMs,
-              isConnected,
-              connectionChanges,
-              connectDeadlineMs,
-              isCautious,
-              isPChainMessage: false,
-            };
-            const planned = planQueries(tally, now, limits, collection);
-            // What was seen before changes nothing.
-            expect(planned).toEqual(planQueries(tally, now, limits));
-            if (planned.kind === 'enough') {
-              expect(tally.signedWeight >= tally.neededWeight).toBe(true);
-              return;
-            }
-            if (planned.kind === 'out of reach') {
-              // Even with all who are always there and sign when first asked.
-              const sure = validators.filter(
-                ({ connected, answers }) => connected === null && answers[0]?.outcome === 'signs',
-              );
-              expect(sure.reduce((sum, { weight }) => sum + weight, 0n) < tally.neededWeight).toBe(true);
-              return;
-            }
-            for (const { index } of planned.ask) {
-              const { answers, nodeCount, forecast } = validators[index] as (typeof validators)[number];
-              const before = tally.states[index];
-              const attempts = (before?.kind === 'waiting' ? before.attempts : 0) + 1;
-              tally.set(index, { kind: 'asking', lateAtMs: nowMs + forecast.hedgeAfterMs, attempts });
-              const next = answers[Math.min(attemptsOf[index] ?? 0, answers.length - 1)] ?? answers[0];
-              attemptsOf[index] = (attemptsOf[index] ?? 0) + 1;
-              expect(attemptsOf[index]).toBeLessThanOrEqual(4);
-              if (next === undefined) throw new Error();
-              events.push({
-                atMs: nowMs + next.afterMs,
-                happen: (nowMs) =>
-                  tally.set(
-                    index,
-                    next.outcome === 'signs'
-                      ? SIGNED
-                      : afterFailure(next.outcome, { attempts, nodeCount, nowMs, isPChainMessage: false }, limits),
-                  ),
-              });
-            }
-            events = events.toSorted((a, b) => a.atMs - b.atMs);
-            const wakeAtMs = Math.min(planned.wakeAtMs, events[0]?.atMs ?? Number.POSITIVE_INFINITY);
-            // Nothing asked, nothing in flight, no time to come: that would be a request that hangs.
-            if (!Number.isFinite(wakeAtMs)) throw new Error('sleeps for ever');
-            nowMs = Math.max(nowMs, wakeAtMs);
-            const due = events.filter(({ atMs }) => atMs <= nowMs);
-            events = events.filter(({ atMs }) => atMs > nowMs);
-            for (const { happen } of due) happen(nowMs);
-          }
-        },
-      ),
-      { numRuns: 1_000 },
-    );
-  });
+  fc.assert(
+    fc.property(state, fc.array(step, { maxLength: 15 }), ({ tally, validators, limits, connectDeadlineMs }, steps) => {
+      const collection = new CollectionState(tally);
+      const connected = validators.map(({ isConnected }) => isConnected);
+      let [nowMs, connectionChanges] = [NOW, 0];
+      for (const { position, progress, passedMs, isCautious, ...after } of steps) {
+        const index = position % validators.length;
+        tally.set(index, progress);
+        if (connected[index] !== after.isConnected) connectionChanges += 1;
+        connected[index] = after.isConnected;
+        nowMs += passedMs;
+        const isConnected = ({ index }: { index: number }) => connected[index] === true;
+        const view = { ...PLAIN, nowMs, isConnected, connectionChanges, connectDeadlineMs, isCautious };
+        expect(planQueries(tally, view, limits, collection)).toEqual(planQueries(tally, view, limits));
+      }
+    }),
+    { numRuns: 1_000 },
+  );
 });
 
 describe('afterFailure', () => {

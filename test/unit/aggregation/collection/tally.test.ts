@@ -1,74 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { createTally, summarizeTally, type ValidatorState } from '../../../../src/aggregation/collection/tally.ts';
+import { summarizeTally, type ValidatorState } from '../../../../src/aggregation/collection/tally.ts';
 import type { SignatureFailure } from '../../../../src/aggregation/validators/validator-outcome.ts';
-import { isQuorumReached } from '../../../../src/validators/quorum.ts';
-import { createWarpSet } from '../../../../src/validators/warp-set.ts';
-import { type NodeID, nodeIDFromBytes } from '../../../../src/warp/ids.ts';
-import { createPlainTally } from './tally-fixture.ts';
+import { createPlainTally, setOf } from './tally-fixture.ts';
 
 const SIGNED: ValidatorState = { kind: 'signed', signature: new Uint8Array(96) };
-
-function setOf(
-  weights: readonly bigint[],
-  keyless = 0n,
-  nodeOf: (index: number) => NodeID = () => nodeIDFromBytes(new Uint8Array(20)),
-) {
-  return createWarpSet([
-    ...weights.map((weight, index) => ({
-      ...{ nodeID: nodeOf(index), weight },
-      publicKey: Uint8Array.of(...new Uint8Array(47), index),
-    })),
-    ...(keyless === 0n ? [] : [{ nodeID: nodeOf(weights.length), publicKey: undefined, weight: keyless }]),
-  ]);
-}
-
-describe('createTally', () => {
-  test('needs the least weight that reaches the quorum, and one signature at a quorum of 0', () => {
-    fc.assert(
-      fc.property(
-        fc.array(fc.bigInt(1n, 2n ** 58n), { minLength: 1, maxLength: 10 }),
-        fc.bigInt(0n, 100n),
-        fc.bigInt(0n, 100n),
-        (weights, quorum, share) => {
-          const buffer = ((100n - quorum) * share) / 100n;
-          const { neededWeight, targetWeight, warpSet } = createPlainTally(setOf(weights), {
-            quorumNum: quorum,
-            quorumBuffer: buffer,
-          });
-          for (const [weight, percent] of [
-            [neededWeight, quorum],
-            [targetWeight, quorum + buffer],
-          ] as const) {
-            expect(isQuorumReached(percent, weight, warpSet.totalWeight)).toBe(true);
-            expect(weight > 0n).toBe(true);
-            if (weight > 1n) expect(isQuorumReached(percent, weight - 1n, warpSet.totalWeight)).toBe(false);
-          }
-        },
-      ),
-    );
-  });
-
-  test('counts what is signed now: a signer that is put aside no longer counts, and none counts twice', () => {
-    const tally = createPlainTally(setOf([5n, 7n]), { quorumNum: 50n, quorumBuffer: 0n });
-    tally.set(0, SIGNED);
-    tally.set(0, SIGNED);
-    tally.set(1, SIGNED);
-    expect(tally.signedWeight).toBe(12n);
-    tally.set(0, { kind: 'failed', failure: { kind: 'timed_out', reason: 'no_answer' } });
-    expect(tally.signedWeight).toBe(7n);
-    expect(() => tally.set(2, SIGNED)).toThrow(RangeError);
-  });
-
-  test('orders by rank before weight', () => {
-    const ranks = [2, 1, 3, 2, 1];
-    const { askingOrder } = createTally(setOf([3n, 9n, 30n, 20n, 10n]), {
-      ...{ quorumNum: 50n, quorumBuffer: 0n },
-      forecasts: ranks.map((rank) => ({ kind: 'expected', hedgeAfterMs: 500, rank })),
-    });
-    expect(askingOrder.map(({ index }) => index)).toEqual([4, 1, 3, 0, 2]);
-  });
-});
 
 describe('summarizeTally', () => {
   const failure = fc.oneof(
@@ -98,8 +34,10 @@ describe('summarizeTally', () => {
         fc.array(fc.tuple(fc.bigInt(1n, 50n), state, fc.boolean()), { maxLength: 60 }),
         fc.bigInt(0n, 100n),
         (validators, keyless) => {
-          const weights = validators.map(([weight]) => weight);
-          const warpSet = setOf(weights, keyless, (index) => nodeIDFromBytes(new Uint8Array(20).fill(index)));
+          const warpSet = setOf(
+            validators.map(([weight]) => weight),
+            keyless,
+          );
           const tally = createPlainTally(warpSet, { quorumNum: 67n, quorumBuffer: 0n });
           for (const [index, [, state]] of validators.entries()) tally.set(index, state);
           const whyUnreachable = ({ index }: { index: number }) => (validators[index]?.[2] ? undefined : 'no address');

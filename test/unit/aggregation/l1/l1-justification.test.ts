@@ -123,14 +123,9 @@ describe('beside a message', () => {
   });
 });
 
-describe('a validator of a conversion', () => {
-  test('is found by its index', () => {
-    for (const index of [0, 1, 255, 2_047]) {
-      expect(findConversionValidator(SUBNET, conversionValidationID(SUBNET, index))).toEqual({
-        kind: 'SubnetIDIndex',
-        subnetID: SUBNET,
-        index,
-      });
-    }
-  });
+test('a validator of a conversion is found by its index', () => {
+  for (const index of [0, 1, 255, 2_047]) {
+    const found = findConversionValidator(SUBNET, conversionValidationID(SUBNET, index));
+    expect(found).toEqual({ kind: 'SubnetIDIndex', subnetID: SUBNET, index });
+  }
 });

@@ -1,23 +1,15 @@
 import { describe, expect, test } from 'vitest';
-import { AggregatorError } from '../../../../src/aggregation/aggregator-error.ts';
 import { createEvmMessages } from '../../../../src/aggregation/l1/messages-of-evm-transactions.ts';
 import type { EvmReceipt } from '../../../../src/pchain/codec/evm-receipt.ts';
 import { ApiError } from '../../../../src/pchain/rpc/api-error.ts';
 import type { EvmChainID } from '../../../../src/pchain/rpc/evm-api.ts';
-import {
-  type BlockchainID,
-  idFromBytes,
-  PRIMARY_NETWORK_ID,
-  type SubnetID,
-  type TxID,
-} from '../../../../src/warp/ids.ts';
+import { type BlockchainID, idFromBytes, PRIMARY_NETWORK_ID, type SubnetID } from '../../../../src/warp/ids.ts';
 import { createUnsignedMessage } from '../../../../src/warp/unsigned-message.ts';
 import { FakeClock } from '../../../support/fake-clock.ts';
+import { CHAIN, SUBNET, TX } from '../aggregator-fixture.ts';
+import { hang, NOT_FOUND } from '../api-failures.ts';
 
 const SIGNAL = new AbortController().signal;
-const TX = idFromBytes<TxID>(new Uint8Array(32).fill(1), 'tx');
-const SUBNET = idFromBytes<SubnetID>(new Uint8Array(32).fill(2), 'subnet');
-const CHAIN = idFromBytes<BlockchainID>(new Uint8Array(32).fill(3), 'chain');
 const OTHER_CHAIN = idFromBytes<BlockchainID>(new Uint8Array(32).fill(4), 'chain');
 const MESSAGE = createUnsignedMessage(1, CHAIN, Buffer.from('hello'));
 const RECEIPT: EvmReceipt = { hasFailed: false, logCount: 1, messages: [{ logIndex: 0, message: MESSAGE }] };
@@ -40,13 +32,7 @@ function createHarness(answers: Partial<Record<EvmChainID, Answer>>, tracked: re
         const answer = state.answers[chain];
         if (answer instanceof Error) throw answer;
         if (answer !== 'hangs') return answer;
-        return new Promise((_resolve, reject) => {
-          const abort = (): void => {
-            state.aborted.push(chain);
-            reject(signal.reason);
-          };
-          signal.addEventListener('abort', abort, { once: true });
-        });
+        return hang(signal).finally(() => state.aborted.push(chain));
       },
     },
     api: {
@@ -65,41 +51,26 @@ function createHarness(answers: Partial<Record<EvmChainID, Answer>>, tracked: re
   return { clock, asked, state, messages };
 }
 
-async function failureOf(work: Promise<unknown>): Promise<AggregatorError> {
-  const error = await work.catch((caught: unknown) => caught);
-  if (error instanceof AggregatorError) return error;
-  throw new Error('expected a failure', { cause: error });
-}
-
 describe('a search', () => {
-  test('asks the C-Chain alone where no subnet is tracked but the primary network', async () => {
-    const { asked, state, messages } = createHarness({ C: RECEIPT }, [PRIMARY_NETWORK_ID]);
-    expect(await messages.search(TX, undefined, SIGNAL)).toMatchObject({ message: MESSAGE });
-    expect({ asked, listed: state.listed }).toEqual({ asked: ['C'], listed: 0 });
-  });
-
   test('asks all chains at once: the first that knows it wins, and the others are abandoned', async () => {
-    const { clock, asked, state, messages } = createHarness({ C: 'hangs', [OTHER_CHAIN]: RECEIPT }, [SUBNET]);
+    const { clock, asked, state, messages } = createHarness({ C: 'hangs', [OTHER_CHAIN]: RECEIPT }, [
+      PRIMARY_NETWORK_ID,
+      SUBNET,
+    ]);
     expect(await messages.search(TX, undefined, SIGNAL)).toMatchObject({ message: MESSAGE });
     expect(asked).toEqual(['C', CHAIN, OTHER_CHAIN]);
     await clock.advance(0);
     expect(state.aborted).toEqual(['C']);
   });
 
-  test('reads the chains of tracked subnets once a minute', async () => {
-    const { clock, state, messages } = createHarness({}, [SUBNET]);
+  test('reads the chains of tracked subnets once a minute, and asks at most 16', async () => {
+    const { clock, asked, state, messages } = createHarness({}, [SUBNET]);
+    state.chains = Array.from({ length: 40 }, (_, n) => idFromBytes(new Uint8Array(32).fill(100 + n), 'chain'));
     for (const _ of [1, 2]) expect(await messages.search(TX, undefined, SIGNAL)).toEqual([]);
-    expect(state.listed).toBe(1);
+    expect([state.listed, new Set(asked).size]).toEqual([1, 1 + 16]);
     await clock.advance(60_000);
     await messages.search(TX, undefined, SIGNAL);
     expect(state.listed).toBe(2);
-  });
-
-  test('asks at most 16 chains of tracked subnets', async () => {
-    const { asked, state, messages } = createHarness({}, [SUBNET]);
-    state.chains = Array.from({ length: 40 }, (_, n) => idFromBytes(new Uint8Array(32).fill(100 + n), 'chain'));
-    await messages.search(TX, undefined, SIGNAL);
-    expect(asked).toHaveLength(1 + 16);
   });
 
   test('names the chains that could not be asked', async () => {
@@ -112,9 +83,10 @@ describe('a search', () => {
   });
 
   test('ends in half of the time for a chain that does not answer', async () => {
-    const { clock, messages } = createHarness({ C: 'hangs' });
+    const { clock, state, messages } = createHarness({ C: 'hangs' }, [PRIMARY_NETWORK_ID]);
     const result = messages.search(TX, undefined, SIGNAL);
     await clock.advance(500);
+    expect(state.listed).toBe(0);
     expect(await result).toEqual(['the C-Chain could not be asked: no answer in time']);
   });
 
@@ -142,7 +114,7 @@ describe('a transaction of a given chain', () => {
 
   test('is read again while the chain does not know it', async () => {
     const harness = createHarness({ C: undefined });
-    expect(await failureOf(ofChain(harness, 'C'))).toMatchObject({ code: 'unknown_transaction', retryAfterMs: 2_000 });
+    await expect(ofChain(harness, 'C')).rejects.toMatchObject({ code: 'unknown_transaction', retryAfterMs: 2_000 });
     harness.state.answers = { C: RECEIPT };
     expect(await ofChain(harness, 'C')).toMatchObject({ message: MESSAGE });
   });
@@ -150,25 +122,14 @@ describe('a transaction of a given chain', () => {
   test.each<[string, ApiError, string]>([
     ['unavailable', new ApiError('unavailable', 'no answer'), 'chain_rpc_unavailable'],
     ['wrong', new ApiError('invalid response', 'HTTP status 404'), 'chain_rpc_invalid'],
-    [
-      'unable to find it',
-      new ApiError('rejected', 'indexing', { rejection: { code: -32_000, message: 'indexing is in progress' } }),
-      'unknown_transaction',
-    ],
+    ['unable to find it', NOT_FOUND, 'unknown_transaction'],
   ])('of an RPC that is %s', async (_, error, code) => {
-    expect(await failureOf(ofChain(createHarness({ [CHAIN]: error }), CHAIN))).toMatchObject({ code });
-  });
-
-  test('of an RPC that does not answer in time', async () => {
-    const harness = createHarness({ [CHAIN]: 'hangs' });
-    const failed = failureOf(ofChain(harness, CHAIN));
-    await harness.clock.advance(1_000);
-    expect(await failed).toMatchObject({ code: 'chain_rpc_unavailable', retryAfterMs: 5_000 });
+    await expect(ofChain(createHarness({ [CHAIN]: error }), CHAIN)).rejects.toMatchObject({ code });
   });
 
   test('that the P-Chain does not know', async () => {
     const harness = createHarness({ [OTHER_CHAIN]: new ApiError('invalid response', 'HTTP status 404') });
-    expect(await failureOf(ofChain(harness, OTHER_CHAIN))).toMatchObject({
+    await expect(ofChain(harness, OTHER_CHAIN)).rejects.toMatchObject({
       ...{ code: 'unknown_source_chain', field: 'sourceChainID' },
     });
   });

@@ -7,7 +7,7 @@ import type {
 import type { ProgressEvent } from '../../../../src/aggregation/collection/progress.ts';
 import { ApiError } from '../../../../src/pchain/rpc/api-error.ts';
 import type { Validator } from '../../../../src/validators/validator.ts';
-import { P_CHAIN_ID, PRIMARY_NETWORK_ID } from '../../../../src/warp/ids.ts';
+import { P_CHAIN_ID } from '../../../../src/warp/ids.ts';
 import { encodeSignatureRequest } from '../../../../src/warp/signature-request.ts';
 import { parseSignedMessage } from '../../../../src/warp/signed-message.ts';
 import { createUnsignedMessage } from '../../../../src/warp/unsigned-message.ts';
@@ -32,65 +32,34 @@ import {
 } from '../aggregator-fixture.ts';
 import { drain, NOTHING_LEFT } from '../collection/collection-fixture.ts';
 
-describe('who signs', () => {
-  test('the subnet of the source chain at the proposed height, where the caller says nothing', async () => {
-    const { start, finish, leftovers } = createHarness();
-    const result = await finish(start());
-    expect(result).toMatchObject({
-      signingSubnetID: SUBNET,
-      pChainHeight: 98n,
-      signedWeight: 70n,
-      totalWeight: 100n,
-    });
-    expect(parseSignedMessage(result.signedMessage).unsignedMessage.bytes).toEqual(MESSAGE.bytes);
-    expect(leftovers()).toEqual(NOTHING_LEFT);
-  });
+test('the subnet of the source chain signs at the proposed height; its size is reported before a validator is asked', async () => {
+  const { start, finish, source, leftovers } = createHarness();
+  const told: [validators: number, asked: number][] = [];
+  const onSigners = async (validators: number) => void told.push([validators, source.calls.length]);
+  const result = await finish(start({}, { onSigners }));
+  expect(result).toMatchObject({ signingSubnetID: SUBNET, pChainHeight: 98n, signedWeight: 70n, totalWeight: 100n });
+  expect(parseSignedMessage(result.signedMessage).unsignedMessage.bytes).toEqual(MESSAGE.bytes);
+  expect(told).toEqual([[4, 0]]);
+  expect(leftovers()).toEqual(NOTHING_LEFT);
+});
 
-  test('the subnet and the height that the caller says', async () => {
-    const { start, finish, api } = createHarness();
-    const result = await finish(start({ signingSubnetID: OTHER_SUBNET, pChainHeight: 12n }));
-    expect(result).toMatchObject({ signingSubnetID: OTHER_SUBNET, pChainHeight: 12n, totalWeight: 20n });
-    expect(api.calls).not.toContain('getProposedHeight');
-  });
-
-  test('is reported to each caller as a number, before any validator is asked', async () => {
-    const { start, finish, source } = createHarness();
-    const told: [validators: number, asked: number][] = [];
-    const onSigners = async (validators: number) => void told.push([validators, source.calls.length]);
-    await finish(start({}, { onSigners }));
-    expect(told).toEqual([[4, 0]]);
-  });
-
-  test('the primary network for a message of the P-Chain', async () => {
-    const { start, finish } = createHarness();
-    const message = createUnsignedMessage(NETWORK_ID, P_CHAIN_ID, Uint8Array.of(1));
-    expect(await finish(start({ message }))).toMatchObject({ signingSubnetID: PRIMARY_NETWORK_ID, signedWeight: 75n });
+test('the message of a transaction is found, and signed by the subnet of its manager chain', async () => {
+  const { start, finish, source, l1Messages } = createHarness();
+  const result = await finish(start({ subject: { kind: 'transaction', txID: TX } }));
+  expect(result).toMatchObject({ signingSubnetID: SUBNET, pChainHeight: 98n });
+  expect(l1Messages.asked).toEqual([TX]);
+  const { message, justification } = FOUND;
+  expect(source.calls[0]?.query).toEqual({
+    ...{ sourceChainID: P_CHAIN_ID, message: message.bytes, justification },
+    appBytes: encodeSignatureRequest({ message: message.bytes, justification }),
   });
 });
 
-describe('what the caller leaves out', () => {
-  test('is found: the message of a transaction, signed by the subnet of its manager chain', async () => {
-    const { start, finish, source, l1Messages } = createHarness();
-    const result = await finish(start({ subject: { kind: 'transaction', txID: TX } }));
-    expect(result).toMatchObject({ signingSubnetID: SUBNET, pChainHeight: 98n });
-    expect(l1Messages.asked).toEqual([TX]);
-    const { message, justification } = FOUND;
-    expect(source.calls[0]?.query).toEqual({
-      ...{ sourceChainID: P_CHAIN_ID, message: message.bytes, justification },
-      appBytes: encodeSignatureRequest({ message: message.bytes, justification }),
-    });
-  });
-
-  test('is found: the message of a justification, signed by the subnet that was found or that the caller gives', async () => {
-    const { start, finish, l1Messages } = createHarness();
-    const subject = { kind: 'justification', justification: Uint8Array.of(3) } as const;
-    expect(await finish(start({ subject }))).toMatchObject({ signingSubnetID: SUBNET });
-    expect(await finish(start({ subject, signingSubnetID: OTHER_SUBNET, pChainHeight: 9n }))).toMatchObject({
-      signingSubnetID: OTHER_SUBNET,
-      pChainHeight: 9n,
-    });
-    expect(l1Messages.asked).toEqual([Uint8Array.of(3), Uint8Array.of(3)]);
-  });
+test('the message of a justification is found, and signed by the given subnet at the given height', async () => {
+  const { start, finish } = createHarness();
+  const subject = { kind: 'justification', justification: Uint8Array.of(3) } as const;
+  const given = { signingSubnetID: OTHER_SUBNET, pChainHeight: 9n };
+  expect(await finish(start({ subject, ...given }))).toMatchObject(given);
 });
 
 test.each<[RequestOptions, string]>([
@@ -108,20 +77,7 @@ test.each<[RequestOptions, string]>([
 });
 
 describe('equal requests', () => {
-  test('under way at the same time are one, and one caller leaving does not fail the other', async () => {
-    const { start, finish, source } = createHarness();
-    const leaver = new AbortController();
-    const first = start({}, { signal: leaver.signal });
-    const second = start();
-    await drain();
-    leaver.abort(new Error('gone'));
-    await expect(first).rejects.toThrow('gone');
-    expect((await finish(second)).signedWeight).toBe(70n);
-    expect(source.calls).toHaveLength(2);
-    expect(source.abortedCalls).toBe(0);
-  });
-
-  test('under way at two heights with the same set are one, each with its own height', async () => {
+  test('at several heights with the same set are one, each with its own height', async () => {
     const { start, finish, source } = createHarness();
     // Knows the set, and one signature.
     await finish(start({ quorumNum: 10n }));
@@ -130,50 +86,16 @@ describe('equal requests', () => {
     const results = [98n, 99n].map((pChainHeight) => start({ pChainHeight }, { onProgress }));
     expect((await finish(Promise.all(results))).map(({ pChainHeight }) => pChainHeight)).toEqual([98n, 99n]);
     expect([...shown]).toEqual([98n, 99n]);
+    expect(await finish(start({ pChainHeight: 97n }))).toMatchObject({ pChainHeight: 97n });
     expect(source.calls).toHaveLength(2);
-  });
-
-  test('at a later height with the same set have the same answer, with their own height', async () => {
-    const { start, finish, source, api, clock } = createHarness();
-    const first = await finish(start());
-    api.proposed = 99n;
-    await clock.advance(1_000);
-    expect(await finish(start())).toEqual({ ...first, pChainHeight: 99n });
-    expect(source.calls).toHaveLength(2);
-  });
-
-  test('at a height with another set are aggregated again, from known signatures', async () => {
-    const { start, finish, source, api, clock } = createHarness();
-    await finish(start());
-    api.sets.set(SUBNET, () => validatorSet(40n, 20n, 30n, 10n));
-    api.proposed = 99n;
-    await clock.advance(1_000);
-    const second = await finish(start());
-    // The first two have signed already, and the third is missing.
-    expect(second).toMatchObject({ signedWeight: 90n });
-    expect(source.calls).toHaveLength(3);
-  });
-
-  test('share nothing with requests that differ in quorum, buffer, subnet, justification or message', async () => {
-    const { start, finish, registry } = createHarness();
-    const others: RequestOptions[] = [
-      { quorumNum: 71n },
-      { quorumBuffer: 5n },
-      { signingSubnetID: OTHER_SUBNET },
-      { justification: Uint8Array.of(1) },
-      { message: messageOf(2) },
-    ];
-    for (const more of [{}, ...others]) await finish(start(more));
-    expect(await registry.metrics()).toContain('signature_aggregator_result_cache_hits_total 0');
   });
 
   test('are tried again where the buffer was missed', async () => {
-    const { clock, start, finish, source, silence } = createHarness();
+    const { clock, start, finish, signs, silence } = createHarness();
     silence(4);
     const first = await finish(start({ quorumBuffer: 33n }));
     expect(first.signedWeight).toBe(90n);
-    const [{ sign }] = signers.slice(3) as [(typeof signers)[number]];
-    source.add(nodeOf(4), ({ message }) => ({ afterMs: 0, outcome: { kind: 'signature', signature: sign(message) } }));
+    signs(4, 0);
     // The buffer does not wait for a validator that timed out recently, until its next trial.
     expect((await finish(start({ quorumBuffer: 33n }))).signedWeight).toBe(90n);
     await clock.advance(2_000);
@@ -263,13 +185,6 @@ describe('what fails', () => {
     await expectFailure('insufficient_weight', / \(no answer from 1\)$/, asked, silent);
   });
 
-  test("refusals, with the validators' own words", async () => {
-    const outcome = { kind: 'refused', code: 1, text: 'message not found' } as const;
-    await expectFailure('insufficient_weight', / \(refused by 4: message not found \(code 1\)\)$/, {}, ({ source }) => {
-      for (const { nodeID } of signers) source.add(nodeID, () => ({ afterMs: 0, outcome }));
-    });
-  });
-
   test('a quorum of 0 without a signature: no inequality, which would be false', async () => {
     const expected = /signature weight is insufficient: nobody signed \(no answer from 4\)$/;
     await expectFailure('insufficient_weight', expected, { quorumNum: 0n }, ({ silence }) => silence(1, 2, 3, 4));
@@ -295,45 +210,29 @@ describe('what fails', () => {
   });
 });
 
-describe('bounds', () => {
-  test('one more aggregation than allowed is refused, an equal one is not', async () => {
-    const { start, finish, failure, leftovers } = createHarness({ maxAggregationsInFlight: 2 });
-    await finish(start({ message: messageOf(99) }));
-    const [first, second, third] = [messageOf(1), messageOf(2), messageOf(3)];
-    const running = [start({ message: first }), start({ message: second })];
-    await drain();
-    const equal = start({ message: first });
-    expect(await failure({ message: third })).toMatchObject({ code: 'overloaded' });
-    for (const result of [...running, equal]) expect((await finish(result)).signedWeight).toBe(70n);
-    expect((await finish(start({ message: third }))).signedWeight).toBe(70n);
-    expect(leftovers()).toEqual(NOTHING_LEFT);
-  });
-
-  test('results are kept within their bytes', async () => {
-    const { start, finish, registry } = createHarness({ resultCacheBytes: 2_048 });
-    for (const number of [1, 2, 3, 3, 1]) await finish(start({ message: messageOf(number) }));
-    // Only the last one was still there.
-    expect(await registry.metrics()).toContain('signature_aggregator_result_cache_hits_total 1');
-  });
+test('results are kept within their bytes', async () => {
+  const { start, finish, registry } = createHarness({ resultCacheBytes: 2_048 });
+  for (const number of [1, 2, 3, 3, 1]) await finish(start({ message: messageOf(number) }));
+  // Only the last one was still there.
+  expect(await registry.metrics()).toContain('signature_aggregator_result_cache_hits_total 1');
 });
 
-describe('measured', () => {
-  test("a caller's abort is one, a bug is another, and nothing stays in flight", async () => {
-    const { start, registry, source, finish } = createHarness();
-    const caller = new AbortController();
-    const aborted = start({}, { signal: caller.signal });
-    await drain();
-    caller.abort(new Error('gone'));
-    await expect(aborted).rejects.toThrow('gone');
-    source.add(nodeOf(1), () => {
-      throw new TypeError('a bug');
-    });
-    await expect(finish(start())).rejects.toThrow('a bug');
-    await finish(start({ quorumNum: 10n, signingSubnetID: PRIMARY_NETWORK_ID })).catch(() => undefined);
-    const metrics = await registry.metrics();
-    for (const outcome of ['aborted', 'internal_error']) {
-      expect(metrics).toContain(`signature_aggregator_aggregation_duration_seconds_count{outcome="${outcome}"}`);
-    }
-    expect(metrics).toContain('signature_aggregator_aggregations_in_flight 0');
+test("a caller's abort ends the queries and is one outcome, a bug is another, and nothing stays in flight", async () => {
+  const { start, registry, source, finish } = createHarness();
+  const caller = new AbortController();
+  const aborted = start({}, { signal: caller.signal });
+  await drain();
+  caller.abort(new Error('gone'));
+  await expect(aborted).rejects.toThrow('gone');
+  await drain();
+  expect(source.abortedCalls).toBe(2);
+  source.add(nodeOf(1), () => {
+    throw new TypeError('a bug');
   });
+  await expect(finish(start())).rejects.toThrow('a bug');
+  const metrics = await registry.metrics();
+  for (const outcome of ['aborted', 'internal_error']) {
+    expect(metrics).toContain(`signature_aggregator_aggregation_duration_seconds_count{outcome="${outcome}"}`);
+  }
+  expect(metrics).toContain('signature_aggregator_aggregations_in_flight 0');
 });

@@ -6,27 +6,10 @@ import {
   resultKey,
   signatureKey,
 } from '../../../../src/aggregation/request/result-key.ts';
-import { createWarpSet } from '../../../../src/validators/warp-set.ts';
-import {
-  type BlockchainID,
-  idFromBytes,
-  nodeIDFromBytes,
-  PRIMARY_NETWORK_ID,
-  type SubnetID,
-} from '../../../../src/warp/ids.ts';
+import { PRIMARY_NETWORK_ID } from '../../../../src/warp/ids.ts';
 import { createUnsignedMessage } from '../../../../src/warp/unsigned-message.ts';
-
-const CHAIN = idFromBytes<BlockchainID>(new Uint8Array(32).fill(1), 'chain');
-const SUBNET = idFromBytes<SubnetID>(new Uint8Array(32).fill(2), 'subnet');
-
-const setOf = (weights: readonly bigint[]) =>
-  createWarpSet(
-    weights.map((weight, index) => ({
-      nodeID: nodeIDFromBytes(new Uint8Array(20).fill(index)),
-      publicKey: Uint8Array.of(0x80, ...new Uint8Array(46), index),
-      weight,
-    })),
-  );
+import { CHAIN, SUBNET } from '../aggregator-fixture.ts';
+import { setOf } from '../collection/tally-fixture.ts';
 
 const parts = fc
   .record({

@@ -10,11 +10,18 @@ import type { Obstacle } from '../../../../src/p2p/peer-view.ts';
 import { ApiError } from '../../../../src/pchain/rpc/api-error.ts';
 import { createMetrics } from '../../../../src/telemetry/metrics.ts';
 import { createWarpSet } from '../../../../src/validators/warp-set.ts';
-import { idFromBytes, type NodeID, type SubnetID } from '../../../../src/warp/ids.ts';
+import type { NodeID, SubnetID } from '../../../../src/warp/ids.ts';
 import { FakeClock, settle } from '../../../support/fake-clock.ts';
-import { EMPTY_SUBNET, nodeOf, SUBNET, UNKNOWN_SUBNET, validatorSet } from '../aggregator-fixture.ts';
+import {
+  EMPTY_SUBNET,
+  nodeOf,
+  OTHER_SUBNET as OTHER,
+  outcomesOf,
+  SUBNET,
+  UNKNOWN_SUBNET,
+  validatorSet,
+} from '../aggregator-fixture.ts';
 
-const OTHER = idFromBytes<SubnetID>(new Uint8Array(32).fill(77), 'subnet');
 const never = new AbortController().signal;
 const DIALLED: Obstacle = { cause: 'connecting', reason: 'still connecting' };
 const NOWHERE: Obstacle = { cause: 'no_address', reason: 'no address known' };
@@ -70,41 +77,18 @@ function createHarness(...given: (Obstacle | undefined)[]) {
     histories: { of: () => ({ pastOf: () => undefined }) },
     invalidSigners: { has: (publicKeyHex) => invalidSigners.has(publicKeyHex) },
   });
-  const state = { isThere: false };
-  const viewFor = (client: string, subnetID = SUBNET) => {
-    const result = views.view({ subnetID }, never, client);
-    result.catch(() => undefined);
-    return result;
-  };
-  const view = () =>
-    views.view({ subnetID: SUBNET }, never).then((result) => {
-      state.isThere = true;
-      return result;
-    });
+  const view = (client?: string, subnetID = SUBNET) => views.view({ subnetID }, never, client);
   return {
-    clock,
-    registry,
-    warpSet,
-    invalidSigners,
-    changes,
-    obstacles,
-    state,
-    view,
-    viewFor,
-    views,
-    asked,
-    tracked,
-    newest,
-    looks,
+    ...{ clock, registry, warpSet, invalidSigners, changes, obstacles, view, views, asked, tracked, newest, looks },
   };
 }
 
 test('a subnet that is not allowed has no view, and no validator is connected or looked up', async () => {
-  const { clock, views, asked, tracked } = createHarness(undefined, undefined);
+  const { clock, view, asked, tracked } = createHarness(undefined, undefined);
   const refused = { code: 'subnet_not_allowed', field: 'subnetID' };
-  await expect(views.view({ subnetID: OTHER }, never)).rejects.toMatchObject(refused);
+  await expect(view(undefined, OTHER)).rejects.toMatchObject(refused);
   expect([asked.signers, tracked]).toEqual([0, []]);
-  const viewed = views.view({ subnetID: SUBNET }, never);
+  const viewed = view();
   await clock.advance(2_000);
   expect((await viewed).subnetID).toBe(SUBNET);
   expect(tracked).toEqual([SUBNET]);
@@ -130,37 +114,36 @@ test('the list adds up weights once a second, however often it is asked for, and
 
 describe('a view of a subnet that was not asked for lately', () => {
   test('that does not exist is looked up for some requests of one client, and then refused', async () => {
-    const { clock, asked, viewFor } = createHarness(undefined, undefined);
+    const { clock, asked, view } = createHarness(undefined, undefined);
     for (let time = 0; time < 64; time += 1) {
-      await expect(viewFor('flood', UNKNOWN_SUBNET)).rejects.toMatchObject({ code: 'unknown_subnet' });
+      await expect(view('flood', UNKNOWN_SUBNET)).rejects.toMatchObject({ code: 'unknown_subnet' });
     }
-    await expect(viewFor('flood', UNKNOWN_SUBNET)).rejects.toMatchObject({ code: 'overloaded' });
+    await expect(view('flood', UNKNOWN_SUBNET)).rejects.toMatchObject({ code: 'overloaded' });
     expect(asked.signers).toBe(64);
-    await expect(viewFor('other', UNKNOWN_SUBNET)).rejects.toMatchObject({ code: 'unknown_subnet' });
-    const known = viewFor('flood');
+    await expect(view('other', UNKNOWN_SUBNET)).rejects.toMatchObject({ code: 'unknown_subnet' });
+    const known = view('flood');
     await clock.advance(2_000);
     expect((await known).subnetID).toBe(SUBNET);
   });
 
   test('waits until each validator is connected or has failed', async () => {
-    const { changes, obstacles, state, view } = createHarness(DIALLED, NOWHERE);
+    const { changes, obstacles, view } = createHarness(DIALLED, NOWHERE);
     const asked = view();
     await settle();
     obstacles.set(nodeOf(1), undefined);
     changes.announce();
-    await settle();
-    expect(state.isThere).toBe(false);
+    expect(await outcomesOf([asked])).toEqual(['open']);
     obstacles.set(nodeOf(2), { cause: 'unreachable', reason: 'connection refused' });
     changes.announce();
     expect(await asked).toMatchObject({ connectedWeight: 10n, highestQuorumNum: 50n });
   });
 
   test('waits two seconds at most', async () => {
-    const { clock, state, view } = createHarness(undefined, NOWHERE);
+    const { clock, view } = createHarness(undefined, NOWHERE);
     const asked = view();
     await settle();
     await clock.advance(1_999);
-    expect(state.isThere).toBe(false);
+    expect(await outcomesOf([asked])).toEqual(['open']);
     await clock.advance(1);
     expect((await asked).validators).toMatchObject([{ status: 'signable' }, { reason: 'no address known' }]);
   });

@@ -1,11 +1,9 @@
 import { EventEmitter } from 'node:events';
 import { pino } from 'pino';
 import { Registry } from 'prom-client';
-import { afterEach, describe, expect, test } from 'vitest';
-import {
-  createValidatorConnections,
-  type ValidatorConnections,
-} from '../../../../src/aggregation/validators/validator-connections.ts';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { createValidatorConnections } from '../../../../src/aggregation/validators/validator-connections.ts';
+import type { SignatureOutcome } from '../../../../src/aggregation/validators/validator-outcome.ts';
 import type { PeerNetwork } from '../../../../src/p2p/peer-network.ts';
 import { ApiError } from '../../../../src/pchain/rpc/api-error.ts';
 import type { ValidatorSets } from '../../../../src/pchain/state/validator-sets.ts';
@@ -15,33 +13,23 @@ import {
   type BlockchainID,
   idFromBytes,
   type NodeID,
-  nodeIDFromBytes,
   PRIMARY_NETWORK_ID,
   type SubnetID,
 } from '../../../../src/warp/ids.ts';
-import {
-  encodeSignatureRequest,
-  encodeSignatureResponse,
-  parseSignatureRequest,
-} from '../../../../src/warp/signature-request.ts';
+import { encodeSignatureResponse } from '../../../../src/warp/signature-request.ts';
 import { FakeClock } from '../../../support/fake-clock.ts';
+import { CHAIN, OTHER_SUBNET as L1, nodeOf, SUBNET } from '../aggregator-fixture.ts';
+import { hang } from '../api-failures.ts';
 import { drain } from '../collection/collection-fixture.ts';
 
 type AppOutcome = Awaited<ReturnType<PeerNetwork['appRequest']>>;
 
-const SUBNET = idFromBytes<SubnetID>(new Uint8Array(32).fill(1), 'subnet');
-const L1 = idFromBytes<SubnetID>(new Uint8Array(32).fill(2), 'subnet');
-const CHAIN = idFromBytes<BlockchainID>(new Uint8Array(32).fill(3), 'chain');
 const REFRESH_MS = 60_000;
 const KEEP_MS = 600_000;
 
 /** The name under which those are wanted whom requests name. */
 function asked(subnetID: SubnetID): string {
   return `${subnetID} asked for`;
-}
-
-function nodeOf(number: number): NodeID {
-  return nodeIDFromBytes(new Uint8Array(20).fill(number));
 }
 
 /** Node n with weight n, for each number. */
@@ -65,16 +53,16 @@ class FakePeerNetwork implements Pick<PeerNetwork, 'want' | 'unwant' | 'isConnec
   readonly requests: { nodeID: NodeID; chainID: BlockchainID; appBytes: Uint8Array }[] = [];
 
   connect(...numbers: number[]): void {
-    for (const nodeID of numbers.map(nodeOf)) {
-      this.#connected.add(nodeID);
-      this.#changes.emit('node', nodeID);
-    }
-    this.#changes.emit('any');
+    this.#change(numbers, (nodeID) => this.#connected.add(nodeID));
   }
 
   disconnect(...numbers: number[]): void {
+    this.#change(numbers, (nodeID) => this.#connected.delete(nodeID));
+  }
+
+  #change(numbers: readonly number[], change: (nodeID: NodeID) => void): void {
     for (const nodeID of numbers.map(nodeOf)) {
-      this.#connected.delete(nodeID);
+      change(nodeID);
       this.#changes.emit('node', nodeID);
     }
     this.#changes.emit('any');
@@ -115,11 +103,6 @@ class FakePeerNetwork implements Pick<PeerNetwork, 'want' | 'unwant' | 'isConnec
   }
 }
 
-const opened: ValidatorConnections[] = [];
-afterEach(async () => {
-  for (const connections of opened.splice(0)) await connections[Symbol.asyncDispose]();
-});
-
 function createHarness({ trackedSubnetIDs = [SUBNET], failure = undefined as Error | undefined } = {}) {
   const clock = new FakeClock();
   const network = new FakePeerNetwork();
@@ -140,9 +123,7 @@ function createHarness({ trackedSubnetIDs = [SUBNET], failure = undefined as Err
     async at(subnetID, _height, signal) {
       if (state.unreadable?.subnetID !== subnetID) return sets.get(subnetID) ?? setOf();
       if (state.unreadable.how === 'fails') throw new ApiError('rejected', 'refused');
-      return new Promise((_, reject) => {
-        signal.addEventListener('abort', () => reject(signal.reason), { once: true });
-      });
+      return hang(signal);
     },
     atPinned: () => Promise.reject(new Error('no client is here')),
     knownProposedHeight: () => undefined,
@@ -161,7 +142,7 @@ function createHarness({ trackedSubnetIDs = [SUBNET], failure = undefined as Err
     keepMs: KEEP_MS,
     refreshTimeoutMs: 10_000,
   });
-  opened.push(connections);
+  onTestFinished(() => connections[Symbol.asyncDispose]());
   /** In steps, since each reading of the sets takes some turns of the event loop. */
   async function pass(ms: number): Promise<void> {
     for (let passedMs = 0; passedMs < ms; passedMs += REFRESH_MS / 2) {
@@ -173,21 +154,19 @@ function createHarness({ trackedSubnetIDs = [SUBNET], failure = undefined as Err
   return { clock, network, registry, sets, state, connections, pass };
 }
 
-describe('who listens for readiness', () => {
-  test('is called for changed connections and for sets that were read without such a change', async () => {
-    const { network, connections, pass } = createHarness({ trackedSubnetIDs: [] });
-    network.connect(1, 2, 3);
-    const heard: (string | undefined)[] = [];
-    const stop = connections.onReadinessChange(() => heard.push(connections.readiness()[0]?.reason ?? 'up'));
-    await pass(0);
-    expect(heard).toEqual(['up']);
-    network.disconnect(1, 2, 3);
-    expect(heard).toEqual(['up', '0.00 % of its weight is connected, and 67 % is needed']);
-    stop();
-    network.connect(1);
-    await pass(2 * REFRESH_MS);
-    expect(heard).toHaveLength(2);
-  });
+test('a listener for readiness is called for changed connections and for sets that were read without such a change', async () => {
+  const { network, connections, pass } = createHarness({ trackedSubnetIDs: [] });
+  network.connect(1, 2, 3);
+  const heard: (string | undefined)[] = [];
+  const stop = connections.onReadinessChange(() => heard.push(connections.readiness()[0]?.reason ?? 'up'));
+  await pass(0);
+  expect(heard).toEqual(['up']);
+  network.disconnect(1, 2, 3);
+  expect(heard).toEqual(['up', '0.00 % of its weight is connected, and 67 % is needed']);
+  stop();
+  network.connect(1);
+  await pass(2 * REFRESH_MS);
+  expect(heard).toHaveLength(2);
 });
 
 describe('whom it keeps connected', () => {
@@ -246,42 +225,28 @@ describe('whom it keeps connected', () => {
   });
 });
 
-describe('who is connected before all others', () => {
-  test('whom the operator has now, and not whom requests name of the same subnets, as at heights of years ago', async () => {
-    const { network, connections, pass } = createHarness();
-    await pass(0);
-    connections.track(PRIMARY_NETWORK_ID, new Set([1, 2, 7, 8].map(nodeOf)));
-    connections.track(SUBNET, new Set([nodeOf(9)]));
-    expect([...network.preferred].toSorted()).toEqual([SUBNET, PRIMARY_NETWORK_ID].toSorted());
-    expect(network.wanted).toEqual(
-      new Map([
-        [PRIMARY_NETWORK_ID, [1, 2, 3].map(nodeOf)],
-        [SUBNET, [nodeOf(4)]],
-        [asked(PRIMARY_NETWORK_ID), [7, 8].map(nodeOf)],
-        [asked(SUBNET), [nodeOf(9)]],
-      ]),
-    );
-    await pass(KEEP_MS + REFRESH_MS);
-    expect([...network.wanted.keys()].toSorted()).toEqual([SUBNET, PRIMARY_NETWORK_ID].toSorted());
-  });
-
-  test('no more those of a subnet that is not tracked any more, though they stay connected for a while', async () => {
-    const { clock, network, connections, pass } = createHarness();
-    await pass(0);
-    await clock.advance(100);
-    connections.trackSubnets([]);
-    await pass(REFRESH_MS);
-    expect([...network.preferred]).toEqual([PRIMARY_NETWORK_ID]);
-    expect(network.wanted.has(SUBNET)).toBe(false);
-    expect(network.wanted.get(asked(SUBNET))).toEqual([nodeOf(4)]);
-    // A request need not wait as for one that was never named before.
-    expect(connections.track(SUBNET, new Set([nodeOf(4)]))).toBe(0);
-  });
-});
-
-test('subnets can be tracked and left while it runs', async () => {
+test('current validators of the operator’s subnets are connected before those that requests name of the same subnets', async () => {
   const { network, connections, pass } = createHarness();
   await pass(0);
+  connections.track(PRIMARY_NETWORK_ID, new Set([1, 2, 7, 8].map(nodeOf)));
+  connections.track(SUBNET, new Set([nodeOf(9)]));
+  expect([...network.preferred].toSorted()).toEqual([SUBNET, PRIMARY_NETWORK_ID].toSorted());
+  expect(network.wanted).toEqual(
+    new Map([
+      [PRIMARY_NETWORK_ID, [1, 2, 3].map(nodeOf)],
+      [SUBNET, [nodeOf(4)]],
+      [asked(PRIMARY_NETWORK_ID), [7, 8].map(nodeOf)],
+      [asked(SUBNET), [nodeOf(9)]],
+    ]),
+  );
+  await pass(KEEP_MS + REFRESH_MS);
+  expect([...network.wanted.keys()].toSorted()).toEqual([SUBNET, PRIMARY_NETWORK_ID].toSorted());
+});
+
+test('subnets can be tracked and left while it runs; those left stay connected as long as those of a request', async () => {
+  const { clock, network, connections, pass } = createHarness();
+  await pass(0);
+  await clock.advance(100);
   let changes = 0;
   connections.onReadinessChange(() => {
     changes += 1;
@@ -292,12 +257,15 @@ test('subnets can be tracked and left while it runs', async () => {
   expect(IDs()).toEqual([PRIMARY_NETWORK_ID, L1]);
   // What stays is not read from the start.
   expect(connections.readiness()[0]?.connected?.totalWeight).toBe(6n);
-  await pass(0);
+  await pass(REFRESH_MS);
   expect(connections.readiness()[1]?.reason).toBe('it has no validators');
-  // Its connections last as long as those that a request has named.
-  expect(network.wanted.get(SUBNET)).toEqual([nodeOf(4)]);
-  await pass(KEEP_MS + 2 * REFRESH_MS);
+  expect([...network.preferred]).not.toContain(SUBNET);
   expect(network.wanted.has(SUBNET)).toBe(false);
+  expect(network.wanted.get(asked(SUBNET))).toEqual([nodeOf(4)]);
+  // A request need not wait as for one that was never named before.
+  expect(connections.track(SUBNET, new Set([nodeOf(4)]))).toBe(0);
+  await pass(KEEP_MS + 2 * REFRESH_MS);
+  expect(network.wanted.has(asked(SUBNET))).toBe(false);
   connections.trackSubnets([SUBNET]);
   await pass(0);
   expect(IDs()).toEqual([PRIMARY_NETWORK_ID, SUBNET]);
@@ -412,38 +380,28 @@ describe('an API that fails', () => {
   });
 });
 
-describe('a signature request', () => {
-  const asked = { message: Uint8Array.of(1, 2), justification: Uint8Array.of(3) };
-  const query = { sourceChainID: CHAIN, ...asked, appBytes: encodeSignatureRequest(asked) };
-  const signature = new Uint8Array(96).fill(5);
-
-  async function ask(outcome: AppOutcome) {
-    const { connections, network } = createHarness();
-    network.outcome = outcome;
-    const signal = new AbortController().signal;
-    const result = await connections.requestSignature(nodeOf(1), query, { timeoutMs: 100, signal });
-    return { result, network };
-  }
-
-  test('goes to the source chain, as ACP-118 has it', async () => {
-    const { network } = await ask({ kind: 'timed_out', reason: 'no_answer' });
-    const [sent] = network.requests;
-    expect(sent).toMatchObject({ nodeID: nodeOf(1), chainID: CHAIN });
-    expect(parseSignatureRequest(sent?.appBytes ?? new Uint8Array())).toEqual(asked);
-  });
-
-  test('gives the signature, or what came in its place', async () => {
-    const silence: AppOutcome = { kind: 'timed_out', reason: 'request_dropped' };
-    const { result } = await ask({ kind: 'response', bytes: encodeSignatureResponse(signature) });
-    expect(result).toEqual({ kind: 'signature', signature });
-    expect((await ask(silence)).result).toEqual(silence);
-  });
-
-  test.each([0, 95, 97])('a signature of %i bytes is an invalid signature', async (length) => {
-    const bytes = encodeSignatureResponse(new Uint8Array(length).fill(1));
-    const { result } = await ask({ kind: 'response', bytes });
-    expect(result).toEqual({ kind: 'invalid_signature', reason: expect.stringContaining(`${length} bytes`) });
-  });
+const SIGNATURE = new Uint8Array(96).fill(5);
+test.each<[string, AppOutcome, SignatureOutcome]>([
+  [
+    'a signature',
+    { kind: 'response', bytes: encodeSignatureResponse(SIGNATURE) },
+    { kind: 'signature', signature: SIGNATURE },
+  ],
+  [
+    'a signature of another length',
+    { kind: 'response', bytes: encodeSignatureResponse(SIGNATURE.subarray(1)) },
+    { kind: 'invalid_signature', reason: expect.stringContaining('95 bytes') },
+  ],
+  ['a refusal', { kind: 'refused', code: 9, text: 'no' }, { kind: 'refused', code: 9, text: 'no' }],
+  ['silence', { kind: 'timed_out', reason: 'request_dropped' }, { kind: 'timed_out', reason: 'request_dropped' }],
+])('a signature request is sent to the source chain, and returns %s', async (_, answer, expected) => {
+  const { connections, network } = createHarness();
+  network.outcome = answer;
+  const appBytes = Uint8Array.of(4);
+  const query = { sourceChainID: CHAIN, message: Uint8Array.of(1), justification: Uint8Array.of(3), appBytes };
+  const options = { timeoutMs: 100, signal: new AbortController().signal };
+  expect(await connections.requestSignature(nodeOf(1), query, options)).toEqual(expected);
+  expect(network.requests).toEqual([{ nodeID: nodeOf(1), chainID: CHAIN, appBytes }]);
 });
 
 test('says why a node is not connected, also before the first attempt', () => {

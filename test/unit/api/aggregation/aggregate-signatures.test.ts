@@ -12,6 +12,7 @@ import { aborted } from '../../../../src/lib/concurrency/deadline.ts';
 import { bytesToHex } from '../../../../src/lib/encoding/bytes.ts';
 import { idBytes, P_CHAIN_ID, PRIMARY_NETWORK_ID } from '../../../../src/warp/ids.ts';
 import { MAX_PAYLOAD_LENGTH } from '../../../../src/warp/unsigned-message.ts';
+import { createLogLines } from '../../../support/log-lines.ts';
 import { readCase } from '../../../vectors/vectors.ts';
 import {
   closed,
@@ -22,7 +23,6 @@ import {
   NODE_ID,
   PATH,
   RESULT,
-  recordingLogger,
   scriptedAggregator,
 } from '../api-fixture.ts';
 
@@ -118,12 +118,12 @@ describe('the price', () => {
   /** Requests of a client with these units in a minute. They answer with the status, and with the units left. */
   async function startLimited(units: number) {
     const work = { isCached: false, signers: 1, messageBytes: 0, count: 0 };
-    const aggregate: Aggregator['aggregate'] = (_, { onCacheMiss, onSigners }) => {
+    const aggregate: Aggregator['aggregate'] = (_, options) => {
       if (work.isCached) return RESULT;
       return (async () => {
-        await onCacheMiss?.();
+        await options.onCacheMiss?.();
         work.count += 1;
-        await onSigners?.(work.signers, work.messageBytes);
+        await options.onSigners?.(work.signers, work.messageBytes);
         return RESULT;
       })();
     };
@@ -344,7 +344,7 @@ describe('an aggregation that fails', () => {
   });
 
   test('is one log line at warn, with the validators; a bug is one at error, and not explained to the client', async () => {
-    const { logger, lines } = recordingLogger();
+    const { logger, records } = createLogLines('debug');
     const logged = await createScriptedServer({ logger });
     logged.script(failing(new AggregatorError('signing_refused', 'too much refused', { report: REPORT })));
     const headers = { 'x-request-id': 'one-of-many' };
@@ -352,14 +352,14 @@ describe('an aggregation that fails', () => {
     const response = await send();
     expectError(response, 400, 'too much refused', 'signing_refused');
     expect(response.headers['x-request-id']).toBe('one-of-many');
-    expect(lines()).toMatchObject([
+    expect(records()).toMatchObject([
       {
         ...{ level: 40, msg: 'aggregation failed', requestId: 'one-of-many', code: 'signing_refused' },
         ...{ reason: 'too much refused', messageId: 'the ID of the message', sourceChainId: P_CHAIN_ID, ...DETAILS },
       },
       { level: 30, requestId: 'one-of-many', status: 400, code: 'signing_refused' },
     ]);
-    expect(JSON.stringify(lines())).not.toContain(message);
+    expect(JSON.stringify(records())).not.toContain(message);
 
     for (const bug of [new TypeError('secret of the inside'), Object.assign(new Error('x'), { statusCode: 600 })]) {
       logged.script(failing(bug));
@@ -367,13 +367,13 @@ describe('an aggregation that fails', () => {
       expectError(failed, 500, /^internal error: the service's log has more, under request \S+$/, 'internal_error');
       expect(failed.body).not.toContain('secret');
       const err = { stack: expect.stringContaining(bug.message) };
-      expect(lines().findLast(({ level }) => level === 50)).toMatchObject({ msg: 'unexpected error', err });
+      expect(records().findLast(({ level }) => level === 50)).toMatchObject({ msg: 'unexpected error', err });
     }
   });
 });
 
 test('a client that leaves ends the aggregation, without an error in the log', async () => {
-  const { logger, lines } = recordingLogger('info');
+  const { logger, records } = createLogLines('info');
   const started = Promise.withResolvers<AbortSignal>();
   const { aggregator } = scriptedAggregator(async (_, signal) => {
     started.resolve(signal);
@@ -391,6 +391,6 @@ test('a client that leaves ends the aggregation, without an error in the log', a
   await aborted(signal);
   expect(signal.reason).toMatchObject({ name: 'ClientGone' });
   await listening.close();
-  expect(lines()).toMatchObject([{ level: 30, msg: 'request', clientGone: true, client: '127.0.0.1' }]);
-  expect(lines()[0]).not.toHaveProperty('status');
+  expect(records()).toMatchObject([{ level: 30, msg: 'request', clientGone: true, client: '127.0.0.1' }]);
+  expect(records()[0]).not.toHaveProperty('status');
 });

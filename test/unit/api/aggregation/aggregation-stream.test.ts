@@ -16,16 +16,9 @@ import { bytesToHex } from '../../../../src/lib/encoding/bytes.ts';
 import type { LimitCounters } from '../../../../src/store/local/limit-counters.ts';
 import { nodeIDFromBytes, PRIMARY_NETWORK_ID } from '../../../../src/warp/ids.ts';
 import { FakeClock, settle } from '../../../support/fake-clock.ts';
+import { createLogLines } from '../../../support/log-lines.ts';
 import { readCase } from '../../../vectors/vectors.ts';
-import {
-  closed,
-  createTestServer,
-  PATH,
-  portOf,
-  RESULT,
-  recordingLogger,
-  type TestServerOptions,
-} from '../api-fixture.ts';
+import { closed, createTestServer, PATH, portOf, RESULT, type TestServerOptions } from '../api-fixture.ts';
 
 const message = bytesToHex(readCase('c_warp_0').unsignedMessage);
 const BODY = JSON.stringify({ message, quorumPercentage: 60, quorumPercentageBuffer: 7 });
@@ -79,8 +72,11 @@ async function start(options: TestServerOptions = {}) {
   const held = heldAggregator();
   const clock = new FakeClock();
   const registry = new Registry();
-  const log = recordingLogger('info');
-  const server = await createTestServer({ ...{ aggregator: held.aggregator, clock, registry, ...log }, ...options });
+  const log = createLogLines('info');
+  const server = await createTestServer({
+    ...{ aggregator: held.aggregator, clock, registry, logger: log.logger },
+    ...options,
+  });
   await server.listen({ host: '127.0.0.1', port: 0 });
   onTestFinished(() => {
     server.server.closeAllConnections();
@@ -212,7 +208,7 @@ describe('a stream', () => {
     const requests = await registry.getSingleMetricAsString('signature_aggregator_http_requests_total');
     expect(requests).toContain('status="503"} 2');
     expect(requests).not.toContain('status="200"');
-    expect(log.lines().find(({ msg }) => msg === 'request')).toMatchObject({ status: 503, code: 'overloaded' });
+    expect(log.records().find(({ msg }) => msg === 'request')).toMatchObject({ status: 503, code: 'overloaded' });
   });
 
   test('is kept alive from the first ten seconds on, and fails as a stream from then on', async () => {
@@ -352,6 +348,6 @@ test('unread bytes of streams count at once', async () => {
     await clock.advance(GATHERED_MS);
   }
   for (const socket of sockets) socket.destroy();
-  const warned = log.lines().find(({ msg }) => msg === 'a connection is closed because of what its client does');
+  const warned = log.records().find(({ msg }) => msg === 'a connection is closed because of what its client does');
   expect(warned).toMatchObject({ reason: 'holds most memory of all' });
 });

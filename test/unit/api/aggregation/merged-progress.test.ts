@@ -5,6 +5,7 @@ import type { ValidatorOutcome } from '../../../../src/aggregation/validators/va
 import { MergedProgress } from '../../../../src/api/aggregation/merged-progress.ts';
 import type { AggregationEvent } from '../../../../src/api/aggregation/progress-records.ts';
 import { nodeIDFromBytes, PRIMARY_NETWORK_ID } from '../../../../src/warp/ids.ts';
+import { follow } from './follow-events.ts';
 
 const REQUEST = { network: 'fuji', quorumPercentage: 67, quorumPercentageBuffer: 5 };
 const VALIDATORS = 5;
@@ -47,33 +48,6 @@ const event: fc.Arbitrary<ProgressEvent> = fc.oneof(
   { weight: 8, arbitrary: outcomeEvent },
   { weight: 1, arbitrary: fc.constant<ProgressEvent>({ kind: 'verifying' }) },
 );
-
-/** What a client knows that follows the events as they are described. */
-function follow(events: readonly AggregationEvent[]) {
-  let view: Extract<AggregationEvent, { event: 'resolved' }>['data'] | undefined;
-  for (const told of events) {
-    if (told.event === 'resolved') {
-      view = structuredClone(told.data);
-      continue;
-    }
-    if (view === undefined) throw new Error(`${told.event} before anything was resolved`);
-    const { validators } = view;
-    const update = (at: number, changed: object) => {
-      const { code: _, text: __, reason: ___, ...validator } = validators[at]!;
-      validators[at] = { ...validator, ...changed };
-    };
-    if (told.event === 'asked') for (const at of told.data.validators) update(at, { status: 'asked' });
-    else if (told.event === 'answer') {
-      for (const { index: at, outcome: status, weight: own, ...why } of told.data.answers) {
-        expect(own).toBe(validators[at]?.weight);
-        update(at, { status, ...why });
-      }
-    } else if (told.event === 'progress') Object.assign(view, told.data);
-    else if (told.event === 'verifying') view.isVerifying = true;
-    else throw new Error('there is no end in it');
-  }
-  return view;
-}
 
 test('after any number of merged events the client has the same state as after each single event', () => {
   fc.assert(

@@ -63,8 +63,10 @@ test('not ready is 503 with a time to try again; the process is live', async () 
 });
 
 test('a stopping service is live and reports that it stops', async () => {
-  const state = { isStopping: () => true };
-  const server = await createTestServer({ networks: [scriptedNetwork({ readiness: () => UP })], state });
+  const server = await createTestServer({
+    networks: [scriptedNetwork({ readiness: () => UP })],
+    isStopping: () => true,
+  });
   const all = await server.inject('/health/ready');
   expect([all.statusCode, all.headers['retry-after'], all.json().status]).toEqual([503, '2', 'stopping']);
   const one = await server.inject('/health/ready/fuji');
@@ -74,7 +76,7 @@ test('a stopping service is live and reports that it stops', async () => {
 
 test('readiness says that another process uses the identity, and what to do', async () => {
   const problem = 'another process: end it';
-  const server = await createTestServer({ state: { identityProblem: () => problem } });
+  const server = await createTestServer({ identityProblem: () => problem });
   expect((await server.inject('/health/ready')).json()).toEqual({
     ...{ status: 'up', identityProblem: problem, networks: [UP_BODY] },
   });

@@ -1,5 +1,4 @@
 import fs from 'node:fs';
-import { readFile } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { SignedMessageBody } from '../../../../src/api/aggregation/signed-message-record.ts';
@@ -16,20 +15,6 @@ describe('the page of the API', async () => {
     const { responses } = (await server.inject('/docs/json')).json().paths[POST_PATH].post;
     expect(Object.keys(responses)[0]).toBe('201');
     expect(responses['2XX'].content).toHaveProperty(['text/event-stream']);
-  });
-
-  test('has an icon, and the colours of the console', async () => {
-    const page = (await server.inject('/docs/')).body;
-    const [, icon = ''] = /rel="icon" type="image\/svg\+xml" href="\.([^"]+)"/.exec(page) ?? [];
-    const answer = await server.inject(`/docs${icon}`);
-    expect([answer.statusCode, answer.headers['content-type']]).toEqual([200, 'image/svg+xml']);
-    const [, style = ''] = /rel="stylesheet"[^>]* href="\.([^"]+page\.css)"/.exec(page) ?? [];
-    const colours = (css: string) => [...css.matchAll(/--(?:bg|surface|text|muted|line|accent): #\w+/g)].flat();
-    const ofConsole = await readFile(new URL('../../../../src/console/page/style.css', import.meta.url), 'utf8');
-    const shown = colours((await server.inject(`/docs${style}`)).body);
-    expect(shown.length).toBe(12);
-    const ofBothSchemes = ofConsole.replaceAll(/(--[\w-]+): light-dark\((#\w+), (#\w+)\);/g, '$1: $2; $1: $3;');
-    expect(colours(ofBothSchemes)).toEqual(expect.arrayContaining(shown));
   });
 
   test('reads each file once, and serves it under one name', async () => {

@@ -12,7 +12,14 @@ const MIB = 1024 * 1024;
 function entry(id: string, more: Partial<RequestEntry> = {}): RequestEntry {
   return {
     ...{ id, endedAt: 1, durationMs: 2, stages: {}, client: 'address:1.2.3.4', method: 'POST', route: '/' },
-    ...{ outcome: 'signed', weights: undefined, pChainHeight: 7n, quorumNum: 67n, quorumBuffer: 0n, ...more },
+    ...{
+      outcome: 'signed',
+      weights: undefined,
+      pChainHeight: 7,
+      quorumPercentage: 67,
+      quorumPercentageBuffer: 0,
+      ...more,
+    },
   };
 }
 

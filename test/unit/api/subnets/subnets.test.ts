@@ -107,6 +107,7 @@ describe('a view of a subnet', () => {
   });
 
   const foreign = encodePageToken({ list: 'subnets', offset: 1 });
+  const ofOther = encodePageToken({ list: 'x@77', offset: 1 });
   const own = encodePageToken({ list: `${PRIMARY_NETWORK_ID}@77`, offset: 1 });
   const OUT_OF_RANGE = /^pageSize must be an integer from 1 to 1000$/;
   test.each([
@@ -118,6 +119,7 @@ describe('a view of a subnet', () => {
     [`?pageToken=${'a'.repeat(600)}`, /^pageToken is not a token of this service/],
     [`?pageToken=${own}`, /^pageToken is of another list/],
     [`/${PRIMARY_NETWORK_ID}?pageToken=${foreign}`, /^pageToken is of another list/],
+    [`/${PRIMARY_NETWORK_ID}?pageToken=${ofOther}`, /^pageToken is of another list/],
     [`/${PRIMARY_NETWORK_ID}?pageToken=${own}&pChainHeight=77`, /^pChainHeight cannot be combined with pageToken/],
     [`/${PRIMARY_NETWORK_ID}?pChainHeight=-1`, /^pChainHeight must be an integer from 0/],
     [`/${PRIMARY_NETWORK_ID}?destinationBlockchainId=`, /^destinationBlockchainId is empty/],

@@ -244,11 +244,13 @@ describe('the group', () => {
         // Of an order that is the product of those left, or of their squares: the loop comes by the point, its opposite and infinity.
         const taken = primes.filter((prime) => !left.includes(prime)).reduce((all, prime) => all * prime ** 2n, 1n);
         g2Curve.multiply(out, a, ORDER * LARGEST_PRIME * taken);
+        // Always with all primes taken; else rarely, as one point in 169 has no part of order 13.
+        const isNothingLeft = g2Curve.isInfinity(out);
         if (isShifted) g2Curve.add(out, out, b);
         fc.pre(!g2Curve.isInfinity(out));
         g2Curve.normalize(out);
         expect(isSeenBy(out)).toBe(isInSubgroup(out));
-        expect(isInSubgroup(out)).toBe(isShifted && left.length === 0);
+        expect(isInSubgroup(out)).toBe(isShifted && isNothingLeft);
       }),
       { numRuns: 40 },
     );

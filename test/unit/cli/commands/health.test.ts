@@ -50,7 +50,7 @@ test('options come from the arguments or from the process of the service', () =>
   const of = (line: string) => argumentsFor(['--of-process', '1', '--port', '9'], read(line));
   expect(argumentsFor(['--port', '9'], read('node src/start.js'))).toEqual(['--port', '9']);
   expect(of('node src/start.js --config /config/a.json')).toEqual(['--config', '/config/a.json']);
-  expect(of('node --max-semi-space-size=8 src/start.js --port 7')).toEqual(['--port', '7']);
+  expect(of('node --max-semi-space-size=4 src/start.js --port 7')).toEqual(['--port', '7']);
   expect(of('/sbin/docker-init -- node src/start.js --port 7')).toEqual(['--port', '7']);
   expect(of('node /usr/local/bin/warp-signature-aggregator serve --port 7')).toEqual(['serve', '--port', '7']);
   expect(of('/pause')).toEqual(['--port', '9']);
@@ -63,14 +63,14 @@ test('the result is 0 if the service answers, else 1', async () => {
   const args = ['--port', `${(server.address() as AddressInfo).port}`];
   expect(await checkHealth(args)).toBe(0);
   const url = `http://127.0.0.1:${args[1]}/`;
-  expect(await checkHealth([], url)).toBe(0);
+  expect(await checkHealth([], { url })).toBe(0);
   status = 500;
   expect(await checkHealth(args)).toBe(1);
   server.closeAllConnections();
   server.close();
   await once(server, 'close');
   expect(await checkHealth(args)).toBe(1);
-  expect(await checkHealth([], url)).toBe(1);
-  expect(await checkHealth([], 'localhost')).toBe(1);
+  expect(await checkHealth([], { url })).toBe(1);
+  expect(await checkHealth([], { url: 'localhost' })).toBe(1);
   expect(await checkHealth(['--port', 'x'])).toBe(1);
 });

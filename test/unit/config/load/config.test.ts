@@ -5,6 +5,7 @@ import fc from 'fast-check';
 import { afterAll, describe, expect, test } from 'vitest';
 import { loadConfig, parseConfig } from '../../../../src/config/load/load-config.ts';
 import { readJson } from '../../../../src/config/load/read-json.ts';
+import { parseHex } from '../../../../src/lib/encoding/bytes.ts';
 import { nodeIDFromBytes, PRIMARY_NETWORK_ID } from '../../../../src/warp/ids.ts';
 import { BASE, configOf, FUJI, fileWith, problemsIn, problemsOf } from './config-fixture.ts';
 
@@ -46,7 +47,7 @@ describe('defaults', () => {
 
   test('a private network, and mainnet beside it', () => {
     const own = configOf({ networks: { 'my-net': FUJI } });
-    expect(own).toMatchObject({ access: { unitsPerMinute: 0 }, log: { level: 'info' } });
+    expect(own).toMatchObject({ access: { unitsPerMinute: undefined }, log: { level: 'info' } });
     expect(own.networks[0]).toMatchObject({
       ...{ name: 'my-net', aliases: [], allowPrivateAddresses: true, dialsPerSecond: 1_000 },
       l1Index: { blocksPerSecond: 1_000 },
@@ -79,7 +80,7 @@ describe('defaults', () => {
 
   test('without a file, one devnet has the names of all networks', () => {
     const config = configOf(undefined);
-    expect(config).toMatchObject({ log: { level: 'warn' }, access: { unitsPerMinute: 0 } });
+    expect(config).toMatchObject({ log: { level: 'warn' }, access: { unitsPerMinute: undefined } });
     expect(config.networks).toMatchObject([
       {
         ...{ name: 'local', aliases: ['mainnet', 'fuji', 'testnet'], embedded: { validators: 20 } },
@@ -148,7 +149,12 @@ describe('settings of a file', () => {
     expect(network).toMatchObject({ readyQuorumNum: 80n });
     expect(config.identity).toEqual({ directory: undefined, certificatePath: 'a.crt', privateKeyPath: 'a.key' });
     expect(config.access.apiKeys).toEqual([
-      { name: 'a', sha256: hash('a'), unitsPerMinute: 30_000, routes: ['aggregation', 'data', 'rpc'] },
+      {
+        name: 'a',
+        sha256: parseHex(hash('a'), 'hash'),
+        unitsPerMinute: 30_000,
+        routes: ['aggregation', 'data', 'rpc'],
+      },
     ]);
   });
 

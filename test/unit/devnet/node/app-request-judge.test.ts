@@ -18,12 +18,7 @@ let model: NetworkModel;
 let judge: AppRequestJudge;
 beforeEach(() => {
   model = testModel();
-  judge = createAppRequestJudge(model.networkID, [
-    { vm: 'platform', blockchainID: P_CHAIN_ID, view: model },
-    { vm: 'avm', blockchainID: model.xChainID },
-    model.cChain,
-    model.l1Chain,
-  ]);
+  judge = createAppRequestJudge(model);
 });
 
 /** 'signed', the code of the refusal, or undefined where nothing is answered. */

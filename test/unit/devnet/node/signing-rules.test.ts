@@ -1,4 +1,3 @@
-import fc from 'fast-check';
 import { beforeEach, describe, expect, test } from 'vitest';
 import type { NetworkModel } from '../../../../src/devnet/network-model.ts';
 import { verifyEvmMessage, verifyPlatformMessage } from '../../../../src/devnet/node/signing-rules.ts';
@@ -174,30 +173,6 @@ describe('L1ValidatorWeight', () => {
   ])('%s', (name, change) => {
     expect(codeOf({ ...weightChange(), ...change() })).toBe(Number(name.slice(0, 2)));
   });
-});
-
-test('every refusal has a code of the P-Chain and a text, whatever it is asked', () => {
-  const payloads = fc.oneof(
-    fc.uint8Array({ maxLength: 200 }),
-    fc
-      .record({ sourceAddress: fc.uint8Array({ maxLength: 2 }), payload: fc.uint8Array({ maxLength: 80 }) })
-      .map((call) => encodeWarpPayload({ kind: 'AddressedCall', ...call })),
-    fc
-      .constantFrom(weightChange(), model.l1.story.removedRegistration)
-      .map((message) =>
-        encodeWarpPayload({ kind: 'AddressedCall', sourceAddress: NOTHING, payload: encodeL1Message(message) }),
-      ),
-  );
-  fc.assert(
-    fc.property(payloads, fc.uint8Array({ maxLength: 80 }), (payload, justification) => {
-      const message = createUnsignedMessage(1337, P_CHAIN_ID, payload);
-      const refusal = verifyPlatformMessage(model, message, justification);
-      if (refusal === undefined) return;
-      expect(refusal.code).toBeGreaterThanOrEqual(1);
-      expect(refusal.code).toBeLessThanOrEqual(17);
-      expect(refusal.message).not.toBe('');
-    }),
-  );
 });
 
 describe('an EVM chain', () => {

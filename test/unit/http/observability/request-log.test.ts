@@ -5,7 +5,8 @@ import { AggregatorError } from '../../../../src/aggregation/aggregator-error.ts
 import type { AccessOptions } from '../../../../src/http/access/access.ts';
 import { createMemoryLimitCounters } from '../../../../src/store/local/limit-counters.ts';
 import { FakeClock } from '../../../support/fake-clock.ts';
-import { createTestServer, PATH, portOf, recordingLogger, scriptedAggregator } from '../../api/api-fixture.ts';
+import { createLogLines } from '../../../support/log-lines.ts';
+import { createTestServer, PATH, portOf, scriptedAggregator } from '../../api/api-fixture.ts';
 
 const DEBUG = 20;
 const INFO = 30;
@@ -52,14 +53,13 @@ describe('the access line', () => {
   };
 
   test('has the route, the client, the price and the outcome', async () => {
-    const { logger, lines } = recordingLogger('info');
+    const { logger, records } = createLogLines('info');
     const server = await createTestServer({ logger, access });
     const headers = { 'x-service-api-key': 'a secret key', 'x-request-id': 'mine' };
     await server.inject({ method: 'POST', url: `${PATH}?secret=1`, headers, payload: PAYLOAD });
-    const [line, ...others] = lines();
+    const [line, ...others] = records();
     expect(others).toEqual([]);
-    const { time: _time, pid: _pid, hostname: _hostname, ...fields } = line!;
-    expect(fields).toEqual({
+    expect(line).toEqual({
       level: INFO,
       requestId: 'mine',
       method: 'POST',
@@ -70,47 +70,47 @@ describe('the access line', () => {
       units: 10,
       msg: 'request',
     });
-    expect(JSON.stringify(lines())).not.toMatch(/secret|0a0b/);
+    expect(JSON.stringify(records())).not.toMatch(/secret|0a0b/);
   });
 
   test('has the code of an error, and is written without a route', async () => {
-    const { logger, lines } = recordingLogger('info');
+    const { logger, records } = createLogLines('info');
     const server = await createTestServer({ logger, access });
     await server.inject('/nowhere?secret=1');
     await server.inject({ method: 'POST', url: PATH, headers: { 'x-service-api-key': 'another secret' } });
     await server.inject(`/${'%zz'}`);
-    expect(lines()).toMatchObject([
+    expect(records()).toMatchObject([
       { method: 'GET', status: 404, code: 'not_found', units: 0 },
       { method: 'POST', status: 401, code: 'unauthorized', units: 1 },
       { method: 'GET', status: 400, code: 'invalid_request' },
     ]);
-    expect(JSON.stringify(lines())).not.toContain('secret');
-    expect(lines().every(({ key }) => key === undefined)).toBe(true);
+    expect(JSON.stringify(records())).not.toContain('secret');
+    expect(records().every(({ key }) => key === undefined)).toBe(true);
   });
 
   test('is not written for operations', async () => {
-    const { logger, lines } = recordingLogger('info');
+    const { logger, records } = createLogLines('info');
     const server = await createTestServer({ logger });
     for (const url of ['/', '/health/live', '/health/ready', '/metrics', '/openapi.json', '/docs/', '/docs/json']) {
       expect((await server.inject(url)).statusCode).toBe(200);
     }
-    expect(lines()).toEqual([]);
+    expect(records()).toEqual([]);
   });
 });
 
 test('a client error is logged at debug with its message', async () => {
-  const { logger, lines } = recordingLogger('debug');
+  const { logger, records } = createLogLines('debug');
   const server = await createTestServer({ logger });
   const payload = { justification: 'xy' };
   const headers = { 'x-request-id': 'wrong' };
   const response = await server.inject({ method: 'POST', url: PATH, headers, payload });
-  expect(lines().filter(({ level }) => level === DEBUG)).toMatchObject([
+  expect(records().filter(({ level }) => level === DEBUG)).toMatchObject([
     { requestId: 'wrong', msg: 'request refused', code: 'invalid_request', reason: response.json().message },
   ]);
 });
 
 test('a malformed request is logged at debug without its bytes', async () => {
-  const { logger, lines } = recordingLogger('trace');
+  const { logger, records } = createLogLines('trace');
   const server = await createTestServer({ logger });
   await server.listen({ host: '127.0.0.1', port: 0 });
   const client = connect(portOf(server), '127.0.0.1').setEncoding('utf8');
@@ -118,11 +118,11 @@ test('a malformed request is logged at debug without its bytes', async () => {
   let answer = '';
   for await (const text of client) answer += text;
   await server.close();
-  const [line, ...others] = lines().filter(({ msg }) => msg === 'malformed request');
+  const [line, ...others] = records().filter(({ msg }) => msg === 'malformed request');
   expect(others).toEqual([]);
   expect(line).toMatchObject({ level: DEBUG, code: 'invalid_request', reason: expect.stringMatching(/^HPE_/) });
   expect(answer.toLowerCase()).toContain(`x-request-id: ${line?.requestId}\r\n`);
-  const written = JSON.stringify(lines());
+  const written = JSON.stringify(records());
   expect(written).not.toContain('secret');
   expect(written).not.toContain(JSON.stringify([...Buffer.from('secret')]).slice(1, -1));
 });
@@ -132,13 +132,13 @@ test('under a flood, other kinds of lines are still logged, and the next line ha
   const { aggregator } = scriptedAggregator(async () => {
     throw new AggregatorError('insufficient_weight', 'too little');
   });
-  const { logger, lines } = recordingLogger('info');
+  const { logger, records } = createLogLines('info');
   const server = await createTestServer({ logger, aggregator, clock });
   for (let count = 0; count < 2_003; count += 1) await server.inject('/nowhere');
   await server.inject({ method: 'POST', url: PATH, payload: PAYLOAD });
-  expect(lines().filter(({ level }) => level === INFO)).toHaveLength(2_000);
-  expect(lines().filter(({ level }) => level === WARN)).toHaveLength(1);
+  expect(records().filter(({ level }) => level === INFO)).toHaveLength(2_000);
+  expect(records().filter(({ level }) => level === WARN)).toHaveLength(1);
   await clock.advance(1_000);
   await server.inject('/nowhere');
-  expect(lines().at(-1)).toMatchObject({ msg: 'request', omitted: 4 });
+  expect(records().at(-1)).toMatchObject({ msg: 'request', omitted: 4 });
 });

@@ -134,40 +134,7 @@ test('other connections are served between pipelined requests', async () => {
 });
 
 describe('a connection without a byte within the timeout', () => {
-  async function inactive(listener: RequestListener, { asks }: { asks: boolean }) {
-    const { open, server, brokenOff } = await openServer(listener);
-    expect(server.timeout).toBe(60_000);
-    const { client, served } = await open();
-    if (asks) {
-      const asked = once(server, 'request');
-      client.write(GET);
-      await asked;
-    }
-    return { brokenOff, client, served };
-  }
-
-  test('is closed if the client does not read its answer', async () => {
-    const { served, brokenOff } = await inactive((_request, response) => response.end(LONG), { asks: true });
-    served.emit('timeout');
-    expect([served.destroyed, brokenOff]).toEqual([true, ['does not read']]);
-  });
-
-  test('stays open while a request is running', async () => {
-    const held: ServerResponse[] = [];
-    const { client, served, brokenOff } = await inactive((_request, response) => held.push(response), { asks: true });
-    served.emit('timeout');
-    held[0]!.end('<late>');
-    expect(await readUntil(client, '<late>')).toContain('200 OK');
-    expect(brokenOff).toEqual([]);
-  });
-
-  test('is closed if it is idle', async () => {
-    const { served, brokenOff } = await inactive(() => undefined, { asks: false });
-    served.emit('timeout');
-    expect([served.destroyed, brokenOff]).toEqual([true, []]);
-  });
-
-  test('is reported by Node while an answer waits to be read', async () => {
+  test('is closed while its answer waits to be read', async () => {
     const { open, server, brokenOff } = await openServer((_request, response) => response.end(LONG));
     server.timeout = 20;
     const { client, served } = await open();
@@ -175,6 +142,27 @@ describe('a connection without a byte within the timeout', () => {
     client.pause().write(GET);
     await closed;
     expect(brokenOff).toEqual(['does not read']);
+  });
+
+  test('stays open while a request is running', async () => {
+    const held: ServerResponse[] = [];
+    const { open, server, brokenOff } = await openServer((_request, response) => held.push(response));
+    const { client, served } = await open();
+    const asked = once(server, 'request');
+    client.write(GET);
+    await asked;
+    served.emit('timeout');
+    held[0]!.end('<late>');
+    expect(await readUntil(client, '<late>')).toContain('200 OK');
+    expect(brokenOff).toEqual([]);
+  });
+
+  test('is closed if it is idle', async () => {
+    const { open, server, brokenOff } = await openServer(() => undefined);
+    expect(server.timeout).toBe(60_000);
+    const { served } = await open();
+    served.emit('timeout');
+    expect([served.destroyed, brokenOff]).toEqual([true, []]);
   });
 });
 

@@ -1,26 +1,26 @@
 import { once } from 'node:events';
-import type { RequestListener, ServerResponse } from 'node:http';
+import type { ServerResponse } from 'node:http';
 import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { expect, test } from 'vitest';
 import { DRAIN_TIMEOUT_MS, GET, openServer } from './open-server.ts';
 
-/** Returns a listener that collects its responses, for the test to answer. */
-function held() {
+/** Starts a server with a running request of one client, for the test to answer. */
+async function running(written = GET) {
   const responses: ServerResponse[] = [];
   let arrived = Promise.withResolvers<void>();
-  return {
-    responses,
-    listener: ((_request, response) => {
-      responses.push(response);
-      arrived.resolve();
-    }) satisfies RequestListener,
-    async next(): Promise<ServerResponse> {
-      await arrived.promise;
-      arrived = Promise.withResolvers();
-      return responses.at(-1)!;
-    },
+  const server = await openServer((_request, response) => {
+    responses.push(response);
+    arrived.resolve();
+  });
+  const next = async (): Promise<ServerResponse> => {
+    await arrived.promise;
+    arrived = Promise.withResolvers();
+    return responses.at(-1)!;
   };
+  const { client } = await server.open();
+  client.write(written);
+  return { ...server, client, next, response: await next() };
 }
 
 test('idle connections close at once, and new ones are refused', async () => {
@@ -36,11 +36,7 @@ test('idle connections close at once, and new ones are refused', async () => {
 });
 
 test('a running request is answered with connection: close, and its connection closes', async () => {
-  const { listener, next } = held();
-  const { open, close, aborted, clock } = await openServer(listener);
-  const { client } = await open();
-  client.write(GET);
-  const response = await next();
+  const { client, response, close, aborted, clock } = await running();
   const closed = close();
   response.end('the answer');
   const answer = await text(client);
@@ -51,18 +47,12 @@ test('a running request is answered with connection: close, and its connection c
 });
 
 test('a connection with a partial answer closes after the answer', async () => {
-  const { listener, next } = held();
-  const { open, close } = await openServer(listener);
-  const { client } = await open();
-  client.write(GET);
-  const response = await next();
+  const { client, response, close } = await running();
   response.write('the beginning');
   await once(client, 'readable');
   const closed = close();
   response.end(', the end');
-  const answer = await text(client);
-  expect(answer).toContain('the beginning');
-  expect(answer).toContain(', the end');
+  expect(await text(client)).toMatch(/the beginning[^]*, the end/);
   await closed;
 });
 
@@ -80,26 +70,16 @@ test('a slow client receives its whole answer', async () => {
 });
 
 test('a connection with pipelined requests closes after the last answer', async () => {
-  const { listener, responses, next } = held();
-  const { open, close } = await openServer(listener);
-  const { client } = await open();
-  client.write(GET + GET);
-  await next();
+  const { client, response, next, close } = await running(GET + GET);
   const closed = close();
-  responses[0]!.end('first');
-  await next();
-  responses[1]!.end('second');
-  const answer = await text(client);
-  expect(answer).toMatch(/first[^]*connection: close[^]*second/i);
+  response.end('first');
+  (await next()).end('second');
+  expect(await text(client)).toMatch(/first[^]*connection: close[^]*second/i);
   await closed;
 });
 
 test('a request that runs longer than the drain timeout is aborted', async () => {
-  const { listener, next } = held();
-  const { open, close, aborted, clock } = await openServer(listener);
-  const { client } = await open();
-  client.write(GET);
-  const response = await next();
+  const { response, close, aborted, clock } = await running();
   const gone = once(response, 'close');
   const closed = close();
   await clock.advance(DRAIN_TIMEOUT_MS - 1);

@@ -2,7 +2,7 @@ import { Counter, Registry } from 'prom-client';
 import { expect, test } from 'vitest';
 import { createMetricsText, openMetricsServer } from '../../../../src/http/server/metrics-server.ts';
 import { systemClock } from '../../../../src/lib/concurrency/clock.ts';
-import { createTestServer } from '../../api/api-fixture.ts';
+import { createTestServer, listenerOptions } from '../../api/api-fixture.ts';
 
 function registryWithOne(): Registry {
   const registry = new Registry();
@@ -12,7 +12,7 @@ function registryWithOne(): Registry {
 
 test('serves the metrics only', async () => {
   const registry = registryWithOne();
-  await using server = await openMetricsServer({ host: '127.0.0.1', port: 0, registry, clock: systemClock });
+  await using server = await openMetricsServer(listenerOptions({ registry }), '127.0.0.1', 0);
   const answer = await fetch(server.url);
   expect([answer.status, answer.headers.get('content-type')]).toEqual([200, registry.contentType]);
   expect(await answer.text()).toContain('things_total 1');
@@ -37,9 +37,9 @@ test('concurrent requests share one rendering', async () => {
 
 test('a port in use is an error that names the setting', async () => {
   const registry = registryWithOne();
-  await using server = await openMetricsServer({ host: '127.0.0.1', port: 0, registry, clock: systemClock });
+  await using server = await openMetricsServer(listenerOptions({ registry }), '127.0.0.1', 0);
   const port = Number(new URL(server.url).port);
-  await expect(openMetricsServer({ host: '127.0.0.1', port, registry, clock: systemClock })).rejects.toMatchObject({
+  await expect(openMetricsServer(listenerOptions({ registry }), '127.0.0.1', port)).rejects.toMatchObject({
     ...{ cause: { code: 'EADDRINUSE', syscall: 'listen' }, settings: { port: 'metrics.port' } },
   });
 });

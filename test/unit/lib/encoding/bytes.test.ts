@@ -8,7 +8,6 @@ import {
   equalBytes,
   parseHex,
 } from '../../../../src/lib/encoding/bytes.ts';
-import { ParseError } from '../../../../src/lib/encoding/parse-error.ts';
 import { collectGarbage } from '../../../support/collect-garbage.ts';
 
 const bytes = fc.uint8Array({ maxLength: 100 });
@@ -43,7 +42,7 @@ test('any text is hex that is written back the same except for prefix and case, 
         try {
           parsed = parseHex(text, 'field');
         } catch (error) {
-          expect(error).toBeInstanceOf(ParseError);
+          expect(error).toMatchObject({ name: 'ParseError', what: 'field' });
           return;
         }
         expect(bytesToHex(parsed)).toBe(text.replace(/^0x/, '').toLowerCase());

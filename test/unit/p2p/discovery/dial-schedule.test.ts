@@ -214,6 +214,17 @@ it('unwanted nodes are dialled while there are too few sources of addresses', ()
   expect(schedule.takeDue(1_000)).toEqual([]);
 });
 
+it('unwanted nodes are closed after their grace, the longest unwanted first, except the sources', () => {
+  const schedule = createSchedule({ limits: { gossipSources: 2 } });
+  for (const nodeID of nodes(4)) schedule.want(nodeID, 0);
+  for (const nodeID of schedule.takeDue(0)) schedule.onReady(nodeID);
+  nodes(4).forEach((nodeID, index) => schedule.unwant(nodeID, 1_000 + index));
+  expect(schedule.dueDisconnects(300_999)).toEqual([]);
+  expect(schedule.dueDisconnects(301_001)).toEqual([node(0), node(1)]);
+  schedule.want(node(0), 301_001);
+  expect(schedule.dueDisconnects(301_003)).toEqual([node(1)]);
+});
+
 it('unwanted nodes keep their record for a while after a failure, so that others are tried', () => {
   const known = nodes(2);
   const schedule = createSchedule({ limits: { gossipSources: 1 }, known });

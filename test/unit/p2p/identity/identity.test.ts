@@ -78,6 +78,7 @@ test('a certificate without its key is an error, and so is a key of another kind
   await expect(openIdentity(files)).rejects.toThrow(/staker\.key exists but .*staker\.crt does not/);
   await writeFile(files.privateKeyPath, 'no key');
   await expect(openIdentity(files)).rejects.toThrow(/staker\.key is no private key/);
+  await expect(openIdentity({ ...files, directory: undefined })).rejects.toThrow(/staker\.key exists but .* does not/);
   expect(await readdir(base)).toEqual(['staker.key']);
 });
 

@@ -19,8 +19,7 @@ function start() {
     maxBytes: 10_000_000,
     findProblem: () => undefined,
     tooLong: () => new Error('too long'),
-    takeStream: () => true,
-    noStream: () => new Error('no stream'),
+    acquireStream: () => undefined,
   };
   const exchange = new Exchange(rules, 'a client');
   exchange.onRequestStart(controller);

@@ -1,9 +1,13 @@
 import type { Dispatcher } from 'undici';
 import { expect, test } from 'vitest';
 import { UpstreamClient } from '../../../../src/proxy/client/upstream-client.ts';
+import { NO_SPAN } from '../../../../src/telemetry/spans.ts';
 import { FakeClock, settle } from '../../../support/fake-clock.ts';
 
-const REQUEST = { method: 'GET', target: '/', subject: 'subject', timeoutMs: 1_000 } as const;
+const REQUEST = {
+  ...{ method: 'GET' as const, target: '/', subject: 'subject', timeoutMs: 1_000 },
+  ...{ client: 'a client', span: NO_SPAN },
+};
 
 function openClient(dispatch: Dispatcher['dispatch']) {
   const clock = new FakeClock();

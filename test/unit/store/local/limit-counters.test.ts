@@ -2,40 +2,37 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { createMemoryLimitCounters, type LimitCounters } from '../../../../src/store/local/limit-counters.ts';
 import { createSharedLimitCounters } from '../../../../src/store/redis/shared-limit-counters.ts';
-import type { SharedStore } from '../../../../src/store/redis/shared-store.ts';
-import { movableClock } from '../../../integration/proxy/movable-clock.ts';
-import { Draws } from '../../../simulation/draws.ts';
-import { SimulatedRedis } from '../../../simulation/simulated-redis.ts';
-import type { Liar } from '../../../simulation/store-lies.ts';
+import { FakeClock } from '../../../support/fake-clock.ts';
+import { createStoreInMemory } from '../redis/store-in-memory.ts';
 import { expectGranted, expectRefused, testLimitCounters } from './limit-counters-contract.ts';
 
-const shared = createMemoryLimitCounters(movableClock());
+const shared = createMemoryLimitCounters(new FakeClock());
 describe('in memory', () => {
   testLimitCounters(() => shared);
 });
 
 function start() {
-  const clock = movableClock();
+  const clock = new FakeClock();
   return { clock, counters: createMemoryLimitCounters(clock) };
 }
 
 test('a backlog drains by a nanosecond in each', async () => {
   const { clock, counters } = start();
   expect(await counters.take('a', 5e9, 6e9)).toEqual({ isTaken: true, ns: 5e9 });
-  clock.move(999);
+  await clock.advance(999);
   expect(await counters.take('a', 2e9, 6e9)).toEqual({ isTaken: false, ns: 4_001e6 });
-  clock.move(1);
+  await clock.advance(1);
   expect(await counters.take('a', 2e9, 6e9)).toEqual({ isTaken: true, ns: 6e9 });
-  clock.move(7_000);
+  await clock.advance(7_000);
   expect(await counters.take('a', 1e9, 6e9)).toEqual({ isTaken: true, ns: 1e9 });
 });
 
 test('a claim expires, and its release does not affect the next one', async () => {
   const { clock, counters } = start();
   const first = expectGranted(await counters.claim('a', 1_000));
-  clock.move(999);
+  await clock.advance(999);
   expect(await counters.claim('a', 1_000)).toEqual({ isGranted: false, leftMs: 1 });
-  clock.move(1);
+  await clock.advance(1);
   expectGranted(await counters.claim('a', 1_000));
   await first.giveBack();
   expectRefused(await counters.claim('a', 1_000), 1_000);
@@ -54,24 +51,11 @@ test('keeps a bounded number of backlogs and claims, the latest', async () => {
 });
 
 describe('counters that replicas share', () => {
-  /** Starts a store on the same clock that can be switched off. */
   function startShared() {
-    const clock = movableClock();
-    const redis = new SimulatedRedis({
-      ...{ clock: { ...clock, after: atOnce }, draws: new Draws('limits'), liar: undefined as unknown as Liar },
-      plan: { latencyMs: [0, 0], spells: [], moments: [], lies: {}, lying: 0 },
-      watcher: { wrote: () => undefined, disturbed: () => undefined, lost: () => undefined },
-    });
-    const { signal } = new AbortController();
-    const options = { clock, signal, keyPrefix: 'test:', connectTimeoutMs: 1_000, onBroken: () => undefined };
-    const link = redis.linkOpener(0, 0)({ ...options, servers: {} as never });
-    const switched = { isOn: true };
-    const store: SharedStore = {
-      ask: async (command) => (switched.isOn ? command(await link) : undefined),
-      [Symbol.dispose]: () => undefined,
-    };
+    const clock = new FakeClock();
+    const { store, state, entries } = createStoreInMemory(clock);
     const replicas = [0, 1].map(() => createSharedLimitCounters(store, createMemoryLimitCounters(clock)));
-    return { clock, switched, redis, replicas: replicas as [LimitCounters, LimitCounters] };
+    return { clock, state, entries, replicas: replicas as [LimitCounters, LimitCounters] };
   }
 
   const costs = fc.array(
@@ -91,7 +75,7 @@ describe('counters that replicas share', () => {
         const { clock, replicas } = startShared();
         const one = createMemoryLimitCounters(clock);
         for (const { waitMs, costNs, isForced, key, replica } of each) {
-          clock.move(waitMs);
+          await clock.advance(waitMs);
           const cost = [String(key), costNs, isForced ? 1_000e9 : 60e9] as const;
           expect(await replicas[replica]?.take(...cost)).toEqual(await one.take(...cost));
         }
@@ -100,25 +84,20 @@ describe('counters that replicas share', () => {
   });
 
   test('continue locally when the store is away, without the costs that it rejected', async () => {
-    const { switched, replicas } = startShared();
+    const { state, replicas } = startShared();
     const [a, b] = replicas;
     for (const replica of [a, b, b]) await replica.take('a', 20e9, 60e9);
     expect(await a.take('a', 20e9, 60e9)).toEqual({ isTaken: false, ns: 60e9 });
-    switched.isOn = false;
+    state.isAway = true;
     expect(await a.take('a', 30e9, 60e9)).toEqual({ isTaken: true, ns: 50e9 });
     expect(await b.take('a', 30e9, 60e9)).toEqual({ isTaken: false, ns: 40e9 });
   });
 
   test('keep keys in the store no longer than the backlog', async () => {
-    const { redis, replicas } = startShared();
+    const { entries, replicas } = startShared();
     await replicas[0].take('a', 5e9 + 1, 60e9);
     await replicas[0].take('b', -1, 60e9);
-    const lifetimesMs = [...redis.entries].map(([key, { endsMs }]) => [key, endsMs]);
-    expect(lifetimesMs).toEqual(Object.entries({ 'test:a': 5_001, 'test:b': 1 }));
+    const lifetimesMs = [...entries].map(([key, { endsMs }]) => [key, endsMs]);
+    expect(lifetimesMs).toEqual(Object.entries({ a: 5_001, b: 1 }));
   });
 });
-
-function atOnce(_delayMs: number, callback: () => void): () => void {
-  queueMicrotask(callback);
-  return () => undefined;
-}

@@ -11,7 +11,7 @@ import { createSeal } from '../../../../src/store/redis/seal.ts';
 import { createMetrics } from '../../../../src/telemetry/metrics.ts';
 import { FakeClock } from '../../../support/fake-clock.ts';
 import { createLogLines } from '../../../support/log-lines.ts';
-import { createMemorySharedValues } from './memory-shared-values.ts';
+import { createStoreInMemory } from './store-in-memory.ts';
 
 const KEY = 'work:a';
 const never = new AbortController().signal;
@@ -23,23 +23,22 @@ interface Run extends Partial<SingleFlightTask<string>> {
   readonly takesMs?: number;
   readonly isProven?: boolean;
   readonly signal?: AbortSignal;
-  readonly secret?: string;
 }
 
-/** Outcomes are texts; `bad …` is rejected by other replicas, and `secret …` is not shared. */
+/** Outcomes are texts; `bad …` is rejected by other replicas. */
 function createReplicas(secret: string | null = SECRET) {
   const clock = new FakeClock();
-  const values = createMemorySharedValues(clock);
+  const { values, state, entries, plant, planted } = createStoreInMemory(clock);
   const registry = new Registry();
   const log = createLogLines();
   const metrics = createMetrics(registry);
+  const seal = createSeal(secret ?? undefined, 'test:');
   const done: string[] = [];
   /** The progress that each run has seen. */
   const progressed: Record<string, (string | undefined)[]> = {};
 
   /** Runs the work on one more replica. Its outcome is its name. */
   function run(name: string, { takesMs = 200, isProven = true, signal = never, ...options }: Run = {}) {
-    const seal = createSeal(options.secret ?? secret ?? undefined, 'test:');
     const replica = createDistributedSingleFlight({ values, seal, clock, logger: log.logger, metrics });
     const result = replica.run<string>(
       KEY,
@@ -50,8 +49,7 @@ function createReplicas(secret: string | null = SECRET) {
           done.push(name);
           return name;
         },
-        share: (outcome) =>
-          outcome.startsWith('secret') ? undefined : { bytes: bytes(outcome), ttlMs: 60_000, isProven },
+        share: (outcome) => ({ bytes: bytes(outcome), ttlMs: 60_000, isProven }),
         async accept(outcome) {
           const text = textOf(outcome.bytes)!;
           return text.startsWith('bad') ? undefined : `${text} of another`;
@@ -70,9 +68,11 @@ function createReplicas(secret: string | null = SECRET) {
     const text = await registry.getSingleMetricAsString('signature_aggregator_shared_work_total');
     return Number(new RegExp(`outcome="${outcome}"} (\\d+)`).exec(text)?.[1] ?? 0);
   };
-  /** Puts a value that does not expire under the key. */
-  const plant = (value: Uint8Array) => void values.entries.set(KEY, { value, endsMs: Number.POSITIVE_INFINITY });
-  return { clock, values, log, done, progressed, run, counted, plant, planted: () => values.entries.get(KEY)!.value };
+  return {
+    ...{ clock, values, state, entries, log, done, progressed, run, counted },
+    plant: (value: Uint8Array) => plant(KEY, value),
+    planted: () => planted(KEY),
+  };
 }
 
 describe('equal work of several replicas', () => {
@@ -89,115 +89,53 @@ describe('equal work of several replicas', () => {
   });
 
   test('has its outcome until it expires', async () => {
-    const { clock, values, done, run, counted } = createReplicas();
+    const { clock, entries, done, run, counted } = createReplicas();
     void run('first');
     await clock.advance(300);
     expect(await run('second')).toBe('first of another');
     expect(await counted('found')).toBe(1);
-    expect(values.entries.get(KEY)!.endsMs).toBe(60_200);
+    expect(entries.get(KEY)!.endsMs).toBe(60_200);
     await clock.advance(60_000);
     void run('third');
     await clock.advance(300);
     expect(done).toEqual(['first', 'third']);
   });
-
-  test('with an unshared outcome runs on each replica in turn', async () => {
-    const { clock, run } = createReplicas();
-    const results = [run('secret 1'), run('secret 2')];
-    await clock.advance(1_000);
-    expect(await Promise.all(results)).toEqual(['secret 1', 'secret 2']);
-  });
-
-  test('that fails or is cancelled runs on the next replica at once', async () => {
-    const { clock, values, run } = createReplicas();
-    await expect(run('x', { work: () => Promise.reject(new Error('broken')) })).rejects.toThrow('broken');
-    expect(values.entries.size).toBe(0);
-
-    const leaving = new AbortController();
-    const left = run('left', { work: () => sleep(clock, 5_000, leaving.signal).then(() => 'left') });
-    const next = run('next');
-    await clock.advance(500);
-    leaving.abort(new Error('cancelled'));
-    await expect(left).rejects.toThrow('cancelled');
-    await clock.advance(400);
-    expect(await next).toBe('next');
-    expect(clock.pendingTimers).toBe(0);
-  });
-
-  test('keeps the lease while it runs long', async () => {
-    const { clock, done, run } = createReplicas();
-    const results = [run('slow', { takesMs: 9_000 }), run('other')];
-    await clock.advance(9_200);
-    expect(await Promise.all(results)).toEqual(['slow', 'slow of another']);
-    expect(done).toEqual(['slow']);
-  });
-
-  test('a cancellation while the lease is acquired releases it', async () => {
-    const { values, run } = createReplicas();
-    const leaving = new AbortController();
-    const left = run('left', { signal: leaving.signal });
-    leaving.abort(new Error('gone'));
-    await expect(left).rejects.toThrow('gone');
-    expect(values.entries.size).toBe(0);
-  });
-
-  test('a cancellation while waiting leaves no timers', async () => {
-    const { clock, run } = createReplicas();
-    void run('slow', { takesMs: 3_000 });
-    const leaving = new AbortController();
-    const waiting = run('other', { signal: leaving.signal });
-    await clock.advance(500);
-    leaving.abort(new Error('gone'));
-    await expect(waiting).rejects.toThrow('gone');
-    await clock.advance(3_000);
-    expect(clock.pendingTimers).toBe(0);
-  });
 });
 
-test('a dead replica delays the others until its lease expires, and one of them takes over', async () => {
-  const { clock, values, done, run, counted, planted } = createReplicas();
-  void run('dying', { takesMs: Number.POSITIVE_INFINITY });
-  await clock.advance(50);
-  // It no longer renews its lease.
-  const token = planted().subarray(0, 16);
-  const { replace } = values;
-  values.replace = async (key, expected, replacement) =>
-    expected !== undefined && Buffer.compare(expected, token) === 0
-      ? { kind: 'away' }
-      : replace(key, expected, replacement);
-  const results = [run('heir'), run('other')];
-  await clock.advance(LEASE_MS - 100);
-  expect(done).toEqual([]);
+test('a cancellation while the lease is acquired releases it', async () => {
+  const { entries, run } = createReplicas();
+  const leaving = new AbortController();
+  const left = run('left', { signal: leaving.signal });
+  leaving.abort(new Error('gone'));
+  await expect(left).rejects.toThrow('gone');
+  expect(entries.size).toBe(0);
+});
+
+test('a cancellation while waiting leaves no timers', async () => {
+  const { clock, run } = createReplicas();
+  void run('slow', { takesMs: 3_000 });
+  const leaving = new AbortController();
+  const waiting = run('other', { signal: leaving.signal });
   await clock.advance(500);
-  expect((await Promise.all(results)).toSorted()).toEqual(['heir', 'heir of another']);
-  expect(await counted('taken_over')).toBe(1);
+  leaving.abort(new Error('gone'));
+  await expect(waiting).rejects.toThrow('gone');
+  await clock.advance(3_000);
+  expect(clock.pendingTimers).toBe(0);
 });
 
-describe('a store that is away', () => {
-  test('lets each replica work alone, waiting ones too', async () => {
-    const { clock, values, run, counted } = createReplicas();
-    values.isAway = true;
-    const now = run('now', { takesMs: 0 });
-    expect(await Promise.race([now, clock.advance(10).then(() => 'late')])).toBe('now');
-    values.isAway = false;
-    const results = [run('one'), run('other')];
-    await clock.advance(50);
-    values.isAway = true;
-    await clock.advance(500);
-    expect(await Promise.all(results)).toEqual(['one', 'other']);
-    expect(await counted('alone')).toBe(2);
-    expect(clock.pendingTimers).toBe(0);
-  });
-
-  test('and returns empty still gets the outcome', async () => {
-    const { clock, values, run } = createReplicas();
-    void run('one');
-    await clock.advance(50);
-    values.entries.clear();
-    void run('other');
-    await clock.advance(500);
-    expect(await run('third')).toMatch(/of another$/);
-  });
+test('a store that is away lets each replica work alone, waiting ones too', async () => {
+  const { clock, state, run, counted } = createReplicas();
+  state.isAway = true;
+  const now = run('now', { takesMs: 0 });
+  expect(await Promise.race([now, clock.advance(10).then(() => 'late')])).toBe('now');
+  state.isAway = false;
+  const results = [run('one'), run('other')];
+  await clock.advance(50);
+  state.isAway = true;
+  await clock.advance(500);
+  expect(await Promise.all(results)).toEqual(['one', 'other']);
+  expect(await counted('alone')).toBe(2);
+  expect(clock.pendingTimers).toBe(0);
 });
 
 describe('forged values', () => {
@@ -220,17 +158,6 @@ describe('forged values', () => {
     await clock.advance(300);
     expect(await Promise.all(results)).toEqual(['one', 'one of another']);
     if (value.length > 0) expect(log.lines.join('')).toContain('store.sharedSecret');
-  });
-
-  test('a rejected outcome is replaced', async () => {
-    const { clock, done, run, counted } = createReplicas();
-    void run('bad one');
-    await clock.advance(300);
-    void run('good one');
-    await clock.advance(300);
-    expect(await run('third')).toBe('good one of another');
-    expect(done).toEqual(['bad one', 'good one']);
-    expect(await counted('refused')).toBe(1);
   });
 
   test('a replayed lease without renewals delays no longer than a real one', async () => {
@@ -286,15 +213,6 @@ describe('forged values', () => {
     expect(await counted('refused')).toBe(1);
     expect(log.lines.join('')).toContain('expired failure');
   });
-
-  test('replicas with different secrets reject each other', async () => {
-    const { clock, done, run } = createReplicas();
-    void run('one');
-    await clock.advance(300);
-    void run('other', { secret: 'another secret of some' });
-    await clock.advance(300);
-    expect(done).toEqual(['one', 'other']);
-  });
 });
 
 describe('without a secret', () => {
@@ -307,10 +225,10 @@ describe('without a secret', () => {
   });
 
   test('unproven outcomes are neither shared nor accepted', async () => {
-    const { clock, values, done, run, plant } = createReplicas(null);
+    const { clock, entries, done, run, plant } = createReplicas(null);
     void run('one', { isProven: false });
     await clock.advance(300);
-    expect(values.entries.size).toBe(0);
+    expect(entries.size).toBe(0);
     plant(Buffer.concat([new Uint8Array(16), Buffer.from([3]), bytes('word')]));
     void run('other');
     await clock.advance(300);
@@ -325,16 +243,16 @@ test('an unproven outcome of a lost lease does not replace another value', async
   const theirs = bytes('of another replica');
   plant(theirs);
   await clock.advance(500);
-  expect(planted()).toBe(theirs);
+  expect(Uint8Array.from(planted())).toEqual(theirs);
 });
 
 test('too long progress and outcomes are not shared', async () => {
-  const { clock, values, run, planted } = createReplicas();
+  const { clock, entries, run, planted } = createReplicas();
   const share = () => ({ bytes: new Uint8Array(512 * 1024), ttlMs: 1_000, isProven: true });
   const result = run('one', { progress: () => new Uint8Array(MAX_PROGRESS_BYTES + 1), share });
   await clock.advance(150);
   expect(planted().length).toBeLessThan(100);
   await clock.advance(100);
   expect(await result).toBe('one');
-  expect(values.entries.size).toBe(0);
+  expect(entries.size).toBe(0);
 });

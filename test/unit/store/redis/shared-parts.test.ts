@@ -2,25 +2,19 @@ import { Registry } from 'prom-client';
 import { expect, test } from 'vitest';
 import { createMemorySignatureStore } from '../../../../src/store/local/signature-store.ts';
 import { createSharedStoreParts } from '../../../../src/store/redis/shared-parts.ts';
-import type { SharedStore } from '../../../../src/store/redis/shared-store.ts';
 import { createMetrics } from '../../../../src/telemetry/metrics.ts';
 import { FakeClock, settle } from '../../../support/fake-clock.ts';
 import { createLogLines } from '../../../support/log-lines.ts';
+import { createStoreInMemory } from './store-in-memory.ts';
 
 const SIGNER = 'ab'.repeat(48);
 const signed = (byte: number) => new Map([[SIGNER, new Uint8Array(96).fill(byte)]]);
 
-/** A Redis that reads and writes values, and replicas of networks whose local stores are empty. */
+/** Replicas of networks whose local stores are empty. */
 function start() {
-  const entries = new Map<string, Uint8Array>();
-  const run = async (script: string, key: string, [value]: readonly (string | Uint8Array)[]) => {
-    if (!script.includes("'SET'")) return entries.get(key) ?? new Uint8Array();
-    entries.set(key, value as Uint8Array);
-    return 1;
-  };
-  const store: SharedStore = { ask: (command) => command({ run }), [Symbol.dispose]: () => undefined };
+  const clock = new FakeClock();
+  const { store, entries } = createStoreInMemory(clock);
   const open = (networkID: number) => {
-    const clock = new FakeClock();
     const parts = createSharedStoreParts({
       ...{ store, networkID, clock, networkName: 'local', secret: 'the secret of the replicas' },
       ...{ logger: createLogLines().logger, metrics: createMetrics(new Registry()) },

@@ -2,27 +2,16 @@ import { expect, test } from 'vitest';
 import { createSharedRecords, type SharedRecords } from '../../../../src/store/redis/shared-records.ts';
 import type { SharedStore } from '../../../../src/store/redis/shared-store.ts';
 import { FakeClock } from '../../../support/fake-clock.ts';
+import { createStoreInMemory } from './store-in-memory.ts';
 
-const SECRET = 'the secret of the replicas';
+const [FAILED, SIGNED] = ['v1:requests:failed', 'v1:requests:signed'];
 
-/** A store that keeps what is written, and gives it back in one page. */
-function open(secret: string | undefined = SECRET, isAway = () => false) {
+function open() {
   const clock = new FakeClock();
-  const written: Uint8Array[] = [];
-  const store: SharedStore = {
-    async ask(command) {
-      if (isAway()) return undefined;
-      return command({
-        async run(script, _key, args) {
-          if (script.includes('LPUSH')) written.unshift(args[0] as Uint8Array);
-          if (script.includes('ipairs')) return written[0];
-          return script.startsWith('return') ? written.slice(Number(args[0]), Number(args[1]) + 1) : 1;
-        },
-      });
-    },
-    [Symbol.dispose]: () => undefined,
-  };
-  return { clock, written, records: createSharedRecords({ store, secret }, clock) as SharedRecords };
+  const inMemory = createStoreInMemory(clock);
+  const opened = { store: inMemory.store, secret: 'the secret of the replicas' };
+  const written = (key: string) => inMemory.entries.get(key)?.value as readonly string[];
+  return { ...inMemory, clock, written, records: createSharedRecords(opened, clock) as SharedRecords };
 }
 
 async function all(records: SharedRecords): Promise<unknown[]> {
@@ -32,13 +21,13 @@ async function all(records: SharedRecords): Promise<unknown[]> {
 }
 
 test('a flood of records is written in part: those of a burst, then some a second', async () => {
-  const { clock, written, records } = open();
+  const { clock, redis, records } = open();
   for (let second = 0; second < 3; second += 1) {
     for (let index = 0; index < 2_000; index += 1) records.add('signed', () => ({}));
     await clock.advance(1_000);
   }
-  expect(written.length).toBeGreaterThanOrEqual(1_000);
-  expect(written.length).toBeLessThanOrEqual(1_000 + 3 * 20);
+  expect(redis.commands).toBeGreaterThanOrEqual(1_000);
+  expect(redis.commands).toBeLessThanOrEqual(1_000 + 3 * 20);
 });
 
 test('a record that is too long is shared without its lightest missing validators', async () => {
@@ -46,31 +35,28 @@ test('a record that is too long is shared without its lightest missing validator
   const missing = Array.from({ length: 32 }, (_, index) => ({ index, text: 'é'.repeat(400) }));
   records.add('failed', () => ({ missing, missingOmitted: 3 }));
   await clock.advance(100);
-  expect(written[0]?.length).toBeLessThanOrEqual(8 * 1024);
+  expect(written(FAILED)[0]?.length).toBeLessThanOrEqual(8 * 1024);
   expect(await records.find('failed', [''])).toEqual({ missing: missing.slice(0, 8), missingOmitted: 27 });
 });
 
 test('values that are cut, changed, of another list or no JSON are left out', async () => {
-  const { clock, written, records } = open();
+  const { clock, entries, written, records } = open();
   records.add('failed', () => ({ missing: [1] }));
   records.add('signed', () => ({ missing: [2] }));
   await clock.advance(100);
-  const [, good = new Uint8Array()] = written;
-  const changed = Uint8Array.from(good);
-  changed[20] = (changed[20] ?? 0) ^ 1;
-  written.push(
-    good.subarray(0, 10),
-    good.subarray(0, good.length - 1),
-    changed,
-    new Uint8Array(),
-    Buffer.alloc(10_000),
-  );
+  const [[good = ''], [ofOther = '']] = [written(FAILED), written(SIGNED)];
+  const changed = `${good.slice(0, 20)}\0${good.slice(21)}`;
+  const value = [good, ofOther, good.slice(0, 10), good.slice(0, -1), changed, '', 'x'.repeat(10_000)];
+  entries.set(FAILED, { ...entries.get(FAILED)!, value });
   expect(await all(records)).toEqual([{ missing: [1] }]);
 });
 
 test('nothing is shared without a secret, and nothing is read from a store that is away', async () => {
   expect(createSharedRecords({ store: {} as SharedStore, secret: undefined }, new FakeClock())).toBeUndefined();
-  const { records } = open(SECRET, () => true);
+  const { clock, state, records } = open();
+  records.add('failed', () => ({}));
+  await clock.advance(100);
+  state.isAway = true;
   expect(await all(records)).toEqual([]);
   expect(await records.find('failed', [''])).toBeUndefined();
 });

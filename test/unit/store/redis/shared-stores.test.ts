@@ -16,7 +16,7 @@ import {
 } from '../../../../src/warp/ids.ts';
 import { conversionValidationID } from '../../../../src/warp/l1-message.ts';
 import { FakeClock, settle } from '../../../support/fake-clock.ts';
-import { createMemorySharedValues } from './memory-shared-values.ts';
+import { createStoreInMemory } from './store-in-memory.ts';
 
 const seal = createSeal('the secret of the replicas', 'test:');
 const unsealed = createSeal(undefined, 'test:');
@@ -28,14 +28,12 @@ describe('signatures', () => {
 
   function createReplicas(secret = seal) {
     const clock = new FakeClock();
-    const values = createMemorySharedValues(clock);
-    const open = () =>
-      createSharedSignatureStore(
-        createMemorySignatureStore({ clock, maxSignatures: 100, maxPerSigner: 10 }),
-        values,
-        secret,
-      );
-    return { clock, values, one: open(), other: open() };
+    const store = createStoreInMemory(clock);
+    const open = () => {
+      const own = createMemorySignatureStore({ clock, maxSignatures: 100, maxPerSigner: 10 });
+      return createSharedSignatureStore(own, store.values, secret);
+    };
+    return { ...store, clock, one: open(), other: open() };
   }
 
   test('of one replica are available to the other, by message, and accumulate', async () => {
@@ -52,7 +50,7 @@ describe('signatures', () => {
   });
 
   test('expire after two minutes, and all of a message are deleted if one is invalid', async () => {
-    const { clock, values, one, other } = createReplicas();
+    const { clock, entries, one, other } = createReplicas();
     const both = [A, B].map((signer) => [signer, signature(1)] as const);
     await one.putMany('m', new Map(both));
     await settle();
@@ -62,15 +60,14 @@ describe('signatures', () => {
     await settle();
     await clock.advance(120_000);
     expect(await other.getMany('n', [A])).toEqual(new Map());
-    expect([...values.entries.values()].every(({ endsMs }) => endsMs <= 120_000)).toBe(true);
+    expect([...entries.values()].every(({ endsMs }) => endsMs <= 120_000)).toBe(true);
   });
 
   test('without a seal are rejected, unless there is no secret', async () => {
     const sealed = createReplicas();
     const open = createReplicas(unsealed);
-    for (const { values } of [sealed, open]) {
-      const value = Buffer.concat([Buffer.from(A, 'hex'), signature(9), Buffer.from('rest')]);
-      values.entries.set('signatures:m', { value, endsMs: Number.POSITIVE_INFINITY });
+    for (const { plant } of [sealed, open]) {
+      plant('signatures:m', Buffer.concat([Buffer.from(A, 'hex'), signature(9), Buffer.from('rest')]));
     }
     expect(await sealed.one.getMany('m', [A])).toEqual(new Map());
     expect(await open.one.getMany('m', [A])).toEqual(new Map([[A, signature(9)]]));
@@ -86,9 +83,9 @@ describe('validator sets', () => {
 
   function createReplicas(secret = seal) {
     const clock = new FakeClock();
-    const values = createMemorySharedValues(clock);
-    const open = () => createSharedValidatorSets(values, secret, clock);
-    return { clock, values, one: open(), other: open() };
+    const store = createStoreInMemory(clock);
+    const open = () => createSharedValidatorSets(store.values, secret, clock);
+    return { ...store, one: open(), other: open() };
   }
 
   test('of one replica are available to the other, by subnet and height', async () => {
@@ -117,34 +114,33 @@ describe('validator sets', () => {
   });
 
   test('that were deleted are written again with the next height', async () => {
-    const { values, one, other } = createReplicas();
+    const { entries, one, other } = createReplicas();
     one.put(SUBNET, 1n, validators(5n));
-    for (const key of values.entries.keys()) if (!key.includes('@')) values.entries.delete(key);
+    for (const key of entries.keys()) if (!key.includes('@')) entries.delete(key);
     expect(await other.at(SUBNET, 1n)).toBeUndefined();
     other.put(SUBNET, 2n, validators(5n));
     expect(await other.at(SUBNET, 2n)).toEqual(validators(5n));
-    expect([...values.entries.keys()].filter((key) => !key.includes('@'))).toHaveLength(1);
+    expect([...entries.keys()].filter((key) => !key.includes('@'))).toHaveLength(1);
   });
 
   test('that were forged, moved or changed are rejected', async () => {
-    const { values, one, other } = createReplicas();
+    const { plant, planted, entries, one, other } = createReplicas();
     one.put(SUBNET, 1n, validators(5n));
     one.put(SUBNET, 2n, validators(6n));
-    const [first, second] = [`set:${SUBNET}@1`, `set:${SUBNET}@2`];
-    values.entries.set(first, values.entries.get(second)!);
+    plant(`set:${SUBNET}@1`, planted(`set:${SUBNET}@2`));
     expect(await other.at(SUBNET, 1n)).toBeUndefined();
-    const [five, six] = [...values.entries].filter(([key]) => !key.includes('@')).map(([, entry]) => entry);
-    for (const value of [five!.value, Buffer.from('lie')]) {
-      six!.value = value;
+    const [five = '', six = ''] = [...entries.keys()].filter((key) => !key.includes('@'));
+    for (const value of [planted(five), Buffer.from('lie')]) {
+      plant(six, value);
       expect(await other.at(SUBNET, 2n)).toBeUndefined();
     }
   });
 
   test('are not shared without a secret, because they cannot be verified', async () => {
-    const { values, one, other } = createReplicas(unsealed);
+    const { entries, plant, one, other } = createReplicas(unsealed);
     one.put(SUBNET, 1n, validators(5n));
-    expect(values.entries.size).toBe(0);
-    values.entries.set(`set:${SUBNET}@1`, { value: new Uint8Array(32), endsMs: Number.POSITIVE_INFINITY });
+    expect(entries.size).toBe(0);
+    plant(`set:${SUBNET}@1`, new Uint8Array(32));
     expect(await other.at(SUBNET, 1n)).toBeUndefined();
   });
 });
@@ -159,7 +155,7 @@ describe('L1 validations', () => {
   };
 
   test('of one replica are available to the other, which has its own position', async () => {
-    const values = createMemorySharedValues(new FakeClock());
+    const { values, entries, plant, planted } = createStoreInMemory(new FakeClock());
     using ownOfOne = openValidationStore({ directory: undefined, networkID: 1 });
     using ownOfOther = openValidationStore({ directory: undefined, networkID: 1 });
     const one = createSharedValidationStore(ownOfOne, values);
@@ -170,15 +166,15 @@ describe('L1 validations', () => {
     expect(await one.position()).toEqual(position);
     // The preimage of another ID, and an invalid value.
     const another: ValidationID = conversionValidationID(SUBNET, 1);
-    const [{ value: preimage } = expect.fail('nothing was written')] = values.entries.values();
-    for (const value of [preimage, Buffer.from('lie')]) {
-      values.entries.set(`validation:${another}`, { value, endsMs: Number.POSITIVE_INFINITY });
+    const [key = ''] = entries.keys();
+    for (const value of [planted(key), Buffer.from('lie')]) {
+      plant(`validation:${another}`, value);
       expect(await other.originOf(another)).toBeUndefined();
     }
   });
 
   test('are written with limited concurrency', async () => {
-    const values = createMemorySharedValues(new FakeClock());
+    const { values, entries } = createStoreInMemory(new FakeClock());
     const { set } = values;
     let [underWay, most] = [0, 0];
     values.set = async (...entry) => {
@@ -195,6 +191,6 @@ describe('L1 validations', () => {
     }));
     await createSharedValidationStore(own, values).commit({ position, entries: [{ height: 1n, origins }] });
     expect(most).toBe(32);
-    expect(values.entries.size).toBe(200);
+    expect(entries.size).toBe(200);
   });
 });

@@ -1,8 +1,9 @@
 import { keccak_256 } from '@noble/hashes/sha3.js';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { readPasted, SEND_WARP_MESSAGE } from '../../../../../src/console/page/input/pasted-input.ts';
+import { readPasted } from '../../../../../src/console/page/input/pasted-input.ts';
 import { bytesToHex } from '../../../../../src/lib/encoding/bytes.ts';
+import { SEND_WARP_MESSAGE } from '../../../../../src/pchain/codec/send-warp-log.ts';
 import { readCases } from '../../../../vectors/vectors.ts';
 
 const MESSAGE = '00000000053900ff';
@@ -12,7 +13,7 @@ const word = (value: number) => value.toString(16).padStart(64, '0');
 const logData = (message: string) => `0x${word(32)}${word(message.length / 2)}${pad(message)}`;
 const log = (message: string) => ({
   address: '0x0200000000000000000000000000000000000005',
-  topics: [`0x${SEND_WARP_MESSAGE}`, `0x${word(1)}`, `0x${word(2)}`],
+  topics: [SEND_WARP_MESSAGE, `0x${word(1)}`, `0x${word(2)}`],
   data: logData(message),
 });
 const hexOf = (pasted: string) => {
@@ -22,7 +23,7 @@ const hexOf = (pasted: string) => {
 
 test('the topic of the log is the hash of its signature', () => {
   const hash = keccak_256(new TextEncoder().encode('SendWarpMessage(address,bytes32,bytes)'));
-  expect(Buffer.from(hash).toString('hex')).toBe(SEND_WARP_MESSAGE);
+  expect(`0x${bytesToHex(hash)}`).toBe(SEND_WARP_MESSAGE);
 });
 
 test.each([

@@ -1,0 +1,39 @@
+import { useEffect, useState } from 'preact/hooks';
+
+/** Wait after the last change, so that typing does not send a request for each key. */
+const QUIET_MS = 150;
+
+interface Answer<T> {
+  readonly key?: string;
+  readonly value?: T;
+  readonly error?: unknown;
+}
+
+/**
+ * Asks the service again a moment after the question has changed. Until then there is no answer, because one to another question does not
+ * answer this one.
+ */
+export function useAnswer<Question extends object, T>(
+  question: Question | undefined,
+  ask: (question: Question, signal: AbortSignal) => Promise<T>,
+): Answer<T> | undefined {
+  const [answer, setAnswer] = useState<Answer<T>>({});
+  const key = question && JSON.stringify(question);
+  useEffect(() => {
+    if (question === undefined || key === undefined) return undefined;
+    const leaving = new AbortController();
+    const timer = setTimeout(() => {
+      ask(question, leaving.signal).then(
+        (value) => setAnswer({ key, value }),
+        (error: unknown) => {
+          if (!leaving.signal.aborted) setAnswer({ key, error });
+        },
+      );
+    }, QUIET_MS);
+    return () => {
+      clearTimeout(timer);
+      leaving.abort();
+    };
+  }, [key]);
+  return key !== undefined && answer.key === key ? answer : undefined;
+}

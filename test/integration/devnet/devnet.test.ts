@@ -1,0 +1,28 @@
+import { expect, test } from 'vitest';
+import { startDevnet } from '../../../src/devnet/devnet.ts';
+import { createLogger } from '../../../src/telemetry/logger.ts';
+import { FakeClock } from '../../support/fake-clock.ts';
+import { DevnetClient } from './devnet-client.ts';
+
+const logger = createLogger('silent');
+
+test('a devnet that is closed leaves no timer and no port', async () => {
+  const clock = new FakeClock();
+  await using devnet = await startDevnet({ validators: 3, clock, logger });
+  const { client } = await DevnetClient.handshake(devnet.validator(1), clock);
+  expect(clock.pendingTimers).toBeGreaterThan(0);
+  await devnet[Symbol.asyncDispose]();
+  await client.ended;
+  expect(clock.pendingTimers).toBe(0);
+  await expect(fetch(devnet.apiUrl)).rejects.toThrow(/./);
+});
+
+test.each([2, 2.5, 2_001])('a devnet cannot have %s validators', async (validators) => {
+  await expect(startDevnet({ validators, clock: new FakeClock(), logger })).rejects.toThrow('3 to 2000 validators');
+});
+
+test('a devnet that cannot listen rejects', async () => {
+  // TEST-NET-1 (RFC 5737): no machine has this address.
+  const start = startDevnet({ validators: 3, host: '192.0.2.1', clock: new FakeClock(), logger });
+  await expect(start).rejects.toThrow('cannot open a port for each of 5 validators');
+});

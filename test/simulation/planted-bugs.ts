@@ -1,0 +1,181 @@
+/** A bug that a hurried change could make, planted by a replacement in a module of the service. */
+export interface SimulatedBug {
+  readonly name: string;
+  readonly file: string;
+  /** Text that stands once in the file. */
+  readonly find: string;
+  readonly replace: string;
+  /** Matches the violation that the simulation must report. */
+  readonly found: RegExp;
+}
+
+/** Found by the world of one service. */
+export const SERVICE_BUGS: readonly SimulatedBug[] = [
+  ...bugsOf('src/validators/quorum.ts', {
+    'a quorum that is off by one percent': ['QUORUM_DENOMINATOR = 100n', 'QUORUM_DENOMINATOR = 101n', /below \d+ %/],
+  }),
+  ...bugsOf('src/bls/field/arithmetic.ts', {
+    'a check that is skipped': [
+      'outputsOf: (verdicts) => verdicts',
+      "outputsOf: (verdicts) => verdicts.map(() => true) }); Object.defineProperty(this, 'isBusy', { value: true",
+      /is not signed by its signers/,
+    ],
+  }),
+  ...bugsOf('src/bls/service/bls-jobs.ts', {
+    'a job that verifies nothing': [
+      'return run(backend, job)',
+      'return run({ ...backend, verify: () => true, verifyBatch: () => true }, job)',
+      /is not signed by its signers/,
+    ],
+  }),
+  ...bugsOf('src/aggregation/request/result-key.ts', {
+    'a flight shared by different justifications': [
+      'return justification.length === 0 ? message.id :',
+      'return message.id;',
+      /no validator signs as it was asked/,
+    ],
+    'a flight shared by different sets': [
+      "import { warpSetHash } from '../../validators/warp-set-hash.ts'",
+      "const warpSetHash = () => ''",
+      /signed message that/,
+    ],
+    'a flight shared by different quorums': ['|${quorumNum}|${quorumBuffer}|', '|', /below \d+ %/],
+  }),
+  ...bugsOf('src/lib/concurrency/single-flight.ts', {
+    'equal requests that share nothing': [
+      'this.#flights.get(key) ?? this.#start(key, work)',
+      'this.#start(key, work)',
+      /collections of one message at once/,
+    ],
+  }),
+  ...bugsOf('src/lib/concurrency/deadline.ts', {
+    'a timer that is left': ['cancelTimer();', '', /timers are left/],
+  }),
+  ...bugsOf('src/pchain/state/validator-sets.ts', {
+    'a set that is stale': [
+      '(await proposed.get(setKey(subnetID, height), signal)).set',
+      '(newest.get(subnetID)?.entry ?? (await proposed.get(setKey(subnetID, height), signal))).set',
+      /signed message that/,
+    ],
+  }),
+  ...bugsOf('src/validators/warp-set.ts', {
+    'a set in another order': [
+      'compareUncompressed(a.publicKey, b.publicKey)',
+      'compareUncompressed(b.publicKey, a.publicKey)',
+      /signed message that/,
+    ],
+    'validators without a key that do not count': [
+      'keyless.weight += weight',
+      'totalWeight -= weight',
+      /were reported|below \d+ %/,
+    ],
+  }),
+  ...bugsOf('src/aggregation/collection/query-plan.ts', {
+    'a lost quorum that is not noticed': [
+      ": { kind: 'out of reach' };",
+      ": { kind: 'go on', ask: [], wakeAtMs: Number.POSITIVE_INFINITY, isIdle: false };",
+      /after its quorum was out of reach/,
+    ],
+    'a validator that is asked again and again': [
+      'limits.retryDelaysMs[attempts - 1]',
+      'limits.retryDelaysMs[0]',
+      /was asked \d+ times/,
+    ],
+  }),
+  ...bugsOf('src/aggregation/admission/admission.ts', {
+    'a permit that is never released': ['permit.release();', '', /aggregations_admitted is \d+/],
+  }),
+  ...bugsOf('src/aggregation/collection/progress.ts', {
+    'listeners that are not removed': [
+      'return () => void this.#listeners.delete(listener)',
+      'return () => undefined',
+      /after its request had ended/,
+    ],
+  }),
+  ...bugsOf('src/lib/concurrency/wake-up.ts', {
+    'a collection that notices answers late': [
+      'isPending = true;\n    settle?.();',
+      'clock.after(5_000, () => { isPending = true; settle?.(); });',
+      /though all that it needed was there|a collection took \d+/,
+    ],
+  }),
+];
+
+/** Found by the world of replicas. */
+export const REPLICA_BUGS: readonly SimulatedBug[] = [
+  ...bugsOf('src/store/redis/shared-values.ts', {
+    'a lease that does not end': [
+      'value, String(ttlMs), String(maxBytes)]',
+      'value, String(1_000 * ttlMs), String(maxBytes)]',
+      /a lease of \d+ ms/,
+    ],
+    'a lease that every replica takes': ['if not is_ours', "if ARGV[1] ~= '' and not is_ours", /put an end to a lease/],
+  }),
+  ...bugsOf('src/store/redis/distributed-single-flight.ts', {
+    'a lease that a cancelled waiter releases': [
+      'await sleep(clock, pollMs, signal)',
+      "signal.addEventListener('abort', () => void values.delete(key)); await sleep(clock, pollMs, signal)",
+      /put an end to a lease/,
+    ],
+    'a lease that is not renewed': [
+      'FIRST_RENEWAL_MS = 100',
+      'FIRST_RENEWAL_MS = 100_000',
+      /took the lease that|collections of one message at once/,
+    ],
+    'an outcome that is not shared': [
+      'else if (isProven) void values.set(key, value, ttlMs)',
+      'else if (isProven) return',
+      /collections of one message over all replicas|a lease is left/,
+    ],
+    'work without single flight': [
+      'const found = await enter(key, dead)',
+      'if (!signal.aborted) return task.work(0); const found = await enter(key, dead)',
+      /without the lease|more often|at once/,
+    ],
+    'waiting replicas that do not take over from a dead holder': [
+      "case 'ours':\n          runs",
+      "case 'ours': if (seen !== undefined && waitedMs() < task.patienceMs) { await sleep(clock, pollMs); continue; } runs",
+      /while nobody was at it/,
+    ],
+  }),
+  ...bugsOf('src/aggregation/request/shared-outcome.ts', {
+    'a message of the store that is not verified': [
+      "signature }, signal)) !== 'valid'",
+      "signature }, signal)) === 'never'",
+      /signed message that/,
+    ],
+  }),
+  ...bugsOf('src/store/redis/seal.ts', {
+    'a seal that is not verified': [
+      'return timingSafeEqual(sealed.subarray(0, TAG_BYTES), tagOf(key, value)) ? value : undefined',
+      'return value',
+      /though all that it needed was there|signed message that|at height/,
+    ],
+  }),
+  ...bugsOf('src/store/redis/shared-store.ts', {
+    'an unbounded wait for the store': [
+      'ANSWER_TIMEOUT_MS = 200',
+      'ANSWER_TIMEOUT_MS = 600_000',
+      /had no answer|took \d+ ms/,
+    ],
+    'a timer of each command that is left': [
+      'finally {\n      cancel();',
+      'finally {\n      clock.after(60_000, cancel);',
+      /timers are left/,
+    ],
+  }),
+  ...bugsOf('src/store/redis/shared-limit-counters.ts', {
+    'limits that each replica counts alone': [
+      'if (together === undefined) return alone',
+      'if (together !== alone) return alone',
+      /uses of a limit/,
+    ],
+  }),
+];
+
+function bugsOf(
+  file: string,
+  bugs: Readonly<Record<string, readonly [find: string, replace: string, found: RegExp]>>,
+): SimulatedBug[] {
+  return Object.entries(bugs).map(([name, [find, replace, found]]) => ({ name, file, find, replace, found }));
+}
