@@ -33,6 +33,8 @@ export interface BaseServerOptions {
   /** Origins whose pages may use the service; `*` alone allows all. */
   readonly corsOrigins: readonly string[];
   readonly maxConnections: number;
+  /** Bounds the arrival of one request, headers and body, so that slow senders cannot hold connections; 30 s by default. */
+  readonly requestArrivalTimeoutMs?: number;
   /** Shared by all listeners of the process. */
   readonly bodies: RequestBodies;
   /** Time that open requests have when the server closes. */
@@ -43,7 +45,6 @@ export interface BaseServerOptions {
 
 /** Limit of routes that set no other. */
 const DEFAULT_BODY_LIMIT = 16 * 1024;
-/** Bounds the arrival of one request, headers and body, so that slow senders cannot hold connections. */
 const REQUEST_ARRIVAL_TIMEOUT_MS = 30_000;
 /** Node's default interval would double the timeout. */
 const ARRIVAL_CHECK_MS = 2_000;
@@ -61,6 +62,7 @@ const NO_STORE = ['cache-control', 'no-store'] as const;
  */
 export function createBaseServer(options: BaseServerOptions, form: ErrorForm = OWN_ERROR_FORM): Server {
   const { logger, clock, metrics, maxConnections, drainTimeoutMs, access, corsOrigins, bodies } = options;
+  const { requestArrivalTimeoutMs = REQUEST_ARRIVAL_TIMEOUT_MS } = options;
   const { trustedProxies } = access;
   const log = new RequestLog(logger, clock);
   const warnings = createThrottledWarnings(logger, clock);
@@ -78,7 +80,7 @@ export function createBaseServer(options: BaseServerOptions, form: ErrorForm = O
     serverFactory: (handler) =>
       new DrainingServer(
         {
-          requestTimeout: REQUEST_ARRIVAL_TIMEOUT_MS,
+          requestTimeout: requestArrivalTimeoutMs,
           connectionsCheckingInterval: ARRIVAL_CHECK_MS,
           keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
         },

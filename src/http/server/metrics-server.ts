@@ -7,6 +7,8 @@ import { listen } from './listen-error.ts';
 
 /** A few monitoring systems, each with a connection or two. */
 const MAX_CONNECTIONS = 32;
+/** A request has a line and some headers. */
+const REQUEST_ARRIVAL_TIMEOUT_MS = 5_000;
 const DRAIN_TIMEOUT_MS = 1_000;
 
 /** Renders the metrics. Concurrent requests share one rendering, which starts after a yield to the event loop to collect them. */
@@ -33,7 +35,14 @@ export interface MetricsServerOptions extends BaseServerOptions {
 
 /** Serves the metrics alone, at a separate address for a network that clients do not reach. Disposing of it closes the listener. */
 export async function openMetricsServer(options: MetricsServerOptions, host: string, port: number) {
-  const server = createBaseServer({ ...options, maxConnections: MAX_CONNECTIONS, drainTimeoutMs: DRAIN_TIMEOUT_MS });
+  const server = createBaseServer({
+    ...options,
+    // Pages of other origins must not read it in an operator's browser.
+    corsOrigins: [],
+    maxConnections: MAX_CONNECTIONS,
+    requestArrivalTimeoutMs: REQUEST_ARRIVAL_TIMEOUT_MS,
+    drainTimeoutMs: DRAIN_TIMEOUT_MS,
+  });
   registerMetrics(server, options.registry, options.clock);
   const origin = await listen(server, { host, port }, { host: 'metrics.host', port: 'metrics.port' });
   return { url: `${origin}/metrics`, [Symbol.asyncDispose]: () => server.close() };

@@ -22,6 +22,13 @@ test('serves the metrics only', async () => {
   expect((await fetch(new URL('/health/live', server.url))).status).toBe(404);
 });
 
+test('pages of other origins cannot read the metrics at their separate address', async () => {
+  const options = { ...listenerOptions({ registry: registryWithOne() }), corsOrigins: ['*'] };
+  await using server = await openMetricsServer(options, '127.0.0.1', 0);
+  const { headers } = await fetch(server.url, { headers: { origin: 'https://page.example' } });
+  expect(headers.get('access-control-allow-origin')).toBeNull();
+});
+
 test('concurrent requests share one rendering', async () => {
   const registry = new Registry();
   let renderings = 0;
