@@ -2,8 +2,13 @@ const NO_BYTES = Buffer.alloc(0);
 
 /** Copies the chunks of a stream into one buffer that doubles. Node's own object for each chunk, however small, takes some 250 bytes. */
 export class GrowingBuffer {
-  #bytes: Buffer = NO_BYTES;
+  #bytes: Buffer;
   #length = 0;
+
+  /** @param capacity bytes to allocate at once, if the length is known */
+  constructor(capacity = 0) {
+    this.#bytes = capacity === 0 ? NO_BYTES : Buffer.allocUnsafe(capacity);
+  }
 
   get length(): number {
     return this.#length;

@@ -13,6 +13,7 @@ export interface RawAnswer {
 
 /** Buffered bytes of a streamed body at which reading from the upstream pauses. */
 const MAX_WAITING_BYTES = 64 * 1024;
+const NO_BYTES = Buffer.alloc(0);
 
 export interface ExchangeRules {
   /** A longer body is streamed. */
@@ -42,9 +43,10 @@ export class Exchange implements Dispatcher.DispatchHandler {
   #controller: Dispatcher.DispatchController | undefined;
   #status = 0;
   #headers: IncomingHttpHeaders = {};
-  #declaredLength = Number.POSITIVE_INFINITY;
-  /** Copies of the pieces that were not handed over: an upstream may send one byte in each. */
-  readonly #pieces = new GrowingBuffer();
+  /** The only piece so far: a short body is not copied. */
+  #first: Buffer | undefined;
+  /** Copies of several pieces that were not handed over: an upstream may send one byte in each. */
+  #pieces: GrowingBuffer | undefined;
   #length = 0;
   #isWhole = false;
   #stream: Readable | undefined;
@@ -77,9 +79,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
     if (status < 200) return;
     this.#status = status;
     this.#headers = headers;
-    const { 'content-length': length } = headers;
-    if (length !== undefined) this.#declaredLength = Number(length);
-    const isTooLong = length !== undefined && this.#declaredLength > this.#rules.maxBytes;
+    const isTooLong = Number(headers['content-length'] ?? 0) > this.#rules.maxBytes;
     const problem = this.#rules.findProblem(status, headers) ?? (isTooLong ? this.#rules.tooLong() : undefined);
     if (problem !== undefined) this.abort(problem);
   }
@@ -90,7 +90,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
       this.abort(this.#rules.tooLong());
       return;
     }
-    this.#pieces.append(chunk, this.#declaredLength);
+    this.#receive(chunk);
     if (this.#stream !== undefined) {
       this.#handOverSoon(controller);
     } else if (this.#length > this.#rules.maxWholeBytes) {
@@ -104,7 +104,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
     this.#controller = undefined;
     this.#isWhole = true;
     if (this.#stream === undefined) {
-      this.#resolve({ status: this.#status, headers: this.#headers, body: this.#pieces.take() });
+      this.#resolve({ status: this.#status, headers: this.#headers, body: this.#take() ?? NO_BYTES });
     } else {
       this.#handOver();
     }
@@ -118,9 +118,31 @@ export class Exchange implements Dispatcher.DispatchHandler {
     this.permits.dispose();
   }
 
+  #receive(chunk: Buffer): void {
+    if (this.#pieces === undefined && this.#first === undefined) {
+      this.#first = chunk;
+      return;
+    }
+    if (this.#pieces === undefined) {
+      // Allocated once: a buffer that doubles would take twice the memory.
+      const length = Number(this.#headers['content-length'] ?? 0);
+      this.#pieces = new GrowingBuffer(length <= this.#rules.maxWholeBytes ? length : 0);
+      if (this.#first !== undefined) this.#pieces.append(this.#first);
+      this.#first = undefined;
+    }
+    this.#pieces.append(chunk);
+  }
+
+  #take(): Buffer | undefined {
+    const bytes = this.#pieces?.take() ?? this.#first;
+    this.#pieces = undefined;
+    this.#first = undefined;
+    return bytes;
+  }
+
   /** Joins small pieces of one read of the connection. */
   #handOverSoon(controller: Dispatcher.DispatchController): void {
-    if (this.#pieces.length >= MAX_WAITING_BYTES) {
+    if ((this.#pieces ?? this.#first ?? NO_BYTES).length >= MAX_WAITING_BYTES) {
       if (!this.#handOver()) controller.pause();
     } else if (!this.#isHandOverDue) {
       this.#isHandOverDue = true;
@@ -134,9 +156,10 @@ export class Exchange implements Dispatcher.DispatchHandler {
   /** @returns whether the stream's reader was waiting */
   #handOver(): boolean {
     if (!this.#isStreamRead) return false;
-    if (this.#pieces.length > 0 || this.#isWhole) {
+    const bytes = this.#take();
+    if (bytes !== undefined || this.#isWhole) {
       this.#isStreamRead = false;
-      this.#stream?.push(this.#pieces.length > 0 ? this.#pieces.take() : null);
+      this.#stream?.push(bytes ?? null);
     }
     return true;
   }
