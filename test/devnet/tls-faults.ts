@@ -1,7 +1,7 @@
-import { generateKeyPairSync } from 'node:crypto';
+import { generateKeyPairSync, X509Certificate } from 'node:crypto';
 import { createSecureContext, type SecureContext } from 'node:tls';
 import { encodeSelfSignedCertificate } from '../../src/p2p/identity/certificate.ts';
-import { createIdentity, createIdentityContext, encodePem, type Identity } from '../../src/p2p/identity/identity.ts';
+import { createIdentity, createIdentityContext, type Identity } from '../../src/p2p/identity/identity.ts';
 import type { Behaviour } from './behaviour.ts';
 
 /** What a validator shows of itself in TLS. */
@@ -14,7 +14,7 @@ export function createTlsContext(identity: Identity, behaviour: Behaviour): Secu
 function createForbiddenContext(): SecureContext {
   const keys = generateKeyPairSync('ec', { namedCurve: 'P-384' });
   return createSecureContext({
-    cert: encodePem('CERTIFICATE', encodeSelfSignedCertificate(keys)),
+    cert: new X509Certificate(encodeSelfSignedCertificate(keys)).toString(),
     key: keys.privateKey.export({ type: 'pkcs8', format: 'pem' }),
     minVersion: 'TLSv1.3',
   });
