@@ -1,7 +1,7 @@
-import { generateKeyPairSync } from 'node:crypto';
+import { generateKeyPairSync, X509Certificate } from 'node:crypto';
 import { createSecureContext, type SecureContext } from 'node:tls';
 import { encodeSelfSignedCertificate } from '../../src/p2p/identity/certificate.ts';
-import { createIdentity, createIdentityContext, encodePem } from '../../src/p2p/identity/identity.ts';
+import { createIdentity, createIdentityContext } from '../../src/p2p/identity/identity.ts';
 
 /** What a validator shows of itself in TLS, in place of its identity. */
 export function createTlsContext(kind: 'wrong certificate' | 'malformed certificate'): SecureContext {
@@ -12,7 +12,7 @@ export function createTlsContext(kind: 'wrong certificate' | 'malformed certific
 function createForbiddenContext(): SecureContext {
   const keys = generateKeyPairSync('ec', { namedCurve: 'P-384' });
   return createSecureContext({
-    cert: encodePem('CERTIFICATE', encodeSelfSignedCertificate(keys)),
+    cert: new X509Certificate(encodeSelfSignedCertificate(keys)).toString(),
     key: keys.privateKey.export({ type: 'pkcs8', format: 'pem' }),
     minVersion: 'TLSv1.3',
   });
