@@ -11,11 +11,6 @@ export type AggregatorMetrics = ReturnType<typeof createAggregatorMetrics>;
 
 type Usage = Pick<FairSemaphore, 'limit' | 'held' | 'queued'>;
 
-export interface AdmissionNumbers {
-  readonly admitted: Usage;
-  readonly running: Usage;
-}
-
 export type LookupKind = 'view' | 'verify';
 
 export type RequestOutcome = 'signed' | 'aborted' | 'internal_error' | AggregatorErrorCode;
@@ -96,7 +91,7 @@ export function createAggregatorMetrics(metrics: Metrics, isLabelled: (subnetID:
       'Requests refused as overloaded, by the exhausted limit: all permits, a share of them, or the points of a client',
       'reason',
     ),
-    showAdmission({ admitted, running }: AdmissionNumbers): void {
+    showAdmission({ admitted, running }: Readonly<Record<'admitted' | 'running', Usage>>): void {
       gauge(
         'aggregations_limit',
         'The most different aggregations and lookups that may run or be queued',
@@ -107,7 +102,7 @@ export function createAggregatorMetrics(metrics: Metrics, isLabelled: (subnetID:
       gauge('aggregations_at_work', 'Running aggregations; the others are queued', () => running.held);
     },
     showLookups: (kind: LookupKind, running: Usage): void => void lookups.set(kind, running),
-    showQueries({ small, large }: { readonly small: Usage; readonly large: Usage }): void {
+    showQueries({ small, large }: Readonly<Record<'small' | 'large', Usage>>): void {
       gauge('queries_in_flight', 'Small signature requests in flight', () => small.held);
       gauge('queries_limit', 'The most small signature requests in flight', () => small.limit);
       gauge('large_queries_in_flight_bytes', 'Bytes of large signature requests in flight', () => large.held);

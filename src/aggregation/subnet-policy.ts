@@ -16,10 +16,6 @@ export function createSubnetPolicy({ trackedSubnetIDs, allowedSubnetIDs }: Subne
     allowed === undefined || allowed.has(subnetID) || tracked.has(subnetID);
   return {
     isAllowed,
-    /** Whether a share of the capacity is reserved for tracked subnets. */
-    get hasTracked(): boolean {
-      return tracked.size > 0;
-    },
     get tracked(): ReadonlySet<SubnetID> {
       return tracked;
     },

@@ -1,12 +1,12 @@
 import { join } from 'node:path';
 import { parseHex } from '../lib/encoding/bytes.ts';
 import type { ApiEndpoint } from '../lib/net/api-endpoint.ts';
+import { parseHostAndPort } from '../lib/net/host-and-port.ts';
 import { parseRedisUrl, type RedisAddress, type RedisServers } from '../lib/net/redis-address.ts';
 import { type EvmChainID, parseEvmChainID } from '../pchain/rpc/evm-api.ts';
 import type { TracerOptions } from '../telemetry/open-tracer.ts';
 import { parseHexOrCb58Id, parseNodeID, type SubnetID } from '../warp/ids.ts';
 import { publicNetworkNamed } from '../warp/networks.ts';
-import { parsePeerAddress } from './schema/peer-address.ts';
 import type { NetworkSettings, Settings } from './schema/schema.ts';
 
 /**
@@ -85,7 +85,7 @@ function parseStore(store: Settings['store']) {
 
 function parseRedisServers(store: Settings['store'], address: RedisAddress): RedisServers {
   const { sharedNodes, sharedMaster: master, sharedSentinelPassword: sentinelPassword } = store;
-  const nodes = [{ host: address.host, port: address.port }, ...sharedNodes.map(parsePeerAddress)];
+  const nodes = [{ host: address.host, port: address.port }, ...sharedNodes.map(parseHostAndPort)];
   if (master !== undefined) return { ...address, kind: 'sentinel', sentinels: nodes, master, sentinelPassword };
   return sharedNodes.length > 0 ? { ...address, kind: 'cluster', nodes } : { ...address, kind: 'single' };
 }
@@ -136,7 +136,7 @@ function parseNetwork(name: string, network: NetworkSettings) {
     allowedSubnetIDs: allowedSubnetIds && parseSubnetIDs(allowedSubnetIds),
     manuallyTrackedPeers: manuallyTrackedPeers.map(({ nodeId, address }) => ({
       nodeID: parseNodeID(nodeId),
-      ...parsePeerAddress(address),
+      ...parseHostAndPort(address),
     })),
     readyQuorumNum: BigInt(readyQuorumPercentage),
     l1Index: {

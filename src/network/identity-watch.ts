@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
-import { type Clock, sleep } from '../lib/concurrency/clock.ts';
+import { type Clock, repeat } from '../lib/concurrency/clock.ts';
 import type { Identity } from '../p2p/identity/identity.ts';
 import { isIdentityContested } from '../p2p/identity/identity-conflict.ts';
 import { registerIdentity } from '../store/redis/identity-registration.ts';
@@ -45,10 +45,10 @@ export function openIdentityWatch(options: IdentityWatchOptions): IdentityWatch 
     () => (problem === undefined ? 0 : 1),
   );
 
-  async function look(): Promise<void> {
+  async function look(): Promise<number> {
     /** Description of the other process, for the log only. */
     const other = await registration?.look();
-    if (stopped.signal.aborted) return;
+    if (stopped.signal.aborted) return LOOK_INTERVAL_MS;
     const before = problem;
     // The store is the most reliable sign.
     problem =
@@ -61,20 +61,10 @@ export function openIdentityWatch(options: IdentityWatchOptions): IdentityWatch 
     } else if (problem === undefined && before !== undefined) {
       logger.info('the NodeID is used by this process alone again');
     }
+    return LOOK_INTERVAL_MS;
   }
 
-  async function keepLooking(): Promise<void> {
-    for (;;) {
-      await look();
-      try {
-        await sleep(clock, LOOK_INTERVAL_MS, stopped.signal);
-      } catch {
-        return;
-      }
-    }
-  }
-
-  const working = keepLooking();
+  const working = repeat(clock, stopped.signal, look);
   return {
     problem: () => problem,
     async [Symbol.asyncDispose]() {

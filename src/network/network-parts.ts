@@ -3,29 +3,29 @@ import { createAggregatorMetrics } from '../aggregation/aggregator-metrics.ts';
 import { createL1Messages } from '../aggregation/l1/l1-messages.ts';
 import { createAggregator } from '../aggregation/request/aggregate.ts';
 import { createMessageVerifier } from '../aggregation/request/message-verifier.ts';
-import { SigningResolver } from '../aggregation/request/signing-resolver.ts';
+import { createSigningResolver } from '../aggregation/request/signing-resolver.ts';
 import { createSubnetPolicy, type SubnetPolicy } from '../aggregation/subnet-policy.ts';
 import { createSubnetViews } from '../aggregation/subnets/subnet-views.ts';
 import { createUptimeProofs } from '../aggregation/subnets/uptime-proofs.ts';
 import { createAnswerHistories } from '../aggregation/validators/answer-history.ts';
 import { createInvalidSigners } from '../aggregation/validators/invalid-signers.ts';
 import { createValidatorConnections } from '../aggregation/validators/validator-connections.ts';
-import type { BlsService, BlsVerifier } from '../bls/service/aggregation.ts';
+import type { BlsService } from '../bls/service/aggregation.ts';
 import type { AggregationConfig, NetworkConfig } from '../config/settings.ts';
 import type { Clock, Random } from '../lib/concurrency/clock.ts';
 import type { ApiEndpoint } from '../lib/net/api-endpoint.ts';
 import type { OpenConnections } from '../lib/net/http-connections.ts';
 import type { Dial } from '../p2p/connection/dial.ts';
 import type { Identity } from '../p2p/identity/identity.ts';
-import { PeerNetwork } from '../p2p/peer-network.ts';
+import { openPeerNetwork, type PeerNetwork } from '../p2p/peer-network.ts';
 import { createChainApi } from '../pchain/rpc/chain-api.ts';
 import { createDataApi } from '../pchain/rpc/data-api.ts';
 import { createEvmApi } from '../pchain/rpc/evm-api.ts';
-import { JsonRpcClient, type JsonRpcLimits } from '../pchain/rpc/json-rpc.ts';
+import { createJsonRpcClient, type JsonRpcClient, type JsonRpcLimits } from '../pchain/rpc/json-rpc.ts';
 import { createNodeApi, type NodeApi } from '../pchain/rpc/node-api.ts';
 import { createEpochHeights } from '../pchain/state/epoch-heights.ts';
 import { createSubnetDirectory, type SubnetDirectory } from '../pchain/state/subnet-directory.ts';
-import { ValidationIndex } from '../pchain/state/validation-index.ts';
+import { openValidationIndex } from '../pchain/state/validation-index.ts';
 import { createValidatorFunds } from '../pchain/state/validator-funds.ts';
 import { createValidatorSets } from '../pchain/state/validator-sets.ts';
 import { createMemorySignatureStore } from '../store/local/signature-store.ts';
@@ -48,7 +48,7 @@ const KEEP_REFRESHES = 10;
 /** Resources of the process that its networks share. */
 export interface ProcessParts {
   readonly identity: Identity;
-  readonly bls: BlsService & BlsVerifier;
+  readonly bls: BlsService;
   readonly aggregation: AggregationConfig;
   /** Store that replicas share. */
   readonly shared: OpenedSharedStore | undefined;
@@ -71,10 +71,20 @@ export interface PartsOptions extends ProcessParts {
   readonly metrics: Metrics;
 }
 
-/** API clients of a network. */
-export type NetworkApi = ReturnType<typeof openNetworkApi>;
+/** Opens the API of a network, and with its ID the other parts. */
+export function openNetwork(opened: AsyncDisposableStack, options: PartsOptions) {
+  const api = openNetworkApi(opened, options);
+  return {
+    getNetworkID: (signal: AbortSignal): Promise<number> => api.node.getNetworkID(signal),
+    /** Replaces the base URLs of all clients. */
+    useEndpoints: api.useEndpoints,
+    openParts: (openedParts: AsyncDisposableStack, networkID: number): NetworkParts =>
+      openNetworkParts(openedParts, { ...options, networkID }, api),
+  };
+}
 
-export type NetworkEndpoints = Pick<NetworkConfig, 'pChainApi' | 'infoApi'>;
+/** API clients of a network. */
+type NetworkApi = ReturnType<typeof openNetworkApi>;
 
 /** A third of the connections to a base URL, and of the node's time, because it handles one call at a time. */
 const LOOKUP_CONNECTIONS = 4;
@@ -100,7 +110,7 @@ export function openNetworkApi(opened: AsyncDisposableStack, options: PartsOptio
     more: Partial<JsonRpcLimits> = {},
   ): JsonRpcClient =>
     owner.use(
-      new JsonRpcClient({
+      createJsonRpcClient({
         ...{ endpoints, clock, random, metrics },
         limits: { ...limits, ...more },
         ...(outside && { openHttp: outside.openHttp }),
@@ -124,8 +134,7 @@ export function openNetworkApi(opened: AsyncDisposableStack, options: PartsOptio
     /** Opens a client of another API than the node's. */
     openOther: (owner: AsyncDisposableStack, endpoint: ApiEndpoint) => open(owner, [endpoint], LOOKUP_LIMITS),
     info,
-    /** Replaces the base URLs of all clients. */
-    useEndpoints(endpoints: NetworkEndpoints): void {
+    useEndpoints: (endpoints: Pick<NetworkConfig, 'pChainApi' | 'infoApi'>): void => {
       info.useEndpoints(endpoints.infoApi);
       current = endpoints.pChainApi;
       for (const client of clients) client.useEndpoints(current);
@@ -140,7 +149,7 @@ function attemptTimeoutMs({ apiTimeoutMs }: NetworkConfig): number {
 export type NetworkParts = ReturnType<typeof openNetworkParts>;
 
 /** Opens the parts of a network, which `opened` closes in reverse order. */
-export function openNetworkParts(
+function openNetworkParts(
   opened: AsyncDisposableStack,
   options: PartsOptions & { readonly networkID: number },
   api: NetworkApi,
@@ -189,9 +198,9 @@ export function openNetworkParts(
     maxSignatures: options.aggregation.signatureCacheSize,
     maxPerSigner: options.aggregation.signatureCachePerSigner,
   });
+  const resolver = createSigningResolver(resolving);
   const aggregator = createAggregator({
-    ...resolving,
-    ...learnt,
+    ...{ ...learnt, resolver, directory, clock },
     l1Messages: openL1Messages(opened, options, api, { directory, subnets: policy }, shared),
     source: connections,
     store: shared?.signatures(signatures) ?? signatures,
@@ -203,10 +212,8 @@ export function openNetworkParts(
       ...options.aggregation,
       reconnectGraceMs: RECONNECT_GRACE_MS,
       retryDelaysMs: RETRY_DELAYS_MS,
-      resolveTimeoutMs: network.apiTimeoutMs,
     },
   });
-  const resolver = new SigningResolver(resolving);
   const { readyQuorumNum } = network;
   return {
     ...{ aggregator, peers, connections },
@@ -250,14 +257,9 @@ function openPeers(
   api: NodeApi,
   configuredPeers: () => NetworkConfig['manuallyTrackedPeers'],
 ): PeerNetwork {
-  const { network, networkID, identity, clock, random, logger, metrics, outside } = options;
-  return new PeerNetwork({
-    identity,
-    networkID,
-    clock,
-    random,
-    logger,
-    metrics,
+  const { network, outside } = options;
+  return openPeerNetwork({
+    ...options,
     nodeVersion: (deadline) => api.getNodeVersion(deadline),
     bootstrapPeers: (deadline) => findBootstrapPeers(api, configuredPeers(), deadline),
     allowPrivateAddresses: network.allowPrivateAddresses,
@@ -273,15 +275,13 @@ function openL1Messages(
   known: { readonly directory: SubnetDirectory; readonly subnets: SubnetPolicy },
   shared: SharedStoreParts | undefined,
 ) {
-  const { network, networkID, clock, logger, metrics, storePath, outside } = options;
+  const { network, networkID, clock, storePath, outside } = options;
   const store = opened.use(openValidationStore({ directory: storePath, networkID, name: network.name, clock }));
   const index = opened.use(
-    new ValidationIndex({
+    openValidationIndex({
+      ...options,
       api: createNodeApi(api.openClient(opened), api.info),
       store: shared?.validations(store) ?? store,
-      clock,
-      logger,
-      metrics,
       l1StartTime: publicNetworkNamed(network.name)?.l1StartTime,
       lookback: storePath === undefined ? network.l1Index.lookback : undefined,
       maxBlocksPerSecond: network.l1Index.blocksPerSecond,
@@ -299,8 +299,7 @@ function openL1Messages(
       }),
     );
   return createL1Messages({
-    networkID,
-    ...known,
+    ...{ ...options, ...known },
     api: api.lookups,
     chains: createChainApi(api.openClient(opened, LOOKUP_LIMITS)),
     evm: createEvmApi({
@@ -308,10 +307,7 @@ function openL1Messages(
       others: api.openClient(opened, LOOKUP_LIMITS),
       configured: new Map([...network.chainRpc].map(([chain, endpoint]) => [chain, api.openOther(opened, endpoint)])),
     }),
-    index,
-    dataApi,
-    clock,
-    logger,
+    ...{ index, dataApi },
     timeoutMs: network.apiTimeoutMs,
   });
 }

@@ -5,81 +5,28 @@ import { sleep } from '../lib/concurrency/clock.ts';
 import { startDeadline } from '../lib/concurrency/deadline.ts';
 import type { ApiEndpoint } from '../lib/net/api-endpoint.ts';
 import { ConnectionChanges } from '../p2p/connection/connection-changes.ts';
-import type { PeerNetworkStats } from '../p2p/peer-network.ts';
-import type { NodeApi } from '../pchain/rpc/node-api.ts';
-import type { Logger } from '../telemetry/logger.ts';
-import type { Metrics } from '../telemetry/metrics.ts';
+import type { NodeAcceptance } from '../p2p/identity/identity-conflict.ts';
 import { PUBLIC_NETWORKS, publicNetworkNamed } from '../warp/networks.ts';
 import { NETWORK_STATUSES, type Network, type NetworkReadiness } from './network.ts';
-import {
-  type NetworkEndpoints,
-  type NetworkParts,
-  openNetworkApi,
-  openNetworkParts,
-  type PartsOptions,
-  type ProcessParts,
-} from './network-parts.ts';
+import { type NetworkParts, openNetwork, type PartsOptions } from './network-parts.ts';
 import { decideStatus } from './readiness.ts';
 
-export interface NetworkOptions extends ProcessParts {
-  readonly network: NetworkConfig;
-  readonly logger: Logger;
-  readonly metrics: Metrics;
+export interface NetworkOptions extends PartsOptions {
   /** Starts the devnet of this network and returns the address of its API; the caller stops it. Undefined for other networks. */
   readonly startEmbedded?: (() => Promise<ApiEndpoint>) | undefined;
 }
 
-export interface ServedNetwork extends Network {
-  /** Starts to open the network, and returns at once. Call it once. */
-  open(): void;
-  /** Resolves when the API first turns out to belong to another network. */
-  readonly refused: Promise<void>;
-  /** Reason while the API belongs to another network. */
-  readonly refusal: string | undefined;
-  /** Rejects where the network cannot be opened: its store is unreadable, the devnet gets no ports, or there is a bug. */
-  readonly failed: Promise<never>;
-  /** Undefined until the network is open. */
-  peerCounts(): PeerCounts | undefined;
-  /**
-   * Updates tracked subnets, configured peers, API addresses and the log level.
-   *
-   * @returns reason for operators why the new API addresses were rejected: they belong to another network, or do not respond
-   */
-  update(network: NetworkConfig): Promise<string | undefined>;
-}
-
-export type PeerCounts = Pick<PeerNetworkStats, 'connected' | 'turnedAway'>;
-
-/** Opens the API and the parts of a network. A port for scripted networks in tests. */
-export interface NetworkOpener {
-  openApi(opened: AsyncDisposableStack, options: PartsOptions): OpenedApi;
-}
-
-type OpenedApi = NetworkIDApi & {
-  readonly openParts: OpenParts;
-  readonly useEndpoints: (endpoints: NetworkEndpoints) => void;
-};
-
-type NetworkIDApi = Pick<NodeApi, 'getNetworkID'>;
-type OpenParts = (
-  opened: AsyncDisposableStack,
-  networkID: number,
-) => Pick<NetworkParts, 'aggregator' | 'subnets' | 'verifier' | 'uptimes'> & {
+type ServedParts = Pick<NetworkParts, 'aggregator' | 'subnets' | 'verifier' | 'uptimes' | 'update'> & {
   readonly connections: Pick<NetworkParts['connections'], 'readiness' | 'onReadinessChange'>;
-  readonly peers: { stats(): PeerCounts };
-  readonly update: NetworkParts['update'];
+  readonly peers: { stats(): NodeAcceptance };
 };
 
-const REAL_PARTS: NetworkOpener = {
-  openApi(opened, options) {
-    const api = openNetworkApi(opened, options);
-    return {
-      getNetworkID: (signal) => api.node.getNetworkID(signal),
-      useEndpoints: (endpoints) => api.useEndpoints(endpoints),
-      openParts: (openedParts, networkID) => openNetworkParts(openedParts, { ...options, networkID }, api),
-    };
-  },
-};
+interface OpenedNetwork extends Pick<ReturnType<typeof openNetwork>, 'getNetworkID' | 'useEndpoints'> {
+  openParts(opened: AsyncDisposableStack, networkID: number): ServedParts;
+}
+
+/** A port for scripted networks in tests. */
+export type OpenNetwork = (opened: AsyncDisposableStack, options: PartsOptions) => OpenedNetwork;
 
 const RETRY_AFTER_MS = 5_000;
 /** Pauses between requests for the network ID. */
@@ -87,275 +34,240 @@ const RETRY_PAUSES = { baseMs: 1_000, maxMs: 30_000 };
 /** An API of another network may be corrected without a restart. */
 const REFUSED_RETRY_MS = 30_000;
 
-export function createServedNetwork(options: NetworkOptions, opener: NetworkOpener = REAL_PARTS): ServedNetwork {
-  return new OpeningNetwork(options, opener);
-}
-
 type OpeningState =
   /** `reason` is for operators and clients. */
   | { readonly kind: 'opening'; readonly reason: string; readonly isApiDown?: boolean }
   | { readonly kind: 'refused'; readonly reason: string }
-  | {
-      readonly kind: 'open';
-      readonly parts: ReturnType<OpenParts>;
-      readonly opened: AsyncDisposableStack;
-    };
+  | { readonly kind: 'open'; readonly parts: ServedParts; readonly opened: AsyncDisposableStack };
 
-class OpeningNetwork implements ServedNetwork {
-  readonly name: string;
-  readonly pathNames: readonly string[];
-  readonly refused: Promise<void>;
-  readonly failed: Promise<never>;
-  readonly aggregator: Network['aggregator'];
-  #options: NetworkOptions;
-  readonly #processLogger: Logger;
+export type ServedNetwork = ReturnType<typeof createServedNetwork>;
+
+export function createServedNetwork(options: NetworkOptions, openApi: OpenNetwork = openNetwork) {
+  const { clock, identity } = options;
+  const { name, aliases } = options.network;
+  const logger = options.logger.child({ network: name });
+  const metrics = options.metrics.with({ network: name });
+  let config = options.network;
   /** Undefined until the address of the API is known. */
-  #api: OpenedApi | undefined;
+  let api: OpenedNetwork | undefined;
   /** Network ID of the info API, once it was checked. */
-  #acceptedID: number | undefined;
+  let acceptedID: number | undefined;
   /** Last update, for parts that are opened later. */
-  #updated: NetworkConfig | undefined;
-  readonly #opener: NetworkOpener;
-  readonly #startedMs: number;
-  readonly #stopping = new AbortController();
-  readonly #opened = new AsyncDisposableStack();
-  readonly #changes = new ConnectionChanges();
-  readonly #whenRefused = Promise.withResolvers<void>();
-  readonly #whenFailed = Promise.withResolvers<never>();
+  let updated: NetworkConfig | undefined;
+  let state: OpeningState = { kind: 'opening', reason: 'the network is being opened' };
+  let hasBeenUp = false;
   /** Resolves at the end of the opening. */
-  #opening: Promise<void> = Promise.resolve();
-  #state: OpeningState = { kind: 'opening', reason: 'the network is being opened' };
-  #hasBeenUp = false;
+  let opening: Promise<void> = Promise.resolve();
+  const startedMs = clock.monotonicMs();
+  const stopping = new AbortController();
+  const opened = new AsyncDisposableStack();
+  const changes = new ConnectionChanges();
+  const refused = Promise.withResolvers<void>();
+  const failed = Promise.withResolvers<never>();
+  // A caller may ignore it.
+  failed.promise.catch(() => undefined);
+  metrics.readGauge<'status'>(
+    {
+      name: 'network_status',
+      help: 'The status of a network: 1 for the one it has, 0 for the others',
+      labels: ['status'],
+    },
+    () => {
+      const { status: current } = readiness();
+      return NETWORK_STATUSES.map((status) => ({ labels: { status }, value: Number(status === current) }));
+    },
+  );
 
-  constructor(options: NetworkOptions, opener: NetworkOpener) {
-    const { network, logger, metrics, clock } = options;
-    this.name = network.name;
-    this.pathNames = [network.name, ...network.aliases];
-    this.refused = this.#whenRefused.promise;
-    this.failed = this.#whenFailed.promise;
-    this.#options = {
-      ...options,
-      logger: logger.child({ network: network.name }),
-      metrics: metrics.with({ network: network.name }),
-    };
-    this.#processLogger = logger;
-    this.#opener = opener;
-    this.#startedMs = clock.monotonicMs();
-    this.aggregator = {
-      aggregate: (request, call) =>
-        this.#state.kind === 'open'
-          ? this.#state.parts.aggregator.aggregate(request, call)
-          : Promise.reject(this.#unavailable(this.#state)),
-    };
-    this.#options.metrics.readGauge<'status'>(
-      {
-        name: 'network_status',
-        help: 'The status of a network: 1 for the one it has, 0 for the others',
-        labels: ['status'],
-      },
-      () => {
-        const { status: current } = this.readiness();
-        return NETWORK_STATUSES.map((status) => ({ labels: { status }, value: Number(status === current) }));
-      },
-    );
-    // A caller may ignore it.
-    this.failed.catch(() => undefined);
+  const aggregator: Network['aggregator'] = {
+    aggregate: (request, call) =>
+      state.kind === 'open' ? state.parts.aggregator.aggregate(request, call) : Promise.reject(unavailable(state)),
+  };
+
+  function readiness(): NetworkReadiness {
+    const sinceStartMs = clock.monotonicMs() - startedMs;
+    if (state.kind !== 'open') {
+      const notOpen = { reason: state.reason, isApiWrong: state.kind === 'refused' || state.isApiDown === true };
+      const decided = decideStatus({ notOpen, subnets: [], hasBeenUp, sinceStartMs });
+      return { name, ...decided, networkID: acceptedID, nodeID: undefined, subnets: [] };
+    }
+    const subnets = state.parts.connections.readiness();
+    const decided = decideStatus({ notOpen: undefined, subnets, hasBeenUp, sinceStartMs });
+    return { name, ...decided, networkID: acceptedID, nodeID: identity.nodeID, subnets };
   }
 
-  get subnets(): Network['subnets'] {
-    return this.#requireParts().subnets;
+  function untilUp(signal: AbortSignal): Promise<void> {
+    return changes.waitUntil(() => readiness().status === 'up', signal);
   }
 
-  get verifier(): Network['verifier'] {
-    return this.#requireParts().verifier;
+  function requireParts(): ServedParts {
+    if (state.kind === 'open') return state.parts;
+    throw unavailable(state);
   }
 
-  get uptimes(): Network['uptimes'] {
-    return this.#requireParts().uptimes;
+  function unavailable({ reason }: Exclude<OpeningState, { kind: 'open' }>): AggregatorError {
+    const text = `${name} cannot be served now: ${reason}`;
+    return new AggregatorError('network_unavailable', text, { retryAfterMs: RETRY_AFTER_MS });
   }
 
-  get refusal(): string | undefined {
-    return this.#state.kind === 'refused' ? this.#state.reason : undefined;
-  }
-
-  open(): void {
-    this.#opening = this.#open().catch((error: unknown) => {
-      if (this.#stopping.signal.aborted) return;
-      this.#changes.close(error instanceof Error ? error : new Error(String(error)));
-      this.#whenFailed.reject(error);
-    });
-    this.untilUp(this.#stopping.signal).then(
-      () => {
-        this.#hasBeenUp = true;
-      },
-      () => undefined,
-    );
-  }
-
-  readiness(): NetworkReadiness {
-    const state = this.#state;
-    const { clock, identity } = this.#options;
-    const isOpen = state.kind === 'open';
-    const subnets = isOpen ? state.parts.connections.readiness() : [];
-    const { status, reason } = decideStatus({
-      notOpen: isOpen
-        ? undefined
-        : { reason: state.reason, isApiWrong: state.kind === 'refused' || state.isApiDown === true },
-      subnets,
-      hasBeenUp: this.#hasBeenUp,
-      sinceStartMs: clock.monotonicMs() - this.#startedMs,
-    });
-    return {
-      name: this.name,
-      status,
-      reason,
-      networkID: this.#acceptedID,
-      nodeID: isOpen ? identity.nodeID : undefined,
-      subnets,
-    };
-  }
-
-  peerCounts(): PeerCounts | undefined {
-    return this.#state.kind === 'open' ? this.#state.parts.peers.stats() : undefined;
-  }
-
-  async update(next: NetworkConfig): Promise<string | undefined> {
-    const { logger, network } = this.#options;
-    logger.level = this.#processLogger.level;
-    const { trackedSubnetIDs, manuallyTrackedPeers, pChainApi, infoApi } = next;
-    this.#options = { ...this.#options, network: { ...network, trackedSubnetIDs, manuallyTrackedPeers } };
-    this.#updated = next;
-    if (this.#state.kind === 'open') this.#state.parts.update(next);
-    // The devnet's API does not move.
-    const isSame = JSON.stringify([pChainApi, infoApi]) === JSON.stringify([network.pChainApi, network.infoApi]);
-    if (isSame || network.embedded !== undefined) return undefined;
-    const problem =
-      this.#acceptedID !== undefined ? await this.#findEndpointProblem({ ...network, pChainApi, infoApi }) : undefined;
-    if (problem !== undefined) return problem;
-    this.#options = { ...this.#options, network: { ...this.#options.network, pChainApi, infoApi } };
-    this.#api?.useEndpoints({ pChainApi, infoApi });
-    return undefined;
-  }
-
-  untilUp(signal: AbortSignal): Promise<void> {
-    return this.#changes.waitUntil(() => this.readiness().status === 'up', signal);
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    const reason = new Error('the service stops');
-    this.#stopping.abort(reason);
-    this.#changes.close(reason);
-    await this.#opening;
-    await this.#opened.disposeAsync();
-  }
-
-  #requireParts(): ReturnType<OpenParts> {
-    if (this.#state.kind === 'open') return this.#state.parts;
-    throw this.#unavailable(this.#state);
-  }
-
-  #unavailable({ reason }: Exclude<OpeningState, { kind: 'open' }>): AggregatorError {
-    return new AggregatorError('network_unavailable', `${this.name} cannot be served now: ${reason}`, {
-      retryAfterMs: RETRY_AFTER_MS,
-    });
-  }
-
-  async #open(): Promise<void> {
-    const { signal } = this.#stopping;
-    const { clock } = this.#options;
-    const options = await this.#withEndpoints(signal);
-    const api = this.#opener.openApi(this.#opened, options);
-    this.#api = api;
-    const known = publicNetworkNamed(this.name);
+  async function openAll(signal: AbortSignal): Promise<void> {
+    const openedApi = openApi(opened, { ...options, logger, metrics, network: await findEndpoints(signal) });
+    api = openedApi;
+    const known = publicNetworkNamed(name);
     // The ID of a public network is known, so its info API is not necessary.
-    if (known !== undefined) this.#openParts(api, known.networkID);
+    if (known !== undefined) openParts(openedApi, known.networkID);
     for (;;) {
-      const { infoApi: asked } = this.#options.network;
-      const networkID = await this.#askNetworkID(api, signal);
+      const { infoApi: asked } = config;
+      const networkID = await askNetworkID(openedApi, signal);
       // The addresses were changed meanwhile: this may be a response of the old API.
-      if (this.#options.network.infoApi !== asked) continue;
-      const problem = findNetworkProblem(this.name, known?.networkID, networkID);
+      if (config.infoApi !== asked) continue;
+      const problem = findNetworkProblem(name, known?.networkID, networkID);
       if (problem === undefined) {
-        if (this.#state.kind !== 'open') this.#openParts(api, networkID);
-        this.#acceptedID = networkID;
+        if (state.kind !== 'open') openParts(openedApi, networkID);
+        acceptedID = networkID;
         return;
       }
-      await this.#refuse(problem, networkID);
+      await refuse(problem, networkID);
       await sleep(clock, REFUSED_RETRY_MS, signal);
     }
   }
 
-  async #withEndpoints(signal: AbortSignal): Promise<NetworkOptions> {
-    const { network, startEmbedded } = this.#options;
-    if (startEmbedded === undefined) return this.#options;
-    this.#become({ kind: 'opening', reason: 'the devnet is being started' });
+  async function findEndpoints(signal: AbortSignal): Promise<NetworkConfig> {
+    const { startEmbedded } = options;
+    if (startEmbedded === undefined) return config;
+    become({ kind: 'opening', reason: 'the devnet is being started' });
     const endpoints = [await startEmbedded()];
     signal.throwIfAborted();
-    return { ...this.#options, network: { ...network, pChainApi: endpoints, infoApi: endpoints } };
+    return { ...config, pChainApi: endpoints, infoApi: endpoints };
   }
 
   /** Requests the network ID until the API responds: the service may start before its node. */
-  async #askNetworkID(api: NetworkIDApi, signal: AbortSignal): Promise<number> {
-    const { clock, logger } = this.#options;
+  async function askNetworkID(openedApi: OpenedNetwork, signal: AbortSignal): Promise<number> {
     for (let failures = 1; ; failures += 1) {
       try {
-        return await this.#tryNetworkID(api, signal);
+        return await tryNetworkID(openedApi, signal);
       } catch (error) {
         signal.throwIfAborted();
         logger.warn({ err: error }, 'the info API does not answer yet; trying again');
         // A refused network stays refused until its API responds.
-        if (this.#state.kind === 'opening') {
+        if (state.kind === 'opening') {
           const reason = `its info API does not answer yet (${textOf(error)})`;
-          this.#become({ kind: 'opening', reason, isApiDown: true });
+          become({ kind: 'opening', reason, isApiDown: true });
         }
       }
       await sleep(clock, backoffMs(failures, RETRY_PAUSES), signal);
     }
   }
 
-  async #tryNetworkID(api: NetworkIDApi, signal: AbortSignal): Promise<number> {
-    const { clock, network } = this.#options;
-    using deadline = startDeadline(clock, network.apiTimeoutMs, 'asking for the network ID', signal);
-    return await api.getNetworkID(deadline.signal);
+  async function tryNetworkID({ getNetworkID }: OpenedNetwork, signal: AbortSignal): Promise<number> {
+    using deadline = startDeadline(clock, config.apiTimeoutMs, 'asking for the network ID', signal);
+    return await getNetworkID(deadline.signal);
   }
 
   /** Returns why the endpoints cannot be used. Data of another network must not be mixed with cached data. */
-  async #findEndpointProblem(network: NetworkConfig): Promise<string | undefined> {
-    await using opened = new AsyncDisposableStack();
-    const api = this.#opener.openApi(opened, { ...this.#options, network });
+  async function findEndpointProblem(network: NetworkConfig): Promise<string | undefined> {
+    await using tried = new AsyncDisposableStack();
+    const triedApi = openApi(tried, { ...options, logger, metrics, network });
     try {
-      const networkID = await this.#tryNetworkID(api, this.#stopping.signal);
-      if (this.#acceptedID === networkID) return undefined;
-      return `its new info API is of network ID ${networkID}, and the network has ${this.#acceptedID}`;
+      const networkID = await tryNetworkID(triedApi, stopping.signal);
+      if (acceptedID === networkID) return undefined;
+      return `its new info API is of network ID ${networkID}, and the network has ${acceptedID}`;
     } catch (error) {
       return `its new info API does not answer: ${textOf(error)}`;
     }
   }
 
-  #openParts({ openParts }: { readonly openParts: OpenParts }, networkID: number): void {
-    const { logger, identity } = this.#options;
+  function openParts(openedApi: OpenedNetwork, networkID: number): void {
     // Closed with the network also where not all parts can be opened.
-    const opened = this.#opened.use(new AsyncDisposableStack());
-    const parts = openParts(opened, networkID);
-    if (this.#updated !== undefined) parts.update(this.#updated);
-    opened.defer(parts.connections.onReadinessChange(() => this.#changes.announce()));
-    this.#become({ kind: 'open', parts, opened });
+    const openedParts = opened.use(new AsyncDisposableStack());
+    const parts = openedApi.openParts(openedParts, networkID);
+    if (updated !== undefined) parts.update(updated);
+    openedParts.defer(parts.connections.onReadinessChange(() => changes.announce()));
+    become({ kind: 'open', parts, opened: openedParts });
     logger.info({ networkID, nodeID: identity.nodeID }, 'network opened');
   }
 
   /** Closes the parts with all data from another network's API. */
-  async #refuse(reason: string, networkID: number): Promise<void> {
-    const before = this.#state;
-    this.#become({ kind: 'refused', reason });
-    this.#whenRefused.resolve();
-    if (before.kind !== 'refused') this.#options.logger.error({ networkID }, reason);
+  async function refuse(reason: string, networkID: number): Promise<void> {
+    const before = state;
+    become({ kind: 'refused', reason });
+    refused.resolve();
+    if (before.kind !== 'refused') logger.error({ networkID }, reason);
     if (before.kind === 'open') await before.opened.disposeAsync();
   }
 
-  #become(state: OpeningState): void {
-    this.#state = state;
-    this.#changes.announce();
+  function become(next: OpeningState): void {
+    state = next;
+    changes.announce();
   }
+
+  return {
+    name,
+    pathNames: [name, ...aliases],
+    /** Resolves when the API first turns out to belong to another network. */
+    refused: refused.promise,
+    /** Rejects where the network cannot be opened: its store is unreadable, the devnet gets no ports, or there is a bug. */
+    failed: failed.promise,
+    aggregator,
+    get subnets(): Network['subnets'] {
+      return requireParts().subnets;
+    },
+    get verifier(): Network['verifier'] {
+      return requireParts().verifier;
+    },
+    get uptimes(): Network['uptimes'] {
+      return requireParts().uptimes;
+    },
+    /** Reason while the API belongs to another network. */
+    get refusal(): string | undefined {
+      return state.kind === 'refused' ? state.reason : undefined;
+    },
+    ...{ readiness, untilUp },
+    /** Undefined until the network is open. */
+    peerCounts: (): NodeAcceptance | undefined => (state.kind === 'open' ? state.parts.peers.stats() : undefined),
+    /** Starts to open the network, and returns at once. Call it once. */
+    open(): void {
+      opening = openAll(stopping.signal).catch((error: unknown) => {
+        if (stopping.signal.aborted) return;
+        changes.close(error instanceof Error ? error : new Error(String(error)));
+        failed.reject(error);
+      });
+      untilUp(stopping.signal).then(
+        () => {
+          hasBeenUp = true;
+        },
+        () => undefined,
+      );
+    },
+    /**
+     * Updates tracked subnets, configured peers, API addresses and the log level.
+     *
+     * @returns reason for operators why the new API addresses were rejected: they belong to another network, or do not respond
+     */
+    async update(next: NetworkConfig): Promise<string | undefined> {
+      logger.level = options.logger.level;
+      const { trackedSubnetIDs, manuallyTrackedPeers, pChainApi, infoApi } = next;
+      const before = config;
+      config = { ...before, trackedSubnetIDs, manuallyTrackedPeers };
+      updated = next;
+      if (state.kind === 'open') state.parts.update(next);
+      // The devnet's API does not move.
+      const isSame = JSON.stringify([pChainApi, infoApi]) === JSON.stringify([before.pChainApi, before.infoApi]);
+      if (isSame || before.embedded !== undefined) return undefined;
+      const problem =
+        acceptedID !== undefined ? await findEndpointProblem({ ...before, pChainApi, infoApi }) : undefined;
+      if (problem !== undefined) return problem;
+      config = { ...config, pChainApi, infoApi };
+      api?.useEndpoints({ pChainApi, infoApi });
+      return undefined;
+    },
+    async [Symbol.asyncDispose](): Promise<void> {
+      const reason = new Error('the service stops');
+      stopping.abort(reason);
+      changes.close(reason);
+      await opening;
+      await opened.disposeAsync();
+    },
+  };
 }
 
 /**

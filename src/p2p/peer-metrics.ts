@@ -3,8 +3,6 @@ import type { NodeID } from '../warp/ids.ts';
 import type { Aborted, AppOutcome } from './connection/app-requests.ts';
 import type { Obstacle } from './peer-view.ts';
 
-export type PeerMetrics = ReturnType<typeof createPeerMetrics>;
-
 export interface PeerGauges {
   readonly connected: () => number;
   readonly connecting: () => number;

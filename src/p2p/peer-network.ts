@@ -3,23 +3,27 @@ import { EventLoopScheduler } from '../lib/concurrency/event-loop-scheduler.ts';
 import type { Logger } from '../telemetry/logger.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import type { BlockchainID, NodeID } from '../warp/ids.ts';
-import { type AppOutcome, type AppRequestOptions, AppRequests } from './connection/app-requests.ts';
+import { type AppOutcome, type AppRequestOptions, createAppRequests } from './connection/app-requests.ts';
 import { ConnectionChanges } from './connection/connection-changes.ts';
 import type { Dial } from './connection/dial.ts';
-import { type NodeVersion, OwnHandshake } from './connection/handshake.ts';
-import { MAX_SEND_QUEUE_BYTES, Peer, type PeerEvents, type PeerOptions, type PeerState } from './connection/peer.ts';
+import { createOwnHandshakes, type NodeVersion } from './connection/handshake.ts';
+import { MAX_SEND_QUEUE_BYTES, Peer, type PeerOptions } from './connection/peer.ts';
 import { createTlsDial } from './connection/tls-dial.ts';
-import { VersionWatch } from './connection/version-watch.ts';
-import { AddressBook } from './discovery/address-book.ts';
-import { DEFAULT_DIAL_LIMITS, type DialLimits, DialSchedule } from './discovery/dial-schedule.ts';
+import { createVersionWatch } from './connection/version-watch.ts';
+import { createAddressBook } from './discovery/address-book.ts';
+import {
+  type ConnectionEnd,
+  createDialSchedule,
+  DEFAULT_DIAL_LIMITS,
+  type DialLimits,
+} from './discovery/dial-schedule.ts';
 import { MAX_DIALS_PER_STEP } from './discovery/peer-decisions.ts';
-import { type BootstrapPeer, PeerDiscovery } from './discovery/peer-discovery.ts';
+import { type BootstrapPeer, createPeerDiscovery } from './discovery/peer-discovery.ts';
 import { type WantedChange, WantedNodes } from './discovery/wanted-nodes.ts';
 import type { Identity } from './identity/identity.ts';
-import { createPeerMetrics, type PeerMetrics } from './peer-metrics.ts';
+import { createPeerMetrics } from './peer-metrics.ts';
 import type { Obstacle, PeerView } from './peer-view.ts';
 import { isPublicAddress } from './wire/ip-address.ts';
-import type { PeerMessageInit } from './wire/messages.ts';
 
 export interface PeerNetworkOptions {
   /** May be shared by several networks. */
@@ -40,14 +44,6 @@ export interface PeerNetworkOptions {
   readonly dial?: Dial;
 }
 
-export interface PeerNetworkStats {
-  readonly connected: number;
-  /** Nodes that have been closing our connections right after TLS for some time. */
-  readonly turnedAway: number;
-  readonly wanted: number;
-  readonly knownAddresses: number;
-}
-
 const TICK_MS = 250;
 const MAX_KNOWN_ADDRESSES = 20_000;
 /** App requests that wait for a response: two fan-outs to all validators, or some hundred to a large L1. */
@@ -58,6 +54,8 @@ const MAX_MESSAGES_PER_YIELD = 32;
 /** The filter only saves bytes in a Handshake. */
 const FILTER_MAX_AGE_MS = 60_000;
 
+export type PeerNetwork = ReturnType<typeof openPeerNetwork>;
+
 /**
  * Connections of one network to its validators, and app requests over them. The caller names the wanted nodes; this folder finds their
  * addresses, dials them, and keeps connections alive. It does not know what is requested of a node, or which nodes are validators.
@@ -67,304 +65,244 @@ const FILTER_MAX_AGE_MS = 60_000;
  *
  * It starts to connect at once. Dispose it to close all connections.
  */
-export class PeerNetwork implements AsyncDisposable {
-  readonly nodeID: NodeID;
-  readonly #options: PeerNetworkOptions;
-  readonly #peerOptions: PeerOptions;
-  readonly #metrics: PeerMetrics;
-  readonly #handshake: OwnHandshake;
-  readonly #wanted: WantedNodes;
-  readonly #book: AddressBook;
-  readonly #discovery: PeerDiscovery;
-  readonly #version: VersionWatch;
-  readonly #schedule: DialSchedule;
-  readonly #requests: AppRequests;
-  readonly #changes = new ConnectionChanges();
-  readonly #open = new Map<NodeID, Peer>();
+export function openPeerNetwork(options: PeerNetworkOptions) {
+  const { clock, identity, logger, networkID, random } = options;
+  const { nodeID: ownNodeID } = identity;
+  const limits = { ...DEFAULT_DIAL_LIMITS, maxSendQueueBytes: MAX_SEND_QUEUE_BYTES, ...options.limits };
+  const open = new Map<NodeID, Peer>();
   /** Open connections that can send requests. */
-  readonly #ready = new Set<NodeID>();
-  #isStepQueued = false;
-  #isClosed = false;
-  #cancelTick: () => void;
+  const ready = new Set<NodeID>();
+  const changes = new ConnectionChanges();
+  const wanted = new WantedNodes(ownNodeID);
+  const createHandshake = createOwnHandshakes({ identity, networkID, clock });
+  const metrics = createPeerMetrics(options.metrics, {
+    connected: () => ready.size,
+    connecting: () => schedule.connectingCount,
+    wanted: () => wanted.all,
+    obstacleOf: findObstacle,
+    knownAddresses: () => book.size,
+    pendingRequests: () => requests.size,
+  });
+  const requests = createAppRequests(clock, MAX_PENDING_REQUESTS, {
+    beforeTimeout: (nodeID) => open.get(nodeID)?.handleReceived(),
+    onEnd: (outcome, ms) => metrics.onAppRequest(outcome, ms / 1_000),
+  });
+  const book = createAddressBook({
+    maxEntries: MAX_KNOWN_ADDRESSES,
+    random,
+    isWanted: (nodeID) => wanted.all.has(nodeID),
+    mayBeDialled: ({ host }) => options.allowPrivateAddresses || isPublicAddress(host),
+  });
+  const discovery = createPeerDiscovery({
+    ...{ clock, random, logger, book },
+    bootstrapPeers: options.bootstrapPeers,
+    gossipIntervals: GOSSIP_INTERVALS,
+    dialsPerSecond: limits.dialsPerSecond,
+    isWanted: (nodeID) => wanted.all.has(nodeID),
+    isSearching: () => !wanted.all.isSubsetOf(ready),
+    readyPeers: () => [...ready],
+    send: (nodeID, payload) => void open.get(nodeID)?.send(payload),
+    onAddress,
+    onClaim: (result) => metrics.addresses.inc({ result: result === 'first' ? 'new' : result }),
+  });
+  const version = createVersionWatch({ clock, logger, request: options.nodeVersion, onAnswer: queueStep });
+  const schedule = createDialSchedule({
+    ...{ limits, random },
+    nowMs: clock.monotonicMs(),
+    hasAddress: (nodeID) => nodeID !== ownNodeID && book.endpoints(nodeID).length > 0,
+    preferredNodes: () => wanted.preferred,
+    knownNodes: () => book.nodeIDs(),
+  });
+  const peerOptions: PeerOptions = {
+    ...{ clock, networkID, maxSendQueueBytes: limits.maxSendQueueBytes },
+    dial: options.dial ?? createTlsDial(identity),
+    scheduler: new EventLoopScheduler(clock, MAX_MESSAGES_PER_YIELD),
+    events: {
+      createHandshake() {
+        const { current } = version;
+        // No node is dialled before the version is known.
+        if (current === undefined) throw new Error('a handshake needs the node version');
+        return createHandshake(current, book.knownPeers(clock.monotonicMs(), FILTER_MAX_AGE_MS));
+      },
+      onReady({ nodeID, endpoint: { host, port } }, handshake, peerList) {
+        ready.add(nodeID);
+        schedule.onReady(nodeID);
+        metrics.readies.inc();
+        logger.debug({ nodeID, host, port }, 'peer ready');
+        changes.announce(nodeID);
+        book.addSigned(nodeID, handshake.address);
+        discovery.onHandshakePeerList(nodeID, peerList);
+      },
+      onPeerList: ({ nodeID }, peerList) => discovery.onPeerList(nodeID, peerList),
+      onAppResponse: ({ nodeID }, response) => requests.onResponse(nodeID, response),
+      onAppError: ({ nodeID }, error) => requests.onError(nodeID, error),
+      onClosed,
+      onBytes: (direction, count) => metrics.onBytes(direction, count),
+    },
+  };
+  let isStepQueued = false;
+  let isClosed = false;
+  let cancelTick = scheduleTick();
+  queueStep();
 
-  constructor(options: PeerNetworkOptions) {
-    const { clock, identity, logger, networkID, random } = options;
-    const limits = { ...DEFAULT_DIAL_LIMITS, maxSendQueueBytes: MAX_SEND_QUEUE_BYTES, ...options.limits };
-    this.#options = options;
-    this.nodeID = identity.nodeID;
-    this.#peerOptions = {
-      clock,
-      dial: options.dial ?? createTlsDial(identity),
-      networkID,
-      maxSendQueueBytes: limits.maxSendQueueBytes,
-      scheduler: new EventLoopScheduler(clock, MAX_MESSAGES_PER_YIELD),
-      events: this.#peerEvents(),
-    };
-    this.#handshake = new OwnHandshake({ identity, networkID, clock });
-    this.#metrics = createPeerMetrics(options.metrics, {
-      connected: () => this.#ready.size,
-      connecting: () => this.#schedule.connectingCount,
-      wanted: () => this.#wanted.all,
-      obstacleOf: (nodeID) => this.#findObstacle(nodeID),
-      knownAddresses: () => this.#book.size,
-      pendingRequests: () => this.#requests.size,
-    });
-    this.#requests = new AppRequests(clock, MAX_PENDING_REQUESTS, {
-      beforeTimeout: (nodeID) => this.#open.get(nodeID)?.handleReceived(),
-      onEnd: (outcome, ms) => this.#metrics.onAppRequest(outcome, ms / 1_000),
-    });
-    this.#wanted = new WantedNodes(this.nodeID);
-    this.#book = new AddressBook({
-      maxEntries: MAX_KNOWN_ADDRESSES,
-      random,
-      isWanted: (nodeID) => this.#wanted.all.has(nodeID),
-      mayBeDialled: ({ host }) => options.allowPrivateAddresses || isPublicAddress(host),
-    });
-    this.#discovery = new PeerDiscovery({
-      clock,
-      random,
-      logger,
-      book: this.#book,
-      bootstrapPeers: options.bootstrapPeers,
-      gossipIntervals: GOSSIP_INTERVALS,
-      dialsPerSecond: limits.dialsPerSecond,
-      isWanted: (nodeID) => this.#wanted.all.has(nodeID),
-      isSearching: () => !this.#wanted.all.isSubsetOf(this.#ready),
-      readyPeers: () => [...this.#ready],
-      send: (nodeID, payload) => void this.#open.get(nodeID)?.send(payload),
-      onAddress: (nodeID) => this.#onAddress(nodeID),
-      onClaim: (result) => this.#metrics.addresses.inc({ result: result === 'first' ? 'new' : result }),
-    });
-    this.#version = new VersionWatch({
-      clock,
-      logger,
-      request: options.nodeVersion,
-      onAnswer: () => this.#queueStep(),
-    });
-    this.#schedule = new DialSchedule({
-      limits,
-      random,
-      nowMs: clock.monotonicMs(),
-      hasAddress: (nodeID) => nodeID !== this.nodeID && this.#book.endpoints(nodeID).length > 0,
-      preferredNodes: () => this.#wanted.preferred,
-      knownNodes: () => this.#book.nodeIDs(),
-    });
-    this.#cancelTick = this.#scheduleTick();
-    this.#queueStep();
-  }
-
-  /**
-   * Requests connections to nodes, under a name such as a subnet ID. Replaces the earlier set of that name. Connections to nodes in no set
-   * are closed after some minutes, except a few as sources of addresses. Preferred sets are dialled first and have reserved connections.
-   */
-  want(name: string, nodeIDs: ReadonlySet<NodeID>, isPreferred = false): void {
-    this.#onWantedChange(this.#wanted.set(name, nodeIDs, isPreferred));
-  }
-
-  unwant(name: string): void {
-    this.#onWantedChange(this.#wanted.delete(name));
-  }
-
-  /** Requests bootstrap peers again at the next tick, because the configured ones have changed. */
-  bootstrapAgain(): void {
-    this.#discovery.bootstrapAgain();
-  }
-
-  /** Whether requests can be sent to the node now. */
-  isConnected(nodeID: NodeID): boolean {
-    return this.#ready.has(nodeID);
-  }
-
-  /** Reason for people why a node is not connected; undefined while it is. */
-  lastFailure(nodeID: NodeID): string | undefined {
-    return this.#findObstacle(nodeID)?.reason;
-  }
-
-  describe(nodeID: NodeID): PeerView {
-    const state = this.#open.get(nodeID)?.state;
-    const { handshake } = state?.kind === 'ready' ? state : {};
-    return {
-      obstacle: this.#findObstacle(nodeID),
-      address: this.#book.signedEndpoint(nodeID),
-      client: handshake && { name: handshake.clientName, version: handshake.version },
-    };
-  }
-
-  /**
-   * Resolves as soon as the predicate holds, which is checked at once and whenever a connection got ready, ended or failed. Rejects with
-   * the signal's reason, where the predicate throws, or where the network is closed.
-   */
-  waitUntil(predicate: () => boolean, signal: AbortSignal): Promise<void> {
-    return this.#changes.waitUntil(predicate, signal);
-  }
-
-  /** Calls back once for all changes of connections within a microtask. Returns a function that ends the subscription. */
-  onConnectionChange(listener: () => void): () => void {
-    return this.#changes.listen(listener);
-  }
-
-  /** Calls back immediately for each node whose connection got ready, ended or failed. */
-  onNodeChange(listener: (nodeID: NodeID) => void): () => void {
-    return this.#changes.listenToNodes(listener);
-  }
-
-  /** Rejects only with the signal's reason. */
-  appRequest(
-    nodeID: NodeID,
-    chainID: BlockchainID,
-    appBytes: Uint8Array,
-    options: AppRequestOptions,
-  ): Promise<AppOutcome> {
-    const peer = this.#open.get(nodeID);
-    if (peer?.state.kind === 'ready') return this.#requests.send(nodeID, chainID, appBytes, options, peer);
-    if (options.signal.aborted) return Promise.reject(options.signal.reason);
-    return Promise.resolve({ kind: 'unreachable', reason: this.lastFailure(nodeID) ?? 'not connected' });
-  }
-
-  stats(): PeerNetworkStats {
-    const turnedAway = this.#schedule.turnedAwayCount(this.#options.clock.monotonicMs());
-    return { connected: this.#ready.size, turnedAway, wanted: this.#wanted.all.size, knownAddresses: this.#book.size };
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    if (this.#isClosed) return;
-    this.#isClosed = true;
-    this.#cancelTick();
-    this.#discovery.close();
-    this.#version.close();
-    for (const peer of [...this.#open.values()]) peer.close('shutdown', 'we are shutting down');
-    this.#metrics.publishBytes();
-    this.#changes.close(new Error('the peer network is closed'));
-  }
-
-  #scheduleTick(): () => void {
-    return this.#options.clock.after(TICK_MS, () => {
-      this.#cancelTick = this.#scheduleTick();
-      const nowMs = this.#options.clock.monotonicMs();
-      for (const peer of this.#open.values()) peer.tick(nowMs);
-      for (const nodeID of this.#schedule.dueDisconnects(nowMs)) {
-        this.#open.get(nodeID)?.close('unwanted', 'not wanted any more');
-      }
-      this.#metrics.publishBytes();
-      this.#step();
+  function scheduleTick(): () => void {
+    return clock.after(TICK_MS, () => {
+      cancelTick = scheduleTick();
+      const nowMs = clock.monotonicMs();
+      for (const peer of open.values()) peer.tick(nowMs);
+      for (const nodeID of schedule.dueDisconnects(nowMs)) open.get(nodeID)?.close('unwanted', 'not wanted any more');
+      metrics.publishBytes();
+      step();
     });
   }
 
   /** Runs one step after a yield to the event loop. */
-  #queueStep(): void {
-    if (this.#isStepQueued) return;
-    this.#isStepQueued = true;
-    this.#options.clock.afterTurn(() => {
-      this.#isStepQueued = false;
-      this.#step();
+  function queueStep(): void {
+    if (isStepQueued) return;
+    isStepQueued = true;
+    clock.afterTurn(() => {
+      isStepQueued = false;
+      step();
     });
   }
 
-  #step(): void {
-    if (this.#isClosed) return;
-    const nowMs = this.#options.clock.monotonicMs();
-    this.#discovery.tick(nowMs);
-    this.#version.tick(nowMs);
-    if (this.#version.current === undefined) return;
-    const due = this.#schedule.takeDue(nowMs);
-    for (const nodeID of due) this.#dial(nodeID);
-    if (due.length >= MAX_DIALS_PER_STEP) this.#queueStep();
+  function step(): void {
+    if (isClosed) return;
+    const nowMs = clock.monotonicMs();
+    discovery.tick(nowMs);
+    version.tick(nowMs);
+    if (version.current === undefined) return;
+    const due = schedule.takeDue(nowMs);
+    for (const nodeID of due) dial(nodeID);
+    if (due.length >= MAX_DIALS_PER_STEP) queueStep();
   }
 
-  #dial(nodeID: NodeID): void {
-    const endpoints = this.#book.endpoints(nodeID);
+  function dial(nodeID: NodeID): void {
+    const endpoints = book.endpoints(nodeID);
     // Alternates between the signed and the reported address after failures.
-    const endpoint = endpoints[this.#schedule.failures(nodeID) % endpoints.length];
+    const endpoint = endpoints[schedule.failures(nodeID) % endpoints.length];
     // Only nodes with an address are due.
     if (endpoint === undefined) throw new Error(`${nodeID} is to be dialled without an address`);
-    this.#open.set(nodeID, new Peer(nodeID, endpoint, this.#peerOptions));
-    this.#metrics.dials.inc();
+    open.set(nodeID, new Peer(nodeID, endpoint, peerOptions));
+    metrics.dials.inc();
   }
 
-  #peerEvents(): PeerEvents {
-    return {
-      createHandshake: () => this.#createHandshake(),
-      onReady: (peer, handshake, peerList) => {
-        const { nodeID, endpoint } = peer;
-        this.#ready.add(nodeID);
-        this.#schedule.onReady(nodeID);
-        this.#metrics.readies.inc();
-        this.#options.logger.debug({ nodeID, host: endpoint.host, port: endpoint.port }, 'peer ready');
-        this.#changes.announce(nodeID);
-        this.#book.addSigned(nodeID, handshake.address);
-        this.#discovery.onHandshakePeerList(nodeID, peerList);
-      },
-      onPeerList: (peer, peerList) => this.#discovery.onPeerList(peer.nodeID, peerList),
-      onAppResponse: (peer, response) => this.#requests.onResponse(peer.nodeID, response),
-      onAppError: (peer, error) => this.#requests.onError(peer.nodeID, error),
-      onClosed: (peer, end) => this.#onClosed(peer, end),
-      onBytes: (direction, count) => this.#metrics.onBytes(direction, count),
-    };
-  }
-
-  #onClosed(peer: Peer, end: PeerState & { kind: 'closed' }): void {
-    const { nodeID, endpoint } = peer;
+  function onClosed({ nodeID, endpoint: { host, port } }: Peer, end: ConnectionEnd): void {
     const { cause, reason } = end;
-    this.#open.delete(nodeID);
-    const wasReady = this.#ready.delete(nodeID);
-    this.#schedule.onClosed(nodeID, end, this.#options.clock.monotonicMs());
-    this.#metrics.closed.inc({ cause });
-    this.#discovery.onDisconnected(nodeID);
-    this.#options.logger.debug({ nodeID, host: endpoint.host, port: endpoint.port, cause, reason }, 'peer closed');
+    open.delete(nodeID);
+    const wasReady = ready.delete(nodeID);
+    schedule.onClosed(nodeID, end, clock.monotonicMs());
+    metrics.closed.inc({ cause });
+    discovery.onDisconnected(nodeID);
+    logger.debug({ nodeID, host, port, cause, reason }, 'peer closed');
     // The network may require a newer version.
-    if (cause === 'handshake') this.#version.expire();
+    if (cause === 'handshake') version.expire();
     if (wasReady) {
-      this.#requests.onDisconnected(nodeID, reason);
-      if (this.#wanted.all.has(nodeID)) this.#discovery.searchEagerly();
+      requests.onDisconnected(nodeID, reason);
+      if (wanted.all.has(nodeID)) discovery.searchEagerly();
     }
-    this.#changes.announce(nodeID);
+    changes.announce(nodeID);
   }
 
-  #onAddress(nodeID: NodeID): void {
-    if (!this.#ready.has(nodeID) && this.#schedule.onNewAddress(nodeID, this.#options.clock.monotonicMs())) {
-      this.#discovery.searchEagerly();
-      const peer = this.#open.get(nodeID);
-      const [best] = this.#book.endpoints(nodeID);
+  function onAddress(nodeID: NodeID): void {
+    if (!ready.has(nodeID) && schedule.onNewAddress(nodeID, clock.monotonicMs())) {
+      discovery.searchEagerly();
+      const peer = open.get(nodeID);
+      const [best] = book.endpoints(nodeID);
       if (peer !== undefined && (peer.endpoint.host !== best?.host || peer.endpoint.port !== best.port)) {
         peer.close('superseded', 'a newer address became known');
       }
     }
-    this.#queueStep();
+    queueStep();
   }
 
-  #onWantedChange({ added, removed }: WantedChange): void {
-    const nowMs = this.#options.clock.monotonicMs();
+  function onWantedChange({ added, removed }: WantedChange): void {
+    const nowMs = clock.monotonicMs();
     for (const nodeID of added) {
-      this.#schedule.want(nodeID, nowMs);
-      if (!this.#ready.has(nodeID)) this.#discovery.searchEagerly();
+      schedule.want(nodeID, nowMs);
+      if (!ready.has(nodeID)) discovery.searchEagerly();
     }
-    for (const nodeID of removed) this.#schedule.unwant(nodeID, nowMs);
-    this.#queueStep();
+    for (const nodeID of removed) schedule.unwant(nodeID, nowMs);
+    queueStep();
   }
 
-  #findObstacle(nodeID: NodeID): Obstacle | undefined {
-    if (this.#ready.has(nodeID)) return undefined;
-    if (nodeID === this.nodeID) return { cause: 'own_node', reason: 'this is our own NodeID' };
-    const lastEnd = this.#schedule.lastEnd(nodeID);
+  function findObstacle(nodeID: NodeID): Obstacle | undefined {
+    if (ready.has(nodeID)) return undefined;
+    if (nodeID === ownNodeID) return { cause: 'own_node', reason: 'this is our own NodeID' };
+    const lastEnd = schedule.lastEnd(nodeID);
     if (lastEnd !== undefined) return lastEnd;
-    if (this.#open.has(nodeID)) return { cause: 'connecting', reason: 'still connecting' };
-    if (!this.#book.has(nodeID)) return { cause: 'no_address', reason: 'no address known' };
-    if (this.#book.endpoints(nodeID).length === 0) {
-      return { cause: 'private_address', reason: 'its address is private' };
-    }
-    if (this.#version.current === undefined) {
-      const why = this.#version.failure ?? 'not received yet';
+    if (open.has(nodeID)) return { cause: 'connecting', reason: 'still connecting' };
+    if (!book.has(nodeID)) return { cause: 'no_address', reason: 'no address known' };
+    if (book.endpoints(nodeID).length === 0) return { cause: 'private_address', reason: 'its address is private' };
+    if (version.current === undefined) {
+      const why = version.failure ?? 'not received yet';
       return { cause: 'version_unknown', reason: `the node version of the network is not known: ${why}` };
     }
-    if (this.#schedule.isFull) return { cause: 'no_room', reason: 'too many connections' };
+    if (schedule.isFull) return { cause: 'no_room', reason: 'too many connections' };
     return { cause: 'connecting', reason: 'not dialled yet' };
   }
 
-  #createHandshake(): PeerMessageInit {
-    const version = this.#version.current;
-    // No node is dialled before the version is known.
-    if (version === undefined) throw new Error('a handshake needs the node version');
-    const nowMs = this.#options.clock.monotonicMs();
-    return this.#handshake.create(version, this.#book.knownPeers(nowMs, FILTER_MAX_AGE_MS));
-  }
+  return {
+    /**
+     * Requests connections to nodes, under a name such as a subnet ID. Replaces the earlier set of that name. Connections to nodes in no
+     * set are closed after some minutes, except a few as sources of addresses. Preferred sets are dialled first and have reserved
+     * connections.
+     */
+    want: (name: string, nodeIDs: ReadonlySet<NodeID>, isPreferred = false): void =>
+      onWantedChange(wanted.set(name, nodeIDs, isPreferred)),
+    unwant: (name: string): void => onWantedChange(wanted.delete(name)),
+    /** Requests bootstrap peers again at the next tick, because the configured ones have changed. */
+    bootstrapAgain: (): void => discovery.bootstrapAgain(),
+    /** Whether requests can be sent to the node now. */
+    isConnected: (nodeID: NodeID): boolean => ready.has(nodeID),
+    /** Reason for people why a node is not connected; undefined while it is. */
+    lastFailure: (nodeID: NodeID): string | undefined => findObstacle(nodeID)?.reason,
+    describe(nodeID: NodeID): PeerView {
+      const state = open.get(nodeID)?.state;
+      const { handshake } = state?.kind === 'ready' ? state : {};
+      return {
+        obstacle: findObstacle(nodeID),
+        address: book.signedEndpoint(nodeID),
+        client: handshake && { name: handshake.clientName, version: handshake.version },
+      };
+    },
+    /**
+     * Resolves as soon as the predicate holds, which is checked at once and whenever a connection got ready, ended or failed. Rejects with
+     * the signal's reason, where the predicate throws, or where the network is closed.
+     */
+    waitUntil: (predicate: () => boolean, signal: AbortSignal): Promise<void> => changes.waitUntil(predicate, signal),
+    /** Calls back once for all changes of connections within a microtask. Returns a function that ends the subscription. */
+    onConnectionChange: (listener: () => void): (() => void) => changes.listen(listener),
+    /** Calls back immediately for each node whose connection got ready, ended or failed. */
+    onNodeChange: (listener: (nodeID: NodeID) => void): (() => void) => changes.listenToNodes(listener),
+    /** Rejects only with the signal's reason. */
+    appRequest(
+      nodeID: NodeID,
+      chainID: BlockchainID,
+      appBytes: Uint8Array,
+      request: AppRequestOptions,
+    ): Promise<AppOutcome> {
+      const peer = open.get(nodeID);
+      if (peer?.state.kind === 'ready') return requests.send(nodeID, chainID, appBytes, request, peer);
+      if (request.signal.aborted) return Promise.reject(request.signal.reason);
+      return Promise.resolve({ kind: 'unreachable', reason: findObstacle(nodeID)?.reason ?? 'not connected' });
+    },
+    /** `turnedAway`: nodes that have been closing our connections right after TLS for some time. */
+    stats: () => ({
+      connected: ready.size,
+      turnedAway: schedule.turnedAwayCount(clock.monotonicMs()),
+      wanted: wanted.all.size,
+      knownAddresses: book.size,
+    }),
+    async [Symbol.asyncDispose](): Promise<void> {
+      if (isClosed) return;
+      isClosed = true;
+      cancelTick();
+      discovery.close();
+      version.close();
+      for (const peer of [...open.values()]) peer.close('shutdown', 'we are shutting down');
+      metrics.publishBytes();
+      changes.close(new Error('the peer network is closed'));
+    },
+  };
 }

@@ -3,6 +3,12 @@ import { copyBytes } from '../lib/encoding/bytes.ts';
 import { ParseError } from '../lib/encoding/parse-error.ts';
 import { L1ValidatorRegistrationJustificationSchema } from './gen/platformvm_pb.js';
 import { idBytes, idFromBytes, type SubnetID, type ValidationID } from './ids.ts';
+import {
+  conversionValidationID,
+  encodeL1Message,
+  type RegisterL1Validator,
+  registrationValidationID,
+} from './l1-message.ts';
 
 /** Proves to the P-Chain's validators that a validation does not exist and never will (ACP-77). */
 export type L1ValidatorRegistrationJustification =
@@ -15,6 +21,20 @@ export type L1ValidatorRegistrationJustification =
 export interface ValidationOrigin {
   readonly validationID: ValidationID;
   readonly justification: L1ValidatorRegistrationJustification;
+}
+
+/** The origin of a validator in the conversion of its subnet. */
+export function conversionOrigin(subnetID: SubnetID, index: number): ValidationOrigin {
+  const validationID = conversionValidationID(subnetID, index);
+  return { validationID, justification: { kind: 'SubnetIDIndex', subnetID, index } };
+}
+
+export function registrationOrigin(registration: RegisterL1Validator): ValidationOrigin {
+  const message = encodeL1Message(registration);
+  return {
+    validationID: registrationValidationID(registration),
+    justification: { kind: 'RegisterL1ValidatorMessage', message },
+  };
 }
 
 const WHAT = 'L1ValidatorRegistrationJustification';

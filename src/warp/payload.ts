@@ -38,6 +38,11 @@ export function encodeWarpPayload(payload: WarpPayload): Uint8Array {
   }
 }
 
+/** Encodes a call that no contract has sent: of the P-Chain, or of the nodes of a chain. */
+export function createSourcelessCall(payload: Uint8Array): Uint8Array {
+  return encodeWarpPayload({ kind: 'AddressedCall', sourceAddress: new Uint8Array(), payload });
+}
+
 export function parseWarpPayload(bytes: Uint8Array): WarpPayload {
   const reader = new ByteReader(bytes, 'Warp payload');
   if (bytes.length > MAX_WARP_PAYLOAD_LENGTH) {

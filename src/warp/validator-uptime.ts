@@ -1,7 +1,7 @@
 import { ByteReader } from '../lib/encoding/byte-reader.ts';
 import { ByteWriter } from '../lib/encoding/byte-writer.ts';
 import { type BlockchainID, ID_LENGTH, idBytes, idFromBytes, type ValidationID } from './ids.ts';
-import { encodeWarpPayload } from './payload.ts';
+import { createSourcelessCall } from './payload.ts';
 import { createUnsignedMessage, type UnsignedMessage } from './unsigned-message.ts';
 
 /**
@@ -17,7 +17,7 @@ export interface ValidatorUptime {
 
 const VALIDATOR_UPTIME_TYPE_ID = 0;
 
-export function encodeValidatorUptime({ validationID, totalUptime }: ValidatorUptime): Uint8Array {
+export function encodeValidatorUptime({ validationID, totalUptime }: Omit<ValidatorUptime, 'kind'>): Uint8Array {
   return new ByteWriter().u16(0).u32(VALIDATOR_UPTIME_TYPE_ID).bytes(idBytes(validationID)).u64(totalUptime).finish();
 }
 
@@ -32,16 +32,11 @@ export function parseValidatorUptime(bytes: Uint8Array): ValidatorUptime {
   return { kind: 'ValidatorUptime', validationID, totalUptime };
 }
 
-/** Creates the message of the L1's chain. No transaction emits it, so its call has no source address. */
+/** Creates the message of the L1's chain, which no transaction emits. */
 export function createUptimeMessage(
   networkID: number,
   blockchainID: BlockchainID,
-  uptime: ValidatorUptime,
+  uptime: Omit<ValidatorUptime, 'kind'>,
 ): UnsignedMessage {
-  const call = {
-    kind: 'AddressedCall' as const,
-    sourceAddress: new Uint8Array(),
-    payload: encodeValidatorUptime(uptime),
-  };
-  return createUnsignedMessage(networkID, blockchainID, encodeWarpPayload(call));
+  return createUnsignedMessage(networkID, blockchainID, createSourcelessCall(encodeValidatorUptime(uptime)));
 }

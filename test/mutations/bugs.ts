@@ -134,8 +134,8 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   }),
   ...bugsOf('src/pchain/codec/p-chain-block.ts', ['test/unit/pchain/codec'], {
     'a transaction that cannot be parsed stops the index at its block': [
-      'if (error instanceof ParseError) return [];',
-      '',
+      'return origins ?? [];',
+      "if (origins === undefined) throw new Error('malformed');\n  return origins;",
     ],
   }),
   ...bugsOf('src/aggregation/collection/refusal-verdict.ts', REQUEST, {
@@ -218,8 +218,8 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   }),
   ...bugsOf('src/aggregation/request/signing-resolver.ts', REQUEST, {
     "a destination's epoch is used only where it is required": [
-      'if (destination !== undefined) {\n      const signing = await this.#signingInEpoch',
-      'if (destination?.isRequired) {\n      const signing = await this.#signingInEpoch',
+      'if (destination !== undefined) {\n      const signing = await signingInEpoch',
+      'if (destination?.isRequired) {\n      const signing = await signingInEpoch',
     ],
   }),
   ...bugsOf('src/pchain/state/validator-funds.ts', ['test/unit/pchain/state'], {
@@ -233,8 +233,8 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   }),
   ...bugsOf('src/aggregation/subnets/uptime-proofs.ts', ['test/unit/aggregation/subnets'], {
     'a search for the uptime of an unknown validation is free': [
-      'return await penalties.lookUp(client, () => search(options, request, context));',
-      'return await search(options, request, context);',
+      'return await penalties.lookUp(client, () => search(request, { client, signal: deadline.signal }));',
+      'return await search(request, { client, signal: deadline.signal });',
     ],
   }),
   ...bugsOf('src/aggregation/admission/penalties.ts', ['test/unit/aggregation/admission'], {

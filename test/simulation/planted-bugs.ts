@@ -114,7 +114,7 @@ export const REPLICA_BUGS: readonly SimulatedBug[] = [
   ...bugsOf('src/store/redis/distributed-single-flight.ts', {
     'a lease that a cancelled waiter releases': [
       'await sleep(clock, pollMs, signal)',
-      "signal.addEventListener('abort', () => void this.#options.values.delete(key)); await sleep(clock, pollMs, signal)",
+      "signal.addEventListener('abort', () => void values.delete(key)); await sleep(clock, pollMs, signal)",
       /put an end to a lease/,
     ],
     'a lease that is not renewed': [
@@ -128,13 +128,13 @@ export const REPLICA_BUGS: readonly SimulatedBug[] = [
       /collections of one message over all replicas|a lease is left/,
     ],
     'work without single flight': [
-      'const found = await this.#enter(key, dead)',
-      'if (!signal.aborted) return task.work(0); const found = await this.#enter(key, dead)',
+      'const found = await enter(key, dead)',
+      'if (!signal.aborted) return task.work(0); const found = await enter(key, dead)',
       /without the lease|more often|at once/,
     ],
     'waiting replicas that do not take over from a dead holder': [
-      "case 'ours':\n          this",
-      "case 'ours': if (seen !== undefined && waitedMs() < task.patienceMs) { await sleep(clock, pollMs); continue; } this",
+      "case 'ours':\n          runs",
+      "case 'ours': if (seen !== undefined && waitedMs() < task.patienceMs) { await sleep(clock, pollMs); continue; } runs",
       /while nobody was at it/,
     ],
   }),

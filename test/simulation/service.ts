@@ -1,13 +1,13 @@
 import { pino } from 'pino';
 import { Registry } from 'prom-client';
 import type { SignatureOutcome } from '../../src/aggregation/validators/validator-outcome.ts';
-import { type BlsService, type BlsVerifier, createBlsService } from '../../src/bls/service/aggregation.ts';
+import { type BlsService, createBlsService } from '../../src/bls/service/aggregation.ts';
 import { runBlsJob } from '../../src/bls/service/bls-jobs.ts';
 import { createJobRunner, type JobRunner } from '../../src/bls/service/job-runner.ts';
 import { nextTurn, sleep } from '../../src/lib/concurrency/clock.ts';
 import type { Network } from '../../src/network/network.ts';
-import { type NetworkParts, type Outside, openNetworkApi, openNetworkParts } from '../../src/network/network-parts.ts';
-import { createServedNetwork, type ServedNetwork } from '../../src/network/served-network.ts';
+import { type NetworkParts, type Outside, openNetwork } from '../../src/network/network-parts.ts';
+import { createServedNetwork } from '../../src/network/served-network.ts';
 import { createMemoryLimitCounters, type LimitCounters } from '../../src/store/local/limit-counters.ts';
 import type { openRedisLink } from '../../src/store/redis/redis-link.ts';
 import { createSharedLimitCounters } from '../../src/store/redis/shared-limit-counters.ts';
@@ -86,7 +86,7 @@ export function openService(options: ServiceOptions): SimulatedService {
   const bls = watched(createBlsService(threads, scheme.backend), watcher);
   let parts: NetworkParts | undefined;
   const listeners = { count: 0 };
-  const network: ServedNetwork = createServedNetwork(
+  const network = createServedNetwork(
     {
       ...{ bls, clock, outside, shared, random, metrics },
       identity: simulatedIdentity(number),
@@ -95,20 +95,17 @@ export function openService(options: ServiceOptions): SimulatedService {
       network: networkConfig(plan),
       logger: silent,
     },
-    {
-      // As the real opener does; the parts are kept, to be watched.
-      openApi(opened, options) {
-        const api = openNetworkApi(opened, options);
-        return {
-          getNetworkID: (signal) => api.node.getNetworkID(signal),
-          useEndpoints: (endpoints) => api.useEndpoints(endpoints),
-          openParts(openedParts, networkID) {
-            parts = openNetworkParts(openedParts, { ...options, networkID }, api);
-            watchConnections(parts.connections, watcher, listeners);
-            return parts;
-          },
-        };
-      },
+    (opened, partsOptions) => {
+      const { openParts, ...api } = openNetwork(opened, partsOptions);
+      return {
+        ...api,
+        // The parts are kept, to be watched.
+        openParts(openedParts, networkID) {
+          parts = openParts(openedParts, networkID);
+          watchConnections(parts.connections, watcher, listeners);
+          return parts;
+        },
+      };
     },
   );
   network.open();
@@ -183,7 +180,7 @@ function createSimulatedThreads(
   });
 }
 
-function watched(bls: BlsService & BlsVerifier, watcher: Watcher): BlsService & BlsVerifier {
+function watched(bls: BlsService, watcher: Watcher): BlsService {
   return {
     verifySigned: (signed, signal) => bls.verifySigned(signed, signal),
     startAggregation(message, signal) {

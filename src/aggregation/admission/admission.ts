@@ -10,7 +10,7 @@ export interface AdmissionOptions {
   readonly clock: Clock;
   readonly metrics: Pick<AggregatorMetrics, 'admissionRefusals' | 'showAdmission'>;
   readonly maxAggregationsInFlight: number;
-  readonly subnets: Pick<SubnetPolicy, 'hasTracked' | 'isTracked'>;
+  readonly subnets: Pick<SubnetPolicy, 'tracked'>;
   readonly queueTimeoutMs: number;
 }
 
@@ -50,103 +50,96 @@ const QUEUED_PER_PERMIT = 8;
 const MIN_QUEUED = 32;
 const PROBE_MS = 20;
 
+export type Admission = ReturnType<typeof createAdmission>;
+
 /** Sheds load by shares of clients and subnets. Equal requests share one permit, and cached answers need none. */
-export class Admission {
-  readonly #options: AdmissionOptions;
-  readonly #adaptive: AdaptiveLimit<DelaySignal>;
-  readonly #admitted: FairSemaphore;
-  readonly #running: FairSemaphore;
-  #cancelProbe: (() => void) | undefined;
+export function createAdmission(options: AdmissionOptions) {
+  const { clock, metrics, maxAggregationsInFlight: max } = options;
+  const adaptive = new AdaptiveLimit({
+    ...{ min: Math.min(MIN_RUNNING, max), max, initial: Math.min(INITIAL_RUNNING, max) },
+    targetMs: TARGET_MS,
+  });
+  const admitted = new FairSemaphore({ clock, limit: max, keyShare: CLIENT_SHARE });
+  const running = new FairSemaphore({
+    clock,
+    limit: () => adaptive.value,
+    keyShare: RUNNING_CLIENT_SHARE,
+    maxQueued: Number.POSITIVE_INFINITY,
+    maxQueuedPerKey: () => Math.max(MIN_QUEUED, QUEUED_PER_PERMIT * adaptive.value),
+    timeoutMs: options.queueTimeoutMs,
+  });
+  let cancelProbe: (() => void) | undefined;
+  metrics.showAdmission({ admitted, running });
 
-  constructor(options: AdmissionOptions) {
-    const { clock, metrics, maxAggregationsInFlight: max } = options;
-    this.#options = options;
-    const adaptive = new AdaptiveLimit({
-      ...{ min: Math.min(MIN_RUNNING, max), max, initial: Math.min(INITIAL_RUNNING, max) },
-      targetMs: TARGET_MS,
-    });
-    this.#adaptive = adaptive;
-    this.#admitted = new FairSemaphore({ clock, limit: max, keyShare: CLIENT_SHARE });
-    this.#running = new FairSemaphore({
-      clock,
-      limit: () => adaptive.value,
-      keyShare: RUNNING_CLIENT_SHARE,
-      maxQueued: Number.POSITIVE_INFINITY,
-      maxQueuedPerKey: () => Math.max(MIN_QUEUED, QUEUED_PER_PERMIT * adaptive.value),
-      timeoutMs: options.queueTimeoutMs,
-    });
-    metrics.showAdmission({ admitted: this.#admitted, running: this.#running });
+  function claimOf({ client, subnetID }: AdmissionRequest): Claim {
+    const { tracked } = options.subnets;
+    const isUntracked = tracked.size > 0 && !(subnetID !== undefined && tracked.has(subnetID));
+    const subnet = { name: subnetID ?? '', share: subnetID === undefined ? UNKNOWN_SUBNET_SHARE : SUBNET_SHARE };
+    return { key: client, groups: isUntracked ? [subnet, UNTRACKED] : [subnet] };
   }
 
-  admit(request: AdmissionRequest): Permit {
-    const claim = this.#claimOf(request);
-    const permit = this.#admitted.tryAcquire(claim);
-    if (permit === undefined) {
-      const isFull = this.#admitted.held >= this.#admitted.limit;
-      const of = isFull ? 'all clients' : 'this client, for this subnet or for subnets that are not tracked,';
-      const text = `too many requests of ${of} are running or waiting`;
-      throw overloaded(this.#options.metrics.admissionRefusals, isFull ? 'full' : 'share', text);
-    }
-    this.#probe();
-    const release = (): void => {
-      permit.release();
-      if (this.#admitted.held > 0) return;
-      this.#cancelProbe?.();
-      this.#cancelProbe = undefined;
-    };
-    return { release, [Symbol.dispose]: release };
-  }
-
-  /** Waits for a permit to run. The queue is bounded, because its aggregations are admitted. */
-  async run({ client, subnetID }: AdmissionRequest, signal: AbortSignal): Promise<RunPermit> {
-    const claim = { key: client, queueGroup: subnetID };
-    let permit: Permit | undefined;
-    try {
-      permit = await this.#running.acquire(claim, signal);
-    } catch (error) {
-      if (!(error instanceof SemaphoreRejection)) throw error;
-      const isLate = error.message === 'timeout';
-      const text = isLate ? 'the request waited too long in the queue' : 'too many requests of this client wait';
-      throw overloaded(this.#options.metrics.admissionRefusals, isLate ? 'late' : 'share', text);
-    }
-    const rest = (): void => {
-      permit?.release();
-      permit = undefined;
-    };
-    const resume = async (until: AbortSignal): Promise<void> => {
-      try {
-        permit ??= await this.#running.acquire({ ...claim, hasBegun: true }, until);
-      } catch (error) {
-        if (!until.aborted && !(error instanceof SemaphoreRejection)) throw error;
-      }
-    };
-    return { client, rest, resume, [Symbol.dispose]: rest };
-  }
-
-  #claimOf({ client, subnetID }: AdmissionRequest): Claim {
-    const { subnets } = this.#options;
-    const groups = [
-      { name: subnetID ?? '', share: subnetID === undefined ? UNKNOWN_SUBNET_SHARE : SUBNET_SHARE },
-      ...(subnets.hasTracked && !(subnetID !== undefined && subnets.isTracked(subnetID)) ? [UNTRACKED] : []),
-    ];
-    return { key: client, groups };
-  }
-
-  #probe(): void {
-    if (this.#cancelProbe !== undefined) return;
-    const { clock } = this.#options;
+  function probe(): void {
+    if (cancelProbe !== undefined) return;
     const dueMs = clock.monotonicMs() + PROBE_MS;
-    this.#cancelProbe = clock.after(PROBE_MS, () => {
-      this.#cancelProbe = undefined;
-      this.observeDelay('event_loop', clock.monotonicMs() - dueMs);
-      this.#probe();
+    cancelProbe = clock.after(PROBE_MS, () => {
+      cancelProbe = undefined;
+      observeDelay('event_loop', clock.monotonicMs() - dueMs);
+      probe();
     });
   }
 
-  observeDelay(signal: DelaySignal, delayMs: number): void {
-    this.#adaptive.observe(signal, delayMs, this.#options.clock.monotonicMs(), this.#running.held);
-    this.#running.grantWaiting();
+  function observeDelay(signal: DelaySignal, delayMs: number): void {
+    adaptive.observe(signal, delayMs, clock.monotonicMs(), running.held);
+    running.grantWaiting();
   }
+
+  return {
+    observeDelay,
+
+    admit(request: AdmissionRequest): Permit {
+      const permit = admitted.tryAcquire(claimOf(request));
+      if (permit === undefined) {
+        const isFull = admitted.held >= admitted.limit;
+        const of = isFull ? 'all clients' : 'this client, for this subnet or for subnets that are not tracked,';
+        const text = `too many requests of ${of} are running or waiting`;
+        throw overloaded(metrics.admissionRefusals, isFull ? 'full' : 'share', text);
+      }
+      probe();
+      const release = (): void => {
+        permit.release();
+        if (admitted.held > 0) return;
+        cancelProbe?.();
+        cancelProbe = undefined;
+      };
+      return { release, [Symbol.dispose]: release };
+    },
+
+    /** Waits for a permit to run. The queue is bounded, because its aggregations are admitted. */
+    async run({ client, subnetID }: AdmissionRequest, signal: AbortSignal): Promise<RunPermit> {
+      const claim = { key: client, queueGroup: subnetID };
+      let permit: Permit | undefined;
+      try {
+        permit = await running.acquire(claim, signal);
+      } catch (error) {
+        if (!(error instanceof SemaphoreRejection)) throw error;
+        const isLate = error.message === 'timeout';
+        const text = isLate ? 'the request waited too long in the queue' : 'too many requests of this client wait';
+        throw overloaded(metrics.admissionRefusals, isLate ? 'late' : 'share', text);
+      }
+      const rest = (): void => {
+        permit?.release();
+        permit = undefined;
+      };
+      const resume = async (until: AbortSignal): Promise<void> => {
+        try {
+          permit ??= await running.acquire({ ...claim, hasBegun: true }, until);
+        } catch (error) {
+          if (!until.aborted && !(error instanceof SemaphoreRejection)) throw error;
+        }
+      };
+      return { client, rest, resume, [Symbol.dispose]: rest };
+    },
+  };
 }
 
 const UNTRACKED = { name: 'untracked', share: UNTRACKED_SHARE };

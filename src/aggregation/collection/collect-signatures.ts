@@ -6,13 +6,18 @@ import type { Penalties } from '../admission/penalties.ts';
 import { type CountOutcome, StageTimer } from '../aggregator-metrics.ts';
 import { forecastValidators } from '../validators/validator-forecast.ts';
 import type { OutcomeWeights, TallySummary } from '../validators/validator-outcome.ts';
-import { CollectedSignatures, CollectionOver, type VerifiedMessage, yieldForLargeSet } from './collected-signatures.ts';
+import {
+  CollectionOver,
+  createCollectedSignatures,
+  type VerifiedMessage,
+  yieldForLargeSet,
+} from './collected-signatures.ts';
 import type { CollectionDeps, CollectionJob } from './collection-job.ts';
 import { CollectionState } from './collection-state.ts';
 import { MAX_ASKED_AT_ONCE, planQueries, type QueryPlan } from './query-plan.ts';
 import { weightRefusedForGood } from './refusal-verdict.ts';
 import { createTally, summarizeTally, weighOutcomes } from './tally.ts';
-import { ValidatorQueries } from './validator-queries.ts';
+import { createValidatorQueries } from './validator-queries.ts';
 
 export type CollectionOutcome =
   | (VerifiedMessage & {
@@ -72,8 +77,8 @@ export async function collectSignatures(
   const context = {
     ...{ ...job, ...deps, history, tally, sum, countOutcome, changes, isPChainMessage, deadlineMs, signal, over },
   };
-  const signatures = new CollectedSignatures(context);
-  const queries = new ValidatorQueries({ ...context, signatures });
+  const signatures = createCollectedSignatures(context);
+  const queries = createValidatorQueries({ ...context, signatures });
   const isCautious = isDoubtful(job, penalties);
   const isConnected = ({ nodeIDs }: WarpValidator): boolean => nodeIDs.some((nodeID) => source.isConnected(nodeID));
   const collection = new CollectionState(tally);

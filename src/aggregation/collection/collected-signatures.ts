@@ -14,19 +14,17 @@ export interface VerifiedMessage {
   readonly signers: readonly WarpValidator[];
 }
 
+export type CollectedSignatures = ReturnType<typeof createCollectedSignatures>;
+
 /** Signatures of one collection: adds them up, stores those of a verified message, and excludes invalid ones. */
-export class CollectedSignatures {
-  readonly #options: CollectionContext;
-  readonly #fromStore = new Set<number>();
-  readonly #proven = new Set<number>();
-  #weightComing = 0n;
+export function createCollectedSignatures(options: CollectionContext) {
+  const { tally, sum, store, signatureKey, invalidSigners, avoided, message, quorumNum } = options;
+  const { clock, observeDelay, metrics, countOutcome, progress, changes, deadlineMs, signal, over } = options;
+  const fromStore = new Set<number>();
+  const proven = new Set<number>();
+  let weightComing = 0n;
 
-  constructor(options: CollectionContext) {
-    this.#options = options;
-  }
-
-  async takeKnown(): Promise<void> {
-    const { store, signatureKey, tally, metrics, avoided, invalidSigners } = this.#options;
+  async function takeKnown(): Promise<void> {
     const { validators } = tally.warpSet;
     const known = await store.getMany(
       signatureKey,
@@ -44,38 +42,36 @@ export class CollectedSignatures {
       if (signature === undefined || avoided.has(validator.index) || invalidSigners.has(validator.publicKeyHex))
         continue;
       weight += validator.weight;
-      taking.push(this.#takeStored(validator, signature));
+      taking.push(takeStored(validator, signature));
     }
     await Promise.all(taking);
   }
 
-  async #takeStored(validator: WarpValidator, signature: Uint8Array): Promise<void> {
-    const { store, signatureKey } = this.#options;
-    this.#fromStore.add(validator.index);
-    const problem = await this.take(validator, signature);
+  async function takeStored(validator: WarpValidator, signature: Uint8Array): Promise<void> {
+    fromStore.add(validator.index);
+    const problem = await take(validator, signature);
     if (problem === undefined) return;
-    this.#fromStore.delete(validator.index);
+    fromStore.delete(validator.index);
     await store.delete(signatureKey, validator.publicKeyHex);
   }
 
   /** Adds a signature to the sum and the tally. Returns what is wrong with it, if anything. */
-  async take(validator: WarpValidator, signature: Uint8Array): Promise<string | undefined> {
-    const { invalidSigners, sum, tally, over, signal } = this.#options;
+  async function take(validator: WarpValidator, signature: Uint8Array): Promise<string | undefined> {
     if (invalidSigners.has(validator.publicKeyHex)) {
       const isGood = await sum.verifyAlone(validator, signature);
       if (isGood) invalidSigners.clear(validator.publicKeyHex);
-      else this.#remember(validator);
+      else remember(validator);
       over.throwIfAborted();
       if (!isGood) return NOT_ITS_SIGNATURE;
-      this.#proven.add(validator.index);
+      proven.add(validator.index);
     }
-    this.#weightComing += validator.weight;
-    const isLast = tally.signedWeight + this.#weightComing >= tally.targetWeight;
+    weightComing += validator.weight;
+    const isLast = tally.signedWeight + weightComing >= tally.targetWeight;
     let outcome: Awaited<ReturnType<typeof sum.add>>;
     try {
-      outcome = await this.#timed('bls_add', sum.add(validator, signature, isLast));
+      outcome = await timed('bls_add', sum.add(validator, signature, isLast));
     } finally {
-      this.#weightComing -= validator.weight;
+      weightComing -= validator.weight;
     }
     over.throwIfAborted();
     if (outcome instanceof ParseError) return outcome.reason;
@@ -88,11 +84,10 @@ export class CollectedSignatures {
   }
 
   /** Undefined if invalid signatures were excluded. If time is up, there is one search, and uncleared ones are left out. */
-  async verify(isTimeUp: boolean): Promise<VerifiedMessage | undefined> {
-    const { message, tally, sum, quorumNum, progress } = this.#options;
+  async function verify(isTimeUp: boolean): Promise<VerifiedMessage | undefined> {
     progress.verifying();
-    const aggregate = await this.#timed('bls_aggregate', sum.aggregate());
-    await yieldForLargeSet(tally.warpSet, this.#options);
+    const aggregate = await timed('bls_aggregate', sum.aggregate());
+    await yieldForLargeSet(tally.warpSet, options);
     const signedMessage = encodeSignedMessage({ unsignedMessage: message, signature: aggregate });
     const { networkID } = message;
     const check = checkSigners(signedMessage, { networkID, warpSet: tally.warpSet, quorumNum });
@@ -100,52 +95,49 @@ export class CollectedSignatures {
     if (check.kind === 'invalid') throw new Error(`the signed message just made is refused: ${check.reason}`);
     const { validators: signers, signedWeight } = check;
     if (!(await sum.verify(check, check.unsignedMessage.bytes))) {
-      await this.#putBadAside(isTimeUp);
+      await putBadAside(isTimeUp);
       progress.resumed();
       return undefined;
     }
     // Not awaited: the answer does not depend on it.
-    void this.#keep(signers);
+    void keep(signers);
     return { signedMessage, signedWeight, signers };
   }
 
-  async #timed<T>(signal: DelaySignal, work: Promise<T>): Promise<T> {
-    const { clock, observeDelay } = this.#options;
+  async function timed<T>(delaySignal: DelaySignal, work: Promise<T>): Promise<T> {
     const startMs = clock.monotonicMs();
     const result = await work;
-    observeDelay(signal, clock.monotonicMs() - startMs);
+    observeDelay(delaySignal, clock.monotonicMs() - startMs);
     return result;
   }
 
-  async #putBadAside(isTimeUp: boolean): Promise<void> {
-    const { clock, signal, sum, deadlineMs } = this.#options;
+  async function putBadAside(isTimeUp: boolean): Promise<void> {
     const searchMs = Math.max((deadlineMs - clock.monotonicMs()) / 2, MIN_SEARCH_MS);
     using searching = startDeadline(clock, searchMs, 'finding invalid signers', signal);
     const { bad, uncleared } = await sum.findBadSigners(searching.signal);
     for (const index of bad) {
       // A signature from the store need not be the validator's own.
-      if (!this.#fromStore.has(index)) this.#remember(this.#validatorAt(index));
-      await this.#putAside(index, NOT_ITS_SIGNATURE);
+      if (!fromStore.has(index)) remember(validatorAt(index));
+      await putAside(index, NOT_ITS_SIGNATURE);
     }
     // Most of the others are valid, and the next search has fewer to check.
     if (bad.length > 0 && !isTimeUp) return;
     // At the deadline there is no other search.
-    const held = await this.#holdBack(isTimeUp ? uncleared : uncleared.filter((index) => !this.#proven.has(index)));
+    const held = await holdBack(isTimeUp ? uncleared : uncleared.filter((index) => !proven.has(index)));
     if (isTimeUp) return;
-    this.#clear(held).catch((error: unknown) => this.#options.changes.fail(error));
+    clear(held).catch((error: unknown) => changes.fail(error));
   }
 
   /** Removes signatures from the sum that may be valid, to be verified alone in the order of asking. */
-  async #holdBack(uncleared: readonly number[]): Promise<readonly HeldSignature[]> {
-    const { sum, tally } = this.#options;
+  async function holdBack(uncleared: readonly number[]): Promise<readonly HeldSignature[]> {
     const indices = new Set(uncleared);
     const held: HeldSignature[] = [];
     for (const validator of tally.askingOrder) {
       const { index } = validator;
       const state = tally.states[index];
       if (!indices.has(index) || state?.kind !== 'signed') continue;
-      if (this.#fromStore.has(index)) {
-        await this.#askItself(index);
+      if (fromStore.has(index)) {
+        await askItself(index);
         continue;
       }
       sum.remove(index);
@@ -155,20 +147,19 @@ export class CollectedSignatures {
     return held;
   }
 
-  async #clear(held: readonly HeldSignature[]): Promise<void> {
-    const { sum, tally, changes, signal, over } = this.#options;
+  async function clear(held: readonly HeldSignature[]): Promise<void> {
     const isOver = (): boolean => over.aborted || signal.aborted;
     for (const { validator, signature } of held) {
       if (isOver()) return;
       try {
         const isGood = await sum.verifyAlone(validator, signature);
         if (isGood) await sum.add(validator, signature);
-        else this.#remember(validator);
+        else remember(validator);
         if (isOver()) return;
         if (isGood) {
-          this.#proven.add(validator.index);
+          proven.add(validator.index);
           tally.set(validator.index, { kind: 'signed', signature });
-        } else await this.#putAside(validator.index, NOT_ITS_SIGNATURE);
+        } else await putAside(validator.index, NOT_ITS_SIGNATURE);
       } catch (error) {
         // Jobs of an ended collection are dropped.
         if (isOver()) return;
@@ -178,31 +169,28 @@ export class CollectedSignatures {
     }
   }
 
-  async #putAside(index: number, reason: string): Promise<void> {
-    const { sum, tally, store, signatureKey, countOutcome } = this.#options;
-    if (this.#fromStore.has(index)) return this.#askItself(index);
+  async function putAside(index: number, reason: string): Promise<void> {
+    if (fromStore.has(index)) return askItself(index);
     sum.remove(index);
     const failure: SignatureFailure = { kind: 'invalid_signature', reason };
-    countOutcome(this.#validatorAt(index), failure);
+    countOutcome(validatorAt(index), failure);
     tally.set(index, { kind: 'failed', failure });
-    await store.delete(signatureKey, this.#validatorAt(index).publicKeyHex);
+    await store.delete(signatureKey, validatorAt(index).publicKeyHex);
   }
 
-  async #askItself(index: number): Promise<void> {
-    const { sum, tally, store, signatureKey } = this.#options;
-    this.#fromStore.delete(index);
+  async function askItself(index: number): Promise<void> {
+    fromStore.delete(index);
     sum.remove(index);
     tally.set(index, { kind: 'waiting', notBeforeMs: 0, attempts: 0 });
-    await store.delete(signatureKey, this.#validatorAt(index).publicKeyHex);
+    await store.delete(signatureKey, validatorAt(index).publicKeyHex);
   }
 
-  #remember({ publicKeyHex }: WarpValidator): void {
-    this.#options.metrics.badSigners.inc();
-    this.#options.invalidSigners.add(publicKeyHex);
+  function remember({ publicKeyHex }: WarpValidator): void {
+    metrics.badSigners.inc();
+    invalidSigners.add(publicKeyHex);
   }
 
-  async #keep(signers: readonly WarpValidator[]): Promise<void> {
-    const { tally, store, signatureKey } = this.#options;
+  async function keep(signers: readonly WarpValidator[]): Promise<void> {
     const signatures = new Map<string, Uint8Array>();
     for (const { index, publicKeyHex } of signers) {
       const state = tally.states[index];
@@ -211,11 +199,13 @@ export class CollectedSignatures {
     await store.putMany(signatureKey, signatures);
   }
 
-  #validatorAt(index: number): WarpValidator {
-    const validator = this.#options.tally.warpSet.validators[index];
+  function validatorAt(index: number): WarpValidator {
+    const validator = tally.warpSet.validators[index];
     if (validator === undefined) throw new RangeError(`no validator ${index}`);
     return validator;
   }
+
+  return { takeKnown, take, verify };
 }
 
 /** Reason of the abort when a collection ends. */

@@ -238,6 +238,6 @@ function addTo(total: { weight: bigint; count: number }, weight: bigint): void {
   total.count += 1;
 }
 
-function byWeightDescending(a: { readonly weight: bigint }, b: { readonly weight: bigint }): number {
+export function byWeightDescending(a: { readonly weight: bigint }, b: { readonly weight: bigint }): number {
   return a.weight < b.weight ? 1 : a.weight > b.weight ? -1 : 0;
 }

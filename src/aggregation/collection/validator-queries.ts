@@ -15,60 +15,54 @@ export interface ValidatorQueriesOptions extends CollectionContext {
 }
 
 /** Asks the validators of one collection for their signatures, and sets their outcomes in the tally. */
-export class ValidatorQueries {
-  readonly #options: ValidatorQueriesOptions;
-  readonly #timesAsked = new Map<NodeID, number>();
-  #encoded: SignatureQuery | undefined;
-  asked = 0;
-
-  constructor(options: ValidatorQueriesOptions) {
-    this.#options = options;
-  }
+export function createValidatorQueries(options: ValidatorQueriesOptions) {
+  const { tally, message, justification, isPChainMessage, source, queries, signatures, history, invalidSigners } =
+    options;
+  const { client, clock, limits, metrics, observeDelay, countOutcome, changes, over, span = NO_SPAN } = options;
+  const timesAsked = new Map<NodeID, number>();
+  let encoded: SignatureQuery | undefined;
+  let asked = 0;
 
   /** Asks one of the validator's connected nodes, preferably one that was not asked yet. */
-  ask(validator: WarpValidator): void {
-    const { tally, queries, client, changes, span = NO_SPAN } = this.#options;
+  function ask(validator: WarpValidator): void {
     const before = tally.states[validator.index];
     const attempts = (before?.kind === 'waiting' ? before.attempts : 0) + 1;
-    const nodeID = this.#nextNode(validator);
+    const nodeID = nextNode(validator);
     tally.set(validator.index, { kind: 'queued', attempts });
     let isQueued = false;
-    const begin = (): Promise<void> => {
+    const start = (): Promise<void> => {
       // Another collection may have returned a permit.
       const answer =
         span === NO_SPAN
-          ? this.#askNode(validator, nodeID, attempts)
-          : within(span, () => this.#askNode(validator, nodeID, attempts));
+          ? askNode(validator, nodeID, attempts)
+          : within(span, () => askNode(validator, nodeID, attempts));
       // The plan depends on the time at which the validator is late.
       if (isQueued) changes.wake();
       return answer;
     };
-    queries.start(this.#query.appBytes.length, begin, client);
+    queries.start(encodeQuery().appBytes.length, start, client);
     isQueued = true;
   }
 
   /** Records that validators refused a message that others signed: they lag, or run something else. */
-  othersSigned(): void {
-    const { tally, history } = this.#options;
+  function othersSigned(): void {
     for (const { index, nodeIDs } of tally.warpSet.validators) {
       if (failureOf(tally.states[index])?.kind !== 'refused') continue;
-      for (const nodeID of nodeIDs) if (this.#timesAsked.has(nodeID)) history.failed(nodeID);
+      for (const nodeID of nodeIDs) if (timesAsked.has(nodeID)) history.failed(nodeID);
     }
   }
 
   /** Encoded on first use, once for all validators and attempts. */
-  get #query(): SignatureQuery {
-    if (this.#encoded === undefined) {
-      const { message, justification } = this.#options;
+  function encodeQuery(): SignatureQuery {
+    if (encoded === undefined) {
       const content = { message: message.bytes, justification };
       const { sourceChainID } = message;
-      this.#encoded = { ...content, sourceChainID, appBytes: encodeSignatureRequest(content) };
+      encoded = { ...content, sourceChainID, appBytes: encodeSignatureRequest(content) };
     }
-    return this.#encoded;
+    return encoded;
   }
 
-  #nextNode({ nodeIDs, index }: WarpValidator): NodeID {
-    const { source, history } = this.#options;
+  function nextNode({ nodeIDs, index }: WarpValidator): NodeID {
     const connected = nodeIDs.filter((nodeID) => source.isConnected(nodeID));
     // Nearly all validators have one node.
     const [next] =
@@ -77,30 +71,29 @@ export class ValidatorQueries {
         : connected
             .map((nodeID) => ({
               nodeID,
-              times: this.#timesAsked.get(nodeID) ?? 0,
+              times: timesAsked.get(nodeID) ?? 0,
               isDoubtful: Number(history.recordOf(nodeID)?.isDoubtful ?? false),
             }))
             .sort((a, b) => a.times - b.times || a.isDoubtful - b.isDoubtful)
             .map(({ nodeID }) => nodeID);
     if (next === undefined) throw new Error(`asked validator ${index}, which is not connected`);
-    this.#timesAsked.set(next, (this.#timesAsked.get(next) ?? 0) + 1);
+    timesAsked.set(next, (timesAsked.get(next) ?? 0) + 1);
     return next;
   }
 
   /** One async function: with thousands of pending requests, each further frame costs garbage collection. */
-  async #askNode(validator: WarpValidator, nodeID: NodeID, attempts: number): Promise<void> {
-    const { tally, signatures, changes, over, countOutcome, clock, source, limits } = this.#options;
-    const { history, observeDelay, span = NO_SPAN } = this.#options;
+  async function askNode(validator: WarpValidator, nodeID: NodeID, attempts: number): Promise<void> {
     try {
       over.throwIfAborted();
-      const { isTrial, lateAtMs, sentAtMs } = this.#begin(validator, nodeID, attempts);
+      const query = encodeQuery();
+      const { isTrial, lateAtMs, sentAtMs } = begin(validator, nodeID, attempts);
       // A trial continues after the collection, to learn whether the validator answers. Large messages are too expensive for
       // that.
-      const isApart = isTrial && this.#query.appBytes.length <= LARGE_QUERY_BYTES;
-      const options = { timeoutMs: limits.peerTimeoutMs, signal: isApart ? new AbortController().signal : over };
+      const isApart = isTrial && query.appBytes.length <= LARGE_QUERY_BYTES;
+      const bounds = { timeoutMs: limits.peerTimeoutMs, signal: isApart ? new AbortController().signal : over };
       let outcome: SignatureOutcome;
       try {
-        const asking = source.requestSignature(nodeID, this.#query, options);
+        const asking = source.requestSignature(nodeID, query, bounds);
         outcome = await (span.isRecorded ? traced(span, { nodeID, attempts }, asking) : asking);
       } catch (error) {
         if (clock.monotonicMs() >= lateAtMs) history.failed(nodeID);
@@ -113,9 +106,9 @@ export class ValidatorQueries {
         tally.set(validator.index, ANSWERED);
         const problem = await signatures.take(validator, outcome.signature);
         if (problem === undefined) countOutcome(validator, SIGNED);
-        else this.#failed(validator, attempts, { kind: 'invalid_signature', reason: problem });
+        else failed(validator, attempts, { kind: 'invalid_signature', reason: problem });
       } else {
-        this.#failed(validator, attempts, outcome);
+        failed(validator, attempts, outcome);
       }
       changes.wake();
     } catch (error) {
@@ -123,8 +116,7 @@ export class ValidatorQueries {
     }
   }
 
-  #begin({ index, publicKeyHex }: WarpValidator, nodeID: NodeID, attempts: number) {
-    const { tally, history, invalidSigners, clock, metrics, limits } = this.#options;
+  function begin({ index, publicKeyHex }: WarpValidator, nodeID: NodeID, attempts: number) {
     const forecast = tally.forecasts[index];
     const isTrial = forecast?.kind === 'on trial';
     if (isTrial) {
@@ -135,17 +127,24 @@ export class ValidatorQueries {
     const lateAtMs = sentAtMs + (forecast?.hedgeAfterMs ?? limits.hedgeAfterMs);
     tally.set(index, { kind: 'asking', lateAtMs, attempts });
     metrics.signatureRequests.inc();
-    this.asked += 1;
+    asked += 1;
     return { isTrial, lateAtMs, sentAtMs };
   }
 
-  #failed(validator: WarpValidator, attempts: number, failure: SignatureFailure): void {
-    const { tally, clock, limits, isPChainMessage, countOutcome } = this.#options;
+  function failed(validator: WarpValidator, attempts: number, failure: SignatureFailure): void {
     countOutcome(validator, failure);
     const nodeCount = validator.nodeIDs.length;
     const attempt = { attempts, nodeCount, nowMs: clock.monotonicMs(), isPChainMessage };
     tally.set(validator.index, afterFailure(failure, attempt, limits));
   }
+
+  return {
+    ask,
+    othersSigned,
+    get asked(): number {
+      return asked;
+    },
+  };
 }
 
 const ANSWERED: ValidatorState = { kind: 'answered' };

@@ -1,32 +1,28 @@
 import { equalBytes } from '../../lib/encoding/bytes.ts';
-import { ParseError } from '../../lib/encoding/parse-error.ts';
+import { tryParse } from '../../lib/encoding/parse-error.ts';
 import { ID_LENGTH, idBytes, idFromBytes, P_CHAIN_ID, type SubnetID, type ValidationID } from '../../warp/ids.ts';
 import {
+  conversionOrigin,
   encodeJustification,
   type L1ValidatorRegistrationJustification,
   parseJustification,
+  registrationOrigin,
+  type ValidationOrigin,
 } from '../../warp/justification.ts';
 import {
-  conversionValidationID,
   encodeL1Message,
   hashConversionValidator,
   type L1Message,
   parseL1Message,
   type RegisterL1Validator,
-  registrationValidationID,
 } from '../../warp/l1-message.ts';
-import { encodeWarpPayload, parseWarpPayload } from '../../warp/payload.ts';
+import { createSourcelessCall, parseWarpPayload } from '../../warp/payload.ts';
 import { parseSignedMessage } from '../../warp/signed-message.ts';
 import { createUnsignedMessage, parseUnsignedMessage, type UnsignedMessage } from '../../warp/unsigned-message.ts';
 
 export type RecognizedJustification =
   | { readonly kind: 'subnet'; readonly subnetID: SubnetID }
-  | {
-      readonly kind: 'validation';
-      readonly validationID: ValidationID;
-      readonly subnetID: SubnetID;
-      readonly justification: L1ValidatorRegistrationJustification;
-    };
+  | ({ readonly kind: 'validation'; readonly subnetID: SubnetID } & ValidationOrigin);
 
 /**
  * Parses a justification: the 32 bytes of a subnet ID; an L1ValidatorRegistrationJustification; or a RegisterL1Validator
@@ -35,53 +31,44 @@ export type RecognizedJustification =
  */
 export function recognizeJustification(bytes: Uint8Array): RecognizedJustification | undefined {
   if (bytes.length === ID_LENGTH) return { kind: 'subnet', subnetID: idFromBytes<SubnetID>(bytes, 'subnet ID') };
-  const justification = attempt(() => parseJustification(bytes));
+  const justification = tryParse(() => parseJustification(bytes));
   if (justification?.kind === 'SubnetIDIndex') {
     const { subnetID, index } = justification;
-    return { kind: 'validation', validationID: conversionValidationID(subnetID, index), subnetID, justification };
+    return { kind: 'validation', subnetID, ...conversionOrigin(subnetID, index) };
   }
   const message = findRegistration(justification?.message ?? bytes);
-  if (message === undefined) return undefined;
-  return {
-    kind: 'validation',
-    validationID: registrationValidationID(message),
-    subnetID: message.subnetID,
-    justification: { kind: 'RegisterL1ValidatorMessage', message: encodeL1Message(message) },
-  };
+  return message && { kind: 'validation', subnetID: message.subnetID, ...registrationOrigin(message) };
 }
 
 function findRegistration(bytes: Uint8Array): RegisterL1Validator | undefined {
   const warpMessage =
-    attempt(() => parseUnsignedMessage(bytes)) ?? attempt(() => parseSignedMessage(bytes).unsignedMessage);
-  const call = attempt(() => parseWarpPayload(warpMessage?.payload ?? bytes));
+    tryParse(() => parseUnsignedMessage(bytes)) ?? tryParse(() => parseSignedMessage(bytes).unsignedMessage);
+  const call = tryParse(() => parseWarpPayload(warpMessage?.payload ?? bytes));
   const payload = call?.kind === 'AddressedCall' ? call.payload : (warpMessage?.payload ?? bytes);
-  const message = attempt(() => parseL1Message(payload));
+  const message = tryParse(() => parseL1Message(payload));
   return message?.kind === 'RegisterL1Validator' ? message : undefined;
 }
 
 /** Only the end of a validation has several forms of justification; anything else is left to the validators. */
 export function unwrapJustification(message: UnsignedMessage, justification: Uint8Array): Uint8Array {
   if (message.sourceChainID !== P_CHAIN_ID || justification.length === 0) return justification;
-  const call = attempt(() => parseWarpPayload(message.payload));
-  const payload = call?.kind === 'AddressedCall' ? attempt(() => parseL1Message(call.payload)) : undefined;
+  const call = tryParse(() => parseWarpPayload(message.payload));
+  const payload = call?.kind === 'AddressedCall' ? tryParse(() => parseL1Message(call.payload)) : undefined;
   if (payload?.kind !== 'L1ValidatorRegistration' || payload.registered) return justification;
   const recognized = recognizeJustification(justification);
   return recognized?.kind === 'validation' ? encodeJustification(recognized.justification) : justification;
 }
 
 export function looksLikeSignedMessage(bytes: Uint8Array): boolean {
-  return attempt(() => parseSignedMessage(bytes)) !== undefined;
+  return tryParse(() => parseSignedMessage(bytes)) !== undefined;
 }
 
 export function looksLikeUnsignedMessage(bytes: Uint8Array): boolean {
-  return attempt(() => parseUnsignedMessage(bytes)) !== undefined;
+  return tryParse(() => parseUnsignedMessage(bytes)) !== undefined;
 }
 
-/** A P-Chain message: an addressed call without a source. */
 export function createPChainMessage(networkID: number, message: L1Message): UnsignedMessage {
-  const payload = encodeL1Message(message);
-  const call = encodeWarpPayload({ kind: 'AddressedCall', sourceAddress: new Uint8Array(), payload });
-  return createUnsignedMessage(networkID, P_CHAIN_ID, call);
+  return createUnsignedMessage(networkID, P_CHAIN_ID, createSourcelessCall(encodeL1Message(message)));
 }
 
 /** More validators than a conversion fits into a P-Chain transaction; some milliseconds of hashing. */
@@ -97,13 +84,4 @@ export function findConversionValidator(
     if (equalBytes(hashConversionValidator(subnet, index), wanted)) return { kind: 'SubnetIDIndex', subnetID, index };
   }
   return undefined;
-}
-
-function attempt<T>(parse: () => T): T | undefined {
-  try {
-    return parse();
-  } catch (error) {
-    if (error instanceof ParseError) return undefined;
-    throw error;
-  }
 }

@@ -1,36 +1,24 @@
-import type { Clock } from '../../lib/concurrency/clock.ts';
 import { unlessRefused } from '../../pchain/rpc/api-error.ts';
-import type { ChainApi } from '../../pchain/rpc/chain-api.ts';
-import type { DataApi } from '../../pchain/rpc/data-api.ts';
-import type { EvmApi } from '../../pchain/rpc/evm-api.ts';
-import type { NodeApi } from '../../pchain/rpc/node-api.ts';
 import type { SubnetDirectory } from '../../pchain/state/subnet-directory.ts';
-import { createTransactionReader } from '../../pchain/state/transaction-reader.ts';
-import type { ValidationIndex } from '../../pchain/state/validation-index.ts';
-import { createThrottledWarnings } from '../../telemetry/log-throttle.ts';
-import type { Logger } from '../../telemetry/logger.ts';
 import type { BlockchainID, SubnetID, TxID } from '../../warp/ids.ts';
 import { encodeJustification } from '../../warp/justification.ts';
 import type { UnsignedMessage } from '../../warp/unsigned-message.ts';
 import { AggregatorError, type AggregatorErrorCode, type RequestField } from '../aggregator-error.ts';
 import { askPChain } from '../ask-p-chain.ts';
-import type { SubnetPolicy } from '../subnet-policy.ts';
 import {
   createPChainMessage,
   looksLikeSignedMessage,
   looksLikeUnsignedMessage,
   recognizeJustification,
 } from './l1-justification.ts';
-import { createEvmMessages, type EvmLookup } from './messages-of-evm-transactions.ts';
-import { createMessagesOfTransactions, type L1MessageParts } from './messages-of-transactions.ts';
-import { createValidationOrigins } from './validation-origins.ts';
+import { createEvmMessages, type EvmLookup, type EvmMessagesOptions } from './messages-of-evm-transactions.ts';
+import {
+  createMessagesOfTransactions,
+  type L1MessageParts,
+  type MessagesOfTransactionsOptions,
+} from './messages-of-transactions.ts';
 
-/** Finds the P-Chain's messages to L1s, and the messages of EVM transactions. All methods throw `AggregatorError`, or the signal's reason. */
-export interface L1Messages {
-  ofTransaction(subject: TransactionSubject, signal: AbortSignal): Promise<MessageOfTransaction>;
-  /** The conversion of a subnet, or the end of a validation. */
-  ofJustification(justification: Uint8Array, signal: AbortSignal): Promise<L1MessageRequest>;
-}
+export type L1Messages = ReturnType<typeof createL1Messages>;
 
 export interface L1MessageRequest {
   readonly message: UnsignedMessage;
@@ -50,27 +38,14 @@ export interface TransactionSubject {
 /** Only messages of the P-Chain have the last two. */
 export type MessageOfTransaction = Pick<L1MessageRequest, 'message' | 'justification'> & Partial<L1MessageRequest>;
 
-export interface L1MessagesOptions {
-  readonly networkID: number;
-  readonly api: Pick<NodeApi, 'getTx' | 'getTxStatus' | 'getL1Validator' | 'getBlockchainsOf'>;
-  readonly evm: EvmApi;
-  readonly subnets: Pick<SubnetPolicy, 'tracked'>;
-  readonly chains: Pick<ChainApi, 'findXChainTx'>;
-  readonly directory: SubnetDirectory;
-  readonly index: Pick<ValidationIndex, 'originOf' | 'coverage'>;
-  readonly dataApi: DataApi | undefined;
-  readonly clock: Clock;
-  readonly logger: Logger;
-  readonly timeoutMs: number;
-}
+export type L1MessagesOptions = MessagesOfTransactionsOptions &
+  EvmMessagesOptions & { readonly networkID: number; readonly directory: SubnetDirectory };
 
-export function createL1Messages(options: L1MessagesOptions): L1Messages {
-  const { networkID, api, directory, index, dataApi, clock, logger } = options;
-  const transactions = createTransactionReader(api, clock);
-  const warn = createThrottledWarnings(logger, clock);
-  const origins = createValidationOrigins({ index, transactions, dataApi, warn });
+/** Finds the P-Chain's messages to L1s, and the messages of EVM transactions. All methods throw `AggregatorError`, or the signal's reason. */
+export function createL1Messages(options: L1MessagesOptions) {
+  const { networkID, api, directory } = options;
   const evmMessages = createEvmMessages(options);
-  const ofTransaction = createMessagesOfTransactions({ ...options, transactions, origins, evmMessages });
+  const findMessage = createMessagesOfTransactions(options, evmMessages);
 
   /** @param field part of the request that led to the message, for the error */
   async function toRequest(
@@ -115,16 +90,17 @@ export function createL1Messages(options: L1MessagesOptions): L1Messages {
   }
 
   return {
-    async ofTransaction({ txID, evm }, parent) {
+    async ofTransaction({ txID, evm }: TransactionSubject, parent: AbortSignal): Promise<MessageOfTransaction> {
       if (evm?.chain !== undefined) return await evmMessages.ofChain(txID, evm.chain, evm.logIndex, parent);
       return await askPChain(options, parent, async (signal) => {
-        const found = await ofTransaction(txID, evm, signal);
+        const found = await findMessage(txID, evm, signal);
         return 'managerChainID' in found ? toRequest(found, 'transaction', signal) : found;
       });
     },
-    ofJustification: (bytes, parent) =>
+    /** The conversion of a subnet, or the end of a validation. */
+    ofJustification: (justification: Uint8Array, parent: AbortSignal): Promise<L1MessageRequest> =>
       askPChain(options, parent, async (signal) =>
-        toRequest(await partsOfJustification(bytes, signal), 'justification', signal),
+        toRequest(await partsOfJustification(justification, signal), 'justification', signal),
       ),
   };
 }

@@ -4,22 +4,20 @@ import type { ChainApi } from '../../pchain/rpc/chain-api.ts';
 import { evmHash } from '../../pchain/rpc/evm-api.ts';
 import type { NodeApi, TxStatus } from '../../pchain/rpc/node-api.ts';
 import type { SubnetDirectory } from '../../pchain/state/subnet-directory.ts';
-import type { TransactionReader } from '../../pchain/state/transaction-reader.ts';
+import { createTransactionReader } from '../../pchain/state/transaction-reader.ts';
+import type { IndexCoverage } from '../../pchain/state/validation-index.ts';
 import { conversionID } from '../../warp/conversion-data.ts';
 import { type BlockchainID, idBytes, type TxID, type ValidationID } from '../../warp/ids.ts';
 import { encodeJustification } from '../../warp/justification.ts';
 import { type L1Message, type L1ValidatorWeight, registrationValidationID } from '../../warp/l1-message.ts';
 import { AggregatorError, type AggregatorErrorCode } from '../aggregator-error.ts';
 import { BLOCK_TIME_MS, type EvmLookup, type EvmMessage, type EvmMessages } from './messages-of-evm-transactions.ts';
-import type { ValidationOrigins } from './validation-origins.ts';
+import { createOriginFinder, type ValidationOriginsOptions } from './validation-origins.ts';
 
-export interface MessagesOfTransactionsOptions {
-  readonly api: Pick<NodeApi, 'getTxStatus' | 'getL1Validator'>;
+export interface MessagesOfTransactionsOptions extends ValidationOriginsOptions {
+  readonly api: Pick<NodeApi, 'getTx' | 'getTxStatus' | 'getL1Validator'>;
   readonly chains: Pick<ChainApi, 'findXChainTx'>;
-  readonly directory: SubnetDirectory;
-  readonly transactions: TransactionReader;
-  readonly origins: ValidationOrigins;
-  readonly evmMessages: Pick<EvmMessages, 'search'>;
+  readonly directory: Pick<SubnetDirectory, 'validatedBy'>;
 }
 
 export interface L1MessageParts {
@@ -30,8 +28,13 @@ export interface L1MessageParts {
 }
 
 /** Finds the P-Chain's message about one of its transactions. One that it never signs again is an error at once. */
-export function createMessagesOfTransactions(options: MessagesOfTransactionsOptions) {
-  const { api, directory, transactions, origins, evmMessages } = options;
+export function createMessagesOfTransactions(
+  options: MessagesOfTransactionsOptions,
+  evmMessages: Pick<EvmMessages, 'search'>,
+) {
+  const { api, directory, index, clock } = options;
+  const readTransaction = createTransactionReader(api, clock);
+  const findOrigin = createOriginFinder(options, readTransaction);
 
   async function partsOf(txID: TxID, transaction: PChainTransaction, signal: AbortSignal): Promise<L1MessageParts> {
     switch (transaction.kind) {
@@ -73,8 +76,8 @@ export function createMessagesOfTransactions(options: MessagesOfTransactionsOpti
   ): Promise<L1MessageParts> {
     // The L1's subnet, if its manager's chain is its own.
     const subnetID = await directory.validatedBy(managerChainID, signal);
-    const origin = await origins.find(validationID, subnetID, signal);
-    if (origin === undefined) throw describeNotFound(validationID, origins);
+    const origin = await findOrigin(validationID, subnetID, signal);
+    if (origin === undefined) throw describeNotFound(validationID, index.coverage());
     return {
       message: { kind: 'L1ValidatorRegistration', validationID, registered: false },
       justification: encodeJustification(origin),
@@ -127,7 +130,7 @@ export function createMessagesOfTransactions(options: MessagesOfTransactionsOpti
   }
 
   return async (txID: TxID, evm: EvmLookup | undefined, signal: AbortSignal): Promise<L1MessageParts | EvmMessage> => {
-    const transaction = await transactions.read(txID, signal);
+    const transaction = await readTransaction(txID, signal);
     if (transaction !== undefined) return await partsOf(txID, transaction, signal);
     const status = await api.getTxStatus(txID, signal);
     if (status.status === 'Unknown') return await searchElsewhere(txID, evm, signal);
@@ -165,8 +168,7 @@ async function isOfXChain(txID: TxID, chains: Pick<ChainApi, 'findXChainTx'>, si
   }
 }
 
-function describeNotFound(validationID: ValidationID, origins: ValidationOrigins): AggregatorError {
-  const { range, isReading } = origins.coverage();
+function describeNotFound(validationID: ValidationID, { range, isReading }: IndexCoverage): AggregatorError {
   const where =
     range === undefined ? 'no P-Chain block was read yet' : `P-Chain blocks ${range.from} to ${range.to} were read`;
   const [more, later] = isReading ? [', and more are being read', ', or try again later'] : ['', ''];

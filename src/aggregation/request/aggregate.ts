@@ -1,68 +1,42 @@
-import type { BlsService } from '../../bls/service/aggregation.ts';
 import { SingleFlight } from '../../lib/concurrency/single-flight.ts';
-import type { SignatureStore } from '../../store/local/signature-store.ts';
-import type { DistributedSingleFlight } from '../../store/redis/distributed-single-flight.ts';
-import { inSpan, NO_SPAN, type Span } from '../../telemetry/spans.ts';
+import type { SubnetDirectory } from '../../pchain/state/subnet-directory.ts';
+import { inSpan, NO_SPAN } from '../../telemetry/spans.ts';
 import { warpSetHash } from '../../validators/warp-set-hash.ts';
 import type { SubnetID } from '../../warp/ids.ts';
-import { Admission } from '../admission/admission.ts';
-import type { Penalties } from '../admission/penalties.ts';
+import { createAdmission } from '../admission/admission.ts';
 import { AggregatorError } from '../aggregator-error.ts';
-import type { AggregationStage, AggregatorMetrics, RequestOutcome } from '../aggregator-metrics.ts';
-import type { CollectionLimits } from '../collection/collection-job.ts';
-import type { ProgressListener } from '../collection/progress.ts';
+import type { RequestOutcome } from '../aggregator-metrics.ts';
 import type { L1Messages } from '../l1/l1-messages.ts';
 import type { SubnetPolicy } from '../subnet-policy.ts';
-import type { AnswerHistories } from '../validators/answer-history.ts';
-import type { InvalidSigners } from '../validators/invalid-signers.ts';
-import type { SignatureSource } from '../validators/signature-source.ts';
 import type { AggregationRequest, AggregationResult } from './aggregation-request.ts';
 import { type CompleteRequest, completeMessage, completeRequest } from './complete-request.ts';
 import { requestKey } from './result-key.ts';
-import { SharedSigning } from './shared-signing.ts';
-import { type Signing, SigningResolver, type SigningResolverOptions } from './signing-resolver.ts';
+import { createSharedSigning, type SharedSigningOptions, type SigningLimits, type Waiter } from './shared-signing.ts';
+import type { Signing, SigningResolver } from './signing-resolver.ts';
 
-export interface AggregatorLimits extends CollectionLimits {
+export interface AggregatorLimits extends SigningLimits {
   /** Different aggregations and lookups at a time, including queued ones. Equal requests count once. */
   readonly maxAggregationsInFlight: number;
-  readonly maxQueriesInFlight: number;
-  /** Timeout for all calls of the P-Chain API for one request. */
-  readonly resolveTimeoutMs: number;
-  /** Bytes of signed messages kept for equal requests. */
-  readonly resultCacheBytes: number;
 }
 
-export interface AggregatorOptions extends Omit<SigningResolverOptions, 'resolveTimeoutMs'> {
+export interface AggregatorOptions extends Omit<SharedSigningOptions, 'admission' | 'observeDelay'> {
+  readonly resolver: SigningResolver;
+  readonly directory: Pick<SubnetDirectory, 'knownSubnetOf'>;
   readonly l1Messages: L1Messages;
-  readonly source: SignatureSource;
-  readonly store: SignatureStore;
-  readonly sharedWork?: DistributedSingleFlight | undefined;
-  readonly bls: BlsService;
-  readonly invalidSigners: InvalidSigners;
   readonly subnets: SubnetPolicy;
-  readonly histories: AnswerHistories;
-  readonly penalties: Penalties;
-  readonly metrics: AggregatorMetrics;
   readonly limits: AggregatorLimits;
 }
 
-export interface AggregateOptions {
-  /** Ends only this caller's wait. Ignored if the answer is cached. */
-  readonly signal: AbortSignal;
-  /** Client ID for fair queueing; undefined for internal requests. */
-  readonly client?: string | undefined;
-  readonly span?: Span;
-  /** Receives the state of the collection, then each event; nothing if no validator is asked. */
-  readonly onProgress?: ProgressListener | undefined;
+export interface AggregateOptions extends Waiter {
   /** Called and awaited before any work for an answer that is not cached. An error that it throws refuses the request. */
   readonly onCacheMiss?: (() => Promise<void> | undefined) | undefined;
   /** Called and awaited with the number of validators that may be asked, and the bytes of the message. */
   readonly onSigners?: ((validators: number, messageBytes: number) => Promise<void> | undefined) | undefined;
   /** Called once the validator set is known; not for a cached result, which has the same facts. */
   onResolved?(request: CompleteRequest, signing: Signing): void;
-  /** Called at the end of each stage, or when this caller's wait ends; a stage may occur several times. */
-  onStage?(stage: AggregationStage, durationMs: number): void;
 }
+
+export type Aggregator = ReturnType<typeof createAggregator>;
 
 /**
  * Signs messages: the entry of `aggregation`. A request is resolved to a validator set (`signing-resolver.ts`), admitted
@@ -70,24 +44,14 @@ export interface AggregateOptions {
  * keeps connections and histories of validators, `../l1` finds messages of the P-Chain, and `../subnets` answers about subnets.
  * Parsing requests, HTTP and the P2P protocol belong to `api`, `http` and `p2p`.
  */
-export interface Aggregator {
-  /** Returns the signed message, synchronously if it is cached. Equal concurrent requests share one run. */
-  aggregate(request: AggregationRequest, options: AggregateOptions): AggregationResult | Promise<AggregationResult>;
-}
-
-export function createAggregator(options: AggregatorOptions): Aggregator {
-  const { metrics, clock, limits, subnets, penalties } = options;
-  const admission = new Admission({
+export function createAggregator(options: AggregatorOptions) {
+  const { metrics, clock, limits, subnets, penalties, resolver } = options;
+  const admission = createAdmission({
     ...{ clock, metrics, subnets },
     maxAggregationsInFlight: limits.maxAggregationsInFlight,
     queueTimeoutMs: limits.requestTimeoutMs,
   });
-  const signingResolver = new SigningResolver({ ...options, resolveTimeoutMs: limits.resolveTimeoutMs });
-  const sharedSigning = new SharedSigning({
-    ...options,
-    admission,
-    observeDelay: (signal, delayMs) => admission.observeDelay(signal, delayMs),
-  });
+  const sharedSigning = createSharedSigning({ ...options, admission, observeDelay: admission.observeDelay });
   const lookups = new SingleFlight<string, Resolved>();
 
   /** Resolves a request from caches only; undefined if that is not possible. A cached answer needs no admission. */
@@ -95,7 +59,7 @@ export function createAggregator(options: AggregatorOptions): Aggregator {
     const { subject } = request;
     if (subject.kind !== 'message') return undefined;
     const complete = completeMessage(request, subject);
-    const signing = signingResolver.known(complete);
+    const signing = resolver.known(complete);
     if (signing === undefined || !subnets.isAllowed(signing.signingSubnetID)) return undefined;
     return { complete, signing, result: sharedSigning.known(complete, signing) };
   }
@@ -116,7 +80,7 @@ export function createAggregator(options: AggregatorOptions): Aggregator {
     const known = knownSubnet(request);
     const find = async (until: AbortSignal): Promise<Resolved> => {
       const complete = await completeRequest(request, options.l1Messages, until);
-      const signing = await signingResolver.resolve(complete, until, (subnetID) => subnets.requireAllowed(subnetID));
+      const signing = await resolver.resolve(complete, until, (subnetID) => subnets.requireAllowed(subnetID));
       return { complete, signing };
     };
     const admitAndFind = async (until: AbortSignal): Promise<Resolved> => {
@@ -148,7 +112,7 @@ export function createAggregator(options: AggregatorOptions): Aggregator {
   function knownSubnet(request: AggregationRequest): SubnetID | undefined {
     const { signingSubnetID: given } = request;
     if (given !== undefined) subnets.requireAllowed(given);
-    const known = signingResolver.knownSigningSubnet(request);
+    const known = resolver.knownSigningSubnet(request);
     if (known !== undefined) subnets.requireAllowed(known);
     return known;
   }
@@ -156,7 +120,7 @@ export function createAggregator(options: AggregatorOptions): Aggregator {
   /** Whether the P-Chain may not know what the request names. */
   function namesUnknown(request: AggregationRequest): boolean {
     const { destinationChainID: destination } = request;
-    if (signingResolver.knownSigningSubnet(request) === undefined) return true;
+    if (resolver.knownSigningSubnet(request) === undefined) return true;
     return destination !== undefined && options.directory.knownSubnetOf(destination) === undefined;
   }
 
@@ -174,9 +138,7 @@ export function createAggregator(options: AggregatorOptions): Aggregator {
       // A cached result took no time in which the set could change.
       if (!isNew || complete.pChainHeight !== 0n || rebuilds === MAX_REBUILDS) return result;
       const known = signing;
-      const now = await inSpan(span.child('resolve again'), () =>
-        signingResolver.resolveAgain(complete, known, signal),
-      );
+      const now = await inSpan(span.child('resolve again'), () => resolver.resolveAgain(complete, known, signal));
       if (warpSetHash(now.warpSet) === warpSetHash(signing.warpSet)) return result;
       // The set has changed, so the signer bits would name other validators. Most signatures are stored by now.
       signing = now;
@@ -205,7 +167,8 @@ export function createAggregator(options: AggregatorOptions): Aggregator {
   }
 
   return {
-    aggregate(request, waiter) {
+    /** Returns the signed message, synchronously if it is cached. Equal concurrent requests share one run. */
+    aggregate(request: AggregationRequest, waiter: AggregateOptions): AggregationResult | Promise<AggregationResult> {
       const startMs = clock.monotonicMs();
       let recalled: Recalled | undefined;
       try {

@@ -1,4 +1,4 @@
-import type { BlsService } from '../../bls/service/aggregation.ts';
+import type { BlsVerifier } from '../../bls/service/aggregation.ts';
 import { copyBytes, equalBytes } from '../../lib/encoding/bytes.ts';
 import type { SharedOutcome } from '../../store/redis/distributed-single-flight.ts';
 import { checkSigners } from '../../validators/verify-signed-message.ts';
@@ -8,8 +8,9 @@ import {
   type AggregatorErrorCode,
   NEGATIVE_CACHE_MS,
 } from '../aggregator-error.ts';
+import type { VerifiedMessage } from '../collection/collected-signatures.ts';
 import { targetWeightOf } from '../collection/tally.ts';
-import { NO_WEIGHTS } from '../validators/validator-outcome.ts';
+import { NO_WEIGHTS, type OutcomeWeights } from '../validators/validator-outcome.ts';
 import type { AggregationResult } from './aggregation-request.ts';
 import type { CompleteRequest } from './complete-request.ts';
 import { memoryMsOf } from './negative-cache.ts';
@@ -46,17 +47,19 @@ export function toShared(ending: Ending): SharedOutcome | undefined {
 export async function verifiedResult(
   bytes: Uint8Array,
   request: CompleteRequest,
-  { signingSubnetID, pChainHeight, warpSet }: Signing,
-  bls: BlsService,
+  signing: Signing,
+  bls: BlsVerifier,
   signal: AbortSignal,
 ): Promise<Extract<Ending, { kind: 'signed' }> | undefined> {
   const { message, quorumNum } = request;
+  const { warpSet } = signing;
   const check = checkSigners(bytes, { networkID: message.networkID, warpSet, quorumNum });
   if (check.kind === 'invalid' || !equalBytes(check.unsignedMessage.bytes, message.bytes)) return undefined;
   const { validators: signers, signature, signedWeight } = check;
   if ((await bls.verifySigned({ message: message.bytes, signers, signature }, signal)) !== 'valid') return undefined;
   const { totalWeight, keyless } = warpSet;
   const weights = {
+    ...NO_WEIGHTS,
     signed: signedWeight,
     not_asked: totalWeight - signedWeight - keyless.weight,
     no_key: keyless.weight,
@@ -64,12 +67,18 @@ export async function verifiedResult(
   return {
     kind: 'signed',
     isTargetReached: signedWeight >= targetWeightOf(warpSet, request),
-    result: {
-      ...{ signedMessage: copyBytes(bytes), signingSubnetID, pChainHeight, signedWeight },
-      totalWeight,
-      weights: { ...NO_WEIGHTS, ...weights },
-      signers: signers.flatMap(({ nodeIDs: [nodeID] }) => nodeID ?? []),
-    },
+    result: toResult(signing, { signedMessage: copyBytes(bytes), signedWeight, signers, weights }),
+  };
+}
+
+export function toResult(
+  { signingSubnetID, pChainHeight, warpSet }: Signing,
+  { signedMessage, signedWeight, signers, weights }: VerifiedMessage & { readonly weights: OutcomeWeights },
+): AggregationResult {
+  return {
+    ...{ signedMessage, signingSubnetID, pChainHeight, signedWeight, weights },
+    totalWeight: warpSet.totalWeight,
+    signers: signers.flatMap(({ nodeIDs: [nodeID] }) => nodeID ?? []),
   };
 }
 

@@ -19,7 +19,7 @@ import type { AggregationResult } from './aggregation-request.ts';
 import type { CompleteRequest } from './complete-request.ts';
 import { createNegativeCache } from './negative-cache.ts';
 import { resultKey, signatureKey } from './result-key.ts';
-import { decodeFailure, type Ending, toShared, verifiedResult } from './shared-outcome.ts';
+import { decodeFailure, type Ending, toResult, toShared, verifiedResult } from './shared-outcome.ts';
 import { encodeProgress, MirroredProgress } from './shared-progress.ts';
 import { SharedRun } from './shared-run.ts';
 import type { Signing } from './signing-resolver.ts';
@@ -28,95 +28,106 @@ export interface SharedSigningOptions extends Omit<CollectionDeps, 'queries' | '
   readonly admission: Pick<Admission, 'admit' | 'run'>;
   readonly penalties: Penalties;
   readonly sharedWork?: DistributedSingleFlight | undefined;
-  readonly limits: CollectionLimits & { readonly maxQueriesInFlight: number; readonly resultCacheBytes: number };
+  readonly limits: SigningLimits;
+}
+
+export interface SigningLimits extends CollectionLimits {
+  readonly maxQueriesInFlight: number;
+  /** Bytes of signed messages kept for equal requests. */
+  readonly resultCacheBytes: number;
+}
+
+export interface Waiter {
+  /** Ends only this caller's wait. Ignored if the answer is cached. */
+  readonly signal: AbortSignal;
+  /** Client ID for fair queueing; undefined for internal requests. */
+  readonly client?: string | undefined;
+  readonly span?: Span;
+  /** Receives the state of the collection, then each event; nothing if no validator is asked. */
+  readonly onProgress?: ProgressListener | undefined;
+  /** Called at the end of each stage, or when this caller's wait ends; a stage may occur several times. */
+  onStage?(stage: AggregationStage, durationMs: number): void;
 }
 
 /** Signs for a known validator set. Equal requests share one collection, also over replicas; endings are cached. */
-export class SharedSigning {
-  readonly #options: SharedSigningOptions;
-  readonly #collection: CollectionDeps;
-  readonly #flights = new SingleFlight<string, Signed>();
-  readonly #works = new Map<string, Pick<Work, 'progress' | 'run' | 'stages' | 'span'>>();
-  readonly #results: LRUCache<string, AggregationResult>;
-  readonly #failures: ReturnType<typeof createNegativeCache>;
+export function createSharedSigning(options: SharedSigningOptions) {
+  const { source, sharedWork, admission, penalties, bls, clock, metrics, limits } = options;
+  const queries = new QueryConcurrency({ clock, maxQueries: limits.maxQueriesInFlight });
+  metrics.showQueries(queries);
+  const scheduler = new EventLoopScheduler(clock, 1);
+  const flights = new SingleFlight<string, Signed>();
+  const running = new Map<string, Collection>();
+  const results = new LRUCache<string, AggregationResult>({
+    maxSize: limits.resultCacheBytes,
+    sizeCalculation: sizeOf,
+  });
+  const failures = createNegativeCache(clock);
 
-  constructor(options: SharedSigningOptions) {
-    const { limits, clock } = options;
-    this.#options = options;
-    const queries = new QueryConcurrency({ clock, maxQueries: limits.maxQueriesInFlight });
-    options.metrics.showQueries(queries);
-    this.#collection = { ...options, queries, scheduler: new EventLoopScheduler(clock, 1) };
-    this.#results = new LRUCache({
-      maxSize: limits.resultCacheBytes,
-      sizeCalculation: sizeOf,
-    });
-    this.#failures = createNegativeCache(clock);
+  function known(request: CompleteRequest, signing: Signing): AggregationResult | undefined {
+    return find(keyOf(request, signing), signing);
   }
 
-  known(request: CompleteRequest, signing: Signing): AggregationResult | undefined {
-    return this.#find(keyOf(request, signing), signing);
-  }
-
-  async sign(request: CompleteRequest, signing: Signing, waiter: Waiter): Promise<Signed> {
+  async function sign(request: CompleteRequest, signing: Signing, waiter: Waiter): Promise<Signed> {
     const { signal, client, span = NO_SPAN, onProgress } = waiter;
-    const { metrics, clock } = this.#options;
     const { pChainHeight } = signing;
     const key = keyOf(request, signing);
-    const known = this.#find(key, signing);
-    if (known !== undefined) return { result: known, isNew: false };
-    const failure = this.#failures.find(key, () => this.#connectedWeight(signing.warpSet));
+    const cached = find(key, signing);
+    if (cached !== undefined) return { result: cached, isNew: false };
+    const failure = failures.find(key, () => connectedWeightOf(signing.warpSet));
     if (failure !== undefined) {
       metrics.rememberedFailures.inc({ code: failure.code });
       throw atHeight(failure, pChainHeight);
     }
     const joinedMs = clock.monotonicMs();
-    const running = this.#flights.run(
+    const signed = flights.run(
       key,
       (flight) => {
         const own = startSpan(signing, span);
-        return inSpan(own, () => this.#fly(key, { request, signing, client, span: own }, flight));
+        return inSpan(own, () => fly({ key, request, signing, client, span: own }, flight));
       },
       signal,
     );
-    // The flight has begun, so its shared state exists.
-    const work = this.#works.get(key);
-    if (work?.span.isRecorded) span.link(work.span);
-    work?.run.join(client);
-    const unsubscribe = onProgress && work?.progress.subscribe(toldAt(pChainHeight, onProgress));
+    // The flight has begun, so its collection exists.
+    const collection = running.get(key);
+    if (collection?.span.isRecorded) span.link(collection.span);
+    collection?.run.join(client);
+    const unsubscribe = onProgress && collection?.progress.subscribe(toldAt(pChainHeight, onProgress));
     try {
-      const { result, isNew } = await running;
+      const { result, isNew } = await signed;
       return { result: resultAt(pChainHeight, result), isNew };
     } catch (error) {
       throw error instanceof AggregatorError ? atHeight(error, pChainHeight) : error;
     } finally {
       unsubscribe?.();
       const nowMs = clock.monotonicMs();
-      for (const { stage, sinceMs, untilMs = nowMs } of work?.stages ?? []) {
+      for (const { stage, sinceMs, untilMs = nowMs } of collection?.stages ?? []) {
         // The collection may have begun before this request.
         if (untilMs >= joinedMs) waiter.onStage?.(stage, untilMs - Math.max(sinceMs, joinedMs));
       }
     }
   }
 
-  async #fly(key: string, { client, ...flight }: Flight, signal: AbortSignal): Promise<Signed> {
-    const { request, signing } = flight;
-    const { source, sharedWork, admission, penalties } = this.#options;
+  async function fly({ key, request, signing, client, span }: Flight, signal: AbortSignal): Promise<Signed> {
     penalties.requireSignable(client, request.message.sourceChainID);
     using _permit = admission.admit({ client, subnetID: signing.signingSubnetID });
     const progress = new ProgressFeed({ ...signing, isConnected: (nodeID) => source.isConnected(nodeID) });
-    const shared = { progress, run: new SharedRun(admission, client), stages: [], span: flight.span };
-    this.#works.set(key, shared);
+    const collection: Collection = { progress, run: new SharedRun(admission, client), stages: [], span };
+    running.set(key, collection);
     let isNew = false;
-    const collect = (waitedMs: number): Promise<Ending> => {
-      isNew = true;
-      return this.#collect(key, { ...flight, ...shared, waitedMs }, signal);
-    };
     let mirror: MirroredProgress | undefined;
     const task: SingleFlightTask<Ending> = {
-      patienceMs: this.#options.limits.requestTimeoutMs,
-      work: collect,
+      patienceMs: limits.requestTimeoutMs,
+      work(waitedMs) {
+        isNew = true;
+        return collect(key, { ...request, ...signing }, collection, waitedMs, signal);
+      },
       share: toShared,
-      accept: ({ bytes, isProven }) => this.#accept(key, bytes, isProven, { request, signing }, signal),
+      // The failure of another replica is not cached here: it expires in the store.
+      async accept({ bytes, isProven }) {
+        if (!isProven) return decodeFailure(bytes, () => connectedWeightOf(signing.warpSet));
+        const ending = await verifiedResult(bytes, request, signing, bls, signal);
+        return ending && keep(key, ending);
+      },
       progress: () => encodeProgress(progress),
       onProgress(told) {
         isNew = true;
@@ -125,84 +136,64 @@ export class SharedSigning {
       },
     };
     try {
-      const work = sharedWork === undefined ? collect(0) : sharedWork.run(`work:${key}`, task, signal);
+      const work = sharedWork === undefined ? task.work(0) : sharedWork.run(`work:${key}`, task, signal);
       const ending = await unlessThreadsOverloaded(work);
       if (ending.kind === 'failed') throw ending.error;
       return { result: ending.result, isNew };
     } finally {
       // After all clients have left, another flight may have the same key.
-      if (this.#works.get(key) === shared) this.#works.delete(key);
+      if (running.get(key) === collection) running.delete(key);
     }
   }
 
-  async #collect(key: string, work: Work, signal: AbortSignal): Promise<Ending> {
-    const { request, signing, progress, stages, waitedMs, span } = work;
-    const { sourceChainID } = request.message;
-    const check = (client: string | undefined): void => this.#options.penalties.requireSignable(client, sourceChainID);
-    using permit = await work.run.acquire(signing.signingSubnetID, check, signal);
-    const job = {
-      ...request,
-      ...signing,
-      signatureKey: signatureKey(request),
-      progress,
-      stages,
-      client: permit.client,
-      span,
-      permit,
-    };
-    const { limits } = this.#collection;
+  async function collect(
+    key: string,
+    request: CompleteRequest & Signing,
+    { run, ...collection }: Collection,
+    waitedMs: number,
+    signal: AbortSignal,
+  ): Promise<Ending> {
+    const check = (client: string | undefined): void =>
+      penalties.requireSignable(client, request.message.sourceChainID);
+    using permit = await run.acquire(request.signingSubnetID, check, signal);
+    const job = { ...request, ...collection, signatureKey: signatureKey(request), client: permit.client, permit };
     // A replica that waited for another one has less time left, but at least half.
     const requestTimeoutMs = Math.max(limits.requestTimeoutMs - waitedMs, limits.requestTimeoutMs / 2);
-    const outcome = await collectSignatures(
-      job,
-      { ...this.#collection, limits: { ...limits, requestTimeoutMs } },
-      signal,
-    );
+    const deps = { ...options, queries, scheduler, limits: { ...limits, requestTimeoutMs } };
+    const outcome = await collectSignatures(job, deps, signal);
     if (outcome.kind === 'insufficient') {
-      const error = toError(request, signing, outcome);
-      const connectedWeight = this.#connectedWeight(signing.warpSet);
-      this.#failures.remember(key, error, connectedWeight);
+      const error = toError(request, outcome);
+      const connectedWeight = connectedWeightOf(request.warpSet);
+      failures.remember(key, error, connectedWeight);
       return { kind: 'failed', error, connectedWeight };
     }
     const { isTargetReached } = outcome;
-    return this.#keep(key, { kind: 'signed', result: toResult(signing, outcome), isTargetReached });
-  }
-
-  /** Accepts the result of another replica. Its failure is not cached here: it expires in the store. */
-  async #accept(
-    key: string,
-    bytes: Uint8Array,
-    isProven: boolean,
-    { request, signing }: Pick<Work, 'request' | 'signing'>,
-    signal: AbortSignal,
-  ): Promise<Ending | undefined> {
-    if (!isProven) return decodeFailure(bytes, () => this.#connectedWeight(signing.warpSet));
-    const ending = await verifiedResult(bytes, request, signing, this.#options.bls, signal);
-    return ending && this.#keep(key, ending);
+    return keep(key, { kind: 'signed', result: toResult(request, outcome), isTargetReached });
   }
 
   /** Equal requests at the same height share one object, so that its encoding is cached. */
-  #find(key: string, { pChainHeight }: Signing): AggregationResult | undefined {
-    const known = this.#results.get(key);
-    if (known === undefined) return undefined;
-    this.#options.metrics.resultCacheHits.inc();
-    const result = resultAt(pChainHeight, known);
-    if (result !== known) this.#results.set(key, result);
+  function find(key: string, { pChainHeight }: Signing): AggregationResult | undefined {
+    const cached = results.get(key);
+    if (cached === undefined) return undefined;
+    metrics.resultCacheHits.inc();
+    const result = resultAt(pChainHeight, cached);
+    if (result !== cached) results.set(key, result);
     return result;
   }
 
-  #keep(key: string, ending: Extract<Ending, { kind: 'signed' }>): Ending {
-    if (ending.isTargetReached) this.#results.set(key, ending.result);
+  function keep(key: string, ending: Extract<Ending, { kind: 'signed' }>): Ending {
+    if (ending.isTargetReached) results.set(key, ending.result);
     return ending;
   }
 
-  #connectedWeight({ validators }: WarpSet): bigint {
-    const { source } = this.#options;
+  function connectedWeightOf({ validators }: WarpSet): bigint {
     return validators.reduce(
       (sum, { nodeIDs, weight }) => (nodeIDs.some((nodeID) => source.isConnected(nodeID)) ? sum + weight : sum),
       0n,
     );
   }
+
+  return { known, sign };
 }
 
 /** A child of the span of the request that begins a flight; other requests link to it. */
@@ -215,32 +206,26 @@ function startSpan({ signingSubnetID, pChainHeight, warpSet }: Signing, parent: 
   return span;
 }
 
-interface Waiter {
-  readonly client?: string | undefined;
-  readonly signal: AbortSignal;
-  readonly span?: Span;
-  readonly onProgress?: ProgressListener | undefined;
-  onStage?(stage: AggregationStage, durationMs: number): void;
-}
-
 interface Signed {
   readonly result: AggregationResult;
   /** Whether validators may have changed since. */
   readonly isNew: boolean;
 }
 
-interface Work {
-  readonly request: CompleteRequest;
-  readonly signing: Signing;
+/** What the requests of one flight share. */
+interface Collection {
   readonly progress: ProgressFeed;
   readonly stages: StageInterval[];
   readonly run: SharedRun;
   readonly span: Span;
-  readonly waitedMs: number;
 }
 
-interface Flight extends Pick<Work, 'request' | 'signing' | 'span'> {
+interface Flight {
+  readonly key: string;
+  readonly request: CompleteRequest;
+  readonly signing: Signing;
   readonly client: string | undefined;
+  readonly span: Span;
 }
 
 /** Lists the parts by name: this is the hot path, and a spread costs more than the lookup. */
@@ -249,20 +234,8 @@ function keyOf(request: CompleteRequest, { signingSubnetID, warpSet, avoided }: 
   return resultKey({ message, justification, signingSubnetID, warpSet, quorumNum, quorumBuffer, avoided });
 }
 
-function toResult(
-  { signingSubnetID, pChainHeight, warpSet }: Signing,
-  { signedMessage, signedWeight, signers, weights }: Extract<CollectionOutcome, { kind: 'signed' }>,
-): AggregationResult {
-  return {
-    ...{ signedMessage, signingSubnetID, pChainHeight, signedWeight, weights },
-    totalWeight: warpSet.totalWeight,
-    signers: signers.flatMap(({ nodeIDs: [nodeID] }) => nodeID ?? []),
-  };
-}
-
 function toError(
-  { message, quorumNum }: CompleteRequest,
-  { sourceSubnetID, signingSubnetID, pChainHeight }: Signing,
+  { message, quorumNum, sourceSubnetID, signingSubnetID, pChainHeight }: CompleteRequest & Signing,
   { summary, refusedForGood }: Extract<CollectionOutcome, { kind: 'insufficient' }>,
 ): AggregatorError {
   const isOfL1 = sourceSubnetID !== PRIMARY_NETWORK_ID;

@@ -15,7 +15,7 @@ export interface SigningResolverOptions {
   readonly networkID: number;
   readonly directory: SubnetDirectory;
   readonly validatorSets: ValidatorSets<WarpSet>;
-  readonly epochs: EpochHeights;
+  readonly epochs: Pick<EpochHeights, 'get'>;
   readonly funds: Pick<ValidatorFunds, 'soonInactive' | 'knownSoonInactive'>;
   readonly clock: Clock;
   readonly resolveTimeoutMs: number;
@@ -50,17 +50,16 @@ function indicesOf({ validators }: WarpSet, nodeIDs: ReadonlySet<NodeID>): Reado
   return new Set(all.map(({ index }) => index));
 }
 
-/** Finds the validator set that must sign a message, and its height. All methods throw `AggregatorError`, or the signal's reason. */
-export class SigningResolver {
-  readonly #options: SigningResolverOptions;
+export type SigningResolver = ReturnType<typeof createSigningResolver>;
 
-  constructor(options: SigningResolverOptions) {
-    this.#options = options;
-  }
+/** Finds the validator set that must sign a message, and its height. All methods throw `AggregatorError`, or the signal's reason. */
+export function createSigningResolver(options: SigningResolverOptions) {
+  const { networkID, directory, validatorSets, epochs, funds, clock } = options;
+  const patience = { clock, timeoutMs: options.resolveTimeoutMs };
+  const optionalPatience = { clock, timeoutMs: OPTIONAL_QUESTION_MS };
 
   /** The signing subnet, if no lookup is needed. */
-  knownSigningSubnet({ subject, signingSubnetID }: AggregationRequest): SubnetID | undefined {
-    const { directory } = this.#options;
+  function knownSigningSubnet({ subject, signingSubnetID }: AggregationRequest): SubnetID | undefined {
     if (subject.kind !== 'message') return undefined;
     const source = directory.knownSubnetOf(subject.message.sourceChainID);
     if (source === undefined || signingSubnetID === undefined) return source;
@@ -68,8 +67,8 @@ export class SigningResolver {
   }
 
   /** Resolves from caches only; undefined if that is not possible. */
-  known({ message, signingSubnetID: given, pChainHeight: pinned, destination }: CompleteRequest): Signing | undefined {
-    const { networkID, directory, validatorSets, funds } = this.#options;
+  function known(request: CompleteRequest): Signing | undefined {
+    const { message, signingSubnetID: given, pChainHeight: pinned, destination } = request;
     if (message.networkID !== networkID || destination !== undefined) return undefined;
     const sourceSubnetID = directory.knownSubnetOf(message.sourceChainID);
     const signingSubnetID = given ?? sourceSubnetID;
@@ -86,12 +85,11 @@ export class SigningResolver {
   }
 
   /** @param onSubnet called before the validators are read; an error that it throws is passed on */
-  async resolve(
+  async function resolve(
     request: CompleteRequest,
     parent: AbortSignal,
     onSubnet?: (subnetID: SubnetID) => void,
   ): Promise<Signing> {
-    const { networkID, directory, validatorSets, clock } = this.#options;
     if (request.message.networkID !== networkID) {
       throw new AggregatorError(
         'wrong_network',
@@ -99,7 +97,7 @@ export class SigningResolver {
         { field: 'message' },
       );
     }
-    return await this.#ask(parent, async (signal) => {
+    return await askPChain(patience, parent, async (signal) => {
       const cancelAhead =
         request.pChainHeight === 0n
           ? clock.after(LONG_LOOKUP_MS, () => void validatorSets.proposedHeight(signal).catch(() => undefined))
@@ -117,7 +115,7 @@ export class SigningResolver {
         // Checked before the validators are read: clients can invent IDs, and the node returns an empty set for them.
         if (!(await directory.exists(signingSubnetID, signal))) throw unknownSubnet(signingSubnetID);
         onSubnet?.(signingSubnetID);
-        return { ...(await this.#chooseSigners(request, signingSubnetID, signal)), sourceSubnetID };
+        return { ...(await chooseSigners(request, signingSubnetID, signal)), sourceSubnetID };
       } finally {
         cancelAhead?.();
       }
@@ -125,49 +123,46 @@ export class SigningResolver {
   }
 
   /** The validators of a subnet that would have to sign. */
-  async signersOf(subnetID: SubnetID, at: HeightChoice, parent: AbortSignal): Promise<SignersAtHeight> {
-    return await this.#ask(parent, async (signal) => {
-      if (!(await this.#options.directory.exists(subnetID, signal))) throw unknownSubnet(subnetID);
-      return await this.#chooseSigners(at, subnetID, signal);
+  async function signersOf(subnetID: SubnetID, at: HeightChoice, parent: AbortSignal): Promise<SignersAtHeight> {
+    return await askPChain(patience, parent, async (signal) => {
+      if (!(await directory.exists(subnetID, signal))) throw unknownSubnet(subnetID);
+      return await chooseSigners(at, subnetID, signal);
     });
   }
 
-  #ask<T>(parent: AbortSignal, ask: (signal: AbortSignal) => Promise<T>): Promise<T> {
-    const { clock, resolveTimeoutMs: timeoutMs } = this.#options;
-    return askPChain({ clock, timeoutMs }, parent, ask);
-  }
-
-  async #chooseSigners(at: HeightChoice, signingSubnetID: SubnetID, signal: AbortSignal): Promise<SignersAtHeight> {
-    const found = await this.#chooseHeight(at, signingSubnetID, signal).catch((error: unknown) => {
+  async function chooseSigners(
+    at: HeightChoice,
+    signingSubnetID: SubnetID,
+    signal: AbortSignal,
+  ): Promise<SignersAtHeight> {
+    const found = await chooseHeight(at, signingSubnetID, signal).catch((error: unknown) => {
       throw error instanceof HeightNotReached ? describeLag(error, at) : error;
     });
-    const { clock, funds } = this.#options;
-    const soonInactive = await askOptionally({ clock, timeoutMs: OPTIONAL_QUESTION_MS }, signal, (until) =>
+    const soonInactive = await askOptionally(optionalPatience, signal, (until) =>
       funds.soonInactive(signingSubnetID, found.warpSet, until),
     );
     return { ...found, avoided: soonInactive === undefined ? NOBODY : indicesOf(found.warpSet, soonInactive) };
   }
 
-  async #chooseHeight(
+  async function chooseHeight(
     { pChainHeight, destination }: HeightChoice,
     signingSubnetID: SubnetID,
     signal: AbortSignal,
   ): Promise<SetAtHeight> {
-    const { validatorSets } = this.#options;
     const isPinned = pChainHeight !== 0n;
-    if (isPinned) return this.#signingAt(signingSubnetID, pChainHeight, isPinned, signal);
+    if (isPinned) return signingAt(signingSubnetID, pChainHeight, isPinned, signal);
     if (destination !== undefined) {
-      const signing = await this.#signingInEpoch(signingSubnetID, destination, signal);
+      const signing = await signingInEpoch(signingSubnetID, destination, signal);
       if (signing !== undefined) return signing;
     }
     const height = await validatorSets.proposedHeight(signal);
-    return this.#signingAt(signingSubnetID, height, isPinned, signal);
+    return signingAt(signingSubnetID, height, isPinned, signal);
   }
 
   /** Resolves again after signing; returns `before` if the P-Chain API fails. */
-  async resolveAgain(request: CompleteRequest, before: Signing, signal: AbortSignal): Promise<Signing> {
+  async function resolveAgain(request: CompleteRequest, before: Signing, signal: AbortSignal): Promise<Signing> {
     try {
-      return await this.resolve(request, signal);
+      return await resolve(request, signal);
     } catch (error) {
       signal.throwIfAborted();
       if (error instanceof AggregatorError) return before;
@@ -175,29 +170,26 @@ export class SigningResolver {
     }
   }
 
-  async #signingAt(
+  async function signingAt(
     signingSubnetID: SubnetID,
     pChainHeight: bigint,
     isPinned: boolean,
     signal: AbortSignal,
   ): Promise<SetAtHeight> {
-    const { validatorSets } = this.#options;
     const warpSet = isPinned
       ? await validatorSets.atPinned(signingSubnetID, pChainHeight, signal)
       : await validatorSets.at(signingSubnetID, pChainHeight, signal);
-    if (warpSet.totalWeight === 0n)
-      throw await this.#withoutValidators(signingSubnetID, pChainHeight, isPinned, signal);
+    if (warpSet.totalWeight === 0n) throw await withoutValidators(signingSubnetID, pChainHeight, isPinned, signal);
     return { signingSubnetID, pChainHeight, warpSet };
   }
 
   /** Undefined if the proposed height is to be used. */
-  async #signingInEpoch(
+  async function signingInEpoch(
     signingSubnetID: SubnetID,
     destination: Destination,
     signal: AbortSignal,
   ): Promise<SetAtHeight | undefined> {
-    const { validatorSets } = this.#options;
-    const height = await this.#epochHeight(destination, signal);
+    const height = await epochHeight(destination, signal);
     if (height === undefined) return undefined;
     const warpSet = await validatorSets.at(signingSubnetID, height, signal);
     if (warpSet.totalWeight > 0n) return { signingSubnetID, pChainHeight: height, warpSet };
@@ -212,18 +204,16 @@ export class SigningResolver {
     );
   }
 
-  async #epochHeight({ chainID, isRequired }: Destination, signal: AbortSignal): Promise<bigint | undefined> {
-    const { directory, epochs, clock } = this.#options;
+  async function epochHeight({ chainID, isRequired }: Destination, signal: AbortSignal): Promise<bigint | undefined> {
     if (!isRequired) {
-      const patience = { clock, timeoutMs: OPTIONAL_QUESTION_MS };
-      return await askOptionally(patience, signal, (until) => epochs.heightOf(chainID, until));
+      return await askOptionally(optionalPatience, signal, (until) => epochs.get(chainID, until));
     }
     const field = 'destinationChainID';
     if ((await directory.validatedBy(chainID, signal)) === undefined) {
       throw new AggregatorError('invalid_request', `the P-Chain knows no blockchain ${chainID}`, { field });
     }
     try {
-      return await epochs.heightOf(chainID, signal);
+      return await epochs.get(chainID, signal);
     } catch (error) {
       signal.throwIfAborted();
       if (!(error instanceof ApiError) || error.kind === 'unavailable') throw error;
@@ -235,13 +225,12 @@ export class SigningResolver {
     }
   }
 
-  async #withoutValidators(
+  async function withoutValidators(
     subnetID: SubnetID,
     height: bigint,
     isPinned: boolean,
     signal: AbortSignal,
   ): Promise<AggregatorError> {
-    const { directory } = this.#options;
     const field = 'signingSubnetID';
     const subnet = await directory.getSubnet(subnetID, signal);
     if (subnet === undefined) return unknownSubnet(subnetID);
@@ -257,6 +246,8 @@ export class SigningResolver {
       field,
     });
   }
+
+  return { knownSigningSubnet, known, resolve, signersOf, resolveAgain };
 }
 
 function unknownSubnet(subnetID: SubnetID): AggregatorError {

@@ -3,6 +3,7 @@ import type { L1ValidatorFunds } from '../../pchain/state/validator-funds.ts';
 import type { WarpSet, WarpValidator } from '../../validators/warp-set.ts';
 import type { NodeID, SubnetID } from '../../warp/ids.ts';
 import { NO_HANDLER } from '../collection/refusal-verdict.ts';
+import { byWeightDescending } from '../collection/tally.ts';
 import type { AnswerPast } from '../validators/answer-history.ts';
 
 export interface SubnetView {
@@ -84,7 +85,7 @@ export function assembleSubnetView(facts: SubnetFacts): SubnetView {
     signableWeight,
     highestQuorumNum: warpSet.totalWeight === 0n ? 0n : (100n * signableWeight) / warpSet.totalWeight,
     keyless: warpSet.keyless,
-    validators: [...active.toSorted(byWeight), ...inactive.toSorted(byWeight)],
+    validators: [...active.toSorted(byWeightDescending), ...inactive.toSorted(byWeightDescending)],
   };
 }
 
@@ -139,8 +140,4 @@ function nodeStatus(nodeID: NodeID, { peerOf, pastOf, funds }: NodeFacts): NodeS
 
 function isConnected({ obstacle }: PeerView): boolean {
   return obstacle === undefined;
-}
-
-function byWeight(a: ValidatorView, b: ValidatorView): number {
-  return a.weight < b.weight ? 1 : a.weight > b.weight ? -1 : 0;
 }

@@ -8,7 +8,7 @@ import type { NodeApi } from '../../pchain/rpc/node-api.ts';
 import type { SubnetDirectory } from '../../pchain/state/subnet-directory.ts';
 import { quorumWeight } from '../../validators/quorum.ts';
 import type { WarpValidator } from '../../validators/warp-set.ts';
-import type { BlockchainID, NodeID, SubnetID, ValidationID } from '../../warp/ids.ts';
+import type { BlockchainID, NodeID, ValidationID } from '../../warp/ids.ts';
 import { encodeSignatureRequest } from '../../warp/signature-request.ts';
 import { createUptimeMessage } from '../../warp/validator-uptime.ts';
 import { overloaded } from '../admission/overloaded.ts';
@@ -20,7 +20,7 @@ import { askPChain } from '../ask-p-chain.ts';
 import type { AggregateOptions, Aggregator } from '../request/aggregate.ts';
 import { type AggregationRequest, type AggregationResult, settingsOf } from '../request/aggregation-request.ts';
 import { destinationOf } from '../request/complete-request.ts';
-import type { SignersAtHeight, SigningResolver } from '../request/signing-resolver.ts';
+import type { SigningResolver } from '../request/signing-resolver.ts';
 import type { SubnetPolicy } from '../subnet-policy.ts';
 import type { ValidatorConnections } from '../validators/validator-connections.ts';
 import type { SignatureOutcome } from '../validators/validator-outcome.ts';
@@ -69,10 +69,82 @@ export type UptimeProofs = ReturnType<typeof createUptimeProofs>;
 
 /** Finds the highest uptime of an L1 validator that a quorum of the L1 signs: each node has observed another figure. */
 export function createUptimeProofs(options: UptimeProofsOptions) {
-  const { clock, penalties } = options;
+  const { networkID, api, directory, subnets, resolver, connections, aggregator, penalties, clock } = options;
   const searches = new SingleFlight<string, UptimeProof>();
   const running = new FairSemaphore({ clock, limit: MAX_SEARCHES, keyShare: 1 });
   const queries = new QueryConcurrency({ clock, maxQueries: MAX_QUERIES });
+
+  async function search(
+    request: UptimeRequest,
+    { signal, client }: Pick<AggregateOptions, 'signal' | 'client'>,
+  ): Promise<UptimeProof> {
+    const { validationID } = request;
+    const { quorumNum, pChainHeight: givenHeight } = settingsOf(request);
+    const { signingSubnetID, uptimeChainID, managerChainID } = await findChain(request, signal);
+    const ofManager = managerChainID && { chainID: managerChainID, isRequired: false };
+    const destination = destinationOf(request) ?? ofManager;
+    const signers = await resolver.signersOf(signingSubnetID, { pChainHeight: givenHeight, destination }, signal);
+    await connectValidators(signers, options, signal);
+    const { pChainHeight, warpSet } = signers;
+
+    const messageOf = (totalUptime: bigint) =>
+      createUptimeMessage(networkID, uptimeChainID, { validationID, totalUptime });
+    const questions = new UptimeQuestions(
+      warpSet.validators,
+      (nodeID) => connections.isConnected(nodeID),
+      (uptime) => {
+        const content = { message: messageOf(uptime).bytes, justification: new Uint8Array() };
+        const query = { ...content, sourceChainID: uptimeChainID, appBytes: encodeSignatureRequest(content) };
+        return (nodeID) => {
+          const question = async () => {
+            signal.throwIfAborted();
+            return connections.requestSignature(nodeID, query, { timeoutMs: ANSWER_TIMEOUT_MS, signal });
+          };
+          return queries.run(query.appBytes.length, question, client);
+        };
+      },
+    );
+    const neededWeight = quorumWeight(quorumNum, warpSet.totalWeight) || 1n;
+    for (let repairs = 0; ; repairs += 1) {
+      const uptime = (await questions.findHighest(neededWeight)) ?? 0n;
+      const subject = { kind: 'message', message: messageOf(uptime), justification: new Uint8Array() } as const;
+      try {
+        const result = await aggregator.aggregate(
+          { subject, signingSubnetID, quorumNum, pChainHeight },
+          { signal, client },
+        );
+        return { ...result, validationID, uptimeChainID, uptime };
+      } catch (error) {
+        // If no uptime is signed, the error has the answers to an uptime of 0.
+        if (!(error instanceof AggregatorError) || uptime === 0n || repairs === MAX_REPAIRS) throw error;
+        if (!questions.leaveOut(error)) throw error;
+      }
+    }
+  }
+
+  async function findChain({ validationID, uptimeChainID }: UptimeRequest, parent: AbortSignal) {
+    return await askPChain({ clock, timeoutMs: options.resolveTimeoutMs }, parent, async (signal) => {
+      const validator = await unlessRefused(api.getL1Validator(validationID, signal));
+      if (validator === undefined) {
+        const message = `the P-Chain has no L1 validator of validation ${validationID}, or has it no more`;
+        throw new AggregatorError('unknown_validation', message, { field: 'validationID' });
+      }
+      const { subnetID } = validator;
+      subnets.requireAllowed(subnetID, 'validationID');
+      const managerChainID = (await directory.getSubnet(subnetID, signal))?.managerChainID;
+      const chainID = uptimeChainID ?? managerChainID;
+      const validatedBy = chainID && (await directory.validatedBy(chainID, signal));
+      if (chainID !== undefined && validatedBy === subnetID) {
+        return { signingSubnetID: subnetID, uptimeChainID: chainID, managerChainID };
+      }
+      const message =
+        uptimeChainID === undefined
+          ? `the validator manager of L1 ${subnetID} is on another subnet's chain: give the chain of the L1 whose nodes are to be asked`
+          : `L1 ${subnetID} does not validate blockchain ${uptimeChainID}`;
+      throw new AggregatorError('invalid_request', message, { field: 'uptimeChainID' });
+    });
+  }
+
   return {
     /** Returns the signed `ValidatorUptime` message. Equal concurrent requests share one search. */
     async prove(
@@ -90,8 +162,7 @@ export function createUptimeProofs(options: UptimeProofsOptions) {
         }
         using deadline = startDeadline(clock, SEARCH_TIMEOUT_MS, 'searching for the highest uptime', flight);
         try {
-          const context = { queries, client, signal: deadline.signal };
-          return await penalties.lookUp(client, () => search(options, request, context));
+          return await penalties.lookUp(client, () => search(request, { client, signal: deadline.signal }));
         } catch (error) {
           flight.throwIfAborted();
           if (!deadline.signal.aborted) throw error;
@@ -105,107 +176,29 @@ export function createUptimeProofs(options: UptimeProofsOptions) {
   };
 }
 
-interface SearchContext {
-  readonly queries: QueryConcurrency;
-  readonly client: string | undefined;
-  readonly signal: AbortSignal;
-}
-
-async function search(
-  options: UptimeProofsOptions,
-  request: UptimeRequest,
-  context: SearchContext,
-): Promise<UptimeProof> {
-  const { resolver, aggregator, networkID } = options;
-  const { validationID } = request;
-  const { signal, client } = context;
-  const { quorumNum, pChainHeight: givenHeight } = settingsOf(request);
-  const { signingSubnetID, uptimeChainID, managerChainID } = await findChain(options, request, signal);
-  const ofManager = managerChainID && { chainID: managerChainID, isRequired: false };
-  const destination = destinationOf(request) ?? ofManager;
-  const signers = await resolver.signersOf(signingSubnetID, { pChainHeight: givenHeight, destination }, signal);
-  await connectValidators(signers, options, signal);
-
-  const neededWeight = quorumWeight(quorumNum, signers.warpSet.totalWeight) || 1n;
-  const questions = new UptimeQuestions(options, { validationID, uptimeChainID, signers }, context);
-  for (let repairs = 0; ; repairs += 1) {
-    const uptime = (await questions.findHighest(neededWeight)) ?? 0n;
-    const message = createUptimeMessage(networkID, uptimeChainID, {
-      kind: 'ValidatorUptime',
-      validationID,
-      totalUptime: uptime,
-    });
-    const { pChainHeight } = signers;
-    try {
-      const result = await aggregator.aggregate(
-        {
-          subject: { kind: 'message', message, justification: new Uint8Array() },
-          ...{ signingSubnetID, quorumNum, pChainHeight },
-        },
-        { signal, client },
-      );
-      return { ...result, validationID, uptimeChainID, uptime };
-    } catch (error) {
-      // If no uptime is signed, the error has the answers to an uptime of 0.
-      if (!(error instanceof AggregatorError) || uptime === 0n || repairs === MAX_REPAIRS) throw error;
-      if (!questions.leaveOut(error)) throw error;
-    }
-  }
-}
-
-async function findChain(
-  { api, directory, subnets, clock, resolveTimeoutMs }: UptimeProofsOptions,
-  { validationID, uptimeChainID }: UptimeRequest,
-  parent: AbortSignal,
-): Promise<{ signingSubnetID: SubnetID; uptimeChainID: BlockchainID; managerChainID: BlockchainID | undefined }> {
-  return await askPChain({ clock, timeoutMs: resolveTimeoutMs }, parent, async (signal) => {
-    const validator = await unlessRefused(api.getL1Validator(validationID, signal));
-    if (validator === undefined) {
-      const message = `the P-Chain has no L1 validator of validation ${validationID}, or has it no more`;
-      throw new AggregatorError('unknown_validation', message, { field: 'validationID' });
-    }
-    const { subnetID } = validator;
-    subnets.requireAllowed(subnetID, 'validationID');
-    const managerChainID = (await directory.getSubnet(subnetID, signal))?.managerChainID;
-    const chainID = uptimeChainID ?? managerChainID;
-    const validatedBy = chainID && (await directory.validatedBy(chainID, signal));
-    if (chainID !== undefined && validatedBy === subnetID) {
-      return { signingSubnetID: subnetID, uptimeChainID: chainID, managerChainID };
-    }
-    const message =
-      uptimeChainID === undefined
-        ? `the validator manager of L1 ${subnetID} is on another subnet's chain: give the chain of the L1 whose nodes are to be asked`
-        : `L1 ${subnetID} does not validate blockchain ${uptimeChainID}`;
-    throw new AggregatorError('invalid_request', message, { field: 'uptimeChainID' });
-  });
-}
-
-interface Subject {
-  readonly validationID: ValidationID;
-  readonly uptimeChainID: BlockchainID;
-  readonly signers: SignersAtHeight;
-}
-
 /** The text of subnet-evm. It only saves rounds: the result is what validators sign. */
 const STATED_UPTIME = /current uptime (\d{1,19}) is less than queried uptime/;
 /** subnet-evm's code for a message that it knows and does not sign (`graft/subnet-evm/warp/verifier_backend.go`). */
 const VERIFY_CODE = 2;
 
 class UptimeQuestions {
-  readonly #options: UptimeProofsOptions;
-  readonly #subject: Subject;
-  readonly #context: SearchContext;
+  readonly #validators: readonly WarpValidator[];
+  readonly #isConnected: (nodeID: NodeID) => boolean;
+  readonly #askAbout: (uptime: bigint) => (nodeID: NodeID) => Promise<SignatureOutcome>;
   readonly #states: UptimeStanding[];
   #rounds = 0;
 
-  constructor(options: UptimeProofsOptions, subject: Subject, context: SearchContext) {
-    this.#options = options;
-    this.#subject = subject;
-    this.#context = context;
-    this.#states = subject.signers.warpSet.validators.map((validator) => ({
-      weight: validator.weight,
-      ...{ signed: undefined, refused: undefined, hasStated: false },
-      isOut: this.#nodeOf(validator) === undefined,
+  constructor(
+    validators: readonly WarpValidator[],
+    isConnected: (nodeID: NodeID) => boolean,
+    askAbout: (uptime: bigint) => (nodeID: NodeID) => Promise<SignatureOutcome>,
+  ) {
+    this.#validators = validators;
+    this.#isConnected = isConnected;
+    this.#askAbout = askAbout;
+    this.#states = validators.map(({ weight, nodeIDs }) => ({
+      ...{ weight, signed: undefined, refused: undefined, hasStated: false },
+      isOut: !nodeIDs.some(isConnected),
     }));
   }
 
@@ -230,7 +223,7 @@ class UptimeQuestions {
       report?.tally.missing.flatMap(({ nodeID, outcome }) => (outcome === 'invalid_signature' ? [nodeID] : [])),
     );
     let hasLeft = false;
-    for (const [index, { nodeIDs }] of this.#subject.signers.warpSet.validators.entries()) {
+    for (const [index, { nodeIDs }] of this.#validators.entries()) {
       if (!nodeIDs.some((nodeID) => bad.has(nodeID))) continue;
       hasLeft ||= this.#states[index]?.isOut === false;
       this.#update(index, { isOut: true });
@@ -239,32 +232,13 @@ class UptimeQuestions {
   }
 
   async #ask(uptime: bigint, indices: readonly number[]): Promise<void> {
-    const { networkID, connections } = this.#options;
-    const { validationID, uptimeChainID, signers } = this.#subject;
-    const { queries, client, signal } = this.#context;
-    const message = createUptimeMessage(networkID, uptimeChainID, {
-      kind: 'ValidatorUptime',
-      validationID,
-      totalUptime: uptime,
-    });
-    const content = { message: message.bytes, justification: new Uint8Array() };
-    const query = { ...content, sourceChainID: uptimeChainID, appBytes: encodeSignatureRequest(content) };
+    const askNode = this.#askAbout(uptime);
     await Promise.all(
       indices.map(async (index) => {
-        const nodeID = this.#nodeOf(signers.warpSet.validators[index]);
-        if (nodeID === undefined) return this.#update(index, { isOut: true });
-        const question = async () => {
-          signal.throwIfAborted();
-          return connections.requestSignature(nodeID, query, { timeoutMs: ANSWER_TIMEOUT_MS, signal });
-        };
-        const outcome = await queries.run(query.appBytes.length, question, client);
-        this.#update(index, whatItSays(outcome, uptime));
+        const nodeID = this.#validators[index]?.nodeIDs.find(this.#isConnected);
+        this.#update(index, nodeID === undefined ? { isOut: true } : whatItSays(await askNode(nodeID), uptime));
       }),
     );
-  }
-
-  #nodeOf(validator: WarpValidator | undefined): NodeID | undefined {
-    return validator?.nodeIDs.find((nodeID) => this.#options.connections.isConnected(nodeID));
   }
 
   #update(index: number, change: Partial<UptimeStanding>): void {

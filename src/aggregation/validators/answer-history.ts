@@ -30,28 +30,8 @@ export interface LastOutcome {
 
 type TimeoutReason = Extract<SignatureOutcome, { kind: 'timed_out' }>['reason'];
 
-/**
- * Histories of nodes over all requests. They decide the order of asking, never a result.
- * A client may have a node asked about a chain that it does not run, so failures count only for chains of the same subnet,
- * except if the node answers no request.
- */
-export interface AnswerHistories {
-  of(subnetID: SubnetID): AnswerHistory;
-}
-
-export interface AnswerHistory {
-  /** Undefined if there is no fresh record. The object is live: read it at once. */
-  recordOf(nodeID: NodeID): AnswerRecord | undefined;
-  /**
-   * Records the outcome of a request. Returns how far an answer exceeded the node's minimum latency: the time spent in queues here or at
-   * the node; undefined if it gave no answer.
-   */
-  learn(nodeID: NodeID, outcome: SignatureOutcome, afterMs: number): number | undefined;
-  /** Records that a node is late, or refused what others signed. */
-  failed(nodeID: NodeID): void;
-  beginTrial(nodeID: NodeID): void;
-  pastOf(nodeID: NodeID): AnswerPast | undefined;
-}
+export type AnswerHistories = ReturnType<typeof createAnswerHistories>;
+export type AnswerHistory = ReturnType<AnswerHistories['of']>;
 
 /** All validators that the network plans for: some 150 bytes each, and at most 1.5 KB with their past. */
 const MAX_NODES = 20_000;
@@ -128,8 +108,14 @@ class SubnetEntry extends Entry {
   }
 }
 
-/** @param slowMs an answer that takes longer counts as a failure */
-export function createAnswerHistories(clock: Clock, slowMs: number): AnswerHistories {
+/**
+ * Histories of nodes over all requests. They decide the order of asking, never a result.
+ * A client may have a node asked about a chain that it does not run, so failures count only for chains of the same subnet,
+ * except if the node answers no request.
+ *
+ * @param slowMs an answer that takes longer counts as a failure
+ */
+export function createAnswerHistories(clock: Clock, slowMs: number) {
   const nodes = createLru<NodeID, Entry>(MAX_NODES);
   const pasts = createLru<NodeID, Past>(MAX_NODES);
   /** Keyed by subnet and node. */
@@ -148,7 +134,7 @@ export function createAnswerHistories(clock: Clock, slowMs: number): AnswerHisto
     return entry;
   }
 
-  function of(subnetID: SubnetID): AnswerHistory {
+  function of(subnetID: SubnetID) {
     // No ID has a space.
     const keyOf = (nodeID: NodeID): string => `${subnetID} ${nodeID}`;
     const find = (nodeID: NodeID): SubnetEntry | undefined =>
@@ -195,14 +181,19 @@ export function createAnswerHistories(clock: Clock, slowMs: number): AnswerHisto
     }
 
     return {
-      recordOf(nodeID) {
+      /** Undefined if there is no fresh record. The object is live: read it at once. */
+      recordOf(nodeID: NodeID): AnswerRecord | undefined {
         // Only new records keep an entry in the cache, not lookups.
         const ofAll = nodes.peek(nodeID);
         const ofThese = find(nodeID);
         const fresh = ofAll?.isFresh ? ofAll : undefined;
         return ofThese?.isFresh ? together(fresh, ofThese) : fresh;
       },
-      learn(nodeID, outcome, afterMs) {
+      /**
+       * Records the outcome of a request. Returns how far an answer exceeded the node's minimum latency: the time spent in queues here or
+       * at the node; undefined if it gave no answer.
+       */
+      learn(nodeID: NodeID, outcome: SignatureOutcome, afterMs: number): number | undefined {
         if (outcome.kind === 'not_asked') return undefined;
         observe(nodeID, outcome, afterMs);
         switch (outcome.kind) {
@@ -229,11 +220,12 @@ export function createAnswerHistories(clock: Clock, slowMs: number): AnswerHisto
             return undefined;
         }
       },
-      failed: (nodeID) => ofSubnet(nodeID).fail(),
-      beginTrial(nodeID) {
+      /** Records that a node is late, or refused what others signed. */
+      failed: (nodeID: NodeID): void => ofSubnet(nodeID).fail(),
+      beginTrial(nodeID: NodeID): void {
         for (const entry of [nodes.peek(nodeID), find(nodeID)]) if (entry?.isFresh) entry.putOffTrial();
       },
-      pastOf(nodeID) {
+      pastOf(nodeID: NodeID): AnswerPast | undefined {
         const past = pasts.peek(nodeID);
         const unwilling = find(nodeID)?.unwilling;
         const last = unwilling ?? past;

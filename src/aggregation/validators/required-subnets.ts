@@ -1,4 +1,4 @@
-import { type Clock, sleep } from '../../lib/concurrency/clock.ts';
+import { type Clock, repeat } from '../../lib/concurrency/clock.ts';
 import { DeadlineExceeded, startDeadline } from '../../lib/concurrency/deadline.ts';
 import { ParseError } from '../../lib/encoding/parse-error.ts';
 import { ApiError } from '../../pchain/rpc/api-error.ts';
@@ -36,129 +36,88 @@ export interface RequiredSubnetOptions {
 const FIRST_RETRY_MS = 1_000;
 
 /** A subnet whose validators are kept connected from the start, and whose set is read regularly. */
-export class RequiredSubnet {
-  readonly subnetID: SubnetID;
-  readonly #options: RequiredSubnetOptions;
-  readonly #stopping = new AbortController();
-  readonly #working: Promise<void>;
-  #connected: ConnectedWeight | undefined;
-  #failure: string | undefined;
+function openRequiredSubnet(subnetID: SubnetID, options: RequiredSubnetOptions) {
+  const { validatorSets, clock, warn, isConnected, keepConnected, onRead } = options;
+  const stopping = new AbortController();
+  const { signal } = stopping;
+  let connected: ConnectedWeight | undefined;
+  let failure: string | undefined;
+  const working = repeat(clock, signal, async () => {
+    await refresh();
+    // A subnet that is about to be converted is read again soon.
+    const hasValidators = connected !== undefined && connected.warpSet.totalWeight > 0n;
+    return hasValidators ? options.refreshIntervalMs : FIRST_RETRY_MS;
+  });
 
-  constructor(subnetID: SubnetID, options: RequiredSubnetOptions) {
-    this.subnetID = subnetID;
-    this.#options = options;
-    this.#working = this.#keepFresh();
-  }
-
-  async stop(reason: string): Promise<void> {
-    this.#stopping.abort(new Error(reason));
-    await this.#working;
-  }
-
-  async #keepFresh(): Promise<void> {
-    const { clock, refreshIntervalMs } = this.#options;
-    const { signal } = this.#stopping;
-    for (;;) {
-      await this.#refresh(signal);
-      // A subnet that is about to be converted is read again soon.
-      const hasValidators = this.#connected !== undefined && this.#connected.warpSet.totalWeight > 0n;
-      try {
-        await sleep(clock, hasValidators ? refreshIntervalMs : FIRST_RETRY_MS, signal);
-      } catch {
-        return;
-      }
-    }
-  }
-
-  readiness(): SubnetReadiness {
-    const { subnetID } = this;
-    if (this.#connected === undefined) {
-      const none = { subnetID, isUp: false, connected: undefined };
-      if (this.#failure === undefined) return { ...none, reason: 'its validator set is being read' };
-      return { ...none, reason: `its validator set cannot be read: ${this.#failure}`, isApiDown: true };
-    }
-    const { warpSet, weight } = this.#connected;
-    const readiness = readinessOf(subnetID, { weight, totalWeight: warpSet.totalWeight }, this.#options);
-    return readiness.isUp ? { ...readiness, reason: this.#staleness() } : readiness;
-  }
-
-  /** The last known validators stay connected, but a request that needs a new height or set fails. */
-  #staleness(): string | undefined {
-    return this.#failure && `its validator set cannot be read anew: ${this.#failure}`;
-  }
-
-  connectionChanged(nodeID: NodeID): void {
-    this.#connected?.look(nodeID);
-  }
-
-  totalWeight(): number | undefined {
-    return this.#connected && Number(this.#connected.warpSet.totalWeight);
-  }
-
-  connectedRatio(): number | undefined {
-    if (this.#connected === undefined) return undefined;
-    const { weight, warpSet } = this.#connected;
-    return warpSet.totalWeight === 0n ? undefined : ratio(weight, warpSet.totalWeight);
-  }
-
-  async #refresh(signal: AbortSignal): Promise<void> {
-    const { validatorSets, clock, warn, keepConnected, onRead, refreshTimeoutMs } = this.#options;
-    const { subnetID } = this;
-    using deadline = startDeadline(clock, refreshTimeoutMs, 'reading the validator set', signal);
+  async function refresh(): Promise<void> {
+    using deadline = startDeadline(clock, options.refreshTimeoutMs, 'reading the validator set', signal);
     try {
       const height = await validatorSets.proposedHeight(deadline.signal);
       const warpSet = await validatorSets.at(subnetID, height, deadline.signal);
-      if (warpSet !== this.#connected?.warpSet)
-        this.#connected = new ConnectedWeight(warpSet, this.#options.isConnected);
-      this.#failure = undefined;
+      if (warpSet !== connected?.warpSet) connected = new ConnectedWeight(warpSet, isConnected);
+      failure = undefined;
     } catch (error) {
       if (signal.aborted) return;
-      this.#failure = describeFailure(error);
+      failure = describeFailure(error);
       warn(subnetID, { err: error, subnetID }, 'could not read the validator set of a subnet; trying again');
     }
     // The last known validators stay connected while the set cannot be read.
-    if (this.#connected !== undefined) {
-      keepConnected(subnetID, new Set(this.#connected.warpSet.validators.flatMap(({ nodeIDs }) => nodeIDs)));
+    if (connected !== undefined) {
+      keepConnected(subnetID, new Set(connected.warpSet.validators.flatMap(({ nodeIDs }) => nodeIDs)));
     }
     onRead();
   }
+
+  return {
+    readiness(): SubnetReadiness {
+      if (connected === undefined) {
+        const none = { subnetID, isUp: false, connected: undefined };
+        if (failure === undefined) return { ...none, reason: 'its validator set is being read' };
+        return { ...none, reason: `its validator set cannot be read: ${failure}`, isApiDown: true };
+      }
+      const { warpSet, weight } = connected;
+      const readiness = readinessOf(subnetID, { weight, totalWeight: warpSet.totalWeight }, options);
+      // The last known validators stay connected, but a request that needs a new height or set fails.
+      const staleness = failure && `its validator set cannot be read anew: ${failure}`;
+      return readiness.isUp ? { ...readiness, reason: staleness } : readiness;
+    },
+    connectionChanged: (nodeID: NodeID): void => connected?.look(nodeID),
+    async stop(reason: string): Promise<void> {
+      stopping.abort(new Error(reason));
+      await working;
+    },
+  };
 }
 
+export type RequiredSubnets = ReturnType<typeof createRequiredSubnets>;
+
 /** Subnets whose validators are kept connected: the primary network first, then the tracked subnets. */
-export class RequiredSubnets {
-  readonly #options: RequiredSubnetOptions;
-  readonly #kept = new Map<SubnetID, RequiredSubnet>();
-  readonly #ending = new Set<Promise<void>>();
-
-  constructor(options: RequiredSubnetOptions) {
-    this.#options = options;
-  }
-
-  get all(): readonly RequiredSubnet[] {
-    return [...this.#kept.values()];
-  }
-
-  has(subnetID: SubnetID): boolean {
-    return this.#kept.has(subnetID);
-  }
-
-  /** Subnets that stay keep their state. */
-  set(trackedIDs: readonly SubnetID[]): void {
-    const wanted = new Set([PRIMARY_NETWORK_ID, ...trackedIDs]);
-    for (const [subnetID, subnet] of this.#kept) {
-      if (wanted.has(subnetID)) continue;
-      this.#kept.delete(subnetID);
-      const ending = subnet.stop('the subnet is not tracked any more').finally(() => this.#ending.delete(ending));
-      this.#ending.add(ending);
-    }
-    for (const subnetID of wanted) {
-      if (!this.#kept.has(subnetID)) this.#kept.set(subnetID, new RequiredSubnet(subnetID, this.#options));
-    }
-  }
-
-  async stop(): Promise<void> {
-    await Promise.all([...this.#ending, ...this.all.map((subnet) => subnet.stop('the service stops'))]);
-  }
+export function createRequiredSubnets(options: RequiredSubnetOptions) {
+  const kept = new Map<SubnetID, ReturnType<typeof openRequiredSubnet>>();
+  const ending = new Set<Promise<void>>();
+  return {
+    has: (subnetID: SubnetID): boolean => kept.has(subnetID),
+    readiness: (): readonly SubnetReadiness[] => Array.from(kept.values(), (subnet) => subnet.readiness()),
+    connectionChanged(nodeID: NodeID): void {
+      for (const subnet of kept.values()) subnet.connectionChanged(nodeID);
+    },
+    /** Subnets that stay keep their state. */
+    set(trackedIDs: readonly SubnetID[]): void {
+      const wanted = new Set([PRIMARY_NETWORK_ID, ...trackedIDs]);
+      for (const [subnetID, subnet] of kept) {
+        if (wanted.has(subnetID)) continue;
+        kept.delete(subnetID);
+        const end = subnet.stop('the subnet is not tracked any more').finally(() => ending.delete(end));
+        ending.add(end);
+      }
+      for (const subnetID of wanted) {
+        if (!kept.has(subnetID)) kept.set(subnetID, openRequiredSubnet(subnetID, options));
+      }
+    },
+    async stop(): Promise<void> {
+      await Promise.all([...ending, ...Array.from(kept.values(), (subnet) => subnet.stop('the service stops'))]);
+    },
+  };
 }
 
 export function readinessOf(

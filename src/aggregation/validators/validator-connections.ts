@@ -1,5 +1,5 @@
-import { type Clock, sleep } from '../../lib/concurrency/clock.ts';
-import { ParseError } from '../../lib/encoding/parse-error.ts';
+import { type Clock, repeat } from '../../lib/concurrency/clock.ts';
+import { attempt, ParseError } from '../../lib/encoding/parse-error.ts';
 import type { PeerNetwork } from '../../p2p/peer-network.ts';
 import type { ValidatorSets } from '../../pchain/state/validator-sets.ts';
 import { createThrottledWarnings } from '../../telemetry/log-throttle.ts';
@@ -8,7 +8,7 @@ import type { Metrics } from '../../telemetry/metrics.ts';
 import type { WarpSet } from '../../validators/warp-set.ts';
 import type { NodeID, SubnetID } from '../../warp/ids.ts';
 import { parseSignatureResponse } from '../../warp/signature-request.ts';
-import { type RequiredSubnet, RequiredSubnets, type SubnetReadiness } from './required-subnets.ts';
+import { createRequiredSubnets, type RequiredSubnets, ratio, type SubnetReadiness } from './required-subnets.ts';
 import type { SignatureSource } from './signature-source.ts';
 import { TrackedNodes } from './tracked-nodes.ts';
 import type { SignatureOutcome } from './validator-outcome.ts';
@@ -40,8 +40,6 @@ export interface ValidatorConnections extends SignatureSource, AsyncDisposable {
 
 /** Untracked subnets kept connected; an L1 has some 3 to 50 validators. */
 const MAX_SUBNETS = 1_000;
-/** Peers choose the texts, which are shown in answers and logs. */
-const MAX_REFUSAL_TEXT_LENGTH = 300;
 
 export function createValidatorConnections(options: ValidatorConnectionsOptions): ValidatorConnections {
   const { network, clock, keepMs, refreshIntervalMs } = options;
@@ -56,33 +54,23 @@ export function createValidatorConnections(options: ValidatorConnectionsOptions)
     isConnected: (nodeID: NodeID) => network.isConnected(nodeID),
     keepConnected: (subnetID: SubnetID, nodeIDs: ReadonlySet<NodeID>) => tracked.prefer(subnetID, nodeIDs),
   };
-  const required = new RequiredSubnets(subnetOptions);
+  const required = createRequiredSubnets(subnetOptions);
   function isRequired(subnetID: SubnetID): boolean {
     return required.has(subnetID);
   }
   required.set(options.trackedSubnetIDs);
   declareSubnetMetrics(options.metrics, required);
-  const stopFollowing = network.onNodeChange((nodeID) => {
-    for (const subnet of required.all) subnet.connectionChanged(nodeID);
-  });
+  const stopFollowing = network.onNodeChange((nodeID) => required.connectionChanged(nodeID));
 
   const stopped = new AbortController();
-  const letting = letGoOfIdle();
-
-  async function letGoOfIdle(): Promise<void> {
-    for (;;) {
-      try {
-        await sleep(clock, refreshIntervalMs, stopped.signal);
-      } catch {
-        return;
-      }
-      tracked.letGoOfIdle();
-    }
-  }
+  const letting = repeat(clock, stopped.signal, async () => {
+    tracked.letGoOfIdle();
+    return refreshIntervalMs;
+  });
 
   return {
     track: (subnetID, nodeIDs) => tracked.track(subnetID, nodeIDs),
-    readiness: () => required.all.map((subnet) => subnet.readiness()),
+    readiness: required.readiness,
     isConnected: (nodeID) => network.isConnected(nodeID),
     whyUnreachable: (nodeID) => network.lastFailure(nodeID) ?? 'not connected yet',
     onConnectionChange: (listener) => network.onConnectionChange(listener),
@@ -100,16 +88,7 @@ export function createValidatorConnections(options: ValidatorConnectionsOptions)
     },
     async requestSignature(nodeID, { sourceChainID, appBytes }, { timeoutMs, signal }) {
       const outcome = await network.appRequest(nodeID, sourceChainID, appBytes, { timeoutMs, signal });
-      switch (outcome.kind) {
-        case 'response':
-          return parseResponse(outcome.bytes);
-        case 'refused':
-          return { ...outcome, text: outcome.text.slice(0, MAX_REFUSAL_TEXT_LENGTH) };
-        case 'timed_out':
-        case 'unreachable':
-        case 'not_asked':
-          return outcome;
-      }
+      return outcome.kind === 'response' ? parseResponse(outcome.bytes) : outcome;
     },
     async [Symbol.asyncDispose]() {
       stopped.abort(new Error('the service stops'));
@@ -120,29 +99,30 @@ export function createValidatorConnections(options: ValidatorConnectionsOptions)
 }
 
 function parseResponse(bytes: Uint8Array): SignatureOutcome {
-  try {
-    return { kind: 'signature', signature: parseSignatureResponse(bytes) };
-  } catch (error) {
-    if (error instanceof ParseError) return { kind: 'invalid_signature', reason: error.message };
-    throw error;
-  }
+  const signature = attempt(() => parseSignatureResponse(bytes));
+  if (signature instanceof ParseError) return { kind: 'invalid_signature', reason: signature.message };
+  return { kind: 'signature', signature };
 }
 
 function declareSubnetMetrics(metrics: Metrics, required: RequiredSubnets): void {
-  const gauge = (name: string, help: string, valueOf: (subnet: RequiredSubnet) => number | undefined): void =>
+  const gauge = (name: string, help: string, valueOf: (readiness: SubnetReadiness) => number | undefined): void =>
     metrics.readGauge<'subnet_id'>({ name, help, labels: ['subnet_id'] }, () =>
-      required.all.flatMap((subnet) => {
-        const value = valueOf(subnet);
-        return value === undefined ? [] : [{ labels: { subnet_id: subnet.subnetID }, value }];
+      required.readiness().flatMap((readiness) => {
+        const value = valueOf(readiness);
+        return value === undefined ? [] : [{ labels: { subnet_id: readiness.subnetID }, value }];
       }),
     );
-  gauge('subnet_total_weight', 'Total weight of the primary network and of each tracked subnet', (subnet) =>
-    subnet.totalWeight(),
+  gauge(
+    'subnet_total_weight',
+    'Total weight of the primary network and of each tracked subnet',
+    ({ connected }) => connected && Number(connected.totalWeight),
   );
-  gauge('connected_weight_ratio', 'How much of the total weight of a subnet is connected, from 0 to 1', (subnet) =>
-    subnet.connectedRatio(),
+  gauge(
+    'connected_weight_ratio',
+    'How much of the total weight of a subnet is connected, from 0 to 1',
+    ({ connected }) => (connected?.totalWeight ? ratio(connected.weight, connected.totalWeight) : undefined),
   );
-  gauge('subnet_up', 'Whether enough weight of a subnet is connected to serve requests: 1 or 0', (subnet) =>
-    Number(subnet.readiness().isUp),
+  gauge('subnet_up', 'Whether enough weight of a subnet is connected to serve requests: 1 or 0', ({ isUp }) =>
+    Number(isUp),
   );
 }

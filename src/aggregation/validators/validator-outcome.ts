@@ -1,3 +1,4 @@
+import type { AppOutcome } from '../../p2p/connection/app-requests.ts';
 import type { NodeID } from '../../warp/ids.ts';
 
 /** What a validator did with a signature request: the same words in code, metrics, events, error details and documents. */
@@ -12,15 +13,13 @@ export const VALIDATOR_OUTCOMES = [
 ] as const;
 export type OutcomeKind = (typeof VALIDATOR_OUTCOMES)[number];
 
-/** An attempt that gave no signature. `reason` is the finer cause: a word from a closed set, or a text. */
+/**
+ * An attempt that gave no signature. `reason` is the finer cause: a word from a closed set, or a text. Nodes answer pings and drop requests
+ * (`request_dropped`) if they do not run the chain, or run it for listed peers only.
+ */
 export type SignatureFailure =
-  | { readonly kind: 'refused'; readonly code: number; readonly text: string }
-  /** No answer in time. `request_dropped`: it answers pings, as nodes do that do not run the chain, or run it for listed peers only. */
-  | { readonly kind: 'timed_out'; readonly reason: 'no_answer' | 'request_dropped' }
-  | { readonly kind: 'unreachable'; readonly reason: string }
-  | { readonly kind: 'invalid_signature'; readonly reason: string }
-  /** Too many requests wait to be sent: the validator is not at fault. */
-  | { readonly kind: 'not_asked'; readonly reason: 'queue_full' };
+  | Exclude<AppOutcome, { kind: 'response' }>
+  | { readonly kind: 'invalid_signature'; readonly reason: string };
 
 export type SignatureOutcome =
   /** 96 bytes, not yet decoded or verified. */

@@ -23,11 +23,13 @@ export class PublicKeyTable {
   readonly #slots = new Map<string, number>();
   readonly #slotBytes: number;
   readonly #bytes: Uint8Array;
+  readonly #states: Int32Array;
 
   constructor(packedBytes: number) {
     this.#slotBytes = slotBytes(packedBytes);
     this.memory = new SharedArrayBuffer(FIRST_KEYS * this.#slotBytes, { maxByteLength: MAX_KEYS * this.#slotBytes });
     this.#bytes = new Uint8Array(this.memory);
+    this.#states = new Int32Array(this.memory);
   }
 
   /** A full table is replaced by a new one; requests that use this one keep it. */
@@ -46,6 +48,10 @@ export class PublicKeyTable {
     this.#bytes.set(bytes, slot * this.#slotBytes + STATE_BYTES);
     this.#slots.set(hex, slot);
     return slot;
+  }
+
+  isDecoded(slot: number): boolean {
+    return Atomics.load(this.#states, (slot * this.#slotBytes) / STATE_BYTES) === DECODED;
   }
 }
 

@@ -1,11 +1,10 @@
-import { LRUCache } from 'lru-cache';
 import type { Random } from '../../lib/concurrency/clock.ts';
-import { bytesToHex, concatBytes } from '../../lib/encoding/bytes.ts';
+import { bytesToHex } from '../../lib/encoding/bytes.ts';
 import type { Logger } from '../../telemetry/logger.ts';
-import type { Counter, Metrics } from '../../telemetry/metrics.ts';
+import type { Metrics } from '../../telemetry/metrics.ts';
 import { apart } from '../../telemetry/spans.ts';
-import { BLS_PUBLIC_KEY_LENGTH, BLS_UNCOMPRESSED_PUBLIC_KEY_LENGTH } from '../../warp/bls-lengths.ts';
-import type { JobRunner } from '../service/job-runner.ts';
+import { BLS_PUBLIC_KEY_LENGTH } from '../../warp/bls-lengths.ts';
+import type { Arithmetic } from '../field/arithmetic.ts';
 
 /** What the arithmetic of `noble-backend.ts` said of a signature. */
 export interface Verdict {
@@ -29,107 +28,86 @@ const MAX_WAITING = 64;
 const MAX_WAITING_BYTES = 8 << 20;
 /** Decoding one takes a millisecond: no other job should have to wait long for a thread. */
 const KEYS_PER_JOB = 16;
-/** Capacity of the table of public keys: 2 MB. */
-const MAX_DECODED_KEYS = 20_000;
 
 /**
  * Has a share of verdicts checked again by noble alone, from the encoded keys and signature on (`plain-backend.ts`). It happens after the
  * verdict has been given, one at a time, behind the jobs that wait.
+ *
+ * @param onDifference called once, at the first difference; nothing is audited from then on
+ * @returns a function that remembers a verdict for an audit, if it is one of the share
  */
-export class VerdictAudit {
-  readonly #runner: JobRunner;
-  readonly #options: AuditOptions;
-  readonly #onDifference: () => void;
-  readonly #audits: Counter<'outcome'>;
-  readonly #waiting: Verdict[] = [];
-  readonly #decodedKeys = new LRUCache<string, Uint8Array>({ max: MAX_DECODED_KEYS });
-  #waitingBytes = 0;
-  #isAtWork = false;
-  #isOver = false;
+export function createVerdictAudit(
+  plain: Arithmetic,
+  { auditPercentage, random, metrics, logger }: AuditOptions,
+  onDifference: () => void,
+): (verdict: Verdict) => void {
+  const audits = metrics.counter({
+    name: 'bls_audits_total',
+    help: 'Verdicts on signatures that plain noble was to check again, by outcome: agreed, differed, skipped, failed',
+    labels: ['outcome'],
+  });
+  // So that the first difference is an increase.
+  audits.inc({ outcome: 'differed' }, 0);
+  const waiting: Verdict[] = [];
+  let waitingBytes = 0;
+  let isAtWork = false;
+  let isOver = false;
 
-  /** @param onDifference called once, at the first difference; nothing is audited from then on */
-  constructor(runner: JobRunner, options: AuditOptions, onDifference: () => void) {
-    this.#runner = runner;
-    this.#options = options;
-    this.#onDifference = onDifference;
-    this.#audits = options.metrics.counter({
-      name: 'bls_audits_total',
-      help: 'Verdicts on signatures that plain noble was to check again, by outcome: agreed, differed, skipped, failed',
-      labels: ['outcome'],
-    });
-    // So that the first difference is an increase.
-    this.#audits.inc({ outcome: 'differed' }, 0);
-  }
-
-  /** Remembers the verdict for an audit, if it is one of the share. */
-  consider(verdict: Verdict): void {
-    if (this.#isOver || this.#options.random() * 100 >= this.#options.auditPercentage) return;
-    const bytes = bytesOf(verdict);
-    if (this.#waiting.length >= MAX_WAITING || this.#waitingBytes + bytes > MAX_WAITING_BYTES) {
-      this.#audits.inc({ outcome: 'skipped' });
-      return;
-    }
-    this.#waiting.push(verdict);
-    this.#waitingBytes += bytes;
-    if (!this.#isAtWork) void apart(() => this.#work());
-  }
-
-  async #work(): Promise<void> {
-    this.#isAtWork = true;
-    for (let verdict = this.#waiting.shift(); verdict !== undefined; verdict = this.#waiting.shift()) {
-      this.#waitingBytes -= bytesOf(verdict);
+  async function work(): Promise<void> {
+    isAtWork = true;
+    for (let verdict = waiting.shift(); verdict !== undefined; verdict = waiting.shift()) {
+      waitingBytes -= bytesOf(verdict);
       try {
-        await this.#audit(verdict);
+        await audit(verdict);
       } catch (error) {
         // Such as threads that are closed.
-        this.#audits.inc({ outcome: 'failed' });
-        this.#options.logger.debug({ err: error }, 'a BLS verdict could not be audited');
+        audits.inc({ outcome: 'failed' });
+        logger.debug({ err: error }, 'a BLS verdict could not be audited');
       }
     }
-    this.#isAtWork = false;
+    isAtWork = false;
   }
 
-  async #audit(verdict: Verdict): Promise<void> {
-    const { message, signature, isValid } = verdict;
-    const keys = await this.#decodedKeysOf(verdict);
-    const plain = await this.#runner.run<'verifyDecoded'>(() => ({
-      ...{ kind: 'verifyDecoded', isPlain: true, keys, message, signature },
-    }));
-    const isAgreed = (plain === 'valid') === isValid;
-    this.#audits.inc({ outcome: isAgreed ? 'agreed' : 'differed' });
-    if (isAgreed || this.#isOver) return;
-    this.#isOver = true;
-    for (const _ of this.#waiting.splice(0)) this.#audits.inc({ outcome: 'skipped' });
-    this.#waitingBytes = 0;
-    this.#options.logger.fatal(
+  async function audit({ signers, message, signature, isValid }: Verdict): Promise<void> {
+    const table = plain.openTable();
+    const slots = signers.map(({ publicKeyHex, publicKey }) => table.slotOf(publicKeyHex, publicKey));
+    const { memory: keys } = table;
+    const unknown = slots.filter((slot) => !table.isDecoded(slot));
+    for (let from = 0; from < unknown.length; from += KEYS_PER_JOB) {
+      const some = unknown.slice(from, from + KEYS_PER_JOB);
+      await plain.run<'decodeKeys'>(() => ({ kind: 'decodeKeys', keys, slots: some }));
+    }
+    const verdict = await plain.run<'verifySigned'>(() => ({ kind: 'verifySigned', keys, slots, message, signature }));
+    const isAgreed = (verdict === 'valid') === isValid;
+    audits.inc({ outcome: isAgreed ? 'agreed' : 'differed' });
+    if (isAgreed || isOver) return;
+    isOver = true;
+    for (const _ of waiting.splice(0)) audits.inc({ outcome: 'skipped' });
+    waitingBytes = 0;
+    logger.fatal(
       {
         verdict: isValid ? 'valid' : 'invalid',
-        plain,
-        publicKeys: verdict.signers.map(({ publicKeyHex }) => publicKeyHex),
+        plain: verdict,
+        publicKeys: signers.map(({ publicKeyHex }) => publicKeyHex),
         message: bytesToHex(message),
         signature: bytesToHex(signature),
       },
       'wrong BLS arithmetic: a verdict is not that of plain noble, which decides from now on',
     );
-    this.#onDifference();
+    onDifference();
   }
 
-  async #decodedKeysOf({ signers }: Verdict): Promise<Uint8Array> {
-    const unknown = signers.filter(({ publicKeyHex }) => !this.#decodedKeys.has(publicKeyHex));
-    const decoded = new Map<string, Uint8Array>();
-    for (let from = 0; from < unknown.length; from += KEYS_PER_JOB) {
-      const some = unknown.slice(from, from + KEYS_PER_JOB);
-      const publicKeys = concatBytes(...some.map(({ publicKey }) => publicKey));
-      const keys = await this.#runner.run<'decodeKeys'>(() => ({ kind: 'decodeKeys', isPlain: true, publicKeys }));
-      for (const [position, { publicKeyHex }] of some.entries()) {
-        const start = position * BLS_UNCOMPRESSED_PUBLIC_KEY_LENGTH;
-        decoded.set(publicKeyHex, keys?.slice(start, start + BLS_UNCOMPRESSED_PUBLIC_KEY_LENGTH) ?? new Uint8Array());
-      }
+  return (verdict) => {
+    if (isOver || random() * 100 >= auditPercentage) return;
+    const bytes = bytesOf(verdict);
+    if (waiting.length >= MAX_WAITING || waitingBytes + bytes > MAX_WAITING_BYTES) {
+      audits.inc({ outcome: 'skipped' });
+      return;
     }
-    const all = signers.map(({ publicKeyHex }) => decoded.get(publicKeyHex) ?? this.#decodedKeys.get(publicKeyHex));
-    for (const [publicKeyHex, key] of decoded) this.#decodedKeys.set(publicKeyHex, key);
-    return concatBytes(...all.map((key) => key ?? new Uint8Array()));
-  }
+    waiting.push(verdict);
+    waitingBytes += bytes;
+    if (!isAtWork) void apart(work);
+  };
 }
 
 function bytesOf({ signers, message }: Verdict): number {

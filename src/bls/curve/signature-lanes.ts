@@ -1,7 +1,7 @@
 import { concatBytes } from '../../lib/encoding/bytes.ts';
 import { ParseError } from '../../lib/encoding/parse-error.ts';
+import type { Arithmetic } from '../field/arithmetic.ts';
 import type { AddInput, AddOutput, Contributions, MadeAggregate } from '../service/bls-jobs.ts';
-import type { JobRunner } from '../service/job-runner.ts';
 import type { Sum } from './add-points.ts';
 
 /** Decoding this many takes some 4 ms with noble, so no request waits long for another one's job. */
@@ -15,7 +15,7 @@ const SMALL_JOB = 8;
 export type AddOutcome = 'added' | 'over' | ParseError;
 
 /** All that is added and not removed: whose signatures, and what together contains each of them once. */
-export interface PartialSums {
+interface PartialSums {
   readonly signers: readonly number[];
   readonly sums: readonly Sum[];
   /** Each on its own, where the lanes contain what was removed. */
@@ -37,16 +37,13 @@ interface PendingSignature {
 type PrepareAdd = () => AddInput | undefined;
 
 export interface LaneOptions {
+  readonly message: Uint8Array;
+  /** The memory of the table that slots refer to. */
+  readonly keys: SharedArrayBuffer;
+  /** When it holds, signatures that no job has taken yet are left alone. */
+  readonly isOver: () => boolean;
   /** Called with signers whose signature or key is not a point. */
-  readonly onMalformed?: (index: number) => void;
-  /** Runs a small job, perhaps together with those of others. */
-  readonly runSmall?: (prepare: PrepareAdd) => Promise<AddOutput | undefined>;
-  /**
-   * Packed, if the aggregate is to be verified in the job that adds the last signatures.
-   *
-   * @param isSmall whether that job may go together with those of others, which are verified by one check
-   */
-  readonly messageToVerify?: (isSmall: boolean) => Uint8Array | undefined;
+  readonly onMalformed: (index: number) => void;
 }
 
 /** A part of the sum that one job at a time adds to. */
@@ -67,9 +64,7 @@ interface Lane {
  * more can gather, and under load a few large jobs do the work of many small ones.
  */
 export class SignatureLanes {
-  readonly #runner: Pick<JobRunner, 'run' | 'threads' | 'concurrency'>;
-  readonly #keys: SharedArrayBuffer;
-  readonly #isOver: () => boolean;
+  readonly #arithmetic: Arithmetic;
   readonly #options: LaneOptions;
   readonly #lanes: readonly Lane[];
   readonly #pending: PendingSignature[] = [];
@@ -95,22 +90,11 @@ export class SignatureLanes {
   /** Whether a job is under way that makes the aggregate. */
   #isEnding = false;
 
-  /**
-   * @param keys the memory of the table that slots refer to
-   * @param isOver when it holds, signatures that no job has taken yet are left alone
-   */
-  constructor(
-    runner: Pick<JobRunner, 'run' | 'threads' | 'concurrency'>,
-    keys: SharedArrayBuffer,
-    isOver: () => boolean,
-    options: LaneOptions = {},
-  ) {
+  constructor(arithmetic: Arithmetic, options: LaneOptions) {
+    this.#arithmetic = arithmetic;
     this.#options = options;
-    this.#runner = runner;
-    this.#keys = keys;
-    this.#isOver = isOver;
-    this.#mostAtEnd = runner.threads === 1 ? MAX_SIGNATURES_PER_JOB : SMALL_JOB;
-    this.#lanes = Array.from({ length: runner.concurrency }, () => ({
+    this.#mostAtEnd = arithmetic.threads === 1 ? MAX_SIGNATURES_PER_JOB : SMALL_JOB;
+    this.#lanes = Array.from({ length: arithmetic.concurrency }, () => ({
       sum: undefined,
       isBusy: false,
       isAtWork: false,
@@ -173,7 +157,7 @@ export class SignatureLanes {
     const size = all.reduce((most, { point }) => Math.max(most, point.length), 0);
     const points = new Uint8Array(new SharedArrayBuffer(all.length * size));
     for (const [position, { point }] of all.entries()) points.set(point, position * size);
-    return { keys: this.#keys, slots: all.map(({ slot }) => slot), points };
+    return { keys: this.#options.keys, slots: all.map(({ slot }) => slot), points };
   }
 
   /** Rejects the signatures that no job has taken yet. */
@@ -219,11 +203,11 @@ export class SignatureLanes {
         const isSmall = this.#pending.length <= SMALL_JOB;
         const isEnd = this.#isEndPending && !this.#areStale && this.#isAlone(lane);
         taken = isEnd ? this.#pending.splice(0) : this.#takeShare();
-        if (this.#isOver() || taken.length === 0) return undefined;
+        if (this.#options.isOver() || taken.length === 0) return undefined;
         lane.isAtWork = true;
         this.#isEnding = isEnd;
         return {
-          keys: this.#keys,
+          keys: this.#options.keys,
           slots: taken.map(({ slot }) => slot),
           signatures: concatBytes(...taken.map(({ signature }) => signature)),
           sum: lane.sum,
@@ -244,9 +228,10 @@ export class SignatureLanes {
   }
 
   #run(prepare: PrepareAdd): Promise<AddOutput | undefined> {
-    const { runSmall } = this.#options;
-    if (runSmall !== undefined && this.#pending.length <= SMALL_JOB) return runSmall(prepare);
-    return this.#runner.run<'add'>(() => {
+    const { adds, hashesWhenVerifying } = this.#arithmetic;
+    // Others hash in a separate job, and have no message to verify with when a small set has signed.
+    if (hashesWhenVerifying && this.#pending.length <= SMALL_JOB) return adds.run(prepare);
+    return this.#arithmetic.run<'add'>(() => {
       const input = prepare();
       return input && { kind: 'add', ...input };
     });
@@ -257,14 +242,15 @@ export class SignatureLanes {
   }
 
   #restOfSum(lane: Lane, isSmall: boolean): NonNullable<AddInput['last']> {
-    const message = this.#options.messageToVerify?.(isSmall);
+    const { hashesWhenVerifying, isBusy } = this.#arithmetic;
     const sums = this.#lanes.flatMap((other) => (other === lane ? [] : (other.sum ?? [])));
-    return { sums, ...(message && { message }) };
+    // Where others wait for the thread, checks are better made together. Those of small jobs are.
+    return { sums, ...(hashesWhenVerifying && (isSmall || !isBusy) && { message: this.#options.message }) };
   }
 
   /** An equal share for each thread, within the bounds of a job. */
   #takeShare(): readonly PendingSignature[] {
-    const share = Math.ceil(this.#pending.length / this.#runner.threads);
+    const share = Math.ceil(this.#pending.length / this.#arithmetic.threads);
     return this.#pending.splice(0, Math.min(Math.max(share, MIN_SIGNATURES_PER_JOB), MAX_SIGNATURES_PER_JOB));
   }
 
@@ -279,7 +265,7 @@ export class SignatureLanes {
         this.#decoded.set(index, { slot, point });
         lane.signers.push(index);
       } else {
-        this.#options.onMalformed?.(index);
+        this.#options.onMalformed(index);
       }
       resolve(problem ?? 'added');
     }

@@ -25,6 +25,8 @@ export class Arithmetic implements Pick<JobRunner, 'run' | 'threads' | 'concurre
   readonly checks: JobBatches<AggregateCheck, boolean, 'verify'>;
   /** Small jobs of lanes. A thread has one of them at a time, so that the others gather meanwhile. */
   readonly adds: JobBatches<AddInput, AddOutput, 'add' | 'addAll'>;
+  readonly threads: number;
+  readonly concurrency: number;
   readonly #runner: JobRunner;
   readonly #packedPublicKeyBytes: number;
   readonly #isPlain: boolean;
@@ -42,6 +44,8 @@ export class Arithmetic implements Pick<JobRunner, 'run' | 'threads' | 'concurre
       isPlain = false,
     }: Pick<BlsBackend, 'packedPublicKeyBytes' | 'hashesWhenVerifying'> & { readonly isPlain?: boolean },
   ) {
+    this.threads = runner.threads;
+    this.concurrency = runner.concurrency;
     this.#runner = runner;
     this.#packedPublicKeyBytes = packedPublicKeyBytes;
     this.hashesWhenVerifying = hashesWhenVerifying;
@@ -58,14 +62,6 @@ export class Arithmetic implements Pick<JobRunner, 'run' | 'threads' | 'concurre
       jobOf: (adds) => (adds.length === 1 ? { kind: 'add', ...adds[0] } : { kind: 'addAll', adds }),
       outputsOf: (output) => ('points' in output ? [output] : output),
     });
-  }
-
-  get threads(): number {
-    return this.#runner.threads;
-  }
-
-  get concurrency(): number {
-    return this.#runner.concurrency;
   }
 
   /** Whether jobs wait for a thread. */

@@ -2,33 +2,16 @@ import { concatBytes, equalBytes } from '../../lib/encoding/bytes.ts';
 import { ParseError } from '../../lib/encoding/parse-error.ts';
 import { BLS_SIGNATURE_LENGTH, BLS_UNCOMPRESSED_PUBLIC_KEY_LENGTH } from '../../warp/bls-lengths.ts';
 import type { BlsBackend } from '../backends/bls-backend.ts';
-import { type AuditOptions, type Verdict, VerdictAudit } from '../backends/verdict-audit.ts';
+import { type AuditOptions, createVerdictAudit, type Verdict } from '../backends/verdict-audit.ts';
 import { type AddOutcome, SignatureLanes } from '../curve/signature-lanes.ts';
 import { Arithmetic } from '../field/arithmetic.ts';
 import { findBadSigners, type Part } from '../pairing/find-bad-signers.ts';
 import type { Aggregate, BlsJob, BlsJobKind, BlsJobResult, SignedVerdict } from './bls-jobs.ts';
 import type { JobRunner } from './job-runner.ts';
 
-export interface BlsService extends BlsVerifier {
-  /**
-   * Costs nothing yet. The message is hashed to the curve when its first signature comes, while others are still on their way: one
-   * without a signature is never hashed.
-   *
-   * @param signal aborted when the aggregate is no longer needed: jobs that have not begun are dropped, and callers that wait
-   *   for one gets the signal's reason
-   */
-  startAggregation(message: Uint8Array, signal: AbortSignal): BlsAggregation;
-}
-
+export type BlsService = ReturnType<typeof createBlsService>;
 /** Judges signed messages that others have made. */
-export interface BlsVerifier {
-  /**
-   * Whether a signature verifies, from its encoding on, with the keys of just these signers; at least one.
-   *
-   * @throws {JobsOverloaded}, or the signal's reason
-   */
-  verifySigned(signed: SignedByOthers, signal: AbortSignal): Promise<SignedVerdict>;
-}
+export type BlsVerifier = Pick<BlsService, 'verifySigned'>;
 
 export interface SignedByOthers {
   readonly signers: readonly Signer[];
@@ -53,56 +36,41 @@ export interface SignedAggregate {
   readonly signature: Uint8Array;
 }
 
-/** The sum of the signatures of one message, which arrive one by one. Disposing of it drops the jobs that have not begun. */
-export interface BlsAggregation extends Disposable {
-  /**
-   * Decodes a signature and adds it to the sum.
-   *
-   * @param isLast whether {@link aggregate} comes next if this one, and those being added, are points. A backend that hashes when it
-   *   verifies then does all at once. What is added later may wait until a signer is removed
-   * @returns a {@link ParseError} where the signature or the key is not a point
-   */
-  add(signer: Signer, signature: Uint8Array, isLast?: boolean): Promise<AddOutcome>;
-  /** Whether a signature verifies on its own, which proves it. Adds nothing. */
-  verifyAlone(signer: Signer, signature: Uint8Array): Promise<boolean>;
-  /** The sum of all signatures that are added and not removed; at least one. */
-  aggregate(): Promise<SignedAggregate>;
-  /**
-   * Whether what {@link aggregate} returned verifies, from its encoded signature on: with the keys of just those signers, and
-   * as a signature of just this message.
-   *
-   * @throws {Error} for any other message or signers than those of the last {@link aggregate}
-   */
-  verify(signed: SignedAggregate, message: Uint8Array): Promise<boolean>;
-  /**
-   * The indices of those who spoil the aggregate that failed last; see {@link findBadSigners}.
-   *
-   * @throws {Error} where the last aggregate has not failed
-   */
-  findBadSigners(
-    signal: AbortSignal,
-  ): Promise<{ readonly bad: readonly number[]; readonly uncleared: readonly number[] }>;
-  /** Leaves a signer's signature out of the next {@link aggregate}. */
-  remove(index: number): void;
-}
+export type BlsAggregation = ReturnType<typeof createAggregation>;
 
 /** @param audit of a share of verdicts by plain noble; undefined for none */
 export function createBlsService(
   runner: JobRunner,
   backend: Pick<BlsBackend, 'packedPublicKeyBytes' | 'hashesWhenVerifying'>,
   audit?: AuditOptions,
-): BlsService {
+) {
   let arithmetic = new Arithmetic(runner, backend);
-  const verdicts =
-    audit &&
-    new VerdictAudit(runner, audit, () => {
+  const consider = audit === undefined ? () => undefined : startAudit(audit);
+
+  function startAudit(options: AuditOptions) {
+    const plain = new Arithmetic(runner, { packedPublicKeyBytes: BLS_UNCOMPRESSED_PUBLIC_KEY_LENGTH, isPlain: true });
+    return createVerdictAudit(plain, options, () => {
       arithmetic.end();
-      arithmetic = new Arithmetic(runner, { packedPublicKeyBytes: BLS_UNCOMPRESSED_PUBLIC_KEY_LENGTH, isPlain: true });
+      arithmetic = plain;
     });
-  const consider = (verdict: Verdict): void => verdicts?.consider(verdict);
+  }
+
   return {
-    startAggregation: (message, signal) => createAggregation(arithmetic, consider, message, signal),
-    async verifySigned({ signers, message, signature }, signal) {
+    /**
+     * Costs nothing yet. The message is hashed to the curve when its first signature comes, while others are still on their way: one
+     * without a signature is never hashed.
+     *
+     * @param signal aborted when the aggregate is no longer needed: jobs that have not begun are dropped, and callers that wait for one get
+     *   the signal's reason
+     */
+    startAggregation: (message: Uint8Array, signal: AbortSignal): BlsAggregation =>
+      createAggregation(arithmetic, consider, message, signal),
+    /**
+     * Whether a signature verifies, from its encoding on, with the keys of just these signers; at least one.
+     *
+     * @throws {JobsOverloaded}, or the signal's reason
+     */
+    async verifySigned({ signers, message, signature }: SignedByOthers, signal: AbortSignal): Promise<SignedVerdict> {
       signal.throwIfAborted();
       const table = arithmetic.openTable();
       const slots = signers.map(({ publicKeyHex, publicKey }) => table.slotOf(publicKeyHex, publicKey));
@@ -119,25 +87,18 @@ export function createBlsService(
   };
 }
 
+/** The sum of the signatures of one message, which arrive one by one. Disposing of it drops the jobs that have not begun. */
 function createAggregation(
   arithmetic: Arithmetic,
   consider: (verdict: Verdict) => void,
   message: Uint8Array,
   signal: AbortSignal,
-): BlsAggregation {
+) {
   const { checks } = arithmetic;
   const keyTable = arithmetic.openTable();
   let isDisposed = false;
   const isOver = (): boolean => isDisposed || signal.aborted;
-  const lanes = new SignatureLanes(arithmetic, keyTable.memory, isOver, {
-    onMalformed: considerBad,
-    // Others hash in a separate job, and have no message to verify with when a small set has signed.
-    ...(arithmetic.hashesWhenVerifying && {
-      runSmall: (prepare) => arithmetic.adds.run(prepare),
-      // Where others wait for the thread, checks are better made together.
-      messageToVerify: (isSmall: boolean) => (isSmall || !arithmetic.isBusy ? message : undefined),
-    }),
-  });
+  const lanes = new SignatureLanes(arithmetic, { message, keys: keyTable.memory, isOver, onMalformed: considerBad });
   /** For audits. */
   const given = new Map<number, { readonly signer: Signer; readonly signature: Uint8Array }>();
   let hashing: Promise<Uint8Array> | undefined;
@@ -169,7 +130,14 @@ function createAggregation(
   }
 
   return {
-    add(signer, signature, isLast) {
+    /**
+     * Decodes a signature and adds it to the sum.
+     *
+     * @param isLast whether `aggregate` comes next if this one, and those being added, are points. A backend that hashes when it verifies
+     *   then does all at once. What is added later may wait until a signer is removed
+     * @returns a {@link ParseError} where the signature or the key is not a point
+     */
+    add(signer: Signer, signature: Uint8Array, isLast?: boolean): Promise<AddOutcome> {
       const slot = keyTable.slotOf(signer.publicKeyHex, signer.publicKey);
       const problem = lengthProblem(signature) ?? (isOver() ? 'over' : undefined);
       if (problem !== undefined) return Promise.resolve(problem);
@@ -178,7 +146,8 @@ function createAggregation(
       return lanes.add(signer.index, slot, signature, isLast && arithmetic.hashesWhenVerifying);
     },
 
-    async verifyAlone(signer, signature) {
+    /** Whether a signature verifies on its own, which proves it. Adds nothing. */
+    async verifyAlone(signer: Signer, signature: Uint8Array): Promise<boolean> {
       if (lengthProblem(signature) !== undefined) return false;
       const slots = [keyTable.slotOf(signer.publicKeyHex, signer.publicKey)];
       const { sum } = await run<'add'>(() => ({
@@ -194,7 +163,8 @@ function createAggregation(
       return isValid;
     },
 
-    async aggregate() {
+    /** The sum of all signatures that are added and not removed; at least one. */
+    async aggregate(): Promise<SignedAggregate> {
       if (lanes.made !== undefined) {
         last = { ...lanes.made, signers: ascending(lanes.made.signers) };
         return { signers: last.signers, signature: last.signature };
@@ -210,7 +180,13 @@ function createAggregation(
       return { signers: last.signers, signature: made.signature };
     },
 
-    async verify(signed, signedMessage) {
+    /**
+     * Whether what `aggregate` returned verifies, from its encoded signature on: with the keys of just those signers, and as a signature of
+     * just this message.
+     *
+     * @throws {Error} for any other message or signers than those of the last `aggregate`
+     */
+    async verify(signed: SignedAggregate, signedMessage: Uint8Array): Promise<boolean> {
       const isOfLast =
         last?.signers.length === signed.signers.length && last.signers.every((index, i) => index === signed.signers[i]);
       if (last === undefined || !isOfLast || !equalBytes(message, signedMessage)) {
@@ -227,7 +203,12 @@ function createAggregation(
       return isValid;
     },
 
-    async findBadSigners(searchSignal) {
+    /**
+     * The indices of those who spoil the aggregate that failed last; see {@link findBadSigners}.
+     *
+     * @throws {Error} where the last aggregate has not failed
+     */
+    async findBadSigners(searchSignal: AbortSignal) {
       if (last?.isValid !== false) throw new Error('no aggregate has failed');
       const { signers } = last;
       const { keys, slots, points: packed } = lanes.contributionsOf(signers);
@@ -246,7 +227,8 @@ function createAggregation(
       return { bad, uncleared: found.uncleared.map(toIndex) };
     },
 
-    remove: (index) => lanes.remove(index),
+    /** Leaves a signer's signature out of the next `aggregate`. */
+    remove: (index: number): void => lanes.remove(index),
 
     [Symbol.dispose]() {
       isDisposed = true;

@@ -1,7 +1,6 @@
 import { concatBytes } from '../../lib/encoding/bytes.ts';
-import { attempt, ParseError } from '../../lib/encoding/parse-error.ts';
-import { BLS_PUBLIC_KEY_LENGTH } from '../../warp/bls-lengths.ts';
-import type { BlsBackend, PublicKey, Signature, SignatureCheck } from '../backends/bls-backend.ts';
+import { attempt, ParseError, tryParse } from '../../lib/encoding/parse-error.ts';
+import type { BlsBackend, Signature, SignatureCheck } from '../backends/bls-backend.ts';
 import { openPackedKeys, openPublicKeys } from '../backends/public-key-table.ts';
 import { addUp, type PointSum, type Points, packSum, type Sum } from '../curve/add-points.ts';
 import { type DecodedSignatures, decodeSignatures } from '../curve/decode-signatures.ts';
@@ -59,7 +58,7 @@ export interface MadeAggregate extends Aggregate {
   readonly isValid?: boolean;
 }
 
-interface SignedByKeys {
+interface SignedByKeys extends KeySlots {
   readonly message: Uint8Array;
   readonly signature: Uint8Array;
 }
@@ -78,15 +77,10 @@ const JOBS = {
     makeAggregate(backend, addUp(backend, readContributions(backend, contributions), sums), message),
   repack,
   verify,
-  /** A signature of a client, from its bytes on, by the keys of those who are said to have signed. */
-  verifySigned: (backend: BlsBackend, job: SignedByKeys & KeySlots): SignedVerdict =>
-    verifyParsed(backend, job, () => job.slots.map(openPublicKeys(backend, job.keys))),
-  /** The same by keys that are decoded and packed, one after the other. */
-  verifyDecoded: (backend: BlsBackend, job: SignedByKeys & { readonly keys: Uint8Array }): SignedVerdict =>
-    verifyParsed(backend, job, () =>
-      piecesOf(job.keys, backend.packedPublicKeyBytes).map((key) => backend.unpackPublicKey(key)),
-    ),
-  decodeKeys,
+  verifySigned,
+  /** Decodes keys in their table. A malformed one is refused when it is used. */
+  decodeKeys: (backend: BlsBackend, { keys, slots }: KeySlots): void =>
+    void tryParse(() => slots.map(openPackedKeys(backend, keys))),
   verifySum,
 };
 type Jobs = typeof JOBS;
@@ -172,27 +166,18 @@ function parseCheck(backend: BlsBackend, { key, message, signature }: AggregateC
 
 /** Undefined for an aggregate at infinity, which does not parse. */
 function parseEncoded(backend: BlsBackend, signature: Uint8Array): Signature | undefined {
-  const parsed = attempt(() => backend.parseSignature(signature));
-  return parsed instanceof ParseError ? undefined : parsed;
+  return tryParse(() => backend.parseSignature(signature));
 }
 
-function verifyParsed(
-  backend: BlsBackend,
-  { message, signature }: SignedByKeys,
-  readKeys: () => readonly PublicKey[],
-): SignedVerdict {
+/** A signature of a client, from its bytes on, by the keys of those who are said to have signed. */
+function verifySigned(backend: BlsBackend, { keys, slots, message, signature }: SignedByKeys): SignedVerdict {
   const isValid = attempt(() => {
     const parsed = backend.parseSignature(signature);
-    return backend.verify(backend.aggregatePublicKeys(readKeys()), backend.hashToCurve(message), parsed);
+    const key = backend.aggregatePublicKeys(slots.map(openPublicKeys(backend, keys)));
+    return backend.verify(key, backend.hashToCurve(message), parsed);
   });
   if (isValid instanceof ParseError) return 'malformed signature';
   return isValid ? 'valid' : 'wrong signature';
-}
-
-/** Decodes and packs compressed public keys that stand one after the other. */
-function decodeKeys(backend: BlsBackend, { publicKeys }: { readonly publicKeys: Uint8Array }): Uint8Array {
-  const keys = piecesOf(publicKeys, BLS_PUBLIC_KEY_LENGTH);
-  return concatBytes(...keys.map((key) => backend.packPublicKey(backend.parsePublicKey(key))));
 }
 
 function piecesOf(bytes: Uint8Array, size: number): readonly Uint8Array[] {

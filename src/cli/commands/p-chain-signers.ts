@@ -1,9 +1,9 @@
 import { settingsOf } from '../../aggregation/request/aggregation-request.ts';
 import type { VerificationRequest } from '../../aggregation/request/message-verifier.ts';
-import { type Signing, SigningResolver } from '../../aggregation/request/signing-resolver.ts';
+import { createSigningResolver, type Signing } from '../../aggregation/request/signing-resolver.ts';
 import { systemClock } from '../../lib/concurrency/clock.ts';
 import { createChainApi } from '../../pchain/rpc/chain-api.ts';
-import { JsonRpcClient } from '../../pchain/rpc/json-rpc.ts';
+import { createJsonRpcClient } from '../../pchain/rpc/json-rpc.ts';
 import { createNodeApi } from '../../pchain/rpc/node-api.ts';
 import { createEpochHeights } from '../../pchain/state/epoch-heights.ts';
 import { createSubnetDirectory } from '../../pchain/state/subnet-directory.ts';
@@ -27,14 +27,14 @@ export async function askPChainSigners(
 ): Promise<PChainSigners> {
   const settings = settingsOf({ ...request, destinationChainID });
   const clock = systemClock;
-  await using client = new JsonRpcClient({
+  await using client = createJsonRpcClient({
     endpoints: [{ baseUrl }],
     ...{ clock, random: Math.random, metrics: createUnreadMetrics() },
     limits: { attemptTimeoutMs: timeoutMs, callTimeoutMs: timeoutMs },
   });
   const api = createNodeApi(client, client);
   const { unsignedMessage } = message;
-  const resolver = new SigningResolver({
+  const resolver = createSigningResolver({
     // The caller compares it with the network's.
     networkID: unsignedMessage.networkID,
     directory: createSubnetDirectory(api, clock),

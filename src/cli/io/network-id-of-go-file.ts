@@ -1,6 +1,6 @@
 import { endpointOf, type GoFile } from '../../config/go-aggregator/go-file.ts';
 import { systemClock } from '../../lib/concurrency/clock.ts';
-import { JsonRpcClient } from '../../pchain/rpc/json-rpc.ts';
+import { createJsonRpcClient } from '../../pchain/rpc/json-rpc.ts';
 import { createNodeApi } from '../../pchain/rpc/node-api.ts';
 import { createUnreadMetrics } from '../../telemetry/metrics.ts';
 import { messageOf } from './text.ts';
@@ -20,7 +20,7 @@ export async function askNetworkIDOf(file: GoFile): Promise<number> {
   await using opened = new AsyncDisposableStack();
   const open = (key: 'info-api' | 'p-chain-api') =>
     opened.use(
-      new JsonRpcClient({
+      createJsonRpcClient({
         endpoints: [endpointOf(file, key)],
         ...{ clock: systemClock, random: Math.random, metrics: createUnreadMetrics(), limits: LIMITS },
       }),

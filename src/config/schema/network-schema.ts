@@ -1,11 +1,11 @@
 import { isObject } from '../../lib/encoding/is-object.ts';
 import { attempt, ParseError } from '../../lib/encoding/parse-error.ts';
 import { Type } from '../../lib/encoding/schema.ts';
+import { parseHostAndPort } from '../../lib/net/host-and-port.ts';
 import { parseEvmChainID } from '../../pchain/rpc/evm-api.ts';
 import { parseHexOrCb58Id, parseNodeID, type SubnetID } from '../../warp/ids.ts';
 import { publicNetworkNamed } from '../../warp/networks.ts';
 import { Endpoint, Endpoints, RpcEndpoint } from './endpoint-schema.ts';
-import { parsePeerAddress } from './peer-address.ts';
 import {
   check,
   durationMs,
@@ -50,7 +50,7 @@ const Peer = Type.Object(
         allowed: 'host:port or [IPv6]:port',
         examples: ['10.0.0.1:9651'],
       }),
-      parsePeerAddress,
+      parseHostAndPort,
     ),
   },
   { additionalProperties: false, allowed: 'an object {nodeId, address}' },

@@ -1,12 +1,12 @@
 import { Type } from '../../lib/encoding/schema.ts';
+import { parseHostAndPort } from '../../lib/net/host-and-port.ts';
 import { parseRedisUrl } from '../../lib/net/redis-address.ts';
 import { maskedUrl } from './mask.ts';
-import { parsePeerAddress } from './peer-address.ts';
 import { optional, parsed, type Report, section, text } from './setting.ts';
 
 const RedisNode = parsed(
   Type.String({ allowed: 'host:port or [IPv6]:port', examples: ['redis-1.example:6379'] }),
-  parsePeerAddress,
+  parseHostAndPort,
 );
 
 export const StoreSchema = section(

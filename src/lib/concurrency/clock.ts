@@ -44,6 +44,14 @@ export function sleep(clock: Clock, delayMs: number, signal?: AbortSignal): Prom
   });
 }
 
+/** Calls `work` again and again, each time after the pause that it returned, until the signal aborts. */
+export async function repeat(clock: Clock, signal: AbortSignal, work: () => Promise<number>): Promise<void> {
+  while (!signal.aborted) {
+    const pauseMs = await work();
+    await sleep(clock, pauseMs, signal).catch(() => undefined);
+  }
+}
+
 export function nextTurn(clock: Pick<Clock, 'afterTurn'>): Promise<void> {
   return new Promise((resolve) => {
     clock.afterTurn(resolve);

@@ -25,3 +25,9 @@ export function attempt<T>(parse: () => T, ofClass: abstract new (...args: never
     throw error;
   }
 }
+
+/** Like {@link attempt}, where the reason of a failure does not matter. */
+export function tryParse<T>(parse: () => T): T | undefined {
+  const parsed = attempt(parse);
+  return parsed instanceof ParseError ? undefined : parsed;
+}

@@ -38,53 +38,25 @@ export type OpenConnections = (origin: string, options: { readonly connections: 
 /** Shorter than the idle timeout of servers, which is five seconds for many, so that no request meets a connection that closes. */
 const IDLE_MS = 4_000;
 
-export const openHttpConnections: OpenConnections = (origin, { connections }) =>
-  new AgentConnections(new URL(origin), connections);
+export const openHttpConnections: OpenConnections = (origin, { connections }) => {
+  const { protocol, hostname, port } = new URL(origin);
+  const options = { keepAlive: true, maxSockets: connections, maxFreeSockets: connections, timeout: IDLE_MS };
+  const agent: HttpAgent = protocol === 'https:' ? new TlsAgent(options) : new Agent(options);
+  const send: typeof plainRequest = protocol === 'https:' ? tlsRequest : plainRequest;
+  // An IPv6 address has brackets in URLs only.
+  const host = hostname.replaceAll(/^\[|\]$/g, '');
+  const underWay = new Set<ClientRequest>();
+  let isDestroyed = false;
 
-class AgentConnections implements HttpConnections {
-  readonly #send: typeof plainRequest;
-  readonly #agent: HttpAgent;
-  readonly #host: string;
-  readonly #port: string;
-  readonly #underWay = new Set<ClientRequest>();
-  #isDestroyed = false;
-
-  constructor({ protocol, hostname, port }: URL, connections: number) {
-    const options = { keepAlive: true, maxSockets: connections, maxFreeSockets: connections, timeout: IDLE_MS };
-    this.#agent = protocol === 'https:' ? new TlsAgent(options) : new Agent(options);
-    this.#send = protocol === 'https:' ? tlsRequest : plainRequest;
-    // An IPv6 address has brackets in URLs only.
-    this.#host = hostname.replaceAll(/^\[|\]$/g, '');
-    this.#port = port;
-  }
-
-  async request(options: HttpRequestOptions): Promise<HttpResponse> {
-    if (Object.keys(this.#agent.freeSockets).length > 0) {
-      // After a whole pass of the event loop, idle connections that the server has closed are known.
-      await nextTurn(systemClock);
-      await nextTurn(systemClock);
-    }
-    return this.#exchange(options);
-  }
-
-  async destroy(): Promise<void> {
-    this.#isDestroyed = true;
-    for (const sent of this.#underWay) sent.destroy(new Error('the connections are closed'));
-    this.#agent.destroy();
-  }
-
-  #exchange({ method, path, headers, body, signal }: HttpRequestOptions): Promise<HttpResponse> {
+  function exchange({ body, headers, ...rest }: HttpRequestOptions): Promise<HttpResponse> {
     return new Promise((resolve, reject) => {
-      if (this.#isDestroyed) throw new Error('the connections are closed');
-      signal.throwIfAborted();
+      if (isDestroyed) throw new Error('the connections are closed');
+      rest.signal.throwIfAborted();
       const length = body === undefined ? {} : { 'content-length': String(Buffer.byteLength(body)) };
-      const sent = this.#send({
-        ...{ agent: this.#agent, host: this.#host, port: this.#port, method, path, signal },
-        headers: { ...headers, ...length },
-      });
-      this.#underWay.add(sent);
+      const sent = send({ ...rest, agent, host, port, headers: { ...headers, ...length } });
+      underWay.add(sent);
       sent.once('close', () => {
-        this.#underWay.delete(sent);
+        underWay.delete(sent);
         // After a protocol upgrade there is neither an answer nor an error, and the signal has no effect.
         reject(new Error('the connection closed without an answer'));
       });
@@ -93,7 +65,23 @@ class AgentConnections implements HttpConnections {
       sent.end(body);
     });
   }
-}
+
+  return {
+    async request(options) {
+      if (Object.keys(agent.freeSockets).length > 0) {
+        // After a whole pass of the event loop, idle connections that the server has closed are known.
+        await nextTurn(systemClock);
+        await nextTurn(systemClock);
+      }
+      return exchange(options);
+    },
+    async destroy() {
+      isDestroyed = true;
+      for (const sent of underWay) sent.destroy(new Error('the connections are closed'));
+      agent.destroy();
+    },
+  };
+};
 
 function present(response: IncomingMessage): HttpResponse {
   const body = Object.assign(response, {

@@ -1,19 +1,12 @@
 import { ParseError } from '../encoding/parse-error.ts';
+import type { HostAndPort } from './host-and-port.ts';
 
-export interface RedisAddress {
-  /** A name or an IP address, without brackets. */
-  readonly host: string;
-  readonly port: number;
+export interface RedisAddress extends HostAndPort {
   readonly isTls: boolean;
   /** Never without a password. */
   readonly username: string | undefined;
   readonly password: string | undefined;
   readonly database: number;
-}
-
-export interface HostAndPort {
-  readonly host: string;
-  readonly port: number;
 }
 
 /** The servers of one store, with user, password, database and TLS of the data servers. */

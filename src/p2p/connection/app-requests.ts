@@ -11,20 +11,13 @@ export type AppOutcome =
   | { readonly kind: 'refused'; readonly code: number; readonly text: string }
   /** No response in time. `request_dropped`: the peer answered a Ping that was sent after the request. */
   | { readonly kind: 'timed_out'; readonly reason: 'no_answer' | 'request_dropped' }
-  | NotConnected
-  | NotSent;
+  /** There is no connection, or it ended before a response. */
+  | { readonly kind: 'unreachable'; readonly reason: string }
+  /** A local limit was reached: neither the node nor the connection failed. */
+  | { readonly kind: 'not_asked'; readonly reason: 'queue_full' };
 
-/** There is no connection, or it ended before a response. */
-export interface NotConnected {
-  readonly kind: 'unreachable';
-  readonly reason: string;
-}
-
-/** A local limit was reached: neither the node nor the connection failed. */
-export interface NotSent {
-  readonly kind: 'not_asked';
-  readonly reason: 'queue_full';
-}
+/** Why a message could not be sent. */
+export type SendFailure = Extract<AppOutcome, { kind: 'unreachable' | 'not_asked' }>;
 
 export interface AppRequestOptions {
   readonly timeoutMs: number;
@@ -34,13 +27,13 @@ export interface AppRequestOptions {
 /** Nodes cap deadlines at this value, and drop requests with absurd ones. */
 const MAX_DEADLINE_MS = 10_000;
 const U32_END = 2 ** 32;
-/** In characters; callers see the text, which otherwise only the frame bounds. */
-const MAX_REFUSAL_TEXT_LENGTH = 512;
+/** In characters; clients see the text in answers and logs, and otherwise only the frame bounds it. */
+const MAX_REFUSAL_TEXT_LENGTH = 300;
 
 /** Connection that a request is sent over. */
 export interface PeerConnection {
   /** Sends a payload in two parts. The second one may be sent to other peers, too. Returns why it could not. */
-  send(payload: Uint8Array, shared: Uint8Array): NotConnected | NotSent | undefined;
+  send(payload: Uint8Array, shared: Uint8Array): SendFailure | undefined;
   /** Sends a Ping. The returned function reports whether its Pong has arrived. */
   ping(): () => boolean;
 }
@@ -82,27 +75,14 @@ interface PendingRequest {
  * Requests that wait for a response. IDs are odd: even ones belong to the consensus engine of EVM chains, which drops other messages.
  * Bound: `maxPending` over all nodes; a request beyond it is not sent.
  */
-export class AppRequests {
-  readonly #clock: Clock;
-  readonly #maxPending: number;
-  readonly #hooks: AppRequestsHooks;
+export function createAppRequests(clock: Clock, maxPending: number, hooks: AppRequestsHooks) {
   /** Mostly one request for each node, for which an array is the smallest collection. */
-  readonly #pending = new Map<NodeID, PendingRequest[]>();
-  readonly #signals = new Map<AbortSignal, SharedSignal>();
-  #size = 0;
-  #nextID = 1;
+  const pending = new Map<NodeID, PendingRequest[]>();
+  const signals = new Map<AbortSignal, SharedSignal>();
+  let size = 0;
+  let nextID = 1;
   /** The requests of a fan-out are for one chain. */
-  #lastChain: { id: BlockchainID; bytes: Uint8Array } | undefined;
-
-  constructor(clock: Clock, maxPending: number, hooks: AppRequestsHooks) {
-    this.#clock = clock;
-    this.#maxPending = maxPending;
-    this.#hooks = hooks;
-  }
-
-  get size(): number {
-    return this.#size;
-  }
+  let lastChain: { id: BlockchainID; bytes: Uint8Array } | undefined;
 
   /**
    * Sends a request and waits for its outcome. After half of the timeout it sends a Ping, to distinguish a node that ignores the request
@@ -111,7 +91,7 @@ export class AppRequests {
    * @param appBytes must not change afterwards: they may be queued, and sent to several nodes
    * @throws only the signal's reason
    */
-  send(
+  function send(
     nodeID: NodeID,
     chainID: BlockchainID,
     appBytes: Uint8Array,
@@ -119,126 +99,122 @@ export class AppRequests {
     target: PeerConnection,
   ): Promise<AppOutcome> {
     if (signal.aborted) return Promise.reject(signal.reason);
-    if (timeoutMs <= 0) return this.#unsent({ kind: 'timed_out', reason: 'no_answer' });
-    if (this.size >= this.#maxPending) return this.#unsent({ kind: 'not_asked', reason: 'queue_full' });
-    const requestId = this.#takeID(nodeID);
-    const chainBytes = this.#chainBytes(chainID);
+    if (timeoutMs <= 0) return unsent({ kind: 'timed_out', reason: 'no_answer' });
+    if (size >= maxPending) return unsent({ kind: 'not_asked', reason: 'queue_full' });
+    const requestId = takeID(nodeID);
+    if (lastChain?.id !== chainID) lastChain = { id: chainID, bytes: idBytes(chainID) };
+    const { bytes: chainBytes } = lastChain;
     const head = { chainId: chainBytes, requestId, deadline: deadlineNs(timeoutMs) };
     const failure = target.send(encodeAppRequestHead(head, appBytes.length), appBytes);
-    if (failure !== undefined) return this.#unsent(failure);
+    if (failure !== undefined) return unsent(failure);
     const { promise, resolve, reject } = Promise.withResolvers<AppOutcome>();
     const request: PendingRequest = {
       ...{ nodeID, requestId, signal, resolve, reject },
       chainID: chainBytes,
-      sentMs: this.#clock.monotonicMs(),
-      cancelTimer: this.#clock.after(timeoutMs / 2, () => {
+      sentMs: clock.monotonicMs(),
+      cancelTimer: clock.after(timeoutMs / 2, () => {
         request.hasPong = target.ping();
-        const leftMs = Math.max(0, request.sentMs + timeoutMs - this.#clock.monotonicMs());
-        request.cancelTimer = this.#clock.after(leftMs, () => this.#onDue(request));
+        const leftMs = Math.max(0, request.sentMs + timeoutMs - clock.monotonicMs());
+        request.cancelTimer = clock.after(leftMs, () => onDue(request));
       }),
       hasPong: undefined,
     };
-    const ofNode = this.#pending.get(nodeID);
-    if (ofNode === undefined) this.#pending.set(nodeID, [request]);
+    const ofNode = pending.get(nodeID);
+    if (ofNode === undefined) pending.set(nodeID, [request]);
     else ofNode.push(request);
-    this.#size += 1;
-    this.#listen(request);
+    size += 1;
+    listen(request);
     return promise;
   }
 
-  onResponse(nodeID: NodeID, response: AppResponse): void {
-    const request = this.#find(nodeID, response);
-    if (request !== undefined) this.#settle(request, { kind: 'response', bytes: response.appBytes });
-  }
-
-  onError(nodeID: NodeID, error: AppError): void {
-    const request = this.#find(nodeID, error);
-    const text = copyStart(error.errorMessage, MAX_REFUSAL_TEXT_LENGTH);
-    if (request !== undefined) this.#settle(request, { kind: 'refused', code: error.errorCode, text });
-  }
-
-  onDisconnected(nodeID: NodeID, reason: string): void {
-    const requests = this.#pending.get(nodeID) ?? [];
-    for (const request of [...requests]) this.#settle(request, { kind: 'unreachable', reason });
-  }
-
-  #onDue(request: PendingRequest): void {
+  function onDue(request: PendingRequest): void {
     // After a pause of this process, timers fire before sockets are read: the response may have arrived in time.
-    this.#clock.afterTurn(() => {
-      this.#hooks.beforeTimeout(request.nodeID);
-      if (this.#withID(request.nodeID, request.requestId) !== request) return;
-      this.#settle(request, {
-        kind: 'timed_out',
-        reason: request.hasPong?.() === true ? 'request_dropped' : 'no_answer',
-      });
+    clock.afterTurn(() => {
+      hooks.beforeTimeout(request.nodeID);
+      if (withID(request.nodeID, request.requestId) !== request) return;
+      settle(request, { kind: 'timed_out', reason: request.hasPong?.() ? 'request_dropped' : 'no_answer' });
     });
   }
 
-  #listen(request: PendingRequest): void {
+  function listen(request: PendingRequest): void {
     const { signal } = request;
-    const known = this.#signals.get(signal);
+    const known = signals.get(signal);
     if (known !== undefined) {
       known.pending.add(request);
       return;
     }
-    const pending = new Set([request]);
+    const sharing = new Set([request]);
     const onAbort = (): void => {
-      for (const each of [...pending]) {
-        this.#forget(each);
-        this.#hooks.onEnd(ABORTED, this.#clock.monotonicMs() - each.sentMs);
+      for (const each of [...sharing]) {
+        forget(each);
+        hooks.onEnd(ABORTED, clock.monotonicMs() - each.sentMs);
         each.reject(signal.reason);
       }
     };
-    this.#signals.set(signal, { pending, onAbort });
+    signals.set(signal, { pending: sharing, onAbort });
     signal.addEventListener('abort', onAbort, { once: true });
   }
 
-  #unsent(outcome: AppOutcome): Promise<AppOutcome> {
-    this.#hooks.onEnd(outcome, 0);
+  function unsent(outcome: AppOutcome): Promise<AppOutcome> {
+    hooks.onEnd(outcome, 0);
     return Promise.resolve(outcome);
   }
 
-  #settle(request: PendingRequest, outcome: AppOutcome): void {
-    this.#forget(request);
-    this.#hooks.onEnd(outcome, this.#clock.monotonicMs() - request.sentMs);
+  function settle(request: PendingRequest, outcome: AppOutcome): void {
+    forget(request);
+    hooks.onEnd(outcome, clock.monotonicMs() - request.sentMs);
     request.resolve(outcome);
   }
 
-  #forget(request: PendingRequest): void {
+  function forget(request: PendingRequest): void {
     request.cancelTimer();
     const { nodeID, signal } = request;
-    const ofNode = this.#pending.get(nodeID);
-    if (ofNode?.length === 1) this.#pending.delete(nodeID);
+    const ofNode = pending.get(nodeID);
+    if (ofNode?.length === 1) pending.delete(nodeID);
     else ofNode?.splice(ofNode.indexOf(request), 1);
-    this.#size -= 1;
-    const shared = this.#signals.get(signal);
+    size -= 1;
+    const shared = signals.get(signal);
     shared?.pending.delete(request);
     if (shared?.pending.size !== 0) return;
-    this.#signals.delete(signal);
+    signals.delete(signal);
     signal.removeEventListener('abort', shared.onAbort);
   }
 
-  #find(nodeID: NodeID, answer: { chainId: Uint8Array; requestId: number }): PendingRequest | undefined {
-    const request = this.#withID(nodeID, answer.requestId);
+  function find(nodeID: NodeID, answer: { chainId: Uint8Array; requestId: number }): PendingRequest | undefined {
+    const request = withID(nodeID, answer.requestId);
     return request !== undefined && equalBytes(request.chainID, answer.chainId) ? request : undefined;
   }
 
-  #withID(nodeID: NodeID, requestId: number): PendingRequest | undefined {
-    return this.#pending.get(nodeID)?.find((request) => request.requestId === requestId);
+  function withID(nodeID: NodeID, requestId: number): PendingRequest | undefined {
+    return pending.get(nodeID)?.find((request) => request.requestId === requestId);
   }
 
-  #takeID(nodeID: NodeID): number {
+  function takeID(nodeID: NodeID): number {
     // IDs start again after 2^31 requests, when an early one may still be pending.
-    while (this.#withID(nodeID, this.#nextID) !== undefined) this.#nextID = (this.#nextID + 2) % U32_END;
-    const id = this.#nextID;
-    this.#nextID = (id + 2) % U32_END;
+    while (withID(nodeID, nextID) !== undefined) nextID = (nextID + 2) % U32_END;
+    const id = nextID;
+    nextID = (id + 2) % U32_END;
     return id;
   }
 
-  #chainBytes(id: BlockchainID): Uint8Array {
-    if (this.#lastChain?.id !== id) this.#lastChain = { id, bytes: idBytes(id) };
-    return this.#lastChain.bytes;
-  }
+  return {
+    get size(): number {
+      return size;
+    },
+    send,
+    onResponse(nodeID: NodeID, response: AppResponse): void {
+      const request = find(nodeID, response);
+      if (request !== undefined) settle(request, { kind: 'response', bytes: response.appBytes });
+    },
+    onError(nodeID: NodeID, error: AppError): void {
+      const request = find(nodeID, error);
+      const text = copyStart(error.errorMessage, MAX_REFUSAL_TEXT_LENGTH);
+      if (request !== undefined) settle(request, { kind: 'refused', code: error.errorCode, text });
+    },
+    onDisconnected(nodeID: NodeID, reason: string): void {
+      for (const request of [...(pending.get(nodeID) ?? [])]) settle(request, { kind: 'unreachable', reason });
+    },
+  };
 }
 
 function deadlineNs(timeoutMs: number): bigint {

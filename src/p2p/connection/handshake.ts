@@ -3,6 +3,7 @@ import { hexToBytes } from '@noble/hashes/utils.js';
 import type { Clock } from '../../lib/concurrency/clock.ts';
 import { copyStart } from '../../lib/encoding/bytes.ts';
 import { ParseError } from '../../lib/encoding/parse-error.ts';
+import { BLS_SIGNATURE_LENGTH } from '../../warp/bls-lengths.ts';
 import { ID_LENGTH } from '../../warp/ids.ts';
 import type { BloomFilter as BloomFilterMessage, Handshake, HandshakeSchema } from '../gen/p2p_pb.js';
 import type { StakingCertificate } from '../identity/certificate.ts';
@@ -24,8 +25,6 @@ const WHAT = 'Handshake';
 const MAX_TRACKED_SUBNETS = 16;
 /** In characters; the peer chooses the name, which otherwise only the frame bounds. */
 const MAX_CLIENT_NAME_LENGTH = 64;
-/** A compressed point of G2. */
-const BLS_SIGNATURE_LENGTH = 96;
 
 /**
  * BLS signature of an address by a discarded key. Nodes require a point that decodes, and verify it only for validators. Signing would
@@ -182,42 +181,26 @@ interface OwnHandshakeOptions {
   readonly clock: Pick<Clock, 'now'>;
 }
 
-/** Creates our Handshakes for one network. Signing the address takes milliseconds, so it is done once. */
-export class OwnHandshake {
-  readonly #options: OwnHandshakeOptions;
-  #address: SignedAddress;
-
-  constructor(options: OwnHandshakeOptions) {
-    this.#options = options;
-    this.#address = this.#signAddress();
-  }
-
-  /**
-   * Creates the message for one connection, with the current time.
-   *
-   * @param knownPeers addresses that the peer does not have to send
-   */
-  create(version: NodeVersion, knownPeers: KnownPeers): PeerMessageInit {
-    const { networkID, clock } = this.#options;
+/**
+ * Returns a function that creates our Handshake for one connection, with the current time. Signing the address takes milliseconds, so it is
+ * done once.
+ */
+export function createOwnHandshakes({ identity, networkID, clock }: OwnHandshakeOptions) {
+  const nowSeconds = (): bigint => BigInt(Math.floor(clock.now() / 1000));
+  const createAddress = (): SignedAddress => signAddress(identity, { ...OWN_ADDRESS, timestamp: nowSeconds() });
+  let address = createAddress();
+  /** @param knownPeers addresses that the peer does not have to send */
+  return (version: NodeVersion, knownPeers: KnownPeers): PeerMessageInit => {
     // The clock was set back after a start with a wrong time: nodes refuse an address that is more than a minute ahead of theirs.
-    if (this.#address.timestamp > this.#nowSeconds()) this.#address = this.#signAddress();
+    if (address.timestamp > nowSeconds()) address = createAddress();
     const value = createHandshake({
-      ...{ networkID, version, knownPeers },
+      ...{ networkID, version, knownPeers, address },
       nowMs: clock.now(),
       clientName: CLIENT_NAME,
-      address: this.#address,
       blsSignature: PLACEHOLDER_BLS_SIGNATURE,
       trackedSubnets: [],
       allSubnets: true,
     });
     return { case: 'handshake', value };
-  }
-
-  #signAddress(): SignedAddress {
-    return signAddress(this.#options.identity, { ...OWN_ADDRESS, timestamp: this.#nowSeconds() });
-  }
-
-  #nowSeconds(): bigint {
-    return BigInt(Math.floor(this.#options.clock.now() / 1000));
-  }
+  };
 }

@@ -8,7 +8,7 @@ import { parseStakingCertificate, type StakingCertificate } from '../identity/ce
 import { encodeFrame } from '../wire/frames.ts';
 import type { Endpoint } from '../wire/ip-address.ts';
 import { encodeMessage, type PeerMessageInit, parseMessage } from '../wire/messages.ts';
-import type { NotConnected, NotSent } from './app-requests.ts';
+import type { SendFailure } from './app-requests.ts';
 import type { Connection, Dial } from './dial.ts';
 import { type PeerIntroduction, parseHandshake } from './handshake.ts';
 import { PacedInbox } from './paced-inbox.ts';
@@ -100,8 +100,8 @@ const MAX_MESSAGE_LENGTH = 256 * 1024;
 /** A copy up to this length costs less than a second write. */
 const MAX_COPIED_BYTES = 4 * 1024;
 const NOTHING = new Uint8Array(0);
-const NOT_CONNECTED: NotConnected = { kind: 'unreachable', reason: 'not connected' };
-const QUEUE_FULL: NotSent = { kind: 'not_asked', reason: 'queue_full' };
+const NOT_CONNECTED: SendFailure = { kind: 'unreachable', reason: 'not connected' };
+const QUEUE_FULL: SendFailure = { kind: 'not_asked', reason: 'queue_full' };
 
 const PING = encodeMessage({ case: 'ping', value: { uptime: 100 } });
 const PONG = encodeMessage({ case: 'pong', value: {} });
@@ -166,7 +166,7 @@ export class Peer {
    *
    * @param rest end of the payload. It is not copied where it is long, because it may be queued for other peers, too
    */
-  send(payload: Uint8Array, rest: Uint8Array = NOTHING): NotConnected | NotSent | undefined {
+  send(payload: Uint8Array, rest: Uint8Array = NOTHING): SendFailure | undefined {
     if (this.#state.kind !== 'handshaking' && this.#state.kind !== 'ready') return NOT_CONNECTED;
     const isRestApart = rest.length > MAX_COPIED_BYTES;
     const frame = isRestApart ? encodeFrame(payload, rest.length) : encodeFrame(concatBytes(payload, rest));

@@ -24,106 +24,88 @@ export interface AddressBookOptions {
 
 const NOWHERE: readonly Endpoint[] = [];
 
+export type AddressBook = ReturnType<typeof createAddressBook>;
+
 /**
  * Addresses of nodes: the newest signed one, whose signature the caller has verified, and one from the API node or the configuration as
  * an alternative.
  *
  * Bound: `maxEntries`. A full book accepts only wanted nodes, each in place of an unwanted one.
  */
-export class AddressBook {
-  readonly #entries = new Map<NodeID, KnownAddresses>();
-  readonly #gossipIDs = new Map<NodeID, Uint8Array>();
-  readonly #filter: KnownPeersFilter;
-  readonly #maxEntries: number;
-  readonly #isWanted: (nodeID: NodeID) => boolean;
-  readonly #mayBeDialled: (endpoint: Endpoint) => boolean;
-
-  constructor(options: AddressBookOptions) {
-    this.#filter = new KnownPeersFilter(options.random);
-    this.#maxEntries = options.maxEntries;
-    this.#isWanted = options.isWanted;
-    this.#mayBeDialled = options.mayBeDialled;
-  }
-
-  get size(): number {
-    return this.#entries.size;
-  }
-
-  has(nodeID: NodeID): boolean {
-    return this.#entries.has(nodeID);
-  }
-
-  /** All nodes with an address, in the order in which they were added. */
-  nodeIDs(): Iterable<NodeID> {
-    return this.#entries.keys();
-  }
+export function createAddressBook({ maxEntries, random, isWanted, mayBeDialled }: AddressBookOptions) {
+  const entries = new Map<NodeID, KnownAddresses>();
+  const gossipIDs = new Map<NodeID, Uint8Array>();
+  const filter = new KnownPeersFilter(random);
 
   /** Whether an address with this timestamp would be stored, if its signature is valid. */
-  isNewer(nodeID: NodeID, timestamp: bigint): boolean {
-    const known = this.#entries.get(nodeID)?.signed;
-    return known === undefined ? this.#accepts(nodeID) : timestamp > known.timestamp;
+  function isNewer(nodeID: NodeID, timestamp: bigint): boolean {
+    const known = entries.get(nodeID)?.signed;
+    return known === undefined ? accepts(nodeID) : timestamp > known.timestamp;
   }
 
   /** Adds an address with a verified signature. Returns whether it is newer. */
-  addSigned(nodeID: NodeID, address: NodeAddress): boolean {
-    if (!this.isNewer(nodeID, address.timestamp)) return false;
-    this.#evictFor(nodeID);
+  function addSigned(nodeID: NodeID, address: NodeAddress): boolean {
+    if (!isNewer(nodeID, address.timestamp)) return false;
+    evictFor(nodeID);
     const { host, port, timestamp } = address;
-    this.#set(nodeID, { ...this.#entries.get(nodeID), signed: { host, port, timestamp } });
+    set(nodeID, { ...entries.get(nodeID), signed: { host, port, timestamp } });
     const gossipID = addressGossipID(nodeID, timestamp);
-    this.#gossipIDs.set(nodeID, gossipID);
-    this.#filter.add(gossipID);
+    gossipIDs.set(nodeID, gossipID);
+    filter.add(gossipID);
     return true;
   }
 
   /** Adds an address from the API node or the configuration. Returns whether it is new. */
-  addReported(nodeID: NodeID, { host, port }: Endpoint): boolean {
-    const entry = this.#entries.get(nodeID);
+  function addReported(nodeID: NodeID, { host, port }: Endpoint): boolean {
+    const entry = entries.get(nodeID);
     if (entry?.reported?.host === host && entry.reported.port === port) return false;
-    if (entry === undefined && !this.#accepts(nodeID)) return false;
-    this.#evictFor(nodeID);
-    this.#set(nodeID, { ...entry, reported: { host, port } });
+    if (entry === undefined && !accepts(nodeID)) return false;
+    evictFor(nodeID);
+    set(nodeID, { ...entry, reported: { host, port } });
     return true;
   }
 
-  /** Addresses to dial, best first: at most two. */
-  endpoints(nodeID: NodeID): readonly Endpoint[] {
-    return this.#entries.get(nodeID)?.endpoints ?? NOWHERE;
-  }
-
-  signedEndpoint(nodeID: NodeID): Endpoint | undefined {
-    const signed = this.#entries.get(nodeID)?.signed;
-    return signed && { host: signed.host, port: signed.port };
-  }
-
-  /**
-   * Returns the filter for Handshake and GetPeerList. One address in a thousand is a false positive, which peers do not send until the
-   * next filter, with other seeds.
-   */
-  knownPeers(nowMs: number, maxAgeMs: number): KnownPeers {
-    return this.#filter.encode(this.#gossipIDs, nowMs, maxAgeMs);
-  }
-
-  #set(nodeID: NodeID, addresses: Pick<KnownAddresses, 'signed' | 'reported'>): void {
+  function set(nodeID: NodeID, addresses: Pick<KnownAddresses, 'signed' | 'reported'>): void {
     const { signed, reported } = addresses;
     const isSame = signed !== undefined && reported?.host === signed.host && reported.port === signed.port;
     const endpoints = [signed, isSame ? undefined : reported].filter(
-      (endpoint) => endpoint !== undefined && this.#mayBeDialled(endpoint),
+      (endpoint) => endpoint !== undefined && mayBeDialled(endpoint),
     ) as Endpoint[];
-    this.#entries.set(nodeID, { ...addresses, endpoints });
+    entries.set(nodeID, { ...addresses, endpoints });
   }
 
-  #accepts(nodeID: NodeID): boolean {
-    return this.#entries.size < this.#maxEntries || this.#entries.has(nodeID) || this.#isWanted(nodeID);
+  function accepts(nodeID: NodeID): boolean {
+    return entries.size < maxEntries || entries.has(nodeID) || isWanted(nodeID);
   }
 
-  #evictFor(nodeID: NodeID): void {
-    if (this.#entries.size < this.#maxEntries || this.#entries.has(nodeID)) return;
-    for (const other of this.#entries.keys()) {
-      if (this.#isWanted(other)) continue;
-      this.#entries.delete(other);
-      this.#gossipIDs.delete(other);
+  function evictFor(nodeID: NodeID): void {
+    if (entries.size < maxEntries || entries.has(nodeID)) return;
+    for (const other of entries.keys()) {
+      if (isWanted(other)) continue;
+      entries.delete(other);
+      gossipIDs.delete(other);
       return;
     }
   }
+
+  return {
+    get size(): number {
+      return entries.size;
+    },
+    has: (nodeID: NodeID): boolean => entries.has(nodeID),
+    /** All nodes with an address, in the order in which they were added. */
+    nodeIDs: (): Iterable<NodeID> => entries.keys(),
+    ...{ isNewer, addSigned, addReported },
+    /** Addresses to dial, best first: at most two. */
+    endpoints: (nodeID: NodeID): readonly Endpoint[] => entries.get(nodeID)?.endpoints ?? NOWHERE,
+    signedEndpoint(nodeID: NodeID): Endpoint | undefined {
+      const signed = entries.get(nodeID)?.signed;
+      return signed && { host: signed.host, port: signed.port };
+    },
+    /**
+     * Returns the filter for Handshake and GetPeerList. One address in a thousand is a false positive, which peers do not send until the
+     * next filter, with other seeds.
+     */
+    knownPeers: (nowMs: number, maxAgeMs: number): KnownPeers => filter.encode(gossipIDs, nowMs, maxAgeMs),
+  };
 }

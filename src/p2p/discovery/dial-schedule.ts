@@ -1,7 +1,7 @@
 import type { Random } from '../../lib/concurrency/clock.ts';
 import { TokenBucket } from '../../lib/concurrency/token-bucket.ts';
 import type { NodeID } from '../../warp/ids.ts';
-import type { CloseCause } from '../connection/peer.ts';
+import type { PeerState } from '../connection/peer.ts';
 import { MIN_TURNED_AWAY, TURNED_AWAY_MS } from '../identity/identity-conflict.ts';
 import { type DialCandidate, dialBudget, MAX_BACKOFF_MS, nextRedialPauseMs, planDials } from './peer-decisions.ts';
 
@@ -36,18 +36,13 @@ export interface DialScheduleOptions {
   readonly nowMs: number;
   /** Whether the node has an address that may be dialled. */
   readonly hasAddress: (nodeID: NodeID) => boolean;
-  /** Wanted nodes that are dialled first and have reserved connections; none by default. */
-  readonly preferredNodes?: () => ReadonlySet<NodeID>;
+  /** Wanted nodes that are dialled first and have reserved connections. */
+  readonly preferredNodes: () => ReadonlySet<NodeID>;
   /** Nodes with an address, the API node's peers first: some are dialled as sources of addresses. */
   readonly knownNodes: () => Iterable<NodeID>;
 }
 
-export interface ConnectionEnd {
-  readonly cause: CloseCause;
-  readonly reason: string;
-  /** Undefined where it was never ready. */
-  readonly readyForMs: number | undefined;
-}
+export type ConnectionEnd = Omit<Extract<PeerState, { kind: 'closed' }>, 'kind'>;
 
 /** Minimum time between dials of a node that signs new addresses all the time. */
 const MIN_REDIAL_MS = 1_000;
@@ -72,100 +67,70 @@ interface NodeRecord {
   unwantedSinceMs: number | undefined;
 }
 
+export type DialSchedule = ReturnType<typeof createDialSchedule>;
+
 /**
  * Decides when each node is dialled, within the limits of all dials. It opens and closes nothing: the caller reports `onReady` and
  * `onClosed` of each dial.
  *
  * Bound: one record for each wanted node, each connection, and each of the few sources of addresses that failed.
  */
-export class DialSchedule {
-  readonly #options: DialScheduleOptions;
-  readonly #records = new Map<NodeID, NodeRecord>();
+export function createDialSchedule(options: DialScheduleOptions) {
+  const { limits, random, hasAddress, preferredNodes, knownNodes } = options;
+  const records = new Map<NodeID, NodeRecord>();
   /** Dialled connections that are not ready. */
-  readonly #connecting = new Set<NodeID>();
-  #openCount = 0;
-  readonly #tokens: TokenBucket;
+  const connecting = new Set<NodeID>();
+  let openCount = 0;
+  const tokens = new TokenBucket({ capacity: limits.dialsPerSecond, perSecond: limits.dialsPerSecond }, options.nowMs);
 
-  constructor(options: DialScheduleOptions) {
-    this.#options = options;
-    const { dialsPerSecond: perSecond } = options.limits;
-    this.#tokens = new TokenBucket({ capacity: perSecond, perSecond }, options.nowMs);
-  }
-
-  get connectingCount(): number {
-    return this.#connecting.size;
-  }
-
-  get isFull(): boolean {
-    return this.#openCount >= this.#options.limits.maxConnections;
-  }
-
-  /** Failed dials since the last stable connection or new address. */
-  failures(nodeID: NodeID): number {
-    return this.#records.get(nodeID)?.failures ?? 0;
-  }
-
-  /** End of the node's last connection; undefined where it was ready since, or none has ended. */
-  lastEnd(nodeID: NodeID): Pick<ConnectionEnd, 'cause' | 'reason'> | undefined {
-    return this.#records.get(nodeID)?.lastEnd;
-  }
-
-  want(nodeID: NodeID, nowMs: number): void {
-    this.#record(nodeID, nowMs).unwantedSinceMs = undefined;
-  }
-
-  unwant(nodeID: NodeID, nowMs: number): void {
-    const record = this.#records.get(nodeID);
+  function unwant(nodeID: NodeID, nowMs: number): void {
+    const record = records.get(nodeID);
     if (record === undefined) return;
     record.unwantedSinceMs = nowMs;
-    if (!record.isOpen) this.#records.delete(nodeID);
+    if (!record.isOpen) records.delete(nodeID);
   }
 
   /** Returns the nodes to dial now, and counts them as dialled. */
-  takeDue(nowMs: number): NodeID[] {
-    const { limits } = this.#options;
-    const tokens = this.#tokens.left(nowMs);
-    if (tokens < 1) return [];
+  function takeDue(nowMs: number): NodeID[] {
+    const tokensLeft = tokens.left(nowMs);
+    if (tokensLeft < 1) return [];
     const load = {
-      tokens,
-      openCount: this.#openCount,
-      connectingCount: this.#connecting.size,
-      preferredMissing: this.#countPreferredMissing(),
+      ...{ tokens: tokensLeft, openCount, connectingCount: connecting.size },
+      preferredMissing: countPreferredMissing(),
     };
     const budget = dialBudget(load, limits);
     if (budget.total <= 0) return [];
-    const due = planDials(this.#candidates(budget.unwanted > 0, nowMs), budget);
-    this.#tokens.spend(due.length);
+    const due = planDials(candidates(budget.unwanted > 0, nowMs), budget);
+    tokens.spend(due.length);
     for (const nodeID of due) {
-      const record = this.#record(nodeID, nowMs);
+      const record = recordOf(nodeID, nowMs);
       record.isOpen = true;
       record.lastDialAtMs = nowMs;
-      this.#openCount += 1;
-      this.#connecting.add(nodeID);
+      openCount += 1;
+      connecting.add(nodeID);
     }
     return due;
   }
 
-  onReady(nodeID: NodeID): void {
-    this.#connecting.delete(nodeID);
-    const record = this.#records.get(nodeID);
+  function onReady(nodeID: NodeID): void {
+    connecting.delete(nodeID);
+    const record = records.get(nodeID);
     if (record === undefined) return;
     record.lastEnd = undefined;
     record.turnedAway = 0;
   }
 
-  onClosed(nodeID: NodeID, end: ConnectionEnd, nowMs: number): void {
-    const record = this.#records.get(nodeID);
+  function onClosed(nodeID: NodeID, end: ConnectionEnd, nowMs: number): void {
+    const record = records.get(nodeID);
     if (record?.isOpen !== true) return;
     record.isOpen = false;
     record.lastEnd = { cause: end.cause, reason: end.reason };
-    this.#openCount -= 1;
-    this.#connecting.delete(nodeID);
+    openCount -= 1;
+    connecting.delete(nodeID);
     if (end.cause === 'not_admitted') {
       if (record.turnedAway === 0) record.turnedAwaySinceMs = nowMs;
       record.turnedAway += 1;
     }
-    const { random } = this.#options;
     if (end.readyForMs !== undefined && end.readyForMs >= STABLE_AFTER_MS) {
       record.failures = 0;
       record.pauseMs = 0;
@@ -175,21 +140,21 @@ export class DialSchedule {
       record.pauseMs = nextRedialPauseMs(record.pauseMs, random);
       record.nextDialAtMs = nowMs + record.pauseMs;
     }
-    if (end.cause === 'unwanted') this.#records.delete(nodeID);
+    if (end.cause === 'unwanted') records.delete(nodeID);
   }
 
   /** Counts nodes that have been closing connections right after TLS for some time, see `identity-conflict.ts`. */
-  turnedAwayCount(nowMs: number): number {
+  function turnedAwayCount(nowMs: number): number {
     let count = 0;
-    for (const { turnedAway, turnedAwaySinceMs } of this.#records.values()) {
+    for (const { turnedAway, turnedAwaySinceMs } of records.values()) {
       if (turnedAway >= MIN_TURNED_AWAY && nowMs - turnedAwaySinceMs >= TURNED_AWAY_MS) count += 1;
     }
     return count;
   }
 
   /** Resets the backoff of a node. Returns false for a node that is not dialled. */
-  onNewAddress(nodeID: NodeID, nowMs: number): boolean {
-    const record = this.#records.get(nodeID);
+  function onNewAddress(nodeID: NodeID, nowMs: number): boolean {
+    const record = records.get(nodeID);
     if (record === undefined) return false;
     record.failures = 0;
     record.nextDialAtMs = Math.max(nowMs, record.lastDialAtMs + MIN_REDIAL_MS);
@@ -197,15 +162,15 @@ export class DialSchedule {
   }
 
   /** Returns connections to close, which have been unwanted for long enough. */
-  dueDisconnects(nowMs: number): NodeID[] {
+  function dueDisconnects(nowMs: number): NodeID[] {
     const unwanted: { nodeID: NodeID; unwantedSinceMs: number }[] = [];
-    for (const { nodeID, isOpen, nextDialAtMs, unwantedSinceMs } of this.#records.values()) {
+    for (const { nodeID, isOpen, nextDialAtMs, unwantedSinceMs } of records.values()) {
       if (unwantedSinceMs === undefined) continue;
       if (isOpen) unwanted.push({ nodeID, unwantedSinceMs });
       // A source that failed keeps its record for a while, so that others are tried first.
-      else if (nextDialAtMs + MAX_BACKOFF_MS < nowMs) this.#records.delete(nodeID);
+      else if (nextDialAtMs + MAX_BACKOFF_MS < nowMs) records.delete(nodeID);
     }
-    const surplus = Math.max(0, unwanted.length - this.#options.limits.gossipSources);
+    const surplus = Math.max(0, unwanted.length - limits.gossipSources);
     return unwanted
       .filter(({ unwantedSinceMs }) => nowMs - unwantedSinceMs >= UNWANTED_GRACE_MS)
       .sort((a, b) => a.unwantedSinceMs - b.unwantedSinceMs)
@@ -213,26 +178,25 @@ export class DialSchedule {
       .map(({ nodeID }) => nodeID);
   }
 
-  #countPreferredMissing(): number | undefined {
-    const preferred = this.#options.preferredNodes?.();
-    if (preferred === undefined || preferred.size === 0) return undefined;
+  function countPreferredMissing(): number | undefined {
+    const preferred = preferredNodes();
+    if (preferred.size === 0) return undefined;
     let count = 0;
-    for (const nodeID of preferred) if (this.#records.get(nodeID)?.isOpen !== true) count += 1;
+    for (const nodeID of preferred) if (records.get(nodeID)?.isOpen !== true) count += 1;
     return count;
   }
 
-  *#candidates(withSources: boolean, nowMs: number): Generator<DialCandidate> {
-    const { hasAddress, knownNodes, preferredNodes } = this.#options;
-    const preferred = preferredNodes?.();
-    for (const { nodeID, isOpen, failures, nextDialAtMs, unwantedSinceMs } of this.#records.values()) {
+  function* candidates(withSources: boolean, nowMs: number): Generator<DialCandidate> {
+    const preferred = preferredNodes();
+    for (const { nodeID, isOpen, failures, nextDialAtMs, unwantedSinceMs } of records.values()) {
       if (isOpen || unwantedSinceMs !== undefined) continue;
       if (nextDialAtMs > nowMs || !hasAddress(nodeID)) continue;
-      yield { nodeID, rank: preferred?.has(nodeID) === true ? 'preferred' : 'wanted', failures, nextDialAtMs };
+      yield { nodeID, rank: preferred.has(nodeID) ? 'preferred' : 'wanted', failures, nextDialAtMs };
     }
     if (!withSources) return;
     let considered = 0;
     for (const nodeID of knownNodes()) {
-      const record = this.#records.get(nodeID);
+      const record = records.get(nodeID);
       const isWanted = record !== undefined && record.unwantedSinceMs === undefined;
       if (isWanted || record?.isOpen === true || !hasAddress(nodeID)) continue;
       const { failures, nextDialAtMs } = record ?? { failures: 0, nextDialAtMs: nowMs };
@@ -242,23 +206,32 @@ export class DialSchedule {
     }
   }
 
-  #record(nodeID: NodeID, nowMs: number): NodeRecord {
-    let record = this.#records.get(nodeID);
-    if (record === undefined) {
-      record = {
-        nodeID,
-        isOpen: false,
-        failures: 0,
-        pauseMs: 0,
-        nextDialAtMs: nowMs,
-        lastDialAtMs: Number.NEGATIVE_INFINITY,
-        lastEnd: undefined,
-        turnedAway: 0,
-        turnedAwaySinceMs: nowMs,
-        unwantedSinceMs: nowMs,
-      };
-      this.#records.set(nodeID, record);
-    }
+  function recordOf(nodeID: NodeID, nowMs: number): NodeRecord {
+    const known = records.get(nodeID);
+    if (known !== undefined) return known;
+    const record: NodeRecord = {
+      ...{ nodeID, isOpen: false, failures: 0, pauseMs: 0, nextDialAtMs: nowMs },
+      ...{ lastDialAtMs: Number.NEGATIVE_INFINITY, lastEnd: undefined },
+      ...{ turnedAway: 0, turnedAwaySinceMs: nowMs, unwantedSinceMs: nowMs },
+    };
+    records.set(nodeID, record);
     return record;
   }
+
+  return {
+    get connectingCount(): number {
+      return connecting.size;
+    },
+    get isFull(): boolean {
+      return openCount >= limits.maxConnections;
+    },
+    /** Failed dials since the last stable connection or new address. */
+    failures: (nodeID: NodeID): number => records.get(nodeID)?.failures ?? 0,
+    /** End of the node's last connection; undefined where it was ready since, or none has ended. */
+    lastEnd: (nodeID: NodeID) => records.get(nodeID)?.lastEnd,
+    want(nodeID: NodeID, nowMs: number): void {
+      recordOf(nodeID, nowMs).unwantedSinceMs = undefined;
+    },
+    ...{ unwant, takeDue, onReady, onClosed, onNewAddress, dueDisconnects, turnedAwayCount },
+  };
 }

@@ -70,106 +70,65 @@ const INVALID_SIGNATURE_POINTS = 8;
 const MAX_PEERS = 20_000;
 
 /** Fills the {@link AddressBook} from the API and then from the signed addresses that peers pass on. It does not dial. */
-export class PeerDiscovery {
-  readonly #options: PeerDiscoveryOptions;
-  readonly #closing = new AbortController();
+export function createPeerDiscovery(options: PeerDiscoveryOptions) {
+  const { clock, random, logger, book, isWanted, isSearching, readyPeers, send, onAddress, gossipIntervals } = options;
+  const closing = new AbortController();
   /** Time when a node last went missing or was found. All times are monotonic. */
-  #lastChangeMs: number;
-  #lastRoundAtMs = Number.NEGATIVE_INFINITY;
+  let lastChangeMs = clock.monotonicMs();
+  let lastRoundAtMs = Number.NEGATIVE_INFINITY;
   /** Time of each request without a response. Unrequested PeerLists are dropped. */
-  readonly #asked = new Map<NodeID, number>();
-  readonly #lastNews = new Map<NodeID, number>();
-  readonly #penalties: PenaltyBucket;
+  const asked = new Map<NodeID, number>();
+  const lastNews = new Map<NodeID, number>();
+  const penalties = new PenaltyBucket({ ...PEER_VERIFICATIONS, clock, maxKeys: MAX_PEERS });
+  const verificationsPerSecond = VERIFICATIONS_PER_DIAL * options.dialsPerSecond;
+  const createBucket = () =>
+    new TokenBucket(
+      {
+        capacity: verificationsPerSecond,
+        perSecond: Math.min(verificationsPerSecond, MAX_VERIFICATIONS_PER_SECOND),
+      },
+      lastChangeMs,
+    );
   /** Separate buckets, so that invented nodes do not use up the verifications for wanted ones. */
-  readonly #verifications: { readonly wanted: TokenBucket; readonly others: TokenBucket };
-  #bootstrap: { state: 'idle' | 'running'; lastAtMs: number; failures: number; succeeded: boolean } = {
-    state: 'idle',
-    lastAtMs: Number.NEGATIVE_INFINITY,
-    failures: 0,
-    succeeded: false,
-  };
-
-  #isBootstrapOld = false;
-
-  constructor(options: PeerDiscoveryOptions) {
-    this.#options = options;
-    this.#lastChangeMs = options.clock.monotonicMs();
-    this.#penalties = new PenaltyBucket({ ...PEER_VERIFICATIONS, clock: options.clock, maxKeys: MAX_PEERS });
-    const perSecond = VERIFICATIONS_PER_DIAL * options.dialsPerSecond;
-    const createBucket = () =>
-      new TokenBucket(
-        { capacity: perSecond, perSecond: Math.min(perSecond, MAX_VERIFICATIONS_PER_SECOND) },
-        this.#lastChangeMs,
-      );
-    this.#verifications = { wanted: createBucket(), others: createBucket() };
-  }
-
-  /** Resets the pauses between searches, after a node went missing or was found. */
-  searchEagerly(): void {
-    this.#lastChangeMs = this.#options.clock.monotonicMs();
-  }
-
-  /** Requests bootstrap peers at the next tick. */
-  bootstrapAgain(): void {
-    this.#isBootstrapOld = true;
-  }
+  const verifications = { wanted: createBucket(), others: createBucket() };
+  const bootstrap = { isRunning: false, lastAtMs: Number.NEGATIVE_INFINITY, failures: 0, succeeded: false };
+  let isBootstrapOld = false;
 
   /** Call it a few times a second. */
-  tick(nowMs: number): void {
-    this.#bootstrapIfDue(nowMs);
-    for (const [nodeID, askedAtMs] of this.#asked) {
-      if (nowMs - askedAtMs >= GOSSIP_OVERDUE_MS) this.#lastNews.set(nodeID, 0);
-      if (nowMs - askedAtMs >= GOSSIP_ANSWER_MS) this.#asked.delete(nodeID);
+  function tick(nowMs: number): void {
+    bootstrapIfDue(nowMs);
+    for (const [nodeID, askedAtMs] of asked) {
+      if (nowMs - askedAtMs >= GOSSIP_OVERDUE_MS) lastNews.set(nodeID, 0);
+      if (nowMs - askedAtMs >= GOSSIP_ANSWER_MS) asked.delete(nodeID);
     }
-    const { gossipIntervals, isSearching } = this.#options;
-    const intervalMs = isSearching()
-      ? searchIntervalMs(nowMs - this.#lastChangeMs, gossipIntervals)
-      : gossipIntervals.maxMs;
-    if (nowMs - this.#lastRoundAtMs < intervalMs) return;
-    this.#lastRoundAtMs = nowMs;
-    this.#ask(GOSSIP_FAN_OUT, nowMs);
+    const intervalMs = isSearching() ? searchIntervalMs(nowMs - lastChangeMs, gossipIntervals) : gossipIntervals.maxMs;
+    if (nowMs - lastRoundAtMs < intervalMs) return;
+    lastRoundAtMs = nowMs;
+    ask(GOSSIP_FAN_OUT, nowMs);
   }
 
-  onHandshakePeerList(nodeID: NodeID, peerList: PeerList): void {
-    this.#take(nodeID, peerList);
-  }
-
-  onPeerList(nodeID: NodeID, peerList: PeerList): void {
-    if (this.#asked.delete(nodeID)) this.#take(nodeID, peerList);
-  }
-
-  onDisconnected(nodeID: NodeID): void {
-    this.#asked.delete(nodeID);
-    this.#lastNews.delete(nodeID);
-  }
-
-  close(): void {
-    this.#closing.abort(new Error('the peer network is closed'));
-  }
-
-  #take(nodeID: NodeID, peerList: PeerList): void {
+  function take(nodeID: NodeID, peerList: PeerList): void {
     let news = 0;
     for (const claimed of peerList.claimedIpPorts.slice(0, MAX_PEER_LIST_ENTRIES)) {
-      const result = this.#takeClaim(nodeID, claimed);
-      this.#options.onClaim(result);
+      const result = takeClaim(nodeID, claimed);
+      options.onClaim(result);
       if (result === 'first') news += 1;
     }
-    this.#lastNews.set(nodeID, news);
+    lastNews.set(nodeID, news);
     // Nodes send at most 15 addresses at a time: after new ones, there may be more. Newer addresses of known nodes do not count, because a
     // peer can sign those of its nodes repeatedly and make us verify them as fast as it responds.
-    if (news > 0 && this.#options.isSearching()) this.#ask(1, this.#options.clock.monotonicMs());
+    if (news > 0 && isSearching()) ask(1, clock.monotonicMs());
   }
 
-  #takeClaim(peer: NodeID, claimed: ClaimedIpPort): ClaimResult {
-    const { book, clock, isWanted, onAddress } = this.#options;
+  function takeClaim(peer: NodeID, claimed: ClaimedIpPort): ClaimResult {
     let isCharged = false;
     try {
       const address = parseClaimedIpPort(claimed);
       if (!book.isNewer(address.nodeID, address.timestamp)) return 'known';
-      const bucket = isWanted(address.nodeID) ? this.#verifications.wanted : this.#verifications.others;
-      if (this.#penalties.level(peer) >= 1 || bucket.left(clock.monotonicMs()) < 1) return 'skipped';
+      const bucket = isWanted(address.nodeID) ? verifications.wanted : verifications.others;
+      if (penalties.level(peer) >= 1 || bucket.left(clock.monotonicMs()) < 1) return 'skipped';
       bucket.spend(1);
-      this.#penalties.charge(peer, 1);
+      penalties.charge(peer, 1);
       isCharged = true;
       verifySignedAddress(address, clock.now());
       const isFirst = book.signedEndpoint(address.nodeID) === undefined;
@@ -178,65 +137,58 @@ export class PeerDiscovery {
       return isFirst ? 'first' : 'new';
     } catch (error) {
       if (!(error instanceof ParseError)) throw error;
-      if (isCharged) this.#penalties.charge(peer, INVALID_SIGNATURE_POINTS - 1);
+      if (isCharged) penalties.charge(peer, INVALID_SIGNATURE_POINTS - 1);
       return 'invalid';
     }
   }
 
-  #ask(count: number, nowMs: number): void {
-    const { book, random, readyPeers, send } = this.#options;
+  function ask(count: number, nowMs: number): void {
     const open = new Set<NodeID>();
-    for (const [nodeID, askedAtMs] of this.#asked) if (nowMs - askedAtMs < GOSSIP_OVERDUE_MS) open.add(nodeID);
+    for (const [nodeID, askedAtMs] of asked) if (nowMs - askedAtMs < GOSSIP_OVERDUE_MS) open.add(nodeID);
     const free = Math.min(count, GOSSIP_FAN_OUT - open.size);
     if (free <= 0) return;
     const sources = readyPeers().filter((nodeID) => !open.has(nodeID));
-    const chosen = chooseGossipSources(sources, (nodeID) => this.#lastNews.get(nodeID), free, random);
+    const chosen = chooseGossipSources(sources, (nodeID) => lastNews.get(nodeID), free, random);
     if (chosen.length === 0) return;
-    const knownPeers = book.knownPeers(nowMs, searchIntervalMs(nowMs - this.#lastChangeMs, FILTER_AGES));
+    const knownPeers = book.knownPeers(nowMs, searchIntervalMs(nowMs - lastChangeMs, FILTER_AGES));
     const payload = encodeMessage({ case: 'getPeerList', value: { knownPeers, allSubnets: true } });
     for (const nodeID of chosen) {
-      this.#asked.set(nodeID, nowMs);
+      asked.set(nodeID, nowMs);
       send(nodeID, payload);
     }
   }
 
-  #bootstrapIfDue(nowMs: number): void {
-    if (this.#bootstrap.state === 'running') return;
-    if (!this.#isBootstrapOld && !this.#isBootstrapDue(nowMs)) return;
-    this.#isBootstrapOld = false;
-    this.#bootstrap = { ...this.#bootstrap, state: 'running' };
-    void this.#askForBootstrapPeers();
+  function bootstrapIfDue(nowMs: number): void {
+    if (bootstrap.isRunning || !(isBootstrapOld || isBootstrapDue(nowMs))) return;
+    isBootstrapOld = false;
+    bootstrap.isRunning = true;
+    void askForBootstrapPeers();
   }
 
-  #isBootstrapDue(nowMs: number): boolean {
-    const { lastAtMs, failures, succeeded } = this.#bootstrap;
-    const { isSearching, readyPeers } = this.#options;
+  function isBootstrapDue(nowMs: number): boolean {
+    const { lastAtMs, failures, succeeded } = bootstrap;
     if (succeeded && !isSearching() && readyPeers().length > 0) return false;
     const waitMs =
-      failures > 0
-        ? backoffMs(failures, BOOTSTRAP_RETRY)
-        : searchIntervalMs(nowMs - this.#lastChangeMs, BOOTSTRAP_INTERVALS);
+      failures > 0 ? backoffMs(failures, BOOTSTRAP_RETRY) : searchIntervalMs(nowMs - lastChangeMs, BOOTSTRAP_INTERVALS);
     return nowMs - lastAtMs >= waitMs;
   }
 
-  async #askForBootstrapPeers(): Promise<void> {
-    const { bootstrapPeers, clock, logger } = this.#options;
-    using deadline = startDeadline(clock, BOOTSTRAP_TIMEOUT_MS, 'asking for first peers', this.#closing.signal);
+  async function askForBootstrapPeers(): Promise<void> {
+    using deadline = startDeadline(clock, BOOTSTRAP_TIMEOUT_MS, 'asking for first peers', closing.signal);
     try {
-      const peers = await bootstrapPeers(deadline.signal);
-      if (this.#closing.signal.aborted) return;
-      this.#bootstrap = { state: 'idle', lastAtMs: clock.monotonicMs(), failures: 0, succeeded: true };
-      this.#takeReported(peers);
+      const peers = await options.bootstrapPeers(deadline.signal);
+      if (closing.signal.aborted) return;
+      Object.assign(bootstrap, { isRunning: false, lastAtMs: clock.monotonicMs(), failures: 0, succeeded: true });
+      takeReported(peers);
     } catch (error) {
-      if (this.#closing.signal.aborted) return;
-      const failures = this.#bootstrap.failures + 1;
-      this.#bootstrap = { ...this.#bootstrap, state: 'idle', lastAtMs: clock.monotonicMs(), failures };
+      if (closing.signal.aborted) return;
+      const failures = bootstrap.failures + 1;
+      Object.assign(bootstrap, { isRunning: false, lastAtMs: clock.monotonicMs(), failures });
       logger.warn({ err: error, failures }, 'cannot ask for first peers');
     }
   }
 
-  #takeReported(peers: readonly BootstrapPeer[]): void {
-    const { book, onAddress, logger } = this.#options;
+  function takeReported(peers: readonly BootstrapPeer[]): void {
     let news = 0;
     for (const { nodeID, host, port } of peers) {
       if (!isDialable({ host, port }) || !book.addReported(nodeID, { host, port })) continue;
@@ -245,4 +197,25 @@ export class PeerDiscovery {
     }
     logger.debug({ reported: peers.length, news }, 'asked for first peers');
   }
+
+  return {
+    tick,
+    /** Resets the pauses between searches, after a node went missing or was found. */
+    searchEagerly(): void {
+      lastChangeMs = clock.monotonicMs();
+    },
+    /** Requests bootstrap peers at the next tick. */
+    bootstrapAgain(): void {
+      isBootstrapOld = true;
+    },
+    onHandshakePeerList: take,
+    onPeerList(nodeID: NodeID, peerList: PeerList): void {
+      if (asked.delete(nodeID)) take(nodeID, peerList);
+    },
+    onDisconnected(nodeID: NodeID): void {
+      asked.delete(nodeID);
+      lastNews.delete(nodeID);
+    },
+    close: (): void => closing.abort(new Error('the peer network is closed')),
+  };
 }

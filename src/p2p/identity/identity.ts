@@ -39,7 +39,7 @@ function identityOfKeys(keys: { readonly publicKey: KeyObject; readonly privateK
   return {
     nodeID: certificate.nodeID,
     certificate,
-    certificatePem: encodePem('CERTIFICATE', certificate.der),
+    certificatePem: new X509Certificate(certificate.der).toString(),
     privateKey: keys.privateKey,
   };
 }
@@ -178,13 +178,4 @@ async function publish(path: string, content: string, folderMode: number | undef
   const existing = await readIfExists(path);
   if (existing === undefined) throw new IdentityError(`${path} was removed while the identity was created`);
   return existing;
-}
-
-/** @param label such as `CERTIFICATE` */
-export function encodePem(label: string, der: Uint8Array): string {
-  const lines =
-    Buffer.from(der)
-      .toString('base64')
-      .match(/.{1,64}/g) ?? [];
-  return `-----BEGIN ${label}-----\n${lines.join('\n')}\n-----END ${label}-----\n`;
 }

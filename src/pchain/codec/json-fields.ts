@@ -29,11 +29,6 @@ export function readId<Id extends Id32>(value: unknown, what: string): Id {
   return parseId<Id>(readString(value, what), what);
 }
 
-export function readBoolean(value: unknown, what: string): boolean {
-  if (typeof value !== 'boolean') throw mustBe(what, 'a boolean', value);
-  return value;
-}
-
 /** Reads a number or a decimal string, like the reference node (`utils/json/uint64.go`). */
 export function readU64(value: unknown, what: string): bigint {
   const integer = asInteger(value);

@@ -1,8 +1,7 @@
-import { ParseError } from '../../lib/encoding/parse-error.ts';
+import { tryParse } from '../../lib/encoding/parse-error.ts';
 import type { ConversionData } from '../../warp/conversion-data.ts';
 import type { BlockchainID, SubnetID } from '../../warp/ids.ts';
-import type { ValidationOrigin } from '../../warp/justification.ts';
-import { conversionValidationID, encodeL1Message, registrationValidationID } from '../../warp/l1-message.ts';
+import { conversionOrigin, registrationOrigin, type ValidationOrigin } from '../../warp/justification.ts';
 import { type JsonObject, readArray, readHex, readId, readObject, readPublicKey, readU64 } from './json-fields.ts';
 import { registrationOf } from './l1-transaction.ts';
 
@@ -28,39 +27,28 @@ export function parsePChainBlock(value: unknown): PChainBlock {
   const transactions = (block.txs === undefined || block.txs === null ? [] : readArray(block.txs, 'txs')).map(
     (transaction) => readObject(readObject(transaction, 'transaction').unsignedTx, 'unsignedTx'),
   );
-  const conversions = transactions
-    .filter(isConversion)
-    .flatMap((transaction) => readable(() => readConversion(transaction)));
   return {
     height: readU64(block.height, 'height'),
     id: readId(block.id, 'id'),
     parentID: readId(block.parentID, 'parentID'),
     timestamp: block.time === undefined ? undefined : readU64(block.time, 'time'),
-    origins: [
-      ...conversions.flatMap(conversionOrigins),
-      ...transactions.filter(isRegistration).flatMap((transaction) => readable(() => registrationOrigin(transaction))),
-    ],
+    origins: transactions.flatMap(originsOf),
   };
 }
 
 /** Returns the validations that a conversion starts. */
 export function conversionOrigins({ subnetID, validators }: Pick<ConversionData, 'subnetID' | 'validators'>) {
-  return validators.map(
-    (_, index): ValidationOrigin => ({
-      validationID: conversionValidationID(subnetID, index),
-      justification: { kind: 'SubnetIDIndex', subnetID, index },
-    }),
-  );
+  return validators.map((_, index) => conversionOrigin(subnetID, index));
 }
 
 /** Omits transactions that cannot be parsed: a later node's format must not stop the index. */
-function readable<T>(read: () => T): T[] {
-  try {
-    return [read()];
-  } catch (error) {
-    if (error instanceof ParseError) return [];
-    throw error;
-  }
+function originsOf(unsignedTx: JsonObject): readonly ValidationOrigin[] {
+  const origins = tryParse(() => {
+    if (isConversion(unsignedTx)) return conversionOrigins(readConversion(unsignedTx));
+    if (!isRegistration(unsignedTx)) return [];
+    return [registrationOrigin(registrationOf(readHex(unsignedTx.message, 'message')).message)];
+  });
+  return origins ?? [];
 }
 
 function isConversion(unsignedTx: JsonObject): boolean {
@@ -69,14 +57,6 @@ function isConversion(unsignedTx: JsonObject): boolean {
 
 function isRegistration(unsignedTx: JsonObject): boolean {
   return 'message' in unsignedTx && 'proofOfPossession' in unsignedTx;
-}
-
-function registrationOrigin(unsignedTx: JsonObject): ValidationOrigin {
-  const { message } = registrationOf(readHex(unsignedTx.message, 'message'));
-  return {
-    validationID: registrationValidationID(message),
-    justification: { kind: 'RegisterL1ValidatorMessage', message: encodeL1Message(message) },
-  };
 }
 
 function readConversion(unsignedTx: JsonObject): ConversionData {

@@ -2,6 +2,7 @@ import type { Clock } from '../../lib/concurrency/clock.ts';
 import { startDeadline } from '../../lib/concurrency/deadline.ts';
 import { ParseError } from '../../lib/encoding/parse-error.ts';
 import type { ApiEndpoint } from '../../lib/net/api-endpoint.ts';
+import { EndpointAddress } from '../../lib/net/endpoint-address.ts';
 import { type OpenConnections, openHttpConnections } from '../../lib/net/http-connections.ts';
 import { mayStatusPass } from '../../lib/net/http-statuses.ts';
 import type { TxID, ValidationID } from '../../warp/ids.ts';
@@ -28,23 +29,22 @@ const MAX_RESPONSE_BYTES = 4 * 1024 * 1024;
 const MAX_CONNECTIONS = 4;
 
 export function createDataApi(options: DataApiOptions) {
-  const { endpoint, network, clock, timeoutMs, openHttp = openHttpConnections } = options;
-  const base = new URL(endpoint.baseUrl);
-  const http = openHttp(base.origin, { connections: MAX_CONNECTIONS });
-  const path = `${base.pathname.replace(/\/+$/, '')}/v1/networks/${network}/blockchains/p-chain/transactions`;
+  const { network, clock, timeoutMs, openHttp = openHttpConnections } = options;
+  const address = new EndpointAddress(options.endpoint);
+  const http = openHttp(address.origin, { connections: MAX_CONNECTIONS });
 
   async function read(query: URLSearchParams, signal: AbortSignal): Promise<string> {
     const { statusCode, body } = await http.request({
       method: 'GET',
-      path: `${path}?${query.toString()}`,
-      headers: { ...endpoint.httpHeaders, accept: 'application/json' },
+      path: address.path(`/v1/networks/${network}/blockchains/p-chain/transactions?${query}`),
+      headers: address.headers,
       signal,
     });
     if (statusCode !== 200) {
       await body.dump({ limit: 64 * 1024, signal });
       const kind = mayStatusPass(statusCode) ? 'unavailable' : 'invalid response';
       throw new ApiError(kind, `the data API answered HTTP status ${statusCode}`, {
-        detail: `the data API at ${base.host} answered HTTP status ${statusCode}`,
+        detail: `the data API at ${address.host} answered HTTP status ${statusCode}`,
       });
     }
     return readBody(body, MAX_RESPONSE_BYTES);
@@ -59,13 +59,8 @@ export function createDataApi(options: DataApiOptions) {
      */
     async transactionsOf(validationID: ValidationID, signal: AbortSignal): Promise<readonly TxID[]> {
       using deadline = startDeadline(clock, timeoutMs, 'asking the data API', signal);
-      const query = new URLSearchParams({
-        ...Object.fromEntries(base.searchParams),
-        ...endpoint.queryParameters,
-        l1ValidationId: validationID,
-        sortOrder: 'asc',
-        pageSize: String(PAGE_SIZE),
-      });
+      const pageSize = String(PAGE_SIZE);
+      const query = new URLSearchParams({ l1ValidationId: validationID, sortOrder: 'asc', pageSize });
       try {
         const reply = readObject(parseExactJson(await read(query, deadline.signal), 'data API'), 'data API');
         // The caller reads each from the node, so the page size is enforced here.
@@ -79,7 +74,7 @@ export function createDataApi(options: DataApiOptions) {
         const reason = isResponse ? cause.message : 'no answer';
         throw new ApiError(isResponse ? 'invalid response' : 'unavailable', `the data API: ${reason}`, {
           cause,
-          detail: `the data API at ${base.host}: ${describeTransportError(cause)}`,
+          detail: `the data API at ${address.host}: ${describeTransportError(cause)}`,
         });
       }
     },

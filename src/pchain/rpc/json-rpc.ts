@@ -64,98 +64,38 @@ export interface JsonRpcClientOptions {
   readonly limits?: Partial<JsonRpcLimits>;
 }
 
+export type JsonRpcClient = ReturnType<typeof createJsonRpcClient>;
+
 /** JSON-RPC 2.0 client over HTTP with failover. Disposal fails present and later calls as `unavailable` and closes connections. */
-export class JsonRpcClient implements AsyncDisposable {
-  readonly #clock: Clock;
-  readonly #random: Random;
-  readonly #limits: JsonRpcLimits;
-  readonly #metrics: ReturnType<typeof declareApiMetrics>;
-  readonly #openHttp: OpenConnections;
-  #endpoints: readonly OpenEndpoint[];
-  readonly #inFlight = new Set<Promise<unknown>>();
-  readonly #closing = new AbortController();
-  #lastId = 0;
+export function createJsonRpcClient(options: JsonRpcClientOptions) {
+  const { clock, random, openHttp = openHttpConnections } = options;
+  const limits = { ...DEFAULT_JSON_RPC_LIMITS, ...options.limits };
+  const metrics = declareApiMetrics(options.metrics);
+  const inFlight = new Set<Promise<unknown>>();
+  const closing = new AbortController();
+  let lastId = 0;
+  let current = openAll(options.endpoints);
 
-  constructor({ endpoints, clock, random, metrics, openHttp = openHttpConnections, limits }: JsonRpcClientOptions) {
-    this.#clock = clock;
-    this.#random = random;
-    this.#limits = { ...DEFAULT_JSON_RPC_LIMITS, ...limits };
-    this.#metrics = declareApiMetrics(metrics);
-    this.#openHttp = openHttp;
-    this.#endpoints = this.#open(endpoints);
-  }
-
-  /** Replaces the endpoints, at least one. Calls in flight are repeated at the new ones. */
-  useEndpoints(endpoints: readonly ApiEndpoint[]): void {
-    const before = this.#endpoints;
-    this.#endpoints = this.#open(endpoints);
-    for (const { http } of before) void http.destroy();
-  }
-
-  /**
-   * Tries each endpoint once, healthy ones first. Temporary failures (transport, timeout, HTTP 5xx, 408, 429) lead to further rounds with
-   * pauses. A JSON-RPC error ends the call.
-   *
-   * @throws {ApiError}, or the signal's reason where the caller aborted
-   */
-  async call<Result>(call: JsonRpcCall<Result>): Promise<Result> {
-    call.signal.throwIfAborted();
-    this.#closing.signal.throwIfAborted();
-    if (this.#inFlight.size >= this.#limits.maxCallsInFlight) {
-      this.#metrics.calls.inc({ method: call.method, outcome: 'unavailable' });
-      throw new ApiError(
-        'unavailable',
-        `${call.method}: ${this.#inFlight.size} calls of the API are in flight already`,
-      );
-    }
-    const startedMs = this.#clock.monotonicMs();
-    let outcome: ApiErrorKind | 'ok' | 'aborted' = 'ok';
-    const work = inSpan(currentSpan().child(call.method, 'client'), () => this.#callInTime(call));
-    this.#inFlight.add(work);
-    try {
-      return await work;
-    } catch (error) {
-      outcome = error instanceof ApiError ? error.kind : 'aborted';
-      throw error;
-    } finally {
-      this.#inFlight.delete(work);
-      this.#metrics.calls.inc({ method: call.method, outcome });
-      this.#metrics.duration.observe({ method: call.method }, (this.#clock.monotonicMs() - startedMs) / 1_000);
-    }
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    this.#closing.abort(new ApiError('unavailable', 'the service stops and sends no more API calls'));
-    await Promise.allSettled(this.#inFlight);
-    await Promise.all(this.#endpoints.map(({ http }) => http.destroy()));
-  }
-
-  #open(endpoints: readonly ApiEndpoint[]): readonly OpenEndpoint[] {
+  function openAll(endpoints: readonly ApiEndpoint[]): readonly OpenEndpoint[] {
     if (endpoints.length === 0) throw new RangeError('a JSON-RPC client needs at least one endpoint');
     return endpoints.map((endpoint) => {
       const address = new EndpointAddress(endpoint);
-      const http = this.#openHttp(address.origin, { connections: this.#limits.maxConnections });
+      const http = openHttp(address.origin, { connections: limits.maxConnections });
       return { address, http, asideUntilMs: HEALTHY };
     });
   }
 
   /** Healthy endpoints as configured, then those put aside. */
-  #inOrder(): OpenEndpoint[] {
-    const nowMs = this.#clock.monotonicMs();
-    return this.#endpoints.toSorted((a, b) => Math.max(a.asideUntilMs, nowMs) - Math.max(b.asideUntilMs, nowMs));
+  function inOrder(): OpenEndpoint[] {
+    const nowMs = clock.monotonicMs();
+    return current.toSorted((a, b) => Math.max(a.asideUntilMs, nowMs) - Math.max(b.asideUntilMs, nowMs));
   }
 
-  async #callInTime<Result>(call: JsonRpcCall<Result>): Promise<Result> {
+  async function callInTime<Result>(call: JsonRpcCall<Result>): Promise<Result> {
     const failures = new Map<OpenEndpoint, AttemptFailure>();
-    using deadline = startDeadline(
-      this.#clock,
-      this.#limits.callTimeoutMs,
-      call.method,
-      call.signal,
-      this.#closing.signal,
-    );
+    using deadline = startDeadline(clock, limits.callTimeoutMs, call.method, call.signal, closing.signal);
     try {
-      return await this.#callInRounds(call, failures, deadline.signal);
+      return await callInRounds(call, failures, deadline.signal);
     } catch (error) {
       call.signal.throwIfAborted();
       if (error !== deadline.signal.reason || !(error instanceof DeadlineExceeded)) throw error;
@@ -168,51 +108,51 @@ export class JsonRpcClient implements AsyncDisposable {
   }
 
   /** @param failures receives the last failure of each endpoint, for the error after a timeout */
-  async #callInRounds<Result>(
+  async function callInRounds<Result>(
     call: JsonRpcCall<Result>,
     failures: Map<OpenEndpoint, AttemptFailure>,
     signal: AbortSignal,
   ): Promise<Result> {
     for (let round = 1; ; round += 1) {
-      for (const endpoint of this.#inOrder()) {
+      for (const endpoint of inOrder()) {
         if (failures.get(endpoint)?.mayPass === false) continue;
-        const nowMs = this.#clock.monotonicMs();
+        const nowMs = clock.monotonicMs();
         // After its time aside, one call probes an endpoint while the others use the next one.
         if (endpoint.asideUntilMs !== HEALTHY && endpoint.asideUntilMs <= nowMs) {
-          endpoint.asideUntilMs = nowMs + this.#limits.attemptTimeoutMs;
+          endpoint.asideUntilMs = nowMs + limits.attemptTimeoutMs;
         }
-        const attempt = await this.#attempt(endpoint, call, signal);
+        const attempt = await ask(endpoint, call, signal);
         if (attempt.status !== 'failed') endpoint.asideUntilMs = HEALTHY;
         if (attempt.status === 'answered') return attempt.result;
         if (attempt.status === 'rejected') throw attempt.error;
-        endpoint.asideUntilMs = this.#clock.monotonicMs() + this.#limits.asideMs;
-        this.#metrics.attemptFailures.inc({ endpoint: endpoint.address.host, reason: attempt.reason });
+        endpoint.asideUntilMs = clock.monotonicMs() + limits.asideMs;
+        metrics.attemptFailures.inc({ endpoint: endpoint.address.host, reason: attempt.reason });
         // The last entry decides the kind of the error.
         failures.delete(endpoint);
         failures.set(endpoint, attempt);
       }
       const mayPass = [...failures.values()].some((failure) => failure.mayPass);
-      if (!mayPass || round >= this.#limits.maxRounds) throw failedCall(call.method, failures);
-      await sleep(this.#clock, backoffMs(round, BACKOFF, this.#random), signal);
+      if (!mayPass || round >= limits.maxRounds) throw failedCall(call.method, failures);
+      await sleep(clock, backoffMs(round, BACKOFF, random), signal);
     }
   }
 
   /** Sends one request to one endpoint. @throws only the reason of `signal` */
-  async #attempt<Result>(
-    endpoint: OpenEndpoint,
+  async function ask<Result>(
+    { address, http }: OpenEndpoint,
     call: JsonRpcCall<Result>,
     signal: AbortSignal,
   ): Promise<Attempt<Result>> {
-    this.#lastId += 1;
-    const id = this.#lastId;
-    const timeoutMs = this.#limits.attemptTimeoutMs;
-    using deadline = startDeadline(this.#clock, timeoutMs, 'an attempt', signal);
+    lastId += 1;
+    const id = lastId;
+    const timeoutMs = limits.attemptTimeoutMs;
+    using deadline = startDeadline(clock, timeoutMs, 'an attempt', signal);
     let text: string;
     try {
-      const { statusCode, body } = await endpoint.http.request({
+      const { statusCode, body } = await http.request({
         method: 'POST',
-        path: endpoint.address.path(call.path),
-        headers: { ...endpoint.address.headers, 'content-type': 'application/json', ...currentSpan().headers },
+        path: address.path(call.path),
+        headers: { ...address.headers, 'content-type': 'application/json', ...currentSpan().headers },
         body: encodeExactJson({ jsonrpc: '2.0', id, method: call.method, params: call.params }),
         signal: deadline.signal,
       });
@@ -236,10 +176,10 @@ export class JsonRpcClient implements AsyncDisposable {
       const response = parseResponse(text, id);
       if (!('rejection' in response)) return { status: 'answered', result: call.parseResult(response.result, text) };
       const { code } = response.rejection;
-      const message = endpoint.address.redact(response.rejection.message).slice(0, MAX_REJECTION_LENGTH);
+      const message = address.redact(response.rejection.message).slice(0, MAX_REJECTION_LENGTH);
       const rejection = { code, message };
       const words = `${message} (code ${code})`;
-      const detail = `${call.method}: rejected by ${endpoint.address.host}: ${words}`;
+      const detail = `${call.method}: rejected by ${address.host}: ${words}`;
       const error = new ApiError('rejected', `${call.method}: rejected: ${words}`, { rejection, detail });
       return { status: 'rejected', error };
     } catch (cause) {
@@ -247,6 +187,51 @@ export class JsonRpcClient implements AsyncDisposable {
       return invalidResponse(cause);
     }
   }
+
+  return {
+    /** Replaces the endpoints, at least one. Calls in flight are repeated at the new ones. */
+    useEndpoints(endpoints: readonly ApiEndpoint[]): void {
+      const before = current;
+      current = openAll(endpoints);
+      for (const { http } of before) void http.destroy();
+    },
+
+    /**
+     * Tries each endpoint once, healthy ones first. Temporary failures (transport, timeout, HTTP 5xx, 408, 429) lead to further rounds with
+     * pauses. A JSON-RPC error ends the call.
+     *
+     * @throws {ApiError}, or the signal's reason where the caller aborted
+     */
+    async call<Result>(call: JsonRpcCall<Result>): Promise<Result> {
+      const { method, signal } = call;
+      signal.throwIfAborted();
+      closing.signal.throwIfAborted();
+      if (inFlight.size >= limits.maxCallsInFlight) {
+        metrics.calls.inc({ method, outcome: 'unavailable' });
+        throw new ApiError('unavailable', `${method}: ${inFlight.size} calls of the API are in flight already`);
+      }
+      const startedMs = clock.monotonicMs();
+      let outcome: ApiErrorKind | 'ok' | 'aborted' = 'ok';
+      const work = inSpan(currentSpan().child(method, 'client'), () => callInTime(call));
+      inFlight.add(work);
+      try {
+        return await work;
+      } catch (error) {
+        outcome = error instanceof ApiError ? error.kind : 'aborted';
+        throw error;
+      } finally {
+        inFlight.delete(work);
+        metrics.calls.inc({ method, outcome });
+        metrics.duration.observe({ method }, (clock.monotonicMs() - startedMs) / 1_000);
+      }
+    },
+
+    async [Symbol.asyncDispose](): Promise<void> {
+      closing.abort(new ApiError('unavailable', 'the service stops and sends no more API calls'));
+      await Promise.allSettled(inFlight);
+      await Promise.all(current.map(({ http }) => http.destroy()));
+    },
+  };
 }
 
 interface OpenEndpoint {

@@ -1,6 +1,7 @@
-import { isIP, isIPv4 } from 'node:net';
+import { isIP } from 'node:net';
 import { createLru } from '../../lib/cache/lru.ts';
-import { ParseError } from '../../lib/encoding/parse-error.ts';
+import { ParseError, tryParse } from '../../lib/encoding/parse-error.ts';
+import { type HostAndPort, parseHostAndPort } from '../../lib/net/host-and-port.ts';
 import type { Validator } from '../../validators/validator.ts';
 import {
   type BlockchainID,
@@ -17,8 +18,6 @@ import { parseEncodedTransaction, TRANSACTION_RESPONSE_BYTES } from '../codec/en
 import {
   type JsonObject,
   readArray,
-  readBoolean,
-  readHex,
   readId,
   readObject,
   readPublicKey,
@@ -41,19 +40,14 @@ export type NodeApi = ReturnType<typeof createNodeApi>;
 export interface CurrentValidator {
   readonly nodeID: NodeID;
   readonly weight: bigint;
-  /** 48 bytes, compressed G1. Undefined for validators that registered no key. */
-  readonly publicKey: Uint8Array | undefined;
-  /** This and the next two fields: only for L1 validators. */
+  /** This and the next field: only for L1 validators. */
   readonly validationID: ValidationID | undefined;
-  /** Lowest nonce of the validator's next L1ValidatorWeight message. */
-  readonly minNonce: bigint | undefined;
   /** In nAVAX; 0 for an inactive L1 validator. */
   readonly balance: bigint | undefined;
 }
 
 export interface L1ValidatorState {
   readonly subnetID: SubnetID;
-  readonly weight: bigint;
   /** Lowest nonce of the validator's next L1ValidatorWeight message. */
   readonly minNonce: bigint;
 }
@@ -65,28 +59,14 @@ export interface TxStatus {
   readonly reason: string | undefined;
 }
 
-/** The last three fields are present only after a conversion to an L1, which is permanent. */
+/** The fields are present only after a conversion to an L1, which is permanent. */
 export interface Subnet {
-  readonly isPermissioned: boolean;
   /** 32 bytes. */
   readonly conversionID: Uint8Array | undefined;
   readonly managerChainID: BlockchainID | undefined;
-  readonly managerAddress: Uint8Array | undefined;
 }
 
-export interface ReportedVersion {
-  readonly major: number;
-  readonly minor: number;
-  readonly patch: number;
-}
-
-export interface HostPort {
-  /** IP address without brackets. */
-  readonly host: string;
-  readonly port: number;
-}
-
-export interface ListedPeer extends HostPort {
+export interface ListedPeer extends HostAndPort {
   readonly nodeID: NodeID;
 }
 
@@ -197,7 +177,7 @@ export function createNodeApi(pChain: JsonRpcClient, info: JsonRpcClient) {
         signal,
         parseField('nodeID', (value, what) => parseNodeID(readString(value, what))),
       ),
-    getNodeIP: (signal: AbortSignal) => callInfo('info.getNodeIP', signal, parseField('ip', readHostPort)),
+    getNodeIP: (signal: AbortSignal) => callInfo('info.getNodeIP', signal, parseField('ip', readAddress)),
     /** Peers of the node with an address to dial, without the node itself. */
     getPeers: (signal: AbortSignal): Promise<readonly ListedPeer[]> =>
       callInfo('info.peers', signal, (result) => parsePeers(result, readNodeID), {}, LIST_BYTES),
@@ -257,14 +237,10 @@ function parseValidator(
 function parseCurrentValidators(result: unknown, readNodeID: (text: string) => NodeID): CurrentValidator[] {
   return readArray(readObject(result, 'result').validators, 'validators').map((value) => {
     const validator = readObject(value, 'validator');
-    // L1 validators have `publicKey`, those of the primary network have `signer` with a proof of possession.
-    const signer = readOptional(validator.signer, (field) => readObject(field, 'signer'));
     return {
       nodeID: readNodeID(readString(validator.nodeID, 'nodeID')),
       weight: readU64(validator.weight, 'weight'),
-      publicKey: readOptional(validator.publicKey ?? signer?.publicKey, readPublicKey),
       validationID: readOptional(validator.validationID, (field) => readId<ValidationID>(field, 'validationID')),
-      minNonce: readOptional(validator.minNonce, (field) => readU64(field, 'minNonce')),
       balance: readOptional(validator.balance, (field) => readU64(field, 'balance')),
     };
   });
@@ -273,17 +249,13 @@ function parseCurrentValidators(result: unknown, readNodeID: (text: string) => N
 /** A subnet that is not an L1 has an empty conversion ID, or none on nodes before Etna. */
 function parseSubnet(result: unknown): Subnet {
   const subnet = readObject(result, 'result');
-  const isPermissioned = readBoolean(subnet.isPermissioned, 'isPermissioned');
   const conversionID = readOptional(subnet.conversionID, (field) => readString(field, 'conversionID'));
   if (conversionID === undefined || conversionID === EMPTY_ID) {
-    return { isPermissioned, conversionID: undefined, managerChainID: undefined, managerAddress: undefined };
+    return { conversionID: undefined, managerChainID: undefined };
   }
   return {
-    isPermissioned,
     conversionID: idBytes(parseId(conversionID, 'conversionID')),
     managerChainID: readId<BlockchainID>(subnet.managerChainID, 'managerChainID'),
-    managerAddress:
-      readOptional(subnet.managerAddress, (field) => readHex(field, 'managerAddress')) ?? new Uint8Array(),
   };
 }
 
@@ -314,21 +286,20 @@ function parseL1Validator(result: unknown): L1ValidatorState {
   const validator = readObject(result, 'result');
   return {
     subnetID: readId<SubnetID>(validator.subnetID, 'subnetID'),
-    weight: readU64(validator.weight, 'weight'),
     minNonce: readU64(validator.minNonce, 'minNonce'),
   };
 }
 
 const VERSION = /^[\w-]+\/(\d{1,6})\.(\d{1,6})\.(\d{1,6})$/;
 
-function readVersion(value: unknown, what: string): ReportedVersion {
+function readVersion(value: unknown, what: string) {
   const match = VERSION.exec(readString(value, what));
   if (match === null) throw new ParseError(what, 'must be like avalanchego/1.14.2');
   return { major: Number(match[1]), minor: Number(match[2]), patch: Number(match[3]) };
 }
 
-function readHostPort(value: unknown, what: string): HostPort {
-  const address = parseHostPort(readString(value, what));
+function readAddress(value: unknown, what: string): HostAndPort {
+  const address = parseIpAddress(readString(value, what));
   if (address === undefined) throw new ParseError(what, 'must be an IP address and a port');
   return address;
 }
@@ -338,24 +309,20 @@ function parsePeers(result: unknown, readNodeID: (text: string) => NodeID): List
   return readArray(readObject(result, 'result').peers, 'peers').flatMap((value) => {
     const peer = readObject(value, 'peer');
     const nodeID = readNodeID(readString(peer.nodeID, 'nodeID'));
-    const address = typeof peer.publicIP === 'string' ? parseHostPort(peer.publicIP) : undefined;
+    const address = typeof peer.publicIP === 'string' ? parseIpAddress(peer.publicIP) : undefined;
     if (address === undefined || UNSPECIFIED_HOSTS.has(address.host)) return [];
     return [{ nodeID, ...address }];
   });
 }
 
 const UNSPECIFIED_HOSTS: ReadonlySet<string> = new Set(['0.0.0.0', '::']);
-const HOST_PORT = /^(?:\[([0-9A-Fa-f:.]+)\]|([0-9.]+)):(\d{1,5})$/;
 const IPV4_IN_IPV6 = /^::ffff:(?=[0-9.]+$)/i;
 
 /** Parses Go's `netip.AddrPort`, without zones: `1.2.3.4:9651` or `[2001:db8::1]:9651`. */
-function parseHostPort(text: string): HostPort | undefined {
-  const match = HOST_PORT.exec(text);
-  if (match === null) return undefined;
-  const host = (match[1] ?? match[2] ?? '').replace(IPV4_IN_IPV6, '');
-  const port = Number(match[3]);
-  const isAddress = match[1] === undefined ? isIPv4(host) : isIP(host) !== 0;
-  return isAddress && port > 0 && port <= 65_535 ? { host, port } : undefined;
+function parseIpAddress(text: string): HostAndPort | undefined {
+  const address = tryParse(() => parseHostAndPort(text));
+  if (address === undefined || isIP(address.host) === 0) return undefined;
+  return { host: address.host.replace(IPV4_IN_IPV6, ''), port: address.port };
 }
 
 function readOptional<Value>(value: unknown, read: (value: unknown) => Value): Value | undefined {

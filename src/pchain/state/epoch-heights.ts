@@ -3,6 +3,10 @@ import type { Clock } from '../../lib/concurrency/clock.ts';
 import type { BlockchainID } from '../../warp/ids.ts';
 import type { ChainApi } from '../rpc/chain-api.ts';
 
+/**
+ * Cache of the P-Chain height of each chain's current epoch, at which the chain verifies Warp messages. Undefined for a chain without epochs,
+ * which verifies at the proposed height.
+ */
 export type EpochHeights = ReturnType<typeof createEpochHeights>;
 
 /** An epoch lasts minutes. */
@@ -10,7 +14,7 @@ const MAX_AGE_MS = 1_000;
 const MAX_CHAINS = 1_000;
 
 export function createEpochHeights(api: Pick<ChainApi, 'getCurrentEpoch'>, clock: Clock) {
-  const heights = new FreshCache<BlockchainID, bigint | undefined>({
+  return new FreshCache<BlockchainID, bigint | undefined>({
     clock,
     max: MAX_CHAINS,
     maxAgeMs: MAX_AGE_MS,
@@ -19,13 +23,4 @@ export function createEpochHeights(api: Pick<ChainApi, 'getCurrentEpoch'>, clock
       return number === 0n ? undefined : pChainHeight;
     },
   });
-  return {
-    /**
-     * Returns the P-Chain height of a chain's current epoch, at which it verifies Warp messages, at most a second old. Undefined for a chain
-     * without epochs, which verifies at the proposed height.
-     *
-     * @throws {ApiError}, or the signal's reason
-     */
-    heightOf: (chainID: BlockchainID, signal: AbortSignal) => heights.get(chainID, signal),
-  };
 }

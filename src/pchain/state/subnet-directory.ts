@@ -22,12 +22,7 @@ const MAX_MISSING = 10_000;
 const MISSING_MS = 3_000;
 
 /** The node returns an error for the primary network. */
-const PRIMARY_NETWORK: Subnet = {
-  isPermissioned: false,
-  conversionID: undefined,
-  managerChainID: undefined,
-  managerAddress: undefined,
-};
+const PRIMARY_NETWORK: Subnet = { conversionID: undefined, managerChainID: undefined };
 
 export function createSubnetDirectory(api: Pick<NodeApi, 'validatedBy' | 'getSubnet'>, clock: Clock) {
   const existing = createLru<SubnetID, true>(MAX_KEPT);

@@ -15,6 +15,10 @@ const MAX_KEPT_BYTES = 4 * 1024 * 1024;
 /** Size of a transaction without a Warp message, of which only the name is kept. */
 const NAME_BYTES = 64;
 
+/**
+ * Returns a function that reads a transaction; undefined if the P-Chain has not accepted it. The function throws an `ApiError`,
+ * {@link ParseError} for a transaction of a newer format, or the signal's reason.
+ */
 export function createTransactionReader(api: Pick<NodeApi, 'getTx'>, clock: Clock) {
   const transactions = new FreshCache<TxID, ParsedTransaction | undefined>({
     clock,
@@ -28,16 +32,8 @@ export function createTransactionReader(api: Pick<NodeApi, 'getTx'>, clock: Cloc
       return { transaction, size: transaction.kind === 'other' ? NAME_BYTES : bytes.length };
     },
   });
-  return {
-    /**
-     * Returns undefined for a transaction that the P-Chain has not accepted.
-     *
-     * @throws {ApiError}, {@link ParseError} for a transaction of a newer format, or the signal's reason
-     */
-    async read(txID: TxID, signal: AbortSignal): Promise<PChainTransaction | undefined> {
-      return (await transactions.get(txID, signal))?.transaction;
-    },
-  };
+  return async (txID: TxID, signal: AbortSignal): Promise<PChainTransaction | undefined> =>
+    (await transactions.get(txID, signal))?.transaction;
 }
 
 interface ParsedTransaction {

@@ -1,13 +1,12 @@
 import { backoffMs } from '../../lib/concurrency/backoff.ts';
-import { sleep } from '../../lib/concurrency/clock.ts';
+import { repeat } from '../../lib/concurrency/clock.ts';
 import { startDeadline } from '../../lib/concurrency/deadline.ts';
 import { SingleFlight } from '../../lib/concurrency/single-flight.ts';
 import { StoreError } from '../../store/local/validation-store.ts';
-import { createThrottledWarnings, type ThrottledWarnings } from '../../telemetry/log-throttle.ts';
+import { createThrottledWarnings } from '../../telemetry/log-throttle.ts';
 import type { Metrics } from '../../telemetry/metrics.ts';
 import type { ValidationID } from '../../warp/ids.ts';
-import type { L1ValidatorRegistrationJustification } from '../../warp/justification.ts';
-import { BlockRange, type BlockRangeOptions } from './block-range.ts';
+import { type BlockRange, type BlockRangeOptions, createBlockRange } from './block-range.ts';
 
 export interface IndexCoverage {
   /** Undefined before the first block. */
@@ -29,110 +28,90 @@ const LOOKUP_READ_MS = 1_000;
 /** Longest pause while the API fails. A failed lookup reads the newest blocks at once. */
 const MAX_PAUSE_MS = 30_000;
 
+export type ValidationIndex = ReturnType<typeof openValidationIndex>;
+
 /**
  * Index of L1 validations from P-Chain blocks: a validation ID is a hash of data in the block with the registration or the conversion.
  *
  * It covers one range of heights without gaps, which starts at the height of the first start, and grows up with the chain and down to its
  * limits. An entry can be missing but not wrong, because its ID is computed from its content.
  */
-export class ValidationIndex implements AsyncDisposable {
-  readonly #options: ValidationIndexOptions;
-  readonly #range: BlockRange;
-  readonly #loaded: Promise<void>;
-  readonly #lookupReads = new SingleFlight<'up', void>();
-  readonly #stopped = new AbortController();
-  readonly #running: Promise<void>;
-  readonly #warn: ThrottledWarnings;
+export function openValidationIndex(options: ValidationIndexOptions) {
+  const { store, clock, logger, maxBlocksPerSecond } = options;
+  const range = createBlockRange(options);
+  const lookupReads = new SingleFlight<'up', void>();
+  const stopped = new AbortController();
+  const warn = createThrottledWarnings(logger, clock);
   /** Whether the last failed lookup could not read the store or the newest blocks. */
-  #isLookupPartial = false;
+  let isLookupPartial = false;
+  /** Consecutive failures to read a batch. */
+  let failures = 0;
 
-  constructor(options: ValidationIndexOptions) {
-    this.#options = options;
-    this.#range = new BlockRange(options);
-    this.#warn = createThrottledWarnings(options.logger, options.clock);
-    declareIndexMetrics(options.metrics, this.#range);
-    this.#loaded = this.#range.load();
-    // Handled by #read and by each lookup.
-    this.#loaded.catch(() => undefined);
-    this.#running = this.#read(this.#stopped.signal);
-  }
+  declareIndexMetrics(options.metrics, range);
+  const loaded = range.load();
+  // Handled by readBatch and by each lookup.
+  loaded.catch(() => undefined);
+  const running = repeat(clock, stopped.signal, () => readBatch(stopped.signal));
 
-  /** Returns undefined if no block has it, after reading the newest blocks. Rejects only with the signal's reason. */
-  async originOf(
-    validationID: ValidationID,
-    signal: AbortSignal,
-  ): Promise<L1ValidatorRegistrationJustification | undefined> {
-    const { store } = this.#options;
+  /** Reads a batch of new blocks, or else of old ones. Returns the pause until the next one by the rate limit. */
+  async function readBatch(signal: AbortSignal): Promise<number> {
+    const startMs = clock.monotonicMs();
+    let blockCount = 0;
     try {
-      await this.#loaded;
-      const found = await store.originOf(validationID);
-      if (found !== undefined) return found;
-      const isRead = await this.#readNewest(signal);
-      const foundNow = await store.originOf(validationID);
-      if (foundNow === undefined) this.#isLookupPartial = !isRead;
-      return foundNow;
+      await loaded;
+      blockCount = await range.readUp(signal);
+      if (range.isAtTip) blockCount += await range.readDown(signal);
+      failures = 0;
     } catch (error) {
-      if (!(error instanceof StoreError)) throw error;
-      this.#isLookupPartial = true;
-      this.#warn('store', { err: error }, 'a lookup in the index of L1 validations failed');
-      return undefined;
+      if (signal.aborted) return 0;
+      failures += 1;
+      logger.warn({ err: error }, 'could not read P-Chain blocks for the index of L1 validations; trying again');
     }
-  }
-
-  coverage(): IndexCoverage {
-    return { range: this.#range.heights, isReading: this.#isLookupPartial || !this.#range.isComplete };
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    this.#stopped.abort(new Error('the service stops'));
-    await this.#running;
-  }
-
-  /** Reads batches within the rate limit: new blocks first, then old ones. */
-  async #read(signal: AbortSignal): Promise<void> {
-    const { clock, logger, maxBlocksPerSecond } = this.#options;
-    let failures = 0;
-    while (!signal.aborted) {
-      const startMs = clock.monotonicMs();
-      let blockCount = 0;
-      try {
-        await this.#loaded;
-        blockCount = await this.#range.readUp(signal);
-        if (this.#range.isAtTip) blockCount += await this.#range.readDown(signal);
-        failures = 0;
-      } catch (error) {
-        if (signal.aborted) return;
-        failures += 1;
-        logger.warn({ err: error }, 'could not read P-Chain blocks for the index of L1 validations; trying again');
-      }
-      const spentMs = clock.monotonicMs() - startMs;
-      const pauseMs =
-        blockCount === 0
-          ? backoffMs(failures + 1, { baseMs: POLL_MS, maxMs: MAX_PAUSE_MS })
-          : (blockCount / maxBlocksPerSecond) * 1_000 - spentMs;
-      try {
-        await sleep(clock, Math.max(0, pauseMs), signal);
-      } catch {
-        return;
-      }
-    }
+    if (blockCount === 0) return backoffMs(failures + 1, { baseMs: POLL_MS, maxMs: MAX_PAUSE_MS });
+    return Math.max(0, (blockCount / maxBlocksPerSecond) * 1_000 - (clock.monotonicMs() - startMs));
   }
 
   /** Reads the newest blocks, once for all waiting lookups. Returns whether it succeeded. */
-  async #readNewest(signal: AbortSignal): Promise<boolean> {
-    const { clock } = this.#options;
+  async function readNewest(signal: AbortSignal): Promise<boolean> {
     using deadline = startDeadline(clock, LOOKUP_READ_MS, 'reading the newest P-Chain blocks', signal);
     try {
-      await this.#lookupReads.run('up', async (flight) => void (await this.#range.readUp(flight)), deadline.signal);
+      await lookupReads.run('up', async (flight) => void (await range.readUp(flight)), deadline.signal);
       return true;
     } catch (error) {
       signal.throwIfAborted();
       if (!deadline.signal.aborted) {
-        this.#warn('newest blocks', { err: error }, 'could not read the newest P-Chain blocks for a lookup');
+        warn('newest blocks', { err: error }, 'could not read the newest P-Chain blocks for a lookup');
       }
       return false;
     }
   }
+
+  return {
+    /** Returns undefined if no block has it, after reading the newest blocks. Rejects only with the signal's reason. */
+    async originOf(validationID: ValidationID, signal: AbortSignal) {
+      try {
+        await loaded;
+        const found = await store.originOf(validationID);
+        if (found !== undefined) return found;
+        const isRead = await readNewest(signal);
+        const foundNow = await store.originOf(validationID);
+        if (foundNow === undefined) isLookupPartial = !isRead;
+        return foundNow;
+      } catch (error) {
+        if (!(error instanceof StoreError)) throw error;
+        isLookupPartial = true;
+        warn('store', { err: error }, 'a lookup in the index of L1 validations failed');
+        return undefined;
+      }
+    },
+    coverage(): IndexCoverage {
+      return { range: range.heights, isReading: isLookupPartial || !range.isComplete };
+    },
+    async [Symbol.asyncDispose](): Promise<void> {
+      stopped.abort(new Error('the service stops'));
+      await running;
+    },
+  };
 }
 
 function declareIndexMetrics(metrics: Metrics, range: BlockRange): void {

@@ -14,14 +14,6 @@ import type { NodeApi } from '../rpc/node-api.ts';
  */
 export class HeightNotReached extends Error {
   override readonly name = 'HeightNotReached';
-  readonly height: bigint;
-  readonly chainHeight: bigint;
-
-  constructor(height: bigint, chainHeight: bigint, options?: ErrorOptions) {
-    super(`P-Chain height ${height} is above the chain's height ${chainHeight}`, options);
-    this.height = height;
-    this.chainHeight = chainHeight;
-  }
 }
 
 /**
@@ -124,7 +116,9 @@ export function createValidatorSets<T>(options: ValidatorSetsOptions<T>) {
       if (!(cause instanceof ApiError) || cause.kind !== 'rejected') throw cause;
       // The node has one error code, so its height shows whether the height was the reason.
       const chainHeight = await api.getHeight(signal);
-      if (height > chainHeight) throw new HeightNotReached(height, chainHeight, { cause });
+      if (height > chainHeight) {
+        throw new HeightNotReached(`P-Chain height ${height} is above the chain's height ${chainHeight}`, { cause });
+      }
       // There was another reason, or the chain has reached the height.
       return await api.getValidatorsAt(subnetID, height, signal);
     }

@@ -2,21 +2,13 @@ import { randomBytes } from 'node:crypto';
 import { type Clock, sleep } from '../../lib/concurrency/clock.ts';
 import { ByteWriter } from '../../lib/encoding/byte-writer.ts';
 import { concatBytes, equalBytes } from '../../lib/encoding/bytes.ts';
-import { createThrottledWarnings, type ThrottledWarnings } from '../../telemetry/log-throttle.ts';
+import { createThrottledWarnings } from '../../telemetry/log-throttle.ts';
 import type { Logger } from '../../telemetry/logger.ts';
 import type { Metrics } from '../../telemetry/metrics.ts';
 import type { Seal } from './seal.ts';
 import type { SharedValues } from './shared-values.ts';
 
-/**
- * Single flight over replicas: the first one gets a lease and works, the others wait for its outcome. The store has either the lease,
- * renewed during the work, or the outcome under one key. A replica that finds neither, or an expired lease, takes over. Without the
- * store each replica works itself.
- */
-export interface DistributedSingleFlight {
-  /** Rejects with what `work` throws, or the signal's reason. */
-  run<Outcome>(key: string, task: SingleFlightTask<Outcome>, signal: AbortSignal): Promise<Outcome>;
-}
+export type DistributedSingleFlight = ReturnType<typeof createDistributedSingleFlight>;
 
 export interface SingleFlightTask<Outcome> {
   /** The longest wait for another replica, even while it renews its lease. */
@@ -78,10 +70,6 @@ export interface DistributedSingleFlightOptions {
   readonly metrics: Metrics;
 }
 
-export function createDistributedSingleFlight(options: DistributedSingleFlightOptions): DistributedSingleFlight {
-  return new RedisSingleFlight(options);
-}
-
 /** The value under a key. */
 type Found =
   | { readonly kind: 'ours'; readonly token: Uint8Array }
@@ -90,19 +78,24 @@ type Found =
   | { readonly kind: 'forged' | 'stale'; readonly raw: Uint8Array }
   | { readonly kind: 'away' };
 
-class RedisSingleFlight implements DistributedSingleFlight {
-  readonly #options: DistributedSingleFlightOptions;
-  readonly #runs: ReturnType<typeof declareMetrics>;
-  readonly #warn: ThrottledWarnings;
+/**
+ * Single flight over replicas: the first one gets a lease and works, the others wait for its outcome. The store has either the lease,
+ * renewed during the work, or the outcome under one key. A replica that finds neither, or an expired lease, takes over. Without the
+ * store each replica works itself.
+ */
+export function createDistributedSingleFlight(options: DistributedSingleFlightOptions) {
+  const { clock, values, seal } = options;
+  const runs = options.metrics.counter({
+    name: 'shared_work_total',
+    help:
+      'Collections with a shared store: found (the outcome of another replica), waited (for it), ours, taken_over (an expired lease), ' +
+      'alone (without the store), refused (an unusable value was replaced; the collection continues)',
+    labels: ['outcome'],
+  });
+  const warn = createThrottledWarnings(options.logger, clock);
 
-  constructor(options: DistributedSingleFlightOptions) {
-    this.#options = options;
-    this.#runs = declareMetrics(options.metrics);
-    this.#warn = createThrottledWarnings(options.logger, options.clock);
-  }
-
-  async run<Outcome>(key: string, task: SingleFlightTask<Outcome>, signal: AbortSignal): Promise<Outcome> {
-    const { clock } = this.#options;
+  /** Rejects with what `work` throws, or the signal's reason. */
+  async function run<Outcome>(key: string, task: SingleFlightTask<Outcome>, signal: AbortSignal): Promise<Outcome> {
     const startMs = clock.monotonicMs();
     const waitedMs = (): number => clock.monotonicMs() - startMs;
     /** The last lease found, and the time since it is unchanged. */
@@ -112,20 +105,20 @@ class RedisSingleFlight implements DistributedSingleFlight {
     let rejected = 0;
     let pollMs = FIRST_POLL_MS;
     for (;;) {
-      const found = await this.#enter(key, dead);
+      const found = await enter(key, dead);
       dead = undefined;
       if (signal.aborted) {
-        if (found.kind === 'ours') this.#release(key, found.token);
+        if (found.kind === 'ours') release(key, found.token);
         throw signal.reason;
       }
       switch (found.kind) {
         case 'ours':
-          this.#runs.inc({ outcome: seen === undefined ? 'ours' : 'taken_over' });
-          return this.#workUnderLease(key, found.token, task, waitedMs());
+          runs.inc({ outcome: seen === undefined ? 'ours' : 'taken_over' });
+          return workUnderLease(key, found.token, task, waitedMs());
         case 'done': {
           const outcome = await task.accept(found);
           if (outcome !== undefined) {
-            this.#runs.inc({ outcome: seen === undefined ? 'found' : 'waited' });
+            runs.inc({ outcome: seen === undefined ? 'found' : 'waited' });
             return outcome;
           }
           dead = found.raw;
@@ -133,7 +126,7 @@ class RedisSingleFlight implements DistributedSingleFlight {
         }
         case 'forged':
         case 'stale':
-          this.#warn(found.kind, {}, found.kind === 'stale' ? STALE : FORGED);
+          warn(found.kind, {}, found.kind === 'stale' ? STALE : FORGED);
           dead = found.raw;
           break;
         case 'theirs':
@@ -149,11 +142,11 @@ class RedisSingleFlight implements DistributedSingleFlight {
       }
       if (dead !== undefined) {
         rejected += 1;
-        this.#runs.inc({ outcome: 'refused' });
+        runs.inc({ outcome: 'refused' });
         if (rejected <= MAX_REJECTED) continue;
       }
       if (found.kind !== 'theirs' || rejected > MAX_REJECTED || waitedMs() >= task.patienceMs) {
-        this.#runs.inc({ outcome: 'alone' });
+        runs.inc({ outcome: 'alone' });
         return task.work(waitedMs());
       }
       await sleep(clock, pollMs, signal);
@@ -162,22 +155,21 @@ class RedisSingleFlight implements DistributedSingleFlight {
   }
 
   /** @param dead a value to replace */
-  async #enter(key: string, dead: Uint8Array | undefined): Promise<Found> {
-    const { values } = this.#options;
+  async function enter(key: string, dead: Uint8Array | undefined): Promise<Found> {
     const token = randomBytes(TOKEN_BYTES);
-    const value = this.#lease(key, token, 0, undefined);
+    const value = encodeLease(key, token, 0, undefined);
     const replaced = await values.replace(key, dead, { value, ttlMs: LEASE_MS, maxBytes: MAX_VALUE_BYTES });
     switch (replaced.kind) {
       case 'replaced':
         return { kind: 'ours', token };
       case 'other':
-        return this.#read(key, replaced.value);
+        return read(key, replaced.value);
       case 'away':
         return replaced;
     }
   }
 
-  async #workUnderLease<Outcome>(
+  async function workUnderLease<Outcome>(
     key: string,
     token: Uint8Array,
     task: SingleFlightTask<Outcome>,
@@ -185,25 +177,24 @@ class RedisSingleFlight implements DistributedSingleFlight {
   ): Promise<Outcome> {
     let shared: SharedOutcome | undefined;
     try {
-      using _renewing = this.#renew(key, token, task);
+      using _renewing = keepLease(key, token, task);
       const outcome = await task.work(waitedMs);
       shared = task.share(outcome);
       return outcome;
     } finally {
-      if (shared === undefined) this.#release(key, token);
-      else this.#finish(key, token, shared);
+      if (shared === undefined) release(key, token);
+      else finish(key, token, shared);
     }
   }
 
-  #renew<Outcome>(key: string, token: Uint8Array, task: SingleFlightTask<Outcome>): Disposable {
-    const { clock, values, seal } = this.#options;
+  function keepLease<Outcome>(key: string, token: Uint8Array, task: SingleFlightTask<Outcome>): Disposable {
     let isOver = false;
     let count = 0;
     let cancel = clock.after(FIRST_RENEWAL_MS, () => void renew());
     const renew = async (): Promise<void> => {
       count += 1;
       // The counter makes each renewal distinct: others see that the work continues.
-      const value = this.#lease(key, token, count, seal.isOfSecret ? task.progress() : undefined);
+      const value = encodeLease(key, token, count, seal.isOfSecret ? task.progress() : undefined);
       const replaced = await values.replace(key, token, { value, ttlMs: LEASE_MS, maxBytes: 0 });
       // If another value is there, the lease is lost. If the store is away, the lease may be restored later.
       if (isOver || replaced.kind === 'other') return;
@@ -217,38 +208,35 @@ class RedisSingleFlight implements DistributedSingleFlight {
     };
   }
 
-  #finish(key: string, token: Uint8Array, { bytes, ttlMs, isProven }: SharedOutcome): void {
-    const { values, seal } = this.#options;
+  function finish(key: string, token: Uint8Array, { bytes, ttlMs, isProven }: SharedOutcome): void {
     const value = isProven
-      ? this.#value(key, token, KIND.proven, bytes)
-      : this.#value(key, token, KIND.unproven, withEnd(bytes, this.#options.clock.now() + ttlMs));
-    if (value.length > MAX_VALUE_BYTES || !(isProven || seal.isOfSecret)) this.#release(key, token);
+      ? encodeValue(key, token, KIND.proven, bytes)
+      : encodeValue(key, token, KIND.unproven, withEnd(bytes, clock.now() + ttlMs));
+    if (value.length > MAX_VALUE_BYTES || !(isProven || seal.isOfSecret)) release(key, token);
     // A proven outcome is valid even if the lease was lost.
     else if (isProven) void values.set(key, value, ttlMs);
     else void values.replace(key, token, { value, ttlMs, maxBytes: 0 });
   }
 
-  #release(key: string, token: Uint8Array): void {
-    void this.#options.values.replace(key, token, { value: undefined, ttlMs: LEASE_MS, maxBytes: 0 });
+  function release(key: string, token: Uint8Array): void {
+    void values.replace(key, token, { value: undefined, ttlMs: LEASE_MS, maxBytes: 0 });
   }
 
-  #lease(key: string, token: Uint8Array, count: number, progress: Uint8Array | undefined): Uint8Array {
-    const counter = Buffer.alloc(4);
-    counter.writeUInt32BE(count);
-    const payload = progress === undefined || progress.length > MAX_PROGRESS_BYTES ? new Uint8Array() : progress;
-    return this.#value(key, token, KIND.lease, concatBytes(counter, payload));
+  function encodeLease(key: string, token: Uint8Array, count: number, progress: Uint8Array | undefined): Uint8Array {
+    const payload = new ByteWriter().u32(count);
+    if (progress !== undefined && progress.length <= MAX_PROGRESS_BYTES) payload.bytes(progress);
+    return encodeValue(key, token, KIND.lease, payload.finish());
   }
 
   /** The token is a prefix, which a script can compare; the seal covers it too. */
-  #value(key: string, token: Uint8Array, kind: number, payload: Uint8Array): Uint8Array {
+  function encodeValue(key: string, token: Uint8Array, kind: number, payload: Uint8Array): Uint8Array {
     const body = concatBytes(Uint8Array.of(kind), payload);
-    return concatBytes(token, this.#options.seal.seal(sealedName(key, token), body));
+    return concatBytes(token, seal.seal(sealedName(key, token), body));
   }
 
-  #read(key: string, raw: Uint8Array): Found {
+  function read(key: string, raw: Uint8Array): Found {
     const forged: Found = { kind: 'forged', raw };
     if (raw.length > MAX_VALUE_BYTES || raw.length < TOKEN_BYTES) return forged;
-    const { seal } = this.#options;
     const body = seal.open(sealedName(key, raw.subarray(0, TOKEN_BYTES)), raw.subarray(TOKEN_BYTES));
     if (body === undefined) return forged;
     switch (body[0]) {
@@ -257,7 +245,7 @@ class RedisSingleFlight implements DistributedSingleFlight {
         return { kind: 'theirs', raw, progress: seal.isOfSecret && progress.length > 0 ? progress : undefined };
       }
       case KIND.unproven:
-        return seal.isOfSecret ? this.#readUnproven(raw, body.subarray(1)) : forged;
+        return seal.isOfSecret ? readUnproven(raw, body.subarray(1)) : forged;
       case KIND.proven:
         return { kind: 'done', raw, bytes: body.subarray(1), isProven: true };
       case undefined:
@@ -266,14 +254,16 @@ class RedisSingleFlight implements DistributedSingleFlight {
     }
   }
 
-  #readUnproven(raw: Uint8Array, payload: Uint8Array): Found {
+  function readUnproven(raw: Uint8Array, payload: Uint8Array): Found {
     if (payload.length < TIME_BYTES) return { kind: 'forged', raw };
     const view = new DataView(payload.buffer, payload.byteOffset, payload.byteLength);
-    const isExpired = this.#options.clock.now() >= Number(view.getBigUint64(0)) + CLOCK_TOLERANCE_MS;
+    const isExpired = clock.now() >= Number(view.getBigUint64(0)) + CLOCK_TOLERANCE_MS;
     return isExpired
       ? { kind: 'stale', raw }
       : { kind: 'done', raw, bytes: payload.subarray(TIME_BYTES), isProven: false };
   }
+
+  return { run };
 }
 
 function withEnd(bytes: Uint8Array, endMs: number): Uint8Array {
@@ -285,14 +275,4 @@ function withEnd(bytes: Uint8Array, endMs: number): Uint8Array {
 
 function sealedName(key: string, token: Uint8Array): string {
   return `${key} ${Buffer.from(token).toString('hex')}`;
-}
-
-function declareMetrics(metrics: Metrics) {
-  return metrics.counter({
-    name: 'shared_work_total',
-    help:
-      'Collections with a shared store: found (the outcome of another replica), waited (for it), ours, taken_over (an expired lease), ' +
-      'alone (without the store), refused (an unusable value was replaced; the collection continues)',
-    labels: ['outcome'],
-  });
 }

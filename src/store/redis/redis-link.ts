@@ -1,7 +1,8 @@
 import { createClient, createCluster, RESP_TYPES } from '@redis/client';
 import type { Clock } from '../../lib/concurrency/clock.ts';
 import { startDeadline } from '../../lib/concurrency/deadline.ts';
-import type { HostAndPort, RedisServers } from '../../lib/net/redis-address.ts';
+import type { HostAndPort } from '../../lib/net/host-and-port.ts';
+import type { RedisServers } from '../../lib/net/redis-address.ts';
 
 /** One connection to the servers of a store, destroyed at the first failure. */
 export interface RedisLink {

@@ -8,13 +8,7 @@ import type { Metrics } from '../../telemetry/metrics.ts';
 import { openRedisLink, type RedisLink } from './redis-link.ts';
 
 /** The Redis that replicas share. It may be away at any time and return empty: its users must work without it. */
-export interface SharedStore extends Disposable {
-  /**
-   * Returns undefined if the store is away or does not answer in time; the store then counts as away until it is connected again. Also
-   * undefined if the key has a value of another Redis type.
-   */
-  ask<Answer>(command: (redis: Redis) => Promise<Answer>): Promise<Answer | undefined>;
-}
+export type SharedStore = ReturnType<typeof openSharedStore>;
 
 export interface SharedStoreOptions {
   readonly servers: RedisServers;
@@ -49,32 +43,26 @@ type LinkState =
   | { readonly kind: 'waiting'; readonly cancel: () => void };
 
 /** Returns before the store is connected; until then it counts as away. */
-export function openSharedStore(options: SharedStoreOptions): SharedStore {
-  return new RedisSharedStore(options);
-}
-
-class RedisSharedStore implements SharedStore {
-  readonly #options: SharedStoreOptions;
-  readonly #metrics: ReturnType<typeof declareSharedStoreMetrics>;
-  readonly #closing = new AbortController();
-  #state: LinkState = { kind: 'connecting' };
+export function openSharedStore(options: SharedStoreOptions) {
+  const { clock, logger, openLink = openRedisLink, random } = options;
+  const closing = new AbortController();
+  let state: LinkState = { kind: 'connecting' };
   /** Consecutive failures since the last answer. */
-  #failures = 0;
-  #isKnownAway = false;
+  let failures = 0;
+  let isKnownAway = false;
+  const metrics = declareSharedStoreMetrics(options.metrics);
+  void connect();
 
-  constructor(options: SharedStoreOptions) {
-    this.#options = options;
-    this.#metrics = declareSharedStoreMetrics(options.metrics);
-    void this.#connect();
-  }
-
-  async ask<Answer>(command: (redis: Redis) => Promise<Answer>): Promise<Answer | undefined> {
-    if (this.#state.kind !== 'ready') {
-      this.#metrics.requests.inc({ outcome: 'away' });
+  /**
+   * Returns undefined if the store is away or does not answer in time; the store then counts as away until it is connected again. Also
+   * undefined if the key has a value of another Redis type.
+   */
+  async function ask<Answer>(command: (redis: Redis) => Promise<Answer>): Promise<Answer | undefined> {
+    if (state.kind !== 'ready') {
+      metrics.requests.inc({ outcome: 'away' });
       return undefined;
     }
-    const { link } = this.#state;
-    const { clock } = this.#options;
+    const { link } = state;
     const { promise: late, reject: giveUp } = Promise.withResolvers<never>();
     late.catch(() => undefined);
     let cancel = clock.after(ANSWER_TIMEOUT_MS, () => {
@@ -84,85 +72,85 @@ class RedisSharedStore implements SharedStore {
     try {
       // The client of a cluster may retry a command of a lost node for long.
       const answer = await Promise.race([command(link), late]);
-      this.#failures = 0;
-      this.#metrics.requests.inc({ outcome: 'answered' });
+      failures = 0;
+      metrics.requests.inc({ outcome: 'answered' });
       return answer;
     } catch (error) {
       // All other errors concern all keys.
       const isOfOneKey = error instanceof ErrorReply && WRONG_TYPE.test(error.message);
       // When a connection fails, so do all its commands; the first one drops it.
-      if (!isOfOneKey) this.#lost(link, reasonOf(error));
-      this.#metrics.requests.inc({ outcome: 'failed' });
+      if (!isOfOneKey) lost(link, reasonOf(error));
+      metrics.requests.inc({ outcome: 'failed' });
       return undefined;
     } finally {
       cancel();
     }
   }
 
-  [Symbol.dispose](): void {
-    this.#closing.abort(new Error('the service stops'));
-    if (this.#state.kind === 'waiting') this.#state.cancel();
-    if (this.#state.kind === 'ready') destroy(this.#state.link);
-    this.#state = { kind: 'connecting' };
-    this.#metrics.connected.set(0);
-  }
-
-  async #connect(): Promise<void> {
-    const { clock, logger } = this.#options;
-    this.#state = { kind: 'connecting' };
-    using deadline = startDeadline(clock, CONNECT_TIMEOUT_MS, 'connecting', this.#closing.signal);
+  async function connect(): Promise<void> {
+    state = { kind: 'connecting' };
+    using deadline = startDeadline(clock, CONNECT_TIMEOUT_MS, 'connecting', closing.signal);
     const { promise: broken, reject: fail } = Promise.withResolvers<never>();
     broken.catch(() => undefined);
     deadline.signal.addEventListener('abort', () => fail(deadline.signal.reason), { once: true });
     let link: RedisLink | undefined;
     const onBroken = (error: unknown): void => {
       fail(error);
-      if (link !== undefined) this.#lost(link, reasonOf(error));
+      if (link !== undefined) lost(link, reasonOf(error));
     };
     try {
       const { signal } = deadline;
-      const { openLink = openRedisLink } = this.#options;
-      link = await openLink({ ...this.#options, connectTimeoutMs: CONNECT_TIMEOUT_MS, signal, onBroken });
-      const probed = this.#probe(link);
+      link = await openLink({ ...options, connectTimeoutMs: CONNECT_TIMEOUT_MS, signal, onBroken });
+      const probed = probe(link);
       // A server that speaks another protocol causes an error event, and the promise of the connection never settles.
       await Promise.race([probed, broken]);
-      this.#closing.signal.throwIfAborted();
+      closing.signal.throwIfAborted();
     } catch (error) {
       if (link !== undefined) destroy(link);
-      if (!this.#closing.signal.aborted) this.#wait(reasonOf(deadline.signal.aborted ? deadline.signal.reason : error));
+      if (!closing.signal.aborted) wait(reasonOf(deadline.signal.aborted ? deadline.signal.reason : error));
       return;
     }
-    this.#state = { kind: 'ready', link };
-    this.#metrics.connected.set(1);
-    this.#isKnownAway = false;
+    state = { kind: 'ready', link };
+    metrics.connected.set(1);
+    isKnownAway = false;
     logger.info('the shared store is connected');
   }
 
-  async #probe(link: RedisLink): Promise<void> {
+  async function probe(link: RedisLink): Promise<void> {
     await link.connect();
-    const probes = this.#options.servers.kind === 'cluster' ? CLUSTER_PROBES : 1;
+    const probes = options.servers.kind === 'cluster' ? CLUSTER_PROBES : 1;
     await Promise.all(
       Array.from({ length: probes }, (_, index) => link.run(PROBE_SCRIPT, index === 0 ? 'try' : `try:${index}`, [])),
     );
   }
 
   /** Replaces a failed connection: a new one may reach another server of the same name. */
-  #lost(link: RedisLink, reason: string): void {
-    if (this.#state.kind !== 'ready' || this.#state.link !== link) return;
+  function lost(link: RedisLink, reason: string): void {
+    if (state.kind !== 'ready' || state.link !== link) return;
     destroy(link);
-    this.#metrics.connected.set(0);
-    this.#wait(reason);
+    metrics.connected.set(0);
+    wait(reason);
   }
 
-  #wait(reason: string): void {
-    const { clock, logger, random } = this.#options;
-    if (!this.#isKnownAway) logger.warn({ reason }, 'the shared store is away: this replica continues alone');
-    this.#isKnownAway = true;
-    this.#failures += 1;
-    const pauseMs = backoffMs(this.#failures, RECONNECT_PAUSES, random);
-    const cancel = clock.after(pauseMs, () => void this.#connect());
-    this.#state = { kind: 'waiting', cancel };
+  function wait(reason: string): void {
+    if (!isKnownAway) logger.warn({ reason }, 'the shared store is away: this replica continues alone');
+    isKnownAway = true;
+    failures += 1;
+    const pauseMs = backoffMs(failures, RECONNECT_PAUSES, random);
+    const cancel = clock.after(pauseMs, () => void connect());
+    state = { kind: 'waiting', cancel };
   }
+
+  return {
+    ask,
+    [Symbol.dispose](): void {
+      closing.abort(new Error('the service stops'));
+      if (state.kind === 'waiting') state.cancel();
+      if (state.kind === 'ready') destroy(state.link);
+      state = { kind: 'connecting' };
+      metrics.connected.set(0);
+    },
+  };
 }
 
 /** Ignores the error of a link that was never open or is closed already. */

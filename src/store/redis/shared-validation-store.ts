@@ -1,5 +1,5 @@
 import pLimit from 'p-limit';
-import { ParseError } from '../../lib/encoding/parse-error.ts';
+import { tryParse } from '../../lib/encoding/parse-error.ts';
 import type { ValidationID } from '../../warp/ids.ts';
 import {
   encodeJustification,
@@ -51,13 +51,8 @@ function originKey(validationID: ValidationID): string {
 
 /** Returns undefined unless the validation ID is the hash of these bytes. */
 function originIn(bytes: Uint8Array, validationID: ValidationID): L1ValidatorRegistrationJustification | undefined {
-  try {
-    const justification = parseJustification(bytes);
-    return validationIDOf(justification) === validationID ? justification : undefined;
-  } catch (error) {
-    if (error instanceof ParseError) return undefined;
-    throw error;
-  }
+  const justification = tryParse(() => parseJustification(bytes));
+  return justification && validationIDOf(justification) === validationID ? justification : undefined;
 }
 
 function validationIDOf(justification: L1ValidatorRegistrationJustification): ValidationID | undefined {

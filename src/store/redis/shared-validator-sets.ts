@@ -4,7 +4,7 @@ import type { Clock } from '../../lib/concurrency/clock.ts';
 import { ByteReader } from '../../lib/encoding/byte-reader.ts';
 import { ByteWriter } from '../../lib/encoding/byte-writer.ts';
 import { bytesToHex } from '../../lib/encoding/bytes.ts';
-import { ParseError } from '../../lib/encoding/parse-error.ts';
+import { tryParse } from '../../lib/encoding/parse-error.ts';
 import type { Validator } from '../../validators/validator.ts';
 import { BLS_PUBLIC_KEY_LENGTH } from '../../warp/bls-lengths.ts';
 import type { NodeID, SubnetID } from '../../warp/ids.ts';
@@ -48,12 +48,7 @@ export function createSharedValidatorSets(values: SharedValues, seal: Seal, cloc
       written.delete(setHash);
       return undefined;
     }
-    try {
-      return decode(bytes);
-    } catch (error) {
-      if (error instanceof ParseError) return undefined;
-      throw error;
-    }
+    return tryParse(() => decode(bytes));
   }
 
   function encodeOnce(validators: readonly Validator[]) {

@@ -4,20 +4,7 @@ import type { SharedStore } from './shared-store.ts';
  * Values that replicas share, each under one key with a lifetime. Other programs may write or delete them, and the store may be away:
  * the promises do not reject, and take at most 200 ms.
  */
-export interface SharedValues {
-  /** Returns undefined if there is none, if it is longer than `maxBytes`, and if the store is away. */
-  get(key: string, maxBytes: number): Promise<Uint8Array | undefined>;
-  /** Replaces any value. */
-  set(key: string, value: Uint8Array, ttlMs: number): Promise<void>;
-  delete(key: string): Promise<void>;
-  /**
-   * Compares and sets: writes if the value begins with the expected bytes, or if there is none; `undefined` expects none. A replacement
-   * without a value deletes.
-   *
-   * @returns the value if it differs, cut to one byte more than `maxBytes`
-   */
-  replace(key: string, expected: Uint8Array | undefined, replacement: Replacement): Promise<Replaced>;
-}
+export type SharedValues = ReturnType<typeof createSharedValues>;
 
 export interface Replacement {
   readonly value: Uint8Array | undefined;
@@ -49,20 +36,29 @@ end
 return 1`;
 
 /** @param scope the prefix of the keys of one network */
-export function createSharedValues(store: SharedStore, scope: string): SharedValues {
+export function createSharedValues(store: Pick<SharedStore, 'ask'>, scope: string) {
   return {
-    async get(key, maxBytes) {
+    /** Returns undefined if there is none, if it is longer than `maxBytes`, and if the store is away. */
+    async get(key: string, maxBytes: number): Promise<Uint8Array | undefined> {
       const value = await store.ask((redis) => redis.run(GET_SCRIPT, scope + key, [String(maxBytes)]));
       return value instanceof Uint8Array && value.length > 0 && value.length <= maxBytes ? value : undefined;
     },
-    async set(key, value, ttlMs) {
+    /** Replaces any value. */
+    async set(key: string, value: Uint8Array, ttlMs: number): Promise<void> {
       await store.ask((redis) => redis.run(SET_SCRIPT, scope + key, [value, String(ttlMs)]));
     },
-    async delete(key) {
+    async delete(key: string): Promise<void> {
       await store.ask((redis) => redis.run(DELETE_SCRIPT, scope + key, []));
     },
-    async replace(key, expected = NOTHING, { value = NOTHING, ttlMs, maxBytes }) {
-      const args = [expected, value, String(ttlMs), String(maxBytes)];
+    /**
+     * Compares and sets: writes if the value begins with the expected bytes, or if there is none; `undefined` expects none. A replacement
+     * without a value deletes.
+     *
+     * @returns the value if it differs, cut to one byte more than `maxBytes`
+     */
+    async replace(key: string, expected: Uint8Array | undefined, replacement: Replacement): Promise<Replaced> {
+      const { value = NOTHING, ttlMs, maxBytes } = replacement;
+      const args = [expected ?? NOTHING, value, String(ttlMs), String(maxBytes)];
       const answer = await store.ask((redis) => redis.run(REPLACE_SCRIPT, scope + key, args));
       if (answer === undefined) return { kind: 'away' };
       return answer instanceof Uint8Array ? { kind: 'other', value: answer } : { kind: 'replaced' };

@@ -78,7 +78,7 @@ test('the data API receives a request for the oldest transactions of a validatio
   const { server, find } = await start({ status: 200, text: JSON.stringify({ transactions }) });
   expect(await find()).toEqual(Array(10).fill(txHash));
   expect(server.requests[0]?.url).toBe(
-    `/glacier/v1/networks/fuji/blockchains/p-chain/transactions?token=more&l1ValidationId=${VALIDATION}&sortOrder=asc&pageSize=10`,
+    `/glacier/v1/networks/fuji/blockchains/p-chain/transactions?l1ValidationId=${VALIDATION}&sortOrder=asc&pageSize=10&token=more`,
   );
   expect(server.requests[0]?.headers['x-glacier-api-key']).toBe('secret');
 });

@@ -6,7 +6,12 @@ import type { ApiEndpoint } from '../../../src/lib/net/api-endpoint.ts';
 import type { OpenHttp } from '../../../src/lib/net/http-port.ts';
 import { readObject } from '../../../src/pchain/codec/json-fields.ts';
 import { ApiError } from '../../../src/pchain/rpc/api-error.ts';
-import { type JsonRpcCall, JsonRpcClient, type JsonRpcClientOptions } from '../../../src/pchain/rpc/json-rpc.ts';
+import {
+  createJsonRpcClient,
+  type JsonRpcCall,
+  type JsonRpcClient,
+  type JsonRpcClientOptions,
+} from '../../../src/pchain/rpc/json-rpc.ts';
 import { createMetrics } from '../../../src/telemetry/metrics.ts';
 import { within } from '../../../src/telemetry/spans.ts';
 import { FakeClock, settle } from '../../support/fake-clock.ts';
@@ -55,7 +60,7 @@ async function setUp(replies: readonly Replier[], { endpoint, path = '', ...opti
   }
   const clock = new PauseClock();
   const registry = new Registry();
-  const client = new JsonRpcClient({
+  const client = createJsonRpcClient({
     endpoints: apis.map(({ baseUrl }) => ({ baseUrl: baseUrl + path, ...endpoint })),
     ...{ clock, random: () => 0.5, metrics: createMetrics(registry) },
     ...options,

@@ -7,7 +7,7 @@ import {
 } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { type Clock, systemClock } from '../../../src/lib/concurrency/clock.ts';
-import { JsonRpcClient } from '../../../src/pchain/rpc/json-rpc.ts';
+import { createJsonRpcClient, type JsonRpcClient } from '../../../src/pchain/rpc/json-rpc.ts';
 import { createUnreadMetrics } from '../../../src/telemetry/metrics.ts';
 
 /** One HTTP request that a {@link LocalApi} got. */
@@ -99,7 +99,7 @@ export class LocalApi implements AsyncDisposable {
 /** Opens a client of one base URL, which does not repeat failed calls. */
 export function openClient(baseUrl: string, clock: Clock = systemClock): JsonRpcClient {
   const ports = { clock, random: () => 0, metrics: createUnreadMetrics() };
-  return new JsonRpcClient({ ...ports, endpoints: [{ baseUrl }], limits: { maxRounds: 1 } });
+  return createJsonRpcClient({ ...ports, endpoints: [{ baseUrl }], limits: { maxRounds: 1 } });
 }
 
 function answer(response: ServerResponse, reply: Reply, id: number): void {

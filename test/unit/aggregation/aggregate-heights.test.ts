@@ -57,12 +57,7 @@ function createHarness() {
         exists: async () => true,
         knownSubnetOf: () => undefined,
         isKnown: () => true,
-        getSubnet: async () => ({
-          isPermissioned: false,
-          conversionID: new Uint8Array(32),
-          managerChainID: CHAIN,
-          managerAddress: new Uint8Array(20),
-        }),
+        getSubnet: async () => ({ conversionID: new Uint8Array(32), managerChainID: CHAIN }),
       },
       validatorSets: {
         async proposedHeight() {
@@ -78,7 +73,7 @@ function createHarness() {
         known: () => undefined,
         newest: () => [],
       },
-      epochs: { heightOf: async (_, signal) => state.epoch(signal) },
+      epochs: { get: async (_, signal) => state.epoch(signal) },
       funds: { soonInactive: async (_, __, signal) => state.funds(signal), knownSoonInactive: () => undefined },
       l1Messages: { ofTransaction: async () => l1Message, ofJustification: async () => l1Message },
     },

@@ -10,6 +10,10 @@ import {
   createAggregator,
 } from '../../../src/aggregation/request/aggregate.ts';
 import type { AggregationRequest } from '../../../src/aggregation/request/aggregation-request.ts';
+import {
+  createSigningResolver,
+  type SigningResolverOptions,
+} from '../../../src/aggregation/request/signing-resolver.ts';
 import { createSubnetPolicy } from '../../../src/aggregation/subnet-policy.ts';
 import { createAnswerHistories } from '../../../src/aggregation/validators/answer-history.ts';
 import { createInvalidSigners } from '../../../src/aggregation/validators/invalid-signers.ts';
@@ -51,7 +55,6 @@ export const LIMITS: AggregatorLimits = {
   ...COLLECTION_LIMITS,
   maxAggregationsInFlight: 4,
   maxQueriesInFlight: 100,
-  resolveTimeoutMs: 5_000,
   resultCacheBytes: 10_000,
 };
 
@@ -107,7 +110,7 @@ class FakeNodeApi {
   async getSubnet(subnetID: SubnetID, signal: AbortSignal) {
     return this.#answer('getSubnet', signal, () => {
       if (subnetID !== EMPTY_SUBNET && !this.sets.has(subnetID)) throw NOT_FOUND;
-      return { isPermissioned: true, conversionID: undefined, managerChainID: undefined, managerAddress: undefined };
+      return { conversionID: undefined, managerChainID: undefined };
     });
   }
 
@@ -145,7 +148,9 @@ export const FOUND: L1MessageRequest = {
 /** An operator who tracks no subnet and allows all. */
 export const NO_POLICY = createSubnetPolicy({ trackedSubnetIDs: [], allowedSubnetIDs: undefined });
 
-interface HarnessParts extends Partial<AggregatorOptions> {
+interface HarnessParts
+  extends Partial<Omit<AggregatorOptions, 'directory' | 'resolver'>>,
+    Partial<Pick<SigningResolverOptions, 'directory' | 'validatorSets' | 'epochs' | 'funds'>> {
   readonly clock?: SteppedClock;
 }
 
@@ -160,12 +165,19 @@ export function createHarness(limits: Partial<AggregatorLimits> = {}, parts: Har
   for (const number of signers.keys()) signs(number + 1);
   const metrics = createAggregatorMetrics(createMetrics(registry));
   const penalties = new Penalties(clock, metrics);
-  const aggregator = createAggregator({
+  const resolving = {
     networkID: NETWORK_ID,
     directory: createSubnetDirectory(api, clock),
     validatorSets: createValidatorSets({ api, clock, build: createWarpSet }),
-    epochs: { heightOf: async () => undefined },
-    funds: { soonInactive: async () => new Set(), knownSoonInactive: () => new Set() },
+    epochs: { get: async () => undefined },
+    funds: { soonInactive: async () => new Set<NodeID>(), knownSoonInactive: () => new Set<NodeID>() },
+    clock,
+    resolveTimeoutMs: 5_000,
+    ...parts,
+  };
+  const aggregator = createAggregator({
+    resolver: createSigningResolver(resolving),
+    directory: resolving.directory,
     l1Messages,
     invalidSigners: createInvalidSigners(clock),
     histories: createAnswerHistories(clock, LIMITS.hedgeAfterMs),

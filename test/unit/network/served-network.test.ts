@@ -7,8 +7,8 @@ import type { ApiEndpoint } from '../../../src/lib/net/api-endpoint.ts';
 import type { NetworkParts } from '../../../src/network/network-parts.ts';
 import {
   createServedNetwork,
-  type NetworkOpener,
   type NetworkOptions,
+  type OpenNetwork,
   type ServedNetwork,
 } from '../../../src/network/served-network.ts';
 import { createMetrics } from '../../../src/telemetry/metrics.ts';
@@ -44,47 +44,45 @@ function scriptedServedNetwork({
   /** Events of API and parts, in order. */
   const events: string[] = [];
   const listeners = new Set<() => void>();
-  const opener: NetworkOpener = {
-    openApi(opened, { network }) {
-      events.push(`api opened at ${network.infoApi[0]?.baseUrl}`);
-      opened.defer(() => void events.push('api closed'));
-      return {
-        useEndpoints({ infoApi: [{ baseUrl } = {}] }) {
-          events.push(`api asks ${baseUrl}`);
-        },
-        async getNetworkID(signal) {
-          const { networkID: answer } = script;
-          script.askedAtMs.push(clock.monotonicMs());
-          await Promise.race([script.beforeAnswer, aborted(signal)]);
-          signal.throwIfAborted();
-          if (answer instanceof Error) throw answer;
-          return answer;
-        },
-        openParts(openedParts, id) {
-          openedParts.defer(() => void events.push('parts closed'));
-          if (script.openError !== undefined) throw script.openError;
-          events.push(`parts opened for ${id}`);
-          return {
-            peers: { stats: () => script.peerCounts },
-            update({ trackedSubnetIDs, manuallyTrackedPeers }) {
-              events.push(`tracks ${trackedSubnetIDs.length} subnets and ${manuallyTrackedPeers.length} peers`);
+  const open: OpenNetwork = (opened, { network }) => {
+    events.push(`api opened at ${network.infoApi[0]?.baseUrl}`);
+    opened.defer(() => void events.push('api closed'));
+    return {
+      useEndpoints({ infoApi: [{ baseUrl } = {}] }) {
+        events.push(`api asks ${baseUrl}`);
+      },
+      async getNetworkID(signal) {
+        const { networkID: answer } = script;
+        script.askedAtMs.push(clock.monotonicMs());
+        await Promise.race([script.beforeAnswer, aborted(signal)]);
+        signal.throwIfAborted();
+        if (answer instanceof Error) throw answer;
+        return answer;
+      },
+      openParts(openedParts, id) {
+        openedParts.defer(() => void events.push('parts closed'));
+        if (script.openError !== undefined) throw script.openError;
+        events.push(`parts opened for ${id}`);
+        return {
+          peers: { stats: () => script.peerCounts },
+          update({ trackedSubnetIDs, manuallyTrackedPeers }) {
+            events.push(`tracks ${trackedSubnetIDs.length} subnets and ${manuallyTrackedPeers.length} peers`);
+          },
+          aggregator: { aggregate: async () => RESULT },
+          ...({} as Pick<NetworkParts, 'subnets' | 'verifier' | 'uptimes'>),
+          connections: {
+            readiness() {
+              const reason = script.isConnected ? undefined : 'no validator is connected';
+              return [{ subnetID: PRIMARY_NETWORK_ID, isUp: script.isConnected, reason, connected: undefined }];
             },
-            aggregator: { aggregate: async () => RESULT },
-            ...({} as Pick<NetworkParts, 'subnets' | 'verifier' | 'uptimes'>),
-            connections: {
-              readiness() {
-                const reason = script.isConnected ? undefined : 'no validator is connected';
-                return [{ subnetID: PRIMARY_NETWORK_ID, isUp: script.isConnected, reason, connected: undefined }];
-              },
-              onReadinessChange(listener) {
-                listeners.add(listener);
-                return () => listeners.delete(listener);
-              },
+            onReadinessChange(listener) {
+              listeners.add(listener);
+              return () => listeners.delete(listener);
             },
-          };
-        },
-      };
-    },
+          },
+        };
+      },
+    };
   };
   const settings = { pChainApi: [{ baseUrl: 'http://api.example' }] };
   const { config } = parseConfig({ networks: { [name]: settings } }, {}, {});
@@ -96,7 +94,7 @@ function scriptedServedNetwork({
       identity: { nodeID: 'NodeID-us' } as unknown as NetworkOptions['identity'],
       bls: {} as NetworkOptions['bls'],
     },
-    opener,
+    open,
   );
   onTestFinished(() => network[Symbol.asyncDispose]());
   const change = (): void => {

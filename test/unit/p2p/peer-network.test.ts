@@ -6,7 +6,7 @@ import type { Clock } from '../../../src/lib/concurrency/clock.ts';
 import type { AppOutcome } from '../../../src/p2p/connection/app-requests.ts';
 import { MessageSchema } from '../../../src/p2p/gen/p2p_pb.js';
 import { createIdentity, type Identity } from '../../../src/p2p/identity/identity.ts';
-import { PeerNetwork, type PeerNetworkOptions } from '../../../src/p2p/peer-network.ts';
+import { openPeerNetwork, type PeerNetwork, type PeerNetworkOptions } from '../../../src/p2p/peer-network.ts';
 import { encodeFrame, MAX_FRAME_LENGTH } from '../../../src/p2p/wire/frames.ts';
 import type { Endpoint } from '../../../src/p2p/wire/ip-address.ts';
 import { encodeMessage } from '../../../src/p2p/wire/messages.ts';
@@ -39,7 +39,7 @@ class World {
   }
 
   network(nodes: readonly MemoryNode[], change: Partial<PeerNetworkOptions> = {}): PeerNetwork {
-    return new PeerNetwork({
+    return openPeerNetwork({
       identity: this.identity,
       networkID: NETWORK_ID,
       clock: this.clock,
@@ -136,7 +136,7 @@ it('a request distinguishes refused, silent, ignored and unreachable', async () 
   const outcomes = Promise.all(asked.map((nodeID) => network.appRequest(nodeID, C_CHAIN_ID, bytes, options)));
   await world.clock.advance(3_000);
   expect(await outcomes).toEqual([
-    { kind: 'refused', code: -2, text: 'x'.repeat(512) },
+    { kind: 'refused', code: -2, text: 'x'.repeat(300) },
     { kind: 'timed_out', reason: 'no_answer' },
     { kind: 'timed_out', reason: 'request_dropped' },
     { kind: 'unreachable', reason: 'connection lost: closed by the node' },
@@ -364,9 +364,11 @@ it('a node that is not connected has a cause and a reason', async () => {
   const { nodeID: unknown } = createIdentity();
   const obstacles = async (change: Partial<PeerNetworkOptions>, ms = 1_000) => {
     const network = world.network([node, other], change);
-    network.want('l1', new Set([network.nodeID, node.nodeID, unknown]));
+    network.want('l1', new Set([world.identity.nodeID, node.nodeID, unknown]));
     await world.clock.advance(ms);
-    const found = [network.nodeID, node.nodeID, unknown].map((nodeID) => network.describe(nodeID).obstacle?.cause);
+    const found = [world.identity.nodeID, node.nodeID, unknown].map(
+      (nodeID) => network.describe(nodeID).obstacle?.cause,
+    );
     const reason = network.lastFailure(node.nodeID);
     await network[Symbol.asyncDispose]();
     return [...found, reason];

@@ -14,7 +14,7 @@ import { testCodec } from './codec-properties.ts';
 test('has the bytes of the reference', () => {
   // avalanchego graft/subnet-evm/warp/messages: codec version, type ID, validation ID, seconds.
   const validationID = idFromBytes<ValidationID>(new Uint8Array(32).fill(7), 'validationID');
-  const bytes = encodeValidatorUptime({ kind: 'ValidatorUptime', validationID, totalUptime: 3_486n });
+  const bytes = encodeValidatorUptime({ validationID, totalUptime: 3_486n });
   expect(bytesToHex(bytes)).toBe(`000000000000${'07'.repeat(32)}0000000000000d9e`);
 });
 

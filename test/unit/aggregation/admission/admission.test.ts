@@ -1,6 +1,6 @@
 import { Registry } from 'prom-client';
 import { describe, expect, test } from 'vitest';
-import { Admission } from '../../../../src/aggregation/admission/admission.ts';
+import { createAdmission } from '../../../../src/aggregation/admission/admission.ts';
 import { createAggregatorMetrics } from '../../../../src/aggregation/aggregator-metrics.ts';
 import { createMetrics } from '../../../../src/telemetry/metrics.ts';
 import { type BlockchainID, idFromBytes, type SubnetID } from '../../../../src/warp/ids.ts';
@@ -183,7 +183,7 @@ test('a client whose message was first asked for by a flood does not wait behind
 });
 
 describe('a machine', () => {
-  function createAdmission(max = 64) {
+  function setUpAdmission(max = 64) {
     const clock = new FakeClock();
     let lateMs = 0;
     const late = Object.assign(Object.create(clock), {
@@ -191,7 +191,7 @@ describe('a machine', () => {
       after: (delayMs: number, callback: () => void) => clock.after(delayMs + lateMs, callback),
     }) as FakeClock;
     const registry = new Registry();
-    const admission = new Admission({
+    const admission = createAdmission({
       ...{ clock: late, subnets: NO_POLICY, maxAggregationsInFlight: max, queueTimeoutMs: 1_000 },
       metrics: createAggregatorMetrics(createMetrics(registry)),
     });
@@ -209,7 +209,7 @@ describe('a machine', () => {
   }
 
   test('that is late runs fewer aggregations, and more again when it is not', async () => {
-    const { clock, admission, limit, beLate } = createAdmission();
+    const { clock, admission, limit, beLate } = setUpAdmission();
     using _permit = admission.admit({ client: 'c', subnetID: SUBNET });
     expect(await limit()).toBe(8);
     beLate(40);
@@ -221,7 +221,7 @@ describe('a machine', () => {
   });
 
   test('admits two thirds for one client, and others after it', () => {
-    const { admission } = createAdmission(30);
+    const { admission } = setUpAdmission(30);
     const admit = (client: string, subnetID: SubnetID) => admission.admit({ client, subnetID });
     for (let number = 0; number < 20; number += 1) admit('flood', number % 2 === 0 ? SUBNET : OTHER_SUBNET);
     expect(() => admit('flood', SUBNET)).toThrow('too many requests of this client');
@@ -229,14 +229,14 @@ describe('a machine', () => {
   });
 
   test('queues no more of one client or subnet than it can run soon, and serves others first', async () => {
-    const { run } = createAdmission(256);
+    const { run } = setUpAdmission(256);
     const flood = Array.from({ length: 200 }, () => run('flood'));
     expect(count(await outcomesOf(flood))).toEqual({ done: 4, open: 64, overloaded: 132 });
     expect(await outcomesOf([run('good', OTHER_SUBNET), run('good', OTHER_SUBNET)])).toEqual(['done', 'done']);
   });
 
   test('lets a resting aggregation wait to resume, however many of its client are queued', async () => {
-    const { run, signal } = createAdmission(1);
+    const { run, signal } = setUpAdmission(1);
     const first = await run('flood');
     first.rest();
     const others = Array.from({ length: 100 }, () => run('flood'));

@@ -253,7 +253,7 @@ describe('bad signatures', () => {
               const startMs = clock.monotonicMs();
               await new Promise((resolve) => signal.addEventListener('abort', resolve));
               searchedMs ??= clock.monotonicMs() - startMs;
-              return { bad: [], uncleared: (await sum.aggregate()).signers };
+              return { bad: [], uncleared: [...(await sum.aggregate()).signers] };
             },
             async verifyAlone(signer, signature) {
               alone.push(validators.findIndex(({ publicKeyHex }) => publicKeyHex === signer.publicKeyHex));

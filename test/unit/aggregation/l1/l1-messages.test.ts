@@ -26,11 +26,10 @@ const REGISTERED_REMOVAL = ledger.transactionAt(heights.registeredRemoval);
 const DISABLING = ledger.transactionAt(heights.disabling);
 const USED_UP = ledger.transactionAt(heights.usedUpRegistration);
 
-const [isPermissioned, managerAddress] = [false, l1.managerAddress];
 const { managerChainID } = l1.conversion;
 const SUBNETS = new Map<SubnetID, Subnet>([
-  [l1.subnetID, { isPermissioned, managerAddress, managerChainID, conversionID: conversionID(l1.conversion) }],
-  [PRIMARY_NETWORK_ID, { isPermissioned, managerAddress, managerChainID: undefined, conversionID: undefined }],
+  [l1.subnetID, { managerChainID, conversionID: conversionID(l1.conversion) }],
+  [PRIMARY_NETWORK_ID, { managerChainID: undefined, conversionID: undefined }],
 ]);
 
 function createHarness() {
@@ -60,7 +59,7 @@ function createHarness() {
       async getL1Validator(validationID) {
         const validator = state.hasValidators ? model.l1Validator(validationID) : undefined;
         if (validator === undefined) throw NOT_FOUND;
-        return { subnetID: l1.subnetID, weight: validator.weight, minNonce: validator.minNonce };
+        return { subnetID: l1.subnetID, minNonce: validator.minNonce };
       },
     },
     evm: { getReceipt: () => Promise.reject(new Error('not asked')) },

@@ -53,16 +53,13 @@ function createHarness(answers: readonly Answer[], change: Partial<UptimeProofsO
     resolveTimeoutMs: 1_000,
     api: {
       async getL1Validator(validationID) {
-        if (validationID === VALIDATION) return { subnetID: SUBNET, weight: 1n, minNonce: 0n };
+        if (validationID === VALIDATION) return { subnetID: SUBNET, minNonce: 0n };
         throw NOT_FOUND;
       },
     },
     directory: {
       validatedBy: async (chainID) => (chainID === CHAIN ? SUBNET : undefined),
-      getSubnet: async () => ({
-        ...{ isPermissioned: false, conversionID: new Uint8Array(32), managerAddress: undefined },
-        managerChainID: script.managerChainID,
-      }),
+      getSubnet: async () => ({ conversionID: new Uint8Array(32), managerChainID: script.managerChainID }),
     },
     resolver: {
       signersOf: async (signingSubnetID) => ({ signingSubnetID, pChainHeight: 55n, warpSet, avoided: new Set() }),

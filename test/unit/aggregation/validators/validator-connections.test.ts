@@ -392,11 +392,7 @@ test.each<[string, AppOutcome, SignatureOutcome]>([
     { kind: 'response', bytes: encodeSignatureResponse(SIGNATURE.subarray(1)) },
     { kind: 'invalid_signature', reason: expect.stringContaining('95 bytes') },
   ],
-  [
-    'a refusal, whose text is cut',
-    { kind: 'refused', code: 9, text: 'x'.repeat(10_000) },
-    { kind: 'refused', code: 9, text: 'x'.repeat(300) },
-  ],
+  ['a refusal', { kind: 'refused', code: 9, text: 'no' }, { kind: 'refused', code: 9, text: 'no' }],
   ['silence', { kind: 'timed_out', reason: 'request_dropped' }, { kind: 'timed_out', reason: 'request_dropped' }],
 ])('a signature request is sent to the source chain, and returns %s', async (_, answer, expected) => {
   const { connections, network } = createHarness();

@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { PublicKeyTable } from '../../../../src/bls/backends/public-key-table.ts';
 import { type AddOutcome, SignatureLanes } from '../../../../src/bls/curve/signature-lanes.ts';
+import { Arithmetic } from '../../../../src/bls/field/arithmetic.ts';
 import { type BlsJob, runBlsJob } from '../../../../src/bls/service/bls-jobs.ts';
 import { createJobRunner, JobsOverloaded } from '../../../../src/bls/service/job-runner.ts';
 import { bytesToHex } from '../../../../src/lib/encoding/bytes.ts';
@@ -39,7 +40,10 @@ function openLanes({ threads = 1, concurrency = 1, maxQueued = 100 } = {}) {
     close: async () => {},
   });
   const table = new PublicKeyTable(modelBackend.packedPublicKeyBytes);
-  const lanes = new SignatureLanes(runner, table.memory, () => false);
+  const lanes = new SignatureLanes(new Arithmetic(runner, modelBackend), {
+    ...{ message: MESSAGE, keys: table.memory, isOver: () => false },
+    onMalformed: () => undefined,
+  });
   const outcomes = new Map<number, AddOutcome | 'rejected'>();
   /** Ends when what was added has had the time to become a job: what is added meanwhile goes with it. */
   const add = (index: number, signature = signatures[index] as Uint8Array, isLast = false): Promise<void> => {

@@ -1,5 +1,5 @@
 import type { BlsBackend } from '../../../../src/bls/backends/bls-backend.ts';
-import { type BlsService, type BlsVerifier, createBlsService } from '../../../../src/bls/service/aggregation.ts';
+import { type BlsService, createBlsService } from '../../../../src/bls/service/aggregation.ts';
 import { runBlsJob } from '../../../../src/bls/service/bls-jobs.ts';
 import { createJobRunner, type JobRunner } from '../../../../src/bls/service/job-runner.ts';
 
@@ -23,6 +23,6 @@ export function createInlineRunner(
 }
 
 /** @param start when the first job ends, and no other begins before */
-export function createInlineBls(backend: BlsBackend, start?: Promise<unknown>): BlsService & BlsVerifier {
+export function createInlineBls(backend: BlsBackend, start?: Promise<unknown>): BlsService {
   return createBlsService(createInlineRunner(backend, start), backend);
 }

@@ -4,7 +4,11 @@ import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import type { Clock } from '../../../../src/lib/concurrency/clock.ts';
 import { concatBytes } from '../../../../src/lib/encoding/bytes.ts';
-import { type AppOutcome, AppRequests, type AppRequestsHooks } from '../../../../src/p2p/connection/app-requests.ts';
+import {
+  type AppOutcome,
+  type AppRequestsHooks,
+  createAppRequests,
+} from '../../../../src/p2p/connection/app-requests.ts';
 import { AppErrorSchema, AppResponseSchema } from '../../../../src/p2p/gen/p2p_pb.js';
 import { parseMessage } from '../../../../src/p2p/wire/messages.ts';
 import { idBytes, type NodeID, P_CHAIN_ID } from '../../../../src/warp/ids.ts';
@@ -18,7 +22,7 @@ const NO_HOOKS: AppRequestsHooks = { beforeTimeout: () => undefined, onEnd: () =
 const responseTo = (requestId: number) => create(AppResponseSchema, { chainId, requestId });
 
 function open({ clock = new FakeClock() as Clock, maxPending = MAX_PENDING, hooks = NO_HOOKS } = {}) {
-  const requests = new AppRequests(clock, maxPending, hooks);
+  const requests = createAppRequests(clock, maxPending, hooks);
   /** Requests with a timeout of 10 ms of which no node hears. */
   const ask = (index: number, signal = new AbortController().signal) =>
     requests.send(...([node(index), P_CHAIN_ID, APP_BYTES, { timeoutMs: 10, signal }] as const), {
@@ -51,7 +55,7 @@ it('each request is settled once by the first event of its node and chain, and k
   await fc.assert(
     fc.asyncProperty(steps, fc.boolean(), async (script, answersPings) => {
       const clock = new FakeClock();
-      const requests = new AppRequests(clock, MAX_PENDING, NO_HOOKS);
+      const requests = createAppRequests(clock, MAX_PENDING, NO_HOOKS);
       const sent: Sent[] = [];
       const expected = new Map<Sent, string>();
       const pingedMs = new Map<number, number>();

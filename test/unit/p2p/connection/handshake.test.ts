@@ -5,7 +5,7 @@ import { ParseError } from '../../../../src/lib/encoding/parse-error.ts';
 import {
   compareNodeVersions,
   createHandshake,
-  OwnHandshake,
+  createOwnHandshakes,
   PLACEHOLDER_BLS_SIGNATURE,
   parseHandshake,
 } from '../../../../src/p2p/connection/handshake.ts';
@@ -102,10 +102,10 @@ it('our address is signed once, and again after the clock was set back', async (
   let aheadMs = 3_600_000;
   const fake = new FakeClock();
   const identity = createIdentity();
-  const own = new OwnHandshake({ identity, networkID: 5, clock: { now: () => fake.now() + aheadMs } });
+  const own = createOwnHandshakes({ identity, networkID: 5, clock: { now: () => fake.now() + aheadMs } });
   const create = (): Handshake => {
     const knownPeers = { filter: Uint8Array.of(1, 0, 0, 0, 0, 0, 0, 0, 0, 0), salt: new Uint8Array(32) };
-    const message = own.create({ major: 1, minor: 14, patch: 2 }, knownPeers);
+    const message = own({ major: 1, minor: 14, patch: 2 }, knownPeers);
     if (message.case !== 'handshake') throw new Error(`made a ${message.case}`);
     return createMessage(HandshakeSchema, message.value);
   };

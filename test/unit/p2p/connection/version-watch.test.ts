@@ -1,6 +1,6 @@
 import { beforeEach, expect, it } from 'vitest';
 import type { NodeVersion } from '../../../../src/p2p/connection/handshake.ts';
-import { VersionWatch } from '../../../../src/p2p/connection/version-watch.ts';
+import { createVersionWatch, type VersionWatch } from '../../../../src/p2p/connection/version-watch.ts';
 import { FakeClock } from '../../../support/fake-clock.ts';
 
 const version = (minor: number): NodeVersion => ({ major: 1, minor, patch: 0 });
@@ -17,7 +17,7 @@ beforeEach(() => {
   answers = 0;
   warnings = 0;
   answer = async () => version(14);
-  watch = new VersionWatch({
+  watch = createVersionWatch({
     clock,
     logger: { warn: () => void (warnings += 1) },
     request: (signal) => {

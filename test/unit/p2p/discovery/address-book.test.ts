@@ -1,6 +1,10 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { AddressBook, type AddressBookOptions } from '../../../../src/p2p/discovery/address-book.ts';
+import {
+  type AddressBook,
+  type AddressBookOptions,
+  createAddressBook,
+} from '../../../../src/p2p/discovery/address-book.ts';
 import { addressGossipID, BloomFilter, bloomHash } from '../../../../src/p2p/wire/bloom-filter.ts';
 import { type NodeID, nodeIDFromBytes } from '../../../../src/warp/ids.ts';
 import { Draws } from '../../../simulation/draws.ts';
@@ -11,7 +15,7 @@ const at = (port: number, timestamp: bigint) => ({ host: '1.2.3.4', port, timest
 
 function createBook(options: Partial<AddressBookOptions> = {}): AddressBook {
   const { next: random } = new Draws('address book');
-  return new AddressBook({ maxEntries: 1_000, random, isWanted: () => false, mayBeDialled: () => true, ...options });
+  return createAddressBook({ maxEntries: 1_000, random, isWanted: () => false, mayBeDialled: () => true, ...options });
 }
 
 function isInFilter(book: AddressBook, nowMs: number, nodeID: NodeID, timestamp: bigint): boolean {

@@ -1,7 +1,7 @@
 import { create } from '@bufbuild/protobuf';
 import { expect, test } from 'vitest';
-import { AddressBook } from '../../../../src/p2p/discovery/address-book.ts';
-import { PeerDiscovery } from '../../../../src/p2p/discovery/peer-discovery.ts';
+import { createAddressBook } from '../../../../src/p2p/discovery/address-book.ts';
+import { createPeerDiscovery } from '../../../../src/p2p/discovery/peer-discovery.ts';
 import { PeerListSchema } from '../../../../src/p2p/gen/p2p_pb.js';
 import { createIdentity } from '../../../../src/p2p/identity/identity.ts';
 import { encodeClaimedIpPort, signAddress } from '../../../../src/p2p/wire/signed-address.ts';
@@ -18,9 +18,9 @@ function createHarness(dialsPerSecond = DIALS_PER_SECOND) {
   const isWanted = (nodeID: NodeID): boolean => nodeID === wanted.nodeID;
   const counts = new Map<string, number>();
   const none = (): void => undefined;
-  const discovery = new PeerDiscovery({
+  const discovery = createPeerDiscovery({
     ...{ clock, random: () => 0.5, logger: { debug: none, warn: none }, isWanted },
-    book: new AddressBook({ maxEntries: 100, random: () => 0.5, isWanted, mayBeDialled: () => true }),
+    book: createAddressBook({ maxEntries: 100, random: () => 0.5, isWanted, mayBeDialled: () => true }),
     bootstrapPeers: async () => [],
     gossipIntervals: { minMs: 1_000, maxMs: 1_000 },
     dialsPerSecond,

@@ -4,7 +4,6 @@ import { bytesToHex } from '../../../../src/lib/encoding/bytes.ts';
 import { attempt, ParseError } from '../../../../src/lib/encoding/parse-error.ts';
 import {
   readArray,
-  readBoolean,
   readHex,
   readObject,
   readString,
@@ -51,7 +50,7 @@ test('hex has any bytes after 0x', () => {
 });
 
 test('every reader returns a value of its type or throws a ParseError, which names both types', () => {
-  const readers = [readObject, readArray, readString, readBoolean, readU64, readU32, readHex];
+  const readers = [readObject, readArray, readString, readU64, readU32, readHex];
   fc.assert(
     fc.property(fc.anything(), fc.constantFrom(...readers), (value, read) => void attempt(() => read(value, 'field'))),
   );

@@ -24,16 +24,16 @@ test('the height of an epoch is read once a second; a chain without epochs has n
   const clock = new FakeClock();
   let number = 3n;
   const api = { getCurrentEpoch: async () => ({ number, pChainHeight: 70n + number }) };
-  const { heightOf } = createEpochHeights(api, clock);
-  expect(await heightOf(CHAIN, SIGNAL)).toBe(73n);
+  const heights = createEpochHeights(api, clock);
+  expect(await heights.get(CHAIN, SIGNAL)).toBe(73n);
   number = 4n;
   await clock.advance(999);
-  expect(await heightOf(CHAIN, SIGNAL)).toBe(73n);
+  expect(await heights.get(CHAIN, SIGNAL)).toBe(73n);
   await clock.advance(1);
-  expect(await heightOf(CHAIN, SIGNAL)).toBe(74n);
+  expect(await heights.get(CHAIN, SIGNAL)).toBe(74n);
   number = 0n;
   await clock.advance(1_000);
-  expect(await heightOf(CHAIN, SIGNAL)).toBeUndefined();
+  expect(await heights.get(CHAIN, SIGNAL)).toBeUndefined();
 });
 
 const validator = (byte: number, balance: bigint | undefined): CurrentValidator => ({

@@ -16,9 +16,7 @@ const L1 = idFromBytes<SubnetID>(new Uint8Array(32).fill(1), 'subnetID');
 const CHAIN = idFromBytes<BlockchainID>(new Uint8Array(32).fill(2), 'blockchainID');
 const refusal = (code: number) => new ApiError('rejected', 'refused', { rejection: { code, message: 'not found' } });
 const NOT_FOUND = refusal(-32_000);
-const SUBNET: Subnet = {
-  ...{ isPermissioned: true, conversionID: undefined, managerChainID: undefined, managerAddress: undefined },
-};
+const SUBNET: Subnet = { conversionID: undefined, managerChainID: undefined };
 
 /** A directory whose node answers with these values, or throws them. */
 function start(answers: { validatedBy: SubnetID | Error; getSubnet: Subnet | Error }) {
@@ -88,7 +86,7 @@ test('a subnet is known through its chain, also after a negative entry', async (
 test('the conversion of a subnet is noticed and cached', async () => {
   const { asked, answers, getSubnet } = start({ validatedBy: L1, getSubnet: SUBNET });
   expect(await getSubnet()).toEqual(SUBNET);
-  const converted = { ...SUBNET, isPermissioned: false, conversionID: new Uint8Array(32).fill(3) };
+  const converted = { ...SUBNET, conversionID: new Uint8Array(32).fill(3) };
   answers.getSubnet = converted;
   expect([await getSubnet(), await getSubnet()]).toEqual([converted, converted]);
   expect(asked).toHaveLength(2);

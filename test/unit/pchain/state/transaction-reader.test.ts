@@ -28,13 +28,13 @@ function createHarness(bytes: Uint8Array) {
       return bytes;
     },
   };
-  return { asked, reader: createTransactionReader(api, new FakeClock()) };
+  return { asked, read: createTransactionReader(api, new FakeClock()) };
 }
 
 test('a transaction is requested once', async () => {
-  const { asked, reader } = createHarness(conversionWith(3));
+  const { asked, read } = createHarness(conversionWith(3));
   for (const index of [1, 2, 1, 2]) {
-    expect(await reader.read(txID(index), never)).toMatchObject({ kind: 'ConvertSubnetToL1Tx' });
+    expect(await read(txID(index), never)).toMatchObject({ kind: 'ConvertSubnetToL1Tx' });
   }
   expect(asked).toHaveLength(2);
 });
@@ -42,17 +42,17 @@ test('a transaction is requested once', async () => {
 test('large transactions are cached up to 4 MiB', async () => {
   const bytes = conversionWith(320);
   expect(bytes.length).toBeGreaterThan(60 * 1024);
-  const { asked, reader } = createHarness(bytes);
-  for (let index = 0; index < 100; index += 1) await reader.read(txID(index), never);
-  for (const index of [99, 0]) await reader.read(txID(index), never);
+  const { asked, read } = createHarness(bytes);
+  for (let index = 0; index < 100; index += 1) await read(txID(index), never);
+  for (const index of [99, 0]) await read(txID(index), never);
   expect(asked.slice(100)).toEqual([txID(0)]);
 });
 
 test('only the name of a transaction without a message is cached', async () => {
   const bytes = new Uint8Array(64 * 1024);
   bytes[5] = 34;
-  const { asked, reader } = createHarness(bytes);
-  for (let index = 0; index < 400; index += 1) await reader.read(txID(index), never);
-  await reader.read(txID(0), never);
+  const { asked, read } = createHarness(bytes);
+  for (let index = 0; index < 400; index += 1) await read(txID(index), never);
+  await read(txID(0), never);
   expect(asked).toHaveLength(400);
 });

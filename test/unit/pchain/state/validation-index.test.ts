@@ -5,7 +5,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { Registry } from 'prom-client';
 import { afterEach, expect, test } from 'vitest';
 import { ApiError } from '../../../../src/pchain/rpc/api-error.ts';
-import { ValidationIndex, type ValidationIndexOptions } from '../../../../src/pchain/state/validation-index.ts';
+import { openValidationIndex, type ValidationIndexOptions } from '../../../../src/pchain/state/validation-index.ts';
 import { openValidationStore } from '../../../../src/store/local/validation-store.ts';
 import { createMetrics } from '../../../../src/telemetry/metrics.ts';
 import type { ValidationOrigin } from '../../../../src/warp/justification.ts';
@@ -37,7 +37,7 @@ function open(
   const store = openValidationStore({ directory, networkID: 1 });
   const registry = new Registry();
   const log = createLogLines();
-  const index = new ValidationIndex({
+  const index = openValidationIndex({
     ...{ api: chain, store, clock, logger: log.logger },
     metrics: createMetrics(registry).with({ network: 'local' }),
     ...{ l1StartTime: undefined, lookback: undefined, maxBlocksPerSecond: 1_000, ...limits },

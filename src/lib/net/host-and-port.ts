@@ -1,8 +1,13 @@
-import { ParseError } from '../../lib/encoding/parse-error.ts';
-import type { HostAndPort } from '../../lib/net/redis-address.ts';
+import { ParseError } from '../encoding/parse-error.ts';
+
+export interface HostAndPort {
+  /** A name or an IP address, without brackets. */
+  readonly host: string;
+  readonly port: number;
+}
 
 /** Parses `host:port` or `[IPv6]:port`. @throws {ParseError} */
-export function parsePeerAddress(text: string): HostAndPort {
+export function parseHostAndPort(text: string): HostAndPort {
   const [, ipv6, host = ipv6, digits] = /^(?:\[([0-9a-fA-F:.]+)\]|([^:\s]+)):(\d{1,5})$/.exec(text) ?? [];
   const port = Number(digits);
   if (host !== undefined && port > 0 && port <= 65_535) return { host, port };
