@@ -351,7 +351,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   }),
   ...bugsOf('src/proxy/client/circuit-breaker.ts', ['test/unit/proxy', 'test/integration/proxy/circuit.test.ts'], {
     'the circuit of an upstream never opens': [
-      "this.#state.kind !== 'closed' || this.#count() >= this.#options.maxFailures",
+      "this.#state.kind !== 'closed' || this.#count() >= MAX_FAILURES",
       'this.#count() < 0',
     ],
   }),
@@ -374,10 +374,13 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     "the Go binary's launcher stays the parent of the service": ['exec "$node"', '"$node"'],
   }),
   ...bugsOf('src/config/go-aggregator/go-file.ts', GO_FILE, {
-    'a null in a Go file is a value': ['const value = object[key] ?? undefined;', 'const value = object[key];'],
+    'a null in a Go file is a value': [
+      "given[key] ?? (kind === 'endpoint' ? {} : undefined)",
+      "(kind === 'endpoint' && given[key] === undefined ? {} : given[key])",
+    ],
     'log levels of a Go file are compared with their case': ['LOG_LEVELS[level.toLowerCase()],', 'LOG_LEVELS[level],'],
     'an unknown key of a Go file is ignored': ['if (unknown.length > 0) {', 'if (unknown.length > 99) {'],
-    'keys of a Go file are not read from the environment': ['if (text !== undefined) changed[key] = text;', ''],
+    'keys of a Go file are not read from the environment': ['= variable ?? given[key]', '= given[key]'],
   }),
   ...bugsOf('src/p2p/identity/identity.ts', ['test/unit/p2p/identity', 'test/integration/service/go-binary.test.ts'], {
     'missing TLS files are not created': ['await publish(certificatePath, newPem, folderMode)', 'newPem'],
@@ -455,16 +458,16 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   }),
   ...bugsOf('src/proxy/client/upstreams.ts', PROXY, {
     'the cache of an upstream outlives its address': [
-      '`${upstream.address} ${question.target}`',
+      '`${upstream.cacheName} ${question.target}`',
       '`${upstream.name} ${question.target}`',
     ],
     "a changed upstream keeps the old one's headers": [
       '    this.open(before.name, endpoint);',
-      '    this.open(before.name, { ...(JSON.parse(before.address) as typeof endpoint), ...endpoint });',
+      '    this.open(before.name, { ...before.endpoint, ...endpoint });',
     ],
     'new headers alone do not change an upstream': [
-      'JSON.stringify(endpoint) === before.address',
-      'before.address.includes(JSON.stringify(endpoint.baseUrl))',
+      'isDeepStrictEqual(endpoint, before.endpoint)',
+      'endpoint.baseUrl === before.endpoint.baseUrl',
     ],
   }),
   ...bugsOf('src/proxy/client/upstream-client.ts', PROXY, {

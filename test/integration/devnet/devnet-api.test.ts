@@ -1,6 +1,8 @@
 import { hash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Devnet, startDevnet } from '../../../src/devnet/devnet.ts';
+import { createNetworkModel, type ModelNode } from '../../../src/devnet/network-model.ts';
+import { createNodeApiServer } from '../../../src/devnet/node/node-api-server.ts';
 import { parsePChainTransaction } from '../../../src/pchain/codec/l1-transaction.ts';
 import { type ChainApi, createChainApi } from '../../../src/pchain/rpc/chain-api.ts';
 import { createNodeApi, type NodeApi } from '../../../src/pchain/rpc/node-api.ts';
@@ -9,6 +11,7 @@ import { createWarpSet } from '../../../src/validators/warp-set.ts';
 import {
   type BlockchainID,
   idFromBytes,
+  type NodeID,
   P_CHAIN_ID,
   PRIMARY_NETWORK_ID,
   type TxID,
@@ -29,8 +32,7 @@ let cleanup: AsyncDisposableStack;
 beforeAll(async () => {
   cleanup = new AsyncDisposableStack();
   const logger = createLogger('silent');
-  const options = { validators: 40, sharedBlsKeys: [[5, 6]], keyless: [7] } as const;
-  devnet = cleanup.use(await startDevnet({ ...options, clock, logger }));
+  devnet = cleanup.use(await startDevnet({ validators: 40, clock, logger }));
   const client = cleanup.use(openClient(devnet.apiUrl, clock));
   api = createNodeApi(client, client);
   chains = createChainApi(client);
@@ -132,12 +134,29 @@ describe('the client of this project gets', () => {
   });
 
   test('validator sets in which two validators share a key and one has none', async () => {
-    const set = createWarpSet(await api.getValidatorsAt(PRIMARY_NETWORK_ID, 'proposed', SIGNAL));
+    const node = devnet.validator(0);
+    const validators = devnet.nodeIDs.map((_, index) => devnet.validator(index));
+    const [l1Only, inactiveNode] = [validators.slice(40), validators[5] as ModelNode];
+    const primaryNodes = validators.slice(0, 40).map(({ nodeID, publicKey }, index) => {
+      return { nodeID, publicKey: index === 6 ? inactiveNode.publicKey : publicKey };
+    });
+    const [shared, keyless] = [devnet.nodeIDs.slice(5, 7), devnet.nodeIDs[7] as NodeID];
+    const nodes = { primaryNodes, l1OnlyNodes: l1Only, inactiveNode, keyless: new Set([keyless]) };
+    const server = createNodeApiServer({
+      model: createNetworkModel({ seed: 1, clock, ...nodes }),
+      seed: 1,
+      node,
+      peers: [],
+    });
+    cleanup.defer(() => server.close());
+    const client = cleanup.use(openClient(await server.listen(), clock));
+    const served = createNodeApi(client, client);
+    const set = createWarpSet(await served.getValidatorsAt(PRIMARY_NETWORK_ID, 'proposed', SIGNAL));
     expect(set.validators).toHaveLength(38);
-    const shared = set.validators.filter(({ nodeIDs }) => nodeIDs.length > 1);
-    expect(shared.map(({ nodeIDs }) => new Set(nodeIDs))).toEqual([new Set(devnet.nodeIDs.slice(5, 7))]);
-    expect(set.validators.some(({ nodeIDs }) => nodeIDs.includes(devnet.validator(7).nodeID))).toBe(false);
-    const current = await api.getCurrentValidators(PRIMARY_NETWORK_ID, SIGNAL);
+    const merged = set.validators.filter(({ nodeIDs }) => nodeIDs.length > 1);
+    expect(merged.map(({ nodeIDs }) => new Set(nodeIDs))).toEqual([new Set(shared)]);
+    expect(set.validators.some(({ nodeIDs }) => nodeIDs.includes(keyless))).toBe(false);
+    const current = await served.getCurrentValidators(PRIMARY_NETWORK_ID, SIGNAL);
     expect(current).toHaveLength(40);
     expect(current.reduce((sum, { weight }) => sum + weight, 0n)).toBe(set.totalWeight);
   });
