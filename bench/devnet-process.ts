@@ -1,11 +1,10 @@
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
 import fastify from 'fastify';
-import { startDevnet } from '../src/devnet/devnet.ts';
 import { registerDevnetRoutes } from '../src/devnet/node/devnet-routes.ts';
 import { systemClock } from '../src/lib/concurrency/clock.ts';
 import { createLogger } from '../src/telemetry/logger.ts';
 import type { NodeID } from '../src/warp/ids.ts';
-import { setBehaviour } from '../test/devnet/validator-faults.ts';
+import { setBehaviour, startFaultyDevnet } from '../test/devnet/faulty-validator.ts';
 import { misbehaviourFromSeed, type WeightedIndex } from '../test/faults/misbehaviour.ts';
 
 /** Which validators of the primary network misbehave: the two heaviest are slow, or a third of the weight misbehaves from a seed. */
@@ -13,7 +12,7 @@ type Misbehaving = 'none' | 'slow' | 'mixed';
 
 // node bench/devnet-process.ts VALIDATORS [none|slow|mixed] [SEED]: the devnet in a separate process. Prints its URLs as a JSON line and ends
 // with its parent.
-const devnet = await startDevnet({
+const devnet = await startFaultyDevnet({
   validators: Number(process.argv[2]),
   clock: systemClock,
   logger: createLogger('warn'),

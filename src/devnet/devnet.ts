@@ -15,7 +15,7 @@ import {
   type NetworkModel,
 } from './network-model.ts';
 import { createAppRequestJudge } from './node/app-request-judge.ts';
-import { DevnetValidator, type ValidatorRole } from './node/devnet-validator.ts';
+import { DevnetValidator, type ValidatorRole, type ValidatorSurroundings } from './node/devnet-validator.ts';
 import { GossipPool } from './node/gossip-pool.ts';
 import { createNodeApiServer } from './node/node-api-server.ts';
 import { createSeededRandom } from './seeded-random.ts';
@@ -30,12 +30,8 @@ export interface DevnetOptions {
   readonly onProgress?: (done: number, total: number) => void;
   /** An IP address: 127.0.0.1 by default. */
   readonly host?: string;
-  /** Called before the validators start. */
-  readonly prepare?: (validators: readonly DevnetValidator[]) => void;
-  /** Pairs of validators of which the second has the first one's BLS key. */
-  readonly sharedBlsKeys?: readonly (readonly [number, number])[];
-  /** Indices of primary validators that registered no BLS key: their weight counts, but it cannot be signed for. */
-  readonly keyless?: readonly number[];
+  /** Creates the validators: by default those that do as real ones do. */
+  readonly createValidator?: (surroundings: ValidatorSurroundings, role: ValidatorRole) => DevnetValidator;
 }
 
 /** The devnet: a P-Chain and info API over HTTP, and validators that speak the real peer-to-peer protocol. */
@@ -53,6 +49,7 @@ const MAX_LISTED_PEERS = 32;
 /** @throws where a port or a file descriptor cannot be had; nothing is left open then */
 export async function startDevnet(options: DevnetOptions) {
   const { validators: primaryCount, seed = 1, clock, logger, host = '127.0.0.1', onProgress } = options;
+  const { createValidator = (...made) => new DevnetValidator(...made) } = options;
   if (!Number.isInteger(primaryCount) || primaryCount < MIN_PRIMARY_NODES || primaryCount > MAX_VALIDATORS) {
     throw new RangeError(`the devnet has ${MIN_PRIMARY_NODES} to ${MAX_VALIDATORS} validators, not ${primaryCount}`);
   }
@@ -60,9 +57,7 @@ export async function startDevnet(options: DevnetOptions) {
   const runningCount = primaryCount + L1_ONLY_COUNT;
   // One key more for the L1 validator whose node does not run.
   const keys = await createKeyRing({ count: runningCount + 1, seed });
-  const owners = new Map(options.sharedBlsKeys?.map(([owner, borrower]) => [borrower, owner]));
-  const nodes = (await createIdentities(runningCount, clock)).map((identity, index) => {
-    const keyIndex = owners.get(index) ?? index;
+  const nodes = (await createIdentities(runningCount, clock)).map((identity, keyIndex) => {
     return { identity, keyIndex, nodeID: identity.nodeID, publicKey: at(keys.publicKeys, keyIndex) };
   });
   const inactiveNode: ModelNode = { nodeID: createAbsentNodeID(seed), publicKey: at(keys.publicKeys, runningCount) };
@@ -72,7 +67,6 @@ export async function startDevnet(options: DevnetOptions) {
     primaryNodes: nodes.slice(0, primaryCount),
     l1OnlyNodes: nodes.slice(primaryCount),
     inactiveNode,
-    keyless: new Set(options.keyless?.map((index) => at(nodes, index).nodeID)),
   });
 
   const surroundings = {
@@ -82,8 +76,7 @@ export async function startDevnet(options: DevnetOptions) {
     handshakeSignature: keys.sign(0, new Uint8Array()),
   };
   const roles = assignRoles(model, nodes);
-  const validators = roles.map((role) => new DevnetValidator(surroundings, role));
-  options.prepare?.(validators);
+  const validators = roles.map((role) => createValidator(surroundings, role));
   opened.defer(async () => {
     await Promise.all(validators.map((validator) => validator.stop()));
   });

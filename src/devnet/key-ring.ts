@@ -6,7 +6,7 @@ import { SIGNATURE_DST } from '../bls/backends/bls-backend.ts';
 import { concatBytes } from '../lib/encoding/bytes.ts';
 import { createSeededRandom, seededBytes } from './seeded-random.ts';
 
-/** The BLS keys of all validators, and their signatures. Indices are the keys', not the nodes': two nodes may share a key. */
+/** The BLS keys of all validators, and their signatures. */
 export type KeyRing = ReturnType<typeof createRing>;
 
 interface KeyRingOptions {

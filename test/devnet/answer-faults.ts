@@ -1,7 +1,6 @@
 import { zstdCompressSync } from 'node:zlib';
 import { create, toBinary } from '@bufbuild/protobuf';
-import type { ValidatorConnection } from '../../src/devnet/node/validator-connection.ts';
-import type { ValidatorAnswer } from '../../src/devnet/node/validator-hooks.ts';
+import type { ValidatorAnswer } from '../../src/devnet/node/devnet-validator.ts';
 import { seededBytes } from '../../src/devnet/seeded-random.ts';
 import { MessageSchema } from '../../src/p2p/gen/p2p_pb.js';
 import { encodeFrame, MAX_FRAME_LENGTH } from '../../src/p2p/wire/frames.ts';
@@ -9,6 +8,7 @@ import { encodeMessage } from '../../src/p2p/wire/messages.ts';
 import { BLS_SIGNATURE_LENGTH } from '../../src/warp/bls-lengths.ts';
 import { encodeSignatureResponse } from '../../src/warp/signature-request.ts';
 import type { Behaviour } from './behaviour.ts';
+import type { FaultyConnection } from './faulty-connection.ts';
 
 const TRICKLE_MS = 1_000;
 const GARBAGE_LENGTH = 64;
@@ -20,7 +20,7 @@ const UNASKED_IDS = [1, 3, 5, 0, 2 ** 32 - 1];
 let knownBomb: Uint8Array | undefined;
 
 /** Sends the answer to a request, or what a fault makes of it. */
-export function sendAnswer(channel: ValidatorConnection, answer: ValidatorAnswer, behaviour: Behaviour): void {
+export function sendAnswer(channel: FaultyConnection, answer: ValidatorAnswer, behaviour: Behaviour): void {
   const frame = encodeAnswer(answer);
   // oxlint-disable-next-line typescript/switch-exhaustiveness-check -- all others answer as they should
   switch (behaviour.kind) {
@@ -54,7 +54,7 @@ export function sendAnswer(channel: ValidatorConnection, answer: ValidatorAnswer
 }
 
 /** One byte at a time, and nothing else any more. */
-function trickle(connection: ValidatorConnection, bytes: Uint8Array): void {
+function trickle(connection: FaultyConnection, bytes: Uint8Array): void {
   const socket = connection.takeSocket();
   const next = (index: number): void => {
     if (socket === undefined || index === bytes.length) return;
@@ -65,7 +65,7 @@ function trickle(connection: ValidatorConnection, bytes: Uint8Array): void {
 }
 
 /** Ends the connection once these bytes are on their way; at once where there are none. */
-function end(connection: ValidatorConnection, bytes?: Uint8Array): void {
+function end(connection: FaultyConnection, bytes?: Uint8Array): void {
   const close = (): void => connection.close('it ends here');
   const socket = connection.takeSocket();
   if (socket === undefined || bytes === undefined) close();

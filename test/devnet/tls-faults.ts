@@ -1,13 +1,11 @@
 import { generateKeyPairSync, X509Certificate } from 'node:crypto';
 import { createSecureContext, type SecureContext } from 'node:tls';
 import { encodeSelfSignedCertificate } from '../../src/p2p/identity/certificate.ts';
-import { createIdentity, createIdentityContext, type Identity } from '../../src/p2p/identity/identity.ts';
-import type { Behaviour } from './behaviour.ts';
+import { createIdentity, createIdentityContext } from '../../src/p2p/identity/identity.ts';
 
-/** What a validator shows of itself in TLS. */
-export function createTlsContext(identity: Identity, behaviour: Behaviour): SecureContext {
-  if (behaviour.kind === 'malformed certificate') return createForbiddenContext();
-  return createIdentityContext(behaviour.kind === 'wrong certificate' ? createIdentity() : identity);
+/** What a validator shows of itself in TLS, in place of its identity. */
+export function createTlsContext(kind: 'wrong certificate' | 'malformed certificate'): SecureContext {
+  return kind === 'wrong certificate' ? createIdentityContext(createIdentity()) : createForbiddenContext();
 }
 
 /** OpenSSL takes it, as TLS allows the curve, but no node does. What OpenSSL itself cannot read it does not send either. */

@@ -3,7 +3,7 @@ import type { Devnet } from '../../src/devnet/devnet.ts';
 import { parseHex } from '../../src/lib/encoding/bytes.ts';
 import type { Validator } from '../../src/validators/validator.ts';
 import type { Behaviour } from '../devnet/behaviour.ts';
-import { setBehaviour } from '../devnet/validator-faults.ts';
+import { setBehaviour } from '../devnet/faulty-validator.ts';
 import {
   type Answer,
   type ServiceSettings,

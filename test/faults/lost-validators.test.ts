@@ -16,7 +16,7 @@ test('too little connected weight is 503 with Retry-After, until validators are 
   expect(answer).toMatchObject({ status: 503, body: { code: 'not_connected' } });
   expect(Number(answer.headers.get('retry-after'))).toBeGreaterThan(0);
   expect((await service.get('/health/ready')).status).toBe(503);
-  await Promise.all(stopped.map((validator) => validator.restart()));
+  await Promise.all(stopped.map((validator) => validator.start()));
   await app.untilReady(AbortSignal.timeout(TIMEOUT_MS));
   expect((await ask()).status).toBe(201);
 });

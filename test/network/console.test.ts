@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest';
 import { bytesToHex } from '../../src/lib/encoding/bytes.ts';
-import { setBehaviour } from '../devnet/validator-faults.ts';
 import { readCases, readTransaction } from '../vectors/vectors.ts';
 import { startOnDevnet, useConsole } from './console-page.ts';
 
@@ -78,7 +77,7 @@ test('a message that validators refuse: who refused it, why, and what can be don
 test('validators that do not answer are named while the request goes on', async () => {
   await using app = await startOnDevnet(5);
   const devnet = app.devnet!;
-  for (const index of [0, 1]) setBehaviour(devnet.validator(index), { kind: 'silent' });
+  for (const index of [0, 1]) devnet.validator(index).appRequest = () => undefined;
   await shown.open({ origin: app.url, fails: true });
   await shown.pasteNew(devnet);
   await shown.quorum.fill('100');

@@ -87,7 +87,7 @@ describe('a Prometheus that watches the service', { timeout: 3 * TIMEOUT_MS }, (
     await Promise.all(stopped.map((validator) => validator.stop()));
     const ofSubnet = ['QuorumFailures', 'SubnetBelowQuorum'].map((name) => `SignatureAggregator${name}`);
     await expectFiring(['SignatureAggregatorNetworkDown', ...ofSubnet]);
-    await Promise.all(stopped.map((validator) => validator.restart()));
+    await Promise.all(stopped.map((validator) => validator.start()));
     await expectFiring([]);
   });
 

@@ -8,6 +8,7 @@ import { compareNodeVersions, createHandshake, type NodeVersion } from '../../p2
 import type { AppRequest, Handshake } from '../../p2p/gen/p2p_pb.js';
 import { createIdentityContext, type Identity } from '../../p2p/identity/identity.ts';
 import { BloomFilter } from '../../p2p/wire/bloom-filter.ts';
+import type { PeerMessageInit } from '../../p2p/wire/messages.ts';
 import { type SignedAddress, signAddress } from '../../p2p/wire/signed-address.ts';
 import type { Logger } from '../../telemetry/logger.ts';
 import type { BlockchainID, NodeID, SubnetID } from '../../warp/ids.ts';
@@ -22,10 +23,11 @@ import {
   type PeerListRequest,
   ValidatorConnection,
 } from './validator-connection.ts';
-import type { ValidatorAnswer, ValidatorHooks } from './validator-hooks.ts';
+
+export type ValidatorAnswer = Extract<PeerMessageInit, { case: 'appResponse' | 'appError' }>;
 
 /** What all validators of the devnet share. */
-interface ValidatorSurroundings {
+export interface ValidatorSurroundings {
   readonly networkID: number;
   readonly host: string;
   readonly clock: Clock;
@@ -70,15 +72,17 @@ const NO_KNOWN_PEERS = {
  * all validators show the same point of G2 instead. Signing would take 20 ms for each of 2,000 validators, and a peer can check
  * the signature only against the validator set. And a node reads no more than 512 KiB a second of a peer that is no validator, while
  * these read all at once.
+ *
+ * Tests override its protected methods to make it misbehave.
  */
 export class DevnetValidator implements ConnectionHost {
   readonly surroundings: ValidatorSurroundings;
   readonly role: ValidatorRole;
   readonly #connections = new Set<ValidatorConnection>();
-  #hooks: ValidatorHooks = {};
   #context: SecureContext | undefined;
   #server: Server | undefined;
-  #address: SignedAddress | undefined;
+  /** Where it listens, or listened last; undefined before the first start. */
+  protected lastAddress: SignedAddress | undefined;
   /** Requests that came since the start, whether or not they were answered. */
   appRequestCount = 0;
 
@@ -95,10 +99,9 @@ export class DevnetValidator implements ConnectionHost {
     return this.role.publicKey;
   }
 
-  /** Where it listens, or listened last. */
   get address(): SignedAddress {
-    if (this.#address === undefined) throw new Error('the validator was never started');
-    return this.#address;
+    if (this.lastAddress === undefined) throw new Error('the validator was never started');
+    return this.lastAddress;
   }
 
   get isRunning(): boolean {
@@ -114,23 +117,11 @@ export class DevnetValidator implements ConnectionHost {
     return [...this.#connections];
   }
 
-  setHooks(hooks: ValidatorHooks): void {
-    this.#hooks = hooks;
-    this.#context = undefined;
-  }
-
-  /** A second node with this identity and keys, not yet started; its address will be the newer one. */
-  createTwin(): DevnetValidator {
-    const twin = new DevnetValidator(this.surroundings, this.role);
-    twin.#address = this.#address;
-    return twin;
-  }
-
   /** @param port 0 for any free one */
   async start(port = 0): Promise<void> {
     if (this.#server !== undefined) throw new Error('the validator is already running');
     const { host, gossip, clock, logger } = this.surroundings;
-    const server = createServer({ noDelay: true }, (socket) => this.#accept(socket));
+    const server = createServer({ noDelay: true }, (socket) => this.accept(socket));
     server.maxConnections = MAX_CONNECTIONS;
     this.#server = server;
     try {
@@ -145,25 +136,14 @@ export class DevnetValidator implements ConnectionHost {
     if (listening === null || typeof listening === 'string') throw new Error('the validator does not listen on TCP');
     // Peers believe the address that was signed last, so one that is signed within the same second must still look later.
     const nowSeconds = BigInt(Math.floor(clock.now() / 1000));
-    const earlier = this.#address?.timestamp ?? 0n;
+    const earlier = this.lastAddress?.timestamp ?? 0n;
     const timestamp = nowSeconds > earlier ? nowSeconds : earlier + 1n;
-    this.#address = signAddress(this.role.identity, { host, port: listening.port, timestamp });
-    if (this.role.subnetIDs.length > 0) gossip.set(this.#address, this.role.subnetIDs);
+    this.lastAddress = signAddress(this.role.identity, { host, port: listening.port, timestamp });
+    if (this.role.subnetIDs.length > 0) gossip.set(this.lastAddress, this.role.subnetIDs);
   }
 
   /** Closes the port and all connections, as the end of the process would. */
   async stop(): Promise<void> {
-    await this.#hooks.stop?.();
-    await this.#close();
-  }
-
-  /** @param port 0 for any free one */
-  async restart(port = 0): Promise<void> {
-    await this.#close();
-    await this.start(port);
-  }
-
-  async #close(): Promise<void> {
     const server = this.#server;
     if (server === undefined) return;
     this.#server = undefined;
@@ -173,24 +153,28 @@ export class DevnetValidator implements ConnectionHost {
     await closed;
   }
 
-  #accept(socket: Socket): void {
-    const { accept, isFrozen = false } = this.#hooks;
-    if (accept === undefined) this.#connections.add(new ValidatorConnection(this, socket, isFrozen));
-    else accept(socket);
+  protected accept(socket: Socket): void {
+    const connection = this.connect(socket);
+    this.#connections.add(connection);
+    connection.startTls();
+  }
+
+  protected connect(socket: Socket): ValidatorConnection {
+    return new ValidatorConnection(this, socket);
   }
 
   secureContext(): SecureContext {
     // Created at the first connection, so that 2,000 validators start sooner.
-    this.#context ??= this.#hooks.secureContext?.() ?? createIdentityContext(this.role.identity);
+    this.#context ??= createIdentityContext(this.role.identity);
     return this.#context;
   }
 
-  createHandshake(): ReturnType<typeof createHandshake> {
+  createHandshake(version = NODE_VERSION): ReturnType<typeof createHandshake> {
     const { networkID, clock, handshakeSignature } = this.surroundings;
     return createHandshake({
       networkID,
       nowMs: clock.now(),
-      version: this.#hooks.version ?? NODE_VERSION,
+      version,
       clientName: CLIENT_NAME,
       address: this.address,
       blsSignature: handshakeSignature,
@@ -202,8 +186,7 @@ export class DevnetValidator implements ConnectionHost {
 
   /** A node keeps one connection to each peer. */
   admits(nodeID: NodeID): boolean {
-    if (this.#hooks.admitsNobody || nodeID === this.nodeID) return false;
-    return !this.connections.some((connection) => connection.nodeID === nodeID);
+    return nodeID !== this.nodeID && !this.connections.some((connection) => connection.nodeID === nodeID);
   }
 
   checkHandshake(handshake: Handshake, { version }: ConnectedPeer['handshake']): void {
@@ -220,46 +203,47 @@ export class DevnetValidator implements ConnectionHost {
     const tracked = new Set(handshake.trackedSubnets.map(bytesToHex));
     const isTracked = (subnetID: SubnetID): boolean =>
       subnetID === PRIMARY_NETWORK_ID || tracked.has(bytesToHex(idBytes(subnetID)));
-    const pick = (all: boolean): ClaimedAddress[] =>
-      this.surroundings.gossip.pick({
-        except: [this.nodeID, nodeID],
-        knownPeers: all ? undefined : knownPeers,
-        isWanted: (subnetIDs) => allSubnets || subnetIDs.some(isTracked),
-      });
-    return this.#hooks.peerList?.(pick) ?? pick(false);
+    return this.surroundings.gossip.pick({
+      except: [this.nodeID, nodeID],
+      knownPeers,
+      isWanted: (subnetIDs) => allSubnets || subnetIDs.some(isTracked),
+    });
   }
 
   appRequest(connection: ValidatorConnection, request: AppRequest): void {
     this.appRequestCount += 1;
-    const runs = (chainID: BlockchainID): boolean => this.role.blockchainIDs.has(chainID);
-    const { judge } = this.surroundings;
-    const answer = (): void => this.#answer(connection, request, judge.judge(request, runs, this.nodeID));
-    if (this.#hooks.request === undefined) answer();
-    else this.#hooks.request(connection, answer);
+    this.answer(connection, request);
   }
 
   closed(connection: ValidatorConnection): void {
     this.#connections.delete(connection);
   }
 
-  #answer(connection: ValidatorConnection, request: AppRequest, verdict: Verdict): void {
-    if (verdict === undefined) return;
-    const refusal = verdict.kind === 'refuse' ? verdict.refusal : this.#hooks.refuse?.(verdict.message);
+  protected answer(connection: ValidatorConnection, request: AppRequest): void {
     const { chainId, requestId } = request;
-    if (refusal !== undefined) {
-      const value = { chainId, requestId, errorCode: refusal.code, errorMessage: refusal.message };
-      this.#send(connection, { case: 'appError', value });
-    } else if (verdict.kind === 'sign') {
-      const { keys } = this.surroundings;
-      const { bytes } = verdict.message;
-      const signature = this.#hooks.sign?.(bytes) ?? keys.sign(this.role.keyIndex, bytes);
-      const value = { chainId, requestId, appBytes: encodeSignatureResponse(signature) };
-      this.#send(connection, { case: 'appResponse', value });
+    const verdict = this.judge(request);
+    if (verdict?.kind === 'refuse') {
+      const { code, message } = verdict.refusal;
+      this.send(connection, {
+        case: 'appError',
+        value: { chainId, requestId, errorCode: code, errorMessage: message },
+      });
+    } else if (verdict?.kind === 'sign') {
+      const appBytes = encodeSignatureResponse(this.sign(verdict.message.bytes));
+      this.send(connection, { case: 'appResponse', value: { chainId, requestId, appBytes } });
     }
   }
 
-  #send(connection: ValidatorConnection, answer: ValidatorAnswer): void {
-    if (this.#hooks.send === undefined) connection.send(answer, 'zstd');
-    else this.#hooks.send(connection, answer);
+  protected judge(request: AppRequest): Verdict {
+    const runs = (chainID: BlockchainID): boolean => this.role.blockchainIDs.has(chainID);
+    return this.surroundings.judge.judge(request, runs, this.nodeID);
+  }
+
+  protected sign(message: Uint8Array): Uint8Array {
+    return this.surroundings.keys.sign(this.role.keyIndex, message);
+  }
+
+  protected send(connection: ValidatorConnection, answer: ValidatorAnswer): void {
+    connection.send(answer, 'zstd');
   }
 }

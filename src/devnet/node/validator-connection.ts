@@ -63,24 +63,19 @@ export class ValidatorConnection {
   readonly #decoder = new FrameDecoder();
   /** Each cancels a timer that is running. */
   readonly #timers = new Set<() => void>();
-  #tls: TLSSocket | undefined;
   #state: State = { phase: 'tls' };
-  #isFrozen: boolean;
-  #isTaken = false;
   #isPingUnanswered = false;
   #lastReceivedMs: number;
+  protected tls: TLSSocket | undefined;
 
-  /** @param isFrozen whether the host is: see {@link thaw} */
-  constructor(host: ConnectionHost, socket: Socket, isFrozen: boolean) {
+  constructor(host: ConnectionHost, socket: Socket) {
     this.#host = host;
     this.#raw = socket;
-    this.#isFrozen = isFrozen;
     this.#clock = host.surroundings.clock;
     this.#lastReceivedMs = this.#clock.monotonicMs();
     // Errors are followed by 'close', where all is cleaned up.
     socket.on('error', () => undefined);
     socket.on('close', () => this.close('the socket was closed'));
-    if (!isFrozen) this.#startTls();
   }
 
   /** The peer, from its accepted Handshake on. */
@@ -97,18 +92,8 @@ export class ValidatorConnection {
     return this.#state.phase === 'ready';
   }
 
-  /** Stops reading and writing, as a process that was stopped. */
-  freeze(): void {
-    this.#isFrozen = true;
-    this.#tls?.pause();
-  }
-
-  /** Continues with the data that arrived in the meantime. */
-  thaw(): void {
-    if (!this.#isFrozen || this.#state.phase === 'closed') return;
-    this.#isFrozen = false;
-    if (this.#tls === undefined) this.#startTls();
-    else this.#tls.resume();
+  get isClosed(): boolean {
+    return this.#state.phase === 'closed';
   }
 
   send(message: PeerMessageInit, compression: 'none' | 'zstd'): void {
@@ -117,16 +102,9 @@ export class ValidatorConnection {
 
   /** Writes bytes as they are, be they frames or not. */
   write(bytes: Uint8Array): void {
-    if (this.#state.phase === 'closed' || this.#isFrozen || this.#isTaken || this.#tls === undefined) return;
-    this.#tls.write(bytes);
-    if (this.#tls.writableLength > MAX_QUEUED_BYTES) this.close('the peer does not read');
-  }
-
-  /** Hands out the socket, to which the connection writes nothing any more; undefined where there is none, or it was taken. */
-  takeSocket(): TLSSocket | undefined {
-    if (this.#state.phase === 'closed' || this.#isTaken) return undefined;
-    this.#isTaken = true;
-    return this.#tls;
+    if (this.isClosed || this.tls === undefined) return;
+    this.tls.write(bytes);
+    if (this.tls.writableLength > MAX_QUEUED_BYTES) this.close('the peer does not read');
   }
 
   /** Runs the callback after a delay, unless the connection ends before. */
@@ -145,13 +123,13 @@ export class ValidatorConnection {
     this.#state = { phase: 'closed' };
     for (const cancel of this.#timers) cancel();
     this.#timers.clear();
-    this.#tls?.destroy();
+    this.tls?.destroy();
     this.#raw.destroy();
     this.#host.surroundings.logger.debug({ peer: nodeID, reason }, 'embedded validator: connection closed');
     this.#host.closed(this);
   }
 
-  #startTls(): void {
+  startTls(): void {
     // The protocol checks no host name: the identity is the certificate.
     const tls = new TLSSocket(this.#raw, {
       isServer: true,
@@ -159,7 +137,7 @@ export class ValidatorConnection {
       rejectUnauthorized: false,
       secureContext: this.#host.secureContext(),
     });
-    this.#tls = tls;
+    this.tls = tls;
     this.after(TLS_TIMEOUT_MS, () => {
       if (this.#state.phase === 'tls') this.close('no TLS handshake in time');
     });
@@ -182,7 +160,7 @@ export class ValidatorConnection {
     }
     this.#lastReceivedMs = this.#clock.monotonicMs();
     this.after(PING_INTERVAL_MS, () => this.#ping());
-    this.after(IDLE_TIMEOUT_MS, () => this.#checkIdle());
+    this.after(IDLE_TIMEOUT_MS, () => this.checkIdle());
     this.send({ case: 'handshake', value: this.#host.createHandshake() }, 'none');
   }
 
@@ -192,11 +170,9 @@ export class ValidatorConnection {
     this.after(PING_INTERVAL_MS, () => this.#ping());
   }
 
-  #checkIdle(): void {
+  protected checkIdle(): void {
     const idleMs = this.#clock.monotonicMs() - this.#lastReceivedMs;
-    if (idleMs < IDLE_TIMEOUT_MS) this.after(IDLE_TIMEOUT_MS - idleMs, () => this.#checkIdle());
-    // A stopped process disconnects no peer; data that arrived meanwhile counts when it runs again.
-    else if (this.#isFrozen) this.after(IDLE_TIMEOUT_MS, () => this.#checkIdle());
+    if (idleMs < IDLE_TIMEOUT_MS) this.after(IDLE_TIMEOUT_MS - idleMs, () => this.checkIdle());
     else this.close('the peer fell silent');
   }
 

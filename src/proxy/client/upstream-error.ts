@@ -1,3 +1,5 @@
+import { CodedError } from '../../lib/net/coded-error.ts';
+
 /** Why an upstream gave no answer that could be passed on; `http/errors/error-codes.ts` describes each code. */
 export type UpstreamErrorCode =
   | 'upstream_not_configured'
@@ -8,20 +10,8 @@ export type UpstreamErrorCode =
   | 'upstream_overloaded';
 
 /** Names the upstream by its role: hosts, paths and keys are not in the message. */
-export class UpstreamError extends Error {
+export class UpstreamError extends CodedError<UpstreamErrorCode> {
   override readonly name = 'UpstreamError';
-  readonly code: UpstreamErrorCode;
-  readonly retryAfterMs: number | undefined;
-
-  constructor(
-    code: UpstreamErrorCode,
-    message: string,
-    { retryAfterMs, cause }: { readonly retryAfterMs?: number; readonly cause?: unknown } = {},
-  ) {
-    super(message, { cause });
-    this.code = code;
-    this.retryAfterMs = retryAfterMs;
-  }
 }
 
 /** Codes of errors before a connection was made. */

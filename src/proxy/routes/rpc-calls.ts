@@ -1,4 +1,5 @@
 import { MAX_SHOWN_LENGTH } from '../../http/errors/http-error.ts';
+import { isObject } from '../../lib/encoding/is-object.ts';
 import { depthOfJson, membersOf, splitJson } from '../../lib/encoding/json-source.ts';
 import { attempt } from '../../lib/encoding/parse-error.ts';
 
@@ -74,10 +75,10 @@ function checkDepth(text: string): void {
 /** @param source the text from which the call was parsed */
 function checkCall(call: unknown, source: string, at: string, methods: ReadonlySet<string>): string {
   const name = (field: string): string => (at === '' ? field : `${at}.${field}`);
-  if (typeof call !== 'object' || call === null || Array.isArray(call)) {
+  if (!isObject(call)) {
     throw new RpcCallError('request', `${at === '' ? 'body' : at} must be an object {jsonrpc, id, method, params}`);
   }
-  const { jsonrpc, id, method, params } = call as Readonly<Record<string, unknown>>;
+  const { jsonrpc, id, method, params } = call;
   if (typeof id !== 'number' && typeof id !== 'string') {
     throw new RpcCallError('request', `${name('id')} must be a number or a string`);
   }
@@ -105,7 +106,7 @@ function checkCall(call: unknown, source: string, at: string, methods: ReadonlyS
 function areParams(params: unknown): boolean {
   if (isNothing(params)) return true;
   const [only, ...more] = [params].flat();
-  return more.length === 0 && typeof only === 'object' && only !== null && !Array.isArray(only);
+  return more.length === 0 && isObject(only);
 }
 
 /** All spellings of no parameters; none is passed on. */

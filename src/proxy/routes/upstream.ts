@@ -25,9 +25,9 @@ import {
   type UpstreamEndpointDefinition,
 } from '../catalogue/upstream-endpoints.ts';
 import type { CachePolicy } from '../client/response-cache.ts';
-import { isStream } from '../client/upstream-answer.ts';
+import { isStream, type UpstreamResponse } from '../client/upstream-answer.ts';
 import { mayHaveArrived } from '../client/upstream-error.ts';
-import type { UpstreamAnswer, UpstreamName, Upstreams } from '../client/upstreams.ts';
+import type { UpstreamName, Upstreams } from '../client/upstreams.ts';
 import { type CheckedCalls, checkRpcCalls, RpcCallError } from './rpc-calls.ts';
 import { rpcResponses, rpcSchema } from './rpc-schema.ts';
 import { sendRpcAnswer, sendUpstreamAnswer } from './upstream-reply.ts';
@@ -85,7 +85,7 @@ interface Question {
   readonly body?: string;
 }
 
-type Ask = (request: FastifyRequest, reply: FastifyReply, question: Question) => Promise<UpstreamAnswer>;
+type Ask = (request: FastifyRequest, reply: FastifyReply, question: Question) => Promise<UpstreamResponse>;
 
 /**
  * Requests the target of a client's request from an upstream, without the client's headers. A HEAD becomes a GET, because validity,

@@ -1,6 +1,8 @@
 import { hash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Devnet, startDevnet } from '../../../src/devnet/devnet.ts';
+import { createNetworkModel, type ModelNode } from '../../../src/devnet/network-model.ts';
+import { createNodeApiServer } from '../../../src/devnet/node/node-api-server.ts';
 import { parsePChainTransaction } from '../../../src/pchain/codec/l1-transaction.ts';
 import { type ChainApi, createChainApi } from '../../../src/pchain/rpc/chain-api.ts';
 import { createNodeApi, type NodeApi } from '../../../src/pchain/rpc/node-api.ts';
@@ -9,6 +11,7 @@ import { createWarpSet } from '../../../src/validators/warp-set.ts';
 import {
   type BlockchainID,
   idFromBytes,
+  type NodeID,
   P_CHAIN_ID,
   PRIMARY_NETWORK_ID,
   type TxID,
@@ -29,8 +32,7 @@ let cleanup: AsyncDisposableStack;
 beforeAll(async () => {
   cleanup = new AsyncDisposableStack();
   const logger = createLogger('silent');
-  const options = { validators: 40, sharedBlsKeys: [[5, 6]], keyless: [7] } as const;
-  devnet = cleanup.use(await startDevnet({ ...options, clock, logger }));
+  devnet = cleanup.use(await startDevnet({ validators: 40, clock, logger }));
   const client = cleanup.use(openClient(devnet.apiUrl, clock));
   api = createNodeApi(client, client);
   chains = createChainApi(client);
@@ -132,14 +134,51 @@ describe('the client of this project gets', () => {
   });
 
   test('validator sets in which two validators share a key and one has none', async () => {
-    const set = createWarpSet(await api.getValidatorsAt(PRIMARY_NETWORK_ID, 'proposed', SIGNAL));
+    const node = devnet.validator(0);
+    const validators = devnet.nodeIDs.map((_, index) => devnet.validator(index));
+    const [l1Only, inactiveNode] = [validators.slice(40), validators[5] as ModelNode];
+    const primaryNodes = validators.slice(0, 40).map(({ nodeID, publicKey }, index) => {
+      return { nodeID, publicKey: index === 6 ? inactiveNode.publicKey : publicKey };
+    });
+    const [shared, keyless] = [devnet.nodeIDs.slice(5, 7), devnet.nodeIDs[7] as NodeID];
+    const nodes = { primaryNodes, l1OnlyNodes: l1Only, inactiveNode, keyless: new Set([keyless]) };
+    const server = createNodeApiServer({
+      model: createNetworkModel({ seed: 1, clock, ...nodes }),
+      seed: 1,
+      node,
+      peers: [],
+    });
+    cleanup.defer(() => server.close());
+    const client = cleanup.use(openClient(await server.listen(), clock));
+    const served = createNodeApi(client, client);
+    const set = createWarpSet(await served.getValidatorsAt(PRIMARY_NETWORK_ID, 'proposed', SIGNAL));
     expect(set.validators).toHaveLength(38);
-    const shared = set.validators.filter(({ nodeIDs }) => nodeIDs.length > 1);
-    expect(shared.map(({ nodeIDs }) => new Set(nodeIDs))).toEqual([new Set(devnet.nodeIDs.slice(5, 7))]);
-    expect(set.validators.some(({ nodeIDs }) => nodeIDs.includes(devnet.validator(7).nodeID))).toBe(false);
-    const current = await api.getCurrentValidators(PRIMARY_NETWORK_ID, SIGNAL);
+    const merged = set.validators.filter(({ nodeIDs }) => nodeIDs.length > 1);
+    expect(merged.map(({ nodeIDs }) => new Set(nodeIDs))).toEqual([new Set(shared)]);
+    expect(set.validators.some(({ nodeIDs }) => nodeIDs.includes(keyless))).toBe(false);
+    const current = await served.getCurrentValidators(PRIMARY_NETWORK_ID, SIGNAL);
     expect(current).toHaveLength(40);
     expect(current.reduce((sum, { weight }) => sum + weight, 0n)).toBe(set.totalWeight);
+  });
+
+  test('of the present validators those with the NodeIDs that were asked for', async () => {
+    const { subnetID } = devnet.subnets.l1;
+    const nodeIDsOf = async (params: object) => {
+      const answer = await call<{ validators: { nodeID: string }[] }>(
+        '/ext/bc/P',
+        'platform.getCurrentValidators',
+        params,
+      );
+      return answer.validators.map(({ nodeID }) => nodeID);
+    };
+    const ofPrimary = await nodeIDsOf({});
+    const [first = '', second = ''] = ofPrimary;
+    expect(await nodeIDsOf({ nodeIDs: [second, first] })).toEqual([first, second]);
+    const ofL1 = await nodeIDsOf({ subnetID });
+    expect(ofL1).toHaveLength(5);
+    const ofL1Alone = ofL1.filter((nodeID) => !ofPrimary.includes(nodeID)).slice(0, 1);
+    expect(await nodeIDsOf({ subnetID, nodeIDs: ofL1Alone })).toEqual(ofL1Alone);
+    expect(await nodeIDsOf({ nodeIDs: ofL1Alone })).toEqual([]);
   });
 
   test('no set beyond the last height', async () => {
@@ -189,12 +228,15 @@ describe('the ledger', () => {
   });
 
   test('has a block in bytes that hash to its ID in JSON', async () => {
-    const params = { height: '120', encoding: 'hex' };
+    const params = { height: '165', encoding: 'hex' };
     const { block } = await call<{ block: string }>('/ext/bc/P', 'platform.getBlockByHeight', params);
     const encoded = Buffer.from(block.slice(2), 'hex');
     const id = hash('sha256', encoded.subarray(0, -4), 'buffer');
-    expect((await api.getBlockByHeight(120n, SIGNAL)).id).toBe(idFromBytes(new Uint8Array(id), 'id'));
+    expect((await api.getBlockByHeight(165n, SIGNAL)).id).toBe(idFromBytes(new Uint8Array(id), 'id'));
     expect(encoded.subarray(-4)).toEqual(id.subarray(-4));
+    // In a block, a transaction has no codec version of its own.
+    const transaction = await api.getTx(devnet.transactions.usedUpRegistration, SIGNAL);
+    expect(encoded.subarray(-4 - transaction.length + 2, -4)).toEqual(Buffer.from(transaction.subarray(2)));
   });
 
   test('has transactions with a status, in bytes and in JSON', async () => {

@@ -31,6 +31,7 @@ test('a validator that restarts within a second keeps its NodeID, and its new ad
   await using devnet = await startDevnet({ validators: 3, clock: new FakeClock(), logger });
   const validator = devnet.validator(1);
   const { port, timestamp } = validator.address;
-  await validator.restart(port);
+  await validator.stop();
+  await validator.start(port);
   expect(validator.address).toMatchObject({ port, nodeID: devnet.nodeIDs[1], timestamp: timestamp + 1n });
 });

@@ -7,7 +7,7 @@ import { bytesToHex } from '../../../src/lib/encoding/bytes.ts';
 import { createLogger } from '../../../src/telemetry/logger.ts';
 
 import type { Behaviour } from '../../devnet/behaviour.ts';
-import { setBehaviour } from '../../devnet/validator-faults.ts';
+import { setBehaviour } from '../../devnet/faulty-validator.ts';
 import { GO_METRIC_TYPES } from '../../support/go-metric-types.ts';
 import { type RunningService, startService } from './running-service.ts';
 

@@ -3,7 +3,7 @@ import type { BlsBackend } from '../../../src/bls/backends/bls-backend.ts';
 import { nobleBackend } from '../../../src/bls/backends/noble-backend.ts';
 import { parseConfig } from '../../../src/config/load/load-config.ts';
 import type { AggregationConfig, Config, NetworkConfig } from '../../../src/config/settings.ts';
-import { type Devnet, startDevnet } from '../../../src/devnet/devnet.ts';
+import type { Devnet } from '../../../src/devnet/devnet.ts';
 import { type Clock, systemClock } from '../../../src/lib/concurrency/clock.ts';
 import { parseHex } from '../../../src/lib/encoding/bytes.ts';
 import { parseExactJson } from '../../../src/pchain/codec/exact-json.ts';
@@ -12,7 +12,7 @@ import type { Validator } from '../../../src/validators/validator.ts';
 import { type Verification, verifySignedMessage } from '../../../src/validators/verify-signed-message.ts';
 import { createWarpSet } from '../../../src/validators/warp-set.ts';
 import { parseNodeID } from '../../../src/warp/ids.ts';
-import { type DevnetFaults, faultOptions } from '../../devnet/validator-faults.ts';
+import { startFaultyDevnet } from '../../devnet/faulty-validator.ts';
 
 const POST_PATH = '/v1/signatureAggregator/fuji/aggregateSignatures';
 const START_TIMEOUT_MS = 30_000;
@@ -82,12 +82,10 @@ export interface RunningService extends AsyncDisposable {
 export async function startService(
   validators: number,
   {
-    faults,
     settings = {},
     prepare,
     devnetClock: clock = systemClock,
   }: {
-    faults?: DevnetFaults;
     settings?: ServiceSettings;
     /** Runs before there is a service. */
     prepare?: (devnet: Devnet) => Promise<void>;
@@ -96,7 +94,7 @@ export async function startService(
 ): Promise<RunningService> {
   await using opened = new AsyncDisposableStack();
   const logger = createLogger('silent');
-  const devnet = opened.use(await startDevnet({ validators, clock, logger, ...faultOptions(faults) }));
+  const devnet = opened.use(await startFaultyDevnet({ validators, clock, logger }));
   await prepare?.(devnet);
   const { app, get, post, metric } = opened.use(await serve(devnet, settings));
   const closing = opened.move();

@@ -1,6 +1,6 @@
 import { afterAll } from 'vitest';
 import type { Behaviour } from '../../devnet/behaviour.ts';
-import { setBehaviour } from '../../devnet/validator-faults.ts';
+import { setBehaviour } from '../../devnet/faulty-validator.ts';
 import { type RunningService, startService } from './running-service.ts';
 
 /** Starts one service for the tests of a file. */

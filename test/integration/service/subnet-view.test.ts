@@ -1,12 +1,15 @@
 import { describe, expect, test } from 'vitest';
 import type { SubnetListBody, SubnetViewBody } from '../../../src/api/subnets/subnet-records.ts';
+import { setBehaviour } from '../../devnet/faulty-validator.ts';
 import { shareService } from './shared-service.ts';
 
 const PATH = '/v1/signatureAggregator/fuji/subnets';
 
-/** Index of the L1's validator that rejects connections; another one is stopped. */
-const faults = { behaviours: new Map([[0, { kind: 'not admitting' as const }]]) };
-const service = await shareService(12, { faults, settings: { network: { readyQuorumPercentage: 50 } } });
+/** One of the L1's validators rejects connections; another one is stopped. */
+const service = await shareService(12, {
+  settings: { network: { readyQuorumPercentage: 50 } },
+  prepare: async (devnet) => setBehaviour(devnet.validator(0), { kind: 'not admitting' }),
+});
 await service.devnet.validator(2).stop();
 const l1 = service.devnet.subnets.l1.subnetID;
 
