@@ -332,9 +332,9 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   }),
   ...bugsOf('src/proxy/client/exchange.ts', PROXY, {
     'an upstream answer may exceed its bound': ['if (this.#length > this.#rules.maxBytes)', 'if (this.#length < 0)'],
-    "an upstream's pieces are kept one by one": [
-      'this.#pieces.length >= MAX_WAITING_BYTES',
-      'this.#pieces.length >= 1',
+    'an upstream is read while nobody reads its stream': [
+      'if (!this.#handOver()) controller.pause()',
+      'this.#handOver()',
     ],
   }),
   ...bugsOf('src/proxy/client/circuit-breaker.ts', ['test/unit/proxy', 'test/integration/proxy/circuit.test.ts'], {
