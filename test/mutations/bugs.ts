@@ -179,6 +179,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     'a collection goes on when the quorum is out of reach': ['+ possible < neededWeight', '+ possible < 0n'],
   }),
   ...bugsOf('src/aggregation/collection/tally.ts', COLLECTION, {
+    'details name any number of validators': ['missing: missing.slice(0, MAX_MISSING)', 'missing'],
     'a refusal is forgotten when the validator is asked again': [
       "return failure?.kind === 'invalid_signature' ? undefined : before;",
       'return undefined;',
@@ -227,6 +228,9 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
       'if (destination !== undefined) {\n      const signing = await signingInEpoch',
       'if (destination?.isRequired) {\n      const signing = await signingInEpoch',
     ],
+  }),
+  ...bugsOf('src/pchain/state/block-range.ts', ['test/unit/pchain/state'], {
+    'earlier blocks of another branch are taken': ['blocks.at(-1)?.id !== low.parentID || ', ''],
   }),
   ...bugsOf('src/pchain/state/validator-funds.ts', ['test/unit/pchain/state'], {
     'an L1 validator with too low a balance is a signer like the others': ['= 2_048n', '= 2_047n'],
