@@ -91,7 +91,11 @@ export function registerMessages(server: Server, { network, networkOf, onRequest
         untilClientGone(reply),
         clientOf(request),
       );
-      return reply.type(JSON_TYPE).serializer(JSON.stringify).send(presentReport(message, report));
+      const set = { signingSubnetId: report.signingSubnetID, pChainHeight: Number(report.pChainHeight) };
+      return reply
+        .type(JSON_TYPE)
+        .serializer(JSON.stringify)
+        .send(presentReport(message, report, set));
     },
   );
 
