@@ -155,10 +155,10 @@ test('what another replica shows of a collection is what happened, also where ba
   const elsewhere = fixture.createFeed();
   const told = recorder(elsewhere);
   const signing = { warpSet: fixture.warpSet } as Signing;
-  const request = { quorumNum: 60n, quorumBuffer: 0n } as CompleteRequest;
+  const request = { quorumNum: 60n, quorumBuffer: 5n } as CompleteRequest;
   const mirror = new MirroredProgress(elsewhere, request, signing);
   progress.subscribe(() => mirror.show(encodeProgress(progress)));
-  await fixture.finish(fixture.collect({ quorum: 60, progress }));
+  await fixture.finish(fixture.collect({ quorum: 60, buffer: 5, progress }));
   expect(kinds(told).filter((kind) => ['state', 'verifying', 'invalid_signature'].includes(kind))).toEqual([
     ...['state', 'verifying', 'invalid_signature', 'state', 'verifying'],
   ]);
@@ -171,14 +171,15 @@ test('an aggregation informs each waiting caller, a late one with the state firs
   const early: ProgressEvent[] = [];
   const late: ProgressEvent[] = [];
   const leaver = new AbortController();
-  const first = start({}, { onProgress: (event) => early.push(event) });
+  const first = start({ quorumBuffer: 3n }, { onProgress: (event) => early.push(event) });
   await drain();
   await clock.advance(ANSWER_MS);
   await drain();
-  const second = start({}, { signal: leaver.signal, onProgress: (event) => late.push(event) });
+  const second = start({ quorumBuffer: 3n }, { signal: leaver.signal, onProgress: (event) => late.push(event) });
   await drain();
   expect(kinds(late)).toEqual(['state']);
-  expect(late[0]).toMatchObject({ state: { pChainHeight: 98n, signedWeight: 30n, neededWeight: 67n } });
+  const weights = { signedWeight: 30n, neededWeight: 67n, targetWeight: 70n, totalWeight: 100n };
+  expect(late[0]).toMatchObject({ state: { pChainHeight: 98n, ...weights } });
   leaver.abort(new Error('gone'));
   await expect(second).rejects.toThrow('gone');
   await finish(first).catch(() => undefined);

@@ -1,10 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { CircuitBreaker } from '../../../../src/proxy/client/circuit-breaker.ts';
+import { CircuitBreaker, MAX_FAILURES, OPEN_MS } from '../../../../src/proxy/client/circuit-breaker.ts';
 import { FakeClock } from '../../../support/fake-clock.ts';
-
-const MAX_FAILURES = 4;
-const OPEN_MS = 1_000;
 
 function start() {
   const clock = new FakeClock();
@@ -13,8 +10,6 @@ function start() {
   const probes: ((isUp: boolean) => void)[] = [];
   const breaker = new CircuitBreaker({
     clock,
-    maxFailures: MAX_FAILURES,
-    openMs: OPEN_MS,
     probe: () => new Promise((resolve) => probes.push(resolve)),
     onChange: (isOpen) => changes.push(isOpen),
   });
