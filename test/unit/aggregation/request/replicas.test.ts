@@ -76,7 +76,7 @@ describe('replicas', () => {
     expect(first.signedWeight).toBe(80n);
     expect((await other.finish(other.start(request))).signedMessage).toEqual(first.signedMessage);
     await clock.advance(3_000);
-    expect((await other.finish(other.start(request))).signedWeight).toBe(90n);
+    expect((await other.finish(other.start(request))).signedWeight).toBe(100n);
   });
 
   test('tell each other how it goes', async () => {
