@@ -1,8 +1,6 @@
-import { type Logger as PinoLogger, pino } from 'pino';
+import { type LevelWithSilent, type Logger as PinoLogger, pino } from 'pino';
 
 export type Logger = PinoLogger;
-export const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
-export type LogLevel = (typeof LOG_LEVELS)[number];
 
 /** Lines are written in batches, because a system call for each costs a cached request a tenth of its time; the delay is 100 ms at most. */
 const BUFFER = { minLength: 4_096, periodicFlush: 100 };
@@ -13,7 +11,7 @@ const MAX_WAITING_BYTES = 8 * 1024 * 1024;
  * Creates a logger of JSON lines on standard error. Failed writes neither end the service nor block its end; after them a line has the
  * number of lost lines.
  */
-export function createLogger(level: LogLevel): Logger {
+export function createLogger(level: LevelWithSilent): Logger {
   const options = {
     level,
     base: null,

@@ -15,6 +15,7 @@ export interface TracerOptions {
   readonly sampling: TraceSampling | undefined;
   /** Descriptions of OpenTelemetry variables that cannot be used. */
   readonly ignored: readonly string[];
+  /** Defaults, which `OTEL_SERVICE_NAME` and `OTEL_RESOURCE_ATTRIBUTES` override. */
   readonly service: { readonly name: string; readonly version: string };
   readonly logger: Logger;
   readonly clock: Clock;
@@ -23,12 +24,11 @@ export interface TracerOptions {
 
 /** Opens a tracer, which `opened` closes. Loads OpenTelemetry only if traces are exported (docs/operate.md#traces). */
 export async function openTracer(opened: AsyncDisposableStack, options: TracerOptions): Promise<Tracer> {
-  const { sampling, ignored, service, logger } = options;
+  const { sampling, ignored, logger } = options;
   for (const problem of ignored) logger.warn({ problem }, 'a variable of OpenTelemetry is ignored');
   if (sampling === undefined) return NO_TRACER;
   const { openTraceSdk } = await import('./trace-sdk.ts');
-  const resource = { 'service.name': service.name, 'service.version': service.version };
-  const { tracer } = opened.use(openTraceSdk({ ...options, resource, sampling }));
+  const { tracer } = opened.use(openTraceSdk({ ...options, sampling }));
   logger.info(sampling, 'traces are exported');
   return tracer;
 }

@@ -18,20 +18,14 @@ import {
   TraceIdRatioBasedSampler,
   TracerProvider,
 } from '@opentelemetry/sdk-trace';
-import { type Clock, sleep } from '../lib/concurrency/clock.ts';
+import { sleep } from '../lib/concurrency/clock.ts';
 import { createThrottledWarnings } from './log-throttle.ts';
 import type { Logger } from './logger.ts';
-import type { Metrics } from './metrics.ts';
-import type { TraceSampling } from './open-tracer.ts';
+import type { TracerOptions, TraceSampling } from './open-tracer.ts';
 import { createTracer } from './recorded-spans.ts';
 import type { Tracer } from './spans.ts';
 
-export interface TraceSdkOptions {
-  readonly clock: Clock;
-  readonly logger: Logger;
-  readonly metrics: Metrics;
-  /** Defaults, which `OTEL_SERVICE_NAME` and `OTEL_RESOURCE_ATTRIBUTES` override. */
-  readonly resource: Readonly<Record<string, string>>;
+export interface TraceSdkOptions extends Omit<TracerOptions, 'sampling' | 'ignored'> {
   readonly sampling: TraceSampling;
 }
 
@@ -56,7 +50,7 @@ const SPAN_LIMITS: SpanLimits = {
 };
 
 /** Exports traces as the `OTEL_*` environment variables configure it. This module is loaded only if they do. */
-export function openTraceSdk({ clock, logger, metrics, resource, sampling }: TraceSdkOptions): TraceSdk {
+export function openTraceSdk({ clock, logger, metrics, service, sampling }: TraceSdkOptions): TraceSdk {
   const outcomes = metrics.counter<'outcome'>({
     name: 'trace_spans_total',
     help: 'Spans by outcome: exported, failed to be exported, or dropped because too many were waiting',
@@ -86,7 +80,7 @@ export function openTraceSdk({ clock, logger, metrics, resource, sampling }: Tra
     scheduledDelayMillis: BATCH_DELAY_MS,
   });
   const provider = new TracerProvider({
-    resource: resourceFromAttributes({ ...resource }).merge(
+    resource: resourceFromAttributes({ 'service.name': service.name, 'service.version': service.version }).merge(
       detectResources({ detectors: [resourceAttributesEnvDetector, serviceNameEnvDetector] }),
     ),
     sampler: createSampler(sampling),
@@ -105,7 +99,7 @@ export function openTraceSdk({ clock, logger, metrics, resource, sampling }: Tra
     ],
   });
   return {
-    tracer: createTracer(provider.getTracer(resource['service.name'] ?? '')),
+    tracer: createTracer(provider.getTracer(service.name)),
     async [Symbol.asyncDispose]() {
       const ended = new AbortController();
       // After one batch failed, others may still be in flight.

@@ -4,7 +4,7 @@ import { plainErrorResponses } from '../../http/errors/error-body.ts';
 import type { Server } from '../../http/request/http-server.ts';
 import { PLAIN_SERIALIZER } from '../../http/request/json-type.ts';
 import type { NetworkOfPath } from '../../http/request/network-of-path.ts';
-import { Decimal, integer, oneOf, optionalText, Type, text } from '../../lib/encoding/schema.ts';
+import { Decimal, inJson, integer, oneOf, optionalText, Type, text } from '../../lib/encoding/schema.ts';
 import type { Network, NetworkReadiness, NetworkStatus } from '../../network/network.ts';
 
 const STATUSES = ['starting', 'up', 'degraded', 'down', 'stopping'] as const;
@@ -97,12 +97,8 @@ export function registerHealth(
       const readiness = networks.map((network) => network.readiness());
       const { isReady, status } = decideReadiness(readiness, isStopping());
       if (!isReady) reply.header('retry-after', RETRY_AFTER_SECONDS);
-      const problem = identityProblem();
-      return reply.status(isReady ? 200 : 503).send({
-        status,
-        ...(problem !== undefined && { identityProblem: problem }),
-        networks: readiness.map(present),
-      });
+      const body = { status, identityProblem: identityProblem(), networks: readiness.map(present) };
+      return reply.status(isReady ? 200 : 503).send(inJson(body));
     },
   );
   server.get(
@@ -151,22 +147,17 @@ function isServing(status: NetworkStatus): boolean {
   return status === 'up' || status === 'degraded';
 }
 
-function present(readiness: NetworkReadiness) {
-  return {
-    name: readiness.name,
-    status: readiness.status,
-    ...(readiness.reason !== undefined && { reason: readiness.reason }),
-    ...(readiness.networkID !== undefined && { networkId: readiness.networkID }),
-    ...(readiness.nodeID !== undefined && { nodeId: readiness.nodeID }),
-    subnets: readiness.subnets.map(presentSubnetState),
-  };
+function present({ name, status, reason, networkID, nodeID, subnets }: NetworkReadiness) {
+  const states = subnets.map(presentSubnetState);
+  return inJson({ name, status, reason, networkId: networkID, nodeId: nodeID, subnets: states });
 }
 
 export function presentSubnetState({ subnetID, isUp, reason, connected }: NetworkReadiness['subnets'][number]) {
-  return {
+  return inJson({
     subnetId: subnetID,
     status: isUp ? ('up' as const) : ('down' as const),
-    ...(reason !== undefined && { reason }),
-    ...(connected && { connectedWeight: String(connected.weight), totalWeight: String(connected.totalWeight) }),
-  };
+    reason,
+    connectedWeight: connected && String(connected.weight),
+    totalWeight: connected && String(connected.totalWeight),
+  });
 }

@@ -1,7 +1,7 @@
 import type { Static } from 'typebox';
 import { bytesToHex } from '../../lib/encoding/bytes.ts';
 import { encodeCb58 } from '../../lib/encoding/cb58.ts';
-import { Decimal, integer, optionalText, Type, text } from '../../lib/encoding/schema.ts';
+import { Decimal, inJson, integer, optionalText, Type, text } from '../../lib/encoding/schema.ts';
 import { NODE_ID_LENGTH, nodeIDFromBytes } from '../../warp/ids.ts';
 import { conversionValidationID, type PChainOwner, registrationValidationID } from '../../warp/l1-message.ts';
 import { CHAIN_ALIASES, PUBLIC_NETWORKS } from '../../warp/networks.ts';
@@ -129,16 +129,14 @@ export function presentReading(reading: Reading): DecodedReading {
 }
 
 export function presentMessage({ id, networkID, sourceChainID }: UnsignedMessage, payload: ReadPayload) {
-  const network = PUBLIC_NETWORKS.find((known) => known.networkID === networkID)?.name;
-  const sourceChain = CHAIN_ALIASES.get(sourceChainID);
-  return {
+  return inJson({
     messageId: id,
     networkId: networkID,
-    ...(network !== undefined && { network }),
+    network: PUBLIC_NETWORKS.find((known) => known.networkID === networkID)?.name,
     sourceBlockchainId: sourceChainID,
-    ...(sourceChain !== undefined && { sourceChain }),
+    sourceChain: CHAIN_ALIASES.get(sourceChainID),
     payload: presentPayload(payload),
-  };
+  });
 }
 
 function presentPayload(payload: ReadPayload): DecodedPayload {

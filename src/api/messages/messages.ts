@@ -6,7 +6,7 @@ import { badRequest } from '../../http/errors/http-error.ts';
 import { parseField, parseOptionalID, toBigInt } from '../../http/parameters/parse-fields.ts';
 import { HEIGHT_PARAMETERS } from '../../http/parameters/query-parameters.ts';
 import type { Server } from '../../http/request/http-server.ts';
-import { JSON_TYPE } from '../../http/request/json-type.ts';
+import { PLAIN_SERIALIZER } from '../../http/request/json-type.ts';
 import type { NetworkOfPath } from '../../http/request/network-of-path.ts';
 import { untilClientGone } from '../../http/request/until-client-gone.ts';
 import { parseHex } from '../../lib/encoding/bytes.ts';
@@ -76,6 +76,7 @@ export function registerMessages(server: Server, { network, networkOf, onRequest
         response: { 200: VerificationResult, ...aggregationErrorResponses(400, 404, 500, 502, 503) },
       },
       onRequest,
+      serializerCompiler: PLAIN_SERIALIZER,
     },
     async (request, reply) => {
       const { body } = request;
@@ -91,7 +92,8 @@ export function registerMessages(server: Server, { network, networkOf, onRequest
         untilClientGone(reply),
         clientOf(request),
       );
-      return reply.type(JSON_TYPE).serializer(JSON.stringify).send(presentReport(message, report));
+      const set = { signingSubnetId: report.signingSubnetID, pChainHeight: Number(report.pChainHeight) };
+      return reply.send(presentReport(message, report, set));
     },
   );
 
@@ -110,14 +112,9 @@ export function registerMessages(server: Server, { network, networkOf, onRequest
         response: { 200: DecodeResult, ...plainErrorResponses(400, 404, 500), ...bodyErrorResponses(503) },
       },
       onRequest,
+      serializerCompiler: PLAIN_SERIALIZER,
     },
-    async ({ body }, reply) => {
-      const readings = parseReadings(body);
-      return reply
-        .type(JSON_TYPE)
-        .serializer(JSON.stringify)
-        .send({ readings: readings.map(presentReading) });
-    },
+    async ({ body }, reply) => reply.send({ readings: parseReadings(body).map(presentReading) }),
   );
 }
 

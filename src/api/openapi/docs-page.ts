@@ -10,7 +10,7 @@ import { once } from '../../lib/concurrency/once.ts';
 import { addExamples } from './document-examples.ts';
 import type { AggregationExamples } from './example-request.ts';
 import { describeDocument } from './openapi-document.ts';
-import type { Document } from './openapi-shape.ts';
+import { type Document, operationsOf } from './openapi-shape.ts';
 
 /** The page loads from this service only. The hash is that of the logo's inline style. */
 const CONTENT_SECURITY_POLICY =
@@ -109,7 +109,7 @@ async function openSite(
 
 /** Moves the event stream behind the plain answer: the page requests the first answer described. */
 function preferPlainAnswer(document: Document): Document {
-  for (const operation of Object.values(document.paths ?? {}).flatMap((operations) => Object.values(operations))) {
+  for (const operation of operationsOf(document)) {
     const { '200': stream, ...others } = operation.responses;
     if (stream?.content?.['text/event-stream'] !== undefined) operation.responses = { ...others, '2XX': stream };
   }

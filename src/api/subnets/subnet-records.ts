@@ -7,7 +7,7 @@ import {
 } from '../../aggregation/subnets/subnet-view.ts';
 import type { AnswerPast } from '../../aggregation/validators/answer-history.ts';
 import { OUTCOME_MEANINGS, VALIDATOR_OUTCOMES } from '../../aggregation/validators/validator-outcome.ts';
-import { Decimal, integer, oneOf, optionalText, Type, text } from '../../lib/encoding/schema.ts';
+import { Decimal, inJson, integer, oneOf, optionalText, Type, text } from '../../lib/encoding/schema.ts';
 import { OBSTACLE_CAUSES } from '../../p2p/peer-view.ts';
 import { SUBNET_STATE } from '../health/health.ts';
 
@@ -126,44 +126,30 @@ export function presentSubnet(view: SubnetView): Omit<SubnetViewBody, 'validator
 }
 
 export function presentValidator(validator: ValidatorView): Static<typeof Validator> {
-  const { status, reason, index, weight, publicKeyHex, nodes } = validator;
-  return {
-    status,
-    ...(reason !== undefined && { reason }),
-    ...(index !== undefined && { index }),
-    weight: String(weight),
-    ...(publicKeyHex !== undefined && { publicKey: publicKeyHex }),
-    nodes: nodes.map(presentNode),
-  };
+  const { status, reason, index, weight, publicKeyHex: publicKey, nodes } = validator;
+  return inJson({ status, reason, index, weight: String(weight), publicKey, nodes: nodes.map(presentNode) });
 }
 
 function presentNode({ nodeID, obstacle, address, client, past, funds }: NodeStatus): Static<typeof Node> {
-  return {
+  return inJson({
     nodeId: nodeID,
     isConnected: obstacle === undefined,
-    ...(obstacle && { obstacle: { cause: obstacle.cause, reason: obstacle.reason } }),
-    ...(address && {
-      address: address.host.includes(':') ? `[${address.host}]:${address.port}` : `${address.host}:${address.port}`,
-    }),
-    ...(client && { version: `${client.name.slice(0, MAX_CLIENT_NAME_LENGTH)}/${versionText(client.version)}` }),
+    obstacle: obstacle && { cause: obstacle.cause, reason: obstacle.reason },
+    address: address && `${address.host.includes(':') ? `[${address.host}]` : address.host}:${address.port}`,
+    version: client && `${client.name.slice(0, MAX_CLIENT_NAME_LENGTH)}/${versionText(client.version)}`,
     ...(past && presentPast(past)),
-    ...(funds && { validationId: funds.validationID, balance: String(funds.balance) }),
-  };
+    validationId: funds?.validationID,
+    balance: funds && String(funds.balance),
+  });
 }
 
 function presentPast({ last, lastRefusal, latency }: AnswerPast) {
   return {
-    lastAnswer: {
-      outcome: last.outcome,
-      ...(last.reason !== undefined && { reason: last.reason }),
-      ageMs: Math.round(last.ageMs),
+    lastAnswer: inJson({ outcome: last.outcome, reason: last.reason, ageMs: Math.round(last.ageMs) }),
+    latency: latency && {
+      ...{ answers: latency.count, medianMs: tenths(latency.medianMs), p99Ms: tenths(latency.p99Ms) },
     },
-    ...(latency && {
-      latency: { answers: latency.count, medianMs: tenths(latency.medianMs), p99Ms: tenths(latency.p99Ms) },
-    }),
-    ...(lastRefusal && {
-      lastRefusal: { code: lastRefusal.code, text: lastRefusal.text, ageMs: Math.round(lastRefusal.ageMs) },
-    }),
+    lastRefusal: lastRefusal && { ...lastRefusal, ageMs: Math.round(lastRefusal.ageMs) },
   };
 }
 

@@ -1,8 +1,10 @@
 import { networkInterfaces } from 'node:os';
+import { isObject } from '../../lib/encoding/is-object.ts';
 import { PRIMARY_NETWORK_ID } from '../../warp/ids.ts';
 import { PUBLIC_NETWORKS } from '../../warp/networks.ts';
 import { ConfigError } from '../schema/config-error.ts';
-import { isObject, partAt, withPart } from '../schema/setting.ts';
+import { partAt, withPart } from '../schema/setting.ts';
+import type { Environment } from '../schema/variables.ts';
 
 /**
  * The configuration file of the Go aggregator (icm-services, `signature-aggregator/config`), read like its library viper does: keys in
@@ -100,10 +102,7 @@ export function isGoFile(json: unknown): boolean {
 }
 
 /** Returns `CONFIG_FILE`, else the flag, in the order of the Go service; undefined if neither is given. */
-export function goFilePath(
-  flag: string | undefined,
-  environment: Readonly<Record<string, string | undefined>> = process.env,
-): string | undefined {
+export function goFilePath(flag: string | undefined, environment: Environment = process.env): string | undefined {
   return environment['CONFIG_FILE'] || flag || undefined;
 }
 
@@ -111,13 +110,10 @@ export function goFilePath(
  * @param environment variables that replace keys: `API_PORT`, `P_CHAIN_API.BASE_URL`
  * @throws {ConfigError} with every key that is unknown, missing or of the wrong type
  */
-export function parseGoFile(
-  json: unknown,
-  environment: Readonly<Record<string, string | undefined>> = process.env,
-): GoFile {
+export function parseGoFile(json: unknown, environment: Environment = process.env): GoFile {
   if (!isObject(json)) throw new ConfigError(['the configuration must be a JSON object']);
   const problems: string[] = [];
-  const file = readKeys('', withVariables(lowerCaseKeys(json), KEYS, '', environment), KEYS, problems);
+  const file = readKeys('', json, KEYS, environment, problems);
   for (const key of ['p-chain-api', 'info-api']) {
     if (partAt(file, [key, 'base-url']) === undefined) {
       problems.push(`${key}: must be given, such as {"base-url": "https://api.avax.network"}`);
@@ -224,48 +220,28 @@ function lowerCaseKeys(object: object): Record<string, unknown> {
   return Object.fromEntries(Object.entries(object).map(([key, value]) => [key.toLowerCase(), value]));
 }
 
-function withVariables(
-  object: Readonly<Record<string, unknown>>,
-  keys: Readonly<Record<string, Key>>,
-  prefix: string,
-  environment: Readonly<Record<string, string | undefined>>,
-): Record<string, unknown> {
-  const changed: Record<string, unknown> = { ...object };
-  for (const [key, { kind }] of Object.entries(keys)) {
-    const variable = prefix + key.replaceAll('-', '_').toUpperCase();
-    // Viper ignores empty variables.
-    const text = environment[variable] || undefined;
-    if (text !== undefined) changed[key] = text;
-    if (kind !== 'endpoint') continue;
-    const inner = changed[key];
-    const endpoint = withVariables(
-      isObject(inner) ? lowerCaseKeys(inner) : {},
-      ENDPOINT_KEYS,
-      `${variable}.`,
-      environment,
-    );
-    if ((inner ?? undefined) === undefined ? Object.keys(endpoint).length > 0 : isObject(inner))
-      changed[key] = endpoint;
-  }
-  return changed;
-}
-
+/** @param environment variables that replace keys, by the path of the key in upper case with `_` */
 function readKeys(
   at: string,
-  object: Readonly<Record<string, unknown>>,
+  object: object,
   keys: Readonly<Record<string, Key>>,
+  environment: Environment,
   problems: string[],
 ): Record<string, unknown> {
-  const unknown = Object.keys(object).filter((key) => !Object.hasOwn(keys, key));
+  const given = lowerCaseKeys(object);
+  const unknown = Object.keys(given).filter((key) => !Object.hasOwn(keys, key));
   if (unknown.length > 0) {
     problems.push(`'${at}' has invalid keys: ${unknown.join(', ')}; known are: ${Object.keys(keys).join(', ')}`);
   }
   return Object.fromEntries(
     Object.entries(keys).flatMap(([key, { kind }]) => {
-      const value = object[key] ?? undefined;
-      if (value === undefined) return [];
       const path = at === '' ? key : `${at}.${key}`;
-      const read = readValue(path, value, kind, problems);
+      // Viper ignores empty variables.
+      const variable = environment[path.replaceAll('-', '_').toUpperCase()] || undefined;
+      // All of an endpoint may be in variables.
+      const value = variable ?? given[key] ?? (kind === 'endpoint' ? {} : undefined);
+      if (value === undefined) return [];
+      const read = readValue(path, value, kind, environment, problems);
       if (read !== undefined) return [[key, read]];
       problems.push(`${path}: must be ${WORDS[kind]}`);
       return [];
@@ -284,7 +260,7 @@ const WORDS: Readonly<Record<Kind, string>> = {
 };
 
 /** Returns undefined for a value of another kind. */
-function readValue(at: string, value: unknown, kind: Kind, problems: string[]): unknown {
+function readValue(at: string, value: unknown, kind: Kind, environment: Environment, problems: string[]): unknown {
   switch (kind) {
     case 'text':
       return typeof value === 'string' ? value : undefined;
@@ -302,10 +278,10 @@ function readValue(at: string, value: unknown, kind: Kind, problems: string[]): 
       return given.every(([, text]) => typeof text === 'string') ? Object.fromEntries(given) : undefined;
     }
     case 'endpoint':
-      return isObject(value) ? readKeys(at, lowerCaseKeys(value), ENDPOINT_KEYS, problems) : undefined;
+      return isObject(value) ? readKeys(at, value, ENDPOINT_KEYS, environment, problems) : undefined;
     case 'peers': {
       if (!Array.isArray(value) || !value.every(isObject)) return undefined;
-      return value.map((peer, index) => readKeys(`${at}[${index}]`, lowerCaseKeys(peer), PEER_KEYS, problems));
+      return value.map((peer, index) => readKeys(`${at}[${index}]`, peer, PEER_KEYS, {}, problems));
     }
   }
 }

@@ -1,6 +1,7 @@
+import { isObject } from '../../lib/encoding/is-object.ts';
 import { nearestName } from '../../lib/encoding/nearest-name.ts';
 import { removedSetting } from '../schema/removed-settings.ts';
-import { isObject, type Path, partAt, pathText, type SettingSchema, schemaAt } from '../schema/setting.ts';
+import { type Path, partAt, pathText, type SettingSchema, schemaAt } from '../schema/setting.ts';
 
 export interface ProblemsOptions {
   /** Returns the variable or option that a value comes from; undefined for the file and the defaults. */

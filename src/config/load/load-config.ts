@@ -1,3 +1,4 @@
+import { isObject } from '../../lib/encoding/is-object.ts';
 import { nearestName } from '../../lib/encoding/nearest-name.ts';
 import { PUBLIC_NETWORKS } from '../../warp/networks.ts';
 import { isGoFile } from '../go-aggregator/go-file.ts';
@@ -5,8 +6,9 @@ import { ConfigError } from '../schema/config-error.ts';
 import { withDefaults } from '../schema/defaults.ts';
 import { removedVariable } from '../schema/removed-settings.ts';
 import { SETTINGS, type Settings } from '../schema/schema.ts';
-import { isObject, networksOf, type Path, partAt, pathText, schemaAt, withPart } from '../schema/setting.ts';
+import { mapTexts, networksOf, type Path, partAt, pathText, schemaAt, withPart } from '../schema/setting.ts';
 import {
+  type Environment,
   isWithin,
   networkOfVariable,
   PREFIX,
@@ -19,8 +21,6 @@ import { type Config, parseSettings } from '../settings.ts';
 import { checkSettings, findSuspicious, Problems } from './check-settings.ts';
 import { readJson } from './read-json.ts';
 import { readTraceVariables } from './trace-variables.ts';
-
-export type Environment = Readonly<Record<string, string | undefined>>;
 
 export interface CommandLineSettings {
   readonly config?: string;
@@ -124,20 +124,15 @@ export function parseConfig(
 function expandTexts(json: unknown, environment: Environment) {
   const variables = new Set<string>();
   const missing: { path: Path; variable: string }[] = [];
-  const expand = (value: unknown, path: Path): unknown => {
-    if (Array.isArray(value)) return value.map((item, index) => expand(item, [...path, index]));
-    if (isObject(value)) {
-      return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, expand(item, [...path, key])]));
-    }
-    if (typeof value !== 'string') return value;
-    return value.replaceAll(/\$\{([A-Za-z_][A-Za-z0-9_]*)\}/g, (reference, variable: string) => {
+  const value = mapTexts(json, (text, path) =>
+    text.replaceAll(/\$\{([A-Za-z_][A-Za-z0-9_]*)\}/g, (reference, variable: string) => {
       variables.add(variable);
       const found = environment[variable];
       if (found === undefined) missing.push({ path, variable });
       return found ?? reference;
-    });
-  };
-  return { value: expand(json, []), variables, missing };
+    }),
+  );
+  return { value, variables, missing };
 }
 
 interface Overlay {

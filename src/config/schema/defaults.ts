@@ -1,5 +1,6 @@
+import { isObject } from '../../lib/encoding/is-object.ts';
 import { SETTINGS } from './schema.ts';
-import { isObject, networksOf, partAt, pathText, type SettingSchema } from './setting.ts';
+import { networksOf, partAt, pathText, type SettingSchema } from './setting.ts';
 import { settingsOf } from './variables.ts';
 
 /**

@@ -1,3 +1,4 @@
+import { isObject } from '../../lib/encoding/is-object.ts';
 import { attempt, ParseError } from '../../lib/encoding/parse-error.ts';
 import { Type } from '../../lib/encoding/schema.ts';
 import { parseHostAndPort } from '../../lib/net/host-and-port.ts';
@@ -9,7 +10,6 @@ import {
   check,
   durationMs,
   integer,
-  isObject,
   optional,
   parsed,
   partAt,

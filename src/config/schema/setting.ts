@@ -1,4 +1,5 @@
 import type { Static, TObject, TProperties, TSchema } from 'typebox';
+import { isObject } from '../../lib/encoding/is-object.ts';
 import { attempt, ParseError } from '../../lib/encoding/parse-error.ts';
 import { Type } from '../../lib/encoding/schema.ts';
 
@@ -106,11 +107,6 @@ export function parsed<S extends TSchema>(schema: S, parse: (text: Static<S>) =>
   });
 }
 
-/** Tests for an object as JSON has it: neither null nor a list. */
-export function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
 export function schemaAt(schema: SettingSchema, path: Path): SettingSchema | undefined {
   const [key, ...rest] = path;
   if (key === undefined) return schema;
@@ -143,6 +139,16 @@ export function withPart(value: unknown, [key, ...rest]: readonly string[], part
   const inner = Object.hasOwn(object, key) ? object[key] : undefined;
   const set = withPart(inner, rest, part);
   return set === undefined ? undefined : { ...object, [key]: set };
+}
+
+/** Copies a value with each of its texts replaced. */
+export function mapTexts(value: unknown, replace: (text: string, path: Path) => string, path: Path = []): unknown {
+  if (Array.isArray(value)) return value.map((item, index) => mapTexts(item, replace, [...path, index]));
+  if (isObject(value)) {
+    const parts = Object.entries(value).map(([key, part]) => [key, mapTexts(part, replace, [...path, key])]);
+    return Object.fromEntries(parts);
+  }
+  return typeof value === 'string' ? replace(value, path) : value;
 }
 
 /** Returns the networks of a configuration that may be wrong; empty if there are none. */

@@ -2,23 +2,6 @@ import type { RequestField } from '../../aggregation/aggregator-error.ts';
 import { STATUS_CODES } from '../../lib/net/node-http.ts';
 import { ERROR_CODES, type ErrorCode } from './error-codes.ts';
 
-/** Field names of the API, by the part of a request that an error may be about. */
-const FIELD_NAMES: Readonly<Record<RequestField, string>> = {
-  message: 'message',
-  signedMessage: 'signedMessage',
-  subnetID: 'subnetId',
-  validationID: 'validationId',
-  uptimeChainID: 'blockchainId',
-  sourceChainID: 'blockchainId',
-  justification: 'justification',
-  transaction: 'txHash',
-  signingSubnetID: 'signingSubnetId',
-  quorumNum: 'quorumPercentage',
-  quorumBuffer: 'quorumPercentageBuffer',
-  pChainHeight: 'pChainHeight',
-  destinationChainID: 'destinationBlockchainId',
-};
-
 /** The content of an error answer, before it is written in the form of an API. */
 export interface ErrorAnswer {
   readonly code: ErrorCode;
@@ -30,6 +13,7 @@ export interface ErrorAnswer {
 
 /** The part of error answers in which the service's APIs differ. */
 export interface ErrorForm {
+  /** Names of the API's fields, by the part of a request that an error may be about. */
   readonly fieldNames: Readonly<Record<RequestField, string>>;
   statusOf(code: ErrorCode): number;
   bodyOf(answer: ErrorAnswer, statusCode: number, url?: string): unknown;
@@ -44,7 +28,21 @@ declare module 'fastify' {
 
 /** Form of all routes but those of the Go aggregator's API: the specification's three fields, and a code and details for programs. */
 export const OWN_ERROR_FORM: ErrorForm = {
-  fieldNames: FIELD_NAMES,
+  fieldNames: {
+    message: 'message',
+    signedMessage: 'signedMessage',
+    subnetID: 'subnetId',
+    validationID: 'validationId',
+    uptimeChainID: 'blockchainId',
+    sourceChainID: 'blockchainId',
+    justification: 'justification',
+    transaction: 'txHash',
+    signingSubnetID: 'signingSubnetId',
+    quorumNum: 'quorumPercentage',
+    quorumBuffer: 'quorumPercentageBuffer',
+    pChainHeight: 'pChainHeight',
+    destinationChainID: 'destinationBlockchainId',
+  },
   statusOf(code) {
     const { status } = ERROR_CODES[code];
     return status === 'as_upstream' ? 502 : status;

@@ -1,21 +1,10 @@
 import type { FastifyRequest } from 'fastify';
+import { CodedError } from '../../lib/net/coded-error.ts';
 import type { ErrorCode } from './error-codes.ts';
 
 /** An error that the HTTP side raises itself. Its code determines the status. */
-export class HttpError extends Error {
+export class HttpError extends CodedError<ErrorCode> {
   override readonly name = 'HttpError';
-  readonly code: ErrorCode;
-  readonly retryAfterMs: number | undefined;
-
-  constructor(
-    code: ErrorCode,
-    message: string,
-    { retryAfterMs, cause }: { readonly retryAfterMs?: number; readonly cause?: unknown } = {},
-  ) {
-    super(message, { cause });
-    this.code = code;
-    this.retryAfterMs = retryAfterMs;
-  }
 }
 
 /** 400. The message starts with the field or parameter, and states what is allowed. */

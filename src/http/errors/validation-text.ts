@@ -1,4 +1,5 @@
 import type { FastifyError, FastifyRequest } from 'fastify';
+import { isObject } from '../../lib/encoding/is-object.ts';
 import { nearestName } from '../../lib/encoding/nearest-name.ts';
 import { MAX_SHOWN_LENGTH } from './http-error.ts';
 
@@ -84,6 +85,6 @@ function fieldsOf(
 
 /** Returns the client's value of a field of the body if it is a string. */
 function textAt({ body }: FastifyRequest, field: string): unknown {
-  const value = typeof body === 'object' && body !== null ? (body as Record<string, unknown>)[field] : undefined;
+  const value = isObject(body) ? body[field] : undefined;
   return typeof value === 'string' ? value : undefined;
 }

@@ -1,17 +1,14 @@
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
 import fastify, { type FastifyReply, type FastifyRequest, LogController } from 'fastify';
-import type { Clock } from '../../lib/concurrency/clock.ts';
 import { createThrottledWarnings } from '../../telemetry/log-throttle.ts';
 import type { Logger } from '../../telemetry/logger.ts';
-import type { Metrics } from '../../telemetry/metrics.ts';
-import type { Tracer } from '../../telemetry/spans.ts';
 import { type AccessOptions, registerAccess } from '../access/access.ts';
 import { allowOrigin, registerCors } from '../access/cors.ts';
 import { requireRouteAccess } from '../access/route-access.ts';
 import { type ErrorForm, OWN_ERROR_FORM } from '../errors/error-form.ts';
 import { noSuchRoute } from '../errors/http-error.ts';
-import { RequestObserver } from '../observability/observe-requests.ts';
-import { type RequestEnd, RequestLog } from '../observability/request-log.ts';
+import { createRequestObserver, type RequestObserverOptions } from '../observability/observe-requests.ts';
+import { RequestLog } from '../observability/request-log.ts';
 import { unescapeColons } from '../request/canonical-target.ts';
 import type { Server } from '../request/http-server.ts';
 import { dropJsonCharset } from '../request/json-type.ts';
@@ -23,11 +20,8 @@ import { answerMalformed } from './malformed-requests.ts';
 import type { RequestBodies } from './request-bodies.ts';
 import { scheduleRequests } from './schedule-requests.ts';
 
-export interface BaseServerOptions {
+export interface BaseServerOptions extends RequestObserverOptions {
   readonly logger: Logger;
-  readonly clock: Clock;
-  readonly metrics: Metrics;
-  readonly tracer: Tracer;
   /** API keys and rate limits. */
   readonly access: AccessOptions;
   /** Origins whose pages may use the service; `*` alone allows all. */
@@ -39,8 +33,6 @@ export interface BaseServerOptions {
   readonly bodies: RequestBodies;
   /** Time that open requests have when the server closes. */
   readonly drainTimeoutMs: number;
-  /** Keeps the record of a request whose route is recorded. */
-  readonly onRecordedEnd: (request: FastifyRequest, end: RequestEnd) => void;
 }
 
 /** Limit of routes that set no other. */
@@ -108,7 +100,7 @@ export function createBaseServer(options: BaseServerOptions, form: ErrorForm = O
     // The URL cannot be parsed; no hook has run.
     frameworkErrors(error, request, reply) {
       setCommonHeaders(request, reply);
-      observer.observe(request, reply);
+      observe(request, reply);
       allowOrigin(corsOrigins, request, reply);
       reply.serializer(String); // without it Fastify adds a charset, and no onSend hook runs
       handleError(error, request, reply);
@@ -134,11 +126,11 @@ export function createBaseServer(options: BaseServerOptions, form: ErrorForm = O
   const parseJson = server.getDefaultJsonParser('error', 'error');
   const parser = bodies.parser((request, text, done) => void parseJson(request, text, done));
   server.addContentTypeParser('application/json', parser);
-  const observer = new RequestObserver(server, log, options);
+  const observe = createRequestObserver(server, log, options);
   server.decorateRequest('eventStream', undefined);
   server.addHook('onRequest', (request, reply, done) => {
     setCommonHeaders(request, reply);
-    observer.observe(request, reply);
+    observe(request, reply);
     // Injected requests come from no listener.
     bodies.receive(request.raw, reply.raw);
     done();

@@ -9,8 +9,12 @@ const MAX_HELD_BYTES = 64 * 1024 * 1024;
 export type BreakOffReason = 'does not read' | 'holds most memory of all' | 'there are too many connections';
 
 export interface ClientConnectionsOptions extends Pick<ClientConnectionOptions, 'clock' | 'listener' | 'onEnd'> {
-  /** Each takes a file descriptor, some 20 KB, and the received part of a request. */
+  /**
+   * A further connection closes an idle one; if none is idle, it is closed itself. Each takes a file descriptor, some 20 KB, and the
+   * received part of a request.
+   */
   readonly maxConnections: number;
+  /** Called for each connection that is closed for its client's behaviour. */
   readonly onBreakOff: (reason: BreakOffReason) => void;
 }
 

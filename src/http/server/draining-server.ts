@@ -1,23 +1,17 @@
 import type { RequestListener, ServerOptions, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import type { Clock } from '../../lib/concurrency/clock.ts';
 import { Server as HttpServer } from '../../lib/net/node-http.ts';
 import type { ClientConnection } from './client-connection.ts';
-import { type BreakOffReason, ClientConnections } from './client-connections.ts';
+import { ClientConnections, type ClientConnectionsOptions } from './client-connections.ts';
 
 /** Time without a byte read by the client, or of the answer sent, after which a connection is closed. */
 const READ_TIMEOUT_MS = 60_000;
 
-export interface DrainOptions {
-  readonly clock: Clock;
-  /** Bound of the connections. A further one closes an idle one; if none is idle, it is closed itself. */
-  readonly maxConnections: number;
+export interface DrainOptions extends Pick<ClientConnectionsOptions, 'clock' | 'maxConnections' | 'onBreakOff'> {
   /** Time for running requests when the server closes; then their connections are closed. */
   readonly drainTimeoutMs: number;
   /** Called with the number of requests that are aborted at the end of that time. */
   readonly onTimeout: (requests: number) => void;
-  /** Called for each connection that is closed for its client's behaviour. */
-  readonly onBreakOff: (reason: BreakOffReason) => void;
 }
 
 /**

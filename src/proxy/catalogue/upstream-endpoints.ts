@@ -1,6 +1,7 @@
 import type { TObject, TSchema } from 'typebox';
 import { ANY_AMOUNT, type Parameters } from '../../http/parameters/check-parameters.ts';
 import { isChainNumber } from '../../http/parameters/parameter-formats.ts';
+import { isObject } from '../../lib/encoding/is-object.ts';
 import { oneOf, Type } from '../../lib/encoding/schema.ts';
 import { type BlockchainID, PRIMARY_NETWORK_ID, parseHexOrCb58Id } from '../../warp/ids.ts';
 import { PUBLIC_NETWORKS } from '../../warp/networks.ts';
@@ -300,6 +301,6 @@ export function canonicalChainId(text: string): string {
 }
 
 function hasText(body: unknown, field: string): boolean {
-  const value = typeof body === 'object' && body !== null ? (body as Record<string, unknown>)[field] : undefined;
+  const value = isObject(body) ? body[field] : undefined;
   return typeof value === 'string' && value !== '';
 }

@@ -1,10 +1,12 @@
 import type { Clock } from '../../lib/concurrency/clock.ts';
 
+/** Consecutive failures after which the host is suspected to be down. */
+export const MAX_FAILURES = 10;
+/** About as long as a restart takes. */
+export const OPEN_MS = 5_000;
+
 export interface CircuitBreakerOptions {
   readonly clock: Clock;
-  /** Consecutive failures after which the host is suspected to be down. */
-  readonly maxFailures: number;
-  readonly openMs: number;
   /** Sends a request that no client chose; resolves to whether the host answers. Does not reject. */
   readonly probe: () => Promise<boolean>;
   readonly onChange: (isOpen: boolean) => void;
@@ -41,7 +43,7 @@ export class CircuitBreaker {
       case 'closed':
         return 0;
       case 'trying':
-        return this.#options.openMs;
+        return OPEN_MS;
       case 'open': {
         const leftMs = this.#state.untilMs - this.#options.clock.monotonicMs();
         if (leftMs > 0) return leftMs;
@@ -60,15 +62,12 @@ export class CircuitBreaker {
 
   /** No connection to the host could be made. */
   notConnected(): void {
-    if (this.#state.kind !== 'closed' || this.#count() >= this.#options.maxFailures) this.#open();
+    if (this.#state.kind !== 'closed' || this.#count() >= MAX_FAILURES) this.#open();
   }
 
   /** No answer came over a connection: the host may be down, or only the requested chain. */
   unanswered(): void {
-    if (
-      this.#state.kind === 'trying' ||
-      (this.#state.kind === 'closed' && this.#count() >= this.#options.maxFailures)
-    ) {
+    if (this.#state.kind === 'trying' || (this.#state.kind === 'closed' && this.#count() >= MAX_FAILURES)) {
       void this.#probe();
     }
   }
@@ -86,8 +85,8 @@ export class CircuitBreaker {
 
   #open(): void {
     const wasOpen = this.isOpen;
-    const { clock, openMs, onChange } = this.#options;
-    this.#state = { kind: 'open', untilMs: clock.monotonicMs() + openMs };
+    const { clock, onChange } = this.#options;
+    this.#state = { kind: 'open', untilMs: clock.monotonicMs() + OPEN_MS };
     if (!wasOpen) onChange(true);
   }
 

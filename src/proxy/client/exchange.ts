@@ -7,17 +7,20 @@ import { GrowingBuffer } from '../../lib/encoding/growing-buffer.ts';
 export interface RawAnswer {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
-  /** A buffer up to {@link ExchangeRules.maxWholeBytes}, else a stream that has to be read to the end or destroyed. */
+  /** A buffer up to {@link MAX_WHOLE_BYTES}, else a stream that has to be read to the end or destroyed. */
   readonly body: Buffer | Readable;
 }
 
+/**
+ * Longer answers are streamed, which bounds the memory of each connection. Shorter ones are sent in one write, at half the cost of
+ * streaming.
+ */
+const MAX_WHOLE_BYTES = 256 * 1024;
 /** Buffered bytes of a streamed body at which reading from the upstream pauses. */
 const MAX_WAITING_BYTES = 64 * 1024;
 const NO_BYTES = Buffer.alloc(0);
 
 export interface ExchangeRules {
-  /** A longer body is streamed. */
-  readonly maxWholeBytes: number;
   /** A longer body is an error. */
   readonly maxBytes: number;
   /** Returns an error for a head whose body should not be read. */
@@ -93,7 +96,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
     this.#receive(chunk);
     if (this.#stream !== undefined) {
       this.#handOverSoon(controller);
-    } else if (this.#length > this.#rules.maxWholeBytes) {
+    } else if (this.#length > MAX_WHOLE_BYTES) {
       const refusal = this.#rules.acquireStream(this);
       if (refusal === undefined) this.#startStream(controller);
       else this.abort(refusal);
@@ -126,7 +129,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
     if (this.#pieces === undefined) {
       // Allocated once: a buffer that doubles would take twice the memory.
       const length = Number(this.#headers['content-length'] ?? 0);
-      this.#pieces = new GrowingBuffer(length <= this.#rules.maxWholeBytes ? length : 0);
+      this.#pieces = new GrowingBuffer(length <= MAX_WHOLE_BYTES ? length : 0);
       if (this.#first !== undefined) this.#pieces.append(this.#first);
       this.#first = undefined;
     }

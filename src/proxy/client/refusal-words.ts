@@ -1,3 +1,4 @@
+import { isObject } from '../../lib/encoding/is-object.ts';
 import { attempt } from '../../lib/encoding/parse-error.ts';
 
 /** Characters of an upstream's error that are passed on, over all parts of a list. */
@@ -71,8 +72,4 @@ function redactStrings(json: string, redact: (text: string) => string): string {
     const redacted = redact(text);
     return redacted === text ? written : JSON.stringify(redacted);
   });
-}
-
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

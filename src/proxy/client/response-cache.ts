@@ -3,7 +3,7 @@ import type { Clock } from '../../lib/concurrency/clock.ts';
 import { SingleFlight } from '../../lib/concurrency/single-flight.ts';
 import { attempt } from '../../lib/encoding/parse-error.ts';
 import { etagOf } from '../../lib/net/etag.ts';
-import { isStream, type UpstreamRefusal, type UpstreamResponse, type UpstreamSuccess } from './upstream-answer.ts';
+import type { UpstreamResponse, UpstreamSuccess } from './upstream-answer.ts';
 import { UpstreamError } from './upstream-error.ts';
 
 export interface CachePolicy {
@@ -12,23 +12,12 @@ export interface CachePolicy {
   readonly isImmutable?: (body: unknown) => boolean;
 }
 
-type WholeSuccess = UpstreamSuccess & { readonly body: Buffer };
-
 interface Entry {
-  readonly response: WholeSuccess;
-  readonly etag: string;
+  /** A complete answer with the headers `etag` and `cache-control`. */
+  readonly answer: UpstreamSuccess & { readonly body: Buffer };
   readonly storedMs: number;
   readonly freshMs: number;
-  readonly isImmutable: boolean;
 }
-
-/** A complete answer with the values of its cache headers. */
-export interface CachedResponse extends Entry {
-  readonly kind: 'cached';
-  readonly ageMs: number;
-}
-
-type Fetched = Entry | WholeSuccess | UpstreamRefusal | 'too long';
 
 /** A bound even for immutable answers: the upstream may have been wrong. */
 const IMMUTABLE_MS = 24 * 60 * 60 * 1_000;
@@ -42,18 +31,18 @@ export class ResponseCache {
   readonly #clock: Clock;
   readonly #entries: LRUCache<string, Entry>;
   readonly #long = new LRUCache<string, true>({ max: MAX_LONG_TARGETS });
-  readonly #flights = new SingleFlight<string, Fetched>();
+  readonly #flights = new SingleFlight<string, UpstreamResponse | undefined>();
 
   constructor({ clock, maxBytes }: { readonly clock: Clock; readonly maxBytes: number }) {
     this.#clock = clock;
     this.#entries = new LRUCache({
       maxSize: maxBytes,
-      sizeCalculation: (entry, key) => entry.response.body.length + key.length + ENTRY_OVERHEAD_BYTES,
+      sizeCalculation: (entry, key) => entry.answer.body.length + key.length + ENTRY_OVERHEAD_BYTES,
     });
   }
 
   /**
-   * Returns the cached answer, or that of `fetch` if it cannot be cached: a refusal, or an answer that is too long.
+   * Returns the cached answer with its cache headers, or that of `fetch` if it cannot be cached: a refusal, or an answer that is too long.
    *
    * @param key the upstream and the target
    * @param fetch its argument `isKept` is whether the answer will be cached, and so has to be read whole
@@ -63,9 +52,10 @@ export class ResponseCache {
     policy: CachePolicy,
     fetch: (signal: AbortSignal, isKept: boolean) => Promise<UpstreamResponse>,
     signal: AbortSignal,
-  ): Promise<CachedResponse | UpstreamResponse> {
+  ): Promise<UpstreamResponse> {
     const entry = this.#entries.get(key);
-    if (entry !== undefined && this.#ageOf(entry) < entry.freshMs) return this.#present(entry);
+    const ageMs = entry === undefined ? 0 : this.#clock.monotonicMs() - entry.storedMs;
+    if (entry !== undefined && ageMs < entry.freshMs) return present(entry, ageMs);
     if (this.#long.has(key)) return fetch(signal, false);
     const fetched = await this.#flights.run(
       key,
@@ -73,40 +63,36 @@ export class ResponseCache {
       signal,
     );
     // A stream cannot be shared: each client reads at its own pace.
-    if (fetched === 'too long') return fetch(signal, false);
-    return 'storedMs' in fetched ? this.#present(fetched) : fetched;
+    return fetched ?? fetch(signal, false);
   }
 
-  async #fetch(key: string, policy: CachePolicy, fetch: () => Promise<UpstreamResponse>): Promise<Fetched> {
+  /** @returns undefined if the answer is too long for the cache */
+  async #fetch(
+    key: string,
+    policy: CachePolicy,
+    fetch: () => Promise<UpstreamResponse>,
+  ): Promise<UpstreamResponse | undefined> {
     const response = await fetch();
     if (response.kind === 'refusal') return response;
-    const { body } = response;
+    const { body, headers } = response;
     if (!Buffer.isBuffer(body)) {
-      if (isStream(body)) body.destroy();
+      body.destroy();
       this.#long.set(key, true);
-      return 'too long';
+      return undefined;
     }
-    const whole = { ...response, body };
-    if (response.status !== 200) return whole;
+    if (response.status !== 200) return response;
     const isImmutable = policy.isImmutable !== undefined && policy.isImmutable(parseJson(body));
-    const entry: Entry = {
-      response: whole,
-      etag: etagOf(body),
-      storedMs: this.#clock.monotonicMs(),
-      freshMs: isImmutable ? IMMUTABLE_MS : policy.freshMs,
-      isImmutable,
-    };
+    const freshMs = isImmutable ? IMMUTABLE_MS : policy.freshMs;
+    const cacheControl = `public, max-age=${Math.floor(freshMs / 1_000)}${isImmutable ? ', immutable' : ''}`;
+    const answer = { ...response, body, headers: { ...headers, etag: etagOf(body), 'cache-control': cacheControl } };
+    const entry = { answer, storedMs: this.#clock.monotonicMs(), freshMs };
     this.#entries.set(key, entry);
-    return entry;
+    return present(entry, 0);
   }
+}
 
-  #present(entry: Entry): CachedResponse {
-    return { kind: 'cached', ...entry, ageMs: this.#ageOf(entry) };
-  }
-
-  #ageOf({ storedMs }: Entry): number {
-    return this.#clock.monotonicMs() - storedMs;
-  }
+function present({ answer }: Entry, ageMs: number): UpstreamSuccess {
+  return { ...answer, headers: { ...answer.headers, age: String(Math.floor(ageMs / 1_000)) } };
 }
 
 function parseJson(body: Buffer): unknown {

@@ -10,7 +10,7 @@ export type UpstreamResponse = UpstreamSuccess | UpstreamRefusal;
 export interface UpstreamSuccess {
   readonly kind: 'success';
   readonly status: number;
-  /** {@link CONTENT_HEADERS}, and the length of a stream if it is known. */
+  /** {@link CONTENT_HEADERS}, the length of a stream if it is known, and the cache headers of an answer that is cached. */
   readonly headers: Readonly<Record<string, string>>;
   /** A buffer is complete, and either looks like JSON or is empty. A stream has to be read to the end or destroyed. */
   readonly body: RawAnswer['body'];

@@ -15,7 +15,7 @@ import {
   presentSuccess,
   type UpstreamResponse,
 } from './upstream-answer.ts';
-import { neverConnected, UpstreamError } from './upstream-error.ts';
+import { reachOf, UpstreamError } from './upstream-error.ts';
 
 export interface UpstreamRequest {
   readonly method: 'GET' | 'POST';
@@ -44,19 +44,11 @@ export interface UpstreamClientOptions {
   readonly onCircuit: (isOpen: boolean) => void;
 }
 
-/**
- * Longer answers are streamed, which bounds the memory of each connection. Shorter ones are sent in one write, at half the cost of
- * streaming.
- */
-const MAX_WHOLE_BYTES = 256 * 1024;
 /** A few round trips to the other side of the world. */
 const CONNECT_TIMEOUT_MS = 3_000;
 const PROBE_TIMEOUT_MS = 3_000;
 /** Node's own limit. */
 const MAX_HEADER_BYTES = 16 * 1024;
-const MAX_FAILURES = 10;
-/** About as long as a restart takes. */
-const OPEN_MS = 5_000;
 /** Bounds the requests in flight to one upstream. */
 const MAX_CONNECTIONS = 64;
 /** Bulkhead: one chain may hold half of the connections, a second one half of the rest. */
@@ -100,8 +92,6 @@ export class UpstreamClient implements AsyncDisposable {
     this.#streams = new FairSemaphore({ clock, limit: MAX_STREAMS, keyShare: STREAM_CLIENT_SHARE });
     this.#breaker = new CircuitBreaker({
       clock,
-      maxFailures: MAX_FAILURES,
-      openMs: OPEN_MS,
       probe: () => this.#probe(),
       onChange: onCircuit,
     });
@@ -180,9 +170,11 @@ export class UpstreamClient implements AsyncDisposable {
 
   /** Acquires a connection, or gives up waiting for one when the exchange is aborted. */
   async #acquire({ subject, client }: UpstreamRequest, exchange: Exchange): Promise<Permit> {
+    const claim = { key: client, groups: [{ name: subject, share: CHAIN_SHARE }] };
+    const free = this.#connections.tryAcquire(claim);
+    if (free !== undefined) return free;
     const aborted = new AbortController();
     exchange.answer.catch((reason: unknown) => aborted.abort(reason));
-    const claim = { key: client, groups: [{ name: subject, share: CHAIN_SHARE }] };
     try {
       return await this.#connections.acquire(claim, aborted.signal);
     } catch (error) {
@@ -191,17 +183,13 @@ export class UpstreamClient implements AsyncDisposable {
     }
   }
 
-  #judge(error: unknown): void {
-    if (!(error instanceof UpstreamError)) {
-      this.#breaker.abandoned(); // the client disconnected
-    } else if (error.code === 'upstream_invalid_answer') {
-      this.#breaker.answered();
-    } else if (error.code === 'upstream_timeout' || error.code === 'upstream_unreachable') {
-      if (neverConnected(error)) this.#breaker.notConnected();
-      else this.#breaker.unanswered();
-    } else {
-      this.#breaker.abandoned(); // it was never sent
-    }
+  /** @param failure an {@link UpstreamError}, or the reason of a client that disconnected */
+  #judge(failure: unknown): void {
+    const reach = failure instanceof UpstreamError ? reachOf(failure) : 'not sent';
+    if (reach === 'answered') this.#breaker.answered();
+    else if (reach === 'not answered') this.#breaker.unanswered();
+    else if (reach === 'not connected') this.#breaker.notConnected();
+    else this.#breaker.abandoned();
   }
 
   #tooLate(timeoutMs: number, isWaiting: boolean): UpstreamError {
@@ -212,7 +200,6 @@ export class UpstreamClient implements AsyncDisposable {
 
   #createRules(): ExchangeRules {
     return {
-      maxWholeBytes: MAX_WHOLE_BYTES,
       maxBytes: this.#maxResponseBytes,
       findProblem: (status, headers) => {
         const problem = findHeadProblem(status, headers);

@@ -1,3 +1,5 @@
+import { CodedError } from '../../lib/net/coded-error.ts';
+
 /** Why an upstream gave no answer that could be passed on; `http/errors/error-codes.ts` describes each code. */
 export type UpstreamErrorCode =
   | 'upstream_not_configured'
@@ -8,20 +10,8 @@ export type UpstreamErrorCode =
   | 'upstream_overloaded';
 
 /** Names the upstream by its role: hosts, paths and keys are not in the message. */
-export class UpstreamError extends Error {
+export class UpstreamError extends CodedError<UpstreamErrorCode> {
   override readonly name = 'UpstreamError';
-  readonly code: UpstreamErrorCode;
-  readonly retryAfterMs: number | undefined;
-
-  constructor(
-    code: UpstreamErrorCode,
-    message: string,
-    { retryAfterMs, cause }: { readonly retryAfterMs?: number; readonly cause?: unknown } = {},
-  ) {
-    super(message, { cause });
-    this.code = code;
-    this.retryAfterMs = retryAfterMs;
-  }
 }
 
 /** Codes of errors before a connection was made. */
@@ -34,23 +24,24 @@ const NEVER_CONNECTED = new Set([
   'UND_ERR_CONNECT_TIMEOUT',
 ]);
 
-export function neverConnected({ code, cause }: UpstreamError): boolean {
-  if (code !== 'upstream_unreachable') return false;
-  return cause instanceof Error && 'code' in cause && NEVER_CONNECTED.has(String(cause.code));
+/** Returns how far a request came that ended in an error. */
+export function reachOf({ code, cause }: UpstreamError): 'not sent' | 'not connected' | 'not answered' | 'answered' {
+  switch (code) {
+    case 'upstream_not_configured':
+    case 'upstream_failing':
+    case 'upstream_overloaded':
+      return 'not sent';
+    case 'upstream_unreachable':
+      if (cause instanceof Error && 'code' in cause && NEVER_CONNECTED.has(String(cause.code))) return 'not connected';
+      return 'not answered';
+    case 'upstream_timeout':
+      return 'not answered';
+    case 'upstream_invalid_answer':
+      return 'answered';
+  }
 }
 
 /** Whether the upstream may have received and executed the request that ended in this error. */
 export function mayHaveArrived(error: unknown): boolean {
-  if (!(error instanceof UpstreamError)) return true;
-  switch (error.code) {
-    case 'upstream_not_configured':
-    case 'upstream_failing':
-    case 'upstream_overloaded':
-      return false;
-    case 'upstream_unreachable':
-      return !neverConnected(error);
-    case 'upstream_timeout':
-    case 'upstream_invalid_answer':
-      return true;
-  }
+  return !(error instanceof UpstreamError) || ['not answered', 'answered'].includes(reachOf(error));
 }

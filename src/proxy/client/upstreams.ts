@@ -1,4 +1,5 @@
 import type { Readable } from 'node:stream';
+import { isDeepStrictEqual } from 'node:util';
 import type { Clock } from '../../lib/concurrency/clock.ts';
 import type { ApiEndpoint } from '../../lib/net/api-endpoint.ts';
 import { type OpenHttp, openHttpPool } from '../../lib/net/http-port.ts';
@@ -6,7 +7,7 @@ import { createThrottledWarnings } from '../../telemetry/log-throttle.ts';
 import type { Logger } from '../../telemetry/logger.ts';
 import { DURATION_BUCKETS_SECONDS, type Metrics } from '../../telemetry/metrics.ts';
 import type { Span } from '../../telemetry/spans.ts';
-import { type CachedResponse, type CachePolicy, ResponseCache } from './response-cache.ts';
+import { type CachePolicy, ResponseCache } from './response-cache.ts';
 import { isStream, type UpstreamResponse } from './upstream-answer.ts';
 import { UpstreamClient, type UpstreamRequest } from './upstream-client.ts';
 import { UpstreamError, type UpstreamErrorCode } from './upstream-error.ts';
@@ -39,19 +40,19 @@ export interface UpstreamQuestion extends UpstreamRequest {
   readonly requestID: string;
 }
 
-export type UpstreamAnswer = CachedResponse | UpstreamResponse;
-
 interface OpenUpstream {
   readonly name: UpstreamName;
+  readonly endpoint: ApiEndpoint;
   readonly client: UpstreamClient;
-  /** The endpoint in JSON, which is part of cache keys: cached answers of an earlier address are not found. */
-  readonly address: string;
+  /** Begins the cache keys. It differs for each address, so that cached answers of an earlier one are not found. */
+  readonly cacheName: string;
 }
 
 /** The upstreams of the service, with one cache. When it is disposed, requests in flight fail. */
 export class Upstreams implements AsyncDisposable {
   readonly #options: UpstreamsOptions;
   readonly #open = new Map<UpstreamName, OpenUpstream>();
+  #openedCount = 0;
   /** Clients of earlier addresses until they are closed, each with the function that cancels the closing. */
   readonly #retired = new Map<UpstreamClient, () => void>();
   readonly #cache: ResponseCache | undefined;
@@ -84,14 +85,15 @@ export class Upstreams implements AsyncDisposable {
       }
     };
     const client = new UpstreamClient({ name: role, endpoint, clock, openHttp, maxResponseBytes, onCircuit });
-    this.#open.set(name, { name, client, address: JSON.stringify(endpoint) });
+    this.#openedCount += 1;
+    this.#open.set(name, { name, endpoint, client, cacheName: `${name} ${this.#openedCount}` });
   }
 
   /** Sends new requests to these addresses. Upstreams that are open here and missing there, or the reverse, stay as they are. */
   update(endpoints: UpstreamsOptions['endpoints']): void {
     for (const before of [...this.#open.values()]) {
       const endpoint = endpoints[before.name];
-      if (endpoint === undefined || JSON.stringify(endpoint) === before.address) continue;
+      if (endpoint === undefined || isDeepStrictEqual(endpoint, before.endpoint)) continue;
       this.open(before.name, endpoint);
       this.#retire(before.client);
     }
@@ -109,7 +111,7 @@ export class Upstreams implements AsyncDisposable {
    * @param policy whether and how long the answer may be cached
    * @throws {UpstreamError}, or the signal's reason
    */
-  request(name: UpstreamName, question: UpstreamQuestion, policy: CachePolicy | undefined): Promise<UpstreamAnswer> {
+  request(name: UpstreamName, question: UpstreamQuestion, policy: CachePolicy | undefined): Promise<UpstreamResponse> {
     const upstream = this.#open.get(name);
     if (upstream === undefined) return Promise.reject(notConfigured(name));
     return this.#cache === undefined || policy === undefined
@@ -122,9 +124,9 @@ export class Upstreams implements AsyncDisposable {
     question: UpstreamQuestion,
     cache: ResponseCache,
     policy: CachePolicy,
-  ): Promise<UpstreamAnswer> {
+  ): Promise<UpstreamResponse> {
     let isAsked = false;
-    const key = `${upstream.address} ${question.target}`;
+    const key = `${upstream.cacheName} ${question.target}`;
     const answering = cache.get(
       key,
       policy,

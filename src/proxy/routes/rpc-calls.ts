@@ -1,11 +1,12 @@
 import { MAX_SHOWN_LENGTH } from '../../http/errors/http-error.ts';
+import { isObject } from '../../lib/encoding/is-object.ts';
 import { depthOfJson, membersOf, splitJson } from '../../lib/encoding/json-source.ts';
 import { attempt } from '../../lib/encoding/parse-error.ts';
 
 /** The most calls of a batch. */
 export const MAX_BATCH = 20;
 
-export interface CheckedCalls {
+interface CheckedCalls {
   /** JSON of the checked fields only. */
   readonly body: string;
   readonly count: number;
@@ -38,6 +39,7 @@ export class RpcCallError extends Error {
   }
 }
 
+const MISSING_BODY = 'body is missing: a JSON-RPC call is needed, with the header content-type: application/json';
 const KNOWN_FIELDS = new Set(['jsonrpc', 'id', 'method', 'params']);
 /** The node's methods need four levels; the bound protects recursive parsers. */
 const MAX_DEPTH = 32;
@@ -47,9 +49,11 @@ const MAX_DEPTH = 32;
  * each call is rebuilt from its checked fields, and unknown fields are rejected. `id` and `params` stay as written, with all digits: a
  * reviver of `JSON.parse` would block the event loop for 100 ms on a long body.
  *
+ * @param text of the body; anything else is a missing body
  * @throws {RpcCallError} naming the field, with the ID of the call
  */
-export function checkRpcCalls(text: string, methods: ReadonlySet<string>): CheckedCalls {
+export function checkRpcCalls(text: unknown, methods: ReadonlySet<string>): CheckedCalls {
+  if (typeof text !== 'string' || text === '') throw new RpcCallError('parse', MISSING_BODY);
   const parsed: unknown = attempt(() => JSON.parse(text), SyntaxError);
   if (parsed instanceof SyntaxError) throw new RpcCallError('parse', 'body is not valid JSON', { cause: parsed });
   if (!Array.isArray(parsed)) {
@@ -74,10 +78,10 @@ function checkDepth(text: string): void {
 /** @param source the text from which the call was parsed */
 function checkCall(call: unknown, source: string, at: string, methods: ReadonlySet<string>): string {
   const name = (field: string): string => (at === '' ? field : `${at}.${field}`);
-  if (typeof call !== 'object' || call === null || Array.isArray(call)) {
+  if (!isObject(call)) {
     throw new RpcCallError('request', `${at === '' ? 'body' : at} must be an object {jsonrpc, id, method, params}`);
   }
-  const { jsonrpc, id, method, params } = call as Readonly<Record<string, unknown>>;
+  const { jsonrpc, id, method, params } = call;
   if (typeof id !== 'number' && typeof id !== 'string') {
     throw new RpcCallError('request', `${name('id')} must be a number or a string`);
   }
@@ -105,7 +109,7 @@ function checkCall(call: unknown, source: string, at: string, methods: ReadonlyS
 function areParams(params: unknown): boolean {
   if (isNothing(params)) return true;
   const [only, ...more] = [params].flat();
-  return more.length === 0 && typeof only === 'object' && only !== null && !Array.isArray(only);
+  return more.length === 0 && isObject(only);
 }
 
 /** All spellings of no parameters; none is passed on. */

@@ -4,30 +4,30 @@ import { OWN_ERROR_FORM } from '../../http/errors/error-form.ts';
 import { JSON_TYPE } from '../../http/request/json-type.ts';
 import { matchesEtag } from '../../lib/net/etag.ts';
 import { STATUS_CODES } from '../../lib/net/node-http.ts';
-import type { CachedResponse } from '../client/response-cache.ts';
-import { LIMIT_HEADERS, type UpstreamRefusal, type UpstreamSuccess } from '../client/upstream-answer.ts';
-import type { UpstreamAnswer } from '../client/upstreams.ts';
+import {
+  LIMIT_HEADERS,
+  type UpstreamRefusal,
+  type UpstreamResponse,
+  type UpstreamSuccess,
+} from '../client/upstream-answer.ts';
 
 /** Decoding longer bodies costs more than it saves. */
 const MAX_TEXT_BYTES = 4 * 1024;
 
 /** Passes on a success unchanged, and an error with its status in the service's error form. */
-export function sendUpstreamAnswer(request: FastifyRequest, reply: FastifyReply, answer: UpstreamAnswer): FastifyReply {
-  switch (answer.kind) {
-    case 'cached':
-      return sendCached(request, reply, answer);
-    case 'success':
-      return sendSuccess(request, reply, answer);
-    case 'refusal': {
-      const { status, message = `the upstream answered: ${STATUS_CODES[status] ?? status}` } = answer;
-      const body = OWN_ERROR_FORM.bodyOf({ code: 'upstream_error', message }, status, request.url);
-      return sendRefusal(request, reply, answer, JSON.stringify(body));
-    }
-  }
+export function sendUpstreamAnswer(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  answer: UpstreamResponse,
+): FastifyReply {
+  if (answer.kind === 'success') return sendSuccess(request, reply, answer);
+  const { status, message = `the upstream answered: ${STATUS_CODES[status] ?? status}` } = answer;
+  const body = OWN_ERROR_FORM.bodyOf({ code: 'upstream_error', message }, status, request.url);
+  return sendRefusal(request, reply, answer, JSON.stringify(body));
 }
 
 /** Passes on a node's answer. Its JSON-RPC errors stay JSON-RPC with any status, because clients match the call's ID. */
-export function sendRpcAnswer(request: FastifyRequest, reply: FastifyReply, answer: UpstreamAnswer): FastifyReply {
+export function sendRpcAnswer(request: FastifyRequest, reply: FastifyReply, answer: UpstreamResponse): FastifyReply {
   if (answer.kind !== 'refusal' || answer.rpcBody === undefined) return sendUpstreamAnswer(request, reply, answer);
   return sendRefusal(request, reply, answer, answer.rpcBody);
 }
@@ -48,25 +48,15 @@ function sendSuccess(request: FastifyRequest, reply: FastifyReply, answer: Upstr
   const { status, headers, body } = answer;
   reply.status(status).headers(headers);
   if (Buffer.isBuffer(body)) {
-    return body.length === 0 ? reply.removeHeader('content-type').send() : reply.send(fitToSend(body));
+    const { etag } = headers;
+    const isKnown = etag !== undefined && matchesEtag(request.headers['if-none-match'], etag);
+    if (isKnown) reply.status(304);
+    return isKnown || body.length === 0 ? reply.removeHeader('content-type').send() : reply.send(fitToSend(body));
   }
   if (request.method !== 'HEAD') return reply.send(body);
   // A stream would be read to its end.
   body.destroy();
   return reply.send();
-}
-
-function sendCached(request: FastifyRequest, reply: FastifyReply, cached: CachedResponse): FastifyReply {
-  const { response, etag, ageMs, freshMs, isImmutable } = cached;
-  reply.headers({
-    ...response.headers,
-    etag,
-    age: String(Math.floor(ageMs / 1_000)),
-    'cache-control': `public, max-age=${Math.floor(freshMs / 1_000)}${isImmutable ? ', immutable' : ''}`,
-  });
-  return matchesEtag(request.headers['if-none-match'], etag)
-    ? reply.status(304).removeHeader('content-type').send()
-    : reply.status(response.status).send(fitToSend(response.body));
 }
 
 /** Node writes a string together with the headers, which is cheaper for a short body than a second write. */

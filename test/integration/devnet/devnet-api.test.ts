@@ -161,6 +161,26 @@ describe('the client of this project gets', () => {
     expect(current.reduce((sum, { weight }) => sum + weight, 0n)).toBe(set.totalWeight);
   });
 
+  test('of the present validators those with the NodeIDs that were asked for', async () => {
+    const { subnetID } = devnet.subnets.l1;
+    const nodeIDsOf = async (params: object) => {
+      const answer = await call<{ validators: { nodeID: string }[] }>(
+        '/ext/bc/P',
+        'platform.getCurrentValidators',
+        params,
+      );
+      return answer.validators.map(({ nodeID }) => nodeID);
+    };
+    const ofPrimary = await nodeIDsOf({});
+    const [first = '', second = ''] = ofPrimary;
+    expect(await nodeIDsOf({ nodeIDs: [second, first] })).toEqual([first, second]);
+    const ofL1 = await nodeIDsOf({ subnetID });
+    expect(ofL1).toHaveLength(5);
+    const ofL1Alone = ofL1.filter((nodeID) => !ofPrimary.includes(nodeID)).slice(0, 1);
+    expect(await nodeIDsOf({ subnetID, nodeIDs: ofL1Alone })).toEqual(ofL1Alone);
+    expect(await nodeIDsOf({ nodeIDs: ofL1Alone })).toEqual([]);
+  });
+
   test('no set beyond the last height', async () => {
     const height = await api.getHeight(SIGNAL);
     expect(await api.getValidatorsAt(PRIMARY_NETWORK_ID, height, SIGNAL)).toHaveLength(40);
@@ -208,12 +228,15 @@ describe('the ledger', () => {
   });
 
   test('has a block in bytes that hash to its ID in JSON', async () => {
-    const params = { height: '120', encoding: 'hex' };
+    const params = { height: '165', encoding: 'hex' };
     const { block } = await call<{ block: string }>('/ext/bc/P', 'platform.getBlockByHeight', params);
     const encoded = Buffer.from(block.slice(2), 'hex');
     const id = hash('sha256', encoded.subarray(0, -4), 'buffer');
-    expect((await api.getBlockByHeight(120n, SIGNAL)).id).toBe(idFromBytes(new Uint8Array(id), 'id'));
+    expect((await api.getBlockByHeight(165n, SIGNAL)).id).toBe(idFromBytes(new Uint8Array(id), 'id'));
     expect(encoded.subarray(-4)).toEqual(id.subarray(-4));
+    // In a block, a transaction has no codec version of its own.
+    const transaction = await api.getTx(devnet.transactions.usedUpRegistration, SIGNAL);
+    expect(encoded.subarray(-4 - transaction.length + 2, -4)).toEqual(Buffer.from(transaction.subarray(2)));
   });
 
   test('has transactions with a status, in bytes and in JSON', async () => {

@@ -216,6 +216,7 @@ test('all clients in an IPv6 /48 have eight limits together, and one with a key 
     expect((await newClient(`2001:db8:1:${network}::1`).post(RPC, batch(10))).status).toBe(200);
   }
   const late = newClient('2001:db8:1:ffff::1');
+  for (let count = 0; count < 9; count += 1) await late.get(DATA);
   const refused = await late.get(DATA);
   expect([refused.status, refused.body['message']]).toEqual([
     429,

@@ -26,7 +26,7 @@ function open() {
   const log = createLogLines();
   const registry = new Registry();
   const sdk = openTraceSdk({
-    resource: { 'service.name': 'under-test', 'service.version': '1.2.3' },
+    service: { name: 'under-test', version: '1.2.3' },
     sampling: { ratio: 1, isParentBased: true },
     ...{ clock, logger: log.logger, metrics: createMetrics(registry) },
   });

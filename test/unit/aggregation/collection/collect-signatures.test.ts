@@ -212,7 +212,16 @@ describe('bad signatures', () => {
     expect(fixture.signersOf(value, 60)).toEqual([0, 1]);
     expect(await stored(fixture)).toEqual([0, 1]);
     // The validator did not write it.
-    expect(fixture.deps.invalidSigners.has(fixture.at(1).publicKeyHex)).toBe(false);
+    expect(await fixture.registry.metrics()).toContain('signature_aggregator_bad_signers_total 0');
+  });
+
+  test('in the store are looked for only among as many signatures as the quorum needs', async () => {
+    const fixture = createFixture({ weights: [40, 30, 20, 20] });
+    for (const position of [0, 1, 2]) await store(fixture, position, 'sign');
+    await store(fixture, 3, 'forge');
+    const { value } = await fixture.run({ quorum: 60 });
+    expect(fixture.signersOf(value, 60)).toEqual([0, 1]);
+    expect([fixture.asked(), await stored(fixture)]).toEqual([[], [0, 1, 2, 3]]);
   });
 
   test('so many that the search runs out of time: returns what was cleared', async () => {
@@ -346,18 +355,24 @@ describe('requests that exceed a queue', () => {
   });
 });
 
-test('nodes that share a key are asked one after the other, and one answer is the whole weight', async () => {
-  const fixture = createFixture({ weights: [60, 40], nodeCounts: [2, 1] });
-  fixture.source.add(fixture.at(0).nodeIDs[0]!, fixture.acts(0, 'silent'));
-  const { value, atMs } = await fixture.run({ quorum: 67 });
-  expect(fixture.signersOf(value, 67)).toEqual([0, 1]);
-  expect(fixture.source.calls.map(({ nodeID, atMs }) => [nodeID, atMs])).toEqual([
-    [fixture.at(0).nodeIDs[0]!, 0],
-    [fixture.at(1).nodeIDs[0]!, 0],
-    [fixture.at(0).nodeIDs[1]!, 3_000],
-  ]);
-  expect(atMs).toBe(3_000 + ANSWER_MS);
-});
+test.each([
+  ['silent', 3_000],
+  ['refuses', ANSWER_MS + 300],
+] as const)(
+  'of nodes that share a key one is %s: another is asked, whose answer is the whole weight',
+  async (act, askedAtMs) => {
+    const fixture = createFixture({ weights: [60, 40], nodeCounts: [2, 1] });
+    fixture.source.add(fixture.at(0).nodeIDs[0]!, fixture.acts(0, act));
+    const { value, atMs } = await fixture.run({ quorum: 67 });
+    expect(fixture.signersOf(value, 67)).toEqual([0, 1]);
+    expect(fixture.source.calls.map(({ nodeID, atMs }) => [nodeID, atMs])).toEqual([
+      [fixture.at(0).nodeIDs[0]!, 0],
+      [fixture.at(1).nodeIDs[0]!, 0],
+      [fixture.at(0).nodeIDs[1]!, askedAtMs],
+    ]);
+    expect(atMs).toBe(askedAtMs + ANSWER_MS);
+  },
+);
 
 describe('in the tick in which the collection ends', () => {
   /** Two of three make the quorum; the third one is asked too, for the buffer, and is held back until the end. */

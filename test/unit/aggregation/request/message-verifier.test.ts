@@ -59,10 +59,12 @@ function createHarness() {
 }
 
 test('messages that one client has verified by the hundred do not stand before those of others', async () => {
-  const { checks, verify } = createHarness();
-  for (let time = 0; time < 100; time += 1) void verify('flood');
+  const { checks, verify, measured } = createHarness();
+  for (let time = 0; time < 600; time += 1) void verify('flood');
   await settle();
   expect(checks).toHaveLength(8);
+  expect(await measured('lookups_waiting')).toEqual([[{ kind: 'verify' }, 512]]);
+  expect(await measured('admission_refusals_total')).toEqual([[{ reason: 'late_lookup' }, 80]]);
   const other = verify('other');
   await settle();
   expect(checks).toHaveLength(9);

@@ -7,6 +7,7 @@ import { runBlsJob } from '../../../../src/bls/service/bls-jobs.ts';
 import { createJobRunner } from '../../../../src/bls/service/job-runner.ts';
 import { bytesToHex } from '../../../../src/lib/encoding/bytes.ts';
 import { ParseError } from '../../../../src/lib/encoding/parse-error.ts';
+import { OFF_SUBGROUP } from '../../../devnet/signing-faults.ts';
 import { settle } from '../../../support/fake-clock.ts';
 import { createModelSigner, modelBackend } from '../backends/model-backend.ts';
 import { createInlineBls, createInlineRunner } from './inline-bls.ts';
@@ -194,6 +195,11 @@ test('checks of several aggregations that wait are one; where one fails, each ha
   expect(batches).toHaveLength(2);
 });
 
+const [plus, minus] = [0, 0x20].map((sign) => {
+  const [flags = 0, ...more] = OFF_SUBGROUP;
+  return blst.Signature.fromBytes(Uint8Array.of(flags ^ sign, ...more));
+}) as [blst.Signature, blst.Signature];
+
 describe.each(await Promise.all(BACKEND_NAMES.map(loadBackend)))('with real points: $name', (backend) => {
   const signers = Array.from({ length: 20 }, (_, index) => {
     const secret = blst.SecretKey.fromKeygen(new Uint8Array(32).fill(index + 1));
@@ -237,18 +243,33 @@ describe.each(await Promise.all(BACKEND_NAMES.map(loadBackend)))('with real poin
   );
 
   test('invalid signers are found, one of them outside the subgroup', async () => {
-    const outside = new Uint8Array(96);
-    outside.set([0x80]);
-    outside.set([2], 95);
     using aggregation = createInlineBls(backend).startAggregation(MESSAGE, never);
     await Promise.all(
       signers.map((signer) => {
         const good = signer.secret.sign(MESSAGE);
         const shifted = [2, 3, 11].includes(signer.index) ? shift(good, signer.index) : good.toBytes();
-        return aggregation.add(signer, signer.index === 13 ? outside : shifted);
+        return aggregation.add(signer, signer.index === 13 ? OFF_SUBGROUP : shifted);
       }),
     );
     expect(await cleanUp(aggregation)).toEqual([2, 3, 11, 13]);
+  });
+
+  test.each<[string, errors: Readonly<Record<number, blst.Signature[]>>, excluded: readonly number[]]>([
+    ['that cancel count', { 4: [plus], 9: [plus], 17: [minus, minus] }, []],
+    ['that do not cancel are found', { 4: [plus], 9: [plus], 17: [plus] }, [4, 9, 17]],
+  ])('signatures with parts outside the subgroup %s', async (_, errors, excluded) => {
+    using aggregation = createInlineBls(backend).startAggregation(MESSAGE, never);
+    await Promise.all(
+      signers.map(({ secret, ...signer }) => {
+        const parts = [secret.sign(MESSAGE), ...(errors[signer.index] ?? [])];
+        return aggregation.add(signer, blst.aggregateSignatures(parts).toBytes());
+      }),
+    );
+    expect(await cleanUp(aggregation)).toEqual(excluded);
+    const { signers: signed, signature } = await aggregation.aggregate();
+    const keys = signed.map((index) => signers[index]?.secret.toPublicKey() ?? expect.fail());
+    // With the check of the subgroup, as a destination makes it.
+    expect(blst.fastAggregateVerify(MESSAGE, keys, blst.Signature.fromBytes(signature, true))).toBe(true);
   });
 
   describe('what others have signed', () => {

@@ -104,6 +104,14 @@ test('the remaining units can be used, and a refused request is accepted after i
   );
 });
 
+test('what the limit of a client refuses is not taken from its /48', async () => {
+  const { take } = start();
+  for (let count = 0; count < 100; count += 1) await take(address('2001:db8:1:1::1'), 20, 20);
+  for (let network = 2; network <= CLIENTS_PER_SITE; network += 1) {
+    expect((await take(address(`2001:db8:1:${network}::1`), 20, 20)).refusal).toBeUndefined();
+  }
+});
+
 test('all units are refilled after the reset time', async () => {
   const { clock, counters, take } = start();
   const client = address('2001:db8::1');

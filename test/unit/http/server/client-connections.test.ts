@@ -236,6 +236,11 @@ describe('the number of connections', () => {
     flood.push(await open('2001:db8::3'), await open('2001:db8::4'), await open('2001:db8::5'));
     expect(flood.map(({ destroyed }) => destroyed)).toEqual([true, true, false, false, false]);
     expect([lone.destroyed, other.destroyed]).toEqual([false, false]);
+    // Closed connections do not count.
+    for (const socket of flood.slice(2, 4)) await once(socket.destroy(), 'close');
+    for (let count = 0; count < 2; count += 1) await open('3.3.3.3');
+    await open('4.4.4.4');
+    expect([flood[4]?.destroyed, other.destroyed]).toEqual([false, true]);
   });
 
   test('a new one is closed while all others have running requests', async () => {

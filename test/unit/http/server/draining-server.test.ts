@@ -56,6 +56,20 @@ test('a connection with a partial answer closes after the answer', async () => {
   await closed;
 });
 
+test('a request that arrives behind a partial answer while the server closes is the last of its connection', async () => {
+  const { client, server, response, next, close } = await running();
+  response.write('the beginning');
+  await once(client, 'readable');
+  const closed = close();
+  const arrived = once(server, 'request');
+  client.write(GET);
+  await arrived;
+  response.end(', the end');
+  (await next()).end('second');
+  expect(await text(client)).toMatch(/, the end[^]*connection: close[^]*second/i);
+  await closed;
+});
+
 test('a slow client receives its whole answer', async () => {
   const body = Buffer.alloc(32 * 1024 * 1024, 'a');
   const { open, close } = await openServer((_request, response) => response.end(body));

@@ -1,10 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { CircuitBreaker } from '../../../../src/proxy/client/circuit-breaker.ts';
+import { CircuitBreaker, MAX_FAILURES, OPEN_MS } from '../../../../src/proxy/client/circuit-breaker.ts';
 import { FakeClock } from '../../../support/fake-clock.ts';
-
-const MAX_FAILURES = 4;
-const OPEN_MS = 1_000;
 
 function start() {
   const clock = new FakeClock();
@@ -13,8 +10,6 @@ function start() {
   const probes: ((isUp: boolean) => void)[] = [];
   const breaker = new CircuitBreaker({
     clock,
-    maxFailures: MAX_FAILURES,
-    openMs: OPEN_MS,
     probe: () => new Promise((resolve) => probes.push(resolve)),
     onChange: (isOpen) => changes.push(isOpen),
   });
@@ -43,13 +38,16 @@ function open() {
 
 test('one that tries and gets no answer does not decide: the host is asked', async () => {
   for (const isUp of [true, false]) {
-    const { breaker, clock, endProbe } = open();
+    const { breaker, clock, probes, endProbe } = open();
     await clock.advance(OPEN_MS);
     breaker.admit();
     breaker.unanswered();
     expect(breaker.admit()).toBe(OPEN_MS);
     await endProbe(isUp);
     expect([breaker.isOpen, breaker.admit()]).toEqual(isUp ? [false, 0] : [true, OPEN_MS]);
+    if (!isUp) continue;
+    repeat(MAX_FAILURES, () => breaker.unanswered());
+    expect(probes).toHaveLength(1);
   }
 });
 

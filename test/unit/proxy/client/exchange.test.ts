@@ -15,7 +15,6 @@ function start() {
     },
   } as never;
   const rules: ExchangeRules = {
-    maxWholeBytes: 256 * 1024,
     maxBytes: 10_000_000,
     findProblem: () => undefined,
     tooLong: () => new Error('too long'),

@@ -21,13 +21,14 @@ async function all(records: SharedRecords): Promise<unknown[]> {
 }
 
 test('a flood of records is written in part: those of a burst, then some a second', async () => {
-  const { clock, redis, records } = open();
+  const { clock, redis, records, written } = open();
   for (let second = 0; second < 3; second += 1) {
     for (let index = 0; index < 2_000; index += 1) records.add('signed', () => ({}));
     await clock.advance(1_000);
   }
   expect(redis.commands).toBeGreaterThanOrEqual(1_000);
   expect(redis.commands).toBeLessThanOrEqual(1_000 + 3 * 20);
+  expect(written(SIGNED)).toHaveLength(1_000);
 });
 
 test('a record that is too long is shared without its lightest missing validators', async () => {
@@ -49,6 +50,23 @@ test('values that are cut, changed, of another list or no JSON are left out', as
   const value = [good, ofOther, good.slice(0, 10), good.slice(0, -1), changed, '', 'x'.repeat(10_000)];
   entries.set(FAILED, { ...entries.get(FAILED)!, value });
   expect(await all(records)).toEqual([{ missing: [1] }]);
+});
+
+test('records beyond the bounds of a record, of a page and of time are left out', async () => {
+  const { clock, store, entries, records } = open();
+  records.add('failed', () => ({ missing: [], text: 'x'.repeat(9_000) }));
+  records.add('failed', () => ({ missing: [1] }));
+  await clock.advance(100);
+  expect(await all(records)).toEqual([{ missing: [1] }]);
+  const lying: SharedStore = {
+    ...store,
+    ask: async (command) => Array(51).fill(((await store.ask(command)) as unknown[])[0]) as never,
+  };
+  const lied = createSharedRecords({ store: lying, secret: 'the secret of the replicas' }, clock) as SharedRecords;
+  expect(await all(lied)).toEqual([]);
+  await clock.advance(3_600_000);
+  expect(await all(records)).toEqual([]);
+  expect(entries.size).toBe(0);
 });
 
 test('nothing is shared without a secret, and nothing is read from a store that is away', async () => {

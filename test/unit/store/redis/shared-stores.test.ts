@@ -42,10 +42,11 @@ describe('signatures', () => {
     await settle();
     await other.putMany('m', new Map([[B, signature(2)]]));
     await settle();
-    expect([...(await one.getMany('m', [A, B, C]))]).toEqual([
+    const both = new Map([
       [A, signature(1)],
       [B, signature(2)],
     ]);
+    for (const replica of [one, other]) expect(await replica.getMany('m', [A, B, C])).toEqual(both);
     expect(await other.getMany('another', [A, B])).toEqual(new Map());
   });
 
@@ -61,6 +62,19 @@ describe('signatures', () => {
     await clock.advance(120_000);
     expect(await other.getMany('n', [A])).toEqual(new Map());
     expect([...entries.values()].every(({ endsMs }) => endsMs <= 120_000)).toBe(true);
+  });
+
+  test('that take more than 1 MiB together are not shared', async () => {
+    const { entries, one, other } = createReplicas();
+    const signerOf = (index: number): string => index.toString(16).padStart(96, '0');
+    const signedBy = (count: number) =>
+      new Map(Array.from({ length: count }, (_, index) => [signerOf(index), signature(1)]));
+    await one.putMany('m', signedBy(8_000));
+    await settle();
+    expect(entries.size).toBe(0);
+    await one.putMany('m', signedBy(7_000));
+    await settle();
+    expect(await other.getMany('m', [signerOf(6_999)])).toEqual(new Map([[signerOf(6_999), signature(1)]]));
   });
 
   test('without a seal are rejected, unless there is no secret', async () => {

@@ -1,0 +1,4 @@
+/** Tests for an object as JSON has it: neither null nor a list. */
+export function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
