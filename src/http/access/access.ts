@@ -1,5 +1,4 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { LazyMap } from '../../lib/cache/lazy-map.ts';
 import type { LimitCounters } from '../../store/local/limit-counters.ts';
 import type { Counter, Metrics } from '../../telemetry/metrics.ts';
 import { badRequest, type HttpError, rateLimited } from '../errors/http-error.ts';
@@ -51,9 +50,6 @@ type Refusal = HttpError | undefined;
 class AccessGate {
   readonly #options: AccessOptions;
   readonly #counted: Counter<'key' | 'routes'>;
-  readonly #series = new LazyMap(
-    (key: string) => new LazyMap((routes: RouteGroup) => this.#counted.at({ key, routes })),
-  );
 
   constructor(options: AccessOptions, metrics: Metrics) {
     this.#options = options;
@@ -131,10 +127,7 @@ class AccessGate {
     request.units += units;
     // Only requests are charged whose route declares a group other than operations.
     const group = request.route.config.access?.group as RouteGroup;
-    this.#series
-      .get(request.apiKey?.name ?? '')
-      .get(group)
-      .inc(units);
+    this.#counted.inc({ key: request.apiKey?.name ?? '', routes: group }, units);
     const unitsPerMinute = this.#limitOf(request);
     return unitsPerMinute === undefined ? undefined : { units, unitsPerMinute, total: request.units };
   }
