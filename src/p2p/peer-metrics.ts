@@ -57,11 +57,20 @@ export function createPeerMetrics(metrics: Metrics, gauges: PeerGauges) {
     labels: ['outcome', 'reason'],
     buckets: REQUEST_BUCKETS_SECONDS,
   });
-  const traffic = { sent: bytes.at({ direction: 'sent' }), received: bytes.at({ direction: 'received' }) };
+  const unpublished = { sent: 0, received: 0 };
 
   return {
     ...{ dials, readies, closed, addresses },
-    onBytes: (direction: 'sent' | 'received', count: number): void => traffic[direction].inc(count),
+    /** Adds up until {@link publishBytes}, because thousands of frames a second would each look up a label. */
+    onBytes(direction: 'sent' | 'received', count: number): void {
+      unpublished[direction] += count;
+    },
+    publishBytes(): void {
+      for (const direction of ['sent', 'received'] as const) {
+        if (unpublished[direction] > 0) bytes.inc({ direction }, unpublished[direction]);
+        unpublished[direction] = 0;
+      }
+    },
     onAppRequest(outcome: AppOutcome | Aborted, seconds: number): void {
       requests.observe({ outcome: outcome.kind, reason: reasonOf(outcome) }, seconds);
     },

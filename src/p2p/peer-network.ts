@@ -137,7 +137,7 @@ export function openPeerNetwork(options: PeerNetworkOptions) {
       onAppResponse: ({ nodeID }, response) => requests.onResponse(nodeID, response),
       onAppError: ({ nodeID }, error) => requests.onError(nodeID, error),
       onClosed,
-      onBytes: metrics.onBytes,
+      onBytes: (direction, count) => metrics.onBytes(direction, count),
     },
   };
   let isStepQueued = false;
@@ -151,6 +151,7 @@ export function openPeerNetwork(options: PeerNetworkOptions) {
       const nowMs = clock.monotonicMs();
       for (const peer of open.values()) peer.tick(nowMs);
       for (const nodeID of schedule.dueDisconnects(nowMs)) open.get(nodeID)?.close('unwanted', 'not wanted any more');
+      metrics.publishBytes();
       step();
     });
   }
@@ -300,6 +301,7 @@ export function openPeerNetwork(options: PeerNetworkOptions) {
       discovery.close();
       version.close();
       for (const peer of [...open.values()]) peer.close('shutdown', 'we are shutting down');
+      metrics.publishBytes();
       changes.close(new Error('the peer network is closed'));
     },
   };

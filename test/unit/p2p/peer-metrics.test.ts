@@ -29,7 +29,10 @@ it('reads gauges on demand, publishes bytes once, and labels requests by outcome
   metrics.onBytes('sent', 100);
   metrics.onBytes('sent', 23);
   metrics.onBytes('received', 5);
+  metrics.publishBytes();
+  metrics.publishBytes();
   metrics.onBytes('received', 6);
+  metrics.publishBytes();
   metrics.onAppRequest({ kind: 'refused', code: 1, text: 'any text' }, 0.003);
   metrics.onAppRequest({ kind: 'unreachable', reason: 'any text' }, 0.003);
   metrics.onAppRequest({ kind: 'timed_out', reason: 'no_answer' }, 0.003);
