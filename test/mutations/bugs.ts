@@ -366,7 +366,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   }),
   ...bugsOf('src/app.ts', ['test/unit/cli/commands'], {
     'a start that fails logs a stop': [
-      "logger.info({ nodeID: identity.nodeID }, 'staking identity');",
+      "logger.info({ nodeId: identity.nodeID }, 'staking identity');",
       "opened.defer(() => logger.info('stopping'));",
     ],
   }),
