@@ -30,7 +30,7 @@ export function DecodedMessage({ reading }: { reading: DecodedReading }): Compon
     <div class="decoded">
       <p class="decoded-lead">
         <Badge tone={reading.as === 'signedMessage' ? 'good' : 'info'}>{READING_NAMES[reading.as]}</Badge>
-        <span class="decoded-what">{summary}</span>
+        <strong>{summary}</strong>
       </p>
       {groups.map(([title, rows]) => (
         <div key={title} class="facts-group">

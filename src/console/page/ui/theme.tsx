@@ -19,7 +19,7 @@ export function ThemeButton(): ComponentChild {
   return (
     <button
       type="button"
-      class="icon-button"
+      class="button small"
       aria-label={`Colours: ${theme}`}
       title={`Colours: ${theme}`}
       onClick={() => setTheme(next)}
