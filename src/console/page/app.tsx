@@ -10,7 +10,7 @@ import { ServiceView } from './service/service-view.tsx';
 import { namesOf, placeOf, type Session, SessionContext, TITLES, VIEWS, type ViewName } from './session.ts';
 import { SignView } from './sign/sign-view.tsx';
 import { SubnetsView } from './subnets/subnets-view.tsx';
-import { Card, TextField } from './ui/controls.tsx';
+import { Card, Swatch, TextField } from './ui/controls.tsx';
 import { clockTime } from './ui/figures.ts';
 import { type Polled, usePolled } from './ui/polled.tsx';
 import { ThemeButton } from './ui/theme.tsx';
@@ -110,7 +110,7 @@ function App({ facts }: { facts: ConsoleFacts }): ComponentChild {
           title="API key"
           onClick={() => setKeyAsked(!isKeyAsked)}
         >
-          <span class={`glyph key ${api.key === '' ? '' : 'on'}`} aria-hidden />
+          {api.key === '' ? 'Key' : 'Key ✓'}
         </button>
         <ThemeButton />
       </div>
@@ -146,8 +146,8 @@ function Status({ readiness }: { readiness: Polled<ReadinessBody> }): ComponentC
   const { value, error, failingSince } = readiness;
   const status = error === undefined ? (value?.status ?? 'unknown') : 'down';
   return (
-    <a class={`status ${status}`} href="#/service">
-      <span class="dot" aria-hidden />
+    <a class="status" href="#/service">
+      <Swatch colour={status} isRound />
       {error === undefined ? status : `cannot be reached since ${clockTime(failingSince)}`}
     </a>
   );

@@ -3,6 +3,7 @@ import { useEffect, useState } from 'preact/hooks';
 
 const THEMES = ['system', 'light', 'dark'] as const;
 type Theme = (typeof THEMES)[number];
+const SIGNS: Readonly<Record<Theme, string>> = { system: '◐', light: '○', dark: '●' };
 const NAME = 'theme';
 
 /** As the system, unless somebody chose otherwise in this tab. */
@@ -12,8 +13,7 @@ export function ThemeButton(): ComponentChild {
   );
   useEffect(() => {
     sessionStorage.setItem(NAME, theme);
-    if (theme === 'system') delete document.documentElement.dataset['theme'];
-    else document.documentElement.dataset['theme'] = theme;
+    document.documentElement.style.colorScheme = theme === 'system' ? '' : theme;
   }, [theme]);
   const next = THEMES[(THEMES.indexOf(theme) + 1) % THEMES.length] ?? 'system';
   return (
@@ -24,7 +24,7 @@ export function ThemeButton(): ComponentChild {
       title={`Colours: ${theme}`}
       onClick={() => setTheme(next)}
     >
-      <span class={`glyph theme ${theme}`} aria-hidden />
+      {SIGNS[theme]}
     </button>
   );
 }
