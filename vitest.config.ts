@@ -7,6 +7,7 @@ export default defineConfig({
   test: {
     // Vitest would leave one core to itself, and on two cores take twice as long.
     maxWorkers: '100%',
+    setupFiles: ['test/support/property-sizes.ts'],
     // No test is about time: it only ends what hangs, and not what is slow on a busy machine.
     testTimeout: 30_000,
     expect: { poll: { timeout: 20_000 } },

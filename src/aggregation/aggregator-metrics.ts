@@ -1,4 +1,3 @@
-import { LazyMap } from '../lib/cache/lazy-map.ts';
 import type { Clock } from '../lib/concurrency/clock.ts';
 import type { FairSemaphore } from '../lib/concurrency/fair-semaphore.ts';
 import { type Counter, DURATION_BUCKETS_SECONDS, type Metrics } from '../telemetry/metrics.ts';
@@ -66,8 +65,6 @@ export function createAggregatorMetrics(metrics: Metrics, isLabelled: (subnetID:
     'Queued views of subnets (view) and verifications of messages (verify)',
     ({ queued }) => queued,
   );
-  const stageSeries = new LazyMap((stage: AggregationStage) => stages.at({ stage }));
-  const durationSeries = new LazyMap((outcome: RequestOutcome) => duration.at({ outcome }));
   return {
     inFlight: metrics.gauge({ name: 'aggregations_in_flight', help: 'Running and queued aggregations' }),
     signatureRequests: counter('signature_requests_total', 'Signature requests sent to validators'),
@@ -118,8 +115,8 @@ export function createAggregatorMetrics(metrics: Metrics, isLabelled: (subnetID:
         // Texts of other outcomes have no bound.
         reason: outcome.kind === 'timed_out' || outcome.kind === 'not_asked' ? outcome.reason : '',
       }),
-    observeStage: (stage: AggregationStage, seconds: number): void => stageSeries.get(stage).observe(seconds),
-    observeDuration: (outcome: RequestOutcome, seconds: number): void => durationSeries.get(outcome).observe(seconds),
+    observeStage: (stage: AggregationStage, seconds: number): void => stages.observe({ stage }, seconds),
+    observeDuration: (outcome: RequestOutcome, seconds: number): void => duration.observe({ outcome }, seconds),
   };
 }
 

@@ -2,7 +2,7 @@ import type { Registry } from 'prom-client';
 import type { Server } from '../http/request/http-server.ts';
 import { createNetworkOfPath } from '../http/request/network-of-path.ts';
 import { type BaseServerOptions, createBaseServer } from '../http/server/base-server.ts';
-import { registerMetrics } from '../http/server/metrics-server.ts';
+import { createMetricsText, registerMetrics } from '../http/server/metrics-server.ts';
 import type { Network } from '../network/network.ts';
 import { registerUpstreamRoutes, type UpstreamRouteOptions } from '../proxy/routes/upstream.ts';
 import { registerAggregateSignatures } from './aggregation/aggregate-signatures.ts';
@@ -43,7 +43,7 @@ export interface ServerOptions extends BaseServerOptions, ServiceState {
  * their records; `http/` has what all routes share.
  */
 export async function createServer(options: ServerOptions): Promise<Server> {
-  const { networks, clock, metrics, upstream } = options;
+  const { networks, clock, metrics, registry, upstream } = options;
   const server = createBaseServer(options);
   const names = networks.flatMap(({ pathNames }) => pathNames);
   const paths = createNetworkOfPath(networks);
@@ -56,7 +56,9 @@ export async function createServer(options: ServerOptions): Promise<Server> {
   registerRequests(server, options.requests, options.access);
   registerHealth(server, networks, paths, options);
   registerStartPage(server, names, options.version, options.startPage);
-  if (!options.areMetricsElsewhere) registerMetrics(server, options.registry, clock);
+  if (!options.areMetricsElsewhere) {
+    registerMetrics(server, registry.contentType, createMetricsText(registry, clock));
+  }
   if (upstream !== undefined) await registerUpstreamRoutes(server, upstream);
   options.registerMore?.(server);
   await server.ready();

@@ -41,7 +41,6 @@ export type ReadGauge<Label extends string> = () =>
 
 export interface Counter<Label extends string = never> {
   inc(...args: [Label] extends [never] ? [value?: number] : [labels: Labels<Label>, value?: number]): void;
-  at(labels: Labels<Label>): Pick<Counter, 'inc'>;
 }
 
 export interface Gauge<Label extends string = never> {
@@ -52,7 +51,6 @@ export interface Gauge<Label extends string = never> {
 
 export interface Histogram<Label extends string = never> {
   observe(...args: [Label] extends [never] ? [value: number] : [labels: Labels<Label>, value: number]): void;
-  at(labels: Labels<Label>): Pick<Histogram, 'observe'>;
 }
 
 /** Prefix of the service's metrics; those of the process and of Node keep the names of prom-client. */
@@ -123,10 +121,7 @@ function bind(registry: Registry, bound: LabelValues): Metrics {
       const counter = declare(options, (how) => new PromCounter(how));
       // Prometheus sees the first increment only if the series existed before.
       if ((options.labels ?? []).length === 0) counter.inc(bound, 0);
-      return {
-        inc: write((labels, value) => counter.inc(labels, value)),
-        at: (labels) => counter.labels({ ...bound, ...labels }),
-      };
+      return { inc: write((labels, value) => counter.inc(labels, value)) };
     },
     gauge(options) {
       const gauge = declare(options, (how) => new PromGauge(how));
@@ -158,10 +153,7 @@ function bind(registry: Registry, bound: LabelValues): Metrics {
     },
     histogram(options) {
       const histogram = declare(options, (how) => new PromHistogram({ ...how, buckets: [...options.buckets] }));
-      return {
-        observe: write((labels, value) => histogram.observe(labels, value)),
-        at: (labels) => histogram.labels({ ...bound, ...labels }),
-      };
+      return { observe: write((labels, value) => histogram.observe(labels, value)) };
     },
     with: (labels) => bind(registry, { ...bound, ...labels }),
   };

@@ -31,8 +31,9 @@ export type ReadPayload =
 export type Content = L1Message | ValidatorUptime | TeleporterMessage;
 
 /**
- * The forms in the order of attempts. The first three are distinct; a bare Hash payload and a SubnetToL1Conversion have the same bytes,
- * and short texts may be valid protobuf.
+ * The forms in the order of attempts. The first three are distinct, as source addresses have 20 bytes or none: with 28, an addressed call
+ * has the form of an unsigned message. A bare Hash payload and a SubnetToL1Conversion have the same bytes, and short texts may be valid
+ * protobuf.
  */
 export const READING_FORMS: readonly ReadingForm[] = [
   'signedMessage',

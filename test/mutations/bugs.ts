@@ -179,6 +179,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     'a collection goes on when the quorum is out of reach': ['+ possible < neededWeight', '+ possible < 0n'],
   }),
   ...bugsOf('src/aggregation/collection/tally.ts', COLLECTION, {
+    'details name any number of validators': ['missing: missing.slice(0, MAX_MISSING)', 'missing'],
     'a refusal is forgotten when the validator is asked again': [
       "return failure?.kind === 'invalid_signature' ? undefined : before;",
       'return undefined;',
@@ -227,6 +228,9 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
       'if (destination !== undefined) {\n      const signing = await signingInEpoch',
       'if (destination?.isRequired) {\n      const signing = await signingInEpoch',
     ],
+  }),
+  ...bugsOf('src/pchain/state/block-range.ts', ['test/unit/pchain/state'], {
+    'earlier blocks of another branch are taken': ['blocks.at(-1)?.id !== low.parentID || ', ''],
   }),
   ...bugsOf('src/pchain/state/validator-funds.ts', ['test/unit/pchain/state'], {
     'an L1 validator with too low a balance is a signer like the others': ['= 2_048n', '= 2_047n'],
@@ -344,9 +348,9 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   }),
   ...bugsOf('src/proxy/client/exchange.ts', PROXY, {
     'an upstream answer may exceed its bound': ['if (this.#length > this.#rules.maxBytes)', 'if (this.#length < 0)'],
-    "an upstream's pieces are kept one by one": [
-      'this.#pieces.length >= MAX_WAITING_BYTES',
-      'this.#pieces.length >= 1',
+    'an upstream is read while nobody reads its stream': [
+      'if (!this.#handOver()) controller.pause()',
+      'this.#handOver()',
     ],
   }),
   ...bugsOf('src/proxy/client/circuit-breaker.ts', ['test/unit/proxy', 'test/integration/proxy/circuit.test.ts'], {
@@ -418,7 +422,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   }),
   ...bugsOf('src/http/access/access.ts', ACCESS, {
     "a request that costs more than a minute's units is rate limited": ['!== undefined && total > limit', '=== -1'],
-    'the rate limit precedes the API key': ['(limited, () => refusal)', '(limited, (limit) => limit ?? refusal)'],
+    'the rate limit precedes the API key': ['return refusal ?? limited;', 'return limited ?? refusal;'],
   }),
   ...bugsOf('src/http/access/rate-limiter.ts', ACCESS, {
     'a client pays for what the limit of its /48 refuses': ['key, -costNs, Number.', 'key, 0, Number.'],

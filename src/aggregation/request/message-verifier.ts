@@ -3,13 +3,14 @@ import type { Clock } from '../../lib/concurrency/clock.ts';
 import { quorumWeight } from '../../validators/quorum.ts';
 import {
   checkSigners,
+  type ExpectedMessage,
   type InvalidReason,
   type NamedSigners,
   namedSigners,
 } from '../../validators/verify-signed-message.ts';
-import type { WarpSet, WarpValidator } from '../../validators/warp-set.ts';
-import type { SubnetID } from '../../warp/ids.ts';
+import type { WarpValidator } from '../../validators/warp-set.ts';
 import { encodeSignedMessage, type SignedMessage } from '../../warp/signed-message.ts';
+import type { UnsignedMessage } from '../../warp/unsigned-message.ts';
 import { LookupLimit, type LookupMetrics } from '../admission/lookup-limit.ts';
 import { unlessThreadsOverloaded } from '../admission/overloaded.ts';
 import type { Penalties } from '../admission/penalties.ts';
@@ -23,11 +24,9 @@ export interface VerificationRequest
   readonly message: SignedMessage;
 }
 
-export interface SignedMessageReport {
+export interface SignedMessageReport<Kind extends ReportedProblem = VerificationProblem> {
   /** The first problem that a destination would find; undefined if it would accept the message. */
-  readonly problem: { readonly kind: VerificationProblem; readonly text: string } | undefined;
-  readonly signingSubnetID: SubnetID;
-  readonly pChainHeight: bigint;
+  readonly problem: { readonly kind: Kind; readonly text: string } | undefined;
   /** The validators that the bits name; only the signature proves that they signed. */
   readonly signers: readonly WarpValidator[];
   readonly signedWeight: bigint;
@@ -36,8 +35,9 @@ export interface SignedMessageReport {
   readonly quorumNum: bigint;
 }
 
-/** Malformed messages and those of another network are refused before. */
-export type VerificationProblem = Exclude<InvalidReason, 'malformed' | 'wrong network'>;
+export type ReportedProblem = Exclude<InvalidReason, 'malformed'>;
+/** The service refuses malformed messages and those of another network before. */
+export type VerificationProblem = Exclude<ReportedProblem, 'wrong network'>;
 export const VERIFICATION_PROBLEMS = [
   'no signers',
   'unknown signer',
@@ -64,16 +64,15 @@ export function createMessageVerifier(options: MessageVerifierOptions) {
   const { resolver, bls, clock, metrics, penalties } = options;
   const running = new LookupLimit({ clock, metrics, kind: 'verify', limit: MAX_AT_WORK });
   async function judge(
-    { unsignedMessage, signature }: SignedMessage,
-    expected: { readonly warpSet: WarpSet; readonly quorumNum: bigint },
+    message: SignedMessage,
+    expected: ExpectedMessage,
     signal: AbortSignal,
   ): Promise<VerificationProblem | undefined> {
-    const bytes = encodeSignedMessage({ unsignedMessage, signature });
-    const check = checkSigners(bytes, { ...expected, networkID: unsignedMessage.networkID });
+    const check = checkSigners(encodeSignedMessage(message), expected);
     if (check.kind === 'enough weight') {
       const { validators: signers } = check;
       const verdict = await unlessThreadsOverloaded(
-        bls.verifySigned({ signers, message: unsignedMessage.bytes, signature: check.signature }, signal),
+        bls.verifySigned({ signers, message: check.unsignedMessage.bytes, signature: check.signature }, signal),
       );
       return verdict === 'valid' ? undefined : verdict;
     }
@@ -88,7 +87,7 @@ export function createMessageVerifier(options: MessageVerifierOptions) {
       { message, signingSubnetID, ...given }: VerificationRequest,
       signal: AbortSignal,
       client?: string,
-    ): Promise<SignedMessageReport> {
+    ): Promise<SignedMessageReport & Pick<Signing, 'signingSubnetID' | 'pChainHeight'>> {
       const settings = settingsOf({ ...given, signingSubnetID });
       using _permit = await running.acquire(client, signal);
       const { unsignedMessage } = message;
@@ -98,33 +97,44 @@ export function createMessageVerifier(options: MessageVerifierOptions) {
       const isKnown = resolver.known(request) !== undefined;
       const resolved = isKnown ? resolve() : penalties.lookUp(client, resolve);
       const signing = await renameField(resolved, 'message', 'signedMessage');
-      const { warpSet } = signing;
       const { quorumNum } = settings;
-      const named = namedSigners(message.signature.signers, warpSet);
-      const kind = await judge(message, { warpSet, quorumNum }, signal);
-      return {
-        problem: kind && { kind, text: describeProblem(kind, named, { warpSet, quorumNum }) },
-        signingSubnetID: signing.signingSubnetID,
-        pChainHeight: signing.pChainHeight,
-        signers: named.validators,
-        signedWeight: named.weight,
-        neededWeight: quorumWeight(quorumNum, warpSet.totalWeight),
-        totalWeight: warpSet.totalWeight,
-        quorumNum,
-      };
+      const expected = { networkID: unsignedMessage.networkID, warpSet: signing.warpSet, quorumNum };
+      const report = reportOn(message, expected, await judge(message, expected, signal));
+      return { ...report, signingSubnetID: signing.signingSubnetID, pChainHeight: signing.pChainHeight };
     },
+  };
+}
+
+/** @param kind the first problem that was found; undefined if a destination would accept the message */
+export function reportOn<Kind extends ReportedProblem>(
+  { unsignedMessage, signature }: SignedMessage,
+  expected: ExpectedMessage,
+  kind: Kind | undefined,
+): SignedMessageReport<Kind> {
+  const { warpSet, quorumNum } = expected;
+  const named = namedSigners(signature.signers, warpSet);
+  return {
+    problem: kind && { kind, text: describeProblem(kind, unsignedMessage, named, expected) },
+    signers: named.validators,
+    signedWeight: named.weight,
+    neededWeight: quorumWeight(quorumNum, warpSet.totalWeight),
+    totalWeight: warpSet.totalWeight,
+    quorumNum,
   };
 }
 
 const OTHER_SET = 'it was signed by the validators of another height or another subnet, or was changed since';
 
-export function describeProblem(
-  kind: VerificationProblem,
+function describeProblem(
+  kind: ReportedProblem,
+  unsignedMessage: UnsignedMessage,
   { weight, unknown }: NamedSigners,
-  { warpSet, quorumNum }: { readonly warpSet: WarpSet; readonly quorumNum: bigint },
+  { networkID, warpSet, quorumNum }: ExpectedMessage,
 ): string {
   const { validators, totalWeight } = warpSet;
   switch (kind) {
+    case 'wrong network':
+      return `its network ID is ${unsignedMessage.networkID}, and that of the network is ${networkID}`;
     case 'no signers':
       return 'it names no signers';
     case 'unknown signer':

@@ -3,6 +3,7 @@ import { OPERATIONS_ACCESS } from '../../http/access/route-access.ts';
 import type { Server } from '../../http/request/http-server.ts';
 import { type BaseServerOptions, createBaseServer } from '../../http/server/base-server.ts';
 import { listen } from '../../http/server/listen-error.ts';
+import { registerMetrics } from '../../http/server/metrics-server.ts';
 import type { Clock } from '../../lib/concurrency/clock.ts';
 import { oneOf, optionalText, Type, text } from '../../lib/encoding/schema.ts';
 import type { Network } from '../../network/network.ts';
@@ -61,7 +62,7 @@ async function createGoServer(network: Network, options: GoListenersOptions): Pr
   const server = createBaseServer(options, GO_ERROR_FORM);
   await registerGoRoutes(server, { metrics, clock, networks: [network], withNames: false });
   registerHealth(server, network, clock, isStopping);
-  registerMetrics(server, network, options.registry);
+  registerMetrics(server, options.registry.contentType, () => goMetricsText(options.registry, network.name));
   await server.ready();
   return server;
 }
@@ -88,11 +89,5 @@ function registerHealth(server: Server, network: Network, clock: Clock, isStoppi
       };
       return reply.status(isReady ? 200 : 503).send({ status: check.status, details: { [CHECK]: check } });
     },
-  );
-}
-
-function registerMetrics(server: Server, network: Network, registry: Registry): void {
-  server.get('/metrics', { config: { access: OPERATIONS_ACCESS } }, async (_request, reply) =>
-    reply.type('text/plain; version=0.0.4; charset=utf-8').send(await goMetricsText(registry, network.name)),
   );
 }

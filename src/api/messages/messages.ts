@@ -92,7 +92,8 @@ export function registerMessages(server: Server, { network, networkOf, onRequest
         untilClientGone(reply),
         clientOf(request),
       );
-      return reply.send(presentReport(message, report));
+      const set = { signingSubnetId: report.signingSubnetID, pChainHeight: Number(report.pChainHeight) };
+      return reply.send(presentReport(message, report, set));
     },
   );
 

@@ -1,5 +1,9 @@
 import type { Static } from 'typebox';
-import { type SignedMessageReport, VERIFICATION_PROBLEMS } from '../../aggregation/request/message-verifier.ts';
+import {
+  type ReportedProblem,
+  type SignedMessageReport,
+  VERIFICATION_PROBLEMS,
+} from '../../aggregation/request/message-verifier.ts';
 import { attempt, ParseError } from '../../lib/encoding/parse-error.ts';
 import { integer, oneOf, Type, text } from '../../lib/encoding/schema.ts';
 import { readPayload } from '../../warp/reading.ts';
@@ -39,22 +43,16 @@ export function parseOnlySigned(bytes: Uint8Array, what: string): SignedMessage 
   throw new ParseError(what, 'is not signed: it is an unsigned message', { cause: message });
 }
 
-export function presentReport({ unsignedMessage }: SignedMessage, report: SignedMessageReport): VerificationResult {
-  const { problem } = report;
+/** @param set the subnet and the height of the validators, as far as they are known */
+export function presentReport<
+  Kind extends ReportedProblem,
+  ValidatorSet extends Partial<Pick<VerificationResult, 'signingSubnetId' | 'pChainHeight'>>,
+>({ unsignedMessage }: SignedMessage, { problem, ...report }: SignedMessageReport<Kind>, set: ValidatorSet) {
   return {
     isValid: problem === undefined,
-    ...(problem && { problem: { kind: problem.kind, text: problem.text } }),
+    ...(problem && { problem }),
     ...presentMessage(unsignedMessage, readPayload(unsignedMessage.payload)),
-    signingSubnetId: report.signingSubnetID,
-    pChainHeight: Number(report.pChainHeight),
-    ...presentSigners(report),
-  };
-}
-
-export function presentSigners(
-  report: Pick<SignedMessageReport, 'quorumNum' | 'signedWeight' | 'neededWeight' | 'totalWeight' | 'signers'>,
-) {
-  return {
+    ...set,
     quorumPercentage: Number(report.quorumNum),
     signedWeight: String(report.signedWeight),
     neededWeight: String(report.neededWeight),

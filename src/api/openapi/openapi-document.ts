@@ -88,13 +88,18 @@ function completeDocument(document: Document): void {
     // A route that describes its own 413 accepts any media type.
     const isBodyOpen = operation.requestBody !== undefined && operation.responses['413'] === undefined;
     addResponses(operation, plainErrorResponses(400, 408, 431, ...(isBodyOpen ? BODY_ERRORS : [])));
+    describeAccess(operation);
+    // After all responses have been added.
+    describeHeaders(operation);
   }
-  document.components = { ...document.components, headers: HEADERS };
-  describeAccess(document);
-  // After all responses have been added.
-  for (const operation of operationsOf(document)) describeHeaders(operation);
+  document.components = { ...document.components, headers: HEADERS, securitySchemes: SECURITY_SCHEMES };
   shareSchemas(document);
 }
+
+const SECURITY_SCHEMES = {
+  serviceApiKey: { type: 'apiKey', in: 'header', name: 'x-service-api-key', description: 'Raises the rate limits' },
+  glacierApiKey: { type: 'apiKey', in: 'header', name: 'x-glacier-api-key', description: 'Alias of the other' },
+};
 
 /** Errors of every route with a body. */
 const BODY_ERRORS: readonly ErrorStatus[] = [413, 415, 501];
@@ -164,25 +169,16 @@ function addHeaders(response: Response | undefined, names: readonly HeaderName[]
   response.headers = { ...response.headers, ...Object.fromEntries(references) };
 }
 
-/** Adds price, API keys and their errors to each operation that is not free. */
-function describeAccess(document: Document): void {
-  document.components = {
-    ...document.components,
-    securitySchemes: {
-      serviceApiKey: { type: 'apiKey', in: 'header', name: 'x-service-api-key', description: 'Raises the rate limits' },
-      glacierApiKey: { type: 'apiKey', in: 'header', name: 'x-glacier-api-key', description: 'Alias of the other' },
-    },
-  };
-  for (const operation of operationsOf(document)) {
-    const { 'x-access': access } = operation;
-    if (access === undefined || access.group === 'operations') continue;
-    operation.security = [{}, { serviceApiKey: [] }, { glacierApiKey: [] }];
-    const price = `Costs ${describePrice(access)} of those that a client has in a minute.`;
-    operation.description = operation.description === undefined ? price : `${operation.description}\n\n${price}`;
-    addResponses(operation, plainErrorResponses(401, 403, 429));
-    for (const response of Object.values(operation.responses)) addHeaders(response, LIMIT_HEADERS);
-    addHeaders(operation.responses['429'], ['retry-after']);
-  }
+/** Adds price, API keys and their errors to an operation that is not free. */
+function describeAccess(operation: Operation): void {
+  const { 'x-access': access } = operation;
+  if (access === undefined || access.group === 'operations') return;
+  operation.security = [{}, { serviceApiKey: [] }, { glacierApiKey: [] }];
+  const price = `Costs ${describePrice(access)} of those that a client has in a minute.`;
+  operation.description = operation.description === undefined ? price : `${operation.description}\n\n${price}`;
+  addResponses(operation, plainErrorResponses(401, 403, 429));
+  for (const response of Object.values(operation.responses)) addHeaders(response, LIMIT_HEADERS);
+  addHeaders(operation.responses['429'], ['retry-after']);
 }
 
 function describePrice({ units, unitsIfCached, unitsPerKiB, unitsPer100Signers }: RouteAccess): string {

@@ -1,6 +1,5 @@
 import { getCompileCacheDir } from 'node:module';
 import { dirname } from 'node:path';
-import { LazyMap } from '../../lib/cache/lazy-map.ts';
 import type { Clock } from '../../lib/concurrency/clock.ts';
 import { aborted, startDeadline } from '../../lib/concurrency/deadline.ts';
 import type { Metrics } from '../../telemetry/metrics.ts';
@@ -93,8 +92,7 @@ function declareJobDuration(metrics: Metrics): (kind: BlsJobKind, seconds: numbe
     labels: ['kind'],
     buckets: JOB_BUCKETS_SECONDS,
   });
-  const ofKinds = new LazyMap((kind: BlsJobKind) => durations.at({ kind }));
-  return (kind, seconds) => ofKinds.get(kind).observe(seconds);
+  return (kind, seconds) => durations.observe({ kind }, seconds);
 }
 
 function showUsage(metrics: Metrics, runner: JobRunner): void {

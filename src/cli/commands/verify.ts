@@ -1,19 +1,11 @@
 import { settingsOf } from '../../aggregation/request/aggregation-request.ts';
-import { describeProblem } from '../../aggregation/request/message-verifier.ts';
-import { presentMessage } from '../../api/messages/message-records.ts';
-import { parseOnlySigned, presentSigners } from '../../api/messages/verification-record.ts';
+import { reportOn } from '../../aggregation/request/message-verifier.ts';
+import { parseOnlySigned, presentReport } from '../../api/messages/verification-record.ts';
 import type { BlsBackend } from '../../bls/backends/bls-backend.ts';
 import { loadBackend } from '../../bls/backends/load-backend.ts';
 import { attempt, ParseError } from '../../lib/encoding/parse-error.ts';
-import { quorumWeight } from '../../validators/quorum.ts';
-import {
-  type InvalidReason,
-  type NamedSigners,
-  namedSigners,
-  verifySignedMessage,
-} from '../../validators/verify-signed-message.ts';
+import { verifySignedMessage } from '../../validators/verify-signed-message.ts';
 import { type BlockchainID, parseHexOrCb58Id, type SubnetID } from '../../warp/ids.ts';
-import { readPayload } from '../../warp/reading.ts';
 import { encodeSignedMessage, type SignedMessage } from '../../warp/signed-message.ts';
 import { EXIT, type ExitCode, usageFailure } from '../io/exit-codes.ts';
 import { type InputOptions, parseAddress, readHexInput } from '../io/input.ts';
@@ -99,40 +91,16 @@ function parseID<T extends SubnetID | BlockchainID>(option: string, text: string
 /** Returns the response of the service, without fields that a set in a file does not have. */
 export function judge(
   message: SignedMessage,
-  { networkID, warpSet, signingSubnetID, pChainHeight, quorumNum }: Expected & { readonly quorumNum: bigint },
+  { signingSubnetID, pChainHeight, ...expected }: Expected & { readonly quorumNum: bigint },
   backend: BlsBackend,
 ) {
-  const { unsignedMessage, signature } = message;
-  const expected = { networkID, warpSet, quorumNum };
   const verification = verifySignedMessage(encodeSignedMessage(message), expected, backend);
-  const named = namedSigners(signature.signers, warpSet);
-  const problem =
-    verification.kind === 'valid' ? undefined : describeReason(verification.reason, message, named, expected);
-  return {
-    isValid: problem === undefined,
-    ...(problem && { problem }),
-    ...presentMessage(unsignedMessage, readPayload(unsignedMessage.payload)),
+  const reason = verification.kind === 'valid' ? undefined : verification.reason;
+  if (reason === 'malformed') throw new Error('an encoded message is malformed');
+  return presentReport(message, reportOn(message, expected, reason), {
     ...(signingSubnetID !== undefined && { signingSubnetId: signingSubnetID }),
     ...(pChainHeight !== undefined && { pChainHeight: Number(pChainHeight) }),
-    ...presentSigners({
-      ...{ signers: named.validators, signedWeight: named.weight, quorumNum, totalWeight: warpSet.totalWeight },
-      neededWeight: quorumWeight(quorumNum, warpSet.totalWeight),
-    }),
-  };
-}
-
-function describeReason(
-  kind: InvalidReason,
-  { unsignedMessage }: SignedMessage,
-  named: NamedSigners,
-  expected: Pick<Expected, 'networkID' | 'warpSet'> & { readonly quorumNum: bigint },
-) {
-  if (kind === 'malformed') throw new Error('an encoded message is malformed');
-  if (kind !== 'wrong network') return { kind, text: describeProblem(kind, named, expected) };
-  return {
-    kind,
-    text: `its network ID is ${unsignedMessage.networkID}, and that of the network is ${expected.networkID}`,
-  };
+  });
 }
 
 function describe(verdict: ReturnType<typeof judge>): string {

@@ -1,11 +1,6 @@
-import type {
-  AggregationEvent,
-  AggregationEventData,
-  ValidatorRecord,
-} from '../../api/aggregation/progress-records.ts';
+import type { AggregationEvent } from '../../api/aggregation/progress-records.ts';
+import { SigningProgress, type ValidatorStatus } from '../../api/aggregation/signing-progress.ts';
 import { percentOf, printable, styled } from './text.ts';
-
-type ResolvedData = AggregationEventData['resolved'];
 
 /** Limits updates for thousands of validators. */
 const PAUSE_MS = 50;
@@ -17,8 +12,7 @@ const QUORUM = '┃';
 /** Shows the signed and the required weight on one line of a terminal; prints nothing elsewhere. */
 export class ProgressBar implements Disposable {
   readonly #stream: NodeJS.WriteStream;
-  #state: ResolvedData | undefined;
-  #validators: ValidatorRecord[] = [];
+  readonly #progress = new SigningProgress();
   #shown = '';
   #shownMs = Number.NEGATIVE_INFINITY;
 
@@ -30,46 +24,20 @@ export class ProgressBar implements Disposable {
     this.#write(styled('dim', printable(text), this.#stream));
   }
 
-  readonly onEvent = (event: AggregationEvent): void => {
-    switch (event.event) {
-      case 'resolved':
-        this.#state = event.data;
-        this.#validators = [...event.data.validators];
-        break;
-      case 'asked':
-        for (const index of event.data.validators) this.#set(index, 'asked');
-        break;
-      case 'answer':
-        for (const { index, outcome } of event.data.answers) this.#set(index, outcome);
-        // Drawn with the `progress` event that follows.
-        return;
-      case 'progress':
-        if (this.#state !== undefined) this.#state = { ...this.#state, ...event.data };
-        break;
-      case 'verifying':
-        if (this.#state !== undefined) this.#state = { ...this.#state, isVerifying: true };
-        break;
-      case 'result':
-      case 'error':
-        return;
-    }
-    this.#show(event.event === 'resolved' || event.event === 'verifying');
+  readonly onEvent = (progressed: AggregationEvent): void => {
+    const { event } = progressed;
+    const nowMs = performance.now();
+    this.#progress.apply(progressed, nowMs);
+    // An `answer` is drawn with the `progress` event that follows.
+    if (event === 'answer' || event === 'result' || event === 'error') return;
+    const isUrgent = event === 'resolved' || event === 'verifying';
+    if (this.#progress.facts === undefined || (!isUrgent && nowMs - this.#shownMs < PAUSE_MS)) return;
+    this.#shownMs = nowMs;
+    this.#write(barText(this.#progress, this.#progress.facts.quorumPercentage, this.#stream));
   };
 
   [Symbol.dispose](): void {
     this.#write('');
-  }
-
-  #set(index: number, status: ValidatorRecord['status']): void {
-    const known = this.#validators[index];
-    if (known !== undefined) this.#validators[index] = { ...known, status };
-  }
-
-  #show(isUrgent: boolean): void {
-    const nowMs = performance.now();
-    if (this.#state === undefined || (!isUrgent && nowMs - this.#shownMs < PAUSE_MS)) return;
-    this.#shownMs = nowMs;
-    this.#write(barText(this.#state, this.#validators, this.#stream));
   }
 
   #write(text: string): void {
@@ -79,21 +47,22 @@ export class ProgressBar implements Disposable {
   }
 }
 
-function barText(state: ResolvedData, validators: readonly ValidatorRecord[], stream: NodeJS.WriteStream): string {
-  const [signed, total] = [BigInt(state.signedWeight), BigInt(state.totalWeight)];
-  const cells = (weight: bigint): number => (total === 0n ? 0 : Number((BigInt(BAR_WIDTH) * weight) / total));
-  const [filled, quorum] = [cells(signed), Math.min(BAR_WIDTH - 1, cells(BigInt(state.quorumWeight)))];
-  const isReached = signed >= BigInt(state.quorumWeight);
+function barText(progress: SigningProgress, quorumPercentage: number, stream: NodeJS.WriteStream): string {
+  const { signedWeight, quorumWeight, totalWeight, validators, phase } = progress;
+  const cells = (weight: bigint): number =>
+    totalWeight === 0n ? 0 : Number((BigInt(BAR_WIDTH) * weight) / totalWeight);
+  const [filled, quorum] = [cells(signedWeight), Math.min(BAR_WIDTH - 1, cells(quorumWeight))];
+  const isReached = signedWeight >= quorumWeight;
   const bar = Array.from({ length: BAR_WIDTH }, (_, cell) =>
     cell < filled ? SIGNED : cell === quorum && !isReached ? QUORUM : OPEN,
   ).join('');
-  const count = (status: ValidatorRecord['status']): number => validators.filter((one) => one.status === status).length;
+  const count = (status: ValidatorStatus): number => validators.filter((one) => one.status === status).length;
   const asked = count('asked');
   const words = [
-    `${percentOf(signed, total)} of ${state.quorumPercentage} %`,
+    `${percentOf(signedWeight, totalWeight)} of ${quorumPercentage} %`,
     `${count('signed')} signed`,
     ...(asked > 0 ? [`${asked} asked`] : []),
-    ...(state.isVerifying ? ['verifying'] : []),
+    ...(phase === 'verifying' ? ['verifying'] : []),
   ];
   return `${styled(isReached ? 'green' : 'yellow', bar, stream)} ${words.join(' · ')}`;
 }

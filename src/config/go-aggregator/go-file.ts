@@ -4,6 +4,7 @@ import { PRIMARY_NETWORK_ID } from '../../warp/ids.ts';
 import { PUBLIC_NETWORKS } from '../../warp/networks.ts';
 import { ConfigError } from '../schema/config-error.ts';
 import { partAt, withPart } from '../schema/setting.ts';
+import type { Environment } from '../schema/variables.ts';
 
 /**
  * The configuration file of the Go aggregator (icm-services, `signature-aggregator/config`), read like its library viper does: keys in
@@ -17,8 +18,6 @@ export interface ConvertedGoFile {
   /** One line for each given key with another meaning or none, and for each further setting. */
   readonly remarks: readonly string[];
 }
-
-type Environment = Readonly<Record<string, string | undefined>>;
 
 interface Key {
   readonly kind: Kind;

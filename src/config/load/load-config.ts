@@ -8,6 +8,7 @@ import { removedVariable } from '../schema/removed-settings.ts';
 import { SETTINGS, type Settings } from '../schema/schema.ts';
 import { mapTexts, networksOf, type Path, partAt, pathText, schemaAt, withPart } from '../schema/setting.ts';
 import {
+  type Environment,
   isWithin,
   networkOfVariable,
   PREFIX,
@@ -20,8 +21,6 @@ import { type Config, parseSettings } from '../settings.ts';
 import { checkSettings, findSuspicious, Problems } from './check-settings.ts';
 import { readJson } from './read-json.ts';
 import { readTraceVariables } from './trace-variables.ts';
-
-export type Environment = Readonly<Record<string, string | undefined>>;
 
 export interface CommandLineSettings {
   readonly config?: string;

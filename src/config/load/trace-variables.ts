@@ -1,7 +1,6 @@
 import type { TraceSampling } from '../../telemetry/open-tracer.ts';
+import type { Environment } from '../schema/variables.ts';
 import type { TracesConfig } from '../settings.ts';
-
-type Variables = Readonly<Record<string, string | undefined>>;
 
 const DEFAULT_SAMPLER = 'parentbased_always_on';
 
@@ -9,7 +8,7 @@ const DEFAULT_SAMPLER = 'parentbased_always_on';
  * Reads from OpenTelemetry's standard variables whether traces are exported, and which; its SDK reads the others. An unusable value is
  * not an error: `ignored` has a line for it, without the value, which may be a secret.
  */
-export function readTraceVariables(environment: Variables): TracesConfig {
+export function readTraceVariables(environment: Environment): TracesConfig {
   // An empty variable counts as not set.
   const text = (name: string): string | undefined => environment[name]?.trim() || undefined;
   const ofExporter = (name: string): string | undefined =>

@@ -1,6 +1,8 @@
 import { attempt } from '../../lib/encoding/parse-error.ts';
 import type { Path, SettingSchema } from './setting.ts';
 
+export type Environment = Readonly<Record<string, string | undefined>>;
+
 export const PREFIX = 'SIGNATURE_AGGREGATOR_';
 const SEPARATOR = '__';
 

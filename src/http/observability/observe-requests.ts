@@ -1,6 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { AggregationReport } from '../../aggregation/aggregator-error.ts';
-import { LazyMap } from '../../lib/cache/lazy-map.ts';
 import type { Clock } from '../../lib/concurrency/clock.ts';
 import { DURATION_BUCKETS_SECONDS, type Metrics } from '../../telemetry/metrics.ts';
 import { NO_SPAN, type Span, type Tracer } from '../../telemetry/spans.ts';
@@ -23,7 +22,7 @@ declare module 'fastify' {
 
 /** Label in place of a route or of a status. */
 const NO_ROUTE = 'none';
-const GONE = 0;
+const GONE = 'gone';
 
 export interface RequestObserverOptions {
   readonly clock: Clock;
@@ -33,31 +32,44 @@ export interface RequestObserverOptions {
   readonly onRecordedEnd: (request: FastifyRequest, end: RequestEnd) => void;
 }
 
-/** Writes the metrics, the span and the access line of each request: all that is recorded about a request whatever its route. */
-export class RequestObserver {
-  readonly #log: RequestLog;
-  readonly #options: RequestObserverOptions;
-  readonly #metrics: ReturnType<typeof declareMetrics>;
+/**
+ * Returns a function that begins to observe a request, which ends when its answer is written or its client disconnects. The end writes the
+ * metrics, the span and the access line: all that is recorded about a request whatever its route.
+ */
+export function createRequestObserver(server: Server, log: RequestLog, options: RequestObserverOptions) {
+  const { clock, tracer, onRecordedEnd } = options;
+  const { inFlight, internalErrors, requests, durations } = declareMetrics(options.metrics);
+  server.decorateRequest('route');
+  server.decorateRequest('span');
+  server.decorateRequest('errorCode', undefined);
+  server.decorateRequest('endStatus', undefined);
+  server.decorateRequest('failure', undefined);
+  server.decorateRequest('aggregation', undefined);
+  server.decorateRequest('gone', undefined);
 
-  constructor(server: Server, log: RequestLog, options: RequestObserverOptions) {
-    this.#log = log;
-    this.#options = options;
-    this.#metrics = declareMetrics(options.metrics);
-    server.decorateRequest('route');
-    server.decorateRequest('span');
-    server.decorateRequest('errorCode', undefined);
-    server.decorateRequest('endStatus', undefined);
-    server.decorateRequest('failure', undefined);
-    server.decorateRequest('aggregation', undefined);
-    server.decorateRequest('gone', undefined);
+  function finish(request: FastifyRequest, reply: FastifyReply, end: RequestEnd): void {
+    if (!end.isAnswered) request.gone?.abort(new ClientGone());
+    log.answered(request, reply, end);
+    if (request.route.config?.isRecorded === true) onRecordedEnd(request, end);
+    count(request, end);
+    endSpan(request, reply, end);
   }
 
-  /** Begins to observe a request, which ends when its answer is written or its client disconnects. */
-  observe(request: FastifyRequest, reply: FastifyReply): void {
-    const { clock, tracer } = this.#options;
+  function count(request: FastifyRequest, { isAnswered, status, durationMs }: RequestEnd): void {
+    inFlight.dec();
+    // The status alone does not show a bug: a missed quorum and an upstream's failure may be a 500 too.
+    if (request.errorCode === 'internal_error') internalErrors.inc();
+    // Paths without a route are chosen by clients, so they share one label.
+    const route = request.route.url ?? NO_ROUTE;
+    const [text, statusClass] = isAnswered ? [String(status), `${String(status)[0]}xx`] : [GONE, GONE];
+    requests.inc({ method: request.method, route, status: text });
+    durations.observe({ route, status_class: statusClass }, durationMs / 1_000);
+  }
+
+  return (request: FastifyRequest, reply: FastifyReply): void => {
     request.route = request.routeOptions;
     const { method, headers, route } = request;
-    this.#metrics.inFlight.inc();
+    inFlight.inc();
     // Probes and scrapes would bury all other spans.
     request.span =
       route.config?.access?.group === 'operations'
@@ -69,66 +81,32 @@ export class RequestObserver {
       if (isOver) return;
       isOver = true;
       const status = request.endStatus ?? reply.raw.statusCode;
-      this.#end(request, reply, { isAnswered, status, durationMs: clock.monotonicMs() - startMs });
+      finish(request, reply, { isAnswered, status, durationMs: clock.monotonicMs() - startMs });
     };
     // `on` is cheaper than `once`, which has to remove its listener.
     reply.raw.on('finish', () => end(true));
     reply.raw.on('close', end);
-  }
-
-  #end(request: FastifyRequest, reply: FastifyReply, end: RequestEnd): void {
-    if (!end.isAnswered) request.gone?.abort(new ClientGone());
-    this.#log.answered(request, reply, end);
-    if (request.route.config?.isRecorded === true) this.#options.onRecordedEnd(request, end);
-    this.#count(request, end);
-    endSpan(request, reply, end);
-  }
-
-  #count({ method, route, errorCode }: FastifyRequest, { isAnswered, status, durationMs }: RequestEnd): void {
-    const { inFlight, internalErrors, series } = this.#metrics;
-    inFlight.dec();
-    // The status alone does not show a bug: a missed quorum and an upstream's failure may be a 500 too.
-    if (errorCode === 'internal_error') internalErrors.inc();
-    // Paths without a route are chosen by clients, so they share one label.
-    const { count, durations } = series
-      .get(route.url ?? NO_ROUTE)
-      .get(method)
-      .get(isAnswered ? status : GONE);
-    count.inc();
-    durations.observe(durationMs / 1_000);
-  }
+  };
 }
 
 function declareMetrics(metrics: Metrics) {
-  const requests = metrics.counter({
-    name: 'http_requests_total',
-    help: 'Requests by method, route and status; the status is "gone" if the client disconnected before its answer',
-    labels: ['method', 'route', 'status'],
-  });
-  const durations = metrics.histogram({
-    name: 'http_request_duration_seconds',
-    help: 'Time from the headers of a request to the end of its answer, by route and class of the status',
-    labels: ['route', 'status_class'],
-    buckets: DURATION_BUCKETS_SECONDS,
-  });
-  const seriesOf = (route: string, method: string, status: number) => {
-    const [text, statusClass] = status === GONE ? ['gone', 'gone'] : [String(status), `${String(status)[0]}xx`];
-    return {
-      count: requests.at({ method, route, status: text }),
-      durations: durations.at({ route, status_class: statusClass }),
-    };
-  };
   return {
     inFlight: metrics.gauge({ name: 'http_requests_in_flight', help: 'Requests that are not answered yet' }),
     internalErrors: metrics.counter({
       name: 'http_internal_errors_total',
       help: 'Requests that failed because of a bug of the service, with the error code internal_error',
     }),
-    // Looking up a series by its labels takes several microseconds of each request.
-    series: new LazyMap(
-      (route: string) =>
-        new LazyMap((method: string) => new LazyMap((status: number) => seriesOf(route, method, status))),
-    ),
+    requests: metrics.counter({
+      name: 'http_requests_total',
+      help: 'Requests by method, route and status; the status is "gone" if the client disconnected before its answer',
+      labels: ['method', 'route', 'status'],
+    }),
+    durations: metrics.histogram({
+      name: 'http_request_duration_seconds',
+      help: 'Time from the headers of a request to the end of its answer, by route and class of the status',
+      labels: ['route', 'status_class'],
+      buckets: DURATION_BUCKETS_SECONDS,
+    }),
   };
 }
 

@@ -7,7 +7,7 @@ import { allowOrigin, registerCors } from '../access/cors.ts';
 import { requireRouteAccess } from '../access/route-access.ts';
 import { type ErrorForm, OWN_ERROR_FORM } from '../errors/error-form.ts';
 import { noSuchRoute } from '../errors/http-error.ts';
-import { RequestObserver, type RequestObserverOptions } from '../observability/observe-requests.ts';
+import { createRequestObserver, type RequestObserverOptions } from '../observability/observe-requests.ts';
 import { RequestLog } from '../observability/request-log.ts';
 import { unescapeColons } from '../request/canonical-target.ts';
 import type { Server } from '../request/http-server.ts';
@@ -100,7 +100,7 @@ export function createBaseServer(options: BaseServerOptions, form: ErrorForm = O
     // The URL cannot be parsed; no hook has run.
     frameworkErrors(error, request, reply) {
       setCommonHeaders(request, reply);
-      observer.observe(request, reply);
+      observe(request, reply);
       allowOrigin(corsOrigins, request, reply);
       reply.serializer(String); // without it Fastify adds a charset, and no onSend hook runs
       handleError(error, request, reply);
@@ -126,11 +126,11 @@ export function createBaseServer(options: BaseServerOptions, form: ErrorForm = O
   const parseJson = server.getDefaultJsonParser('error', 'error');
   const parser = bodies.parser((request, text, done) => void parseJson(request, text, done));
   server.addContentTypeParser('application/json', parser);
-  const observer = new RequestObserver(server, log, options);
+  const observe = createRequestObserver(server, log, options);
   server.decorateRequest('eventStream', undefined);
   server.addHook('onRequest', (request, reply, done) => {
     setCommonHeaders(request, reply);
-    observer.observe(request, reply);
+    observe(request, reply);
     // Injected requests come from no listener.
     bodies.receive(request.raw, reply.raw);
     done();

@@ -22,10 +22,10 @@ export function createMetricsText(registry: Registry, clock: Clock): () => Promi
   return () => (rendering ??= render());
 }
 
-export function registerMetrics(server: Server, registry: Registry, clock: Clock): void {
-  const text = createMetricsText(registry, clock);
+/** Serves metrics in the text format of Prometheus. */
+export function registerMetrics(server: Server, contentType: string, text: () => Promise<Buffer | string>): void {
   server.get('/metrics', { config: { access: OPERATIONS_ACCESS }, schema: { hide: true } }, async (_request, reply) =>
-    reply.type(registry.contentType).send(await text()),
+    reply.type(contentType).send(await text()),
   );
 }
 
@@ -43,7 +43,8 @@ export async function openMetricsServer(options: MetricsServerOptions, host: str
     requestArrivalTimeoutMs: REQUEST_ARRIVAL_TIMEOUT_MS,
     drainTimeoutMs: DRAIN_TIMEOUT_MS,
   });
-  registerMetrics(server, options.registry, options.clock);
+  const { registry, clock } = options;
+  registerMetrics(server, registry.contentType, createMetricsText(registry, clock));
   const origin = await listen(server, { host, port }, { host: 'metrics.host', port: 'metrics.port' });
   return { url: `${origin}/metrics`, [Symbol.asyncDispose]: () => server.close() };
 }

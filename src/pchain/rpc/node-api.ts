@@ -249,6 +249,8 @@ function parseCurrentValidators(result: unknown, readNodeID: (text: string) => N
 /** A subnet that is not an L1 has an empty conversion ID, or none on nodes before Etna. */
 function parseSubnet(result: unknown): Subnet {
   const subnet = readObject(result, 'result');
+  // A node has it for every subnet. Any other object must not prove that the subnet exists.
+  if (typeof subnet.isPermissioned !== 'boolean') throw new ParseError('isPermissioned', 'must be a boolean');
   const conversionID = readOptional(subnet.conversionID, (field) => readString(field, 'conversionID'));
   if (conversionID === undefined || conversionID === EMPTY_ID) {
     return { conversionID: undefined, managerChainID: undefined };

@@ -15,7 +15,7 @@ import {
   presentSuccess,
   type UpstreamResponse,
 } from './upstream-answer.ts';
-import { neverConnected, UpstreamError } from './upstream-error.ts';
+import { reachOf, UpstreamError } from './upstream-error.ts';
 
 export interface UpstreamRequest {
   readonly method: 'GET' | 'POST';
@@ -183,17 +183,13 @@ export class UpstreamClient implements AsyncDisposable {
     }
   }
 
-  #judge(error: unknown): void {
-    if (!(error instanceof UpstreamError)) {
-      this.#breaker.abandoned(); // the client disconnected
-    } else if (error.code === 'upstream_invalid_answer') {
-      this.#breaker.answered();
-    } else if (error.code === 'upstream_timeout' || error.code === 'upstream_unreachable') {
-      if (neverConnected(error)) this.#breaker.notConnected();
-      else this.#breaker.unanswered();
-    } else {
-      this.#breaker.abandoned(); // it was never sent
-    }
+  /** @param failure an {@link UpstreamError}, or the reason of a client that disconnected */
+  #judge(failure: unknown): void {
+    const reach = failure instanceof UpstreamError ? reachOf(failure) : 'not sent';
+    if (reach === 'answered') this.#breaker.answered();
+    else if (reach === 'not answered') this.#breaker.unanswered();
+    else if (reach === 'not connected') this.#breaker.notConnected();
+    else this.#breaker.abandoned();
   }
 
   #tooLate(timeoutMs: number, isWaiting: boolean): UpstreamError {

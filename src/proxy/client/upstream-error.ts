@@ -24,23 +24,24 @@ const NEVER_CONNECTED = new Set([
   'UND_ERR_CONNECT_TIMEOUT',
 ]);
 
-export function neverConnected({ code, cause }: UpstreamError): boolean {
-  if (code !== 'upstream_unreachable') return false;
-  return cause instanceof Error && 'code' in cause && NEVER_CONNECTED.has(String(cause.code));
+/** Returns how far a request came that ended in an error. */
+export function reachOf({ code, cause }: UpstreamError): 'not sent' | 'not connected' | 'not answered' | 'answered' {
+  switch (code) {
+    case 'upstream_not_configured':
+    case 'upstream_failing':
+    case 'upstream_overloaded':
+      return 'not sent';
+    case 'upstream_unreachable':
+      if (cause instanceof Error && 'code' in cause && NEVER_CONNECTED.has(String(cause.code))) return 'not connected';
+      return 'not answered';
+    case 'upstream_timeout':
+      return 'not answered';
+    case 'upstream_invalid_answer':
+      return 'answered';
+  }
 }
 
 /** Whether the upstream may have received and executed the request that ended in this error. */
 export function mayHaveArrived(error: unknown): boolean {
-  if (!(error instanceof UpstreamError)) return true;
-  switch (error.code) {
-    case 'upstream_not_configured':
-    case 'upstream_failing':
-    case 'upstream_overloaded':
-      return false;
-    case 'upstream_unreachable':
-      return !neverConnected(error);
-    case 'upstream_timeout':
-    case 'upstream_invalid_answer':
-      return true;
-  }
+  return !(error instanceof UpstreamError) || ['not answered', 'answered'].includes(reachOf(error));
 }

@@ -6,7 +6,7 @@ import { attempt } from '../../lib/encoding/parse-error.ts';
 /** The most calls of a batch. */
 export const MAX_BATCH = 20;
 
-export interface CheckedCalls {
+interface CheckedCalls {
   /** JSON of the checked fields only. */
   readonly body: string;
   readonly count: number;
@@ -39,6 +39,7 @@ export class RpcCallError extends Error {
   }
 }
 
+const MISSING_BODY = 'body is missing: a JSON-RPC call is needed, with the header content-type: application/json';
 const KNOWN_FIELDS = new Set(['jsonrpc', 'id', 'method', 'params']);
 /** The node's methods need four levels; the bound protects recursive parsers. */
 const MAX_DEPTH = 32;
@@ -48,9 +49,11 @@ const MAX_DEPTH = 32;
  * each call is rebuilt from its checked fields, and unknown fields are rejected. `id` and `params` stay as written, with all digits: a
  * reviver of `JSON.parse` would block the event loop for 100 ms on a long body.
  *
+ * @param text of the body; anything else is a missing body
  * @throws {RpcCallError} naming the field, with the ID of the call
  */
-export function checkRpcCalls(text: string, methods: ReadonlySet<string>): CheckedCalls {
+export function checkRpcCalls(text: unknown, methods: ReadonlySet<string>): CheckedCalls {
+  if (typeof text !== 'string' || text === '') throw new RpcCallError('parse', MISSING_BODY);
   const parsed: unknown = attempt(() => JSON.parse(text), SyntaxError);
   if (parsed instanceof SyntaxError) throw new RpcCallError('parse', 'body is not valid JSON', { cause: parsed });
   if (!Array.isArray(parsed)) {

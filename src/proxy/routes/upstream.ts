@@ -3,7 +3,7 @@ import type { TSchema } from 'typebox';
 import { clientOf } from '../../http/access/client-identity.ts';
 import { DATA_ACCESS, RPC_ACCESS } from '../../http/access/route-access.ts';
 import { errorResponses, metricsErrorResponses, passedBodyErrorResponses } from '../../http/errors/error-body.ts';
-import { badRequest, ClientGone, type HttpError, noSuchRoute, rateLimited } from '../../http/errors/http-error.ts';
+import { badRequest, ClientGone, noSuchRoute, rateLimited } from '../../http/errors/http-error.ts';
 import { checkParameters, type Parameters } from '../../http/parameters/check-parameters.ts';
 import { findTargetProblem, splitTarget } from '../../http/request/canonical-target.ts';
 import type { Server } from '../../http/request/http-server.ts';
@@ -28,7 +28,7 @@ import type { CachePolicy } from '../client/response-cache.ts';
 import { isStream, type UpstreamResponse } from '../client/upstream-answer.ts';
 import { mayHaveArrived } from '../client/upstream-error.ts';
 import type { UpstreamName, Upstreams } from '../client/upstreams.ts';
-import { type CheckedCalls, checkRpcCalls, RpcCallError } from './rpc-calls.ts';
+import { checkRpcCalls, RpcCallError } from './rpc-calls.ts';
 import { rpcResponses, rpcSchema } from './rpc-schema.ts';
 import { sendRpcAnswer, sendUpstreamAnswer } from './upstream-reply.ts';
 
@@ -54,7 +54,10 @@ const UNKNOWN_SUBJECT = 'unknown';
 export async function registerUpstreamRoutes(server: Server, options: UpstreamRouteOptions): Promise<void> {
   const { upstreams, timeoutMs, limits } = options;
   await server.register(async (scope: Server) => {
-    scope.addHook('onRequest', ({ raw }, _reply, done) => done(findTargetError(raw.url ?? '')));
+    scope.addHook('onRequest', ({ raw }, _reply, done) => {
+      const problem = findTargetProblem(splitTarget(raw.url ?? ''));
+      done(problem === undefined ? undefined : badRequest(`the ${problem}`));
+    });
     scope.setValidatorCompiler(({ schema }) => (values) => {
       checkParameters(schema as TSchema, values as Parameters);
       return true;
@@ -223,7 +226,7 @@ function registerNodeRpc(scope: Server, ask: Ask, methods: ReadonlySet<string>):
       return true;
     },
     async handler(request, reply) {
-      const calls = readCalls(request.body, methods);
+      const calls = attempt(() => checkRpcCalls(request.body, methods), RpcCallError);
       if (calls instanceof RpcCallError) {
         request.errorCode = 'invalid_request';
         return reply.status(calls.status).type(JSON_TYPE).send(calls.toJson());
@@ -237,12 +240,6 @@ function registerNodeRpc(scope: Server, ask: Ask, methods: ReadonlySet<string>):
       );
     },
   });
-}
-
-function readCalls(body: unknown, methods: ReadonlySet<string>): CheckedCalls | RpcCallError {
-  const missing = 'body is missing: a JSON-RPC call is needed, with the header content-type: application/json';
-  if (typeof body !== 'string' || body === '') return new RpcCallError('parse', missing);
-  return attempt(() => checkRpcCalls(body, methods), RpcCallError);
 }
 
 function registerUnknown(scope: Server, ask: Ask): void {
@@ -276,8 +273,3 @@ const CHECKED_PATHS = [...UPSTREAM_ENDPOINTS.map(({ path }) => path), REINDEX_PA
     return new RegExp(`^${source}/?$`, 'i');
   },
 );
-
-function findTargetError(url: string): HttpError | undefined {
-  const problem = findTargetProblem(splitTarget(url));
-  return problem === undefined ? undefined : badRequest(`the ${problem}`);
-}

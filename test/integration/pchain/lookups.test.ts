@@ -33,6 +33,21 @@ test('lookups of invented IDs do not delay heights and sets, because they have f
   expect(reasons.filter((reason) => reason === 'Error: gone')).toHaveLength(128);
 });
 
+test('new addresses are those of all clients, also of those opened later', async () => {
+  const answer = (number: string) => LocalApi.start(() => ({ result: { height: number, networkID: number } }));
+  await using before = await answer('1');
+  await using after = await answer('2');
+  await using opened = new AsyncDisposableStack();
+  const { node, lookups, info, openClient, useEndpoints } = openApi(opened, before);
+  const early = createNodeApi(openClient(opened), info);
+  useEndpoints({ pChainApi: [after], infoApi: [after] });
+  const late = createNodeApi(openClient(opened), info);
+  const { signal } = new AbortController();
+  for (const api of [node, lookups, early, late]) expect(await api.getHeight(signal)).toBe(2n);
+  expect(await node.getNetworkID(signal)).toBe(2);
+  expect(before.requests).toEqual([]);
+});
+
 test('a part of a closing network ends its calls before its client is closed', async () => {
   await using api = await LocalApi.start(() => 'hang');
   const opened = new AsyncDisposableStack();

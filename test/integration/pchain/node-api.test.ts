@@ -216,6 +216,7 @@ describe('responses', () => {
     ['a short key', getValidatorsAt, { [NODE_ID]: { publicKey: '0xab', weight: '1' } }],
     ['no validators', getCurrentValidators, {}],
     ['a bad validationID', getCurrentValidators, { validators: [{ nodeID: NODE_ID, weight: '1', validationID: 'x' }] }],
+    ['an object that is no subnet', getSubnet, {}],
     ['a conversion without a manager', getSubnet, { isPermissioned: false, conversionID: CHAIN }],
     ['an unknown status', (node) => node.getTxStatus(TX, SIGNAL), { status: 'Pending' }],
     ['a transaction shorter than its checksum', (node) => node.getTx(TX, SIGNAL), { tx: '0x00' }],

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { idFromBytes, type SubnetID } from '../../../src/warp/ids.ts';
-import { ANSWER_MS, answers, createFixture, type Fixture } from './collection/collection-fixture.ts';
+import { ANSWER_MS, answers, createFixture, type Fixture, SUBNET_ID } from './collection/collection-fixture.ts';
 
 const OTHER_SUBNET = idFromBytes<SubnetID>(new Uint8Array(32).fill(5), 'subnet');
 const IGNORED = answers({ kind: 'timed_out', reason: 'request_dropped' }, 2_999);
@@ -48,6 +48,27 @@ test('a validator that did not answer is tried out beside the others now and the
   fixture.source.calls.length = 0;
   await inTurn(fixture, 1);
   expect(fixture.asked()).toEqual([0, 1, 2, 3]);
+});
+
+test('a validator that answers after the collection in which it is tried out is not doubtful any more', async () => {
+  const fixture = createFixture({ weights: [24, 20, 20, 20, 20] });
+  fixture.script(0, 'silent');
+  await inTurn(fixture, 1);
+  fixture.script(0, fixture.acts(0, 'signs', 200));
+  const record = () => fixture.deps.histories.of(SUBNET_ID).recordOf(fixture.at(0).nodeIDs[0]!);
+  expect(record()?.isDoubtful).toBe(true);
+  expect(await inTurn(fixture, 10, 500)).toEqual(Array(10).fill(ANSWER_MS));
+  expect(record()?.isDoubtful).toBe(false);
+});
+
+test('a node that did not answer is asked after the other node of its validator', async () => {
+  const fixture = createFixture({ weights: [60, 40], nodeCounts: [2, 1] });
+  const [silent, other] = fixture.at(0).nodeIDs;
+  fixture.source.add(silent!, fixture.acts(0, 'silent'));
+  await inTurn(fixture, 1);
+  fixture.source.calls.length = 0;
+  expect(await inTurn(fixture, 1)).toEqual([ANSWER_MS]);
+  expect(fixture.source.calls.map(({ nodeID }) => nodeID)).toEqual([other, fixture.at(1).nodeIDs[0]]);
 });
 
 test('a validator that is doubtful and needed is asked together with the next ones', async () => {

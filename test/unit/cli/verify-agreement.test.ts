@@ -51,7 +51,9 @@ async function verdictOfService(bytes: Uint8Array, vector: SignedCase, quorumNum
     },
   });
   try {
-    return presentReport(message, await verifier.verify({ message, quorumNum }, never));
+    const report = await verifier.verify({ message, quorumNum }, never);
+    const set = { signingSubnetId: report.signingSubnetID, pChainHeight: Number(report.pChainHeight) };
+    return presentReport(message, report, set);
   } catch (error) {
     if (error instanceof AggregatorError) return error.code;
     throw error;

@@ -72,8 +72,10 @@ test('the begin and the end of a problem are logged, and the metric follows', as
 
 test('an invalid registration is replaced, and is no other process', async () => {
   const { asked, look, signs } = await start();
-  const [[key, expected, own] = []] = asked.splice(0);
+  const [[key, expected, own, lifetimeMs] = []] = asked.splice(0);
   expect([key, own]).toEqual(['identity:NodeID-us', expected]);
+  // It outlives a look that failed.
+  expect(Number(lifetimeMs)).toBeGreaterThan(2 * LOOK_INTERVAL_MS);
   signs.inStore = 'r-2 \n{"level":50}';
   expect(await look()).toBeUndefined();
   expect(asked.map((args) => args.slice(1, 3))).toEqual([

@@ -42,8 +42,9 @@ it.each<[string, Partial<NetworkView>, string]>([
 });
 
 it('a status names the first weak subnet and the number of others', () => {
-  const { reason } = decideStatus({ ...old, subnets: [strong, weak, weak, weak] });
-  expect(reason).toBe('subnet subnet: only 10 % of the weight is connected, and 2 more');
+  const reasonWith = (...subnets: SubnetReadiness[]) => decideStatus({ ...old, subnets }).reason;
+  expect(reasonWith(strong, weak)).toBe('subnet subnet: only 10 % of the weight is connected');
+  expect(reasonWith(strong, weak, weak)).toBe('subnet subnet: only 10 % of the weight is connected, and 1 more');
 });
 
 it('a status has a reason unless up, and is never down because of L1s', () => {

@@ -193,6 +193,7 @@ it('a connection is pinged when idle, closed when silent, and dialled again', as
   expect(node.count('ping')).toBe(2);
   node.answersPings = false;
   await world.clock.advance(35_000);
+  expect(node.count('ping')).toBe(4);
   expect(node.acceptCount).toBe(2);
   expect(network.isConnected(node.nodeID)).toBe(true);
 });

@@ -26,9 +26,12 @@ const contents = fc.oneof(
   teleporterMessages.map((content) => ({ content, bytes: encodeTeleporterMessage(content) })),
 );
 
+/** With 28 bytes of a source address, a call has the form of an unsigned message. */
+const callsOfChains = warpPayloads.filter((payload) => payload.kind === 'Hash' || payload.sourceAddress.length !== 28);
+
 test('bytes of any form are first decoded in their own form', () => {
   fc.assert(
-    fc.property(signedMessages, unsignedMessages, warpPayloads, (signed, unsigned, payload) => {
+    fc.property(signedMessages, unsignedMessages, callsOfChains, (signed, unsigned, payload) => {
       const firstOf = (bytes: Uint8Array) => readWarpBytes(bytes).readings[0];
       expect(firstOf(encodeSignedMessage(signed))).toMatchObject({ as: 'signedMessage', message: signed });
       expect(firstOf(unsigned.bytes)).toMatchObject({ as: 'unsignedMessage', message: { id: unsigned.id } });

@@ -51,7 +51,7 @@ export function ActivityView({ id }: { id: string | undefined }): ComponentChild
         {failures.length === 0 ? (
           <p class="hint">{hour.value === undefined ? 'Not known.' : 'None.'}</p>
         ) : (
-          <ul class="failure-counts">
+          <ul class="list">
             {failures.map(({ subnetId: of, outcome: code, count }) => (
               <li key={`${of} ${code}`}>
                 <button type="button" class="button small" onClick={() => (setOutcome(code), setSubnet(of ?? ''))}>

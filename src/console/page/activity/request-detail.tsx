@@ -1,12 +1,12 @@
 import type { ComponentChild } from 'preact';
 import type { RequestRecord } from '../../../api/requests/request-record.ts';
 import { failureOf } from '../api-client.ts';
-import { type Session, useSession } from '../session.ts';
+import { useSession } from '../session.ts';
 import { MissingValidators, SignFailure } from '../sign/sign-failure.tsx';
-import { Badge, Card, type FactRows, Facts, Id } from '../ui/controls.tsx';
+import { Badge, Card, type FactRows, Facts, Id, Legend, NamedId } from '../ui/controls.tsx';
 import { dateTime, grouped, milliseconds } from '../ui/figures.ts';
 import { usePolled } from '../ui/polled.tsx';
-import { Legend } from '../ui/weight-map.tsx';
+import { OutcomeLegend } from '../ui/weight-map.tsx';
 import { outcomesOfRecord, type Stage, stagesOf } from './request-summary.ts';
 
 /** A record does not change, but a request that is running has none yet. */
@@ -26,17 +26,17 @@ export function RequestDetail({ id }: { id: string }): ComponentChild {
 }
 
 function Record({ record }: { record: RequestRecord }): ComponentChild {
-  const session = useSession();
+  const { adviceOf } = useSession();
   const { outcome, weights, missing = [], missingOmitted = 0 } = record;
-  const advice = outcome === 'signed' || outcome === 'aborted' ? undefined : session.adviceOf(outcome);
+  const advice = outcome === 'signed' || outcome === 'aborted' ? undefined : adviceOf(outcome);
   const summed = weights && outcomesOfRecord(weights);
   return (
     <Card title={['Request ', <Badge tone={outcome === 'signed' ? 'good' : 'bad'}>{outcome}</Badge>]}>
       {outcome === 'aborted' && <p>The client disconnected before the answer.</p>}
       {advice !== undefined && <p>{`${advice.meaning}.`}</p>}
       <StageBar stages={stagesOf(record)} durationMs={record.durationMs} />
-      {summed !== undefined && <Legend outcomes={summed.outcomes} />}
-      <Facts rows={factsOf(record, session)} />
+      {summed !== undefined && <OutcomeLegend outcomes={summed.outcomes} />}
+      <Facts rows={factsOf(record)} />
       {summed !== undefined && (
         <MissingValidators missing={missing} omitted={missingOmitted} totalWeight={summed.totalWeight} />
       )}
@@ -47,34 +47,26 @@ function Record({ record }: { record: RequestRecord }): ComponentChild {
 function StageBar({ stages, durationMs }: { stages: readonly Stage[]; durationMs: number }): ComponentChild {
   const described = stages.map(({ name, ms }) => `${name} ${milliseconds(ms)}`).join(', ');
   return (
-    <div class="stages">
+    <div class="stack">
       <p>
         <strong>{milliseconds(durationMs)}</strong>
         <span class="muted"> from the headers of the request to the end of the answer</span>
       </p>
       <div class="stage-bar" role="img" aria-label={`Stages: ${described}`}>
         {stages.map(({ name, ms }) => (
-          <span key={name} class={name} style={{ flexGrow: ms }} />
+          <span key={name} style={{ flexGrow: ms, background: `var(--cell-${name})` }} />
         ))}
       </div>
-      <ul class="legend">
-        {stages.map(({ name, ms }) => (
-          <li key={name}>
-            <span class={`swatch stage ${name}`} aria-hidden />
-            {`${name} `}
-            <span class="muted">{milliseconds(ms)}</span>
-          </li>
-        ))}
-      </ul>
+      <Legend items={stages.map(({ name, ms }) => [name, name, milliseconds(ms)])} />
     </div>
   );
 }
 
-function factsOf(record: RequestRecord, { nameOf }: Session): FactRows {
+function factsOf(record: RequestRecord): FactRows {
   const { quorumPercentage, quorumPercentageBuffer = 0, pChainHeight, status, network } = record;
   const buffer = quorumPercentageBuffer > 0 ? `, with a buffer of ${quorumPercentageBuffer} %` : '';
   const idRow = (name: string, id: string | undefined): FactRows[number] =>
-    id !== undefined && [name, [<strong>{nameOf(id)}</strong>, <Id value={id} what={name.toLowerCase()} />]];
+    id !== undefined && [name, <NamedId value={id} what={name.toLowerCase()} />];
   return [
     ['Ended', dateTime(record.endedAt)],
     ['ID', <Id value={record.id} what="request ID" />],

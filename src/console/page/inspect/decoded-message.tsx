@@ -1,7 +1,6 @@
 import type { ComponentChild, ComponentChildren } from 'preact';
 import type { DecodedPayload, DecodedReading } from '../../../api/messages/message-records.ts';
-import { useSession } from '../session.ts';
-import { Badge, type FactRows, Facts, Id } from '../ui/controls.tsx';
+import { Badge, type FactRows, Facts, Id, NamedId } from '../ui/controls.tsx';
 import { duration, grouped, tokenAmount, unixTime } from '../ui/figures.ts';
 import { textOfHex } from '../ui/hex.ts';
 import { readTokenTransfer } from './token-transfer.ts';
@@ -31,7 +30,7 @@ export function DecodedMessage({ reading }: { reading: DecodedReading }): Compon
     <div class="decoded">
       <p class="decoded-lead">
         <Badge tone={reading.as === 'signedMessage' ? 'good' : 'info'}>{READING_NAMES[reading.as]}</Badge>
-        <span class="decoded-what">{summary}</span>
+        <strong>{summary}</strong>
       </p>
       {groups.map(([title, rows]) => (
         <div key={title} class="facts-group">
@@ -83,7 +82,7 @@ function describeMessage(message: Message): Description {
   const name = sourceChain && `${sourceChain}-Chain`;
   const rows: FactRows = [
     ['Network', network === undefined ? `ID ${networkId}` : `${network} (ID ${networkId})`],
-    ['Source chain', <ChainId value={sourceBlockchainId} name={name} what="source blockchain ID" />],
+    ['Source chain', <NamedId value={sourceBlockchainId} name={name} what="source blockchain ID" />],
     ['Message ID', id(message.messageId, 'message ID')],
     message.as === 'signedMessage' && [
       'Signers',
@@ -163,7 +162,7 @@ function describeTeleporter(content: Extract<Content, { kind: 'TeleporterMessage
   const rows: FactRows = [
     ['From', id(content.originSenderAddress, 'sender address')],
     ['To', id(content.destinationAddress, 'destination address')],
-    ['On chain', <ChainId value={destinationBlockchainId} what="destination blockchain ID" />],
+    ['On chain', <NamedId value={destinationBlockchainId} what="destination blockchain ID" />],
     ['Nonce', grouped(content.messageNonce)],
     ['Gas limit', grouped(content.requiredGasLimit)],
     ['Relayers', relayers.length === 0 ? 'anybody may deliver it' : relayers.join(', ')],
@@ -178,13 +177,6 @@ function describeTeleporter(content: Extract<Content, { kind: 'TeleporterMessage
   const transferRows = fields.map(({ name, kind, value }) => [name, transferValue(name, kind, value)] as const);
   const summary = `${type}, by Teleporter`;
   return describe(summary, 'Teleporter message', rows, describe(summary, `Token transfer: ${type}`, transferRows));
-}
-
-/** The ID of a chain, after its name if it has one. */
-function ChainId(props: { value: string; name?: string | undefined; what: string }): ComponentChild {
-  const { nameOf } = useSession();
-  const { value, name = nameOf(value), what } = props;
-  return [name && <strong>{name}</strong>, <Id value={value} what={what} />];
 }
 
 function transferValue(name: string, kind: string, value: string): ComponentChildren {

@@ -8,7 +8,7 @@ import { useSession } from '../session.ts';
 import { MAX_PERCENTAGE } from '../sign/quorum.ts';
 import { SigningSubnet, ValidatorsAtFields } from '../sign/quorum-controls.tsx';
 import { SignFailure } from '../sign/sign-failure.tsx';
-import { Badge, Card, Facts, Id, TextField } from '../ui/controls.tsx';
+import { Badge, Card, Facts, NamedId, TextField } from '../ui/controls.tsx';
 import { grouped, percentOf } from '../ui/figures.ts';
 import { type Column, nodeColumn, Table } from '../ui/table.tsx';
 import { useAnswer } from '../ui/use-answer.ts';
@@ -108,7 +108,6 @@ function Destination({ where, onWhere }: { where: Where; onWhere: (where: Where)
 type Signer = VerificationResult['signers'][number];
 
 function Verdict({ result }: { result: VerificationResult }): ComponentChild {
-  const { nameOf } = useSession();
   const drawn = useMemo(() => drawnSigners(result), [result]);
   const total = BigInt(result.totalWeight);
   const columns: Column<Signer>[] = [
@@ -126,7 +125,7 @@ function Verdict({ result }: { result: VerificationResult }): ComponentChild {
           ? ['Valid ', <Badge tone="good">a destination accepts it</Badge>]
           : ['Not valid ', <Badge tone="bad">{problem?.kind ?? ''}</Badge>]
       }
-      className={result.isValid ? 'result-card good' : 'failure-card'}
+      className={result.isValid ? '' : 'failure-card'}
     >
       {problem !== undefined && <p class="failure-message">{problem.text}</p>}
       {problem !== undefined && (
@@ -145,16 +144,10 @@ function Verdict({ result }: { result: VerificationResult }): ComponentChild {
         targetWeight={BigInt(result.neededWeight)}
         totalWeight={total}
       />
-      {result.signers.length > 0 && <WeightMap set={drawn} version={0} />}
+      {result.signers.length > 0 && <WeightMap set={drawn} />}
       <Facts
         rows={[
-          [
-            'Signing subnet',
-            [
-              <strong>{nameOf(result.signingSubnetId)}</strong>,
-              <Id value={result.signingSubnetId} what="signing subnet" />,
-            ],
-          ],
+          ['Signing subnet', <NamedId value={result.signingSubnetId} what="signing subnet" />],
           ['P-Chain height', grouped(result.pChainHeight)],
           [
             'Quorum',

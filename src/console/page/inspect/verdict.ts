@@ -1,5 +1,5 @@
+import type { ShownSet, ShownValidator } from '../../../api/aggregation/signing-progress.ts';
 import type { VerificationResult } from '../../../api/messages/verification-record.ts';
-import type { ShownSet, ShownValidator } from '../sign/signing-progress.ts';
 
 /** What can be done about a message that no destination accepts. */
 export const PROBLEM_ADVICE: Readonly<Record<NonNullable<VerificationResult['problem']>['kind'], string>> = {

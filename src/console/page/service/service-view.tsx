@@ -86,9 +86,9 @@ function Charts({ activity: { intervals, intervalMs } }: { activity: ActivityBod
           isStepped
           format={(value) => (Number.isInteger(value) ? grouped(value) : '')}
           series={[
-            { name: 'answered', colour: '--cell-signed', values: countsOf('2xx'), isFilled: true },
-            { name: 'refused (4xx)', colour: '--cell-timed_out', values: countsOf('4xx') },
-            { name: 'failed (5xx)', colour: '--cell-refused', values: countsOf('5xx') },
+            { name: 'answered', colour: 'signed', values: countsOf('2xx'), isFilled: true },
+            { name: 'refused (4xx)', colour: 'timed_out', values: countsOf('4xx') },
+            { name: 'failed (5xx)', colour: 'refused', values: countsOf('5xx') },
           ]}
         />
       </Card>
@@ -98,8 +98,8 @@ function Charts({ activity: { intervals, intervalMs } }: { activity: ActivityBod
           times={times}
           format={(value) => milliseconds(Math.round(value))}
           series={[
-            { name: '99 %', colour: '--cell-timed_out', values: intervals.map(({ p99Ms }) => p99Ms) },
-            { name: 'median', colour: '--cell-signed', values: intervals.map(({ medianMs }) => medianMs) },
+            { name: '99 %', colour: 'timed_out', values: intervals.map(({ p99Ms }) => p99Ms) },
+            { name: 'median', colour: 'signed', values: intervals.map(({ medianMs }) => medianMs) },
           ]}
         />
       </Card>
@@ -132,7 +132,7 @@ function NetworkCard(props: {
           ],
         ]}
       />
-      <ul class="subnet-list">
+      <ul class="list">
         {network.subnets.map((subnet) => (
           <SubnetRow key={subnet.subnetId} subnet={subnet} />
         ))}

@@ -1,4 +1,5 @@
 import type { AnswerOutcome } from '../../../api/aggregation/progress-records.ts';
+import type { ShownSet } from '../../../api/aggregation/signing-progress.ts';
 import { sharesOf } from '../ui/figures.ts';
 
 /** What a validator did, or that it was asked and has not answered yet. */
@@ -42,4 +43,16 @@ export function sumOutcomes(
   return sums
     .map((sum, index) => ({ ...sum, share: shares[index] ?? '' }))
     .filter(({ weight, count }) => weight > 0n || count > 0);
+}
+
+/** Outcomes by weight; validators without a key are what the set does not list. */
+export function countOutcomes({ validators, totalWeight }: ShownSet): OutcomeSum[] {
+  const keyless = { count: 0, weight: totalWeight };
+  const sums: Partial<Record<ShownOutcome, { count: number; weight: bigint }>> = { no_key: keyless };
+  for (const { status, weight } of validators) {
+    const sum = sums[status] ?? { count: 0, weight: 0n };
+    sums[status] = { count: sum.count + 1, weight: sum.weight + weight };
+    keyless.weight -= weight;
+  }
+  return sumOutcomes(sums, totalWeight);
 }

@@ -5,7 +5,7 @@ import { useSession } from '../session.ts';
 import { Badge, Card, Id } from '../ui/controls.tsx';
 import { grouped, percentOf, shortened } from '../ui/figures.ts';
 import { type Column, nodeColumn, swatched, Table } from '../ui/table.tsx';
-import { Legend } from '../ui/weight-map.tsx';
+import { OutcomeLegend } from '../ui/weight-map.tsx';
 import { adviceOn, outcomesOf, sentenceOf, standOf } from './failure-words.ts';
 import { OUTCOME_WORDS } from './outcomes.ts';
 import { quorumOf } from './quorum.ts';
@@ -62,7 +62,7 @@ export function SignFailure(props: SignFailureProps): ComponentChild {
         )}
         {onRetry !== undefined && advice?.retry !== 'never' && <RetryButton failure={failure} onRetry={onRetry} />}
         {details !== undefined && [
-          <Legend outcomes={outcomesOf(details)} />,
+          <OutcomeLegend outcomes={outcomesOf(details)} />,
           <MissingValidators
             missing={details.missing}
             omitted={details.missingOmitted}
@@ -103,7 +103,7 @@ function SentMessages(props: {
   const { messages, onLogIndex } = props;
   const { nameOf } = useSession();
   return (
-    <ul class="sent-messages">
+    <ul class="list">
       {messages.map(({ logIndex, messageId, destinationBlockchainId: to, bytes }) => (
         <li key={logIndex}>
           <button type="button" class="button small" onClick={() => onLogIndex(logIndex)}>

@@ -1,5 +1,6 @@
 import type { ComponentChild } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
+import type { ShownValidator, SigningProgress } from '../../../api/aggregation/signing-progress.ts';
 import { quorumWeight } from '../../../validators/quorum.ts';
 import type { SignedMessage } from '../api-client.ts';
 import { Badge, Card } from '../ui/controls.tsx';
@@ -7,11 +8,10 @@ import { grouped, milliseconds, percentOf, shortened } from '../ui/figures.ts';
 import { type Column, isNarrow, nodeColumn, swatched, Table } from '../ui/table.tsx';
 import { WeightOf } from '../ui/weight.tsx';
 import { WeightBar } from '../ui/weight-bar.tsx';
-import { Legend, WeightMap } from '../ui/weight-map.tsx';
-import { OUTCOME_WORDS } from './outcomes.ts';
+import { byWeight, OutcomeLegend, WeightMap } from '../ui/weight-map.tsx';
+import { countOutcomes, OUTCOME_WORDS } from './outcomes.ts';
 import { DEFAULT_QUORUM } from './quorum.ts';
 import type { Run, Runner } from './sign-run.ts';
-import { countOutcomes, type ShownValidator, type SigningProgress } from './signing-progress.ts';
 
 /** Most validators answer sooner; those that do not are named. */
 const SLOW_MS = 500;
@@ -19,7 +19,7 @@ const TICK_MS = 250;
 const NAMED = 6;
 
 export function SignProgress({ runner }: { runner: Runner }): ComponentChild {
-  const { run, version, stop } = runner;
+  const { run, stop } = runner;
   const isRunning = run?.state === 'running';
   const [nowMs, setNowMs] = useState(0);
   useEffect(() => {
@@ -38,7 +38,7 @@ export function SignProgress({ runner }: { runner: Runner }): ComponentChild {
   const elapsedMs = tookMs ?? Math.max(0, nowMs - startedMs);
   const { facts } = progress;
   return (
-    <div ref={card} class="progress-place">
+    <div ref={card} class="scroll-place">
       <Card
         title={titleOf(run.state, progress)}
         aside={
@@ -70,8 +70,8 @@ export function SignProgress({ runner }: { runner: Runner }): ComponentChild {
                 targetWeight={progress.targetWeight}
                 totalWeight={progress.totalWeight}
               />,
-              <WeightMap set={progress} version={version} />,
-              <Legend outcomes={countOutcomes(progress)} />,
+              <WeightMap set={progress} />,
+              <OutcomeLegend outcomes={countOutcomes(progress)} />,
               isRunning && <Awaited progress={progress} elapsedMs={elapsedMs} />,
               <p class="hint">
                 {`Subnet `}
@@ -95,7 +95,7 @@ function ValidatorList({ progress }: { progress: SigningProgress }): ComponentCh
         <Table<ShownValidator>
           label="Validators"
           columns={columnsOf(progress)}
-          rows={byWeight(progress)}
+          rows={progress.validators.toSorted(byWeight)}
           keyOf={({ index }) => index}
         />
       )}
@@ -161,10 +161,6 @@ function Awaited({ progress, elapsedMs }: { progress: SigningProgress; elapsedMs
       {slow.length > NAMED && <p>{`and ${slow.length - NAMED} more`}</p>}
     </div>
   );
-}
-
-function byWeight({ validators }: SigningProgress): ShownValidator[] {
-  return [...validators].sort((a, b) => (a.weight < b.weight ? 1 : a.weight > b.weight ? -1 : a.index - b.index));
 }
 
 function columnsOf(progress: SigningProgress): Column<ShownValidator>[] {

@@ -32,7 +32,6 @@ export function SignResult({ result, request, reading }: SignResultProps): Compo
     <div ref={top} class="scroll-place">
       <Card
         title="Signed message"
-        className="result-card"
         aside={
           <div class="card-aside">
             <CopyButton text={hex} what="signed message" />

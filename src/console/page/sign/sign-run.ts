@@ -1,8 +1,8 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
+import { SigningProgress } from '../../../api/aggregation/signing-progress.ts';
 import { type Failure, failureOf, type SignedMessage } from '../api-client.ts';
 import { useSession } from '../session.ts';
 import { sentenceOf } from './failure-words.ts';
-import { SigningProgress } from './signing-progress.ts';
 import type { SignRequest } from './snippets.ts';
 
 /** One request for a signature, and its state. */
@@ -18,8 +18,6 @@ export interface Run {
 
 export interface Runner {
   readonly run: Run | undefined;
-  /** Changes with the progress, at most once a frame. */
-  readonly version: number;
   readonly start: (request: SignRequest) => void;
   readonly stop: () => void;
 }
@@ -27,7 +25,8 @@ export interface Runner {
 export function useRunner(): Runner {
   const { api, network, announce, adviceOf } = useSession();
   const [run, setRun] = useState<Run>();
-  const [version, setVersion] = useState(0);
+  /** Shows the progress, which is one object, at most once a frame. */
+  const [, setVersion] = useState(0);
   const leaving = useRef<AbortController>(undefined);
   const frame = useRef(0);
   useEffect(() => () => leaving.current?.abort(), []);
@@ -71,5 +70,5 @@ export function useRunner(): Runner {
       },
     );
   };
-  return { run, version, start, stop: () => leaving.current?.abort() };
+  return { run, start, stop: () => leaving.current?.abort() };
 }

@@ -146,7 +146,7 @@ const PASTEABLE = [
 
 function Pasteable(): ComponentChild {
   return (
-    <div class="pasteable">
+    <div class="decoded pasteable">
       <h3>What you can paste</h3>
       <Facts rows={PASTEABLE} />
     </div>

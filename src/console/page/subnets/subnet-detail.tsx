@@ -57,10 +57,10 @@ export function SubnetDetail({ subnetId, samples }: SubnetDetailProps): Componen
             max={1}
             format={(value) => `${Math.round(value * 100)} %`}
             series={[
-              { name: 'connected', colour: '--cell-asked', values: samples.map(({ connected }) => connected) },
+              { name: 'connected', colour: 'asked', values: samples.map(({ connected }) => connected) },
               {
                 name: 'signable',
-                colour: '--cell-signed',
+                colour: 'signed',
                 values: samples.map(({ signable }) => signable),
                 isFilled: true,
               },

@@ -1,7 +1,7 @@
 import type { ComponentChild } from 'preact';
 import type { SubnetListBody } from '../../../api/subnets/subnet-records.ts';
 import { PRIMARY_NETWORK, useSession } from '../session.ts';
-import { Badge } from '../ui/controls.tsx';
+import { Badge, Swatch } from '../ui/controls.tsx';
 import { percentOf, ratioOf, shortened } from '../ui/figures.ts';
 
 type KnownSubnet = SubnetListBody['subnets'][number];
@@ -18,7 +18,7 @@ export function SubnetRow({ subnet, isChosen = false }: { subnet: ListedSubnet; 
     <li>
       <a class="subnet-row" href={`#/subnets/${subnetId}`} aria-current={isChosen ? 'true' : undefined}>
         <span class="subnet-name">
-          <span class={`dot ${total === 0n && status === 'up' ? '' : status}`} aria-hidden />
+          <Swatch colour={total === 0n && status === 'up' ? 'unknown' : status} isRound />
           <strong>{name ?? shortened(subnetId, 10, 8)}</strong>
           {isTracked && subnetId !== PRIMARY_NETWORK && <Badge tone="plain">tracked</Badge>}
         </span>

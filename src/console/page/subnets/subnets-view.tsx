@@ -24,7 +24,7 @@ export function SubnetsView({ subnetId }: { subnetId: string | undefined }): Com
       <Card title="Known subnets" aside={<OpenSubnet />}>
         <p class="hint">The primary network, those that the operator tracks, and those that were requested recently.</p>
         <Stale polled={list}>
-          <ul class="subnet-list">
+          <ul class="list">
             {withDevnetSubnets(list.value ?? [], session).map((subnet) => (
               <SubnetRow key={subnet.subnetId} subnet={subnet} isChosen={subnet.subnetId === subnetId} />
             ))}

@@ -1,5 +1,6 @@
 import type { ComponentChild, ComponentChildren } from 'preact';
 import { useEffect, useId, useRef, useState } from 'preact/hooks';
+import { useSession } from '../session.ts';
 
 export function Card(props: {
   title: ComponentChildren;
@@ -35,6 +36,31 @@ export function Figures({ figures }: { figures: readonly Figure[] }): ComponentC
         </div>
       ))}
     </dl>
+  );
+}
+
+/** A colour, by the end of its variable `--cell-…` in the style sheet. */
+export function Swatch({ colour, isRound = false }: { colour: string; isRound?: boolean }): ComponentChild {
+  return (
+    <span class={`swatch ${isRound ? 'round' : ''}`} style={{ background: `var(--cell-${colour})` }} aria-hidden />
+  );
+}
+
+interface LegendProps {
+  readonly items: readonly (readonly [colour: string, name: ComponentChildren, note?: string])[];
+}
+
+export function Legend({ items }: LegendProps): ComponentChild {
+  return (
+    <ul class="legend">
+      {items.map(([colour, name, note]) => (
+        <li key={colour}>
+          <Swatch colour={colour} />
+          {name}
+          {note !== undefined && <span class="muted">{` ${note}`}</span>}
+        </li>
+      ))}
+    </ul>
   );
 }
 
@@ -139,7 +165,7 @@ export function Tabs({ tabs, label }: { tabs: readonly Tab[]; label: string }): 
     list.current?.querySelectorAll<HTMLButtonElement>('[role=tab]')[index]?.focus();
   };
   return (
-    <div class="tabs">
+    <div>
       <div role="tablist" aria-label={label} class="tab-list" ref={list} onKeyDown={onKeyDown}>
         {tabs.map(({ name }, index) => (
           <button
@@ -279,4 +305,11 @@ export function Id({ value, what }: { value: string; what: string }): ComponentC
       <CopyButton text={value} what={what} />
     </span>
   );
+}
+
+/** The ID of a chain or a subnet, after its name if it has one. */
+export function NamedId(props: { value: string; name?: string | undefined; what: string }): ComponentChild {
+  const { nameOf } = useSession();
+  const { value, name = nameOf(value), what } = props;
+  return [name && <strong>{name}</strong>, <Id value={value} what={what} />];
 }

@@ -1,10 +1,11 @@
 import type { ComponentChild } from 'preact';
 import { drawSeries, niceTop, spanOf } from './chart-path.ts';
+import { Legend } from './controls.tsx';
 import { clockTime } from './figures.ts';
 
 export interface ChartSeries {
   readonly name: string;
-  /** A variable of the style sheet. */
+  /** By the end of its variable `--cell-…` in the style sheet. */
   readonly colour: string;
   readonly values: readonly (number | undefined)[];
   readonly isFilled?: boolean;
@@ -38,14 +39,7 @@ export function LineChart(props: LineChartProps): ComponentChild {
     <figure class="chart">
       <figcaption>
         <span class="muted">{label}</span>
-        <ul class="legend">
-          {series.map(({ name, colour }) => (
-            <li key={name}>
-              <span class="swatch" style={{ background: `var(${colour})` }} aria-hidden />
-              {name}
-            </li>
-          ))}
-        </ul>
+        <Legend items={series.map(({ name, colour }) => [colour, name])} />
       </figcaption>
       <div class="chart-place">
         <div class="chart-values" aria-hidden>
@@ -67,7 +61,7 @@ export function LineChart(props: LineChartProps): ComponentChild {
             });
             const { line, area, dots } = drawSeries(points, isStepped, HEIGHT);
             return (
-              <g key={name} style={{ stroke: `var(${colour})`, fill: `var(${colour})` }}>
+              <g key={name} style={{ stroke: `var(--cell-${colour})`, fill: `var(--cell-${colour})` }}>
                 {isFilled && <path class="area" d={area} />}
                 <path class="line" d={line} />
                 <path class="dots" d={dots} />

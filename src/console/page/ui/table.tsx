@@ -1,6 +1,6 @@
 import type { ComponentChild, ComponentChildren } from 'preact';
 import { useMemo, useState } from 'preact/hooks';
-import { Facts, Id } from './controls.tsx';
+import { Facts, Id, Swatch } from './controls.tsx';
 import { shortened } from './figures.ts';
 
 export interface Column<Row> {
@@ -50,7 +50,7 @@ export function nodeColumn<Row>(nodeIdsOf: (row: Row) => readonly string[]): Col
 
 /** A word after the colour of a status or an outcome. */
 export function swatched(status: string, word: string): ComponentChildren {
-  return [<span class={`swatch ${status}`} aria-hidden />, word];
+  return [<Swatch colour={status} />, word];
 }
 
 interface TableProps<Row> {

@@ -3,6 +3,7 @@ import { useEffect, useState } from 'preact/hooks';
 
 const THEMES = ['system', 'light', 'dark'] as const;
 type Theme = (typeof THEMES)[number];
+const SIGNS: Readonly<Record<Theme, string>> = { system: '◐', light: '○', dark: '●' };
 const NAME = 'theme';
 
 /** Follows the system's theme, unless another was chosen in this tab. */
@@ -12,19 +13,18 @@ export function ThemeButton(): ComponentChild {
   );
   useEffect(() => {
     sessionStorage.setItem(NAME, theme);
-    if (theme === 'system') delete document.documentElement.dataset['theme'];
-    else document.documentElement.dataset['theme'] = theme;
+    document.documentElement.style.colorScheme = theme === 'system' ? '' : theme;
   }, [theme]);
   const next = THEMES[(THEMES.indexOf(theme) + 1) % THEMES.length] ?? 'system';
   return (
     <button
       type="button"
-      class="icon-button"
+      class="button small"
       aria-label={`Colours: ${theme}`}
       title={`Colours: ${theme}`}
       onClick={() => setTheme(next)}
     >
-      <span class={`glyph theme ${theme}`} aria-hidden />
+      {SIGNS[theme]}
     </button>
   );
 }

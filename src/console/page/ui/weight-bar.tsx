@@ -13,8 +13,6 @@ export function WeightBar({ signedWeight, quorumWeight, targetWeight, totalWeigh
   const quorum = ratioOf(quorumWeight, totalWeight);
   const target = ratioOf(targetWeight, totalWeight);
   const signed = ratioOf(signedWeight, totalWeight);
-  // Where there is room for the label: a phone has none for it to the right of most quorums.
-  const isLabelLeft = quorum > 0.5;
   const isReached = totalWeight > 0n && signedWeight >= quorumWeight;
   return (
     <div class={`weight-bar ${isReached ? 'reached' : ''}`}>
@@ -34,10 +32,9 @@ export function WeightBar({ signedWeight, quorumWeight, targetWeight, totalWeigh
         <div class="bar-mark" style={{ left: `${quorum * 100}%` }} />
       </div>
       <div class="bar-scale" aria-hidden>
-        <span
-          class={`bar-label ${isLabelLeft ? 'left' : ''}`}
-          style={isLabelLeft ? { right: `${(1 - quorum) * 100}%` } : { left: `${quorum * 100}%` }}
-        >{`${isReached ? '✓ ' : ''}quorum ${percentOf(quorumWeight, totalWeight)}`}</span>
+        <span class="bar-label" style={{ left: `${quorum * 100}%`, transform: `translateX(-${quorum * 100}%)` }}>
+          {`${isReached ? '✓ ' : ''}quorum ${percentOf(quorumWeight, totalWeight)}`}
+        </span>
       </div>
     </div>
   );

@@ -1,92 +1,153 @@
 import type { ComponentChild, TargetedPointerEvent } from 'preact';
-import { useEffect, useRef, useState } from 'preact/hooks';
-import { OUTCOME_WORDS, type OutcomeSum } from '../sign/outcomes.ts';
-import { countOutcomes, type ShownSet, type ShownValidator } from '../sign/signing-progress.ts';
-import { percentOf } from './figures.ts';
-import { WeightMapPainter } from './weight-map-painter.ts';
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import type { ShownSet, ShownValidator, ValidatorStatus } from '../../../api/aggregation/signing-progress.ts';
+import { countOutcomes, OUTCOME_WORDS, type OutcomeSum } from '../sign/outcomes.ts';
+import { Legend } from './controls.tsx';
+import { missingOf, percentOf } from './figures.ts';
+import { type Rectangle, squarify } from './treemap.ts';
 
-/** Validators as areas by weight. A new `version` means that the set, which is one object, has changed. */
-export function WeightMap({ set, version }: { set: ShownSet; version: number }): ComponentChild {
-  const canvas = useRef<HTMLCanvasElement>(null);
-  const painter = useRef<WeightMapPainter>(undefined);
-  const [pointed, setPointed] = useState<{ validator: ShownValidator; x: number; y: number }>();
+/** Shown beside the colour, for people who cannot tell colours apart. */
+const SIGNS: Readonly<Record<ValidatorStatus, string>> = {
+  signed: '✓',
+  asked: '…',
+  refused: '✕',
+  timed_out: '?',
+  unreachable: '–',
+  invalid_signature: '!',
+  not_asked: '',
+};
 
+const GAP = 1.5;
+/** Answers that come at once are shown one after the other, within this time. */
+const MAX_STAGGER_MS = 650;
+const LONGEST_STEP_MS = 28;
+const MIN_SIGN_SIZE = 15;
+const MIN_LABEL_WIDTH = 92;
+const MIN_LABEL_HEIGHT = 34;
+const MIN_SHARE_HEIGHT = 48;
+const TIP_WIDTH = 270;
+
+/** Validators as areas by weight, each of which lights up when its status changes. */
+export function WeightMap({ set }: { set: ShownSet }): ComponentChild {
+  const { validators, totalWeight } = set;
+  const map = useRef<HTMLDivElement>(null);
+  const [{ width, height }, setSize] = useState({ width: 0, height: 0 });
+  const [pointed, setPointed] = useState<{ index: number; x: number; y: number }>();
   useEffect(() => {
-    const element = canvas.current;
-    if (element === null) return undefined;
-    const isStill = matchMedia('(prefers-reduced-motion: reduce)').matches;
-    const own = new WeightMapPainter(element, isStill);
-    painter.current = own;
-    const sizes = new ResizeObserver(() => own.refresh());
-    sizes.observe(element);
-    const themes = new MutationObserver(() => own.refresh());
-    themes.observe(document.documentElement, { attributeFilter: ['data-theme'] });
-    const scheme = matchMedia('(prefers-color-scheme: dark)');
-    const onScheme = () => own.refresh();
-    scheme.addEventListener('change', onScheme);
-    return () => {
-      own.stop();
-      sizes.disconnect();
-      themes.disconnect();
-      scheme.removeEventListener('change', onScheme);
-    };
+    const observer = new ResizeObserver(([entry]) => entry && setSize(entry.contentRect));
+    if (map.current !== null) observer.observe(map.current);
+    return () => observer.disconnect();
   }, []);
-  useEffect(() => painter.current?.show(set), [set, version]);
+  const places = useMemo(() => layOut(validators, width, height), [validators, width, height]);
+  const stepMs = Math.min(LONGEST_STEP_MS, MAX_STAGGER_MS / places.length);
 
   const point = (event: TargetedPointerEvent<HTMLElement>) => {
     const { left, top } = event.currentTarget.getBoundingClientRect();
-    const [x, y] = [event.clientX - left, event.clientY - top];
-    const validator = painter.current?.at(x, y);
-    setPointed(validator && { validator, x, y });
+    const cell = (event.target as HTMLElement).closest<HTMLElement>('.cell');
+    setPointed(
+      cell ? { index: Number(cell.dataset['index']), x: event.clientX - left, y: event.clientY - top } : undefined,
+    );
   };
+  const tip = pointed && validators[pointed.index];
   const described = countOutcomes(set)
     .flatMap(({ outcome, count }) => (count > 0 ? [`${count} ${OUTCOME_WORDS[outcome]}`] : []))
     .join(', ');
   return (
-    <div class="weight-map">
-      <canvas
-        ref={canvas}
-        role="img"
-        aria-label={`Map of ${set.validators.length} validators by weight: ${described}. The list of validators has each of them.`}
-        onPointerMove={point}
-        onPointerDown={point}
-        onPointerLeave={() => setPointed(undefined)}
-      />
-      {pointed && <Tip {...pointed} width={canvas.current?.clientWidth ?? 0} totalWeight={set.totalWeight} />}
+    <div
+      ref={map}
+      class="weight-map"
+      role="img"
+      aria-label={`Map of ${validators.length} validators by weight: ${described}. The list of validators has each of them.`}
+      onPointerMove={point}
+      onPointerDown={point}
+      onPointerLeave={() => setPointed(undefined)}
+    >
+      {places.map((place, order) => cellOf(place, totalWeight, order * stepMs))}
+      {tip && (
+        <div
+          class="tip"
+          style={{ left: `${Math.max(0, Math.min(pointed.x + 12, width - TIP_WIDTH))}px`, top: `${pointed.y + 16}px` }}
+        >
+          <strong>{tip.nodeIds[0] ?? `validator ${tip.index}`}</strong>
+          <span>{`${percentOf(tip.weight, totalWeight)} of the weight · ${OUTCOME_WORDS[tip.status]}`}</span>
+          {tip.text !== undefined && <span>{tip.text}</span>}
+        </div>
+      )}
     </div>
   );
 }
 
-function Tip(props: {
-  validator: ShownValidator;
-  x: number;
-  y: number;
-  width: number;
-  totalWeight: bigint;
-}): ComponentChild {
-  const { validator, x, y, width, totalWeight } = props;
-  const style = { transform: `translate(${Math.max(0, Math.min(x + 12, width - 270))}px, ${y + 16}px)` };
+interface Place extends Rectangle {
+  readonly validator: ShownValidator;
+}
+
+/** Returns an element rather than a component, and its style as a text, because there are thousands. */
+function cellOf({ validator, x, y, width, height }: Place, totalWeight: bigint, delayMs: number): ComponentChild {
+  const { index, status } = validator;
+  const gap = Math.min(GAP, width / 4, height / 4);
+  // That a validator was asked is shown at once: it is the background of what comes.
+  const delay = status === 'asked' || status === 'not_asked' ? 0 : delayMs;
+  const size = `left:${x}px;top:${y}px;width:${width - gap}px;height:${height - gap}px`;
+  const colours = `background:var(--cell-${status});color:var(--ink-${status});transition-delay:${delay}ms`;
+  const cell = { 'data-index': index, style: `${size};${colours}` };
+  if (Math.min(width, height) < MIN_SIGN_SIZE) return <div key={index} class="cell" {...cell} />;
+  if (width < MIN_LABEL_WIDTH || height < MIN_LABEL_HEIGHT) {
+    return (
+      <div key={index} class="cell sign" {...cell}>
+        {SIGNS[status]}
+      </div>
+    );
+  }
   return (
-    <div class="tip" style={style} aria-hidden>
-      <strong>{validator.nodeIds[0] ?? `validator ${validator.index}`}</strong>
-      <span>{`${percentOf(validator.weight, totalWeight)} of the weight · ${OUTCOME_WORDS[validator.status]}`}</span>
-      {validator.text !== undefined && <span>{validator.text}</span>}
+    <div key={index} class="cell label" {...cell}>
+      <strong>{`${SIGNS[status]} ${nodeLabel(validator)}`.trim()}</strong>
+      {height >= MIN_SHARE_HEIGHT && shareOf(validator, totalWeight)}
     </div>
   );
 }
 
-/** Names of the colours, with the count and the weight of each. */
-export function Legend({ outcomes }: { outcomes: readonly OutcomeSum[] }): ComponentChild {
+/** The share of what stands for all other validators adds up to 100 % with theirs. */
+function shareOf(validator: ShownValidator, totalWeight: bigint): string {
+  const { weight } = validator;
+  return isNode(validator) ? percentOf(weight, totalWeight) : missingOf(totalWeight - weight, totalWeight, totalWeight);
+}
+
+function layOut(validators: readonly ShownValidator[], width: number, height: number): Place[] {
+  if (width === 0) return [];
+  const sorted = validators.toSorted(byWeight);
+  const weights = sorted.map(({ weight }) => Number(weight));
+  return squarify(weights, width, height).flatMap((place, order) => {
+    const validator = sorted[order];
+    return validator === undefined ? [] : [{ ...place, validator }];
+  });
+}
+
+/** The heaviest first; what stands for several validators last. */
+export function byWeight(a: ShownValidator, b: ShownValidator): number {
+  if (isNode(a) !== isNode(b)) return isNode(a) ? -1 : 1;
+  return a.weight < b.weight ? 1 : a.weight > b.weight ? -1 : a.index - b.index;
+}
+
+/** What stands for several validators has no NodeID. */
+function isNode({ nodeIds }: ShownValidator): boolean {
+  return nodeIds[0]?.startsWith('NodeID-') === true;
+}
+
+function nodeLabel({ nodeIds: [first = '', ...others] }: ShownValidator): string {
+  if (!first.startsWith('NodeID-')) return first;
+  const id = first.replace('NodeID-', '');
+  return `${id.slice(0, 5)}…${id.slice(-4)}${others.length > 0 ? ` +${others.length}` : ''}`;
+}
+
+/** The colours of the map, with the count and the weight of each. */
+export function OutcomeLegend({ outcomes }: { outcomes: readonly OutcomeSum[] }): ComponentChild {
   return (
-    <ul class="legend">
-      {outcomes.map(({ outcome, count, share }) => (
-        <li key={outcome}>
-          <span class={`swatch ${outcome}`} aria-hidden />
-          {count > 0 && <strong>{`${count} `}</strong>}
-          {`${OUTCOME_WORDS[outcome]} `}
-          <span class="muted">{share}</span>
-        </li>
-      ))}
-    </ul>
+    <Legend
+      items={outcomes.map(({ outcome, count, share }) => [
+        outcome,
+        [count > 0 && <strong>{`${count} `}</strong>, OUTCOME_WORDS[outcome]],
+        share,
+      ])}
+    />
   );
 }

@@ -183,7 +183,7 @@ test('a client whose message was first asked for by a flood does not wait behind
 });
 
 describe('a machine', () => {
-  function setUpAdmission(max = 64) {
+  function setUpAdmission(max = 64, subnets: Pick<typeof NO_POLICY, 'tracked'> = NO_POLICY) {
     const clock = new FakeClock();
     let lateMs = 0;
     const late = Object.assign(Object.create(clock), {
@@ -192,7 +192,7 @@ describe('a machine', () => {
     }) as FakeClock;
     const registry = new Registry();
     const admission = createAdmission({
-      ...{ clock: late, subnets: NO_POLICY, maxAggregationsInFlight: max, queueTimeoutMs: 1_000 },
+      ...{ clock: late, subnets, maxAggregationsInFlight: max, queueTimeoutMs: 1_000 },
       metrics: createAggregatorMetrics(createMetrics(registry)),
     });
     const limit = async () => Number(/aggregations_at_work_limit (\d+)/.exec(await registry.metrics())?.[1]);
@@ -226,6 +226,15 @@ describe('a machine', () => {
     for (let number = 0; number < 20; number += 1) admit('flood', number % 2 === 0 ? SUBNET : OTHER_SUBNET);
     expect(() => admit('flood', SUBNET)).toThrow('too many requests of this client');
     admit('other', SUBNET);
+  });
+
+  test('admits three quarters for all subnets that are not tracked, and tracked ones after them', () => {
+    const { admission } = setUpAdmission(40, { tracked: new Set([SUBNET]) });
+    const subnetOf = (number: number) => idFromBytes<SubnetID>(new Uint8Array(32).fill(100 + number), 'subnet');
+    const admit = (number: number) => admission.admit({ client: `${number}`, subnetID: subnetOf(number) });
+    for (let number = 0; number < 30; number += 1) admit(number);
+    expect(() => admit(30)).toThrow('subnets that are not tracked');
+    admission.admit({ client: 'other', subnetID: SUBNET });
   });
 
   test('queues no more of one client or subnet than it can run soon, and serves others first', async () => {

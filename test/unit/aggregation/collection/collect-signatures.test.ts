@@ -212,7 +212,16 @@ describe('bad signatures', () => {
     expect(fixture.signersOf(value, 60)).toEqual([0, 1]);
     expect(await stored(fixture)).toEqual([0, 1]);
     // The validator did not write it.
-    expect(fixture.deps.invalidSigners.has(fixture.at(1).publicKeyHex)).toBe(false);
+    expect(await fixture.registry.metrics()).toContain('signature_aggregator_bad_signers_total 0');
+  });
+
+  test('in the store are looked for only among as many signatures as the quorum needs', async () => {
+    const fixture = createFixture({ weights: [40, 30, 20, 20] });
+    for (const position of [0, 1, 2]) await store(fixture, position, 'sign');
+    await store(fixture, 3, 'forge');
+    const { value } = await fixture.run({ quorum: 60 });
+    expect(fixture.signersOf(value, 60)).toEqual([0, 1]);
+    expect([fixture.asked(), await stored(fixture)]).toEqual([[], [0, 1, 2, 3]]);
   });
 
   test('so many that the search runs out of time: returns what was cleared', async () => {

@@ -12,7 +12,7 @@ import type { Signing } from '../../../../src/aggregation/request/signing-resolv
 import type { SignatureFailure } from '../../../../src/aggregation/validators/validator-outcome.ts';
 import { createHarness } from '../aggregator-fixture.ts';
 import { ACTS, ANSWER_MS, createFixture, drain, SUBNET_ID } from './collection-fixture.ts';
-import { createPlainTally } from './tally-fixture.ts';
+import { createPlainTally, setOf } from './tally-fixture.ts';
 
 /** The state after the events: what anyone who follows them has to do. */
 function replay(events: readonly ProgressEvent[]): ProgressState {
@@ -163,6 +163,28 @@ test('what another replica shows of a collection is what happened, also where ba
     ...['state', 'verifying', 'invalid_signature', 'state', 'verifying'],
   ]);
   expect(withoutConnections(replay(told))).toEqual(stateOf(progress));
+});
+
+test('refusals shown to another replica are bounded in number and in length', () => {
+  const warpSet = setOf(Array.from({ length: 30 }, () => 1n));
+  const tally = createPlainTally(warpSet, { quorumNum: 67n, quorumBuffer: 0n });
+  const createFeed = () => new ProgressFeed({ signingSubnetID: SUBNET_ID, pChainHeight: 1n, isConnected: () => true });
+  const feed = createFeed();
+  feed.begin(tally);
+  for (const { index } of warpSet.validators) {
+    const text = `${index} ${'x'.repeat(5_000)}`;
+    tally.set(index, { kind: 'failed', failure: { kind: 'refused', code: 1, text } });
+  }
+  const elsewhere = createFeed();
+  const request = { quorumNum: 67n, quorumBuffer: 0n } as CompleteRequest;
+  new MirroredProgress(elsewhere, request, { warpSet } as Signing).show(encodeProgress(feed));
+  const { validators } = stateOf(elsewhere);
+  expect(validators.slice(0, 26).map(({ outcome }) => outcome)).toEqual(
+    validators
+      .slice(0, 26)
+      .map(({ index }) => ({ kind: 'refused', code: 1, text: `${index} ${'x'.repeat(200)}`.slice(0, 200) })),
+  );
+  expect(validators.slice(26).map(({ status }) => status)).toEqual(Array(4).fill('asked'));
 });
 
 test('an aggregation informs each waiting caller, a late one with the state first, until it leaves', async () => {

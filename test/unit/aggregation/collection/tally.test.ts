@@ -15,9 +15,12 @@ describe('summarizeTally', () => {
     fc.constantFrom('a', 'b').map((reason): SignatureFailure => ({ kind: 'unreachable', reason })),
     fc.constant<SignatureFailure>({ kind: 'invalid_signature', reason: 'x' }),
     fc.constant<SignatureFailure>({ kind: 'not_asked', reason: 'queue_full' }),
-    fc
-      .tuple(fc.integer({ min: -4, max: 4 }), fc.constantFrom('x', 'y', 'z'))
-      .map(([code, text]): SignatureFailure => ({ kind: 'refused', code, text })),
+    {
+      weight: 20,
+      arbitrary: fc
+        .tuple(fc.integer({ min: -4, max: 4 }), fc.constantFrom('x', 'y', 'z'))
+        .map(([code, text]): SignatureFailure => ({ kind: 'refused', code, text })),
+    },
   );
   const state = fc.oneof(
     fc.constant(SIGNED),

@@ -43,6 +43,16 @@ test('the subnet of the source chain signs at the proposed height; its size is r
   expect(leftovers()).toEqual(NOTHING_LEFT);
 });
 
+test('a request that is refused before the work costs none, and a cached result is not refused', async () => {
+  const { start, finish, api, source } = createHarness();
+  const onCacheMiss = () => Promise.reject(new Error('refused'));
+  await expect(start({}, { onCacheMiss })).rejects.toThrow('refused');
+  await drain();
+  expect([api.calls, source.calls]).toEqual([[], []]);
+  const result = await finish(start());
+  expect(await start({}, { onCacheMiss })).toEqual(result);
+});
+
 test('the message of a transaction is found, and signed by the subnet of its manager chain', async () => {
   const { start, finish, source, l1Messages } = createHarness();
   const result = await finish(start({ subject: { kind: 'transaction', txID: TX } }));

@@ -68,6 +68,17 @@ describe('replicas', () => {
     expect(asked(other)).toBeGreaterThan(0);
   });
 
+  test('share a result without the whole buffer for some seconds only', async () => {
+    const { clock, one, other } = createReplicas();
+    one.silence(3);
+    const request = { quorumBuffer: 20n };
+    const first = await one.finish(one.start(request));
+    expect(first.signedWeight).toBe(80n);
+    expect((await other.finish(other.start(request))).signedMessage).toEqual(first.signedMessage);
+    await clock.advance(3_000);
+    expect((await other.finish(other.start(request))).signedWeight).toBe(100n);
+  });
+
   test('tell each other how it goes', async () => {
     const { clock, one, other } = createReplicas();
     one.silence(1);

@@ -42,6 +42,16 @@ test('the past is kept when what it says of the future is forgotten', async () =
   });
 });
 
+test('a node that never answers is tried again once a minute', async () => {
+  const clock = new FakeClock();
+  const history = createAnswerHistories(clock, 500).of(PRIMARY_NETWORK_ID);
+  for (let failures = 0; failures < 40; failures += 1) history.failed(NODE);
+  await clock.advance(59_999);
+  expect(history.recordOf(NODE)?.isTrialDue).toBe(false);
+  await clock.advance(1);
+  expect(history.recordOf(NODE)?.isTrialDue).toBe(true);
+});
+
 describe('a node that validates several subnets', () => {
   const L1 = idFromBytes<SubnetID>(new Uint8Array(32).fill(1), 'subnet');
   const setUp = () => {

@@ -244,7 +244,7 @@ test('current validators of the operator’s subnets are connected before those 
 });
 
 test('subnets can be tracked and left while it runs; those left stay connected as long as those of a request', async () => {
-  const { clock, network, connections, pass } = createHarness();
+  const { clock, network, sets, connections, pass } = createHarness();
   await pass(0);
   await clock.advance(100);
   let changes = 0;
@@ -270,6 +270,13 @@ test('subnets can be tracked and left while it runs; those left stay connected a
   await pass(0);
   expect(IDs()).toEqual([PRIMARY_NETWORK_ID, SUBNET]);
   expect(network.wanted.get(SUBNET)).toEqual([nodeOf(4)]);
+  const firstMs = connections.track(L1, new Set([nodeOf(7)]));
+  await pass(REFRESH_MS);
+  sets.set(L1, setOf(7));
+  connections.trackSubnets([L1]);
+  await pass(0);
+  expect(network.preferred).toContain(L1);
+  expect(connections.track(L1, new Set([nodeOf(7)]))).toBe(firstMs);
 });
 
 describe('readiness', () => {

@@ -138,3 +138,12 @@ test('the audit keeps 64 verdicts at most', async () => {
   // One was under way.
   expect(await audits()).toEqual({ agreed: 65, skipped: 15, differed: 0 });
 });
+
+test('the audit keeps 8 MiB of messages at most', async () => {
+  const { bls, audits, untilQuiet } = openService(nobleBackend);
+  const long = new Uint8Array(3 * 1024 * 1024);
+  await Promise.all(Array.from({ length: 5 }, () => verdictOn(bls, aggregateOf(MESSAGE), long)));
+  await untilQuiet();
+  // One was under way.
+  expect(await audits()).toEqual({ agreed: 3, skipped: 2, differed: 0 });
+});

@@ -186,4 +186,10 @@ it('all requests with a signal add one listener to it', async () => {
   const ends = await Promise.allSettled(outcomes.slice(1));
   expect(ends.every((end) => end.status === 'rejected' && end.reason === signal.reason)).toBe(true);
   expect([requests.size, clock.pendingTimers, getEventListeners(signal, 'abort').length]).toEqual([0, 0, 0]);
+  // The listener goes with the last request, too.
+  const lasting = new AbortController().signal;
+  const last = ask(20, lasting);
+  requests.onResponse(node(20), responseTo(41));
+  expect((await last).kind).toBe('response');
+  expect(getEventListeners(lasting, 'abort')).toHaveLength(0);
 });

@@ -188,17 +188,44 @@ test('an API that lags behind changes nothing', async () => {
   expect(chain.rereads).toEqual(new Map());
 });
 
-test('a single response of another branch changes nothing', async () => {
+test('an API that hangs is called again after half a minute', async () => {
+  const chain = new TestChain(100n);
+  chain.hangs = true;
+  const { index, clock } = open(chain);
+  await clock.advance(29_999);
+  chain.hangs = false;
+  expect(index.coverage().range).toBeUndefined();
+  await clock.advance(LONG_MS);
+  expect(index.coverage().range).toEqual({ from: 0n, to: 100n });
+});
+
+test('single responses of another branch change nothing', async () => {
   const chain = new TestChain(100n);
   const { index, clock } = await openRead(chain);
-  chain.height = 110n;
-  chain.isScrambled = true;
-  await clock.advance(2_000);
-  chain.isScrambled = false;
-  chain.reads.length = 0;
+  for (const height of [110n, 120n]) {
+    chain.height = height;
+    chain.isScrambled = true;
+    await clock.advance(2_000);
+    chain.isScrambled = false;
+    chain.reads.length = 0;
+    await clock.advance(LONG_MS);
+    expect(index.coverage().range).toEqual({ from: 0n, to: height });
+    expect(chain.reads).toHaveLength(10);
+  }
+});
+
+test('earlier blocks of another branch are not taken', async () => {
+  const chain = new TestChain(1_000n);
+  const { index, clock } = open(chain, { maxBlocksPerSecond: 64 });
+  await clock.advance(4_000);
+  const { from = 0n } = index.coverage().range ?? {};
+  expect(from).toBeGreaterThan(500n);
+  chain.branches.push({ from: 0n, name: 'other' }, { from, name: '' });
+  await clock.advance(1_000);
+  expect(index.coverage().range?.from).toBe(from);
+  chain.branches.length = 0;
   await clock.advance(LONG_MS);
-  expect(index.coverage().range).toEqual({ from: 0n, to: 110n });
-  expect(chain.reads).toHaveLength(10);
+  expect(index.coverage()).toEqual({ range: { from: 0n, to: 1_000n }, isReading: false });
 });
 
 test('another chain is read from the start, and stored origins remain', async () => {

@@ -139,6 +139,9 @@ test('heights named by clients are read from the shared store, and not written t
   await pinned(8n);
   await at(18n);
   expect([read, put]).toEqual([[8n, 18n], [18n]]);
+  // What another replica has written is not written again.
+  expect((await at(7n)).validators).toEqual([]);
+  expect(put).toEqual([18n]);
 });
 
 test('heights named by clients share a set with proposed heights', async () => {

@@ -38,13 +38,16 @@ function open() {
 
 test('one that tries and gets no answer does not decide: the host is asked', async () => {
   for (const isUp of [true, false]) {
-    const { breaker, clock, endProbe } = open();
+    const { breaker, clock, probes, endProbe } = open();
     await clock.advance(OPEN_MS);
     breaker.admit();
     breaker.unanswered();
     expect(breaker.admit()).toBe(OPEN_MS);
     await endProbe(isUp);
     expect([breaker.isOpen, breaker.admit()]).toEqual(isUp ? [false, 0] : [true, OPEN_MS]);
+    if (!isUp) continue;
+    repeat(MAX_FAILURES, () => breaker.unanswered());
+    expect(probes).toHaveLength(1);
   }
 });
 

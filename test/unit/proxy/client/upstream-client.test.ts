@@ -1,3 +1,4 @@
+import { getEventListeners } from 'node:events';
 import type { Dispatcher } from 'undici';
 import { expect, test } from 'vitest';
 import { UpstreamClient } from '../../../../src/proxy/client/upstream-client.ts';
@@ -29,13 +30,15 @@ test('both attempts together have one deadline', async () => {
   const handlers: Dispatcher.DispatchHandler[] = [];
   const { clock, upstream } = openClient((_request, handler) => handlers.push(handler) > 0);
   await using _upstream = upstream;
-  const failure = upstream.request({ ...REQUEST, signal: new AbortController().signal }).catch(String);
+  const { signal } = new AbortController();
+  const failure = upstream.request({ ...REQUEST, signal }).catch(String);
   await clock.advance(600);
   handlers[0]?.onResponseError?.(CONTROLLER, BROKEN);
   await settle();
   expect(handlers).toHaveLength(2);
   await clock.advance(400);
   expect(await Promise.race([failure, settle()])).toContain('did not answer within 1000 ms');
+  expect(getEventListeners(signal, 'abort')).toEqual([]);
 });
 
 test('a request whose client leaves in the tick in which its connection breaks is not sent again', async () => {

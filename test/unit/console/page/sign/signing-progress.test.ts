@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import type { AggregationEvent, ValidatorRecord } from '../../../../../src/api/aggregation/progress-records.ts';
-import { countOutcomes, SigningProgress } from '../../../../../src/console/page/sign/signing-progress.ts';
+import { SigningProgress } from '../../../../../src/api/aggregation/signing-progress.ts';
+import { countOutcomes } from '../../../../../src/console/page/sign/outcomes.ts';
 
 const validator = (index: number, weight: number, status: ValidatorRecord['status'] = 'not_asked') => ({
   ...{ index, nodeIds: [`NodeID-${index}`], weight: String(weight), isConnected: true, status },

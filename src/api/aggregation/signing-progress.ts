@@ -1,5 +1,4 @@
-import type { AggregationEvent, ValidatorRecord } from '../../../api/aggregation/progress-records.ts';
-import { type OutcomeSum, type ShownOutcome, sumOutcomes } from './outcomes.ts';
+import type { AggregationEvent, ValidatorRecord } from './progress-records.ts';
 
 export type ValidatorStatus = ValidatorRecord['status'];
 
@@ -78,16 +77,4 @@ export class SigningProgress implements ShownSet {
     const validator = this.validators[index];
     if (validator !== undefined) Object.assign(validator, { status, code, text: text ?? reason, sinceMs });
   }
-}
-
-/** Outcomes by weight; validators without a key are what the set does not list. */
-export function countOutcomes({ validators, totalWeight }: ShownSet): OutcomeSum[] {
-  const keyless = { count: 0, weight: totalWeight };
-  const sums: Partial<Record<ShownOutcome, { count: number; weight: bigint }>> = { no_key: keyless };
-  for (const { status, weight } of validators) {
-    const sum = sums[status] ?? { count: 0, weight: 0n };
-    sums[status] = { count: sum.count + 1, weight: sum.weight + weight };
-    keyless.weight -= weight;
-  }
-  return sumOutcomes(sums, totalWeight);
 }
