@@ -11,7 +11,7 @@ export class ArithmeticReplaced extends Error {
 
 /** A check takes some 2 ms with noble. */
 const MAX_CHECKS_PER_JOB = 32;
-/** With its check, each takes about a millisecond with blst. */
+/** Each takes about a millisecond with blst, its check included. */
 const MAX_ADDS_PER_JOB = 16;
 /** Decoding so many takes some milliseconds. */
 const ENOUGH_SIGNATURES = 64;

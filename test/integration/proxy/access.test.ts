@@ -44,7 +44,7 @@ const service = await shareUpstreamService({
 const { standIn } = service;
 
 let clients = 0;
-/** Returns a client with an address of its own. */
+/** Returns a client with a new address. */
 function newClient(address = `10.0.0.${(clients += 1)}`) {
   const from = { 'x-forwarded-for': address };
   return {
