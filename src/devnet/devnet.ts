@@ -85,7 +85,7 @@ export async function startDevnet(options: DevnetOptions) {
   const [apiNode, ...others] = validators.slice(0, primaryCount);
   if (apiNode === undefined) throw new RangeError('there is no first validator');
   const subject = { model, seed, node: apiNode, peers: listedPeers(others) };
-  /** Of the first validator. */
+  /** API of the first validator. */
   const api = createNodeApiServer(subject);
   const closeApi = async (): Promise<void> => api.close();
   opened.defer(closeApi);

@@ -183,7 +183,7 @@ export function createServedNetwork(options: NetworkOptions, openApi: OpenNetwor
     if (updated !== undefined) parts.update(updated);
     openedParts.defer(parts.connections.onReadinessChange(() => changes.announce()));
     become({ kind: 'open', parts, opened: openedParts });
-    logger.info({ networkID, nodeID: identity.nodeID }, 'network opened');
+    logger.info({ networkId: networkID, nodeId: identity.nodeID }, 'network opened');
   }
 
   /** Closes the parts with all data from another network's API. */
@@ -191,7 +191,7 @@ export function createServedNetwork(options: NetworkOptions, openApi: OpenNetwor
     const before = state;
     become({ kind: 'refused', reason });
     refused.resolve();
-    if (before.kind !== 'refused') logger.error({ networkID }, reason);
+    if (before.kind !== 'refused') logger.error({ networkId: networkID }, reason);
     if (before.kind === 'open') await before.opened.disposeAsync();
   }
 

@@ -46,7 +46,7 @@ export interface PeerNetworkOptions {
 
 const TICK_MS = 250;
 const MAX_KNOWN_ADDRESSES = 20_000;
-/** App requests that wait for a response: two fan-outs to all validators, or some hundred to a large L1. */
+/** App requests that wait for a response: two fan-outs to all validators, or a few hundred to a large L1. */
 const MAX_PENDING_REQUESTS = 32_768;
 const GOSSIP_INTERVALS = { minMs: 500, maxMs: 30_000 };
 /** Messages of all peers before a yield to the event loop. One takes some 30 µs, and hundreds arrive after a pause of this process. */
@@ -128,7 +128,7 @@ export function openPeerNetwork(options: PeerNetworkOptions) {
         ready.add(nodeID);
         schedule.onReady(nodeID);
         metrics.readies.inc();
-        logger.debug({ nodeID, host, port }, 'peer ready');
+        logger.debug({ nodeId: nodeID, host, port }, 'peer ready');
         changes.announce(nodeID);
         book.addSigned(nodeID, handshake.address);
         discovery.onHandshakePeerList(nodeID, peerList);
@@ -194,7 +194,7 @@ export function openPeerNetwork(options: PeerNetworkOptions) {
     schedule.onClosed(nodeID, end, clock.monotonicMs());
     metrics.closed.inc({ cause });
     discovery.onDisconnected(nodeID);
-    logger.debug({ nodeID, host, port, cause, reason }, 'peer closed');
+    logger.debug({ nodeId: nodeID, host, port, cause, reason }, 'peer closed');
     // The network may require a newer version.
     if (cause === 'handshake') version.expire();
     if (wasReady) {

@@ -370,7 +370,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   }),
   ...bugsOf('src/app.ts', ['test/unit/cli/commands'], {
     'a start that fails logs a stop': [
-      "logger.info({ nodeID: identity.nodeID }, 'staking identity');",
+      "logger.info({ nodeId: identity.nodeID }, 'staking identity');",
       "opened.defer(() => logger.info('stopping'));",
     ],
   }),
@@ -422,7 +422,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   }),
   ...bugsOf('src/http/access/access.ts', ACCESS, {
     "a request that costs more than a minute's units is rate limited": ['!== undefined && total > limit', '=== -1'],
-    'the rate limit precedes the API key': ['(limited, () => refusal)', '(limited, (limit) => limit ?? refusal)'],
+    'the rate limit precedes the API key': ['return refusal ?? limited;', 'return limited ?? refusal;'],
   }),
   ...bugsOf('src/http/access/rate-limiter.ts', ACCESS, {
     'a client pays for what the limit of its /48 refuses': ['key, -costNs, Number.', 'key, 0, Number.'],

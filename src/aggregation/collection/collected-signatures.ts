@@ -211,7 +211,7 @@ interface HeldSignature {
 }
 
 /**
- * Least time of a search for invalid signatures, enough for some hundred checks; one invalid signer among 1,000 takes about 20.
+ * Least time of a search for invalid signatures, enough for a few hundred checks; one invalid signer among 1,000 takes about 20.
  * Before the deadline a search gets half of the time left, so that the other half remains for verifying alone. At the deadline
  * it gets only this, so that many invalid signers cannot keep the service busy for minutes.
  */

@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Static } from 'typebox';
 import type { AggregationStage } from '../../aggregation/aggregator-metrics.ts';
-import type { AggregateOptions, Aggregator } from '../../aggregation/request/aggregate.ts';
+import type { AggregateOptions } from '../../aggregation/request/aggregate.ts';
 import type { AggregationRequest, AggregationResult } from '../../aggregation/request/aggregation-request.ts';
 import type { CompleteRequest } from '../../aggregation/request/complete-request.ts';
 import type { Signing } from '../../aggregation/request/signing-resolver.ts';
@@ -41,28 +41,15 @@ export function registerAggregateSignatures(
   { network, networkOf, onRequest }: NetworkOfPath,
   clock: Clock,
 ): void {
-  /** Sends a cached result synchronously: a repeated request costs no promise. */
-  function answer(request: FastifyRequest, reply: FastifyReply, asked: AggregationRequest): Promise<void> | undefined {
+  async function answer(request: FastifyRequest, reply: FastifyReply, asked: AggregationRequest): Promise<undefined> {
     const { name, aggregator } = networkOf(request);
     const context = new RequestContext(request, reply, name, asked);
-    if (request.method !== 'HEAD' && prefersEvents(request.headers.accept)) {
-      return answerByEvents(aggregator, reply, context);
-    }
-    const result = aggregator.aggregate(asked, context);
-    if (!(result instanceof Promise)) {
-      sendSigned(reply, context, result);
+    if (request.method === 'HEAD' || !prefersEvents(request.headers.accept)) {
+      context.result = await aggregator.aggregate(asked, context);
+      reply.status(201).type(JSON_TYPE).send(signedMessageJson(context.result));
       return undefined;
     }
-    return result.then((signed) => sendSigned(reply, context, signed));
-  }
-
-  async function answerByEvents(
-    aggregator: Aggregator,
-    reply: FastifyReply,
-    context: RequestContext,
-  ): Promise<undefined> {
-    const { asked } = context;
-    const stream = streamAggregation(reply, clock, context.network, asked);
+    const stream = streamAggregation(reply, clock, name, asked);
     context.onProgress = stream.onProgress;
     context.result = await aggregator.aggregate(asked, context);
     stream.end(context.result);
@@ -85,10 +72,9 @@ export function registerAggregateSignatures(
       },
       onRequest,
     },
-    (request, reply) => {
-      const begin = () => answer(request, reply, parseAggregationRequest(request.body));
-      const charged = chargeForSize(request, reply, request.body);
-      return charged === undefined ? begin() : charged.then(begin);
+    async (request, reply) => {
+      await chargeForSize(request, reply, request.body);
+      return answer(request, reply, parseAggregationRequest(request.body));
     },
   );
 
@@ -120,11 +106,6 @@ export function registerAggregateSignatures(
   );
 }
 
-function sendSigned(reply: FastifyReply, context: RequestContext, result: AggregationResult): void {
-  context.result = result;
-  reply.status(201).type(JSON_TYPE).send(signedMessageJson(result));
-}
-
 declare module 'fastify' {
   interface FastifyRequest {
     /** The aggregation that the request asks for, once its body was parsed. */
@@ -141,7 +122,6 @@ export class RequestContext implements AggregateOptions {
   readonly asked: AggregationRequest;
   readonly #request: FastifyRequest;
   readonly #reply: FastifyReply;
-  #client: string | undefined;
   onProgress: AggregateOptions['onProgress'];
   readonly stages: Partial<Record<AggregationStage, number>> = {};
   resolved: ResolvedRequest | undefined;
@@ -160,16 +140,14 @@ export class RequestContext implements AggregateOptions {
   }
 
   get client(): string {
-    // Kept, because a request has no address after its client disconnected.
-    this.#client ??= clientOf(this.#request);
-    return this.#client;
+    return clientOf(this.#request);
   }
 
   get span(): Span {
     return this.#request.span;
   }
 
-  onCacheMiss(): Promise<void> | undefined {
+  onCacheMiss(): Promise<void> {
     return this.#request.server.accessGate.chargeMore(this.#request, this.#reply, UNITS_OF_WORK);
   }
 
@@ -207,7 +185,7 @@ export function chargeForSize(
   request: FastifyRequest,
   reply: FastifyReply,
   { message = '', justification = '' }: Pick<Static<typeof AggregationBody>, 'message' | 'justification'>,
-): Promise<void> | undefined {
+): Promise<void> {
   const bytes = (message.length + justification.length) / 2;
   return request.server.accessGate.chargeMore(request, reply, unitsForSize(bytes));
 }

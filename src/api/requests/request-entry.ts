@@ -27,7 +27,7 @@ export function entryOf(request: FastifyRequest, end: RequestEnd, endedAt: numbe
   const resolved = aggregation?.resolved;
   const found = result ?? failure ?? resolved;
   const message = asked?.subject.kind === 'message' ? asked.subject.message : undefined;
-  const client = aggregation?.client ?? clientOf(request);
+  const client = clientOf(request);
   const missing = failure && missingOf(failure);
   const entry = {
     id: request.id,

@@ -10,7 +10,7 @@ import { ServiceView } from './service/service-view.tsx';
 import { namesOf, placeOf, type Session, SessionContext, TITLES, VIEWS, type ViewName } from './session.ts';
 import { SignView } from './sign/sign-view.tsx';
 import { SubnetsView } from './subnets/subnets-view.tsx';
-import { Card, Swatch, TextField } from './ui/controls.tsx';
+import { Badge, Card, Swatch, TextField } from './ui/controls.tsx';
 import { clockTime } from './ui/figures.ts';
 import { type Polled, usePolled } from './ui/polled.tsx';
 import { ThemeButton } from './ui/theme.tsx';
@@ -87,12 +87,7 @@ function App({ facts }: { facts: ConsoleFacts }): ComponentChild {
       <div class="top-tools">
         <Status readiness={readiness} />
         {facts.networks.length > 1 ? (
-          <select
-            aria-label="Network"
-            class="network"
-            value={network}
-            onChange={(event) => setNetwork(event.currentTarget.value)}
-          >
+          <select aria-label="Network" value={network} onChange={(event) => setNetwork(event.currentTarget.value)}>
             {facts.networks.map(({ name }) => (
               <option key={name} value={name}>
                 {name}
@@ -100,11 +95,11 @@ function App({ facts }: { facts: ConsoleFacts }): ComponentChild {
             ))}
           </select>
         ) : (
-          <span class="network one">{network}</span>
+          <Badge tone="plain">{network}</Badge>
         )}
         <button
           type="button"
-          class="icon-button"
+          class="button small"
           aria-expanded={isKeyAsked}
           aria-label={api.key === '' ? 'API key: none' : 'API key: set'}
           title="API key"

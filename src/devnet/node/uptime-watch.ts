@@ -12,7 +12,6 @@ export type UptimeWatch = ReturnType<typeof createUptimeWatch>;
 /** For how long each node of the L1 has seen each validator: as on a real L1, every node has another figure. */
 export function createUptimeWatch(clock: Clock, validators: () => readonly L1Validator[]) {
   const startedMs = clock.monotonicMs();
-  const fixed = new Map<string, bigint>();
   return {
     /** In seconds; undefined where there is no such validator. */
     seenBy(nodeID: NodeID, validationID: ValidationID): bigint | undefined {
@@ -20,11 +19,7 @@ export function createUptimeWatch(clock: Clock, validators: () => readonly L1Val
       if (!present.some((validator) => validator.validationID === validationID)) return undefined;
       const place = present.findIndex((validator) => validator.nodeID === nodeID);
       const elapsed = BigInt(Math.floor((clock.monotonicMs() - startedMs) / 1_000));
-      return fixed.get(`${nodeID}|${validationID}`) ?? UPTIME_BEFORE + elapsed - STEP * BigInt(Math.max(0, place));
-    },
-    /** A figure that stands still from now on, as of a validator that is offline. */
-    fix(nodeID: NodeID, validationID: ValidationID, seconds: bigint): void {
-      fixed.set(`${nodeID}|${validationID}`, seconds);
+      return UPTIME_BEFORE + elapsed - STEP * BigInt(Math.max(0, place));
     },
   };
 }

@@ -4,7 +4,8 @@ import type { Counter, Metrics } from '../../telemetry/metrics.ts';
 import { badRequest, type HttpError, rateLimited } from '../errors/http-error.ts';
 import type { Server } from '../request/http-server.ts';
 import { type ApiKey, judgeApiKey, readApiKey } from './api-keys.ts';
-import { type Allowance, after, type Charge, takeUnits } from './rate-limiter.ts';
+import { clientOf } from './client-identity.ts';
+import { type Allowance, type Charge, takeUnits } from './rate-limiter.ts';
 import type { RouteGroup } from './route-access.ts';
 
 /** Keys and limits are read at each request, so they may be replaced while the service runs. */
@@ -33,14 +34,13 @@ export function registerAccess(server: Server, options: AccessOptions, metrics: 
   const gate = new AccessGate(options, metrics);
   server.decorate('accessGate', gate);
   server.decorateRequest('apiKey', undefined);
+  server.decorateRequest('clientID', undefined);
   server.decorateRequest('units', 0);
   server.addHook('onRequest', (request, reply, done) => {
     const { access } = request.route.config;
     // A request without a route declares nothing: its 404 is free.
     if (access === undefined || access.group === 'operations') return done();
-    const refusal = gate.admit(request, reply, access.group, access.unitsIfCached ?? access.units);
-    if (refusal instanceof Promise) refusal.then(done, done);
-    else done(refusal);
+    gate.admit(request, reply, access.group, access.unitsIfCached ?? access.units).then(done, done);
   });
 }
 
@@ -68,35 +68,32 @@ class AccessGate {
     );
   }
 
-  /** @returns the reason to refuse the request; a promise if the counters are in a shared store */
-  admit(request: FastifyRequest, reply: FastifyReply, group: RouteGroup, units: number): Refusal | Promise<Refusal> {
+  /** @returns the reason to refuse the request */
+  async admit(request: FastifyRequest, reply: FastifyReply, group: RouteGroup, units: number): Promise<Refusal> {
     const apiKey = readApiKey(request, this.#options.apiKeys);
     request.apiKey = apiKey === 'unknown' ? undefined : apiKey;
     const refusal = apiKey && judgeApiKey(apiKey, group);
     // A wrong key costs its address what any request costs, so that guessing keys is limited.
-    const limited = this.#charge(request, reply, units, ADVICE);
-    return refusal === undefined ? limited : after(limited, () => refusal);
+    const limited = await this.#charge(request, reply, units, ADVICE);
+    return refusal ?? limited;
   }
 
   /**
    * Charges the client of a request for what is known only after its body was read, such as the length of a batch.
    *
    * @param advice for a request that costs more than a minute's units, such as to send it in parts
-   * @returns undefined if there is nothing to charge, so that a cached answer waits for no promise
    * @throws {HttpError} `rate_limited`, or `invalid_request` if the request costs more than a minute's units
    */
-  chargeMore(request: FastifyRequest, reply: FastifyReply, units: number, advice = ADVICE): Promise<void> | undefined {
-    if (units === 0) return undefined;
-    return Promise.resolve(this.#charge(request, reply, units, advice)).then((refusal) => {
-      if (refusal !== undefined) throw refusal;
-    });
+  async chargeMore(request: FastifyRequest, reply: FastifyReply, units: number, advice = ADVICE): Promise<void> {
+    const refusal = units === 0 ? undefined : await this.#charge(request, reply, units, advice);
+    if (refusal !== undefined) throw refusal;
   }
 
   /** Charges the client for what is known only after the work began. The request continues; the units are missing for the next one. */
   async chargeAfterwards(request: FastifyRequest, reply: FastifyReply, units: number): Promise<void> {
     const charge = units === 0 ? undefined : this.#count(request, units);
     if (charge === undefined) return;
-    showLimit(reply, charge, await takeUnits(this.#options.limits, request, charge, 'afterwards'));
+    showLimit(reply, charge, await takeUnits(this.#options.limits, clientOf(request), charge, 'afterwards'));
   }
 
   /** @returns units per minute; undefined if nothing is limited */
@@ -105,7 +102,7 @@ class AccessGate {
     return unitsPerMinute === undefined ? undefined : (apiKey?.unitsPerMinute ?? unitsPerMinute);
   }
 
-  #charge(request: FastifyRequest, reply: FastifyReply, units: number, advice: string): Refusal | Promise<Refusal> {
+  async #charge(request: FastifyRequest, reply: FastifyReply, units: number, advice: string): Promise<Refusal> {
     const limit = this.#limitOf(request);
     const total = request.units + units;
     // It never fits into a minute: after a 429 its client would retry forever.
@@ -114,12 +111,11 @@ class AccessGate {
     }
     const charge = this.#count(request, units);
     if (charge === undefined) return undefined;
-    return after(takeUnits(this.#options.limits, request, charge), (allowance) => {
-      showLimit(reply, charge, allowance);
-      if (allowance.refusal === undefined) return undefined;
-      const { text, retryAfterMs } = allowance.refusal;
-      return rateLimited(request.apiKey === undefined ? `${text}; an API key raises the limit` : text, retryAfterMs);
-    });
+    const allowance = await takeUnits(this.#options.limits, clientOf(request), charge);
+    showLimit(reply, charge, allowance);
+    if (allowance.refusal === undefined) return undefined;
+    const { text, retryAfterMs } = allowance.refusal;
+    return rateLimited(request.apiKey === undefined ? `${text}; an API key raises the limit` : text, retryAfterMs);
   }
 
   /** Counts units, also of a request that is then refused. @returns what the rate limiter has to take; undefined if nothing is limited */

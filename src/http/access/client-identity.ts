@@ -5,6 +5,7 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** Undefined if the client sent no key, or an unknown one. */
     apiKey: ApiKey | undefined;
+    clientID: string | undefined;
   }
 }
 
@@ -12,19 +13,23 @@ export interface Client {
   readonly apiKey: ApiKey | undefined;
   /** Undefined after the client disconnected: its socket has no address then, although Fastify's type says so. */
   readonly ip: string | undefined;
+  /** Set by {@link clientOf}, once the key is known. */
+  clientID?: string | undefined;
 }
 
-/** Client ID for limits and fair queues: the API key's name, or else the address. */
-export function clientOf({ apiKey, ip }: Client): string {
-  return apiKey === undefined ? `address:${clientNetwork(ip ?? '')}` : `key:${apiKey.name}`;
+/** Returns the client ID for limits and fair queues: the API key's name, or else the address. It is kept for the time after a disconnect. */
+export function clientOf(client: Client): string {
+  const { apiKey, ip } = client;
+  client.clientID ??= apiKey === undefined ? `address:${clientNetwork(ip ?? '')}` : `key:${apiKey.name}`;
+  return client.clientID;
 }
 
-const CLIENT_IPV6 = /^(\w+:\w+:\w+):\w+::\/64$/;
+/** Client ID of an IPv6 address. */
+const CLIENT_IPV6 = /^address:(\w+:\w+:\w+):\w+::\/64$/;
 
 /** Returns the IPv6 /48 of a client without an API key, which is what one site gets (RFC 6177); undefined for IPv4. */
-export function siteOf({ apiKey, ip }: Client): string | undefined {
-  if (apiKey !== undefined || !ip?.includes(':')) return undefined;
-  const prefix = CLIENT_IPV6.exec(clientNetwork(ip))?.[1];
+export function siteOf(clientID: string): string | undefined {
+  const prefix = CLIENT_IPV6.exec(clientID)?.[1];
   return prefix && `${prefix}::/48`;
 }
 

@@ -1,5 +1,5 @@
 import type { Backlog, LimitCounters } from '../../store/local/limit-counters.ts';
-import { type Client, clientOf, siteOf } from './client-identity.ts';
+import { siteOf } from './client-identity.ts';
 
 export interface Charge {
   readonly units: number;
@@ -27,35 +27,27 @@ export const CLIENTS_PER_SITE = 8;
  *
  * @param when `afterwards` takes units even if the client has too few left, for work that is done: they are missing for its next requests
  */
-export function takeUnits(
+export async function takeUnits(
   counters: LimitCounters,
-  client: Client,
+  clientID: string,
   charge: Charge,
   when: 'before' | 'afterwards' = 'before',
-): Allowance | Promise<Allowance> {
+): Promise<Allowance> {
   const maxNs = when === 'before' ? MINUTE_NS : Number.MAX_SAFE_INTEGER;
-  const key = `rate:${clientOf(client)}`;
+  const key = `rate:${clientID}`;
   const costNs = costOf(charge.units, charge.unitsPerMinute);
-  return after(counters.take(key, costNs, maxNs), (own) => {
-    const network = siteOf(client);
-    if (network === undefined) return allowanceOf(charge, own, undefined);
-    const siteCostNs = own.isTaken ? costOf(charge.units, charge.unitsPerMinute * CLIENTS_PER_SITE) : 0;
-    return after(counters.take(`rate:site:${network}`, siteCostNs, maxNs), ({ isTaken, ns }) => {
-      const site = { network, isTaken, ns };
-      if (isTaken || !own.isTaken) return allowanceOf(charge, own, site);
-      const givenBack = counters.take(key, -costNs, Number.MAX_SAFE_INTEGER);
-      return after(givenBack, (before) => allowanceOf(charge, before, site));
-    });
-  });
+  const own = await counters.take(key, costNs, maxNs);
+  const network = siteOf(clientID);
+  if (network === undefined) return allowanceOf(charge, own, undefined);
+  const siteCostNs = own.isTaken ? costOf(charge.units, charge.unitsPerMinute * CLIENTS_PER_SITE) : 0;
+  const site = { network, ...(await counters.take(`rate:site:${network}`, siteCostNs, maxNs)) };
+  if (site.isTaken || !own.isTaken) return allowanceOf(charge, own, site);
+  const before = await counters.take(key, -costNs, Number.MAX_SAFE_INTEGER);
+  return allowanceOf(charge, before, site);
 }
 
 interface Site extends Backlog {
   readonly network: string;
-}
-
-/** Continues without a promise if there is none, so that a request that needs no shared store does not wait for a microtask. */
-export function after<T, R>(value: T | Promise<T>, use: (value: T) => R | Promise<R>): R | Promise<R> {
-  return value instanceof Promise ? value.then(use) : use(value);
 }
 
 /** Rounded down, so that a minute has room for all of its units. */

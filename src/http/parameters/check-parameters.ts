@@ -102,15 +102,10 @@ function findNumberProblem({ type, minimum = 0, maximum }: ParameterSchema, text
 const MAX_DIGITS = 20;
 /** Documented range of numbers without another limit. */
 export const ANY_AMOUNT = { minimum: 0, exclusiveMaximum: 10 ** MAX_DIGITS };
-const EXACT_DIGITS = 16;
 const DECIMAL = /^(0|[1-9]\d{0,19})(\.\d+)?$/;
 
 /** Compares all digits, because `100.000000000000000001` is 100 as a double. Returns a negative number, 0 or a positive one. */
 export function compareDecimals(a: string, b: string): number {
-  // Doubles have all digits of short integers.
-  if (a.length < EXACT_DIGITS && b.length < EXACT_DIGITS && !a.includes('.') && !b.includes('.')) {
-    return Number(a) - Number(b);
-  }
   const [wholeA = '', fractionA = ''] = a.split('.', 2);
   const [wholeB = '', fractionB = ''] = b.split('.', 2);
   if (wholeA.length !== wholeB.length) return wholeA.length - wholeB.length;

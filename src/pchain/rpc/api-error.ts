@@ -1,9 +1,9 @@
 /**
  * - `unavailable`: after retries, each base URL was unreachable, timed out, or returned HTTP 5xx, 408 or 429.
  * - `rejected`: the node returned a JSON-RPC error.
- * - `invalid response`: the response is too long, has another HTTP status or an unexpected shape. The configuration or the node is wrong.
+ * - `invalid_response`: the response is too long, has another HTTP status or an unexpected shape. The configuration or the node is wrong.
  */
-export type ApiErrorKind = 'unavailable' | 'rejected' | 'invalid response';
+export type ApiErrorKind = 'unavailable' | 'rejected' | 'invalid_response';
 
 export interface Rejection {
   readonly code: number;

@@ -160,7 +160,7 @@ export function createJsonRpcClient(options: JsonRpcClientOptions) {
         // Reads a short body to its end, so that the connection can be reused.
         await body.dump({ limit: MAX_ERROR_BODY_BYTES, signal: deadline.signal });
         const mayPass = mayStatusPass(statusCode);
-        return { status: 'failed', reason: 'http status', message: `HTTP status ${statusCode}`, mayPass };
+        return { status: 'failed', reason: 'http_status', message: `HTTP status ${statusCode}`, mayPass };
       }
       text = await readBody(body, call.maxResponseBytes);
     } catch (cause) {
@@ -250,7 +250,7 @@ type Attempt<Result> =
 
 interface AttemptFailure {
   readonly status: 'failed';
-  readonly reason: 'transport' | 'timeout' | 'http status' | 'invalid response';
+  readonly reason: 'transport' | 'timeout' | 'http_status' | 'invalid_response';
   /** For clients, without hosts. */
   readonly message: string;
   /** For the log, where it differs. */
@@ -304,13 +304,13 @@ function parseResponse(
 }
 
 function invalidResponse(cause: ParseError): AttemptFailure {
-  return { status: 'failed', reason: 'invalid response', message: cause.message, mayPass: false, cause };
+  return { status: 'failed', reason: 'invalid_response', message: cause.message, mayPass: false, cause };
 }
 
 /** @param failures at least one, the newest last */
 function failedCall(method: string, failures: ReadonlyMap<OpenEndpoint, AttemptFailure>): ApiError {
   const last = [...failures.values()].at(-1);
-  const kind = last?.mayPass === true ? 'unavailable' : 'invalid response';
+  const kind = last?.mayPass === true ? 'unavailable' : 'invalid_response';
   const detail = `${method}: ${summarizeByHost(failures)}`;
   return new ApiError(kind, `${method}: ${summarize(failures)}`, { cause: last?.cause, detail });
 }

@@ -152,7 +152,7 @@ export function createNodeApi(pChain: JsonRpcClient, info: JsonRpcClient) {
     },
     getTxStatus: (txID: TxID, signal: AbortSignal) =>
       callPChain('platform.getTxStatus', signal, parseTxStatus, { txID }),
-    /** Blockchains of these subnets. The node lists all of its network, some hundred KiB. */
+    /** Blockchains of these subnets. The node lists all of its network, a few hundred KiB. */
     getBlockchainsOf(subnetIDs: ReadonlySet<SubnetID>, signal: AbortSignal): Promise<readonly BlockchainID[]> {
       const parseResult = (result: unknown): BlockchainID[] => parseBlockchains(result, subnetIDs);
       return callPChain('platform.getBlockchains', signal, parseResult, {}, LIST_BYTES);

@@ -57,11 +57,8 @@ export class ResponseCache {
     const ageMs = entry === undefined ? 0 : this.#clock.monotonicMs() - entry.storedMs;
     if (entry !== undefined && ageMs < entry.freshMs) return present(entry, ageMs);
     if (this.#long.has(key)) return fetch(signal, false);
-    const fetched = await this.#flights.run(
-      key,
-      async (flightSignal) => this.#fetch(key, policy, () => fetch(flightSignal, true)),
-      signal,
-    );
+    const fetchOnce = (flight: AbortSignal) => this.#fetch(key, policy, () => fetch(flight, true));
+    const fetched = await this.#flights.run(key, fetchOnce, signal);
     // A stream cannot be shared: each client reads at its own pace.
     return fetched ?? fetch(signal, false);
   }

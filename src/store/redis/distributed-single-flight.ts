@@ -89,7 +89,8 @@ export function createDistributedSingleFlight(options: DistributedSingleFlightOp
     name: 'shared_work_total',
     help:
       'Collections with a shared store: found (the outcome of another replica), waited (for it), ours, taken_over (an expired lease), ' +
-      'alone (without the store), refused (an unusable value was replaced; the collection continues)',
+      'alone (without the store, after too long a wait, or after unusable values), refused (an unusable value was replaced; the collection ' +
+      'continues)',
     labels: ['outcome'],
   });
   const warn = createThrottledWarnings(options.logger, clock);

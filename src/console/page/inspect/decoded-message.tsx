@@ -30,7 +30,7 @@ export function DecodedMessage({ reading }: { reading: DecodedReading }): Compon
     <div class="decoded">
       <p class="decoded-lead">
         <Badge tone={reading.as === 'signedMessage' ? 'good' : 'info'}>{READING_NAMES[reading.as]}</Badge>
-        <span class="decoded-what">{summary}</span>
+        <strong>{summary}</strong>
       </p>
       {groups.map(([title, rows]) => (
         <div key={title} class="facts-group">
@@ -201,7 +201,7 @@ function id(value: string, what: string): ComponentChild {
   return <Id value={value} what={what} />;
 }
 
-/** As text, too, where it is one. */
+/** Shows bytes in hex, and also as text if they are one. */
 function bytesValue(hex: string, what: string): ComponentChildren {
   if (hex === '') return 'none';
   const text = textOfHex(hex);

@@ -136,7 +136,7 @@ function isNode({ nodeIds }: ShownValidator): boolean {
 function nodeLabel({ nodeIds: [first = '', ...others] }: ShownValidator): string {
   if (!first.startsWith('NodeID-')) return first;
   const id = first.replace('NodeID-', '');
-  return `${id.slice(0, 6)}…${id.slice(-4)}${others.length > 0 ? ` +${others.length}` : ''}`;
+  return `${id.slice(0, 5)}…${id.slice(-4)}${others.length > 0 ? ` +${others.length}` : ''}`;
 }
 
 /** The colours of the map, with the count and the weight of each. */

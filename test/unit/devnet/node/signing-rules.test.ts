@@ -209,8 +209,6 @@ describe('an EVM chain', () => {
     expect(judge(86_400n, other.nodeID)).toMatchObject({ code: 2 });
     await clock.advance(1_000);
     expect(judge(86_401n)).toBeUndefined();
-    l1Chain.uptimes?.fix(validator.nodeID, validationID, 5n);
-    expect([judge(5n), judge(6n)?.code]).toEqual([undefined, 2]);
   });
 
   test('of an L1 refuses uptimes of nobody, from an account, and of the C-Chain', () => {

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { clientNetwork } from '../../../../src/http/access/client-identity.ts';
+import { clientNetwork, clientOf } from '../../../../src/http/access/client-identity.ts';
 
 describe('clientNetwork', () => {
   test.each([
@@ -42,4 +42,11 @@ describe('clientNetwork', () => {
       }),
     );
   });
+});
+
+test('a client that has left, and so has no address, keeps its ID', () => {
+  const client: { apiKey: undefined; ip: string | undefined } = { apiKey: undefined, ip: '1.2.3.4' };
+  expect(clientOf(client)).toBe('address:1.2.3.4');
+  client.ip = undefined;
+  expect(clientOf(client)).toBe('address:1.2.3.4');
 });
