@@ -20,7 +20,7 @@ import type { CompleteRequest } from './complete-request.ts';
 import { createNegativeCache } from './negative-cache.ts';
 import { resultKey, signatureKey } from './result-key.ts';
 import { decodeFailure, type Ending, toResult, toShared, verifiedResult } from './shared-outcome.ts';
-import { encodeProgress, MirroredProgress } from './shared-progress.ts';
+import { encodeProgress, mirrorProgress } from './shared-progress.ts';
 import { SharedRun } from './shared-run.ts';
 import type { Signing } from './signing-resolver.ts';
 
@@ -114,7 +114,7 @@ export function createSharedSigning(options: SharedSigningOptions) {
     const collection: Collection = { progress, run: new SharedRun(admission, client), stages: [], span };
     running.set(key, collection);
     let isNew = false;
-    let mirror: MirroredProgress | undefined;
+    let mirror: ReturnType<typeof mirrorProgress> | undefined;
     const task: SingleFlightTask<Ending> = {
       patienceMs: limits.requestTimeoutMs,
       work(waitedMs) {
@@ -131,8 +131,8 @@ export function createSharedSigning(options: SharedSigningOptions) {
       progress: () => encodeProgress(progress),
       onProgress(told) {
         isNew = true;
-        mirror ??= new MirroredProgress(progress, request, signing);
-        mirror.show(told);
+        mirror ??= mirrorProgress(progress, request, signing);
+        mirror(told);
       },
     };
     try {

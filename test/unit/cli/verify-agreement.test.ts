@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { Penalties } from '../../../src/aggregation/admission/penalties.ts';
+import { createPenalties } from '../../../src/aggregation/admission/penalties.ts';
 import { AggregatorError } from '../../../src/aggregation/aggregator-error.ts';
 import { createAggregatorMetrics } from '../../../src/aggregation/aggregator-metrics.ts';
 import { createMessageVerifier } from '../../../src/aggregation/request/message-verifier.ts';
@@ -40,7 +40,7 @@ async function verdictOfService(bytes: Uint8Array, vector: SignedCase, quorumNum
     bls,
     clock: systemClock,
     metrics,
-    penalties: new Penalties(systemClock, metrics),
+    penalties: createPenalties(systemClock, metrics),
     resolver: {
       known: () => undefined,
       async resolve(request) {
