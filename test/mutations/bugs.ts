@@ -354,10 +354,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     ],
   }),
   ...bugsOf('src/proxy/client/circuit-breaker.ts', ['test/unit/proxy', 'test/integration/proxy/circuit.test.ts'], {
-    'the circuit of an upstream never opens': [
-      "this.#state.kind !== 'closed' || this.#count() >= MAX_FAILURES",
-      'this.#count() < 0',
-    ],
+    'the circuit of an upstream never opens': ['if (this.isOpen || this.#hasFailedTooOften) this.#open();', ''],
   }),
   ...bugsOf('package.json', ['test/integration/service/launcher.test.ts'], {
     'npm start does not become the service': [

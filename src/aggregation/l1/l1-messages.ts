@@ -81,8 +81,8 @@ export function createL1Messages(options: L1MessagesOptions) {
     if ((await unlessRefused(api.getL1Validator(validationID, signal))) !== undefined) {
       throw failure(
         'validation_not_over',
-        `validation ${validationID} is of an L1 validator that exists: the P-Chain confirms the end of one after its ` +
-          'removal only',
+        `the L1 validator of validation ${validationID} still exists: the P-Chain confirms the end of a validation only after ` +
+          'its removal',
       );
     }
     const message = { kind: 'L1ValidatorRegistration', validationID, registered: false } as const;

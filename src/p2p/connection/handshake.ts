@@ -105,7 +105,7 @@ export function parseHandshake(
   expected: { networkID: number; nowMs: number; certificate: StakingCertificate },
 ): PeerHandshake {
   if (handshake.networkId !== expected.networkID) {
-    throw new ParseError(WHAT, `is of network ${handshake.networkId}, ours is ${expected.networkID}`);
+    throw new ParseError(WHAT, `belongs to network ${handshake.networkId}, ours is ${expected.networkID}`);
   }
   const clockDifferenceMs = Number(handshake.myTime) * 1000 - expected.nowMs;
   // The peer sends whole seconds.
