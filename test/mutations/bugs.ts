@@ -229,6 +229,9 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
       'if (destination?.isRequired) {\n      const signing = await signingInEpoch',
     ],
   }),
+  ...bugsOf('src/pchain/state/transaction-reader.ts', ['test/unit/pchain/state'], {
+    'a transaction that is not accepted yet stays unknown': ['read === undefined ? 0 : Number', 'Number'],
+  }),
   ...bugsOf('src/pchain/state/block-range.ts', ['test/unit/pchain/state'], {
     'earlier blocks of another branch are taken': ['blocks.at(-1)?.id !== low.parentID || ', ''],
   }),
