@@ -19,7 +19,7 @@ import {
 } from './discovery/dial-schedule.ts';
 import { MAX_DIALS_PER_STEP } from './discovery/peer-decisions.ts';
 import { type BootstrapPeer, createPeerDiscovery } from './discovery/peer-discovery.ts';
-import { type WantedChange, WantedNodes } from './discovery/wanted-nodes.ts';
+import { createWantedNodes, type WantedChange } from './discovery/wanted-nodes.ts';
 import type { Identity } from './identity/identity.ts';
 import { createPeerMetrics } from './peer-metrics.ts';
 import type { Obstacle, PeerView } from './peer-view.ts';
@@ -73,7 +73,7 @@ export function openPeerNetwork(options: PeerNetworkOptions) {
   /** Open connections that can send requests. */
   const ready = new Set<NodeID>();
   const changes = new ConnectionChanges();
-  const wanted = new WantedNodes(ownNodeID);
+  const wanted = createWantedNodes(ownNodeID);
   const createHandshake = createOwnHandshakes({ identity, networkID, clock });
   const metrics = createPeerMetrics(options.metrics, {
     connected: () => ready.size,

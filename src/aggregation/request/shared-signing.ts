@@ -64,13 +64,13 @@ export function createSharedSigning(options: SharedSigningOptions) {
   const failures = createNegativeCache(clock);
 
   function known(request: CompleteRequest, signing: Signing): AggregationResult | undefined {
-    return find(keyOf(request, signing), signing);
+    return find(resultKey(request, signing), signing);
   }
 
   async function sign(request: CompleteRequest, signing: Signing, waiter: Waiter): Promise<Signed> {
     const { signal, client, span = NO_SPAN, onProgress } = waiter;
     const { pChainHeight } = signing;
-    const key = keyOf(request, signing);
+    const key = resultKey(request, signing);
     const cached = find(key, signing);
     if (cached !== undefined) return { result: cached, isNew: false };
     const failure = failures.find(key, () => connectedWeightOf(signing.warpSet));
@@ -226,12 +226,6 @@ interface Flight {
   readonly signing: Signing;
   readonly client: string | undefined;
   readonly span: Span;
-}
-
-/** Lists the parts by name: this is the hot path, and a spread costs more than the lookup. */
-function keyOf(request: CompleteRequest, { signingSubnetID, warpSet, avoided }: Signing): string {
-  const { message, justification, quorumNum, quorumBuffer } = request;
-  return resultKey({ message, justification, signingSubnetID, warpSet, quorumNum, quorumBuffer, avoided });
 }
 
 function toError(

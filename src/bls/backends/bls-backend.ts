@@ -47,14 +47,6 @@ export interface BlsBackend<K = PublicKey, S = Signature, M = HashedMessage> {
   verifyBatch(checks: readonly SignatureCheck<K, S, M>[]): boolean;
   /** 96 bytes, compressed. */
   encodeSignature(signature: S): Uint8Array;
-  /**
-   * Whether to parse these bytes would give just this signature; there where that takes less than to parse them. It may be false where
-   * it would, and is for infinity.
-   */
-  readonly isEncodingOf?: (encoded: Uint8Array, signature: S) => boolean;
-
-  /** Hashing happens in {@link verify}, and a packed message is the message itself: no thread need be asked for it. */
-  readonly hashesWhenVerifying?: boolean;
 
   /** Lengths of packed points. Packing is the quickest form to hand from thread to thread. */
   readonly packedPublicKeyBytes: number;
