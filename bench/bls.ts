@@ -163,10 +163,10 @@ async function benchAfterLast(
       const { message, signatures } = signedBy(signers.slice(0, n));
       using aggregation = bls.startAggregation(message, never);
       const last = n - 1;
-      await add(aggregation, signers, signatures.slice(0, last), n);
+      await add(aggregation, signers, signatures.slice(0, last));
       taken.push(
         await timed(async () => {
-          await aggregation.add(signers[last] as Signer, signatures[last] as Uint8Array, true);
+          await aggregation.add(signers[last] as Signer, signatures[last] as Uint8Array);
           if (!(await aggregation.verify(await aggregation.aggregate(), message))) throw new Error('does not verify');
         }),
       );
@@ -225,7 +225,7 @@ async function benchLoopDelay(
 /** Aggregates and verifies all signatures; finds invalid ones and verifies the rest again. */
 async function aggregate(bls: BlsService, { message, signatures }: Signed, signers: readonly Signer[]): Promise<void> {
   using aggregation = bls.startAggregation(message, never);
-  await add(aggregation, signers, signatures, signers.length);
+  await add(aggregation, signers, signatures);
   for (;;) {
     if (await aggregation.verify(await aggregation.aggregate(), message)) return;
     const { bad } = await aggregation.findBadSigners(never);
@@ -233,16 +233,12 @@ async function aggregate(bls: BlsService, { message, signatures }: Signed, signe
   }
 }
 
-/** @param needed signatures that the quorum needs: the service knows which one completes it */
 async function add(
   aggregation: BlsAggregation,
   signers: readonly Signer[],
   signatures: readonly Uint8Array[],
-  needed: number,
 ): Promise<void> {
-  await Promise.all(
-    signatures.map((signature, index) => aggregation.add(signers[index] as Signer, signature, index + 1 >= needed)),
-  );
+  await Promise.all(signatures.map((signature, index) => aggregation.add(signers[index] as Signer, signature)));
 }
 
 function verifyEach(signers: readonly BenchSigner[], message: Uint8Array, signatures: readonly Uint8Array[]): void {

@@ -50,13 +50,12 @@ export async function newMessages(devnetUrl: string, count: number): Promise<str
   return ((await body.json()) as { messages: string[] }).messages;
 }
 
-/** The service's use of memory and CPU, from its metrics. */
+/** The service's use of memory, from its metrics, which are read once a second. */
 export interface Resources {
   readonly rssMib: number;
   readonly heapMib: number;
   readonly externalMib: number;
   readonly sockets: number;
-  readonly cpuSeconds: number;
 }
 
 export async function readResources(url: string): Promise<Resources> {
@@ -70,7 +69,6 @@ export async function readResources(url: string): Promise<Resources> {
     heapMib: mib('nodejs_heap_size_used_bytes'),
     externalMib: mib('nodejs_external_memory_bytes'),
     sockets: value('nodejs_active_resources{type="TCPSocketWrap"}'),
-    cpuSeconds: value('process_cpu_seconds_total'),
   };
 }
 

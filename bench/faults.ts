@@ -1,7 +1,7 @@
 import { Agent } from 'undici';
 import type { BenchmarkOptions, Figures } from './benchmark.ts';
-import { newMessages, postMessage, readResources, untilReady } from './client.ts';
-import { startDevnetProcess, startService } from './processes.ts';
+import { newMessages, postMessage, untilReady } from './client.ts';
+import { cpuMs, startDevnetProcess, startService } from './processes.ts';
 import { median, round } from './statistics.ts';
 
 const DEFAULT_SIZES = [20];
@@ -28,19 +28,19 @@ async function measure(validators: number, how: string, seed: number): Promise<F
   const agent = new Agent();
   opened.defer(() => agent.close());
   const devnet = opened.use(await startDevnetProcess(validators, how, String(seed)));
-  const { url } = opened.use(await startService({ network: { pChainApi: [{ baseUrl: devnet.apiUrl }] } }));
+  const { url, pid } = opened.use(await startService({ network: { pChainApi: [{ baseUrl: devnet.apiUrl }] } }));
   await untilReady(url, agent);
   const [first = '', ...others] = await newMessages(devnet.url, 1 + ROUNDS);
   const { ms: firstMs } = await postMessage(url, first, agent);
-  const before = await readResources(url);
+  const beforeMs = cpuMs(pid);
   const times: number[] = [];
   for (const message of others) times.push((await postMessage(url, message, agent)).ms);
-  const after = await readResources(url);
+  const usedMs = cpuMs(pid) - beforeMs;
   return {
     first_ms: round(firstMs),
     n: ROUNDS,
     p50_ms: round(median(times)),
     max_ms: round(Math.max(...times)),
-    cpu_ms: round(((after.cpuSeconds - before.cpuSeconds) * 1_000) / ROUNDS),
+    cpu_ms: round(usedMs / ROUNDS),
   };
 }

@@ -1,4 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -70,6 +71,17 @@ export async function startService(
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
+}
+
+/** The unit of CPU time in /proc: a hundredth of a second. */
+const TICK_MS = 10;
+
+/** @returns the CPU time of a process with all its threads so far */
+export function cpuMs(pid: number): number {
+  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8')
+    .replace(/^.*\) /s, '')
+    .split(' ');
+  return TICK_MS * (Number(fields[11]) + Number(fields[12]));
 }
 
 async function stop(child: ChildProcess): Promise<void> {

@@ -1,9 +1,8 @@
-import { readFile } from 'node:fs/promises';
 import { Agent, request } from 'undici';
 import { buildReference, startReference } from '../test/network/reference-process.ts';
 import type { BenchmarkOptions } from './benchmark.ts';
 import { bodyOf, JSON_HEADERS, newMessages, untilReady } from './client.ts';
-import { startDevnetProcess, startService } from './processes.ts';
+import { cpuMs, startDevnetProcess, startService } from './processes.ts';
 import { median, round } from './statistics.ts';
 
 const DEFAULTS = { validators: 20, rounds: 7, requests: 200 };
@@ -60,9 +59,9 @@ export async function benchReference({ sizes, report }: BenchmarkOptions): Promi
   }
   for (let turn = 0; turn < rounds; turn += 1) {
     for (const system of turn % 2 === 0 ? systems : systems.toReversed()) {
-      const beforeMs = await cpuMs(system.pid);
+      const beforeMs = cpuMs(system.pid);
       system.perSecond.push(await load(system, requests));
-      system.cpuMs.push(((await cpuMs(system.pid)) - beforeMs) / requests);
+      system.cpuMs.push((cpuMs(system.pid) - beforeMs) / requests);
     }
   }
   const [{ perSecond: ofReference } = { perSecond: [] }] = systems;
@@ -88,13 +87,4 @@ async function post(url: string, message: string, agent: Agent): Promise<void> {
   });
   const text = await body.text();
   if (statusCode !== 200) throw new Error(`${url}: status ${statusCode}: ${text}`);
-}
-
-/** The unit of CPU time in /proc: a hundredth of a second. */
-const TICK_MS = 10;
-
-/** @returns the CPU time of a process with all its threads so far */
-async function cpuMs(pid: number): Promise<number> {
-  const fields = (await readFile(`/proc/${pid}/stat`, 'utf8')).replace(/^.*\) /s, '').split(' ');
-  return TICK_MS * (Number(fields[11]) + Number(fields[12]));
 }

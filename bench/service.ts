@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Agent } from 'undici';
 import type { BenchmarkOptions, Figures, Row } from './benchmark.ts';
 import { newMessages, postMessage, readResources, untilReady } from './client.ts';
-import { startDevnetProcess, startService } from './processes.ts';
+import { cpuMs, type ServiceProcess, startDevnetProcess, startService } from './processes.ts';
 import { median, round } from './statistics.ts';
 
 const DEFAULT_SIZES = [20, 200, 2_000];
@@ -36,21 +36,21 @@ async function benchSize(validators: number, report: (row: Row) => void): Promis
   report({ name: name('listening'), ms: round(performance.now() - startedMs) });
   await untilReady(url, agent);
   const readyMs = round(performance.now() - startedMs);
-  report({ name: name('ready (67 % connected)'), ms: readyMs, ...(await resources(url)) });
+  report({ name: name('ready (67 % connected)'), ms: readyMs, ...(await resources(service)) });
 
   const post = async (message: string): Promise<number> => (await postMessage(url, message, agent)).ms;
   const rounds = distinctRounds(validators);
   const [first = '', ...others] = await newMessages(devnet.url, 1 + rounds + 2 * IN_FLIGHT_ROUNDS * IN_FLIGHT);
   report({ name: name('first request (keys undecoded)'), ms: round(await post(first)) });
-  const before = await resources(url);
+  const beforeMs = cpuMs(service.pid);
   const distinct: number[] = [];
   for (const message of others.slice(0, rounds)) distinct.push(await post(message));
-  const after = await resources(url);
+  const usedMs = cpuMs(service.pid) - beforeMs;
   report({
     name: name('distinct request'),
     n: rounds,
     ms: round(median(distinct)),
-    cpu_ms: round(((after.cpu_s - before.cpu_s) * 1_000) / rounds),
+    cpu_ms: round(usedMs / rounds),
   });
   const rest = others.slice(rounds).values();
   const inFlight = async (): Promise<Figures> => {
@@ -70,7 +70,7 @@ async function benchSize(validators: number, report: (row: Row) => void): Promis
   const repeated: number[] = [];
   for (let index = 0; index < REPEATED_ROUNDS; index += 1) repeated.push(await post(first));
   report({ name: name('repeated request'), n: REPEATED_ROUNDS, ms: round(median(repeated)) });
-  report({ name: name('after the run'), ...(await resources(url)) });
+  report({ name: name('after the run'), ...(await resources(service)) });
 }
 
 const LOOP_DELAY_TIMEOUT_MS = 10_000;
@@ -92,7 +92,7 @@ async function loopDelay(pid: number): Promise<Figures> {
   }
 }
 
-async function resources(url: string): Promise<{ readonly rss_mib: number; readonly cpu_s: number }> {
-  const { rssMib, cpuSeconds } = await readResources(url);
-  return { rss_mib: rssMib, cpu_s: round(cpuSeconds) };
+async function resources({ url, pid }: ServiceProcess): Promise<Figures> {
+  const { rssMib } = await readResources(url);
+  return { rss_mib: rssMib, cpu_s: round(cpuMs(pid) / 1_000) };
 }

@@ -1,5 +1,5 @@
-// node scripts/check.ts [NAME...]: runs the named checks, or all of them, also after one fails; exits with 1 if one did. Writes the counts
-// as JSON {passed, failed} to .cache/test-results/check.json.
+// node scripts/check.ts [--details] [NAME...]: runs the named checks, or all of them, also after one fails; exits with 1 if one did. With
+// --details it prints what a passing check found, too. Writes the counts as JSON {passed, failed} to .cache/test-results/check.json.
 
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -33,7 +33,9 @@ async function outcomeOf(step: () => CheckResult | Promise<CheckResult>): Promis
   }
 }
 
-const names = process.argv.slice(2);
+const DETAILS = '--details';
+const names = process.argv.slice(2).filter((arg) => arg !== DETAILS);
+const showsDetails = process.argv.includes(DETAILS);
 const unknown = names.filter((name) => STEPS[name] === undefined);
 if (unknown.length > 0) {
   console.error(`no such check: ${unknown.join(', ')}; the checks are ${Object.keys(STEPS).join(', ')}`);
@@ -44,10 +46,8 @@ const steps = Object.entries(STEPS).filter(([name]) => names.length === 0 || nam
 for (const [name, step] of steps) {
   const startMs = performance.now();
   const result = await outcomeOf(step);
-  if (!result.ok) {
-    failed++;
-    console.log(result.details.trimEnd());
-  }
+  if (!result.ok) failed++;
+  if (!result.ok || showsDetails) console.log(result.details.trimEnd());
   const seconds = ((performance.now() - startMs) / 1000).toFixed(1);
   console.log(`${result.ok ? 'ok  ' : 'FAIL'} ${name} (${seconds} s): ${result.summary}`);
 }

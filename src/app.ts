@@ -43,7 +43,7 @@ export async function startApp({ config, logger, clock, random, onProgress }: Ap
   const identity = config.identity === undefined ? createIdentity() : await openIdentity(config.identity);
   const keyProblem = config.identity && (await findKeyFileProblem(config.identity));
   if (keyProblem !== undefined) logger.warn(keyProblem);
-  logger.info({ nodeID: identity.nodeID }, 'staking identity');
+  logger.info({ nodeId: identity.nodeID }, 'staking identity');
   const tracer = await openTracer(opened, { ...ports, ...config.traces, service: { name: serviceName, version } });
   const blsThreads = opened.use(await openWorkerPool({ ...config.bls, clock, metrics }));
   const audit = config.bls.backend === 'noble' ? { ...ports, auditPercentage: config.bls.auditPercentage } : undefined;

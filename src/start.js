@@ -7,13 +7,13 @@ import { endWithLauncher, findNewerNode, isNewEnough, runUnder } from './newer-n
 const newerNode = isNewEnough(process.versions.node) ? undefined : findNewerNode();
 if (newerNode === undefined) {
   endWithLauncher();
-  // Says what to do where this one is too old after all.
+  // Fails with advice if this Node is too old.
   await import('./require-node.js');
 
   // Node keeps what it compiled, types already stripped, and a start that finds it need not load the compiler that strips them: 20 MB
-  // in each thread. In the folder of the code itself, as whoever may write there decides anyway what runs; in a shared temporary
-  // folder others could leave code. Where it cannot be written, all goes on without. NODE_COMPILE_CACHE names another folder, and
-  // NODE_DISABLE_COMPILE_CACHE=1 is none.
+  // in each thread. It is beside the code, because a user who can write there decides anyway what runs; in a shared temporary folder
+  // others could leave code. If it cannot be written, the start continues without it. NODE_COMPILE_CACHE names another folder, and
+  // NODE_DISABLE_COMPILE_CACHE=1 disables it.
   module.enableCompileCache(join(import.meta.dirname, '..', '.cache', 'compiled'));
   await import('./main.ts');
 } else {

@@ -12,7 +12,7 @@ const COMMENT = /(?:^|\s)(?:\/\/|\/?\*).*$/;
 
 /**
  * Finds the phrases of phrases.json in code and documents. Words that the field does not use for the thing are forbidden; turns of phrase that
- * slow a reader down are limited by area, in comments and documents.
+ * slow a reader down are limited by area, in comments and documents; those within the limits are details of the result.
  */
 export function checkPhrases(): CheckResult {
   const files = [...written, ...documents()].filter((file) => file !== 'CHANGELOG.md');
@@ -37,10 +37,11 @@ export function checkPhrases(): CheckResult {
       ? []
       : [`${area} has ${hits.length} of at most ${allowed} phrases:`, ...hits.map(({ text }) => text)];
   });
-  return resultOfProblems(
+  const result = resultOfProblems(
     [...terms.map(({ text }) => text), ...tooMany],
     `${files.length} files, ${prose.length} phrases that could be plainer`,
   );
+  return result.ok ? { ...result, details: prose.map(({ text }) => text).join('\n') } : result;
 }
 
 interface Phrase {

@@ -7,7 +7,7 @@ export interface CheckResult {
   readonly ok: boolean;
   /** What was checked, in one line. */
   readonly summary: string;
-  /** The problems, printed on failure. */
+  /** The problems, printed on failure and with `--details`. */
   readonly details: string;
 }
 

@@ -13,7 +13,7 @@ export const ExampleSchema = Type.Object({
   name: Type.String(),
   method: Type.Union([Type.Literal('GET'), Type.Literal('POST')]),
   path: Type.String(),
-  /** Of a POST. One of message and justification is there. */
+  /** Body of a POST, with a message, a justification, or both. */
   body: Type.Optional(AggregationBody),
 });
 

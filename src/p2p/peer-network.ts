@@ -19,7 +19,7 @@ import {
 } from './discovery/dial-schedule.ts';
 import { MAX_DIALS_PER_STEP } from './discovery/peer-decisions.ts';
 import { type BootstrapPeer, createPeerDiscovery } from './discovery/peer-discovery.ts';
-import { type WantedChange, WantedNodes } from './discovery/wanted-nodes.ts';
+import { createWantedNodes, type WantedChange } from './discovery/wanted-nodes.ts';
 import type { Identity } from './identity/identity.ts';
 import { createPeerMetrics } from './peer-metrics.ts';
 import type { Obstacle, PeerView } from './peer-view.ts';
@@ -46,7 +46,7 @@ export interface PeerNetworkOptions {
 
 const TICK_MS = 250;
 const MAX_KNOWN_ADDRESSES = 20_000;
-/** App requests that wait for a response: two fan-outs to all validators, or some hundred to a large L1. */
+/** App requests that wait for a response: two fan-outs to all validators, or a few hundred to a large L1. */
 const MAX_PENDING_REQUESTS = 32_768;
 const GOSSIP_INTERVALS = { minMs: 500, maxMs: 30_000 };
 /** Messages of all peers before a yield to the event loop. One takes some 30 µs, and hundreds arrive after a pause of this process. */
@@ -57,7 +57,7 @@ const FILTER_MAX_AGE_MS = 60_000;
 export type PeerNetwork = ReturnType<typeof openPeerNetwork>;
 
 /**
- * Connections of one network to its validators, and app requests over them. The caller names the wanted nodes; this folder finds their
+ * Connections of one network to its validators, and app requests over them. The caller names the wanted nodes; the peer network finds their
  * addresses, dials them, and keeps connections alive. It does not know what is requested of a node, or which nodes are validators.
  *
  * `discovery/` decides whom to dial and collects addresses, `connection/` is one connection from dial to close with its requests, `wire/`
@@ -73,7 +73,7 @@ export function openPeerNetwork(options: PeerNetworkOptions) {
   /** Open connections that can send requests. */
   const ready = new Set<NodeID>();
   const changes = new ConnectionChanges();
-  const wanted = new WantedNodes(ownNodeID);
+  const wanted = createWantedNodes(ownNodeID);
   const createHandshake = createOwnHandshakes({ identity, networkID, clock });
   const metrics = createPeerMetrics(options.metrics, {
     connected: () => ready.size,
@@ -128,7 +128,7 @@ export function openPeerNetwork(options: PeerNetworkOptions) {
         ready.add(nodeID);
         schedule.onReady(nodeID);
         metrics.readies.inc();
-        logger.debug({ nodeID, host, port }, 'peer ready');
+        logger.debug({ nodeId: nodeID, host, port }, 'peer ready');
         changes.announce(nodeID);
         book.addSigned(nodeID, handshake.address);
         discovery.onHandshakePeerList(nodeID, peerList);
@@ -194,7 +194,7 @@ export function openPeerNetwork(options: PeerNetworkOptions) {
     schedule.onClosed(nodeID, end, clock.monotonicMs());
     metrics.closed.inc({ cause });
     discovery.onDisconnected(nodeID);
-    logger.debug({ nodeID, host, port, cause, reason }, 'peer closed');
+    logger.debug({ nodeId: nodeID, host, port, cause, reason }, 'peer closed');
     // The network may require a newer version.
     if (cause === 'handshake') version.expire();
     if (wasReady) {
@@ -267,13 +267,13 @@ export function openPeerNetwork(options: PeerNetworkOptions) {
       };
     },
     /**
-     * Resolves as soon as the predicate holds, which is checked at once and whenever a connection got ready, ended or failed. Rejects with
-     * the signal's reason, where the predicate throws, or where the network is closed.
+     * Resolves as soon as the predicate holds, which is checked at once and whenever a connection became ready, ended or failed. Rejects with
+     * the signal's reason, if the predicate throws, or if the network is closed.
      */
     waitUntil: (predicate: () => boolean, signal: AbortSignal): Promise<void> => changes.waitUntil(predicate, signal),
     /** Calls back once for all changes of connections within a microtask. Returns a function that ends the subscription. */
     onConnectionChange: (listener: () => void): (() => void) => changes.listen(listener),
-    /** Calls back immediately for each node whose connection got ready, ended or failed. */
+    /** Calls back immediately for each node whose connection became ready, ended or failed. */
     onNodeChange: (listener: (nodeID: NodeID) => void): (() => void) => changes.listenToNodes(listener),
     /** Rejects only with the signal's reason. */
     appRequest(

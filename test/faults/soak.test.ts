@@ -26,7 +26,7 @@ const COUNTS = { repeated: 100, distinct: 24, refused: 8, garbage: 60, documents
 /** Fluctuation of API connections and timers. A leak of the rarest kind of request would exceed it after the second round. */
 const MAX_MORE = 6;
 /**
- * Bound of the growth per request. Caches that are not full keep some hundred bytes on average: 3 KB of each distinct message, one of ten
+ * Bound of the growth per request. Caches that are not full keep a few hundred bytes on average: 3 KB of each distinct message, one of ten
  * requests. A leaked request, connection or aggregation has 5 to 20 KB.
  */
 const MAX_BYTES_PER_REQUEST = 2 * 1024;

@@ -200,7 +200,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     ],
   }),
   ...bugsOf('src/aggregation/request/result-key.ts', ['test/unit/aggregation/request'], {
-    "the result key's fast path ignores the buffer": ['last.quorumBuffer === quorumBuffer', 'quorumBuffer >= 0n'],
+    'the result key ignores the buffer': ['|${quorumNum}|${quorumBuffer}|', '|${quorumNum}|'],
     'equal requests are found without their justification': ['signatureKey(subject);', 'subject.message.id;'],
     'requests for different destinations share a lookup': ['pChainHeight, destinationChainID];', 'pChainHeight];'],
   }),
@@ -225,9 +225,12 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   }),
   ...bugsOf('src/aggregation/request/signing-resolver.ts', REQUEST, {
     "a destination's epoch is used only where it is required": [
-      'if (destination !== undefined) {\n      const signing = await signingInEpoch',
-      'if (destination?.isRequired) {\n      const signing = await signingInEpoch',
+      'isPinned || destination === undefined ? undefined',
+      'isPinned || destination?.isRequired !== true ? undefined',
     ],
+  }),
+  ...bugsOf('src/pchain/state/transaction-reader.ts', ['test/unit/pchain/state'], {
+    'a transaction that is not accepted yet stays unknown': ['read === undefined ? 0 : Number', 'Number'],
   }),
   ...bugsOf('src/pchain/state/block-range.ts', ['test/unit/pchain/state'], {
     'earlier blocks of another branch are taken': ['blocks.at(-1)?.id !== low.parentID || ', ''],
@@ -354,10 +357,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     ],
   }),
   ...bugsOf('src/proxy/client/circuit-breaker.ts', ['test/unit/proxy', 'test/integration/proxy/circuit.test.ts'], {
-    'the circuit of an upstream never opens': [
-      "this.#state.kind !== 'closed' || this.#count() >= MAX_FAILURES",
-      'this.#count() < 0',
-    ],
+    'the circuit of an upstream never opens': ['if (this.isOpen || this.#hasFailedTooOften) this.#open();', ''],
   }),
   ...bugsOf('package.json', ['test/integration/service/launcher.test.ts'], {
     'npm start does not become the service': [
@@ -370,7 +370,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   }),
   ...bugsOf('src/app.ts', ['test/unit/cli/commands'], {
     'a start that fails logs a stop': [
-      "logger.info({ nodeID: identity.nodeID }, 'staking identity');",
+      "logger.info({ nodeId: identity.nodeID }, 'staking identity');",
       "opened.defer(() => logger.info('stopping'));",
     ],
   }),

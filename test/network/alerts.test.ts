@@ -38,6 +38,8 @@ const HEALTHY: Readonly<Record<string, Values>> = {
   [`${P}admission_refusals_total{${NETWORK},reason="all"}`]: { perMinute: 1 },
   [`${P}api_calls_total{${NETWORK},method="platform.getHeight",outcome="ok"}`]: { perMinute: 60 },
   [`${P}api_calls_total{${NETWORK},method="platform.getHeight",outcome="unavailable"}`]: { perMinute: 1 },
+  // A chain's RPC that fails: the P-Chain API is well.
+  [`${P}api_calls_total{${NETWORK},method="eth_getTransactionReceipt",outcome="invalid_response"}`]: { perMinute: 60 },
   [`${P}p_chain_height{${NETWORK}}`]: { gauge: 10_000 },
   [`${P}l1_index_highest_block{${NETWORK}}`]: { gauge: 9_990 },
   [`${P}bad_signers_total{${NETWORK}}`]: { perMinute: 0 },

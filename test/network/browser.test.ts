@@ -72,7 +72,7 @@ function fetchIn(page: Page, path: string, init: { method?: string; headers?: ob
 }
 
 describe('the page at /docs', () => {
-  /** As it is for most: over plain HTTP, from a host that is not the browser's own. */
+  /** Opens the page as most users do: over plain HTTP, from a host that is not the browser's own. */
   const openDocs = async () => {
     const { page, problems } = await open(`http://${OTHER_HOST}:${new URL(service.app.url).port}/docs/`);
     await page.locator('.opblock').first().waitFor();

@@ -140,7 +140,7 @@ export class ConsolePage {
     await this.heading('What went wrong').waitFor();
   }
 
-  /** By axe. */
+  /** Problems that axe finds. */
   async findAccessibilityProblems(): Promise<unknown> {
     await this.page.evaluate(axe.source);
     return this.page.evaluate(

@@ -154,7 +154,7 @@ test('all can be done by the keyboard', async () => {
   await shown.open();
   const { page } = shown;
   const [message = ''] = shown.devnet.emitMessages(1);
-  /** Goes on with Tab until that is reached; fails where it never is. */
+  /** Presses Tab until that has the focus; fails if it never has. */
   const tabTo = async (what: string) => {
     for (let steps = 0; steps < 80; steps++) {
       await page.keyboard.press('Tab');

@@ -7,8 +7,8 @@ import { promisify } from 'node:util';
 /** The first `npm ci` of a machine downloads some 250 MB. */
 const RUN_TIMEOUT_MS = 9 * 60_000;
 /**
- * The lock file has hashes and no addresses, so npm asks the registry where each package is: minutes, where that is far away. What the
- * installation of this checkout was told is still in npm's cache; what is not there is asked for as always.
+ * The lock file has hashes and no addresses, so npm asks the registry where each package is, which takes minutes if it is far away. The
+ * answers that the installation of this checkout received are still in npm's cache; npm asks for the others as always.
  */
 const FROM_CACHE = { npm_config_prefer_offline: 'true' };
 const PROJECT = join(import.meta.dirname, '..', '..');

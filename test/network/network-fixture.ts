@@ -3,7 +3,7 @@ import { GoMissingError } from './go-build.ts';
 import { type RealNetwork, startRealNetwork } from './real-network.ts';
 import { showLogsOfFailures } from './service-process.ts';
 
-/** Of all files that run in this process. */
+/** The network of all files that run in this process. */
 let shared: Promise<RealNetwork> | undefined;
 
 /**

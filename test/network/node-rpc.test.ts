@@ -21,7 +21,7 @@ const X = '/ext/bc/X';
 const P = '/ext/bc/P';
 
 let service: UpstreamService | undefined;
-/** Of a transaction of the X-Chain. */
+/** ID of a transaction of the X-Chain. */
 let txID: string;
 const network = useRealNetwork(async ({ nodes, onChain }) => {
   const payment = { owner: OWNER.toString('hex'), outputs: UTXOS_OF_A_PAYMENT };

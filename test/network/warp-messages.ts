@@ -5,7 +5,7 @@ import { PRIMARY_NETWORK_ID, type RealNetwork } from './real-network.ts';
 import type { Answer } from './service-process.ts';
 import type { SentMessage, Verification } from './testnet.ts';
 
-/** A block travels to all nodes in some hundred milliseconds; a busy machine takes its time. */
+/** A block travels to all nodes in a few hundred milliseconds; a busy machine takes its time. */
 const ALL_ACCEPTED_TIMEOUT_MS = 30_000;
 
 /**

@@ -90,32 +90,25 @@ const verify: BlsBackend['verify'] = (key, message, signature) => {
   return k.value !== 0n && s.offSubgroup === 0n && s.value !== 0n && s.value === (k.value * m.value) % P;
 };
 
-/** @param hashesWhenVerifying as blst does, unlike noble */
-export function createModelBackend(hashesWhenVerifying: boolean): BlsBackend {
-  return {
-    name: 'model',
-    parsePublicKey: (bytes) => as(parse(bytes, KEY_LENGTH, 'public key')),
-    parseSignature: (bytes) => as(parse(bytes, SIGNATURE_LENGTH, 'signature')),
-    aggregatePublicKeys: (keys) => as(sum(keys)),
-    aggregateSignatures: (signatures) => as(sum(signatures)),
-    hashToCurve: (message) => as({ value: hashToModel(message), offSubgroup: 0n }),
-    verify,
-    verifyBatch: (checks) => checks.every(({ key, message, signature }) => verify(key, message, signature)),
-    encodeSignature: (signature) => encode(elementOf(signature), SIGNATURE_LENGTH),
-    packedPublicKeyBytes: PACKED_LENGTH,
-    packedSignatureBytes: PACKED_LENGTH,
-    packPublicKey: pack,
-    unpackPublicKey: (packed) => as(unpack(packed)),
-    packSignature: pack,
-    unpackSignature: (packed) => as(unpack(packed)),
-    packMessage: pack,
-    unpackMessage: (packed) => as(unpack(packed)),
-    ...(hashesWhenVerifying && {
-      hashesWhenVerifying,
-      unpackMessage: (message) => as({ value: hashToModel(message), offSubgroup: 0n }),
-    }),
-  };
-}
+export const modelBackend: BlsBackend = {
+  name: 'model',
+  parsePublicKey: (bytes) => as(parse(bytes, KEY_LENGTH, 'public key')),
+  parseSignature: (bytes) => as(parse(bytes, SIGNATURE_LENGTH, 'signature')),
+  aggregatePublicKeys: (keys) => as(sum(keys)),
+  aggregateSignatures: (signatures) => as(sum(signatures)),
+  hashToCurve: (message) => as({ value: hashToModel(message), offSubgroup: 0n }),
+  verify,
+  verifyBatch: (checks) => checks.every(({ key, message, signature }) => verify(key, message, signature)),
+  encodeSignature: (signature) => encode(elementOf(signature), SIGNATURE_LENGTH),
+  packedPublicKeyBytes: PACKED_LENGTH,
+  packedSignatureBytes: PACKED_LENGTH,
+  packPublicKey: pack,
+  unpackPublicKey: (packed) => as(unpack(packed)),
+  packSignature: pack,
+  unpackSignature: (packed) => as(unpack(packed)),
+  packMessage: pack,
+  unpackMessage: (packed) => as(unpack(packed)),
+};
 
 function secretOf(key: number): bigint {
   return (hash('sha256', `model key ${key}`, 'buffer').readBigUInt64BE(0) % (P - 1n)) + 1n;
@@ -129,18 +122,16 @@ export function encodeModelSignature(value: bigint, offSubgroup = 0n): Uint8Arra
   return encode({ value: modulo(value, P), offSubgroup: modulo(offSubgroup, COFACTOR) }, SIGNATURE_LENGTH);
 }
 
-export function createModelScheme(hashesWhenVerifying: boolean): BlsScheme {
-  return {
-    backend: createModelBackend(hashesWhenVerifying),
-    publicKey: (key) => encodeModelKey(secretOf(key)),
-    sign: (key, message) => encodeModelSignature(secretOf(key) * hashToModel(message)),
-    signOffBy: (key, message, error) => encodeModelSignature(secretOf(key) * hashToModel(message) + BigInt(error)),
-    signOffSubgroup: (key, message, part) => encodeModelSignature(secretOf(key) * hashToModel(message), BigInt(part)),
-    infinity: encodeModelSignature(0n),
-    // The point of a key is its secret.
-    isSignedBy(publicKeys, message, signature) {
-      const secret = publicKeys.reduce((total, key) => total + Buffer.from(key).readBigUInt64BE(KEY_LENGTH - 8), 0n);
-      return Buffer.from(encodeModelSignature(secret * hashToModel(message))).equals(signature);
-    },
-  };
-}
+export const modelScheme: BlsScheme = {
+  backend: modelBackend,
+  publicKey: (key) => encodeModelKey(secretOf(key)),
+  sign: (key, message) => encodeModelSignature(secretOf(key) * hashToModel(message)),
+  signOffBy: (key, message, error) => encodeModelSignature(secretOf(key) * hashToModel(message) + BigInt(error)),
+  signOffSubgroup: (key, message, part) => encodeModelSignature(secretOf(key) * hashToModel(message), BigInt(part)),
+  infinity: encodeModelSignature(0n),
+  // The point of a key is its secret.
+  isSignedBy(publicKeys, message, signature) {
+    const secret = publicKeys.reduce((total, key) => total + Buffer.from(key).readBigUInt64BE(KEY_LENGTH - 8), 0n);
+    return Buffer.from(encodeModelSignature(secret * hashToModel(message))).equals(signature);
+  },
+};

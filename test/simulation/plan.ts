@@ -14,7 +14,7 @@ export interface Plan {
   readonly networkID: number;
   /** The kinds of faults of this seed: few at a time, so that each has a visible effect. */
   readonly themes: ReadonlySet<Theme>;
-  readonly bls: 'model' | 'model that hashes late' | 'noble' | 'native';
+  readonly bls: 'model' | 'noble' | 'native';
   /** How long one job of the BLS threads takes. */
   readonly blsMs: readonly [number, number];
   readonly validators: readonly ValidatorPlan[];
@@ -117,7 +117,7 @@ export function planOf(seed: number, bls?: Plan['bls']): Plan {
   const messages = planMessages(root.fork('messages'), networkID, ledger);
   return {
     ...{ seed, networkID, themes, ledger, messages },
-    bls: bls ?? (draws.chance(0.5) ? 'model' : 'model that hashes late'),
+    bls: bls ?? 'model',
     blsMs: themes.has('slow machine') ? [10, draws.pick([40, 150, 400])] : [0, draws.pick([0, 1, 4])],
     validators: planValidators(root.fork('validators'), themes, ledger),
     net: planNet(root.fork('net'), themes),

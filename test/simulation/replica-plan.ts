@@ -54,7 +54,7 @@ export function planOfReplicas(seed: number, bls?: Plan['bls']): Plan & { readon
   const replicas = planReplicas(root.fork('replicas'), count, requests);
   return {
     ...{ seed, networkID, themes, ledger, messages, requests, replicas },
-    bls: bls ?? (draws.chance(0.5) ? 'model' : 'model that hashes late'),
+    bls: bls ?? 'model',
     blsMs: themes.has('slow machine') ? [10, draws.pick([40, 150])] : [0, draws.pick([0, 1, 4])],
     validators: planSlow(root.fork('slow'), planValidators(root.fork('validators'), themes, ledger)),
     net: planNet(root.fork('net'), themes),

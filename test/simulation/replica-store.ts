@@ -125,8 +125,10 @@ function workOf(plan: Plan, { scheme, ledger, nodeIDOf }: ReplicaWorld): Readonl
           publicKey: key === undefined ? undefined : scheme.publicKey(key),
         })),
       );
-      const parts = { message, justification, signingSubnetID, warpSet, avoided: new Set<number>() };
-      const key = resultKey({ ...parts, quorumNum: BigInt(quorum), quorumBuffer: BigInt(buffer) });
+      const key = resultKey(
+        { message, justification, quorumNum: BigInt(quorum), quorumBuffer: BigInt(buffer) },
+        { signingSubnetID, warpSet, avoided: new Set<number>() },
+      );
       const keys = warpSet.validators.flatMap(
         ({ nodeIDs }) => set.find(({ number }) => nodeIDs.includes(nodeIDOf(number)))?.key ?? [],
       );

@@ -1,7 +1,7 @@
 import { loadBackend } from '../../src/bls/backends/load-backend.ts';
 import type { BlsScheme } from './bls-scheme.ts';
 import { openHttpDoor } from './http-door.ts';
-import { createModelScheme } from './model-bls.ts';
+import { modelScheme } from './model-bls.ts';
 import type { Plan, ReplicasPlan } from './plan.ts';
 import { createRealScheme } from './real-bls.ts';
 import { type Report, World } from './world.ts';
@@ -13,10 +13,7 @@ export type RunReport = Report & { readonly plan: Plan };
 /** @returns a function that runs plans one after the other, with all that they share */
 export async function openSimulator(): Promise<(plan: Plan) => Promise<RunReport>> {
   const door = await openHttpDoor();
-  const schemes = new Map<Bls, BlsScheme>([
-    ['model', createModelScheme(false)],
-    ['model that hashes late', createModelScheme(true)],
-  ]);
+  const schemes = new Map<Bls, BlsScheme>([['model', modelScheme]]);
   return async (plan) => {
     const { bls } = plan;
     const scheme = schemes.get(bls) ?? createRealScheme(await loadBackend(bls === 'native' ? 'native' : 'noble'));

@@ -148,7 +148,7 @@ function isWork(plan: QueryPlan): boolean {
   return plan.kind === 'enough' || (plan.kind === 'go on' && plan.ask.length > 0);
 }
 
-/** If more bytes would be sent, a few validators get the message first, as they may all refuse it. */
+/** If more bytes would be sent, a few validators get the message first, because all may refuse it. */
 const MANY_BYTES = 1024 * 1024;
 
 /** Returns whether the message is first sent to a few validators: similar ones were refused, or it is large. */

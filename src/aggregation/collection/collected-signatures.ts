@@ -22,7 +22,6 @@ export function createCollectedSignatures(options: CollectionContext) {
   const { clock, observeDelay, metrics, countOutcome, progress, changes, deadlineMs, signal, over } = options;
   const fromStore = new Set<number>();
   const proven = new Set<number>();
-  let weightComing = 0n;
 
   async function takeKnown(): Promise<void> {
     const { validators } = tally.warpSet;
@@ -65,14 +64,7 @@ export function createCollectedSignatures(options: CollectionContext) {
       if (!isGood) return NOT_ITS_SIGNATURE;
       proven.add(validator.index);
     }
-    weightComing += validator.weight;
-    const isLast = tally.signedWeight + weightComing >= tally.targetWeight;
-    let outcome: Awaited<ReturnType<typeof sum.add>>;
-    try {
-      outcome = await timed('bls_add', sum.add(validator, signature, isLast));
-    } finally {
-      weightComing -= validator.weight;
-    }
+    const outcome = await timed('bls_add', sum.add(validator, signature));
     over.throwIfAborted();
     if (outcome instanceof ParseError) return outcome.reason;
     if (outcome === 'over') {
@@ -219,7 +211,7 @@ interface HeldSignature {
 }
 
 /**
- * Least time of a search for invalid signatures, enough for some hundred checks; one invalid signer among 1,000 takes about 20.
+ * Least time of a search for invalid signatures, enough for a few hundred checks; one invalid signer among 1,000 takes about 20.
  * Before the deadline a search gets half of the time left, so that the other half remains for verifying alone. At the deadline
  * it gets only this, so that many invalid signers cannot keep the service busy for minutes.
  */

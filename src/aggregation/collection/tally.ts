@@ -11,6 +11,7 @@ import {
   type SignatureFailure,
   type TallySummary,
   type ValidatorOutcome,
+  type WeightCount,
 } from '../validators/validator-outcome.ts';
 
 export type ValidatorState =
@@ -146,49 +147,46 @@ export function summarizeTally(
   whyUnreachable: (validator: WarpValidator) => string | undefined,
 ): TallySummary {
   const { warpSet, neededWeight, signedWeight } = tally;
-  const signed = { weight: 0n, count: 0 };
-  const refused = new ReasonedCount<{ readonly code: number; readonly text: string }>();
-  const others = {
-    timed_out: new ReasonedCount<{ readonly reason: string }>(),
-    unreachable: new ReasonedCount<{ readonly reason: string }>(),
-    invalid_signature: new ReasonedCount<{ readonly reason: string }>(),
-    not_asked: new ReasonedCount<{ readonly reason: string }>(),
-  };
   const missing: MissingValidator[] = [];
-
   for (const validator of heaviestFirst(warpSet)) {
     const { weight, index, nodeIDs } = validator;
-    const outcome = finalOutcome(tally, index, () => whyUnreachable(validator));
-    if (outcome.kind === 'signed') {
-      addTo(signed, weight);
-      continue;
-    }
-    const { kind, ...more } = outcome;
-    missing.push({ nodeID: nodeIDs[0] as NodeID, weight, outcome: kind, ...more });
-    if (outcome.kind === 'refused') {
-      const { code, text } = outcome;
-      refused.add(weight, `${code} ${text}`, { code, text });
-    } else {
-      const { reason } = outcome;
-      others[outcome.kind].add(weight, reason, reason === undefined ? undefined : { reason });
-    }
+    const { kind, ...more } = finalOutcome(tally, index, () => whyUnreachable(validator));
+    if (kind !== 'signed') missing.push({ nodeID: nodeIDs[0] as NodeID, weight, outcome: kind, ...more });
   }
+  const byOutcome = Map.groupBy(missing, ({ outcome }) => outcome);
+  const countOf = (outcome: MissingValidator['outcome']) =>
+    countByReason(byOutcome.get(outcome), ({ reason }) => (reason === undefined ? undefined : { reason }));
   return {
     neededWeight,
     signedWeight,
     totalWeight: warpSet.totalWeight,
     outcomes: {
-      signed,
-      refused: refused.summary(),
-      timed_out: others.timed_out.summary(),
-      unreachable: others.unreachable.summary(),
-      invalid_signature: others.invalid_signature.summary(),
-      not_asked: others.not_asked.summary(),
+      signed: { weight: signedWeight, count: warpSet.validators.length - missing.length },
+      refused: countByReason(byOutcome.get('refused'), ({ code = 0, text = '' }) => ({ code, text })),
+      timed_out: countOf('timed_out'),
+      unreachable: countOf('unreachable'),
+      invalid_signature: countOf('invalid_signature'),
+      not_asked: countOf('not_asked'),
       no_key: warpSet.keyless,
     },
     missing: missing.slice(0, MAX_MISSING),
     missingOmitted: Math.max(0, missing.length - MAX_MISSING),
   };
+}
+
+/** Counts validators with one outcome, in total and by reason. */
+function countByReason<Reason>(
+  validators: readonly MissingValidator[] = [],
+  reasonOf: (validator: MissingValidator) => Reason | undefined,
+) {
+  const reasons = [...Map.groupBy(validators, (validator) => JSON.stringify(reasonOf(validator)))]
+    .filter(([reason]) => reason !== undefined)
+    .map(([reason, some]) => ({ ...(JSON.parse(reason) as Reason), ...count(some) }));
+  return { ...count(validators), reasons: reasons.toSorted(byWeightDescending).slice(0, MAX_REASONS) };
+}
+
+function count(validators: readonly MissingValidator[]): WeightCount {
+  return { weight: validators.reduce((sum, { weight }) => sum + weight, 0n), count: validators.length };
 }
 
 /** Adds up weights by outcome, without the reasons and the missing validators of {@link summarizeTally}. */
@@ -202,27 +200,6 @@ export function weighOutcomes(tally: Tally, isConnected: (validator: WarpValidat
   return weights;
 }
 
-/** Validators with one outcome, in total and by reason. */
-class ReasonedCount<Reason> {
-  readonly #total = { weight: 0n, count: 0 };
-  readonly #reasons = new Map<string, Reason & { weight: bigint; count: number }>();
-
-  add(weight: bigint, key: string | undefined, reason: Reason | undefined): void {
-    addTo(this.#total, weight);
-    if (key === undefined || reason === undefined) return;
-    const known = this.#reasons.get(key);
-    if (known === undefined) this.#reasons.set(key, { ...reason, weight, count: 1 });
-    else addTo(known, weight);
-  }
-
-  summary() {
-    return {
-      ...this.#total,
-      reasons: [...this.#reasons.values()].toSorted(byWeightDescending).slice(0, MAX_REASONS),
-    };
-  }
-}
-
 function finalOutcome(tally: Tally, index: number, whyUnreachable: () => string | undefined): FinalOutcome {
   const known = knownOutcome(tally, index);
   if (known !== undefined) return known;
@@ -231,11 +208,6 @@ function finalOutcome(tally: Tally, index: number, whyUnreachable: () => string 
   if (state?.kind === 'asking' || state?.kind === 'answered') return { kind: 'timed_out', reason: 'request_ended' };
   const reason = whyUnreachable();
   return reason === undefined ? { kind: 'not_asked' } : { kind: 'unreachable', reason };
-}
-
-function addTo(total: { weight: bigint; count: number }, weight: bigint): void {
-  total.weight += weight;
-  total.count += 1;
 }
 
 export function byWeightDescending(a: { readonly weight: bigint }, b: { readonly weight: bigint }): number {

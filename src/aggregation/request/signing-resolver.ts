@@ -6,7 +6,7 @@ import type { ValidatorFunds } from '../../pchain/state/validator-funds.ts';
 import { HeightNotReached, type ValidatorSets } from '../../pchain/state/validator-sets.ts';
 import type { WarpSet } from '../../validators/warp-set.ts';
 import type { NodeID, SubnetID } from '../../warp/ids.ts';
-import { AggregatorError } from '../aggregator-error.ts';
+import { AggregatorError, unknownSubnet } from '../aggregator-error.ts';
 import { askOptionally, askPChain } from '../ask-p-chain.ts';
 import type { AggregationRequest } from './aggregation-request.ts';
 import type { CompleteRequest, Destination } from './complete-request.ts';
@@ -25,7 +25,6 @@ export interface Signing extends SignersAtHeight {
   readonly sourceSubnetID: SubnetID;
 }
 
-type SetAtHeight = Omit<SignersAtHeight, 'avoided'>;
 export type HeightChoice = Pick<CompleteRequest, 'pChainHeight' | 'destination'>;
 
 export interface SignersAtHeight {
@@ -113,7 +112,7 @@ export function createSigningResolver(options: SigningResolverOptions) {
         }
         const signingSubnetID = request.signingSubnetID ?? sourceSubnetID;
         // Checked before the validators are read: clients can invent IDs, and the node returns an empty set for them.
-        if (!(await directory.exists(signingSubnetID, signal))) throw unknownSubnet(signingSubnetID);
+        if (!(await directory.exists(signingSubnetID, signal))) throw unknownSubnet(signingSubnetID, 'signingSubnetID');
         onSubnet?.(signingSubnetID);
         return { ...(await chooseSigners(request, signingSubnetID, signal)), sourceSubnetID };
       } finally {
@@ -125,7 +124,7 @@ export function createSigningResolver(options: SigningResolverOptions) {
   /** The validators of a subnet that would have to sign. */
   async function signersOf(subnetID: SubnetID, at: HeightChoice, parent: AbortSignal): Promise<SignersAtHeight> {
     return await askPChain(patience, parent, async (signal) => {
-      if (!(await directory.exists(subnetID, signal))) throw unknownSubnet(subnetID);
+      if (!(await directory.exists(subnetID, signal))) throw unknownSubnet(subnetID, 'signingSubnetID');
       return await chooseSigners(at, subnetID, signal);
     });
   }
@@ -135,28 +134,37 @@ export function createSigningResolver(options: SigningResolverOptions) {
     signingSubnetID: SubnetID,
     signal: AbortSignal,
   ): Promise<SignersAtHeight> {
-    const found = await chooseHeight(at, signingSubnetID, signal).catch((error: unknown) => {
+    const found = await findSet(at, signingSubnetID, signal).catch((error: unknown) => {
       throw error instanceof HeightNotReached ? describeLag(error, at) : error;
     });
     const soonInactive = await askOptionally(optionalPatience, signal, (until) =>
       funds.soonInactive(signingSubnetID, found.warpSet, until),
     );
-    return { ...found, avoided: soonInactive === undefined ? NOBODY : indicesOf(found.warpSet, soonInactive) };
+    const avoided = soonInactive === undefined ? NOBODY : indicesOf(found.warpSet, soonInactive);
+    return { signingSubnetID, ...found, avoided };
   }
 
-  async function chooseHeight(
-    { pChainHeight, destination }: HeightChoice,
-    signingSubnetID: SubnetID,
+  /** Finds the set at the given height, else at that of the destination's epoch, else at the proposed height. */
+  async function findSet(
+    { pChainHeight: pinned, destination }: HeightChoice,
+    subnetID: SubnetID,
     signal: AbortSignal,
-  ): Promise<SetAtHeight> {
-    const isPinned = pChainHeight !== 0n;
-    if (isPinned) return signingAt(signingSubnetID, pChainHeight, isPinned, signal);
-    if (destination !== undefined) {
-      const signing = await signingInEpoch(signingSubnetID, destination, signal);
-      if (signing !== undefined) return signing;
+  ): Promise<Pick<SignersAtHeight, 'pChainHeight' | 'warpSet'>> {
+    const isPinned = pinned !== 0n;
+    const inEpoch = isPinned || destination === undefined ? undefined : await epochHeight(destination, signal);
+    if (inEpoch !== undefined) {
+      const warpSet = await validatorSets.at(subnetID, inEpoch, signal);
+      if (warpSet.totalWeight > 0n) return { pChainHeight: inEpoch, warpSet };
+      // The epoch began before the signing subnet had validators, for example right after a conversion, so no message can be
+      // verified in it. A message signed at the proposed height will be valid in the next epoch.
+      if (destination?.isRequired) throw withoutValidatorsInEpoch(destination, subnetID, inEpoch);
     }
-    const height = await validatorSets.proposedHeight(signal);
-    return signingAt(signingSubnetID, height, isPinned, signal);
+    const pChainHeight = isPinned ? pinned : await validatorSets.proposedHeight(signal);
+    const warpSet = isPinned
+      ? await validatorSets.atPinned(subnetID, pChainHeight, signal)
+      : await validatorSets.at(subnetID, pChainHeight, signal);
+    if (warpSet.totalWeight === 0n) throw await withoutValidators(subnetID, pChainHeight, isPinned, signal);
+    return { pChainHeight, warpSet };
   }
 
   /** Resolves again after signing; returns `before` if the P-Chain API fails. */
@@ -170,40 +178,7 @@ export function createSigningResolver(options: SigningResolverOptions) {
     }
   }
 
-  async function signingAt(
-    signingSubnetID: SubnetID,
-    pChainHeight: bigint,
-    isPinned: boolean,
-    signal: AbortSignal,
-  ): Promise<SetAtHeight> {
-    const warpSet = isPinned
-      ? await validatorSets.atPinned(signingSubnetID, pChainHeight, signal)
-      : await validatorSets.at(signingSubnetID, pChainHeight, signal);
-    if (warpSet.totalWeight === 0n) throw await withoutValidators(signingSubnetID, pChainHeight, isPinned, signal);
-    return { signingSubnetID, pChainHeight, warpSet };
-  }
-
   /** Undefined if the proposed height is to be used. */
-  async function signingInEpoch(
-    signingSubnetID: SubnetID,
-    destination: Destination,
-    signal: AbortSignal,
-  ): Promise<SetAtHeight | undefined> {
-    const height = await epochHeight(destination, signal);
-    if (height === undefined) return undefined;
-    const warpSet = await validatorSets.at(signingSubnetID, height, signal);
-    if (warpSet.totalWeight > 0n) return { signingSubnetID, pChainHeight: height, warpSet };
-    // The epoch began before the signing subnet had validators, for example right after a conversion, so no message can be
-    // verified in it. A message signed at the proposed height will be valid in the next epoch.
-    if (!destination.isRequired) return undefined;
-    throw new AggregatorError(
-      'no_validators_yet',
-      `the epoch of blockchain ${destination.chainID} is of P-Chain height ${height}, at which subnet ${signingSubnetID} has no ` +
-        'validators; try again when its next epoch has begun',
-      { field: 'destinationChainID' },
-    );
-  }
-
   async function epochHeight({ chainID, isRequired }: Destination, signal: AbortSignal): Promise<bigint | undefined> {
     if (!isRequired) {
       return await askOptionally(optionalPatience, signal, (until) => epochs.get(chainID, until));
@@ -233,7 +208,7 @@ export function createSigningResolver(options: SigningResolverOptions) {
   ): Promise<AggregatorError> {
     const field = 'signingSubnetID';
     const subnet = await directory.getSubnet(subnetID, signal);
-    if (subnet === undefined) return unknownSubnet(subnetID);
+    if (subnet === undefined) return unknownSubnet(subnetID, 'signingSubnetID');
     if (!isPinned && subnet.conversionID !== undefined) {
       return new AggregatorError(
         'no_validators_yet',
@@ -250,8 +225,13 @@ export function createSigningResolver(options: SigningResolverOptions) {
   return { knownSigningSubnet, known, resolve, signersOf, resolveAgain };
 }
 
-function unknownSubnet(subnetID: SubnetID): AggregatorError {
-  return new AggregatorError('unknown_subnet', `the P-Chain knows no subnet ${subnetID}`, { field: 'signingSubnetID' });
+function withoutValidatorsInEpoch({ chainID }: Destination, subnetID: SubnetID, height: bigint): AggregatorError {
+  return new AggregatorError(
+    'no_validators_yet',
+    `the epoch of blockchain ${chainID} has P-Chain height ${height}, at which subnet ${subnetID} has no validators; try again ` +
+      'when its next epoch has begun',
+    { field: 'destinationChainID' },
+  );
 }
 
 function describeLag(cause: HeightNotReached, { pChainHeight }: HeightChoice): AggregatorError {

@@ -89,21 +89,18 @@ export function createUptimeProofs(options: UptimeProofsOptions) {
 
     const messageOf = (totalUptime: bigint) =>
       createUptimeMessage(networkID, uptimeChainID, { validationID, totalUptime });
-    const questions = new UptimeQuestions(
-      warpSet.validators,
-      (nodeID) => connections.isConnected(nodeID),
-      (uptime) => {
-        const content = { message: messageOf(uptime).bytes, justification: new Uint8Array() };
-        const query = { ...content, sourceChainID: uptimeChainID, appBytes: encodeSignatureRequest(content) };
-        return (nodeID) => {
-          const question = async () => {
-            signal.throwIfAborted();
-            return connections.requestSignature(nodeID, query, { timeoutMs: ANSWER_TIMEOUT_MS, signal });
-          };
-          return queries.run(query.appBytes.length, question, client);
+    const isConnected = (nodeID: NodeID): boolean => connections.isConnected(nodeID);
+    const questions = createUptimeQuestions(warpSet.validators, isConnected, (uptime) => {
+      const content = { message: messageOf(uptime).bytes, justification: new Uint8Array() };
+      const query = { ...content, sourceChainID: uptimeChainID, appBytes: encodeSignatureRequest(content) };
+      return (nodeID) => {
+        const question = async () => {
+          signal.throwIfAborted();
+          return connections.requestSignature(nodeID, query, { timeoutMs: ANSWER_TIMEOUT_MS, signal });
         };
-      },
-    );
+        return queries.run(query.appBytes.length, question, client);
+      };
+    });
     const neededWeight = quorumWeight(quorumNum, warpSet.totalWeight) || 1n;
     for (let repairs = 0; ; repairs += 1) {
       const uptime = (await questions.findHighest(neededWeight)) ?? 0n;
@@ -126,7 +123,7 @@ export function createUptimeProofs(options: UptimeProofsOptions) {
     return await askPChain({ clock, timeoutMs: options.resolveTimeoutMs }, parent, async (signal) => {
       const validator = await unlessRefused(api.getL1Validator(validationID, signal));
       if (validator === undefined) {
-        const message = `the P-Chain has no L1 validator of validation ${validationID}, or has it no more`;
+        const message = `the P-Chain has no L1 validator of validation ${validationID}, or no longer has it`;
         throw new AggregatorError('unknown_validation', message, { field: 'validationID' });
       }
       const { subnetID } = validator;
@@ -181,70 +178,59 @@ const STATED_UPTIME = /current uptime (\d{1,19}) is less than queried uptime/;
 /** subnet-evm's code for a message that it knows and does not sign (`graft/subnet-evm/warp/verifier_backend.go`). */
 const VERIFY_CODE = 2;
 
-class UptimeQuestions {
-  readonly #validators: readonly WarpValidator[];
-  readonly #isConnected: (nodeID: NodeID) => boolean;
-  readonly #askAbout: (uptime: bigint) => (nodeID: NodeID) => Promise<SignatureOutcome>;
-  readonly #states: UptimeStanding[];
-  #rounds = 0;
-
-  constructor(
-    validators: readonly WarpValidator[],
-    isConnected: (nodeID: NodeID) => boolean,
-    askAbout: (uptime: bigint) => (nodeID: NodeID) => Promise<SignatureOutcome>,
-  ) {
-    this.#validators = validators;
-    this.#isConnected = isConnected;
-    this.#askAbout = askAbout;
-    this.#states = validators.map(({ weight, nodeIDs }) => ({
+/** @param askAbout returns a function that asks a node to sign an uptime */
+function createUptimeQuestions(
+  validators: readonly WarpValidator[],
+  isConnected: (nodeID: NodeID) => boolean,
+  askAbout: (uptime: bigint) => (nodeID: NodeID) => Promise<SignatureOutcome>,
+) {
+  const states = validators.map(
+    ({ weight, nodeIDs }): UptimeStanding => ({
       ...{ weight, signed: undefined, refused: undefined, hasStated: false },
       isOut: !nodeIDs.some(isConnected),
-    }));
-  }
+    }),
+  );
+  let rounds = 0;
 
-  async findHighest(neededWeight: bigint): Promise<bigint | undefined> {
-    for (;;) {
-      const step = planUptimeSearch(this.#states, neededWeight, this.#rounds);
-      switch (step.kind) {
-        case 'found':
-          return step.uptime;
-        case 'none':
-          return undefined;
-        case 'ask':
-          this.#rounds += 1;
-          await this.#ask(step.uptime, step.indices);
-      }
-    }
-  }
-
-  /** Leaves out validators whose signatures the error reports as invalid. False if there are none. */
-  leaveOut({ report }: AggregatorError): boolean {
-    const bad = new Set(
-      report?.tally.missing.flatMap(({ nodeID, outcome }) => (outcome === 'invalid_signature' ? [nodeID] : [])),
-    );
-    let hasLeft = false;
-    for (const [index, { nodeIDs }] of this.#validators.entries()) {
-      if (!nodeIDs.some((nodeID) => bad.has(nodeID))) continue;
-      hasLeft ||= this.#states[index]?.isOut === false;
-      this.#update(index, { isOut: true });
-    }
-    return hasLeft;
-  }
-
-  async #ask(uptime: bigint, indices: readonly number[]): Promise<void> {
-    const askNode = this.#askAbout(uptime);
+  async function ask(uptime: bigint, indices: readonly number[]): Promise<void> {
+    const askNode = askAbout(uptime);
     await Promise.all(
       indices.map(async (index) => {
-        const nodeID = this.#validators[index]?.nodeIDs.find(this.#isConnected);
-        this.#update(index, nodeID === undefined ? { isOut: true } : whatItSays(await askNode(nodeID), uptime));
+        const nodeID = validators[index]?.nodeIDs.find(isConnected);
+        update(index, nodeID === undefined ? { isOut: true } : whatItSays(await askNode(nodeID), uptime));
       }),
     );
   }
 
-  #update(index: number, change: Partial<UptimeStanding>): void {
-    const state = this.#states[index];
-    if (state !== undefined) this.#states[index] = { ...state, ...change };
+  function update(index: number, change: Partial<UptimeStanding>): void {
+    const state = states[index];
+    if (state !== undefined) states[index] = { ...state, ...change };
   }
+
+  return {
+    /** Returns the highest uptime that the quorum signs; undefined if there is none. */
+    async findHighest(neededWeight: bigint): Promise<bigint | undefined> {
+      for (;;) {
+        const step = planUptimeSearch(states, neededWeight, rounds);
+        if (step.kind === 'over') return step.uptime;
+        rounds += 1;
+        await ask(step.uptime, step.indices);
+      }
+    },
+    /** Leaves out validators whose signatures the error reports as invalid. False if there are none. */
+    leaveOut({ report }: AggregatorError): boolean {
+      const bad = new Set(
+        report?.tally.missing.flatMap(({ nodeID, outcome }) => (outcome === 'invalid_signature' ? [nodeID] : [])),
+      );
+      let hasLeft = false;
+      for (const [index, { nodeIDs }] of validators.entries()) {
+        if (!nodeIDs.some((nodeID) => bad.has(nodeID))) continue;
+        hasLeft ||= states[index]?.isOut === false;
+        update(index, { isOut: true });
+      }
+      return hasLeft;
+    },
+  };
 }
 
 function whatItSays(outcome: SignatureOutcome, uptime: bigint): Partial<UptimeStanding> {

@@ -13,9 +13,8 @@ export interface UptimeStanding {
 
 export type UptimeStep =
   | { readonly kind: 'ask'; readonly uptime: bigint; readonly indices: readonly number[] }
-  /** The quorum signs this uptime, and no higher one. */
-  | { readonly kind: 'found'; readonly uptime: bigint }
-  | { readonly kind: 'none' };
+  /** The quorum signs this uptime, and no higher one; undefined if it signs none. */
+  | { readonly kind: 'over'; readonly uptime: bigint | undefined };
 
 /** 136 years, more than any validation lasts: all validators refuse it, and most report their figure. */
 export const TOP_UPTIME = 2n ** 32n - 1n;
@@ -27,9 +26,8 @@ const MAX_STATED_ROUNDS = 8;
 export function planUptimeSearch(states: readonly UptimeStanding[], neededWeight: bigint, rounds: number): UptimeStep {
   const proven = highestWithWeight(states, neededWeight, ({ signed }) => signed);
   const possible = highestWithWeight(states, neededWeight, highestPossible);
-  if (possible === undefined) return { kind: 'none' };
-  if (proven === possible || rounds >= MAX_UPTIME_QUESTIONS) {
-    return proven === undefined ? { kind: 'none' } : { kind: 'found', uptime: proven };
+  if (possible === undefined || proven === possible || rounds >= MAX_UPTIME_QUESTIONS) {
+    return { kind: 'over', uptime: possible === undefined ? undefined : proven };
   }
   const open = states.filter((state) => isOpen(state, proven ?? -1n, possible));
   const uptime = nextUptime(open, { proven, possible, rounds });

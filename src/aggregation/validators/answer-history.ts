@@ -7,7 +7,7 @@ import type { SignatureOutcome, ValidatorOutcome } from './validator-outcome.ts'
 
 export interface AnswerRecord {
   /** Running averages of the latency and of its deviation; undefined before the first answer. */
-  readonly usual: { readonly meanMs: number; readonly deviationMs: number } | undefined;
+  readonly usualLatency: { readonly meanMs: number; readonly deviationMs: number } | undefined;
   readonly isDoubtful: boolean;
   /** Doubtful, and due to be asked beside the others as a trial. */
   readonly isTrialDue: boolean;
@@ -46,32 +46,28 @@ const LEAST_GROWTH = 1.0001;
 const FIRST_TRIAL_MS = 2_000;
 const MAX_TRIAL_INTERVAL_MS = 60_000;
 
+/** The last outcome and the last refusal. */
 interface Past {
-  outcome: LastOutcome['outcome'];
-  reason: TimeoutReason | undefined;
-  atMs: number;
-  refusal: Refusal | undefined;
-  readonly latencies: LatencyWindow;
-}
-
-interface Refusal {
-  readonly code: number;
-  readonly text: string;
+  readonly outcome: LastOutcome['outcome'];
+  readonly reason: TimeoutReason | undefined;
   readonly atMs: number;
+  readonly refusal: { readonly code: number; readonly text: string; readonly atMs: number } | undefined;
 }
 
-/** The record itself: thousands are looked up for each request. */
+/** The record itself: thousands are looked up for each request. Only the past and latencies are kept when it is no longer fresh. */
 class Entry implements AnswerRecord {
   readonly #clock: Clock;
-  usual: { readonly meanMs: number; readonly deviationMs: number } | undefined;
+  usualLatency: { readonly meanMs: number; readonly deviationMs: number } | undefined;
   leastMs = Number.POSITIVE_INFINITY;
   failures = 0;
   nextTrialMs = 0;
-  atMs: number;
+  freshAtMs: number;
+  past: Past | undefined;
+  latencies: LatencyWindow | undefined;
 
   constructor(clock: Clock) {
     this.#clock = clock;
-    this.atMs = clock.monotonicMs();
+    this.freshAtMs = clock.monotonicMs();
   }
 
   get isDoubtful(): boolean {
@@ -83,7 +79,12 @@ class Entry implements AnswerRecord {
   }
 
   get isFresh(): boolean {
-    return this.#clock.monotonicMs() - this.atMs < MAX_AGE_MS;
+    return this.#clock.monotonicMs() - this.freshAtMs < MAX_AGE_MS;
+  }
+
+  refresh(): void {
+    if (!this.isFresh) Object.assign(this, { usualLatency: undefined, leastMs: Number.POSITIVE_INFINITY, failures: 0 });
+    this.freshAtMs = this.#clock.monotonicMs();
   }
 
   fail(): void {
@@ -96,18 +97,6 @@ class Entry implements AnswerRecord {
   }
 }
 
-/** Failures of a node for the chains of one subnet. */
-class SubnetEntry extends Entry {
-  readonly subnetID: SubnetID;
-  /** Set if the node drops or refuses all requests for this subnet's chains. */
-  unwilling: Omit<Past, 'latencies'> | undefined;
-
-  constructor(clock: Clock, subnetID: SubnetID) {
-    super(clock);
-    this.subnetID = subnetID;
-  }
-}
-
 /**
  * Histories of nodes over all requests. They decide the order of asking, never a result.
  * A client may have a node asked about a chain that it does not run, so failures count only for chains of the same subnet,
@@ -117,43 +106,45 @@ class SubnetEntry extends Entry {
  */
 export function createAnswerHistories(clock: Clock, slowMs: number) {
   const nodes = createLru<NodeID, Entry>(MAX_NODES);
-  const pasts = createLru<NodeID, Past>(MAX_NODES);
   /** Keyed by subnet and node. */
-  const inSubnets = createLru<string, SubnetEntry>(MAX_NODES, ({ subnetID }) => addTo(counts, subnetID, -1));
+  const inSubnets = createLru<string, Entry>(MAX_NODES, (_, key) => addTo(counts, subnetOf(key), -1));
   /** Number of entries by subnet: mostly there are none, and no lookup is needed. */
-  const counts = new Map<SubnetID, number>();
+  const counts = new Map<string, number>();
 
-  function ofNode(nodeID: NodeID): Entry {
+  function findOrAddNode(nodeID: NodeID): Entry {
     const known = nodes.get(nodeID);
-    if (known?.isFresh) {
-      known.atMs = clock.monotonicMs();
-      return known;
-    }
+    if (known !== undefined) return known;
     const entry = new Entry(clock);
     nodes.set(nodeID, entry);
     return entry;
   }
 
-  function of(subnetID: SubnetID) {
-    // No ID has a space.
-    const keyOf = (nodeID: NodeID): string => `${subnetID} ${nodeID}`;
-    const find = (nodeID: NodeID): SubnetEntry | undefined =>
-      counts.has(subnetID) ? inSubnets.peek(keyOf(nodeID)) : undefined;
+  /** Returns a fresh entry. */
+  function refreshNode(nodeID: NodeID): Entry {
+    const entry = findOrAddNode(nodeID);
+    entry.refresh();
+    return entry;
+  }
 
-    function ofSubnet(nodeID: NodeID): SubnetEntry {
-      const known = counts.has(subnetID) ? inSubnets.get(keyOf(nodeID)) : undefined;
-      if (known?.isFresh) {
-        known.atMs = clock.monotonicMs();
-        return known;
-      }
-      const entry = new SubnetEntry(clock, subnetID);
-      inSubnets.set(keyOf(nodeID), entry);
+  function of(subnetID: SubnetID) {
+    const find = (nodeID: NodeID): Entry | undefined =>
+      counts.has(subnetID) ? inSubnets.peek(keyOf(subnetID, nodeID)) : undefined;
+
+    /** Returns a fresh entry for the chains of this subnet. */
+    function refreshInSubnet(nodeID: NodeID): Entry {
+      const key = keyOf(subnetID, nodeID);
+      const known = inSubnets.get(key);
+      known?.refresh();
+      if (known !== undefined) return known;
+      const entry = new Entry(clock);
+      inSubnets.set(key, entry);
       addTo(counts, subnetID, 1);
       return entry;
     }
 
-    function excessOf(nodeID: NodeID, afterMs: number): number {
-      const entry = ofNode(nodeID);
+    /** Adapts the minimum latency, and returns how far an answer exceeded it. */
+    function recordExcess(nodeID: NodeID, afterMs: number): number {
+      const entry = refreshNode(nodeID);
       entry.leastMs = Math.min(afterMs, LEAST_GROWTH * entry.leastMs);
       return afterMs - entry.leastMs;
     }
@@ -163,21 +154,14 @@ export function createAnswerHistories(clock: Clock, slowMs: number) {
       const outcome = answer.kind === 'signature' ? 'signed' : answer.kind;
       const reason = answer.kind === 'timed_out' ? answer.reason : undefined;
       const refusal = answer.kind === 'refused' ? { code: answer.code, text: answer.text, atMs } : undefined;
-      if (isUnwilling(answer)) {
-        ofSubnet(nodeID).unwilling = { outcome, reason, atMs, refusal };
-        return;
-      }
-      const isAnswer = outcome === 'signed' || outcome === 'refused';
+      const isOfSubnet = isUnwilling(answer);
+      const entry = isOfSubnet ? refreshInSubnet(nodeID) : findOrAddNode(nodeID);
+      entry.past = { outcome, reason, atMs, refusal: refusal ?? entry.past?.refusal };
+      if (isOfSubnet || (outcome !== 'signed' && outcome !== 'refused')) return;
       const ofThese = find(nodeID);
-      if (isAnswer && ofThese !== undefined) ofThese.unwilling = undefined;
-      const known = pasts.get(nodeID);
-      const past = known ?? { outcome, reason, atMs, refusal: undefined, latencies: new LatencyWindow() };
-      past.outcome = outcome;
-      past.reason = reason;
-      past.atMs = atMs;
-      past.refusal = refusal ?? past.refusal;
-      if (isAnswer) past.latencies.add(afterMs);
-      if (known === undefined) pasts.set(nodeID, past);
+      if (ofThese !== undefined) ofThese.past = undefined;
+      entry.latencies ??= new LatencyWindow();
+      entry.latencies.add(afterMs);
     }
 
     return {
@@ -187,7 +171,7 @@ export function createAnswerHistories(clock: Clock, slowMs: number) {
         const ofAll = nodes.peek(nodeID);
         const ofThese = find(nodeID);
         const fresh = ofAll?.isFresh ? ofAll : undefined;
-        return ofThese?.isFresh ? together(fresh, ofThese) : fresh;
+        return ofThese?.isFresh ? combine(fresh, ofThese) : fresh;
       },
       /**
        * Records the outcome of a request. Returns how far an answer exceeded the node's minimum latency: the time spent in queues here or
@@ -198,22 +182,22 @@ export function createAnswerHistories(clock: Clock, slowMs: number) {
         observe(nodeID, outcome, afterMs);
         switch (outcome.kind) {
           case 'signature': {
-            const entry = ofNode(nodeID);
-            entry.usual = average(entry.usual, afterMs);
+            const entry = refreshNode(nodeID);
+            entry.usualLatency = average(entry.usualLatency, afterMs);
             entry.failures = 0;
-            if (afterMs > slowMs) ofSubnet(nodeID).fail();
-            else if (counts.has(subnetID)) inSubnets.delete(keyOf(nodeID));
-            return excessOf(nodeID, afterMs);
+            if (afterMs > slowMs) refreshInSubnet(nodeID).fail();
+            else if (counts.has(subnetID)) inSubnets.delete(keyOf(subnetID, nodeID));
+            return recordExcess(nodeID, afterMs);
           }
-          // It may be right.
+          // A refusal may be right.
           case 'refused':
-            return excessOf(nodeID, afterMs);
+            return recordExcess(nodeID, afterMs);
           case 'timed_out':
-            if (outcome.reason === 'request_dropped') ofSubnet(nodeID).fail();
-            else ofNode(nodeID).fail();
+            if (outcome.reason === 'request_dropped') refreshInSubnet(nodeID).fail();
+            else refreshNode(nodeID).fail();
             return undefined;
           case 'invalid_signature':
-            ofNode(nodeID).fail();
+            refreshNode(nodeID).fail();
             return undefined;
           // It is not asked while it is not connected.
           case 'unreachable':
@@ -221,23 +205,22 @@ export function createAnswerHistories(clock: Clock, slowMs: number) {
         }
       },
       /** Records that a node is late, or refused what others signed. */
-      failed: (nodeID: NodeID): void => ofSubnet(nodeID).fail(),
+      failed: (nodeID: NodeID): void => refreshInSubnet(nodeID).fail(),
       beginTrial(nodeID: NodeID): void {
         for (const entry of [nodes.peek(nodeID), find(nodeID)]) if (entry?.isFresh) entry.putOffTrial();
       },
       pastOf(nodeID: NodeID): AnswerPast | undefined {
-        const past = pasts.peek(nodeID);
-        const unwilling = find(nodeID)?.unwilling;
-        const last = unwilling ?? past;
+        const entry = nodes.peek(nodeID);
+        const last = find(nodeID)?.past ?? entry?.past;
         if (last === undefined) return undefined;
-        const refusal = last.refusal ?? past?.refusal;
+        const refusal = last.refusal ?? entry?.past?.refusal;
         const nowMs = clock.monotonicMs();
         return {
           last: { outcome: last.outcome, reason: last.reason, ageMs: nowMs - last.atMs },
           lastRefusal: refusal && { code: refusal.code, text: refusal.text, ageMs: nowMs - refusal.atMs },
           // Computed on demand: it sorts a hundred numbers.
           get latency() {
-            return past?.latencies.summary();
+            return entry?.latencies?.summary();
           },
         };
       },
@@ -247,22 +230,31 @@ export function createAnswerHistories(clock: Clock, slowMs: number) {
   return { of };
 }
 
+/** No ID has a space. */
+function keyOf(subnetID: SubnetID, nodeID: NodeID): string {
+  return `${subnetID} ${nodeID}`;
+}
+
+function subnetOf(key: string): string {
+  return key.slice(0, key.indexOf(' '));
+}
+
 /** Codes below 0 have nothing to do with the message (avalanchego `network/p2p/error.go`). */
 function isUnwilling(answer: SignatureOutcome): boolean {
   if (answer.kind === 'timed_out') return answer.reason === 'request_dropped';
   return answer.kind === 'refused' && answer.code < 0;
 }
 
-function together(ofAll: Entry | undefined, ofThese: Entry): AnswerRecord {
+function combine(ofAll: Entry | undefined, ofThese: Entry): AnswerRecord {
   const doubtful = [ofAll, ofThese].filter((entry) => entry?.isDoubtful === true);
   return {
-    usual: ofAll?.usual,
+    usualLatency: ofAll?.usualLatency,
     isDoubtful: doubtful.length > 0,
     isTrialDue: doubtful.length > 0 && doubtful.every((entry) => entry?.isTrialDue === true),
   };
 }
 
-function average(before: Entry['usual'], afterMs: number): NonNullable<Entry['usual']> {
+function average(before: Entry['usualLatency'], afterMs: number): NonNullable<Entry['usualLatency']> {
   if (before === undefined) return { meanMs: afterMs, deviationMs: afterMs / 2 };
   const { meanMs, deviationMs } = before;
   return {

@@ -59,7 +59,7 @@ function openRequiredSubnet(subnetID: SubnetID, options: RequiredSubnetOptions) 
     } catch (error) {
       if (signal.aborted) return;
       failure = describeFailure(error);
-      warn(subnetID, { err: error, subnetID }, 'could not read the validator set of a subnet; trying again');
+      warn(subnetID, { err: error, subnetId: subnetID }, 'could not read the validator set of a subnet; trying again');
     }
     // The last known validators stay connected while the set cannot be read.
     if (connected !== undefined) {

@@ -10,7 +10,7 @@ import type { NodeID, SubnetID } from '../../warp/ids.ts';
 import { parseSignatureResponse } from '../../warp/signature-request.ts';
 import { createRequiredSubnets, type RequiredSubnets, ratio, type SubnetReadiness } from './required-subnets.ts';
 import type { SignatureSource } from './signature-source.ts';
-import { TrackedNodes } from './tracked-nodes.ts';
+import { createTrackedNodes } from './tracked-nodes.ts';
 import type { SignatureOutcome } from './validator-outcome.ts';
 
 export interface ValidatorConnectionsOptions {
@@ -43,7 +43,7 @@ const MAX_SUBNETS = 1_000;
 
 export function createValidatorConnections(options: ValidatorConnectionsOptions): ValidatorConnections {
   const { network, clock, keepMs, refreshIntervalMs } = options;
-  const tracked = new TrackedNodes({ network, clock, keepMs, isPreferred: isRequired, maxSubnets: MAX_SUBNETS });
+  const tracked = createTrackedNodes({ network, clock, keepMs, isPreferred: isRequired, maxSubnets: MAX_SUBNETS });
   const readinessListeners = new Set<() => void>();
   const subnetOptions = {
     ...options,

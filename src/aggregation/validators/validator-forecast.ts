@@ -46,15 +46,18 @@ const AVOIDED_RANK = 8;
 export function forecastValidators({ validators }: WarpSet, facts: ForecastFacts): readonly ValidatorForecast[] {
   const records = validators.map((validator) => bestRecord(validator, facts));
   const slowAboveMs = Math.max(SLOW_FACTOR * medianMs(records), MIN_HEDGE_MS);
-  const usual = expectedAt(facts.hedgeAfterMs);
   let isTrialTaken = false;
   return validators.map(({ index, publicKeyHex }, position): ValidatorForecast => {
     const record = records[position];
     const hedgeAfterMs = hedgeOf(record, facts.hedgeAfterMs);
     const isInvalidSigner = facts.invalidSigners.has(publicKeyHex);
     if (facts.avoided.has(index)) {
-      const usualRank = isInvalidSigner ? INVALID_SIGNER_RANK : record?.isDoubtful ? RANKS.doubtful : RANKS.expected;
-      return { kind: 'avoided', hedgeAfterMs, rank: AVOIDED_RANK + usualRank };
+      const rankIfNotAvoided = isInvalidSigner
+        ? INVALID_SIGNER_RANK
+        : record?.isDoubtful
+          ? RANKS.doubtful
+          : RANKS.expected;
+      return { kind: 'avoided', hedgeAfterMs, rank: AVOIDED_RANK + rankIfNotAvoided };
     }
     const isTrialDue = isInvalidSigner ? facts.invalidSigners.isTrialDue(publicKeyHex) : record?.isTrialDue === true;
     if (isTrialDue && !isTrialTaken) {
@@ -63,19 +66,10 @@ export function forecastValidators({ validators }: WarpSet, facts: ForecastFacts
     }
     if (isInvalidSigner) return { kind: 'invalid signer', hedgeAfterMs, rank: INVALID_SIGNER_RANK };
     if (record?.isDoubtful) return { kind: 'doubtful', hedgeAfterMs, rank: RANKS.doubtful };
-    const isSlow = (record?.usual?.meanMs ?? 0) > slowAboveMs;
-    if (isSlow) return { kind: 'expected', hedgeAfterMs, rank: RANKS.slow };
-    if (hedgeAfterMs === MIN_HEDGE_MS) return EXPECTED_SOON;
-    return hedgeAfterMs === facts.hedgeAfterMs ? usual : expectedAt(hedgeAfterMs);
+    const isSlow = (record?.usualLatency?.meanMs ?? 0) > slowAboveMs;
+    return { kind: 'expected', hedgeAfterMs, rank: isSlow ? RANKS.slow : RANKS.expected };
   });
 }
-
-function expectedAt(hedgeAfterMs: number): ValidatorForecast {
-  return { kind: 'expected', hedgeAfterMs, rank: RANKS.expected };
-}
-
-/** Shared by nearly all validators. */
-const EXPECTED_SOON = expectedAt(MIN_HEDGE_MS);
 
 export function forecastOf(forecasts: readonly ValidatorForecast[], { index }: WarpValidator): ValidatorForecast {
   const forecast = forecasts[index];
@@ -94,24 +88,15 @@ function bestRecord({ nodeIDs }: WarpValidator, { history, isConnected }: Foreca
 }
 
 function hedgeOf(record: AnswerRecord | undefined, mostMs: number): number {
-  if (record?.usual === undefined) return mostMs;
-  const { meanMs, deviationMs } = record.usual;
+  if (record?.usualLatency === undefined) return mostMs;
+  const { meanMs, deviationMs } = record.usualLatency;
   return Math.min(Math.max(meanMs + DEVIATIONS * deviationMs, MIN_HEDGE_MS), mostMs);
 }
 
 /** Skips sorting if no validator is slow. */
 function medianMs(records: readonly (AnswerRecord | undefined)[]): number {
+  const means = records.flatMap((record) => record?.usualLatency?.meanMs ?? []);
+  if (means.every((meanMs) => meanMs <= MIN_HEDGE_MS)) return 0;
   // A Float64Array sorts ten times as fast as an array.
-  const means = new Float64Array(records.length);
-  let count = 0;
-  let mostMs = 0;
-  for (const record of records) {
-    if (record?.usual === undefined) continue;
-    const { meanMs } = record.usual;
-    means[count] = meanMs;
-    count += 1;
-    if (meanMs > mostMs) mostMs = meanMs;
-  }
-  if (mostMs <= MIN_HEDGE_MS) return 0;
-  return means.subarray(0, count).sort()[count >> 1] ?? 0;
+  return Float64Array.from(means).sort()[means.length >> 1] ?? 0;
 }

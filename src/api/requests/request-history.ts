@@ -13,7 +13,7 @@ export interface RecordFilter {
   readonly signingSubnetID?: string | undefined;
   /** Least `endedAt`. */
   readonly since?: number | undefined;
-  /** Whose requests; undefined for those of all clients. */
+  /** The client of the requests; undefined for those of all clients. */
   readonly client?: string | undefined;
 }
 

@@ -27,8 +27,6 @@ export async function loadBackend(name: BackendName): Promise<BlsBackend> {
  *
  * @throws {NativeBackendMissing}
  */
-export async function backendShape(
-  name: BackendName,
-): Promise<Pick<BlsBackend, 'packedPublicKeyBytes' | 'hashesWhenVerifying'>> {
+export async function backendShape(name: BackendName): Promise<Pick<BlsBackend, 'packedPublicKeyBytes'>> {
   return name === 'noble' && isFused() ? { packedPublicKeyBytes: 3 * FP_BYTES } : loadBackend(name);
 }

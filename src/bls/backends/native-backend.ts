@@ -5,7 +5,7 @@ import {
   BLS_UNCOMPRESSED_PUBLIC_KEY_LENGTH,
   BLS_UNCOMPRESSED_SIGNATURE_LENGTH,
 } from '../../warp/bls-lengths.ts';
-import { isCompressed, isEncodingOf, isInfinity, parsePoint } from '../curve/point-encoding.ts';
+import { isCompressed, isInfinity, parsePoint } from '../curve/point-encoding.ts';
 import type { BlsBackend } from './bls-backend.ts';
 
 /** The package is optional, and for some platforms it has no binary. */
@@ -47,7 +47,6 @@ export async function loadNativeBackend(): Promise<BlsBackend> {
     aggregatePublicKeys: (keys) => blst.aggregatePublicKeys([...keys]),
     aggregateSignatures: (signatures) => blst.aggregateSignatures([...signatures]),
     hashToCurve: (message) => message,
-    hashesWhenVerifying: true,
     verify: (key, message, signature) => blst.verify(message, key, signature, false, true),
     verifyBatch: (checks) =>
       checks.length === 0 ||
@@ -57,7 +56,6 @@ export async function loadNativeBackend(): Promise<BlsBackend> {
         true,
       ),
     encodeSignature: (signature) => signature.toBytes(),
-    isEncodingOf: (encoded, signature) => isEncodingOf(encoded, signature.toBytes(false)),
 
     packedPublicKeyBytes: BLS_UNCOMPRESSED_PUBLIC_KEY_LENGTH,
     packedSignatureBytes: BLS_UNCOMPRESSED_SIGNATURE_LENGTH,

@@ -28,7 +28,7 @@ import { type DoublingOperations, doublePoint } from './double-point.ts';
 
 /**
  * Points of y² = x³ + b over the base field or its extension, in Jacobian coordinates (x = X/Z², y = Y/Z³). X, Y and Z stand
- * one after the other at an address; Z = 0 is infinity. The formulas are dbl-2009-l, add-2007-bl and madd-2007-bl of the
+ * one after the other at an address; Z = 0 is infinity. The formulas are dbl-2009-l and add-2007-bl of the
  * Explicit-Formulas Database. They depend neither on b nor on the subgroup.
  */
 export type Curve = ReturnType<typeof createCurve>;
@@ -84,10 +84,8 @@ function createCurve(field: FieldOperations & { readonly compiledDoubling?: Comp
         if (out !== a) curve.copy(out, a);
       } else if (curve.isInfinity(a)) {
         if (out !== b) curve.copy(out, b);
-      } else if (field.isPlainOne(b + 2 * width)) {
-        addNormalized(out, a, b);
       } else {
-        addGeneral(out, a, b);
+        addFinite(out, a, b);
       }
     },
     negate(out: number, point: number): void {
@@ -108,7 +106,7 @@ function createCurve(field: FieldOperations & { readonly compiledDoubling?: Comp
         if (bit === '1') curve.add(out, out, base);
       }
     },
-    /** Makes Z = 1 where the point is not infinity. Adding such a point is cheaper by a third. */
+    /** Makes Z = 1 if the point is not infinity. */
     normalize(point: number): void {
       const [x, y, z] = [point, point + width, point + 2 * width];
       if (field.isZero(z) || field.isPlainOne(z)) return;
@@ -124,36 +122,8 @@ function createCurve(field: FieldOperations & { readonly compiledDoubling?: Comp
   };
   return curve;
 
-  /** For two points that are not infinite, the second with Z = 1. */
-  function addNormalized(out: number, a: number, b: number): void {
-    const [x1, y1, z1, x2, y2] = [a, a + width, a + 2 * width, b, b + width];
-    field.square(A, z1);
-    field.mul(B, x2, A);
-    field.mul(C, y2, z1);
-    field.mul(C, C, A);
-    field.sub(H, B, x1);
-    field.sub(D, C, y1);
-    if (field.isZero(H)) {
-      if (field.isZero(D)) curve.double(out, a);
-      else curve.setInfinity(out);
-      return;
-    }
-    field.add(D, D, D);
-    field.square(B, H);
-    field.add(E, B, B);
-    field.add(E, E, E);
-    field.mul(F, H, E);
-    field.mul(E, x1, E);
-    field.add(C, z1, H);
-    field.square(C, C);
-    field.sub(C, C, A);
-    field.mul(G, y1, F);
-    field.sub(out + 2 * width, C, B);
-    finishAddition(out);
-  }
-
-  /** For two points that are not infinite. */
-  function addGeneral(out: number, a: number, b: number): void {
+  /** For two points that are not infinite: D = r, E = V, F = J and G = Y1·J; X3 = r² - J - 2V, Y3 = r·(V - X3) - 2·Y1·J. */
+  function addFinite(out: number, a: number, b: number): void {
     const [x1, y1, z1, x2, y2, z2] = [a, a + width, a + 2 * width, b, b + width, b + 2 * width];
     field.square(A, z1);
     field.square(B, z2);
@@ -181,11 +151,6 @@ function createCurve(field: FieldOperations & { readonly compiledDoubling?: Comp
     field.mul(E, E, B);
     field.mul(G, G, F);
     field.mul(out + 2 * width, C, H);
-    finishAddition(out);
-  }
-
-  /** Formulas with D = r, E = V, F = J and G = Y1·J: X3 = r² - J - 2V, Y3 = r·(V - X3) - 2·Y1·J. */
-  function finishAddition(out: number): void {
     field.square(A, D);
     field.sub(A, A, F);
     field.sub(A, A, E);

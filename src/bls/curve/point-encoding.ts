@@ -1,4 +1,3 @@
-import { compareBytes, equalBytes } from '../../lib/encoding/bytes.ts';
 import { ParseError } from '../../lib/encoding/parse-error.ts';
 
 /**
@@ -9,12 +8,6 @@ const COMPRESSED = 0x80;
 const INFINITY = 0x40;
 const LARGER_Y = 0x20;
 const FLAGS = COMPRESSED | INFINITY | LARGER_Y;
-/** (p - 1) / 2, the largest number that is not larger than its negative modulo p. */
-const LARGEST_SMALLER = Buffer.from(
-  '0d0088f51cbff34d258dd3db21a5d66bb23ba5c279c2895fb39869507b587b120f55ffff58a9ffffdcff7fffffffd555',
-  'hex',
-);
-
 export type Decoding = 'point' | 'infinity' | 'malformed';
 
 export type SplitEncoding =
@@ -43,22 +36,6 @@ export function encodeInfinity(length: number): Uint8Array {
   return bytes;
 }
 
-/**
- * Whether a compressed encoding is just that of a finite point of G2. To compare takes a few microseconds, where decoding takes the
- * square root.
- *
- * @param uncompressed the point's x and y
- */
-export function isEncodingOf(encoded: Uint8Array, uncompressed: Uint8Array): boolean {
-  const half = uncompressed.length / 2;
-  const split = splitEncoding(encoded, half);
-  if (split.kind !== 'finite' || !equalBytes(split.x, uncompressed.subarray(0, half))) return false;
-  // y = c0 + c1 u is written as c1, c0. It and its negative are compared by c1, and by c0 where c1 is 0.
-  const [c1, c0] = [uncompressed.subarray(half, (half * 3) / 2), uncompressed.subarray((half * 3) / 2)];
-  const decisive = c1.every((byte) => byte === 0) ? c0 : c1;
-  return split.isLargerY === compareBytes(decisive, LARGEST_SMALLER) > 0;
-}
-
 /** What packed points and encodings have in their first byte. */
 export function isCompressed(bytes: Uint8Array): boolean {
   return ((bytes[0] ?? 0) & COMPRESSED) !== 0;
@@ -69,7 +46,7 @@ export function isInfinity(bytes: Uint8Array): boolean {
 }
 
 /**
- * Parses by a library's function, which throws where the bytes are no point.
+ * Parses by a library's function, which throws if the bytes are no point.
  *
  * @throws {ParseError} for another length, no point, and infinity
  */

@@ -33,7 +33,7 @@ export interface FieldModule {
   readonly sub2: (out: number, a: number, b: number) => void;
 
   readonly isZero: (at: number) => boolean;
-  /** Writes a number below 2^384, in pieces of `PIECE_BITS`, as it is, not in Montgomery form. */
+  /** Writes a number below 2^384, in pieces of `PIECE_BITS`, in plain form, not in Montgomery form. */
   readonly writePieces: (at: number, pieces: readonly number[]) => void;
   /** Reads a product by R^-1, fully reduced. Writes to `pieces`. */
   readonly readPieces: (at: number, pieces: number[]) => void;

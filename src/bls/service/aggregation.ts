@@ -2,12 +2,12 @@ import { concatBytes, equalBytes } from '../../lib/encoding/bytes.ts';
 import { ParseError } from '../../lib/encoding/parse-error.ts';
 import { BLS_SIGNATURE_LENGTH, BLS_UNCOMPRESSED_PUBLIC_KEY_LENGTH } from '../../warp/bls-lengths.ts';
 import type { BlsBackend } from '../backends/bls-backend.ts';
-import { type AuditOptions, createVerdictAudit, type Verdict } from '../backends/verdict-audit.ts';
-import { type AddOutcome, SignatureLanes } from '../curve/signature-lanes.ts';
-import { Arithmetic } from '../field/arithmetic.ts';
 import { findBadSigners, type Part } from '../pairing/find-bad-signers.ts';
+import { Arithmetic } from './arithmetic.ts';
 import type { Aggregate, BlsJob, BlsJobKind, BlsJobResult, SignedVerdict } from './bls-jobs.ts';
 import type { JobRunner } from './job-runner.ts';
+import { type AddOutcome, SignatureLanes } from './signature-lanes.ts';
+import { type AuditOptions, createVerdictAudit, type Verdict } from './verdict-audit.ts';
 
 export type BlsService = ReturnType<typeof createBlsService>;
 /** Judges signed messages that others have made. */
@@ -41,7 +41,7 @@ export type BlsAggregation = ReturnType<typeof createAggregation>;
 /** @param audit of a share of verdicts by plain noble; undefined for none */
 export function createBlsService(
   runner: JobRunner,
-  backend: Pick<BlsBackend, 'packedPublicKeyBytes' | 'hashesWhenVerifying'>,
+  backend: Pick<BlsBackend, 'packedPublicKeyBytes'>,
   audit?: AuditOptions,
 ) {
   let arithmetic = new Arithmetic(runner, backend);
@@ -98,13 +98,13 @@ function createAggregation(
   const keyTable = arithmetic.openTable();
   let isDisposed = false;
   const isOver = (): boolean => isDisposed || signal.aborted;
-  const lanes = new SignatureLanes(arithmetic, { message, keys: keyTable.memory, isOver, onMalformed: considerBad });
+  const lanes = new SignatureLanes(arithmetic, { keys: keyTable.memory, isOver, onMalformed: considerBad });
   /** For audits. */
   const given = new Map<number, { readonly signer: Signer; readonly signature: Uint8Array }>();
   let hashing: Promise<Uint8Array> | undefined;
   let last: (Aggregate & { readonly signers: readonly number[]; isValid?: boolean }) | undefined;
 
-  /** A job that is left out where the aggregation is over when its turn comes. */
+  /** A job that is left out if the aggregation is over when its turn comes. */
   async function run<K extends BlsJobKind>(prepare: () => BlsJob<K> | undefined): Promise<BlsJobResult<K>> {
     return unlessOver(await arithmetic.run<K>(() => (isOver() ? undefined : prepare())));
   }
@@ -116,7 +116,6 @@ function createAggregation(
   }
 
   function hash(): Promise<Uint8Array> {
-    if (arithmetic.hashesWhenVerifying) return Promise.resolve(message);
     if (hashing === undefined) {
       hashing = run<'hash'>(() => ({ kind: 'hash', message }));
       hashing.catch(() => undefined); // Awaited where it is needed.
@@ -133,42 +132,30 @@ function createAggregation(
     /**
      * Decodes a signature and adds it to the sum.
      *
-     * @param isLast whether `aggregate` comes next if this one, and those being added, are points. A backend that hashes when it verifies
-     *   then does all at once. What is added later may wait until a signer is removed
-     * @returns a {@link ParseError} where the signature or the key is not a point
+     * @returns a {@link ParseError} if the signature or the key is not a point
      */
-    add(signer: Signer, signature: Uint8Array, isLast?: boolean): Promise<AddOutcome> {
+    add(signer: Signer, signature: Uint8Array): Promise<AddOutcome> {
       const slot = keyTable.slotOf(signer.publicKeyHex, signer.publicKey);
       const problem = lengthProblem(signature) ?? (isOver() ? 'over' : undefined);
       if (problem !== undefined) return Promise.resolve(problem);
       void hash();
       given.set(signer.index, { signer, signature });
-      return lanes.add(signer.index, slot, signature, isLast && arithmetic.hashesWhenVerifying);
+      return lanes.add(signer.index, slot, signature);
     },
 
     /** Whether a signature verifies on its own, which proves it. Adds nothing. */
     async verifyAlone(signer: Signer, signature: Uint8Array): Promise<boolean> {
       if (lengthProblem(signature) !== undefined) return false;
       const slots = [keyTable.slotOf(signer.publicKeyHex, signer.publicKey)];
-      const { sum } = await run<'add'>(() => ({
-        ...{ kind: 'add', keys: keyTable.memory, slots, signatures: new Uint8Array(signature), sum: undefined },
-      }));
-      let isValid = false;
-      if (sum !== undefined) {
-        const check = { key: sum.key, message: await hash(), signature };
-        // In a batch, a bad signature would make every other check of the batch run again.
-        isValid = (await run<'verify'>(() => ({ kind: 'verify', checks: [check] })))[0] === true;
-      }
+      const keys = keyTable.memory;
+      const verdict = await run<'verifySigned'>(() => ({ kind: 'verifySigned', keys, slots, message, signature }));
+      const isValid = verdict === 'valid';
       consider({ signers: [signer], message, signature, isValid });
       return isValid;
     },
 
     /** The sum of all signatures that are added and not removed; at least one. */
     async aggregate(): Promise<SignedAggregate> {
-      if (lanes.made !== undefined) {
-        last = { ...lanes.made, signers: ascending(lanes.made.signers) };
-        return { signers: last.signers, signature: last.signature };
-      }
       const { signers, ...parts } = lanes.partialSums();
       const toVerify = await hash();
       const made = await run<'aggregate'>(() => ({
@@ -206,7 +193,7 @@ function createAggregation(
     /**
      * The indices of those who spoil the aggregate that failed last; see {@link findBadSigners}.
      *
-     * @throws {Error} where the last aggregate has not failed
+     * @throws {Error} if the last aggregate has not failed
      */
     async findBadSigners(searchSignal: AbortSignal) {
       if (last?.isValid !== false) throw new Error('no aggregate has failed');
@@ -232,7 +219,7 @@ function createAggregation(
 
     [Symbol.dispose]() {
       isDisposed = true;
-      lanes.end();
+      lanes.dropPending();
     },
   };
 }

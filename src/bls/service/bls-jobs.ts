@@ -1,9 +1,8 @@
 import { concatBytes } from '../../lib/encoding/bytes.ts';
 import { attempt, ParseError, tryParse } from '../../lib/encoding/parse-error.ts';
-import type { BlsBackend, Signature, SignatureCheck } from '../backends/bls-backend.ts';
+import type { BlsBackend, PublicKey, Signature, SignatureCheck } from '../backends/bls-backend.ts';
 import { openPackedKeys, openPublicKeys } from '../backends/public-key-table.ts';
-import { addUp, type PointSum, type Points, packSum, type Sum } from '../curve/add-points.ts';
-import { type DecodedSignatures, decodeSignatures } from '../curve/decode-signatures.ts';
+import { type DecodedSignatures, decodeSignatures } from './decode-signatures.ts';
 
 /** `malformed`: not a point of the curve, or the encoding of infinity. */
 export type SignedVerdict = 'valid' | 'malformed signature' | 'wrong signature';
@@ -11,6 +10,12 @@ export type SignedVerdict = 'valid' | 'malformed signature' | 'wrong signature';
 export interface KeySlots {
   readonly keys: SharedArrayBuffer;
   readonly slots: readonly number[];
+}
+
+/** Packed sums of signatures and of their signers' keys. */
+export interface Sum {
+  readonly key: Uint8Array;
+  readonly signature: Uint8Array;
 }
 
 export interface Aggregate {
@@ -35,25 +40,21 @@ export interface AddInput extends KeySlots {
   /** 96 bytes each, one after the other. */
   readonly signatures: Uint8Array;
   readonly sum: Sum | undefined;
-  /** Where these are the last ones: the sums of the other lanes. */
-  readonly last?: AggregateInput;
 }
 
 export interface AddOutput extends DecodedSignatures {
-  /** Undefined beside the aggregate too: after a removal, the other signatures are added up again. */
   readonly sum: Sum | undefined;
-  readonly made?: MadeAggregate;
 }
 
 interface AggregateInput {
   readonly sums: readonly Sum[];
   /** Further signatures, decoded before. */
   readonly contributions?: Contributions;
-  /** Verifies the aggregate too: one way to the thread and back less. */
+  /** Verifies the aggregate too, which saves another job. */
   readonly message?: Uint8Array;
 }
 
-/** Has its verdict where there was a message. */
+/** Has its verdict if there was a message. */
 export interface MadeAggregate extends Aggregate {
   readonly isValid?: boolean;
 }
@@ -72,9 +73,7 @@ const JOBS = {
   hash: (backend: BlsBackend, { message }: { readonly message: Uint8Array }): Uint8Array =>
     backend.packMessage(backend.hashToCurve(message)),
   add,
-  addAll,
-  aggregate: (backend: BlsBackend, { sums, contributions, message }: AggregateInput): MadeAggregate =>
-    makeAggregate(backend, addUp(backend, readContributions(backend, contributions), sums), message),
+  aggregate,
   repack,
   verify,
   verifySigned,
@@ -96,36 +95,13 @@ export function runBlsJob<K extends BlsJobKind>(backend: BlsBackend, job: BlsJob
   return run(backend, job);
 }
 
-/**
- * Decodes signatures and adds those that are points, with their signers' keys, to a sum. Where these are the last ones, and all of
- * them are points, it makes the aggregate as well.
- */
-function add(backend: BlsBackend, { keys, slots, signatures, sum, last }: AddInput): AddOutput {
+/** Decodes signatures and adds those that are points, with their signers' keys, to a sum. */
+function add(backend: BlsBackend, { keys, slots, signatures, sum }: AddInput): AddOutput {
   const decoded = decodeSignatures(backend, slots, openPackedKeys(backend, keys), signatures);
   const { points, malformed } = decoded;
   if (decoded.keys.length === 0) return { points, malformed, sum };
-  const whole = addUp(backend, decoded, sum ? [sum] : []);
-  if (last === undefined || malformed.length > 0) return { points, malformed, sum: packSum(backend, whole) };
-  const made = makeAggregate(
-    backend,
-    last.sums.length === 0 ? whole : addUp(backend, { keys: [whole.key], signatures: [whole.signature] }, last.sums),
-    last.message,
-  );
-  return { points, malformed, sum: undefined, made };
-}
-
-/** Several aggregations, with one check for all that are to be verified. */
-function addAll(backend: BlsBackend, { adds }: { readonly adds: readonly AddInput[] }): readonly AddOutput[] {
-  const added = adds.map(({ last, ...rest }) => ({
-    message: last?.message,
-    output: add(backend, { ...rest, ...(last && { last: { sums: last.sums } }) }),
-  }));
-  const checks = added.flatMap(({ message, output: { made } }) => (made && message ? [{ ...made, message }] : []));
-  const verdicts = verify(backend, { checks }).values();
-  return added.map(({ message, output }) => {
-    if (output.made === undefined || message === undefined) return output;
-    return { ...output, made: { ...output.made, isValid: verdicts.next().value === true } };
-  });
+  const { key, signature } = addUp(backend, decoded, sum ? [sum] : []);
+  return { points, malformed, sum: { key: backend.packPublicKey(key), signature: backend.packSignature(signature) } };
 }
 
 /** Packs points that may be packed in any way in the way that is the quickest to unpack. */
@@ -137,17 +113,13 @@ function repack(
   return concatBytes(...all.map((point) => backend.packSignature(backend.unpackSignature(point))));
 }
 
-/** Verifies, where there is a message, what the encoded signature is the encoding of. */
-function makeAggregate(
-  backend: BlsBackend,
-  { key, signature: sum }: PointSum,
-  message: Uint8Array | undefined,
-): MadeAggregate {
-  const signature = backend.encodeSignature(sum);
-  const made = { key: backend.packPublicKey(key), signature };
+/** Adds up and encodes the aggregate, and verifies it from its encoding if there is a message. */
+function aggregate(backend: BlsBackend, { sums, contributions, message }: AggregateInput): MadeAggregate {
+  const sum = addUp(backend, readContributions(backend, contributions), sums);
+  const made = { key: backend.packPublicKey(sum.key), signature: backend.encodeSignature(sum.signature) };
   if (message === undefined) return made;
-  const parsed = backend.isEncodingOf?.(signature, sum) ? sum : parseEncoded(backend, signature);
-  return { ...made, isValid: parsed !== undefined && backend.verify(key, backend.unpackMessage(message), parsed) };
+  const [isValid = false] = verify(backend, { checks: [{ ...made, message }] });
+  return { ...made, isValid };
 }
 
 /** Verifies from the encoded signatures on. Where they fail together, each is verified on its own. */
@@ -159,14 +131,10 @@ function verify(backend: BlsBackend, { checks }: { readonly checks: readonly Agg
   return parsed.map((check) => check !== undefined && backend.verify(check.key, check.message, check.signature));
 }
 
-function parseCheck(backend: BlsBackend, { key, message, signature }: AggregateCheck): SignatureCheck | undefined {
-  const parsed = parseEncoded(backend, signature);
-  return parsed && { key: backend.unpackPublicKey(key), message: backend.unpackMessage(message), signature: parsed };
-}
-
 /** Undefined for an aggregate at infinity, which does not parse. */
-function parseEncoded(backend: BlsBackend, signature: Uint8Array): Signature | undefined {
-  return tryParse(() => backend.parseSignature(signature));
+function parseCheck(backend: BlsBackend, { key, message, signature }: AggregateCheck): SignatureCheck | undefined {
+  const parsed = tryParse(() => backend.parseSignature(signature));
+  return parsed && { key: backend.unpackPublicKey(key), message: backend.unpackMessage(message), signature: parsed };
 }
 
 /** A signature of a client, from its bytes on, by the keys of those who are said to have signed. */
@@ -188,6 +156,25 @@ function piecesOf(bytes: Uint8Array, size: number): readonly Uint8Array[] {
 function verifySum(backend: BlsBackend, job: Contributions & { readonly message: Uint8Array }): boolean {
   const { key, signature } = addUp(backend, readContributions(backend, job));
   return backend.verify(key, backend.unpackMessage(job.message), signature);
+}
+
+interface Points {
+  readonly keys: readonly PublicKey[];
+  readonly signatures: readonly Signature[];
+}
+
+/** Adds up points and sums, at least one of either. */
+function addUp(backend: BlsBackend, { keys, signatures }: Points, sums: readonly Sum[] = []) {
+  const allKeys = [...keys, ...sums.map(({ key }) => backend.unpackPublicKey(key))];
+  const all = [...signatures, ...sums.map(({ signature }) => backend.unpackSignature(signature))];
+  return {
+    key: onlyOf(allKeys) ?? backend.aggregatePublicKeys(allKeys),
+    signature: onlyOf(all) ?? backend.aggregateSignatures(all),
+  };
+}
+
+function onlyOf<T>(values: readonly T[]): T | undefined {
+  return values.length === 1 ? values[0] : undefined;
 }
 
 function readContributions(backend: BlsBackend, contributions: Contributions | undefined): Points {

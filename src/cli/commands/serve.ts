@@ -122,6 +122,9 @@ async function serveUntilStopped(load: () => LoadedConfig, onStart: (logger: Log
   flushed.defer(() => flushLog(logger));
   onStart(logger);
   for (const warning of warnings) logger.warn(warning);
+  const devnet = config.networks.find(({ embedded }) => embedded !== undefined);
+  // A terminal shows the progress instead.
+  if (devnet !== undefined && !process.stderr.isTTY) console.log('Starting a devnet, which takes some seconds');
   await using app = await startApp({
     config,
     logger,
@@ -133,8 +136,7 @@ async function serveUntilStopped(load: () => LoadedConfig, onStart: (logger: Log
   const ended = Promise.race([aborted(signal), app.failed]);
   const prepared = prepareConsole(app, logger, signal);
   prepared.catch(() => undefined); // Rejects if the service stops before.
-  const network = config.networks.find(({ embedded }) => embedded !== undefined);
-  if (network !== undefined) await Promise.race([ended, welcome(app, network, prepared)]);
+  if (devnet !== undefined) await Promise.race([ended, welcome(app, devnet, prepared)]);
   await ended;
   // SIGINT comes from a terminal, where no load balancer must notice the end.
   if (signal.reason instanceof Stopped && signal.reason.message === 'SIGTERM') await app.announceStop();

@@ -131,7 +131,7 @@ export class DevnetValidator implements ConnectionHost {
       throw error;
     }
     // From here on: connections that cannot be accepted, for want of a file descriptor.
-    server.on('error', (error) => logger.warn({ nodeID: this.nodeID, error: error.message }, 'embedded validator'));
+    server.on('error', (error) => logger.warn({ nodeId: this.nodeID, error: error.message }, 'embedded validator'));
     const listening = server.address();
     if (listening === null || typeof listening === 'string') throw new Error('the validator does not listen on TCP');
     // Peers believe the address that was signed last, so one that is signed within the same second must still look later.

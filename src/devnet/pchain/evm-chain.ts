@@ -37,7 +37,7 @@ export class EvmChain {
   readonly #options: EvmChainOptions;
   readonly #messages = new Set<string>();
   readonly #blocks = new Set<string>();
-  /** By hash. */
+  /** Receipts by the hash of their transaction. */
   readonly #receipts = new Map<string, object>();
 
   constructor(options: EvmChainOptions) {
@@ -58,7 +58,7 @@ export class EvmChain {
     return message;
   }
 
-  /** A transaction of the chain's account, in a block of its own: it emits a message for each payload unless it fails. */
+  /** A transaction of the chain's account, in a separate block: it emits a message for each payload unless it fails. */
   transact(payloads: readonly Uint8Array[], status: 'succeeded' | 'failed' = 'succeeded'): EvmTransaction {
     const messages = status === 'failed' ? [] : payloads.map((payload) => this.emit(payload));
     const hash = `0x${hashText('sha256', `${this.blockchainID} ${this.#receipts.size}`)}`;
@@ -76,7 +76,7 @@ export class EvmChain {
     return { hash, messages };
   }
 
-  /** As `eth_getTransactionReceipt` returns it; undefined for an unknown transaction. */
+  /** The result of `eth_getTransactionReceipt`; undefined for an unknown transaction. */
   receipt(hash: string): object | undefined {
     return this.#receipts.get(hash);
   }

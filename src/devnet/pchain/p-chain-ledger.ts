@@ -53,7 +53,7 @@ interface LedgerOptions extends Pick<ConversionData, 'managerChainID' | 'manager
 /** The blocks and transactions behind the L1's history: at most one transaction a block, as new blocks come by the clock alone. */
 export class PChainLedger {
   readonly #options: LedgerOptions;
-  /** By height. */
+  /** Transactions by height. */
   readonly #transactions = new Map<bigint, LedgerTransaction>();
   readonly #blocks: LedgerBlock[] = [];
   /** Issued, and not accepted as long as this network runs. */

@@ -26,7 +26,7 @@ export const aggregationErrorResponses = describeErrors('AggregationError', ['ag
 /** Error answers of a route that asks neither validators nor an upstream. */
 export const plainErrorResponses = describeErrors('PlainError', ['api'], PLAIN);
 export const requestErrorResponses = describeErrors('RequestError', ['requests', 'api'], PLAIN);
-/** Error answers of a route that reads a body and asks nobody. */
+/** Error answers of a route that reads a body and sends no request. */
 export const bodyErrorResponses = describeErrors('PlainError', ['body'], PLAIN);
 /** Error answers of a route that forwards a body. */
 export const passedBodyErrorResponses = describeErrors('BodyError', ['upstream', 'api', 'body'], FORWARDED);

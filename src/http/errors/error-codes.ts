@@ -12,7 +12,7 @@ export type ErrorStatus = 400 | 401 | 403 | 404 | 408 | 413 | 415 | 429 | 431 | 
  */
 export type RetryAdvice = 'never' | 'after_change' | 'may_pass';
 
-/** The part of the service that raises a code: `api` on every route, `body` on those with a body, the others where they are used. */
+/** The part of the service that raises a code: `api` on every route, `body` on those with a body, the others on the routes that use them. */
 export type ErrorOrigin = 'aggregator' | 'upstream' | 'api' | 'body' | 'requests';
 
 export interface ErrorCodeEntry {
@@ -70,7 +70,7 @@ const ENTRIES = {
   },
   signing_refused: {
     ...raised(400, 'never', 'aggregator'),
-    meaning: 'So much weight refuses to sign that the quorum is out of reach, for reasons that no later block changes',
+    meaning: 'Too much weight refuses to sign for the quorum to be reached, for reasons that no later block changes',
     action: 'Read the reasons in details; check that the source chain really sent this message',
   },
   subnet_not_allowed: {
@@ -207,8 +207,8 @@ const ENTRIES = {
   },
   unauthorized: {
     ...raised(401, 'never', 'api'),
-    meaning: 'The API key is not known',
-    action: 'Send another key, or none',
+    meaning: 'The API key is not known, or the route needs one',
+    action: 'Send a valid key, or none where the route needs none',
   },
   forbidden: {
     ...raised(403, 'never', 'api'),

@@ -59,7 +59,8 @@ export class RequestLog {
   aggregationFailed(request: FastifyRequest, { code, message, report }: AggregatorError): void {
     this.#write('warn', 'aggregation failed', () => ({
       ...idsOf(request),
-      network: (request.params as { readonly network?: string }).network ?? request.aggregation?.network,
+      // The configured name; the path may have an alias.
+      network: request.aggregation?.network ?? (request.params as { readonly network?: string }).network,
       code,
       reason: message,
       ...(report !== undefined && {

@@ -7,20 +7,17 @@ import type { NodeID } from '../../warp/ids.ts';
 export class ConnectionChanges {
   readonly #nodeListeners = new Set<(nodeID: NodeID) => void>();
   readonly #listeners = new Set<() => void>();
-  readonly #waiters = new Set<{ readonly check: () => void; readonly reject: (reason: unknown) => void }>();
+  readonly #closing = new AbortController();
   #isQueued = false;
-  #closed: { readonly reason: Error } | undefined;
 
   /** @param nodeID node whose connection changed, if the change concerns one node */
   announce(nodeID?: NodeID): void {
     if (nodeID !== undefined) for (const listener of this.#nodeListeners) listener(nodeID);
-    if (this.#isQueued || this.#closed !== undefined) return;
+    if (this.#isQueued || this.#closing.signal.aborted) return;
     this.#isQueued = true;
     queueMicrotask(() => {
       this.#isQueued = false;
       for (const listener of [...this.#listeners]) listener();
-      // After the listeners, whose state a predicate may read.
-      for (const { check } of [...this.#waiters]) check();
     });
   }
 
@@ -44,32 +41,29 @@ export class ConnectionChanges {
    * the predicate throws, or with the reason of {@link close}.
    */
   async waitUntil(predicate: () => boolean, signal: AbortSignal): Promise<void> {
-    if (this.#closed !== undefined) throw this.#closed.reason;
-    signal.throwIfAborted();
+    const signals = [this.#closing.signal, signal];
+    for (const each of signals) each.throwIfAborted();
     if (predicate()) return;
     const { promise, resolve, reject } = Promise.withResolvers<void>();
-    const check = (): void => {
+    const stopListening = this.listen(() => {
       try {
         if (predicate()) resolve();
       } catch (error) {
         reject(error);
       }
-    };
-    const waiter = { check, reject };
-    const onAbort = (): void => reject(signal.reason);
-    this.#waiters.add(waiter);
-    signal.addEventListener('abort', onAbort, { once: true });
+    });
+    const onAbort = (): void => reject(signals.find(({ aborted }) => aborted)?.reason);
+    for (const each of signals) each.addEventListener('abort', onAbort, { once: true });
     try {
       await promise;
     } finally {
-      this.#waiters.delete(waiter);
-      signal.removeEventListener('abort', onAbort);
+      stopListening();
+      for (const each of signals) each.removeEventListener('abort', onAbort);
     }
   }
 
   /** Rejects all present and later calls of {@link waitUntil}. */
   close(reason: Error): void {
-    this.#closed = { reason };
-    for (const { reject } of this.#waiters) reject(reason);
+    this.#closing.abort(reason);
   }
 }

@@ -4,7 +4,7 @@ import type { KnownPeers } from '../connection/handshake.ts';
 import { addressGossipID } from '../wire/bloom-filter.ts';
 import type { Endpoint } from '../wire/ip-address.ts';
 import type { NodeAddress } from '../wire/signed-address.ts';
-import { KnownPeersFilter } from './known-peers-filter.ts';
+import { createKnownPeersFilter } from './known-peers-filter.ts';
 
 interface KnownAddresses {
   /** Newest address that the node has signed. */
@@ -35,7 +35,7 @@ export type AddressBook = ReturnType<typeof createAddressBook>;
 export function createAddressBook({ maxEntries, random, isWanted, mayBeDialled }: AddressBookOptions) {
   const entries = new Map<NodeID, KnownAddresses>();
   const gossipIDs = new Map<NodeID, Uint8Array>();
-  const filter = new KnownPeersFilter(random);
+  const filter = createKnownPeersFilter(random);
 
   /** Whether an address with this timestamp would be stored, if its signature is valid. */
   function isNewer(nodeID: NodeID, timestamp: bigint): boolean {

@@ -21,64 +21,58 @@ interface FilterState {
  * or old, the next one is filled with other seeds, without replaced addresses. That takes some milliseconds for each thousand addresses,
  * so it happens in steps, and the old filter is sent until then.
  */
-export class KnownPeersFilter {
-  readonly #random: Random;
-  #current: FilterState;
-  #next: (FilterState & { readonly missing: Iterator<Uint8Array> }) | undefined;
-  #encoded: KnownPeers | undefined;
+export function createKnownPeersFilter(random: Random) {
+  let current = createFilter(MIN_CAPACITY, Number.NEGATIVE_INFINITY);
+  let next: (FilterState & { readonly missing: Iterator<Uint8Array> }) | undefined;
+  let encoded: KnownPeers | undefined;
 
-  constructor(random: Random) {
-    this.#random = random;
-    this.#current = this.#createFilter(MIN_CAPACITY, Number.NEGATIVE_INFINITY);
+  function createFilter(capacity: number, startedAtMs: number): FilterState {
+    const salt = randomBytes(MAX_SALT_LENGTH);
+    const filter = BloomFilter.create(capacity, FALSE_POSITIVE_PROBABILITY, randomBytes);
+    return { filter, salt, capacity, startedAtMs, count: 0 };
   }
 
-  add(gossipID: Uint8Array): void {
-    add(this.#current, gossipID);
-    // The iterator may have passed its place.
-    if (this.#next !== undefined) add(this.#next, gossipID);
-    this.#encoded = undefined;
+  function randomBytes(length: number): Uint8Array {
+    return Uint8Array.from({ length }, () => Math.floor(random() * 256));
   }
 
-  /**
-   * @param gossipIDs all known addresses, for the next filter
-   * @param maxAgeMs maximum time that a false positive hides an address
-   */
-  encode(gossipIDs: ReadonlyMap<unknown, Uint8Array>, nowMs: number, maxAgeMs: number): KnownPeers {
-    const { count, capacity, startedAtMs } = this.#current;
-    if (this.#next === undefined && (count > capacity || nowMs - startedAtMs > maxAgeMs)) {
-      // Half empty: new addresses are expected.
-      const next = this.#createFilter(Math.max(MIN_CAPACITY, gossipIDs.size * 2), nowMs);
-      this.#next = { ...next, missing: gossipIDs.values() };
-    }
-    this.#fillNext();
-    this.#encoded ??= { filter: this.#current.filter.encode(), salt: this.#current.salt };
-    return this.#encoded;
-  }
-
-  #fillNext(): void {
-    const next = this.#next;
+  function fillNext(): void {
     if (next === undefined) return;
     for (let step = 0; step < ADDRESSES_PER_STEP; step += 1) {
       const { value, done } = next.missing.next();
       if (done === true) {
-        this.#current = next;
-        this.#next = undefined;
-        this.#encoded = undefined;
+        current = next;
+        next = undefined;
+        encoded = undefined;
         return;
       }
       add(next, value);
     }
   }
 
-  #createFilter(capacity: number, startedAtMs: number): FilterState {
-    const salt = this.#randomBytes(MAX_SALT_LENGTH);
-    const filter = BloomFilter.create(capacity, FALSE_POSITIVE_PROBABILITY, (length) => this.#randomBytes(length));
-    return { filter, salt, capacity, startedAtMs, count: 0 };
-  }
-
-  #randomBytes(length: number): Uint8Array {
-    return Uint8Array.from({ length }, () => Math.floor(this.#random() * 256));
-  }
+  return {
+    add(gossipID: Uint8Array): void {
+      add(current, gossipID);
+      // The iterator may have passed its place.
+      if (next !== undefined) add(next, gossipID);
+      encoded = undefined;
+    },
+    /**
+     * @param gossipIDs all known addresses, for the next filter
+     * @param maxAgeMs maximum time that a false positive hides an address
+     */
+    encode(gossipIDs: ReadonlyMap<unknown, Uint8Array>, nowMs: number, maxAgeMs: number): KnownPeers {
+      const { count, capacity, startedAtMs } = current;
+      if (next === undefined && (count > capacity || nowMs - startedAtMs > maxAgeMs)) {
+        // Half empty: new addresses are expected.
+        const filter = createFilter(Math.max(MIN_CAPACITY, gossipIDs.size * 2), nowMs);
+        next = { ...filter, missing: gossipIDs.values() };
+      }
+      fillNext();
+      encoded ??= { filter: current.filter.encode(), salt: current.salt };
+      return encoded;
+    },
+  };
 }
 
 function add(state: FilterState, gossipID: Uint8Array): void {

@@ -5,52 +5,48 @@ export interface WantedChange {
   readonly removed: readonly NodeID[];
 }
 
-/** Nodes in at least one named set, without our own NodeID. */
-export class WantedNodes {
-  /** May be a validator's, where the operator configured its certificate. */
-  readonly #ownNodeID: NodeID;
-  readonly #sets = new Map<string, ReadonlySet<NodeID>>();
-  readonly #preferredNames = new Set<string>();
-  #all: Set<NodeID> = new Set();
-  #preferred: ReadonlySet<NodeID> = new Set();
+/**
+ * Nodes in at least one named set, without our own NodeID.
+ *
+ * @param ownNodeID may be a validator's, if the operator configured its certificate
+ */
+export function createWantedNodes(ownNodeID: NodeID) {
+  const sets = new Map<string, ReadonlySet<NodeID>>();
+  const preferredNames = new Set<string>();
+  let all: ReadonlySet<NodeID> = new Set();
+  let preferred: ReadonlySet<NodeID> = new Set();
 
-  constructor(ownNodeID: NodeID) {
-    this.#ownNodeID = ownNodeID;
+  function unionOf(names: Iterable<string>): ReadonlySet<NodeID> {
+    const union = new Set<NodeID>();
+    for (const name of names) for (const nodeID of sets.get(name) ?? []) union.add(nodeID);
+    union.delete(ownNodeID);
+    return union;
   }
 
-  get all(): ReadonlySet<NodeID> {
-    return this.#all;
+  function update(): WantedChange {
+    const before = all;
+    all = unionOf(sets.keys());
+    preferred = unionOf(preferredNames);
+    return { added: [...all.difference(before)], removed: [...before.difference(all)] };
   }
 
-  /** Nodes in at least one preferred set. */
-  get preferred(): ReadonlySet<NodeID> {
-    return this.#preferred;
-  }
-
-  set(name: string, nodeIDs: ReadonlySet<NodeID>, isPreferred = false): WantedChange {
-    this.#sets.set(name, new Set(nodeIDs));
-    if (isPreferred) this.#preferredNames.add(name);
-    else this.#preferredNames.delete(name);
-    return this.#update();
-  }
-
-  delete(name: string): WantedChange {
-    this.#preferredNames.delete(name);
-    return this.#sets.delete(name) ? this.#update() : { added: [], removed: [] };
-  }
-
-  #update(): WantedChange {
-    const before = this.#all;
-    const after = new Set<NodeID>();
-    const preferred = new Set<NodeID>();
-    for (const [name, nodeIDs] of this.#sets) {
-      for (const nodeID of nodeIDs) after.add(nodeID);
-      if (this.#preferredNames.has(name)) for (const nodeID of nodeIDs) preferred.add(nodeID);
-    }
-    after.delete(this.#ownNodeID);
-    preferred.delete(this.#ownNodeID);
-    this.#all = after;
-    this.#preferred = preferred;
-    return { added: [...after.difference(before)], removed: [...before.difference(after)] };
-  }
+  return {
+    get all(): ReadonlySet<NodeID> {
+      return all;
+    },
+    /** Nodes in at least one preferred set. */
+    get preferred(): ReadonlySet<NodeID> {
+      return preferred;
+    },
+    set(name: string, nodeIDs: ReadonlySet<NodeID>, isPreferred = false): WantedChange {
+      sets.set(name, new Set(nodeIDs));
+      if (isPreferred) preferredNames.add(name);
+      else preferredNames.delete(name);
+      return update();
+    },
+    delete(name: string): WantedChange {
+      preferredNames.delete(name);
+      return sets.delete(name) ? update() : { added: [], removed: [] };
+    },
+  };
 }

@@ -5,7 +5,7 @@ import { readObject, readU64 } from '../codec/json-fields.ts';
 import type { JsonRpcClient } from './json-rpc.ts';
 
 /**
- * APIs of single blockchains. A node serves only chains that it runs, and returns HTTP 404 for others (`invalid response`). Use a separate
+ * APIs of single blockchains. A node serves only chains that it runs, and returns HTTP 404 for others (`invalid_response`). Use a separate
  * client, so that a base URL without some chain is not put aside for the P-Chain.
  */
 export type ChainApi = ReturnType<typeof createChainApi>;

@@ -42,7 +42,7 @@ export function createDataApi(options: DataApiOptions) {
     });
     if (statusCode !== 200) {
       await body.dump({ limit: 64 * 1024, signal });
-      const kind = mayStatusPass(statusCode) ? 'unavailable' : 'invalid response';
+      const kind = mayStatusPass(statusCode) ? 'unavailable' : 'invalid_response';
       throw new ApiError(kind, `the data API answered HTTP status ${statusCode}`, {
         detail: `the data API at ${address.host} answered HTTP status ${statusCode}`,
       });
@@ -72,7 +72,7 @@ export function createDataApi(options: DataApiOptions) {
         if (cause instanceof ApiError) throw cause;
         const isResponse = cause instanceof ParseError;
         const reason = isResponse ? cause.message : 'no answer';
-        throw new ApiError(isResponse ? 'invalid response' : 'unavailable', `the data API: ${reason}`, {
+        throw new ApiError(isResponse ? 'invalid_response' : 'unavailable', `the data API: ${reason}`, {
           cause,
           detail: `the data API at ${address.host}: ${describeTransportError(cause)}`,
         });

@@ -160,7 +160,7 @@ export function createJsonRpcClient(options: JsonRpcClientOptions) {
         // Reads a short body to its end, so that the connection can be reused.
         await body.dump({ limit: MAX_ERROR_BODY_BYTES, signal: deadline.signal });
         const mayPass = mayStatusPass(statusCode);
-        return { status: 'failed', reason: 'http status', message: `HTTP status ${statusCode}`, mayPass };
+        return { status: 'failed', reason: 'http_status', message: `HTTP status ${statusCode}`, mayPass };
       }
       text = await readBody(body, call.maxResponseBytes);
     } catch (cause) {
@@ -200,7 +200,7 @@ export function createJsonRpcClient(options: JsonRpcClientOptions) {
      * Tries each endpoint once, healthy ones first. Temporary failures (transport, timeout, HTTP 5xx, 408, 429) lead to further rounds with
      * pauses. A JSON-RPC error ends the call.
      *
-     * @throws {ApiError}, or the signal's reason where the caller aborted
+     * @throws {ApiError}, or the signal's reason if the caller aborted
      */
     async call<Result>(call: JsonRpcCall<Result>): Promise<Result> {
       const { method, signal } = call;
@@ -250,10 +250,10 @@ type Attempt<Result> =
 
 interface AttemptFailure {
   readonly status: 'failed';
-  readonly reason: 'transport' | 'timeout' | 'http status' | 'invalid response';
+  readonly reason: 'transport' | 'timeout' | 'http_status' | 'invalid_response';
   /** For clients, without hosts. */
   readonly message: string;
-  /** For the log, where it differs. */
+  /** For the log, if it differs. */
   readonly detail?: string;
   /** Whether a repeated request may succeed. */
   readonly mayPass: boolean;
@@ -304,13 +304,13 @@ function parseResponse(
 }
 
 function invalidResponse(cause: ParseError): AttemptFailure {
-  return { status: 'failed', reason: 'invalid response', message: cause.message, mayPass: false, cause };
+  return { status: 'failed', reason: 'invalid_response', message: cause.message, mayPass: false, cause };
 }
 
 /** @param failures at least one, the newest last */
 function failedCall(method: string, failures: ReadonlyMap<OpenEndpoint, AttemptFailure>): ApiError {
   const last = [...failures.values()].at(-1);
-  const kind = last?.mayPass === true ? 'unavailable' : 'invalid response';
+  const kind = last?.mayPass === true ? 'unavailable' : 'invalid_response';
   const detail = `${method}: ${summarizeByHost(failures)}`;
   return new ApiError(kind, `${method}: ${summarize(failures)}`, { cause: last?.cause, detail });
 }

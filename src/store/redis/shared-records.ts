@@ -20,7 +20,7 @@ export interface SharedRecord {
 
 /** How long a record is kept. */
 export const RECORD_LIFETIME_MS = 60 * 60_000;
-/** With the longest values a list has 8 MiB. */
+/** A list of the longest values has 8 MiB. */
 const MAX_RECORD_BYTES = 8 * 1024;
 /** Records of a batch are encoded and sent together; a client asks another replica no sooner. */
 const BATCH_MS = 10;

@@ -234,7 +234,7 @@ describe('the ledger', () => {
     const id = hash('sha256', encoded.subarray(0, -4), 'buffer');
     expect((await api.getBlockByHeight(165n, SIGNAL)).id).toBe(idFromBytes(new Uint8Array(id), 'id'));
     expect(encoded.subarray(-4)).toEqual(id.subarray(-4));
-    // In a block, a transaction has no codec version of its own.
+    // In a block, a transaction has no separate codec version.
     const transaction = await api.getTx(devnet.transactions.usedUpRegistration, SIGNAL);
     expect(encoded.subarray(-4 - transaction.length + 2, -4)).toEqual(Buffer.from(transaction.subarray(2)));
   });
@@ -277,7 +277,7 @@ describe('the ledger', () => {
     for (const other of others) expect(other).toEqual(epoch);
     expect(epoch?.number).toBeGreaterThan(0n);
     expect(epoch?.pChainHeight).toBeLessThan(await api.getHeight(SIGNAL));
-    await expect(chains.getCurrentEpoch(UNKNOWN, SIGNAL)).rejects.toMatchObject({ kind: 'invalid response' });
+    await expect(chains.getCurrentEpoch(UNKNOWN, SIGNAL)).rejects.toMatchObject({ kind: 'invalid_response' });
   });
 });
 

@@ -51,7 +51,7 @@ test('the API of a chain accepts a transaction of the X-Chain only if its bytes 
   await chains.findXChainTx(txID as TxID, SIGNAL);
   expect(server.requests[0]).toMatchObject({ url: '/ext/bc/X', method: 'avm.getTx', params: { encoding: 'hex' } });
   const other = idFromBytes<TxID>(new Uint8Array(32).fill(3), 'tx');
-  await expect(chains.findXChainTx(other, SIGNAL)).rejects.toMatchObject({ kind: 'invalid response' });
+  await expect(chains.findXChainTx(other, SIGNAL)).rejects.toMatchObject({ kind: 'invalid_response' });
 });
 
 const TIMEOUT_MS = 500;
@@ -84,17 +84,17 @@ test('the data API receives a request for the oldest transactions of a validatio
 });
 
 test.each<[string, Reply, string]>([
-  ['a wrong key', { status: 403, text: '{}' }, 'invalid response'],
+  ['a wrong key', { status: 403, text: '{}' }, 'invalid_response'],
   ['too many requests', { status: 429, text: '{}' }, 'unavailable'],
   ['an outage', { status: 502, text: '<html>' }, 'unavailable'],
   ['no response', 'hang', 'unavailable'],
-  ['invalid JSON', { status: 200, text: '<html>' }, 'invalid response'],
-  ['another shape', { status: 200, text: '{"transactions": {}}' }, 'invalid response'],
-  ['an invalid hash', { status: 200, text: '{"transactions": [{"txHash": "x"}]}' }, 'invalid response'],
+  ['invalid JSON', { status: 200, text: '<html>' }, 'invalid_response'],
+  ['another shape', { status: 200, text: '{"transactions": {}}' }, 'invalid_response'],
+  ['an invalid hash', { status: 200, text: '{"transactions": [{"txHash": "x"}]}' }, 'invalid_response'],
   [
     'a body above the limit',
     { status: 200, text: `{"transactions": []${' '.repeat(5 * 1024 * 1024)}}` },
-    'invalid response',
+    'invalid_response',
   ],
 ])('the data API fails after %s, without its key in the error', async (_, reply, kind) => {
   const { find } = await start(reply);

@@ -286,7 +286,7 @@ describe('retries', () => {
 
   it.each([301, 400, 404])('does not retry after HTTP %i', async (status) => {
     await using api = await setUp([{ status, text: '' }]);
-    expect((await api.fail()).kind).toBe('invalid response');
+    expect((await api.fail()).kind).toBe('invalid_response');
     expect([api.counts(), api.clock.pausesMs]).toEqual([[1], []]);
   });
 
@@ -422,7 +422,7 @@ describe('errors, traces and metrics', () => {
     for (const line of [
       'api_calls_total{method="platform.getHeight",outcome="ok"} 1',
       'api_calls_total{method="platform.getHeight",outcome="rejected"} 1',
-      `api_attempt_failures_total{endpoint="${api.first.host}",reason="http status"} 1`,
+      `api_attempt_failures_total{endpoint="${api.first.host}",reason="http_status"} 1`,
       'api_call_duration_seconds_count{method="platform.getHeight"} 2',
     ]) {
       expect(text).toContain(line);

@@ -168,7 +168,7 @@ describe('the vectors of a real network', () => {
     await using setup = await setUp(() => ({ result: { tx: answers.shift() } }));
     expect(`0x${bytesToHex(await setup.node.getTx(txID as TxID, SIGNAL))}`).toBe(tx.slice(0, -8));
     const other = idFromBytes<TxID>(new Uint8Array(32).fill(1), 'txID');
-    await expect(setup.node.getTx(other, SIGNAL)).rejects.toMatchObject({ kind: 'invalid response' });
+    await expect(setup.node.getTx(other, SIGNAL)).rejects.toMatchObject({ kind: 'invalid_response' });
     await expect(setup.node.getTx(txID as TxID, SIGNAL)).rejects.toThrow('wrong checksum');
   });
 });
@@ -227,7 +227,7 @@ describe('responses', () => {
     ['a peer without a NodeID', getPeers, { peers: [{ publicIP: '1.2.3.4:9651' }] }],
   ])('with %s are refused', async (_what, call, result) => {
     await using setup = await setUp(() => ({ result }));
-    await expect(call(setup.node)).rejects.toMatchObject({ name: 'ApiError', kind: 'invalid response' });
+    await expect(call(setup.node)).rejects.toMatchObject({ name: 'ApiError', kind: 'invalid_response' });
   });
 
   it('keep every digit of a weight, as a string and as a number', async () => {
@@ -252,7 +252,7 @@ describe('responses', () => {
       text: `{"jsonrpc":"2.0","id":${id},"result":{"${NODE_ID}":{"publicKey":null,"weight":"1"},${again}}}`,
     }));
     await expect(getValidatorsAt(setup.node)).rejects.toMatchObject({
-      kind: 'invalid response',
+      kind: 'invalid_response',
       message: `platform.getValidatorsAt: validator set: has "${NODE_ID}" twice`,
     });
   });
@@ -294,12 +294,12 @@ describe('responses', () => {
     await using setup = await setUp(() => ({ result: { block, encoding: 'json' } }));
     expect(await setup.node.getBlockByHeight(7n, SIGNAL)).toMatchObject({ height: 7n, origins: { length: 5 } });
     expect(setup.api.requests[0]?.params).toEqual({ height: 7, encoding: 'json' });
-    await expect(setup.node.getBlockByHeight(8n, SIGNAL)).rejects.toMatchObject({ kind: 'invalid response' });
+    await expect(setup.node.getBlockByHeight(8n, SIGNAL)).rejects.toMatchObject({ kind: 'invalid_response' });
   });
 
   it('above the limit are not read to their end', async () => {
     await using setup = await setUp(() => 'endless');
-    await expect(setup.node.getHeight(SIGNAL)).rejects.toMatchObject({ kind: 'invalid response' });
+    await expect(setup.node.getHeight(SIGNAL)).rejects.toMatchObject({ kind: 'invalid_response' });
     await expect(getValidatorsAt(setup.node)).rejects.toThrow('has more than 16777216 bytes');
   });
 });

@@ -21,6 +21,8 @@ function key(name: string, more: Partial<ApiKey> = {}): ApiKey {
 }
 
 const HASH = key('flipped').sha256;
+/** Longer than a key that is looked up. */
+const LONG_KEY = 'x'.repeat(600);
 const NEARLY_KEYS = Array.from(HASH, (_, flipped) =>
   key(`flipped ${flipped}`, { sha256: HASH.map((byte, index) => (index === flipped ? byte ^ 1 : byte)) }),
 );
@@ -31,6 +33,7 @@ const service = await shareUpstreamService({
   access: {
     apiKeys: [
       ...[key('batches'), key('counted'), key('empty'), key('site'), key('whole hash'), ...NEARLY_KEYS],
+      key('long', { sha256: createHash('sha256').update(LONG_KEY).digest() }),
       ...[key('three', { unitsPerMinute: 3 }), key('three more', { unitsPerMinute: 3 })],
       ...[key('four', { unitsPerMinute: 4 }), key('data', { routes: ['data'], unitsPerMinute: 1 })],
     ],
@@ -41,7 +44,7 @@ const service = await shareUpstreamService({
 const { standIn } = service;
 
 let clients = 0;
-/** Returns a client with an address of its own. */
+/** Returns a client with a new address. */
 function newClient(address = `10.0.0.${(clients += 1)}`) {
   const from = { 'x-forwarded-for': address };
   return {
@@ -146,7 +149,7 @@ test.each([
 
 test('an unknown key is 401, costs its address, and is known by all of its hash', async () => {
   const { get } = newClient();
-  for (const text of ['x', 'secret of empty.', 'secret of flipped', 'x'.repeat(600), 'secret of Empty']) {
+  for (const text of ['x', 'secret of empty.', 'secret of flipped', LONG_KEY, 'secret of Empty']) {
     const { status, body } = await get(DATA, { 'x-service-api-key': text });
     expect([status, body['error'], body['code']]).toEqual([401, 'Unauthorized', 'unauthorized']);
   }

@@ -19,11 +19,11 @@ export async function startGoBinary(
   const child = spawn(entry, args, { env: { PATH: '/usr/bin:/bin', ...env }, stdio: ['ignore', 'ignore', 'pipe'] });
   const exit = once(child, 'exit');
   const log = followLog(child);
-  const { nodeID } = await log.line('staking identity');
+  const { nodeId } = await log.line('staking identity');
   const { go = {} } = (await log.line('listening')) as { go?: Record<string, { api: string; metrics: string }> };
   const [{ api, metrics } = { api: '', metrics: '' }] = Object.values(go);
   return {
-    ...{ child, log, nodeID: nodeID as string },
+    ...{ child, log, nodeID: nodeId as string },
     urls: [api.replace('[::]', '127.0.0.1'), metrics.replace('[::]', '127.0.0.1')],
     async [Symbol.asyncDispose]() {
       child.kill('SIGKILL');

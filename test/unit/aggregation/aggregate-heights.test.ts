@@ -118,7 +118,7 @@ describe('a destination', () => {
 
   test('whose API does not answer does not fail a request that did not name it', async () => {
     const { state, aggregate } = createHarness();
-    for (const kind of ['unavailable', 'rejected', 'invalid response'] as const) {
+    for (const kind of ['unavailable', 'rejected', 'invalid_response'] as const) {
       state.epoch = () => Promise.reject(new ApiError(kind, 'HTTP status 404'));
       expect(await aggregate(asked(false))).toMatchObject({ pChainHeight: PROPOSED });
     }
@@ -128,7 +128,7 @@ describe('a destination', () => {
 
   test('that was asked for and whose API is elsewhere is an error of the caller, and none if the API is down', async () => {
     const { state, failure } = createHarness();
-    state.epoch = () => Promise.reject(new ApiError('invalid response', 'HTTP status 404'));
+    state.epoch = () => Promise.reject(new ApiError('invalid_response', 'HTTP status 404'));
     const expected = { code: 'invalid_request', field: 'destinationChainID' };
     expect(await failure(asked(true))).toMatchObject(expected);
     expect(await failure(asked(true, UNKNOWN_CHAIN))).toMatchObject(expected);

@@ -13,7 +13,7 @@ function signAll(fixture: Fixture): void {
   for (const position of fixture.validators.keys()) fixture.script(position, 'signs');
 }
 
-/** From that position on they sign once 200 ms have passed, and refuse before. */
+/** Lets validators from that position on sign once 200 ms have passed, and refuse before. */
 function signSoon(fixture: Fixture, from: number): void {
   for (const position of fixture.validators.keys()) {
     if (position < from) continue;

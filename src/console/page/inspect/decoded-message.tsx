@@ -201,7 +201,7 @@ function id(value: string, what: string): ComponentChild {
   return <Id value={value} what={what} />;
 }
 
-/** As text, too, where it is one. */
+/** Shows bytes in hex, and also as text if they are one. */
 function bytesValue(hex: string, what: string): ComponentChildren {
   if (hex === '') return 'none';
   const text = textOfHex(hex);

@@ -14,7 +14,7 @@ interface SignFailureProps {
   readonly failure: Failure;
   /** Whether the message was of the P-Chain. */
   readonly isOfPChain?: boolean;
-  /** Sends the same request again; undefined if that is in vain. */
+  /** Sends the same request again; undefined if it would fail again. */
   readonly onRetry?: (() => void) | undefined;
   /** Sends it with another quorum. */
   readonly onQuorum?: ((quorum: number) => void) | undefined;

@@ -42,7 +42,7 @@ export function SubnetsView({ subnetId }: { subnetId: string | undefined }): Com
   );
 }
 
-/** Adds the subnets of the devnet that nobody has requested yet, so that people find them. */
+/** Adds the subnets of the devnet that no client has requested yet, so that people find them. */
 function withDevnetSubnets(known: readonly KnownSubnet[], { devnet }: Session): KnownSubnet[] {
   const all = devnet === undefined ? [] : [PRIMARY_NETWORK, devnet.l1.subnetID];
   const others = all.filter((id) => !known.some(({ subnetId }) => subnetId === id));

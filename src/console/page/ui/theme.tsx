@@ -6,7 +6,7 @@ type Theme = (typeof THEMES)[number];
 const SIGNS: Readonly<Record<Theme, string>> = { system: '◐', light: '○', dark: '●' };
 const NAME = 'theme';
 
-/** As the system, unless somebody chose otherwise in this tab. */
+/** Follows the system's theme, unless another was chosen in this tab. */
 export function ThemeButton(): ComponentChild {
   const [theme, setTheme] = useState<Theme>(
     () => THEMES.find((known) => known === sessionStorage.getItem(NAME)) ?? 'system',

@@ -169,17 +169,14 @@ describe('bad signatures', () => {
     expect(checks.length).toBe(1);
     expect(fixture.asked().at(-1)).toBe(1);
     expect(await fixture.registry.metrics()).toContain('signature_aggregator_bad_signers_total 2');
-    // It is tried out some minutes later. Once it signs well, it is as good as any other.
+    // It is tried out some minutes later, and verified alone. Once it signs well, it is as good as any other.
     fixture.script(1, 'signs');
     await fixture.clock.advance(10 * 60_000);
-    for (const { signers, count } of [
-      { signers: [0, 2, 3, 4], count: 2 },
-      { signers: [0, 1, 2], count: 1 },
-    ]) {
+    for (const count of [2, 1]) {
       checks.length = 0;
       const again = Uint8Array.of(3, count);
       const { value } = await fixture.run({ quorum: 67, justification: again, deps: { bls } });
-      expect(fixture.signersOf(value, 67)).toEqual(signers);
+      expect(fixture.signersOf(value, 67)).toEqual([0, 1, 2]);
       expect(checks.length).toBe(count);
     }
   });

@@ -74,7 +74,7 @@ describe('a search', () => {
   });
 
   test('names the chains that could not be asked', async () => {
-    const { state, messages } = createHarness({ C: new ApiError('invalid response', 'HTTP status 404') }, [SUBNET]);
+    const { state, messages } = createHarness({ C: new ApiError('invalid_response', 'HTTP status 404') }, [SUBNET]);
     state.chains = new ApiError('unavailable', 'no answer');
     const failures = await messages.search(TX, undefined, SIGNAL);
     expect(failures).toEqual(
@@ -121,14 +121,14 @@ describe('a transaction of a given chain', () => {
 
   test.each<[string, ApiError, string]>([
     ['unavailable', new ApiError('unavailable', 'no answer'), 'chain_rpc_unavailable'],
-    ['wrong', new ApiError('invalid response', 'HTTP status 404'), 'chain_rpc_invalid'],
+    ['wrong', new ApiError('invalid_response', 'HTTP status 404'), 'chain_rpc_invalid'],
     ['unable to find it', NOT_FOUND, 'unknown_transaction'],
   ])('of an RPC that is %s', async (_, error, code) => {
     await expect(ofChain(createHarness({ [CHAIN]: error }), CHAIN)).rejects.toMatchObject({ code });
   });
 
   test('that the P-Chain does not know', async () => {
-    const harness = createHarness({ [OTHER_CHAIN]: new ApiError('invalid response', 'HTTP status 404') });
+    const harness = createHarness({ [OTHER_CHAIN]: new ApiError('invalid_response', 'HTTP status 404') });
     await expect(ofChain(harness, OTHER_CHAIN)).rejects.toMatchObject({
       ...{ code: 'unknown_source_chain', field: 'sourceChainID' },
     });

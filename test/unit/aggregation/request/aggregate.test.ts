@@ -150,7 +150,7 @@ describe('what fails', () => {
   test.each<[string, AggregatorErrorCode, Partial<ReturnType<typeof createHarness>['api']>]>([
     ['an API node that lags', 'p_chain_unavailable', { height: 90n }],
     ['an API that is down', 'p_chain_unavailable', { failure: new ApiError('unavailable', 'no connection') }],
-    ['an API that answers nonsense', 'p_chain_invalid', { failure: new ApiError('invalid response', 'no JSON') }],
+    ['an API that answers nonsense', 'p_chain_invalid', { failure: new ApiError('invalid_response', 'no JSON') }],
     ['an API that does not answer in time', 'p_chain_unavailable', { hangs: true }],
   ])('%s', async (_, code, state) => {
     await expectFailure(code, /./, {}, ({ api }) => void Object.assign(api, state));

@@ -81,7 +81,7 @@ test('the search finds what trying every figure finds, in a bounded number of qu
       const needed = neededOf(nodes, percent);
       const { step, asked } = search(nodes, needed);
       for (const count of asked) expect(count).toBeLessThanOrEqual(MAX_UPTIME_QUESTIONS);
-      const found = step.kind === 'found' ? step.uptime : undefined;
+      const found = step.uptime;
       const [withLiars, withoutLiars] = [highest(nodes, needed), highest(truthful, needed)];
       if (liars.length === 0) expect(found).toBe(withLiars);
       // At least what the others sign without them, and never more than what is really signed.

@@ -1,12 +1,7 @@
-import {
-  createModelBackend,
-  encodeModelKey,
-  encodeModelSignature,
-  hashToModel,
-} from '../../../simulation/model-bls.ts';
+import { encodeModelKey, encodeModelSignature, hashToModel } from '../../../simulation/model-bls.ts';
 
 /** The BLS model of the simulation, with secrets and errors that tests choose. */
-export const modelBackend = createModelBackend(false);
+export { modelBackend } from '../../../simulation/model-bls.ts';
 
 export interface ModelSigner {
   readonly publicKey: Uint8Array;

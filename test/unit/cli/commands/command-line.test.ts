@@ -113,17 +113,17 @@ describe('npm start --', () => {
 });
 
 describe.concurrent('a service that cannot start', { timeout: 120_000 }, () => {
-  test('for a devnet with more validators than allowed files has advice', async () => {
+  test('for a devnet with more validators than allowed files has advice, after a line at the start', async () => {
     const child = spawn(
       'sh',
       ['-c', 'ulimit -n 128; exec "$@"', 'sh', process.execPath, START, '--validators', '200'],
       {
         env: { SIGNATURE_AGGREGATOR_SERVER__PORT: '0', PATH: process.env['PATH'] },
-        stdio: ['ignore', 'ignore', 'pipe'],
+        stdio: ['ignore', 'pipe', 'pipe'],
       },
     );
-    const [err, [code]] = await Promise.all([text(child.stderr), once(child, 'close')]);
-    expect(code).toBe(1);
+    const [out, err, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'close')]);
+    expect({ code, out }).toEqual({ code: 1, out: 'Starting a devnet, which takes some seconds\n' });
     expect(err).toMatch(/^could not run: the devnet cannot open a port .*ulimit -n\)\n$/);
   });
 

@@ -70,6 +70,17 @@ test('a request that arrives behind a partial answer while the server closes is 
   await closed;
 });
 
+test('what follows the answers of a connection is done once', async () => {
+  const { server, response } = await running();
+  const [socket, closed] = [response.socket!, once(response, 'close')];
+  let count = 0;
+  for (let time = 0; time < 2; time += 1) server.afterAnswers(socket, () => (count += 1));
+  expect(count).toBe(0);
+  response.end('x');
+  await closed;
+  expect(count).toBe(1);
+});
+
 test('a slow client receives its whole answer', async () => {
   const body = Buffer.alloc(32 * 1024 * 1024, 'a');
   const { open, close } = await openServer((_request, response) => response.end(body));

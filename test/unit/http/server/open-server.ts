@@ -8,7 +8,7 @@ import { FakeClock } from '../../../support/fake-clock.ts';
 export const GET = 'GET / HTTP/1.1\r\nhost: x\r\n\r\n';
 export const DRAIN_TIMEOUT_MS = 1_000;
 
-/** Starts a server of its own for a test, on a clock that stands still. */
+/** Starts a separate server for a test, on a clock that stands still. */
 export async function openServer(listener: RequestListener, maxConnections = 1_000) {
   const clock = new FakeClock();
   const brokenOff: string[] = [];

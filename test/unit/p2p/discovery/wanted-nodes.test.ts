@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { WantedNodes } from '../../../../src/p2p/discovery/wanted-nodes.ts';
+import { createWantedNodes } from '../../../../src/p2p/discovery/wanted-nodes.ts';
 import type { NodeID } from '../../../../src/warp/ids.ts';
 
 const node = (name: string): NodeID => `NodeID-${name}` as NodeID;
@@ -7,7 +7,7 @@ const setOf = (names: string): Set<NodeID> => new Set([...names].map(node));
 const nothing = { added: [], removed: [] };
 
 it('is the union of all sets without our NodeID, and reports changes', () => {
-  const wanted = new WantedNodes(node('z'));
+  const wanted = createWantedNodes(node('z'));
   expect(wanted.set('primary', setOf('abz'))).toEqual({ added: [node('a'), node('b')], removed: [] });
   expect(wanted.set('l1', setOf('bc'))).toEqual({ added: [node('c')], removed: [] });
   expect(wanted.all).toEqual(setOf('abc'));
@@ -20,7 +20,7 @@ it('is the union of all sets without our NodeID, and reports changes', () => {
 });
 
 it('copies the given set', () => {
-  const wanted = new WantedNodes(node('z'));
+  const wanted = createWantedNodes(node('z'));
   const given = setOf('ab');
   wanted.set('l1', given);
   given.add(node('c'));
@@ -29,7 +29,7 @@ it('copies the given set', () => {
 });
 
 it('reports nodes in preferred sets', () => {
-  const wanted = new WantedNodes(node('z'));
+  const wanted = createWantedNodes(node('z'));
   wanted.set('own', setOf('abz'), true);
   wanted.set('strange', setOf('bc'));
   expect(wanted.preferred).toEqual(setOf('ab'));

@@ -93,6 +93,18 @@ describe('counters that replicas share', () => {
     expect(await b.take('a', 30e9, 60e9)).toEqual({ isTaken: false, ns: 40e9 });
   });
 
+  test('grant a claim to one replica until it is given back, which does not affect a later claim', async () => {
+    const [a, b] = startShared().replicas;
+    const first = expectGranted(await a.claim('token', 60_000));
+    expectRefused(await b.claim('token', 60_000), 60_000);
+    await first.giveBack();
+    const later = expectGranted(await b.claim('token', 60_000));
+    await first.giveBack();
+    expectRefused(await a.claim('token', 60_000), 60_000);
+    await later.giveBack();
+    expectGranted(await a.claim('token', 60_000));
+  });
+
   test('keep keys in the store no longer than the backlog', async () => {
     const { entries, replicas } = startShared();
     await replicas[0].take('a', 5e9 + 1, 60e9);

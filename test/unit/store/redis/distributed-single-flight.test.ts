@@ -236,12 +236,20 @@ describe('without a secret', () => {
   });
 });
 
-test('an unproven outcome of a lost lease does not replace another value', async () => {
-  const { clock, run, plant, planted } = createReplicas();
-  void run('word', { isProven: false });
+test('a lost lease is not renewed, and its unproven outcome does not replace another value', async () => {
+  const { clock, values, run, plant, planted } = createReplicas();
+  void run('word', { isProven: false, takesMs: 2_000 });
   await clock.advance(50);
   const theirs = bytes('of another replica');
   plant(theirs);
+  const { replace } = values;
+  let renewals = 0;
+  values.replace = (...args) => {
+    renewals += 1;
+    return replace(...args);
+  };
+  await clock.advance(1_900);
+  expect(renewals).toBe(1);
   await clock.advance(500);
   expect(Uint8Array.from(planted())).toEqual(theirs);
 });
@@ -251,6 +259,8 @@ test('too long progress and outcomes are not shared', async () => {
   const share = () => ({ bytes: new Uint8Array(512 * 1024), ttlMs: 1_000, isProven: true });
   const result = run('one', { progress: () => new Uint8Array(MAX_PROGRESS_BYTES + 1), share });
   await clock.advance(150);
+  // It was renewed once.
+  expect(entries.get(KEY)?.endsMs).toBe(100 + LEASE_MS);
   expect(planted().length).toBeLessThan(100);
   await clock.advance(100);
   expect(await result).toBe('one');

@@ -9,6 +9,7 @@ import { createSharedValidatorSets } from '../../../../src/store/redis/shared-va
 import type { Validator } from '../../../../src/validators/validator.ts';
 import {
   idFromBytes,
+  type NodeID,
   nodeIDFromBytes,
   PRIMARY_NETWORK_ID,
   type SubnetID,
@@ -125,6 +126,17 @@ describe('validator sets', () => {
     for (let height = 1n; height <= 20n; height += 1n) await other.at(SUBNET, height);
     expect(writes.filter((key) => !key.includes('@'))).toHaveLength(1);
     expect(reads.filter((key) => !key.includes('@'))).toHaveLength(1);
+  });
+
+  test('that take more than 1 MiB are not shared', () => {
+    const { entries, one } = createReplicas();
+    const publicKey = new Uint8Array(48).fill(1);
+    const setOf = (count: number): Validator[] =>
+      Array.from({ length: count }, (_, index) => ({ nodeID: `NodeID-${index}` as NodeID, weight: 1n, publicKey }));
+    one.put(SUBNET, 1n, setOf(16_000));
+    expect(entries.size).toBe(0);
+    one.put(SUBNET, 1n, setOf(12_000));
+    expect(entries.size).toBe(2);
   });
 
   test('that were deleted are written again with the next height', async () => {

@@ -4,7 +4,6 @@ import { expect, test } from 'vitest';
 import type { BlsBackend } from '../../../../src/bls/backends/bls-backend.ts';
 import { nobleBackend } from '../../../../src/bls/backends/noble-backend.ts';
 import { plainBackend } from '../../../../src/bls/backends/plain-backend.ts';
-import { ArithmeticReplaced } from '../../../../src/bls/field/arithmetic.ts';
 import { type BlsService, createBlsService, type Signer } from '../../../../src/bls/service/aggregation.ts';
 import { type BlsJob, runBlsJob } from '../../../../src/bls/service/bls-jobs.ts';
 import { createJobRunner } from '../../../../src/bls/service/job-runner.ts';
@@ -126,8 +125,10 @@ test('the audit ends what was begun with wrong arithmetic', async () => {
   await aggregation.add(first, signaturesOf(MESSAGE)[0] as Uint8Array);
   await verdictOn(bls, aggregateOf(OTHER));
   await untilQuiet();
-  await expect(aggregation.aggregate()).rejects.toBeInstanceOf(ArithmeticReplaced);
-  await expect(aggregation.verifyAlone(first, aggregateOf(OTHER))).rejects.toBeInstanceOf(ArithmeticReplaced);
+  await expect(aggregation.aggregate()).rejects.toThrow('BLS arithmetic that was found wrong');
+  await expect(aggregation.verifyAlone(first, aggregateOf(OTHER))).rejects.toThrow(
+    'BLS arithmetic that was found wrong',
+  );
 });
 
 test('the audit keeps 64 verdicts at most', async () => {

@@ -1,17 +1,15 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { PublicKeyTable } from '../../../../src/bls/backends/public-key-table.ts';
-import { type AddOutcome, SignatureLanes } from '../../../../src/bls/curve/signature-lanes.ts';
-import { Arithmetic } from '../../../../src/bls/field/arithmetic.ts';
+import { Arithmetic } from '../../../../src/bls/service/arithmetic.ts';
 import { type BlsJob, runBlsJob } from '../../../../src/bls/service/bls-jobs.ts';
 import { createJobRunner, JobsOverloaded } from '../../../../src/bls/service/job-runner.ts';
+import { type AddOutcome, SignatureLanes } from '../../../../src/bls/service/signature-lanes.ts';
 import { bytesToHex } from '../../../../src/lib/encoding/bytes.ts';
-import { ParseError } from '../../../../src/lib/encoding/parse-error.ts';
 import { settle } from '../../../support/fake-clock.ts';
 import { createModelSigner, modelBackend } from '../backends/model-backend.ts';
 
 const MESSAGE = Uint8Array.of(1, 2, 3);
-const NO_POINT = new Uint8Array(96).fill(0xff);
 const signers = Array.from({ length: 400 }, (_, index) => createModelSigner(7n + BigInt(index) ** 2n));
 const signatures = signers.map((signer) => signer.sign(MESSAGE));
 const indices = (from: number, to: number) => Array.from({ length: to - from }, (_, i) => from + i);
@@ -41,27 +39,26 @@ function openLanes({ threads = 1, concurrency = 1, maxQueued = 100 } = {}) {
   });
   const table = new PublicKeyTable(modelBackend.packedPublicKeyBytes);
   const lanes = new SignatureLanes(new Arithmetic(runner, modelBackend), {
-    ...{ message: MESSAGE, keys: table.memory, isOver: () => false },
+    ...{ keys: table.memory, isOver: () => false },
     onMalformed: () => undefined,
   });
   const outcomes = new Map<number, AddOutcome | 'rejected'>();
   /** Ends when what was added has had the time to become a job: what is added meanwhile goes with it. */
-  const add = (index: number, signature = signatures[index] as Uint8Array, isLast = false): Promise<void> => {
+  const add = (index: number, signature = signatures[index] as Uint8Array): Promise<void> => {
     const { publicKey } = signers[index] as (typeof signers)[number];
-    lanes.add(index, table.slotOf(bytesToHex(publicKey), publicKey), signature, isLast).then(
+    lanes.add(index, table.slotOf(bytesToHex(publicKey), publicKey), signature).then(
       (outcome) => outcomes.set(index, outcome),
       () => outcomes.set(index, 'rejected'),
     );
     return settle();
   };
-  const addLast = (index: number, signature?: Uint8Array): Promise<void> => add(index, signature, true);
   const sizes = () => jobs.map(({ slots }) => slots.length);
   /** Ends the job that is at this place among those running. */
   async function finish(place = 0): Promise<void> {
     running.splice(place, 1)[0]?.();
     await settle();
   }
-  return { lanes, runner, table, jobs, running, outcomes, add, addLast, sizes, finish };
+  return { lanes, runner, table, jobs, running, outcomes, add, sizes, finish };
 }
 
 /** Whether the parts add up to the sum of these signers' keys and signatures. */
@@ -173,65 +170,13 @@ test('a job that fails because the queue is full fails all that wait, and the ne
   expect(outcomes.get(1)).toBe('added');
 });
 
-const membersOf = (lanes: SignatureLanes) => lanes.made?.signers.toSorted((a, b) => a - b);
-
-test('the last signatures wait for the jobs before them, and one job then makes the aggregate of all', async () => {
-  const { lanes, add, addLast, jobs, finish } = openLanes({ concurrency: 2 });
-  await add(0);
-  await add(1);
-  await addLast(2);
-  expect(jobs).toHaveLength(2);
-  await finish();
-  expect(jobs).toHaveLength(2);
-  await finish();
-  expect(jobs).toHaveLength(3);
-  expect(jobs[2]?.last?.sums).toHaveLength(1);
-  expect(lanes.made).toBeUndefined();
-  await finish();
-  expect(membersOf(lanes)).toEqual([0, 1, 2]);
-  // A later aggregate begins with the signatures.
-  expect(lanes.partialSums()).toMatchObject({ signers: [0, 1, 2], sums: [], contributions: { slots: [0, 1, 2] } });
-  const key = modelBackend.aggregatePublicKeys(
-    signers.slice(0, 3).map(({ publicKey }) => modelBackend.parsePublicKey(publicKey)),
-  );
-  expect(lanes.made?.key).toEqual(modelBackend.packPublicKey(key));
-});
-
-test('the last signatures make no aggregate where one of them is no point', async () => {
-  const { lanes, add, addLast, finish, outcomes } = openLanes();
-  await add(0);
-  await addLast(1, NO_POINT);
+test('signatures are added up anew where one of them was removed', async () => {
+  const { lanes, add, finish, jobs } = openLanes({ concurrency: 2 });
+  for (const index of indices(0, 3)) await add(index);
   await finish();
   await finish();
-  expect(outcomes.get(1)).toBeInstanceOf(ParseError);
-  expect(lanes.made).toBeUndefined();
-  // So others are needed, and nothing holds them up.
-  await add(2);
   await finish();
-  expect(outcomes.get(2)).toBe('added');
-});
-
-test('the last signatures hold up what comes after them until somebody is removed', async () => {
-  const { lanes, add, addLast, jobs, finish, outcomes } = openLanes();
-  await addLast(0);
-  await addLast(1);
-  await finish();
-  await finish();
-  expect(membersOf(lanes)).toEqual([0]);
-  expect(jobs).toHaveLength(1);
-  await add(2);
-  expect(jobs).toHaveLength(1);
-  lanes.remove(0);
-  expect(lanes.made).toBeUndefined();
-  expect(jobs).toHaveLength(2);
-  await finish();
-  expect([...outcomes.keys()]).toEqual([0, 1, 2]);
-});
-
-test('the last signatures that are removed while their aggregate is being made leave none', async () => {
-  const { lanes, addLast, finish } = openLanes();
-  await addLast(0);
-  lanes.remove(0);
-  await finish();
-  expect(lanes.made).toBeUndefined();
+  lanes.remove(1);
+  expect(lanes.partialSums()).toMatchObject({ signers: [0, 2], sums: [], contributions: { slots: [0, 2] } });
+  expect(jobs.reduce((sum, { slots }) => sum + slots.length, 0)).toBe(3);
 });

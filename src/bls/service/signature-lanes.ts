@@ -1,15 +1,12 @@
 import { concatBytes } from '../../lib/encoding/bytes.ts';
 import { ParseError } from '../../lib/encoding/parse-error.ts';
-import type { Arithmetic } from '../field/arithmetic.ts';
-import type { AddInput, AddOutput, Contributions, MadeAggregate } from '../service/bls-jobs.ts';
-import type { Sum } from './add-points.ts';
+import type { Arithmetic } from './arithmetic.ts';
+import type { AddOutput, Contributions, Sum } from './bls-jobs.ts';
 
 /** Decoding this many takes some 4 ms with noble, so no request waits long for another one's job. */
 const MAX_SIGNATURES_PER_JOB = 64;
 /** Fewer are not worth a second thread. */
 const MIN_SIGNATURES_PER_JOB = 4;
-/** Jobs of so many may go together with those of other requests. */
-const SMALL_JOB = 8;
 
 /** What became of a signature: in the sum, not taken because the aggregation is over, or what is wrong with it or its key. */
 export type AddOutcome = 'added' | 'over' | ParseError;
@@ -18,26 +15,19 @@ export type AddOutcome = 'added' | 'over' | ParseError;
 interface PartialSums {
   readonly signers: readonly number[];
   readonly sums: readonly Sum[];
-  /** Each on its own, where the lanes contain what was removed. */
+  /** Each on its own, if the lanes contain what was removed. */
   readonly contributions?: Contributions;
 }
 
-/** The aggregate of the signers in the sum. */
-export type Made = MadeAggregate & { readonly signers: readonly number[] };
-
 interface PendingSignature {
   readonly index: number;
-  readonly isLast: boolean;
   readonly slot: number;
   readonly signature: Uint8Array;
   readonly resolve: (outcome: AddOutcome) => void;
   readonly reject: (error: unknown) => void;
 }
 
-type PrepareAdd = () => AddInput | undefined;
-
 export interface LaneOptions {
-  readonly message: Uint8Array;
   /** The memory of the table that slots refer to. */
   readonly keys: SharedArrayBuffer;
   /** When it holds, signatures that no job has taken yet are left alone. */
@@ -51,8 +41,6 @@ interface Lane {
   sum: Sum | undefined;
   /** Has a job, queued or running. */
   isBusy: boolean;
-  /** Has one that has taken its signatures. */
-  isAtWork: boolean;
   readonly signers: number[];
 }
 
@@ -68,36 +56,21 @@ export class SignatureLanes {
   readonly #options: LaneOptions;
   readonly #lanes: readonly Lane[];
   readonly #pending: PendingSignature[] = [];
-  /**
-   * The last ones wait for the jobs before them where they are no more than these: one job then does all that is left. More are decoded
-   * sooner by several threads, where there are several.
-   */
-  readonly #mostAtEnd: number;
-  /** Jobs that are queued or running. */
-  #jobs = 0;
-  /** Those of them that have not taken their signatures yet. */
+  /** Jobs that have not taken their signatures yet. */
   #queuedJobs = 0;
   /** Each decoded signature on its own: the sum is computed again from them when one is removed. */
   readonly #decoded = new Map<number, { readonly slot: number; readonly point: Uint8Array }>();
-  /**
-   * Whether the lanes still contain a signature that was removed, or lack the last ones, which went into the aggregate. It stays so:
-   * points cannot be taken out of a sum cheaply.
-   */
+  /** Whether the lanes contain a signature that was removed. It is never reset: points cannot be taken out of a sum cheaply. */
   #areStale = false;
-  #made: Made | undefined;
   /** Whether jobs are about to be started. */
   #isStarting = false;
-  /** Whether a job is under way that makes the aggregate. */
-  #isEnding = false;
 
   constructor(arithmetic: Arithmetic, options: LaneOptions) {
     this.#arithmetic = arithmetic;
     this.#options = options;
-    this.#mostAtEnd = arithmetic.threads === 1 ? MAX_SIGNATURES_PER_JOB : SMALL_JOB;
     this.#lanes = Array.from({ length: arithmetic.concurrency }, () => ({
       sum: undefined,
       isBusy: false,
-      isAtWork: false,
       signers: [],
     }));
   }
@@ -106,15 +79,14 @@ export class SignatureLanes {
    * @param index names the signer
    * @param slot of its public key
    * @param signature 96 bytes
-   * @param isLast whether all that are added now will be aggregated next, as far as the caller knows: that is then done at once
    * @returns rejects with what broke the job
    */
-  add(index: number, slot: number, signature: Uint8Array, isLast = false): Promise<AddOutcome> {
+  add(index: number, slot: number, signature: Uint8Array): Promise<AddOutcome> {
     return new Promise((resolve, reject) => {
-      this.#pending.push({ index, slot, signature, isLast, resolve, reject });
+      this.#pending.push({ index, slot, signature, resolve, reject });
       if (this.#isStarting) return;
       this.#isStarting = true;
-      // Not at once: what is added in the same breath goes with it.
+      // Not at once: what is added in the same turn of the event loop goes with it.
       queueMicrotask(() => {
         this.#isStarting = false;
         this.#startJobs();
@@ -126,13 +98,6 @@ export class SignatureLanes {
   remove(index: number): void {
     this.#decoded.delete(index);
     this.#areStale = true;
-    this.#made = undefined;
-    this.#startJobs();
-  }
-
-  /** The aggregate of all that is added and not removed, where it was made with the last of them. */
-  get made(): Made | undefined {
-    return this.#made;
   }
 
   partialSums(): PartialSums {
@@ -160,58 +125,33 @@ export class SignatureLanes {
     return { keys: this.#options.keys, slots: all.map(({ slot }) => slot), points };
   }
 
-  /** Rejects the signatures that no job has taken yet. */
-  end(): void {
+  /** Resolves the signatures that no job has taken yet with `over`. */
+  dropPending(): void {
     for (const { resolve } of this.#pending.splice(0)) resolve('over');
   }
 
-  /** Whether one job is to do all that is left, and cannot yet. */
-  get #isEndAwaited(): boolean {
-    return this.#jobs > 0 && this.#isEndPending;
-  }
-
-  get #isEndPending(): boolean {
-    return this.#pending.length <= this.#mostAtEnd && this.#pending.some(({ isLast }) => isLast);
-  }
-
   #startJobs(): void {
-    // What comes after the last ones is needed only where their aggregate turns out to be bad.
-    if (this.#isEnding || this.#made !== undefined) return;
-    while (
-      this.#jobs < this.#lanes.length &&
-      this.#queuedJobs * MIN_SIGNATURES_PER_JOB < this.#pending.length &&
-      !this.#isEndAwaited
-    ) {
-      this.#jobs += 1;
-      this.#queuedJobs += 1;
-      void this.#runJob().finally(() => {
-        this.#jobs -= 1;
-        this.#startJobs();
-      });
+    for (const lane of this.#lanes) {
+      if (this.#queuedJobs * MIN_SIGNATURES_PER_JOB >= this.#pending.length) return;
+      if (!lane.isBusy) void this.#runJob(lane);
     }
   }
 
-  async #runJob(): Promise<void> {
-    const lane = this.#lanes.find(({ isBusy }) => !isBusy);
-    if (lane === undefined) throw new Error('more jobs than lanes');
+  async #runJob(lane: Lane): Promise<void> {
     lane.isBusy = true;
+    this.#queuedJobs += 1;
     let taken: readonly PendingSignature[] = [];
     try {
-      const result = await this.#run(() => {
+      const result = await this.#arithmetic.run<'add'>(() => {
         this.#queuedJobs -= 1;
-        if (this.#isEnding || this.#made !== undefined) return undefined;
-        const isSmall = this.#pending.length <= SMALL_JOB;
-        const isEnd = this.#isEndPending && !this.#areStale && this.#isAlone(lane);
-        taken = isEnd ? this.#pending.splice(0) : this.#takeShare();
+        taken = this.#takeShare();
         if (this.#options.isOver() || taken.length === 0) return undefined;
-        lane.isAtWork = true;
-        this.#isEnding = isEnd;
         return {
+          kind: 'add',
           keys: this.#options.keys,
           slots: taken.map(({ slot }) => slot),
           signatures: concatBytes(...taken.map(({ signature }) => signature)),
           sum: lane.sum,
-          ...(isEnd && { last: this.#restOfSum(lane, isSmall) }),
         };
       });
       if (result === undefined) for (const { resolve } of taken) resolve('over');
@@ -222,30 +162,8 @@ export class SignatureLanes {
       for (const { reject } of taken.length > 0 ? taken : this.#pending.splice(0)) reject(error);
     } finally {
       lane.isBusy = false;
-      lane.isAtWork = false;
-      if (this.#isAlone(lane)) this.#isEnding = false;
+      this.#startJobs();
     }
-  }
-
-  #run(prepare: PrepareAdd): Promise<AddOutput | undefined> {
-    const { adds, hashesWhenVerifying } = this.#arithmetic;
-    // Others hash in a separate job, and have no message to verify with when a small set has signed.
-    if (hashesWhenVerifying && this.#pending.length <= SMALL_JOB) return adds.run(prepare);
-    return this.#arithmetic.run<'add'>(() => {
-      const input = prepare();
-      return input && { kind: 'add', ...input };
-    });
-  }
-
-  #isAlone(lane: Lane): boolean {
-    return this.#lanes.every((other) => other === lane || !other.isAtWork);
-  }
-
-  #restOfSum(lane: Lane, isSmall: boolean): NonNullable<AddInput['last']> {
-    const { hashesWhenVerifying, isBusy } = this.#arithmetic;
-    const sums = this.#lanes.flatMap((other) => (other === lane ? [] : (other.sum ?? [])));
-    // Where others wait for the thread, checks are better made together. Those of small jobs are.
-    return { sums, ...(hashesWhenVerifying && (isSmall || !isBusy) && { message: this.#options.message }) };
   }
 
   /** An equal share for each thread, within the bounds of a job. */
@@ -254,7 +172,7 @@ export class SignatureLanes {
     return this.#pending.splice(0, Math.min(Math.max(share, MIN_SIGNATURES_PER_JOB), MAX_SIGNATURES_PER_JOB));
   }
 
-  #keep(lane: Lane, taken: readonly PendingSignature[], { sum, points, malformed, made }: AddOutput): void {
+  #keep(lane: Lane, taken: readonly PendingSignature[], { sum, points, malformed }: AddOutput): void {
     lane.sum = sum;
     const problems = new Map(malformed.map(({ position, what, reason }) => [position, new ParseError(what, reason)]));
     const size = points === undefined ? 0 : points.length / taken.length;
@@ -269,10 +187,5 @@ export class SignatureLanes {
       }
       resolve(problem ?? 'added');
     }
-    // Signers may have been removed meanwhile. No other job has begun.
-    if (made === undefined || this.#areStale) return;
-    this.#made = { ...made, signers: this.#lanes.flatMap(({ signers }) => signers) };
-    // The sum that it was made of stays in the thread.
-    this.#areStale = true;
   }
 }

@@ -4,7 +4,7 @@ import type { Logger } from '../../telemetry/logger.ts';
 import type { Metrics } from '../../telemetry/metrics.ts';
 import { apart } from '../../telemetry/spans.ts';
 import { BLS_PUBLIC_KEY_LENGTH } from '../../warp/bls-lengths.ts';
-import type { Arithmetic } from '../field/arithmetic.ts';
+import type { Arithmetic } from './arithmetic.ts';
 
 /** What the arithmetic of `noble-backend.ts` said of a signature. */
 export interface Verdict {

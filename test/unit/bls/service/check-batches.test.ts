@@ -1,14 +1,14 @@
 import { expect, test } from 'vitest';
-import { JobBatches } from '../../../../src/bls/service/job-batches.ts';
+import { CheckBatches } from '../../../../src/bls/service/check-batches.ts';
 import { createJobRunner, JobsOverloaded } from '../../../../src/bls/service/job-runner.ts';
 import { settle } from '../../../support/fake-clock.ts';
 
-/** Batches of numbers, which are valid if even, in jobs that end when the test says so. A number beyond 100 has the size 8. */
+/** Batches of numbers, which are valid if even, in jobs that end when the test says so. */
 function openBatches({ threads = 1, maxQueued = 100 } = {}) {
   const jobs: number[][] = [];
   const running: PromiseWithResolvers<boolean[]>[] = [];
   const runner = createJobRunner({
-    ...{ threads, concurrency: 2 * threads, maxQueued },
+    ...{ threads, concurrency: threads, maxQueued },
     execute(job) {
       const end = Promise.withResolvers<boolean[]>();
       running.push(end);
@@ -17,18 +17,11 @@ function openBatches({ threads = 1, maxQueued = 100 } = {}) {
     },
     close: async () => {},
   });
-  const batches = new JobBatches<number, boolean, 'verify'>(runner, {
-    ...{ maxJobs: threads, maxInputs: 16, maxSize: 64 },
-    sizeOf: (number) => (number > 100 ? 8 : 1),
-    jobOf: (numbers) => ({
-      kind: 'verify',
-      checks: numbers.map((number) => ({
-        ...{ key: Uint8Array.of(number), message: new Uint8Array(), signature: new Uint8Array() },
-      })),
-    }),
-    outputsOf: (verdicts) => verdicts,
+  const batches = new CheckBatches(runner);
+  const checkOf = (number: number) => ({
+    ...{ key: Uint8Array.of(number), message: new Uint8Array(), signature: new Uint8Array() },
   });
-  const run = (number: number) => batches.run(() => number);
+  const run = (number: number) => batches.run(() => checkOf(number));
   async function finish(error?: Error): Promise<void> {
     await settle();
     const numbers = jobs[jobs.length - running.length] ?? [];
@@ -54,16 +47,15 @@ test('one that finds a thread free goes alone; those that come meanwhile go toge
   expect(await Promise.all(results)).toEqual([true, false, true, true]);
 });
 
-test('all threads are used, and a job is bounded in inputs and in their size', async () => {
+test('all threads are used, and a job is bounded in checks', async () => {
   const { run, finish, sizes } = openBatches({ threads: 2 });
   for (const number of [0, 1]) {
     void run(number);
     await settle();
   }
-  for (let number = 0; number < 20; number += 1) void run(101);
-  for (let number = 2; number < 42; number += 1) void run(number);
+  for (let number = 2; number < 102; number += 1) void run(number);
   for (let job = 0; job < 10; job += 1) await finish();
-  expect(sizes()).toEqual([1, 1, 8, 8, 16, 14, 7, 4, 2, 1]);
+  expect(sizes()).toEqual([1, 1, 32, 32, 18, 9, 5, 2, 1, 1]);
 });
 
 test('what is no longer needed is left out', async () => {
@@ -92,7 +84,7 @@ test('a job that breaks fails those that it was for, and no others', async () =>
 
 test('where the queue is full, those that wait are left to the jobs that are there already', async () => {
   const { run, finish, other } = openBatches({ threads: 2, maxQueued: 2 });
-  for (let job = 0; job < 4; job += 1) other();
+  for (let job = 0; job < 2; job += 1) other();
   const first = run(2);
   await settle();
   // Now as many wait as may.
@@ -104,9 +96,9 @@ test('where the queue is full, those that wait are left to the jobs that are the
 
 test('where the queue is full and no job is there, all that wait are refused, and later ones are tried again', async () => {
   const { run, finish, other } = openBatches({ maxQueued: 1 });
-  for (let job = 0; job < 3; job += 1) other();
+  for (let job = 0; job < 2; job += 1) other();
   for (const refused of [2, 4, 6].map(run)) await expect(refused).rejects.toThrow(JobsOverloaded);
-  for (let job = 0; job < 3; job += 1) await finish();
+  for (let job = 0; job < 2; job += 1) await finish();
   const after = run(8);
   await finish();
   expect(await after).toBe(true);
