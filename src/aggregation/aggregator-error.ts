@@ -62,11 +62,9 @@ export interface AggregatorErrorOptions {
   readonly cause?: unknown;
 }
 
-/** Time that a temporary failure is cached: a validator needs about this long to reconnect or receive the next block. */
-export const NEGATIVE_CACHE_MS = 3_000;
-
 const RETRY_AFTER_MS: Readonly<Partial<Record<AggregatorErrorCode, number>>> = {
-  insufficient_weight: NEGATIVE_CACHE_MS,
+  // The lifetime of the cached failure.
+  insufficient_weight: 3_000,
   not_connected: 5_000,
   network_unavailable: 5_000,
   p_chain_unavailable: 5_000,
@@ -103,6 +101,11 @@ export class AggregatorError extends Error {
     const { code, message, field, report, sentMessages, retryAfterMs, cause } = this;
     return new AggregatorError(code, message, { field, report, sentMessages, retryAfterMs, cause, ...changes });
   }
+}
+
+/** @param field by which the client gave the subnet, directly or not */
+export function unknownSubnet(subnetID: SubnetID, field: RequestField): AggregatorError {
+  return new AggregatorError('unknown_subnet', `the P-Chain knows no subnet ${subnetID}`, { field });
 }
 
 /** Errors of `work` about one field name another one, which the client gave. */

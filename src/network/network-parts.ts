@@ -204,7 +204,7 @@ function openNetworkParts(
     l1Messages: openL1Messages(opened, options, api, { directory, subnets: policy }, shared),
     source: connections,
     store: shared?.signatures(signatures) ?? signatures,
-    sharedWork: shared?.singleFlight,
+    distributedFlights: shared?.singleFlight,
     subnets: policy,
     bls: options.bls,
     metrics,

@@ -64,7 +64,7 @@ export function createServedNetwork(options: NetworkOptions, openApi: OpenNetwor
   const changes = new ConnectionChanges();
   const refused = Promise.withResolvers<void>();
   const failed = Promise.withResolvers<never>();
-  // A caller may ignore it.
+  // Prevents an unhandled rejection.
   failed.promise.catch(() => undefined);
   metrics.readGauge<'status'>(
     {
@@ -116,10 +116,10 @@ export function createServedNetwork(options: NetworkOptions, openApi: OpenNetwor
     // The ID of a public network is known, so its info API is not necessary.
     if (known !== undefined) openParts(openedApi, known.networkID);
     for (;;) {
-      const { infoApi: asked } = config;
+      const { infoApi: infoApiBefore } = config;
       const networkID = await askNetworkID(openedApi, signal);
       // The addresses were changed meanwhile: this may be a response of the old API.
-      if (config.infoApi !== asked) continue;
+      if (config.infoApi !== infoApiBefore) continue;
       const problem = findNetworkProblem(name, known?.networkID, networkID);
       if (problem === undefined) {
         if (state.kind !== 'open') openParts(openedApi, networkID);
@@ -170,14 +170,14 @@ export function createServedNetwork(options: NetworkOptions, openApi: OpenNetwor
     try {
       const networkID = await tryNetworkID(triedApi, stopping.signal);
       if (acceptedID === networkID) return undefined;
-      return `its new info API is of network ID ${networkID}, and the network has ${acceptedID}`;
+      return `its new info API reports network ID ${networkID}, but the network has ${acceptedID}`;
     } catch (error) {
       return `its new info API does not answer: ${textOf(error)}`;
     }
   }
 
   function openParts(openedApi: OpenedNetwork, networkID: number): void {
-    // Closed with the network also where not all parts can be opened.
+    // Closed with the network even if not all parts can be opened.
     const openedParts = opened.use(new AsyncDisposableStack());
     const parts = openedApi.openParts(openedParts, networkID);
     if (updated !== undefined) parts.update(updated);
@@ -205,7 +205,7 @@ export function createServedNetwork(options: NetworkOptions, openApi: OpenNetwor
     pathNames: [name, ...aliases],
     /** Resolves when the API first turns out to belong to another network. */
     refused: refused.promise,
-    /** Rejects where the network cannot be opened: its store is unreadable, the devnet gets no ports, or there is a bug. */
+    /** Rejects if the network cannot be opened: its store is unreadable, the devnet gets no ports, or there is a bug. */
     failed: failed.promise,
     aggregator,
     get subnets(): Network['subnets'] {
@@ -279,10 +279,12 @@ export function createServedNetwork(options: NetworkOptions, openApi: OpenNetwor
 function findNetworkProblem(name: string, expected: number | undefined, given: number): string | undefined {
   if (expected !== undefined) {
     if (given === expected) return undefined;
-    return `its info API is of network ID ${given}, and ${name} has ${expected}: check infoApi and pChainApi`;
+    return `its info API reports network ID ${given}, but ${name} has ${expected}: check infoApi and pChainApi`;
   }
   const known = PUBLIC_NETWORKS.find(({ networkID }) => networkID === given);
-  return known && `its info API is of ${known.name}: call the network ${known.name} in the configuration, not ${name}`;
+  return (
+    known && `its info API belongs to ${known.name}: call the network ${known.name} in the configuration, not ${name}`
+  );
 }
 
 function textOf(error: unknown): string {

@@ -57,7 +57,7 @@ const FILTER_MAX_AGE_MS = 60_000;
 export type PeerNetwork = ReturnType<typeof openPeerNetwork>;
 
 /**
- * Connections of one network to its validators, and app requests over them. The caller names the wanted nodes; this folder finds their
+ * Connections of one network to its validators, and app requests over them. The caller names the wanted nodes; the peer network finds their
  * addresses, dials them, and keeps connections alive. It does not know what is requested of a node, or which nodes are validators.
  *
  * `discovery/` decides whom to dial and collects addresses, `connection/` is one connection from dial to close with its requests, `wire/`
@@ -267,13 +267,13 @@ export function openPeerNetwork(options: PeerNetworkOptions) {
       };
     },
     /**
-     * Resolves as soon as the predicate holds, which is checked at once and whenever a connection got ready, ended or failed. Rejects with
-     * the signal's reason, where the predicate throws, or where the network is closed.
+     * Resolves as soon as the predicate holds, which is checked at once and whenever a connection became ready, ended or failed. Rejects with
+     * the signal's reason, if the predicate throws, or if the network is closed.
      */
     waitUntil: (predicate: () => boolean, signal: AbortSignal): Promise<void> => changes.waitUntil(predicate, signal),
     /** Calls back once for all changes of connections within a microtask. Returns a function that ends the subscription. */
     onConnectionChange: (listener: () => void): (() => void) => changes.listen(listener),
-    /** Calls back immediately for each node whose connection got ready, ended or failed. */
+    /** Calls back immediately for each node whose connection became ready, ended or failed. */
     onNodeChange: (listener: (nodeID: NodeID) => void): (() => void) => changes.listenToNodes(listener),
     /** Rejects only with the signal's reason. */
     appRequest(

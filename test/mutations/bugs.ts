@@ -229,6 +229,9 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
       'isPinned || destination?.isRequired !== true ? undefined',
     ],
   }),
+  ...bugsOf('src/pchain/state/transaction-reader.ts', ['test/unit/pchain/state'], {
+    'a transaction that is not accepted yet stays unknown': ['read === undefined ? 0 : Number', 'Number'],
+  }),
   ...bugsOf('src/pchain/state/block-range.ts', ['test/unit/pchain/state'], {
     'earlier blocks of another branch are taken': ['blocks.at(-1)?.id !== low.parentID || ', ''],
   }),
@@ -354,10 +357,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     ],
   }),
   ...bugsOf('src/proxy/client/circuit-breaker.ts', ['test/unit/proxy', 'test/integration/proxy/circuit.test.ts'], {
-    'the circuit of an upstream never opens': [
-      "this.#state.kind !== 'closed' || this.#count() >= MAX_FAILURES",
-      'this.#count() < 0',
-    ],
+    'the circuit of an upstream never opens': ['if (this.isOpen || this.#hasFailedTooOften) this.#open();', ''],
   }),
   ...bugsOf('package.json', ['test/integration/service/launcher.test.ts'], {
     'npm start does not become the service': [

@@ -33,8 +33,8 @@ export interface Report {
 const CLOSING_MS = 1_000;
 /** A cancelled job, and one before it in the same thread. */
 const JOBS_UNDER_WAY = 2;
-/** The lifetime of cached failures. */
-const NEGATIVE_CACHE_MS = 5_000;
+/** A failure is cached for 3 s; the rest is a margin. */
+const FAILURE_EFFECT_MS = 5_000;
 /** For commands to the store that are not answered: a few in a row, before it counts as away. */
 const STORE_MS = 1_500;
 /** What one answer of it may take, and some more. */
@@ -335,7 +335,7 @@ export class World {
     if (!this.apis.every(({ isPerfect }) => isPerfect) || plan.blsMs[1] > 5) return false;
     if (requestTimeoutMs < 10_000 || maxConcurrentQueries < 20 || maxQueriesInFlight < 20) return false;
     const lastFailedMs = this.#failedMs.get(message.message.id);
-    const memoryMs = this.#store?.canPutBack === true ? Number.POSITIVE_INFINITY : NEGATIVE_CACHE_MS;
+    const memoryMs = this.#store?.canPutBack === true ? Number.POSITIVE_INFINITY : FAILURE_EFFECT_MS;
     if (lastFailedMs !== undefined && this.time.nowMs - lastFailedMs < memoryMs) return false;
     // Another request for it may have begun before the validators were there, and may fail for both.
     const sets = request.height === 0n ? ledger.setsOf(subnetID) : [this.#setAtNow(subnetID, request.height)];

@@ -181,7 +181,7 @@ function describeNotFound(validationID: ValidationID, { range, isReading }: Inde
 
 const NO_JUSTIFICATION = new Uint8Array();
 const NO_MESSAGE =
-  'which carries no Warp message: messages are of ' +
+  'which carries no Warp message: those with one are ' +
   `${L1_TRANSACTION_NAMES.slice(0, -1).join(', ')} and ${L1_TRANSACTION_NAMES.at(-1)}`;
 
 function withArticle(name: string): string {

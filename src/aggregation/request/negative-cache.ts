@@ -1,16 +1,19 @@
 import { LRUCache } from 'lru-cache';
 import type { Clock } from '../../lib/concurrency/clock.ts';
-import { type AggregatorError, type AggregatorErrorCode, NEGATIVE_CACHE_MS } from '../aggregator-error.ts';
+import type { AggregatorError, AggregatorErrorCode } from '../aggregator-error.ts';
 
-const REFUSAL_MEMORY_MS = 5 * 60_000;
-const MEMORY_MS: Readonly<Partial<Record<AggregatorErrorCode, number>>> = {
-  signing_refused: REFUSAL_MEMORY_MS,
-  not_connected: NEGATIVE_CACHE_MS,
-  insufficient_weight: NEGATIVE_CACHE_MS,
+/** A validator needs about this long to reconnect or receive the next block. */
+export const FAILURE_TTL_MS = 3_000;
+const REFUSAL_TTL_MS = 5 * 60_000;
+const TTL_MS: Readonly<Partial<Record<AggregatorErrorCode, number>>> = {
+  signing_refused: REFUSAL_TTL_MS,
+  not_connected: FAILURE_TTL_MS,
+  insufficient_weight: FAILURE_TTL_MS,
 };
 
-export function memoryMsOf({ code }: AggregatorError): number | undefined {
-  return MEMORY_MS[code];
+/** Returns how long a failure is cached; undefined if it is not. */
+export function ttlMsOf({ code }: AggregatorError): number | undefined {
+  return TTL_MS[code];
 }
 
 const MIN_RETRY_AFTER_MS = 1_000;
@@ -48,10 +51,10 @@ export function createNegativeCache(clock: Clock) {
       return failure.error.with({ retryAfterMs: leftMs });
     },
     remember(key: string, error: AggregatorError, connectedWeight: bigint): void {
-      const memoryMs = MEMORY_MS[error.code];
-      if (memoryMs === undefined) return;
+      const ttlMs = ttlMsOf(error);
+      if (ttlMs === undefined) return;
       const sinceMs = clock.monotonicMs();
-      failures.set(key, { error, sinceMs, untilMs: sinceMs + memoryMs, connectedWeight });
+      failures.set(key, { error, sinceMs, untilMs: sinceMs + ttlMs, connectedWeight });
     },
   };
 }

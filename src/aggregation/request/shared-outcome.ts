@@ -2,18 +2,13 @@ import type { BlsVerifier } from '../../bls/service/aggregation.ts';
 import { copyBytes, equalBytes } from '../../lib/encoding/bytes.ts';
 import type { SharedOutcome } from '../../store/redis/distributed-single-flight.ts';
 import { checkSigners } from '../../validators/verify-signed-message.ts';
-import {
-  type AggregationReport,
-  AggregatorError,
-  type AggregatorErrorCode,
-  NEGATIVE_CACHE_MS,
-} from '../aggregator-error.ts';
+import { type AggregationReport, AggregatorError, type AggregatorErrorCode } from '../aggregator-error.ts';
 import type { VerifiedMessage } from '../collection/collected-signatures.ts';
 import { targetWeightOf } from '../collection/tally.ts';
 import { NO_WEIGHTS, type OutcomeWeights } from '../validators/validator-outcome.ts';
 import type { AggregationResult } from './aggregation-request.ts';
 import type { CompleteRequest } from './complete-request.ts';
-import { memoryMsOf } from './negative-cache.ts';
+import { ttlMsOf } from './negative-cache.ts';
 import type { Signing } from './signing-resolver.ts';
 
 /** End of a collection, here or in another replica. */
@@ -31,15 +26,16 @@ export type Ending =
 
 /** Equal requests come within minutes. At 1 KB each, 100 messages a second are 60 MB in the store. */
 const RESULT_LIFETIME_MS = 10 * 60_000;
+/** For replicas that wait now: a later request may reach the whole buffer. */
+const PARTIAL_RESULT_LIFETIME_MS = 3_000;
 
 /** Encodes an ending for other replicas; undefined if it is not cached. Only a signed message proves itself. */
 export function toShared(ending: Ending): SharedOutcome | undefined {
   if (ending.kind === 'signed') {
-    // Without the whole buffer, it serves only those that wait for it now.
-    const ttlMs = ending.isTargetReached ? RESULT_LIFETIME_MS : NEGATIVE_CACHE_MS;
+    const ttlMs = ending.isTargetReached ? RESULT_LIFETIME_MS : PARTIAL_RESULT_LIFETIME_MS;
     return { bytes: ending.result.signedMessage, ttlMs, isProven: true };
   }
-  const ttlMs = memoryMsOf(ending.error);
+  const ttlMs = ttlMsOf(ending.error);
   return ttlMs === undefined ? undefined : { bytes: encodeFailure(ending), ttlMs, isProven: false };
 }
 

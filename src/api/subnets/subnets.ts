@@ -115,5 +115,5 @@ function parsePage(subnetID: SubnetID, { pageToken, pChainHeight, destinationBlo
 }
 
 function foreignToken() {
-  return badRequest('pageToken is of another list: give the nextPageToken of the page before');
+  return badRequest('pageToken belongs to another list: give the nextPageToken of the page before');
 }

@@ -35,7 +35,10 @@ export function judgeApiKey(apiKey: ApiKey | 'unknown', group: RouteGroup): Http
   // A key without the right has its own requests.
   if (group === 'operate' || apiKey.routes.includes(group)) return undefined;
   const allowed = apiKey.routes.join(', ');
-  return new HttpError('forbidden', `the API key is for routes of ${allowed} only, and this one is of ${group}`);
+  return new HttpError(
+    'forbidden',
+    `the API key may use only routes of the groups ${allowed}, but this route belongs to ${group}`,
+  );
 }
 
 /** Compares with every key, each in constant time, so that the duration reveals nothing. */

@@ -5,7 +5,7 @@ export interface Charge {
   readonly units: number;
   /** The client's units in a minute: its burst and its refill. */
   readonly unitsPerMinute: number;
-  /** Units of the whole request so far, these included: its retry needs as many. At most `unitsPerMinute`. */
+  /** Units of the whole request, including these; a retry needs this many. At most `unitsPerMinute`. */
   readonly total: number;
 }
 

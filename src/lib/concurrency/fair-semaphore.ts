@@ -132,6 +132,7 @@ export class FairSemaphore {
       // A heavy claim may have blocked lighter ones.
       this.grantWaiting();
     };
+    // A claim that may not wait was queued only to be granted at once, in its fair order.
     if (!mayQueue) giveUp(new SemaphoreRejection('full'));
     const onAbort = (): void => giveUp(signal?.reason);
     signal?.addEventListener('abort', onAbort, { once: true });

@@ -85,7 +85,7 @@ export interface PeerHandshake {
   readonly version: NodeVersion;
   readonly address: NodeAddress;
   readonly trackedSubnets: readonly Uint8Array[];
-  /** Undefined where the peer sent no filter, because it knows no addresses. */
+  /** Undefined if the peer sent no filter, because it knows no addresses. */
   readonly knownPeers: ParsedKnownPeers | undefined;
   readonly allSubnets: boolean;
 }
@@ -105,7 +105,7 @@ export function parseHandshake(
   expected: { networkID: number; nowMs: number; certificate: StakingCertificate },
 ): PeerHandshake {
   if (handshake.networkId !== expected.networkID) {
-    throw new ParseError(WHAT, `is of network ${handshake.networkId}, ours is ${expected.networkID}`);
+    throw new ParseError(WHAT, `belongs to network ${handshake.networkId}, ours is ${expected.networkID}`);
   }
   const clockDifferenceMs = Number(handshake.myTime) * 1000 - expected.nowMs;
   // The peer sends whole seconds.

@@ -39,7 +39,7 @@ export function parseEvmReceipt(
   if (result === null) return undefined;
   const receipt = readObject(result, 'receipt');
   if (readString(receipt.transactionHash, 'transactionHash').toLowerCase() !== txHash) {
-    throw new ParseError('receipt', 'is of another transaction');
+    throw new ParseError('receipt', 'belongs to another transaction');
   }
   const status = readQuantity(receipt.status, 'status');
   if (status > 1) throw new ParseError('status', 'must be 0x0 or 0x1');

@@ -200,7 +200,7 @@ export function createJsonRpcClient(options: JsonRpcClientOptions) {
      * Tries each endpoint once, healthy ones first. Temporary failures (transport, timeout, HTTP 5xx, 408, 429) lead to further rounds with
      * pauses. A JSON-RPC error ends the call.
      *
-     * @throws {ApiError}, or the signal's reason where the caller aborted
+     * @throws {ApiError}, or the signal's reason if the caller aborted
      */
     async call<Result>(call: JsonRpcCall<Result>): Promise<Result> {
       const { method, signal } = call;
@@ -253,7 +253,7 @@ interface AttemptFailure {
   readonly reason: 'transport' | 'timeout' | 'http_status' | 'invalid_response';
   /** For clients, without hosts. */
   readonly message: string;
-  /** For the log, where it differs. */
+  /** For the log, if it differs. */
   readonly detail?: string;
   /** Whether a repeated request may succeed. */
   readonly mayPass: boolean;

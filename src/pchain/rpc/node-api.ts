@@ -86,7 +86,7 @@ interface DecodedValidator {
   readonly validator: Validator;
 }
 
-/** @param pChain and @param info may be one client where both APIs have the same base URL */
+/** @param info may be the same client as `pChain` if both APIs have the same base URL */
 export function createNodeApi(pChain: JsonRpcClient, info: JsonRpcClient) {
   // Nearly all of a set is equal at the next height, and decoding a NodeID takes base58 and two hashes.
   const decoded = createLru<string, DecodedValidator>(MAX_DECODED);

@@ -62,14 +62,14 @@ export class CircuitBreaker {
 
   /** No connection to the host could be made. */
   notConnected(): void {
-    if (this.#state.kind !== 'closed' || this.#count() >= MAX_FAILURES) this.#open();
+    this.#recordFailure();
+    if (this.isOpen || this.#hasFailedTooOften) this.#open();
   }
 
   /** No answer came over a connection: the host may be down, or only the requested chain. */
   unanswered(): void {
-    if (this.#state.kind === 'trying' || (this.#state.kind === 'closed' && this.#count() >= MAX_FAILURES)) {
-      void this.#probe();
-    }
+    this.#recordFailure();
+    if (this.#state.kind === 'trying' || this.#hasFailedTooOften) void this.#probe();
   }
 
   /** The request shows nothing about the host: another one may be the trial. */
@@ -77,10 +77,12 @@ export class CircuitBreaker {
     if (this.#state.kind === 'trying') this.#state = { kind: 'open', untilMs: this.#options.clock.monotonicMs() };
   }
 
-  #count(): number {
-    const failures = this.#state.kind === 'closed' ? this.#state.failures + 1 : 0;
-    this.#state = { kind: 'closed', failures };
-    return failures;
+  get #hasFailedTooOften(): boolean {
+    return this.#state.kind === 'closed' && this.#state.failures >= MAX_FAILURES;
+  }
+
+  #recordFailure(): void {
+    if (this.#state.kind === 'closed') this.#state = { kind: 'closed', failures: this.#state.failures + 1 };
   }
 
   #open(): void {

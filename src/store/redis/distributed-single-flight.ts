@@ -99,7 +99,7 @@ export function createDistributedSingleFlight(options: DistributedSingleFlightOp
   async function run<Outcome>(key: string, task: SingleFlightTask<Outcome>, signal: AbortSignal): Promise<Outcome> {
     const startMs = clock.monotonicMs();
     const waitedMs = (): number => clock.monotonicMs() - startMs;
-    /** The last lease found, and the time since it is unchanged. */
+    /** The last lease found, and when it last changed. */
     let seen: { readonly raw: Uint8Array; readonly sinceMs: number } | undefined;
     /** The value to replace. */
     let dead: Uint8Array | undefined;
@@ -146,6 +146,7 @@ export function createDistributedSingleFlight(options: DistributedSingleFlightOp
         runs.inc({ outcome: 'refused' });
         if (rejected <= MAX_REJECTED) continue;
       }
+      // No lease to wait for: the store is away, or its values are unusable. Or the wait was too long.
       if (found.kind !== 'theirs' || rejected > MAX_REJECTED || waitedMs() >= task.patienceMs) {
         runs.inc({ outcome: 'alone' });
         return task.work(waitedMs());

@@ -59,6 +59,16 @@ test('answers every example with 201 and a message that a destination accepts', 
   }
 });
 
+test('requests may name a subnet that a reload tracks', async () => {
+  await using strict = await service.another({ network: { allowedSubnetIds: [] } });
+  const { app, config } = strict;
+  const { body } = service.devnet.examples('fuji').find((example) => example.body?.signingSubnetId === l1.subnetID)!;
+  expect(await strict.post(body)).toMatchObject({ status: 403, body: { code: 'subnet_not_allowed' } });
+  const networks = config.networks.map((network) => ({ ...network, trackedSubnetIDs: [l1.subnetID] }));
+  expect(await app.update({ ...config, networks })).toEqual(new Map());
+  expect((await strict.post(body)).status).toBe(201);
+});
+
 test('a removal needs the block of the registration, or a data API that names its transaction', async () => {
   await using dataApi = await startStandIn();
   dataApi.behaviour = reply(200, { transactions: [{ txHash: service.devnet.transactions.usedUpRegistration }] });

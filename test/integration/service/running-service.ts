@@ -68,7 +68,7 @@ export interface RunningService extends AsyncDisposable {
   /** One more service on the same network. */
   another(
     settings: ServiceSettings,
-  ): Promise<Pick<RunningService, 'app' | 'get' | 'post' | 'metric'> & AsyncDisposable>;
+  ): Promise<Pick<RunningService, 'app' | 'get' | 'post' | 'metric'> & { config: Config } & AsyncDisposable>;
   /** A value of /metrics by its name with labels. */
   metric(name: string): Promise<number>;
   /** Checks an answer as a destination would, against the set that the P-Chain API gives; with noble by default. */
@@ -141,15 +141,15 @@ async function serve(
     pChainApi: [{ baseUrl: devnet.apiUrl }],
     ...network,
   };
-  const { config } = parseConfig({ networks: { local }, server: { port: 0, ...server }, ...sections }, {}, environment);
-  const app = opened.use(
-    await startApp({ config: withInternals(config, internals), logger, clock, random: Math.random }),
-  );
+  const parsed = parseConfig({ networks: { local }, server: { port: 0, ...server }, ...sections }, {}, environment);
+  const config = withInternals(parsed.config, internals);
+  const app = opened.use(await startApp({ config, logger, clock, random: Math.random }));
   await app.untilReady(starting);
   const closing = opened.move();
 
   return {
     app,
+    config,
     get: (path: string) => ask(app, path),
     post: (body: unknown, path = POST_PATH, headers: Record<string, string> = {}) => ask(app, path, body, headers),
     async metric(name: string) {

@@ -110,7 +110,8 @@ test('the command verify agrees with the service on messages with wrong signers'
     ] as const) {
       const bytes = encodeSignedMessage({ unsignedMessage, signature: { ...signature, signers } });
       const expected = await verdictOfService(bytes, vector, 1n);
-      expect(expected).toMatchObject({ isValid: false, problem: { kind } });
+      const set = { signingSubnetId: PRIMARY_NETWORK_ID, pChainHeight: 7 };
+      expect(expected).toMatchObject({ isValid: false, problem: { kind }, ...set });
       expect(verdictOfCommand(bytes, vector, 1n)).toEqual(expected);
     }
   }

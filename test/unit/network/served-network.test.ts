@@ -158,7 +158,7 @@ describe('a network of our own', () => {
     const { network, clock, script, events, log } = scriptedServedNetwork({ networkID: FUJI_ID });
     network.open();
     await network.refused;
-    const reason = 'its info API is of fuji: call the network fuji in the configuration, not local';
+    const reason = 'its info API belongs to fuji: call the network fuji in the configuration, not local';
     // An API that fails meanwhile takes nothing back, and the log says it once.
     script.networkID = new Error('connection refused');
     await clock.advance(60_000);
@@ -214,7 +214,7 @@ describe('a public network', () => {
     network.open();
     await network.refused;
     await settle();
-    expect(network.refusal).toBe('its info API is of network ID 1, and fuji has 5: check infoApi and pChainApi');
+    expect(network.refusal).toBe('its info API reports network ID 1, but fuji has 5: check infoApi and pChainApi');
     expect(network.readiness().status).toBe('down');
     expect(events).toEqual(['api opened at http://api.example', 'parts opened for 5', 'parts closed']);
     expect(listeners.size).toBe(0);
@@ -254,7 +254,7 @@ describe('an update', () => {
   });
 
   it.each([
-    [FUJI_ID, 'its new info API is of network ID 5, and the network has 1337'],
+    [FUJI_ID, 'its new info API reports network ID 5, but the network has 1337'],
     [new Error('down'), 'its new info API does not answer: down'],
   ])('leaves the addresses as they are where the new ones give %s', async (networkID, expected) => {
     const { network, events, script } = await openScripted();
@@ -286,7 +286,7 @@ describe('an update', () => {
     script.networkID = FUJI_ID;
     slow.resolve();
     await settle();
-    expect(network.refusal).toContain('its info API is of fuji');
+    expect(network.refusal).toContain('its info API belongs to fuji');
     expect(events.filter((event) => event.startsWith('parts opened'))).toEqual([]);
   });
 

@@ -1,10 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import {
-  AggregatorError,
-  type AggregatorErrorCode,
-  NEGATIVE_CACHE_MS,
-} from '../../../../src/aggregation/aggregator-error.ts';
-import { createNegativeCache } from '../../../../src/aggregation/request/negative-cache.ts';
+import { AggregatorError, type AggregatorErrorCode } from '../../../../src/aggregation/aggregator-error.ts';
+import { createNegativeCache, FAILURE_TTL_MS } from '../../../../src/aggregation/request/negative-cache.ts';
 import { byOutcome } from '../../../../src/aggregation/validators/validator-outcome.ts';
 import { type BlockchainID, P_CHAIN_ID } from '../../../../src/warp/ids.ts';
 import { createUnsignedMessage } from '../../../../src/warp/unsigned-message.ts';
@@ -39,15 +35,15 @@ describe('too little weight that signs', () => {
     const { failure, source, clock, finish, start } = harness;
     allRefuse(harness, 1);
     const first = await failure();
-    expect(first).toMatchObject({ code: 'insufficient_weight', retryAfterMs: NEGATIVE_CACHE_MS });
+    expect(first).toMatchObject({ code: 'insufficient_weight', retryAfterMs: FAILURE_TTL_MS });
     const asked = source.calls.length;
     allSign(harness);
 
     await clock.advance(500);
     const second = await failure();
     expect(second).toMatchObject({ code: first.code, message: first.message, report: first.report });
-    expect(second.retryAfterMs).toBe(NEGATIVE_CACHE_MS - 500);
-    await clock.advance(NEGATIVE_CACHE_MS - 501);
+    expect(second.retryAfterMs).toBe(FAILURE_TTL_MS - 500);
+    await clock.advance(FAILURE_TTL_MS - 501);
     // The last moment: there is but a millisecond left, and that is no time to come back after.
     expect(await failure()).toMatchObject({ code: first.code, retryAfterMs: 1_000 });
     expect(source.calls).toHaveLength(asked);

@@ -72,6 +72,11 @@ it('the book is bounded, and replaces entries only for wanted nodes', () => {
   expect(book.addSigned(node(9), at(9, 1n))).toBe(true);
   expect([...book.nodeIDs()]).toEqual([node(1), node(3), node(9)]);
   expect(book.size).toBe(3);
+  // Peers send an address that was replaced again.
+  expect([node(9), node(2)].map((nodeID) => isInFilter(book, 0, nodeID, nodeID === node(9) ? 1n : 2n))).toEqual([
+    true,
+    false,
+  ]);
 });
 
 it('the book fills a new filter in steps, returns the old one until then, and includes addresses added meanwhile', () => {

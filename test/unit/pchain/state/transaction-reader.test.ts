@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { ByteWriter } from '../../../../src/lib/encoding/byte-writer.ts';
+import { ApiError } from '../../../../src/pchain/rpc/api-error.ts';
 import { createTransactionReader } from '../../../../src/pchain/state/transaction-reader.ts';
 import { idFromBytes, type TxID } from '../../../../src/warp/ids.ts';
 import { FakeClock } from '../../../support/fake-clock.ts';
@@ -37,6 +38,16 @@ test('a transaction is requested once', async () => {
     expect(await read(txID(index), never)).toMatchObject({ kind: 'ConvertSubnetToL1Tx' });
   }
   expect(asked).toHaveLength(2);
+});
+
+test('a transaction that is not accepted yet is requested again', async () => {
+  const refusal = new ApiError('rejected', 'not found', { rejection: { code: -32_000, message: 'not found' } });
+  let bytes: Uint8Array | undefined;
+  const getTx = async () => bytes ?? Promise.reject(refusal);
+  const read = createTransactionReader({ getTx }, new FakeClock());
+  expect(await read(txID(1), never)).toBeUndefined();
+  bytes = conversionWith(1);
+  expect(await read(txID(1), never)).toMatchObject({ kind: 'ConvertSubnetToL1Tx' });
 });
 
 test('large transactions are cached up to 4 MiB', async () => {

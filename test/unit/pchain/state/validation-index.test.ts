@@ -214,6 +214,19 @@ test('single responses of another branch change nothing', async () => {
   }
 });
 
+test('a batch of new blocks that do not follow each other is not taken', async () => {
+  const chain = new TestChain(100n);
+  const { index, clock } = await openRead(chain);
+  const read = chain.getBlockByHeight.bind(chain);
+  chain.getBlockByHeight = async (height) => ({ ...(await read(height)), ...(height === 105n && { id: 'another' }) });
+  chain.height = 110n;
+  await clock.advance(2_000);
+  expect(index.coverage().range?.to).toBe(100n);
+  chain.getBlockByHeight = read;
+  await clock.advance(LONG_MS);
+  expect(index.coverage().range).toEqual({ from: 0n, to: 110n });
+});
+
 test('earlier blocks of another branch are not taken', async () => {
   const chain = new TestChain(1_000n);
   const { index, clock } = open(chain, { maxBlocksPerSecond: 64 });
