@@ -22,7 +22,7 @@ export interface QueryView extends CollectionView {
 export type QueryPlan =
   /** Quorum plus buffer is reached, or the quorum is and nothing more is worth waiting for. */
   | { readonly kind: 'enough' }
-  /** The quorum is not reached even if every validator signs that still may, and no answer due in time can make the refusal final. */
+  /** The quorum is not reached even if every validator signs that still may, and no pending answer can make the refusal final. */
   | { readonly kind: 'out of reach' }
   /** Ask these now, and plan again on the next change, or at `wakeAtMs`. */
   | {
