@@ -72,7 +72,7 @@ export async function readResources(url: string): Promise<Resources> {
   };
 }
 
-/** The highest resident set of the process so far; undefined where the system has no /proc. */
+/** The highest resident set of the process so far; undefined if the system has no /proc. */
 export function peakRssMib(pid: number): number | undefined {
   try {
     const kib = /VmHWM:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];

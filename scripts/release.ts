@@ -40,7 +40,7 @@ export function releaseProblems(
   ];
 }
 
-/** The section of a version, without its heading; undefined where there is none, or nothing in it. */
+/** The section of a version, without its heading; undefined if there is none, or nothing in it. */
 export function notesOf(version: string, changelog: string): string | undefined {
   const sections = changelog.split(/^## /m).slice(1);
   const section = sections.find((text) => new RegExp(`^\\[?${RegExp.escape(version)}\\]?(\\s|$)`).test(text));

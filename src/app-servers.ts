@@ -82,7 +82,7 @@ export async function openServers(opened: AsyncDisposableStack, options: AppServ
   return {
     /** URL of the service's API; without one, of the first network's Go API. */
     url: ownUrl ?? firstGo?.api ?? firstGo?.metrics ?? '',
-    /** Undefined where the configuration disables the service's API. */
+    /** Undefined if the configuration disables the service's API. */
     server,
     ...{ goUrls, console },
   };

@@ -8,7 +8,7 @@ export interface Mentionable {
   readonly routes: readonly string[];
   /** Names of the scripts in package.json. */
   readonly scripts: ReadonlySet<string>;
-  /** The anchors of a file by its path from the document; undefined where there is no such file. */
+  /** The anchors of a file by its path from the document; undefined if there is no such file. */
   anchorsOf(path: string): ReadonlySet<string> | undefined;
   /** Looks a file up by its path in the project. */
   hasProjectFile(path: string): boolean;

@@ -11,7 +11,7 @@ export interface ReferenceTable {
 
 const END = '<!-- end of the generated part -->';
 
-/** The document with its table replaced. @throws where the document has no place for it */
+/** The document with its table replaced. @throws if the document has no place for it */
 export function withTable(text: string, { file, subject, head, rows }: ReferenceTable): string {
   const lines = [head, head.map(() => '---'), ...rows.map(([name = '', ...cells]) => [`\`${name}\``, ...cells])];
   return withGenerated(text, { file, subject, content: lines.map(lineOf).join('\n') });

@@ -15,7 +15,7 @@ export interface ServedRoute {
   readonly group: string;
   readonly units: string;
   readonly summary: string;
-  /** Undefined where the OpenAPI document leaves the route out. */
+  /** Undefined if the OpenAPI document leaves the route out. */
   readonly operationID: string | undefined;
 }
 

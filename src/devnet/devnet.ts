@@ -46,7 +46,7 @@ const BATCH_SIZE = 32;
  */
 const MAX_LISTED_PEERS = 32;
 
-/** @throws where a port or a file descriptor cannot be had; nothing is left open then */
+/** @throws if a port or a file descriptor cannot be had; nothing is left open then */
 export async function startDevnet(options: DevnetOptions) {
   const { validators: primaryCount, seed = 1, clock, logger, host = '127.0.0.1', onProgress } = options;
   const { createValidator = (...made) => new DevnetValidator(...made) } = options;

@@ -12,7 +12,7 @@ export type KeyRing = ReturnType<typeof createRing>;
 interface KeyRingOptions {
   readonly count: number;
   readonly seed: number;
-  /** Left out: native where it is installed, else noble. */
+  /** Left out: native if it is installed, else noble. */
   readonly backend?: 'noble';
 }
 
@@ -43,13 +43,13 @@ interface Library<Secret, PublicKey, Signature> {
   readonly backend: 'native' | 'noble';
   parseSecret(bytes: Uint8Array): Secret;
   publicKey(secret: Secret): PublicKey;
-  /** A signer of one message, which hashes to the curve no more than once where the library can. */
+  /** A signer of one message, which hashes to the curve no more than once if the library can. */
   signer(message: Uint8Array): (secret: Secret) => Signature;
   addPublicKeys(keys: PublicKey[]): PublicKey;
   addSignatures(signatures: Signature[]): Signature;
   encodePublicKeys(keys: PublicKey[]): Uint8Array[];
   encodeSignature(signature: Signature): Uint8Array;
-  /** Throws where the bytes are no point of the subgroup. */
+  /** Throws if the bytes are no point of the subgroup. */
   checkSignature(bytes: Uint8Array): void;
 }
 
@@ -186,7 +186,7 @@ function compress(x: readonly bigint[], y: readonly bigint[]): Uint8Array {
 const COMPRESSED_FLAG = 0x80;
 const LARGER_Y_FLAG = 0x20;
 
-/** The optional dependency: undefined where it is not installed for this machine. */
+/** The optional dependency: undefined if it is not installed for this machine. */
 async function loadNative() {
   let blst: typeof Blst;
   try {

@@ -124,7 +124,7 @@ export function createNetworkModel(options: NetworkModelOptions) {
     l1Validator: (validationID: ValidationID) => history.current.get(validationID),
     /** Whether a RegisterL1Validator message was used before: it can never be used again, not even before its expiry. */
     wasRegistered: (validationID: ValidationID) => history.registered.has(validationID),
-    /** 32 bytes, or undefined where the subnet was never converted. */
+    /** 32 bytes, or undefined if the subnet was never converted. */
     conversionID: (subnetID: SubnetID) => (subnetID === l1.subnetID ? l1ConversionID : undefined),
     /** The epoch of every chain: they all begin together, three blocks long. */
     epoch() {

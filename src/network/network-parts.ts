@@ -1,4 +1,4 @@
-import { Penalties } from '../aggregation/admission/penalties.ts';
+import { createPenalties } from '../aggregation/admission/penalties.ts';
 import { createAggregatorMetrics } from '../aggregation/aggregator-metrics.ts';
 import { createL1Messages } from '../aggregation/l1/l1-messages.ts';
 import { createAggregator } from '../aggregation/request/aggregate.ts';
@@ -191,7 +191,7 @@ function openNetworkParts(
   const learnt = {
     histories: createAnswerHistories(clock, options.aggregation.hedgeAfterMs),
     invalidSigners: createInvalidSigners(clock),
-    penalties: new Penalties(clock, metrics),
+    penalties: createPenalties(clock, metrics),
   };
   const signatures = createMemorySignatureStore({
     clock,
@@ -204,7 +204,7 @@ function openNetworkParts(
     l1Messages: openL1Messages(opened, options, api, { directory, subnets: policy }, shared),
     source: connections,
     store: shared?.signatures(signatures) ?? signatures,
-    sharedWork: shared?.singleFlight,
+    distributedFlights: shared?.singleFlight,
     subnets: policy,
     bls: options.bls,
     metrics,

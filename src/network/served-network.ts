@@ -177,7 +177,7 @@ export function createServedNetwork(options: NetworkOptions, openApi: OpenNetwor
   }
 
   function openParts(openedApi: OpenedNetwork, networkID: number): void {
-    // Closed with the network also where not all parts can be opened.
+    // Closed with the network even if not all parts can be opened.
     const openedParts = opened.use(new AsyncDisposableStack());
     const parts = openedApi.openParts(openedParts, networkID);
     if (updated !== undefined) parts.update(updated);
@@ -205,7 +205,7 @@ export function createServedNetwork(options: NetworkOptions, openApi: OpenNetwor
     pathNames: [name, ...aliases],
     /** Resolves when the API first turns out to belong to another network. */
     refused: refused.promise,
-    /** Rejects where the network cannot be opened: its store is unreadable, the devnet gets no ports, or there is a bug. */
+    /** Rejects if the network cannot be opened: its store is unreadable, the devnet gets no ports, or there is a bug. */
     failed: failed.promise,
     aggregator,
     get subnets(): Network['subnets'] {

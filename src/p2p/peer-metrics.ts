@@ -82,7 +82,7 @@ function reasonOf(outcome: AppOutcome | Aborted): string {
   return outcome.kind === 'timed_out' || outcome.kind === 'not_asked' ? outcome.reason : '';
 }
 
-/** Those connected always, even none; the others where there are some. */
+/** Always has the connected ones, even none; the others only if there are some. */
 function countByState({ wanted, obstacleOf }: PeerGauges) {
   const missing = new Map<Obstacle['cause'], number>();
   let [connected, connecting] = [0, 0];

@@ -268,7 +268,7 @@ export function openPeerNetwork(options: PeerNetworkOptions) {
     },
     /**
      * Resolves as soon as the predicate holds, which is checked at once and whenever a connection became ready, ended or failed. Rejects with
-     * the signal's reason, where the predicate throws, or where the network is closed.
+     * the signal's reason, if the predicate throws, or if the network is closed.
      */
     waitUntil: (predicate: () => boolean, signal: AbortSignal): Promise<void> => changes.waitUntil(predicate, signal),
     /** Calls back once for all changes of connections within a microtask. Returns a function that ends the subscription. */

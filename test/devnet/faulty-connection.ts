@@ -30,7 +30,7 @@ export class FaultyConnection extends ValidatorConnection {
     if (!this.#isFrozen && !this.#isTaken) super.write(bytes);
   }
 
-  /** Hands out the socket, to which the connection writes nothing any more; undefined where there is none, or it was taken. */
+  /** Hands out the socket, to which the connection writes nothing any more; undefined if there is none, or it was taken. */
   takeSocket(): TLSSocket | undefined {
     if (this.isClosed || this.#isTaken) return undefined;
     this.#isTaken = true;

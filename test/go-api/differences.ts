@@ -81,7 +81,7 @@ export function expectedAnswer(answer: GoAnswer): GoAnswer {
   return { ...answer, text: FAILURE.exec(answer.text)?.[0] ?? answer.text };
 }
 
-/** Why an answer is not as it has to be; undefined where it is. */
+/** Why an answer is not as it has to be; undefined if it is. */
 export function findGoProblem(
   expected: GoAnswer,
   ours: GoAnswer,

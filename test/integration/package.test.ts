@@ -136,7 +136,7 @@ test('has a second bin, in place of the Go binary, which finds its files through
   expect(started).toBe(`v${manifest.version}\n`);
 });
 
-/** A Node on this machine that is too old for the service; undefined where there is none. */
+/** A Node on this machine that is too old for the service; undefined if there is none. */
 const older = (process.env['PATH'] ?? '')
   .split(delimiter)
   .map((place) => join(place, 'node'))

@@ -17,7 +17,7 @@ const SUBNET_EVM_ID = 'srEXiWaHuhNyGwPUi444Tu47ZEDwxTWrbQiuD7FmgSAQ6X7Dy';
  * Builds the node, its subnet-evm plugin and our own helper. A node of another version and its plugins are taken from the environment, by
  * the names that avalanchego's own tools have for them.
  *
- * @throws {import('./go-build.ts').GoMissingError} where there is no `go` to call
+ * @throws {import('./go-build.ts').GoMissingError} if there is no `go` to call
  */
 export async function buildNetworkBinaries(): Promise<NetworkBinaries> {
   const { AVALANCHEGO_PATH: givenNode, AVAGO_PLUGIN_DIR: givenPlugins } = process.env;

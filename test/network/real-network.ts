@@ -99,7 +99,7 @@ interface Epoch {
 /**
  * Builds and starts the network, creates the L1 and returns when every node runs its chain.
  *
- * @throws {import('./go-build.ts').GoMissingError} where Go is not installed
+ * @throws {import('./go-build.ts').GoMissingError} if Go is not installed
  */
 export async function startRealNetwork(): Promise<RealNetwork> {
   const binaries = await buildNetworkBinaries();

@@ -18,7 +18,7 @@ export interface Expectations {
  * Whether a destination would accept a signed message, judged without any code of the service: from the bytes on, by the set that the
  * P-Chain has at the height, with integers.
  *
- * @returns what is wrong with it; undefined where nothing is
+ * @returns what is wrong with it; undefined if nothing is
  */
 export function problemOf(
   signedMessage: Uint8Array,

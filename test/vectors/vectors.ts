@@ -48,7 +48,7 @@ export function readCase(name: string) {
       signature: hex(validator.signatureOfUnsignedMessage),
     })),
     totalWeight: exact(raw.totalWeight),
-    /** Undefined where the aggregator failed. */
+    /** Undefined if the aggregator failed. */
     signed: raw.signed && {
       signedMessage: hex(raw.signed.signedMessageHex),
       signerIndices: raw.signed.signerIndices,

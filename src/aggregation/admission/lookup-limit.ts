@@ -18,32 +18,23 @@ export interface LookupLimitOptions {
   readonly limit: number;
 }
 
-/** Concurrency limit for views or verifications, apart from the queue of aggregations. */
-export class LookupLimit {
-  readonly #semaphore: FairSemaphore;
-  readonly #options: LookupLimitOptions;
-
-  constructor(options: LookupLimitOptions) {
-    this.#options = options;
-    this.#semaphore = new FairSemaphore({
-      ...{ clock: options.clock, limit: options.limit, keyShare: CLIENT_SHARE, timeoutMs: TIMEOUT_MS },
-      ...{ maxQueued: MAX_QUEUED, maxQueuedPerKey: () => MAX_QUEUED_PER_CLIENT },
-    });
-    options.metrics.showLookups(options.kind, this.#semaphore);
-  }
-
-  async acquire(client: string | undefined, signal: AbortSignal): Promise<Permit> {
-    try {
-      return await this.#semaphore.acquire({ key: client }, signal);
-    } catch (error) {
-      if (!(error instanceof SemaphoreRejection)) throw error;
-      const { metrics, kind } = this.#options;
-      const what = kind === 'view' ? 'views of subnets' : 'messages to be verified';
-      throw overloaded(
-        metrics.admissionRefusals,
-        'late_lookup',
-        `${this.#semaphore.queued} ${what} wait, too many for this one`,
-      );
-    }
-  }
+/** Creates a concurrency limit for views or verifications, apart from the queue of aggregations. */
+export function createLookupLimit({ clock, metrics, kind, limit }: LookupLimitOptions) {
+  const semaphore = new FairSemaphore({
+    ...{ clock, limit, keyShare: CLIENT_SHARE, timeoutMs: TIMEOUT_MS },
+    ...{ maxQueued: MAX_QUEUED, maxQueuedPerKey: () => MAX_QUEUED_PER_CLIENT },
+  });
+  metrics.showLookups(kind, semaphore);
+  return {
+    async acquire(client: string | undefined, signal: AbortSignal): Promise<Permit> {
+      try {
+        return await semaphore.acquire({ key: client }, signal);
+      } catch (error) {
+        if (!(error instanceof SemaphoreRejection)) throw error;
+        const what = kind === 'view' ? 'views of subnets' : 'messages to be verified';
+        const text = `${semaphore.queued} ${what} wait, too many for this one`;
+        throw overloaded(metrics.admissionRefusals, 'late_lookup', text);
+      }
+    },
+  };
 }

@@ -26,51 +26,42 @@ const NOT_FOUND: ReadonlySet<AggregatorErrorCode> = new Set<AggregatorErrorCode>
   'chain_rpc_invalid',
 ]);
 
+export type Penalties = ReturnType<typeof createPenalties>;
+
 /** Penalty points of clients for failed work. A client whose bucket is full is refused. */
-export class Penalties {
-  readonly #bucket: PenaltyBucket;
-  readonly #refusals: AggregatorMetrics['admissionRefusals'];
-
-  constructor(clock: Clock, { admissionRefusals }: Pick<AggregatorMetrics, 'admissionRefusals'>) {
-    this.#bucket = new PenaltyBucket({ ...BUCKET, clock });
-    this.#refusals = admissionRefusals;
-  }
-
-  /** Runs a lookup at the P-Chain, and charges the client if it finds nothing. Internal work has no client, and is free. */
-  async lookUp<T>(client: string | undefined, work: () => Promise<T>): Promise<T> {
-    if (client === undefined) return work();
-    if (this.#bucket.level(client) >= 1) {
-      const text = 'too many requests of this client named chains, subnets or transactions that do not exist';
-      throw overloaded(this.#refusals, 'missed', text);
-    }
-    try {
-      return await work();
-    } catch (error) {
-      if (error instanceof AggregatorError && isMiss(error)) this.#bucket.charge(client, 1);
-      throw error;
-    }
-  }
-
-  requireSignable(client: string | undefined, chainID: BlockchainID): void {
-    if (client === undefined || Math.max(this.#bucket.level(client), this.#levelOf(client, chainID)) < 1) return;
-    throw overloaded(this.#refusals, 'refused', 'validators refused too many messages of this client');
-  }
-
-  isDoubtful(client: string | undefined, chainID: BlockchainID): boolean {
-    return client !== undefined && this.#levelOf(client, chainID) >= DOUBTFUL_LEVEL;
-  }
-
-  /** Charges a message that no validator signed, by the validators asked and the bytes sent to each. */
-  chargeUnsigned(client: string | undefined, chainID: BlockchainID, asked: number, bytes: number): void {
-    if (client === undefined || asked === 0) return;
-    const points = POINTS_OF_MESSAGE + (POINTS_OF_VALIDATOR + (POINTS_OF_MIB * bytes) / 2 ** 20) * asked;
-    this.#bucket.charge(keyOf(client, chainID), points);
-    this.#bucket.charge(client, CLIENT_PART * points);
-  }
-
-  #levelOf(client: string, chainID: BlockchainID): number {
-    return this.#bucket.level(keyOf(client, chainID));
-  }
+export function createPenalties(clock: Clock, { admissionRefusals }: Pick<AggregatorMetrics, 'admissionRefusals'>) {
+  const bucket = new PenaltyBucket({ ...BUCKET, clock });
+  const levelOf = (client: string, chainID: BlockchainID): number => bucket.level(keyOf(client, chainID));
+  return {
+    /** Runs a lookup at the P-Chain, and charges the client if it finds nothing. Internal work has no client, and is free. */
+    async lookUp<T>(client: string | undefined, work: () => Promise<T>): Promise<T> {
+      if (client === undefined) return work();
+      if (bucket.level(client) >= 1) {
+        const text = 'too many requests of this client named chains, subnets or transactions that do not exist';
+        throw overloaded(admissionRefusals, 'missed', text);
+      }
+      try {
+        return await work();
+      } catch (error) {
+        if (error instanceof AggregatorError && isMiss(error)) bucket.charge(client, 1);
+        throw error;
+      }
+    },
+    requireSignable(client: string | undefined, chainID: BlockchainID): void {
+      if (client === undefined || Math.max(bucket.level(client), levelOf(client, chainID)) < 1) return;
+      throw overloaded(admissionRefusals, 'refused', 'validators refused too many messages of this client');
+    },
+    isDoubtful(client: string | undefined, chainID: BlockchainID): boolean {
+      return client !== undefined && levelOf(client, chainID) >= DOUBTFUL_LEVEL;
+    },
+    /** Charges a message that no validator signed, by the validators asked and the bytes sent to each. */
+    chargeUnsigned(client: string | undefined, chainID: BlockchainID, asked: number, bytes: number): void {
+      if (client === undefined || asked === 0) return;
+      const points = POINTS_OF_MESSAGE + (POINTS_OF_VALIDATOR + (POINTS_OF_MIB * bytes) / 2 ** 20) * asked;
+      bucket.charge(keyOf(client, chainID), points);
+      bucket.charge(client, CLIENT_PART * points);
+    },
+  };
 }
 
 /** A destination chain that does not exist is a mistake in the request. */

@@ -22,7 +22,7 @@ export interface QueryView extends CollectionView {
 export type QueryPlan =
   /** Quorum plus buffer is reached, or the quorum is and nothing more is worth waiting for. */
   | { readonly kind: 'enough' }
-  /** The quorum is not reached even if every validator signs that still may, and no answer in time can make that final. */
+  /** The quorum is not reached even if every validator signs that still may, and no answer due in time can make the refusal final. */
   | { readonly kind: 'out of reach' }
   /** Ask these now, and plan again on the next change, or at `wakeAtMs`. */
   | {
@@ -46,8 +46,8 @@ export function planQueries(
   const { signedWeight, neededWeight, targetWeight } = tally;
   if (signedWeight >= targetWeight) return { kind: 'enough' };
   collection.update(view, limits);
-  const unsigned = lookAtUnsigned(tally, collection);
-  collection.setRefusersLost(unsigned?.isHopeless === true, view, limits);
+  const noSignature = limitsWithoutSignature(tally, collection);
+  collection.setRefusersLost(noSignature?.isHopeless === true, view, limits);
   const { possible, awaited, wakeAtMs } = collection;
 
   if (signedWeight + possible < neededWeight) {
@@ -60,7 +60,7 @@ export function planQueries(
 
   const room = Math.min(
     limits.maxConcurrentQueries - collection.asking,
-    waveWidth(view, collection, unsigned),
+    waveWidth(view, collection, noSignature),
     MAX_ASKED_AT_ONCE,
   );
   const ask: WarpValidator[] = [];
@@ -68,7 +68,7 @@ export function planQueries(
   let expected = signedWeight + collection.countedOn;
   const isBusy = collection.inTime + collection.answered > 0;
   if (expected >= targetWeight || room <= 0) return { kind: 'go on', ask, wakeAtMs, isIdle: !isBusy };
-  for (const validator of candidatesIn(tally, collection, unsigned)) {
+  for (const validator of candidatesIn(tally, collection, noSignature)) {
     const forecast = forecastOf(tally.forecasts, validator);
     const isForQuorumOnly = forecast.kind === 'invalid signer' || forecast.kind === 'avoided';
     if (expected >= (isForQuorumOnly ? neededWeight : targetWeight) || ask.length >= room) break;
@@ -85,7 +85,10 @@ export function planQueries(
   return { kind: 'go on', ask, wakeAtMs: nextWakeAtMs, isIdle: ask.length === 0 && !isBusy };
 }
 
-/** Whether answers in time can still decide that the quorum is refused for good; else their order would decide it. */
+/**
+ * Whether answers that are still due in time can show that the quorum is refused for good. They are awaited, because otherwise their order
+ * would decide between a temporary failure and a final one.
+ */
 function isVerdictOpen(tally: Tally, { isPChainMessage, nowMs }: QueryView, collection: CollectionState): boolean {
   if (collection.inTime === 0 || collection.refusals === 0) return false;
   const { warpSet, neededWeight, states } = tally;
@@ -105,18 +108,22 @@ export const MAX_ASKED_AT_ONCE = MAX_STARTED_PER_TURN;
 const FIRST_WAVE = 3;
 
 /** Each wave without a signature doubles the number of validators asked. */
-function waveWidth({ isCautious }: QueryView, collection: CollectionState, unsigned: Unsigned | undefined): number {
-  if (!isCautious || unsigned === undefined) return Number.POSITIVE_INFINITY;
+function waveWidth(
+  { isCautious }: QueryView,
+  collection: CollectionState,
+  noSignature: NoSignatureYet | undefined,
+): number {
+  if (!isCautious || noSignature === undefined) return Number.POSITIVE_INFINITY;
   return collection.inTime > 0 ? 0 : Math.max(FIRST_WAVE, collection.inVain);
 }
 
 /** Sample of those that refused, from the heaviest to the lightest, so that they do not all lag or lie. */
 const SAMPLE = 8;
 
-/** State of a message that no validator has signed. */
-interface Unsigned {
+/** State of a collection in which no validator has signed yet. */
+interface NoSignatureYet {
   /** Many have refused: no new validator is asked while others are pending, nor if the quorum needs validators that refused. */
-  readonly isNobodyNewAsked: boolean;
+  readonly asksOnlyAgain: boolean;
   /** Validators that refused once and may be asked a second time. */
   readonly retriesLeft: number;
   /** The whole sample has refused to the end, and so, it is assumed, will all others that refused. */
@@ -128,11 +135,14 @@ interface Unsigned {
  * sample is asked again, and no new validator if the quorum needs those that refused. Such a message costs one request to a
  * third of the validators, instead of three to each.
  */
-function lookAtUnsigned({ signedWeight, neededWeight }: Tally, collection: CollectionState): Unsigned | undefined {
+function limitsWithoutSignature(
+  { signedWeight, neededWeight }: Tally,
+  collection: CollectionState,
+): NoSignatureYet | undefined {
   if (signedWeight > 0n || collection.answered > 0) return undefined;
   const { refusals, inTime, open, settled, inSample } = collection;
   return {
-    isNobodyNewAsked: refusals >= SAMPLE && (inTime > 0 || open < neededWeight),
+    asksOnlyAgain: refusals >= SAMPLE && (inTime > 0 || open < neededWeight),
     retriesLeft: Math.max(0, SAMPLE - settled - inSample),
     isHopeless: settled >= SAMPLE,
   };
@@ -141,18 +151,18 @@ function lookAtUnsigned({ signedWeight, neededWeight }: Tally, collection: Colle
 function candidatesIn(
   tally: Tally,
   collection: CollectionState,
-  unsigned: Unsigned | undefined,
+  noSignature: NoSignatureYet | undefined,
 ): Iterable<WarpValidator> {
-  if (unsigned === undefined || collection.refusals === 0) return collection.inOrder();
-  const isNobodyLeft = unsigned.isNobodyNewAsked && collection.candidatesAgain === 0;
-  return isNobodyLeft ? [] : fewer([...collection.inOrder()], tally, unsigned);
+  if (noSignature === undefined || collection.refusals === 0) return collection.inOrder();
+  if (noSignature.asksOnlyAgain && collection.candidatesAgain === 0) return [];
+  return fewer([...collection.inOrder()], tally, noSignature);
 }
 
 /** Narrows the candidates while no validator has signed. */
 function fewer(
   candidates: readonly WarpValidator[],
   { states }: Tally,
-  { isNobodyNewAsked, retriesLeft }: Unsigned,
+  { asksOnlyAgain, retriesLeft }: NoSignatureYet,
 ): WarpValidator[] {
   const attemptsOf = ({ index }: WarpValidator): number => {
     const state = states[index];
@@ -167,7 +177,7 @@ function fewer(
     const spread = refusedOnce[Math.floor((i * refusedOnce.length) / count)];
     if (spread !== undefined) others.delete(spread);
   }
-  return candidates.filter((validator) => !others.has(validator) && !(isNobodyNewAsked && attemptsOf(validator) === 0));
+  return candidates.filter((validator) => !others.has(validator) && !(asksOnlyAgain && attemptsOf(validator) === 0));
 }
 
 /** Returns the state after a failed attempt. All nodes of a validator are tried; one that refuses may lag. */

@@ -11,7 +11,7 @@ import {
 import type { WarpValidator } from '../../validators/warp-set.ts';
 import { encodeSignedMessage, type SignedMessage } from '../../warp/signed-message.ts';
 import type { UnsignedMessage } from '../../warp/unsigned-message.ts';
-import { LookupLimit, type LookupMetrics } from '../admission/lookup-limit.ts';
+import { createLookupLimit, type LookupMetrics } from '../admission/lookup-limit.ts';
 import { unlessThreadsOverloaded } from '../admission/overloaded.ts';
 import type { Penalties } from '../admission/penalties.ts';
 import { renameField } from '../aggregator-error.ts';
@@ -62,7 +62,7 @@ export type MessageVerifier = ReturnType<typeof createMessageVerifier>;
 /** Verifies signed messages as a destination chain would. */
 export function createMessageVerifier(options: MessageVerifierOptions) {
   const { resolver, bls, clock, metrics, penalties } = options;
-  const running = new LookupLimit({ clock, metrics, kind: 'verify', limit: MAX_AT_WORK });
+  const running = createLookupLimit({ clock, metrics, kind: 'verify', limit: MAX_AT_WORK });
   async function judge(
     message: SignedMessage,
     expected: ExpectedMessage,

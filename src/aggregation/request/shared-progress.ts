@@ -1,5 +1,5 @@
 import type { ProgressFeed, ProgressState, ValidatorProgress } from '../collection/progress.ts';
-import { createTally, type Tally, type ValidatorState } from '../collection/tally.ts';
+import { createTally, type ValidatorState } from '../collection/tally.ts';
 import { type SignatureFailure, VALIDATOR_OUTCOMES } from '../validators/validator-outcome.ts';
 import type { CompleteRequest } from './complete-request.ts';
 import type { Signing } from './signing-resolver.ts';
@@ -53,34 +53,24 @@ function shortened(failure: SignatureFailure): SignatureFailure {
   return { ...failure, reason: failure.reason.slice(0, MAX_TEXT) };
 }
 
-/** Mirrors another replica's collection for the listeners of this one. */
-export class MirroredProgress {
-  readonly #feed: ProgressFeed;
-  readonly #tally: Tally;
-  #shown = '';
-
-  constructor(feed: ProgressFeed, request: CompleteRequest, { warpSet }: Signing) {
-    this.#feed = feed;
-    this.#tally = createTally(warpSet, {
-      ...request,
-      forecasts: [],
-      onChange: (index, state) => feed.changed(index, state),
-    });
-    feed.begin(this.#tally);
-  }
-
-  show(progress: Uint8Array | undefined): void {
+/** Returns a function that shows the progress of another replica's collection to the listeners of this one. */
+export function mirrorProgress(feed: ProgressFeed, request: CompleteRequest, { warpSet }: Signing) {
+  const onChange = (index: number, state: ValidatorState): void => feed.changed(index, state);
+  const tally = createTally(warpSet, { ...request, forecasts: [], onChange });
+  let shown = '';
+  feed.begin(tally);
+  return (progress: Uint8Array | undefined): void => {
     const told = progress && parse(progress);
-    if (told?.validators.length !== this.#tally.warpSet.validators.length) return;
+    if (told?.validators.length !== warpSet.validators.length) return;
     for (let index = 0; index < told.validators.length; index += 1) {
       const sign = told.validators.charAt(index);
-      const state = sign === this.#shown[index] ? undefined : stateOf(sign, told);
-      if (state !== undefined) this.#tally.set(index, state);
+      const state = sign === shown[index] ? undefined : stateOf(sign, told);
+      if (state !== undefined) tally.set(index, state);
     }
-    this.#shown = told.validators;
-    if (told.isVerifying) this.#feed.verifying();
-    else this.#feed.resumed();
-  }
+    shown = told.validators;
+    if (told.isVerifying) feed.verifying();
+    else feed.resumed();
+  };
 }
 
 /** The writer may be a replica of another version. */

@@ -20,14 +20,14 @@ import type { CompleteRequest } from './complete-request.ts';
 import { createNegativeCache } from './negative-cache.ts';
 import { resultKey, signatureKey } from './result-key.ts';
 import { decodeFailure, type Ending, toResult, toShared, verifiedResult } from './shared-outcome.ts';
-import { encodeProgress, MirroredProgress } from './shared-progress.ts';
+import { encodeProgress, mirrorProgress } from './shared-progress.ts';
 import { SharedRun } from './shared-run.ts';
 import type { Signing } from './signing-resolver.ts';
 
 export interface SharedSigningOptions extends Omit<CollectionDeps, 'queries' | 'scheduler' | 'limits'> {
   readonly admission: Pick<Admission, 'admit' | 'run'>;
   readonly penalties: Penalties;
-  readonly sharedWork?: DistributedSingleFlight | undefined;
+  readonly distributedFlights?: DistributedSingleFlight | undefined;
   readonly limits: SigningLimits;
 }
 
@@ -49,9 +49,12 @@ export interface Waiter {
   onStage?(stage: AggregationStage, durationMs: number): void;
 }
 
-/** Signs for a known validator set. Equal requests share one collection, also over replicas; endings are cached. */
+/**
+ * Signs for a known validator set. Equal requests of this process share one flight, which is one collection or, with a shared store
+ * (`distributedFlights`), the wait for that of another replica. Endings are cached.
+ */
 export function createSharedSigning(options: SharedSigningOptions) {
-  const { source, sharedWork, admission, penalties, bls, clock, metrics, limits } = options;
+  const { source, distributedFlights, admission, penalties, bls, clock, metrics, limits } = options;
   const queries = new QueryConcurrency({ clock, maxQueries: limits.maxQueriesInFlight });
   metrics.showQueries(queries);
   const scheduler = new EventLoopScheduler(clock, 1);
@@ -91,7 +94,7 @@ export function createSharedSigning(options: SharedSigningOptions) {
     const collection = running.get(key);
     if (collection?.span.isRecorded) span.link(collection.span);
     collection?.run.join(client);
-    const unsubscribe = onProgress && collection?.progress.subscribe(toldAt(pChainHeight, onProgress));
+    const unsubscribe = onProgress && collection?.progress.subscribe(listenerAt(pChainHeight, onProgress));
     try {
       const { result, isNew } = await signed;
       return { result: resultAt(pChainHeight, result), isNew };
@@ -114,7 +117,7 @@ export function createSharedSigning(options: SharedSigningOptions) {
     const collection: Collection = { progress, run: new SharedRun(admission, client), stages: [], span };
     running.set(key, collection);
     let isNew = false;
-    let mirror: MirroredProgress | undefined;
+    let mirror: ReturnType<typeof mirrorProgress> | undefined;
     const task: SingleFlightTask<Ending> = {
       patienceMs: limits.requestTimeoutMs,
       work(waitedMs) {
@@ -129,15 +132,16 @@ export function createSharedSigning(options: SharedSigningOptions) {
         return ending && keep(key, ending);
       },
       progress: () => encodeProgress(progress),
-      onProgress(told) {
+      onProgress(encoded) {
         isNew = true;
-        mirror ??= new MirroredProgress(progress, request, signing);
-        mirror.show(told);
+        mirror ??= mirrorProgress(progress, request, signing);
+        mirror(encoded);
       },
     };
     try {
-      const work = sharedWork === undefined ? task.work(0) : sharedWork.run(`work:${key}`, task, signal);
-      const ending = await unlessThreadsOverloaded(work);
+      const ended =
+        distributedFlights === undefined ? task.work(0) : distributedFlights.run(`work:${key}`, task, signal);
+      const ending = await unlessThreadsOverloaded(ended);
       if (ending.kind === 'failed') throw ending.error;
       return { result: ending.result, isNew };
     } finally {
@@ -212,7 +216,7 @@ interface Signed {
   readonly isNew: boolean;
 }
 
-/** What the requests of one flight share. */
+/** State of a flight that its requests share. */
 interface Collection {
   readonly progress: ProgressFeed;
   readonly stages: StageInterval[];
@@ -245,10 +249,10 @@ function resultAt(pChainHeight: bigint, result: AggregationResult): AggregationR
 }
 
 /**
- * Rewrites the height: requests at different heights share a collection if the set is the same. Events at the same height stay
- * one object, because encoding one takes 300 KB for 2,000 validators.
+ * Returns a listener that rewrites the height: requests at different heights share a collection if the set is the same. Events at the
+ * same height stay one object, because encoding one takes 300 KB for 2,000 validators.
  */
-function toldAt(pChainHeight: bigint, listener: ProgressListener): ProgressListener {
+function listenerAt(pChainHeight: bigint, listener: ProgressListener): ProgressListener {
   return (event) =>
     listener(
       event.kind === 'state' && event.state.pChainHeight !== pChainHeight

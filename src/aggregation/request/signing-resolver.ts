@@ -6,7 +6,7 @@ import type { ValidatorFunds } from '../../pchain/state/validator-funds.ts';
 import { HeightNotReached, type ValidatorSets } from '../../pchain/state/validator-sets.ts';
 import type { WarpSet } from '../../validators/warp-set.ts';
 import type { NodeID, SubnetID } from '../../warp/ids.ts';
-import { AggregatorError } from '../aggregator-error.ts';
+import { AggregatorError, unknownSubnet } from '../aggregator-error.ts';
 import { askOptionally, askPChain } from '../ask-p-chain.ts';
 import type { AggregationRequest } from './aggregation-request.ts';
 import type { CompleteRequest, Destination } from './complete-request.ts';
@@ -112,7 +112,7 @@ export function createSigningResolver(options: SigningResolverOptions) {
         }
         const signingSubnetID = request.signingSubnetID ?? sourceSubnetID;
         // Checked before the validators are read: clients can invent IDs, and the node returns an empty set for them.
-        if (!(await directory.exists(signingSubnetID, signal))) throw unknownSubnet(signingSubnetID);
+        if (!(await directory.exists(signingSubnetID, signal))) throw unknownSubnet(signingSubnetID, 'signingSubnetID');
         onSubnet?.(signingSubnetID);
         return { ...(await chooseSigners(request, signingSubnetID, signal)), sourceSubnetID };
       } finally {
@@ -124,7 +124,7 @@ export function createSigningResolver(options: SigningResolverOptions) {
   /** The validators of a subnet that would have to sign. */
   async function signersOf(subnetID: SubnetID, at: HeightChoice, parent: AbortSignal): Promise<SignersAtHeight> {
     return await askPChain(patience, parent, async (signal) => {
-      if (!(await directory.exists(subnetID, signal))) throw unknownSubnet(subnetID);
+      if (!(await directory.exists(subnetID, signal))) throw unknownSubnet(subnetID, 'signingSubnetID');
       return await chooseSigners(at, subnetID, signal);
     });
   }
@@ -208,7 +208,7 @@ export function createSigningResolver(options: SigningResolverOptions) {
   ): Promise<AggregatorError> {
     const field = 'signingSubnetID';
     const subnet = await directory.getSubnet(subnetID, signal);
-    if (subnet === undefined) return unknownSubnet(subnetID);
+    if (subnet === undefined) return unknownSubnet(subnetID, 'signingSubnetID');
     if (!isPinned && subnet.conversionID !== undefined) {
       return new AggregatorError(
         'no_validators_yet',
@@ -225,14 +225,10 @@ export function createSigningResolver(options: SigningResolverOptions) {
   return { knownSigningSubnet, known, resolve, signersOf, resolveAgain };
 }
 
-function unknownSubnet(subnetID: SubnetID): AggregatorError {
-  return new AggregatorError('unknown_subnet', `the P-Chain knows no subnet ${subnetID}`, { field: 'signingSubnetID' });
-}
-
 function withoutValidatorsInEpoch({ chainID }: Destination, subnetID: SubnetID, height: bigint): AggregatorError {
   return new AggregatorError(
     'no_validators_yet',
-    `the epoch of blockchain ${chainID} is of P-Chain height ${height}, at which subnet ${subnetID} has no validators; try again ` +
+    `the epoch of blockchain ${chainID} has P-Chain height ${height}, at which subnet ${subnetID} has no validators; try again ` +
       'when its next epoch has begun',
     { field: 'destinationChainID' },
   );

@@ -7,7 +7,7 @@ import type { ValidatorSets } from '../../pchain/state/validator-sets.ts';
 import type { Metrics } from '../../telemetry/metrics.ts';
 import type { WarpSet } from '../../validators/warp-set.ts';
 import type { BlockchainID, NodeID, SubnetID } from '../../warp/ids.ts';
-import { LookupLimit, type LookupMetrics } from '../admission/lookup-limit.ts';
+import { createLookupLimit, type LookupMetrics } from '../admission/lookup-limit.ts';
 import type { Penalties } from '../admission/penalties.ts';
 import { renameField } from '../aggregator-error.ts';
 import { askOptionally } from '../ask-p-chain.ts';
@@ -74,7 +74,7 @@ export function createSubnetViews(options: SubnetViewsOptions) {
   const { resolver, validatorSets, connections, peers, histories, subnets, invalidSigners, clock, readyQuorumNum } =
     options;
 
-  const running = new LookupLimit({ clock, metrics: options.lookupMetrics, kind: 'view', limit: MAX_AT_WORK });
+  const running = createLookupLimit({ clock, metrics: options.lookupMetrics, kind: 'view', limit: MAX_AT_WORK });
   const factsOf = (subnetID: SubnetID) => {
     const history = histories.of(subnetID);
     return {

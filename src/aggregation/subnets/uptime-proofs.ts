@@ -123,7 +123,7 @@ export function createUptimeProofs(options: UptimeProofsOptions) {
     return await askPChain({ clock, timeoutMs: options.resolveTimeoutMs }, parent, async (signal) => {
       const validator = await unlessRefused(api.getL1Validator(validationID, signal));
       if (validator === undefined) {
-        const message = `the P-Chain has no L1 validator of validation ${validationID}, or has it no more`;
+        const message = `the P-Chain has no L1 validator of validation ${validationID}, or no longer has it`;
         throw new AggregatorError('unknown_validation', message, { field: 'validationID' });
       }
       const { subnetID } = validator;

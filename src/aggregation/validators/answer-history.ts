@@ -7,7 +7,7 @@ import type { SignatureOutcome, ValidatorOutcome } from './validator-outcome.ts'
 
 export interface AnswerRecord {
   /** Running averages of the latency and of its deviation; undefined before the first answer. */
-  readonly usual: { readonly meanMs: number; readonly deviationMs: number } | undefined;
+  readonly usualLatency: { readonly meanMs: number; readonly deviationMs: number } | undefined;
   readonly isDoubtful: boolean;
   /** Doubtful, and due to be asked beside the others as a trial. */
   readonly isTrialDue: boolean;
@@ -57,7 +57,7 @@ interface Past {
 /** The record itself: thousands are looked up for each request. Only the past and latencies are kept when it is no longer fresh. */
 class Entry implements AnswerRecord {
   readonly #clock: Clock;
-  usual: { readonly meanMs: number; readonly deviationMs: number } | undefined;
+  usualLatency: { readonly meanMs: number; readonly deviationMs: number } | undefined;
   leastMs = Number.POSITIVE_INFINITY;
   failures = 0;
   nextTrialMs = 0;
@@ -83,7 +83,7 @@ class Entry implements AnswerRecord {
   }
 
   refresh(): void {
-    if (!this.isFresh) Object.assign(this, { usual: undefined, leastMs: Number.POSITIVE_INFINITY, failures: 0 });
+    if (!this.isFresh) Object.assign(this, { usualLatency: undefined, leastMs: Number.POSITIVE_INFINITY, failures: 0 });
     this.freshAtMs = this.#clock.monotonicMs();
   }
 
@@ -111,7 +111,7 @@ export function createAnswerHistories(clock: Clock, slowMs: number) {
   /** Number of entries by subnet: mostly there are none, and no lookup is needed. */
   const counts = new Map<string, number>();
 
-  function pastOfNode(nodeID: NodeID): Entry {
+  function findOrAddNode(nodeID: NodeID): Entry {
     const known = nodes.get(nodeID);
     if (known !== undefined) return known;
     const entry = new Entry(clock);
@@ -119,8 +119,9 @@ export function createAnswerHistories(clock: Clock, slowMs: number) {
     return entry;
   }
 
-  function ofNode(nodeID: NodeID): Entry {
-    const entry = pastOfNode(nodeID);
+  /** Returns a fresh entry. */
+  function refreshNode(nodeID: NodeID): Entry {
+    const entry = findOrAddNode(nodeID);
     entry.refresh();
     return entry;
   }
@@ -129,7 +130,8 @@ export function createAnswerHistories(clock: Clock, slowMs: number) {
     const find = (nodeID: NodeID): Entry | undefined =>
       counts.has(subnetID) ? inSubnets.peek(keyOf(subnetID, nodeID)) : undefined;
 
-    function ofSubnet(nodeID: NodeID): Entry {
+    /** Returns a fresh entry for the chains of this subnet. */
+    function refreshInSubnet(nodeID: NodeID): Entry {
       const key = keyOf(subnetID, nodeID);
       const known = inSubnets.get(key);
       known?.refresh();
@@ -140,8 +142,9 @@ export function createAnswerHistories(clock: Clock, slowMs: number) {
       return entry;
     }
 
-    function excessOf(nodeID: NodeID, afterMs: number): number {
-      const entry = ofNode(nodeID);
+    /** Adapts the minimum latency, and returns how far an answer exceeded it. */
+    function recordExcess(nodeID: NodeID, afterMs: number): number {
+      const entry = refreshNode(nodeID);
       entry.leastMs = Math.min(afterMs, LEAST_GROWTH * entry.leastMs);
       return afterMs - entry.leastMs;
     }
@@ -152,7 +155,7 @@ export function createAnswerHistories(clock: Clock, slowMs: number) {
       const reason = answer.kind === 'timed_out' ? answer.reason : undefined;
       const refusal = answer.kind === 'refused' ? { code: answer.code, text: answer.text, atMs } : undefined;
       const isOfSubnet = isUnwilling(answer);
-      const entry = isOfSubnet ? ofSubnet(nodeID) : pastOfNode(nodeID);
+      const entry = isOfSubnet ? refreshInSubnet(nodeID) : findOrAddNode(nodeID);
       entry.past = { outcome, reason, atMs, refusal: refusal ?? entry.past?.refusal };
       if (isOfSubnet || (outcome !== 'signed' && outcome !== 'refused')) return;
       const ofThese = find(nodeID);
@@ -168,7 +171,7 @@ export function createAnswerHistories(clock: Clock, slowMs: number) {
         const ofAll = nodes.peek(nodeID);
         const ofThese = find(nodeID);
         const fresh = ofAll?.isFresh ? ofAll : undefined;
-        return ofThese?.isFresh ? together(fresh, ofThese) : fresh;
+        return ofThese?.isFresh ? combine(fresh, ofThese) : fresh;
       },
       /**
        * Records the outcome of a request. Returns how far an answer exceeded the node's minimum latency: the time spent in queues here or
@@ -179,22 +182,22 @@ export function createAnswerHistories(clock: Clock, slowMs: number) {
         observe(nodeID, outcome, afterMs);
         switch (outcome.kind) {
           case 'signature': {
-            const entry = ofNode(nodeID);
-            entry.usual = average(entry.usual, afterMs);
+            const entry = refreshNode(nodeID);
+            entry.usualLatency = average(entry.usualLatency, afterMs);
             entry.failures = 0;
-            if (afterMs > slowMs) ofSubnet(nodeID).fail();
+            if (afterMs > slowMs) refreshInSubnet(nodeID).fail();
             else if (counts.has(subnetID)) inSubnets.delete(keyOf(subnetID, nodeID));
-            return excessOf(nodeID, afterMs);
+            return recordExcess(nodeID, afterMs);
           }
-          // It may be right.
+          // A refusal may be right.
           case 'refused':
-            return excessOf(nodeID, afterMs);
+            return recordExcess(nodeID, afterMs);
           case 'timed_out':
-            if (outcome.reason === 'request_dropped') ofSubnet(nodeID).fail();
-            else ofNode(nodeID).fail();
+            if (outcome.reason === 'request_dropped') refreshInSubnet(nodeID).fail();
+            else refreshNode(nodeID).fail();
             return undefined;
           case 'invalid_signature':
-            ofNode(nodeID).fail();
+            refreshNode(nodeID).fail();
             return undefined;
           // It is not asked while it is not connected.
           case 'unreachable':
@@ -202,7 +205,7 @@ export function createAnswerHistories(clock: Clock, slowMs: number) {
         }
       },
       /** Records that a node is late, or refused what others signed. */
-      failed: (nodeID: NodeID): void => ofSubnet(nodeID).fail(),
+      failed: (nodeID: NodeID): void => refreshInSubnet(nodeID).fail(),
       beginTrial(nodeID: NodeID): void {
         for (const entry of [nodes.peek(nodeID), find(nodeID)]) if (entry?.isFresh) entry.putOffTrial();
       },
@@ -242,16 +245,16 @@ function isUnwilling(answer: SignatureOutcome): boolean {
   return answer.kind === 'refused' && answer.code < 0;
 }
 
-function together(ofAll: Entry | undefined, ofThese: Entry): AnswerRecord {
+function combine(ofAll: Entry | undefined, ofThese: Entry): AnswerRecord {
   const doubtful = [ofAll, ofThese].filter((entry) => entry?.isDoubtful === true);
   return {
-    usual: ofAll?.usual,
+    usualLatency: ofAll?.usualLatency,
     isDoubtful: doubtful.length > 0,
     isTrialDue: doubtful.length > 0 && doubtful.every((entry) => entry?.isTrialDue === true),
   };
 }
 
-function average(before: Entry['usual'], afterMs: number): NonNullable<Entry['usual']> {
+function average(before: Entry['usualLatency'], afterMs: number): NonNullable<Entry['usualLatency']> {
   if (before === undefined) return { meanMs: afterMs, deviationMs: afterMs / 2 };
   const { meanMs, deviationMs } = before;
   return {

@@ -52,8 +52,12 @@ export function forecastValidators({ validators }: WarpSet, facts: ForecastFacts
     const hedgeAfterMs = hedgeOf(record, facts.hedgeAfterMs);
     const isInvalidSigner = facts.invalidSigners.has(publicKeyHex);
     if (facts.avoided.has(index)) {
-      const usualRank = isInvalidSigner ? INVALID_SIGNER_RANK : record?.isDoubtful ? RANKS.doubtful : RANKS.expected;
-      return { kind: 'avoided', hedgeAfterMs, rank: AVOIDED_RANK + usualRank };
+      const rankIfNotAvoided = isInvalidSigner
+        ? INVALID_SIGNER_RANK
+        : record?.isDoubtful
+          ? RANKS.doubtful
+          : RANKS.expected;
+      return { kind: 'avoided', hedgeAfterMs, rank: AVOIDED_RANK + rankIfNotAvoided };
     }
     const isTrialDue = isInvalidSigner ? facts.invalidSigners.isTrialDue(publicKeyHex) : record?.isTrialDue === true;
     if (isTrialDue && !isTrialTaken) {
@@ -62,7 +66,7 @@ export function forecastValidators({ validators }: WarpSet, facts: ForecastFacts
     }
     if (isInvalidSigner) return { kind: 'invalid signer', hedgeAfterMs, rank: INVALID_SIGNER_RANK };
     if (record?.isDoubtful) return { kind: 'doubtful', hedgeAfterMs, rank: RANKS.doubtful };
-    const isSlow = (record?.usual?.meanMs ?? 0) > slowAboveMs;
+    const isSlow = (record?.usualLatency?.meanMs ?? 0) > slowAboveMs;
     return { kind: 'expected', hedgeAfterMs, rank: isSlow ? RANKS.slow : RANKS.expected };
   });
 }
@@ -84,14 +88,14 @@ function bestRecord({ nodeIDs }: WarpValidator, { history, isConnected }: Foreca
 }
 
 function hedgeOf(record: AnswerRecord | undefined, mostMs: number): number {
-  if (record?.usual === undefined) return mostMs;
-  const { meanMs, deviationMs } = record.usual;
+  if (record?.usualLatency === undefined) return mostMs;
+  const { meanMs, deviationMs } = record.usualLatency;
   return Math.min(Math.max(meanMs + DEVIATIONS * deviationMs, MIN_HEDGE_MS), mostMs);
 }
 
 /** Skips sorting if no validator is slow. */
 function medianMs(records: readonly (AnswerRecord | undefined)[]): number {
-  const means = records.flatMap((record) => record?.usual?.meanMs ?? []);
+  const means = records.flatMap((record) => record?.usualLatency?.meanMs ?? []);
   if (means.every((meanMs) => meanMs <= MIN_HEDGE_MS)) return 0;
   // A Float64Array sorts ten times as fast as an array.
   return Float64Array.from(means).sort()[means.length >> 1] ?? 0;

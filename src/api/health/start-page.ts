@@ -10,7 +10,7 @@ const LINKS = { docs: '/docs', openapi: '/openapi.json', ready: '/health/ready' 
 /** Answers browsers at `/`. */
 export type SendPage = (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>;
 
-/** `/` has links to the documentation and the readiness, and the console for browsers where it is served. */
+/** `/` has links to the documentation and the readiness, and the console for browsers if it is served. */
 export function registerStartPage(
   server: Server,
   networks: readonly string[],
@@ -19,7 +19,7 @@ export function registerStartPage(
 ): void {
   const json = createDocumentBytes(JSON.stringify({ name: NAME, version, networks, links: LINKS }), JSON_TYPE);
   server.get('/', { config: { access: OPERATIONS_ACCESS }, schema: { hide: true } }, async (request, reply) => {
-    const vary = reply.getHeader('vary'); // by origin, where origins are listed
+    const vary = reply.getHeader('vary'); // by origin, if origins are listed
     reply.header('vary', vary === undefined ? 'Accept' : `${String(vary)}, Accept`);
     const isPage = sendPage !== undefined && request.headers.accept?.includes('text/html') === true;
     return isPage ? sendPage(request, reply) : sendDocument(request, reply, json);

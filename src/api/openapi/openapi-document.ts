@@ -139,7 +139,7 @@ function shareSchemas(document: Document): void {
   document.components = { ...document.components, schemas: { ...document.components?.schemas, ...schemas } };
 }
 
-/** Adds the headers that depend on the status: an upstream's refusal keeps its `retry-after`, and its limits where it is a 429. */
+/** Adds the headers that depend on the status: an upstream's refusal keeps its `retry-after`, and its limits if it is a 429. */
 function describeHeaders(operation: Operation): void {
   const { responses, 'x-access': access } = operation;
   const isPassedOn = access?.group === 'data' || access?.group === 'rpc';

@@ -19,18 +19,18 @@ import type { ParseError } from '../../lib/encoding/parse-error.ts';
  */
 export interface BlsBackend<K = PublicKey, S = Signature, M = HashedMessage> {
   readonly name: string;
-  /** @throws {ParseError} where the 48 bytes are not a compressed point of G1 other than infinity */
+  /** @throws {ParseError} if the 48 bytes are not a compressed point of G1 other than infinity */
   parsePublicKey(bytes: Uint8Array): K;
-  /** @throws {ParseError} where the 96 bytes are not a compressed point of G2 other than infinity */
+  /** @throws {ParseError} if the 96 bytes are not a compressed point of G2 other than infinity */
   parseSignature(bytes: Uint8Array): S;
-  /** Two at a time, where that takes less than twice as long: each the signature, or what {@link parseSignature} would throw. */
+  /** Two at a time, if that takes less than twice as long: each the signature, or what {@link parseSignature} would throw. */
   readonly parseTwoSignatures?: (bytes: readonly [Uint8Array, Uint8Array]) => readonly (S | ParseError)[];
   /**
-   * The sum of what these 96 bytes each encode, at least one, where that takes less than to parse them one by one; undefined where
+   * The sum of what these 96 bytes each encode, at least one, if that takes less than to parse them one by one; undefined if
    * {@link parseSignature} would throw for one of them. Its user takes the 96 bytes for packed points; zeros may follow them.
    */
   readonly sumEncodedSignatures?: (signatures: readonly Uint8Array[]) => S | undefined;
-  /** The sum of packed keys, at least one; there where {@link sumEncodedSignatures} is. */
+  /** The sum of packed keys, at least one; there if {@link sumEncodedSignatures} is. */
   readonly sumPackedPublicKeys?: (packed: readonly Uint8Array[]) => K;
   /** The sum; at least one. */
   aggregatePublicKeys(keys: readonly K[]): K;

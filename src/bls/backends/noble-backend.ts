@@ -150,7 +150,7 @@ function prepareSignature(signature: number): number {
   return prepareLines(signatureLines, signature);
 }
 
-/** Loads the check into `key` and `point`; false where a side is infinity. */
+/** Loads the check into `key` and `point`; false if a side is infinity. */
 function loadCheck(publicKey: Uint32Array, signature: Uint32Array): boolean {
   loadWords(key, publicKey);
   loadWords(point, signature);

@@ -14,7 +14,7 @@ type SignaturePoint = InstanceType<typeof G2.Point>;
 
 /**
  * @noble/curves and nothing else: no arithmetic of ours. It takes some ten times as long as `noble-backend.ts`, which it judges
- * (`verdict-audit.ts`), and whose place it takes where the two ever differ.
+ * (`verdict-audit.ts`), and whose place it takes if the two ever differ.
  *
  * It is stricter than the contract asks: a single point has to be in its subgroup.
  */

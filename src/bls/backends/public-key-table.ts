@@ -55,7 +55,7 @@ export class PublicKeyTable {
   }
 }
 
-/** Reads the keys of slots, in any thread. The function throws a {@link ParseError} where the key is not a point of G1. */
+/** Reads the keys of slots, in any thread. The function throws a {@link ParseError} if the key is not a point of G1. */
 export function openPublicKeys(backend: BlsBackend, memory: SharedArrayBuffer): (slot: number) => PublicKey {
   const readPacked = openPackedKeys(backend, memory);
   return (slot) => backend.unpackPublicKey(readPacked(slot));

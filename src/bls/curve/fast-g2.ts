@@ -114,7 +114,7 @@ export function isInSubgroup(point: number): boolean {
 }
 
 /**
- * The same where [-u]P is known, as the pairing comes by it: see `prepareLines`. Outside the subgroup Z may be 0 in place of it: that is
+ * The same if [-u]P is known, as the pairing comes by it: see `prepareLines`. Outside the subgroup Z may be 0 in place of it: that is
  * infinity, and ψ(P) is not. In the subgroup it never is, as its order is a prime far above u.
  *
  * @param point finite

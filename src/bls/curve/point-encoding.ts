@@ -46,7 +46,7 @@ export function isInfinity(bytes: Uint8Array): boolean {
 }
 
 /**
- * Parses by a library's function, which throws where the bytes are no point.
+ * Parses by a library's function, which throws if the bytes are no point.
  *
  * @throws {ParseError} for another length, no point, and infinity
  */

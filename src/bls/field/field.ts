@@ -41,7 +41,7 @@ field.writePieces(toMontgomery, toPieces(RADIX ** 2n % FIELD_ORDER));
 const fromMontgomery = allocate(FP_BYTES);
 field.writePieces(fromMontgomery, toPieces(1n));
 const plain = allocate(FP_BYTES);
-/** Limbs of the number that was read last, and of the one that is written. */
+/** Pieces of the number that was read last, and of the one that is written. */
 const [plainPieces, pieces]: readonly [number[], number[]] = [[], []];
 const oneWords = (() => {
   const one = allocate(FP_BYTES);
@@ -97,7 +97,7 @@ export function getBigint(from: number): bigint {
   return value;
 }
 
-/** Reads 48 big-endian bytes at `offset`. @returns false where they are not below p */
+/** Reads 48 big-endian bytes at `offset`. @returns false if they are not below p */
 export function setBytes(out: number, bytes: Uint8Array, offset: number): boolean {
   let comparison = 0;
   for (let i = 0; comparison === 0 && i < COEFFICIENT_BYTES; i += 1) {
@@ -213,7 +213,7 @@ const ODD_POWERS = 2 ** (WINDOW_BITS - 1);
 const oddPowers = allocateMany(2, ODD_POWERS * FP_BYTES) as [number, number];
 const [FIRST_STEP, STEPS] = slidingWindows((FIELD_ORDER - 3n) / 4n);
 
-/** `power` is a place in the table of odd powers, or -1 where nothing is multiplied. */
+/** `power` is a place in the table of odd powers, or -1 if nothing is multiplied. */
 function slidingWindows(exponent: bigint): [number, { readonly squarings: number; readonly power: number }[]] {
   const bits = exponent.toString(2);
   const steps: { squarings: number; power: number }[] = [];
@@ -252,7 +252,7 @@ export function invert2(out: number, a: number): void {
 const zero = allocate(FP_BYTES);
 const [norm, minus, scratch] = allocateMany(3, FP_BYTES) as [number, number, number];
 
-/** `out` must not be `a`. @returns false where `a` is not a square; `out` then holds nothing of use */
+/** `out` must not be `a`. @returns false if `a` is not a square; `out` then holds nothing of use */
 export function squareRoot(out: number, a: number): boolean {
   // If a is a square, a^((p-1)/2) = 1, and a^((p+1)/4) squared is a.
   powForRoot(out, out, a, a);
@@ -266,7 +266,7 @@ export function squareRoot(out: number, a: number): boolean {
  * square in the base field, and the root is x + a1/(2x)·i or a1/(2x) + x·i for x² = d or -d. d^((p-3)/4) is both x/d and ±1/x, so
  * no inversion is needed. The result is squared and compared with `a`, so a wrong one is never returned. An `out` must not be an `a`.
  *
- * @returns false where `a` is not a square; its `out` then holds nothing of use
+ * @returns false if `a` is not a square; its `out` then holds nothing of use
  */
 export function squareRoots2(roots: readonly [Root] | readonly [Root, Root]): boolean[] {
   const one = rootWork[0];

@@ -104,7 +104,7 @@ function createAggregation(
   let hashing: Promise<Uint8Array> | undefined;
   let last: (Aggregate & { readonly signers: readonly number[]; isValid?: boolean }) | undefined;
 
-  /** A job that is left out where the aggregation is over when its turn comes. */
+  /** A job that is left out if the aggregation is over when its turn comes. */
   async function run<K extends BlsJobKind>(prepare: () => BlsJob<K> | undefined): Promise<BlsJobResult<K>> {
     return unlessOver(await arithmetic.run<K>(() => (isOver() ? undefined : prepare())));
   }
@@ -132,7 +132,7 @@ function createAggregation(
     /**
      * Decodes a signature and adds it to the sum.
      *
-     * @returns a {@link ParseError} where the signature or the key is not a point
+     * @returns a {@link ParseError} if the signature or the key is not a point
      */
     add(signer: Signer, signature: Uint8Array): Promise<AddOutcome> {
       const slot = keyTable.slotOf(signer.publicKeyHex, signer.publicKey);
@@ -193,7 +193,7 @@ function createAggregation(
     /**
      * The indices of those who spoil the aggregate that failed last; see {@link findBadSigners}.
      *
-     * @throws {Error} where the last aggregate has not failed
+     * @throws {Error} if the last aggregate has not failed
      */
     async findBadSigners(searchSignal: AbortSignal) {
       if (last?.isValid !== false) throw new Error('no aggregate has failed');
@@ -219,7 +219,7 @@ function createAggregation(
 
     [Symbol.dispose]() {
       isDisposed = true;
-      lanes.end();
+      lanes.dropPending();
     },
   };
 }

@@ -54,7 +54,7 @@ interface AggregateInput {
   readonly message?: Uint8Array;
 }
 
-/** Has its verdict where there was a message. */
+/** Has its verdict if there was a message. */
 export interface MadeAggregate extends Aggregate {
   readonly isValid?: boolean;
 }

@@ -11,7 +11,7 @@ export interface Malformed {
 
 export interface DecodedSignatures {
   /**
-   * Packed one after the other, in any way. The place of a malformed one holds nothing of use. Undefined where their encodings are
+   * Packed one after the other, in any way. The place of a malformed one holds nothing of use. Undefined if their encodings are
    * taken for packed points.
    */
   readonly points: Uint8Array<ArrayBuffer> | undefined;
@@ -27,7 +27,7 @@ interface Decoded extends DecodedSignatures {
 
 /**
  * @param slots of the signers
- * @param readKey gives a packed key, and throws a {@link ParseError} where it is malformed
+ * @param readKey gives a packed key, and throws a {@link ParseError} if it is malformed
  * @param encoded of each signer, 96 bytes
  */
 export function decodeSignatures(
@@ -40,7 +40,7 @@ export function decodeSignatures(
   return sumTogether(backend, slots, readKey, pieces) ?? decodeEach(backend, slots, readKey, pieces);
 }
 
-/** In one call into the library, if it has one for it; undefined where something is malformed. */
+/** In one call into the library, if it has one for it; undefined if something is malformed. */
 function sumTogether(
   { sumEncodedSignatures, sumPackedPublicKeys }: BlsBackend,
   slots: readonly number[],

@@ -11,7 +11,7 @@ export interface JobRunner extends AsyncDisposable {
   /**
    * @param prepare called when a thread is free, so that the job can take all that has gathered by then. It returns undefined
    *   if the result is no longer needed: then nothing runs, and the result is undefined
-   * @returns rejects where the job threw, which is a bug, and with {@link JobsOverloaded} where too many wait
+   * @returns rejects if the job threw, which is a bug, and with {@link JobsOverloaded} if too many wait
    */
   run<K extends BlsJobKind>(prepare: () => BlsJob<K> | undefined): Promise<BlsJobResult<K> | undefined>;
 }

@@ -15,7 +15,7 @@ export type AddOutcome = 'added' | 'over' | ParseError;
 interface PartialSums {
   readonly signers: readonly number[];
   readonly sums: readonly Sum[];
-  /** Each on its own, where the lanes contain what was removed. */
+  /** Each on its own, if the lanes contain what was removed. */
   readonly contributions?: Contributions;
 }
 
@@ -60,7 +60,7 @@ export class SignatureLanes {
   #queuedJobs = 0;
   /** Each decoded signature on its own: the sum is computed again from them when one is removed. */
   readonly #decoded = new Map<number, { readonly slot: number; readonly point: Uint8Array }>();
-  /** Whether the lanes contain a signature that was removed. It stays so: points cannot be taken out of a sum cheaply. */
+  /** Whether the lanes contain a signature that was removed. It is never reset: points cannot be taken out of a sum cheaply. */
   #areStale = false;
   /** Whether jobs are about to be started. */
   #isStarting = false;
@@ -86,7 +86,7 @@ export class SignatureLanes {
       this.#pending.push({ index, slot, signature, resolve, reject });
       if (this.#isStarting) return;
       this.#isStarting = true;
-      // Not at once: what is added in the same breath goes with it.
+      // Not at once: what is added in the same turn of the event loop goes with it.
       queueMicrotask(() => {
         this.#isStarting = false;
         this.#startJobs();
@@ -125,8 +125,8 @@ export class SignatureLanes {
     return { keys: this.#options.keys, slots: all.map(({ slot }) => slot), points };
   }
 
-  /** Rejects the signatures that no job has taken yet. */
-  end(): void {
+  /** Resolves the signatures that no job has taken yet with `over`. */
+  dropPending(): void {
     for (const { resolve } of this.#pending.splice(0)) resolve('over');
   }
 

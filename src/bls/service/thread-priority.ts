@@ -9,7 +9,7 @@ import { basename } from 'node:path';
 const NICER = 5;
 
 /**
- * Lets the event loop go before this thread where both want one core. It serves all clients in turns of a fraction of a millisecond; a
+ * Lets the event loop go before this thread if both want one core. It serves all clients in turns of a fraction of a millisecond; a
  * thread computes for milliseconds for a few. Where the system knows no priorities of single threads, nothing changes.
  */
 export function lowerThreadPriority(): void {

@@ -65,7 +65,7 @@ export async function openWorkerPool(options: {
     close: async () => {
       const open = threads.filter((thread) => thread !== undefined);
       if (open.length === 0) return;
-      // V8 may end the whole process where a thread is ended while it starts.
+      // V8 may end the whole process if a thread is ended while it starts.
       using waiting = startDeadline(options.clock, MAX_START_MS, 'the start of the BLS threads');
       await Promise.race([Promise.all(open.map(({ started }) => started)), aborted(waiting.signal)]);
       await Promise.all(open.map((thread) => thread.end()));

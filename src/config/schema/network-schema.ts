@@ -20,7 +20,7 @@ import {
 } from './setting.ts';
 
 /**
- * Lower-case words joined by `-`: environment variables have them in upper case with `_`, where different names must stay different
+ * Lower-case words joined by `-`: environment variables have them in upper case with `_`, in which different names must stay different
  * and contain no `__`, the separator of levels.
  */
 const NAME = '^(?=.{1,32}$)[a-z][a-z0-9]*(-[a-z0-9]+)*$';

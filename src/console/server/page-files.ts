@@ -49,7 +49,7 @@ async function compressed(name: string, bytes: Uint8Array): Promise<PageFile> {
 
 /** Sends the compressed bytes to clients that accept gzip, as browsers do. */
 export function sendPageFile(request: FastifyRequest, reply: FastifyReply, file: PageFile): FastifyReply {
-  const vary = reply.getHeader('vary'); // by origin, where origins are listed
+  const vary = reply.getHeader('vary'); // by origin, if origins are listed
   reply.header('vary', vary === undefined ? 'Accept-Encoding' : `${String(vary)}, Accept-Encoding`);
   const takesGzip = /\bgzip\b(?!\s*;\s*q=0(?:\.0*)?(?:,|$|\s))/.test(String(request.headers['accept-encoding'] ?? ''));
   if (!takesGzip) return sendDocument(request, reply, file.plain);

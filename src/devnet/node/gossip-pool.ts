@@ -67,7 +67,7 @@ export class GossipPool {
   /**
    * At most {@link MAX_PEER_LIST_LENGTH} addresses, chosen at random among those the asker wants and does not know.
    *
-   * @throws {ParseError} where a node would disconnect the asker for its filter
+   * @throws {ParseError} if a node would disconnect the asker for its filter
    */
   pick({ except, knownPeers, isWanted }: PeerListQuery): ClaimedAddress[] {
     const isPickable = ({ nodeID, subnetIDs }: Entry): boolean => !except.includes(nodeID) && isWanted(subnetIDs);

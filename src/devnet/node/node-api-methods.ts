@@ -24,7 +24,7 @@ export class MethodError extends Error {
   override readonly name = 'MethodError';
 }
 
-/** Computes a method's result from its params. @throws {MethodError} @throws {ParseError} where the params are malformed */
+/** Computes a method's result from its params. @throws {MethodError} @throws {ParseError} if the params are malformed */
 type Method = (params: JsonObject) => unknown;
 export type Methods = Readonly<Record<string, Method>>;
 

@@ -13,7 +13,7 @@ export type UptimeWatch = ReturnType<typeof createUptimeWatch>;
 export function createUptimeWatch(clock: Clock, validators: () => readonly L1Validator[]) {
   const startedMs = clock.monotonicMs();
   return {
-    /** In seconds; undefined where there is no such validator. */
+    /** In seconds; undefined if there is no such validator. */
     seenBy(nodeID: NodeID, validationID: ValidationID): bigint | undefined {
       const present = validators();
       if (!present.some((validator) => validator.validationID === validationID)) return undefined;

@@ -20,7 +20,7 @@ export interface ConnectionHost {
   createHandshake(): MessageInitShape<typeof HandshakeSchema>;
   /** Whether the peer may stay, as far as its NodeID goes. */
   admits(nodeID: NodeID): boolean;
-  /** @throws {ParseError} where the Handshake is one that a node disconnects for and `parseHandshake` does not look at */
+  /** @throws {ParseError} if the Handshake is one that a node disconnects for and `parseHandshake` does not look at */
   checkHandshake(handshake: Handshake, peer: PeerHandshake): void;
   /** @throws {ParseError} */
   peerList(peer: ConnectedPeer, query: PeerListRequest): ClaimedAddress[];
@@ -190,7 +190,7 @@ export class ValidatorConnection {
     }
   }
 
-  /** @throws {ParseError} where a node disconnects the peer for the message */
+  /** @throws {ParseError} if a node disconnects the peer for the message */
   #onMessage(message: PeerMessage): void {
     const state = this.#state;
     if (state.phase === 'closed' || state.phase === 'tls') return;

@@ -10,7 +10,7 @@ export interface L1Validator {
   /** 48 bytes, compressed G1. */
   readonly publicKey: Uint8Array;
   readonly weight: bigint;
-  /** The nonce of its last L1ValidatorWeight message plus one, or 0 where there was none. */
+  /** The nonce of its last L1ValidatorWeight message plus one, or 0 if there was none. */
   readonly minNonce: bigint;
   /** False once its balance has run out: its weight still counts, but it cannot sign. */
   readonly isActive: boolean;

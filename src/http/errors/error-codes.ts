@@ -12,7 +12,7 @@ export type ErrorStatus = 400 | 401 | 403 | 404 | 408 | 413 | 415 | 429 | 431 | 
  */
 export type RetryAdvice = 'never' | 'after_change' | 'may_pass';
 
-/** The part of the service that raises a code: `api` on every route, `body` on those with a body, the others where they are used. */
+/** The part of the service that raises a code: `api` on every route, `body` on those with a body, the others on the routes that use them. */
 export type ErrorOrigin = 'aggregator' | 'upstream' | 'api' | 'body' | 'requests';
 
 export interface ErrorCodeEntry {

@@ -26,7 +26,7 @@ export function attempt<T>(parse: () => T, ofClass: abstract new (...args: never
   }
 }
 
-/** Like {@link attempt}, where the reason of a failure does not matter. */
+/** Like {@link attempt}, if the reason of a failure does not matter. */
 export function tryParse<T>(parse: () => T): T | undefined {
   const parsed = attempt(parse);
   return parsed instanceof ParseError ? undefined : parsed;

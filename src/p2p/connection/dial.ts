@@ -13,13 +13,13 @@ export interface ConnectionEvents {
   /**
    * TLS is established: bytes can be sent.
    *
-   * @param certificate DER of the other side, which has proved to have its key; nothing else about it is checked. Undefined where it sent
+   * @param certificate DER of the other side, which has proved to have its key; nothing else about it is checked. Undefined if it sent
    *   none.
    */
   onSecure(certificate: Uint8Array | undefined): void;
   /** @param chunk belongs to the connection: copy what is kept */
   onData(chunk: Uint8Array): void;
-  /** @param reason for people; undefined where the other side closed the connection regularly */
+  /** @param reason for people; undefined if the other side closed the connection regularly */
   onEnd(reason: string | undefined): void;
 }
 

@@ -85,7 +85,7 @@ export interface PeerHandshake {
   readonly version: NodeVersion;
   readonly address: NodeAddress;
   readonly trackedSubnets: readonly Uint8Array[];
-  /** Undefined where the peer sent no filter, because it knows no addresses. */
+  /** Undefined if the peer sent no filter, because it knows no addresses. */
   readonly knownPeers: ParsedKnownPeers | undefined;
   readonly allSubnets: boolean;
 }

@@ -19,7 +19,7 @@ export interface PacedInboxOptions {
   readonly key: string;
   /** @param nowMs monotonic */
   readonly handle: (payload: Uint8Array, nowMs: number) => void;
-  /** Called where the bytes are not frames, after earlier messages were handled. */
+  /** Called if the bytes are not frames, after earlier messages were handled. */
   readonly onBroken: (error: ParseError) => void;
   readonly source: { pause(): void; resume(): void };
 }

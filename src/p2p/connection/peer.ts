@@ -56,7 +56,7 @@ export type PeerState =
       readonly kind: 'closed';
       readonly cause: CloseCause;
       readonly reason: string;
-      /** Duration of the ready state; undefined where it was never ready. */
+      /** Duration of the ready state; undefined if it was never ready. */
       readonly readyForMs: number | undefined;
     };
 
@@ -164,7 +164,7 @@ export class Peer {
   /**
    * Sends a payload, or returns why it cannot.
    *
-   * @param rest end of the payload. It is not copied where it is long, because it may be queued for other peers, too
+   * @param rest end of the payload. It is not copied if it is long, because it may be queued for other peers, too
    */
   send(payload: Uint8Array, rest: Uint8Array = NOTHING): SendFailure | undefined {
     if (this.#state.kind !== 'handshaking' && this.#state.kind !== 'ready') return NOT_CONNECTED;

@@ -227,7 +227,7 @@ export function createDialSchedule(options: DialScheduleOptions) {
     },
     /** Failed dials since the last stable connection or new address. */
     failures: (nodeID: NodeID): number => records.get(nodeID)?.failures ?? 0,
-    /** End of the node's last connection; undefined where it was ready since, or none has ended. */
+    /** End of the node's last connection; undefined if it was ready since, or none has ended. */
     lastEnd: (nodeID: NodeID) => records.get(nodeID)?.lastEnd,
     want(nodeID: NodeID, nowMs: number): void {
       recordOf(nodeID, nowMs).unwantedSinceMs = undefined;

@@ -25,7 +25,7 @@ interface DialLoad {
   readonly tokens: number;
   readonly openCount: number;
   readonly connectingCount: number;
-  /** Preferred nodes without a connection; undefined where no node is preferred, which reserves nothing. */
+  /** Preferred nodes without a connection; undefined if no node is preferred, which reserves nothing. */
   readonly preferredMissing?: number | undefined;
 }
 

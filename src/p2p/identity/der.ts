@@ -32,7 +32,7 @@ export class DerReader {
     this.#what = what;
   }
 
-  /** @throws {ParseError} where the next element has another tag or exceeds the input */
+  /** @throws {ParseError} if the next element has another tag or exceeds the input */
   read(tag: number, field: string): DerElement {
     const start = this.#offset;
     const found = this.#bytes[start];

@@ -48,11 +48,11 @@ function identityOfKeys(keys: { readonly publicKey: KeyObject; readonly privateK
 export interface IdentityFiles {
   readonly certificatePath: string;
   readonly privateKeyPath: string;
-  /** Folder that holds these two files only; undefined where each file has a separate path. */
+  /** Folder that holds these two files only; undefined if each file has a separate path. */
   readonly directory: string | undefined;
 }
 
-/** @throws {IdentityError} where the PEM texts are not a certificate and its key, or nodes refuse the certificate */
+/** @throws {IdentityError} if the PEM texts are not a certificate and its key, or nodes refuse the certificate */
 export function parseIdentity(
   certificatePem: string,
   privateKeyPem: string,
@@ -72,13 +72,13 @@ export function parseIdentity(
 }
 
 /**
- * Reads the identity, or creates it where neither file exists. The NodeID must survive restarts, because operators of validator-only
+ * Reads the identity, or creates it if neither file exists. The NodeID must survive restarts, because operators of validator-only
  * networks allow us by it. Processes that start together get the same identity: a file appears complete, and the first one stays.
  *
  * The key is written first. In the identity's folder, a P-256 key without a certificate was left by a crash or belongs to a process
  * that is starting, and gets a certificate. With separate paths, one file without the other is an error.
  *
- * @throws {IdentityError} where a file is missing, cannot be read or written, or has refused content
+ * @throws {IdentityError} if a file is missing, cannot be read or written, or has refused content
  */
 export async function openIdentity(files: IdentityFiles): Promise<Identity> {
   const { certificatePath, privateKeyPath, directory } = files;

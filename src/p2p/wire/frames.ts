@@ -51,7 +51,7 @@ export class FrameDecoder {
   }
 
   /**
-   * Returns a copy of the next payload, or undefined where it is incomplete. One at a time, because the payloads of thousands of empty
+   * Returns a copy of the next payload, or undefined if it is incomplete. One at a time, because the payloads of thousands of empty
    * frames take fifty times their bytes.
    *
    * @throws {ParseError} for a length above {@link MAX_FRAME_LENGTH}; the stream cannot be read further
@@ -77,7 +77,7 @@ export class FrameDecoder {
     this.#end = 0;
   }
 
-  /** Doubles the buffer where it is more than half full, so that small chunks of a long frame are not copied again each time. */
+  /** Doubles the buffer if it is more than half full, so that small chunks of a long frame are not copied again each time. */
   #grow(added: number): void {
     const waiting = this.#buffer.subarray(this.#start, this.#end);
     const capacity = Math.max(waiting.length + added, Math.min(2 * waiting.length, HEADER_LENGTH + MAX_FRAME_LENGTH));

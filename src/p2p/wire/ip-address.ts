@@ -5,7 +5,7 @@ const IPV4_LENGTH = 4;
 const IPV6_LENGTH = 16;
 /** Address and port of a node. */
 export interface Endpoint {
-  /** IP address, or host name where private addresses are allowed. */
+  /** IP address, or host name if private addresses are allowed. */
   readonly host: string;
   readonly port: number;
 }

@@ -77,7 +77,7 @@ export function encodeClaimedIpPort(address: SignedAddress): MessageInitShape<ty
   };
 }
 
-/** @throws {ParseError} where the node did not sign this address, or its time is more than a minute ahead of our clock */
+/** @throws {ParseError} if the node did not sign this address, or its time is more than a minute ahead of our clock */
 export function verifySignedAddress(address: SignedAddress, nowMs: number): void {
   verifyAddressSignature(address, address.signature, parseStakingCertificate(address.certificate), nowMs);
 }

@@ -27,7 +27,7 @@ export class ApiError extends Error {
   readonly kind: ApiErrorKind;
   /** Present only for `rejected`. */
   readonly rejection: Rejection | undefined;
-  /** Undefined where the error concerns no host. */
+  /** Undefined if the error concerns no host. */
   readonly detail: string | undefined;
 
   constructor(kind: ApiErrorKind, message: string, { rejection, detail, ...options }: ApiErrorOptions = {}) {
@@ -41,7 +41,7 @@ export class ApiError extends Error {
 /** Code of the reference node for errors of a method, for example about an unknown ID. Other codes concern the request itself. */
 const SERVER_ERROR = -32_000;
 
-/** Resolves with undefined where the node's method returned an error. */
+/** Resolves with undefined if the node's method returned an error. */
 export async function unlessRefused<Value>(call: Promise<Value>): Promise<Value | undefined> {
   try {
     return await call;

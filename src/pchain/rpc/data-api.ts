@@ -71,7 +71,7 @@ export function createDataApi(options: DataApiOptions) {
         signal.throwIfAborted();
         if (cause instanceof ApiError) throw cause;
         const isResponse = cause instanceof ParseError;
-        const reason = isResponse ? cause.message : 'no answer';
+        const reason = isResponse ? cause.message : 'no response';
         throw new ApiError(isResponse ? 'invalid_response' : 'unavailable', `the data API: ${reason}`, {
           cause,
           detail: `the data API at ${address.host}: ${describeTransportError(cause)}`,

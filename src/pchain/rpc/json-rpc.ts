@@ -123,7 +123,7 @@ export function createJsonRpcClient(options: JsonRpcClientOptions) {
         }
         const attempt = await ask(endpoint, call, signal);
         if (attempt.status !== 'failed') endpoint.asideUntilMs = HEALTHY;
-        if (attempt.status === 'answered') return attempt.result;
+        if (attempt.status === 'responded') return attempt.result;
         if (attempt.status === 'rejected') throw attempt.error;
         endpoint.asideUntilMs = clock.monotonicMs() + limits.asideMs;
         metrics.attemptFailures.inc({ endpoint: endpoint.address.host, reason: attempt.reason });
@@ -167,14 +167,14 @@ export function createJsonRpcClient(options: JsonRpcClientOptions) {
       signal.throwIfAborted();
       if (cause instanceof ParseError) return invalidResponse(cause);
       if (deadline.signal.aborted) {
-        return { status: 'failed', reason: 'timeout', message: `no answer within ${timeoutMs} ms`, mayPass: true };
+        return { status: 'failed', reason: 'timeout', message: `no response within ${timeoutMs} ms`, mayPass: true };
       }
       const [message, detail] = [describeWithoutHosts(cause), describeTransportError(cause)];
       return { status: 'failed', reason: 'transport', message, detail, mayPass: true, cause };
     }
     try {
       const response = parseResponse(text, id);
-      if (!('rejection' in response)) return { status: 'answered', result: call.parseResult(response.result, text) };
+      if (!('rejection' in response)) return { status: 'responded', result: call.parseResult(response.result, text) };
       const { code } = response.rejection;
       const message = address.redact(response.rejection.message).slice(0, MAX_REJECTION_LENGTH);
       const rejection = { code, message };
@@ -200,7 +200,7 @@ export function createJsonRpcClient(options: JsonRpcClientOptions) {
      * Tries each endpoint once, healthy ones first. Temporary failures (transport, timeout, HTTP 5xx, 408, 429) lead to further rounds with
      * pauses. A JSON-RPC error ends the call.
      *
-     * @throws {ApiError}, or the signal's reason where the caller aborted
+     * @throws {ApiError}, or the signal's reason if the caller aborted
      */
     async call<Result>(call: JsonRpcCall<Result>): Promise<Result> {
       const { method, signal } = call;
@@ -244,7 +244,7 @@ interface OpenEndpoint {
 const HEALTHY = Number.NEGATIVE_INFINITY;
 
 type Attempt<Result> =
-  | { readonly status: 'answered'; readonly result: Result }
+  | { readonly status: 'responded'; readonly result: Result }
   | { readonly status: 'rejected'; readonly error: ApiError }
   | AttemptFailure;
 
@@ -253,7 +253,7 @@ interface AttemptFailure {
   readonly reason: 'transport' | 'timeout' | 'http_status' | 'invalid_response';
   /** For clients, without hosts. */
   readonly message: string;
-  /** For the log, where it differs. */
+  /** For the log, if it differs. */
   readonly detail?: string;
   /** Whether a repeated request may succeed. */
   readonly mayPass: boolean;
@@ -273,7 +273,7 @@ function declareApiMetrics(metrics: Metrics) {
     }),
     attemptFailures: metrics.counter({
       name: 'api_attempt_failures_total',
-      help: 'HTTP requests to the P-Chain, the info API and the RPC of EVM chains that gave no answer, by host and reason',
+      help: 'HTTP requests to the P-Chain, the info API and the RPC of EVM chains without a usable response, by host and reason',
       labels: ['endpoint', 'reason'],
     }),
     duration: metrics.histogram({

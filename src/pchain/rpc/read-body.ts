@@ -1,7 +1,7 @@
 import { GrowingBuffer } from '../../lib/encoding/growing-buffer.ts';
 import { ParseError } from '../../lib/encoding/parse-error.ts';
 
-/** Reads the body as text. @throws {ParseError} where it is too long, and closes its connection */
+/** Reads the body as text. @throws {ParseError} if it is too long, and closes its connection */
 export async function readBody(body: AsyncIterable<Buffer>, maxBytes: number): Promise<string> {
   const bytes = new GrowingBuffer();
   for await (const chunk of body) {

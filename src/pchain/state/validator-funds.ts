@@ -69,7 +69,7 @@ export function createValidatorFunds(
     return { ofNodes, lowFromMs, firstLowMs: Math.min(...lowFromMs.values()), nodeIDs, covered: new WeakSet() };
   }
 
-  /** Infinite without a fee; negative where the balance is too low now. */
+  /** Infinite without a fee; negative if the balance is too low now. */
   function secondsUntilLow(balance: bigint, price: bigint): number {
     const soon = (price * BigInt(SOON_MS)) / 1_000n;
     const left = balance - (soon > MIN_L1_VALIDATOR_BALANCE ? soon : MIN_L1_VALIDATOR_BALANCE);
@@ -115,7 +115,7 @@ export function createValidatorFunds(
       if (subnetID === PRIMARY_NETWORK_ID) return NONE;
       return lowNow(await fundsFor(subnetID, warpSet, signal));
     },
-    /** Returns the cached result, or undefined where an API call is necessary. */
+    /** Returns the cached result, or undefined if an API call is necessary. */
     knownSoonInactive(subnetID: SubnetID, warpSet: WarpSet): ReadonlySet<NodeID> | undefined {
       if (subnetID === PRIMARY_NETWORK_ID) return NONE;
       const known = funds.peek(subnetID);

@@ -147,6 +147,12 @@ describe('disconnects', () => {
     expect(isConnected(client)).toBe(true);
   });
 
+  test('a peer with its own NodeID', async () => {
+    const client = await connect(0, devnet.validator(0).role.identity);
+    await client.ended;
+    expect(devnet.validator(0).connectedPeers.map(({ nodeID }) => nodeID)).not.toContain(client.identity.nodeID);
+  });
+
   test('who falls silent, after 30 s, and pings every 22.5 s until then', async () => {
     const { client } = await handshake();
     await client.roundTrip();

@@ -316,8 +316,8 @@ describe('deadlines and aborts', () => {
     await api.clock.advance(CALL_TIMEOUT_MS - 2 * ATTEMPT_TIMEOUT_MS - 75 - 150);
     expect(await error).toMatchObject({
       kind: 'unavailable',
-      message: 'platform.getHeight took longer than 10000 ms (no answer within 4000 ms)',
-      detail: `platform.getHeight took longer than 10000 ms (${api.first.host}: no answer within 4000 ms)`,
+      message: 'platform.getHeight took longer than 10000 ms (no response within 4000 ms)',
+      detail: `platform.getHeight took longer than 10000 ms (${api.first.host}: no response within 4000 ms)`,
     });
     expect(api.clock.pendingTimers).toBe(0);
   });

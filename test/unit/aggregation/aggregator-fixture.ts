@@ -1,5 +1,5 @@
 import { Registry } from 'prom-client';
-import { Penalties } from '../../../src/aggregation/admission/penalties.ts';
+import { createPenalties } from '../../../src/aggregation/admission/penalties.ts';
 import { AggregatorError } from '../../../src/aggregation/aggregator-error.ts';
 import { createAggregatorMetrics } from '../../../src/aggregation/aggregator-metrics.ts';
 import type { L1MessageRequest } from '../../../src/aggregation/l1/l1-messages.ts';
@@ -164,7 +164,7 @@ export function createHarness(limits: Partial<AggregatorLimits> = {}, parts: Har
   const l1Messages = new ScriptedL1Messages();
   for (const number of signers.keys()) signs(number + 1);
   const metrics = createAggregatorMetrics(createMetrics(registry));
-  const penalties = new Penalties(clock, metrics);
+  const penalties = createPenalties(clock, metrics);
   const resolving = {
     networkID: NETWORK_ID,
     directory: createSubnetDirectory(api, clock),

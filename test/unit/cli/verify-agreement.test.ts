@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { Penalties } from '../../../src/aggregation/admission/penalties.ts';
+import { createPenalties } from '../../../src/aggregation/admission/penalties.ts';
 import { AggregatorError } from '../../../src/aggregation/aggregator-error.ts';
 import { createAggregatorMetrics } from '../../../src/aggregation/aggregator-metrics.ts';
 import { createMessageVerifier } from '../../../src/aggregation/request/message-verifier.ts';
@@ -40,7 +40,7 @@ async function verdictOfService(bytes: Uint8Array, vector: SignedCase, quorumNum
     bls,
     clock: systemClock,
     metrics,
-    penalties: new Penalties(systemClock, metrics),
+    penalties: createPenalties(systemClock, metrics),
     resolver: {
       known: () => undefined,
       async resolve(request) {
@@ -110,7 +110,8 @@ test('the command verify agrees with the service on messages with wrong signers'
     ] as const) {
       const bytes = encodeSignedMessage({ unsignedMessage, signature: { ...signature, signers } });
       const expected = await verdictOfService(bytes, vector, 1n);
-      expect(expected).toMatchObject({ isValid: false, problem: { kind } });
+      const set = { signingSubnetId: PRIMARY_NETWORK_ID, pChainHeight: 7 };
+      expect(expected).toMatchObject({ isValid: false, problem: { kind }, ...set });
       expect(verdictOfCommand(bytes, vector, 1n)).toEqual(expected);
     }
   }

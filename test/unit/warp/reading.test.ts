@@ -26,7 +26,7 @@ const contents = fc.oneof(
   teleporterMessages.map((content) => ({ content, bytes: encodeTeleporterMessage(content) })),
 );
 
-/** Payloads without calls that have the form of an unsigned message, as one with a source address of 28 bytes has. */
+/** Calls of chains; one with 28 bytes of a source address has the form of an unsigned message. */
 const callsOfChains = warpPayloads.filter((payload) => payload.kind === 'Hash' || payload.sourceAddress.length !== 28);
 
 test('bytes of any form are first decoded in their own form', () => {

@@ -2,7 +2,7 @@ import { dynamicBytes, wordAt } from '../ui/hex.ts';
 
 /**
  * What the interchain token transfer contracts send through Teleporter (icm-contracts `ITokenTransferrer.sol`): the ABI encoding of
- * a type and a payload, whose struct depends on the type. Undefined where the bytes are anything else.
+ * a type and a payload, whose struct depends on the type. Undefined if the bytes are anything else.
  */
 interface TokenTransfer {
   readonly type: string;

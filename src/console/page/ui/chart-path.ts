@@ -25,7 +25,7 @@ export interface DrawnSeries {
 }
 
 /**
- * @param points undefined where there is no value
+ * @param points undefined if there is no value
  * @param isStepped whether a value is of the whole time since the point before
  * @param bottom y of the axis
  */

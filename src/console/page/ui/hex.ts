@@ -9,7 +9,7 @@ const ID_DIGITS = 64;
 const CHECKSUM_DIGITS = 8;
 
 /**
- * An ID of 32 bytes with `0x`, from hex with it or from cb58; undefined where it has another length. The checksum of cb58 is left out
+ * An ID of 32 bytes with `0x`, from hex with it or from cb58; undefined if it has another length. The checksum of cb58 is left out
  * unchecked: a misspelt ID does not exist.
  *
  * @param id characters of base58, unless it starts with `0x`
@@ -29,7 +29,7 @@ function bytesOfHex(hex: string): Uint8Array<ArrayBuffer> {
   return bytes;
 }
 
-/** The text that the bytes are, where they are one that people can read. */
+/** The text that the bytes are, if they are one that people can read. */
 export function textOfHex(hex: string): string | undefined {
   if (hex === '') return undefined;
   try {

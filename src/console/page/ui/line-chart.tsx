@@ -5,7 +5,7 @@ import { clockTime } from './figures.ts';
 
 export interface ChartSeries {
   readonly name: string;
-  /** By the end of its variable `--cell-…` in the style sheet. */
+  /** The end of the name of its variable `--cell-…` in the style sheet. */
   readonly colour: string;
   readonly values: readonly (number | undefined)[];
   readonly isFilled?: boolean;

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { Penalties } from '../../../../src/aggregation/admission/penalties.ts';
+import { createPenalties } from '../../../../src/aggregation/admission/penalties.ts';
 import { AggregatorError } from '../../../../src/aggregation/aggregator-error.ts';
 import { createAggregatorMetrics } from '../../../../src/aggregation/aggregator-metrics.ts';
 import { createUnreadMetrics } from '../../../../src/telemetry/metrics.ts';
@@ -8,7 +8,7 @@ import { CHAIN, UNKNOWN_CHAIN } from '../aggregator-fixture.ts';
 
 function create() {
   const clock = new FakeClock();
-  return { clock, penalties: new Penalties(clock, createAggregatorMetrics(createUnreadMetrics())) };
+  return { clock, penalties: createPenalties(clock, createAggregatorMetrics(createUnreadMetrics())) };
 }
 
 test('lookups that fail for another reason, and those of internal work, are free', async () => {

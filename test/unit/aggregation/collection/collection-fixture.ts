@@ -1,7 +1,7 @@
 import { inspect } from 'node:util';
 import { Registry } from 'prom-client';
 import { expect } from 'vitest';
-import { Penalties } from '../../../../src/aggregation/admission/penalties.ts';
+import { createPenalties } from '../../../../src/aggregation/admission/penalties.ts';
 import { QueryConcurrency } from '../../../../src/aggregation/admission/query-concurrency.ts';
 import { createAggregatorMetrics } from '../../../../src/aggregation/aggregator-metrics.ts';
 import {
@@ -178,7 +178,7 @@ export function createFixture(options: FixtureOptions) {
     metrics,
     limits,
     histories: createAnswerHistories(clock, limits.hedgeAfterMs),
-    penalties: new Penalties(clock, metrics),
+    penalties: createPenalties(clock, metrics),
     observeDelay: () => undefined,
     queries: queriesFor(1_000),
     scheduler: new EventLoopScheduler(clock, 1),

@@ -7,7 +7,7 @@ import {
 } from '../../../../src/aggregation/collection/progress.ts';
 import { type ValidatorState } from '../../../../src/aggregation/collection/tally.ts';
 import type { CompleteRequest } from '../../../../src/aggregation/request/complete-request.ts';
-import { encodeProgress, MirroredProgress } from '../../../../src/aggregation/request/shared-progress.ts';
+import { encodeProgress, mirrorProgress } from '../../../../src/aggregation/request/shared-progress.ts';
 import type { Signing } from '../../../../src/aggregation/request/signing-resolver.ts';
 import type { SignatureFailure } from '../../../../src/aggregation/validators/validator-outcome.ts';
 import { createHarness } from '../aggregator-fixture.ts';
@@ -156,8 +156,8 @@ test('what another replica shows of a collection is what happened, also where ba
   const told = recorder(elsewhere);
   const signing = { warpSet: fixture.warpSet } as Signing;
   const request = { quorumNum: 60n, quorumBuffer: 5n } as CompleteRequest;
-  const mirror = new MirroredProgress(elsewhere, request, signing);
-  progress.subscribe(() => mirror.show(encodeProgress(progress)));
+  const show = mirrorProgress(elsewhere, request, signing);
+  progress.subscribe(() => show(encodeProgress(progress)));
   await fixture.finish(fixture.collect({ quorum: 60, buffer: 5, progress }));
   expect(kinds(told).filter((kind) => ['state', 'verifying', 'invalid_signature'].includes(kind))).toEqual([
     ...['state', 'verifying', 'invalid_signature', 'state', 'verifying'],
@@ -177,7 +177,7 @@ test('refusals shown to another replica are bounded in number and in length', ()
   }
   const elsewhere = createFeed();
   const request = { quorumNum: 67n, quorumBuffer: 0n } as CompleteRequest;
-  new MirroredProgress(elsewhere, request, { warpSet } as Signing).show(encodeProgress(feed));
+  mirrorProgress(elsewhere, request, { warpSet } as Signing)(encodeProgress(feed));
   const { validators } = stateOf(elsewhere);
   expect(validators.slice(0, 26).map(({ outcome }) => outcome)).toEqual(
     validators

@@ -184,7 +184,7 @@ describe('of a justification', () => {
     ['nothing', new Uint8Array(), 'invalid_request', /^without a message it must be the 32 bytes of a subnet ID/],
     ['a signed message', signed, 'invalid_request', /^this is a Warp message that is signed already/],
     ['a message', warpMessage.bytes, 'invalid_request', /^this is a Warp message: to have it signed/],
-    ['an unknown subnet', idBytes(UNKNOWN.id), 'unknown_subnet', /./],
+    ['an unknown subnet', idBytes(UNKNOWN.id), 'unknown_subnet', /^the P-Chain knows no subnet /],
     ['the primary network', idBytes(PRIMARY_NETWORK_ID), 'invalid_request', /was not converted/],
   ])('%s is an error that says what it is', async (_, bytes, code, text) => {
     const message = expect.stringMatching(text);

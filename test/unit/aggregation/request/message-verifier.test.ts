@@ -1,6 +1,6 @@
 import { Registry } from 'prom-client';
 import { expect, test } from 'vitest';
-import { Penalties } from '../../../../src/aggregation/admission/penalties.ts';
+import { createPenalties } from '../../../../src/aggregation/admission/penalties.ts';
 import { AggregatorError } from '../../../../src/aggregation/aggregator-error.ts';
 import { createAggregatorMetrics } from '../../../../src/aggregation/aggregator-metrics.ts';
 import { createMessageVerifier } from '../../../../src/aggregation/request/message-verifier.ts';
@@ -27,7 +27,7 @@ function createHarness() {
   const registry = new Registry();
   const metrics = createAggregatorMetrics(createMetrics(registry));
   const verifier = createMessageVerifier({
-    ...{ clock, metrics, penalties: new Penalties(clock, metrics) },
+    ...{ clock, metrics, penalties: createPenalties(clock, metrics) },
     resolver: {
       known: () => (resolving.isKnown ? signing : undefined),
       async resolve() {

@@ -29,7 +29,7 @@ function createReplicas(limits: Partial<AggregatorLimits> = {}, isSealed = true)
     return createHarness(limits, {
       clock,
       store: createSharedSignatureStore(own, store.values, seal),
-      sharedWork: createDistributedSingleFlight({ values: store.values, seal, ...ports }),
+      distributedFlights: createDistributedSingleFlight({ values: store.values, seal, ...ports }),
     });
   };
   return { ...store, clock, one: open(), other: open() };

@@ -1,6 +1,6 @@
 import { Registry } from 'prom-client';
 import { describe, expect, test } from 'vitest';
-import { Penalties } from '../../../../src/aggregation/admission/penalties.ts';
+import { createPenalties } from '../../../../src/aggregation/admission/penalties.ts';
 import { AggregatorError } from '../../../../src/aggregation/aggregator-error.ts';
 import { createAggregatorMetrics } from '../../../../src/aggregation/aggregator-metrics.ts';
 import { createSubnetPolicy } from '../../../../src/aggregation/subnet-policy.ts';
@@ -52,7 +52,7 @@ function createHarness(...given: (Obstacle | undefined)[]) {
     },
     metrics: createMetrics(registry),
     lookupMetrics,
-    penalties: new Penalties(clock, lookupMetrics),
+    penalties: createPenalties(clock, lookupMetrics),
     validatorSets: { newest: () => newest },
     connections: {
       track: (subnetID) => {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { Penalties } from '../../../../src/aggregation/admission/penalties.ts';
+import { createPenalties } from '../../../../src/aggregation/admission/penalties.ts';
 import { AggregatorError } from '../../../../src/aggregation/aggregator-error.ts';
 import { createAggregatorMetrics } from '../../../../src/aggregation/aggregator-metrics.ts';
 import type { AggregationRequest, AggregationResult } from '../../../../src/aggregation/request/aggregation-request.ts';
@@ -49,7 +49,7 @@ function createHarness(answers: readonly Answer[], change: Partial<UptimeProofsO
   const metrics = createAggregatorMetrics(createUnreadMetrics());
   const uptimes = createUptimeProofs({
     networkID: NETWORK_ID,
-    ...{ clock, metrics, penalties: new Penalties(clock, metrics) },
+    ...{ clock, metrics, penalties: createPenalties(clock, metrics) },
     resolveTimeoutMs: 1_000,
     api: {
       async getL1Validator(validationID) {

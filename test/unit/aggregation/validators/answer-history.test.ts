@@ -66,7 +66,7 @@ describe('a node that validates several subnets', () => {
     ofL1.failed(NODE);
     expect([ofPrimary, ofL1].map((history) => history.recordOf(NODE)?.isDoubtful)).toEqual([false, true]);
     await clock.advance(2_000);
-    expect(ofL1.recordOf(NODE)).toMatchObject({ isDoubtful: true, isTrialDue: true, usual: { meanMs: 10 } });
+    expect(ofL1.recordOf(NODE)).toMatchObject({ isDoubtful: true, isTrialDue: true, usualLatency: { meanMs: 10 } });
     ofL1.beginTrial(NODE);
     expect(ofL1.recordOf(NODE)?.isTrialDue).toBe(false);
     ofL1.learn(NODE, SIGNED, 10);

@@ -21,7 +21,7 @@ beforeEach(() => {
   judge = createAppRequestJudge(model);
 });
 
-/** 'signed', the code of the refusal, or undefined where nothing is answered. */
+/** 'signed', the code of the refusal, or undefined if nothing is answered. */
 function ask(chainID: BlockchainID, appBytes: Uint8Array, change: Partial<AppRequestFields> = {}): unknown {
   const request = { chainId: idBytes(chainID), requestId: 1, deadline: 5n * SECOND, appBytes, ...change };
   const verdict = judge.judge(request, (chain) => chain !== model.l1.blockchainID || change.requestId !== 99);

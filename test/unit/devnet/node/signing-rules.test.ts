@@ -36,7 +36,7 @@ beforeEach(() => {
   model = testModel(clock);
 });
 
-/** The code of the P-Chain's refusal, or undefined where it signs. */
+/** The code of the P-Chain's refusal, or undefined if it signs. */
 function codeOfPayload(payload: Uint8Array, justification = NOTHING): number | undefined {
   return verifyPlatformMessage(model, createUnsignedMessage(1337, P_CHAIN_ID, payload), justification)?.code;
 }

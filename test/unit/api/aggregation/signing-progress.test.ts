@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import type { AggregationEvent, ValidatorRecord } from '../../../../../src/api/aggregation/progress-records.ts';
-import { SigningProgress } from '../../../../../src/api/aggregation/signing-progress.ts';
-import { countOutcomes } from '../../../../../src/console/page/sign/outcomes.ts';
+import type { AggregationEvent, ValidatorRecord } from '../../../../src/api/aggregation/progress-records.ts';
+import { SigningProgress } from '../../../../src/api/aggregation/signing-progress.ts';
+import { countOutcomes } from '../../../../src/console/page/sign/outcomes.ts';
 
 const validator = (index: number, weight: number, status: ValidatorRecord['status'] = 'not_asked') => ({
   ...{ index, nodeIds: [`NodeID-${index}`], weight: String(weight), isConnected: true, status },
@@ -62,6 +62,11 @@ test('a validator that failed may be asked again', () => {
   );
   expect(progress.phase).toBe('collecting');
   expect(sumsOf(progress)).toEqual({ signed: [1, 40n], not_asked: [2, 60n] });
+});
+
+test('the reason of a failure stands for its text', () => {
+  const progress = folded(start, answer({ index: 0, weight: '40', outcome: 'timed_out', reason: 'no_answer' }));
+  expect(progress.validators[0]).toMatchObject({ status: 'timed_out', text: 'no_answer' });
 });
 
 test('another resolved takes the place of all before it', () => {
