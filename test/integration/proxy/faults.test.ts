@@ -146,6 +146,15 @@ describe.each([0, 1_000_000])('with a cache of %i bytes', async (cacheBytes) => 
     expect(standIn.arrivals).toHaveLength(1);
   });
 
+  test('the list of all blockchains may take three times as long', async () => {
+    const held = standIn.hold();
+    const asked = service.get('/v1/networks/fuji/blockchains?pageSize=7');
+    const response = await held;
+    await clock.advance(3 * TIMEOUT_MS - 1);
+    sendJson(response, 200, { blockchains: [] });
+    expect((await asked).status).toBe(200);
+  });
+
   test('a stream that stalls ends with the deadline', async () => {
     const closed = Promise.withResolvers<void>();
     standIn.behaviour = (_request, response) => {

@@ -1,9 +1,14 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
+import { AggregatorError } from '../../../../src/aggregation/aggregator-error.ts';
+import { summarizeTally } from '../../../../src/aggregation/collection/tally.ts';
+import type { Aggregator } from '../../../../src/aggregation/request/aggregate.ts';
 import type { AccessOptions } from '../../../../src/http/access/access.ts';
 import type { ApiKey } from '../../../../src/http/access/api-keys.ts';
 import { bytesToHex } from '../../../../src/lib/encoding/bytes.ts';
+import { P_CHAIN_ID, PRIMARY_NETWORK_ID } from '../../../../src/warp/ids.ts';
 import { readCase } from '../../../vectors/vectors.ts';
+import { createPlainTally, setOf } from '../../aggregation/collection/tally-fixture.ts';
 import { createTestServer, expectError, limitedTo, PATH } from '../api-fixture.ts';
 
 const MESSAGE = bytesToHex(readCase('c_warp_0').unsignedMessage);
@@ -125,5 +130,28 @@ describe('where keys are set', async () => {
     expect((await sign('refused', { key: 'operator' })).statusCode).toBe(403);
     // What limits refuse is kept, too.
     expect((await get('/v1/requests/refused', { key: 'operator' })).json()).toMatchObject({ outcome: 'forbidden' });
+  });
+});
+
+test('a record sums up a stage that occurred twice, and bounds the texts of clients and of validators', async () => {
+  const tally = createPlainTally(setOf([1n]), { quorumNum: 67n, quorumBuffer: 0n });
+  tally.set(0, { kind: 'failed', failure: { kind: 'refused', code: 1, text: 'y'.repeat(1_000) } });
+  const ids = { messageID: 'message', sourceChainID: P_CHAIN_ID, signingSubnetID: PRIMARY_NETWORK_ID };
+  const report = { ...ids, pChainHeight: 1n, tally: summarizeTally(tally, () => undefined) };
+  const aggregator: Aggregator = {
+    async aggregate(_request, options) {
+      for (const durationMs of [5, 7]) options.onStage?.('collect', durationMs);
+      throw new AggregatorError('insufficient_weight', 'too little', { report });
+    },
+  };
+  const access = { ...limitedTo(1_000), apiKeys: KEYS, trustedProxies: [LOCAL] };
+  const server = await createTestServer({ access, aggregator });
+  const from = { 'x-forwarded-for': 'x'.repeat(1_000), 'x-request-id': 'long' };
+  await server.inject({ method: 'POST', url: PATH, payload: { message: MESSAGE }, headers: from });
+  const headers = { 'x-service-api-key': 'secret of operator' };
+  expect((await server.inject({ url: '/v1/requests/long', headers })).json()).toMatchObject({
+    client: `address:${'x'.repeat(120)}`,
+    stages: { collect: 12 },
+    missing: [{ outcome: 'refused', text: 'y'.repeat(200) }],
   });
 });

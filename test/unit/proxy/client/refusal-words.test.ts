@@ -52,6 +52,8 @@ test('is cut where it is longer than any sentence', () => {
   expect(messageOf(JSON.stringify({ message: 'x'.repeat(100_000) }))).toHaveLength(2_000);
   const list = messageOf(JSON.stringify({ message: Array(10_000).fill('x'.repeat(30)) })) as string[];
   expect(list.join('')).toHaveLength(2_000);
+  // 66 of 30 characters, and one of 20.
+  expect(list).toHaveLength(67);
   expect(messageOf(JSON.stringify({ message: Array(10_000).fill('x') }))).toHaveLength(100);
 });
 
