@@ -60,8 +60,6 @@ export default defineConfig({
     'typescript/switch-exhaustiveness-check': ['error', { considerDefaultExhaustiveForUnions: false }],
     'promise/no-callback-in-promise': 'off',
     'unicorn/no-new-array': 'off',
-    // A copy is taken where the loop changes what it goes over.
-    'unicorn/no-useless-spread': 'off',
     'vitest/no-disabled-tests': 'error',
     // The second argument is what a failure says.
     'vitest/valid-expect': ['error', { maxArgs: 2 }],

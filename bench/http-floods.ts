@@ -91,11 +91,21 @@ async function measure(
   const after = await readResources(url);
   return {
     ...describeLoad(load, perSecond),
-    ...{ good: flooded.count, good_ok_percent: flooded.goodPercent },
-    ...{ good_p50_ms: flooded.p50Ms, good_p95_ms: flooded.p95Ms, good_max_ms: flooded.maxMs },
-    ...{ quiet_p50_ms: quiet.p50Ms, quiet_p95_ms: quiet.p95Ms, p95_x_quiet: round(flooded.p95Ms / quiet.p95Ms) },
-    ...{ health_max_ms: flooded.healthMaxMs, recovered_s: recoveredS, later_p95_ms: afterwards.p95Ms },
-    ...{ rss_before_mib: before.rssMib, rss_peak_mib: peakMib, rss_end_mib: atEnd.rssMib, rss_after_mib: after.rssMib },
+    good: flooded.count,
+    good_ok_percent: flooded.goodPercent,
+    good_p50_ms: flooded.p50Ms,
+    good_p95_ms: flooded.p95Ms,
+    good_max_ms: flooded.maxMs,
+    quiet_p50_ms: quiet.p50Ms,
+    quiet_p95_ms: quiet.p95Ms,
+    p95_x_quiet: round(flooded.p95Ms / quiet.p95Ms),
+    health_max_ms: flooded.healthMaxMs,
+    recovered_s: recoveredS,
+    later_p95_ms: afterwards.p95Ms,
+    rss_before_mib: before.rssMib,
+    rss_peak_mib: peakMib,
+    rss_end_mib: atEnd.rssMib,
+    rss_after_mib: after.rssMib,
     ...describeChange(before, after),
   };
 }
@@ -143,7 +153,10 @@ function describeLoad(
   return {
     ...(perSecond !== undefined && { due_per_s: Math.round(perSecond), unsent_per_s: perSecondOf(unsent) }),
     answered_per_s: perSecondOf(signed.count + refused.count + other.count),
-    ...{ signed: signed.count, refused: refused.count, other: other.count, errors },
+    signed: signed.count,
+    refused: refused.count,
+    other: other.count,
+    errors,
     ...(refused.count > 0 && { refused_p50_ms: refused.p50Ms ?? 0, refused_p99_ms: refused.p99Ms ?? 0 }),
   };
 }
@@ -151,8 +164,11 @@ function describeLoad(
 function describeChange(before: Resources, after: Resources): Figures {
   return {
     rss_kept_mib: after.rssMib - before.rssMib,
-    ...{ heap_before_mib: before.heapMib, heap_after_mib: after.heapMib },
-    ...{ external_before_mib: before.externalMib, external_after_mib: after.externalMib },
-    ...{ sockets_before: before.sockets, sockets_after: after.sockets },
+    heap_before_mib: before.heapMib,
+    heap_after_mib: after.heapMib,
+    external_before_mib: before.externalMib,
+    external_after_mib: after.externalMib,
+    sockets_before: before.sockets,
+    sockets_after: after.sockets,
   };
 }

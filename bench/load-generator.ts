@@ -60,7 +60,9 @@ async function closedLoop({ url, connections, seconds }: LoadJob, nextBody: () =
     const running = autocannon(
       {
         url: `${url}${AGGREGATION_PATH}`,
-        ...{ connections, duration: seconds, timeout: TIMEOUT_S },
+        connections,
+        duration: seconds,
+        timeout: TIMEOUT_S,
         requests: [
           { method: 'POST', headers: JSON_HEADERS, setupRequest: (request) => ({ ...request, body: nextBody() }) },
         ],

@@ -69,8 +69,11 @@ export async function benchReference({ sizes, report }: BenchmarkOptions): Promi
     const ratios = perSecond.map((value, turn) => value / (ofReference[turn] ?? Number.NaN));
     report({
       name: `${validators} validators, ${CLIENTS} clients: ${name}`,
-      ...{ n: rounds, per_s: round(median(perSecond), 1), of_reference: round(median(ratios)) },
-      ...{ least_ratio: round(Math.min(...ratios)), most_ratio: round(Math.max(...ratios)) },
+      n: rounds,
+      per_s: round(median(perSecond), 1),
+      of_reference: round(median(ratios)),
+      least_ratio: round(Math.min(...ratios)),
+      most_ratio: round(Math.max(...ratios)),
       cpu_ms: round(median(cpu), 1),
       ...(bar !== undefined && validators === DEFAULTS.validators && { bar }),
     });

@@ -56,7 +56,9 @@ async function benchSize(validators: number, report: (row: Row) => void): Promis
       const ratios = rates.map((rate, turn) => rate / (ofBare[turn] ?? Number.NaN));
       report({
         name: `${connections} connections: ${name}`,
-        ...{ n: ROUNDS, per_s: Math.round(median(rates)), of_bare: round(median(ratios)) },
+        n: ROUNDS,
+        per_s: Math.round(median(rates)),
+        of_bare: round(median(ratios)),
         ...(name === 'service' && bar !== undefined && { bar }),
       });
     }
@@ -66,8 +68,12 @@ async function benchSize(validators: number, report: (row: Row) => void): Promis
 /** Each connection sends its next request when it has the answer to the one before. @returns answers a second */
 async function load(url: string, body: string, connections: number, seconds: number): Promise<number> {
   const { non2xx, errors, duration, ...result } = await autocannon({
-    ...{ url: `${url}${AGGREGATION_PATH}`, method: 'POST', headers: JSON_HEADERS, body },
-    ...{ connections, duration: seconds },
+    url: `${url}${AGGREGATION_PATH}`,
+    method: 'POST',
+    headers: JSON_HEADERS,
+    body,
+    connections,
+    duration: seconds,
   });
   if (non2xx + errors > 0) throw new Error(`${non2xx + errors} requests of ${connections} connections failed`);
   return result['2xx'] / duration;

@@ -57,10 +57,16 @@ export function imageArguments(
 ): string[] {
   const labels = { VERSION: version, REVISION: revision };
   return [
-    ...['buildx', 'build', '--platform', PLATFORMS, '--tag', `${name}:${version}`],
+    'buildx',
+    'build',
+    '--platform',
+    PLATFORMS,
+    '--tag',
+    `${name}:${version}`,
     ...Object.entries(labels).flatMap(([key, value]) => ['--build-arg', `${key}=${value}`]),
     // A list of what is in it, and how it was made, beside each image of the registry.
-    ...['--sbom=true', '--provenance=mode=max'],
+    '--sbom=true',
+    '--provenance=mode=max',
     ...(metadata === undefined ? [] : ['--push', '--metadata-file', metadata]),
     '.',
   ];

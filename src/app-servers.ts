@@ -31,7 +31,13 @@ export async function openServers(opened: AsyncDisposableStack, options: AppServ
   const { config, version, registry, networks, devnet, isStopping, metrics, tracer, logger, clock } = options;
   const requests = new RequestHistory(clock, options.shared && createSharedRecords(options.shared, clock));
   const common = {
-    ...{ registry, metrics, tracer, logger, clock, requests, isStopping },
+    registry,
+    metrics,
+    tracer,
+    logger,
+    clock,
+    requests,
+    isStopping,
     onRecordedEnd: requests.onRecordedEnd,
     bodies: new RequestBodies({ clock, metrics }),
     ...serverSettings(options),
@@ -43,7 +49,10 @@ export async function openServers(opened: AsyncDisposableStack, options: AppServ
   const console = hasConsole
     ? opened.use(
         openConsole({
-          ...{ networks, registry, clock, version },
+          networks,
+          registry,
+          clock,
+          version,
           hasDevnet: devnet !== undefined,
           hasFigures: metricsServer === undefined,
         }),
@@ -52,7 +61,8 @@ export async function openServers(opened: AsyncDisposableStack, options: AppServ
   const createOwnServer = () =>
     createServer({
       ...common,
-      ...{ networks, version },
+      networks,
+      version,
       areMetricsElsewhere: metricsServer !== undefined,
       identityProblem: options.identityProblem,
       ...(devnet && { examples: devnet.example }),
@@ -84,7 +94,8 @@ export async function openServers(opened: AsyncDisposableStack, options: AppServ
     url: ownUrl ?? firstGo?.api ?? firstGo?.metrics ?? '',
     /** Undefined if the configuration disables the service's API. */
     server,
-    ...{ goUrls, console },
+    goUrls,
+    console,
   };
 }
 
@@ -95,7 +106,8 @@ function serverSettings({ config: { server, upstream }, access, upstreams }: App
     drainTimeoutMs: server.shutdownTimeoutMs,
     access,
     upstream: {
-      ...{ upstreams, limits: access.limits },
+      upstreams,
+      limits: access.limits,
       timeoutMs: upstream.timeoutMs,
       passUnknown: upstream.passUnknown && Object.keys(upstream.endpoints).length > 0,
       rpcMethods: new Set(upstream.rpcMethods),

@@ -54,7 +54,9 @@ export async function startApp({ config, logger, clock, random, onProgress }: Ap
   const access = { ...config.access, trustedProxies: config.server.trustedProxies, limits };
   const upstreams = opened.use(new Upstreams({ ...config.upstream, ...ports }));
   const devnet = await prepareDevnet(opened, {
-    ...{ clock, logger, onProgress },
+    clock,
+    logger,
+    onProgress,
     networks: config.networks,
     // An upstream of the configuration takes precedence.
     onApi: (node) => void (config.upstream.endpoints.node ?? upstreams.open('node', node)),
@@ -62,7 +64,11 @@ export async function startApp({ config, logger, clock, random, onProgress }: Ap
   const networks = config.networks.map((network) =>
     opened.use(
       createServedNetwork({
-        ...{ network, identity, bls, shared, ...ports },
+        network,
+        identity,
+        bls,
+        shared,
+        ...ports,
         aggregation: config.aggregation,
         storePath: config.store.path,
         startEmbedded: network.embedded && devnet?.start,
@@ -72,7 +78,18 @@ export async function startApp({ config, logger, clock, random, onProgress }: Ap
   const identityWatch = opened.use(openIdentityWatch({ ...ports, identity, networks, store: shared?.store }));
   let isStopping = false;
   const { url, server, goUrls, console } = await openServers(opened, {
-    ...{ config, version, registry, metrics, tracer, logger, clock, networks, access, upstreams, shared, devnet },
+    config,
+    version,
+    registry,
+    metrics,
+    tracer,
+    logger,
+    clock,
+    networks,
+    access,
+    upstreams,
+    shared,
+    devnet,
     identityProblem: () => identityWatch.problem(),
     isStopping: () => isStopping,
   });
@@ -83,7 +100,10 @@ export async function startApp({ config, logger, clock, random, onProgress }: Ap
   const failed = untilUnservable(networks);
   const closing = opened.move();
   return {
-    ...{ url, server, goUrls, nodeID: identity.nodeID },
+    url,
+    server,
+    goUrls,
+    nodeID: identity.nodeID,
     /** Rejects when none of the configured networks can be served. */
     failed,
     /** Undefined without a devnet in the configuration, and before its start. */

@@ -61,7 +61,10 @@ export function compileFormulas(
     return constantsAt + constants.indexOf(value) * elementBytes;
   };
   const functions = compiled.map(({ name, formula: { parameters, emit } }) => ({
-    ...{ name, parameters, locals: 0, code: emit(address, constantAt) },
+    name,
+    parameters,
+    locals: 0,
+    code: emit(address, constantAt),
   }));
   if (constantsAt + constants.length * elementBytes > address + memoryBytes) {
     throw new RangeError('formulas need more memory than there is for them');
@@ -120,7 +123,9 @@ function compile(formula: Formula, elementBytes: number): CompiledFormula {
         ...call(OPERATION_NAMES.indexOf(operation)),
       ]);
       const copying = copies.flatMap(([to, from]) => [
-        ...[...addressOf(to), ...addressOf(placeOf(from)), ...addressOf(placeOf(recorder.ZERO))],
+        ...addressOf(to),
+        ...addressOf(placeOf(from)),
+        ...addressOf(placeOf(recorder.ZERO)),
         ...call(OPERATION_NAMES.indexOf('add')),
       ]);
       return [...code, ...copying];

@@ -136,7 +136,10 @@ export function assembleFusedField(): Uint8Array<ArrayBuffer> {
     return { name, parameters, locals: 0, vectors: body.vectors, code: body.code };
   });
   const calls = Object.entries(CALLS).map(([name, { parameters, of, arguments: given }]) => ({
-    ...{ name, parameters, locals: 0, code: [...given, ...call(names.indexOf(of))] },
+    name,
+    parameters,
+    locals: 0,
+    code: [...given, ...call(names.indexOf(of))],
   }));
   return assemble([...pairs, ...calls], { memoryPages: FIELD_MEMORY_PAGES, data: constants.bytes() });
 }

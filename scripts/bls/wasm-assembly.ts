@@ -41,7 +41,14 @@ export function assemble(
   const types = [...new Set([...imported.map(([, parameters]) => parameters), ...functions.map(parametersOf)])];
   const typeOf = (parameters: number): Code => unsigned(types.indexOf(parameters));
   return new Uint8Array([
-    ...[0x00, 0x61, 0x73, 0x6d, 1, 0, 0, 0],
+    0x00,
+    0x61,
+    0x73,
+    0x6d,
+    1,
+    0,
+    0,
+    0,
     ...section(
       1,
       types.map((parameters) => [0x60, parameters, ...new Array<number>(parameters).fill(I32), 0]),
@@ -86,7 +93,8 @@ export const addressFrom = (local: number, offset: number): Code =>
 
 /** Vector instructions, which have a prefix. */
 export const vector = (opcode: number, ...immediates: readonly number[]): Code => [
-  ...[0xfd, ...unsigned(opcode)],
+  0xfd,
+  ...unsigned(opcode),
   ...immediates,
 ];
 

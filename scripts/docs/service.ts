@@ -104,7 +104,11 @@ async function startAndDescribe(): Promise<{ routes: ServedRoute[]; metrics: Reg
 /** The devnet shares nothing but limits through Redis, so the metrics of a network that does are declared here. */
 function declareSharedMetrics(): void {
   createSharedStoreParts({
-    ...{ store: {} as SharedStore, secret: undefined, networkID: 1, networkName: '', clock: systemClock },
+    store: {} as SharedStore,
+    secret: undefined,
+    networkID: 1,
+    networkName: '',
+    clock: systemClock,
     logger: createLogger('silent'),
     metrics: createMetrics(new Registry()).with({ network: '' }),
   });

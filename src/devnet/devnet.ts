@@ -70,7 +70,11 @@ export async function startDevnet(options: DevnetOptions) {
   });
 
   const surroundings = {
-    ...{ networkID: model.networkID, host, clock, logger, keys },
+    networkID: model.networkID,
+    host,
+    clock,
+    logger,
+    keys,
     judge: createAppRequestJudge(model),
     gossip: new GossipPool(createSeededRandom(seed)),
     handshakeSignature: keys.sign(0, new Uint8Array()),
@@ -95,7 +99,10 @@ export async function startDevnet(options: DevnetOptions) {
   const examples = emitExamples(model, seed);
   let emittedCount = 0;
   const network: DevnetNetwork = {
-    ...{ apiUrl, networkID: model.networkID, subnets: describeSubnets(model), transactions: nameTransactions(model) },
+    apiUrl,
+    networkID: model.networkID,
+    subnets: describeSubnets(model),
+    transactions: nameTransactions(model),
     nodeIDs: validators.map(({ nodeID }) => nodeID),
   };
   const closing = opened.move();

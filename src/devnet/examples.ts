@@ -48,7 +48,9 @@ export function emitExamples(model: NetworkModel, seed: number): (network: strin
       signingSubnetId: subnetID,
     });
   const removalOf = (validationID: ValidationID): L1Message => ({
-    ...{ kind: 'L1ValidatorRegistration', registered: false, validationID },
+    kind: 'L1ValidatorRegistration',
+    registered: false,
+    validationID,
   });
   const byJustification = (name: string, justification: string): Example =>
     post(`by justification: ${name}`, { justification });
@@ -64,7 +66,9 @@ export function emitExamples(model: NetworkModel, seed: number): (network: strin
     post('C-Chain block hash', { message: block, ...twoThirds }),
     post('L1 message', { message: l1Message, ...twoThirds }),
     post('L1 message at an older P-Chain height', {
-      ...{ message: l1Message, ...twoThirds, pChainHeight: Number(l1.olderHeight) },
+      message: l1Message,
+      ...twoThirds,
+      pChainHeight: Number(l1.olderHeight),
     }),
     post('C-Chain message signed by the L1', { message: cMessage, signingSubnetId: subnetID }),
     ofPChain(
@@ -73,7 +77,9 @@ export function emitExamples(model: NetworkModel, seed: number): (network: strin
       conversion,
     ),
     ofPChain('registration of an L1 validator', {
-      ...{ kind: 'L1ValidatorRegistration', validationID: story.registered, registered: true },
+      kind: 'L1ValidatorRegistration',
+      validationID: story.registered,
+      registered: true,
     }),
     ofPChain('removal of an L1 validator of the conversion', removalOf(story.removed.validationID), conversionIndex),
     ofPChain(
@@ -83,7 +89,9 @@ export function emitExamples(model: NetworkModel, seed: number): (network: strin
     ),
     ofPChain('weight of an L1 validator', { kind: 'L1ValidatorWeight', ...story.weightChange }),
     post("L1 message at the height of the C-Chain's epoch", {
-      ...{ message: l1Message, ...twoThirds, destinationBlockchainId: cChain.blockchainID },
+      message: l1Message,
+      ...twoThirds,
+      destinationBlockchainId: cChain.blockchainID,
     }),
     byJustification('conversion of the L1', conversion),
     byJustification('removal of an L1 validator of the conversion', conversionIndex),

@@ -118,7 +118,15 @@ export function createNetworkModel(options: NetworkModelOptions) {
     startTime + (atHeight - FIRST_HEIGHT) * BigInt(BLOCK_INTERVAL_MS / 1_000);
   const ledger = new PChainLedger({ seed, networkID: NETWORK_ID, owner: OWNERS, events, timeOf, ...l1.conversion });
   return {
-    ...{ networkID: NETWORK_ID, cChain, l1Chain, xChainID, l1, primaryValidators, ledger, height, l1Validators },
+    networkID: NETWORK_ID,
+    cChain,
+    l1Chain,
+    xChainID,
+    l1,
+    primaryValidators,
+    ledger,
+    height,
+    l1Validators,
     /** Unix seconds. */
     timestamp: () => nowSeconds(clock),
     l1Validator: (validationID: ValidationID) => history.current.get(validationID),
@@ -204,7 +212,11 @@ function createL1({ seed, clock, primaryNodes, l1OnlyNodes, inactiveNode }: Netw
     weightChange: { validationID: changedID, nonce: 1n, weight: 350n },
   };
   const l1 = {
-    ...{ subnetID, blockchainID, conversion, story, heights: HEIGHTS },
+    subnetID,
+    blockchainID,
+    conversion,
+    story,
+    heights: HEIGHTS,
     /** Address of the validator manager on the L1's chain, which exchanges messages with the P-Chain. */
     managerAddress,
     /** A height at which the validator set was another one, which can still sign. */
@@ -219,8 +231,12 @@ function withWeight({ nodeID, publicKey }: ModelNode, weight: bigint): Conversio
 
 function createRegistration(subnetID: SubnetID, validator: ConversionValidator, expiry: bigint): RegisterL1Validator {
   return {
-    ...{ kind: 'RegisterL1Validator', subnetID, ...validator, expiry },
-    ...{ remainingBalanceOwner: OWNERS, disableOwner: OWNERS },
+    kind: 'RegisterL1Validator',
+    subnetID,
+    ...validator,
+    expiry,
+    remainingBalanceOwner: OWNERS,
+    disableOwner: OWNERS,
   };
 }
 

@@ -111,7 +111,10 @@ export function openNetworkApi(opened: AsyncDisposableStack, options: PartsOptio
   ): JsonRpcClient =>
     owner.use(
       createJsonRpcClient({
-        ...{ endpoints, clock, random, metrics },
+        endpoints,
+        clock,
+        random,
+        metrics,
         limits: { ...limits, ...more },
         ...(outside && { openHttp: outside.openHttp }),
       }),
@@ -164,7 +167,9 @@ function openNetworkParts(
   const peers = opened.use(openPeers(options, api.node, () => configuredPeers));
   const shared = openSharedParts(options);
   const validatorSets = createValidatorSets({
-    ...{ api: api.node, clock, build: createWarpSet },
+    api: api.node,
+    clock,
+    build: createWarpSet,
     shared: shared?.validatorSets,
   });
   const connections = opened.use(
@@ -183,7 +188,10 @@ function openNetworkParts(
   );
   const directory = createSubnetDirectory(api.lookups, clock);
   const resolving = {
-    ...{ networkID, directory, validatorSets, clock },
+    networkID,
+    directory,
+    validatorSets,
+    clock,
     epochs: createEpochHeights(createChainApi(api.openClient(opened)), clock),
     funds: createValidatorFunds(api.node, clock),
     resolveTimeoutMs: network.apiTimeoutMs,
@@ -200,7 +208,10 @@ function openNetworkParts(
   });
   const resolver = createSigningResolver(resolving);
   const aggregator = createAggregator({
-    ...{ ...learnt, resolver, directory, clock },
+    ...learnt,
+    resolver,
+    directory,
+    clock,
     l1Messages: openL1Messages(opened, options, api, { directory, subnets: policy }, shared),
     source: connections,
     store: shared?.signatures(signatures) ?? signatures,
@@ -216,15 +227,25 @@ function openNetworkParts(
   });
   const { readyQuorumNum } = network;
   return {
-    ...{ aggregator, peers, connections },
+    aggregator,
+    peers,
+    connections,
     subnets: createSubnetViews({
-      ...{ ...resolving, ...learnt, resolver, connections, peers, readyQuorumNum, subnets: policy },
+      ...resolving,
+      ...learnt,
+      resolver,
+      connections,
+      peers,
+      readyQuorumNum,
+      subnets: policy,
       metrics: options.metrics,
       lookupMetrics: metrics,
     }),
-    verifier: createMessageVerifier({ ...{ ...learnt, resolver, clock, metrics }, bls: options.bls }),
+    verifier: createMessageVerifier({ ...learnt, resolver, clock, metrics, bls: options.bls }),
     uptimes: createUptimeProofs({
-      ...{ ...resolving, ...learnt, metrics },
+      ...resolving,
+      ...learnt,
+      metrics,
       api: api.lookups,
       subnets: policy,
       resolver,
@@ -299,7 +320,8 @@ function openL1Messages(
       }),
     );
   return createL1Messages({
-    ...{ ...options, ...known },
+    ...options,
+    ...known,
     api: api.lookups,
     chains: createChainApi(api.openClient(opened, LOOKUP_LIMITS)),
     evm: createEvmApi({
@@ -307,7 +329,8 @@ function openL1Messages(
       others: api.openClient(opened, LOOKUP_LIMITS),
       configured: new Map([...network.chainRpc].map(([chain, endpoint]) => [chain, api.openOther(opened, endpoint)])),
     }),
-    ...{ index, dataApi },
+    index,
+    dataApi,
     timeoutMs: network.apiTimeoutMs,
   });
 }

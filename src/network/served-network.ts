@@ -221,7 +221,8 @@ export function createServedNetwork(options: NetworkOptions, openApi: OpenNetwor
     get refusal(): string | undefined {
       return state.kind === 'refused' ? state.reason : undefined;
     },
-    ...{ readiness, untilUp },
+    readiness,
+    untilUp,
     /** Undefined until the network is open. */
     peerCounts: (): NodeAcceptance | undefined => (state.kind === 'open' ? state.parts.peers.stats() : undefined),
     /** Starts to open the network, and returns at once. Call it once. */

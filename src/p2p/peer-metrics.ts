@@ -60,7 +60,10 @@ export function createPeerMetrics(metrics: Metrics, gauges: PeerGauges) {
   const unpublished = { sent: 0, received: 0 };
 
   return {
-    ...{ dials, readies, closed, addresses },
+    dials,
+    readies,
+    closed,
+    addresses,
     /** Adds up until {@link publishBytes}, because thousands of frames a second would each look up a label. */
     onBytes(direction: 'sent' | 'received', count: number): void {
       unpublished[direction] += count;

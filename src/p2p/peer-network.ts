@@ -94,7 +94,10 @@ export function openPeerNetwork(options: PeerNetworkOptions) {
     mayBeDialled: ({ host }) => options.allowPrivateAddresses || isPublicAddress(host),
   });
   const discovery = createPeerDiscovery({
-    ...{ clock, random, logger, book },
+    clock,
+    random,
+    logger,
+    book,
     bootstrapPeers: options.bootstrapPeers,
     gossipIntervals: GOSSIP_INTERVALS,
     dialsPerSecond: limits.dialsPerSecond,
@@ -107,14 +110,17 @@ export function openPeerNetwork(options: PeerNetworkOptions) {
   });
   const version = createVersionWatch({ clock, logger, request: options.nodeVersion, onAnswer: queueStep });
   const schedule = createDialSchedule({
-    ...{ limits, random },
+    limits,
+    random,
     nowMs: clock.monotonicMs(),
     hasAddress: (nodeID) => nodeID !== ownNodeID && book.endpoints(nodeID).length > 0,
     preferredNodes: () => wanted.preferred,
     knownNodes: () => book.nodeIDs(),
   });
   const peerOptions: PeerOptions = {
-    ...{ clock, networkID, maxSendQueueBytes: limits.maxSendQueueBytes },
+    clock,
+    networkID,
+    maxSendQueueBytes: limits.maxSendQueueBytes,
     dial: options.dial ?? createTlsDial(identity),
     scheduler: new EventLoopScheduler(clock, MAX_MESSAGES_PER_YIELD),
     events: {
@@ -300,7 +306,7 @@ export function openPeerNetwork(options: PeerNetworkOptions) {
       cancelTick();
       discovery.close();
       version.close();
-      for (const peer of [...open.values()]) peer.close('shutdown', 'we are shutting down');
+      for (const peer of Array.from(open.values())) peer.close('shutdown', 'we are shutting down');
       metrics.publishBytes();
       changes.close(new Error('the peer network is closed'));
     },

@@ -78,8 +78,15 @@ export function parseTeleporterMessage(bytes: Uint8Array): TeleporterMessage {
   }));
   const message = reader.bytes(reader.count('message', 1), 'message');
   const parsed: TeleporterMessage = {
-    ...{ kind: 'TeleporterMessage', messageNonce, originSenderAddress, destinationBlockchainID, destinationAddress },
-    ...{ requiredGasLimit, allowedRelayerAddresses, receipts, message },
+    kind: 'TeleporterMessage',
+    messageNonce,
+    originSenderAddress,
+    destinationBlockchainID,
+    destinationAddress,
+    requiredGasLimit,
+    allowedRelayerAddresses,
+    receipts,
+    message,
   };
   if (!equalBytes(encodeTeleporterMessage(parsed), bytes)) throw new ParseError(WHAT, 'is not encoded as contracts do');
   return parsed;

@@ -103,9 +103,17 @@ async function runSchemathesis(
   const child = spawn(
     program,
     [
-      ...['--config-file', join(HERE, 'schemathesis.toml')],
-      ...['run', `${url}/openapi.json`, '--max-examples', String(EXAMPLES_OF_OPERATION), '--no-color'],
-      ...['--report', 'json', '--report-json-path', report],
+      '--config-file',
+      join(HERE, 'schemathesis.toml'),
+      'run',
+      `${url}/openapi.json`,
+      '--max-examples',
+      String(EXAMPLES_OF_OPERATION),
+      '--no-color',
+      '--report',
+      'json',
+      '--report-json-path',
+      report,
     ],
     // Its own module of checks is found from there.
     { cwd: HERE, env, stdio: ['ignore', 'inherit', 'inherit'], timeout: RUN_TIMEOUT_MS },

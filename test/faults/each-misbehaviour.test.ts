@@ -31,8 +31,20 @@ const OUTCOMES: Partial<Record<Behaviour['kind'], string>> = {
 
 /** These leave their connection as it is, so that another third can misbehave after them in the same world. */
 const KEEPS_CONNECTION: ReadonlySet<Behaviour['kind']> = new Set([
-  ...['silent', 'slow', 'lagging', 'refusing', 'wrong signature', 'foreign signature', 'random signature'],
-  ...['garbage signature', 'infinity', 'off subgroup', 'colluding', 'answering twice', 'misnumbering', 'unasked'],
+  'silent',
+  'slow',
+  'lagging',
+  'refusing',
+  'wrong signature',
+  'foreign signature',
+  'random signature',
+  'garbage signature',
+  'infinity',
+  'off subgroup',
+  'colluding',
+  'answering twice',
+  'misnumbering',
+  'unasked',
 ] as Behaviour['kind'][]);
 
 const isOfAnswers = ({ create }: Misbehaviour): boolean => KEEPS_CONNECTION.has(create(() => 0).kind);

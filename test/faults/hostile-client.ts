@@ -54,7 +54,11 @@ export async function startHostileService(server: Internals['server'] = {}): Pro
     return parseAnswers(await untilEnd(socket));
   }
   return {
-    ...{ running, log, url, open, send },
+    running,
+    log,
+    url,
+    open,
+    send,
     async post(body, headers = {}, path = POST_PATH) {
       const bytes = typeof body === 'string' ? Buffer.from(body, 'utf8') : body;
       const all = { 'content-type': 'application/json', 'content-length': String(bytes.length), ...headers };

@@ -303,8 +303,11 @@ export function goCorpus(devnet: Devnet): readonly CorpusEntry[] {
     add(
       `example: ${name}`,
       {
-        ...{ message: body.message, justification: body.justification, 'signing-subnet-id': body.signingSubnetId },
-        ...{ 'quorum-percentage': body.quorumPercentage, 'quorum-percentage-buffer': body.quorumPercentageBuffer },
+        message: body.message,
+        justification: body.justification,
+        'signing-subnet-id': body.signingSubnetId,
+        'quorum-percentage': body.quorumPercentage,
+        'quorum-percentage-buffer': body.quorumPercentageBuffer,
         'pchain-height': body.pChainHeight,
       },
       differs,

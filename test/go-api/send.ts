@@ -26,7 +26,9 @@ const TIMEOUT_MS = 40_000;
 export async function sendGoRequest(url: string, { method, path, headers, body }: GoRequest): Promise<GoAnswer> {
   const isPlain = body !== undefined && headers['transfer-encoding'] === undefined;
   const sent = request(url, {
-    ...{ method, path, agent: false },
+    method,
+    path,
+    agent: false,
     headers: { ...(isPlain && { 'content-length': String(Buffer.byteLength(body)) }), ...headers },
     signal: AbortSignal.timeout(TIMEOUT_MS),
   });

@@ -195,8 +195,8 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
       "status: isAsked ? 'asked' : (outcome?.kind ?? 'not_asked'),",
     ],
     'progress reports the weight of the quorum as that of the quorum with its buffer': [
-      'neededWeight, targetWeight, signedWeight },',
-      'neededWeight, targetWeight: neededWeight, signedWeight },',
+      'targetWeight,\n      signedWeight,\n      isVerifying',
+      'targetWeight: neededWeight,\n      signedWeight,\n      isVerifying',
     ],
   }),
   ...bugsOf('src/aggregation/request/result-key.ts', ['test/unit/aggregation/request'], {

@@ -197,7 +197,10 @@ async function servePages() {
   const contents = `import { Avalanche } from '@avalanche-sdk/chainkit'; globalThis.Avalanche = Avalanche;`;
   const { outputFiles } = await build({
     stdin: { contents, resolveDir: import.meta.dirname },
-    ...{ bundle: true, write: false, platform: 'browser', plugins: [withoutWebhooks] },
+    bundle: true,
+    write: false,
+    platform: 'browser',
+    plugins: [withoutWebhooks],
   });
   const script = outputFiles[0]?.text.replaceAll('</script', '<\\/script');
   const empty = '<!doctype html><title>console</title><link rel="icon" href="data:," />';

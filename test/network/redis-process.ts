@@ -94,15 +94,29 @@ function start(
     tls === undefined
       ? ['--port', String(port)]
       : [
-          ...['--port', '0', '--tls-port', String(port), '--tls-auth-clients', 'no'],
-          ...['--tls-cert-file', tls.certificateFile, '--tls-key-file', tls.keyFile],
+          '--port',
+          '0',
+          '--tls-port',
+          String(port),
+          '--tls-auth-clients',
+          'no',
+          '--tls-cert-file',
+          tls.certificateFile,
+          '--tls-key-file',
+          tls.keyFile,
         ];
   const kind = sentinelFile === undefined ? ['--save', '', '--appendonly', 'no'] : ['--sentinel'];
   return startServer(
     'redis-server',
     [
       ...(sentinelFile === undefined ? [] : [sentinelFile]),
-      ...['--bind', '127.0.0.1', ...listening, ...kind, '--dir', directory, ...further],
+      '--bind',
+      '127.0.0.1',
+      ...listening,
+      ...kind,
+      '--dir',
+      directory,
+      ...further,
     ],
     /Ready to accept connections|Sentinel ID is/,
   );

@@ -23,8 +23,14 @@ export async function startRedisCluster() {
     // The usual one, 10,000 higher, may be beyond the last port.
     const busPort = await findFreePort();
     const further = [
-      ...['--cluster-enabled', 'yes', '--cluster-config-file', join(directory, `nodes-${index}.conf`)],
-      ...['--cluster-node-timeout', String(NODE_TIMEOUT_MS), '--cluster-port', String(busPort)],
+      '--cluster-enabled',
+      'yes',
+      '--cluster-config-file',
+      join(directory, `nodes-${index}.conf`),
+      '--cluster-node-timeout',
+      String(NODE_TIMEOUT_MS),
+      '--cluster-port',
+      String(busPort),
     ];
     nodes.push(opened.use(await startRedis({ further })));
     busPorts.push(busPort);

@@ -37,8 +37,13 @@ export async function startReference(
   const [apiPort, metricsPort] = [await findFreePort(), await findFreePort()];
   const api = { 'base-url': apiUrl };
   const config = {
-    ...{ 'log-level': 'warn', 'info-api': api, 'p-chain-api': api, 'allow-private-ips': true },
-    ...{ 'api-port': apiPort, 'metrics-port': metricsPort, 'tracked-subnet-ids': trackedSubnetIDs },
+    'log-level': 'warn',
+    'info-api': api,
+    'p-chain-api': api,
+    'allow-private-ips': true,
+    'api-port': apiPort,
+    'metrics-port': metricsPort,
+    'tracked-subnet-ids': trackedSubnetIDs,
   };
   await writeFile(configFile, JSON.stringify(config));
   const child = spawn(program, ['--config-file', configFile], { stdio: ['ignore', 'pipe', 'pipe'] });

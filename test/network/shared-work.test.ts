@@ -32,7 +32,10 @@ async function startReplicas(count: number, store: object, clock: Clock = system
   await using opened = new AsyncDisposableStack();
   const logs = Array.from({ length: count }, createLogLines);
   const settings = (index: number) => ({
-    ...{ store, bls: BLS, internals: { aggregation: AGGREGATION }, clock },
+    store,
+    bls: BLS,
+    internals: { aggregation: AGGREGATION },
+    clock,
     logger: logs[index]!.logger,
   });
   const first = opened.use(await startService(VALIDATORS, { settings: settings(0) }));
@@ -43,7 +46,8 @@ async function startReplicas(count: number, store: object, clock: Clock = system
   await Promise.all(logs.map((log) => log.until(CONNECTED)));
   const closing = opened.move();
   return {
-    ...{ devnet: first.devnet, all },
+    devnet: first.devnet,
+    all,
     verify: (answer: Answer, quorum: number) =>
       first.verify(answer, { subnetID: first.devnet.subnets.primary.subnetID, quorum }, native),
     /** Requests to all validators so far. */
@@ -210,10 +214,7 @@ async function setMemory({ url }: RedisProcess, bytes: string): Promise<void> {
 test('a Redis Cluster: its keys are placed, and a node that is taken over costs no request', async () => {
   await using cluster = await startRedisCluster();
   const [first, ...others] = cluster.nodes.map(({ port }) => `127.0.0.1:${port}`);
-  const store = {
-    ...{ sharedUrl: `redis://${first}`, sharedNodes: others },
-    sharedSecret: SECRET,
-  };
+  const store = { sharedUrl: `redis://${first}`, sharedNodes: others, sharedSecret: SECRET };
   await using replicas = await startReplicas(2, store);
   await expectSharedWork(replicas, 40);
   await signNew(replicas, replicas.all[0] as Replica, 'a');
@@ -232,8 +233,10 @@ test('behind a sentinel: the server that takes over is found, and no request fai
   await using watched = await startRedisWithSentinel('aggregator');
   // The first one that is asked is not there.
   const store = {
-    ...{ sharedUrl: 'redis://127.0.0.1:1', sharedMaster: 'aggregator' },
-    ...{ sharedNodes: [`127.0.0.1:${watched.sentinel.port}`], sharedSecret: SECRET },
+    sharedUrl: 'redis://127.0.0.1:1',
+    sharedMaster: 'aggregator',
+    sharedNodes: [`127.0.0.1:${watched.sentinel.port}`],
+    sharedSecret: SECRET,
   };
   await using replicas = await startReplicas(2, store);
   await signNew(replicas, replicas.all[0] as Replica, 'a');

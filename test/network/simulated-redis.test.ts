@@ -43,15 +43,22 @@ test('the Redis of the simulation answers the scripts of the service as a real o
   await using redis = await startRedis();
   const draws = new Draws('a simulated Redis and a real one');
   const simulated = new SimulatedRedis({
-    ...{ clock: AT_ONCE, draws, liar: undefined as unknown as Liar },
+    clock: AT_ONCE,
+    draws,
+    liar: undefined as unknown as Liar,
     plan: { latencyMs: [0, 0], spells: [], moments: [], lies: {}, lying: 0 },
     watcher: { wrote: () => undefined, disturbed: () => undefined, lost: () => undefined },
   });
   const options = {
-    ...{ keyPrefix: 'test:', connectTimeoutMs: 5_000, clock: systemClock, signal: new AbortController().signal },
+    keyPrefix: 'test:',
+    connectTimeoutMs: 5_000,
+    clock: systemClock,
+    signal: new AbortController().signal,
     servers: {
       ...({ kind: 'single', host: '127.0.0.1', port: redis.port, isTls: false } as const),
-      ...{ username: undefined, password: undefined, database: 0 },
+      username: undefined,
+      password: undefined,
+      database: 0,
     },
     onBroken: (error: unknown) => expect.unreachable(String(error)),
   };
@@ -75,7 +82,11 @@ test('the Redis of the simulation answers the scripts of the service as a real o
   const values = createSharedValues(store, 'scope:');
   const identities = ['one', 'other'].map((replica) =>
     registerIdentity({
-      ...{ store, replica, description: 'a process', lapsesMs: LONG_MS, metrics: createMetrics(new Registry()) },
+      store,
+      replica,
+      description: 'a process',
+      lapsesMs: LONG_MS,
+      metrics: createMetrics(new Registry()),
       nodeID: simulatedIdentity(1).nodeID,
     }),
   );
@@ -100,7 +111,9 @@ test('the Redis of the simulation answers the scripts of the service as a real o
         break;
       case 'replace':
         await values.replace(key, draws.chance(0.5) ? value().subarray(0, 1) : undefined, {
-          ...{ value: draws.chance(0.7) ? value() : undefined, ttlMs: LONG_MS, maxBytes: draws.int(0, 5) },
+          value: draws.chance(0.7) ? value() : undefined,
+          ttlMs: LONG_MS,
+          maxBytes: draws.int(0, 5),
         });
         break;
       case 'add':

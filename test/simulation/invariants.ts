@@ -93,7 +93,11 @@ export class Invariants implements Watcher {
 
   collectionBegan(message: Uint8Array): () => void {
     const collection: Collection = {
-      ...{ message, startMs: this.#nowMs(), endMs: undefined, query: undefined, lostMs: undefined },
+      message,
+      startMs: this.#nowMs(),
+      endMs: undefined,
+      query: undefined,
+      lostMs: undefined,
       asks: new Map(),
     };
     this.#collections.push(collection);

@@ -116,7 +116,11 @@ export function planOf(seed: number, bls?: Plan['bls']): Plan {
   const ledger = planLedger(root.fork('ledger'), themes);
   const messages = planMessages(root.fork('messages'), networkID, ledger);
   return {
-    ...{ seed, networkID, themes, ledger, messages },
+    seed,
+    networkID,
+    themes,
+    ledger,
+    messages,
     bls: bls ?? 'model',
     blsMs: themes.has('slow machine') ? [10, draws.pick([40, 150, 400])] : [0, draws.pick([0, 1, 4])],
     validators: planValidators(root.fork('validators'), themes, ledger),

@@ -53,7 +53,13 @@ export function planOfReplicas(seed: number, bls?: Plan['bls']): Plan & { readon
   const requests = planRequests(root.fork('requests'), { ledger, messages, count });
   const replicas = planReplicas(root.fork('replicas'), count, requests);
   return {
-    ...{ seed, networkID, themes, ledger, messages, requests, replicas },
+    seed,
+    networkID,
+    themes,
+    ledger,
+    messages,
+    requests,
+    replicas,
     bls: bls ?? 'model',
     blsMs: themes.has('slow machine') ? [10, draws.pick([40, 150])] : [0, draws.pick([0, 1, 4])],
     validators: planSlow(root.fork('slow'), planValidators(root.fork('validators'), themes, ledger)),
@@ -89,7 +95,8 @@ function planReplicas(draws: Draws, count: number, requests: readonly RequestPla
       });
     }
   return {
-    ...{ count, ends },
+    count,
+    ends,
     secrets: draws.pick(['one', 'one', 'one', 'one', 'none', 'none', 'one differs']),
     store: planStore(draws, count, requests),
     isTraitor: draws.chance(0.4),

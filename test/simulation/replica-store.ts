@@ -67,7 +67,8 @@ export function openReplicaStore(plan: Plan, world: ReplicaWorld): ReplicaStore 
   const liar = new Liar({ scheme, scope, secret, targetOf, setOf, isTraitor: replicas.isTraitor });
   const redis = new SimulatedRedis({ clock, draws, liar, plan: replicas.store, watcher: invariants });
   return {
-    ...{ redis, invariants },
+    redis,
+    invariants,
     canPutBack:
       replicas.store.spells.some(({ fault }) => fault === 'lies') ||
       replicas.store.moments.some(({ what }) => what === 'rolls back'),
@@ -121,7 +122,8 @@ function workOf(plan: Plan, { scheme, ledger, nodeIDOf }: ReplicaWorld): Readonl
     for (const set of ledger.setsOf(signingSubnetID)) {
       const warpSet = createWarpSet(
         set.map(({ number, key, weight }) => ({
-          ...{ nodeID: nodeIDOf(number), weight },
+          nodeID: nodeIDOf(number),
+          weight,
           publicKey: key === undefined ? undefined : scheme.publicKey(key),
         })),
       );

@@ -77,7 +77,11 @@ export function openService(options: ServiceOptions): SimulatedService {
   const shared = options.shared && {
     secret: options.shared.secret,
     store: openSharedStore({
-      ...{ clock, random, metrics, servers: REDIS, keyPrefix: KEY_PREFIX },
+      clock,
+      random,
+      metrics,
+      servers: REDIS,
+      keyPrefix: KEY_PREFIX,
       logger: silent,
       openLink: options.shared.openLink,
     }),
@@ -88,7 +92,12 @@ export function openService(options: ServiceOptions): SimulatedService {
   const listeners = { count: 0 };
   const network = createServedNetwork(
     {
-      ...{ bls, clock, outside, shared, random, metrics },
+      bls,
+      clock,
+      outside,
+      shared,
+      random,
+      metrics,
       identity: simulatedIdentity(number),
       aggregation: plan.aggregation,
       storePath: undefined,
@@ -132,13 +141,16 @@ export function openService(options: ServiceOptions): SimulatedService {
 
 const REDIS = {
   ...({ kind: 'single', host: 'redis.simulated', port: 6_379, isTls: false } as const),
-  ...{ username: undefined, password: undefined, database: 0 },
+  username: undefined,
+  password: undefined,
+  database: 0,
 };
 
 function networkConfig({ apis, apiTimeoutMs }: Plan) {
   const endpoints = apis.map((_, index) => ({ baseUrl: apiOrigin(index) }));
   return {
-    ...{ name: NETWORK_NAME, apiTimeoutMs },
+    name: NETWORK_NAME,
+    apiTimeoutMs,
     aliases: [],
     embedded: undefined,
     pChainApi: endpoints,
@@ -169,7 +181,9 @@ function createSimulatedThreads(
   scheme: BlsScheme,
 ): JobRunner {
   return createJobRunner({
-    ...{ threads: 2, concurrency: 2, maxQueued: 1_000 },
+    threads: 2,
+    concurrency: 2,
+    maxQueued: 1_000,
     async execute(job) {
       const ms = min + draws.next() * (max - min);
       if (ms > 0) await sleep(clock, ms);

@@ -266,7 +266,7 @@ export class SimulatedHttp {
   #close(pool: Dispatcher, reason: Error | undefined): void {
     const underWay = this.#pools.get(pool) ?? [];
     this.#pools.delete(pool);
-    for (const fail of [...underWay]) fail(reason);
+    for (const fail of Array.from(underWay)) fail(reason);
   }
 }
 

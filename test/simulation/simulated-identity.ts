@@ -20,8 +20,11 @@ export function simulatedIdentity(number: number): SimulatedIdentity {
   const point = Buffer.from(p256.getPublicKey(secret, false));
   const text = (bytes: Buffer): string => bytes.toString('base64url');
   const jwk: JsonWebKey = {
-    ...{ kty: 'EC', crv: 'P-256', d: text(secret) },
-    ...{ x: text(point.subarray(1, 33)), y: text(point.subarray(33)) },
+    kty: 'EC',
+    crv: 'P-256',
+    d: text(secret),
+    x: text(point.subarray(1, 33)),
+    y: text(point.subarray(33)),
   };
   const privateKey = createPrivateKey({ key: jwk, format: 'jwk' });
   const made = createStakingCertificate({ privateKey, publicKey: createPublicKey(privateKey) });

@@ -111,7 +111,7 @@ export class SimulatedRedis {
 
   /** Without a word to the replica, which is no more. */
   abandon(process: number): void {
-    for (const link of [...this.links]) if (link.process === process) link.abandon();
+    for (const link of Array.from(this.links)) if (link.process === process) link.abandon();
   }
 
   entryOf(key: string): StoreEntry | undefined {
@@ -149,7 +149,7 @@ export class SimulatedRedis {
   }
 
   #goDown(): void {
-    for (const link of [...this.links]) link.break('Socket closed unexpectedly');
+    for (const link of Array.from(this.links)) link.break('Socket closed unexpectedly');
     if (this.draws.chance(0.5)) this.#happen('wiped');
   }
 
@@ -395,7 +395,7 @@ class SimulatedLink implements RedisLink {
 
   destroy(): void {
     this.#end();
-    for (const fail of [...this.#waiting]) fail(new Error('Disconnects client'));
+    for (const fail of Array.from(this.#waiting)) fail(new Error('Disconnects client'));
   }
 
   /** The server ends it. */
@@ -404,7 +404,7 @@ class SimulatedLink implements RedisLink {
     this.#disturbed(undefined);
     this.#end();
     const error = new Error(reason);
-    for (const fail of [...this.#waiting]) fail(error);
+    for (const fail of Array.from(this.#waiting)) fail(error);
     this.#options.onBroken(error);
   }
 

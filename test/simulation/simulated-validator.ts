@@ -129,7 +129,7 @@ export class SimulatedValidator {
   }
 
   #cutAll(): void {
-    for (const end of [...this.#ends]) end.cut();
+    for (const end of Array.from(this.#ends)) end.cut();
     this.#ends.clear();
   }
 
@@ -212,7 +212,13 @@ export class SimulatedValidator {
       value: { chainId: chain, requestId: id, appBytes },
     });
     return {
-      ...{ end, message, key, scheme, requestId, clock: net.clock, draws: this.#draws },
+      end,
+      message,
+      key,
+      scheme,
+      requestId,
+      clock: net.clock,
+      draws: this.#draws,
       refusal: this.#world.refusalOf(message, justification),
       // Partners in crime: errors of neighbours add up to 0.
       side: this.plan.number % 2 === 0 ? 1 : -1,
@@ -312,7 +318,8 @@ export const REACTIONS = {
     react: ({ respond, bad, requestId, draws }) => respond(bad(), requestId, draws.bytes(32)),
   },
   unasked: {
-    ...{ weight: 1, mayNotRefuse: true },
+    weight: 1,
+    mayNotRefuse: true,
     react({ respond, good, bad, requestId }) {
       for (let id = 1; id < 12; id += 2) if (id !== requestId) respond(bad(), id);
       respond(good());
@@ -327,14 +334,16 @@ export const REACTIONS = {
     },
   },
   'leaves after': {
-    ...{ weight: 1, mayNotRefuse: true },
+    weight: 1,
+    mayNotRefuse: true,
     react({ respond, good, end }) {
       respond(good());
       end.close();
     },
   },
   dribbles: {
-    ...{ weight: 0.5, mayNotRefuse: true },
+    weight: 0.5,
+    mayNotRefuse: true,
     react({ frame, draws, clock, end }) {
       const bytes = frame();
       const pauseMs = draws.pick([2, 20, 60]);
@@ -347,7 +356,8 @@ export const REACTIONS = {
   },
   garbage: { weight: 0.5, react: ({ end, draws }) => end.write(encodeFrame(draws.bytes(40))) },
   compressed: {
-    ...{ weight: 1, mayNotRefuse: true },
+    weight: 1,
+    mayNotRefuse: true,
     react: ({ respondRaw, good }) => respondRaw(encodeSignatureResponse(good()), 'zstd'),
   },
   // Some hundred bytes on the wire.

@@ -139,7 +139,10 @@ export class Liar {
     const set = this.#lopsided(/^set:(.*)@/.exec(name)?.[1] ?? '');
     const setHash = hash('sha256', set);
     redis.entries.set(`${key.slice(0, -name.length)}set:${setHash}`, {
-      ...{ value: asText(set), endsMs: Number.POSITIVE_INFINITY, writtenMs: 0, writer: undefined },
+      value: asText(set),
+      endsMs: Number.POSITIVE_INFINITY,
+      writtenMs: 0,
+      writer: undefined,
     });
     return asText(this.#seal(draws, false).seal(name, Buffer.from(setHash, 'hex')));
   }

@@ -96,7 +96,9 @@ export class World {
     this.ledger = new Ledger(plan.ledger, () => this.time.nowMs);
     this.net = new SimulatedNet(this.#nature, this.draws.fork('net'), plan.net);
     const ofValidators: ValidatorWorld = {
-      ...{ net: this.net, scheme, networkID: plan.networkID },
+      net: this.net,
+      scheme,
+      networkID: plan.networkID,
       refusalOf: (message, justification) => this.#refusalOf(message, justification),
       keyOf: (number) => this.ledger.keyOf(number),
       validators: () => this.validators,
@@ -105,7 +107,10 @@ export class World {
       (validator) => new SimulatedValidator(validator, ofValidators, this.draws.fork(`validator ${validator.number}`)),
     );
     const ofApi = {
-      ...{ clock: this.#nature, ledger: this.ledger, networkID: plan.networkID, nodeIDOf },
+      clock: this.#nature,
+      ledger: this.ledger,
+      networkID: plan.networkID,
+      nodeIDOf,
       publicKey: (key: number) => scheme.publicKey(key),
       peers: () =>
         this.validators.map(({ nodeID, address: { host, port } }) => ({ nodeID, address: `${host}:${port}` })),
@@ -113,7 +118,10 @@ export class World {
     this.apis = plan.apis.map((api, index) => new SimulatedApi(api, ofApi, this.draws.fork(`api ${index}`)));
     this.http = new SimulatedHttp(this.#nature, new Map(this.apis.map((api, index) => [apiOrigin(index), api])));
     this.#store = openReplicaStore(plan, {
-      ...{ scheme, ledger: this.ledger, clock: this.#nature, nodeIDOf },
+      scheme,
+      ledger: this.ledger,
+      clock: this.#nature,
+      nodeIDOf,
       draws: this.draws.fork('store'),
       violate: (what) => this.#violate(what),
     });
@@ -158,14 +166,21 @@ export class World {
     const process = new SimulatedProcess(number, { time, net, http, redis: this.#store?.redis });
     const invariants = new Invariants(plan, this.ledger, () => time.nowMs, nodeIDOf);
     const service = openService({
-      ...{ plan, scheme, clock: process.clock, outside: process.outside },
+      plan,
+      scheme,
+      clock: process.clock,
+      outside: process.outside,
       number: FIRST_IDENTITY - number,
       watcher: this.#store?.watcherOf(number, invariants) ?? invariants,
       draws: this.draws.fork(`service ${number}`),
       shared: this.#store?.optionsOf(index, number),
     });
     const running: RunningService = {
-      ...{ service, process, invariants, requests: new Set(), isDraining: false },
+      service,
+      process,
+      invariants,
+      requests: new Set(),
+      isDraining: false,
       closed: undefined,
     };
     this.#services.push(running);

@@ -56,7 +56,9 @@ export type Admission = ReturnType<typeof createAdmission>;
 export function createAdmission(options: AdmissionOptions) {
   const { clock, metrics, maxAggregationsInFlight: max } = options;
   const adaptive = new AdaptiveLimit({
-    ...{ min: Math.min(MIN_RUNNING, max), max, initial: Math.min(INITIAL_RUNNING, max) },
+    min: Math.min(MIN_RUNNING, max),
+    max,
+    initial: Math.min(INITIAL_RUNNING, max),
     targetMs: TARGET_MS,
   });
   const admitted = new FairSemaphore({ clock, limit: max, keyShare: CLIENT_SHARE });

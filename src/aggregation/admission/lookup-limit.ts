@@ -21,8 +21,12 @@ export interface LookupLimitOptions {
 /** Creates a concurrency limit for views or verifications, apart from the queue of aggregations. */
 export function createLookupLimit({ clock, metrics, kind, limit }: LookupLimitOptions) {
   const semaphore = new FairSemaphore({
-    ...{ clock, limit, keyShare: CLIENT_SHARE, timeoutMs: TIMEOUT_MS },
-    ...{ maxQueued: MAX_QUEUED, maxQueuedPerKey: () => MAX_QUEUED_PER_CLIENT },
+    clock,
+    limit,
+    keyShare: CLIENT_SHARE,
+    timeoutMs: TIMEOUT_MS,
+    maxQueued: MAX_QUEUED,
+    maxQueuedPerKey: () => MAX_QUEUED_PER_CLIENT,
   });
   metrics.showLookups(kind, semaphore);
   return {

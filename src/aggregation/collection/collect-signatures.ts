@@ -75,7 +75,17 @@ export async function collectSignatures(
     metrics.countOutcome(outcome, { weight, subnetID: job.signingSubnetID, totalWeight: warpSet.totalWeight });
   const deadlineMs = startMs + limits.requestTimeoutMs;
   const context = {
-    ...{ ...job, ...deps, history, tally, sum, countOutcome, changes, isPChainMessage, deadlineMs, signal, over },
+    ...job,
+    ...deps,
+    history,
+    tally,
+    sum,
+    countOutcome,
+    changes,
+    isPChainMessage,
+    deadlineMs,
+    signal,
+    over,
   };
   const signatures = createCollectedSignatures(context);
   const queries = createValidatorQueries({ ...context, signatures });

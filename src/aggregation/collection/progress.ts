@@ -104,7 +104,7 @@ export class ProgressFeed {
 
   #emit(event: ProgressEvent): void {
     // A copy: a listener added during the event gets it with the state.
-    for (const listener of [...this.#listeners]) this.#deliver(listener, event);
+    for (const listener of Array.from(this.#listeners)) this.#deliver(listener, event);
   }
 
   #deliver(listener: ProgressListener, event: ProgressEvent): void {
@@ -120,14 +120,21 @@ export class ProgressFeed {
     const { warpSet, states, neededWeight, targetWeight, signedWeight } = tally;
     const { signingSubnetID, pChainHeight } = this.#facts;
     return {
-      ...{ signingSubnetID, pChainHeight, totalWeight: warpSet.totalWeight, neededWeight, targetWeight, signedWeight },
+      signingSubnetID,
+      pChainHeight,
+      totalWeight: warpSet.totalWeight,
+      neededWeight,
+      targetWeight,
+      signedWeight,
       isVerifying: this.#isVerifying,
       validators: warpSet.validators.map(({ index, nodeIDs, weight }): ValidatorProgress => {
         const state = states[index];
         const outcome = knownOutcome(tally, index);
         const isAsked = state?.kind === 'asking' || state?.kind === 'answered';
         return {
-          ...{ index, nodeIDs, weight },
+          index,
+          nodeIDs,
+          weight,
           isConnected: nodeIDs.some((nodeID) => this.#facts.isConnected(nodeID)),
           status: outcome?.kind ?? (isAsked ? 'asked' : 'not_asked'),
           ...(outcome && { outcome }),

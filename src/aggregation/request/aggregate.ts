@@ -47,7 +47,9 @@ export type Aggregator = ReturnType<typeof createAggregator>;
 export function createAggregator(options: AggregatorOptions) {
   const { metrics, clock, limits, subnets, penalties, resolver } = options;
   const admission = createAdmission({
-    ...{ clock, metrics, subnets },
+    clock,
+    metrics,
+    subnets,
     maxAggregationsInFlight: limits.maxAggregationsInFlight,
     queueTimeoutMs: limits.requestTimeoutMs,
   });

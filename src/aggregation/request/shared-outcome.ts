@@ -72,7 +72,11 @@ export function toResult(
   { signedMessage, signedWeight, signers, weights }: VerifiedMessage & { readonly weights: OutcomeWeights },
 ): AggregationResult {
   return {
-    ...{ signedMessage, signingSubnetID, pChainHeight, signedWeight, weights },
+    signedMessage,
+    signingSubnetID,
+    pChainHeight,
+    signedWeight,
+    weights,
     totalWeight: warpSet.totalWeight,
     signers: signers.flatMap(({ nodeIDs: [nodeID] }) => nodeID ?? []),
   };

@@ -132,11 +132,7 @@ export function createSubnetViews(options: SubnetViewsOptions) {
         ),
         connectValidators(signers, options, signal),
       ]);
-      return assembleSubnetView({
-        ...signers,
-        ...factsOf(subnetID),
-        ...{ subnetID, funds: funds ?? new Map() },
-      });
+      return assembleSubnetView({ ...signers, ...factsOf(subnetID), subnetID, funds: funds ?? new Map() });
     },
 
     /** The primary network, then the tracked subnets, then recently requested ones. */

@@ -186,7 +186,10 @@ function createUptimeQuestions(
 ) {
   const states = validators.map(
     ({ weight, nodeIDs }): UptimeStanding => ({
-      ...{ weight, signed: undefined, refused: undefined, hasStated: false },
+      weight,
+      signed: undefined,
+      refused: undefined,
+      hasStated: false,
       isOut: !nodeIDs.some(isConnected),
     }),
   );

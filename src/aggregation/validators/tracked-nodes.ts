@@ -114,7 +114,7 @@ export function createTrackedNodes({ network, clock, keepMs, isPreferred, maxSub
         if (!isPreferred(subnetID)) leave(subnetID, nodes);
         else if (forgetIdle(nodes, nowMs)) wantPreferred(subnetID, nodes);
       }
-      for (const [subnetID, nodes] of [...asked.entries()]) {
+      for (const [subnetID, nodes] of Array.from(asked.entries())) {
         if (forgetIdle(nodes, nowMs)) wantAsked(subnetID, nodes);
       }
     },

@@ -106,7 +106,11 @@ function presentState(state: ProgressState, request: StreamedRequest): Aggregati
     ...presentProgress(signedWeight, { totalWeight, neededWeight, targetWeight }),
     isVerifying: state.isVerifying,
     validators: state.validators.map(({ index, nodeIDs, weight, isConnected, status, outcome }) => ({
-      ...{ index, nodeIds: [...nodeIDs], weight: String(weight), isConnected, status },
+      index,
+      nodeIds: [...nodeIDs],
+      weight: String(weight),
+      isConnected,
+      status,
       ...(outcome && presentWhy(outcome)),
     })),
   };

@@ -64,7 +64,13 @@ export class SigningProgress implements ShownSet {
     this.targetWeight = BigInt(facts.targetWeight);
     this.signedWeight = BigInt(facts.signedWeight);
     this.validators = validators.map(({ index, nodeIds, weight, status, code, text, reason }) => ({
-      ...{ index, nodeIds, weight: BigInt(weight), status, code, text: text ?? reason, sinceMs: 0 },
+      index,
+      nodeIds,
+      weight: BigInt(weight),
+      status,
+      code,
+      text: text ?? reason,
+      sinceMs: 0,
     }));
   }
 

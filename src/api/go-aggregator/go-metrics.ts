@@ -18,7 +18,10 @@ interface Alias {
 }
 
 const counter = (name: string, help: string, from: string, outcomes?: readonly string[]): Alias => ({
-  ...{ name, type: 'counter', help, from },
+  name,
+  type: 'counter',
+  help,
+  from,
   ...(outcomes && { outcomes }),
 });
 const ENDED = 'aggregation_duration_seconds_count';
@@ -27,8 +30,11 @@ const VALIDATORS = 'validator_outcomes_total';
 /** All metrics of the Go aggregator that exist here; docs/switch-from-go.md lists small differences in meaning. */
 const ALIASES: readonly Alias[] = [
   {
-    ...{ name: 'agg_sigs_latency_ms', type: 'gauge', help: 'Latency of requests for aggregate signatures' },
-    ...{ from: 'go_api_last_success_seconds', factor: 1_000 },
+    name: 'agg_sigs_latency_ms',
+    type: 'gauge',
+    help: 'Latency of requests for aggregate signatures',
+    from: 'go_api_last_success_seconds',
+    factor: 1_000,
   },
   counter('agg_sigs_req_count', 'Number of requests for aggregate signatures', 'go_api_requests_total'),
   counter(
@@ -37,7 +43,8 @@ const ALIASES: readonly Alias[] = [
     'signature_requests_total',
   ),
   counter('failures_to_get_validator_set', 'Number of failed attempts to retrieve the validator set', ENDED, [
-    ...['p_chain_unavailable', 'p_chain_invalid'],
+    'p_chain_unavailable',
+    'p_chain_invalid',
   ]),
   counter(
     'failures_to_connect_to_sufficient_stake',
@@ -46,7 +53,8 @@ const ALIASES: readonly Alias[] = [
     ['not_connected'],
   ),
   counter('failures_sending_to_node', 'Number of failures to send a request to a validator node', VALIDATORS, [
-    ...['unreachable', 'not_asked'],
+    'unreachable',
+    'not_asked',
   ]),
   // A refusal is an answer, not a timeout.
   counter(
@@ -71,7 +79,9 @@ const ALIASES: readonly Alias[] = [
     name: 'connected_stake_weight_percentage',
     type: 'gauge',
     help: 'The percentage of connected stake weight for a specific subnet',
-    ...{ from: 'connected_weight_ratio', factor: 100, label: { name: 'subnetID', ours: 'subnet_id' } },
+    from: 'connected_weight_ratio',
+    factor: 100,
+    label: { name: 'subnetID', ours: 'subnet_id' },
   },
 ];
 

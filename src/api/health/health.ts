@@ -68,7 +68,8 @@ export function registerHealth(
   server.get(
     '/health/live',
     {
-      ...{ config, serializerCompiler },
+      config,
+      serializerCompiler,
       schema: {
         operationId: 'live',
         tags,
@@ -81,7 +82,8 @@ export function registerHealth(
   server.get(
     '/health/ready',
     {
-      ...{ config, serializerCompiler },
+      config,
+      serializerCompiler,
       schema: {
         operationId: 'ready',
         tags,

@@ -6,7 +6,11 @@ import { type Document, type Operation, operationsOf } from './openapi-shape.ts'
 /** Values for required parameters, by name. All of them exist on mainnet: its first validator, USDC, a block. */
 const PARAMETERS: Readonly<Record<string, unknown>> = {
   // The ID of the primary network is that of the P-Chain.
-  ...{ subnetId: P_CHAIN_ID, chain: 'P', chainId: MAINNET.evmChainID, tokenId: '145', vertexHeight: 123 },
+  subnetId: P_CHAIN_ID,
+  chain: 'P',
+  chainId: MAINNET.evmChainID,
+  tokenId: '145',
+  vertexHeight: 123,
   address: '0xB97EF9Ef8734C71904D8002F8b6Bc66Dd9c48a6E',
   blockId: '0x17533aeb5193378b9ff441d61728e7a2ebaf10f61fd5310759451627dfca2e7c',
   addresses: 'avax1yu8wlxfdkj8mnca60jwwzvfyqzd6xlnf635tld',

@@ -146,9 +146,7 @@ function presentNode({ nodeID, obstacle, address, client, past, funds }: NodeSta
 function presentPast({ last, lastRefusal, latency }: AnswerPast) {
   return {
     lastAnswer: inJson({ outcome: last.outcome, reason: last.reason, ageMs: Math.round(last.ageMs) }),
-    latency: latency && {
-      ...{ answers: latency.count, medianMs: tenths(latency.medianMs), p99Ms: tenths(latency.p99Ms) },
-    },
+    latency: latency && { answers: latency.count, medianMs: tenths(latency.medianMs), p99Ms: tenths(latency.p99Ms) },
     lastRefusal: lastRefusal && { ...lastRefusal, ageMs: Math.round(lastRefusal.ageMs) },
   };
 }

@@ -41,13 +41,25 @@ interface FieldOperations extends DoublingOperations {
 }
 
 export const g1Curve = createCurve({
-  ...{ width: FP_BYTES, mul, add, sub, invert, isZero, isPlainOne },
+  width: FP_BYTES,
+  mul,
+  add,
+  sub,
+  invert,
+  isZero,
+  isPlainOne,
   copy: (out, from) => copy(out, from, FP_BYTES),
   square: (out, a) => square(out, a, 1),
 });
 
 export const g2Curve = createCurve({
-  ...{ width: FP2_BYTES, mul: mul2, add: add2, sub: sub2, invert: invert2, isZero: isZero2, isPlainOne: isPlainOne2 },
+  width: FP2_BYTES,
+  mul: mul2,
+  add: add2,
+  sub: sub2,
+  invert: invert2,
+  isZero: isZero2,
+  isPlainOne: isPlainOne2,
   copy: (out, from) => copy(out, from, FP2_BYTES),
   square: square2,
   compiledDoubling: doublingG2,

@@ -21,8 +21,19 @@ import { instantiate } from './wasm-instance.ts';
 export type CompiledFormula = (...addresses: number[]) => void;
 
 const OPERATIONS = {
-  ...{ add, sub, mul, square, invert, mulParts2, squareParts2 },
-  ...{ addPair, subPair, addPairLoose, subPairLoose, mulPair, squarePair },
+  add,
+  sub,
+  mul,
+  square,
+  invert,
+  mulParts2,
+  squareParts2,
+  addPair,
+  subPair,
+  addPairLoose,
+  subPairLoose,
+  mulPair,
+  squarePair,
 };
 export type OperationName = keyof typeof OPERATIONS;
 

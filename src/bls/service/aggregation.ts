@@ -159,7 +159,8 @@ function createAggregation(
       const { signers, ...parts } = lanes.partialSums();
       const toVerify = await hash();
       const made = await run<'aggregate'>(() => ({
-        ...{ kind: 'aggregate', ...parts },
+        kind: 'aggregate',
+        ...parts,
         // Where others wait for the thread, checks are better made together.
         ...(!arithmetic.isBusy && { message: toVerify }),
       }));
@@ -203,7 +204,9 @@ function createAggregation(
       const [size, toVerify] = [points.length / signers.length, await hash()];
       const verifySum = (parts: readonly Part[]): Promise<boolean> =>
         run<'verifySum'>(() => ({
-          ...{ kind: 'verifySum', keys, message: toVerify },
+          kind: 'verifySum',
+          keys,
+          message: toVerify,
           slots: parts.flatMap(({ start, end }) => slots.slice(start, end)),
           points: concatBytes(...parts.map(({ start, end }) => points.subarray(start * size, end * size))),
         }));

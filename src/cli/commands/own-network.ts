@@ -38,7 +38,10 @@ export async function openOwnNetwork(
   const threads = opened.use(await openWorkerPool({ ...config.bls, ...ports }));
   const served = opened.use(
     createServedNetwork({
-      ...{ network, identity, ...ports, aggregation: config.aggregation },
+      network,
+      identity,
+      ...ports,
+      aggregation: config.aggregation,
       bls: createBlsService(threads, await loadBackend(config.bls.backend)),
       shared: undefined,
       storePath: undefined,

@@ -29,7 +29,9 @@ export async function askPChainSigners(
   const clock = systemClock;
   await using client = createJsonRpcClient({
     endpoints: [{ baseUrl }],
-    ...{ clock, random: Math.random, metrics: createUnreadMetrics() },
+    clock,
+    random: Math.random,
+    metrics: createUnreadMetrics(),
     limits: { attemptTimeoutMs: timeoutMs, callTimeoutMs: timeoutMs },
   });
   const api = createNodeApi(client, client);
@@ -42,7 +44,8 @@ export async function askPChainSigners(
     epochs: createEpochHeights(createChainApi(client), clock),
     // Balances do not matter for existing signatures.
     funds: { soonInactive: async () => new Set(), knownSoonInactive: () => new Set() },
-    ...{ clock, resolveTimeoutMs: timeoutMs },
+    clock,
+    resolveTimeoutMs: timeoutMs,
   });
   const networkID = await api.getNetworkID(signal);
   const destination = destinationChainID && { chainID: destinationChainID, isRequired: true };

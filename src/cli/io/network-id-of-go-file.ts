@@ -22,7 +22,10 @@ export async function askNetworkIDOf(file: GoFile): Promise<number> {
     opened.use(
       createJsonRpcClient({
         endpoints: [endpointOf(file, key)],
-        ...{ clock: systemClock, random: Math.random, metrics: createUnreadMetrics(), limits: LIMITS },
+        clock: systemClock,
+        random: Math.random,
+        metrics: createUnreadMetrics(),
+        limits: LIMITS,
       }),
     );
   const api = createNodeApi(open('p-chain-api'), open('info-api'));

@@ -87,7 +87,8 @@ export class ServiceClient implements AsyncDisposable {
     onEvent: (event: AggregationEvent) => void,
   ): Promise<Static<Schema>> {
     const response = await this.#send({
-      ...{ method, path },
+      method,
+      path,
       headers: { accept: `${EVENTS}, application/json;q=0.5` },
       ...(sent && { body: JSON.stringify(sent) }),
     });

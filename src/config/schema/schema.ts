@@ -257,7 +257,13 @@ export const SettingsSchema = check(
   Type.Object(
     {
       networks: NetworksSchema,
-      ...{ server, log, metrics, access, identity, bls, aggregation },
+      server,
+      log,
+      metrics,
+      access,
+      identity,
+      bls,
+      aggregation,
       store: StoreSchema,
       upstream: UpstreamSchema,
     },

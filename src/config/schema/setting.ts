@@ -79,7 +79,8 @@ export function text(setting: Setting & { readonly maxLength?: number }) {
 /** A whole number; its example is its default unless another one is given. */
 export function integer(minimum: number, maximum: number, setting: Setting) {
   return Type.Integer({
-    ...{ minimum, maximum },
+    minimum,
+    maximum,
     ...(setting.default !== undefined && { examples: [setting.default] }),
     ...setting,
   });

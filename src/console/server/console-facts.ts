@@ -20,7 +20,8 @@ export function consoleFacts({ networks, version, hasDevnet, hasFigures }: Serve
   return {
     version,
     networks: networks.map(({ name, pathNames }) => ({ name, aliases: pathNames.filter((alias) => alias !== name) })),
-    ...{ hasDevnet, hasFigures },
+    hasDevnet,
+    hasFigures,
     /** Longest message that can be signed. */
     maxMessageBytes: MAX_UNSIGNED_MESSAGE_LENGTH,
     /** An example of a public network, which validators refuse. */

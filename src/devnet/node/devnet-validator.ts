@@ -149,7 +149,7 @@ export class DevnetValidator implements ConnectionHost {
     this.#server = undefined;
     this.surroundings.gossip.delete(this.nodeID);
     const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-    for (const connection of [...this.#connections]) connection.close('the validator stops');
+    for (const connection of Array.from(this.#connections)) connection.close('the validator stops');
     await closed;
   }
 

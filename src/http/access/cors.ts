@@ -6,14 +6,25 @@ import { OPERATIONS_ACCESS } from './route-access.ts';
 
 /** Headers that a page may read in addition to the seven safelisted ones, such as content-type. */
 const EXPOSED_HEADERS = [
-  ...['retry-after', 'x-ratelimit-limit', 'x-ratelimit-remaining', 'x-ratelimit-reset'],
-  ...['etag', 'age', 'deprecation', 'sunset', REQUEST_ID_HEADER],
+  'retry-after',
+  'x-ratelimit-limit',
+  'x-ratelimit-remaining',
+  'x-ratelimit-reset',
+  'etag',
+  'age',
+  'deprecation',
+  'sunset',
+  REQUEST_ID_HEADER,
 ].join(', ');
 const PREFLIGHT_HEADERS = {
   'access-control-allow-methods': 'GET, HEAD, POST',
   // Request headers of the service's routes, and those that the public client of the API sends from a page.
   'access-control-allow-headers': [
-    ...['content-type', 'x-service-api-key', 'x-glacier-api-key', 'if-none-match', REQUEST_ID_HEADER],
+    'content-type',
+    'x-service-api-key',
+    'x-glacier-api-key',
+    'if-none-match',
+    REQUEST_ID_HEADER,
   ].join(', '),
   // Seconds; the longest time for which Chromium keeps the answer to a preflight.
   'access-control-max-age': '7200',

@@ -29,7 +29,9 @@ export function presentSentMessages(sent: readonly SentMessage[]): Static<typeof
       const payload = readPayload(message.payload);
       const content = payload.kind === 'AddressedCall' ? payload.content : undefined;
       return {
-        ...{ logIndex, messageId: message.id, bytes: message.bytes.length },
+        logIndex,
+        messageId: message.id,
+        bytes: message.bytes.length,
         ...(content?.kind === 'TeleporterMessage' && { destinationBlockchainId: content.destinationBlockchainID }),
       };
     }),

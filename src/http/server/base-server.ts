@@ -60,7 +60,8 @@ export function createBaseServer(options: BaseServerOptions, form: ErrorForm = O
   const warnings = createThrottledWarnings(logger, clock);
   const handleError = createErrorHandler(log, form);
   const malformed = {
-    ...{ log, form },
+    log,
+    form,
     headers: {
       [NO_SNIFFING[0]]: NO_SNIFFING[1],
       ...(corsOrigins.includes('*') && { 'access-control-allow-origin': '*' }),
@@ -109,8 +110,11 @@ export function createBaseServer(options: BaseServerOptions, form: ErrorForm = O
     // which tests validate.
     ajv: {
       customOptions: {
-        ...{ removeAdditional: false, coerceTypes: false, useDefaults: false },
-        ...{ validateSchema: false, meta: false },
+        removeAdditional: false,
+        coerceTypes: false,
+        useDefaults: false,
+        validateSchema: false,
+        meta: false,
       },
     },
   }).withTypeProvider<TypeBoxTypeProvider>();

@@ -37,7 +37,8 @@ const builders = {
     return object(Object.fromEntries(inner.map(([key, schema]) => [key, optional(schema)])));
   },
   Record: ({ pattern = '^.*$' }: Schema, value: Schema, options: Schema = {}) => ({
-    ...{ type: 'object', patternProperties: { [pattern as string]: value } },
+    type: 'object',
+    patternProperties: { [pattern as string]: value },
     ...options,
   }),
   String: plain('string'),

@@ -109,7 +109,11 @@ export function createAppRequests(clock: Clock, maxPending: number, hooks: AppRe
     if (failure !== undefined) return unsent(failure);
     const { promise, resolve, reject } = Promise.withResolvers<AppOutcome>();
     const request: PendingRequest = {
-      ...{ nodeID, requestId, signal, resolve, reject },
+      nodeID,
+      requestId,
+      signal,
+      resolve,
+      reject,
       chainID: chainBytes,
       sentMs: clock.monotonicMs(),
       cancelTimer: clock.after(timeoutMs / 2, () => {
@@ -145,7 +149,7 @@ export function createAppRequests(clock: Clock, maxPending: number, hooks: AppRe
     }
     const sharing = new Set([request]);
     const onAbort = (): void => {
-      for (const each of [...sharing]) {
+      for (const each of Array.from(sharing)) {
         forget(each);
         hooks.onEnd(ABORTED, clock.monotonicMs() - each.sentMs);
         each.reject(signal.reason);
@@ -212,7 +216,7 @@ export function createAppRequests(clock: Clock, maxPending: number, hooks: AppRe
       if (request !== undefined) settle(request, { kind: 'refused', code: error.errorCode, text });
     },
     onDisconnected(nodeID: NodeID, reason: string): void {
-      for (const request of [...(pending.get(nodeID) ?? [])]) settle(request, { kind: 'unreachable', reason });
+      for (const request of Array.from(pending.get(nodeID) ?? [])) settle(request, { kind: 'unreachable', reason });
     },
   };
 }

@@ -17,7 +17,7 @@ export class ConnectionChanges {
     this.#isQueued = true;
     queueMicrotask(() => {
       this.#isQueued = false;
-      for (const listener of [...this.#listeners]) listener();
+      for (const listener of Array.from(this.#listeners)) listener();
     });
   }
 

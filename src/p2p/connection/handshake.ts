@@ -194,7 +194,10 @@ export function createOwnHandshakes({ identity, networkID, clock }: OwnHandshake
     // The clock was set back after a start with a wrong time: nodes refuse an address that is more than a minute ahead of theirs.
     if (address.timestamp > nowSeconds()) address = createAddress();
     const value = createHandshake({
-      ...{ networkID, version, knownPeers, address },
+      networkID,
+      version,
+      knownPeers,
+      address,
       nowMs: clock.now(),
       clientName: CLIENT_NAME,
       blsSignature: PLACEHOLDER_BLS_SIGNATURE,

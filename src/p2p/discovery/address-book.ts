@@ -95,7 +95,9 @@ export function createAddressBook({ maxEntries, random, isWanted, mayBeDialled }
     has: (nodeID: NodeID): boolean => entries.has(nodeID),
     /** All nodes with an address, in the order in which they were added. */
     nodeIDs: (): Iterable<NodeID> => entries.keys(),
-    ...{ isNewer, addSigned, addReported },
+    isNewer,
+    addSigned,
+    addReported,
     /** Addresses to dial, best first: at most two. */
     endpoints: (nodeID: NodeID): readonly Endpoint[] => entries.get(nodeID)?.endpoints ?? NOWHERE,
     signedEndpoint(nodeID: NodeID): Endpoint | undefined {

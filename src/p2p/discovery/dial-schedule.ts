@@ -95,7 +95,9 @@ export function createDialSchedule(options: DialScheduleOptions) {
     const tokensLeft = tokens.left(nowMs);
     if (tokensLeft < 1) return [];
     const load = {
-      ...{ tokens: tokensLeft, openCount, connectingCount: connecting.size },
+      tokens: tokensLeft,
+      openCount,
+      connectingCount: connecting.size,
       preferredMissing: countPreferredMissing(),
     };
     const budget = dialBudget(load, limits);
@@ -210,9 +212,16 @@ export function createDialSchedule(options: DialScheduleOptions) {
     const known = records.get(nodeID);
     if (known !== undefined) return known;
     const record: NodeRecord = {
-      ...{ nodeID, isOpen: false, failures: 0, pauseMs: 0, nextDialAtMs: nowMs },
-      ...{ lastDialAtMs: Number.NEGATIVE_INFINITY, lastEnd: undefined },
-      ...{ turnedAway: 0, turnedAwaySinceMs: nowMs, unwantedSinceMs: nowMs },
+      nodeID,
+      isOpen: false,
+      failures: 0,
+      pauseMs: 0,
+      nextDialAtMs: nowMs,
+      lastDialAtMs: Number.NEGATIVE_INFINITY,
+      lastEnd: undefined,
+      turnedAway: 0,
+      turnedAwaySinceMs: nowMs,
+      unwantedSinceMs: nowMs,
     };
     records.set(nodeID, record);
     return record;
@@ -232,6 +241,12 @@ export function createDialSchedule(options: DialScheduleOptions) {
     want(nodeID: NodeID, nowMs: number): void {
       recordOf(nodeID, nowMs).unwantedSinceMs = undefined;
     },
-    ...{ unwant, takeDue, onReady, onClosed, onNewAddress, dueDisconnects, turnedAwayCount },
+    unwant,
+    takeDue,
+    onReady,
+    onClosed,
+    onNewAddress,
+    dueDisconnects,
+    turnedAwayCount,
   };
 }

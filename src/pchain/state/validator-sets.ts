@@ -85,7 +85,10 @@ export function createValidatorSets<T>(options: ValidatorSetsOptions<T>) {
 
   function createSetCache(max: number, maxOfAll: number, isShared: boolean): FreshCache<SetKey, CachedSet<T>> {
     return new FreshCache<SetKey, CachedSet<T>>({
-      ...{ clock, max, size: { max: maxOfAll, of: sizeOf }, maxAgeMs: Number.POSITIVE_INFINITY },
+      clock,
+      max,
+      size: { max: maxOfAll, of: sizeOf },
+      maxAgeMs: Number.POSITIVE_INFINITY,
       async load(key, signal) {
         const { subnetID, height } = parseSetKey(key);
         const read = await shared?.at(subnetID, height);

@@ -39,20 +39,39 @@ const place = object({ address: text(), utxo: text() });
 const owner = object({ locktime: amount(), threshold: amount(), addresses: list(text()) });
 const signer = object({ publicKey: text(), proofOfPossession: optional(text()) });
 const delegator = object({
-  ...{ txID: text(), startTime: amount(), endTime: amount(), weight: amount(), nodeID: text() },
+  txID: text(),
+  startTime: amount(),
+  endTime: amount(),
+  weight: amount(),
+  nodeID: text(),
   ...optionals({ rewardOwner: owner, potentialReward: amount() }),
 });
 const l1Validator = {
-  ...{ validationID: text(), publicKey: text(), minNonce: amount(), balance: amount() },
-  ...{ remainingBalanceOwner: owner, deactivationOwner: owner },
+  validationID: text(),
+  publicKey: text(),
+  minNonce: amount(),
+  balance: amount(),
+  remainingBalanceOwner: owner,
+  deactivationOwner: owner,
 };
 /** The optional fields depend on whether it validates an L1, a permissioned subnet or the primary network. */
 const validator = object({
-  ...{ nodeID: text(), weight: amount(), startTime: amount() },
+  nodeID: text(),
+  weight: amount(),
+  startTime: amount(),
   ...optionals({
-    ...{ txID: text(), endTime: amount(), potentialReward: amount(), delegationFee: text(), uptime: text() },
-    ...{ connected: Type.Boolean(), signer, validationRewardOwner: owner, delegationRewardOwner: owner },
-    ...{ delegatorCount: amount(), delegatorWeight: amount(), delegators: list(delegator) },
+    txID: text(),
+    endTime: amount(),
+    potentialReward: amount(),
+    delegationFee: text(),
+    uptime: text(),
+    connected: Type.Boolean(),
+    signer,
+    validationRewardOwner: owner,
+    delegationRewardOwner: owner,
+    delegatorCount: amount(),
+    delegatorWeight: amount(),
+    delegators: list(delegator),
     accruedDelegateeReward: amount(),
     ...l1Validator,
   }),
@@ -101,14 +120,21 @@ export const RPC_METHODS: Readonly<Record<string, RpcMethod>> = {
       }),
     }),
     result: object({
-      ...{ numFetched: amount(), utxos: list(text()), endIndex: place, encoding: text() },
+      numFetched: amount(),
+      utxos: list(text()),
+      endIndex: place,
+      encoding: text(),
       sourceChain: optional(text()),
     }),
   },
   'platform.getBalance': {
     params: object({ addresses: list(text()) }),
     result: object({
-      ...{ balances: amounts, unlockeds: amounts, lockedStakeables: amounts, lockedNotStakeables: amounts, utxoIDs },
+      balances: amounts,
+      unlockeds: amounts,
+      lockedStakeables: amounts,
+      lockedNotStakeables: amounts,
+      utxoIDs,
       ...optionals({ balance: amount(), unlocked: amount(), lockedStakeable: amount(), lockedNotStakeable: amount() }),
     }),
     deprecatedSince: 'v1.9.12',
@@ -150,7 +176,11 @@ export const RPC_METHODS: Readonly<Record<string, RpcMethod>> = {
   'platform.getL1Validator': {
     params: object({ validationID: id('ID of the validation') }),
     result: object({
-      ...{ subnetID: text(), nodeID: text(), weight: amount(), startTime: amount(), height: amount() },
+      subnetID: text(),
+      nodeID: text(),
+      weight: amount(),
+      startTime: amount(),
+      height: amount(),
       ...l1Validator,
     }),
   },
@@ -158,8 +188,13 @@ export const RPC_METHODS: Readonly<Record<string, RpcMethod>> = {
   'platform.getSubnet': {
     params: object({ subnetID }),
     result: object({
-      ...{ isPermissioned: Type.Boolean(), controlKeys: list(text()), threshold: amount(), locktime: amount() },
-      ...{ subnetTransformationTxID: text(), conversionID: text(), managerChainID: text() },
+      isPermissioned: Type.Boolean(),
+      controlKeys: list(text()),
+      threshold: amount(),
+      locktime: amount(),
+      subnetTransformationTxID: text(),
+      conversionID: text(),
+      managerChainID: text(),
       managerAddress: Type.Union([Type.String(), Type.Null()]),
     }),
   },

@@ -86,8 +86,11 @@ export class UpstreamClient implements AsyncDisposable {
     this.#maxResponseBytes = maxResponseBytes;
     this.#rules = this.#createRules();
     this.#connections = new FairSemaphore({
-      ...{ clock, limit: MAX_CONNECTIONS, keyShare: Number.POSITIVE_INFINITY },
-      ...{ maxQueued: MAX_QUEUED, maxQueuedPerKey: () => MAX_QUEUED_OF_ONE },
+      clock,
+      limit: MAX_CONNECTIONS,
+      keyShare: Number.POSITIVE_INFINITY,
+      maxQueued: MAX_QUEUED,
+      maxQueuedPerKey: () => MAX_QUEUED_OF_ONE,
     });
     this.#streams = new FairSemaphore({ clock, limit: MAX_STREAMS, keyShare: STREAM_CLIENT_SHARE });
     this.#breaker = new CircuitBreaker({

@@ -91,7 +91,7 @@ export class Upstreams implements AsyncDisposable {
 
   /** Sends new requests to these addresses. Upstreams that are open here and missing there, or the reverse, stay as they are. */
   update(endpoints: UpstreamsOptions['endpoints']): void {
-    for (const before of [...this.#open.values()]) {
+    for (const before of Array.from(this.#open.values())) {
       const endpoint = endpoints[before.name];
       if (endpoint === undefined || isDeepStrictEqual(endpoint, before.endpoint)) continue;
       this.open(before.name, endpoint);

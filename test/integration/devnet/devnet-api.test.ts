@@ -197,7 +197,9 @@ test('the canonical sets of all subnets are those of each subnet with validators
   const expected = [PRIMARY_NETWORK_ID, devnet.subnets.l1.subnetID].toSorted().map(async (subnetID) => {
     const { validators, totalWeight } = createWarpSet(await api.getValidatorsAt(subnetID, height, SIGNAL));
     const entries = validators.map(({ publicKeyHex, weight, nodeIDs }) => ({
-      ...{ publicKey: `0x${publicKeyHex}`, weight: String(weight), nodeIDs },
+      publicKey: `0x${publicKeyHex}`,
+      weight: String(weight),
+      nodeIDs,
     }));
     return [subnetID, { validators: entries, totalWeight: String(totalWeight) }];
   });

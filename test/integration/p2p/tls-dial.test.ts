@@ -38,7 +38,9 @@ async function startNode(onSession: (socket: TLSSocket) => void) {
   const { promise: session, resolve } = Promise.withResolvers<TLSSocket>();
   const { promise: closed, resolve: close } = Promise.withResolvers<void>();
   const server = createTlsServer({
-    ...{ ...identityTlsOptions(nodeIdentity), requestCert: true, rejectUnauthorized: false },
+    ...identityTlsOptions(nodeIdentity),
+    requestCert: true,
+    rejectUnauthorized: false,
   }).on('secureConnection', (socket) => {
     socket.on('error', () => undefined).on('close', () => close());
     onSession(socket);

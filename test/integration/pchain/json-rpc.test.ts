@@ -62,13 +62,20 @@ async function setUp(replies: readonly Replier[], { endpoint, path = '', ...opti
   const registry = new Registry();
   const client = createJsonRpcClient({
     endpoints: apis.map(({ baseUrl }) => ({ baseUrl: baseUrl + path, ...endpoint })),
-    ...{ clock, random: () => 0.5, metrics: createMetrics(registry) },
+    clock,
+    random: () => 0.5,
+    metrics: createMetrics(registry),
     ...options,
   });
   opened.use(client);
   const [first, second, third] = apis as [LocalApi, LocalApi, LocalApi];
   return {
-    ...{ client, clock, registry, first, second, third },
+    client,
+    clock,
+    registry,
+    first,
+    second,
+    third,
     ask: (call: Partial<JsonRpcCall<unknown>> = {}) => ask(client, call),
     fail: (call: Partial<JsonRpcCall<unknown>> = {}) => failure(ask(client, call)),
     counts: () => apis.map(({ requests }) => requests.length),

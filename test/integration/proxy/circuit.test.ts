@@ -18,7 +18,9 @@ async function start(settings: object = {}) {
   const { logger, records } = createLogLines();
   const service = await startUpstreamService({ settings: { timeoutMs: TIMEOUT_MS, ...settings }, clock, logger });
   return {
-    ...{ clock, service, standIn: service.standIn },
+    clock,
+    service,
+    standIn: service.standIn,
     /** The log without the lines of each request and of the start. */
     lines: () => records().filter(({ msg }) => msg.includes('upstream')),
     [Symbol.asyncDispose]: () => service[Symbol.asyncDispose](),

@@ -57,7 +57,11 @@ export async function readDocument({ url }: { readonly url: string }) {
   const operationOf = (operationId: string): Operation =>
     operations.find(({ operation }) => operation.operationId === operationId)!.operation;
   return {
-    ...{ document, schemas, operations, resolve, operationOf },
+    document,
+    schemas,
+    operations,
+    resolve,
+    operationOf,
     schemaOf: (operationId: string, status: number): Described =>
       resolve(operationOf(operationId).responses[status]?.content?.['application/json'].schema),
     /** The calls of the node's JSON-RPC, each with one method. */

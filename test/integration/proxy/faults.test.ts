@@ -257,8 +257,12 @@ describe('whatever is cached,', async () => {
       return [...limits, headers.get('retry-after')];
     };
     const sent = {
-      ...{ 'x-ratelimit-limit': '8000', 'x-ratelimit-remaining': '0', 'x-ratelimit-reset': '41' },
-      ...{ 'retry-after': '17', 'x-ratelimit-policy': 'secret', 'set-cookie': 'a=b' },
+      'x-ratelimit-limit': '8000',
+      'x-ratelimit-remaining': '0',
+      'x-ratelimit-reset': '41',
+      'retry-after': '17',
+      'x-ratelimit-policy': 'secret',
+      'set-cookie': 'a=b',
     };
     expect(await ask(429, sent)).toEqual(['8000', '0', '41', '17']);
     // What it leaves out is not filled with ours.

@@ -18,8 +18,11 @@ const DEFAULTS: Readonly<Record<string, Readonly<Record<string, number>>>> = {
   listBlockchains: { pageSize: 100 },
   listBlockTransactions: { pageSize: 0 },
   listValidators: {
-    ...{ pageSize: 10, minFeePercentage: 2, maxFeePercentage: 100 },
-    ...{ minUptimePerformance: 90, maxUptimePerformance: 100 },
+    pageSize: 10,
+    minFeePercentage: 2,
+    maxFeePercentage: 100,
+    minUptimePerformance: 90,
+    maxUptimePerformance: 100,
   },
 };
 
@@ -30,23 +33,22 @@ describe('/openapi.json', () => {
     expect(ids.toSorted()).toEqual(
       [
         ...UPSTREAM_ENDPOINTS.map(({ operationId }) => operationId),
-        ...[
-          'aggregateSignatures',
-          'aggregateSignaturesOfTransaction',
-          'listSubnets',
-          'getSubnet',
-          'verifySignedMessage',
-          'decodeMessage',
-          'proveUptime',
-          'goAggregateSignatures',
-          'goAggregateSignaturesOfNetwork',
-          'reindexNftToken',
-          'callNode',
-          ...['getRequest', 'listRequests'],
-          'live',
-          'ready',
-          'readyNetwork',
-        ],
+        'aggregateSignatures',
+        'aggregateSignaturesOfTransaction',
+        'listSubnets',
+        'getSubnet',
+        'verifySignedMessage',
+        'decodeMessage',
+        'proveUptime',
+        'goAggregateSignatures',
+        'goAggregateSignaturesOfNetwork',
+        'reindexNftToken',
+        'callNode',
+        'getRequest',
+        'listRequests',
+        'live',
+        'ready',
+        'readyNetwork',
       ].toSorted(),
     );
     expect(Object.keys(document.paths)).toEqual(

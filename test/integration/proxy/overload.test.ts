@@ -67,8 +67,14 @@ describe('requests to an upstream', async () => {
       service.upstreams.request(
         'fuji',
         {
-          ...{ method: 'GET', target: '/held', requestID: 'held', subject: `${index}`, timeoutMs: 2 * TIMEOUT_MS },
-          ...{ signal: new AbortController().signal, client: 'a client', span: NO_SPAN },
+          method: 'GET',
+          target: '/held',
+          requestID: 'held',
+          subject: `${index}`,
+          timeoutMs: 2 * TIMEOUT_MS,
+          signal: new AbortController().signal,
+          client: 'a client',
+          span: NO_SPAN,
         },
         undefined,
       ),

@@ -10,7 +10,11 @@ const TIMEOUT_MS = 10_000;
 /** The C-Chain of mainnet by each of its names: its number, its ID in cb58, and the same 32 bytes in hex. */
 const C_CHAIN = '0427d4b22a2a78bcddd456742caf91b56badbff985ee19aef14573e7343fd652';
 const MAINNET = [
-  ...['43114', '2q9e4r6Mu3U68nU1fYjgbR6JvwrRx36CohpAX5UQxse55x1Q5', C_CHAIN, `0x${C_CHAIN}`, C_CHAIN.toUpperCase()],
+  '43114',
+  '2q9e4r6Mu3U68nU1fYjgbR6JvwrRx36CohpAX5UQxse55x1Q5',
+  C_CHAIN,
+  `0x${C_CHAIN}`,
+  C_CHAIN.toUpperCase(),
 ];
 const FUJI = ['yH8D7ThNJkxmtkuv2jgBa4P1Rn3Qpr4pPr7QYNfcdoS6k6HWp', '43113'];
 const COLLECTION = `0x${'aB'.repeat(20)}`;

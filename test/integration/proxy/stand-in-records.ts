@@ -27,7 +27,12 @@ const utxo = {
   ...all('3752', 'amount blockNumber consumingBlockNumber'),
   ...all(TIME, 'blockTimestamp consumingBlockTimestamp utxoEndTimestamp utxoStartTimestamp'),
   ...all(0, 'platformLocktime outputIndex stakeableLocktime threshold'),
-  ...{ addresses: P_ADDRESSES, asset, utxoBytes: '0x00', rewardType: 'VALIDATOR', staked: true, utxoType: 'STAKE' },
+  addresses: P_ADDRESSES,
+  asset,
+  utxoBytes: '0x00',
+  rewardType: 'VALIDATOR',
+  staked: true,
+  utxoType: 'STAKE',
 };
 
 const allowList = { blockTimestamp: 0, ...all([ADDRESS], 'adminAddresses managerAddresses enabledAddresses') };
@@ -40,7 +45,8 @@ const genesisData = {
   config: {
     ...all(0, 'berlinBlock byzantiumBlock chainId constantinopleBlock eip150Block eip155Block eip158Block'),
     ...all(0, 'homesteadBlock istanbulBlock londonBlock muirGlacierBlock petersburgBlock subnetEVMTimestamp'),
-    ...{ eip150Hash: HASH, allowFeeRecipients: true },
+    eip150Hash: HASH,
+    allowFeeRecipients: true,
     feeConfig: {
       ...all(36, 'baseFeeChangeDenominator blockGasCostStep gasLimit maxBlockGasCost minBaseFee minBlockGasCost'),
       ...all(2, 'targetBlockRate targetGas'),
@@ -57,13 +63,25 @@ const primaryTransaction = {
   ...all([utxo], 'consumedUtxos emittedUtxos'),
   ...all([asset], 'value amountBurned amountStaked amountL1ValidatorBalanceBurned'),
   ...all(TIME, 'blockTimestamp startTimestamp endTimestamp'),
-  ...{ txType: 'AddValidatorTx', blockNumber: '3752', delegationFeePercent: '2.0', nodeId: NODE_ID },
-  ...{ estimatedReward: '1', rewardAddresses: P_ADDRESSES, memo: '0x', blsCredentials },
+  txType: 'AddValidatorTx',
+  blockNumber: '3752',
+  delegationFeePercent: '2.0',
+  nodeId: NODE_ID,
+  estimatedReward: '1',
+  rewardAddresses: P_ADDRESSES,
+  memo: '0x',
+  blsCredentials,
   l1ValidatorManagerDetails: { blockchainId: X_CHAIN_ID, contractAddress: ADDRESS },
   l1ValidatorDetails: [
     {
-      ...{ validationId: TX_ID, validationIdHex: HASH, nodeId: NODE_ID, subnetId: SUBNET_ID, weight: 1_000 },
-      ...{ remainingBalance: 1_000_000_000, balanceChange: -500_000, blsCredentials: {} },
+      validationId: TX_ID,
+      validationIdHex: HASH,
+      nodeId: NODE_ID,
+      subnetId: SUBNET_ID,
+      weight: 1_000,
+      remainingBalance: 1_000_000_000,
+      balanceChange: -500_000,
+      blsCredentials: {},
     },
   ],
   subnetOwnershipInfo: { locktime: 0, threshold: 1, addresses: P_ADDRESSES },
@@ -71,48 +89,86 @@ const primaryTransaction = {
 };
 
 const blockchain = {
-  ...{ createBlockTimestamp: TIME, createBlockNumber: '-1', blockchainId: X_CHAIN_ID, vmId: TX_ID },
-  ...{ subnetId: SUBNET_ID, blockchainName: 'X-Chain', evmChainId: 43_114, genesisData },
+  createBlockTimestamp: TIME,
+  createBlockNumber: '-1',
+  blockchainId: X_CHAIN_ID,
+  vmId: TX_ID,
+  subnetId: SUBNET_ID,
+  blockchainName: 'X-Chain',
+  evmChainId: 43_114,
+  genesisData,
 };
 
 const validator = {
-  ...{ txHash: TX_ID, nodeId: NODE_ID, subnetId: SUBNET_ID, amountStaked: '2000000000000', delegationFee: '2.0' },
-  ...{ startTimestamp: TIME, endTimestamp: TIME, blsCredentials, delegatorCount: 2, amountDelegated: '1' },
+  txHash: TX_ID,
+  nodeId: NODE_ID,
+  subnetId: SUBNET_ID,
+  amountStaked: '2000000000000',
+  delegationFee: '2.0',
+  ...all(TIME, 'startTimestamp endTimestamp'),
+  blsCredentials,
+  delegatorCount: 2,
+  amountDelegated: '1',
   rewards: {
-    ...{ validationRewardAmount: '1', delegationRewardAmount: '2', rewardTxHash: TX_ID },
+    validationRewardAmount: '1',
+    delegationRewardAmount: '2',
+    rewardTxHash: TX_ID,
     rewardAddresses: P_ADDRESSES,
   },
   validationStatus: 'completed',
 };
 
 const delegator = {
-  ...{ txHash: TX_ID, nodeId: NODE_ID, rewardAddresses: P_ADDRESSES, amountDelegated: '1', delegationFee: '2.0' },
-  ...{ startTimestamp: TIME, endTimestamp: TIME, grossReward: '3', netReward: '2', delegationStatus: 'completed' },
+  txHash: TX_ID,
+  nodeId: NODE_ID,
+  rewardAddresses: P_ADDRESSES,
+  amountDelegated: '1',
+  delegationFee: '2.0',
+  ...all(TIME, 'startTimestamp endTimestamp'),
+  grossReward: '3',
+  netReward: '2',
+  delegationStatus: 'completed',
 };
 
 const vertex = {
-  ...{ vertexHash: TX_ID, parentHashes: [TX_ID], transactions: [TX_ID], vertexTimestamp: TIME },
+  vertexHash: TX_ID,
+  ...all([TX_ID], 'parentHashes transactions'),
+  vertexTimestamp: TIME,
   ...all(1, 'vertexHeight vertexIndex txCount vertexSizeBytes'),
 };
 
 const primaryBlock = {
-  ...{ blockNumber: '1', blockHash: TX_ID, parentHash: TX_ID, blockType: 'standard', transactions: [TX_ID] },
+  blockNumber: '1',
+  ...all(TX_ID, 'blockHash parentHash'),
+  blockType: 'standard',
+  transactions: [TX_ID],
   ...all(1, 'blockTimestamp txCount blockSizeBytes l1ValidatorsAccruedFees activeL1Validators'),
   currentSupply: '360000000000000000',
   proposerDetails: {
-    ...{ proposerId: TX_ID, proposerParentId: TX_ID, proposerNodeId: NODE_ID },
-    ...{ proposerPChainHeight: 1, proposerTimestamp: TIME },
+    ...all(TX_ID, 'proposerId proposerParentId'),
+    proposerNodeId: NODE_ID,
+    proposerPChainHeight: 1,
+    proposerTimestamp: TIME,
   },
 };
 
 const evmBlock = {
   ...all('339', 'chainId blockNumber baseFee gasUsed gasLimit gasCost feesSpent cumulativeTransactions'),
-  ...{ blockTimestamp: TIME, blockHash: HASH, txCount: 1, parentHash: HASH },
+  blockTimestamp: TIME,
+  blockHash: HASH,
+  txCount: 1,
+  parentHash: HASH,
 };
 
 const nativeTransaction = {
   ...all('339', 'blockNumber chainId txStatus gasLimit gasUsed gasPrice nonce'),
-  ...{ blockTimestamp: TIME, blockHash: HASH, blockIndex: 0, txHash: HASH, txType: 1, value: AMOUNT, ...sides },
+  blockTimestamp: TIME,
+  blockHash: HASH,
+  blockIndex: 0,
+  txHash: HASH,
+  txType: 1,
+  value: AMOUNT,
+  ...sides,
   method: { callType: 'CONTRACT_CALL', methodHash: '0xa9059cbb', methodName: 'transfer(address,uint256)' },
 };
 
@@ -120,21 +176,35 @@ const nativeTransaction = {
 const inBlock = { blockNumber: '339', blockTimestamp: TIME, blockHash: HASH };
 const price = { currencyCode: 'usd', value: '42.42' };
 const erc20Transfer = {
-  ...{ txHash: HASH, ...sides, logIndex: 0, value: AMOUNT },
+  txHash: HASH,
+  ...sides,
+  logIndex: 0,
+  value: AMOUNT,
   erc20Token: { ...addressInfo, ercType: 'ERC-20', price },
 };
 const internalTransaction = {
-  ...{ txHash: HASH, ...sides, internalTxType: 'UNKNOWN', value: '1', isReverted: false, gasUsed: '1', gasLimit: '2' },
+  txHash: HASH,
+  ...sides,
+  internalTxType: 'UNKNOWN',
+  value: '1',
+  isReverted: false,
+  gasUsed: '1',
+  gasLimit: '2',
 };
 
 const metadata = {
   ...all('text', 'name symbol description background'),
   ...all('https://images.test/a', 'imageUri animationUri externalUrl'),
-  ...{ indexStatus: 'indexed', metadataLastUpdatedTimestamp: TIME },
+  indexStatus: 'indexed',
+  metadataLastUpdatedTimestamp: TIME,
 };
 const token = { address: ADDRESS, tokenId: '145', tokenUri: 'https://images.test/145' };
 const erc721Token = {
-  ...{ ...token, name: 'Tokens', symbol: 'TOK', ercType: 'ERC-721', ownerAddress: ADDRESS },
+  ...token,
+  name: 'Tokens',
+  symbol: 'TOK',
+  ercType: 'ERC-721',
+  ownerAddress: ADDRESS,
   metadata: { ...metadata, attributes: '[]' },
 };
 const erc1155Token = { ...token, ercType: 'ERC-1155', metadata: { ...metadata, properties: '{}', decimals: 0 } };
@@ -146,15 +216,18 @@ const transactionDetails = {
   internalTransactions: [internalTransaction],
   networkTokenDetails: {
     networkToken: { name: 'Avalanche', symbol: 'AVAX', decimals: 18, logoUri: LOGO, description: 'token' },
-    ...{ currentPrice: price, historicalPrice: price },
+    currentPrice: price,
+    historicalPrice: price,
   },
   nativeTransaction: {
     ...nativeTransaction,
     ...all('1', 'input baseFeePerGas maxFeePerGas maxPriorityFeePerGas'),
   },
   teleporterMessageInfo: {
-    ...{ teleporterMessageId: HASH, direction: 'SOURCE_TRANSACTION' },
-    ...{ sourceChainId: '43114', destinationChainId: '43113' },
+    teleporterMessageId: HASH,
+    direction: 'SOURCE_TRANSACTION',
+    sourceChainId: '43114',
+    destinationChainId: '43113',
   },
 };
 

@@ -85,9 +85,17 @@ export async function startUpstreamService({
   const upstreams = opened.use(new Upstreams({ ...upstream, clock, logger, metrics }));
   const server = await createTestServer({
     networks: [scriptedNetwork({ pathNames: ['mainnet', 'fuji', 'testnet'] })],
-    ...{ metrics, registry, tracer, logger, corsOrigins, maxConnections: 4_096 },
+    metrics,
+    registry,
+    tracer,
+    logger,
+    corsOrigins,
+    maxConnections: 4_096,
     upstream: {
-      ...{ upstreams, limits, timeoutMs: upstream.timeoutMs, passUnknown: upstream.passUnknown },
+      upstreams,
+      limits,
+      timeoutMs: upstream.timeoutMs,
+      passUnknown: upstream.passUnknown,
       rpcMethods: new Set(upstream.rpcMethods),
     },
     ...(access && { access: { ...access, limits } }),

@@ -110,6 +110,7 @@ test('proves the highest uptime that the quorum signs, to the second', async () 
   // 50 % are 455: without the heaviest, the weakest of the others decides.
   expect((await service.get(`${path}?quorumPercentage=50`)).body).toMatchObject({ uptimeSeconds: 2_999 });
   expect((await service.get(path.replace(validationID, l1.subnetID))).body).toMatchObject({
-    ...{ code: 'unknown_validation', message: expect.stringMatching(/^validationId: /) },
+    code: 'unknown_validation',
+    message: expect.stringMatching(/^validationId: /),
   });
 });

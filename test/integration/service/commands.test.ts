@@ -114,7 +114,11 @@ describe.concurrent('aggregate', { timeout: TIMEOUT_MS }, () => {
 
 describe('what answers in place of a service', { timeout: TIMEOUT_MS }, () => {
   const SIGNED = {
-    ...{ signedMessage: 'ab', pChainHeight: 7, signingSubnetId: 'x', signedWeight: '7', totalWeight: '9' },
+    signedMessage: 'ab',
+    pChainHeight: 7,
+    signingSubnetId: 'x',
+    signedWeight: '7',
+    totalWeight: '9',
     signers: ['NodeID-x'],
   };
   const streamed = (events: string) => reply(200, events, { 'content-type': 'text/event-stream' });

@@ -21,7 +21,10 @@ const { config } = parseConfig({ networks, server: { port: 0 }, upstream: upstre
 const steps: string[] = [];
 const app = opened.use(
   await startApp({
-    ...{ config, logger: createLogger('silent'), clock: systemClock, random: Math.random },
+    config,
+    logger: createLogger('silent'),
+    clock: systemClock,
+    random: Math.random,
     onProgress: (step) => steps.push(step),
   }),
 );

@@ -37,7 +37,9 @@ async function expectSigned(answer: Answer, message: UnsignedMessage | undefined
 
 function expectRefused(answer: Answer, status: number, code: string, message: RegExp): void {
   expect({ status: answer.status, ...answer.body }).toMatchObject({
-    ...{ status, code, message: expect.stringMatching(message) },
+    status,
+    code,
+    message: expect.stringMatching(message),
   });
 }
 
@@ -53,16 +55,23 @@ test('the message of an L1 is signed by the L1, found by its chain, or because i
 describe('of several messages', () => {
   test('none is signed until logIndex chooses one; details list them', async () => {
     const teleporter = encodeTeleporterMessage({
-      ...{ kind: 'TeleporterMessage', messageNonce: 7n, requiredGasLimit: 1n, message: text('hello') },
+      kind: 'TeleporterMessage',
+      messageNonce: 7n,
+      requiredGasLimit: 1n,
+      message: text('hello'),
       destinationBlockchainID: l1.blockchainID,
-      ...{ originSenderAddress: new Uint8Array(20), destinationAddress: new Uint8Array(20) },
-      ...{ allowedRelayerAddresses: [], receipts: [] },
+      originSenderAddress: new Uint8Array(20),
+      destinationAddress: new Uint8Array(20),
+      allowedRelayerAddresses: [],
+      receipts: [],
     });
     const { hash, messages } = service.devnet.chains.C.transact([teleporter, text('second')]);
     const answer = await of(hash, '?blockchainId=C');
     expectRefused(answer, 400, 'several_messages', /sent 2 Warp messages: choose one by logIndex 0, 1$/);
     const [first, second] = messages.map(({ id, bytes }, logIndex) => ({
-      ...{ logIndex, messageId: id, bytes: bytes.length },
+      logIndex,
+      messageId: id,
+      bytes: bytes.length,
     }));
     expect(answer.body['details']).toEqual({
       messages: [{ ...first, destinationBlockchainId: l1.blockchainID }, second],
@@ -99,7 +108,8 @@ test('a chain that the node does not run needs an RPC, which is not trusted', as
   const log = {
     address: WARP_PRECOMPILE,
     topics: [SEND_WARP_MESSAGE, `0x${'0'.repeat(64)}`, `0x${bytesToHex(idBytes(messageID))}`],
-    ...{ data: encodeLogData(bytesToHex(bytes)), logIndex: '0x0' },
+    data: encodeLogData(bytesToHex(bytes)),
+    logIndex: '0x0',
   };
   const answerWith = (result: unknown): void => {
     rpc.behaviour = (request, response, arrival) =>

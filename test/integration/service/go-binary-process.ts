@@ -23,7 +23,9 @@ export async function startGoBinary(
   const { go = {} } = (await log.line('listening')) as { go?: Record<string, { api: string; metrics: string }> };
   const [{ api, metrics } = { api: '', metrics: '' }] = Object.values(go);
   return {
-    ...{ child, log, nodeID: nodeId as string },
+    child,
+    log,
+    nodeID: nodeId as string,
     urls: [api.replace('[::]', '127.0.0.1'), metrics.replace('[::]', '127.0.0.1')],
     async [Symbol.asyncDispose]() {
       child.kill('SIGKILL');

@@ -33,8 +33,14 @@ describe('POST /v1/signatureAggregator/fuji/verify', async () => {
   test('names the signers of a valid message and their weight', async () => {
     const report = await verify();
     expect(report).toMatchObject({
-      ...{ isValid: true, messageId: parts.unsignedMessage.id, networkId: 1337, signingSubnetId: l1.subnetID },
-      ...{ quorumPercentage: 67, signedWeight: '850', totalWeight: '910', neededWeight: '610' },
+      isValid: true,
+      messageId: parts.unsignedMessage.id,
+      networkId: 1337,
+      signingSubnetId: l1.subnetID,
+      quorumPercentage: 67,
+      signedWeight: '850',
+      totalWeight: '910',
+      neededWeight: '610',
       payload: { kind: 'AddressedCall' },
     });
     expect(report).not.toHaveProperty('problem');
@@ -55,7 +61,9 @@ describe('POST /v1/signatureAggregator/fuji/verify', async () => {
     // The set of an older height has other validators.
     const { olderHeight } = l1;
     expect(await verify({ pChainHeight: olderHeight })).toMatchObject({
-      ...{ isValid: false, pChainHeight: olderHeight, totalWeight: '510' },
+      isValid: false,
+      pChainHeight: olderHeight,
+      totalWeight: '510',
     });
   });
 
@@ -82,13 +90,17 @@ describe('POST /v1/signatureAggregator/fuji/decode', () => {
     const vector = readCase('c_warp_0');
     expect(await decode(vector.unsignedMessage)).toMatchObject([
       {
-        ...{ as: 'unsignedMessage', messageId: vector.unsignedMessageID, networkId: vector.networkID },
-        ...{ sourceBlockchainId: vector.sourceChainID, payload: { kind: 'AddressedCall' } },
+        as: 'unsignedMessage',
+        messageId: vector.unsignedMessageID,
+        networkId: vector.networkID,
+        sourceBlockchainId: vector.sourceChainID,
+        payload: { kind: 'AddressedCall' },
       },
     ]);
     expect(await decode(vector.signed!.signedMessage)).toMatchObject([
       {
-        ...{ as: 'signedMessage', unsignedMessage: bytesToHex(vector.unsignedMessage) },
+        as: 'signedMessage',
+        unsignedMessage: bytesToHex(vector.unsignedMessage),
         signature: { signers: [...vector.signed!.signerIndices] },
       },
     ]);

@@ -36,9 +36,18 @@ describe('the record of a request', () => {
     const record = await recordOf('signed/1');
     const { subnetID, cChainID } = service.devnet.subnets.primary;
     expect(record).toMatchObject({
-      ...{ id: 'signed/1', outcome: 'signed', status: 201, method: 'POST', route: POST_ROUTE, network: 'local' },
-      ...{ client: 'address:127.0.0.1', sourceChainId: cChainID, signingSubnetId: subnetID },
-      ...{ pChainHeight: answer.body['pChainHeight'], quorumPercentage: 60, quorumPercentageBuffer: 0 },
+      id: 'signed/1',
+      outcome: 'signed',
+      status: 201,
+      method: 'POST',
+      route: POST_ROUTE,
+      network: 'local',
+      client: 'address:127.0.0.1',
+      sourceChainId: cChainID,
+      signingSubnetId: subnetID,
+      pChainHeight: answer.body['pChainHeight'],
+      quorumPercentage: 60,
+      quorumPercentageBuffer: 0,
     });
     expect(record.endedAt).toBeGreaterThanOrEqual(beganAt);
     expect(record.endedAt).toBeLessThanOrEqual(Date.now());

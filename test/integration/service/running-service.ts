@@ -168,7 +168,8 @@ async function serve(
 export async function ask({ url }: App, path: string, body?: unknown, headers: object = {}): Promise<Answer> {
   const response = await fetch(`${url}${path}`, {
     ...(body !== undefined && {
-      ...{ method: 'POST', body: JSON.stringify(body) },
+      method: 'POST',
+      body: JSON.stringify(body),
       headers: { 'content-type': 'application/json', ...headers },
     }),
   });

@@ -28,7 +28,8 @@ export async function startServiceChild(
   const file = join(directory, 'config.json');
   await writeFile(file, JSON.stringify(config));
   const child = spawn(program, [...args, '--config', file], {
-    ...{ cwd: ROOT, detached: launcher !== undefined },
+    cwd: ROOT,
+    detached: launcher !== undefined,
     stdio: ['ignore', 'ignore', 'pipe'],
   });
   const exit = once(child, 'exit');

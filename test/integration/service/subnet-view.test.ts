@@ -25,7 +25,11 @@ describe('GET /v1/signatureAggregator/fuji/subnets/{subnetId}', () => {
     const { nodeIDs } = service.devnet;
     // 100, 350, 150, 250, and 60 that ran out of balance.
     expect(body).toMatchObject({
-      ...{ subnetId: l1, totalWeight: '910', connectedWeight: '600', reachableWeight: '600', signableWeight: '600' },
+      subnetId: l1,
+      totalWeight: '910',
+      connectedWeight: '600',
+      reachableWeight: '600',
+      signableWeight: '600',
       highestQuorum: 65,
       withoutKey: { weight: '60', count: 1 },
     });

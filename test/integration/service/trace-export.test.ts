@@ -28,7 +28,9 @@ function open() {
   const sdk = openTraceSdk({
     service: { name: 'under-test', version: '1.2.3' },
     sampling: { ratio: 1, isParentBased: true },
-    ...{ clock, logger: log.logger, metrics: createMetrics(registry) },
+    clock,
+    logger: log.logger,
+    metrics: createMetrics(registry),
   });
   const spans = async (outcome: string) =>
     (await registry.getSingleMetric('signature_aggregator_trace_spans_total')?.get())?.values.find(

@@ -216,7 +216,8 @@ export function createHarness(limits: Partial<AggregatorLimits> = {}, parts: Har
   function signs(number: number, afterMs = ANSWER_MS): void {
     const { sign } = signers[number - 1] as (typeof signers)[number];
     source.add(nodeOf(number), ({ message }) => ({
-      ...{ afterMs, outcome: { kind: 'signature', signature: sign(message) } },
+      afterMs,
+      outcome: { kind: 'signature', signature: sign(message) },
     }));
   }
 
@@ -230,9 +231,7 @@ export function createHarness(limits: Partial<AggregatorLimits> = {}, parts: Har
   }
 
   const leftovers = () => ({ timers: clock.pendingTimers, listeners: source.listenerCount, requests: source.inFlight });
-  return {
-    ...{ clock, source, api, registry, l1Messages, start, startFor, finish, failure, signs, silence, leftovers },
-  };
+  return { clock, source, api, registry, l1Messages, start, startFor, finish, failure, signs, silence, leftovers };
 }
 
 /** {@link AggregationRequest} with the message or the justification alone in place of the subject. */

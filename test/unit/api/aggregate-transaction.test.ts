@@ -28,8 +28,12 @@ describe('GET by transaction', () => {
     expect(asked).toEqual([{ subject: { kind: 'transaction', txID: TX } }]);
     expect(response.statusCode).toBe(201);
     expect(response.json()).toEqual({
-      ...{ signedMessage: 'ab01ff', pChainHeight: 7, signingSubnetId: PRIMARY_NETWORK_ID },
-      ...{ signedWeight: '80', totalWeight: '100', signers: [...RESULT.signers] },
+      signedMessage: 'ab01ff',
+      pChainHeight: 7,
+      signingSubnetId: PRIMARY_NETWORK_ID,
+      signedWeight: '80',
+      totalWeight: '100',
+      signers: [...RESULT.signers],
     });
   });
 

@@ -23,8 +23,11 @@ export const PATH = '/v1/signatureAggregator/fuji/aggregateSignatures';
 export const NODE_ID = nodeIDFromBytes(new Uint8Array(20).fill(9));
 
 export const RESULT: AggregationResult = {
-  ...{ signedMessage: Uint8Array.of(0xab, 0x01, 0xff), signingSubnetID: PRIMARY_NETWORK_ID, pChainHeight: 7n },
-  ...{ signedWeight: 80n, totalWeight: 100n },
+  signedMessage: Uint8Array.of(0xab, 0x01, 0xff),
+  signingSubnetID: PRIMARY_NETWORK_ID,
+  pChainHeight: 7n,
+  signedWeight: 80n,
+  totalWeight: 100n,
   weights: { ...NO_WEIGHTS, signed: 80n, not_asked: 20n },
   signers: [],
 };
@@ -66,7 +69,12 @@ export function limitedTo(unitsPerMinute: number, clock = new FakeClock()): Acce
 }
 
 export const UP: NetworkReadiness = {
-  ...{ name: 'fuji', status: 'up', reason: undefined, networkID: 5, nodeID: NODE_ID, subnets: [] },
+  name: 'fuji',
+  status: 'up',
+  reason: undefined,
+  networkID: 5,
+  nodeID: NODE_ID,
+  subnets: [],
 };
 
 /** Stands for a part that the test does not use. */
@@ -77,8 +85,11 @@ export function scriptedNetwork({ pathNames = ['fuji', 'testnet'], ...scripted }
   return {
     name: pathNames[0] ?? '',
     pathNames,
-    ...{ aggregator: scriptedAggregator().aggregator, readiness: () => UP },
-    ...{ subnets: NOT_SCRIPTED, verifier: NOT_SCRIPTED, uptimes: NOT_SCRIPTED },
+    aggregator: scriptedAggregator().aggregator,
+    readiness: () => UP,
+    subnets: NOT_SCRIPTED,
+    verifier: NOT_SCRIPTED,
+    uptimes: NOT_SCRIPTED,
     untilUp: () => Promise.resolve(),
     [Symbol.asyncDispose]: () => Promise.resolve(),
     ...scripted,
@@ -101,11 +112,22 @@ export function listenerOptions({
 }: ListenerOptions = {}) {
   const requests = new RequestHistory(clock);
   return {
-    ...{ registry, metrics, clock, requests, onRecordedEnd: requests.onRecordedEnd },
-    ...{ logger: createLogger('silent'), tracer: NO_TRACER },
+    registry,
+    metrics,
+    clock,
+    requests,
+    onRecordedEnd: requests.onRecordedEnd,
+    logger: createLogger('silent'),
+    tracer: NO_TRACER,
     access: { apiKeys: [], unitsPerMinute: undefined, trustedProxies: [], limits: createMemoryLimitCounters(clock) },
-    ...{ bodies, corsOrigins: [], maxConnections: 1_000, drainTimeoutMs: 1_000 },
-    ...{ isStopping: () => false, identityProblem: () => undefined, areMetricsElsewhere: false, version: '1.2.3' },
+    bodies,
+    corsOrigins: [],
+    maxConnections: 1_000,
+    drainTimeoutMs: 1_000,
+    isStopping: () => false,
+    identityProblem: () => undefined,
+    areMetricsElsewhere: false,
+    version: '1.2.3',
   };
 }
 
@@ -138,7 +160,9 @@ export function expectError(
 ): unknown {
   const body = JSON.parse(response.body) as Record<string, unknown>;
   expect({ status: response.statusCode, ...body }).toMatchObject({
-    ...{ status, statusCode: status, error: STATUS_CODES[status] },
+    status,
+    statusCode: status,
+    error: STATUS_CODES[status],
   });
   if (typeof message === 'string') expect(body['message']).toBe(message);
   else expect(body['message']).toMatch(message);

@@ -24,7 +24,8 @@ export function runCommand(
 ): Promise<Ended> {
   return collect(
     spawn(process.execPath, [entry, ...args], {
-      ...{ env, stdio: ['pipe', stdout, 'pipe'] },
+      env,
+      stdio: ['pipe', stdout, 'pipe'],
       ...(cwd !== undefined && { cwd }),
     }),
     input,

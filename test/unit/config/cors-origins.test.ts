@@ -8,8 +8,13 @@ const rejected = (index: number) => expect.stringContaining(`server.corsOrigins[
 
 test('origins in the form of browsers are accepted', () => {
   const origins = [
-    ...['https://console.example', 'http://localhost:3000', 'http://127.0.0.1:8080', 'https://[2001:db8::1]:8443'],
-    ...['https://xn--bcher-kva.example', 'chrome-extension://abcdefghijklmnopabcdefghijklmnop', 'app://-'],
+    'https://console.example',
+    'http://localhost:3000',
+    'http://127.0.0.1:8080',
+    'https://[2001:db8::1]:8443',
+    'https://xn--bcher-kva.example',
+    'chrome-extension://abcdefghijklmnopabcdefghijklmnop',
+    'app://-',
   ];
   expect(configOf(file(origins)).server.corsOrigins).toEqual(origins);
 });

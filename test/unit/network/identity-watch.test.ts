@@ -22,7 +22,10 @@ async function start() {
   };
   const store: SharedStore = { ask: (command) => command({ run }), [Symbol.dispose]: () => undefined };
   const watch = openIdentityWatch({
-    ...{ store, clock, logger: log.logger, identity: { nodeID: 'NodeID-us' as NodeID } },
+    store,
+    clock,
+    logger: log.logger,
+    identity: { nodeID: 'NodeID-us' as NodeID },
     networks: [
       { name: 'mainnet', peerCounts: () => undefined },
       { name: 'fuji', peerCounts: () => signs.peers },
@@ -31,7 +34,11 @@ async function start() {
   });
   await settle();
   return {
-    ...{ asked, clock, log, signs, watch },
+    asked,
+    clock,
+    log,
+    signs,
+    watch,
     metric: async () => (await registry.getSingleMetricAsString(`${METRIC_PREFIX}identity_contested`)).trim().at(-1),
     async look() {
       await clock.advance(LOOK_INTERVAL_MS);

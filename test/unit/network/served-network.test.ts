@@ -88,8 +88,14 @@ function scriptedServedNetwork({
   const { config } = parseConfig({ networks: { [name]: settings } }, {}, {});
   const network = createServedNetwork(
     {
-      ...{ clock, logger: log.logger, metrics: createMetrics(new Registry()), random: () => 0.5, startEmbedded },
-      ...{ aggregation: config.aggregation, storePath: undefined, shared: undefined },
+      clock,
+      logger: log.logger,
+      metrics: createMetrics(new Registry()),
+      random: () => 0.5,
+      startEmbedded,
+      aggregation: config.aggregation,
+      storePath: undefined,
+      shared: undefined,
       network: config.networks[0] as NetworkOptions['network'],
       identity: { nodeID: 'NodeID-us' } as unknown as NetworkOptions['identity'],
       bls: {} as NetworkOptions['bls'],

@@ -377,14 +377,22 @@ it('a node that is not connected has a cause and a reason', async () => {
   expect(await obstacles({})).toEqual(['own_node', undefined, 'no_address', undefined]);
   expect(await obstacles({}, 2 * LATENCY_MS)).toEqual(['own_node', 'connecting', 'no_address', 'still connecting']);
   expect(await obstacles({ allowPrivateAddresses: false })).toEqual([
-    ...['own_node', 'private_address', 'no_address', 'its address is private'],
+    'own_node',
+    'private_address',
+    'no_address',
+    'its address is private',
   ]);
   expect(await obstacles({ nodeVersion: () => Promise.reject(new Error('HTTP 502')) })).toEqual([
-    ...['own_node', 'version_unknown', 'no_address'],
+    'own_node',
+    'version_unknown',
+    'no_address',
     'the node version of the network is not known: HTTP 502',
   ]);
   expect(await obstacles({ limits: { maxConnections: 0 } })).toEqual([
-    ...['own_node', 'no_room', 'no_address', 'too many connections'],
+    'own_node',
+    'no_room',
+    'no_address',
+    'too many connections',
   ]);
 });
 

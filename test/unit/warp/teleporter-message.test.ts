@@ -12,12 +12,23 @@ test('has the layout of the ABI', () => {
   const relayer = '33'.repeat(20);
   const payee = '44'.repeat(20);
   const encoded = [
-    ...[word('20'), word('5'), word(sender), 'ab'.repeat(32), word(receiver), word('186a0')],
+    word('20'),
+    word('5'),
+    word(sender),
+    'ab'.repeat(32),
+    word(receiver),
+    word('186a0'),
     // Offsets from the start of the struct: eight words of head, then two of relayers, three of receipts.
-    ...[word('100'), word('140'), word('1a0')],
-    ...[word('1'), word(relayer)],
-    ...[word('1'), word('4'), word(payee)],
-    ...[word('3'), 'c0ffee'.padEnd(64, '0')],
+    word('100'),
+    word('140'),
+    word('1a0'),
+    word('1'),
+    word(relayer),
+    word('1'),
+    word('4'),
+    word(payee),
+    word('3'),
+    'c0ffee'.padEnd(64, '0'),
   ].join('');
   const message = parseTeleporterMessage(parseHex(encoded, 'message'));
   expect(message).toMatchObject({

@@ -27,7 +27,8 @@ test('has the chain as source, without an address', () => {
       const message = createUptimeMessage(1337, chain, uptime);
       expect(message).toMatchObject({ networkID: 1337, sourceChainID: chain });
       expect(parseWarpPayload(message.payload)).toEqual({
-        ...{ kind: 'AddressedCall', sourceAddress: new Uint8Array() },
+        kind: 'AddressedCall',
+        sourceAddress: new Uint8Array(),
         payload: encodeValidatorUptime(uptime),
       });
     }),

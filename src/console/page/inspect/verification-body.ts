@@ -21,10 +21,7 @@ export function verificationBody(signedMessage: string, where: Where): Verificat
   const signingSubnetId = where.signingSubnetId.trim();
   const destinationBlockchainId = where.destinationBlockchainId.trim();
   const pChainHeight = where.pChainHeight.trim();
-  const body = {
-    ...{ signedMessage, quorumPercentage: where.quorum },
-    ...(signingSubnetId !== '' && { signingSubnetId }),
-  };
+  const body = { signedMessage, quorumPercentage: where.quorum, ...(signingSubnetId !== '' && { signingSubnetId }) };
   switch (where.at) {
     case 'now':
       return body;

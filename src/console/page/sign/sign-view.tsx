@@ -46,7 +46,8 @@ export function SignView({ place, begin }: SignViewProps): ComponentChild {
     const { chain = '', logIndex = '' } = input.kind === 'id' ? input : {};
     setOptions((before) => ({
       ...(hasFields ? optionsOf(input.fields, DEFAULT_OPTIONS) : before),
-      ...{ chain, logIndex },
+      chain,
+      logIndex,
       ...linked,
     }));
   };

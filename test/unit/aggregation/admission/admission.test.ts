@@ -141,10 +141,14 @@ describe('a flood', () => {
 
   test('of messages that all validators refuse is not shown to them any more, until some seconds have passed', async () => {
     const { api, source, clock, finish, registry, startFor } = createHarness({
-      ...{ maxAggregationsInFlight: 400, maxQueriesInFlight: 50_000, maxConcurrentQueries: 2_048 },
+      maxAggregationsInFlight: 400,
+      maxQueriesInFlight: 50_000,
+      maxConcurrentQueries: 2_048,
     });
     const many = Array.from({ length: 60 }, (_, index) => ({
-      ...{ nodeID: nodeOf(index + 1), weight: 1n, ...createModelSigner(BigInt(index + 2) ** 7n) },
+      nodeID: nodeOf(index + 1),
+      weight: 1n,
+      ...createModelSigner(BigInt(index + 2) ** 7n),
     }));
     api.sets.set(SUBNET, () => many);
     for (const { nodeID } of many) {
@@ -163,9 +167,7 @@ describe('a flood', () => {
     // Others may show theirs, and a client whose messages are signed again is trusted again.
     expect((await askOften('other', 1)).codes).toEqual({ insufficient_weight: 1 });
     for (const { nodeID, sign } of many) {
-      source.add(nodeID, ({ message }) => ({
-        ...{ afterMs: 10, outcome: { kind: 'signature', signature: sign(message) } },
-      }));
+      source.add(nodeID, ({ message }) => ({ afterMs: 10, outcome: { kind: 'signature', signature: sign(message) } }));
     }
     await clock.advance(10_000);
     expect((await askOften('flood', 20)).codes).toEqual({ done: 20 });
@@ -192,7 +194,10 @@ describe('a machine', () => {
     }) as FakeClock;
     const registry = new Registry();
     const admission = createAdmission({
-      ...{ clock: late, subnets, maxAggregationsInFlight: max, queueTimeoutMs: 1_000 },
+      clock: late,
+      subnets,
+      maxAggregationsInFlight: max,
+      queueTimeoutMs: 1_000,
       metrics: createAggregatorMetrics(createMetrics(registry)),
     });
     const limit = async () => Number(/aggregations_at_work_limit (\d+)/.exec(await registry.metrics())?.[1]);

@@ -254,8 +254,26 @@ export function createFixture(options: FixtureOptions) {
   }
 
   return {
-    ...{ clock, source, store, registry, message, validators, warpSet, deps, queriesFor, createFeed },
-    ...{ createJustification, collect, finish, run, asked, signersOf, at, acts, script, leftovers },
+    clock,
+    source,
+    store,
+    registry,
+    message,
+    validators,
+    warpSet,
+    deps,
+    queriesFor,
+    createFeed,
+    createJustification,
+    collect,
+    finish,
+    run,
+    asked,
+    signersOf,
+    at,
+    acts,
+    script,
+    leftovers,
   };
 }
 

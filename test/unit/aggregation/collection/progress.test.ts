@@ -24,7 +24,11 @@ function replay(events: readonly ProgressEvent[]): ProgressState {
         return event.state;
       case 'asked':
         return change(state, event.index, ({ index, nodeIDs, weight, isConnected }) => ({
-          ...{ index, nodeIDs, weight, isConnected, status: 'asked' },
+          index,
+          nodeIDs,
+          weight,
+          isConnected,
+          status: 'asked',
         }));
       case 'outcome': {
         const { index, outcome, signedWeight } = event;
@@ -160,7 +164,11 @@ test('what another replica shows of a collection is what happened, also where ba
   progress.subscribe(() => show(encodeProgress(progress)));
   await fixture.finish(fixture.collect({ quorum: 60, buffer: 5, progress }));
   expect(kinds(told).filter((kind) => ['state', 'verifying', 'invalid_signature'].includes(kind))).toEqual([
-    ...['state', 'verifying', 'invalid_signature', 'state', 'verifying'],
+    'state',
+    'verifying',
+    'invalid_signature',
+    'state',
+    'verifying',
   ]);
   expect(withoutConnections(replay(told))).toEqual(stateOf(progress));
 });

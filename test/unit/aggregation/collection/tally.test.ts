@@ -84,7 +84,10 @@ describe('summarizeTally', () => {
   describe('a validator that has refused', () => {
     const refusal: SignatureFailure = { kind: 'refused', code: 1, text: 'unknown' };
     const waiting = (lastFailure: SignatureFailure): ValidatorState => ({
-      ...{ kind: 'waiting', notBeforeMs: 9, attempts: 1, lastFailure },
+      kind: 'waiting',
+      notBeforeMs: 9,
+      attempts: 1,
+      lastFailure,
     });
     const outcomeAfter = (...states: readonly ValidatorState[]) => {
       const tally = createPlainTally(setOf([1n]), { quorumNum: 67n, quorumBuffer: 0n });

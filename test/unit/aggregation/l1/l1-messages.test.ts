@@ -139,7 +139,8 @@ describe('the registration that a removal needs', () => {
     const { state, log, of } = createHarness();
     state.dataApi = () => Promise.reject(new ApiError('unavailable', 'no answer'));
     await expect(of(REGISTERED_REMOVAL)).rejects.toMatchObject({
-      ...{ code: 'justification_not_found', field: 'transaction' },
+      code: 'justification_not_found',
+      field: 'transaction',
       message: expect.stringContaining('P-Chain blocks 5 to 90 were read'),
     });
     await of(REGISTERED_REMOVAL).catch(() => undefined);

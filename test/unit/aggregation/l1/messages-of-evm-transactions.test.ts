@@ -130,7 +130,8 @@ describe('a transaction of a given chain', () => {
   test('that the P-Chain does not know', async () => {
     const harness = createHarness({ [OTHER_CHAIN]: new ApiError('invalid_response', 'HTTP status 404') });
     await expect(ofChain(harness, OTHER_CHAIN)).rejects.toMatchObject({
-      ...{ code: 'unknown_source_chain', field: 'sourceChainID' },
+      code: 'unknown_source_chain',
+      field: 'sourceChainID',
     });
   });
 });

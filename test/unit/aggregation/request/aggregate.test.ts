@@ -60,7 +60,9 @@ test('the message of a transaction is found, and signed by the subnet of its man
   expect(l1Messages.asked).toEqual([TX]);
   const { message, justification } = FOUND;
   expect(source.calls[0]?.query).toEqual({
-    ...{ sourceChainID: P_CHAIN_ID, message: message.bytes, justification },
+    sourceChainID: P_CHAIN_ID,
+    message: message.bytes,
+    justification,
     appBytes: encodeSignatureRequest({ message: message.bytes, justification }),
   });
 });

@@ -27,7 +27,9 @@ function createHarness() {
   const registry = new Registry();
   const metrics = createAggregatorMetrics(createMetrics(registry));
   const verifier = createMessageVerifier({
-    ...{ clock, metrics, penalties: createPenalties(clock, metrics) },
+    clock,
+    metrics,
+    penalties: createPenalties(clock, metrics),
     resolver: {
       known: () => (resolving.isKnown ? signing : undefined),
       async resolve() {

@@ -133,9 +133,15 @@ test('a message that is refused for good fails after one round of questions, and
 
 describe('the memory', () => {
   const report = (textLength: number) => ({
-    ...{ messageID: 'message', sourceChainID: CHAIN as BlockchainID, signingSubnetID: SUBNET, pChainHeight: 1n },
+    messageID: 'message',
+    sourceChainID: CHAIN as BlockchainID,
+    signingSubnetID: SUBNET,
+    pChainHeight: 1n,
     tally: {
-      ...{ neededWeight: 67n, signedWeight: 0n, totalWeight: 100n, missingOmitted: 0 },
+      neededWeight: 67n,
+      signedWeight: 0n,
+      totalWeight: 100n,
+      missingOmitted: 0,
       outcomes: byOutcome(() => ({ weight: 0n, count: 0, reasons: [] })),
       missing: [{ nodeID: nodeOf(1), weight: 1n, outcome: 'refused' as const, code: 1, text: 'x'.repeat(textLength) }],
     },

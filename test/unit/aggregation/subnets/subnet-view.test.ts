@@ -31,7 +31,9 @@ function factsOf(weights: readonly bigint[], more: Partial<SubnetFacts> = {}): S
     weight,
   }));
   return {
-    ...{ subnetID: SUBNET, pChainHeight: 9n, warpSet: createWarpSet(validators) },
+    subnetID: SUBNET,
+    pChainHeight: 9n,
+    warpSet: createWarpSet(validators),
     peerOf: () => CONNECTED,
     pastOf: () => undefined,
     isInvalidSigner: () => false,
@@ -45,7 +47,11 @@ const only = (nodeID: NodeID, value: PeerView) => (asked: NodeID) => (asked === 
 describe('a validator', () => {
   test('that was never asked counts as one that signs, and one that is not connected is unreachable', () => {
     expect(assembleSubnetView(factsOf([60n, 40n], { peerOf: only(nodeOf(1), REFUSED) }))).toMatchObject({
-      ...{ totalWeight: 100n, connectedWeight: 40n, reachableWeight: 40n, signableWeight: 40n, highestQuorumNum: 40n },
+      totalWeight: 100n,
+      connectedWeight: 40n,
+      reachableWeight: 40n,
+      signableWeight: 40n,
+      highestQuorumNum: 40n,
       validators: [
         { status: 'unreachable', reason: 'connection refused', weight: 60n, index: 0 },
         { status: 'signable', reason: undefined, weight: 40n },

@@ -78,9 +78,7 @@ function createHarness(...given: (Obstacle | undefined)[]) {
     invalidSigners: { has: (publicKeyHex) => invalidSigners.has(publicKeyHex) },
   });
   const view = (client?: string, subnetID = SUBNET) => views.view({ subnetID }, never, client);
-  return {
-    ...{ clock, registry, warpSet, invalidSigners, changes, obstacles, view, views, asked, tracked, newest, looks },
-  };
+  return { clock, registry, warpSet, invalidSigners, changes, obstacles, view, views, asked, tracked, newest, looks };
 }
 
 test('a subnet that is not allowed has no view, and no validator is connected or looked up', async () => {

@@ -49,7 +49,9 @@ function createHarness(answers: readonly Answer[], change: Partial<UptimeProofsO
   const metrics = createAggregatorMetrics(createUnreadMetrics());
   const uptimes = createUptimeProofs({
     networkID: NETWORK_ID,
-    ...{ clock, metrics, penalties: createPenalties(clock, metrics) },
+    clock,
+    metrics,
+    penalties: createPenalties(clock, metrics),
     resolveTimeoutMs: 1_000,
     api: {
       async getL1Validator(validationID) {

@@ -295,7 +295,8 @@ describe('readiness', () => {
     network.connect(1, 3);
     expect(connections.readiness()).toMatchObject([
       {
-        ...{ isUp: false, reason: '66.66 % of its weight is connected, and 67 % is needed' },
+        isUp: false,
+        reason: '66.66 % of its weight is connected, and 67 % is needed',
         connected: { weight: 4n, totalWeight: 6n },
       },
       { isUp: false, connected: { weight: 0n, totalWeight: 4n } },

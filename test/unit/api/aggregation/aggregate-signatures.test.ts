@@ -75,7 +75,10 @@ describe('a good request', () => {
       const body = { justification: '0x0aFF', signingSubnetId, quorumPercentage: 80, quorumPercentageBuffer: 20 };
       expect(await requestOf({ message: `0x${message}`, pChainHeight: 2 ** 53 - 1, ...body })).toMatchObject({
         subject: { kind: 'message', message: { bytes: unsignedMessage }, justification: Uint8Array.of(0x0a, 0xff) },
-        ...{ signingSubnetID: PRIMARY_NETWORK_ID, quorumNum: 80n, quorumBuffer: 20n, pChainHeight: 2n ** 53n - 1n },
+        signingSubnetID: PRIMARY_NETWORK_ID,
+        quorumNum: 80n,
+        quorumBuffer: 20n,
+        pChainHeight: 2n ** 53n - 1n,
       });
     }
     expect(await requestOf({ message: message.toUpperCase(), quorumPercentage: 0 })).toMatchObject({ quorumNum: 0n });
@@ -86,7 +89,8 @@ describe('a good request', () => {
     const empty = { justification: '', signingSubnetId: '', quorumPercentageBuffer: 0, pchainHeight: 0 };
     expect(await requestOf({ message, ...empty, quorumPercentage: 67 })).toEqual({
       ...(await requestOf({ message })),
-      ...{ quorumNum: 67n, quorumBuffer: 0n },
+      quorumNum: 67n,
+      quorumBuffer: 0n,
     });
     for (const other of [{}, { pChainHeight: 0 }, { pChainHeight: 7 }]) {
       expect(await requestOf({ message, pchainHeight: 7, ...other })).toMatchObject({ pChainHeight: 7n });
@@ -98,7 +102,9 @@ describe('a good request', () => {
     const body = { justification: '0x0a0b', quorumPercentage: 50, destinationBlockchainId: P_CHAIN_ID };
     for (const without of [{}, { message: '' }]) {
       expect(await requestOf({ ...body, ...without })).toEqual({
-        ...{ subject, quorumNum: 50n, destinationChainID: P_CHAIN_ID },
+        subject,
+        quorumNum: 50n,
+        destinationChainID: P_CHAIN_ID,
       });
     }
   });
@@ -256,7 +262,9 @@ test.each([
 const weight = 2n ** 60n;
 const WHY = { code: 7, text: 'wrong "ID"\n' };
 const TALLY: TallySummary = {
-  ...{ neededWeight: weight + 1n, signedWeight: weight, totalWeight: 4n * weight },
+  neededWeight: weight + 1n,
+  signedWeight: weight,
+  totalWeight: 4n * weight,
   outcomes: {
     signed: { weight, count: 1 },
     refused: { weight: 1n, count: 2, reasons: [{ weight: 1n, count: 2, ...WHY }] },
@@ -273,12 +281,18 @@ const TALLY: TallySummary = {
   missingOmitted: 41,
 };
 const REPORT: AggregationReport = {
-  ...{ messageID: 'the ID of the message', sourceChainID: P_CHAIN_ID, signingSubnetID: PRIMARY_NETWORK_ID },
-  ...{ pChainHeight: 12n, tally: TALLY },
+  messageID: 'the ID of the message',
+  sourceChainID: P_CHAIN_ID,
+  signingSubnetID: PRIMARY_NETWORK_ID,
+  pChainHeight: 12n,
+  tally: TALLY,
 };
 const DETAILS = {
-  ...{ weightNeeded: '1152921504606846977', weightSigned: '1152921504606846976', totalWeight: '4611686018427387904' },
-  ...{ signingSubnetId: PRIMARY_NETWORK_ID, pChainHeight: 12 },
+  weightNeeded: '1152921504606846977',
+  weightSigned: '1152921504606846976',
+  totalWeight: '4611686018427387904',
+  signingSubnetId: PRIMARY_NETWORK_ID,
+  pChainHeight: 12,
   outcomes: asWritten(TALLY.outcomes),
   missing: asWritten(TALLY.missing.map(({ nodeID, ...validator }) => ({ nodeId: nodeID, ...validator }))),
   missingOmitted: 41,
@@ -323,9 +337,14 @@ describe('an aggregation that fails', () => {
 
   test('names the field as the API does', async () => {
     const names: Partial<Record<RequestField, string>> = {
-      ...{ message: 'message', justification: 'justification', transaction: 'txHash' },
-      ...{ signingSubnetID: 'signingSubnetId', quorumNum: 'quorumPercentage', quorumBuffer: 'quorumPercentageBuffer' },
-      ...{ pChainHeight: 'pChainHeight', destinationChainID: 'destinationBlockchainId' },
+      message: 'message',
+      justification: 'justification',
+      transaction: 'txHash',
+      signingSubnetID: 'signingSubnetId',
+      quorumNum: 'quorumPercentage',
+      quorumBuffer: 'quorumPercentageBuffer',
+      pChainHeight: 'pChainHeight',
+      destinationChainID: 'destinationBlockchainId',
     };
     for (const [field, name] of Object.entries(names)) {
       script(failing(new AggregatorError('invalid_request', 'not there', { field: field as RequestField })));
@@ -354,8 +373,14 @@ describe('an aggregation that fails', () => {
     expect(response.headers['x-request-id']).toBe('one-of-many');
     expect(records()).toMatchObject([
       {
-        ...{ level: 40, msg: 'aggregation failed', requestId: 'one-of-many', code: 'signing_refused' },
-        ...{ reason: 'too much refused', messageId: 'the ID of the message', sourceChainId: P_CHAIN_ID, ...DETAILS },
+        level: 40,
+        msg: 'aggregation failed',
+        requestId: 'one-of-many',
+        code: 'signing_refused',
+        reason: 'too much refused',
+        messageId: 'the ID of the message',
+        sourceChainId: P_CHAIN_ID,
+        ...DETAILS,
       },
       { level: 30, requestId: 'one-of-many', status: 400, code: 'signing_refused' },
     ]);

@@ -53,14 +53,23 @@ function heldAggregator() {
 
 function stateOf(count: number): ProgressEvent {
   const validators: ProgressState['validators'] = Array.from({ length: count }, (_, index) => ({
-    ...{ index, weight: BigInt(index + 1), isConnected: true, status: 'not_asked' },
+    index,
+    weight: BigInt(index + 1),
+    isConnected: true,
+    status: 'not_asked',
     nodeIDs: [nodeIDFromBytes(new Uint8Array(20).fill(index % 256))],
   }));
   return {
     kind: 'state',
     state: {
-      ...{ signingSubnetID: PRIMARY_NETWORK_ID, pChainHeight: 7n, validators, isVerifying: false },
-      ...{ totalWeight: 10n, neededWeight: 6n, targetWeight: 7n, signedWeight: 0n },
+      signingSubnetID: PRIMARY_NETWORK_ID,
+      pChainHeight: 7n,
+      validators,
+      isVerifying: false,
+      totalWeight: 10n,
+      neededWeight: 6n,
+      targetWeight: 7n,
+      signedWeight: 0n,
     },
   };
 }
@@ -74,7 +83,10 @@ async function start(options: TestServerOptions = {}) {
   const registry = new Registry();
   const log = createLogLines('info');
   const server = await createTestServer({
-    ...{ aggregator: held.aggregator, clock, registry, logger: log.logger },
+    aggregator: held.aggregator,
+    clock,
+    registry,
+    logger: log.logger,
     ...options,
   });
   await server.listen({ host: '127.0.0.1', port: 0 });
@@ -91,7 +103,13 @@ async function start(options: TestServerOptions = {}) {
     while (held.waiters.length < count) await settle();
   }
   return {
-    ...{ held, clock, registry, log, server, responses, asked },
+    held,
+    clock,
+    registry,
+    log,
+    server,
+    responses,
+    asked,
     post: (headers: Record<string, string> = EVENTS, body = BODY) =>
       fetch(url, { method: 'POST', headers: { 'content-type': 'application/json', ...headers }, body }),
     get: (path: string, init: RequestInit = {}) => fetch(`${url}${path}`, { headers: EVENTS, ...init }),
@@ -155,8 +173,14 @@ describe('a stream', () => {
       {
         event: 'resolved',
         data: {
-          ...{ network: 'fuji', signingSubnetId: PRIMARY_NETWORK_ID, pChainHeight: 7, isVerifying: false },
-          ...{ quorumPercentage: 60, quorumPercentageBuffer: 7, signedWeight: '0', ...weights },
+          network: 'fuji',
+          signingSubnetId: PRIMARY_NETWORK_ID,
+          pChainHeight: 7,
+          isVerifying: false,
+          quorumPercentage: 60,
+          quorumPercentageBuffer: 7,
+          signedWeight: '0',
+          ...weights,
           validators: [
             { index: 0, weight: '1', ...validator },
             { index: 1, weight: '2', ...validator },
@@ -191,7 +215,10 @@ describe('a stream', () => {
     const refused = await post();
     expect([refused.status, refused.headers.get('retry-after')]).toEqual([503, '1']);
     expect(await refused.json()).toEqual({
-      ...{ message: 'too much at once', statusCode: 503, error: 'Service Unavailable', code: 'overloaded' },
+      message: 'too much at once',
+      statusCode: 503,
+      error: 'Service Unavailable',
+      code: 'overloaded',
     });
   });
 

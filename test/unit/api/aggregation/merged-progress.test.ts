@@ -31,11 +31,18 @@ const state: fc.Arbitrary<ProgressState> = fc
     isConnected: fc.boolean(),
   })
   .map(({ outcomes, signedWeight, totalWeight, isVerifying, isConnected }) => ({
-    ...{ signingSubnetID: PRIMARY_NETWORK_ID, pChainHeight: 7n, signedWeight, totalWeight, isVerifying },
+    signingSubnetID: PRIMARY_NETWORK_ID,
+    pChainHeight: 7n,
+    signedWeight,
+    totalWeight,
+    isVerifying,
     neededWeight: 67n,
     targetWeight: 72n,
     validators: outcomes.map((known, at) => ({
-      ...{ index: at, nodeIDs: [nodeIDFromBytes(new Uint8Array(20).fill(at))], weight: 10n ** BigInt(at), isConnected },
+      index: at,
+      nodeIDs: [nodeIDFromBytes(new Uint8Array(20).fill(at))],
+      weight: 10n ** BigInt(at),
+      isConnected,
       status: known?.kind ?? 'not_asked',
       ...(known && { outcome: known }),
     })),

@@ -4,20 +4,26 @@ import { SigningProgress } from '../../../../src/api/aggregation/signing-progres
 import { countOutcomes } from '../../../../src/console/page/sign/outcomes.ts';
 
 const validator = (index: number, weight: number, status: ValidatorRecord['status'] = 'not_asked') => ({
-  ...{ index, nodeIds: [`NodeID-${index}`], weight: String(weight), isConnected: true, status },
+  index,
+  nodeIds: [`NodeID-${index}`],
+  weight: String(weight),
+  isConnected: true,
+  status,
 });
 const resolved = (validators: ValidatorRecord[], more: object = {}): AggregationEvent => ({
   event: 'resolved',
   data: {
-    ...{ network: 'local', signingSubnetId: 's', pChainHeight: 7, quorumPercentage: 67, quorumPercentageBuffer: 3 },
-    ...{
-      totalWeight: '100',
-      quorumWeight: '67',
-      targetWeight: '70',
-      signedWeight: '0',
-      isVerifying: false,
-      validators,
-    },
+    network: 'local',
+    signingSubnetId: 's',
+    pChainHeight: 7,
+    quorumPercentage: 67,
+    quorumPercentageBuffer: 3,
+    totalWeight: '100',
+    quorumWeight: '67',
+    targetWeight: '70',
+    signedWeight: '0',
+    isVerifying: false,
+    validators,
     ...more,
   },
 });

@@ -30,7 +30,9 @@ const { server, script } = await createScriptedServer({ logger });
 
 async function post(body: unknown, { path = PATH, to = server as Server, key = '' } = {}) {
   const response = await to.inject({
-    ...{ method: 'POST', url: path, payload: typeof body === 'string' ? body : JSON.stringify(body) },
+    method: 'POST',
+    url: path,
+    payload: typeof body === 'string' ? body : JSON.stringify(body),
     headers: { 'content-type': 'application/json', ...(key !== '' && { 'x-service-api-key': key }) },
   });
   return { status: response.statusCode, body: JSON.parse(response.body) as unknown, headers: response.headers };
@@ -141,13 +143,15 @@ test('costs what the other aggregation routes cost, and its refusals have its fo
   const justification = '00'.repeat(1_024);
   expect((await post({ message: MESSAGE, justification }, { to })).headers['x-ratelimit-remaining']).toBe('4');
   expect(await post({ message: MESSAGE }, { to })).toMatchObject({
-    ...{ status: 429, body: { error: expect.stringMatching(/^more than 25 units/) } },
+    status: 429,
+    body: { error: expect.stringMatching(/^more than 25 units/) },
     // 22 units are used; 10 fit when 7 of them are worked off.
     headers: { 'retry-after': '17' },
   });
   await clock.advance(60_000);
   expect(await post({ message: MESSAGE }, { to, key: 'wrong' })).toMatchObject({
-    ...{ status: 401, body: { error: expect.stringMatching(/^the API key is not known/) } },
+    status: 401,
+    body: { error: expect.stringMatching(/^the API key is not known/) },
   });
 });
 

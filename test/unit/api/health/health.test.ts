@@ -21,7 +21,11 @@ test.each<[NetworkStatus[], boolean, NetworkStatus]>([
 const reason = 'the primary network has too little weight connected';
 const connected = { weight: 2n ** 60n, totalWeight: 2n ** 60n + 1n };
 const DOWN: NetworkReadiness = {
-  ...{ name: 'local', status: 'down', reason, networkID: undefined, nodeID: undefined },
+  name: 'local',
+  status: 'down',
+  reason,
+  networkID: undefined,
+  nodeID: undefined,
   subnets: [
     { subnetID: PRIMARY_NETWORK_ID, isUp: false, reason: 'validators not read yet', connected: undefined },
     { subnetID: PRIMARY_NETWORK_ID, isUp: false, reason: undefined, connected },
@@ -29,7 +33,9 @@ const DOWN: NetworkReadiness = {
 };
 const weights = { connectedWeight: '1152921504606846976', totalWeight: '1152921504606846977' };
 const DOWN_BODY = {
-  ...{ name: 'local', status: 'down', reason },
+  name: 'local',
+  status: 'down',
+  reason,
   subnets: [
     { subnetId: PRIMARY_NETWORK_ID, status: 'down', reason: 'validators not read yet' },
     { subnetId: PRIMARY_NETWORK_ID, status: 'down', ...weights },
@@ -78,7 +84,9 @@ test('readiness says that another process uses the identity, and what to do', as
   const problem = 'another process: end it';
   const server = await createTestServer({ identityProblem: () => problem });
   expect((await server.inject('/health/ready')).json()).toEqual({
-    ...{ status: 'up', identityProblem: problem, networks: [UP_BODY] },
+    status: 'up',
+    identityProblem: problem,
+    networks: [UP_BODY],
   });
 });
 

@@ -11,22 +11,29 @@ const MIB = 1024 * 1024;
 
 function entry(id: string, more: Partial<RequestEntry> = {}): RequestEntry {
   return {
-    ...{ id, endedAt: 1, durationMs: 2, stages: {}, client: 'address:1.2.3.4', method: 'POST', route: '/' },
-    ...{
-      outcome: 'signed',
-      weights: undefined,
-      pChainHeight: 7,
-      quorumPercentage: 67,
-      quorumPercentageBuffer: 0,
-      ...more,
-    },
+    id,
+    endedAt: 1,
+    durationMs: 2,
+    stages: {},
+    client: 'address:1.2.3.4',
+    method: 'POST',
+    route: '/',
+    outcome: 'signed',
+    weights: undefined,
+    pChainHeight: 7,
+    quorumPercentage: 67,
+    quorumPercentageBuffer: 0,
+    ...more,
   };
 }
 
 const missing = (count: number, text: string): NonNullable<RequestEntry['missing']> =>
   Array.from({ length: count }, (_, index) => ({
-    ...{ nodeId: `NodeID-${String(index).padStart(33, 'x')}`, weight: `${10n ** 15n + BigInt(index)}` },
-    ...{ outcome: 'refused' as const, code: 1, text: Buffer.from(`${index}${text}`).toString() },
+    nodeId: `NodeID-${String(index).padStart(33, 'x')}`,
+    weight: `${10n ** 15n + BigInt(index)}`,
+    outcome: 'refused' as const,
+    code: 1,
+    text: Buffer.from(`${index}${text}`).toString(),
   }));
 
 test('the bounds in number and bytes hold for any requests, and the latest of each kind stay', async () => {
@@ -43,7 +50,8 @@ test('the bounds in number and bytes hold for any requests, and the latest of ea
       const history = new RequestHistory(new FakeClock());
       const entries = all.map(({ isSigned, count, length }, index) =>
         entry(`${index}`, {
-          ...{ endedAt: index, outcome: isSigned ? 'signed' : 'insufficient_weight' },
+          endedAt: index,
+          outcome: isSigned ? 'signed' : 'insufficient_weight',
           missing: missing(count, 'é'.repeat(length)),
         }),
       );

@@ -16,7 +16,9 @@ const REMOTE = '203.0.113.7';
 const LOCAL = '127.0.0.1';
 
 const key = (name: string, routes: ApiKey['routes']): ApiKey => ({
-  ...{ name, routes, unitsPerMinute: 1_000 },
+  name,
+  routes,
+  unitsPerMinute: 1_000,
   sha256: createHash('sha256').update(`secret of ${name}`).digest(),
 });
 const KEYS = [
@@ -68,7 +70,9 @@ describe('where no keys are set', async () => {
   test.each([LOCAL, '127.1.2.3', '::1', '::ffff:127.0.0.1'])('a client at %s has all requests', async (address) => {
     expect(await ids({ remoteAddress: address })).toEqual(['far', 'near']);
     expect((await get('/v1/requests/far', { remoteAddress: address })).json()).toMatchObject({
-      ...{ id: 'far', client: `address:${REMOTE}`, outcome: 'signed' },
+      id: 'far',
+      client: `address:${REMOTE}`,
+      outcome: 'signed',
     });
   });
 

@@ -21,10 +21,16 @@ const PAST: AnswerPast = {
   latency: { count: 7, medianMs: 1.26, p99Ms: 40 },
 };
 const validator = (weight: bigint): ValidatorView => ({
-  ...{ status: 'signable', reason: undefined, index: 1, weight, publicKeyHex: 'ab' },
+  status: 'signable',
+  reason: undefined,
+  index: 1,
+  weight,
+  publicKeyHex: 'ab',
   nodes: [
     {
-      ...{ nodeID: NODE_ID, obstacle: undefined, past: PAST },
+      nodeID: NODE_ID,
+      obstacle: undefined,
+      past: PAST,
       address: { host: '2001:db8::1', port: 9651 },
       client: { name: 'avalanchego', version: { major: 1, minor: 14, patch: 2 } },
       funds: { validationID: 'v' as ValidationID, weight, balance: 10n ** 18n },
@@ -32,14 +38,23 @@ const validator = (weight: bigint): ValidatorView => ({
   ],
 });
 const VIEW: SubnetView = {
-  ...{ subnetID: PRIMARY_NETWORK_ID, pChainHeight: 77n, totalWeight: 2n ** 60n, connectedWeight: 3n },
-  ...{ reachableWeight: 2n, signableWeight: 1n, highestQuorumNum: 66n, keyless: { weight: 9n, count: 2 } },
+  subnetID: PRIMARY_NETWORK_ID,
+  pChainHeight: 77n,
+  totalWeight: 2n ** 60n,
+  connectedWeight: 3n,
+  reachableWeight: 2n,
+  signableWeight: 1n,
+  highestQuorumNum: 66n,
+  keyless: { weight: 9n, count: 2 },
   validators: [5n, 4n, 3n, 2n, 1n].map(validator),
 };
 
 const list: KnownSubnet[] = [
   {
-    ...{ subnetID: PRIMARY_NETWORK_ID, isTracked: true, isUp: true, reason: undefined },
+    subnetID: PRIMARY_NETWORK_ID,
+    isTracked: true,
+    isUp: true,
+    reason: undefined,
     connected: { weight: 1n, totalWeight: 2n },
   },
   { subnetID: 'x' as SubnetID, isTracked: false, isUp: false, reason: 'why', connected: undefined },
@@ -72,8 +87,14 @@ describe('a view of a subnet', () => {
     };
     const nodes = [{ ...node, ...past, validationId: 'v', balance: '1000000000000000000' }];
     expect(response.json()).toEqual({
-      ...{ subnetId: PRIMARY_NETWORK_ID, pChainHeight: 77, totalWeight: String(2n ** 60n), connectedWeight: '3' },
-      ...{ reachableWeight: '2', signableWeight: '1', highestQuorum: 66, withoutKey: { weight: '9', count: 2 } },
+      subnetId: PRIMARY_NETWORK_ID,
+      pChainHeight: 77,
+      totalWeight: String(2n ** 60n),
+      connectedWeight: '3',
+      reachableWeight: '2',
+      signableWeight: '1',
+      highestQuorum: 66,
+      withoutKey: { weight: '9', count: 2 },
       validators: [{ status: 'signable', index: 1, weight: '5', publicKey: 'ab', nodes }],
       nextPageToken: expect.any(String),
     });

@@ -8,7 +8,9 @@ function openBatches({ threads = 1, maxQueued = 100 } = {}) {
   const jobs: number[][] = [];
   const running: PromiseWithResolvers<boolean[]>[] = [];
   const runner = createJobRunner({
-    ...{ threads, concurrency: threads, maxQueued },
+    threads,
+    concurrency: threads,
+    maxQueued,
     execute(job) {
       const end = Promise.withResolvers<boolean[]>();
       running.push(end);
@@ -19,7 +21,9 @@ function openBatches({ threads = 1, maxQueued = 100 } = {}) {
   });
   const batches = new CheckBatches(runner);
   const checkOf = (number: number) => ({
-    ...{ key: Uint8Array.of(number), message: new Uint8Array(), signature: new Uint8Array() },
+    key: Uint8Array.of(number),
+    message: new Uint8Array(),
+    signature: new Uint8Array(),
   });
   const run = (number: number) => batches.run(() => checkOf(number));
   async function finish(error?: Error): Promise<void> {

@@ -39,7 +39,8 @@ function openLanes({ threads = 1, concurrency = 1, maxQueued = 100 } = {}) {
   });
   const table = new PublicKeyTable(modelBackend.packedPublicKeyBytes);
   const lanes = new SignatureLanes(new Arithmetic(runner, modelBackend), {
-    ...{ keys: table.memory, isOver: () => false },
+    keys: table.memory,
+    isOver: () => false,
     onMalformed: () => undefined,
   });
   const outcomes = new Map<number, AddOutcome | 'rejected'>();
@@ -155,7 +156,11 @@ test('a job that fails because the queue is full fails all that wait, and the ne
   const { runner, add, finish, outcomes, table } = openLanes({ maxQueued: 1 });
   const other = () =>
     runner.run<'add'>(() => ({
-      ...{ kind: 'add', keys: table.memory, slots: [], signatures: new Uint8Array(), sum: undefined },
+      kind: 'add',
+      keys: table.memory,
+      slots: [],
+      signatures: new Uint8Array(),
+      sum: undefined,
     }));
   void other();
   void other();

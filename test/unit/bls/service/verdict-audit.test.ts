@@ -27,7 +27,9 @@ const aggregateOf = (message: Uint8Array) => blst.aggregateSignatures(secrets.ma
 function openService(backend: BlsBackend, { auditPercentage = 100, random = (): number => 0.5 } = {}) {
   const jobs: BlsJob[] = [];
   const runner = createJobRunner({
-    ...{ threads: 1, concurrency: 1, maxQueued: 1_000 },
+    threads: 1,
+    concurrency: 1,
+    maxQueued: 1_000,
     async execute(job) {
       jobs.push(job);
       await new Promise((resolve) => setImmediate(resolve));
@@ -84,7 +86,8 @@ test('the audit agrees with good arithmetic, on good and bad signatures of every
 test('the audit is of the share that is asked for, and after the verdict', async () => {
   const draws = [0.005, 0.5, 0.999, 0.009];
   const { bls, jobs, audits, untilQuiet } = openService(nobleBackend, {
-    ...{ auditPercentage: 1, random: () => draws.shift() ?? 1 },
+    auditPercentage: 1,
+    random: () => draws.shift() ?? 1,
   });
   for (let check = 0; check < 4; check += 1) await verdictOn(bls, aggregateOf(MESSAGE));
   await untilQuiet();

@@ -105,7 +105,9 @@ test('the queue begins jobs in order, as many as may run at a time, goes on afte
   const started: (number | undefined)[] = [];
   const jobs: PromiseWithResolvers<Uint8Array>[] = [];
   const runner = createJobRunner({
-    ...{ threads: 1, concurrency: 2, maxQueued: 2 },
+    threads: 1,
+    concurrency: 2,
+    maxQueued: 2,
     execute(job) {
       started.push(job.kind === 'hash' ? job.message[0] : undefined);
       const running = Promise.withResolvers<Uint8Array>();

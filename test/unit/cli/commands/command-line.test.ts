@@ -79,7 +79,9 @@ describe('npm start --', () => {
     expect(first).toEqual({ code: 0, out: expect.stringMatching(/^NodeID-\w+\n$/), err: '' });
     expect(await runHere('identity', '--config', config)).toEqual(first);
     expect(await runHere('identity', '--config', writeConfig('none.json', FUJI))).toEqual({
-      ...{ code: 2, out: '', err: expect.stringContaining('set identity.directory') },
+      code: 2,
+      out: '',
+      err: expect.stringContaining('set identity.directory'),
     });
   });
 

@@ -120,13 +120,17 @@ ${UNSIGNED_TEXT.split('\n').slice(1, -1).join('\n')}
     [signedHex, ['--set', part], 'weigh 6 of 9: it is not the whole set'],
   ])('what cannot be verified fails with exit code 2: %#', async (message, args, expected) => {
     expect(await runHere('verify', message, ...args)).toEqual({
-      ...{ code: 2, out: '', err: expect.stringContaining(expected) },
+      code: 2,
+      out: '',
+      err: expect.stringContaining(expected),
     });
   });
 
   test('an unreachable API fails with exit code 3', async () => {
     expect(await runHere('verify', signedHex, '--p-chain', 'http://127.0.0.1:1', '--timeout', '5')).toEqual({
-      ...{ code: 3, out: '', err: expect.stringMatching(/^the P-Chain API could not be asked: .*ECONNREFUSED.*\n$/) },
+      code: 3,
+      out: '',
+      err: expect.stringMatching(/^the P-Chain API could not be asked: .*ECONNREFUSED.*\n$/),
     });
   });
 });
@@ -146,7 +150,8 @@ describe.concurrent('a process', { timeout: 120_000 }, () => {
     const plain = await runOnTerminal(['decode', unsignedHex], { NO_COLOR: '1' });
     expect(plain).toMatchObject({ code: 0, out: UNSIGNED_TEXT.replaceAll('\n', '\r\n') });
     expect(await runOnTerminal(['decode'])).toMatchObject({
-      ...{ code: 2, out: 'the data is missing: give it as an argument, by --file FILE, or on standard input\r\n' },
+      code: 2,
+      out: 'the data is missing: give it as an argument, by --file FILE, or on standard input\r\n',
     });
   });
 

@@ -9,21 +9,23 @@ afterEach(() => vi.restoreAllMocks());
 const QUORUM = { quorumPercentage: 67, quorumPercentageBuffer: 0, quorumWeight: '67', targetWeight: '67' };
 const validators = [40, 27, 33].map(
   (weight, index): ValidatorRecord => ({
-    ...{ index, nodeIds: [`NodeID-${index}`], weight: String(weight), isConnected: true, status: 'not_asked' },
+    index,
+    nodeIds: [`NodeID-${index}`],
+    weight: String(weight),
+    isConnected: true,
+    status: 'not_asked',
   }),
 );
 
 const resolved = (signedWeight: string, statuses: readonly ValidatorRecord['status'][]): AggregationEvent => ({
   event: 'resolved',
   data: {
-    ...{
-      network: 'local',
-      signingSubnetId: 's',
-      pChainHeight: 7,
-      totalWeight: '100',
-      signedWeight,
-      isVerifying: false,
-    },
+    network: 'local',
+    signingSubnetId: 's',
+    pChainHeight: 7,
+    totalWeight: '100',
+    signedWeight,
+    isVerifying: false,
     ...QUORUM,
     validators: validators.map((validator, index) => ({ ...validator, status: statuses[index] ?? validator.status })),
   },

@@ -70,7 +70,9 @@ test('missing and null keys have the default of the Go service', () => {
         mainnet: {
           pChainApi: [{ baseUrl: 'https://api.test' }],
           infoApi: [{ baseUrl: 'https://api.test' }],
-          ...{ allowPrivateAddresses: false, trackedSubnetIds: [], manuallyTrackedPeers: [] },
+          allowPrivateAddresses: false,
+          trackedSubnetIds: [],
+          manuallyTrackedPeers: [],
           goApi: { apiPort: 8_080, metricsPort: 8_081 },
         },
       },
@@ -96,7 +98,10 @@ test('keys in any case, and numbers, booleans and lists as texts, are read like 
   const file = {
     'P-Chain-API': { 'Base-URL': 'https://api.test' },
     'info-api': API,
-    ...{ 'API-Port': '9090', 'allow-private-ips': 'true', 'tracked-subnet-ids': SUBNET, 'signature-cache-size': 0 },
+    'API-Port': '9090',
+    'allow-private-ips': 'true',
+    'tracked-subnet-ids': SUBNET,
+    'signature-cache-size': 0,
   };
   expect(settingsOf(file)).toMatchObject({
     networks: { mainnet: { allowPrivateAddresses: true, trackedSubnetIds: [SUBNET], goApi: { apiPort: 9_090 } } },
@@ -106,15 +111,28 @@ test('keys in any case, and numbers, booleans and lists as texts, are read like 
 
 test('environment variables override keys, empty ones do not', () => {
   const environment = {
-    ...{ LOG_LEVEL: 'Off', API_PORT: '1', METRICS_PORT: '2', SIGNATURE_CACHE_SIZE: '3', ALLOW_PRIVATE_IPS: 'true' },
-    ...{ TRACKED_SUBNET_IDS: SUBNET, TLS_CERT_PATH: 'c', TLS_KEY_PATH: 'k', MAX_P_CHAIN_LOOKBACK: '' },
-    ...{ VALIDATOR_REFRESH_PERIOD_SECONDS: '4', 'P_CHAIN_API.BASE_URL': 'https://p', 'INFO_API.BASE_URL': 'https://i' },
+    LOG_LEVEL: 'Off',
+    API_PORT: '1',
+    METRICS_PORT: '2',
+    SIGNATURE_CACHE_SIZE: '3',
+    ALLOW_PRIVATE_IPS: 'true',
+    TRACKED_SUBNET_IDS: SUBNET,
+    TLS_CERT_PATH: 'c',
+    TLS_KEY_PATH: 'k',
+    MAX_P_CHAIN_LOOKBACK: '',
+    VALIDATOR_REFRESH_PERIOD_SECONDS: '4',
+    'P_CHAIN_API.BASE_URL': 'https://p',
+    'INFO_API.BASE_URL': 'https://i',
   };
   expect(settingsOf({}, 1, environment)).toMatchObject({
     networks: {
       mainnet: {
-        ...{ pChainApi: [{ baseUrl: 'https://p' }], infoApi: [{ baseUrl: 'https://i' }], validatorRefreshMs: 4_000 },
-        ...{ allowPrivateAddresses: true, trackedSubnetIds: [SUBNET], goApi: { apiPort: 1, metricsPort: 2 } },
+        pChainApi: [{ baseUrl: 'https://p' }],
+        infoApi: [{ baseUrl: 'https://i' }],
+        validatorRefreshMs: 4_000,
+        allowPrivateAddresses: true,
+        trackedSubnetIds: [SUBNET],
+        goApi: { apiPort: 1, metricsPort: 2 },
       },
     },
     log: { level: 'silent' },
@@ -142,8 +160,14 @@ test('problems name the key, without values that may be secrets', () => {
     expect.stringMatching(/^info-api: must be given/),
   ]);
   const wrong = {
-    ...{ 'log-level': 'loud', 'p-chain-api': { ...API, 'http-headers': { key: 7 } }, 'info-api': API, 'api-port': 1.5 },
-    ...{ 'allow-private-ips': '?', 'tracked-subnet-ids': [1], 'manually-tracked-peers': [7], 'tls-key-path': 'a' },
+    'log-level': 'loud',
+    'p-chain-api': { ...API, 'http-headers': { key: 7 } },
+    'info-api': API,
+    'api-port': 1.5,
+    'allow-private-ips': '?',
+    'tracked-subnet-ids': [1],
+    'manually-tracked-peers': [7],
+    'tls-key-path': 'a',
   };
   expect(problemsOf(wrong)).toEqual([
     'p-chain-api.http-headers: must be an object of texts',
@@ -159,8 +183,12 @@ test('problems name the key, without values that may be secrets', () => {
 
 test('problems of converted settings name the keys of the Go file', () => {
   const file = {
-    ...{ 'p-chain-api': { 'base-url': 'ftp://a' }, 'info-api': API, 'api-port': 70_000, 'metrics-port': -1 },
-    ...{ 'tracked-subnet-ids': ['x'], 'manually-tracked-peers': [{ id: 'x', ip: 'y' }] },
+    'p-chain-api': { 'base-url': 'ftp://a' },
+    'info-api': API,
+    'api-port': 70_000,
+    'metrics-port': -1,
+    'tracked-subnet-ids': ['x'],
+    'manually-tracked-peers': [{ id: 'x', ip: 'y' }],
   };
   const { settings, networkName } = convertGoFile(parseGoFile(file, {}), 5);
   const lines = problemsIn(() => parseConfig(settings, {}, {})).map(
@@ -168,8 +196,12 @@ test('problems of converted settings name the keys of the Go file', () => {
   );
   expect(lines).toEqual(
     expect.arrayContaining([
-      ...['p-chain-api.base-url', 'api-port', 'metrics-port', 'tracked-subnet-ids[0]'],
-      ...['manually-tracked-peers[0].id', 'manually-tracked-peers[0].ip'],
+      'p-chain-api.base-url',
+      'api-port',
+      'metrics-port',
+      'tracked-subnet-ids[0]',
+      'manually-tracked-peers[0].id',
+      'manually-tracked-peers[0].ip',
     ]),
   );
   expect(lines).toHaveLength(6);

@@ -19,8 +19,14 @@ describe('defaults', () => {
     const config = configOf(BASE);
     expect(config).toMatchObject({
       server: {
-        ...{ host: '127.0.0.1', port: 8080, corsOrigins: ['*'], trustedProxies: [] },
-        ...{ drainDelayMs: 0, shutdownTimeoutMs: 15_000, console: true, ownApi: true },
+        host: '127.0.0.1',
+        port: 8080,
+        corsOrigins: ['*'],
+        trustedProxies: [],
+        drainDelayMs: 0,
+        shutdownTimeoutMs: 15_000,
+        console: true,
+        ownApi: true,
       },
       log: { level: 'info' },
       metrics: { host: '127.0.0.1', port: undefined },
@@ -33,11 +39,22 @@ describe('defaults', () => {
     });
     expect(config.networks).toMatchObject([
       {
-        ...{ name: 'fuji', aliases: ['testnet'], pChainApi: FUJI.pChainApi, infoApi: FUJI.pChainApi },
-        ...{ embedded: undefined, dataApi: undefined, chainRpc: new Map(), goApi: {} },
-        ...{ trackedSubnetIDs: [], allowedSubnetIDs: undefined, manuallyTrackedPeers: [] },
-        ...{ allowPrivateAddresses: false, validatorRefreshMs: 60_000, readyQuorumNum: 67n },
-        ...{ dialsPerSecond: 100, l1Index: { lookback: 10_000n, blocksPerSecond: 50 } },
+        name: 'fuji',
+        aliases: ['testnet'],
+        pChainApi: FUJI.pChainApi,
+        infoApi: FUJI.pChainApi,
+        embedded: undefined,
+        dataApi: undefined,
+        chainRpc: new Map(),
+        goApi: {},
+        trackedSubnetIDs: [],
+        allowedSubnetIDs: undefined,
+        manuallyTrackedPeers: [],
+        allowPrivateAddresses: false,
+        validatorRefreshMs: 60_000,
+        readyQuorumNum: 67n,
+        dialsPerSecond: 100,
+        l1Index: { lookback: 10_000n, blocksPerSecond: 50 },
       },
     ]);
     expect(config.bls.workers).toBeGreaterThan(0);
@@ -49,7 +66,10 @@ describe('defaults', () => {
     const own = configOf({ networks: { 'my-net': FUJI } });
     expect(own).toMatchObject({ access: { unitsPerMinute: undefined }, log: { level: 'info' } });
     expect(own.networks[0]).toMatchObject({
-      ...{ name: 'my-net', aliases: [], allowPrivateAddresses: true, dialsPerSecond: 1_000 },
+      name: 'my-net',
+      aliases: [],
+      allowPrivateAddresses: true,
+      dialsPerSecond: 1_000,
       l1Index: { blocksPerSecond: 1_000 },
     });
     const both = configOf({ networks: { 'my-net': FUJI, mainnet: FUJI } });
@@ -83,8 +103,13 @@ describe('defaults', () => {
     expect(config).toMatchObject({ log: { level: 'warn' }, access: { unitsPerMinute: undefined } });
     expect(config.networks).toMatchObject([
       {
-        ...{ name: 'local', aliases: ['mainnet', 'fuji', 'testnet'], embedded: { validators: 20 } },
-        ...{ pChainApi: [], infoApi: [], allowPrivateAddresses: true, dialsPerSecond: 1_000 },
+        name: 'local',
+        aliases: ['mainnet', 'fuji', 'testnet'],
+        embedded: { validators: 20 },
+        pChainApi: [],
+        infoApi: [],
+        allowPrivateAddresses: true,
+        dialsPerSecond: 1_000,
       },
     ]);
     expect(config.upstream.endpoints).toEqual({});
@@ -162,9 +187,7 @@ describe('settings of a file', () => {
     const sharedOf = (store: object) => configOf(fileWith({ store })).store.shared;
     const one = { sharedUrl: 'redis://me:word@a.test:7000/1' };
     const given = { ...one, sharedNodes: ['b.test:7001', '[::1]:7002'] };
-    const address = {
-      ...{ host: 'a.test', port: 7000, isTls: false, username: 'me', password: 'word', database: 1 },
-    };
+    const address = { host: 'a.test', port: 7000, isTls: false, username: 'me', password: 'word', database: 1 };
     const nodes = [
       { host: 'a.test', port: 7000 },
       { host: 'b.test', port: 7001 },
@@ -172,17 +195,23 @@ describe('settings of a file', () => {
     ];
     const secret = 'sixteen letters!';
     expect(sharedOf({ ...one, sharedSecret: secret })).toEqual({
-      ...{ servers: { ...address, kind: 'single' }, keyPrefix: 'warp-signature-aggregator:', secret },
+      servers: { ...address, kind: 'single' },
+      keyPrefix: 'warp-signature-aggregator:',
+      secret,
     });
     expect(sharedOf({ ...one, sharedKeyPrefix: 'mine:' })?.keyPrefix).toBe('mine:');
     expect(configOf(fileWith({ store: { path: '/var/lib/a', sharedKeyPrefix: 'mine:' } })).store).toEqual({
-      ...{ path: '/var/lib/a', shared: undefined },
+      path: '/var/lib/a',
+      shared: undefined,
     });
     expect(sharedOf(given)?.servers).toEqual({ ...address, kind: 'cluster', nodes });
     const watched = { ...given, sharedMaster: 'ours', sharedSentinelPassword: 'other' };
     expect(sharedOf(watched)?.servers).toEqual({
       ...address,
-      ...{ kind: 'sentinel', sentinels: nodes, master: 'ours', sentinelPassword: 'other' },
+      kind: 'sentinel',
+      sentinels: nodes,
+      master: 'ours',
+      sentinelPassword: 'other',
     });
   });
 
@@ -320,9 +349,18 @@ describe('problems', () => {
     };
     const lines = problemsOf(file, {}, { KEY: 'secret', SIGNATURE_AGGREGATOR_BLS__WORKERS: '0' });
     expect(lines.map((line) => line.replace(/( \(.*?\))?: .*/, ''))).toEqual([
-      ...['networks.fuji.pChainApi[0].baseUrl', 'networks.fuji.readyQuorumPercentage', 'networks.own.aliases[0]'],
-      ...['networks.own', 'server.port', 'server.corsOrigins[0]', 'server.corsOrigins[1]', 'log.level'],
-      ...['aggregation.requestTimeoutMs', 'aggregation.signatureCacheSize', 'other', 'bls.workers'],
+      'networks.fuji.pChainApi[0].baseUrl',
+      'networks.fuji.readyQuorumPercentage',
+      'networks.own.aliases[0]',
+      'networks.own',
+      'server.port',
+      'server.corsOrigins[0]',
+      'server.corsOrigins[1]',
+      'log.level',
+      'aggregation.requestTimeoutMs',
+      'aggregation.signatureCacheSize',
+      'other',
+      'bls.workers',
     ]);
     expect(lines.join()).not.toContain('secret');
   });

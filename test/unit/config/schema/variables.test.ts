@@ -164,10 +164,9 @@ describe('a variable with our prefix that belongs to no setting', () => {
   test('is accepted if Kubernetes sets it for a service whose name has our prefix', () => {
     for (const more of ['', '_SERVICE', '_PORT', '_METRICS']) {
       const ofKubernetes = Object.fromEntries(
-        [
-          ...['SERVICE_HOST', 'SERVICE_PORT', 'SERVICE_PORT_HTTP', 'PORT', 'PORT_8080_TCP'],
-          ...['PORT_8080_TCP_PROTO', 'PORT_8080_TCP_PORT', 'PORT_8080_TCP_ADDR'],
-        ].map((name) => [`SIGNATURE_AGGREGATOR${more}_${name}`, '8080']),
+        'SERVICE_HOST SERVICE_PORT SERVICE_PORT_HTTP PORT PORT_8080_TCP PORT_8080_TCP_PROTO PORT_8080_TCP_PORT PORT_8080_TCP_ADDR'
+          .split(' ')
+          .map((name) => [`SIGNATURE_AGGREGATOR${more}_${name}`, '8080']),
       );
       expect(problemsOf(BASE, {}, ofKubernetes)).toEqual([]);
       expect(problemsOf(BASE, {}, { ...ofKubernetes, SIGNATURE_AGGREGATOR_SERVER_PORT: '1' })).toHaveLength(1);

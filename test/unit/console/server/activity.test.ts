@@ -11,17 +11,26 @@ import { scriptedNetwork, UP } from '../../api/api-fixture.ts';
 
 const ROUTE = '/v1/signatureAggregator/:network/aggregateSignatures';
 const weights = (subnetID: string, signableWeight: bigint): SubnetWeights => ({
-  ...{ subnetID: subnetID as SubnetID, totalWeight: 100n, connectedWeight: 90n, signableWeight },
+  subnetID: subnetID as SubnetID,
+  totalWeight: 100n,
+  connectedWeight: 90n,
+  signableWeight,
 });
 
 function metricsOf() {
   const registry = new Registry();
   const metrics = createMetrics(registry);
   const http = metrics.histogram({
-    ...{ name: 'http_request_duration_seconds', help: 'h', labels: ['route', 'status_class'], buckets: [0.1, 0.5, 1] },
+    name: 'http_request_duration_seconds',
+    help: 'h',
+    labels: ['route', 'status_class'],
+    buckets: [0.1, 0.5, 1],
   });
   const aggregations = metrics.histogram({
-    ...{ name: 'aggregation_duration_seconds', help: 'h', labels: ['outcome'], buckets: [1] },
+    name: 'aggregation_duration_seconds',
+    help: 'h',
+    labels: ['outcome'],
+    buckets: [1],
   });
   return {
     registry,
@@ -45,12 +54,18 @@ test('each interval of traffic has what came since the one before', async () => 
   for (const outcome of ['signed', 'insufficient_weight', 'aborted']) aggregate(outcome);
   expect(await history.intervals(2_000)).toEqual([
     {
-      ...{ endsAt: 1_000, requests: { '2xx': 1, '4xx': 0, '5xx': 1, gone: 0 } },
-      ...{ aggregations: { signed: 1, failed: 0 }, medianMs: 500, p99Ms: 1_000 },
+      endsAt: 1_000,
+      requests: { '2xx': 1, '4xx': 0, '5xx': 1, gone: 0 },
+      aggregations: { signed: 1, failed: 0 },
+      medianMs: 500,
+      p99Ms: 1_000,
     },
     {
-      ...{ endsAt: 2_000, requests: { '2xx': 2, '4xx': 1, '5xx': 0, gone: 1 } },
-      ...{ aggregations: { signed: 1, failed: 1 }, medianMs: 50, p99Ms: 99 },
+      endsAt: 2_000,
+      requests: { '2xx': 2, '4xx': 1, '5xx': 0, gone: 1 },
+      aggregations: { signed: 1, failed: 1 },
+      medianMs: 50,
+      p99Ms: 99,
     },
   ]);
 });
@@ -134,7 +149,9 @@ test('the activity is sampled while the service runs, and no more once it is clo
   answer('4xx', 0.05);
   const body = await activity.read();
   expect(body).toMatchObject({
-    ...{ version: '1.2.3', node: 'v24', blsBackend: 'noble' },
+    version: '1.2.3',
+    node: 'v24',
+    blsBackend: 'noble',
     intervals: [{ requests: { '2xx': 1, '4xx': 0 } }, { requests: { '2xx': 0, '4xx': 1 } }],
     upstreams: [{ name: 'node', isSuspended: true, requests: [] }],
   });

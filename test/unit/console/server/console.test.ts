@@ -14,11 +14,19 @@ const files = createPageFiles();
 async function serve(options: Partial<Parameters<typeof openConsole>[0]> = {}) {
   const networks = [scriptedNetwork({ subnets: { weights: () => [] } as never })];
   const console = openConsole({
-    ...{ networks, registry: new Registry(), clock: new FakeClock(), version: '1.2.3' },
-    ...{ hasDevnet: false, hasFigures: true, files, ...options },
+    networks,
+    registry: new Registry(),
+    clock: new FakeClock(),
+    version: '1.2.3',
+    hasDevnet: false,
+    hasFigures: true,
+    files,
+    ...options,
   });
   const server = await createTestServer({
-    ...{ networks, startPage: console.sendPage, registerMore: (more) => console.registerRoutes(more) },
+    networks,
+    startPage: console.sendPage,
+    registerMore: (more) => console.registerRoutes(more),
   });
   return { server, console };
 }

@@ -15,7 +15,10 @@ function openConnections(maxConnections = 1_000) {
   const clock = new FakeClock();
   const brokenOff: string[] = [];
   const connections = new ClientConnections({
-    ...{ clock, maxConnections, listener: () => undefined, onEnd: () => undefined },
+    clock,
+    maxConnections,
+    listener: () => undefined,
+    onEnd: () => undefined,
     onBreakOff: (reason) => brokenOff.push(reason),
   });
   return {

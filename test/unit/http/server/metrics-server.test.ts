@@ -47,7 +47,8 @@ test('a port in use is an error that names the setting', async () => {
   await using server = await openMetricsServer(listenerOptions({ registry }), '127.0.0.1', 0);
   const port = Number(new URL(server.url).port);
   await expect(openMetricsServer(listenerOptions({ registry }), '127.0.0.1', port)).rejects.toMatchObject({
-    ...{ cause: { code: 'EADDRINUSE', syscall: 'listen' }, settings: { port: 'metrics.port' } },
+    cause: { code: 'EADDRINUSE', syscall: 'listen' },
+    settings: { port: 'metrics.port' },
   });
 });
 

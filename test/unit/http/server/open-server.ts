@@ -16,7 +16,9 @@ export async function openServer(listener: RequestListener, maxConnections = 1_0
   const server = new DrainingServer(
     { keepAliveTimeout: 3_600_000 },
     {
-      ...{ clock, maxConnections, drainTimeoutMs: DRAIN_TIMEOUT_MS },
+      clock,
+      maxConnections,
+      drainTimeoutMs: DRAIN_TIMEOUT_MS,
       onTimeout: (requests) => aborted.push(requests),
       onBreakOff: (reason) => brokenOff.push(reason),
     },
@@ -29,7 +31,9 @@ export async function openServer(listener: RequestListener, maxConnections = 1_0
   await once(server.listen(0, '127.0.0.1'), 'listening');
   const { port } = server.address() as AddressInfo;
   return {
-    ...{ server, clock, port },
+    server,
+    clock,
+    port,
     /** Reasons of the connections that were closed for what their clients did. */
     brokenOff,
     /** Numbers of requests that were aborted after the drain timeout. */

@@ -45,7 +45,8 @@ async function start({ answer = async () => RESULT, limits, afterTurn }: Options
   const registry = new Registry();
   const metrics = createMetrics(registry);
   const bodies = new RequestBodies({
-    ...{ metrics, maxBytes: MAX_BYTES },
+    metrics,
+    maxBytes: MAX_BYTES,
     clock: { after: () => () => undefined, afterTurn: afterTurn ?? ((callback) => systemClock.afterTurn(callback)) },
   });
   const ofLimits = limits ?? createMemoryLimitCounters(systemClock);
@@ -56,7 +57,11 @@ async function start({ answer = async () => RESULT, limits, afterTurn }: Options
     limits: ofLimits,
   };
   const server = await createTestServer({
-    ...{ aggregator, registry, metrics, bodies, access },
+    aggregator,
+    registry,
+    metrics,
+    bodies,
+    access,
     upstream: {
       upstreams: NOT_ASKED,
       limits: ofLimits,
@@ -68,7 +73,8 @@ async function start({ answer = async () => RESULT, limits, afterTurn }: Options
   await server.listen({ host: '127.0.0.1', port: 0 });
   const go = await openGoListeners({
     ...listenerOptions({ registry, metrics, bodies }),
-    ...{ access, host: '127.0.0.1' },
+    access,
+    host: '127.0.0.1',
     ports: [{ network: scriptedNetwork({ aggregator }), apiPort: 0, metricsPort: 0 }],
   });
   const { api = '', metrics: goMetrics = '' } = go.urls.get('fuji') ?? {};
@@ -86,7 +92,10 @@ async function start({ answer = async () => RESULT, limits, afterTurn }: Options
     return socket;
   }
   return {
-    ...{ asked, ports, metric, send },
+    asked,
+    ports,
+    metric,
+    send,
     async [Symbol.asyncDispose]() {
       await Promise.all([server.close(), go.close()]);
     },
@@ -102,7 +111,10 @@ async function start({ answer = async () => RESULT, limits, afterTurn }: Options
 /** Returns the head of a request with connection: close. */
 function head(path: string, headers: Readonly<Record<string, string>>, client = '10.0.0.1', method = 'POST'): string {
   const all = {
-    ...{ host: 'x', connection: 'close', 'content-type': 'application/json', 'x-forwarded-for': client },
+    host: 'x',
+    connection: 'close',
+    'content-type': 'application/json',
+    'x-forwarded-for': client,
     ...headers,
   };
   const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}\r\n`);

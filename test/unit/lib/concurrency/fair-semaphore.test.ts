@@ -198,7 +198,11 @@ test('in any order of events, permits never exceed the limit, and every claim en
     fc.asyncProperty(fc.array(step, { maxLength: 120 }), fc.integer({ min: 1, max: 8 }), async (steps, initial) => {
       let limit = initial;
       const { semaphore, clock } = create({
-        ...{ limit: () => limit, keyShare: 2, maxQueued: 10, maxQueuedPerKey: () => 6, timeoutMs: 50 },
+        limit: () => limit,
+        keyShare: 2,
+        maxQueued: 10,
+        maxQueuedPerKey: () => 6,
+        timeoutMs: 50,
       });
       const held: (Permit & { readonly weight: number })[] = [];
       const aborts: AbortController[] = [];

@@ -27,7 +27,9 @@ beforeEach(() => {
   inboxes = [0, 1, 2].map(
     (number) =>
       new PacedInbox({
-        ...{ clock, scheduler, key: `${number}` },
+        clock,
+        scheduler,
+        key: `${number}`,
         handle([first = -1]) {
           handled.push(`${number}:${first}`);
           nowMs += costMs;

@@ -83,7 +83,8 @@ const choose = (news: readonly (number | undefined)[], count: number, random: ()
   chooseGossipSources(
     news.map((_, index) => node(index)),
     (nodeID) => news[Number(nodeID.slice('NodeID-'.length))],
-    ...[count, random],
+    count,
+    random,
   );
 
 it('gossip prefers peers never asked, then those with the most new addresses', () => {

@@ -19,7 +19,10 @@ function createHarness(dialsPerSecond = DIALS_PER_SECOND) {
   const counts = new Map<string, number>();
   const none = (): void => undefined;
   const discovery = createPeerDiscovery({
-    ...{ clock, random: () => 0.5, logger: { debug: none, warn: none }, isWanted },
+    clock,
+    random: () => 0.5,
+    logger: { debug: none, warn: none },
+    isWanted,
     book: createAddressBook({ maxEntries: 100, random: () => 0.5, isWanted, mayBeDialled: () => true }),
     bootstrapPeers: async () => [],
     gossipIntervals: { minMs: 1_000, maxMs: 1_000 },

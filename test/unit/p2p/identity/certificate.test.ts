@@ -22,7 +22,7 @@ const realCertificates = [
 function certificateAround(spki: Uint8Array, serial: readonly number[] = [0]): Uint8Array {
   const empty = encodeDer(DER_TAG.sequence);
   const serialNumber = encodeDer(DER_TAG.integer, Uint8Array.from(serial));
-  const tbs = encodeDer(DER_TAG.sequence, ...[serialNumber, empty, empty, empty, empty, spki]);
+  const tbs = encodeDer(DER_TAG.sequence, serialNumber, empty, empty, empty, empty, spki);
   return encodeDer(DER_TAG.sequence, tbs, empty, encodeDer(DER_TAG.bitString, Uint8Array.of(0)));
 }
 

@@ -103,7 +103,9 @@ test('a folder that cannot be created, as in /proc, ends the start', () => {
   // In a separate process, which can be ended.
   const code = `await (await import('./src/p2p/identity/identity.ts')).openIdentity(${files}).catch(({ message }) => console.log(message))`;
   const { stdout, error } = spawnSync(process.execPath, ['--input-type=module', '-e', code], {
-    ...{ cwd: join(import.meta.dirname, '../../../..'), encoding: 'utf8', timeout: 10_000 },
+    cwd: join(import.meta.dirname, '../../../..'),
+    encoding: 'utf8',
+    timeout: 10_000,
   });
   expect(error).toBeUndefined();
   expect(stdout).toMatch(/^\/proc\/none\/\S+ cannot be written: /);

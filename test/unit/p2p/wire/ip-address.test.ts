@@ -52,7 +52,8 @@ it('addresses of the public internet are public, and no other', () => {
     ...'224.0.0.1 255.255.255.255 :: ::1 0:0:0:0:0:0:0:1 fd00::1 fe80::1 fec0::1 ::ffff:127.0.0.1'.split(' '),
     // 10.0.0.1 within IPv6, which a gateway translates.
     ...'::10.0.0.1 64:ff9b::10.0.0.1 64:ff9b:1::10.0.0.1 2002:a00:1::1 2001:0:a00:1::1'.split(' '),
-    ...['localhost', 'example.org'],
+    'localhost',
+    'example.org',
   ];
   expect([...open, ...closed].filter(isPublicAddress)).toEqual(open);
 });

@@ -23,14 +23,17 @@ function logOf({ id, bytes }: UnsignedMessage, logIndex: string): Record<string,
 }
 
 const receiptOf = (logs: readonly unknown[], more: object = {}) => ({
-  ...{ transactionHash: HASH, status: '0x1', logs },
+  transactionHash: HASH,
+  status: '0x1',
+  logs,
   ...more,
 });
 const parse = (result: unknown, chain: BlockchainID | undefined = CHAIN) => parseEvmReceipt(result, HASH, chain);
 
 test('the receipt gives its messages, with the indices of their logs', () => {
   expect(parse(receiptOf([OTHER, logOf(FIRST, '0x3'), logOf(SECOND, '0x1f')]))).toEqual({
-    ...{ hasFailed: false, logCount: 3 },
+    hasFailed: false,
+    logCount: 3,
     messages: [
       { logIndex: 3, message: FIRST },
       { logIndex: 31, message: SECOND },

@@ -129,7 +129,11 @@ test('locked outputs and inputs are skipped', () => {
 describe('blocks', () => {
   const id = (byte: number): string => idFromBytes(new Uint8Array(32).fill(byte), 'id');
   const block = (txs: unknown, more: object = {}) => ({
-    ...{ id: id(2), parentID: id(1), height: 7, time: 99, txs },
+    id: id(2),
+    parentID: id(1),
+    height: 7,
+    time: 99,
+    txs,
     ...more,
   });
   const jsonOf = (name: string) => (readTransaction(name).json.response.result as { tx: unknown }).tx;

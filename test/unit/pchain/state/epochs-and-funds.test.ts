@@ -37,7 +37,9 @@ test('the height of an epoch is read once a second; a chain without epochs has n
 });
 
 const validator = (byte: number, balance: bigint | undefined): CurrentValidator => ({
-  ...{ nodeID: node(byte), weight: 1n, publicKey: undefined, minNonce: undefined, balance },
+  nodeID: node(byte),
+  weight: 1n,
+  balance,
   validationID: balance === undefined ? undefined : VALIDATION,
 });
 
@@ -53,7 +55,9 @@ function start(price: bigint, ...balances: (bigint | undefined)[]) {
   };
   const funds = createValidatorFunds(api, clock);
   return {
-    ...{ clock, state, funds },
+    clock,
+    state,
+    funds,
     soonInactive: async (subnet = SUBNET, warpSet = setOf(1)) => [
       ...(await funds.soonInactive(subnet, warpSet, SIGNAL)),
     ],

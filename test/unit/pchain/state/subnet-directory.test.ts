@@ -35,7 +35,10 @@ function start(answers: { validatedBy: SubnetID | Error; getSubnet: Subnet | Err
     clock,
   );
   return {
-    ...{ clock, asked, directory, answers },
+    clock,
+    asked,
+    directory,
+    answers,
     validatedBy: (id = CHAIN) => directory.validatedBy(id, SIGNAL),
     getSubnet: () => directory.getSubnet(L1, SIGNAL),
     exists: () => directory.exists(L1, SIGNAL),

@@ -38,16 +38,24 @@ function open(
   const registry = new Registry();
   const log = createLogLines();
   const index = openValidationIndex({
-    ...{ api: chain, store, clock, logger: log.logger },
+    api: chain,
+    store,
+    clock,
+    logger: log.logger,
     metrics: createMetrics(registry).with({ network: 'local' }),
-    ...{ l1StartTime: undefined, lookback: undefined, maxBlocksPerSecond: 1_000, ...limits },
+    l1StartTime: undefined,
+    lookback: undefined,
+    maxBlocksPerSecond: 1_000,
+    ...limits,
   });
   const closing = new AsyncDisposableStack();
   closing.use(store);
   closing.use(index);
   opened.push(closing);
   return {
-    ...{ index, clock, log },
+    index,
+    clock,
+    log,
     find: ({ validationID }: ValidationOrigin) => index.originOf(validationID, SIGNAL),
     close: () => closing.disposeAsync(),
     metrics: () => registry.metrics(),

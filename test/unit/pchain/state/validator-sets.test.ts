@@ -33,7 +33,9 @@ function start(limits: Partial<ValidatorSetsLimits> = {}, shared?: SharedValidat
       [undefined, 2, 3].map((key, index) => validator(index + 1, key, height)),
   };
   const sets = createValidatorSets({
-    ...{ clock, limits, shared },
+    clock,
+    limits,
+    shared,
     api: {
       getHeight: async () => node.chainHeight,
       async getProposedHeight() {
@@ -54,7 +56,10 @@ function start(limits: Partial<ValidatorSetsLimits> = {}, shared?: SharedValidat
     },
   });
   return {
-    ...{ clock, node, read, sets },
+    clock,
+    node,
+    read,
+    sets,
     at: (height: bigint, signal = SIGNAL) => sets.at(L1, height, signal),
     pinned: (height: bigint) => sets.atPinned(L1, height, SIGNAL),
   };

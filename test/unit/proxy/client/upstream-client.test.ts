@@ -6,8 +6,12 @@ import { NO_SPAN } from '../../../../src/telemetry/spans.ts';
 import { FakeClock, settle } from '../../../support/fake-clock.ts';
 
 const REQUEST = {
-  ...{ method: 'GET' as const, target: '/', subject: 'subject', timeoutMs: 1_000 },
-  ...{ client: 'a client', span: NO_SPAN },
+  method: 'GET' as const,
+  target: '/',
+  subject: 'subject',
+  timeoutMs: 1_000,
+  client: 'a client',
+  span: NO_SPAN,
 };
 
 function openClient(dispatch: Dispatcher['dispatch']) {

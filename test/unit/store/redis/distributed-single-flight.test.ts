@@ -69,7 +69,15 @@ function createReplicas(secret: string | null = SECRET) {
     return Number(new RegExp(`outcome="${outcome}"} (\\d+)`).exec(text)?.[1] ?? 0);
   };
   return {
-    ...{ clock, values, state, entries, log, done, progressed, run, counted },
+    clock,
+    values,
+    state,
+    entries,
+    log,
+    done,
+    progressed,
+    run,
+    counted,
     plant: (value: Uint8Array) => plant(KEY, value),
     planted: () => planted(KEY),
   };

@@ -16,8 +16,13 @@ function start() {
   const { store, entries } = createStoreInMemory(clock);
   const open = (networkID: number) => {
     const parts = createSharedStoreParts({
-      ...{ store, networkID, clock, networkName: 'local', secret: 'the secret of the replicas' },
-      ...{ logger: createLogLines().logger, metrics: createMetrics(new Registry()) },
+      store,
+      networkID,
+      clock,
+      networkName: 'local',
+      secret: 'the secret of the replicas',
+      logger: createLogLines().logger,
+      metrics: createMetrics(new Registry()),
     });
     return parts.signatures(createMemorySignatureStore({ clock, maxSignatures: 10, maxPerSigner: 10 }));
   };

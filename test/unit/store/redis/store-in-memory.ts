@@ -10,7 +10,9 @@ const latin1 = (bytes: string | Uint8Array): string => Buffer.from(bytes).toStri
 /** A store that runs the scripts at once on a Redis in memory, whose values a test may change, and which it may take away. */
 export function createStoreInMemory(clock: Clock) {
   const redis = new SimulatedRedis({
-    ...{ clock, draws: new Draws('in memory'), liar: undefined as unknown as Liar },
+    clock,
+    draws: new Draws('in memory'),
+    liar: undefined as unknown as Liar,
     plan: { latencyMs: [0, 0], spells: [], moments: [], lies: {}, lying: 0 },
     watcher: { wrote: () => undefined, disturbed: () => undefined, lost: () => undefined },
   });
@@ -24,10 +26,7 @@ export function createStoreInMemory(clock: Clock) {
   };
   /** Sets a value that does not expire. */
   const plant = (key: string, value: Uint8Array): void =>
-    void entries.set(key, {
-      value: latin1(value),
-      ...{ endsMs: Number.POSITIVE_INFINITY, writtenMs: 0, writer: undefined },
-    });
+    void entries.set(key, { value: latin1(value), endsMs: Number.POSITIVE_INFINITY, writtenMs: 0, writer: undefined });
   const planted = (key: string): Uint8Array => Buffer.from(String(entries.get(key)?.value), 'latin1');
   return { redis, store, state, entries, plant, planted, values: createSharedValues(store, '') };
 }

@@ -85,7 +85,11 @@ test('a request of this API brings its fields', () => {
   const quorum = { quorumPercentage: 80, quorumPercentageBuffer: 3 };
   const fields = { justification: '0xab', ...quorum, signingSubnetId: 'abc', pChainHeight: 7 };
   expect(readPasted(JSON.stringify({ message: `0x${MESSAGE}`, ...fields }))).toEqual({
-    ...{ kind: 'bytes', hex: MESSAGE, source: 'request', fields, more: 0 },
+    kind: 'bytes',
+    hex: MESSAGE,
+    source: 'request',
+    fields,
+    more: 0,
   });
 });
 

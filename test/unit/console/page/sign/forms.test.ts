@@ -104,8 +104,11 @@ describe('token transfers', () => {
     const transfer = readTokenTransfer(message(2, `${word(32)}${words.join('')}${bytesOf('c0ffee')}`));
     expect(transfer?.type).toBe('Send tokens and call');
     expect(Object.fromEntries(transfer?.fields.map(({ name, value }) => [name, value]) ?? [])).toMatchObject({
-      ...{ 'Source blockchain': `0x${word(7)}`, 'Recipient contract': `0x${address('33')}`, Amount: '9' },
-      ...{ 'Recipient payload': 'c0ffee', 'Fallback recipient': `0x${address('44')}` },
+      'Source blockchain': `0x${word(7)}`,
+      'Recipient contract': `0x${address('33')}`,
+      Amount: '9',
+      'Recipient payload': 'c0ffee',
+      'Fallback recipient': `0x${address('44')}`,
     });
   });
 
@@ -131,8 +134,12 @@ describe('the request', () => {
   test('of a message has what was chosen, and of a signed one its unsigned part', () => {
     const chosen = { quorum: 80, buffer: 5, signingSubnetId: ' s ', justification: '0xaa', pChainHeight: '12' };
     const body = {
-      ...{ message: '0xab', justification: '0xaa', quorumPercentage: 80, quorumPercentageBuffer: 5 },
-      ...{ signingSubnetId: 's', pChainHeight: 12 },
+      message: '0xab',
+      justification: '0xaa',
+      quorumPercentage: 80,
+      quorumPercentageBuffer: 5,
+      signingSubnetId: 's',
+      pChainHeight: 12,
     };
     expect(decideBytes({ as: 'unsignedMessage' }, { ...chosen, at: 'height' })).toEqual({
       request: { kind: 'body', body },
@@ -170,7 +177,11 @@ describe('the request', () => {
 
   test('that was pasted sets what it says', () => {
     expect(optionsOf({ quorumPercentage: 70, pChainHeight: 5, justification: '0x1' }, DEFAULT_OPTIONS)).toMatchObject({
-      ...{ quorum: 70, buffer: 0, at: 'height', pChainHeight: '5', justification: '0x1' },
+      quorum: 70,
+      buffer: 0,
+      at: 'height',
+      pChainHeight: '5',
+      justification: '0x1',
     });
     const destination = { destinationBlockchainId: 'd' };
     const read = optionsOf({ pChainHeight: 0, ...destination }, DEFAULT_OPTIONS);
@@ -183,7 +194,9 @@ describe('the request', () => {
     const request = { kind: 'body', body: { message: '0xab', quorumPercentage: 67 } } as const;
     const transaction = { kind: 'transaction', txHash: 't/', query: { destinationBlockchainId: 'd' } } as const;
     expect(curlOf(request, place).split(' \\\n  ')).toEqual([
-      ...[`curl -s '${url}'`, `-H 'x-service-api-key: '"$API_KEY"`, "-H 'content-type: application/json'"],
+      `curl -s '${url}'`,
+      `-H 'x-service-api-key: '"$API_KEY"`,
+      "-H 'content-type: application/json'",
       `-d '{"message":"0xab","quorumPercentage":67}'`,
     ]);
     expect(sdkOf(request, place)).toContain('apiKey: process.env.API_KEY');
@@ -200,12 +213,21 @@ describe('a failure', () => {
   const none = { weight: '0', count: 0, reasons: [] };
   /** Weight and number of validators by outcome, of a set that weighs 100. */
   const failureWith = (outcomes: Record<string, [weight: string, count: number]>, code = 'insufficient_weight') => ({
-    ...{ message: '67*100 > 100*0', code, statusCode: 500 },
+    message: '67*100 > 100*0',
+    code,
+    statusCode: 500,
     details: {
-      ...{ weightNeeded: '67', weightSigned: '61', totalWeight: '100' },
+      weightNeeded: '67',
+      weightSigned: '61',
+      totalWeight: '100',
       outcomes: {
-        ...{ signed: none, refused: none, timed_out: none, unreachable: none },
-        ...{ invalid_signature: none, not_asked: none, no_key: none },
+        signed: none,
+        refused: none,
+        timed_out: none,
+        unreachable: none,
+        invalid_signature: none,
+        not_asked: none,
+        no_key: none,
         ...Object.fromEntries(
           Object.entries(outcomes).map(([outcome, [weight, count]]) => [outcome, { weight, count, reasons: [] }]),
         ),
@@ -216,7 +238,8 @@ describe('a failure', () => {
   test('is explained by what weighs most first, without what decides nothing', () => {
     const { details } = failureWith({ refused: ['20', 1], timed_out: ['35', 2], unreachable: ['4', 1] });
     expect(adviceOn(details).map((text) => plain(text).split('.')[0])).toEqual([
-      ...['Validators with 35', 'Validators with 20'],
+      'Validators with 35',
+      'Validators with 20',
     ]);
   });
 
