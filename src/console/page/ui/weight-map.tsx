@@ -22,7 +22,7 @@ const GAP = 1.5;
 const MAX_STAGGER_MS = 650;
 const LONGEST_STEP_MS = 28;
 const MIN_SIGN_SIZE = 15;
-const MIN_LABEL_WIDTH = 92;
+const MIN_LABEL_WIDTH = 96;
 const MIN_LABEL_HEIGHT = 34;
 const MIN_SHARE_HEIGHT = 48;
 const TIP_WIDTH = 270;
@@ -136,7 +136,7 @@ function isNode({ nodeIds }: ShownValidator): boolean {
 function nodeLabel({ nodeIds: [first = '', ...others] }: ShownValidator): string {
   if (!first.startsWith('NodeID-')) return first;
   const id = first.replace('NodeID-', '');
-  return `${id.slice(0, 5)}…${id.slice(-4)}${others.length > 0 ? ` +${others.length}` : ''}`;
+  return `${id.slice(0, 4)}…${id.slice(-4)}${others.length > 0 ? ` +${others.length}` : ''}`;
 }
 
 /** The colours of the map, with the count and the weight of each. */
