@@ -29,9 +29,9 @@ export interface AggregatorOptions extends Omit<SharedSigningOptions, 'admission
 
 export interface AggregateOptions extends Waiter {
   /** Called and awaited before any work for an answer that is not cached. An error that it throws refuses the request. */
-  readonly onCacheMiss?: (() => Promise<void> | undefined) | undefined;
+  readonly onCacheMiss?: (() => Promise<void>) | undefined;
   /** Called and awaited with the number of validators that may be asked, and the bytes of the message. */
-  readonly onSigners?: ((validators: number, messageBytes: number) => Promise<void> | undefined) | undefined;
+  readonly onSigners?: ((validators: number, messageBytes: number) => Promise<void>) | undefined;
   /** Called once the validator set is known; not for a cached result, which has the same facts. */
   onResolved?(request: CompleteRequest, signing: Signing): void;
 }
@@ -169,8 +169,8 @@ export function createAggregator(options: AggregatorOptions) {
   }
 
   return {
-    /** Returns the signed message, synchronously if it is cached. Equal concurrent requests share one run. */
-    aggregate(request: AggregationRequest, waiter: AggregateOptions): AggregationResult | Promise<AggregationResult> {
+    /** Returns the signed message. Equal concurrent requests share one run. */
+    async aggregate(request: AggregationRequest, waiter: AggregateOptions): Promise<AggregationResult> {
       const startMs = clock.monotonicMs();
       let recalled: Recalled | undefined;
       try {
@@ -178,18 +178,16 @@ export function createAggregator(options: AggregatorOptions) {
       } catch (error) {
         return follow(waiter, startMs, () => Promise.reject(error));
       }
-      const work = () => follow(waiter, startMs, () => run(request, recalled, waiter));
-      const admitAndWork = (): Promise<AggregationResult> => {
-        const admitted = waiter.onCacheMiss?.();
-        return admitted === undefined ? work() : admitted.then(work);
-      };
-      if (recalled === undefined) return admitAndWork();
-      const tookS = endResolve(waiter, startMs);
-      waiter.span?.child('resolve').end();
-      const { result } = recalled;
-      if (result === undefined) return admitAndWork();
-      metrics.observeDuration('signed', tookS);
-      return result;
+      if (recalled !== undefined) {
+        const tookS = endResolve(waiter, startMs);
+        waiter.span?.child('resolve').end();
+        if (recalled.result !== undefined) {
+          metrics.observeDuration('signed', tookS);
+          return recalled.result;
+        }
+      }
+      await waiter.onCacheMiss?.();
+      return follow(waiter, startMs, () => run(request, recalled, waiter));
     },
   };
 }

@@ -1,4 +1,5 @@
 import { parseHex } from '../../lib/encoding/bytes.ts';
+import { isObject } from '../../lib/encoding/is-object.ts';
 import { ParseError } from '../../lib/encoding/parse-error.ts';
 import { BLS_PUBLIC_KEY_LENGTH } from '../../warp/bls-lengths.ts';
 import { type Id32, parseId } from '../../warp/ids.ts';
@@ -10,8 +11,8 @@ const DECIMAL = /^\d{1,20}$/;
 const U64_MAX = 0xffff_ffff_ffff_ffffn;
 
 export function readObject(value: unknown, what: string): JsonObject {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw mustBe(what, 'an object', value);
-  return value as JsonObject;
+  if (!isObject(value)) throw mustBe(what, 'an object', value);
+  return value;
 }
 
 export function readArray(value: unknown, what: string): readonly unknown[] {

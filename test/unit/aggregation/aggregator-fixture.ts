@@ -193,8 +193,7 @@ export function createHarness(limits: Partial<AggregatorLimits> = {}, parts: Har
   });
 
   function start(more: RequestOptions = {}, options: Partial<AggregateOptions> = {}) {
-    // At once or later, all is a promise to the tests.
-    const result = Promise.resolve(aggregator.aggregate(request(more), { signal: NEVER, ...options }));
+    const result = aggregator.aggregate(request(more), { signal: NEVER, ...options });
     result.catch(() => undefined);
     return result;
   }

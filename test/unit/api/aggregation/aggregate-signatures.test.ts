@@ -56,7 +56,7 @@ describe('a good request', () => {
 
   test('runs for the client of its address', async () => {
     const clients: (string | undefined)[] = [];
-    const aggregate: Aggregator['aggregate'] = (_, { client }) => {
+    const aggregate: Aggregator['aggregate'] = async (_, { client }) => {
       clients.push(client);
       return RESULT;
     };
@@ -124,14 +124,12 @@ describe('the price', () => {
   /** Requests of a client with these units in a minute. They answer with the status, and with the units left. */
   async function startLimited(units: number) {
     const work = { isCached: false, signers: 1, messageBytes: 0, count: 0 };
-    const aggregate: Aggregator['aggregate'] = (_, options) => {
+    const aggregate: Aggregator['aggregate'] = async (_, options) => {
       if (work.isCached) return RESULT;
-      return (async () => {
-        await options.onCacheMiss?.();
-        work.count += 1;
-        await options.onSigners?.(work.signers, work.messageBytes);
-        return RESULT;
-      })();
+      await options.onCacheMiss?.();
+      work.count += 1;
+      await options.onSigners?.(work.signers, work.messageBytes);
+      return RESULT;
     };
     const limited = await createTestServer({ aggregator: { aggregate }, access: limitedTo(units) });
     const left = async (response: ReturnType<typeof post>) => {
