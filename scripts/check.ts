@@ -4,11 +4,8 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { checkLayout } from './checks/layout.ts';
-import { checkMentions } from './checks/mentions.ts';
-import { checkPhrases } from './checks/phrases.ts';
 import { type CheckResult, ROOT } from './checks/project.ts';
 import { checkReferences } from './checks/references.ts';
-import { checkTested } from './checks/tested.ts';
 import { checkDeadCode, checkFormat, checkGeneratedCode, checkLint, checkTypes } from './checks/tools.ts';
 
 const STEPS: Record<string, () => CheckResult | Promise<CheckResult>> = {
@@ -19,9 +16,6 @@ const STEPS: Record<string, () => CheckResult | Promise<CheckResult>> = {
   'dead code': checkDeadCode,
   'generated code': checkGeneratedCode,
   references: checkReferences,
-  mentions: checkMentions,
-  tested: checkTested,
-  phrases: checkPhrases,
 };
 
 /** Runs a step; one that throws has failed. */

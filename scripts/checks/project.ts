@@ -23,15 +23,6 @@ export const sources: readonly string[] = ['src', 'test', 'bench', 'scripts']
 /** The sources without generated code. */
 export const written: readonly string[] = sources.filter((file) => !GENERATED.test(file));
 
-/** Every Markdown file of the project. */
-export function documents(): string[] {
-  const folders = ['bench', 'config', 'deploy', 'docs', 'proto', 'scripts', 'src', 'test'];
-  const inFolders = folders.flatMap((folder) => filesUnder(join(ROOT, folder)).map(toProjectPath));
-  return ['README.md', 'CHANGELOG.md', 'CONTRIBUTING.md', 'SECURITY.md', ...inFolders].filter((file) =>
-    file.endsWith('.md'),
-  );
-}
-
 export function toProjectPath(file: string): string {
   return relative(ROOT, file).replaceAll(sep, '/');
 }

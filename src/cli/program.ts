@@ -1,11 +1,10 @@
 import { styleText } from 'node:util';
-import { Argument, Command, InvalidArgumentError, Option } from 'commander';
+import { Command, InvalidArgumentError, Option } from 'commander';
 import { nearestName } from '../lib/encoding/nearest-name.ts';
 import type { ReadingForm } from '../warp/reading.ts';
-import { SHELLS } from './commands/completion.ts';
 import { addServiceOptions } from './io/service-options.ts';
 
-/** The forms of warp/reading.ts, which is not loaded for help and completion. */
+/** The forms of warp/reading.ts, which is not loaded for help. */
 const FORMS: readonly ReadingForm[] = ['signedMessage', 'unsignedMessage', 'payload', 'content', 'justification'];
 const DEFAULT_URL = 'http://127.0.0.1:8080';
 const DEFAULT_TIMEOUT_SECONDS = 60;
@@ -39,19 +38,6 @@ export function createProgram(version: string, onExit: (code: number) => void): 
   addAggregate(program, run);
   addSubnet(program, run);
   addServiceCommands(program, run);
-  const completion = program
-    .command('completion')
-    .description('Print the completion script of a shell')
-    .addArgument(new Argument('<shell>').choices(SHELLS))
-    .action(async (shell: (typeof SHELLS)[number]) => {
-      const { completionScript } = await import('./commands/completion.ts');
-      process.stdout.write(completionScript(shell, program));
-    });
-  addExamples(completion, [
-    'source <(warp-signature-aggregator completion bash)   # in ~/.bashrc',
-    'source <(warp-signature-aggregator completion zsh)   # in ~/.zshrc, after compinit',
-    'warp-signature-aggregator completion fish | source   # in ~/.config/fish/config.fish',
-  ]);
   for (const command of program.commands) command.showHelpAfterError(`See ${program.name()} ${command.name()} --help`);
   return program.showHelpAfterError(`See ${program.name()} --help`).addHelpText(
     'after',

@@ -102,7 +102,7 @@ test('runs every command in an empty folder', { timeout: TIMEOUT_MS }, async () 
   const message = bytesToHex(service.devnet.chains.C.emit(Buffer.from('packed')).bytes);
   const identity = JSON.stringify({ networks: { fuji: { pChainApi: [] } } });
   writeFileSync(join(folder, 'wrong.json'), identity);
-  const [decoded, verified, asked, collected, table, help, completion, checked, health] = await Promise.all([
+  const [decoded, verified, asked, collected, table, help, checked, health] = await Promise.all([
     run(['decode'], bytesToHex(unsignedMessage)),
     run(['verify', '--set', 'set.json', '--file', 'signed.hex']),
     run(['aggregate', '--url', service.app.url, message]),
@@ -110,7 +110,6 @@ test('runs every command in an empty folder', { timeout: TIMEOUT_MS }, async () 
     run(['aggregate', '--config', 'own.json', message]),
     run(['subnet', '--url', service.app.url]),
     run(['serve', '--help']),
-    run(['completion', 'fish']),
     run(['serve', '--check-config', '--config', join('node_modules', NAME, 'config', 'fuji.json')]),
     run(['health', '--port', new URL(service.app.url).port]),
   ]);
@@ -120,7 +119,6 @@ test('runs every command in an empty folder', { timeout: TIMEOUT_MS }, async () 
   expect(collected).toMatchObject({ code: 0, err: '', out: expect.stringMatching(/^[0-9a-f]{200,}\n$/) });
   expect(table).toMatchObject({ code: 0, err: '', out: expect.stringMatching(/\nSTATUS /) });
   expect(help).toMatchObject({ code: 0, err: '', out: expect.stringContaining('--check-config') });
-  expect(completion).toMatchObject({ code: 0, err: '', out: expect.stringContaining('complete -c') });
   expect(checked).toMatchObject({ code: 0, err: '', out: expect.stringMatching(/^ok: serves fuji/) });
   expect(health).toEqual({ code: 0, out: '', err: '' });
   expect(await run(['identity', '--config', 'own.json'])).toMatchObject({

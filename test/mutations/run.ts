@@ -3,7 +3,8 @@
 //
 // The simulation's planted bugs are separate tests (test/simulation/planted-bugs.ts), which `npm run test:simulation` runs.
 
-import { execFileSync, spawnSync } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { cpSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { PLANTED_BUGS, type PlantedBug } from './bugs.ts';
@@ -19,11 +20,11 @@ const wanted = process.argv[2] ?? '';
 const bugs = PLANTED_BUGS.filter(({ name }) => name.includes(wanted));
 copyProject();
 // Without a bug all of these tests pass; otherwise their failure would prove nothing.
-if (!passes([...new Set(bugs.flatMap(({ tests }) => tests))], 'inherit'))
+if (!(await passes([...new Set(bugs.flatMap(({ tests }) => tests))], 'inherit')))
   throw new Error('the tests fail without a bug');
 const survivors: string[] = [];
 for (const bug of bugs) {
-  const outcome = tryBug(bug);
+  const outcome = await tryBug(bug);
   if (outcome !== 'killed') survivors.push(bug.name);
   console.log(`${outcome === 'killed' ? 'ok  ' : 'FAIL'} ${outcome}: ${bug.name} (${bug.file})`);
 }
@@ -44,17 +45,30 @@ function copyProject(): void {
   symlinkSync(join(ROOT, 'node_modules'), join(COPY, 'node_modules'));
 }
 
-/** @returns whether the tests of the copy pass */
-function passes(tests: readonly string[], output: 'ignore' | 'inherit' = 'ignore'): boolean {
-  const { status } = spawnSync(process.execPath, [VITEST, 'run', '--bail=1', '--reporter=dot', ...tests], {
+/** @returns whether the tests of the copy pass; ends their process group, because a failed test may leave a service running */
+async function passes(tests: readonly string[], output: 'ignore' | 'inherit' = 'ignore'): Promise<boolean> {
+  const run = spawn(process.execPath, [VITEST, 'run', '--bail=1', '--reporter=dot', ...tests], {
     cwd: COPY,
     stdio: ['ignore', output, output],
+    detached: true,
     timeout: MAX_RUN_MS,
   });
-  return status === 0;
+  const [code] = (await once(run, 'exit')) as [number | null];
+  endGroup(run.pid);
+  return code === 0;
 }
 
-function tryBug({ file, find, replace, tests }: PlantedBug): 'killed' | 'survived' | 'not found once' {
+function endGroup(pid: number | undefined): void {
+  if (pid === undefined) return;
+  try {
+    process.kill(-pid, 'SIGKILL');
+  } catch (error) {
+    // The group has ended by itself.
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
+  }
+}
+
+async function tryBug({ file, find, replace, tests }: PlantedBug): Promise<'killed' | 'survived' | 'not found once'> {
   const path = join(COPY, file);
   const text = readFileSync(path, 'utf8');
   if (text.split(find).length !== 2) return 'not found once';
@@ -62,7 +76,7 @@ function tryBug({ file, find, replace, tests }: PlantedBug): 'killed' | 'survive
     path,
     text.replace(find, () => replace),
   );
-  const survived = passes(tests);
+  const survived = await passes(tests);
   writeFileSync(path, text);
   return survived ? 'survived' : 'killed';
 }

@@ -2,7 +2,6 @@ import { expect, test } from 'vitest';
 import { commandHelp } from '../../../scripts/docs/commands.ts';
 import { type ReferenceTable, withTable } from '../../../scripts/docs/reference-table.ts';
 import { misnamedMetrics } from '../../../scripts/docs/service.ts';
-import { unnamedInTests } from '../../../scripts/docs/tested.ts';
 import { createProgram } from '../../../src/cli/program.ts';
 
 const EMPTY = 'Before.\n\n<!-- generated: codes -->\n<!-- end of the generated part -->\n\nAfter.\n';
@@ -43,18 +42,4 @@ test('the reference of commands has all of them, with what follows their options
   const { commands } = createProgram('', () => undefined);
   for (const command of commands) expect(help).toContain(`## ${command.name()}\n`);
   expect(help).toContain('Examples:');
-});
-
-test('names that no test contains are found', () => {
-  const tests = new Map([
-    ['test/a/one.test.ts', "'gone' and `/v1/things/7`"],
-    ['test/b/two.test.ts', "'late'"],
-  ]);
-  const routes = { kind: 'route', folder: 'test/', names: ['GET /v1/things/{id}', 'GET /v1/things/{id}/parts'] };
-  const codes = { kind: 'code', folder: 'test/a/', names: ['gone', 'late', 'gon'] };
-  expect(unnamedInTests([routes, codes], tests)).toEqual([
-    'No test below test/ names the route `GET /v1/things/{id}/parts`.',
-    'No test below test/a/ names the code `late`.',
-    'No test below test/a/ names the code `gon`.',
-  ]);
 });
