@@ -64,8 +64,8 @@ export async function startService(
     const local = { aliases: ['mainnet', 'fuji', 'testnet'], ...network };
     const settings = { networks: { local }, log: { level: 'info' }, server: { port: 0 }, ...sections };
     await writeFile(config, JSON.stringify(settings));
-    // The flag of `npm start`.
-    const args = ['--max-semi-space-size=4', ...nodeArgs, 'src/start.js', '--config', config];
+    // The flags of `npm start`.
+    const args = ['--use-system-ca', '--max-semi-space-size=4', ...nodeArgs, 'src/start.js', '--config', config];
     const service = await startProcess(args, (line) => line.includes('"listening"'));
     return { ...service, url: String(service.announced['url']) };
   } finally {

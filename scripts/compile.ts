@@ -13,8 +13,9 @@ for (const name of ['docs.css', 'icon.svg']) {
 }
 // The console's page is shipped as its bundle.
 await writePage(join(ROOT, 'dist', 'src', 'console', 'bundle'));
-// The launcher in place of the Go aggregator's binary is a shell script.
-const LAUNCHER = join('src', 'signature-aggregator');
-cpSync(join(ROOT, LAUNCHER), join(ROOT, 'dist', LAUNCHER));
+// One shell script starts both programs, by its name.
+const SCRIPT = join(ROOT, 'src', 'signature-aggregator');
+for (const name of ['signature-aggregator', 'warp-signature-aggregator'])
+  cpSync(SCRIPT, join(ROOT, 'dist', 'src', name));
 process.stdout.write(output);
 process.exitCode = status;

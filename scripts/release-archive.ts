@@ -7,11 +7,11 @@ const ROOT = join(import.meta.dirname, '..');
 /** The names of the two kinds of CPU in archives, and in npm packages. */
 const CPUS = { amd64: 'x64', arm64: 'arm64' } as const;
 export type ArchiveCpu = keyof typeof CPUS;
-const LAUNCHER = 'signature-aggregator';
+const PROGRAM = 'signature-aggregator';
 
 /**
- * Makes `signature-aggregator_VERSION_linux_CPU.tar.gz` for both kinds of CPU, as tools download the Go aggregator: at the top the launcher,
- * beside it the Node that it runs. There are no links in it, which some of these tools leave out.
+ * Makes `signature-aggregator_VERSION_linux_CPU.tar.gz` for both kinds of CPU, as tools download the Go aggregator: at the top both programs,
+ * beside them the Node that runs them. There are no links in it, which some of these tools leave out.
  *
  * @param folder where the archives go
  * @returns their paths
@@ -28,8 +28,9 @@ export function buildArchives(folder: string, cpus: readonly ArchiveCpu[] = ['am
       mkdirSync(root);
       run(root, 'tar', '-xzf', join(staging, packed), '--strip-components=1');
       installDependencies(root, CPUS[name]);
-      copyFileSync(join(root, 'dist', 'src', LAUNCHER), join(root, LAUNCHER));
-      return pack(root, join(folder, `${LAUNCHER}_${versionOf(root)}_linux_${name}.tar.gz`));
+      for (const program of [PROGRAM, `warp-${PROGRAM}`])
+        copyFileSync(join(root, 'dist', 'src', program), join(root, program));
+      return pack(root, join(folder, `${PROGRAM}_${versionOf(root)}_linux_${name}.tar.gz`));
     });
   } finally {
     rmSync(staging, { recursive: true });
@@ -59,7 +60,7 @@ function pack(root: string, archive: string): string {
     lstatSync(join(root, path)).isSymbolicLink(),
   );
   if (links.length > 0) throw new Error(`the archive must have no links: ${links.join(', ')}`);
-  // Without `./` before the names, so that the launcher is found by its own.
+  // Without `./` before the names, so that a program is found by its own.
   run(root, 'tar', '-czf', archive, '--sort=name', '--owner=0', '--group=0', '--numeric-owner', ...readdirSync(root));
   return archive;
 }

@@ -1,8 +1,9 @@
 // Plain JavaScript that parses under any Node with ES modules: an older one must get as far as saying this sentence.
 
-import { isNewEnough, MINIMUM_MAJOR } from './newer-node.js';
+/** The oldest Node that this project runs under. */
+export const MINIMUM_MAJOR = 24;
 
-if (!isNewEnough(process.versions.node)) {
+if (Number.parseInt(process.versions.node, 10) < MINIMUM_MAJOR) {
   process.stderr.write(
     `This project needs Node ${MINIMUM_MAJOR} or newer, but Node ${process.versions.node} is running: start it through an npm script ` +
       'after "npm ci" (npm start, npm test), which brings a Node of its own on Linux and macOS, ' +

@@ -173,8 +173,8 @@ ${examples(['warp-signature-aggregator convert signature-aggregator.json > confi
 Without --config the service runs a devnet: a P-Chain API and validators with the real peer-to-peer protocol, on loopback.
 All other settings are in the file or in environment variables: see config/README.md.
 
-Signals: SIGTERM and SIGINT stop the service, a second one at once; SIGHUP reloads the configuration, or stops the service if its
-terminal was closed.
+Signals: SIGTERM and SIGINT stop the service when the running requests are answered, a SIGINT a second or more after the first at
+once; SIGHUP reloads the configuration, or stops the service if its terminal was closed.
 ${examples(['warp-signature-aggregator serve', 'warp-signature-aggregator serve --config fuji.json --port 80'])}`,
     );
   program

@@ -359,14 +359,20 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   ...bugsOf('src/proxy/client/circuit-breaker.ts', ['test/unit/proxy', 'test/integration/proxy/circuit.test.ts'], {
     'the circuit of an upstream never opens': ['if (this.isOpen || this.#hasFailedTooOften) this.#open();', ''],
   }),
-  ...bugsOf('package.json', ['test/integration/service/launcher.test.ts'], {
+  ...bugsOf('package.json', ['test/integration/service/signals.test.ts'], {
     'npm start does not become the service': [
-      '"exec node --max-semi-space-size=4 src/start.js"',
-      '"node --max-semi-space-size=4 src/start.js; true"',
+      '"exec node --use-system-ca --max-semi-space-size=4 src/start.js"',
+      '"node --use-system-ca --max-semi-space-size=4 src/start.js; true"',
     ],
   }),
-  ...bugsOf('src/newer-node.js', ['test/integration/service/launcher.test.ts'], {
-    'the service outlives a launcher that is killed': ["', () => process.exit(1)", "', () => undefined"],
+  ...bugsOf('src/cli/commands/serve.ts', ['test/integration/service/signals.test.ts'], {
+    'a second SIGTERM ends the service at once': [
+      'if (controller.signal.aborted) return;',
+      'if (controller.signal.aborted) process.exit(1);',
+    ],
+  }),
+  ...bugsOf('src/cli/io/interrupt.ts', ['test/unit/cli/io'], {
+    'the second SIGINT of one Ctrl-C ends the service at once': ["? 'ignore' : 'exit'", "? 'exit' : 'exit'"],
   }),
   ...bugsOf('src/app.ts', ['test/unit/cli/commands'], {
     'a start that fails logs a stop': [
@@ -375,7 +381,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     ],
   }),
   ...bugsOf('src/signature-aggregator', ['test/integration/service/go-binary.test.ts'], {
-    "the Go binary's launcher stays the parent of the service": ['exec "$node"', '"$node"'],
+    'the script in place of the Go binary stays the parent of the service': ['exec "$node"', '"$node"'],
   }),
   ...bugsOf('src/config/go-aggregator/go-file.ts', GO_FILE, {
     'a null in a Go file is a value': [

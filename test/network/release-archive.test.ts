@@ -3,6 +3,7 @@ import { mkdirSync, mkdtempSync, readFileSync, readlinkSync, rmSync, symlinkSync
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
+import packageJson from '../../package.json' with { type: 'json' };
 import { buildArchives } from '../../scripts/release-archive.ts';
 import { startDevnet } from '../../src/devnet/devnet.ts';
 import { systemClock } from '../../src/lib/concurrency/clock.ts';
@@ -21,9 +22,12 @@ test(
     mkdirSync(archive);
     const [path = ''] = buildArchives(folder, [process.arch === 'x64' ? 'amd64' : 'arm64']);
     execFileSync('tar', ['-xzf', path, '-C', archive]);
-    // What the launcher calls, and no Node.
+    // What the script calls, and no Node.
     mkdirSync(bin);
     for (const tool of ['dirname', 'readlink', 'tr', 'uname']) symlinkSync(join('/usr/bin', tool), join(bin, tool));
+
+    const own = execFileSync(join(archive, 'warp-signature-aggregator'), ['--version'], { env: { PATH: bin } });
+    expect(String(own)).toBe(`${packageJson.version}\n`);
 
     await using devnet = await startDevnet({ validators: 5, clock: systemClock, logger: createLogger('silent') });
     const api = { 'base-url': devnet.apiUrl };

@@ -15,6 +15,7 @@ import { IdentityError } from '../../p2p/identity/identity.ts';
 import { StoreError } from '../../store/local/validation-store.ts';
 import { createLogger, flushLog, type Logger } from '../../telemetry/logger.ts';
 import { usageFailure } from '../io/exit-codes.ts';
+import { createInterrupt } from '../io/interrupt.ts';
 import { createReload } from './reload.ts';
 
 /** Threads start within a tenth of a second; the bound is for one that hangs. */
@@ -32,29 +33,39 @@ interface Stop {
   timeoutMs: number;
 }
 
-/** Exits at once at a second signal, and when the shutdown hangs. */
+/** Exits at once at a later SIGINT, and when the shutdown hangs. Other signals to stop change nothing when they are repeated. */
 function listenForSignals(reload: () => void): Stop {
   const controller = new AbortController();
   const stop: Stop = { signal: controller.signal, timeoutMs: CLOSE_TIMEOUT_MS };
-  const onSignal = (signalName: NodeJS.Signals): void => {
-    if (controller.signal.aborted) {
-      process.stderr.write('ended at once, by a second signal\n');
-      void exitAtOnce();
-      return;
-    }
+  const stopBy = (signalName: NodeJS.Signals): void => {
+    if (controller.signal.aborted) return;
     controller.abort(new Stopped(signalName));
     setTimeout(() => {
       process.stderr.write(`not everything closed within ${stop.timeoutMs} ms\n`);
       process.exit(1);
     }, stop.timeoutMs).unref();
   };
-  process.on('SIGINT', onSignal);
-  process.on('SIGTERM', onSignal);
+  const interrupt = createInterrupt(() => performance.now());
+  process.on('SIGINT', () => {
+    switch (interrupt()) {
+      case 'stop':
+        process.stderr.write('stopping after the requests that are running; a Ctrl-C in a second or later ends them\n');
+        stopBy('SIGINT');
+        break;
+      case 'exit':
+        process.stderr.write('ended at once, by a second Ctrl-C\n');
+        void exitAtOnce();
+        break;
+      case 'ignore':
+        break;
+    }
+  });
+  process.on('SIGTERM', stopBy);
   const isTerminalClosed = watchTerminal();
   // Without a listener SIGHUP would end the process.
   process.on('SIGHUP', () => {
-    if (!isTerminalClosed()) reload();
-    else if (!controller.signal.aborted) onSignal('SIGHUP');
+    if (isTerminalClosed()) stopBy('SIGHUP');
+    else reload();
   });
   return stop;
 }

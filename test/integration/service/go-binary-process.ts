@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { followLog, type ServiceLog } from '../../support/service-log.ts';
 
-/** The launcher in place of the Go aggregator's binary, called as tools call it: its standard input closed, and SIGKILL at the end. */
+/** The script in place of the Go aggregator's binary, called as tools call it: its standard input closed, and SIGKILL at the end. */
 export interface GoBinary extends AsyncDisposable {
   readonly child: ChildProcess;
   readonly log: ServiceLog;

@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process';
 import {
   chmodSync,
+  copyFileSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
@@ -16,16 +17,17 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import packageJson from '../../../package.json' with { type: 'json' };
 import { type Devnet, startDevnet } from '../../../src/devnet/devnet.ts';
 import { systemClock } from '../../../src/lib/concurrency/clock.ts';
-import { MINIMUM_MAJOR } from '../../../src/newer-node.js';
+import { MINIMUM_MAJOR } from '../../../src/require-node.js';
 import { createLogger } from '../../../src/telemetry/logger.ts';
 import { collect, type Ended, runCommand } from '../../unit/cli/run-command.ts';
 import { holdClosedPort } from '../closed-port.ts';
 import { signByGoApi, startGoBinary } from './go-binary-process.ts';
 
-/** The launcher in place of the Go aggregator's binary, called as tools call it, beside the API of the devnet's node. */
+/** The script in place of the Go aggregator's binary, called as tools call it, beside the API of the devnet's node. */
 
 const TIMEOUT_MS = 60_000;
-const LAUNCHER = join(import.meta.dirname, '../../../src/signature-aggregator');
+const SCRIPT = join(import.meta.dirname, '../../../src/signature-aggregator');
+const FLAGS = '--use-system-ca --max-semi-space-size=4';
 const USAGE = /^\nUsage:\nsignature-aggregator --config-file path-to-config +Specifies the config file/;
 
 const folder = mkdtempSync(join(tmpdir(), 'go-binary-'));
@@ -62,10 +64,10 @@ function writeFile(content: object): string {
   return path;
 }
 
-const start = (args: readonly string[], env: Record<string, string> = {}, entry = LAUNCHER) =>
+const start = (args: readonly string[], env: Record<string, string> = {}, entry = SCRIPT) =>
   startGoBinary(entry, args, { GO_BINARY_TEST: folder, ...env });
 
-const run = (args: readonly string[], env: Record<string, string> = {}, entry = LAUNCHER): Promise<Ended> =>
+const run = (args: readonly string[], env: Record<string, string> = {}, entry = SCRIPT): Promise<Ended> =>
   collect(
     spawn(entry, args, { env: { PATH: '/usr/bin:/bin', ...env }, stdio: ['ignore', 'pipe', 'pipe'], cwd: folder }),
     undefined,
@@ -178,32 +180,37 @@ test('convert prints a configuration with the same ports and answers', { timeout
 test('it is found through links, and by the Node that is new enough', { timeout: TIMEOUT_MS }, async () => {
   const place = join(folder, 'links');
   mkdirSync(join(place, 'bin'), { recursive: true });
-  symlinkSync(LAUNCHER, join(place, 'launcher'));
-  symlinkSync('../launcher', join(place, 'bin', 'signature-aggregator'));
+  symlinkSync(SCRIPT, join(place, 'script'));
+  symlinkSync('../script', join(place, 'bin', 'signature-aggregator'));
   const version = { code: 0, out: `v${packageJson.version}\n`, err: '' };
   expect(await run(['--version'], {}, join(place, 'bin', 'signature-aggregator'))).toEqual(version);
 
   // Alone in a folder, with the Node beside it or on PATH.
   const alone = join(folder, 'alone');
   mkdirSync(join(alone, 'bin'), { recursive: true });
-  const launcher = join(alone, 'signature-aggregator');
-  writeFileSync(launcher, readFileSync(LAUNCHER));
-  chmodSync(launcher, 0o755);
+  const script = join(alone, 'signature-aggregator');
+  writeFileSync(script, readFileSync(SCRIPT));
+  chmodSync(script, 0o755);
   const node = (path: string, nodeVersion: string) => {
     writeFileSync(path, `#!/bin/sh\n[ "$1" = --version ] && echo v${nodeVersion} || echo "$0" "$@"\n`, { mode: 0o755 });
   };
   const env = { PATH: `${join(alone, 'bin')}:/usr/bin:/bin` };
   node(join(alone, 'bin', 'node'), `${MINIMUM_MAJOR - 1}.9.9`);
-  expect(await run([], env, launcher)).toEqual({
+  expect(await run([], env, script)).toEqual({
     code: 1,
     out: '',
     err: expect.stringMatching(/^signature-aggregator needs Node 24 /),
   });
   node(join(alone, 'bin', 'node'), `${MINIMUM_MAJOR}.0.0`);
-  const called = (path: string) => `${path} ${join(alone, 'dist', 'src', 'start.js')} signature-aggregator --help\n`;
-  expect(await run(['--help'], env, launcher)).toEqual({ code: 0, out: called(join(alone, 'bin', 'node')), err: '' });
+  const called = (path: string) =>
+    `${path} ${FLAGS} ${join(alone, 'dist', 'src', 'start.js')} signature-aggregator --help\n`;
+  expect(await run(['--help'], env, script)).toEqual({ code: 0, out: called(join(alone, 'bin', 'node')), err: '' });
   node(join(alone, 'node'), '100.1.0');
-  expect(await run(['--help'], env, launcher)).toEqual({ code: 0, out: called(join(alone, 'node')), err: '' });
+  expect(await run(['--help'], env, script)).toEqual({ code: 0, out: called(join(alone, 'node')), err: '' });
+  // Under its other name it is the other program.
+  const own = join(alone, 'warp-signature-aggregator');
+  copyFileSync(script, own);
+  expect((await run(['--help'], env, own)).out).toBe(called(join(alone, 'node')).replace(' signature-aggregator', ''));
 });
 
 /** The TCP ports on which a process listens, by the inodes of its sockets. */

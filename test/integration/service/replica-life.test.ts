@@ -1,56 +1,13 @@
 import { createHash } from 'node:crypto';
-import { once } from 'node:events';
-import type { ServerResponse } from 'node:http';
-import type { Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { expect, test, vi } from 'vitest';
 import { sendJson, startStandIn } from '../proxy/stand-in.ts';
-import { startServiceChild } from './service-child.ts';
+import { DATA, NEVER_MS, requestUnderWay, STOPPING, startUpstreamed } from './upstreamed-child.ts';
 
 // Real processes and real signals, as an orchestrator sends them.
 
 vi.setConfig({ testTimeout: 180_000 });
-const NEVER_MS = 600_000;
-const DATA = '/v1/chains/1/blocks/';
-const REQUEST = `GET ${DATA}2 HTTP/1.1\r\nhost: x\r\n\r\n`;
-const STOPPING = 'stopping: no more requests are taken';
 const RELOADED = 'configuration reloaded; settings in `left` need a restart';
-
-/** Its P-Chain API does not answer: the service listens, and passes on what upstreams answer. */
-async function startUpstreamed({ network = 'fuji', server = {} }: { network?: string; server?: object } = {}) {
-  await using opened = new AsyncDisposableStack();
-  const standIn = opened.use(await startStandIn());
-  const waiting: ServerResponse[] = [];
-  let hold = { count: 0, reached: Promise.withResolvers<void>() };
-  standIn.behaviour = ({ method }, response) => {
-    if (method !== 'GET') sendJson(response, 503, {});
-    else if (hold.count === 0) sendJson(response, 200, { blockNumber: '2' });
-    else if (waiting.push(response) === hold.count) hold.reached.resolve();
-  };
-  const endpoint = { baseUrl: standIn.baseUrl };
-  const whole = {
-    networks: { [network]: { pChainApi: [endpoint] } },
-    upstream: { dataApi: { evm: endpoint }, timeoutMs: NEVER_MS, cacheBytes: 0 },
-    server: { port: 0, ...server },
-  };
-  const service = opened.use(await startServiceChild(whole));
-  const closing = opened.move();
-  return {
-    ...service,
-    config: whole,
-    standIn,
-    /** Resolves when so many requests have reached the upstream, which answers none of them before {@link release}. */
-    holdNext(count: number): Promise<void> {
-      hold = { count, reached: Promise.withResolvers() };
-      return hold.reached.promise;
-    },
-    release(): void {
-      hold = { ...hold, count: 0 };
-      for (const response of waiting.splice(0)) sendJson(response, 200, { blockNumber: '2' });
-    },
-    [Symbol.asyncDispose]: () => closing.disposeAsync(),
-  };
-}
 
 test('at SIGTERM it is not ready first, answers for the delay, and loses no request that is under way', async () => {
   const COUNT = 30;
@@ -121,15 +78,6 @@ test('SIGHUP takes what can change, says what is left, and a bad file changes no
   expect(ready.subnets.map(({ subnetId }) => subnetId)).toContain(subnet);
 });
 
-/** A connection with a request that the upstream has and does not answer. */
-async function requestUnderWay(service: Awaited<ReturnType<typeof startUpstreamed>>): Promise<Socket> {
-  const reached = service.holdNext(1);
-  const client = await service.connect();
-  client.write(REQUEST);
-  await reached;
-  return client;
-}
-
 test('at SIGINT, which knows no delay, a request under way is answered, no other is taken, and it ends with 0', async () => {
   await using service = await startUpstreamed({ server: { drainDelayMs: NEVER_MS, shutdownTimeoutMs: NEVER_MS } });
   const client = await requestUnderWay(service);
@@ -149,17 +97,6 @@ test('a request that takes longer than it may is broken off, and the process end
   expect(await service.exitCode()).toBe(0);
   const aborted = await service.log.line('open requests are aborted because the service stops');
   expect(aborted).toMatchObject({ requests: 1 });
-});
-
-test('a second signal ends the process at once, with 1', async () => {
-  await using service = await startUpstreamed({ server: { shutdownTimeoutMs: NEVER_MS } });
-  await requestUnderWay(service);
-  service.child.kill('SIGTERM');
-  await service.log.line(STOPPING);
-  service.child.kill('SIGTERM');
-  await once(service.child, 'close');
-  expect(await service.exitCode()).toBe(1);
-  expect(service.log.tail()).toMatch(/^ended at once, by a second signal$/m);
 });
 
 test('a service that still waits for its node ends with 0', async () => {
