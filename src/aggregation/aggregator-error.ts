@@ -103,11 +103,6 @@ export class AggregatorError extends Error {
   }
 }
 
-/** @param field by which the client gave the subnet, directly or not */
-export function unknownSubnet(subnetID: SubnetID, field: RequestField): AggregatorError {
-  return new AggregatorError('unknown_subnet', `the P-Chain knows no subnet ${subnetID}`, { field });
-}
-
 /** Errors of `work` about one field name another one, which the client gave. */
 export async function renameField<T>(work: Promise<T>, from: RequestField, to: RequestField): Promise<T> {
   try {

@@ -48,14 +48,17 @@ export interface FailedReading {
   readonly reason: string;
 }
 
-/** Decodes the bytes in every possible form, the likeliest first, and reports why the other forms fail. */
-export function readWarpBytes(bytes: Uint8Array): {
+/** Decodes the bytes in every form that fits, the likeliest first, and reports why the others fail. */
+export function readWarpBytes(
+  bytes: Uint8Array,
+  forms: readonly ReadingForm[] = READING_FORMS,
+): {
   readonly readings: readonly Reading[];
   readonly failed: readonly FailedReading[];
 } {
   const readings: Reading[] = [];
   const failed: FailedReading[] = [];
-  for (const form of READING_FORMS) {
+  for (const form of forms) {
     const reading = attempt(() => readAs(form, bytes));
     if (reading instanceof ParseError) failed.push({ as: form, reason: reading.message });
     else readings.push(reading);

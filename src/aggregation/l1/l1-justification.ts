@@ -1,5 +1,6 @@
 import { equalBytes } from '../../lib/encoding/bytes.ts';
 import { tryParse } from '../../lib/encoding/parse-error.ts';
+import { loggedMessage } from '../../pchain/codec/logged-message.ts';
 import { ID_LENGTH, idBytes, idFromBytes, P_CHAIN_ID, type SubnetID, type ValidationID } from '../../warp/ids.ts';
 import {
   conversionOrigin,
@@ -26,7 +27,7 @@ export type RecognizedJustification =
 
 /**
  * Parses a justification: the 32 bytes of a subnet ID; an L1ValidatorRegistrationJustification; or a RegisterL1Validator
- * payload, alone or inside its addressed call or Warp message (unsigned or signed). The forms cannot be confused: the codec
+ * payload, alone or inside its addressed call, Warp message (unsigned or signed) or the data of a SendWarpMessage log. The forms cannot be confused: the codec
  * starts with two zero bytes, which no protobuf message does.
  */
 export function recognizeJustification(bytes: Uint8Array): RecognizedJustification | undefined {
@@ -40,7 +41,8 @@ export function recognizeJustification(bytes: Uint8Array): RecognizedJustificati
   return message && { kind: 'validation', subnetID: message.subnetID, ...registrationOrigin(message) };
 }
 
-function findRegistration(bytes: Uint8Array): RegisterL1Validator | undefined {
+function findRegistration(given: Uint8Array): RegisterL1Validator | undefined {
+  const bytes = tryParse(() => loggedMessage(given, 'justification')) ?? given;
   const warpMessage =
     tryParse(() => parseUnsignedMessage(bytes)) ?? tryParse(() => parseSignedMessage(bytes).unsignedMessage);
   const call = tryParse(() => parseWarpPayload(warpMessage?.payload ?? bytes));

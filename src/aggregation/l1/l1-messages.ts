@@ -3,8 +3,9 @@ import type { SubnetDirectory } from '../../pchain/state/subnet-directory.ts';
 import type { BlockchainID, SubnetID, TxID } from '../../warp/ids.ts';
 import { encodeJustification } from '../../warp/justification.ts';
 import type { UnsignedMessage } from '../../warp/unsigned-message.ts';
-import { AggregatorError, type AggregatorErrorCode, type RequestField, unknownSubnet } from '../aggregator-error.ts';
+import { AggregatorError, type AggregatorErrorCode, type RequestField } from '../aggregator-error.ts';
 import { askPChain } from '../ask-p-chain.ts';
+import { unknownSubnet } from '../unknown-subnet.ts';
 import {
   createPChainMessage,
   looksLikeSignedMessage,
@@ -69,7 +70,9 @@ export function createL1Messages(options: L1MessagesOptions) {
     if (recognized === undefined) throw failure('invalid_request', describeUnrecognized(bytes));
     const { subnetID } = recognized;
     const subnet = await directory.getSubnet(subnetID, signal);
-    if (subnet === undefined) throw unknownSubnet(subnetID, 'justification');
+    if (subnet === undefined) {
+      throw await unknownSubnet(directory, { subnetID, field: 'justification' }, options.clock, signal);
+    }
     const { conversionID, managerChainID } = subnet;
     if (conversionID === undefined || managerChainID === undefined) {
       throw failure('invalid_request', `subnet ${subnetID} was not converted to an L1`);

@@ -6,8 +6,9 @@ import type { ValidatorFunds } from '../../pchain/state/validator-funds.ts';
 import { HeightNotReached, type ValidatorSets } from '../../pchain/state/validator-sets.ts';
 import type { WarpSet } from '../../validators/warp-set.ts';
 import type { NodeID, SubnetID } from '../../warp/ids.ts';
-import { AggregatorError, unknownSubnet } from '../aggregator-error.ts';
+import { AggregatorError } from '../aggregator-error.ts';
 import { askOptionally, askPChain } from '../ask-p-chain.ts';
+import { unknownSubnet } from '../unknown-subnet.ts';
 import type { AggregationRequest } from './aggregation-request.ts';
 import type { CompleteRequest, Destination } from './complete-request.ts';
 
@@ -112,7 +113,7 @@ export function createSigningResolver(options: SigningResolverOptions) {
         }
         const signingSubnetID = request.signingSubnetID ?? sourceSubnetID;
         // Checked before the validators are read: clients can invent IDs, and the node returns an empty set for them.
-        if (!(await directory.exists(signingSubnetID, signal))) throw unknownSubnet(signingSubnetID, 'signingSubnetID');
+        if (!(await directory.exists(signingSubnetID, signal))) throw await withoutSubnet(signingSubnetID, signal);
         onSubnet?.(signingSubnetID);
         return { ...(await chooseSigners(request, signingSubnetID, signal)), sourceSubnetID };
       } finally {
@@ -124,7 +125,7 @@ export function createSigningResolver(options: SigningResolverOptions) {
   /** The validators of a subnet that would have to sign. */
   async function signersOf(subnetID: SubnetID, at: HeightChoice, parent: AbortSignal): Promise<SignersAtHeight> {
     return await askPChain(patience, parent, async (signal) => {
-      if (!(await directory.exists(subnetID, signal))) throw unknownSubnet(subnetID, 'signingSubnetID');
+      if (!(await directory.exists(subnetID, signal))) throw await withoutSubnet(subnetID, signal);
       return await chooseSigners(at, subnetID, signal);
     });
   }
@@ -200,6 +201,10 @@ export function createSigningResolver(options: SigningResolverOptions) {
     }
   }
 
+  function withoutSubnet(subnetID: SubnetID, signal: AbortSignal): Promise<AggregatorError> {
+    return unknownSubnet(directory, { subnetID, field: 'signingSubnetID' }, clock, signal);
+  }
+
   async function withoutValidators(
     subnetID: SubnetID,
     height: bigint,
@@ -208,7 +213,7 @@ export function createSigningResolver(options: SigningResolverOptions) {
   ): Promise<AggregatorError> {
     const field = 'signingSubnetID';
     const subnet = await directory.getSubnet(subnetID, signal);
-    if (subnet === undefined) return unknownSubnet(subnetID, 'signingSubnetID');
+    if (subnet === undefined) return await withoutSubnet(subnetID, signal);
     if (!isPinned && subnet.conversionID !== undefined) {
       return new AggregatorError(
         'no_validators_yet',

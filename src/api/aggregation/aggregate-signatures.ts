@@ -8,6 +8,7 @@ import type { Signing } from '../../aggregation/request/signing-resolver.ts';
 import { clientOf } from '../../http/access/client-identity.ts';
 import { AGGREGATION_ACCESS, MESSAGE_AGGREGATION_ACCESS, unitsForSigners } from '../../http/access/route-access.ts';
 import { aggregationErrorResponses } from '../../http/errors/error-body.ts';
+import { checkQuery } from '../../http/parameters/query-parameters.ts';
 import type { Server } from '../../http/request/http-server.ts';
 import { JSON_TYPE } from '../../http/request/json-type.ts';
 import type { NetworkOfPath } from '../../http/request/network-of-path.ts';
@@ -100,6 +101,7 @@ export function registerAggregateSignatures(
         querystring: TransactionQuery,
         response: RESPONSES,
       },
+      validatorCompiler: checkQuery,
       onRequest,
     },
     (request, reply) => answer(request, reply, parseTransactionRequest(request.params.txHash, request.query)),

@@ -11,6 +11,7 @@ import { HEIGHT_PARAMETERS, percentage } from '../../http/parameters/query-param
 import { parseHex } from '../../lib/encoding/bytes.ts';
 import { attempt, ParseError } from '../../lib/encoding/parse-error.ts';
 import { optionalText, Type } from '../../lib/encoding/schema.ts';
+import { loggedMessage } from '../../pchain/codec/logged-message.ts';
 import { parseEvmChainID } from '../../pchain/rpc/evm-api.ts';
 import { type BlockchainID, P_CHAIN_ID, parseHexOrCb58Id, type SubnetID, type TxID } from '../../warp/ids.ts';
 import { parseSignedMessage } from '../../warp/signed-message.ts';
@@ -31,10 +32,16 @@ const DESTINATION_DESCRIPTION =
 /** The longest message and justification in hex, and the other fields. */
 export const AGGREGATION_BODY_LIMIT = 2 * (MAX_UNSIGNED_MESSAGE_LENGTH + MAX_JUSTIFICATION_LENGTH) + 4096;
 
+const QUORUM_PARAMETERS = {
+  quorumPercentage: percentage(DEFAULT_QUORUM_NUM, "Percentage of the signing subnet's weight that must sign"),
+  quorumPercentageBuffer: percentage(0n, 'Percentage tried for beyond the quorum; the two add up to at most 100'),
+};
+
 export const AggregationBody = Type.Object(
   {
     message: optionalText(
-      'The unsigned Warp message in hex, with an optional 0x prefix; an empty string counts as none',
+      'The unsigned Warp message, or the data of the SendWarpMessage log that emitted it, in hex with an optional 0x prefix; an ' +
+        'empty string counts as none',
     ),
     justification: optionalText(
       'What validators need to sign some P-Chain messages, in hex with an optional 0x prefix. Without a message: a subnet ' +
@@ -45,8 +52,7 @@ export const AggregationBody = Type.Object(
       'The subnet whose validators sign, in hex or cb58; the default is the subnet of the source chain, and without a ' +
         "message the subnet that validates the chain of the L1's validator manager. An empty string counts as none",
     ),
-    quorumPercentage: percentage(DEFAULT_QUORUM_NUM, "Percentage of the signing subnet's weight that must sign"),
-    quorumPercentageBuffer: percentage(0n, 'Percentage tried for beyond the quorum; the two add up to at most 100'),
+    ...QUORUM_PARAMETERS,
     pChainHeight: HEIGHT_PARAMETERS.pChainHeight,
     pchainHeight: Type.Optional({
       ...HEIGHT_PARAMETERS.pChainHeight,
@@ -66,6 +72,12 @@ export const TransactionQuery = Type.Object(
     logIndex: optionalText(
       'The logIndex of the message in the receipt, in decimal or hex, if an EVM transaction sent several',
     ),
+    signingSubnetId: optionalText(
+      'The subnet whose validators sign, in hex or cb58; the default is the subnet of the source chain, and for a message of the ' +
+        "P-Chain the subnet that validates the chain of the L1's validator manager",
+    ),
+    ...QUORUM_PARAMETERS,
+    pChainHeight: HEIGHT_PARAMETERS.pChainHeight,
     destinationBlockchainId: optionalText(
       `${DESTINATION_DESCRIPTION}. The default for a message of the P-Chain is the chain of the L1's validator manager where the API serves it, else the proposed height`,
     ),
@@ -73,23 +85,36 @@ export const TransactionQuery = Type.Object(
   { additionalProperties: false },
 );
 
+/** The fields that POST and GET share. */
+interface SettingsFields {
+  readonly signingSubnetId?: string | undefined;
+  readonly quorumPercentage?: number | undefined;
+  readonly quorumPercentageBuffer?: number | undefined;
+  readonly pChainHeight?: number | undefined;
+  readonly destinationBlockchainId?: string | undefined;
+}
+
 /** Parses the body of a POST. @throws {HttpError} naming the field */
 export function parseAggregationRequest(body: Static<typeof AggregationBody>): AggregationRequest {
-  const { signingSubnetId, quorumPercentage, quorumPercentageBuffer, destinationBlockchainId } = body;
+  const signingSubnetId = body.signingSubnetId || undefined;
+  return { subject: parseSubject(body), ...parseSettings({ ...body, signingSubnetId, pChainHeight: heightOf(body) }) };
+}
+
+/** Parses the choice of signers. @throws {HttpError} naming the field or parameter */
+function parseSettings(given: SettingsFields): Omit<AggregationRequest, 'subject'> {
   return {
-    subject: parseSubject(body),
-    signingSubnetID: parseOptionalID<SubnetID>('signingSubnetId', signingSubnetId || undefined),
-    quorumNum: toBigInt(quorumPercentage),
-    quorumBuffer: toBigInt(quorumPercentageBuffer),
-    pChainHeight: toBigInt(heightOf(body)),
-    destinationChainID: parseOptionalID<BlockchainID>('destinationBlockchainId', destinationBlockchainId),
+    signingSubnetID: parseOptionalID<SubnetID>('signingSubnetId', given.signingSubnetId),
+    quorumNum: toBigInt(given.quorumPercentage),
+    quorumBuffer: toBigInt(given.quorumPercentageBuffer),
+    pChainHeight: toBigInt(given.pChainHeight),
+    destinationChainID: parseOptionalID<BlockchainID>('destinationBlockchainId', given.destinationBlockchainId),
   };
 }
 
 /** Parses the parameters of a GET. @throws {HttpError} naming the parameter */
 export function parseTransactionRequest(
   txHash: string,
-  { blockchainId, logIndex, destinationBlockchainId }: Static<typeof TransactionQuery>,
+  { blockchainId, logIndex, ...query }: Static<typeof TransactionQuery>,
 ): AggregationRequest {
   const txID = parseField('txHash', txHash, () => parseHexOrCb58Id<TxID>(txHash, 'txHash'));
   const chain =
@@ -104,7 +129,7 @@ export function parseTransactionRequest(
   }
   return {
     subject: { kind: 'transaction', txID, ...(isOfEvm && { evm: { chain, logIndex: parseLogIndex(logIndex) } }) },
-    destinationChainID: parseOptionalID<BlockchainID>('destinationBlockchainId', destinationBlockchainId),
+    ...parseSettings(query),
   };
 }
 
@@ -148,7 +173,8 @@ export function parseMessage(text: string): UnsignedMessage {
 }
 
 function parseNewMessage(text: string): UnsignedMessage {
-  const bytes = parseHex(text, 'message');
+  const given = parseHex(text, 'message');
+  const bytes = loggedMessage(given, 'message') ?? given;
   const message = attempt(() => parseUnsignedMessage(bytes));
   if (!(message instanceof ParseError)) return message;
   const signed = attempt(() => parseSignedMessage(bytes));

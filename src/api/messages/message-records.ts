@@ -102,9 +102,31 @@ export const DecodedReading = Type.Union([
   }),
 ]);
 
+export const DecodeResult = Type.Object(
+  {
+    logMessage: Type.Optional(
+      text(
+        'The message, if data is that of a SendWarpMessage log: the first reading is of it. In hex, without a prefix',
+      ),
+    ),
+    readings: Type.Array(DecodedReading, {
+      description: 'The likeliest first. The same bytes may be a valid payload and a valid content',
+    }),
+  },
+  { description: 'All readings of the bytes' },
+);
+export type DecodeResult = Static<typeof DecodeResult>;
+
 type DecodedContent = Static<typeof DecodedContent>;
 export type DecodedPayload = Static<typeof DecodedPayload>;
 export type DecodedReading = Static<typeof DecodedReading>;
+
+export function presentData(logMessage: Uint8Array | undefined, readings: readonly Reading[]): DecodeResult {
+  return {
+    ...(logMessage && { logMessage: bytesToHex(logMessage) }),
+    readings: readings.map(presentReading),
+  };
+}
 
 export function presentReading(reading: Reading): DecodedReading {
   switch (reading.as) {

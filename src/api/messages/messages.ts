@@ -10,15 +10,15 @@ import { PLAIN_SERIALIZER } from '../../http/request/json-type.ts';
 import type { NetworkOfPath } from '../../http/request/network-of-path.ts';
 import { untilClientGone } from '../../http/request/until-client-gone.ts';
 import { parseHex } from '../../lib/encoding/bytes.ts';
-import { attempt, ParseError } from '../../lib/encoding/parse-error.ts';
 import { oneOf, Type, text } from '../../lib/encoding/schema.ts';
 import type { BlockchainID, SubnetID } from '../../warp/ids.ts';
-import { READING_FORMS, type Reading, type ReadingForm, readAs, readWarpBytes } from '../../warp/reading.ts';
+import { READING_FORMS } from '../../warp/reading.ts';
 import type { SignedMessage } from '../../warp/signed-message.ts';
 import { MAX_UNSIGNED_MESSAGE_LENGTH } from '../../warp/unsigned-message.ts';
 import { AggregationBody } from '../aggregation/parse-aggregation-request.ts';
 import { SIGNED_EXAMPLE } from '../aggregation/signed-message-record.ts';
-import { DecodedReading, presentReading } from './message-records.ts';
+import { DecodeResult, presentData } from './message-records.ts';
+import { readData } from './read-data.ts';
 import { parseOnlySigned, presentReport, VerificationResult } from './verification-record.ts';
 
 const PATH = '/v1/signatureAggregator/:network';
@@ -30,7 +30,9 @@ const { signingSubnetId, quorumPercentage } = AggregationBody.properties;
 
 const VerificationBody = Type.Object(
   {
-    signedMessage: text('The signed Warp message in hex, with an optional 0x prefix'),
+    signedMessage: text(
+      'The signed Warp message in hex, with an optional 0x prefix; ABI-encoded as the data of a log, too',
+    ),
     signingSubnetId,
     quorumPercentage,
     ...HEIGHT_PARAMETERS,
@@ -42,23 +44,13 @@ export type VerificationBody = Static<typeof VerificationBody>;
 const DecodeBody = Type.Object(
   {
     data: text(
-      'What is to be read, in hex with an optional 0x prefix: a Warp message, signed or not, a payload, the content of an ' +
-        'addressed call, or a justification',
+      'What is to be read, in hex with an optional 0x prefix: a Warp message, signed or not, the data of the ' +
+        'SendWarpMessage log that emitted it, a payload, the content of an addressed call, or a justification',
     ),
     as: Type.Optional(oneOf(READING_FORMS, 'The form to read it as; by default every form that fits')),
   },
   { additionalProperties: false, examples: [{ data: SIGNED_EXAMPLE }] },
 );
-
-const DecodeResult = Type.Object(
-  {
-    readings: Type.Array(DecodedReading, {
-      description: 'The likeliest first. The same bytes may be a valid payload and a valid content',
-    }),
-  },
-  { description: 'All readings of the bytes' },
-);
-export type DecodeResult = Static<typeof DecodeResult>;
 
 /** Routes that decode and verify messages. JSON.stringify serializes their unions faster than a compiled serializer. */
 export function registerMessages(server: Server, { network, networkOf, onRequest }: NetworkOfPath): void {
@@ -114,25 +106,20 @@ export function registerMessages(server: Server, { network, networkOf, onRequest
       onRequest,
       serializerCompiler: PLAIN_SERIALIZER,
     },
-    async ({ body }, reply) => reply.send({ readings: parseReadings(body).map(presentReading) }),
+    async ({ body }, reply) => reply.send(parseData(body)),
   );
 }
 
-function parseReadings({ data, as }: Static<typeof DecodeBody>): readonly Reading[] {
+/** @throws {HttpError} */
+function parseData({ data, as }: Static<typeof DecodeBody>): DecodeResult {
   const bytes = parseField('data', data, () => parseHex(data, 'data'));
   if (bytes.length === 0) throw badRequest('data is empty: give a message, a payload or a justification in hex');
-  if (as !== undefined) return [parseAs(as, bytes)];
-  const { readings, failed } = readWarpBytes(bytes);
-  if (readings.length > 0) return readings;
+  const { logMessage, readings, failed } = readData(bytes, as);
+  if (readings.length > 0) return presentData(logMessage, readings);
+  if (as !== undefined) throw badRequest(`data cannot be read as ${as}: ${failed[0]?.reason}`);
   throw badRequest(
     `data fits no known form: ${failed.map(({ as: form, reason }) => `as ${form}, ${reason}`).join('; ')}`,
   );
-}
-
-function parseAs(form: ReadingForm, bytes: Uint8Array): Reading {
-  const reading = attempt(() => readAs(form, bytes));
-  if (!(reading instanceof ParseError)) return reading;
-  throw badRequest(`data cannot be read as ${form}: ${reading.message}`, { cause: reading });
 }
 
 function parseSigned(text: string): SignedMessage {

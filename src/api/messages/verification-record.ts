@@ -6,6 +6,7 @@ import {
 } from '../../aggregation/request/message-verifier.ts';
 import { attempt, ParseError } from '../../lib/encoding/parse-error.ts';
 import { integer, oneOf, Type, text } from '../../lib/encoding/schema.ts';
+import { loggedMessage } from '../../pchain/codec/logged-message.ts';
 import { readPayload } from '../../warp/reading.ts';
 import { parseSignedMessage, type SignedMessage } from '../../warp/signed-message.ts';
 import { parseUnsignedMessage } from '../../warp/unsigned-message.ts';
@@ -36,11 +37,15 @@ export const VerificationResult = Type.Object(
 export type VerificationResult = Static<typeof VerificationResult>;
 
 /** @throws {ParseError} that names the mistake if the message is unsigned */
-export function parseOnlySigned(bytes: Uint8Array, what: string): SignedMessage {
+export function parseOnlySigned(given: Uint8Array, what: string): SignedMessage {
+  const logged = loggedMessage(given, what);
+  const bytes = logged ?? given;
   const message = attempt(() => parseSignedMessage(bytes));
   if (!(message instanceof ParseError)) return message;
   if (attempt(() => parseUnsignedMessage(bytes)) instanceof ParseError) throw message;
-  throw new ParseError(what, 'is not signed: it is an unsigned message', { cause: message });
+  const found =
+    logged === undefined ? 'an unsigned message' : 'the data of a SendWarpMessage log, with an unsigned message';
+  throw new ParseError(what, `is not signed: it is ${found}`, { cause: message });
 }
 
 /** @param set the subnet and the height of the validators, as far as they are known */

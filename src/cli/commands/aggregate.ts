@@ -10,6 +10,7 @@ import {
 import { presentSigned, SignedMessageBody } from '../../api/aggregation/signed-message-record.ts';
 import { bytesToHex } from '../../lib/encoding/bytes.ts';
 import { attempt, ParseError } from '../../lib/encoding/parse-error.ts';
+import { loggedMessage } from '../../pchain/codec/logged-message.ts';
 import { parseUnsignedMessage } from '../../warp/unsigned-message.ts';
 import { EXIT, type ExitCode, usageFailure } from '../io/exit-codes.ts';
 import { type InputOptions, readHexInput } from '../io/input.ts';
@@ -61,39 +62,47 @@ function summary({ signedWeight, totalWeight, signers, signingSubnetId, pChainHe
 async function readRequest(given: string | undefined, options: AggregateCommandOptions): Promise<AggregateRequest> {
   const { transaction: id, chain, logIndex, destination } = options;
   const { justification, quorum, buffer, subnet, height, file } = options;
+  const settings = {
+    ...(quorum !== undefined && { quorumPercentage: quorum }),
+    ...(buffer !== undefined && { quorumPercentageBuffer: buffer }),
+    ...(subnet !== undefined && { signingSubnetId: subnet }),
+    ...(height !== undefined && { pChainHeight: height }),
+    ...(destination !== undefined && { destinationBlockchainId: destination }),
+  };
   if (id === undefined && (chain ?? logIndex) !== undefined) {
     throw usageFailure('--chain and --log-index are about a transaction: give its hash by --tx');
   }
   if (id !== undefined) {
-    if ([given, file, justification, quorum, buffer, subnet, height].some((option) => option !== undefined)) {
-      throw usageFailure(
-        '--transaction has its message, validators and quorum: only --chain, --log-index and --destination go with it',
-      );
+    if ([given, file, justification].some((option) => option !== undefined)) {
+      throw usageFailure('--transaction has its message and justification: give neither them nor --file');
     }
     const query = {
       ...(chain !== undefined && { blockchainId: chain }),
       ...(logIndex !== undefined && { logIndex }),
-      ...(destination !== undefined && { destinationBlockchainId: destination }),
+      ...settings,
     };
     return { transaction: { id, query }, body: {}, networkID: undefined };
   }
   // With a justification alone, the service finds the message, and standard input is read only for the argument `-`.
   const hasMessage = given !== undefined || file !== undefined || justification === undefined;
-  const message = hasMessage ? await readHexInput('the unsigned message', given, options) : undefined;
+  const message = hasMessage ? unwrapLog(await readHexInput('the unsigned message', given, options)) : undefined;
   const parsed = message && attempt(() => parseUnsignedMessage(message));
   return {
     transaction: undefined,
     body: {
       ...(message && { message: bytesToHex(message) }),
       ...(justification !== undefined && { justification }),
-      ...(quorum !== undefined && { quorumPercentage: quorum }),
-      ...(buffer !== undefined && { quorumPercentageBuffer: buffer }),
-      ...(subnet !== undefined && { signingSubnetId: subnet }),
-      ...(height !== undefined && { pChainHeight: height }),
-      ...(destination !== undefined && { destinationBlockchainId: destination }),
+      ...settings,
     },
     networkID: parsed instanceof ParseError ? undefined : parsed?.networkID,
   };
+}
+
+/** @throws {CommandFailure} if the bytes begin like the data of a log, but are none */
+function unwrapLog(bytes: Uint8Array): Uint8Array {
+  const logged = attempt(() => loggedMessage(bytes, 'the message'));
+  if (logged instanceof ParseError) throw usageFailure(`${logged.what} ${logged.reason}`, { cause: logged });
+  return logged ?? bytes;
 }
 
 async function askService(
@@ -104,7 +113,9 @@ async function askService(
 ): Promise<SignedMessageBody> {
   const path = `${await client.networkPath(name, networkID)}/aggregateSignatures`;
   if (transaction === undefined) return client.follow({ method: 'POST', path, body }, SignedMessageBody, onEvent);
-  const query = new URLSearchParams(transaction.query).toString();
+  const query = new URLSearchParams(
+    Object.entries(transaction.query).map(([name, value]) => [name, String(value)]),
+  ).toString();
   const ofTransaction = `${path}/${encodeURIComponent(transaction.id)}${query === '' ? '' : `?${query}`}`;
   return client.follow({ method: 'GET', path: ofTransaction }, SignedMessageBody, onEvent);
 }

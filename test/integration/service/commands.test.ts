@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
 import { afterAll, describe, expect, test } from 'vitest';
 import { bytesToHex } from '../../../src/lib/encoding/bytes.ts';
+import { encodeLogData } from '../../../src/pchain/codec/send-warp-log.ts';
 import { runCommand, runOnTerminal } from '../../unit/cli/run-command.ts';
 import { type Behaviour, reply, SILENCE, startStandIn } from '../proxy/stand-in.ts';
 import { shareService } from './shared-service.ts';
@@ -64,6 +65,27 @@ describe.concurrent('aggregate', { timeout: TIMEOUT_MS }, () => {
     const ofTransaction = await runCommand(['aggregate', ...URL_OPTION, '--transaction', transaction, '--json']);
     expect(ofTransaction).toMatchObject({ code: 0, err: '' });
     expect(JSON.parse(ofTransaction.out)).toMatchObject({ signingSubnetId: subnetID });
+  });
+
+  test('signs the message in the data of a SendWarpMessage log', async () => {
+    const message = emit();
+    const signed = await runCommand(['aggregate', ...URL_OPTION, encodeLogData(message)]);
+    expect(signed).toMatchObject({ code: 0, out: expect.stringMatching(new RegExp(`^${message}`)) });
+    const cut = await runCommand(['aggregate', ...URL_OPTION, encodeLogData(message).slice(0, -2)]);
+    expect(cut).toMatchObject({ code: 2, out: '', err: expect.stringContaining('is cut off, or has more after it') });
+  });
+
+  test('by a transaction, too, the settings choose the signers', async () => {
+    const { hash } = service.devnet.chains.C.transact([Buffer.from('for an L1')]);
+    const { subnetID } = service.devnet.subnets.l1;
+    const settings = ['--subnet', subnetID, '--quorum', '60', '--buffer', '10', '--json'];
+    for (const source of [URL_OPTION, OWN_CONFIG]) {
+      const { code, out } = await runCommand(['aggregate', ...source, '--tx', hash, '--chain', 'C', ...settings]);
+      expect(code).toBe(0);
+      expect(JSON.parse(out)).toMatchObject({ signingSubnetId: subnetID, totalWeight: '910' });
+    }
+    const both = await runCommand(['aggregate', ...URL_OPTION, '--tx', hash, '--justification', '00']);
+    expect(both).toMatchObject({ code: 2, err: expect.stringContaining('--transaction has its message') });
   });
 
   test('signs the message of an EVM transaction, and one of several by its log', async () => {

@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import type { DecodeResult } from '../../../src/api/messages/messages.ts';
+import type { DecodeResult } from '../../../src/api/messages/message-records.ts';
 import type { VerificationResult } from '../../../src/api/messages/verification-record.ts';
 import { bytesToHex, parseHex } from '../../../src/lib/encoding/bytes.ts';
+import { encodeLogData } from '../../../src/pchain/codec/send-warp-log.ts';
 import { encodeWarpPayload } from '../../../src/warp/payload.ts';
 import { encodeSignedMessage, parseSignedMessage } from '../../../src/warp/signed-message.ts';
 import { readCase } from '../../vectors/vectors.ts';
@@ -28,6 +29,7 @@ describe('POST /v1/signatureAggregator/fuji/verify', async () => {
   const answer = await service.post({ message: bytesToHex(bytes), quorumPercentage: 93 });
   const signedMessage = String(answer.body['signedMessage']);
   const parts = parseSignedMessage(parseHex(signedMessage, 'signedMessage'));
+  const LOG_DATA = encodeLogData(bytesToHex(bytes));
   const verify = (more: object = {}) => read<VerificationResult>('verify', { signedMessage, ...more });
 
   test('names the signers of a valid message and their weight', async () => {
@@ -47,6 +49,10 @@ describe('POST /v1/signatureAggregator/fuji/verify', async () => {
     expect(report.signers.flatMap(({ nodeIds }) => nodeIds)).toEqual(answer.body['signers']);
     expect(report.signers.map(({ index }) => index)).toEqual([...parts.signature.signers]);
     expect(await verify({ destinationBlockchainId: l1.blockchainID })).toMatchObject({ isValid: true });
+  });
+
+  test('reads a signed message that is ABI-encoded like the data of a log', async () => {
+    expect(await verify({ signedMessage: encodeLogData(signedMessage) })).toEqual(await verify());
   });
 
   test('names the problem of an invalid message', async () => {
@@ -73,6 +79,12 @@ describe('POST /v1/signatureAggregator/fuji/verify', async () => {
     for (const [sent, code, message] of [
       [{ signedMessage: '' }, 'invalid_request', /^signedMessage is empty/],
       [{ signedMessage: bytesToHex(bytes) }, 'invalid_request', /^signedMessage is not signed: it is an unsigned/],
+      [{ signedMessage: LOG_DATA }, 'invalid_request', /^signedMessage is not signed: it is the data of a SendWarp/],
+      [
+        { signedMessage: LOG_DATA.slice(0, -2) },
+        'invalid_request',
+        /^signedMessage begins like the data of a SendWarp/,
+      ],
       [{ signedMessage: signedMessage.slice(0, -2) }, 'invalid_request', /^signedMessage is not .*: too short/],
       [{ signedMessage: foreign }, 'wrong_network', /^signedMessage: /],
       [both, 'invalid_request', /^destinationBlockchainId: /],
@@ -106,6 +118,14 @@ describe('POST /v1/signatureAggregator/fuji/decode', () => {
     ]);
   });
 
+  test('decodes the message in the data of a SendWarpMessage log, and returns it', async () => {
+    const { unsignedMessage, unsignedMessageID: messageId } = readCase('c_warp_0');
+    const data = encodeLogData(bytesToHex(unsignedMessage));
+    const decoded = { logMessage: bytesToHex(unsignedMessage), readings: [{ as: 'unsignedMessage', messageId }] };
+    expect(await read('decode', { data })).toMatchObject(decoded);
+    expect(await read('decode', { data, as: 'unsignedMessage' })).toMatchObject(decoded);
+  });
+
   test('returns each reading, or the requested one', async () => {
     const hash = encodeWarpPayload({ kind: 'Hash', hash: new Uint8Array(32).fill(5) });
     // A bare Hash has the bytes of a bare conversion.
@@ -117,6 +137,11 @@ describe('POST /v1/signatureAggregator/fuji/decode', () => {
     [{ data: '0X00' }, /^data starts with 0X/],
     [{ data: '' }, /^data is empty/],
     [{ data: 'ffff' }, /^data fits no known form: as signedMessage, .*; as justification, /],
+    [{ data: encodeLogData('ffff') }, /^data fits no known form: .* as unsignedMessage, UnsignedMessage: /],
+    [
+      { data: encodeLogData(bytesToHex(readCase('c_warp_0').unsignedMessage)), as: 'signedMessage' },
+      /^data cannot be read as signedMessage: it is not signed: it is the data of a SendWarpMessage log, with an unsigned/,
+    ],
     [{ data: '0000', as: 'payload' }, /^data cannot be read as payload: Warp payload: too short/],
     [
       { data: '00', as: 'novel' },

@@ -7,6 +7,7 @@ import {
   idFromBytes,
   P_CHAIN_ID,
   PRIMARY_NETWORK_ID,
+  type SubnetID,
   type TxID,
 } from '../../../src/warp/ids.ts';
 import { MAINNET } from '../../../src/warp/networks.ts';
@@ -15,6 +16,7 @@ import { createScriptedServer, expectError, PATH, RESULT } from './api-fixture.t
 const TX = idFromBytes<TxID>(new Uint8Array(32).fill(1), 'txID');
 const TX_HEX = bytesToHex(idBytes(TX));
 const CHAIN = idFromBytes<BlockchainID>(new Uint8Array(32).fill(4), 'chain');
+const SUBNET = idFromBytes<SubnetID>(new Uint8Array(32).fill(6), 'subnet');
 const { server, script } = await createScriptedServer();
 
 async function get(path: string) {
@@ -53,6 +55,12 @@ describe('GET by transaction', () => {
     expect((await get(`${TX}?destinationBlockchainId=${text}`)).asked[0]?.destinationChainID).toBe(CHAIN);
   });
 
+  test('takes the subnet, quorum, buffer and height that a POST takes', async () => {
+    const settings = `signingSubnetId=${SUBNET}&quorumPercentage=60&quorumPercentageBuffer=10&pChainHeight=5`;
+    const choice = { signingSubnetID: SUBNET, quorumNum: 60n, quorumBuffer: 10n, pChainHeight: 5n };
+    for (const path of [TX, `0x${TX_HEX}`]) expect((await get(`${path}?${settings}`)).asked).toMatchObject([choice]);
+  });
+
   test.each<[string, string, RegExp]>([
     ['an empty hash', '', /^txHash must be a 32-byte ID in hex or cb58: /],
     ['a word', 'hello', /^txHash must be a 32-byte ID in hex or cb58: /],
@@ -65,14 +73,15 @@ describe('GET by transaction', () => {
     [
       'two',
       `${TX}?destinationBlockchainId=${CHAIN}&destinationBlockchainId=x`,
-      /^destinationBlockchainId must be a str/,
+      /^destinationBlockchainId must be given once/,
     ],
-    [
-      'another parameter',
-      `${TX}?quorumPercentage=67`,
-      /^unknown parameter quorumPercentage; known are: blockchainId, /,
-    ],
-    ['a misspelt one', `${TX}?destinationBlockchainID=x`, /^unknown .*: did you mean destinationBlockchainId\?$/],
+    ['another parameter', `${TX}?justification=00`, /^unknown parameter justification; known are: blockchainId, /],
+    ['an empty subnet', `${TX}?signingSubnetId=`, /^signingSubnetId is empty/],
+    ['a quorum above 100', `${TX}?quorumPercentage=101`, /^quorumPercentage must be .*100/],
+    ['a buffer that is no integer', `${TX}?quorumPercentageBuffer=1e1`, /^quorumPercentageBuffer must be an integer/],
+    ['a negative height', `${TX}?pChainHeight=-1`, /^pChainHeight must be /],
+    ['the alias of the Go SDK', `${TX}?pchainHeight=1`, /^pChainHeight must be written exactly so, not "pchainHeight"/],
+    ['a misspelt one', `${TX}?destinationBlockchainID=x`, /^destinationBlockchainId must be written exactly so, not /],
   ])('refuses %s', async (_, path, message) => {
     const { response, asked } = await get(path);
     expectError(response, 400, message, 'invalid_request');

@@ -20,7 +20,8 @@ export interface CallPlace {
 export function pathOf(request: SignRequest, network: string): string {
   const path = `/v1/signatureAggregator/${encodeURIComponent(network)}/aggregateSignatures`;
   if (request.kind === 'body') return path;
-  const query = new URLSearchParams(request.query).toString();
+  const parameters = Object.entries(request.query).map(([name, value]) => [name, String(value)]);
+  const query = new URLSearchParams(parameters).toString();
   return `${path}/${encodeURIComponent(request.txHash)}${query === '' ? '' : `?${query}`}`;
 }
 

@@ -7,7 +7,7 @@ import type {
 import type { ProgressEvent } from '../../../../src/aggregation/collection/progress.ts';
 import { ApiError } from '../../../../src/pchain/rpc/api-error.ts';
 import type { Validator } from '../../../../src/validators/validator.ts';
-import { P_CHAIN_ID } from '../../../../src/warp/ids.ts';
+import { P_CHAIN_ID, type SubnetID } from '../../../../src/warp/ids.ts';
 import { encodeSignatureRequest } from '../../../../src/warp/signature-request.ts';
 import { parseSignedMessage } from '../../../../src/warp/signed-message.ts';
 import { createUnsignedMessage } from '../../../../src/warp/unsigned-message.ts';
@@ -147,6 +147,11 @@ describe('what fails', () => {
     ["a height above the chain's", 'height_not_reached', 'pChainHeight', { pChainHeight: 101n }],
   ])('%s', async (_, code, field, more) => {
     expect((await expectFailure(code, /./, more)).field).toBe(field);
+  });
+
+  test('the ID of a blockchain as a subnet, naming the subnet that validates it', async () => {
+    const signingSubnetID = CHAIN as string as SubnetID;
+    await expectFailure('unknown_subnet', new RegExp(`is the ID of a blockchain, .* ${SUBNET} `), { signingSubnetID });
   });
 
   test.each<[string, AggregatorErrorCode, Partial<ReturnType<typeof createHarness>['api']>]>([

@@ -10,6 +10,7 @@ import type { Aggregator } from '../../../../src/aggregation/request/aggregate.t
 import type { TallySummary } from '../../../../src/aggregation/validators/validator-outcome.ts';
 import { aborted } from '../../../../src/lib/concurrency/deadline.ts';
 import { bytesToHex } from '../../../../src/lib/encoding/bytes.ts';
+import { encodeLogData } from '../../../../src/pchain/codec/send-warp-log.ts';
 import { idBytes, P_CHAIN_ID, PRIMARY_NETWORK_ID } from '../../../../src/warp/ids.ts';
 import { MAX_PAYLOAD_LENGTH } from '../../../../src/warp/unsigned-message.ts';
 import { createLogLines } from '../../../support/log-lines.ts';
@@ -52,6 +53,11 @@ describe('a good request', () => {
     expect(Object.values(others).filter((value) => value !== undefined)).toEqual([]);
     expect(subject).toMatchObject({ kind: 'message', message: { bytes: unsignedMessage } });
     expect(subject).toMatchObject({ justification: new Uint8Array() });
+  });
+
+  test.each(['', '0x'])('may have the data of a SendWarpMessage log as its message, after %j', async (prefix) => {
+    const data = encodeLogData(message).replace('0x', prefix);
+    expect((await requestOf({ message: data })).subject).toMatchObject({ message: { bytes: unsignedMessage } });
   });
 
   test('runs for the client of its address', async () => {

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { presentReading } from '../../../../src/api/messages/message-records.ts';
 import { bytesToHex } from '../../../../src/lib/encoding/bytes.ts';
+import { encodeLogData } from '../../../../src/pchain/codec/send-warp-log.ts';
 import { readWarpBytes } from '../../../../src/warp/reading.ts';
 import { readCase, rpcResult } from '../../../vectors/vectors.ts';
 import { exitCodeWithoutReader, runCommand, runHere, runOnTerminal } from '../run-command.ts';
@@ -42,6 +43,15 @@ describe('decode', () => {
     expect({ code, err }).toEqual({ code: 0, err: '' });
     const { readings } = readWarpBytes(signed!.signedMessage);
     expect(JSON.parse(out)).toEqual({ readings: readings.map(presentReading) });
+  });
+
+  test('prints the message in the data of a SendWarpMessage log', async () => {
+    const { code, out, err } = await runHere('decode', encodeLogData(unsignedHex));
+    expect({ code, err }).toEqual({ code: 0, err: '' });
+    expect(out).toMatch(/^unsigned message, from the data of a SendWarpMessage log\n {2}message ID /);
+    expect(out).toContain(unsignedHex);
+    const json = await runHere('decode', '--json', encodeLogData(unsignedHex));
+    expect(JSON.parse(json.out)).toMatchObject({ logMessage: unsignedHex, readings: [{ as: 'unsignedMessage' }] });
   });
 
   test.each([
