@@ -28,10 +28,12 @@ export interface AppOptions {
   readonly clock: Clock;
   readonly random: Random;
   readonly onProgress?: (text: string) => void;
+  /** Replaces names of settings in texts for operators, if the configuration has another form. */
+  readonly describe?: (text: string) => string;
 }
 
 /** Opens the service in order and closes it in reverse order. The servers listen before any network is open. */
-export async function startApp({ config, logger, clock, random, onProgress }: AppOptions) {
+export async function startApp({ config, logger, clock, random, onProgress, describe }: AppOptions) {
   await using opened = new AsyncDisposableStack();
   const { name: serviceName, version } = packageJson;
   const registry = new ServiceRegistry(clock);
@@ -68,6 +70,7 @@ export async function startApp({ config, logger, clock, random, onProgress }: Ap
         identity,
         bls,
         shared,
+        describe,
         ...ports,
         aggregation: config.aggregation,
         storePath: config.store.path,

@@ -45,11 +45,7 @@ export function createAggregatorMetrics(metrics: Metrics, isLabelled: (subnetID:
     'Time of the stages of an aggregation: resolve, connect, collect, verify',
     'stage',
   );
-  const duration = durations(
-    'aggregation_duration_seconds',
-    'Time of an aggregation, by outcome: signed, aborted, or the code of its error',
-    'outcome',
-  );
+  const observeDuration = createDurationObserver(metrics);
   const lookups = new Map<LookupKind, Usage>();
   const ofLookups = (name: string, help: string, read: (usage: Usage) => number): void =>
     metrics.readGauge<'kind'>({ name, help, labels: ['kind'] }, () =>
@@ -116,8 +112,19 @@ export function createAggregatorMetrics(metrics: Metrics, isLabelled: (subnetID:
         reason: outcome.kind === 'timed_out' || outcome.kind === 'not_asked' ? outcome.reason : '',
       }),
     observeStage: (stage: AggregationStage, seconds: number): void => stages.observe({ stage }, seconds),
-    observeDuration: (outcome: RequestOutcome, seconds: number): void => duration.observe({ outcome }, seconds),
+    observeDuration,
   };
+}
+
+/** Declares the histogram of requests, of which a network that is not open counts its refusals. */
+export function createDurationObserver(metrics: Metrics): (outcome: RequestOutcome, seconds: number) => void {
+  const duration = metrics.histogram<'outcome'>({
+    name: 'aggregation_duration_seconds',
+    help: 'Time of an aggregation, by outcome: signed, aborted, or the code of its error',
+    labels: ['outcome'],
+    buckets: DURATION_BUCKETS_SECONDS,
+  });
+  return (outcome, seconds) => duration.observe({ outcome }, seconds);
 }
 
 /** Share of the total weight: at least a tenth, at least a hundredth, or less. */

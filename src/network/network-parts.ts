@@ -38,6 +38,7 @@ import { createWarpSet } from '../validators/warp-set.ts';
 import { PRIMARY_NETWORK_ID } from '../warp/ids.ts';
 import { publicNetworkNamed } from '../warp/networks.ts';
 import { findBootstrapPeers } from './bootstrap-peers.ts';
+import { openHeightWatch } from './height-watch.ts';
 
 /** A block or two on the C-Chain, in which a validator that lags behind catches up. */
 const RETRY_DELAYS_MS = [300, 900];
@@ -166,8 +167,9 @@ function openNetworkParts(
   let configuredPeers = network.manuallyTrackedPeers;
   const peers = opened.use(openPeers(options, api.node, () => configuredPeers));
   const shared = openSharedParts(options);
+  const heights = opened.use(openHeightWatch({ api: api.node, clock, logger, timeoutMs: network.apiTimeoutMs }));
   const validatorSets = createValidatorSets({
-    api: api.node,
+    api: { ...api.node, getProposedHeight: heights.getProposedHeight },
     clock,
     build: createWarpSet,
     shared: shared?.validatorSets,
@@ -230,6 +232,7 @@ function openNetworkParts(
     aggregator,
     peers,
     connections,
+    heights,
     subnets: createSubnetViews({
       ...resolving,
       ...learnt,

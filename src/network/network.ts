@@ -42,7 +42,7 @@ export interface NetworkReadiness {
  * `starting`: never up, within the grace of a start, and no API failure yet.
  * `up`: the primary network and every tracked subnet have enough connected weight and current validator sets.
  * `degraded`: only the primary network has enough connected weight, or a validator set is not current.
- * `down`: the primary network has too little connected weight, or the API never responded or belongs to another network.
+ * `down`: the primary network has too little connected weight, or the API does not respond or belongs to another network.
  */
 export type NetworkStatus = (typeof NETWORK_STATUSES)[number];
 

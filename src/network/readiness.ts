@@ -1,3 +1,4 @@
+import { describeMissingWeight } from '../aggregation/validators/missing-weight.ts';
 import type { SubnetReadiness } from '../aggregation/validators/required-subnets.ts';
 import type { NetworkStatus } from './network.ts';
 
@@ -6,6 +7,8 @@ export interface NetworkView {
   readonly notOpen: { readonly reason: string; readonly isApiWrong: boolean } | undefined;
   /** The primary network first. */
   readonly subnets: readonly SubnetReadiness[];
+  /** Set if the P-Chain API has not answered for some time. */
+  readonly apiProblem: string | undefined;
   readonly hasBeenUp: boolean;
   readonly sinceStartMs: number;
 }
@@ -14,10 +17,10 @@ export interface NetworkView {
 export const START_GRACE_MS = 60_000;
 
 /**
- * Decides the status of a network. A weak L1 only degrades it. A failing API does not change it: connections and cached sets remain, and
- * another replica would have the same problem.
+ * Decides the status of a network. A weak L1 only degrades it, like a set that cannot be refreshed. Without the P-Chain API it is `down`:
+ * nearly every request needs the proposed height.
  */
-export function decideStatus({ notOpen, subnets, hasBeenUp, sinceStartMs }: NetworkView): {
+export function decideStatus({ notOpen, subnets, apiProblem, hasBeenUp, sinceStartMs }: NetworkView): {
   readonly status: NetworkStatus;
   readonly reason: string | undefined;
 } {
@@ -25,6 +28,7 @@ export function decideStatus({ notOpen, subnets, hasBeenUp, sinceStartMs }: Netw
   const isApiWrong = notOpen?.isApiWrong ?? subnets[0]?.isApiDown === true;
   const isStarting = !hasBeenUp && !isApiWrong && sinceStartMs < START_GRACE_MS;
   if (notOpen !== undefined) return { status: isStarting ? 'starting' : 'down', reason: notOpen.reason };
+  if (apiProblem !== undefined) return { status: 'down', reason: apiProblem };
   const weak = subnets.filter(({ isUp, reason }) => !isUp || reason !== undefined);
   const [first] = weak;
   if (first === undefined) return { status: 'up', reason: undefined };
@@ -32,4 +36,15 @@ export function decideStatus({ notOpen, subnets, hasBeenUp, sinceStartMs }: Netw
   const reason = `subnet ${first.subnetID}: ${first.reason ?? 'not ready'}${others}`;
   if (isStarting) return { status: 'starting', reason };
   return { status: subnets[0]?.isUp === true ? 'degraded' : 'down', reason };
+}
+
+/** Adds the main cause of missing weight to the reason of a subnet, with its share of the weight. */
+export function withMainCause(subnet: SubnetReadiness, networkName: string): SubnetReadiness {
+  const { reason, connected, missing } = subnet;
+  const main = missing?.()[0];
+  if (main === undefined || connected === undefined) return subnet;
+  return {
+    ...subnet,
+    reason: `${reason}: ${describeMissingWeight(main, connected.totalWeight, `networks.${networkName}`)}`,
+  };
 }

@@ -1,4 +1,6 @@
 import { AggregatorError } from '../aggregation/aggregator-error.ts';
+import { createDurationObserver } from '../aggregation/aggregator-metrics.ts';
+import type { SubnetReadiness } from '../aggregation/validators/required-subnets.ts';
 import type { NetworkConfig } from '../config/settings.ts';
 import { backoffMs } from '../lib/concurrency/backoff.ts';
 import { sleep } from '../lib/concurrency/clock.ts';
@@ -9,15 +11,18 @@ import type { NodeAcceptance } from '../p2p/identity/identity-conflict.ts';
 import { PUBLIC_NETWORKS, publicNetworkNamed } from '../warp/networks.ts';
 import { NETWORK_STATUSES, type Network, type NetworkReadiness } from './network.ts';
 import { type NetworkParts, openNetwork, type PartsOptions } from './network-parts.ts';
-import { decideStatus } from './readiness.ts';
+import { decideStatus, START_GRACE_MS, withMainCause } from './readiness.ts';
 
 export interface NetworkOptions extends PartsOptions {
   /** Starts the devnet of this network and returns the address of its API; the caller stops it. Undefined for other networks. */
   readonly startEmbedded?: (() => Promise<ApiEndpoint>) | undefined;
+  /** Replaces names of settings in texts for operators, if the configuration has another form. */
+  readonly describe?: ((text: string) => string) | undefined;
 }
 
 type ServedParts = Pick<NetworkParts, 'aggregator' | 'subnets' | 'verifier' | 'uptimes' | 'update'> & {
   readonly connections: Pick<NetworkParts['connections'], 'readiness' | 'onReadinessChange'>;
+  readonly heights: Pick<NetworkParts['heights'], 'problem' | 'onRecovery'>;
   readonly peers: { stats(): NodeAcceptance };
 };
 
@@ -33,6 +38,7 @@ const RETRY_AFTER_MS = 5_000;
 const RETRY_PAUSES = { baseMs: 1_000, maxMs: 30_000 };
 /** An API of another network may be corrected without a restart. */
 const REFUSED_RETRY_MS = 30_000;
+const MAX_LOGGED_CAUSES = 20;
 
 type OpeningState =
   /** `reason` is for operators and clients. */
@@ -43,7 +49,7 @@ type OpeningState =
 export type ServedNetwork = ReturnType<typeof createServedNetwork>;
 
 export function createServedNetwork(options: NetworkOptions, openApi: OpenNetwork = openNetwork) {
-  const { clock, identity } = options;
+  const { clock, identity, describe = (text) => text } = options;
   const { name, aliases } = options.network;
   const logger = options.logger.child({ network: name });
   const metrics = options.metrics.with({ network: name });
@@ -73,30 +79,62 @@ export function createServedNetwork(options: NetworkOptions, openApi: OpenNetwor
       labels: ['status'],
     },
     () => {
-      const { status: current } = readiness();
+      const { status: current } = decide();
       return NETWORK_STATUSES.map((status) => ({ labels: { status }, value: Number(status === current) }));
     },
   );
 
+  const observeDuration = createDurationObserver(metrics);
   const aggregator: Network['aggregator'] = {
-    aggregate: (request, call) =>
-      state.kind === 'open' ? state.parts.aggregator.aggregate(request, call) : Promise.reject(unavailable(state)),
+    aggregate(request, call) {
+      if (state.kind === 'open') return state.parts.aggregator.aggregate(request, call);
+      observeDuration('network_unavailable', 0);
+      return Promise.reject(unavailable(state));
+    },
   };
 
-  function readiness(): NetworkReadiness {
-    const sinceStartMs = clock.monotonicMs() - startedMs;
-    if (state.kind !== 'open') {
-      const notOpen = { reason: state.reason, isApiWrong: state.kind === 'refused' || state.isApiDown === true };
-      const decided = decideStatus({ notOpen, subnets: [], hasBeenUp, sinceStartMs });
-      return { name, ...decided, networkID: acceptedID, nodeID: undefined, subnets: [] };
-    }
-    const subnets = state.parts.connections.readiness();
-    const decided = decideStatus({ notOpen: undefined, subnets, hasBeenUp, sinceStartMs });
-    return { name, ...decided, networkID: acceptedID, nodeID: identity.nodeID, subnets };
+  /** @param subnets of the open network */
+  function decide(subnets: readonly SubnetReadiness[] = subnetReadiness()) {
+    const { kind } = state;
+    const notOpen =
+      kind === 'open'
+        ? undefined
+        : { reason: state.reason, isApiWrong: kind === 'refused' || state.isApiDown === true };
+    const apiProblem = kind === 'open' ? state.parts.heights.problem() : undefined;
+    return decideStatus({ notOpen, subnets, apiProblem, hasBeenUp, sinceStartMs: clock.monotonicMs() - startedMs });
   }
 
+  function subnetReadiness(): readonly SubnetReadiness[] {
+    return state.kind === 'open' ? state.parts.connections.readiness() : [];
+  }
+
+  function readiness(): NetworkReadiness {
+    const subnets = subnetReadiness().map((subnet) => {
+      const { reason, ...rest } = withMainCause(subnet, name);
+      return { ...rest, reason: reason && describe(reason) };
+    });
+    const { status, reason } = decide(subnets);
+    const nodeID = state.kind === 'open' ? identity.nodeID : undefined;
+    return { name, status, reason: reason && describe(reason), networkID: acceptedID, nodeID, subnets };
+  }
+
+  /** Without the causes of missing weight, because it looks after each change of a connection. */
   function untilUp(signal: AbortSignal): Promise<void> {
-    return changes.waitUntil(() => readiness().status === 'up', signal);
+    return changes.waitUntil(() => decide().status === 'up', signal);
+  }
+
+  async function warnIfWeak(signal: AbortSignal): Promise<void> {
+    await sleep(clock, START_GRACE_MS, signal);
+    const { status, reason, subnets } = readiness();
+    const weak = subnets.filter(({ missing }) => missing !== undefined);
+    if (weak.length === 0) return;
+    const causes = weak.flatMap(({ subnetID, missing = () => [] }) =>
+      missing().map(({ cause, weight }) => ({ subnetId: subnetID, cause, weight: String(weight) })),
+    );
+    logger.warn(
+      { status, reason, causes: causes.slice(0, MAX_LOGGED_CAUSES) },
+      'too little weight is connected a minute after the start',
+    );
   }
 
   function requireParts(): ServedParts {
@@ -182,6 +220,7 @@ export function createServedNetwork(options: NetworkOptions, openApi: OpenNetwor
     const parts = openedApi.openParts(openedParts, networkID);
     if (updated !== undefined) parts.update(updated);
     openedParts.defer(parts.connections.onReadinessChange(() => changes.announce()));
+    openedParts.defer(parts.heights.onRecovery(() => changes.announce()));
     become({ kind: 'open', parts, opened: openedParts });
     logger.info({ networkId: networkID, nodeId: identity.nodeID }, 'network opened');
   }
@@ -232,6 +271,8 @@ export function createServedNetwork(options: NetworkOptions, openApi: OpenNetwor
         changes.close(error instanceof Error ? error : new Error(String(error)));
         failed.reject(error);
       });
+      // Rejects only when the service stops.
+      warnIfWeak(stopping.signal).catch(() => undefined);
       untilUp(stopping.signal).then(
         () => {
           hasBeenUp = true;

@@ -202,7 +202,7 @@ export function openPeerNetwork(options: PeerNetworkOptions) {
     discovery.onDisconnected(nodeID);
     logger.debug({ nodeId: nodeID, host, port, cause, reason }, 'peer closed');
     // The network may require a newer version.
-    if (cause === 'handshake') version.expire();
+    if (cause === 'handshake' || cause === 'version') version.expire();
     if (wasReady) {
       requests.onDisconnected(nodeID, reason);
       if (wanted.all.has(nodeID)) discovery.searchEagerly();
@@ -263,13 +263,19 @@ export function openPeerNetwork(options: PeerNetworkOptions) {
     isConnected: (nodeID: NodeID): boolean => ready.has(nodeID),
     /** Reason for people why a node is not connected; undefined while it is. */
     lastFailure: (nodeID: NodeID): string | undefined => findObstacle(nodeID)?.reason,
+    /** Why requests cannot be sent to a node; undefined while they can. */
+    obstacle: findObstacle,
     describe(nodeID: NodeID): PeerView {
       const state = open.get(nodeID)?.state;
       const { handshake } = state?.kind === 'ready' ? state : {};
       return {
         obstacle: findObstacle(nodeID),
         address: book.signedEndpoint(nodeID),
-        client: handshake && { name: handshake.clientName, version: handshake.version },
+        client: handshake && {
+          name: handshake.clientName,
+          version: handshake.version,
+          clockOffsetMs: handshake.clockOffsetMs,
+        },
       };
     },
     /**

@@ -8,13 +8,22 @@ export interface PeerView {
   /** Newest address that the node has signed, which is public because peers pass it on. */
   readonly address: Endpoint | undefined;
   /** Software in the Handshake of a connected node. */
-  readonly client: { readonly name: string; readonly version: NodeVersion } | undefined;
+  readonly client:
+    | {
+        readonly name: string;
+        readonly version: NodeVersion;
+        /** Clock of the node less ours, at its Handshake. */
+        readonly clockOffsetMs: number;
+      }
+    | undefined;
 }
 
 /** Why requests cannot be sent to a node: a label, and a text for people. */
 export interface Obstacle {
   readonly cause: ObstacleCause;
   readonly reason: string;
+  /** Clock of the node less ours, with the cause `clock`. */
+  readonly clockOffsetMs?: number | undefined;
 }
 
 export const OBSTACLE_CAUSES = [

@@ -32,6 +32,9 @@ const HEALTHY: Readonly<Record<string, Values>> = {
   [`${P}identity_contested{${NETWORK}}`]: { gauge: 0 },
   [`${P}aggregation_duration_seconds_count{${NETWORK},outcome="signed"}`]: { perMinute: 600 },
   [`${P}aggregation_duration_seconds_count{${NETWORK},outcome="insufficient_weight"}`]: { perMinute: 6 },
+  // The client's mistakes: half of its requests.
+  [`${P}aggregation_duration_seconds_count{${NETWORK},outcome="unknown_transaction"}`]: { perMinute: 600 },
+  [`${P}aggregation_duration_seconds_count{${NETWORK},outcome="p_chain_unavailable"}`]: { perMinute: 1 },
   [`${P}aggregation_duration_seconds_bucket{${NETWORK},outcome="signed",le="0.1"}`]: { perMinute: 600 },
   [`${P}aggregation_duration_seconds_bucket{${NETWORK},outcome="signed",le="5"}`]: { perMinute: 600 },
   [`${P}aggregation_duration_seconds_bucket{${NETWORK},outcome="signed",le="+Inf"}`]: { perMinute: 600 },
@@ -75,6 +78,9 @@ const FAULTS: Readonly<Record<string, Readonly<Record<string, Values>>>> = {
   SignatureAggregatorWeightLow: { [`${P}connected_weight_ratio{${SUBNET}}`]: { gauge: 0.75 } },
   SignatureAggregatorQuorumFailures: {
     [`${P}aggregation_duration_seconds_count{${NETWORK},outcome="insufficient_weight"}`]: { perMinute: 200 },
+  },
+  SignatureAggregatorRequestsFailing: {
+    [`${P}aggregation_duration_seconds_count{${NETWORK},outcome="p_chain_unavailable"}`]: { perMinute: 60 },
   },
   SignatureAggregatorSlow: {
     [`${P}aggregation_duration_seconds_bucket{${NETWORK},outcome="signed",le="0.1"}`]: { perMinute: 300 },

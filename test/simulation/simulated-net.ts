@@ -1,5 +1,5 @@
 import type { Clock } from '../../src/lib/concurrency/clock.ts';
-import type { Connection, ConnectionEvents, Dial } from '../../src/p2p/connection/dial.ts';
+import type { Connection, ConnectionEvents, Dial, TcpFailure } from '../../src/p2p/connection/dial.ts';
 import type { Endpoint } from '../../src/p2p/wire/ip-address.ts';
 import type { Draws } from './draws.ts';
 
@@ -51,7 +51,7 @@ export class SimulatedNet {
       if (end.isOver) return;
       const listener = this.#listeners.get(`${host}:${port}`);
       const answer = listener?.answer() ?? 'refuse';
-      if (listener === undefined || answer === 'refuse') end.finish('connection refused');
+      if (listener === undefined || answer === 'refuse') end.finish('connection refused', 'tcp_refused');
       if (listener === undefined || answer === 'refuse' || answer === 'vanish') return;
       events.onConnect();
       if (answer === 'freeze') return;
@@ -147,10 +147,10 @@ export class SimulatedEnd implements Connection {
     this.#later(() => this.#other?.finish('connection reset'));
   }
 
-  finish(reason: string | undefined): void {
+  finish(reason: string | undefined, cause?: TcpFailure): void {
     if (this.isOver) return;
     this.#end();
-    this.#events?.onEnd(reason);
+    this.#events?.onEnd(reason, cause);
   }
 
   #end(): void {

@@ -16,8 +16,9 @@ import { destinationOf } from '../request/complete-request.ts';
 import type { SignersAtHeight, SigningResolver } from '../request/signing-resolver.ts';
 import type { SubnetPolicy } from '../subnet-policy.ts';
 import type { AnswerHistories, AnswerHistory } from '../validators/answer-history.ts';
+import { ratio } from '../validators/connected-weight.ts';
 import type { InvalidSigners } from '../validators/invalid-signers.ts';
-import { ratio, readinessOf, type SubnetReadiness } from '../validators/required-subnets.ts';
+import { readinessOf, type SubnetReadiness } from '../validators/required-subnets.ts';
 import type { ValidatorConnections } from '../validators/validator-connections.ts';
 import { assembleSubnetView, type SubnetView } from './subnet-view.ts';
 

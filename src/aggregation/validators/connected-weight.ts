@@ -1,6 +1,11 @@
 import type { WarpSet } from '../../validators/warp-set.ts';
 import type { NodeID } from '../../warp/ids.ts';
 
+/** Four digits, which a number holds for any weight. */
+export function ratio(part: bigint, total: bigint): number {
+  return Number((part * 10_000n) / total) / 10_000;
+}
+
 interface Entry {
   readonly weight: bigint;
   /** Connected nodes of each validator. */

@@ -1,13 +1,15 @@
 import { type Clock, repeat } from '../../lib/concurrency/clock.ts';
 import { DeadlineExceeded, startDeadline } from '../../lib/concurrency/deadline.ts';
 import { ParseError } from '../../lib/encoding/parse-error.ts';
+import type { Obstacle } from '../../p2p/peer-view.ts';
 import { ApiError } from '../../pchain/rpc/api-error.ts';
 import type { ValidatorSets } from '../../pchain/state/validator-sets.ts';
 import type { ThrottledWarnings } from '../../telemetry/log-throttle.ts';
 import { isQuorumReached } from '../../validators/quorum.ts';
 import type { WarpSet } from '../../validators/warp-set.ts';
 import { type NodeID, PRIMARY_NETWORK_ID, type SubnetID } from '../../warp/ids.ts';
-import { ConnectedWeight } from './connected-weight.ts';
+import { ConnectedWeight, ratio } from './connected-weight.ts';
+import { type MissingWeight, sumMissingWeight } from './missing-weight.ts';
 
 export interface SubnetReadiness {
   readonly subnetID: SubnetID;
@@ -17,6 +19,8 @@ export interface SubnetReadiness {
   /** Set if the validator set could never be read because the P-Chain API fails. */
   readonly isApiDown?: boolean;
   readonly connected: { readonly weight: bigint; readonly totalWeight: bigint } | undefined;
+  /** Returns why weight is not connected, the heaviest cause first; present if too little weight is connected. */
+  readonly missing?: () => readonly MissingWeight[];
 }
 
 export interface RequiredSubnetOptions {
@@ -24,6 +28,7 @@ export interface RequiredSubnetOptions {
   readonly clock: Clock;
   readonly warn: ThrottledWarnings;
   readonly isConnected: (nodeID: NodeID) => boolean;
+  readonly obstacle: (nodeID: NodeID) => Obstacle | undefined;
   readonly keepConnected: (subnetID: SubnetID, nodeIDs: ReadonlySet<NodeID>) => void;
   readonly onRead: () => void;
   /** Percent of the weight that must be connected. */
@@ -34,6 +39,7 @@ export interface RequiredSubnetOptions {
 
 /** Delay between readings while there is no set with validators. */
 const FIRST_RETRY_MS = 1_000;
+const MISSING_MAX_AGE_MS = 1_000;
 
 /** A subnet whose validators are kept connected from the start, and whose set is read regularly. */
 function openRequiredSubnet(subnetID: SubnetID, options: RequiredSubnetOptions) {
@@ -42,6 +48,7 @@ function openRequiredSubnet(subnetID: SubnetID, options: RequiredSubnetOptions) 
   const { signal } = stopping;
   let connected: ConnectedWeight | undefined;
   let failure: string | undefined;
+  let missing: { readonly atMs: number; readonly weights: readonly MissingWeight[] } | undefined;
   const working = repeat(clock, signal, async () => {
     await refresh();
     // A subnet that is about to be converted is read again soon.
@@ -68,6 +75,15 @@ function openRequiredSubnet(subnetID: SubnetID, options: RequiredSubnetOptions) 
     onRead();
   }
 
+  /** Computed at most once a second: probes read it, and a set may have 10,000 validators. */
+  function missingWeight(warpSet: WarpSet): readonly MissingWeight[] {
+    const nowMs = clock.monotonicMs();
+    if (missing === undefined || nowMs - missing.atMs >= MISSING_MAX_AGE_MS) {
+      missing = { atMs: nowMs, weights: sumMissingWeight(warpSet, options.obstacle) };
+    }
+    return missing.weights;
+  }
+
   return {
     readiness(): SubnetReadiness {
       if (connected === undefined) {
@@ -79,7 +95,9 @@ function openRequiredSubnet(subnetID: SubnetID, options: RequiredSubnetOptions) 
       const readiness = readinessOf(subnetID, { weight, totalWeight: warpSet.totalWeight }, options);
       // The last known validators stay connected, but a request that needs a new height or set fails.
       const staleness = failure && `its validator set cannot be read anew: ${failure}`;
-      return readiness.isUp ? { ...readiness, reason: staleness } : readiness;
+      return readiness.isUp
+        ? { ...readiness, reason: staleness }
+        : { ...readiness, missing: () => missingWeight(warpSet) };
     },
     connectionChanged: (nodeID: NodeID): void => connected?.look(nodeID),
     async stop(reason: string): Promise<void> {
@@ -139,9 +157,4 @@ export function readinessOf(
 function describeFailure(error: unknown): string {
   const isExpected = error instanceof ApiError || error instanceof DeadlineExceeded || error instanceof ParseError;
   return isExpected ? error.message : 'an unexpected error, which is in the log';
-}
-
-/** Four digits, which a number holds for any weight. */
-export function ratio(part: bigint, total: bigint): number {
-  return Number((part * 10_000n) / total) / 10_000;
 }

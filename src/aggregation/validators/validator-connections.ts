@@ -8,7 +8,8 @@ import type { Metrics } from '../../telemetry/metrics.ts';
 import type { WarpSet } from '../../validators/warp-set.ts';
 import type { NodeID, SubnetID } from '../../warp/ids.ts';
 import { parseSignatureResponse } from '../../warp/signature-request.ts';
-import { createRequiredSubnets, type RequiredSubnets, ratio, type SubnetReadiness } from './required-subnets.ts';
+import { ratio } from './connected-weight.ts';
+import { createRequiredSubnets, type RequiredSubnets, type SubnetReadiness } from './required-subnets.ts';
 import type { SignatureSource } from './signature-source.ts';
 import { createTrackedNodes } from './tracked-nodes.ts';
 import type { SignatureOutcome } from './validator-outcome.ts';
@@ -52,6 +53,7 @@ export function createValidatorConnections(options: ValidatorConnectionsOptions)
     },
     warn: createThrottledWarnings(options.logger, clock),
     isConnected: (nodeID: NodeID) => network.isConnected(nodeID),
+    obstacle: (nodeID: NodeID) => network.obstacle(nodeID),
     keepConnected: (subnetID: SubnetID, nodeIDs: ReadonlySet<NodeID>) => tracked.prefer(subnetID, nodeIDs),
   };
   const required = createRequiredSubnets(subnetOptions);

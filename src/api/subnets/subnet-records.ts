@@ -8,6 +8,7 @@ import {
 import type { AnswerPast } from '../../aggregation/validators/answer-history.ts';
 import { OUTCOME_MEANINGS, VALIDATOR_OUTCOMES } from '../../aggregation/validators/validator-outcome.ts';
 import { Decimal, inJson, integer, oneOf, optionalText, Type, text } from '../../lib/encoding/schema.ts';
+import { formatVersion } from '../../p2p/connection/handshake.ts';
 import { OBSTACLE_CAUSES } from '../../p2p/peer-view.ts';
 import { SUBNET_STATE } from '../health/health.ts';
 
@@ -24,8 +25,10 @@ const Node = Type.Object({
       {
         cause: oneOf(
           OBSTACLE_CAUSES,
-          '`unreachable`: TCP failed; `tls`: TLS failed; `wrong_node`: another node answers there; `not_admitted`: closed after TLS, as by ' +
-            'nodes that let in listed peers only; `handshake`: a handshake was refused, or did not come; `protocol`: it broke the ' +
+          '`unreachable`: no answer to TCP; `tcp_refused`: nothing listens at its address; `no_files`: this service has no file descriptor ' +
+            'left; `tls`: TLS failed; `wrong_node`: another node answers there; `not_admitted`: closed after TLS, as by ' +
+            'nodes that let in listed peers only; `clock`: its clock differs by more than a minute; `other_network`: it belongs to another ' +
+            'network; `version`: it refuses the version that we announce; `handshake`: a handshake was refused, or did not come; `protocol`: it broke the ' +
             'protocol; `silent`: nothing came for too long; `lost`: the connection broke; `connecting`: it is being dialled; `no_address`: ' +
             'its address is unknown; `private_address`: its address may not be dialled; `version_unknown`: the node version is ' +
             'unknown; `no_room`: too many connections are open here; `own_node`: it is this service',
@@ -136,7 +139,7 @@ function presentNode({ nodeID, obstacle, address, client, past, funds }: NodeSta
     isConnected: obstacle === undefined,
     obstacle: obstacle && { cause: obstacle.cause, reason: obstacle.reason },
     address: address && `${address.host.includes(':') ? `[${address.host}]` : address.host}:${address.port}`,
-    version: client && `${client.name.slice(0, MAX_CLIENT_NAME_LENGTH)}/${versionText(client.version)}`,
+    version: client && `${client.name.slice(0, MAX_CLIENT_NAME_LENGTH)}/${formatVersion(client.version)}`,
     ...(past && presentPast(past)),
     validationId: funds?.validationID,
     balance: funds && String(funds.balance),
@@ -153,8 +156,4 @@ function presentPast({ last, lastRefusal, latency }: AnswerPast) {
 
 function tenths(ms: number): number {
   return Math.round(10 * ms) / 10;
-}
-
-function versionText({ major, minor, patch }: NonNullable<NodeStatus['client']>['version']): string {
-  return `${major}.${minor}.${patch}`;
 }

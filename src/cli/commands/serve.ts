@@ -95,6 +95,7 @@ function watchTerminal(): () => boolean {
 
 export interface ServeOptions {
   readonly onStart?: (logger: Logger) => void;
+  /** Replaces names of settings in texts for operators, if the configuration has another form. */
   readonly describe?: (text: string) => string;
 }
 
@@ -108,7 +109,7 @@ export async function serve(
   { onStart = () => undefined, describe = (text) => text }: ServeOptions = {},
 ): Promise<number> {
   try {
-    await serveUntilStopped(load, onStart);
+    await serveUntilStopped(load, onStart, describe);
     return 0;
   } catch (error) {
     if (error instanceof Stopped) return 0;
@@ -120,7 +121,11 @@ export async function serve(
   }
 }
 
-async function serveUntilStopped(load: () => LoadedConfig, onStart: (logger: Logger) => void): Promise<void> {
+async function serveUntilStopped(
+  load: () => LoadedConfig,
+  onStart: (logger: Logger) => void,
+  describe: (text: string) => string,
+): Promise<void> {
   let reload = async (): Promise<void> => undefined;
   const stop = listenForSignals(() => void reload());
   const { signal } = stop;
@@ -142,6 +147,7 @@ async function serveUntilStopped(load: () => LoadedConfig, onStart: (logger: Log
     clock: systemClock,
     random: Math.random,
     onProgress: showProgress,
+    describe,
   });
   reload = createReload({ app, logger, started: written, load });
   const ended = Promise.race([aborted(signal), app.failed]);

@@ -6,6 +6,9 @@ import type { Endpoint } from '../wire/ip-address.ts';
  */
 export type Dial = (endpoint: Endpoint, events: ConnectionEvents) => Connection;
 
+/** `tcp_refused`: no program listens at the address. `no_files`: this process has no file descriptor left. */
+export type TcpFailure = 'tcp_refused' | 'no_files';
+
 /** In this order: `onConnect`, `onSecure`, `onData` any number of times. `onEnd` may come at any point, as the last. */
 export interface ConnectionEvents {
   /** TCP is connected. */
@@ -19,8 +22,11 @@ export interface ConnectionEvents {
   onSecure(certificate: Uint8Array | undefined): void;
   /** @param chunk belongs to the connection: copy what is kept */
   onData(chunk: Uint8Array): void;
-  /** @param reason for people; undefined if the other side closed the connection regularly */
-  onEnd(reason: string | undefined): void;
+  /**
+   * @param reason for people; undefined if the other side closed the connection regularly
+   * @param cause of a failed TCP connection, if it is known
+   */
+  onEnd(reason: string | undefined, cause?: TcpFailure): void;
 }
 
 /** Byte stream in both directions. */

@@ -88,10 +88,26 @@ export interface PeerHandshake {
   /** Undefined if the peer sent no filter, because it knows no addresses. */
   readonly knownPeers: ParsedKnownPeers | undefined;
   readonly allSubnets: boolean;
+  /** Clock of the peer less ours; the peer sends whole seconds. */
+  readonly clockOffsetMs: number;
 }
 
 /** Part that is kept for the duration of a connection. The rest may take 256 KB for each of thousands of peers. */
-export type PeerIntroduction = Pick<PeerHandshake, 'clientName' | 'version' | 'address'>;
+export type PeerIntroduction = Pick<PeerHandshake, 'clientName' | 'version' | 'address' | 'clockOffsetMs'>;
+
+/** The Handshake belongs to another network. */
+export class OtherNetwork extends ParseError {}
+
+/** The clocks differ by more than nodes tolerate. */
+export class ClockDifference extends ParseError {
+  /** Clock of the peer less ours. */
+  readonly offsetMs: number;
+
+  constructor(offsetMs: number) {
+    super(WHAT, `shows a clock that is ${Math.round(offsetMs / 1000)} s off ours`);
+    this.offsetMs = offsetMs;
+  }
+}
 
 /**
  * Checks a peer's Handshake like the reference node (avalanchego `network/peer/peer.go`), with two exceptions: the caller compares
@@ -105,12 +121,12 @@ export function parseHandshake(
   expected: { networkID: number; nowMs: number; certificate: StakingCertificate },
 ): PeerHandshake {
   if (handshake.networkId !== expected.networkID) {
-    throw new ParseError(WHAT, `belongs to network ${handshake.networkId}, ours is ${expected.networkID}`);
+    throw new OtherNetwork(WHAT, `belongs to network ${handshake.networkId}, ours is ${expected.networkID}`);
   }
   const clockDifferenceMs = Number(handshake.myTime) * 1000 - expected.nowMs;
   // The peer sends whole seconds.
   if (Math.abs(clockDifferenceMs) > MAX_CLOCK_DIFFERENCE_MS + 1000) {
-    throw new ParseError(WHAT, `shows a clock that is ${Math.round(clockDifferenceMs / 1000)} s off ours`);
+    throw new ClockDifference(clockDifferenceMs);
   }
   if (handshake.trackedSubnets.length > MAX_TRACKED_SUBNETS) {
     throw new ParseError(
@@ -145,7 +161,12 @@ export function parseHandshake(
     trackedSubnets: handshake.trackedSubnets,
     knownPeers: handshake.knownPeers === undefined ? undefined : parseKnownPeers(handshake.knownPeers),
     allSubnets: handshake.allSubnets,
+    clockOffsetMs: clockDifferenceMs,
   };
+}
+
+export function formatVersion({ major, minor, patch }: NodeVersion): string {
+  return `${major}.${minor}.${patch}`;
 }
 
 /** Negative, zero or positive. */
@@ -175,6 +196,11 @@ const CLIENT_NAME = 'avalanchego';
 /** We accept no connections. Nodes do not pass on this address. */
 const OWN_ADDRESS = { host: '0.0.0.0', port: 1 };
 
+export interface OwnHandshake {
+  readonly message: PeerMessageInit;
+  readonly version: NodeVersion;
+}
+
 interface OwnHandshakeOptions {
   readonly identity: Identity;
   readonly networkID: number;
@@ -190,7 +216,7 @@ export function createOwnHandshakes({ identity, networkID, clock }: OwnHandshake
   const createAddress = (): SignedAddress => signAddress(identity, { ...OWN_ADDRESS, timestamp: nowSeconds() });
   let address = createAddress();
   /** @param knownPeers addresses that the peer does not have to send */
-  return (version: NodeVersion, knownPeers: KnownPeers): PeerMessageInit => {
+  return (version: NodeVersion, knownPeers: KnownPeers): OwnHandshake => {
     // The clock was set back after a start with a wrong time: nodes refuse an address that is more than a minute ahead of theirs.
     if (address.timestamp > nowSeconds()) address = createAddress();
     const value = createHandshake({
@@ -204,6 +230,6 @@ export function createOwnHandshakes({ identity, networkID, clock }: OwnHandshake
       trackedSubnets: [],
       allSubnets: true,
     });
-    return { case: 'handshake', value };
+    return { message: { case: 'handshake', value }, version };
   };
 }

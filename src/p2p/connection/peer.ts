@@ -7,23 +7,42 @@ import type { AppError, AppResponse, Handshake, PeerList } from '../gen/p2p_pb.j
 import { parseStakingCertificate, type StakingCertificate } from '../identity/certificate.ts';
 import { encodeFrame } from '../wire/frames.ts';
 import type { Endpoint } from '../wire/ip-address.ts';
-import { encodeMessage, type PeerMessageInit, parseMessage } from '../wire/messages.ts';
+import { encodeMessage, parseMessage } from '../wire/messages.ts';
 import type { SendFailure } from './app-requests.ts';
-import type { Connection, Dial } from './dial.ts';
-import { type PeerIntroduction, parseHandshake } from './handshake.ts';
+import type { Connection, Dial, TcpFailure } from './dial.ts';
+import {
+  ClockDifference,
+  compareNodeVersions,
+  formatVersion,
+  type NodeVersion,
+  OtherNetwork,
+  type OwnHandshake,
+  type PeerIntroduction,
+  parseHandshake,
+} from './handshake.ts';
 import { PacedInbox } from './paced-inbox.ts';
 
 /** Why a connection ended, as a metric label. */
 export const CLOSE_CAUSES = [
-  /** TCP failed or timed out. */
+  /** TCP failed otherwise, or timed out. */
   'unreachable',
+  /** No program listens at the address. */
+  'tcp_refused',
+  /** This process has no file descriptor left. */
+  'no_files',
   /** TLS failed or timed out. */
   'tls',
   /** Another node has this address. */
   'wrong_node',
   /** The node closed right after TLS: it accepts only validators or listed nodes, or refused our certificate. */
   'not_admitted',
-  /** Either side refused the other's Handshake, or it did not arrive. */
+  /** The node's clock differs from ours by more than a minute. */
+  'clock',
+  /** The node belongs to another network. */
+  'other_network',
+  /** The node refused our Handshake, and its version is newer than the one we announce. */
+  'version',
+  /** Either side refused the other's Handshake for another reason, or it did not arrive. */
   'handshake',
   /** The peer violated the protocol. */
   'protocol',
@@ -58,6 +77,8 @@ export type PeerState =
       readonly reason: string;
       /** Duration of the ready state; undefined if it was never ready. */
       readonly readyForMs: number | undefined;
+      /** Clock of the node less ours, if the connection ended because of it. */
+      readonly clockOffsetMs?: number | undefined;
     };
 
 /**
@@ -84,7 +105,7 @@ export interface PeerOptions {
 
 export interface PeerEvents {
   /** Creates our Handshake with the current time. */
-  createHandshake(): PeerMessageInit;
+  createHandshake(): OwnHandshake;
   /** @param peerList the addresses with which the peer confirmed our Handshake */
   onReady(peer: Peer, handshake: PeerIntroduction, peerList: PeerList): void;
   onPeerList(peer: Peer, peerList: PeerList): void;
@@ -128,6 +149,8 @@ export class Peer {
   #state: PeerState;
   #lastReceivedMs: number;
   #lastPingMs: number;
+  /** Version in our Handshake, once it is sent. */
+  #announced: NodeVersion | undefined;
   #pingCount = 0;
   #pongCount = 0;
 
@@ -145,7 +168,7 @@ export class Peer {
       onConnect: () => this.#onConnect(),
       onSecure: (certificate) => this.#onSecure(certificate),
       onData: (chunk) => this.#onData(chunk),
-      onEnd: (reason) => this.#onEnd(reason),
+      onEnd: (reason, cause) => this.#onEnd(reason, cause),
     });
     this.#inbox = new PacedInbox({
       clock: this.#clock,
@@ -192,12 +215,12 @@ export class Peer {
     this.#inbox.drain();
   }
 
-  close(cause: CloseCause, reason: string): void {
+  close(cause: CloseCause, reason: string, clockOffsetMs?: number): void {
     if (this.#state.kind === 'closed') return;
     const readyForMs = this.#state.kind === 'ready' ? this.#clock.monotonicMs() - this.#state.sinceMs : undefined;
     this.#inbox.clear();
     this.#connection.close();
-    this.#setState({ kind: 'closed', cause, reason, readyForMs });
+    this.#setState({ kind: 'closed', cause, reason, readyForMs, clockOffsetMs });
   }
 
   /** Checks the deadlines, sends a Ping if due, and continues with messages over the peer's share of time. */
@@ -289,12 +312,16 @@ export class Peer {
     const { certificate } = this.#state;
     const expected = { networkID: this.#options.networkID, nowMs: this.#clock.now(), certificate };
     const parsed = attempt(() => parseHandshake(message, expected));
+    if (parsed instanceof ClockDifference) return this.close('clock', parsed.message, parsed.offsetMs);
+    if (parsed instanceof OtherNetwork) return this.close('other_network', parsed.message);
     if (parsed instanceof ParseError) return this.close('handshake', parsed.message);
-    const { clientName, version, address } = parsed;
-    this.#setState({ ...this.#state, handshake: { clientName, version, address } });
+    const { clientName, version, address, clockOffsetMs } = parsed;
+    this.#setState({ ...this.#state, handshake: { clientName, version, address, clockOffsetMs } });
     // Ours is sent after theirs, at the cost of a round trip: a node that refuses a Handshake drops its unsent messages, and its own
     // Handshake may contain the reason. Nodes never wait for ours.
-    this.send(encodeMessage(this.#events.createHandshake()));
+    const own = this.#events.createHandshake();
+    this.#announced = own.version;
+    this.send(encodeMessage(own.message));
     // The peer drops our app messages until it receives a PeerList.
     this.send(EMPTY_PEER_LIST);
   }
@@ -311,25 +338,34 @@ export class Peer {
     this.#events.onReady(this, handshake, peerList);
   }
 
+  #onRefused({ version }: PeerIntroduction, reason: string): void {
+    const text = `our handshake was refused: ${reason}`;
+    if (this.#announced === undefined || compareNodeVersions(version, this.#announced) <= 0) {
+      return this.close('handshake', text);
+    }
+    const versions = `it runs ${formatVersion(version)}, and we announce ${formatVersion(this.#announced)}`;
+    this.close('version', `${text}; ${versions}`);
+  }
+
   #keepAlive(nowMs: number): void {
     const silentForMs = nowMs - this.#lastReceivedMs;
     if (silentForMs >= SILENCE_TIMEOUT_MS) return this.close('silent', `silent for ${SILENCE_TIMEOUT_MS} ms`);
     if (silentForMs >= PING_AFTER_MS && nowMs - this.#lastPingMs >= PING_AFTER_MS) this.ping();
   }
 
-  #onEnd(reason: string | undefined): void {
+  #onEnd(reason: string | undefined, cause?: TcpFailure): void {
     this.handleReceived();
     const { state } = this;
     switch (state.kind) {
       case 'dialing':
-        return this.close('unreachable', reason ?? 'closed before TLS');
+        return this.close(cause ?? 'unreachable', reason ?? 'closed before TLS');
       case 'tls':
         return this.close('tls', `TLS failed: ${reason ?? 'closed by the node, which limits reconnects'}`);
       case 'handshaking':
         if (state.handshake === undefined) {
           return this.close('not_admitted', `not admitted: ${reason ?? 'closed without a handshake'}`);
         }
-        return this.close('handshake', `our handshake was refused: ${reason ?? 'closed by the node'}`);
+        return this.#onRefused(state.handshake, reason ?? 'closed by the node');
       case 'ready':
         return this.close('lost', `connection lost: ${reason ?? 'closed by the node'}`);
       case 'closed':

@@ -1,6 +1,6 @@
 import { connect } from 'node:tls';
 import { createIdentityContext, type Identity } from '../identity/identity.ts';
-import type { Dial } from './dial.ts';
+import type { Dial, TcpFailure } from './dial.ts';
 
 /** Creates a dial over TCP and TLS 1.3 with the client certificate of `identity`. */
 export function createTlsDial(identity: Identity): Dial {
@@ -15,17 +15,17 @@ export function createTlsDial(identity: Identity): Dial {
       checkServerIdentity: () => undefined,
     });
     let isOver = false;
-    const end = (reason: string | undefined): void => {
+    const end = (reason: string | undefined, cause?: TcpFailure): void => {
       if (isOver) return;
       isOver = true;
-      events.onEnd(reason);
+      events.onEnd(reason, cause);
     };
     socket.setNoDelay(true);
     socket
       .on('connect', () => events.onConnect())
       .on('secureConnect', () => events.onSecure(socket.getPeerX509Certificate()?.raw))
       .on('data', (chunk: Buffer) => events.onData(chunk))
-      .on('error', (error: SocketError) => end(describeSocketError(error)))
+      .on('error', (error: SocketError) => end(describeSocketError(error), TCP_FAILURES.get(error.code)))
       .on('end', () => end(undefined))
       .on('close', () => end(undefined));
     return {
@@ -45,6 +45,12 @@ export function createTlsDial(identity: Identity): Dial {
 
 /** `reason` is the TLS alert of the other side. */
 type SocketError = NodeJS.ErrnoException & { readonly reason?: string };
+
+const TCP_FAILURES: ReadonlyMap<string | undefined, TcpFailure> = new Map([
+  ['ECONNREFUSED', 'tcp_refused'],
+  ['EMFILE', 'no_files'],
+  ['ENFILE', 'no_files'],
+]);
 
 const SOCKET_ERRORS: ReadonlyMap<string | undefined, string> = new Map([
   ['ECONNREFUSED', 'connection refused'],

@@ -59,7 +59,7 @@ interface NodeRecord {
   pauseMs: number;
   nextDialAtMs: number;
   lastDialAtMs: number;
-  lastEnd: Pick<ConnectionEnd, 'cause' | 'reason'> | undefined;
+  lastEnd: Pick<ConnectionEnd, 'cause' | 'reason' | 'clockOffsetMs'> | undefined;
   /** Consecutive connections that the node closed right after TLS, and the time of the first one. */
   turnedAway: number;
   turnedAwaySinceMs: number;
@@ -126,7 +126,7 @@ export function createDialSchedule(options: DialScheduleOptions) {
     const record = records.get(nodeID);
     if (record?.isOpen !== true) return;
     record.isOpen = false;
-    record.lastEnd = { cause: end.cause, reason: end.reason };
+    record.lastEnd = { cause: end.cause, reason: end.reason, clockOffsetMs: end.clockOffsetMs };
     openCount -= 1;
     connecting.delete(nodeID);
     if (end.cause === 'not_admitted') {

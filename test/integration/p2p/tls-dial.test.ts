@@ -22,7 +22,7 @@ function record() {
       log.push('secure');
     },
     onData: (chunk: Uint8Array) => void log.push(`data ${Buffer.from(chunk).toString()}`),
-    onEnd: (reason: string | undefined) => void log.push(`end ${reason}`),
+    onEnd: (reason: string | undefined, cause?: string) => void log.push(`end ${reason}${cause ? ` (${cause})` : ''}`),
   };
   return recorded;
 }
@@ -95,8 +95,8 @@ it('a TLS connection reports why it could not be established', async () => {
   expect(plain.events.log).toEqual(['connect', 'end wrong version number']);
   await new Promise((resolve) => server.close(resolve));
   const refused = open(endpoint);
-  await refused.events.until('end connection refused');
-  expect(refused.events.log).toEqual(['end connection refused']);
+  await refused.events.until('end connection refused (tcp_refused)');
+  expect(refused.events.log).toEqual(['end connection refused (tcp_refused)']);
 });
 
 it('a TLS connection has no event after close', async () => {

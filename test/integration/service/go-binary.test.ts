@@ -101,6 +101,21 @@ test('flags and failures are those of the Go binary', { timeout: TIMEOUT_MS }, a
   );
 });
 
+test('health names the main cause of missing weight by the key of the file', { timeout: TIMEOUT_MS }, async () => {
+  const path = writeFile({ ...goFile, ...NO_TLS, 'allow-private-ips': false });
+  await using service = await start(['--config-file', path]);
+  const health = async () => {
+    const response = await fetch(`${service.urls[0]}/health`);
+    const body = (await response.json()) as { details: Record<string, { error?: string }> };
+    return `${response.status} ${body.details['signature-aggregator-health']?.error}`;
+  };
+  await expect
+    .poll(health, { timeout: TIMEOUT_MS })
+    .toMatch(
+      /^503 subnet 1{32}LpoYY: 0\.00 % of its weight .*: [\d.]+ % has private addresses: set allow-private-ips to true/,
+    );
+});
+
 test('the file as it is: both ports have each path, and no other port is open', { timeout: TIMEOUT_MS }, async () => {
   await using first = await start(['--config-file', writeFile(goFile)]);
   // Side by side with another one: validators hold one connection to a NodeID.

@@ -61,7 +61,7 @@ describe('GET /v1/signatureAggregator/fuji/subnets/{subnetId}', () => {
     });
     expect(stopped?.nodes[0]).toMatchObject({
       isConnected: false,
-      obstacle: { cause: expect.stringMatching(/^(lost|unreachable)$/) },
+      obstacle: { cause: expect.stringMatching(/^(lost|tcp_refused)$/) },
     });
     expect(closed?.nodes[0]).toMatchObject({ obstacle: { cause: 'not_admitted' } });
     expect(inactive).not.toHaveProperty('index');

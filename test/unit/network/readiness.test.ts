@@ -19,7 +19,13 @@ const unread: SubnetReadiness = { ...weak, connected: undefined, isApiDown: true
 const empty: SubnetReadiness = { ...subnet(false, 'it has no validators'), connected: { weight: 0n, totalWeight: 0n } };
 const young = { hasBeenUp: false, sinceStartMs: 1 };
 const stale = { ...strong, reason: 'its set cannot be read anew' };
-const old: NetworkView = { notOpen: undefined, subnets: [strong], hasBeenUp: true, sinceStartMs: START_GRACE_MS };
+const old: NetworkView = {
+  notOpen: undefined,
+  subnets: [strong],
+  apiProblem: undefined,
+  hasBeenUp: true,
+  sinceStartMs: START_GRACE_MS,
+};
 
 it.each<[string, Partial<NetworkView>, string]>([
   ['everything connected', {}, 'up'],
@@ -31,6 +37,7 @@ it.each<[string, Partial<NetworkView>, string]>([
   ['a weak L1 that never came', { subnets: [strong, weak], hasBeenUp: false }, 'degraded'],
   ['a weak L1 soon after the start that was up before', { subnets: [strong, weak], sinceStartMs: 1 }, 'degraded'],
   ['a set that cannot be read anew', { subnets: [stale, strong] }, 'degraded'],
+  ['an API that stopped to answer', { apiProblem: 'no answer for 30 s' }, 'down'],
   ['a weak primary network', { subnets: [weak, strong] }, 'down'],
   ['a weak primary network right after the start', { subnets: [weak], ...young }, 'starting'],
   ['a set that cannot be read right after the start', { subnets: [unread], ...young }, 'down'],
@@ -51,6 +58,7 @@ it('a status has a reason unless up, and is never down because of L1s', () => {
   const views = fc.record({
     notOpen: fc.option(fc.record({ reason: fc.string(), isApiWrong: fc.boolean() }), { nil: undefined }),
     subnets: fc.array(fc.constantFrom(strong, weak, stale), { minLength: 1, maxLength: 5 }),
+    apiProblem: fc.option(fc.string(), { nil: undefined }),
     hasBeenUp: fc.boolean(),
     sinceStartMs: fc.nat(2 * START_GRACE_MS),
   });
@@ -58,7 +66,9 @@ it('a status has a reason unless up, and is never down because of L1s', () => {
     fc.property(views, (view) => {
       const { status, reason } = decideStatus(view);
       expect(reason === undefined).toBe(status === 'up');
-      if (view.notOpen === undefined && view.subnets[0]?.isUp === true) expect(status).not.toBe('down');
+      const { notOpen, apiProblem, subnets } = view;
+      const isServing = notOpen === undefined && apiProblem === undefined && subnets[0]?.isUp === true;
+      if (isServing) expect(status).not.toBe('down');
       if (view.sinceStartMs >= START_GRACE_MS) expect(status).not.toBe('starting');
     }),
   );

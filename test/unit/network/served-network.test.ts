@@ -18,6 +18,10 @@ import { createLogLines } from '../../support/log-lines.ts';
 
 const OWN_ID = 1337;
 const FUJI_ID = 5;
+const MISSING = [
+  { cause: 'private_address', weight: 90n, reason: 'its address is private', clockOffsetMs: undefined },
+  { cause: 'no_address', weight: 1n, reason: 'no address known', clockOffsetMs: undefined },
+] as const;
 const RESULT = { signers: [] } as unknown as AggregationResult;
 
 /** Network with a scripted API and parts. */
@@ -25,16 +29,20 @@ function scriptedServedNetwork({
   name = 'local',
   networkID = OWN_ID,
   startEmbedded,
+  describe: describeText,
 }: {
   name?: string;
+  describe?: (text: string) => string;
   networkID?: number | Error;
   startEmbedded?: NetworkOptions['startEmbedded'];
 } = {}) {
   const clock = new FakeClock();
   const log = createLogLines();
+  const registry = new Registry();
   const script = {
     networkID,
     isConnected: true,
+    apiProblem: undefined as string | undefined,
     openError: undefined as Error | undefined,
     /** Times of requests for the network ID. */
     askedAtMs: [] as number[],
@@ -64,6 +72,13 @@ function scriptedServedNetwork({
         if (script.openError !== undefined) throw script.openError;
         events.push(`parts opened for ${id}`);
         return {
+          heights: {
+            problem: () => script.apiProblem,
+            onRecovery(listener) {
+              listeners.add(listener);
+              return () => listeners.delete(listener);
+            },
+          },
           peers: { stats: () => script.peerCounts },
           update({ trackedSubnetIDs, manuallyTrackedPeers }) {
             events.push(`tracks ${trackedSubnetIDs.length} subnets and ${manuallyTrackedPeers.length} peers`);
@@ -72,8 +87,9 @@ function scriptedServedNetwork({
           ...({} as Pick<NetworkParts, 'subnets' | 'verifier' | 'uptimes'>),
           connections: {
             readiness() {
-              const reason = script.isConnected ? undefined : 'no validator is connected';
-              return [{ subnetID: PRIMARY_NETWORK_ID, isUp: script.isConnected, reason, connected: undefined }];
+              const common = { subnetID: PRIMARY_NETWORK_ID, connected: { weight: 9n, totalWeight: 100n } };
+              if (script.isConnected) return [{ ...common, isUp: true, reason: undefined }];
+              return [{ ...common, isUp: false, reason: 'no validator is connected', missing: () => MISSING }];
             },
             onReadinessChange(listener) {
               listeners.add(listener);
@@ -90,9 +106,10 @@ function scriptedServedNetwork({
     {
       clock,
       logger: log.logger,
-      metrics: createMetrics(new Registry()),
+      metrics: createMetrics(registry),
       random: () => 0.5,
       startEmbedded,
+      describe: describeText,
       aggregation: config.aggregation,
       storePath: undefined,
       shared: undefined,
@@ -106,7 +123,7 @@ function scriptedServedNetwork({
   const change = (): void => {
     for (const listener of listeners) listener();
   };
-  return { network, clock, log, script, events, listeners, change };
+  return { network, clock, log, script, events, listeners, change, registry };
 }
 
 async function openScripted() {
@@ -142,7 +159,9 @@ describe('a network of our own', () => {
   });
 
   it('asks an API that hangs or fails with growing pauses, and reports the reason', async () => {
-    const { network, clock, script, events } = scriptedServedNetwork({ networkID: new Error('connection refused') });
+    const { network, clock, script, events, registry } = scriptedServedNetwork({
+      networkID: new Error('connection refused'),
+    });
     const hanging = Promise.withResolvers<void>();
     script.beforeAnswer = hanging.promise;
     network.open();
@@ -154,6 +173,9 @@ describe('a network of our own', () => {
     const reason = 'its info API does not answer yet (connection refused)';
     expect(network.readiness()).toMatchObject({ status: 'down', reason });
     await expect(aggregate(network)).rejects.toThrow(`local cannot be served now: ${reason}`);
+    expect(await registry.metrics()).toContain(
+      'signature_aggregator_aggregation_duration_seconds_count{network="local",outcome="network_unavailable"} 1\n',
+    );
     script.networkID = OWN_ID;
     await clock.advance(30_000);
     expect(events.at(-1)).toBe('parts opened for 1337');
@@ -191,6 +213,48 @@ describe('a network of our own', () => {
     // It is not starting from then on, without a call in between.
     script.isConnected = false;
     expect(network.readiness().status).toBe('down');
+  });
+
+  it('is down while its API does not answer, and up with the first answer', async () => {
+    const { network, script, change } = await openScripted();
+    script.apiProblem = 'no P-Chain API has reported the proposed height for 30 s';
+    expect(network.readiness()).toMatchObject({ status: 'down', reason: script.apiProblem });
+    const up = network.untilUp(never);
+    expect(await stateOf(up)).toBe('pending');
+    script.apiProblem = undefined;
+    change();
+    await up;
+    expect(network.readiness().status).toBe('up');
+  });
+
+  it('names the main cause of missing weight, and logs it once, a minute after the start', async () => {
+    const describe = (text: string) => text.replace('networks.local.allowPrivateAddresses', 'allow-private-ips');
+    const { network, clock, script, log } = scriptedServedNetwork({ describe });
+    script.isConnected = false;
+    network.open();
+    await clock.advance(59_999);
+    expect(network.readiness().subnets[0]?.reason).toBe(
+      'no validator is connected: 90 % has private addresses: set allow-private-ips to true if they can be reached from here',
+    );
+    expect(log.count('too little weight')).toBe(0);
+    await clock.advance(120_000);
+    const [warning, ...others] = log.records().filter(({ msg }) => msg.startsWith('too little weight'));
+    expect(others).toEqual([]);
+    expect(warning).toMatchObject({
+      level: 40,
+      status: 'down',
+      reason: expect.stringContaining('90 % has private addresses: set allow-private-ips'),
+      causes: [
+        { subnetId: PRIMARY_NETWORK_ID, cause: 'private_address', weight: '90' },
+        { subnetId: PRIMARY_NETWORK_ID, cause: 'no_address', weight: '1' },
+      ],
+    });
+  });
+
+  it('logs no warning where enough weight is connected', async () => {
+    const { clock, log } = await openScripted();
+    await clock.advance(120_000);
+    expect(log.count('too little weight')).toBe(0);
   });
 
   it('fails with the error of its parts, and closes opened ones', async () => {

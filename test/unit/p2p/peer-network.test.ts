@@ -93,7 +93,11 @@ it('a connection gets ready within the round trips of TCP, TLS and the two Hands
   network.want('l1', idsOf(node));
   await world.clock.advance(1_000);
   expect(readyAtMs).toBe(7 * LATENCY_MS);
-  expect(network.describe(node.nodeID).client).toEqual({ name: 'x'.repeat(64), version: NODE_VERSION });
+  expect(network.describe(node.nodeID).client).toEqual({
+    name: 'x'.repeat(64),
+    version: NODE_VERSION,
+    clockOffsetMs: -5 * LATENCY_MS,
+  });
   expect(node.handshake).toMatchObject({ version: NODE_VERSION, address: { host: '0.0.0.0', port: 1 } });
   expect(network.stats()).toEqual({ connected: 1, turnedAway: 0, wanted: 1, knownAddresses: 1 });
   await network[Symbol.asyncDispose]();
@@ -395,6 +399,62 @@ it('a node that is not connected has a cause and a reason', async () => {
     'too many connections',
   ]);
 });
+
+it.each<[string, (node: MemoryNode) => Partial<PeerNetworkOptions>, object]>([
+  [
+    'nothing listens at its address',
+    (node) => {
+      node.stop();
+      return {};
+    },
+    { cause: 'tcp_refused', reason: 'connection refused' },
+  ],
+  [
+    'it belongs to another network',
+    () => ({ networkID: 5 }),
+    { cause: 'other_network', reason: 'Handshake: belongs to network 12345, ours is 5' },
+  ],
+  [
+    'its clock is two minutes ahead of ours',
+    () => ({ clock: behind(world.clock, 121_000) }),
+    { cause: 'clock', reason: 'Handshake: shows a clock that is 121 s off ours', clockOffsetMs: 120_975 },
+  ],
+  [
+    'it refuses an older version than its own',
+    () => ({ nodeVersion: async () => ({ major: 1, minor: 13, patch: 5 }) }),
+    {
+      cause: 'version',
+      reason: 'our handshake was refused: closed by the node; it runs 1.14.2, and we announce 1.13.5',
+    },
+  ],
+  [
+    'it refuses its own version',
+    () => ({}),
+    { cause: 'handshake', reason: 'our handshake was refused: closed by the node' },
+  ],
+])('a node that is not connected has its cause where %s', async (_, change, expected) => {
+  const node: MemoryNode = world.node({
+    host: '10.0.0.1',
+    onAccept(end) {
+      end.listen({ onData: () => end.close(), onEnd: () => undefined });
+      node.sendHandshake();
+    },
+  });
+  const network = world.network([node], change(node));
+  network.want('l1', idsOf(node));
+  await world.clock.advance(500);
+  expect(network.obstacle(node.nodeID)).toEqual(expected);
+});
+
+/** Clock whose time of day is behind. */
+function behind(clock: FakeClock, ms: number): Clock {
+  return {
+    now: () => clock.now() - ms,
+    monotonicMs: () => clock.monotonicMs(),
+    after: (delayMs, callback) => clock.after(delayMs, callback),
+    afterTurn: (callback) => clock.afterTurn(callback),
+  };
+}
 
 it('a node that is not connected keeps the reason of its last connection while it is dialled again', async () => {
   const [node] = world.nodes(1) as [MemoryNode];

@@ -32,7 +32,7 @@ const validator = (weight: bigint): ValidatorView => ({
       obstacle: undefined,
       past: PAST,
       address: { host: '2001:db8::1', port: 9651 },
-      client: { name: 'avalanchego', version: { major: 1, minor: 14, patch: 2 } },
+      client: { name: 'avalanchego', version: { major: 1, minor: 14, patch: 2 }, clockOffsetMs: 0 },
       funds: { validationID: 'v' as ValidationID, weight, balance: 10n ** 18n },
     },
   ],

@@ -105,7 +105,7 @@ it('our address is signed once, and again after the clock was set back', async (
   const own = createOwnHandshakes({ identity, networkID: 5, clock: { now: () => fake.now() + aheadMs } });
   const create = (): Handshake => {
     const knownPeers = { filter: Uint8Array.of(1, 0, 0, 0, 0, 0, 0, 0, 0, 0), salt: new Uint8Array(32) };
-    const message = own({ major: 1, minor: 14, patch: 2 }, knownPeers);
+    const { message } = own({ major: 1, minor: 14, patch: 2 }, knownPeers);
     if (message.case !== 'handshake') throw new Error(`made a ${message.case}`);
     return createMessage(HandshakeSchema, message.value);
   };
