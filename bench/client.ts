@@ -47,7 +47,7 @@ export async function newMessages(devnetUrl: string, count: number): Promise<str
     headers: JSON_HEADERS,
     body: JSON.stringify({ count }),
   });
-  return ((await body.json()) as { messages: string[] }).messages;
+  return ((await body.json()) as { messages: { message: string }[] }).messages.map(({ message }) => message);
 }
 
 /** The service's use of memory, from its metrics, which are read once a second. */

@@ -27,7 +27,7 @@ export async function prepareDevnet(
 ) {
   const network = networks.find(({ embedded }) => embedded !== undefined);
   if (network?.embedded === undefined) return undefined;
-  const { validators } = network.embedded;
+  const { validators, executionLagMs } = network.embedded;
   const pathName = exampleNameOf(network);
   const [{ startDevnet }, { registerDevnetRoutes }] = await Promise.all([
     import('./devnet/devnet.ts'),
@@ -40,7 +40,7 @@ export async function prepareDevnet(
     start: async (): Promise<ApiEndpoint> => {
       const reportStarted = (done: number, total: number): void =>
         onProgress?.(`starting validators: ${done} of ${total}`);
-      devnet = running.use(await startDevnet({ validators, clock, logger, onProgress: reportStarted }));
+      devnet = running.use(await startDevnet({ validators, executionLagMs, clock, logger, onProgress: reportStarted }));
       onProgress?.('connecting to the validators');
       const node = { baseUrl: devnet.apiUrl };
       onApi(node);

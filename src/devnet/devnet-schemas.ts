@@ -57,7 +57,54 @@ export const NetworkSchema = Type.Object(
   { description: 'The devnet' },
 );
 
+/** Messages of one call: 10,000 of them are 5 MB of JSON. */
+const MAX_MESSAGES = 10_000;
+/** The most that the Warp precompile sends (24 KiB). */
+const MAX_PAYLOAD_DIGITS = 2 * 24 * 1024;
+
+export type EmitBody = Static<typeof EmitSchema>;
+
+export const EmitSchema = Type.Object(
+  {
+    count: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: MAX_MESSAGES,
+        default: 1,
+        description: 'How many, each in its own transaction',
+      }),
+    ),
+    chain: Type.Optional(
+      Type.Union([Type.Literal('C'), Type.Literal('L1')], { default: 'C', description: 'The chain that emits them' }),
+    ),
+    payload: Type.Optional(
+      Type.String({
+        pattern: '^(0x)?([0-9a-fA-F]{2})*$',
+        maxLength: 2 + MAX_PAYLOAD_DIGITS,
+        description: 'Payload of the addressed call, in hex; left out, each message has another text',
+      }),
+    ),
+    sender: Type.Optional(
+      Type.String({
+        pattern: '^(0x)?[0-9a-fA-F]{40}$',
+        description: "Account that emits them; left out, it is the C-Chain's account or the L1's validator manager",
+      }),
+    ),
+  },
+  { additionalProperties: false, examples: [{ count: 1 }, { chain: 'C', payload: '0x68656c6c6f' }] },
+);
+
 export const MessagesSchema = Type.Object(
-  { messages: Type.Array(HexString, { description: 'Unsigned, in hex' }) },
+  {
+    messages: Type.Array(
+      Type.Object({
+        messageId: Type.String(),
+        message: HexString,
+        transactionHash: HexString,
+        block: Type.Object({ number: Type.Integer(), hash: HexString }),
+      }),
+      { description: 'Unsigned messages in hex, in accepted blocks; validators sign them once the block is executed' },
+    ),
+  },
   { description: 'As many as asked for' },
 );

@@ -3,6 +3,7 @@ import { bytesToHex, prefixedHex } from '../lib/encoding/bytes.ts';
 import { createIdentity, type Identity } from '../p2p/identity/identity.ts';
 import type { Logger } from '../telemetry/logger.ts';
 import { P_CHAIN_ID, PRIMARY_NETWORK_ID } from '../warp/ids.ts';
+import type { UnsignedMessage } from '../warp/unsigned-message.ts';
 import type { DevnetNetwork } from './devnet-schemas.ts';
 import { emitExamples } from './examples.ts';
 import { createKeyRing } from './key-ring.ts';
@@ -18,6 +19,7 @@ import { createAppRequestJudge } from './node/app-request-judge.ts';
 import { DevnetValidator, type ValidatorRole, type ValidatorSurroundings } from './node/devnet-validator.ts';
 import { GossipPool } from './node/gossip-pool.ts';
 import { createNodeApiServer } from './node/node-api-server.ts';
+import type { EvmBlock } from './pchain/evm-chain.ts';
 import { createSeededRandom } from './seeded-random.ts';
 
 export interface DevnetOptions {
@@ -27,11 +29,19 @@ export interface DevnetOptions {
   readonly seed?: number;
   readonly clock: Clock;
   readonly logger: Logger;
+  /** Time from the acceptance of a C-Chain block to its execution; 0 by default. */
+  readonly executionLagMs?: number;
   readonly onProgress?: (done: number, total: number) => void;
   /** An IP address: 127.0.0.1 by default. */
   readonly host?: string;
   /** Creates the validators: by default those that do as real ones do. */
   readonly createValidator?: (surroundings: ValidatorSurroundings, role: ValidatorRole) => DevnetValidator;
+}
+
+export interface EmittedMessage {
+  readonly message: UnsignedMessage;
+  readonly transactionHash: string;
+  readonly block: EvmBlock;
 }
 
 /** The devnet: a P-Chain and info API over HTTP, and validators that speak the real peer-to-peer protocol. */
@@ -48,7 +58,15 @@ const MAX_LISTED_PEERS = 32;
 
 /** @throws if a port or a file descriptor cannot be had; nothing is left open then */
 export async function startDevnet(options: DevnetOptions) {
-  const { validators: primaryCount, seed = 1, clock, logger, host = '127.0.0.1', onProgress } = options;
+  const {
+    validators: primaryCount,
+    seed = 1,
+    clock,
+    logger,
+    host = '127.0.0.1',
+    executionLagMs = 0,
+    onProgress,
+  } = options;
   const { createValidator = (...made) => new DevnetValidator(...made) } = options;
   if (!Number.isInteger(primaryCount) || primaryCount < MIN_PRIMARY_NODES || primaryCount > MAX_VALIDATORS) {
     throw new RangeError(`the devnet has ${MIN_PRIMARY_NODES} to ${MAX_VALIDATORS} validators, not ${primaryCount}`);
@@ -67,6 +85,7 @@ export async function startDevnet(options: DevnetOptions) {
     primaryNodes: nodes.slice(0, primaryCount),
     l1OnlyNodes: nodes.slice(primaryCount),
     inactiveNode,
+    executionLagMs,
   });
 
   const surroundings = {
@@ -105,6 +124,16 @@ export async function startDevnet(options: DevnetOptions) {
     transactions: nameTransactions(model),
     nodeIDs: validators.map(({ nodeID }) => nodeID),
   };
+  const chains = { C: model.cChain, L1: model.l1Chain };
+  function emit(chain: keyof typeof chains, payload?: Uint8Array, sender?: Uint8Array): EmittedMessage {
+    emittedCount += 1;
+    const { hash, block, messages } = chains[chain].transact(
+      [payload ?? Buffer.from(`message ${emittedCount}`)],
+      'succeeded',
+      sender,
+    );
+    return { message: at(messages, 0), transactionHash: hash, block };
+  }
   const closing = opened.move();
   return {
     ...network,
@@ -112,17 +141,15 @@ export async function startDevnet(options: DevnetOptions) {
     /** Closes the API alone. */
     closeApi,
     /** The chains whose messages the validators sign. */
-    chains: { C: model.cChain, L1: model.l1Chain },
+    chains,
     /** @param index into `nodeIDs` */
     validator: (index: number) => at(validators, index),
     /** Requests to the aggregator, served as `name`, that succeed. */
     examples,
+    /** Has a chain emit a message in a new transaction, from the chain's account unless there is a `sender` (20 bytes). */
+    emit,
     /** Has the C-Chain emit new messages, whose unsigned bytes it returns in hex. */
-    emitMessages: (count: number): string[] =>
-      Array.from({ length: count }, () => {
-        emittedCount += 1;
-        return bytesToHex(model.cChain.emit(Buffer.from(`message ${emittedCount}`)).bytes);
-      }),
+    emitMessages: (count: number): string[] => Array.from({ length: count }, () => bytesToHex(emit('C').message.bytes)),
     /** The L1's validators as the P-Chain has them, inactive ones too. */
     l1Validators: model.l1Validators,
     [Symbol.asyncDispose]: () => closing.disposeAsync(),
@@ -213,6 +240,6 @@ function nameTransactions({ ledger, l1 }: NetworkModel): DevnetNetwork['transact
 
 function at<T>(items: readonly T[], index: number): T {
   const item = items[index];
-  if (item === undefined) throw new RangeError(`there is no validator ${index}`);
+  if (item === undefined) throw new RangeError(`there is no entry ${index}`);
   return item;
 }

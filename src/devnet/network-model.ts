@@ -38,6 +38,8 @@ interface NetworkModelOptions {
   readonly l1OnlyNodes: readonly ModelNode[];
   /** The L1 validator that ran out of balance; its node does not run. */
   readonly inactiveNode: ModelNode;
+  /** Execution lag of the C-Chain; 0 by default. */
+  readonly executionLagMs?: number;
   /** Primary validators that registered no BLS key. */
   readonly keyless?: ReadonlySet<NodeID>;
 }
@@ -84,7 +86,7 @@ const MAX_STAKE = 3_000_000n * 10n ** 9n;
 export type NetworkModel = ReturnType<typeof createNetworkModel>;
 
 export function createNetworkModel(options: NetworkModelOptions) {
-  const { seed, clock, primaryNodes, keyless } = options;
+  const { seed, clock, primaryNodes, keyless, executionLagMs = 0 } = options;
   const startedMs = clock.monotonicMs();
   const { l1, history, events } = createL1(options);
   const xChainID = seededId<BlockchainID>(seed, 'X-Chain');
@@ -93,6 +95,8 @@ export function createNetworkModel(options: NetworkModelOptions) {
     networkID: NETWORK_ID,
     blockchainID: seededId(seed, 'C-Chain'),
     sender: seededBytes(seed, 'C-Chain sender', 20),
+    clock,
+    executionLagMs,
   });
   const l1Validators = (): readonly L1Validator[] => [...history.current.values()];
   const l1Chain = new EvmChain({
@@ -100,6 +104,7 @@ export function createNetworkModel(options: NetworkModelOptions) {
     networkID: NETWORK_ID,
     blockchainID: l1.blockchainID,
     sender: l1.managerAddress,
+    clock,
     uptimes: createUptimeWatch(clock, l1Validators),
   });
   const stakes = unevenStakes(primaryNodes.length, createSeededRandom(seed));

@@ -28,6 +28,7 @@ export type SigningFault =
  *
  * - `silent`: answers pings and gossip, but no request.
  * - `refusing`: refuses every request, with THROTTLED or the given code.
+ * - `executing late`: executes a block of the C-Chain so long after it was accepted, and until then refuses its messages.
  * - `lagging`: refuses the first requests for each message, as a node does whose chain is behind, and then signs.
  * - `slow`: answers requests after a delay; only so many where `answers` is given.
  * - `answering twice`: gives each answer two times.
@@ -37,6 +38,7 @@ export type SigningFault =
 export type AnswerFault =
   | { readonly kind: 'silent' | 'answering twice' | 'misnumbering' | 'unasked' }
   | { readonly kind: 'refusing'; readonly code?: number; readonly message?: string }
+  | { readonly kind: 'executing late'; readonly lagMs: number }
   | { readonly kind: 'lagging'; readonly refusals: number }
   | { readonly kind: 'slow'; readonly delayMs: number; readonly answers?: number };
 

@@ -130,6 +130,10 @@ class FaultyValidator extends DevnetValidator {
     }
   }
 
+  protected override get executionLagMs(): number | undefined {
+    return this.#behaviour.kind === 'executing late' ? this.#behaviour.lagMs : undefined;
+  }
+
   protected override judge(request: AppRequest): Verdict {
     const verdict = super.judge(request);
     if (verdict?.kind !== 'sign') return verdict;

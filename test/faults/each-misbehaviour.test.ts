@@ -34,6 +34,7 @@ const KEEPS_CONNECTION: ReadonlySet<Behaviour['kind']> = new Set([
   'silent',
   'slow',
   'lagging',
+  'executing late',
   'refusing',
   'wrong signature',
   'foreign signature',

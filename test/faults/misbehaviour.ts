@@ -33,6 +33,7 @@ export const MISBEHAVIOURS: readonly Misbehaviour[] = [
   later('slow', (random) => ({ kind: 'slow', delayMs: slowMs(random) }), 2),
   later('slow, then right', (random) => ({ kind: 'slow', delayMs: slowMs(random), answers: 1 })),
   later('lagging', (random) => ({ kind: 'lagging', refusals: 1 + below(random, 2) })),
+  later('executing late', (random) => ({ kind: 'executing late', lagMs: 50 + below(random, 2_000) })),
   ...REFUSAL_CODES.map((code) =>
     never(`refusing with ${code}`, () => ({ kind: 'refusing', code, message: `refused with ${code}` })),
   ),

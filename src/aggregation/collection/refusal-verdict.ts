@@ -20,6 +20,16 @@ const NOT_A_VALIDATOR = -3;
  */
 const FINAL_P_CHAIN_CODES: ReadonlySet<number> = new Set([1, 2, 3, 4, 5, 7, 8, 9, 10, 13, 15, 17]);
 
+/**
+ * The codes of EVM chains are not final, because one code means different things by VM and release, which a refusal does not name:
+ *
+ * | Code | C-Chain since Helicon | subnet-evm, C-Chain before Helicon |
+ * |---|---|---|
+ * | 1 | storage failed | message not known, or payload not parsed |
+ * | 2 | payload not parsed | block not known, or uptime not reached |
+ * | 3 | message not known: its block may be accepted and not executed | – |
+ * | 4 | block not accepted | – |
+ */
 export function judgeRefusal(code: number, isPChainMessage: boolean): RefusalVerdict {
   if (code === NOT_A_VALIDATOR) return 'final for now';
   // The chain's virtual machine does not sign: only other software on the node changes that.

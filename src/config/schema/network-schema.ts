@@ -63,13 +63,20 @@ const Embedded = Type.Object(
       default: 20,
       description: 'The number of validators of its primary network. Its L1 has five, two of them in no other set.',
     }),
+    executionLagMs: integer(0, 60_000, {
+      default: 0,
+      description:
+        'The time from the acceptance of a C-Chain block to its execution (ACP-194), in milliseconds: validators sign its messages only ' +
+        'then, and it has no receipts and logs before.',
+      examples: [1_500],
+    }),
   },
   {
     additionalProperties: false,
     description:
       'Runs the network as a devnet in this process, to try the service. It replaces `pChainApi`, and only one network may have it.',
-    allowed: 'an object {validators}',
-    examples: [{ validators: 20 }],
+    allowed: 'an object {validators, executionLagMs}',
+    examples: [{ validators: 20, executionLagMs: 0 }],
   },
 );
 

@@ -92,8 +92,10 @@ export class ApiClient {
 
   /** Has the devnet's C-Chain emit a message. */
   async newDevnetMessage(): Promise<string> {
-    const { messages } = await this.#json<{ messages: string[] }>('/devnet/messages', { body: { count: 1 } });
-    return messages[0] ?? '';
+    const { messages } = await this.#json<{ messages: { message: string }[] }>('/devnet/messages', {
+      body: { count: 1 },
+    });
+    return messages[0]?.message ?? '';
   }
 
   devnetNetwork(): Promise<DevnetNetwork> {

@@ -1,10 +1,11 @@
 import { LRUCache } from 'lru-cache';
 import { attempt, ParseError } from '../../lib/encoding/parse-error.ts';
-import { type BlockchainID, idBytes, type NodeID, P_CHAIN_ID } from '../../warp/ids.ts';
+import { type BlockchainID, idBytes, P_CHAIN_ID } from '../../warp/ids.ts';
 import { parseSignatureRequest } from '../../warp/signature-request.ts';
 import { parseUnsignedMessage, type UnsignedMessage } from '../../warp/unsigned-message.ts';
 import type { NetworkModel } from '../network-model.ts';
 import {
+  type AskedNode,
   type Refusal,
   UNEXPECTED,
   UNREGISTERED_HANDLER,
@@ -49,9 +50,9 @@ export function createAppRequestJudge(model: NetworkModel) {
   return {
     /**
      * @param runs whether the node runs a chain: it drops requests to any other
-     * @param nodeID the node that is asked, for what each has seen for itself
+     * @param node the node that is asked, for what each has seen for itself
      */
-    judge(request: AppRequestFields, runs: (chainID: BlockchainID) => boolean, nodeID?: NodeID): Verdict {
+    judge(request: AppRequestFields, runs: (chainID: BlockchainID) => boolean, node?: AskedNode): Verdict {
       const { chainId, requestId, deadline, appBytes } = request;
       const chainID = chainIDs.get(keyOf(chainId));
       if (chainID === undefined || !runs(chainID)) return undefined;
@@ -71,7 +72,7 @@ export function createAppRequestJudge(model: NetworkModel) {
       const refusal =
         evmChain === undefined
           ? verifyPlatformMessage(model, message, justification)
-          : verifyEvmMessage(evmChain, message, nodeID);
+          : verifyEvmMessage(evmChain, message, node);
       if (refusal !== undefined) return { kind: 'refuse', refusal };
       // As in a real node the signer checks these last, when nothing else is wrong with the message.
       if (message.sourceChainID !== chainID) {

@@ -2,12 +2,11 @@ import { AggregatorError } from '../../aggregation/aggregator-error.ts';
 import { OPERATIONS_ACCESS } from '../../http/access/route-access.ts';
 import type { Server } from '../../http/request/http-server.ts';
 import { PLAIN_SERIALIZER } from '../../http/request/json-type.ts';
+import { bytesToHex, parseHex } from '../../lib/encoding/bytes.ts';
 import { Type } from '../../lib/encoding/schema.ts';
 import type { Devnet } from '../devnet.ts';
-import { ExampleSchema, MessagesSchema, NetworkSchema } from '../devnet-schemas.ts';
+import { type EmitBody, EmitSchema, ExampleSchema, MessagesSchema, NetworkSchema } from '../devnet-schemas.ts';
 
-/** Messages of one call: 10,000 of them are 2 MB of JSON. */
-const MAX_MESSAGES = 10_000;
 /** About as long as the devnet takes to start. */
 const START_MS = 1_000;
 
@@ -50,15 +49,12 @@ export function registerDevnetRoutes(server: Server, running: () => Devnet | und
       schema: {
         operationId: 'devnetMessages',
         tags,
-        summary: 'Makes the C-Chain emit new messages',
-        body: Type.Object(
-          { count: Type.Integer({ minimum: 1, maximum: MAX_MESSAGES }) },
-          { additionalProperties: false, examples: [{ count: 1 }] },
-        ),
+        summary: 'Makes an EVM chain of the devnet emit messages',
+        body: EmitSchema,
         response: { 200: MessagesSchema },
       },
     },
-    async ({ body }) => ({ messages: devnet().emitMessages(body.count) }),
+    async ({ body }) => ({ messages: emitMessages(devnet(), body) }),
   );
   server.get(
     '/devnet/network',
@@ -73,4 +69,13 @@ export function registerDevnetRoutes(server: Server, running: () => Devnet | und
     },
     async () => devnet().network,
   );
+}
+
+function emitMessages(devnet: Devnet, { count = 1, chain = 'C', payload, sender }: EmitBody) {
+  const bytesOf = (hex: string | undefined, field: string) => (hex === undefined ? undefined : parseHex(hex, field));
+  const [payloadBytes, senderBytes] = [bytesOf(payload, 'payload'), bytesOf(sender, 'sender')];
+  return Array.from({ length: count }, () => {
+    const { message, transactionHash, block } = devnet.emit(chain, payloadBytes, senderBytes);
+    return { messageId: message.id, message: bytesToHex(message.bytes), transactionHash, block };
+  });
 }

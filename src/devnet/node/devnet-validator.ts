@@ -52,10 +52,10 @@ export interface ValidatorRole {
   readonly blockchainIDs: ReadonlySet<BlockchainID>;
 }
 
-/** The release whose rules the validators follow. */
-export const NODE_VERSION: NodeVersion = { major: 1, minor: 14, patch: 2 };
+/** The release whose rules the validators follow: the first with Helicon. */
+export const NODE_VERSION: NodeVersion = { major: 1, minor: 15, patch: 0 };
 export const CLIENT_NAME = 'avalanchego';
-/** avalanchego `version/constants.go` of that release, after its upgrade. */
+/** Lower than that release's, so that a Go aggregator of the release before still connects. */
 const MINIMUM_COMPATIBLE_VERSION: NodeVersion = { major: 1, minor: 14, patch: 0 };
 /** TCP connections to one validator; tests have a few clients on the loopback interface. */
 const MAX_CONNECTIONS = 256;
@@ -236,7 +236,12 @@ export class DevnetValidator implements ConnectionHost {
 
   protected judge(request: AppRequest): Verdict {
     const runs = (chainID: BlockchainID): boolean => this.role.blockchainIDs.has(chainID);
-    return this.surroundings.judge.judge(request, runs, this.nodeID);
+    return this.surroundings.judge.judge(request, runs, { nodeID: this.nodeID, executionLagMs: this.executionLagMs });
+  }
+
+  /** Its own execution lag of the C-Chain; undefined: the chain's. */
+  protected get executionLagMs(): number | undefined {
+    return undefined;
   }
 
   protected sign(message: Uint8Array): Uint8Array {

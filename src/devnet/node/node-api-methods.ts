@@ -64,7 +64,7 @@ const UPGRADES = {
   fortunaTime: ACTIVE,
   graniteTime: ACTIVE,
   graniteEpochDuration: 30_000_000_000,
-  heliconTime: '9999-12-01T00:00:00Z',
+  heliconTime: ACTIVE,
 };
 const NETWORK_START = 1_791_000_000n;
 const YEAR_SECONDS = 31_536_000n;
@@ -167,9 +167,41 @@ export function createProposervmMethods({ model }: NodeApiSubject): Methods {
   };
 }
 
+/** Tags of the last block. The last accepted one is also the safe and the final one. */
+const BLOCK_TAGS: ReadonlySet<string> = new Set(['latest', 'safe', 'finalized', 'accepted']);
+
 /** The methods under `/ext/bc/<chain>/rpc` of an EVM chain (coreth `internal/ethapi/api.go`). */
 export function createEvmMethods(chain: EvmChain): Methods {
-  return { eth_getTransactionReceipt: ({ 0: hash }) => chain.receipt(readString(hash, 'hash')) ?? null };
+  const readBlock = (value: unknown): number | undefined => {
+    if (value === undefined || value === null) return undefined;
+    const text = readString(value, 'block');
+    if (text === 'earliest') return 0;
+    if (BLOCK_TAGS.has(text)) return chain.height;
+    if (!/^0x[0-9a-f]{1,12}$/.test(text)) throw new MethodError('invalid block number');
+    return Number(text);
+  };
+  return {
+    eth_blockNumber: () => `0x${chain.height.toString(16)}`,
+    eth_getTransactionReceipt: ({ 0: hash }) => chain.receipt(readString(hash, 'hash')) ?? null,
+    eth_getLogs: (params) => {
+      const { blockHash, fromBlock, toBlock, address, topics } = params;
+      const logs = chain.logs({
+        blockHash: blockHash === undefined ? undefined : readString(blockHash, 'blockHash'),
+        fromBlock: readBlock(fromBlock) ?? chain.height,
+        toBlock: readBlock(toBlock) ?? chain.height,
+      });
+      const isWanted = (wanted: unknown, value: string | undefined): boolean =>
+        wanted === undefined ||
+        wanted === null ||
+        wanted === value ||
+        (Array.isArray(wanted) && wanted.includes(value));
+      const wantedTopics = readArray(topics ?? [], 'topics');
+      return logs.filter(
+        (log) =>
+          isWanted(address, log.address) && wantedTopics.every((wanted, index) => isWanted(wanted, log.topics[index])),
+      );
+    },
+  };
 }
 
 /** The methods under `/ext/info` (avalanchego `api/info/service.go`). */
@@ -181,7 +213,7 @@ export function createInfoMethods({ model, node, peers }: NodeApiSubject): Metho
       databaseVersion: 'v1.4.5',
       rpcProtocolVersion: '45',
       gitCommit: '',
-      vmVersions: { avm: VERSION, evm: 'v1.14.2', platform: VERSION },
+      vmVersions: { avm: VERSION, evm: `v${VERSION.slice(CLIENT_NAME.length + 1)}`, platform: VERSION },
     }),
     'info.getNodeID': () => {
       const proofOfPossession = node.surroundings.keys.provePossession(node.role.keyIndex);
@@ -295,9 +327,16 @@ function l1Validators(model: NetworkModel) {
   }));
 }
 
+/** Fields of auto-renewed validators (ACP-236), which are every second one here. */
+const AUTO_RENEWAL = {
+  validatorAuthority: OUTPUT_OWNER,
+  nextPeriod: String(YEAR_SECONDS),
+  autoCompoundRewardShares: '300000',
+};
+
 /** Validators in the node's format without proofs of possession, each of which takes 20 ms. */
 function primaryValidators(model: NetworkModel, seed: number) {
-  return model.primaryValidators.map(({ nodeID, weight, publicKey }) => ({
+  return model.primaryValidators.map(({ nodeID, weight, publicKey }, index) => ({
     txID: seededId<TxID>(seed, `staking transaction of ${nodeID}`),
     startTime: String(NETWORK_START),
     endTime: String(NETWORK_START + YEAR_SECONDS),
@@ -313,6 +352,7 @@ function primaryValidators(model: NetworkModel, seed: number) {
     ...(publicKey === undefined ? {} : { signer: { publicKey: prefixedHex(publicKey) } }),
     delegatorCount: '0',
     delegatorWeight: '0',
+    ...(index % 2 === 1 && AUTO_RENEWAL),
   }));
 }
 

@@ -32,29 +32,41 @@ export const UNEXPECTED = -1;
 export const UNREGISTERED_HANDLER = -2;
 export const THROTTLED = -4;
 
-/** Codes of EVM chains (`graft/coreth/warp`, `graft/subnet-evm/warp`). */
+/** Codes of subnet-evm (`graft/subnet-evm/warp`), and of the C-Chain before Helicon. */
 const EVM_PARSE = 1;
 const EVM_VERIFY = 2;
+/** Codes of the C-Chain since Helicon; 1 means that the node's storage failed. */
+const C_CHAIN_PARSE = 2;
+const C_CHAIN_UNKNOWN_MESSAGE = 3;
+const C_CHAIN_BLOCK_NOT_ACCEPTED = 4;
 
-/**
- * Whether an EVM chain stands by a message: undefined if so. The justification is not looked at.
- *
- * @param nodeID the node that is asked
- */
-export function verifyEvmMessage(chain: EvmChain, message: UnsignedMessage, nodeID?: NodeID): Refusal | undefined {
-  if (chain.hasEmitted(message)) return undefined;
+/** The node that is asked. */
+export interface AskedNode {
+  readonly nodeID?: NodeID;
+  /** Its own execution lag, in place of the chain's. */
+  readonly executionLagMs?: number | undefined;
+}
+
+/** Whether an EVM chain stands by a message: undefined if so. The justification is not looked at. */
+export function verifyEvmMessage(chain: EvmChain, message: UnsignedMessage, node: AskedNode = {}): Refusal | undefined {
+  if (chain.hasEmitted(message, chain.vm === 'coreth' ? node.executionLagMs : undefined)) return undefined;
   const payload = attempt(() => parseWarpPayload(message.payload));
-  if (payload instanceof ParseError)
-    return { code: EVM_PARSE, message: `cannot parse the payload: ${payload.message}` };
+  const codes =
+    chain.vm === 'coreth'
+      ? { parse: C_CHAIN_PARSE, block: C_CHAIN_BLOCK_NOT_ACCEPTED }
+      : { parse: EVM_PARSE, block: EVM_VERIFY };
+  if (payload instanceof ParseError) {
+    return { code: codes.parse, message: `cannot parse the payload: ${payload.message}` };
+  }
   switch (payload.kind) {
     case 'Hash':
       if (chain.hasAccepted(payload.hash)) return undefined;
-      return { code: EVM_VERIFY, message: `cannot get block ${bytesToHex(payload.hash)}: not found` };
+      return { code: codes.block, message: `cannot get block ${bytesToHex(payload.hash)}: not accepted` };
     case 'AddressedCall':
-      // subnet-evm looks for an off-chain message (a validator's uptime) in a call that it did not emit; coreth knows none.
+      // subnet-evm looks for an off-chain message (a validator's uptime) in a call that it did not emit; the C-Chain knows none.
       return chain.vm === 'coreth'
-        ? { code: EVM_PARSE, message: 'the payload type AddressedCall is unknown, and no such message was emitted' }
-        : verifyOffchainCall(chain, payload, nodeID);
+        ? { code: C_CHAIN_UNKNOWN_MESSAGE, message: `unknown message ${message.id}` }
+        : verifyOffchainCall(chain, payload, node.nodeID);
   }
 }
 

@@ -1,4 +1,5 @@
 import { hash as hashText } from 'node:crypto';
+import type { Clock } from '../../lib/concurrency/clock.ts';
 import { bytesToHex, prefixedHex } from '../../lib/encoding/bytes.ts';
 import { encodeLogData, SEND_WARP_MESSAGE, WARP_PRECOMPILE } from '../../pchain/codec/send-warp-log.ts';
 import { type BlockchainID, idBytes } from '../../warp/ids.ts';
@@ -7,101 +8,225 @@ import { createUnsignedMessage, type UnsignedMessage } from '../../warp/unsigned
 import type { UptimeWatch } from '../node/uptime-watch.ts';
 
 /**
- * How many emitted messages are remembered, in some 100 MB. A real chain remembers all of them; here the oldest are forgotten, so
- * that a network that runs for days does not grow without end.
+ * Emitted messages and accepted blocks that validators sign, in some 100 MB. A real chain remembers all of them; here the oldest
+ * are forgotten, so that a network that runs for days does not grow without end.
  */
-const MAX_MESSAGES = 1_000_000;
+const MAX_SIGNABLE = 1_000_000;
+/** Blocks whose receipts and logs can be read: the newest, 65,536 at most. */
+const MAX_BLOCK_BYTES = 64 * 1024 * 1024;
+/** Size of a block and its transaction without their messages. */
+const BLOCK_BYTES = 1024;
 
-interface EvmTransaction {
+/** A block with one transaction. */
+export interface EvmBlock {
+  readonly number: number;
   /** In hex, with `0x`. */
   readonly hash: string;
+}
+
+export interface EvmTransaction {
+  /** In hex, with `0x`. */
+  readonly hash: string;
+  readonly block: EvmBlock;
   readonly messages: readonly UnsignedMessage[];
 }
 
-interface EvmChainOptions {
+interface AcceptedTransaction extends EvmTransaction {
+  readonly hasFailed: boolean;
+  /** 20 bytes. */
+  readonly sender: Uint8Array;
+  /** Monotonic. */
+  readonly acceptedMs: number;
+}
+
+export interface EvmChainOptions {
   /** The C-Chain runs coreth, the L1 subnet-evm: they refuse with other codes. */
   readonly vm: 'coreth' | 'subnet-evm';
   readonly networkID: number;
   readonly blockchainID: BlockchainID;
-  /** 20 bytes: the account whose messages the chain emits. */
+  /** 20 bytes: the account that emits messages unless another one is given. */
   readonly sender: Uint8Array;
+  readonly clock: Clock;
+  /** Time from a block's acceptance to its execution (ACP-194). */
+  readonly executionLagMs?: number;
   /** Nodes of an L1 watch its validators, and sign what they have seen of them. */
   readonly uptimes?: UptimeWatch;
 }
 
-/** What an EVM chain vouches for: the Warp messages that its precompile emitted, and the blocks that it accepted. */
+/** Blocks of `eth_getLogs`: one by its hash, or a range. */
+export interface LogFilter {
+  readonly blockHash: string | undefined;
+  readonly fromBlock: number;
+  readonly toBlock: number;
+}
+
+/** A log of the Warp precompile. */
+export interface EvmLog {
+  readonly address: string;
+  readonly topics: readonly string[];
+  readonly data: string;
+  readonly logIndex: string;
+  readonly transactionHash: string;
+  readonly blockHash: string;
+  readonly blockNumber: string;
+}
+
+/**
+ * What an EVM chain vouches for: the Warp messages that its precompile emitted, and the blocks that it accepted.
+ *
+ * A transaction is accepted at once, in a block of its own, and executed after the lag. Until then it has no receipt and no logs,
+ * and validators refuse its messages; they sign the hash of its block from the start.
+ */
 export class EvmChain {
   readonly vm: EvmChainOptions['vm'];
   readonly blockchainID: BlockchainID;
   readonly uptimes: UptimeWatch | undefined;
+  executionLagMs: number;
   readonly #options: EvmChainOptions;
-  readonly #messages = new Set<string>();
-  readonly #blocks = new Set<string>();
-  /** Receipts by the hash of their transaction. */
-  readonly #receipts = new Map<string, object>();
+  /** When the block of a message was accepted, by the message's ID. */
+  readonly #messages = new Map<string, number>();
+  readonly #blockHashes = new Set<string>();
+  readonly #transactions = new Map<string, AcceptedTransaction>();
+  #bytes = 0;
+  #height = 0;
 
   constructor(options: EvmChainOptions) {
     this.vm = options.vm;
     this.blockchainID = options.blockchainID;
     this.uptimes = options.uptimes;
+    this.executionLagMs = options.executionLagMs ?? 0;
     this.#options = options;
   }
 
-  /** An AddressedCall from the chain's account, which its validators sign from now on. */
+  /** Number of the last accepted block. */
+  get height(): number {
+    return this.#height;
+  }
+
+  /** Emits an AddressedCall, in a transaction. */
   emit(payload: Uint8Array): UnsignedMessage {
     const message = this.prepare(payload);
-    this.#messages.add(message.id);
-    if (this.#messages.size > MAX_MESSAGES) {
-      const [oldest] = this.#messages;
-      if (oldest !== undefined) this.#messages.delete(oldest);
-    }
+    this.#transact([message]);
     return message;
   }
 
-  /** A transaction of the chain's account, in a separate block: it emits a message for each payload unless it fails. */
-  transact(payloads: readonly Uint8Array[], status: 'succeeded' | 'failed' = 'succeeded'): EvmTransaction {
-    const messages = status === 'failed' ? [] : payloads.map((payload) => this.emit(payload));
-    const hash = `0x${hashText('sha256', `${this.blockchainID} ${this.#receipts.size}`)}`;
-    const sender = `0x${bytesToHex(this.#options.sender).padStart(64, '0')}`;
-    this.#receipts.set(hash, {
-      transactionHash: hash,
-      status: status === 'failed' ? '0x0' : '0x1',
-      logs: messages.map(({ id, bytes }, index) => ({
-        address: WARP_PRECOMPILE,
-        topics: [SEND_WARP_MESSAGE, sender, prefixedHex(idBytes(id))],
-        data: encodeLogData(bytesToHex(bytes)),
-        logIndex: `0x${index.toString(16)}`,
-      })),
-    });
-    return { hash, messages };
+  /** Accepts a transaction that emits a message for each payload unless it fails. */
+  transact(
+    payloads: readonly Uint8Array[],
+    status: 'succeeded' | 'failed' = 'succeeded',
+    sender = this.#options.sender,
+  ): EvmTransaction {
+    const hasFailed = status === 'failed';
+    const messages = hasFailed ? [] : payloads.map((payload) => this.prepare(payload, sender));
+    return this.#transact(messages, hasFailed, sender);
   }
 
-  /** The result of `eth_getTransactionReceipt`; undefined for an unknown transaction. */
+  #transact(messages: readonly UnsignedMessage[], hasFailed = false, sender = this.#options.sender): EvmTransaction {
+    const acceptedMs = this.#options.clock.monotonicMs();
+    this.#height += 1;
+    const number = this.#height;
+    const hashOf = (kind: string): string => hashText('sha256', `${this.blockchainID} ${kind} ${number}`);
+    const blockHash = hashOf('block');
+    const hash = `0x${hashOf('transaction')}`;
+    const block = { number, hash: `0x${blockHash}` };
+    const transaction = { hash, block, messages, hasFailed, sender, acceptedMs };
+    this.#addBlockHash(blockHash);
+    // A message that was emitted before stays as old as it was.
+    for (const { id } of messages) if (!this.#messages.has(id)) this.#messages.set(id, acceptedMs);
+    keepNewest(this.#messages);
+    this.#transactions.set(hash, transaction);
+    this.#bytes += sizeOf(transaction);
+    while (this.#bytes > MAX_BLOCK_BYTES) {
+      const [oldest] = this.#transactions.values();
+      if (oldest === undefined) break;
+      this.#transactions.delete(oldest.hash);
+      this.#bytes -= sizeOf(oldest);
+    }
+    return transaction;
+  }
+
+  /** The result of `eth_getTransactionReceipt`; undefined for a transaction that is unknown or not executed yet. */
   receipt(hash: string): object | undefined {
-    return this.#receipts.get(hash);
+    const transaction = this.#transactions.get(hash);
+    if (transaction === undefined || !this.#isExecuted(transaction.acceptedMs)) return undefined;
+    return {
+      transactionHash: hash,
+      blockHash: transaction.block.hash,
+      blockNumber: quantity(transaction.block.number),
+      status: transaction.hasFailed ? '0x0' : '0x1',
+      logs: logsOf(transaction),
+    };
+  }
+
+  /** The result of `eth_getLogs`: blocks that are not executed yet have none. */
+  logs({ blockHash, fromBlock, toBlock }: LogFilter): EvmLog[] {
+    return [...this.#transactions.values()]
+      .filter(({ block, acceptedMs }) => {
+        const isSelected =
+          blockHash === undefined ? block.number >= fromBlock && block.number <= toBlock : block.hash === blockHash;
+        return isSelected && this.#isExecuted(acceptedMs);
+      })
+      .flatMap(logsOf);
   }
 
   /** The message that {@link emit} would make, without emitting it. */
-  prepare(payload: Uint8Array): UnsignedMessage {
-    const { sender } = this.#options;
-    return this.#message(encodeWarpPayload({ kind: 'AddressedCall', sourceAddress: sender, payload }));
+  prepare(payload: Uint8Array, sourceAddress = this.#options.sender): UnsignedMessage {
+    return this.#message(encodeWarpPayload({ kind: 'AddressedCall', sourceAddress, payload }));
   }
 
   /** The message that a block was accepted. */
   acceptBlock(hash: Uint8Array): UnsignedMessage {
-    this.#blocks.add(bytesToHex(hash));
+    this.#addBlockHash(bytesToHex(hash));
     return this.#message(encodeWarpPayload({ kind: 'Hash', hash }));
   }
 
-  hasEmitted(message: UnsignedMessage): boolean {
-    return this.#messages.has(message.id);
+  /** @param lagMs execution lag of the node that is asked */
+  hasEmitted(message: UnsignedMessage, lagMs = this.executionLagMs): boolean {
+    const acceptedMs = this.#messages.get(message.id);
+    return acceptedMs !== undefined && this.#isExecuted(acceptedMs, lagMs);
   }
 
   hasAccepted(blockHash: Uint8Array): boolean {
-    return this.#blocks.has(bytesToHex(blockHash));
+    return this.#blockHashes.has(bytesToHex(blockHash));
+  }
+
+  #isExecuted(acceptedMs: number, lagMs = this.executionLagMs): boolean {
+    return this.#options.clock.monotonicMs() >= acceptedMs + lagMs;
+  }
+
+  #addBlockHash(hash: string): void {
+    this.#blockHashes.add(hash);
+    keepNewest(this.#blockHashes);
   }
 
   #message(payload: Uint8Array): UnsignedMessage {
     return createUnsignedMessage(this.#options.networkID, this.blockchainID, payload);
+  }
+}
+
+function logsOf({ hash, block, messages, sender }: AcceptedTransaction): EvmLog[] {
+  return messages.map(({ id, bytes }, index) => ({
+    address: WARP_PRECOMPILE,
+    topics: [SEND_WARP_MESSAGE, `0x${bytesToHex(sender).padStart(64, '0')}`, prefixedHex(idBytes(id))],
+    data: encodeLogData(bytesToHex(bytes)),
+    logIndex: quantity(index),
+    transactionHash: hash,
+    blockHash: block.hash,
+    blockNumber: quantity(block.number),
+  }));
+}
+
+function sizeOf({ messages }: AcceptedTransaction): number {
+  return messages.reduce((sum, { bytes }) => sum + 2 * bytes.length, BLOCK_BYTES);
+}
+
+function quantity(value: number): string {
+  return `0x${value.toString(16)}`;
+}
+
+function keepNewest(entries: Map<string, unknown> | Set<string>): void {
+  for (const key of entries.keys()) {
+    if (entries.size <= MAX_SIGNABLE) return;
+    entries.delete(key);
   }
 }

@@ -4,6 +4,7 @@ import { type Devnet, startDevnet } from '../../../src/devnet/devnet.ts';
 import { createNetworkModel, type ModelNode } from '../../../src/devnet/network-model.ts';
 import { createNodeApiServer } from '../../../src/devnet/node/node-api-server.ts';
 import { parsePChainTransaction } from '../../../src/pchain/codec/l1-transaction.ts';
+import { SEND_WARP_MESSAGE, WARP_PRECOMPILE } from '../../../src/pchain/codec/send-warp-log.ts';
 import { type ChainApi, createChainApi } from '../../../src/pchain/rpc/chain-api.ts';
 import { createNodeApi, type NodeApi } from '../../../src/pchain/rpc/node-api.ts';
 import { createLogger } from '../../../src/telemetry/logger.ts';
@@ -48,7 +49,7 @@ async function post(path: string, body: string, contentType = 'application/json'
 async function call<Result>(path: string, method: string, params?: object): Promise<Result> {
   const { text } = await post(path, JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }));
   const { result, error } = JSON.parse(text) as { result?: Result; error?: unknown };
-  return result ?? (error as Result);
+  return result === undefined ? (error as Result) : result;
 }
 
 describe('answers have the shape of those of a real node', () => {
@@ -281,6 +282,65 @@ describe('the ledger', () => {
     expect(epoch?.pChainHeight).toBeLessThan(await api.getHeight(SIGNAL));
     await expect(chains.getCurrentEpoch(UNKNOWN, SIGNAL)).rejects.toMatchObject({ kind: 'invalid_response' });
   });
+});
+
+describe('the RPC of an EVM chain', () => {
+  const emit = () => devnet.emit('C', Buffer.from('logs'));
+  const logs = (filter: object) => call('/ext/bc/C/rpc', 'eth_getLogs', [filter]);
+
+  test('has the logs of a block, by its hash or number, contract and topic', async () => {
+    const { block, transactionHash } = emit();
+    const expected = [{ blockHash: block.hash, transactionHash, address: WARP_PRECOMPILE }];
+    const number = `0x${block.number.toString(16)}`;
+    expect(await call('/ext/bc/C/rpc', 'eth_blockNumber', [])).toBe(number);
+    for (const filter of [
+      { blockHash: block.hash },
+      { fromBlock: number, toBlock: 'latest' },
+      {},
+      { address: [WARP_PRECOMPILE], topics: [[SEND_WARP_MESSAGE], null] },
+    ]) {
+      expect(await logs(filter)).toMatchObject(expected);
+    }
+    for (const filter of [
+      { blockHash: `0x${'00'.repeat(32)}` },
+      { address: `0x${'00'.repeat(20)}` },
+      { topics: [null, SEND_WARP_MESSAGE] },
+      { toBlock: 'earliest' },
+    ]) {
+      expect(await logs(filter)).toEqual([]);
+    }
+    expect(await logs({ fromBlock: 'x' })).toMatchObject({ code: -32_000, message: 'invalid block number' });
+  });
+
+  test('has no logs and no receipt of a block that is accepted and not executed', async () => {
+    const { C } = devnet.chains;
+    using restored = new DisposableStack();
+    restored.defer(() => {
+      C.executionLagMs = 0;
+    });
+    C.executionLagMs = 1_000;
+    const { block, transactionHash } = emit();
+    const seen = async () => [
+      await logs({ blockHash: block.hash }),
+      await call('/ext/bc/C/rpc', 'eth_getTransactionReceipt', [transactionHash]),
+    ];
+    expect(await seen()).toEqual([[], null]);
+    await clock.advance(1_000);
+    expect(await seen()).toMatchObject([[{ transactionHash }], { blockHash: block.hash }]);
+  });
+});
+
+test('Helicon is active, and validators may renew themselves', async () => {
+  const { heliconTime } = await call<{ heliconTime: string }>('/ext/info', 'info.upgrades');
+  expect(Date.parse(heliconTime)).toBeLessThan(clock.now());
+  const { validators } = await call<{ validators: object[] }>('/ext/bc/P', 'platform.getCurrentValidators', {});
+  expect(validators).toContainEqual(
+    expect.objectContaining({
+      validatorAuthority: expect.objectContaining({ threshold: '1' }),
+      nextPeriod: expect.stringMatching(/^[0-9]+$/),
+      autoCompoundRewardShares: expect.stringMatching(/^[0-9]+$/),
+    }),
+  );
 });
 
 describe('a bad call is refused', () => {

@@ -7,6 +7,7 @@ import { registerDevnetRoutes } from '../../../src/devnet/node/devnet-routes.ts'
 import { parseHex } from '../../../src/lib/encoding/bytes.ts';
 import { createLogger } from '../../../src/telemetry/logger.ts';
 import { nodeIDFromBytes } from '../../../src/warp/ids.ts';
+import { parseWarpPayload } from '../../../src/warp/payload.ts';
 import { parseUnsignedMessage } from '../../../src/warp/unsigned-message.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 
@@ -36,22 +37,61 @@ test('describes the network', async () => {
   expect(response.json()).toMatchObject({ apiUrl: devnet.apiUrl, networkID: 1337, nodeIDs: [...devnet.nodeIDs] });
 });
 
-test('emits as many new messages as asked for', async () => {
-  const response = await server.inject({ method: 'POST', url: '/devnet/messages', payload: { count: 500 } });
-  expect(response.statusCode).toBe(200);
-  const { messages } = response.json<{ messages: string[] }>();
-  expect(new Set(messages).size).toBe(500);
-  const last = parseUnsignedMessage(parseHex(messages.at(-1) ?? '', 'message'));
-  expect(last).toMatchObject({ networkID: 1337, sourceChainID: devnet.subnets.primary.cChainID });
+async function emit(payload: object) {
+  const response = await server.inject({ method: 'POST', url: '/devnet/messages', payload });
+  return { status: response.statusCode, messages: response.json<{ messages?: Emitted[] }>().messages ?? [] };
+}
+
+interface Emitted {
+  readonly messageId: string;
+  readonly message: string;
+  readonly transactionHash: string;
+  readonly block: { readonly number: number; readonly hash: string };
+}
+
+test('emits as many new messages as asked for, each in a transaction and block of its own', async () => {
+  const { status, messages } = await emit({ count: 500 });
+  expect(status).toBe(200);
+  for (const idOf of [
+    (one: Emitted) => one.messageId,
+    (one: Emitted) => one.transactionHash,
+    (one: Emitted) => one.block.hash,
+  ]) {
+    expect(new Set(messages.map(idOf)).size).toBe(500);
+  }
+  const { message = '', messageId } = messages.at(-1) ?? {};
+  const last = parseUnsignedMessage(parseHex(message, 'message'));
+  expect(last).toMatchObject({ id: messageId, networkID: 1337, sourceChainID: devnet.subnets.primary.cChainID });
 });
 
-test.each([{}, { count: 0 }, { count: 10_001 }, { count: 1.5 }, { count: '5' }, { count: 1, more: true }])(
-  'refuses %j',
-  async (payload) => {
-    const response = await server.inject({ method: 'POST', url: '/devnet/messages', payload });
-    expect(response.statusCode).toBe(400);
-  },
-);
+test.each(['C', 'L1'] as const)('emits a given payload from a given account on %s', async (chain) => {
+  const [payload, sender] = ['0x0102ff', `0x${'ab'.repeat(20)}`];
+  const { status, messages } = await emit({ chain, payload, sender });
+  expect([status, messages.length]).toEqual([200, 1]);
+  const { message = '', transactionHash = '', block } = messages[0] ?? {};
+  const parsed = parseUnsignedMessage(parseHex(message, 'message'));
+  expect(parsed.sourceChainID).toBe(devnet.chains[chain].blockchainID);
+  expect(parseWarpPayload(parsed.payload)).toEqual({
+    kind: 'AddressedCall',
+    sourceAddress: parseHex(sender, 'sender'),
+    payload: parseHex(payload, 'payload'),
+  });
+  expect(devnet.chains[chain].receipt(transactionHash)).toMatchObject({ blockHash: block?.hash, status: '0x1' });
+});
+
+test.each([
+  { count: 0 },
+  { count: 10_001 },
+  { count: 1.5 },
+  { count: '5' },
+  { count: 1, more: true },
+  { chain: 'X' },
+  { payload: '0x1' },
+  { payload: `0x${'00'.repeat(24 * 1024 + 1)}` },
+  { sender: '0x01' },
+])('refuses %j', async (payload) => {
+  expect(await emit(payload)).toMatchObject({ status: 400 });
+});
 
 test.each([
   ['GET', '/devnet/examples'],

@@ -61,7 +61,7 @@ describe('the validator', () => {
     const parsed = parseHandshake(message.value, { networkID: NETWORK_ID, nowMs: clock.now(), certificate });
     expect(parsed).toMatchObject({
       clientName: 'avalanchego',
-      version: { major: 1, minor: 14, patch: 2 },
+      version: { major: 1, minor: 15, patch: 0 },
       address: { host: '127.0.0.1', port: devnet.validator(0).address.port },
       trackedSubnets: [idBytes(devnet.subnets.l1.subnetID)],
       allSubnets: true,

@@ -111,7 +111,7 @@ describe.concurrent('aggregate', { timeout: TIMEOUT_MS }, () => {
     const unsent = bytesToHex(service.devnet.chains.C.emit(Buffer.from('unsent')).bytes).replace(/..$/, '00');
     const nobody = await runCommand(['aggregate', ...URL_OPTION, unsent]);
     expect(nobody).toMatchObject({ code: 3, out: '', err: expect.stringContaining('(insufficient_weight)') });
-    expect(nobody.err).toMatch(/\n +\d+\.\d % {2}refused +NodeID-\w+ {2}1 the payload type AddressedCall is unknown/);
+    expect(nobody.err).toMatch(/\n +\d+\.\d % {2}refused +NodeID-\w+ {2}3 unknown message /);
     const [other = ''] = Object.values(service.devnet.transactions);
     const none = await runCommand(['aggregate', ...URL_OPTION, '--transaction', other]);
     expect(none).toMatchObject({ code: 1, out: '', err: expect.stringContaining('(no_message_in_transaction)') });

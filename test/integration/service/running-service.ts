@@ -85,16 +85,19 @@ export async function startService(
     settings = {},
     prepare,
     devnetClock: clock = systemClock,
+    executionLagMs = 0,
   }: {
     settings?: ServiceSettings;
     /** Runs before there is a service. */
     prepare?: (devnet: Devnet) => Promise<void>;
     devnetClock?: Clock;
+    /** Execution lag of the devnet's C-Chain. */
+    executionLagMs?: number;
   } = {},
 ): Promise<RunningService> {
   await using opened = new AsyncDisposableStack();
   const logger = createLogger('silent');
-  const devnet = opened.use(await startFaultyDevnet({ validators, clock, logger }));
+  const devnet = opened.use(await startFaultyDevnet({ validators, executionLagMs, clock, logger }));
   await prepare?.(devnet);
   const { app, get, post, metric } = opened.use(await serve(devnet, settings));
   const closing = opened.move();

@@ -44,7 +44,13 @@ test.each(LENGTHS)('$setting has $least to $most items or characters', ({ settin
   }
 });
 
-const fileWithValidators = (validators: number) => ({ networks: { own: { embedded: { validators } } } });
+const fileWithDevnet = (embedded: object) => ({ networks: { own: { embedded } } });
+const fileWithValidators = (validators: number) => fileWithDevnet({ validators });
+
+test('the execution lag of a devnet must be 0 to 60000 milliseconds', () => {
+  for (const executionLagMs of [0, 60_000]) expect(problemsOf(fileWithDevnet({ executionLagMs }))).toEqual([]);
+  for (const executionLagMs of [-1, 60_001]) expect(problemsOf(fileWithDevnet({ executionLagMs }))).toHaveLength(1);
+});
 
 test('validators of a devnet must be 5 to 2000', () => {
   for (const validators of [5, 2_000]) expect(problemsOf(fileWithValidators(validators))).toEqual([]);

@@ -8,13 +8,14 @@ export function modelNode(index: number): ModelNode {
 }
 
 /** Nodes 1 to 5 validate the primary network, 6 and 7 the L1 alone, 8 ran out of balance. */
-export function testModel(clock = new FakeClock()): NetworkModel {
+export function testModel(clock = new FakeClock(), executionLagMs = 0): NetworkModel {
   return createNetworkModel({
     seed: 1,
     clock,
     primaryNodes: [1, 2, 3, 4, 5].map(modelNode),
     l1OnlyNodes: [6, 7].map(modelNode),
     inactiveNode: modelNode(8),
+    executionLagMs,
     keyless: new Set([modelNode(5).nodeID]),
   });
 }

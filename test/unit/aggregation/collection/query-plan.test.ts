@@ -240,6 +240,10 @@ describe('afterFailure', () => {
     }
   });
 
+  test.each([1, 2, 3, 4])('code %i of an EVM chain may pass, whichever its VM', (code) => {
+    expect(after(refused(code), 1)).toMatchObject({ kind: 'waiting' });
+  });
+
   test('after a broken connection the next node is asked at once, and then waits for a connection to come back', () => {
     expect(after(UNREACHABLE, 1, { nodeCount: 2 })).toMatchObject({ kind: 'waiting', notBeforeMs: 1_000 });
     expect(after(UNREACHABLE, 2, { nodeCount: 2 })).toMatchObject({ kind: 'waiting', notBeforeMs: 1_300 });

@@ -105,7 +105,7 @@ describe('defaults', () => {
       {
         name: 'local',
         aliases: ['mainnet', 'fuji', 'testnet'],
-        embedded: { validators: 20 },
+        embedded: { validators: 20, executionLagMs: 0 },
         pChainApi: [],
         infoApi: [],
         allowPrivateAddresses: true,

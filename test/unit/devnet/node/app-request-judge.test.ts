@@ -38,7 +38,7 @@ describe('a request', () => {
 
   test('is judged anew each time: what is emitted later is signed later', () => {
     const request = requestFor(model.cChain.prepare(Buffer.from('later')));
-    expect(ask(cChain(), request)).toBe(1);
+    expect(ask(cChain(), request)).toBe(3);
     model.cChain.emit(Buffer.from('later'));
     expect([ask(cChain(), request), ask(cChain(), request)]).toEqual(['signed', 'signed']);
   });
@@ -80,7 +80,8 @@ describe('a request', () => {
 });
 
 describe('the requests of a session with a real node', () => {
-  // Its chains are not ours, so that its C-Chain's requests go to our C-Chain; what it refused, ours refuses alike.
+  // Its chains are not ours, so that requests to EVM chains go to our L1; what it refused, ours refuses alike. Its C-Chain was that of
+  // before Helicon, which refused with the codes of subnet-evm.
   const { frames, requests } = readPeerTranscript();
   const byID = (kind: string) =>
     new Map(
@@ -93,7 +94,7 @@ describe('the requests of a session with a real node', () => {
   test.each(cases.filter(({ name }) => !/weight/.test(name ?? '')))('$name: $errorCode', ({ id, errorCode }) => {
     const { chainId, appBytes } = asked.get(id) as { chainId: string; appBytes: string };
     const isPlatform = Buffer.from(chainId, 'base64').every((byte) => byte === 0);
-    const chain = isPlatform ? P_CHAIN_ID : model.cChain.blockchainID;
+    const chain = isPlatform ? P_CHAIN_ID : model.l1.blockchainID;
     expect(ask(chain, Buffer.from(appBytes, 'base64'))).toBe(errorCode);
   });
 });

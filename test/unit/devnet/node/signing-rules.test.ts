@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import type { NetworkModel } from '../../../../src/devnet/network-model.ts';
 import { verifyEvmMessage, verifyPlatformMessage } from '../../../../src/devnet/node/signing-rules.ts';
-import { concatBytes } from '../../../../src/lib/encoding/bytes.ts';
+import { concatBytes, parseHex } from '../../../../src/lib/encoding/bytes.ts';
 import { conversionID } from '../../../../src/warp/conversion-data.ts';
 import {
   idBytes,
@@ -21,7 +21,7 @@ import {
   registrationValidationID,
 } from '../../../../src/warp/l1-message.ts';
 import { encodeWarpPayload } from '../../../../src/warp/payload.ts';
-import { createUnsignedMessage } from '../../../../src/warp/unsigned-message.ts';
+import { createUnsignedMessage, type UnsignedMessage } from '../../../../src/warp/unsigned-message.ts';
 import { createUptimeMessage, encodeValidatorUptime } from '../../../../src/warp/validator-uptime.ts';
 import { FakeClock } from '../../../support/fake-clock.ts';
 import { modelNode, testModel } from '../test-model.ts';
@@ -176,19 +176,45 @@ describe('L1ValidatorWeight', () => {
 });
 
 describe('an EVM chain', () => {
-  test.each(['cChain', 'l1Chain'] as const)('%s signs what it emitted and the blocks it accepted', (name) => {
+  test.each([
+    ['cChain', 'l1Chain', { unknownMessage: 3, unknownBlock: 4, noPayload: 2 }],
+    ['l1Chain', 'cChain', { unknownMessage: 1, unknownBlock: 2, noPayload: 1 }],
+  ] as const)('%s signs what it emitted and the blocks it accepted', (name, other, codes) => {
     const chain = model[name];
-    const hash = new Uint8Array(32).fill(7);
-    expect(verifyEvmMessage(chain, chain.emit(Buffer.from('a')))).toBeUndefined();
-    expect(verifyEvmMessage(chain, chain.acceptBlock(hash))).toBeUndefined();
-    const ofBlock = encodeWarpPayload({ kind: 'Hash', hash: new Uint8Array(32) });
-    const codes = [
-      chain.prepare(Buffer.from('b')),
-      createUnsignedMessage(1337, chain.blockchainID, ofBlock),
-      createUnsignedMessage(1337, chain.blockchainID, NOTHING),
-      model[name === 'cChain' ? 'l1Chain' : 'cChain'].emit(Buffer.from('of the other')),
-    ].map((message) => verifyEvmMessage(chain, message)?.code);
-    expect(codes).toEqual([1, 2, 1, 1]);
+    const codeOfMessage = (message: UnsignedMessage) => verifyEvmMessage(chain, message)?.code;
+    const ofPayload = (payload: Uint8Array) => createUnsignedMessage(1337, chain.blockchainID, payload);
+    expect(codeOfMessage(chain.emit(Buffer.from('a')))).toBeUndefined();
+    expect(codeOfMessage(chain.acceptBlock(new Uint8Array(32).fill(7)))).toBeUndefined();
+    expect({
+      unknownMessage: codeOfMessage(chain.prepare(Buffer.from('b'))),
+      unknownBlock: codeOfMessage(ofPayload(encodeWarpPayload({ kind: 'Hash', hash: new Uint8Array(32) }))),
+      noPayload: codeOfMessage(ofPayload(NOTHING)),
+    }).toEqual(codes);
+    expect(codeOfMessage(model[other].emit(Buffer.from('of the other')))).toBe(codes.unknownMessage);
+  });
+
+  test('of the C-Chain signs messages once it has executed their block, and the block at once', async () => {
+    model = testModel(clock, 1_500);
+    const { cChain, l1Chain } = model;
+    const { messages, block } = cChain.transact([Buffer.from('a')]);
+    const codes = (executionLagMs?: number) => [
+      verifyEvmMessage(cChain, messages[0]!, { executionLagMs })?.code,
+      verifyEvmMessage(cChain, hashMessage(block.hash), { executionLagMs })?.code,
+    ];
+    const hashMessage = (hash: string) =>
+      createUnsignedMessage(
+        1337,
+        cChain.blockchainID,
+        encodeWarpPayload({ kind: 'Hash', hash: parseHex(hash, 'hash') }),
+      );
+    expect(codes()).toEqual([3, undefined]);
+    expect(verifyEvmMessage(l1Chain, l1Chain.emit(Buffer.from('a')), { executionLagMs: 1_500 })).toBeUndefined();
+    await clock.advance(1_499);
+    expect(codes()).toEqual([3, undefined]);
+    expect(codes(100)).toEqual([undefined, undefined]);
+    await clock.advance(1);
+    expect(codes()).toEqual([undefined, undefined]);
+    expect(codes(2_000)).toEqual([3, undefined]);
   });
 
   test('of an L1 signs uptimes up to what the node that is asked has seen', async () => {
@@ -196,9 +222,9 @@ describe('an EVM chain', () => {
     const [validator, , other] = model.l1Validators();
     if (!validator || !other) throw new Error('the L1 has too few validators');
     const { validationID } = validator;
-    const judge = (totalUptime: bigint, by: NodeID | undefined = validator.nodeID) => {
+    const judge = (totalUptime: bigint, nodeID: NodeID = validator.nodeID) => {
       const uptime = { kind: 'ValidatorUptime' as const, validationID, totalUptime };
-      return verifyEvmMessage(l1Chain, createUptimeMessage(1337, l1Chain.blockchainID, uptime), by);
+      return verifyEvmMessage(l1Chain, createUptimeMessage(1337, l1Chain.blockchainID, uptime), { nodeID });
     };
     expect(judge(86_400n)).toBeUndefined();
     expect(judge(86_401n)).toEqual({
@@ -216,13 +242,13 @@ describe('an EVM chain', () => {
     const nobody = { kind: 'ValidatorUptime', validationID, totalUptime: 0n } as const;
     const { l1Chain, cChain } = model;
     const judge = (chain: typeof l1Chain, message = createUptimeMessage(1337, chain.blockchainID, nobody)) =>
-      verifyEvmMessage(chain, message, modelNode(1).nodeID);
+      verifyEvmMessage(chain, message, modelNode(1));
     expect(judge(l1Chain)).toMatchObject({ code: 2, message: expect.stringContaining('failed to get uptime') });
     expect(judge(l1Chain, l1Chain.prepare(encodeValidatorUptime(nobody)))).toMatchObject({
       code: 2,
       message: expect.stringContaining('source address'),
     });
-    expect(judge(cChain)?.code).toBe(1);
+    expect(judge(cChain)?.code).toBe(3);
   });
 });
 
