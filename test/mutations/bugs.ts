@@ -349,15 +349,11 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   ...bugsOf('src/proxy/client/response-cache.ts', PROXY, {
     'an upstream error page is cached': ['if (response.status !== 200) return', 'if (response.status > 999) return'],
   }),
-  ...bugsOf('src/proxy/client/exchange.ts', PROXY, {
-    'an upstream answer may exceed its bound': ['if (this.#length > this.#rules.maxBytes)', 'if (this.#length < 0)'],
-    'an upstream is read while nobody reads its stream': [
-      'if (!this.#handOver()) controller.pause()',
-      'this.#handOver()',
-    ],
+  ...bugsOf('src/proxy/client/read-answer.ts', PROXY, {
+    'a long answer of an upstream is kept whole': ['if (bytes.length <= MAX_WHOLE_BYTES) continue;', 'continue;'],
   }),
   ...bugsOf('src/proxy/client/circuit-breaker.ts', ['test/unit/proxy', 'test/integration/proxy/circuit.test.ts'], {
-    'the circuit of an upstream never opens': ['if (this.isOpen || this.#hasFailedTooOften) this.#open();', ''],
+    'the circuit of an upstream never opens': ['failures += 1;', ''],
   }),
   ...bugsOf('package.json', ['test/integration/service/signals.test.ts'], {
     'npm start does not become the service': [
@@ -468,8 +464,8 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   }),
   ...bugsOf('src/proxy/client/upstreams.ts', PROXY, {
     'the cache of an upstream outlives its address': [
-      '`${upstream.cacheName} ${question.target}`',
-      '`${upstream.name} ${question.target}`',
+      '`${upstream.cacheName} ${request.target}`',
+      '`${upstream.name} ${request.target}`',
     ],
     "a changed upstream keeps the old one's headers": [
       '    this.open(before.name, endpoint);',
@@ -481,7 +477,15 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     ],
   }),
   ...bugsOf('src/proxy/client/upstream-client.ts', PROXY, {
-    'a retry goes on after its client left': ['.has(codeOf(error)) && !signal.aborted', '.has(codeOf(error))'],
+    'an upstream answer may exceed its bound': ['    maxResponseSize: maxResponseBytes,\n', ''],
+    'a retry goes on after its client left': [
+      "asked.signal.throwIfAborted();\n        const mayRepeat = asked.method === 'GET' && !isRepeated && !signal.aborted;",
+      "const mayRepeat = asked.method === 'GET' && !isRepeated;",
+    ],
+    'a streamed answer gives its connection back at once': [
+      "if (answer.kind === 'success' && isStream(answer.body)) {",
+      'if (false) {',
+    ],
   }),
   ...bugsOf('src/proxy/client/upstream-answer.ts', PROXY, {
     'limits of a refusal by an upstream are not passed on': ['status === 429 ? Object', 'status === 430 ? Object'],

@@ -3,7 +3,7 @@ import type { Clock } from '../../lib/concurrency/clock.ts';
 import { SingleFlight } from '../../lib/concurrency/single-flight.ts';
 import { attempt } from '../../lib/encoding/parse-error.ts';
 import { etagOf } from '../../lib/net/etag.ts';
-import type { UpstreamResponse, UpstreamSuccess } from './upstream-answer.ts';
+import type { UpstreamAnswer, UpstreamSuccess } from './upstream-answer.ts';
 import { UpstreamError } from './upstream-error.ts';
 
 export interface CachePolicy {
@@ -31,7 +31,7 @@ export class ResponseCache {
   readonly #clock: Clock;
   readonly #entries: LRUCache<string, Entry>;
   readonly #long = new LRUCache<string, true>({ max: MAX_LONG_TARGETS });
-  readonly #flights = new SingleFlight<string, UpstreamResponse | undefined>();
+  readonly #flights = new SingleFlight<string, UpstreamAnswer | undefined>();
 
   constructor({ clock, maxBytes }: { readonly clock: Clock; readonly maxBytes: number }) {
     this.#clock = clock;
@@ -50,9 +50,9 @@ export class ResponseCache {
   async get(
     key: string,
     policy: CachePolicy,
-    fetch: (signal: AbortSignal, isKept: boolean) => Promise<UpstreamResponse>,
+    fetch: (signal: AbortSignal, isKept: boolean) => Promise<UpstreamAnswer>,
     signal: AbortSignal,
-  ): Promise<UpstreamResponse> {
+  ): Promise<UpstreamAnswer> {
     const entry = this.#entries.get(key);
     const ageMs = entry === undefined ? 0 : this.#clock.monotonicMs() - entry.storedMs;
     if (entry !== undefined && ageMs < entry.freshMs) return present(entry, ageMs);
@@ -67,8 +67,8 @@ export class ResponseCache {
   async #fetch(
     key: string,
     policy: CachePolicy,
-    fetch: () => Promise<UpstreamResponse>,
-  ): Promise<UpstreamResponse | undefined> {
+    fetch: () => Promise<UpstreamAnswer>,
+  ): Promise<UpstreamAnswer | undefined> {
     const response = await fetch();
     if (response.kind === 'refusal') return response;
     const { body, headers } = response;

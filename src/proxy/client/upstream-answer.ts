@@ -2,10 +2,16 @@ import { isUtf8 } from 'node:buffer';
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Readable } from 'node:stream';
 import { attempt } from '../../lib/encoding/parse-error.ts';
-import type { RawAnswer } from './exchange.ts';
 import { findRefusalWords, type RefusalWords } from './refusal-words.ts';
 
-export type UpstreamResponse = UpstreamSuccess | UpstreamRefusal;
+/** An answer as received. A body up to the bound of `readAnswer` is a buffer. */
+interface RawAnswer {
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+  readonly body: Buffer | Readable;
+}
+
+export type UpstreamAnswer = UpstreamSuccess | UpstreamRefusal;
 
 export interface UpstreamSuccess {
   readonly kind: 'success';
@@ -45,13 +51,13 @@ export function isStream(body: RawAnswer['body']): body is Readable {
 
 /**
  * Returns why an answer cannot be passed on, as a text to follow the upstream's name. A redirect could lead to any host, with our
- * key; an encoding or a range was not requested and cannot be checked.
+ * key; a range was not requested, and an encoding that was not decoded cannot be checked.
  */
 export function findHeadProblem(status: number, headers: IncomingHttpHeaders): string | undefined {
   if (status > 599 || status === 205 || status === 206) return `answered with status ${status}`;
   if (status >= 300 && status < 400) return 'answered with a redirect, which is not followed';
   const encoding = headers['content-encoding'] ?? 'identity';
-  return encoding === 'identity' || encoding === '' ? undefined : 'answered in an encoding it was not asked for';
+  return encoding === 'identity' || encoding === '' ? undefined : 'answered in an encoding that is not known';
 }
 
 /** Returns what is wrong with the body of a success. Only a POST or a 204 may have an empty one. */
@@ -63,17 +69,19 @@ export function findBodyProblem(method: 'GET' | 'POST', { status, headers, body 
   return isGood ? undefined : 'answered with broken JSON';
 }
 
-export function presentSuccess({ status, headers, body }: RawAnswer): UpstreamSuccess {
+/** @param redact removes our keys from a text */
+export function presentAnswer(answer: RawAnswer, redact: (text: string) => string): UpstreamAnswer {
+  return answer.status < 400 ? presentSuccess(answer) : presentRefusal(answer, redact);
+}
+
+function presentSuccess({ status, headers, body }: RawAnswer): UpstreamSuccess {
   const passed = pick(headers, CONTENT_HEADERS);
   const { 'content-length': length } = headers;
   if (isStream(body) && length !== undefined) passed['content-length'] = length;
   return { kind: 'success', status, headers: passed, body };
 }
 
-export function presentRefusal(
-  { status, headers, body }: RawAnswer,
-  redact: (text: string) => string,
-): UpstreamRefusal {
+function presentRefusal({ status, headers, body }: RawAnswer, redact: (text: string) => string): UpstreamRefusal {
   const text = Buffer.isBuffer(body) ? body.toString('utf8') : '';
   return { kind: 'refusal', status, headers: pickRetry(status, headers), ...findRefusalWords(text, redact) };
 }

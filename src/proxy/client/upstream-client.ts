@@ -1,21 +1,15 @@
-import type { Dispatcher } from 'undici';
+import type { Readable } from 'node:stream';
 import type { Clock } from '../../lib/concurrency/clock.ts';
+import { DeadlineExceeded, startDeadline } from '../../lib/concurrency/deadline.ts';
 import { FairSemaphore, type Permit, SemaphoreRejection } from '../../lib/concurrency/fair-semaphore.ts';
 import type { ApiEndpoint } from '../../lib/net/api-endpoint.ts';
 import { EndpointAddress } from '../../lib/net/endpoint-address.ts';
 import type { OpenHttp } from '../../lib/net/http-port.ts';
 import type { Span } from '../../telemetry/spans.ts';
-import { CircuitBreaker } from './circuit-breaker.ts';
-import { Exchange, type ExchangeRules, type RawAnswer } from './exchange.ts';
-import {
-  findBodyProblem,
-  findHeadProblem,
-  isStream,
-  presentRefusal,
-  presentSuccess,
-  type UpstreamResponse,
-} from './upstream-answer.ts';
-import { reachOf, UpstreamError } from './upstream-error.ts';
+import { createCircuitBreaker } from './circuit-breaker.ts';
+import { readAnswer } from './read-answer.ts';
+import { findBodyProblem, findHeadProblem, isStream, presentAnswer, type UpstreamAnswer } from './upstream-answer.ts';
+import { isNeverConnected, systemCodeOf, UpstreamError, upstreamCodeOf } from './upstream-error.ts';
 
 export interface UpstreamRequest {
   readonly method: 'GET' | 'POST';
@@ -32,6 +26,7 @@ export interface UpstreamRequest {
   readonly span: Span;
   /** Client ID for fair queueing. */
   readonly client: string;
+  readonly requestID: string;
 }
 
 export interface UpstreamClientOptions {
@@ -44,224 +39,169 @@ export interface UpstreamClientOptions {
   readonly onCircuit: (isOpen: boolean) => void;
 }
 
+export type UpstreamClient = ReturnType<typeof createUpstreamClient>;
+
 /** A few round trips to the other side of the world. */
 const CONNECT_TIMEOUT_MS = 3_000;
-const PROBE_TIMEOUT_MS = 3_000;
 /** Node's own limit. */
 const MAX_HEADER_BYTES = 16 * 1024;
-/** Bounds the requests in flight to one upstream. */
+/** Bounds the requests in flight to one upstream, streamed answers included. */
 const MAX_CONNECTIONS = 64;
+/** One client may hold three quarters of the connections, a second one three quarters of the rest: streams are as slow as their readers. */
+const CLIENT_SHARE = 3;
 /** Bulkhead: one chain may hold half of the connections, a second one half of the rest. */
 const CHAIN_SHARE = 1;
 /** Requests that wait for a connection: all, and those of one client. */
 const MAX_QUEUED = 1_024;
 const MAX_QUEUED_OF_ONE = 768;
-/** Streamed answers are as slow as their readers; the rest of the connections stays free for others. */
-const MAX_STREAMS = 48;
-const STREAM_CLIENT_SHARE = 1;
 const BUSY_RETRY_MS = 1_000;
 
 /** Codes of errors after which a GET is retried once: an existing connection broke. */
 const BROKEN_CONNECTION = new Set(['UND_ERR_SOCKET', 'ECONNRESET', 'EPIPE']);
-
 /**
  * One upstream service: pooled connections shared fairly between clients and chains, one deadline, one retry of a GET, a circuit
  * breaker. When it is disposed, its connections close and requests in flight fail.
  */
-export class UpstreamClient implements AsyncDisposable {
-  readonly #name: string;
-  readonly #clock: Clock;
-  readonly #address: EndpointAddress;
-  readonly #breaker: CircuitBreaker;
-  readonly #connections: FairSemaphore;
-  readonly #streams: FairSemaphore;
-  readonly #maxResponseBytes: number;
-  readonly #rules: ExchangeRules;
-  readonly #http: Dispatcher;
-
-  constructor({ name, endpoint, clock, openHttp, maxResponseBytes, onCircuit }: UpstreamClientOptions) {
-    this.#name = name;
-    this.#clock = clock;
-    this.#address = new EndpointAddress(endpoint);
-    this.#maxResponseBytes = maxResponseBytes;
-    this.#rules = this.#createRules();
-    this.#connections = new FairSemaphore({
-      clock,
-      limit: MAX_CONNECTIONS,
-      keyShare: Number.POSITIVE_INFINITY,
-      maxQueued: MAX_QUEUED,
-      maxQueuedPerKey: () => MAX_QUEUED_OF_ONE,
-    });
-    this.#streams = new FairSemaphore({ clock, limit: MAX_STREAMS, keyShare: STREAM_CLIENT_SHARE });
-    this.#breaker = new CircuitBreaker({
-      clock,
-      probe: () => this.#probe(),
-      onChange: onCircuit,
-    });
-    this.#http = openHttp(this.#address.origin, {
-      // One for the probe.
-      connections: MAX_CONNECTIONS + 1,
-      pipelining: 1,
-      allowH2: false,
-      maxHeaderSize: MAX_HEADER_BYTES,
-      connect: { timeout: CONNECT_TIMEOUT_MS },
-      // The deadline below covers the whole request.
-      headersTimeout: 0,
-      bodyTimeout: 0,
-    });
-  }
-
-  /** Whether requests are rejected because the upstream is down. */
-  get isCircuitOpen(): boolean {
-    return this.#breaker.isOpen;
-  }
+export function createUpstreamClient({
+  name,
+  endpoint,
+  clock,
+  openHttp,
+  maxResponseBytes,
+  onCircuit,
+}: UpstreamClientOptions) {
+  const address = new EndpointAddress(endpoint);
+  const breaker = createCircuitBreaker(clock, onCircuit);
+  const connections = new FairSemaphore({
+    clock,
+    limit: MAX_CONNECTIONS,
+    keyShare: CLIENT_SHARE,
+    maxQueued: MAX_QUEUED,
+    maxQueuedPerKey: () => MAX_QUEUED_OF_ONE,
+  });
+  const http = openHttp(address.origin, {
+    connections: MAX_CONNECTIONS,
+    pipelining: 1,
+    allowH2: false,
+    maxHeaderSize: MAX_HEADER_BYTES,
+    maxResponseSize: maxResponseBytes,
+    connect: { timeout: CONNECT_TIMEOUT_MS },
+    // The deadline of a request covers all of it.
+    headersTimeout: 0,
+    bodyTimeout: 0,
+  });
 
   /**
    * One deadline covers both attempts and the body.
    *
    * @throws {UpstreamError}, or the signal's reason
    */
-  async request(request: UpstreamRequest): Promise<UpstreamResponse> {
-    const { timeoutMs, signal, client } = request;
+  async function request(asked: UpstreamRequest): Promise<UpstreamAnswer> {
+    const { signal, timeoutMs } = asked;
     signal.throwIfAborted();
-    const suspendedMs = this.#breaker.admit();
+    const suspendedMs = breaker.admit();
     if (suspendedMs > 0) {
-      const message = `the ${this.#name} failed repeatedly and is not asked for a few seconds`;
+      const message = `the ${name} failed repeatedly and is not asked for a few seconds`;
       throw new UpstreamError('upstream_failing', message, { retryAfterMs: suspendedMs });
     }
-    let exchange = new Exchange(this.#rules, client);
-    let isWaiting = false;
-    const cancelDeadline = this.#clock.after(timeoutMs, () => exchange.abort(this.#tooLate(timeoutMs, isWaiting)));
-    const onAbort = (): void => exchange.abort(signal.reason);
-    signal.addEventListener('abort', onAbort);
-    const release = (): void => {
-      cancelDeadline();
-      signal.removeEventListener('abort', onAbort);
-    };
-    let answer: RawAnswer | undefined;
-    try {
-      for (let isRepeated = false; answer === undefined; isRepeated = true) {
-        isWaiting = true;
-        exchange.permits.use(await this.#acquire(request, exchange));
-        isWaiting = false;
-        try {
-          this.#dispatch(request, exchange);
-          answer = await exchange.answer;
-        } catch (error) {
-          const isBroken = BROKEN_CONNECTION.has(codeOf(error)) && !signal.aborted;
-          const mayRepeat = request.method === 'GET' && !isRepeated && isBroken;
-          if (!mayRepeat) throw error;
-          exchange = new Exchange(this.#rules, client);
-        }
-      }
-      const response = this.#present(request, answer);
-      this.#breaker.answered();
-      return response;
-    } catch (error) {
-      const failure = signal.aborted ? signal.reason : error instanceof UpstreamError ? error : this.#failure(error);
-      this.#judge(failure);
-      throw failure;
-    } finally {
-      if (answer !== undefined && isStream(answer.body)) answer.body.once('close', release);
-      else release();
+    using ends = new DisposableStack();
+    const deadline = ends.use(startDeadline(clock, timeoutMs, name, signal));
+    ends.use(await acquire(asked, deadline.signal));
+    const answer = await sendWithRetry(asked, deadline.signal);
+    if (answer.kind === 'success' && isStream(answer.body)) {
+      // The stream has the connection and the deadline until it ends.
+      const ofStream = ends.move();
+      answer.body.once('close', () => ofStream.dispose());
     }
+    return answer;
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.#http.destroy();
-  }
-
-  /** Acquires a connection, or gives up waiting for one when the exchange is aborted. */
-  async #acquire({ subject, client }: UpstreamRequest, exchange: Exchange): Promise<Permit> {
-    const claim = { key: client, groups: [{ name: subject, share: CHAIN_SHARE }] };
-    const free = this.#connections.tryAcquire(claim);
-    if (free !== undefined) return free;
-    const aborted = new AbortController();
-    exchange.answer.catch((reason: unknown) => aborted.abort(reason));
+  async function acquire(asked: UpstreamRequest, signal: AbortSignal): Promise<Permit> {
+    const { subject, client, timeoutMs } = asked;
     try {
-      return await this.#connections.acquire(claim, aborted.signal);
+      return await connections.acquire({ key: client, groups: [{ name: subject, share: CHAIN_SHARE }] }, signal);
     } catch (error) {
+      asked.signal.throwIfAborted();
+      if (error instanceof DeadlineExceeded) throw busy(`had no connection free within ${timeoutMs} ms`);
       if (!(error instanceof SemaphoreRejection)) throw error;
-      throw this.#busy('has too many requests waiting for a connection');
+      throw busy('has too many requests waiting for a connection');
     }
   }
 
-  /** @param failure an {@link UpstreamError}, or the reason of a client that disconnected */
-  #judge(failure: unknown): void {
-    const reach = failure instanceof UpstreamError ? reachOf(failure) : 'not sent';
-    if (reach === 'answered') this.#breaker.answered();
-    else if (reach === 'not answered') this.#breaker.unanswered();
-    else if (reach === 'not connected') this.#breaker.notConnected();
-    else this.#breaker.abandoned();
+  async function sendWithRetry(asked: UpstreamRequest, signal: AbortSignal): Promise<UpstreamAnswer> {
+    for (let isRepeated = false; ; isRepeated = true) {
+      try {
+        return await send(asked, signal);
+      } catch (error) {
+        asked.signal.throwIfAborted();
+        const mayRepeat = asked.method === 'GET' && !isRepeated && !signal.aborted;
+        if (mayRepeat && BROKEN_CONNECTION.has(systemCodeOf(error))) continue;
+        const failure = error instanceof UpstreamError ? error : failureOf(error, asked);
+        if (isNeverConnected(failure)) breaker.notConnected();
+        throw failure;
+      }
+    }
   }
 
-  #tooLate(timeoutMs: number, isWaiting: boolean): UpstreamError {
-    return isWaiting
-      ? this.#busy(`had no connection free within ${timeoutMs} ms`)
-      : new UpstreamError('upstream_timeout', `the ${this.#name} did not answer within ${timeoutMs} ms`);
-  }
-
-  #createRules(): ExchangeRules {
-    return {
-      maxBytes: this.#maxResponseBytes,
-      findProblem: (status, headers) => {
-        const problem = findHeadProblem(status, headers);
-        return problem === undefined ? undefined : this.#invalid(problem);
-      },
-      tooLong: () => this.#invalid(`sent more than the ${this.#maxResponseBytes} bytes allowed`),
-      acquireStream: ({ client, permits }) => {
-        const permit = permits.use(this.#streams.tryAcquire({ key: client }));
-        return permit ? undefined : this.#busy('has too many long answers under way, of this client or of all');
-      },
-    };
-  }
-
-  #dispatch({ method, target, body, span }: UpstreamRequest, exchange: Exchange): void {
-    const { headers: ours } = this.#address;
-    const own = span.traceID === undefined ? ours : { ...ours, ...span.headers };
+  async function send({ method, target, body, span }: UpstreamRequest, signal: AbortSignal): Promise<UpstreamAnswer> {
+    const own = span.traceID === undefined ? address.headers : { ...address.headers, ...span.headers };
     const headers = body === undefined ? own : { ...own, 'content-type': 'application/json' };
-    this.#http.dispatch({ method, path: this.#address.path(target), headers, body: body ?? null }, exchange);
+    const answer = await http.request({
+      method,
+      path: address.path(target),
+      headers,
+      body: body ?? null,
+      signal,
+    });
+    breaker.connected();
+    const { statusCode: status, headers: received } = answer;
+    const length = Number(received['content-length'] ?? 0);
+    const problem =
+      findHeadProblem(status, received) ?? (length > maxResponseBytes ? tooLong(maxResponseBytes) : undefined);
+    if (problem !== undefined) {
+      discard(answer.body);
+      throw invalid(problem);
+    }
+    const whole = await readAnswer(answer.body, length);
+    const raw = { status, headers: received, body: whole };
+    const bodyProblem = status < 400 ? findBodyProblem(method, raw) : undefined;
+    if (isStream(whole) && (status >= 400 || bodyProblem !== undefined)) discard(whole);
+    if (bodyProblem !== undefined) throw invalid(bodyProblem);
+    return presentAnswer(raw, (text) => address.redact(text));
   }
 
-  /** Requests the root of the API: any answer shows that the host is up. */
-  async #probe(): Promise<boolean> {
-    const answered = new Error('the answer to a probe is not read');
-    const probe = new Exchange({ ...this.#rules, findProblem: () => answered }, '');
-    const cancelDeadline = this.#clock.after(PROBE_TIMEOUT_MS, () => probe.abort(new Error('no answer to a probe')));
-    this.#http.dispatch({ method: 'GET', path: this.#address.path('/'), headers: this.#address.headers }, probe);
-    const reason = await probe.answer.catch((error: unknown) => error);
-    cancelDeadline();
-    return reason === answered;
+  function invalid(problem: string): UpstreamError {
+    return new UpstreamError('upstream_invalid_answer', `the ${name} ${problem}`);
   }
 
-  /** @throws {UpstreamError} on a success that is not JSON */
-  #present({ method }: UpstreamRequest, answer: RawAnswer): UpstreamResponse {
-    const { status, body } = answer;
-    const problem = status < 400 ? findBodyProblem(method, answer) : undefined;
-    if (isStream(body) && (status >= 400 || problem !== undefined)) body.destroy();
-    if (problem !== undefined) throw this.#invalid(problem);
-    return status < 400 ? presentSuccess(answer) : presentRefusal(answer, (text) => this.#address.redact(text));
+  function busy(problem: string): UpstreamError {
+    return new UpstreamError('upstream_overloaded', `the ${name} ${problem}`, { retryAfterMs: BUSY_RETRY_MS });
   }
 
-  #invalid(problem: string): UpstreamError {
-    return new UpstreamError('upstream_invalid_answer', `the ${this.#name} ${problem}`);
+  function failureOf(cause: unknown, { timeoutMs }: UpstreamRequest): UpstreamError {
+    const [code, system] = [upstreamCodeOf(cause), systemCodeOf(cause)];
+    if (code === 'upstream_timeout') {
+      return new UpstreamError(code, `the ${name} did not answer within ${timeoutMs} ms`);
+    }
+    if (system === 'UND_ERR_RES_EXCEEDED_MAX_SIZE') return invalid(tooLong(maxResponseBytes));
+    const problem = code === 'upstream_invalid_answer' ? 'sent no valid HTTP' : 'cannot be reached';
+    return new UpstreamError(code, `the ${name} ${problem} (${system})`, { cause });
   }
 
-  #busy(problem: string): UpstreamError {
-    return new UpstreamError('upstream_overloaded', `the ${this.#name} ${problem}`, { retryAfterMs: BUSY_RETRY_MS });
-  }
-
-  #failure(cause: unknown): UpstreamError {
-    const code = codeOf(cause);
-    const isInvalid = code === 'UND_ERR_HEADERS_OVERFLOW' || code.startsWith('HPE_') || code === 'HTTPParserError';
-    return isInvalid
-      ? new UpstreamError('upstream_invalid_answer', `the ${this.#name} sent no valid HTTP (${code})`, { cause })
-      : new UpstreamError('upstream_unreachable', `the ${this.#name} cannot be reached (${code})`, { cause });
-  }
+  return {
+    request,
+    /** Whether requests are rejected because the upstream is down. */
+    isCircuitOpen: breaker.isOpen,
+    async [Symbol.asyncDispose](): Promise<void> {
+      await http.destroy();
+    },
+  };
 }
 
-function codeOf(cause: unknown): string {
-  if (!(cause instanceof Error)) return 'failure';
-  if ('code' in cause && typeof cause.code === 'string') return cause.code;
-  return cause.cause === undefined ? cause.name : codeOf(cause.cause);
+function tooLong(maxBytes: number): string {
+  return `sent more than the ${maxBytes} bytes allowed`;
+}
+
+function discard(body: Readable): void {
+  body.on('error', () => undefined).destroy();
 }

@@ -1,3 +1,4 @@
+import { DeadlineExceeded } from '../../lib/concurrency/deadline.ts';
 import { CodedError } from '../../lib/net/coded-error.ts';
 
 /** Why an upstream gave no answer that could be passed on; `http/errors/error-codes.ts` describes each code. */
@@ -23,25 +24,37 @@ const NEVER_CONNECTED = new Set([
   'EAI_AGAIN',
   'UND_ERR_CONNECT_TIMEOUT',
 ]);
+/** Codes of errors of an answer that is no valid HTTP, or whose content cannot be decoded. */
+const INVALID_HTTP = /^(HPE_|Z_|UND_ERR_HEADERS_OVERFLOW$|HTTPParserError$)/;
+/** Codes for requests that the upstream never received. */
+const NOT_SENT: ReadonlySet<UpstreamErrorCode> = new Set([
+  'upstream_not_configured',
+  'upstream_failing',
+  'upstream_overloaded',
+]);
 
-/** Returns how far a request came that ended in an error. */
-export function reachOf({ code, cause }: UpstreamError): 'not sent' | 'not connected' | 'not answered' | 'answered' {
-  switch (code) {
-    case 'upstream_not_configured':
-    case 'upstream_failing':
-    case 'upstream_overloaded':
-      return 'not sent';
-    case 'upstream_unreachable':
-      if (cause instanceof Error && 'code' in cause && NEVER_CONNECTED.has(String(cause.code))) return 'not connected';
-      return 'not answered';
-    case 'upstream_timeout':
-      return 'not answered';
-    case 'upstream_invalid_answer':
-      return 'answered';
-  }
+/** Returns the code of an error of a request or of a stream. */
+export function upstreamCodeOf(error: unknown): UpstreamErrorCode {
+  if (error instanceof UpstreamError) return error.code;
+  if (error instanceof DeadlineExceeded) return 'upstream_timeout';
+  const code = systemCodeOf(error);
+  return INVALID_HTTP.test(code) || code === 'UND_ERR_RES_EXCEEDED_MAX_SIZE'
+    ? 'upstream_invalid_answer'
+    : 'upstream_unreachable';
+}
+
+/** Returns the code that Node or undici gave an error, or its cause; else its name. */
+export function systemCodeOf(error: unknown): string {
+  if (!(error instanceof Error)) return 'failure';
+  if ('code' in error && typeof error.code === 'string') return error.code;
+  return error.cause === undefined ? error.name : systemCodeOf(error.cause);
+}
+
+export function isNeverConnected({ code, cause }: UpstreamError): boolean {
+  return code === 'upstream_unreachable' && NEVER_CONNECTED.has(systemCodeOf(cause));
 }
 
 /** Whether the upstream may have received and executed the request that ended in this error. */
 export function mayHaveArrived(error: unknown): boolean {
-  return !(error instanceof UpstreamError) || ['not answered', 'answered'].includes(reachOf(error));
+  return !(error instanceof UpstreamError) || !(NOT_SENT.has(error.code) || isNeverConnected(error));
 }

@@ -8,9 +8,9 @@ import type { Logger } from '../../telemetry/logger.ts';
 import { DURATION_BUCKETS_SECONDS, type Metrics } from '../../telemetry/metrics.ts';
 import type { Span } from '../../telemetry/spans.ts';
 import { type CachePolicy, ResponseCache } from './response-cache.ts';
-import { isStream, type UpstreamResponse } from './upstream-answer.ts';
-import { UpstreamClient, type UpstreamRequest } from './upstream-client.ts';
-import { UpstreamError, type UpstreamErrorCode } from './upstream-error.ts';
+import { isStream, type UpstreamAnswer } from './upstream-answer.ts';
+import { createUpstreamClient, type UpstreamClient, type UpstreamRequest } from './upstream-client.ts';
+import { UpstreamError, type UpstreamErrorCode, upstreamCodeOf } from './upstream-error.ts';
 
 /** The role of each upstream, for messages, and the setting with its address. */
 const UPSTREAMS = {
@@ -34,10 +34,6 @@ export interface UpstreamsOptions {
   /** 0 turns the cache off. */
   readonly cacheBytes: number;
   readonly openHttp?: OpenHttp;
-}
-
-export interface UpstreamQuestion extends UpstreamRequest {
-  readonly requestID: string;
 }
 
 interface OpenUpstream {
@@ -79,12 +75,12 @@ export class Upstreams implements AsyncDisposable {
     const { role } = UPSTREAMS[name];
     const onCircuit = (isOpen: boolean): void => {
       if (isOpen) {
-        logger.warn({ upstream: name }, 'an upstream is down: its circuit is open, and single requests probe it');
+        logger.warn({ upstream: name }, 'an upstream is down: its circuit is open, and one request at a time tries it');
       } else {
         logger.info({ upstream: name }, 'an upstream that was down answers again');
       }
     };
-    const client = new UpstreamClient({ name: role, endpoint, clock, openHttp, maxResponseBytes, onCircuit });
+    const client = createUpstreamClient({ name: role, endpoint, clock, openHttp, maxResponseBytes, onCircuit });
     this.#openedCount += 1;
     this.#open.set(name, { name, endpoint, client, cacheName: `${name} ${this.#openedCount}` });
   }
@@ -111,34 +107,34 @@ export class Upstreams implements AsyncDisposable {
    * @param policy whether and how long the answer may be cached
    * @throws {UpstreamError}, or the signal's reason
    */
-  request(name: UpstreamName, question: UpstreamQuestion, policy: CachePolicy | undefined): Promise<UpstreamResponse> {
+  request(name: UpstreamName, request: UpstreamRequest, policy: CachePolicy | undefined): Promise<UpstreamAnswer> {
     const upstream = this.#open.get(name);
     if (upstream === undefined) return Promise.reject(notConfigured(name));
     return this.#cache === undefined || policy === undefined
-      ? this.#ask(upstream, question, question.signal)
-      : this.#askThroughCache(upstream, question, this.#cache, policy);
+      ? this.#ask(upstream, request, request.signal)
+      : this.#askThroughCache(upstream, request, this.#cache, policy);
   }
 
   async #askThroughCache(
     upstream: OpenUpstream,
-    question: UpstreamQuestion,
+    request: UpstreamRequest,
     cache: ResponseCache,
     policy: CachePolicy,
-  ): Promise<UpstreamResponse> {
+  ): Promise<UpstreamAnswer> {
     let isAsked = false;
-    const key = `${upstream.cacheName} ${question.target}`;
+    const key = `${upstream.cacheName} ${request.target}`;
     const answering = cache.get(
       key,
       policy,
       (signal, isKept) => {
         isAsked = true;
-        return this.#ask(upstream, question, signal, isKept ? key : undefined);
+        return this.#ask(upstream, request, signal, isKept ? key : undefined);
       },
-      question.signal,
+      request.signal,
     );
     // The request to the upstream is in flight, and several requests may share it.
     const shared = this.#spans.get(key);
-    if (shared !== undefined) question.span.link(shared);
+    if (shared !== undefined) request.span.link(shared);
     const answer = await answering;
     if (!isAsked) this.#metrics.cacheHits.inc({ upstream: upstream.name });
     return answer;
@@ -153,10 +149,10 @@ export class Upstreams implements AsyncDisposable {
   /** @param key of the cache, if the answer is cached and may be shared */
   async #ask(
     { name, client }: OpenUpstream,
-    request: UpstreamQuestion,
+    request: UpstreamRequest,
     signal: AbortSignal,
     key?: string,
-  ): Promise<UpstreamResponse> {
+  ): Promise<UpstreamAnswer> {
     const { clock } = this.#options;
     const startedMs = clock.monotonicMs();
     const span = request.span.child(`upstream ${name}`, 'client');
@@ -178,7 +174,7 @@ export class Upstreams implements AsyncDisposable {
     }
   }
 
-  #recordResponse(name: UpstreamName, request: UpstreamQuestion, response: UpstreamResponse): void {
+  #recordResponse(name: UpstreamName, request: UpstreamRequest, response: UpstreamAnswer): void {
     if (response.kind === 'refusal') {
       const { status } = response;
       // A client's mistake is not logged, a rejection of our key is.
@@ -194,7 +190,7 @@ export class Upstreams implements AsyncDisposable {
 
   #record(
     upstream: UpstreamName,
-    { target, requestID, span: { traceID } }: UpstreamQuestion,
+    { target, requestID, span: { traceID } }: UpstreamRequest,
     outcome: UpstreamOutcome,
     reason?: string,
   ): void {
@@ -210,8 +206,7 @@ export class Upstreams implements AsyncDisposable {
 function describeStreamEnd({ readableEnded, errored }: Readable): readonly [UpstreamOutcome, reason?: string] {
   if (readableEnded) return ['ok'];
   if (errored === null) return ['left'];
-  const outcome = errored instanceof UpstreamError ? errored.code : 'upstream_unreachable';
-  return [outcome, `broken off: ${errored.message}`];
+  return [upstreamCodeOf(errored), `broken off: ${errored.message}`];
 }
 
 /** `refused` is a 4xx, `failed` a 5xx, `left` a client that disconnected. */
@@ -227,7 +222,7 @@ function declareMetrics(metrics: Metrics, open: ReadonlyMap<UpstreamName, OpenUp
     () =>
       Array.from(open.values(), ({ name, client }) => ({
         labels: { upstream: name },
-        value: Number(client.isCircuitOpen),
+        value: Number(client.isCircuitOpen()),
       })),
   );
   return {

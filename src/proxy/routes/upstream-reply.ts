@@ -6,8 +6,8 @@ import { matchesEtag } from '../../lib/net/etag.ts';
 import { STATUS_CODES } from '../../lib/net/node-http.ts';
 import {
   LIMIT_HEADERS,
+  type UpstreamAnswer,
   type UpstreamRefusal,
-  type UpstreamResponse,
   type UpstreamSuccess,
 } from '../client/upstream-answer.ts';
 
@@ -15,11 +15,7 @@ import {
 const MAX_TEXT_BYTES = 4 * 1024;
 
 /** Passes on a success unchanged, and an error with its status in the service's error form. */
-export function sendUpstreamAnswer(
-  request: FastifyRequest,
-  reply: FastifyReply,
-  answer: UpstreamResponse,
-): FastifyReply {
+export function sendUpstreamAnswer(request: FastifyRequest, reply: FastifyReply, answer: UpstreamAnswer): FastifyReply {
   if (answer.kind === 'success') return sendSuccess(request, reply, answer);
   const { status, message = `the upstream answered: ${STATUS_CODES[status] ?? status}` } = answer;
   const body = OWN_ERROR_FORM.bodyOf({ code: 'upstream_error', message }, status, request.url);
@@ -27,7 +23,7 @@ export function sendUpstreamAnswer(
 }
 
 /** Passes on a node's answer. Its JSON-RPC errors stay JSON-RPC with any status, because clients match the call's ID. */
-export function sendRpcAnswer(request: FastifyRequest, reply: FastifyReply, answer: UpstreamResponse): FastifyReply {
+export function sendRpcAnswer(request: FastifyRequest, reply: FastifyReply, answer: UpstreamAnswer): FastifyReply {
   if (answer.kind !== 'refusal' || answer.rpcBody === undefined) return sendUpstreamAnswer(request, reply, answer);
   return sendRefusal(request, reply, answer, answer.rpcBody);
 }

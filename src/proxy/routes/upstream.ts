@@ -25,7 +25,7 @@ import {
   type UpstreamEndpointDefinition,
 } from '../catalogue/upstream-endpoints.ts';
 import type { CachePolicy } from '../client/response-cache.ts';
-import { isStream, type UpstreamResponse } from '../client/upstream-answer.ts';
+import { isStream, type UpstreamAnswer } from '../client/upstream-answer.ts';
 import { mayHaveArrived } from '../client/upstream-error.ts';
 import type { UpstreamName, Upstreams } from '../client/upstreams.ts';
 import { checkRpcCalls, RpcCallError } from './rpc-calls.ts';
@@ -88,7 +88,7 @@ interface Question {
   readonly body?: string;
 }
 
-type Ask = (request: FastifyRequest, reply: FastifyReply, question: Question) => Promise<UpstreamResponse>;
+type Ask = (request: FastifyRequest, reply: FastifyReply, question: Question) => Promise<UpstreamAnswer>;
 
 /**
  * Requests the target of a client's request from an upstream, without the client's headers. A HEAD becomes a GET, because validity,

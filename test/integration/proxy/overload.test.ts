@@ -9,7 +9,8 @@ import { reply, sendJson } from './stand-in.ts';
 import { startUpstreamService } from './upstream-service.ts';
 
 const CONNECTIONS = 64;
-const STREAMS = 48;
+/** Connections of one client: three quarters of all; a second one has three quarters of the rest. */
+const OF_ONE = 48;
 const WAITING = 1_024;
 /** Requests for many chains: a few chains cannot take all connections. */
 const target = (name: number) => `/v1/chains/${1 + (name % CONNECTIONS)}/blocks/${name}`;
@@ -47,19 +48,19 @@ describe('requests to an upstream', async () => {
   const untilHeld = (count: number) => expect.poll(() => held.length).toBe(count);
   const sendAll = (first: number, count: number, from?: string) =>
     Array.from({ length: count }, (_, index) => service.send(`GET ${target(first + index)}`, from));
-  const arrivedLater = () => standIn.arrivals.slice(CONNECTIONS).map((arrival) => arrival.target);
+  const arrivedLater = () => standIn.arrivals.slice(OF_ONE).map((arrival) => arrival.target);
 
-  test('use 64 connections; waiting ones get them in turn', async () => {
-    const asked = Array.from({ length: CONNECTIONS + 3 }, (_, index) => service.get(target(index)));
-    await untilReceived(CONNECTIONS + 3);
-    await untilHeld(CONNECTIONS);
+  test('of a client use 48 connections; waiting ones get them in turn', async () => {
+    const asked = Array.from({ length: OF_ONE + 3 }, (_, index) => service.get(target(index)));
+    await untilReceived(OF_ONE + 3);
+    await untilHeld(OF_ONE);
     for (let freed = 1; freed <= 3; freed += 1) {
       release(1);
-      await untilHeld(CONNECTIONS);
+      await untilHeld(OF_ONE);
       expect(arrivedLater()).toHaveLength(freed);
     }
     release();
-    expect((await Promise.all(asked)).map(({ status }) => status)).toEqual(Array(CONNECTIONS + 3).fill(200));
+    expect((await Promise.all(asked)).map(({ status }) => status)).toEqual(Array(OF_ONE + 3).fill(200));
   });
 
   test('fail without a connection in time, and the circuit stays closed', async () => {
@@ -73,7 +74,7 @@ describe('requests to an upstream', async () => {
           subject: `${index}`,
           timeoutMs: 2 * TIMEOUT_MS,
           signal: new AbortController().signal,
-          client: 'a client',
+          client: `client ${index}`,
           span: NO_SPAN,
         },
         undefined,
@@ -110,19 +111,19 @@ describe('requests to an upstream', async () => {
   });
 
   test('free their places in the queue when their clients leave', async () => {
-    const first = Array.from({ length: CONNECTIONS }, (_, index) => service.get(target(index)));
-    await untilHeld(CONNECTIONS);
+    const first = Array.from({ length: OF_ONE }, (_, index) => service.get(target(index)));
+    await untilHeld(OF_ONE);
     const left = 'upstream_requests_total{upstream="evm",outcome="left"}';
     for (let round = 1; round <= 3; round += 1) {
       const sockets = sendAll(0, WAITING / 2);
-      await untilReceived(CONNECTIONS + (round * WAITING) / 2);
+      await untilReceived(OF_ONE + (round * WAITING) / 2);
       for (const socket of sockets) socket.destroy();
       await expect.poll(() => service.metric(left)).toBe((round * WAITING) / 2);
     }
     const next = service.get(target(777));
-    await untilReceived(CONNECTIONS + (3 * WAITING) / 2 + 1);
+    await untilReceived(OF_ONE + (3 * WAITING) / 2 + 1);
     // A client that has left gets no permit.
-    release(CONNECTIONS);
+    release(OF_ONE);
     await untilHeld(1);
     expect(arrivedLater()).toEqual([target(777)]);
     release();
@@ -132,30 +133,34 @@ describe('requests to an upstream', async () => {
 
   // Any address of 127.0.0.0/8 can be one's own only there.
   test.runIf(isLinux)('of a client with few are served before the rest of one with many', async () => {
-    const flood = sendAll(0, CONNECTIONS + 100, '127.0.0.2');
-    await untilReceived(CONNECTIONS + 100);
-    await untilHeld(CONNECTIONS);
+    const flood = sendAll(0, OF_ONE + 100, '127.0.0.2');
+    await untilReceived(OF_ONE + 100);
+    await untilHeld(OF_ONE);
     const path = '/v1/chains/7777/blocks/1';
     const next = service.get(path);
-    await untilReceived(CONNECTIONS + 101);
-    release(2);
-    await untilHeld(CONNECTIONS);
-    expect(arrivedLater()).toContain(path);
+    await untilHeld(OF_ONE + 1);
+    expect(arrivedLater()).toEqual([path]);
     release();
     expect((await next).status).toBe(200);
-    await expect.poll(() => standIn.arrivals.length).toBe(CONNECTIONS + 101);
+    await expect.poll(() => standIn.arrivals.length).toBe(OF_ONE + 101);
     for (const socket of flood) socket.destroy();
   });
 
   test.runIf(isLinux)('are refused at once beyond 768 waiting ones of a client, and 1,024 of all', async () => {
-    const sockets = sendAll(0, CONNECTIONS + 768, '127.0.0.2');
-    await untilReceived(CONNECTIONS + 768);
-    await untilHeld(CONNECTIONS);
+    const sockets = sendAll(0, OF_ONE + 768, '127.0.0.2');
+    await untilReceived(OF_ONE + 768);
+    await untilHeld(OF_ONE);
     expect(await headOf(service.send(`GET ${target(7_776)}`, '127.0.0.2'))).toContain('503 Service Unavailable');
-    sockets.push(...sendAll(CONNECTIONS + 768, WAITING - 768, '127.0.0.3'));
-    await untilReceived(CONNECTIONS + WAITING + 1);
-    const { status, body, headers } = await service.get(target(7_777));
-    expect([status, headers.get('retry-after'), body['code']]).toEqual([503, '1', 'upstream_overloaded']);
+    const ofSecond = 12;
+    sockets.push(...sendAll(0, ofSecond + WAITING - 768, '127.0.0.3'));
+    await untilReceived(OF_ONE + 768 + 1 + ofSecond + WAITING - 768);
+    await untilHeld(OF_ONE + ofSecond);
+    // A third client has three quarters of what is left.
+    sockets.push(...sendAll(100, 3, '127.0.0.4'));
+    await untilHeld(OF_ONE + ofSecond + 3);
+    const refused = await headOf(service.send(`GET ${target(7_777)}`, '127.0.0.4'));
+    expect(refused).toContain('"upstream_overloaded"');
+    expect(refused.toLowerCase()).toContain('retry-after: 1');
     for (const socket of sockets) socket.destroy();
   });
 });
@@ -186,11 +191,10 @@ test.runIf(isLinux).each([0, 1_000_000])(
     const readAll = async (from: string, count: number): Promise<void> => {
       for (let index = 0; index < count; index += 1) expect(await read(from)).toContain('200 OK');
     };
-    // One client gets half of all streams, the next one half of the rest.
-    await readAll('127.0.0.2', STREAMS / 2);
-    expect(await read('127.0.0.2')).toContain('503 Service Unavailable');
-    await readAll('127.0.0.3', STREAMS / 4);
-    expect(await read('127.0.0.3')).toContain('"upstream_overloaded"');
+    await readAll('127.0.0.2', OF_ONE);
+    const waiting = service.send(`GET ${target(777)}?long=777`, '127.0.0.2');
+    readers.push(waiting);
+    await readAll('127.0.0.3', 12);
     const endless = service.standIn.behaviour;
     // Too long to be parsed, and short enough to be no stream.
     const medium = { text: 'x'.repeat(200_000) };
@@ -199,9 +203,10 @@ test.runIf(isLinux).each([0, 1_000_000])(
     service.standIn.behaviour = reply(200);
     const short = await Promise.all(Array.from({ length: 100 }, (_, index) => service.get(target(index))));
     expect(new Set(short.map((answer) => answer.status))).toEqual(new Set([200]));
+    // A cached one is sent again when it turns out to be too long.
     const before = closed;
     for (const reader of readers) reader.destroy();
-    await expect.poll(() => closed - before).toBe((3 * STREAMS) / 4);
+    await expect.poll(() => closed - before).toBe(OF_ONE + 12);
     service.standIn.behaviour = endless;
     expect(await read('127.0.0.1')).toContain('200 OK');
     readers.at(-1)?.destroy();
