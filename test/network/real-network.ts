@@ -58,6 +58,8 @@ export interface SeparateL1Options {
   readonly weights: readonly bigint[];
   /** NodeIDs to which alone the chain is open, beside its validators: by default it is open to all. */
   readonly allowedNodes?: readonly string[];
+  /** Whether its chain verifies messages of the C-Chain against the primary network: by default against the L1's own validators. */
+  readonly requirePrimaryNetworkSigners?: boolean;
 }
 
 /** Five avalanchego nodes with an L1, on this machine. */
@@ -84,9 +86,10 @@ export interface RealNetwork extends L1 {
    * Waits until a chain ("P", the C-Chain or the L1) verifies messages with validator sets of at least the given P-Chain
    * height, and returns the height. Makes blocks on the chain where it needs them: an epoch ends with a block.
    *
+   * @param node one that runs the chain: by default the first one
    * @param minRemainingMs how long the epoch must last from now on, so that what is signed for it is still verified in it
    */
-  awaitEpoch(chain: string, height: bigint, minRemainingMs?: number): Promise<bigint>;
+  awaitEpoch(chain: string, height: bigint, minRemainingMs?: number, node?: NetworkNode): Promise<bigint>;
 }
 
 /** Result of `proposervm.getCurrentEpoch`; numbers are decimal strings, the start is in Unix seconds. */
@@ -157,7 +160,8 @@ export async function startRealNetwork(): Promise<RealNetwork> {
     call: (method, params) => testnet.call(method, params),
     callApi: (path, method, params = {}, node = first) => callJsonRpc(`${node.apiUrl}${path}`, method, params),
     awaitProposedHeight: (height) => awaitProposedHeight(first, height),
-    awaitEpoch: (chain, height, minRemainingMs = 0) => awaitEpoch(testnet, first, { chain, height, minRemainingMs }),
+    awaitEpoch: (chain, height, minRemainingMs = 0, node = first) =>
+      awaitEpoch(testnet, node, { chain, height, minRemainingMs }),
   };
 }
 
@@ -168,13 +172,15 @@ interface L1Setup {
   /** Those that run the chain; the first of them are its validators, one for each weight. */
   readonly nodes: readonly NetworkNode[];
   readonly weights: readonly bigint[];
+  readonly requirePrimaryNetworkSigners?: boolean | undefined;
 }
 
 /** @param issuer the node through which the transactions are issued */
 async function createL1(testnet: Testnet, issuer: NetworkNode, setup: L1Setup): Promise<L1> {
-  const { subnetID, name, evmChainID, nodes, weights } = setup;
+  const { subnetID, name, evmChainID, requirePrimaryNetworkSigners, nodes, weights } = setup;
   const uri = issuer.apiUrl;
-  const { blockchainID: l1ChainID } = await testnet.onNode(uri, 'createEVMChain', { subnetID, name, evmChainID });
+  const chain = { subnetID, name, evmChainID, requirePrimaryNetworkSigners };
+  const { blockchainID: l1ChainID } = await testnet.onNode(uri, 'createEVMChain', chain);
 
   const l1Validators = weights.map((weight, i): L1Validator => {
     const { nodeID, nodePOP } = nodes[i] as NetworkNode;

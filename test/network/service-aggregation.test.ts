@@ -96,7 +96,11 @@ test('what the P-Chain does not know is 400 or 404 and names the field', async (
   for (const [body, status, text] of [
     [{ message: otherChain }, 404, /^message: the P-Chain does not know its source chain/],
     [{ message, signingSubnetId: `0x${'cd'.repeat(32)}` }, 404, /^signingSubnetId: the P-Chain knows no subnet/],
-    [{ message, signingSubnetId: cChainID }, 404, /^signingSubnetId: .* a blockchain, which subnet 11111\w+ validates$/],
+    [
+      { message, signingSubnetId: cChainID },
+      404,
+      /^signingSubnetId: .* a blockchain, which subnet 11111\w+ validates$/,
+    ],
     [{ message, pChainHeight: tooHigh }, 400, new RegExp(`^pChainHeight: P-Chain height ${tooHigh} is above`)],
     [{ message, signingSubnetId: subnetID, pChainHeight: 1 }, 400, /has no validators at P-Chain height 1$/],
   ] as const) {

@@ -38,6 +38,7 @@ export interface ServiceProcess extends AsyncDisposable {
   /** @param path below that of the network */
   get(path: string): Promise<Answer>;
   aggregate(body: object): Promise<Answer>;
+  verify(body: object): Promise<Answer>;
   /** @param query such as `?destinationBlockchainId=…` */
   aggregateOf(txHash: string, query?: string): Promise<Answer>;
   awaitReadiness(isReached: (readiness: Readiness) => boolean, timeoutMs?: number): Promise<Readiness>;
@@ -90,6 +91,8 @@ export async function startServiceProcess(
     });
     return { status: response.status, body: (await response.json()) as Answer['body'], headers: response.headers };
   }
+  const post = (path: string, body: object) =>
+    ask(path, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) });
   async function readiness(): Promise<Readiness> {
     const { status, json } = await service.get('/health/ready/local');
     return { ...(json() as Omit<Readiness, 'httpStatus'> & Record<string, unknown>), httpStatus: status };
@@ -102,12 +105,8 @@ export async function startServiceProcess(
     awaitReadiness,
     awaitAllConnected: () => awaitReadiness(isAllConnected),
     get: (path) => ask(path),
-    aggregate: (body) =>
-      ask('aggregateSignatures', {
-        method: 'POST',
-        headers: { 'content-type': 'application/json' },
-        body: JSON.stringify(body),
-      }),
+    aggregate: (body) => post('aggregateSignatures', body),
+    verify: (body) => post('verify', body),
     aggregateOf: (txHash, query = '') => ask(`aggregateSignatures/${txHash}${query}`),
     stop() {
       service.child.kill('SIGTERM');

@@ -53,7 +53,10 @@ export interface Conversion {
 /** The methods of `go/cmd/testnet`: parameters, without the node's `uri`, and result. IDs are cb58, bytes hex. */
 export interface ChainMethods {
   createSubnet: [params: object, result: { subnetID: string }];
-  createEVMChain: [params: { subnetID: string; name: string; evmChainID: number }, result: { blockchainID: string }];
+  createEVMChain: [
+    params: { subnetID: string; name: string; evmChainID: number; requirePrimaryNetworkSigners?: boolean | undefined },
+    result: { blockchainID: string },
+  ];
   /** The validator manager is the account that `sendWarpMessages` sends from, on the chain `managerChainID`. */
   convertSubnetToL1: [
     params: { subnetID: string; managerChainID: string; validators: readonly L1Validator[] },

@@ -120,6 +120,8 @@ type createEVMChainParams struct {
 	SubnetID   ids.ID `json:"subnetID"`
 	Name       string `json:"name"`
 	EVMChainID uint64 `json:"evmChainID"`
+	// RequirePrimaryNetworkSigners has the chain verify messages of the C- and X-Chain against the primary network.
+	RequirePrimaryNetworkSigners bool `json:"requirePrimaryNetworkSigners"`
 }
 
 type createEVMChainResult struct {
@@ -127,7 +129,7 @@ type createEVMChainResult struct {
 }
 
 func (c *pChain) createEVMChain(ctx context.Context, params createEVMChainParams) (createEVMChainResult, error) {
-	genesisBytes, err := json.Marshal(evmGenesis(params.EVMChainID))
+	genesisBytes, err := json.Marshal(evmGenesis(params))
 	if err != nil {
 		return createEVMChainResult{}, err
 	}
@@ -144,15 +146,15 @@ func (c *pChain) createEVMChain(ctx context.Context, params createEVMChainParams
 type object = map[string]any
 
 // evmGenesis is that of a subnet-evm chain with the Warp precompile, which verifies messages of the primary network
-// against its own validators, and with funds for the well-known key.
-func evmGenesis(evmChainID uint64) object {
+// against its own validators unless the parameters say otherwise, and with funds for the well-known key.
+func evmGenesis(params createEVMChainParams) object {
 	const zeroHash = "0x0000000000000000000000000000000000000000000000000000000000000000"
 	// Any time after the upgrades of a local network and before now will do.
 	const startOfTime = 1_607_144_400
 	funds := new(big.Int).Mul(big.NewInt(1_000_000), big.NewInt(1e18))
 	return object{
 		"config": object{
-			"chainId":             evmChainID,
+			"chainId":             params.EVMChainID,
 			"homesteadBlock":      0,
 			"eip150Block":         0,
 			"eip155Block":         0,
@@ -175,7 +177,7 @@ func evmGenesis(evmChainID uint64) object {
 			"warpConfig": object{
 				"blockTimestamp":               startOfTime,
 				"quorumNumerator":              67,
-				"requirePrimaryNetworkSigners": false,
+				"requirePrimaryNetworkSigners": params.RequirePrimaryNetworkSigners,
 			},
 		},
 		"alloc": object{
