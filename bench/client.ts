@@ -40,14 +40,24 @@ export async function postMessage(
   return { ms: performance.now() - sentMs, text };
 }
 
+/** A message that the devnet's C-Chain has accepted. */
+export interface EmittedMessage {
+  readonly message: string;
+  readonly transactionHash: string;
+}
+
 /** Emits messages on the devnet's C-Chain, and returns them in hex. */
 export async function newMessages(devnetUrl: string, count: number): Promise<string[]> {
+  return (await emitMessages(devnetUrl, count)).map(({ message }) => message);
+}
+
+export async function emitMessages(devnetUrl: string, count: number): Promise<readonly EmittedMessage[]> {
   const { body } = await request(`${devnetUrl}/devnet/messages`, {
     method: 'POST',
     headers: JSON_HEADERS,
     body: JSON.stringify({ count }),
   });
-  return ((await body.json()) as { messages: { message: string }[] }).messages.map(({ message }) => message);
+  return ((await body.json()) as { messages: EmittedMessage[] }).messages;
 }
 
 /** The service's use of memory, from its metrics, which are read once a second. */

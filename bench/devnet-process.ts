@@ -10,16 +10,21 @@ import { misbehaviourFromSeed, type WeightedIndex } from '../test/faults/misbeha
 /** Which validators of the primary network misbehave: the two heaviest are slow, or a third of the weight misbehaves from a seed. */
 type Misbehaving = 'none' | 'slow' | 'mixed';
 
-// node bench/devnet-process.ts VALIDATORS [none|slow|mixed] [SEED]: the devnet in a separate process. Prints its URLs as a JSON line and ends
-// with its parent.
+// node bench/devnet-process.ts VALIDATORS [none|slow|mixed] [SEED] [EXECUTION_LAG_MS]: the devnet in a separate process. Prints its URLs as a
+// JSON line and ends with its parent.
 const devnet = await startFaultyDevnet({
   validators: Number(process.argv[2]),
+  executionLagMs: Number(process.argv[5] ?? 0),
   clock: systemClock,
   logger: createLogger('warn'),
 });
 await misbehave((process.argv[3] ?? 'none') as Misbehaving, Number(process.argv[4] ?? 0));
 const server = fastify().withTypeProvider<TypeBoxTypeProvider>();
 registerDevnetRoutes(server, () => devnet, 'fuji');
+// Signature requests that all validators have received.
+server.get('/app-requests', async () => ({
+  count: devnet.nodeIDs.reduce((sum, _, index) => sum + devnet.validator(index).appRequestCount, 0),
+}));
 const url = await server.listen({ host: '127.0.0.1', port: 0 });
 console.log(JSON.stringify({ url, apiUrl: devnet.apiUrl }));
 process.stdin.on('end', () => process.exit(0)).resume();

@@ -5,6 +5,7 @@ import type { Benchmark, Row } from './benchmark.ts';
 import { benchBls } from './bls.ts';
 import { benchFaults } from './faults.ts';
 import { benchHttpFloods } from './http-floods.ts';
+import { benchLag } from './lag.ts';
 import { benchMemory } from './memory.ts';
 import { benchReference } from './reference.ts';
 import { benchRepeated } from './repeated.ts';
@@ -21,6 +22,7 @@ const BENCHMARKS: Readonly<Record<string, Benchmark>> = {
   'http-floods': benchHttpFloods,
   memory: benchMemory,
   faults: benchFaults,
+  lag: benchLag,
   replicas: benchReplicas,
 };
 
