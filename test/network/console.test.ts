@@ -36,7 +36,7 @@ test('the bar fills, and the result is handed over in each form', async () => {
   const forms: Record<string, RegExp> = {
     'For an EVM chain': /0x0200000000000000000000000000000000000005[^]*0x6f825350/,
     'For the P-Chain': /RegisterL1ValidatorTx/,
-    curl: /curl -s 'http:[^]*"quorumPercentage":67/,
+    curl: /curl -s 'http:[^]*"message":"0x/,
     SDK: /signatureAggregator\.aggregate\(/,
     'Signers (': /NodeID-/,
   };
@@ -69,9 +69,7 @@ test('a message that validators refuse: who refused it, why, and what can be don
   expect(card).toMatch(/NodeID-[^]*refused[^]*code \d+/);
   const table = shown.table('Validators that did not sign');
   await table.getByRole('button', { name: 'Details' }).first().press('Enter');
-  expect(await table.locator('tr.opened').innerText()).toMatch(
-    /code 1: the payload type .* no such message was emitted/,
-  );
+  expect(await table.locator('tr.opened').innerText()).toMatch(/code 3: unknown message \w+/);
 });
 
 test('validators that do not answer are named while the request goes on', async () => {
@@ -125,6 +123,29 @@ test('the address keeps message, quorum and subnet over a reload', async () => {
   expect(await shown.quorum.inputValue()).toBe('80');
   await shown.page.getByText('Subnet, height and justification').click();
   expect(pasted).toContain(await shown.page.getByLabel('Signing subnet').first().inputValue());
+});
+
+test('the subnet and quorum of a pasted request go with it, and are visible while they apply', async () => {
+  await shown.open();
+  const { page } = shown;
+  const differences = page.getByRole('region', { name: 'Differs from the defaults' });
+  const subnet = shown.devnet.subnets.l1.subnetID;
+  const [message = ''] = shown.devnet.emitMessages(1);
+  await shown.input.fill(JSON.stringify({ message, signingSubnetId: subnet, quorumPercentage: 80 }));
+  await expect.poll(() => differences.innerText()).toMatch(RegExp(`Signing subnet[^]*${subnet}[^]*Quorum[^]*80 %`));
+  expect(await page.getByText('Subnet, height and justification').isVisible()).toBe(true);
+  await shown.pasteNew();
+  expect(await differences.count()).toBe(0);
+  expect(await shown.quorum.inputValue()).toBe('67');
+  await shown.sign();
+  // Signed by the network of its source chain.
+  await page.getByRole('tab', { name: 'curl' }).click();
+  expect(await page.getByRole('tabpanel').innerText()).not.toMatch(/signingSubnetId|quorumPercentage/);
+
+  await shown.quorum.fill('80');
+  await expect.poll(() => differences.innerText()).toMatch(/Quorum[^]*80 %[^]*also for the next message/);
+  await page.getByRole('button', { name: 'Use the defaults' }).click();
+  await expect.poll(() => differences.count()).toBe(0);
 });
 
 test.each(['Control', 'Meta'])('%s and Enter sign', async (key) => {

@@ -18,8 +18,14 @@ export type PastedInput =
       /** How many more messages there are: of logs, the first is taken. */
       readonly more: number;
     }
-  /** 32 bytes, in hex or cb58: a transaction's, or a subnet's; an address of this API has the chain and the log, too. */
-  | { readonly kind: 'id'; readonly id: string; readonly chain?: string; readonly logIndex?: string }
+  /** 32 bytes, in hex or cb58: a transaction's, or a subnet's. An address of this API has the chain, the log and other fields, too. */
+  | {
+      readonly kind: 'id';
+      readonly id: string;
+      readonly chain?: string;
+      readonly logIndex?: string;
+      readonly fields?: Body;
+    }
   | { readonly kind: 'unreadable'; readonly reason: string };
 
 const ID_DIGITS = 64;
@@ -40,7 +46,11 @@ export function readPasted(pasted: string): PastedInput {
 function readAddress(id: string, query: URLSearchParams): PastedInput {
   const read = readPlain(id);
   const [chain, logIndex] = [query.get('blockchainId'), query.get('logIndex')];
-  return read.kind === 'id' ? { ...read, ...(chain && { chain }), ...(logIndex && { logIndex }) } : read;
+  if (read.kind !== 'id') return read;
+  const numbers = ['quorumPercentage', 'quorumPercentageBuffer', 'pChainHeight'];
+  const named = [...query].map(([name, value]) => [name, numbers.includes(name) ? Number(value) : value]);
+  const fields = fieldsOf(Object.fromEntries(named), undefined);
+  return { ...read, fields, ...(chain && { chain }), ...(logIndex && { logIndex }) };
 }
 
 function readPlain(text: string): PastedInput {
@@ -125,7 +135,7 @@ function transactionOf({ unsignedTx, id }: Record<string, unknown>): PastedInput
 function fieldsOf(object: Record<string, unknown>, justification: string | undefined): Body {
   const textOf = (...names: string[]) =>
     names.map((name) => object[name]).find((value) => typeof value === 'string' && value !== '');
-  const numberOf = (...names: string[]) => names.map((name) => object[name]).find((value) => typeof value === 'number');
+  const numberOf = (...names: string[]) => names.map((name) => object[name]).find((value) => Number.isFinite(value));
   const fields = {
     justification,
     signingSubnetId: textOf('signingSubnetId', 'signing-subnet-id'),

@@ -97,10 +97,7 @@ function Destination({ where, onWhere }: { where: Where; onWhere: (where: Where)
         value={String(where.quorum)}
         onValue={onQuorum}
       />
-      <details class="more">
-        <summary>Another signing subnet</summary>
-        <SigningSubnet value={where.signingSubnetId} onValue={(signingSubnetId) => change({ signingSubnetId })} />
-      </details>
+      <SigningSubnet value={where.signingSubnetId} onValue={(signingSubnetId) => change({ signingSubnetId })} />
     </div>
   );
 }

@@ -1,35 +1,40 @@
 import type { ComponentChild, TargetedEvent } from 'preact';
 import { useId } from 'preact/hooks';
-import { SelectField, TextField } from '../ui/controls.tsx';
-import { ratioOf } from '../ui/figures.ts';
-import { consequencesOf, MAX_PERCENTAGE, type Preflight } from './quorum.ts';
+import { Facts, NamedId, SelectField, TextField } from '../ui/controls.tsx';
+import { ratioOf, shortened } from '../ui/figures.ts';
+import { consequencesOf, DEFAULT_QUORUM, MAX_PERCENTAGE, type Preflight } from './quorum.ts';
+import type { Difference } from './sign-choice.ts';
 import type { SignOptions, ValidatorsAt } from './sign-request.ts';
+
+/** A longer value is shown by its ends. */
+const MAX_SHOWN = 40;
 
 interface QuorumControlsProps {
   readonly options: SignOptions;
   readonly onOptions: (options: SignOptions) => void;
+  readonly differences: readonly Difference[];
+  readonly onDefaults: () => void;
   readonly known: Preflight;
-  /** A transaction brings its own message, subnet and quorum. */
-  readonly isTransaction: boolean;
+  /** A transaction brings its own. */
+  readonly hasJustification: boolean;
 }
 
-export function QuorumControls({ options, onOptions, known, isTransaction }: QuorumControlsProps): ComponentChild {
+export function QuorumControls(props: QuorumControlsProps): ComponentChild {
+  const { options, onOptions, differences, onDefaults, known, hasJustification } = props;
   const change = (changed: Partial<SignOptions>) => onOptions({ ...options, ...changed });
-  const { quorum, buffer } = options;
+  const { quorum = DEFAULT_QUORUM, buffer } = options;
   return (
     <div class="stack">
       <Percentage
         label="Quorum"
         value={quorum}
         max={MAX_PERCENTAGE}
-        isDisabled={isTransaction}
         onValue={(value) => change({ quorum: value, buffer: Math.min(buffer, MAX_PERCENTAGE - value) })}
       />
       <Percentage
         label="Buffer beyond it"
         value={buffer}
         max={MAX_PERCENTAGE - quorum}
-        isDisabled={isTransaction}
         onValue={(value) => change({ buffer: value })}
       />
       <div class="preview" aria-hidden>
@@ -42,26 +47,19 @@ export function QuorumControls({ options, onOptions, known, isTransaction }: Quo
         <div class="preview-quorum" style={{ width: `${quorum}%` }} />
         <div class="preview-buffer" style={{ left: `${quorum}%`, width: `${buffer}%` }} />
       </div>
-      {isTransaction ? (
-        <p class="hint">
-          A transaction is requested by its ID alone: the default quorum of 67 % applies, and its own subnet signs.
-        </p>
-      ) : (
-        <ul class="consequences">
-          {consequencesOf(quorum, buffer, known).map(({ tone, text }) => (
-            <li key={text} class={tone}>
-              {text}
-            </li>
-          ))}
-        </ul>
-      )}
+      <ul class="consequences">
+        {consequencesOf(quorum, buffer, known).map(({ tone, text }) => (
+          <li key={text} class={tone}>
+            {text}
+          </li>
+        ))}
+      </ul>
+      <Differences differences={differences} onDefaults={onDefaults} />
       <details class="more">
         <summary>Subnet, height and justification</summary>
-        {!isTransaction && (
-          <SigningSubnet value={options.signingSubnetId} onValue={(signingSubnetId) => change({ signingSubnetId })} />
-        )}
-        <ValidatorsAtFields at={options} change={change} hasHeight={!isTransaction} />
-        {!isTransaction && (
+        <SigningSubnet value={options.signingSubnetId} onValue={(signingSubnetId) => change({ signingSubnetId })} />
+        <ValidatorsAtFields at={options} change={change} />
+        {hasJustification && (
           <TextField
             label="Justification"
             hint="What validators need beside some messages of the P-Chain: conversions, and removals of L1 validators."
@@ -72,6 +70,35 @@ export function QuorumControls({ options, onOptions, known, isTransaction }: Quo
         )}
       </details>
     </div>
+  );
+}
+
+/** Shown also while their fields are folded, so that no option applies unseen. */
+function Differences(props: Pick<QuorumControlsProps, 'differences' | 'onDefaults'>): ComponentChild {
+  const { differences, onDefaults } = props;
+  if (differences.length === 0) return null;
+  return (
+    <section class="differences" aria-label="Differs from the defaults">
+      <header>
+        <h3>Differs from the defaults</h3>
+        <button type="button" class="button small" onClick={onDefaults}>
+          Use the defaults
+        </button>
+      </header>
+      <Facts
+        rows={differences.map(({ label, value, isId, isOfText }) => [
+          label,
+          [
+            isId ? (
+              <NamedId value={value} what="ID" />
+            ) : (
+              <span>{value.length > MAX_SHOWN ? shortened(value, 12, 8) : value}</span>
+            ),
+            <span class="muted">{isOfText ? 'from the text' : 'set here, also for the next message'}</span>,
+          ],
+        ])}
+      />
+    </section>
   );
 }
 
@@ -89,9 +116,8 @@ export function SigningSubnet(props: { value: string; onValue: (value: string) =
 export function ValidatorsAtFields(props: {
   at: ValidatorsAt;
   change: (changed: Partial<ValidatorsAt>) => void;
-  hasHeight?: boolean;
 }): ComponentChild {
-  const { at, change, hasHeight = true } = props;
+  const { at, change } = props;
   return [
     <SelectField
       label="Validators of"
@@ -100,7 +126,7 @@ export function ValidatorsAtFields(props: {
       options={[
         ['now', 'now: the proposed height'],
         ['destination', 'the current epoch of a destination chain'],
-        ...(hasHeight ? [['height', 'a P-Chain height'] as const] : []),
+        ['height', 'a P-Chain height'],
       ]}
     />,
     at.at === 'destination' && (
@@ -128,10 +154,9 @@ function Percentage(props: {
   label: string;
   value: number;
   max: number;
-  isDisabled: boolean;
   onValue: (value: number) => void;
 }): ComponentChild {
-  const { label, value, max, isDisabled, onValue } = props;
+  const { label, value, max, onValue } = props;
   const id = useId();
   const onInput = (event: TargetedEvent<HTMLInputElement>) => {
     const typed = Math.round(Number(event.currentTarget.value));
@@ -146,21 +171,11 @@ function Percentage(props: {
         min={0}
         max={MAX_PERCENTAGE}
         value={value}
-        disabled={isDisabled}
         onInput={onInput}
         aria-valuetext={`${value} percent`}
       />
       <span class="percent-number">
-        <input
-          type="number"
-          min={0}
-          max={max}
-          value={value}
-          disabled={isDisabled}
-          onInput={onInput}
-          aria-label={`${label} in percent`}
-        />
-        %
+        <input type="number" min={0} max={max} value={value} onInput={onInput} aria-label={`${label} in percent`} />%
       </span>
     </div>
   );

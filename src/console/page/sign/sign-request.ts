@@ -3,12 +3,12 @@ import type { AggregationBody } from '../../../api/aggregation/parse-aggregation
 import type { DecodedReading } from '../../../api/messages/message-records.ts';
 import type { PastedInput } from '../input/pasted-input.ts';
 import { hexOfId } from '../ui/hex.ts';
-import { DEFAULT_QUORUM } from './quorum.ts';
 import type { SignRequest } from './snippets.ts';
 
 /** What is chosen beside the message. Texts are as typed. */
 export interface SignOptions extends ValidatorsAt {
-  readonly quorum: number;
+  /** In percent; undefined if the request names none. */
+  readonly quorum: number | undefined;
   readonly buffer: number;
   readonly signingSubnetId: string;
   readonly justification: string;
@@ -28,7 +28,7 @@ export interface ValidatorsAt {
 }
 
 export const DEFAULT_OPTIONS: SignOptions = {
-  quorum: DEFAULT_QUORUM,
+  quorum: undefined,
   buffer: 0,
   signingSubnetId: '',
   at: 'now',
@@ -65,15 +65,24 @@ export function decideRequest(
 function queryOf(options: SignOptions) {
   const chain = options.chain.trim();
   return {
-    ...destinationOf(options),
+    ...signersOf(options),
     ...(chain !== '' && { blockchainId: chain }),
     ...(options.logIndex !== '' && { logIndex: options.logIndex }),
   };
 }
 
-function destinationOf({ at, destinationBlockchainId }: SignOptions) {
-  const destination = destinationBlockchainId.trim();
-  return at === 'destination' && destination !== '' ? { destinationBlockchainId: destination } : {};
+/** The fields that a POST and a GET share. */
+function signersOf({ quorum, buffer, at, ...typed }: SignOptions) {
+  const signingSubnetId = typed.signingSubnetId.trim();
+  const pChainHeight = typed.pChainHeight.trim();
+  const destinationBlockchainId = typed.destinationBlockchainId.trim();
+  return {
+    ...(quorum !== undefined && { quorumPercentage: quorum }),
+    ...(buffer > 0 && { quorumPercentageBuffer: buffer }),
+    ...(signingSubnetId !== '' && { signingSubnetId }),
+    ...(at === 'height' && pChainHeight !== '' && { pChainHeight: Number(pChainHeight) }),
+    ...(at === 'destination' && destinationBlockchainId !== '' && { destinationBlockchainId }),
+  };
 }
 
 /** The API takes a subnet ID as a justification, in hex. */
@@ -96,30 +105,23 @@ function decideBytes(hex: string, reading: DecodedReading | undefined, options: 
 }
 
 function bodyOf(subject: { message: string } | { justification: string }, options: SignOptions): Decision {
-  const { quorum, buffer, at } = options;
   const justification = options.justification.trim();
-  const signingSubnetId = options.signingSubnetId.trim();
-  const pChainHeight = options.pChainHeight.trim();
   const body = {
     ...subject,
     ...('message' in subject && justification !== '' && { justification }),
-    quorumPercentage: quorum,
-    ...(buffer > 0 && { quorumPercentageBuffer: buffer }),
-    ...(signingSubnetId !== '' && { signingSubnetId }),
-    ...(at === 'height' && pChainHeight !== '' && { pChainHeight: Number(pChainHeight) }),
-    ...destinationOf(options),
+    ...signersOf(options),
   };
   return { request: { kind: 'body', body } };
 }
 
-/** Options of a pasted request. */
-export function optionsOf(body: Static<typeof AggregationBody>, before: SignOptions): SignOptions {
+/** Options of a pasted request. What it leaves out has its default. */
+export function optionsOfBody(body: Static<typeof AggregationBody>): SignOptions {
   return {
-    ...before,
-    ...(body.quorumPercentage !== undefined && { quorum: body.quorumPercentage }),
-    buffer: body.quorumPercentageBuffer ?? before.buffer,
-    signingSubnetId: body.signingSubnetId ?? before.signingSubnetId,
-    justification: body.justification ?? before.justification,
+    ...DEFAULT_OPTIONS,
+    quorum: body.quorumPercentage,
+    buffer: body.quorumPercentageBuffer ?? 0,
+    signingSubnetId: body.signingSubnetId ?? '',
+    justification: body.justification ?? '',
     ...(body.pChainHeight !== undefined &&
       body.pChainHeight > 0 && { at: 'height' as const, pChainHeight: String(body.pChainHeight) }),
     ...(body.destinationBlockchainId !== undefined && {

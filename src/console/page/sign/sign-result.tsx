@@ -124,6 +124,9 @@ function SdkForm({ request, place }: { request: SignRequest; place: CallPlace })
       </p>
     );
   }
+  if (request.kind === 'transaction' && Object.keys(request.query).length > 0) {
+    return <p class="hint">The SDK requests a transaction by its ID alone, without chain and signers: use curl.</p>;
+  }
   return <CodeBlock text={sdkOf(request, { ...place, network: sdkNetwork })} what="The same call with the SDK" />;
 }
 

@@ -11,10 +11,10 @@ import { Card, Facts, SelectField, TextField } from '../ui/controls.tsx';
 import { usePolled } from '../ui/polled.tsx';
 import type { Preflight } from './quorum.ts';
 import { QuorumControls } from './quorum-controls.tsx';
+import { changeChoice, chosenOptions, differencesOf, linkedSigning, NO_CHOICE, signLink } from './sign-choice.ts';
 import { SignFailure } from './sign-failure.tsx';
-import { linkedSigning, signLink } from './sign-link.ts';
 import { SignProgress } from './sign-progress.tsx';
-import { DEFAULT_OPTIONS, decideRequest, optionsOf, type SignOptions } from './sign-request.ts';
+import { DEFAULT_OPTIONS, decideRequest, optionsOfBody, type SignOptions } from './sign-request.ts';
 import { SignResult } from './sign-result.tsx';
 import { useRunner } from './sign-run.ts';
 
@@ -28,7 +28,9 @@ interface SignViewProps {
 
 export function SignView({ place, begin }: SignViewProps): ComponentChild {
   const [text, setText] = useState('');
-  const [options, setOptions] = useState<SignOptions>(DEFAULT_OPTIONS);
+  const [choice, setChoice] = useState(NO_CHOICE);
+  const options = chosenOptions(choice);
+  const setOptions = (next: SignOptions) => setChoice(changeChoice(choice, next));
   const read = useReadInput(text);
   const runner = useRunner();
   const reading = read.readings[0];
@@ -38,18 +40,15 @@ export function SignView({ place, begin }: SignViewProps): ComponentChild {
   const { run } = runner;
   const canStart = request !== undefined && run?.state !== 'running' && !read.isReading;
 
-  const paste = (pasted: string, linked: Partial<SignOptions> = {}) => {
+  const paste = (pasted: string, linked?: SignOptions) => {
     const input = readPasted(pasted);
-    // A whole request brings its own options.
-    const hasFields = input.kind === 'bytes' && Object.keys(input.fields).length > 0;
     setText(pasted);
     const { chain = '', logIndex = '' } = input.kind === 'id' ? input : {};
-    setOptions((before) => ({
-      ...(hasFields ? optionsOf(input.fields, DEFAULT_OPTIONS) : before),
-      chain,
-      logIndex,
-      ...linked,
-    }));
+    // A whole request brings all its options.
+    const isRequest = input.kind === 'id' || (input.kind === 'bytes' && input.source === 'request');
+    const fields = isRequest ? input.fields : undefined;
+    const brought = linked ?? (fields === undefined ? { idIs: DEFAULT_OPTIONS.idIs } : optionsOfBody(fields));
+    setChoice(({ byHand }) => ({ byHand, ofText: { ...brought, chain, logIndex } }));
   };
   const start = (next: SignOptions) => {
     setOptions(next);
@@ -103,8 +102,10 @@ export function SignView({ place, begin }: SignViewProps): ComponentChild {
           <QuorumControls
             options={options}
             onOptions={setOptions}
+            differences={differencesOf(choice)}
+            onDefaults={() => setChoice(NO_CHOICE)}
             known={known}
-            isTransaction={request?.kind === 'transaction'}
+            hasJustification={request?.kind !== 'transaction'}
           />
           <button
             type="button"
@@ -128,7 +129,7 @@ export function SignView({ place, begin }: SignViewProps): ComponentChild {
           failure={run.failure}
           isOfPChain={reading !== undefined && 'sourceChain' in reading && reading.sourceChain === 'P'}
           onRetry={() => runner.start(run.request)}
-          onQuorum={run.request.kind === 'body' ? (quorum) => start({ ...options, quorum, buffer: 0 }) : undefined}
+          onQuorum={(quorum) => start({ ...options, quorum, buffer: 0 })}
           onLogIndex={(logIndex) => start({ ...options, logIndex: String(logIndex) })}
         />
       )}

@@ -48,13 +48,18 @@ test.each([
   expect(readPasted(pasted)).toEqual({ kind: 'unreadable', reason: expect.stringMatching(reason) });
 });
 
-test('32 bytes are an ID, in hex and in cb58; the address of a transaction has its chain and its log, too', () => {
+test('32 bytes are an ID, in hex and in cb58; the address of a transaction has its chain, its log and its signers, too', () => {
   const id = `0x${word(7)}`;
   for (const pasted of [id, word(7)]) expect(readPasted(pasted)).toEqual({ kind: 'id', id });
   expect(readPasted(CB58)).toEqual({ kind: 'id', id: CB58 });
-  const read = { kind: 'id', id, chain: 'C' };
+  const read = { kind: 'id', id, chain: 'C', fields: {} };
   expect(readPasted(`http://a.test/v1/x/aggregateSignatures/${id}?blockchainId=C`)).toEqual(read);
   expect(readPasted(`${id}?blockchainId=C&logIndex=3`)).toEqual({ ...read, logIndex: '3' });
+  expect(readPasted(`${id}?quorumPercentage=80&signingSubnetId=${CB58}&pChainHeight=x`)).toEqual({
+    kind: 'id',
+    id,
+    fields: { quorumPercentage: 80, signingSubnetId: CB58 },
+  });
 });
 
 test('blanks are nothing', () => {

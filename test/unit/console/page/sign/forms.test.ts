@@ -17,8 +17,7 @@ import {
   readCalldata,
 } from '../../../../../src/console/page/sign/predicate.ts';
 import { consequencesOf, type Preflight, quorumOf } from '../../../../../src/console/page/sign/quorum.ts';
-import { linkedSigning, signLink } from '../../../../../src/console/page/sign/sign-link.ts';
-import { DEFAULT_OPTIONS, decideRequest, optionsOf } from '../../../../../src/console/page/sign/sign-request.ts';
+import { DEFAULT_OPTIONS, decideRequest, optionsOfBody } from '../../../../../src/console/page/sign/sign-request.ts';
 import { curlOf, sdkOf } from '../../../../../src/console/page/sign/snippets.ts';
 import { bytesToHex } from '../../../../../src/lib/encoding/bytes.ts';
 import { encodeCb58 } from '../../../../../src/lib/encoding/cb58.ts';
@@ -152,6 +151,7 @@ describe('the request', () => {
   test.each([
     ['nothing more', {}, {}],
     ['where it goes', { at: 'destination', destinationBlockchainId: 'd' }, { destinationBlockchainId: 'd' }],
+    ['its signers', { quorum: 80, signingSubnetId: 's' }, { quorumPercentage: 80, signingSubnetId: 's' }],
     ['its chain and the chosen log', { chain: ' X ', logIndex: '3' }, { blockchainId: 'X', logIndex: '3' }],
   ])('of a transaction has its ID, and %s', (_, more, query) => {
     expect(decideId(more)).toEqual({ request: { kind: 'transaction', txHash: 't', query } });
@@ -162,7 +162,7 @@ describe('the request', () => {
     fc.assert(
       fc.property(fc.uint8Array({ minLength: 32, maxLength: 32 }), (bytes) => {
         const hex = `0x${bytesToHex(bytes)}`;
-        const expected = { request: { kind: 'body', body: { justification: hex, quorumPercentage: 67 } } };
+        const expected = { request: { kind: 'body', body: { justification: hex } } };
         expect([decide(encodeCb58(bytes)), decide(hex)]).toEqual([expected, expected]);
       }),
     );
@@ -176,7 +176,7 @@ describe('the request', () => {
   });
 
   test('that was pasted sets what it says', () => {
-    expect(optionsOf({ quorumPercentage: 70, pChainHeight: 5, justification: '0x1' }, DEFAULT_OPTIONS)).toMatchObject({
+    expect(optionsOfBody({ quorumPercentage: 70, pChainHeight: 5, justification: '0x1' })).toMatchObject({
       quorum: 70,
       buffer: 0,
       at: 'height',
@@ -184,7 +184,7 @@ describe('the request', () => {
       justification: '0x1',
     });
     const destination = { destinationBlockchainId: 'd' };
-    const read = optionsOf({ pChainHeight: 0, ...destination }, DEFAULT_OPTIONS);
+    const read = optionsOfBody({ pChainHeight: 0, ...destination });
     expect(read).toMatchObject({ at: 'destination', ...destination });
   });
 
@@ -288,28 +288,6 @@ describe('the place in an address', () => {
     ['#/sign?message=%', 'sign', undefined],
   ])('%s', (hash, view, rest) => {
     expect(placeOf(hash)).toMatchObject({ view, rest });
-  });
-
-  const linked = (hash: string) => linkedSigning(placeOf(hash).query);
-
-  test('holds what is to be signed', () => {
-    const text = fc.string({ minLength: 1 }).filter((typed) => typed.trim() !== '');
-    fc.assert(
-      fc.property(text, fc.integer({ min: 0, max: 100 }), fc.string(), (message, quorum, subnet) => {
-        const options = { quorum, signingSubnetId: subnet.trim() };
-        const link = signLink(message, { ...DEFAULT_OPTIONS, ...options });
-        expect(linked(link)).toEqual({ text: message.trim(), options });
-      }),
-    );
-  });
-
-  test('has no message that is empty or too long for a link', () => {
-    for (const text of [' ', 'a'.repeat(10_000)]) expect(signLink(text, DEFAULT_OPTIONS)).toBe('#/sign');
-    expect(linked('#/sign')).toBeUndefined();
-  });
-
-  test.each(['101', '-1', 'x', ''])('has no quorum of %j', (quorum) => {
-    expect(linked(`#/sign?message=a&quorum=${quorum}`)?.options).not.toHaveProperty('quorum');
   });
 });
 
