@@ -29,6 +29,14 @@ const FLOODS: Readonly<Record<string, Flood>> = {
   'unfinished-bodies': { kind: 'unfinished-bodies', connections: 4_000 },
   'hanging-p-chain': { kind: 'unknown-chains', connections: 256, isOpen: true, isPChainHanging: true },
 };
+/** Clients that use HTTP in ways that cost the service much and themselves little, each as fast as it can. */
+const HOSTILE: Readonly<Record<string, Flood>> = {
+  pieces: { kind: 'short-one-byte-chunks', connections: 128 },
+  'pieces-to-nowhere': { kind: 'chunks-to-nowhere', connections: 128 },
+  pipelines: { kind: 'unread', connections: 64 },
+  reconnecting: { kind: 'reconnecting', connections: 128 },
+  crowd: { kind: 'crowd', connections: 800 },
+};
 /** Multiple of the measured capacity. */
 const OVERLOAD = 10;
 /** A higher rate would take too much of the machine's time from the service. */
@@ -38,21 +46,29 @@ const GOOD_PER_SECOND = 3;
 const RECOVERY_S = 10;
 /** Latency must be normal again from then on. */
 const RECOVERED_AFTER_MS = 5_000;
-const DEFAULTS = { seconds: 20, validators: 200, settlingSeconds: 120 };
+const FLOOD_DEFAULTS = { seconds: 20, validators: 200, settlingSeconds: 120 };
+const HOSTILE_DEFAULTS = { seconds: 10, validators: 20, settlingSeconds: 0 };
 
 /**
  * Sends each kind of flood at ten times capacity from one address, with good requests and health probes from two others, and measures how
  * long the service takes to recover. Numbers: seconds of a flood, validators, seconds until memory is read again.
  */
-export async function benchHttpFloods({ sizes, words, report }: BenchmarkOptions): Promise<void> {
-  const [seconds = DEFAULTS.seconds, validators = DEFAULTS.validators, settlingSeconds = DEFAULTS.settlingSeconds] =
-    sizes;
-  for (const [name, flood] of Object.entries(FLOODS)) {
-    if (words.length > 0 && !words.includes(name)) continue;
-    // A new service for each, because the state that a flood leaves behind would count for the next.
-    await using rig = await startRig(validators);
-    report({ name: `flood of ${name}`, validators, ...(await measure(rig, flood, { seconds, settlingSeconds })) });
-  }
+export const benchHttpFloods = benchFloods(FLOODS, FLOOD_DEFAULTS);
+
+/** Like {@link benchHttpFloods}, with hostile uses of HTTP. */
+export const benchHostile = benchFloods(HOSTILE, HOSTILE_DEFAULTS);
+
+function benchFloods(floods: Readonly<Record<string, Flood>>, defaults: typeof FLOOD_DEFAULTS) {
+  return async ({ sizes, words, report }: BenchmarkOptions): Promise<void> => {
+    const [seconds = defaults.seconds, validators = defaults.validators, settlingSeconds = defaults.settlingSeconds] =
+      sizes;
+    for (const [name, flood] of Object.entries(floods)) {
+      if (words.length > 0 && !words.includes(name)) continue;
+      // A new service for each, because the state that a flood leaves behind would count for the next.
+      await using rig = await startRig(validators);
+      report({ name: `flood of ${name}`, validators, ...(await measure(rig, flood, { seconds, settlingSeconds })) });
+    }
+  };
 }
 
 async function measure(
@@ -99,6 +115,7 @@ async function measure(
     quiet_p50_ms: quiet.p50Ms,
     quiet_p95_ms: quiet.p95Ms,
     p95_x_quiet: round(flooded.p95Ms / quiet.p95Ms),
+    health_p50_ms: flooded.healthP50Ms,
     health_max_ms: flooded.healthMaxMs,
     recovered_s: recoveredS,
     later_p95_ms: afterwards.p95Ms,

@@ -222,19 +222,56 @@ async function sendBodies({ url, connections, seconds }: LoadJob, kind: BodyKind
       }
       await over;
       socket.destroy();
-      await sleep(100);
+      if (!RECONNECTS_AT_ONCE.has(kind)) await sleep(100);
     }
   };
   await Promise.all(Array.from({ length: connections }, keep));
   return tally.result(startedMs, Date.now());
 }
 
+/** Sends one request over each connection, and opens the next one at once. A crowd starts together, from many addresses. */
+async function reconnect({ url, devnetUrl, connections, seconds, kind }: LoadJob): Promise<LoadResult> {
+  const { hostname, port } = new URL(url);
+  const nextBody = await createBodies('refused', devnetUrl);
+  const tally = new Tally();
+  const startedMs = Date.now();
+  const untilMs = performance.now() + 1_000 * seconds;
+  const ask = async (index: number): Promise<void> => {
+    const localAddress = kind === 'crowd' ? `127.0.1.${1 + (index % CROWD_ADDRESSES)}` : '127.0.0.1';
+    const socket = connect({ port: Number(port), host: hostname, localAddress });
+    const sentMs = performance.now();
+    socket.on('error', () => {
+      tally.errors += 1;
+    });
+    socket.once('data', (answer) => {
+      tally.add(Number(answer.toString('latin1', 9, 12)), performance.now() - sentMs);
+      socket.destroy();
+    });
+    const body = nextBody();
+    const head = `POST ${AGGREGATION_PATH} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n`;
+    socket.write(kind === 'crowd' ? head + body : 'GET /nowhere HTTP/1.1\r\nhost: x\r\n\r\n');
+    await Promise.race([once(socket, 'close').catch(() => undefined), sleep(TIMEOUT_S * 1_000)]);
+    socket.destroy();
+  };
+  const keep = async (index: number): Promise<void> => {
+    while (performance.now() < untilMs) await ask(index);
+  };
+  const all = Array.from({ length: connections }, (_, index) => index);
+  if (kind === 'reconnecting') await Promise.all(all.map(keep));
+  while (kind === 'crowd' && performance.now() < untilMs) await Promise.all(all.map(ask));
+  return tally.result(startedMs, Date.now());
+}
+
+const CROWD_ADDRESSES = 200;
+
 /** Bytes that are declared and not sent. */
 const SURPLUS = { segments: 0, none: 1 } as const;
 const SEGMENTS_AT_ONCE = 100;
+const RECONNECTS_AT_ONCE: ReadonlySet<BodyKind> = new Set(['short-one-byte-chunks', 'chunks-to-nowhere']);
 
 async function run(job: LoadJob): Promise<LoadResult> {
   if (job.kind === 'unread' || job.kind === 'half-sent') return hold(job);
+  if (job.kind === 'reconnecting' || job.kind === 'crowd') return reconnect(job);
   if (job.kind in BODY_KINDS) return sendBodies(job, job.kind as BodyKind);
   const nextBody = await createBodies(job.kind as RequestKind, job.devnetUrl);
   const { perSecond } = job;

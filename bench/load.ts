@@ -2,7 +2,7 @@ import { AGGREGATION_PATH } from './client.ts';
 import type { RequestKind } from './load-requests.ts';
 import { startProcess } from './processes.ts';
 
-/** Bodies in pieces of one byte, each a chunk or a TCP segment, and long bodies that do not end. */
+/** Bodies in pieces of one byte, each a chunk or a TCP segment, and long bodies that do not end. The short ones fit into one read. */
 export type BodyKind = keyof typeof BODY_KINDS;
 
 export const BODY_KINDS = {
@@ -10,14 +10,19 @@ export const BODY_KINDS = {
   'long-one-byte-chunks': { path: AGGREGATION_PATH, bytes: 577_000, pieces: 'chunks' },
   'one-byte-segments': { path: '/ext/bc/P', bytes: 98_000, pieces: 'segments' },
   'unfinished-bodies': { path: '/ext/bc/P', bytes: 100_000, pieces: 'none' },
+  'short-one-byte-chunks': { path: AGGREGATION_PATH, bytes: 10_800, pieces: 'chunks' },
+  'chunks-to-nowhere': { path: '/nowhere', bytes: 10_800, pieces: 'chunks' },
 } as const;
 
 export interface LoadJob {
   readonly url: string;
   /** Devnet that emits new messages. */
   readonly devnetUrl: string;
-  /** `unread` pipelines long documents and reads none; `half-sent` begins requests and does not end them. */
-  readonly kind: RequestKind | BodyKind | 'unread' | 'half-sent';
+  /**
+   * `unread` pipelines long documents and reads none; `half-sent` begins requests and does not end them; `reconnecting` sends one request over
+   * each connection; `crowd` sends refused messages from 200 addresses, all at once.
+   */
+  readonly kind: RequestKind | BodyKind | 'unread' | 'half-sent' | 'reconnecting' | 'crowd';
   readonly connections: number;
   readonly seconds: number;
   /** Rate of an open loop; without it each connection waits for its answer (closed loop). */

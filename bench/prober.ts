@@ -21,6 +21,7 @@ export interface ProbeFigures {
   readonly p50Ms: number;
   readonly p95Ms: number;
   readonly maxMs: number;
+  readonly healthP50Ms: number;
   readonly healthMaxMs: number;
 }
 
@@ -53,18 +54,15 @@ export class Prober implements AsyncDisposable {
     const within = ({ atMs }: Sample): boolean => atMs >= fromMs && atMs < toMs;
     const samples = this.#samples.filter(within);
     const tookMs = samples.map((sample) => sample.tookMs);
+    const healthTookMs = this.#healthSamples.filter(within).map((sample) => sample.tookMs);
     return {
       count: samples.length,
       goodPercent: round((100 * samples.filter(({ isGood }) => isGood).length) / samples.length),
       p50Ms: round(median(tookMs)),
       p95Ms: round(quantile(tookMs, 0.95)),
       maxMs: round(quantile(tookMs, 1)),
-      healthMaxMs: round(
-        quantile(
-          this.#healthSamples.filter(within).map((sample) => sample.tookMs),
-          1,
-        ),
-      ),
+      healthP50Ms: round(median(healthTookMs)),
+      healthMaxMs: round(quantile(healthTookMs, 1)),
     };
   }
 

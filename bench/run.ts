@@ -4,7 +4,7 @@ import { cpus } from 'node:os';
 import type { Benchmark, Row } from './benchmark.ts';
 import { benchBls } from './bls.ts';
 import { benchFaults } from './faults.ts';
-import { benchHttpFloods } from './http-floods.ts';
+import { benchHostile, benchHttpFloods } from './http-floods.ts';
 import { benchLag } from './lag.ts';
 import { benchMemory } from './memory.ts';
 import { benchReference } from './reference.ts';
@@ -20,6 +20,7 @@ const BENCHMARKS: Readonly<Record<string, Benchmark>> = {
   upstream: benchUpstream,
   bls: benchBls,
   'http-floods': benchHttpFloods,
+  hostile: benchHostile,
   memory: benchMemory,
   faults: benchFaults,
   lag: benchLag,
@@ -31,7 +32,7 @@ const [name = 'service', ...rest] = process.argv.slice(2).filter((arg) => arg !=
 const benchmark = BENCHMARKS[name];
 const sizes = rest.filter((text) => /^\d+$/.test(text)).map(Number);
 const words = rest.filter((text) => !/^\d+$/.test(text));
-if (benchmark === undefined || (words.length > 0 && name !== 'http-floods')) {
+if (benchmark === undefined || (words.length > 0 && name !== 'http-floods' && name !== 'hostile')) {
   console.error(`usage: npm run bench -- [${Object.keys(BENCHMARKS).join('|')}] [--json] [numbers, e.g. 200 2000]`);
   process.exitCode = 2;
 } else {
