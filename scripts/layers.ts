@@ -32,6 +32,7 @@ export const LAYERS: readonly (readonly string[])[] = [
   ['aggregation'],
   ['aggregation/admission'],
   ['aggregation/collection'],
+  ['aggregation/destinations'],
   ['aggregation/l1'],
   ['aggregation/request'],
   ['aggregation/subnets'],

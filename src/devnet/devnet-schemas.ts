@@ -33,6 +33,9 @@ export const NetworkSchema = Type.Object(
       l1: Type.Object({
         subnetID: id<SubnetID>(),
         blockchainID: id<BlockchainID>(),
+        strictBlockchainID: Type.Unsafe<BlockchainID>(
+          text('A second chain of its subnet, whose warp config has requirePrimaryNetworkSigners and a quorum of 80 %'),
+        ),
         managerAddress: HexString,
         olderHeight: Type.Integer({ description: "A P-Chain height at which the L1's validators were others" }),
       }),

@@ -214,12 +214,13 @@ function listedPeers(others: readonly DevnetValidator[]): DevnetValidator[] {
   return others.slice(0, Math.min(MAX_LISTED_PEERS, others.length - 1));
 }
 
-function describeSubnets({ xChainID, cChain, l1 }: NetworkModel): DevnetNetwork['subnets'] {
+function describeSubnets({ xChainID, cChain, strictChain, l1 }: NetworkModel): DevnetNetwork['subnets'] {
   return {
     primary: { subnetID: PRIMARY_NETWORK_ID, pChainID: P_CHAIN_ID, xChainID, cChainID: cChain.blockchainID },
     l1: {
       subnetID: l1.subnetID,
       blockchainID: l1.blockchainID,
+      strictBlockchainID: strictChain.blockchainID,
       managerAddress: prefixedHex(l1.managerAddress),
       olderHeight: Number(l1.olderHeight),
     },

@@ -1,9 +1,10 @@
 import { prefixedHex } from '../lib/encoding/bytes.ts';
 import { conversionID } from '../warp/conversion-data.ts';
-import { idBytes, P_CHAIN_ID, type ValidationID } from '../warp/ids.ts';
+import { type BlockchainID, idBytes, P_CHAIN_ID, type ValidationID } from '../warp/ids.ts';
 import { encodeJustification } from '../warp/justification.ts';
 import { encodeL1Message, type L1Message, registrationValidationID } from '../warp/l1-message.ts';
 import { encodeWarpPayload } from '../warp/payload.ts';
+import { encodeTeleporterMessage, type TeleporterMessage } from '../warp/teleporter-message.ts';
 import { createUnsignedMessage, type UnsignedMessage } from '../warp/unsigned-message.ts';
 import type { Example } from './devnet-schemas.ts';
 import type { NetworkModel } from './network-model.ts';
@@ -15,13 +16,14 @@ import { seededBytes } from './seeded-random.ts';
  * @returns a function that returns requests to the aggregator that succeed, under a name of the network
  */
 export function emitExamples(model: NetworkModel, seed: number): (network: string) => Example[] {
-  const { cChain, l1Chain, l1, ledger } = model;
+  const { cChain, l1Chain, strictChain, l1, ledger } = model;
   const cMessage = prefixedHex(cChain.emit(Buffer.from('hello from the C-Chain')).bytes);
   const block = prefixedHex(cChain.acceptBlock(seededBytes(seed, 'C-Chain block', 32)).bytes);
   const l1Message = prefixedHex(l1Chain.emit(Buffer.from('hello from the L1')).bytes);
   const cTransaction = cChain.transact([Buffer.from('hello from a transaction')]);
   const l1Transaction = l1Chain.transact([Buffer.from('hello from a transaction of the L1')]);
   const two = cChain.transact([Buffer.from('the first message'), Buffer.from('the second message')]);
+  const teleporter = cChain.transact([encodeTeleporterMessage(teleporterTo(l1.blockchainID))]);
   const { story, heights, subnetID } = l1;
   const conversion = prefixedHex(idBytes(subnetID));
   const conversionIndex = prefixedHex(
@@ -93,6 +95,21 @@ export function emitExamples(model: NetworkModel, seed: number): (network: strin
       ...twoThirds,
       destinationBlockchainId: cChain.blockchainID,
     }),
+    post('C-Chain message for the L1', { message: cMessage, destinationBlockchainId: l1.blockchainID }),
+    post('C-Chain message for a chain that requires signers of the primary network', {
+      message: cMessage,
+      destinationBlockchainId: strictChain.blockchainID,
+    }),
+    post('P-Chain message for the L1', {
+      message: prefixedHex(
+        createPlatformMessage(model.networkID, {
+          kind: 'L1ValidatorRegistration',
+          validationID: story.registered,
+          registered: true,
+        }).bytes,
+      ),
+      destinationBlockchainId: l1.blockchainID,
+    }),
     byJustification('conversion of the L1', conversion),
     byJustification('removal of an L1 validator of the conversion', conversionIndex),
     byJustification('expired registration of an L1 validator', prefixedHex(encodeL1Message(story.expiredRegistration))),
@@ -103,12 +120,27 @@ export function emitExamples(model: NetworkModel, seed: number): (network: strin
     byTransaction(heights.registeredRemoval, ' that removes a registered validator'),
     get('by EVM transaction: C-Chain', cTransaction.hash),
     get('by EVM transaction: L1', `${l1Transaction.hash}?blockchainId=${l1.blockchainID}`),
+    get('by EVM transaction: Teleporter message for the L1', teleporter.hash),
     get('by EVM transaction: one of two messages', `${two.hash}?blockchainId=C&logIndex=1`),
   ];
   return (network) =>
     examples.map((example) => {
       return { ...example, path: `/v1/signatureAggregator/${network}/aggregateSignatures${example.path}` };
     });
+}
+
+function teleporterTo(destinationBlockchainID: BlockchainID): TeleporterMessage {
+  return {
+    kind: 'TeleporterMessage',
+    messageNonce: 1n,
+    originSenderAddress: new Uint8Array(20).fill(1),
+    destinationBlockchainID,
+    destinationAddress: new Uint8Array(20).fill(2),
+    requiredGasLimit: 100_000n,
+    allowedRelayerAddresses: [],
+    receipts: [],
+    message: Buffer.from('hello from Teleporter'),
+  };
 }
 
 /** A message of the P-Chain to an L1: an addressed call without a source. Whether the P-Chain would sign it is not checked. */

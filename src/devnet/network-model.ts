@@ -107,6 +107,15 @@ export function createNetworkModel(options: NetworkModelOptions) {
     clock,
     uptimes: createUptimeWatch(clock, l1Validators),
   });
+  // A second chain of the L1's subnet. It sends no messages.
+  const strictChain = new EvmChain({
+    vm: 'subnet-evm',
+    clock,
+    networkID: NETWORK_ID,
+    blockchainID: seededId(seed, 'strict chain'),
+    sender: seededBytes(seed, 'strict chain sender', 20),
+    warpConfig: { quorumNumerator: 80, requirePrimaryNetworkSigners: true },
+  });
   const stakes = unevenStakes(primaryNodes.length, createSeededRandom(seed));
   const primaryValidators = primaryNodes.map(
     ({ nodeID, publicKey }, index): Validator => ({
@@ -126,6 +135,8 @@ export function createNetworkModel(options: NetworkModelOptions) {
     networkID: NETWORK_ID,
     cChain,
     l1Chain,
+    /** Verifies messages of the C-Chain with signatures of the primary network, and needs 80 % of the weight. */
+    strictChain,
     xChainID,
     l1,
     primaryValidators,
@@ -154,7 +165,7 @@ export function createNetworkModel(options: NetworkModelOptions) {
     },
     /** Undefined for an unknown blockchain. */
     validatedBy(blockchainID: BlockchainID): SubnetID | undefined {
-      if (blockchainID === l1.blockchainID) return l1.subnetID;
+      if ([l1.blockchainID, strictChain.blockchainID].includes(blockchainID)) return l1.subnetID;
       const isPrimary = [P_CHAIN_ID, xChainID, cChain.blockchainID].includes(blockchainID);
       return isPrimary ? PRIMARY_NETWORK_ID : undefined;
     },

@@ -1,5 +1,6 @@
 import { createPenalties } from '../aggregation/admission/penalties.ts';
 import { createAggregatorMetrics } from '../aggregation/aggregator-metrics.ts';
+import { createDestinations } from '../aggregation/destinations/destination-facts.ts';
 import { createL1Messages } from '../aggregation/l1/l1-messages.ts';
 import { createAggregator } from '../aggregation/request/aggregate.ts';
 import { createMessageVerifier } from '../aggregation/request/message-verifier.ts';
@@ -20,14 +21,15 @@ import type { Identity } from '../p2p/identity/identity.ts';
 import { openPeerNetwork, type PeerNetwork } from '../p2p/peer-network.ts';
 import { createChainApi } from '../pchain/rpc/chain-api.ts';
 import { createDataApi } from '../pchain/rpc/data-api.ts';
-import { createEvmApi } from '../pchain/rpc/evm-api.ts';
+import { createEvmApi, type EvmApi } from '../pchain/rpc/evm-api.ts';
 import { createJsonRpcClient, type JsonRpcClient, type JsonRpcLimits } from '../pchain/rpc/json-rpc.ts';
 import { createNodeApi, type NodeApi } from '../pchain/rpc/node-api.ts';
-import { createEpochHeights } from '../pchain/state/epoch-heights.ts';
+import { createEpochs } from '../pchain/state/epochs.ts';
 import { createSubnetDirectory, type SubnetDirectory } from '../pchain/state/subnet-directory.ts';
 import { openValidationIndex } from '../pchain/state/validation-index.ts';
 import { createValidatorFunds } from '../pchain/state/validator-funds.ts';
 import { createValidatorSets } from '../pchain/state/validator-sets.ts';
+import { createWarpConfigs } from '../pchain/state/warp-configs.ts';
 import { createMemorySignatureStore } from '../store/local/signature-store.ts';
 import { openValidationStore } from '../store/local/validation-store.ts';
 import type { OpenedSharedStore } from '../store/redis/open-shared.ts';
@@ -189,12 +191,14 @@ function openNetworkParts(
     }),
   );
   const directory = createSubnetDirectory(api.lookups, clock);
+  const evm = openEvmApi(opened, network, api);
   const resolving = {
     networkID,
     directory,
+    destinations: createDestinations({ directory, warpConfigs: createWarpConfigs(evm, clock) }),
     validatorSets,
     clock,
-    epochs: createEpochHeights(createChainApi(api.openClient(opened)), clock),
+    epochs: createEpochs(createChainApi(api.openClient(opened)), clock),
     funds: createValidatorFunds(api.node, clock),
     resolveTimeoutMs: network.apiTimeoutMs,
   };
@@ -209,12 +213,13 @@ function openNetworkParts(
     maxPerSigner: options.aggregation.signatureCachePerSigner,
   });
   const resolver = createSigningResolver(resolving);
+  const l1Messages = openL1Messages(opened, options, api, { directory, evm, subnets: policy }, shared);
   const aggregator = createAggregator({
     ...learnt,
     resolver,
     directory,
     clock,
-    l1Messages: openL1Messages(opened, options, api, { directory, subnets: policy }, shared),
+    l1Messages,
     source: connections,
     store: shared?.signatures(signatures) ?? signatures,
     distributedFlights: shared?.singleFlight,
@@ -244,7 +249,7 @@ function openNetworkParts(
       metrics: options.metrics,
       lookupMetrics: metrics,
     }),
-    verifier: createMessageVerifier({ ...learnt, resolver, clock, metrics, bls: options.bls }),
+    verifier: createMessageVerifier({ ...learnt, resolver, l1Messages, clock, metrics, bls: options.bls }),
     uptimes: createUptimeProofs({
       ...resolving,
       ...learnt,
@@ -292,11 +297,19 @@ function openPeers(
   });
 }
 
+function openEvmApi(opened: AsyncDisposableStack, { chainRpc }: NetworkConfig, api: NetworkApi): EvmApi {
+  return createEvmApi({
+    cChain: api.openClient(opened, LOOKUP_LIMITS),
+    others: api.openClient(opened, LOOKUP_LIMITS),
+    configured: new Map([...chainRpc].map(([chain, endpoint]) => [chain, api.openOther(opened, endpoint)])),
+  });
+}
+
 function openL1Messages(
   opened: AsyncDisposableStack,
   options: PartsOptions & { readonly networkID: number },
   api: NetworkApi,
-  known: { readonly directory: SubnetDirectory; readonly subnets: SubnetPolicy },
+  known: { readonly directory: SubnetDirectory; readonly evm: EvmApi; readonly subnets: SubnetPolicy },
   shared: SharedStoreParts | undefined,
 ) {
   const { network, networkID, clock, storePath, outside } = options;
@@ -327,11 +340,6 @@ function openL1Messages(
     ...known,
     api: api.lookups,
     chains: createChainApi(api.openClient(opened, LOOKUP_LIMITS)),
-    evm: createEvmApi({
-      cChain: api.openClient(opened, LOOKUP_LIMITS),
-      others: api.openClient(opened, LOOKUP_LIMITS),
-      configured: new Map([...network.chainRpc].map(([chain, endpoint]) => [chain, api.openOther(opened, endpoint)])),
-    }),
     index,
     dataApi,
     timeoutMs: network.apiTimeoutMs,

@@ -15,6 +15,8 @@ export interface Network extends AsyncDisposable {
   readonly name: string;
   /** All names of the network in paths. */
   readonly pathNames: readonly string[];
+  /** What decides for whom a message of a POST is signed if the request does not. */
+  readonly defaultDestination: 'none' | 'teleporter';
   /** This and the next three fail with `network_unavailable` until the network is open. */
   readonly aggregator: Aggregator;
   readonly subnets: SubnetViews;

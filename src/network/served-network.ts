@@ -242,6 +242,7 @@ export function createServedNetwork(options: NetworkOptions, openApi: OpenNetwor
   return {
     name,
     pathNames: [name, ...aliases],
+    defaultDestination: options.network.defaultDestination,
     /** Resolves when the API first turns out to belong to another network. */
     refused: refused.promise,
     /** Rejects if the network cannot be opened: its store is unreadable, the devnet gets no ports, or there is a bug. */

@@ -157,6 +157,7 @@ function networkConfig({ apis, apiTimeoutMs }: Plan) {
     infoApi: endpoints,
     dataApi: undefined,
     chainRpc: new Map(),
+    defaultDestination: 'none' as const,
     trackedSubnetIDs: [],
     allowedSubnetIDs: undefined,
     goApi: {},

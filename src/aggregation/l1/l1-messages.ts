@@ -1,10 +1,11 @@
+import { createLru } from '../../lib/cache/lru.ts';
 import { unlessRefused } from '../../pchain/rpc/api-error.ts';
 import type { SubnetDirectory } from '../../pchain/state/subnet-directory.ts';
 import type { BlockchainID, SubnetID, TxID } from '../../warp/ids.ts';
 import { encodeJustification } from '../../warp/justification.ts';
 import type { UnsignedMessage } from '../../warp/unsigned-message.ts';
 import { AggregatorError, type AggregatorErrorCode, type RequestField } from '../aggregator-error.ts';
-import { askPChain } from '../ask-p-chain.ts';
+import { askOptionally, askPChain } from '../ask-p-chain.ts';
 import { unknownSubnet } from '../unknown-subnet.ts';
 import {
   createPChainMessage,
@@ -12,6 +13,7 @@ import {
   looksLikeUnsignedMessage,
   recognizeJustification,
 } from './l1-justification.ts';
+import { createAddresseeFinder } from './message-addressee.ts';
 import { createEvmMessages, type EvmLookup, type EvmMessagesOptions } from './messages-of-evm-transactions.ts';
 import {
   createMessagesOfTransactions,
@@ -42,11 +44,17 @@ export type MessageOfTransaction = Pick<L1MessageRequest, 'message' | 'justifica
 export type L1MessagesOptions = MessagesOfTransactionsOptions &
   EvmMessagesOptions & { readonly networkID: number; readonly directory: SubnetDirectory };
 
+/** Addressees of messages that were made here, under 2 MB: a conversion's hash does not name its subnet. */
+const MAX_ADDRESSEES = 10_000;
+const ADDRESSEE_MS = 1_500;
+
 /** Finds the P-Chain's messages to L1s, and the messages of EVM transactions. All methods throw `AggregatorError`, or the signal's reason. */
 export function createL1Messages(options: L1MessagesOptions) {
   const { networkID, api, directory } = options;
   const evmMessages = createEvmMessages(options);
   const findMessage = createMessagesOfTransactions(options, evmMessages);
+  const findAddressee = createAddresseeFinder({ ...options, candidates: () => options.subnets.tracked });
+  const addressees = createLru<string, BlockchainID>(MAX_ADDRESSEES);
 
   /** @param field part of the request that led to the message, for the error */
   async function toRequest(
@@ -62,7 +70,9 @@ export function createL1Messages(options: L1MessagesOptions) {
         { field },
       );
     }
-    return { message: createPChainMessage(networkID, message), justification, managerChainID, signingSubnetID };
+    const unsigned = createPChainMessage(networkID, message);
+    addressees.set(unsigned.id, managerChainID);
+    return { message: unsigned, justification, managerChainID, signingSubnetID };
   }
 
   async function partsOfJustification(bytes: Uint8Array, signal: AbortSignal): Promise<L1MessageParts> {
@@ -93,6 +103,10 @@ export function createL1Messages(options: L1MessagesOptions) {
   }
 
   return {
+    /** The chain of the validator manager that verifies a message of the P-Chain; undefined if it is not found soon. */
+    addresseeOf: async (message: UnsignedMessage, signal: AbortSignal): Promise<BlockchainID | undefined> =>
+      addressees.get(message.id) ??
+      (await askOptionally({ ...options, timeoutMs: ADDRESSEE_MS }, signal, (until) => findAddressee(message, until))),
     async ofTransaction({ txID, evm }: TransactionSubject, parent: AbortSignal): Promise<MessageOfTransaction> {
       if (evm?.chain !== undefined) return await evmMessages.ofChain(txID, evm.chain, evm.logIndex, parent);
       return await askPChain(options, parent, async (signal) => {

@@ -20,7 +20,7 @@ export interface EvmLookup {
 }
 
 export interface EvmMessagesOptions {
-  readonly evm: EvmApi;
+  readonly evm: Pick<EvmApi, 'getReceipt'>;
   readonly api: Pick<NodeApi, 'getBlockchainsOf'>;
   readonly directory: Pick<SubnetDirectory, 'validatedBy'>;
   readonly subnets: Pick<SubnetPolicy, 'tracked'>;

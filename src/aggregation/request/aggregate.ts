@@ -1,4 +1,5 @@
 import { SingleFlight } from '../../lib/concurrency/single-flight.ts';
+import type { Epoch } from '../../pchain/rpc/chain-api.ts';
 import type { SubnetDirectory } from '../../pchain/state/subnet-directory.ts';
 import { inSpan, NO_SPAN } from '../../telemetry/spans.ts';
 import { warpSetHash } from '../../validators/warp-set-hash.ts';
@@ -6,10 +7,17 @@ import type { SubnetID } from '../../warp/ids.ts';
 import { createAdmission } from '../admission/admission.ts';
 import { AggregatorError } from '../aggregator-error.ts';
 import type { RequestOutcome } from '../aggregator-metrics.ts';
+import { type DeliveryWarning, deliveryWarnings, unknownDestination } from '../destinations/delivery-warnings.ts';
 import type { L1Messages } from '../l1/l1-messages.ts';
 import type { SubnetPolicy } from '../subnet-policy.ts';
 import type { AggregationRequest, AggregationResult } from './aggregation-request.ts';
-import { type CompleteRequest, completeMessage, completeRequest } from './complete-request.ts';
+import {
+  type CompleteRequest,
+  completeMessage,
+  completeRequest,
+  destinationOf,
+  type SettledRequest,
+} from './complete-request.ts';
 import { requestKey } from './result-key.ts';
 import { createSharedSigning, type SharedSigningOptions, type SigningLimits, type Waiter } from './shared-signing.ts';
 import type { Signing, SigningResolver } from './signing-resolver.ts';
@@ -22,7 +30,7 @@ export interface AggregatorLimits extends SigningLimits {
 export interface AggregatorOptions extends Omit<SharedSigningOptions, 'admission' | 'observeDelay'> {
   readonly resolver: SigningResolver;
   readonly directory: Pick<SubnetDirectory, 'knownSubnetOf'>;
-  readonly l1Messages: L1Messages;
+  readonly l1Messages: Pick<L1Messages, 'ofTransaction' | 'ofJustification'>;
   readonly subnets: SubnetPolicy;
   readonly limits: AggregatorLimits;
 }
@@ -34,6 +42,15 @@ export interface AggregateOptions extends Waiter {
   readonly onSigners?: ((validators: number, messageBytes: number) => Promise<void>) | undefined;
   /** Called once the validator set is known; not for a cached result, which has the same facts. */
   onResolved?(request: CompleteRequest, signing: Signing): void;
+  /** Called before the result of each request that names a destination, or that a warning concerns. */
+  onAdvice?(advice: DeliveryAdvice): void;
+}
+
+/** What a client should know about the delivery of a message. It changes with time, so it is not cached with the result. */
+export interface DeliveryAdvice {
+  /** The destination's current epoch, if the request names a destination that has epochs. */
+  readonly epoch: Epoch | undefined;
+  readonly warnings: readonly DeliveryWarning[];
 }
 
 export type Aggregator = ReturnType<typeof createAggregator>;
@@ -63,7 +80,7 @@ export function createAggregator(options: AggregatorOptions) {
     const complete = completeMessage(request, subject);
     const signing = resolver.known(complete);
     if (signing === undefined || !subnets.isAllowed(signing.signingSubnetID)) return undefined;
-    return { complete, signing, result: sharedSigning.known(complete, signing) };
+    return { complete, signing, result: sharedSigning.known(settled(complete, signing), signing) };
   }
 
   async function run(
@@ -72,7 +89,7 @@ export function createAggregator(options: AggregatorOptions) {
     waiter: AggregateOptions,
   ): Promise<AggregationResult> {
     waiter.signal.throwIfAborted();
-    return sign(recalled ?? (await resolve(request, waiter)), waiter);
+    return await sign(recalled ?? (await resolve(request, waiter)), waiter);
   }
 
   async function resolve(request: AggregationRequest, waiter: AggregateOptions): Promise<Resolved> {
@@ -121,9 +138,10 @@ export function createAggregator(options: AggregatorOptions) {
 
   /** Whether the P-Chain may not know what the request names. */
   function namesUnknown(request: AggregationRequest): boolean {
-    const { destinationChainID: destination } = request;
+    const { subject } = request;
     if (resolver.knownSigningSubnet(request) === undefined) return true;
-    return destination !== undefined && options.directory.knownSubnetOf(destination) === undefined;
+    const destination = destinationOf(request, subject.kind === 'message' ? subject.message : undefined);
+    return destination !== undefined && options.directory.knownSubnetOf(destination.chainID) === undefined;
   }
 
   function trackedSubnet({ signingSubnetID: given }: AggregationRequest): SubnetID | undefined {
@@ -136,15 +154,43 @@ export function createAggregator(options: AggregatorOptions) {
     await waiter.onSigners?.(first.warpSet.validators.length, complete.message.bytes.length);
     let signing = first;
     for (let rebuilds = 0; ; rebuilds += 1) {
-      const { result, isNew } = await sharedSigning.sign(complete, signing, waiter);
+      const { result, isNew } = await sharedSigning.sign(settled(complete, signing), signing, waiter);
       // A cached result took no time in which the set could change.
-      if (!isNew || complete.pChainHeight !== 0n || rebuilds === MAX_REBUILDS) return result;
+      if (!isNew || complete.pChainHeight !== 0n || rebuilds === MAX_REBUILDS) {
+        return advised(complete, signing, result, waiter);
+      }
       const known = signing;
       const now = await inSpan(span.child('resolve again'), () => resolver.resolveAgain(complete, known, signal));
-      if (warpSetHash(now.warpSet) === warpSetHash(signing.warpSet)) return result;
+      const isSame = resultSubject(now) === resultSubject(signing);
+      if (isSame) return advised(complete, now, result, waiter);
       // The set has changed, so the signer bits would name other validators. Most signatures are stored by now.
       signing = now;
     }
+  }
+
+  /** Passes advice to the waiter, and returns the result. */
+  function advised(
+    { message, destination, likelyDestinationID }: CompleteRequest,
+    signing: Signing,
+    result: AggregationResult,
+    waiter: AggregateOptions,
+  ): AggregationResult {
+    if (waiter.onAdvice === undefined) return result;
+    const { signingSubnetID, target } = signing;
+    if (destination !== undefined && target === undefined) {
+      waiter.onAdvice({ epoch: undefined, warnings: [unknownDestination(destination.chainID)] });
+      return result;
+    }
+    // Without a destination of its own, a request does not wait for warnings.
+    const known = target ?? (likelyDestinationID && resolver.knownTarget(likelyDestinationID, signingSubnetID));
+    if (known === undefined) return result;
+    const { sourceChainID } = message;
+    // A shared result may be of another height than the last look at the signers.
+    const { signedWeight, pChainHeight } = result;
+    const warnings = deliveryWarnings({ ...signing, sourceChainID, signedWeight, pChainHeight }, known);
+    const epoch = target?.epoch.kind === 'read' ? target.epoch.epoch : undefined;
+    if (epoch !== undefined || warnings.length > 0) waiter.onAdvice({ epoch, warnings });
+    return result;
   }
 
   async function follow(
@@ -183,7 +229,7 @@ export function createAggregator(options: AggregatorOptions) {
         waiter.span?.child('resolve').end();
         if (recalled.result !== undefined) {
           metrics.observeDuration('signed', tookS);
-          return recalled.result;
+          return advised(recalled.complete, recalled.signing, recalled.result, waiter);
         }
       }
       await waiter.onCacheMiss?.();
@@ -192,8 +238,20 @@ export function createAggregator(options: AggregatorOptions) {
   };
 }
 
-function isAtProposedHeight({ pChainHeight = 0n, destinationChainID }: AggregationRequest): boolean {
-  return pChainHeight === 0n && destinationChainID === undefined;
+/** The quorum is known once the signers are. */
+function settled(request: CompleteRequest, { quorumNum }: Signing): SettledRequest {
+  return { ...request, quorumNum };
+}
+
+/** Equal if a message that was signed for one is valid for the other. */
+function resultSubject({ warpSet, signingSubnetID, quorumNum }: Signing): string {
+  return `${signingSubnetID} ${quorumNum} ${warpSetHash(warpSet)}`;
+}
+
+function isAtProposedHeight(request: AggregationRequest): boolean {
+  const { subject, pChainHeight = 0n } = request;
+  const message = subject.kind === 'message' ? subject.message : undefined;
+  return pChainHeight === 0n && destinationOf(request, message) === undefined;
 }
 
 interface Resolved {

@@ -1,3 +1,4 @@
+import { DEFAULT_QUORUM_NUM } from '../../validators/quorum.ts';
 import type { BlockchainID, NodeID, SubnetID } from '../../warp/ids.ts';
 import type { UnsignedMessage } from '../../warp/unsigned-message.ts';
 import { AggregatorError } from '../aggregator-error.ts';
@@ -6,19 +7,24 @@ import type { OutcomeWeights } from '../validators/validator-outcome.ts';
 
 export interface AggregationRequest {
   readonly subject: Subject;
-  /** Default: the subnet that validates the source chain, or the chain of the L1's validator manager. */
+  /**
+   * Default: the subnet that the destination accepts, else the one that validates the source chain, or the chain of the L1's validator
+   * manager.
+   */
   readonly signingSubnetID?: SubnetID | undefined;
-  /** Percent of the signing subnet's weight that must sign, 0 to 100. Default: {@link DEFAULT_QUORUM_NUM}. */
+  /** Percent of the signing subnet's weight that must sign, 0 to 100. Default: the destination's, else {@link DEFAULT_QUORUM_NUM}. */
   readonly quorumNum?: bigint | undefined;
   /** Percent beyond the quorum that are collected if possible; the sum is at most 100. Default: 0. */
   readonly quorumBuffer?: bigint | undefined;
   /** 0, the default: the height of the destination's epoch if there is one, else the proposed height. */
   readonly pChainHeight?: bigint | undefined;
   /**
-   * The chain that will verify the message, at the height of its current epoch (ACP-181). Excludes a height other than 0.
-   * Messages about transactions use the chain of the L1's validator manager, if its epoch is available.
+   * The chain that will verify the message, at the height of its current epoch (ACP-181) unless a height is given. Messages about
+   * transactions use the chain of the L1's validator manager, if its epoch is available.
    */
   readonly destinationChainID?: BlockchainID | undefined;
+  /** Whether a Teleporter message is signed for the destination in it, unless signers, quorum, height or a destination are given. */
+  readonly followsTeleporter?: boolean | undefined;
 }
 
 export type Subject =
@@ -27,7 +33,6 @@ export type Subject =
   | { readonly kind: 'justification'; readonly justification: Uint8Array }
   | ({ readonly kind: 'transaction' } & TransactionSubject);
 
-export const DEFAULT_QUORUM_NUM = 67n;
 const MAX_QUORUM = 100n;
 
 export interface AggregationResult {
@@ -45,33 +50,34 @@ export interface AggregationResult {
 }
 
 export interface RequestSettings {
-  readonly quorumNum: bigint;
+  /** Undefined: the destination's, else {@link DEFAULT_QUORUM_NUM}. */
+  readonly quorumNum: bigint | undefined;
   readonly quorumBuffer: bigint;
   readonly pChainHeight: bigint;
 }
 
 export function settingsOf(request: Omit<AggregationRequest, 'subject'>): RequestSettings {
-  const { quorumNum = DEFAULT_QUORUM_NUM, quorumBuffer = 0n, pChainHeight = 0n, destinationChainID } = request;
-  if (quorumNum < 0n || quorumNum > MAX_QUORUM) {
+  const { quorumNum, quorumBuffer = 0n, pChainHeight = 0n, destinationChainID, followsTeleporter } = request;
+  if (quorumNum !== undefined && (quorumNum < 0n || quorumNum > MAX_QUORUM)) {
     throw invalid('quorumNum', `the quorum must be between 0 and ${MAX_QUORUM} percent, is ${quorumNum}`);
   }
   if (quorumBuffer < 0n) throw invalid('quorumBuffer', `the quorum's buffer must not be negative, is ${quorumBuffer}`);
-  if (quorumNum + quorumBuffer > MAX_QUORUM) {
-    throw invalid(
-      'quorumBuffer',
-      `the quorum and its buffer must add up to at most ${MAX_QUORUM} percent, are ${quorumNum + quorumBuffer}`,
-    );
-  }
+  // Otherwise the quorum may be the destination's.
+  const isQuorumKnown = quorumNum !== undefined || (destinationChainID === undefined && followsTeleporter !== true);
+  if (isQuorumKnown) requireSum(quorumNum ?? DEFAULT_QUORUM_NUM, quorumBuffer);
   if (pChainHeight < 0n) throw invalid('pChainHeight', `the P-Chain height must not be negative, is ${pChainHeight}`);
-  if (pChainHeight !== 0n && destinationChainID !== undefined) {
-    throw invalid(
-      'destinationChainID',
-      'the destination chain must not be given together with a P-Chain height: each of them determines the height',
-    );
-  }
   return { quorumNum, quorumBuffer, pChainHeight };
 }
 
-function invalid(field: 'quorumNum' | 'quorumBuffer' | 'pChainHeight' | 'destinationChainID', message: string) {
+/** @throws {AggregatorError} if the quorum with its buffer is above 100 % */
+export function requireSum(quorumNum: bigint, quorumBuffer: bigint): void {
+  if (quorumNum + quorumBuffer <= MAX_QUORUM) return;
+  throw invalid(
+    'quorumBuffer',
+    `the quorum and its buffer must add up to at most ${MAX_QUORUM} percent, are ${quorumNum + quorumBuffer}`,
+  );
+}
+
+function invalid(field: 'quorumNum' | 'quorumBuffer' | 'pChainHeight', message: string) {
   return new AggregatorError('invalid_request', message, { field });
 }

@@ -1,5 +1,6 @@
 import type { BlsVerifier } from '../../bls/service/aggregation.ts';
 import type { Clock } from '../../lib/concurrency/clock.ts';
+import type { Epoch } from '../../pchain/rpc/chain-api.ts';
 import { quorumWeight } from '../../validators/quorum.ts';
 import {
   checkSigners,
@@ -9,14 +10,19 @@ import {
   namedSigners,
 } from '../../validators/verify-signed-message.ts';
 import type { WarpValidator } from '../../validators/warp-set.ts';
+import type { BlockchainID } from '../../warp/ids.ts';
 import { encodeSignedMessage, type SignedMessage } from '../../warp/signed-message.ts';
 import type { UnsignedMessage } from '../../warp/unsigned-message.ts';
 import { createLookupLimit, type LookupMetrics } from '../admission/lookup-limit.ts';
 import { unlessThreadsOverloaded } from '../admission/overloaded.ts';
 import type { Penalties } from '../admission/penalties.ts';
 import { renameField } from '../aggregator-error.ts';
+import { type DeliveryWarning, deliveryWarnings, unknownDestination } from '../destinations/delivery-warnings.ts';
+import { teleporterDestination } from '../destinations/message-destination.ts';
+import type { SigningRule } from '../destinations/signing-rule.ts';
+import type { L1Messages } from '../l1/l1-messages.ts';
 import { type AggregationRequest, settingsOf } from './aggregation-request.ts';
-import { destinationOf } from './complete-request.ts';
+import { type CompleteRequest, type Destination, destinationOf } from './complete-request.ts';
 import type { Signing, SigningResolver } from './signing-resolver.ts';
 
 export interface VerificationRequest
@@ -35,6 +41,14 @@ export interface SignedMessageReport<Kind extends ReportedProblem = Verification
   readonly quorumNum: bigint;
 }
 
+/** How the validators were chosen, and what a destination may find besides. */
+export interface VerificationBasis extends Pick<Signing, 'signingSubnetID' | 'pChainHeight'> {
+  readonly rule: SigningRule;
+  readonly destinationChainID: BlockchainID | undefined;
+  readonly epoch: Epoch | undefined;
+  readonly warnings: readonly DeliveryWarning[];
+}
+
 export type ReportedProblem = Exclude<InvalidReason, 'malformed'>;
 /** The service refuses malformed messages and those of another network before. */
 export type VerificationProblem = Exclude<ReportedProblem, 'wrong network'>;
@@ -48,6 +62,7 @@ export const VERIFICATION_PROBLEMS = [
 
 export interface MessageVerifierOptions {
   readonly resolver: Pick<SigningResolver, 'known' | 'resolve'>;
+  readonly l1Messages: Pick<L1Messages, 'addresseeOf'>;
   readonly bls: BlsVerifier;
   readonly clock: Clock;
   readonly metrics: LookupMetrics;
@@ -61,7 +76,7 @@ export type MessageVerifier = ReturnType<typeof createMessageVerifier>;
 
 /** Verifies signed messages as a destination chain would. */
 export function createMessageVerifier(options: MessageVerifierOptions) {
-  const { resolver, bls, clock, metrics, penalties } = options;
+  const { resolver, l1Messages, bls, clock, metrics, penalties } = options;
   const running = createLookupLimit({ clock, metrics, kind: 'verify', limit: MAX_AT_WORK });
   async function judge(
     message: SignedMessage,
@@ -84,25 +99,65 @@ export function createMessageVerifier(options: MessageVerifierOptions) {
   return {
     /** Rejects with an {@link AggregatorError} if the validator set cannot be determined, or too many verifications wait. */
     async verify(
-      { message, signingSubnetID, ...given }: VerificationRequest,
+      { message, ...given }: VerificationRequest,
       signal: AbortSignal,
       client?: string,
-    ): Promise<SignedMessageReport & Pick<Signing, 'signingSubnetID' | 'pChainHeight'>> {
-      const settings = settingsOf({ ...given, signingSubnetID });
+    ): Promise<SignedMessageReport & VerificationBasis> {
+      const settings = settingsOf(given);
       using _permit = await running.acquire(client, signal);
       const { unsignedMessage } = message;
-      const asked = { ...settings, destination: destinationOf(given), signingSubnetID };
-      const request = { ...asked, message: unsignedMessage, justification: new Uint8Array() };
-      const resolve = (): Promise<Signing> => resolver.resolve(request, signal);
-      const isKnown = resolver.known(request) !== undefined;
+      const { signingSubnetID } = given;
+      const asked = { ...settings, signingSubnetID, message: unsignedMessage, justification: NONE };
+      const resolve = async (): Promise<Signing & Pick<CompleteRequest, 'destination'>> => {
+        const destination = await findDestination(unsignedMessage, given, l1Messages, signal);
+        return { destination, ...(await resolver.resolve({ ...asked, destination }, signal)) };
+      };
+      const isKnown =
+        destinationOf({ ...given, followsTeleporter: true }, unsignedMessage) === undefined &&
+        resolver.known({ ...asked, destination: undefined }) !== undefined;
       const resolved = isKnown ? resolve() : penalties.lookUp(client, resolve);
       const signing = await renameField(resolved, 'message', 'signedMessage');
-      const { quorumNum } = settings;
-      const expected = { networkID: unsignedMessage.networkID, warpSet: signing.warpSet, quorumNum };
+      const { quorumNum, warpSet } = signing;
+      const expected = { networkID: unsignedMessage.networkID, warpSet, quorumNum };
       const report = reportOn(message, expected, await judge(message, expected, signal));
-      return { ...report, signingSubnetID: signing.signingSubnetID, pChainHeight: signing.pChainHeight };
+      return { ...report, ...basisOf(unsignedMessage, signing, report.signedWeight) };
     },
   };
+}
+
+const NONE = new Uint8Array();
+
+/**
+ * Returns the chain that verifies a message: the one that the request names, else the one that the message names, unless the request
+ * names signers, quorum or height.
+ */
+export async function findDestination(
+  message: UnsignedMessage,
+  given: Omit<AggregationRequest, 'subject'>,
+  l1Messages: Pick<L1Messages, 'addresseeOf'>,
+  signal: AbortSignal,
+): Promise<Destination | undefined> {
+  const found = destinationOf({ ...given, followsTeleporter: true }, message);
+  if (found !== undefined || given.signingSubnetID !== undefined || teleporterDestination(message) !== undefined) {
+    return found;
+  }
+  const chainID = await l1Messages.addresseeOf(message, signal);
+  return chainID && { chainID, isRequired: false };
+}
+
+/** Describes how the validators of a verification were chosen. */
+export function basisOf(
+  { sourceChainID }: UnsignedMessage,
+  { destination, target, ...signing }: Signing & Pick<CompleteRequest, 'destination'>,
+  signedWeight: bigint,
+): VerificationBasis {
+  const { rule, signingSubnetID, pChainHeight } = signing;
+  const basis = { rule, signingSubnetID, pChainHeight, destinationChainID: destination?.chainID };
+  if (target === undefined) {
+    return { ...basis, epoch: undefined, warnings: destination ? [unknownDestination(destination.chainID)] : [] };
+  }
+  const warnings = deliveryWarnings({ ...signing, sourceChainID, signedWeight }, target);
+  return { ...basis, epoch: target.epoch.kind === 'read' ? target.epoch.epoch : undefined, warnings };
 }
 
 /** @param kind the first problem that was found; undefined if a destination would accept the message */

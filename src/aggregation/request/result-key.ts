@@ -1,17 +1,21 @@
 import { hash } from 'node:crypto';
 import { sha256 } from '@noble/hashes/sha2.js';
 import { bytesToHex } from '../../lib/encoding/bytes.ts';
+import { DEFAULT_QUORUM_NUM } from '../../validators/quorum.ts';
 import { warpSetHash } from '../../validators/warp-set-hash.ts';
 import type { UnsignedMessage } from '../../warp/unsigned-message.ts';
 import { type AggregationRequest, type Subject, settingsOf } from './aggregation-request.ts';
-import type { CompleteRequest } from './complete-request.ts';
+import type { SettledRequest } from './complete-request.ts';
 import type { SignersAtHeight } from './signing-resolver.ts';
 
 /** Equal for equal requests, whether settings are given or left to their defaults. */
 export function requestKey(request: AggregationRequest): string {
   const { quorumNum, quorumBuffer, pChainHeight } = settingsOf(request);
-  const { signingSubnetID = '', destinationChainID = '' } = request;
-  const settings = [signingSubnetID, quorumNum, quorumBuffer, pChainHeight, destinationChainID];
+  const { signingSubnetID = '', destinationChainID = '', followsTeleporter = false } = request;
+  // A destination has a quorum of its own, and so has the one in a message.
+  const hasOwnQuorum = destinationChainID !== '' || followsTeleporter || request.subject.kind === 'transaction';
+  const quorum = quorumNum ?? (hasOwnQuorum ? '' : DEFAULT_QUORUM_NUM);
+  const settings = [signingSubnetID, quorum, quorumBuffer, pChainHeight, destinationChainID, followsTeleporter];
   return [subjectKey(request.subject), ...settings].join('|');
 }
 
@@ -33,7 +37,7 @@ function subjectKey(subject: Subject): string {
  * replica. The length is bounded, so the indices of avoided validators are hashed.
  */
 export function resultKey(
-  request: SignatureKeyParts & Pick<CompleteRequest, 'quorumNum' | 'quorumBuffer'>,
+  request: SignatureKeyParts & Pick<SettledRequest, 'quorumNum' | 'quorumBuffer'>,
   { signingSubnetID, warpSet, avoided }: Omit<SignersAtHeight, 'pChainHeight'>,
 ): string {
   const last = avoided.size === 0 ? '' : hash('sha256', [...avoided].sort((a, b) => a - b).join(','));

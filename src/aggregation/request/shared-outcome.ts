@@ -7,7 +7,7 @@ import type { VerifiedMessage } from '../collection/collected-signatures.ts';
 import { targetWeightOf } from '../collection/tally.ts';
 import { NO_WEIGHTS, type OutcomeWeights } from '../validators/validator-outcome.ts';
 import type { AggregationResult } from './aggregation-request.ts';
-import type { CompleteRequest } from './complete-request.ts';
+import type { SettledRequest } from './complete-request.ts';
 import { ttlMsOf } from './negative-cache.ts';
 import type { Signing } from './signing-resolver.ts';
 
@@ -42,7 +42,7 @@ export function toShared(ending: Ending): SharedOutcome | undefined {
 /** Verifies a signed message from the store for this message and validator set; undefined if it is not valid. */
 export async function verifiedResult(
   bytes: Uint8Array,
-  request: CompleteRequest,
+  request: SettledRequest,
   signing: Signing,
   bls: BlsVerifier,
   signal: AbortSignal,

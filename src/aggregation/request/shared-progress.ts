@@ -1,7 +1,7 @@
 import type { ProgressFeed, ProgressState, ValidatorProgress } from '../collection/progress.ts';
 import { createTally, type ValidatorState } from '../collection/tally.ts';
 import { type SignatureFailure, VALIDATOR_OUTCOMES } from '../validators/validator-outcome.ts';
-import type { CompleteRequest } from './complete-request.ts';
+import type { SettledRequest } from './complete-request.ts';
 import type { Signing } from './signing-resolver.ts';
 
 /** One character per validator, by canonical index; for a failed one the letter of its reason. */
@@ -54,7 +54,7 @@ function shortened(failure: SignatureFailure): SignatureFailure {
 }
 
 /** Returns a function that shows the progress of another replica's collection to the listeners of this one. */
-export function mirrorProgress(feed: ProgressFeed, request: CompleteRequest, { warpSet }: Signing) {
+export function mirrorProgress(feed: ProgressFeed, request: SettledRequest, { warpSet }: Signing) {
   const onChange = (index: number, state: ValidatorState): void => feed.changed(index, state);
   const tally = createTally(warpSet, { ...request, forecasts: [], onChange });
   let shown = '';

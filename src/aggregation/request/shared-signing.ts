@@ -16,7 +16,7 @@ import { describeFailure } from '../collection/collection-failure.ts';
 import type { CollectionDeps, CollectionLimits } from '../collection/collection-job.ts';
 import { ProgressFeed, type ProgressListener } from '../collection/progress.ts';
 import type { AggregationResult } from './aggregation-request.ts';
-import type { CompleteRequest } from './complete-request.ts';
+import type { SettledRequest } from './complete-request.ts';
 import { createNegativeCache } from './negative-cache.ts';
 import { resultKey, signatureKey } from './result-key.ts';
 import { decodeFailure, type Ending, toResult, toShared, verifiedResult } from './shared-outcome.ts';
@@ -66,11 +66,11 @@ export function createSharedSigning(options: SharedSigningOptions) {
   });
   const failures = createNegativeCache(clock);
 
-  function known(request: CompleteRequest, signing: Signing): AggregationResult | undefined {
+  function known(request: SettledRequest, signing: Signing): AggregationResult | undefined {
     return find(resultKey(request, signing), signing);
   }
 
-  async function sign(request: CompleteRequest, signing: Signing, waiter: Waiter): Promise<Signed> {
+  async function sign(request: SettledRequest, signing: Signing, waiter: Waiter): Promise<Signed> {
     const { signal, client, span = NO_SPAN, onProgress } = waiter;
     const { pChainHeight } = signing;
     const key = resultKey(request, signing);
@@ -152,7 +152,7 @@ export function createSharedSigning(options: SharedSigningOptions) {
 
   async function collect(
     key: string,
-    request: CompleteRequest & Signing,
+    request: SettledRequest & Signing,
     { run, ...collection }: Collection,
     waitedMs: number,
     signal: AbortSignal,
@@ -226,14 +226,14 @@ interface Collection {
 
 interface Flight {
   readonly key: string;
-  readonly request: CompleteRequest;
+  readonly request: SettledRequest;
   readonly signing: Signing;
   readonly client: string | undefined;
   readonly span: Span;
 }
 
 function toError(
-  { message, quorumNum, sourceSubnetID, signingSubnetID, pChainHeight }: CompleteRequest & Signing,
+  { message, quorumNum, sourceSubnetID, signingSubnetID, pChainHeight }: SettledRequest & Signing,
   { summary, refusedForGood }: Extract<CollectionOutcome, { kind: 'insufficient' }>,
 ): AggregatorError {
   const isOfL1 = sourceSubnetID !== PRIMARY_NETWORK_ID;

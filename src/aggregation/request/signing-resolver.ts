@@ -1,29 +1,37 @@
 import type { Clock } from '../../lib/concurrency/clock.ts';
 import { ApiError } from '../../pchain/rpc/api-error.ts';
-import type { EpochHeights } from '../../pchain/state/epoch-heights.ts';
+import type { Epoch } from '../../pchain/rpc/chain-api.ts';
+import { begunEpoch, type Epochs } from '../../pchain/state/epochs.ts';
 import type { SubnetDirectory } from '../../pchain/state/subnet-directory.ts';
 import type { ValidatorFunds } from '../../pchain/state/validator-funds.ts';
 import { HeightNotReached, type ValidatorSets } from '../../pchain/state/validator-sets.ts';
 import type { WarpSet } from '../../validators/warp-set.ts';
-import type { NodeID, SubnetID } from '../../warp/ids.ts';
+import { type BlockchainID, type NodeID, PRIMARY_NETWORK_ID, type SubnetID } from '../../warp/ids.ts';
 import { AggregatorError } from '../aggregator-error.ts';
 import { askOptionally, askPChain } from '../ask-p-chain.ts';
+import { chooseSigners, type SignersChoice } from '../destinations/choose-signers.ts';
+import type { DeliveryTarget, EpochReading } from '../destinations/delivery-warnings.ts';
+import type { DestinationFacts, Destinations } from '../destinations/destination-facts.ts';
+import { signersFor } from '../destinations/signing-rule.ts';
 import { unknownSubnet } from '../unknown-subnet.ts';
-import type { AggregationRequest } from './aggregation-request.ts';
-import type { CompleteRequest, Destination } from './complete-request.ts';
+import { type AggregationRequest, requireSum } from './aggregation-request.ts';
+import { type CompleteRequest, type Destination, destinationOf } from './complete-request.ts';
 
 export interface SigningResolverOptions {
   readonly networkID: number;
   readonly directory: SubnetDirectory;
   readonly validatorSets: ValidatorSets<WarpSet>;
-  readonly epochs: Pick<EpochHeights, 'get'>;
+  readonly destinations: Destinations;
+  readonly epochs: Pick<Epochs, 'get' | 'peek'>;
   readonly funds: Pick<ValidatorFunds, 'soonInactive' | 'knownSoonInactive'>;
   readonly clock: Clock;
   readonly resolveTimeoutMs: number;
 }
 
-export interface Signing extends SignersAtHeight {
+export interface Signing extends SignersAtHeight, SignersChoice {
   readonly sourceSubnetID: SubnetID;
+  /** Undefined without a destination, and for one that the P-Chain does not know. */
+  readonly target: DeliveryTarget | undefined;
 }
 
 export type HeightChoice = Pick<CompleteRequest, 'pChainHeight' | 'destination'>;
@@ -54,16 +62,23 @@ export type SigningResolver = ReturnType<typeof createSigningResolver>;
 
 /** Finds the validator set that must sign a message, and its height. All methods throw `AggregatorError`, or the signal's reason. */
 export function createSigningResolver(options: SigningResolverOptions) {
-  const { networkID, directory, validatorSets, epochs, funds, clock } = options;
+  const { networkID, directory, destinations, validatorSets, epochs, funds, clock } = options;
   const patience = { clock, timeoutMs: options.resolveTimeoutMs };
   const optionalPatience = { clock, timeoutMs: OPTIONAL_QUESTION_MS };
 
   /** The signing subnet, if no lookup is needed. */
-  function knownSigningSubnet({ subject, signingSubnetID }: AggregationRequest): SubnetID | undefined {
+  function knownSigningSubnet(request: AggregationRequest): SubnetID | undefined {
+    const { subject, signingSubnetID } = request;
     if (subject.kind !== 'message') return undefined;
-    const source = directory.knownSubnetOf(subject.message.sourceChainID);
-    if (source === undefined || signingSubnetID === undefined) return source;
-    return directory.isKnown(signingSubnetID) ? signingSubnetID : undefined;
+    const { sourceChainID } = subject.message;
+    const source = directory.knownSubnetOf(sourceChainID);
+    if (source === undefined) return undefined;
+    if (signingSubnetID !== undefined) return directory.isKnown(signingSubnetID) ? signingSubnetID : undefined;
+    const destination = destinationOf(request, subject.message);
+    // Messages of an L1 are signed by that L1 whatever their destination.
+    if (destination === undefined || source !== PRIMARY_NETWORK_ID) return source;
+    const facts = destinations.known(destination.chainID);
+    return facts && signersFor({ sourceChainID, sourceSubnetID: source }, facts)?.signingSubnetID;
   }
 
   /** Resolves from caches only; undefined if that is not possible. */
@@ -81,7 +96,9 @@ export function createSigningResolver(options: SigningResolverOptions) {
     if (warpSet === undefined || warpSet.totalWeight === 0n) return undefined;
     const soonInactive = funds.knownSoonInactive(signingSubnetID, warpSet);
     if (soonInactive === undefined) return undefined;
-    return { sourceSubnetID, signingSubnetID, pChainHeight, warpSet, avoided: indicesOf(warpSet, soonInactive) };
+    const chosen = chooseSigners({ sourceChainID: message.sourceChainID, sourceSubnetID }, request, undefined);
+    const avoided = indicesOf(warpSet, soonInactive);
+    return { ...chosen, sourceSubnetID, pChainHeight, warpSet, avoided, target: undefined };
   }
 
   /** @param onSubnet called before the validators are read; an error that it throws is passed on */
@@ -111,11 +128,17 @@ export function createSigningResolver(options: SigningResolverOptions) {
             { field: 'message' },
           );
         }
-        const signingSubnetID = request.signingSubnetID ?? sourceSubnetID;
+        const facts = request.destination && (await findDestination(request.destination, signal));
+        const { sourceChainID } = request.message;
+        const chosen = chooseSigners({ sourceChainID, sourceSubnetID }, request, facts);
+        const { signingSubnetID, quorumNum } = chosen;
+        requireSum(quorumNum, request.quorumBuffer);
         // Checked before the validators are read: clients can invent IDs, and the node returns an empty set for them.
         if (!(await directory.exists(signingSubnetID, signal))) throw await withoutSubnet(signingSubnetID, signal);
         onSubnet?.(signingSubnetID);
-        return { ...(await chooseSigners(request, signingSubnetID, signal)), sourceSubnetID };
+        const known = { ...request, destination: facts && request.destination };
+        const { epoch, ...signers } = await chooseSet(known, signingSubnetID, signal);
+        return { ...signers, ...chosen, sourceSubnetID, target: facts && { facts, epoch } };
       } finally {
         cancelAhead?.();
       }
@@ -126,15 +149,29 @@ export function createSigningResolver(options: SigningResolverOptions) {
   async function signersOf(subnetID: SubnetID, at: HeightChoice, parent: AbortSignal): Promise<SignersAtHeight> {
     return await askPChain(patience, parent, async (signal) => {
       if (!(await directory.exists(subnetID, signal))) throw await withoutSubnet(subnetID, signal);
-      return await chooseSigners(at, subnetID, signal);
+      const { destination } = at;
+      if (destination?.isRequired && (await directory.validatedBy(destination.chainID, signal)) === undefined) {
+        throw unknownBlockchain(destination);
+      }
+      return await chooseSet(at, subnetID, signal);
     });
   }
 
-  async function chooseSigners(
+  /** @throws {AggregatorError} if the client names a blockchain that does not exist */
+  async function findDestination(
+    { chainID, isRequired }: Destination,
+    signal: AbortSignal,
+  ): Promise<DestinationFacts | undefined> {
+    const facts = await destinations.find(chainID, signal);
+    if (facts !== undefined || !isRequired) return facts;
+    throw unknownBlockchain({ chainID });
+  }
+
+  async function chooseSet(
     at: HeightChoice,
     signingSubnetID: SubnetID,
     signal: AbortSignal,
-  ): Promise<SignersAtHeight> {
+  ): Promise<SignersAtHeight & { readonly epoch: EpochReading }> {
     const found = await findSet(at, signingSubnetID, signal).catch((error: unknown) => {
       throw error instanceof HeightNotReached ? describeLag(error, at) : error;
     });
@@ -150,22 +187,46 @@ export function createSigningResolver(options: SigningResolverOptions) {
     { pChainHeight: pinned, destination }: HeightChoice,
     subnetID: SubnetID,
     signal: AbortSignal,
-  ): Promise<Pick<SignersAtHeight, 'pChainHeight' | 'warpSet'>> {
+  ): Promise<Pick<SignersAtHeight, 'pChainHeight' | 'warpSet'> & { readonly epoch: EpochReading }> {
     const isPinned = pinned !== 0n;
-    const inEpoch = isPinned || destination === undefined ? undefined : await epochHeight(destination, signal);
-    if (inEpoch !== undefined) {
-      const warpSet = await validatorSets.at(subnetID, inEpoch, signal);
-      if (warpSet.totalWeight > 0n) return { pChainHeight: inEpoch, warpSet };
+    const reading = destination && (await readEpoch(destination, isPinned, signal));
+    const epoch = reading && begunEpoch(reading);
+    let setInEpoch: WarpSet | undefined;
+    if (epoch !== undefined && !isPinned) {
+      setInEpoch = await validatorSets.at(subnetID, epoch.pChainHeight, signal);
+      if (setInEpoch.totalWeight > 0n) {
+        const { pChainHeight } = epoch;
+        return { pChainHeight, warpSet: setInEpoch, epoch: { kind: 'read', epoch, setInEpoch } };
+      }
       // The epoch began before the signing subnet had validators, for example right after a conversion, so no message can be
       // verified in it. A message signed at the proposed height will be valid in the next epoch.
-      if (destination?.isRequired) throw withoutValidatorsInEpoch(destination, subnetID, inEpoch);
+      if (destination?.isRequired) throw withoutValidatorsInEpoch(destination, subnetID, epoch);
     }
     const pChainHeight = isPinned ? pinned : await validatorSets.proposedHeight(signal);
     const warpSet = isPinned
       ? await validatorSets.atPinned(subnetID, pChainHeight, signal)
       : await validatorSets.at(subnetID, pChainHeight, signal);
     if (warpSet.totalWeight === 0n) throw await withoutValidators(subnetID, pChainHeight, isPinned, signal);
-    return { pChainHeight, warpSet };
+    if (reading === undefined) {
+      return { pChainHeight, warpSet, epoch: { kind: destination === undefined ? 'not_asked' : 'unreadable' } };
+    }
+    if (epoch !== undefined && isPinned) {
+      const isSame = epoch.pChainHeight === pChainHeight;
+      setInEpoch = isSame ? warpSet : await readSetOptionally(subnetID, epoch.pChainHeight, signal);
+    }
+    return { pChainHeight, warpSet, epoch: { kind: 'read', epoch, setInEpoch } };
+  }
+
+  /** Reads a set that only a warning needs. */
+  function readSetOptionally(subnetID: SubnetID, height: bigint, signal: AbortSignal): Promise<WarpSet | undefined> {
+    return askOptionally(optionalPatience, signal, async (until) => {
+      try {
+        return await validatorSets.at(subnetID, height, until);
+      } catch (error) {
+        if (error instanceof HeightNotReached) return undefined;
+        throw error;
+      }
+    });
   }
 
   /** Resolves again after signing; returns `before` if the P-Chain API fails. */
@@ -179,14 +240,14 @@ export function createSigningResolver(options: SigningResolverOptions) {
     }
   }
 
-  /** Undefined if the proposed height is to be used. */
-  async function epochHeight({ chainID, isRequired }: Destination, signal: AbortSignal): Promise<bigint | undefined> {
-    if (!isRequired) {
+  /** Undefined if it cannot be read, and the request can do without. */
+  async function readEpoch(
+    { chainID, isRequired }: Destination,
+    isPinned: boolean,
+    signal: AbortSignal,
+  ): Promise<Epoch | undefined> {
+    if (!isRequired || isPinned) {
       return await askOptionally(optionalPatience, signal, (until) => epochs.get(chainID, until));
-    }
-    const field = 'destinationChainID';
-    if ((await directory.validatedBy(chainID, signal)) === undefined) {
-      throw new AggregatorError('invalid_request', `the P-Chain knows no blockchain ${chainID}`, { field });
     }
     try {
       return await epochs.get(chainID, signal);
@@ -196,13 +257,24 @@ export function createSigningResolver(options: SigningResolverOptions) {
       throw new AggregatorError(
         'invalid_request',
         `the configured API cannot say in which epoch blockchain ${chainID} is (${error.message}); give the P-Chain height instead`,
-        { field, cause: error },
+        { field: 'destinationChainID', cause: error },
       );
     }
   }
 
   function withoutSubnet(subnetID: SubnetID, signal: AbortSignal): Promise<AggregatorError> {
     return unknownSubnet(directory, { subnetID, field: 'signingSubnetID' }, clock, signal);
+  }
+
+  /** Returns what is cached about a destination that a request does not name; undefined if its rule is not cached. */
+  function knownTarget(chainID: BlockchainID, signingSubnetID: SubnetID): DeliveryTarget | undefined {
+    const facts = destinations.known(chainID);
+    if (facts === undefined) return undefined;
+    const reading = epochs.peek(chainID);
+    const epoch = reading && begunEpoch(reading);
+    const setInEpoch = epoch && validatorSets.known(signingSubnetID, epoch.pChainHeight);
+    const isComparable = setInEpoch !== undefined;
+    return { facts, epoch: isComparable ? { kind: 'read', epoch, setInEpoch } : { kind: 'not_asked' } };
   }
 
   async function withoutValidators(
@@ -227,14 +299,25 @@ export function createSigningResolver(options: SigningResolverOptions) {
     });
   }
 
-  return { knownSigningSubnet, known, resolve, signersOf, resolveAgain };
+  return { knownSigningSubnet, known, knownTarget, resolve, signersOf, resolveAgain };
 }
 
-function withoutValidatorsInEpoch({ chainID }: Destination, subnetID: SubnetID, height: bigint): AggregatorError {
+function unknownBlockchain({ chainID }: Pick<Destination, 'chainID'>): AggregatorError {
+  const field = 'destinationChainID';
+  return new AggregatorError('invalid_request', `the P-Chain knows no blockchain ${chainID}`, { field });
+}
+
+function withoutValidatorsInEpoch(
+  { chainID }: Destination,
+  subnetID: SubnetID,
+  { pChainHeight, number, startTime }: Epoch,
+): AggregatorError {
+  const began = new Date(Number(startTime) * 1_000).toISOString();
   return new AggregatorError(
     'no_validators_yet',
-    `the epoch of blockchain ${chainID} has P-Chain height ${height}, at which subnet ${subnetID} has no validators; try again ` +
-      'when its next epoch has begun',
+    `the epoch ${number} of blockchain ${chainID}, which began at ${began}, has P-Chain height ${pChainHeight}, at which subnet ` +
+      `${subnetID} has no validators; the next epoch needs two blocks of that chain, the first of them after the epoch's minimum ` +
+      'time (5 minutes on the public networks): a chain without transactions makes none',
     { field: 'destinationChainID' },
   );
 }

@@ -17,6 +17,8 @@ import { QueryConcurrency } from '../admission/query-concurrency.ts';
 import { AggregatorError } from '../aggregator-error.ts';
 import type { AggregatorMetrics } from '../aggregator-metrics.ts';
 import { askPChain } from '../ask-p-chain.ts';
+import { quorumOf } from '../destinations/choose-signers.ts';
+import type { Destinations } from '../destinations/destination-facts.ts';
 import type { AggregateOptions, Aggregator } from '../request/aggregate.ts';
 import { type AggregationRequest, type AggregationResult, settingsOf } from '../request/aggregation-request.ts';
 import { destinationOf } from '../request/complete-request.ts';
@@ -45,6 +47,7 @@ export interface UptimeProofsOptions {
   readonly api: Pick<NodeApi, 'getL1Validator'>;
   readonly directory: Pick<SubnetDirectory, 'getSubnet' | 'validatedBy'>;
   readonly subnets: Pick<SubnetPolicy, 'requireAllowed'>;
+  readonly destinations: Pick<Destinations, 'find'>;
   readonly resolver: Pick<SigningResolver, 'signersOf'>;
   readonly connections: Pick<ValidatorConnections, 'track' | 'isConnected' | 'requestSignature'>;
   readonly peers: Pick<PeerNetwork, 'describe' | 'waitUntil'>;
@@ -69,7 +72,8 @@ export type UptimeProofs = ReturnType<typeof createUptimeProofs>;
 
 /** Finds the highest uptime of an L1 validator that a quorum of the L1 signs: each node has observed another figure. */
 export function createUptimeProofs(options: UptimeProofsOptions) {
-  const { networkID, api, directory, subnets, resolver, connections, aggregator, penalties, clock } = options;
+  const { networkID, api, directory, destinations, subnets, resolver, connections, aggregator, penalties, clock } =
+    options;
   const searches = new SingleFlight<string, UptimeProof>();
   const running = new FairSemaphore({ clock, limit: MAX_SEARCHES, keyShare: 1 });
   const queries = new QueryConcurrency({ clock, maxQueries: MAX_QUERIES });
@@ -79,10 +83,11 @@ export function createUptimeProofs(options: UptimeProofsOptions) {
     { signal, client }: Pick<AggregateOptions, 'signal' | 'client'>,
   ): Promise<UptimeProof> {
     const { validationID } = request;
-    const { quorumNum, pChainHeight: givenHeight } = settingsOf(request);
+    const { quorumNum: givenQuorum, pChainHeight: givenHeight } = settingsOf(request);
     const { signingSubnetID, uptimeChainID, managerChainID } = await findChain(request, signal);
     const ofManager = managerChainID && { chainID: managerChainID, isRequired: false };
     const destination = destinationOf(request) ?? ofManager;
+    const quorumNum = givenQuorum ?? quorumOf(destination && (await destinations.find(destination.chainID, signal)));
     const signers = await resolver.signersOf(signingSubnetID, { pChainHeight: givenHeight, destination }, signal);
     await connectValidators(signers, options, signal);
     const { pChainHeight, warpSet } = signers;

@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Static } from 'typebox';
 import type { AggregationStage } from '../../aggregation/aggregator-metrics.ts';
-import type { AggregateOptions } from '../../aggregation/request/aggregate.ts';
+import type { AggregateOptions, DeliveryAdvice } from '../../aggregation/request/aggregate.ts';
 import type { AggregationRequest, AggregationResult } from '../../aggregation/request/aggregation-request.ts';
 import type { CompleteRequest } from '../../aggregation/request/complete-request.ts';
 import type { Signing } from '../../aggregation/request/signing-resolver.ts';
@@ -47,13 +47,14 @@ export function registerAggregateSignatures(
     const context = new RequestContext(request, reply, name, asked);
     if (request.method === 'HEAD' || !prefersEvents(request.headers.accept)) {
       context.result = await aggregator.aggregate(asked, context);
-      reply.status(201).type(JSON_TYPE).send(signedMessageJson(context.result));
+      reply.status(201).type(JSON_TYPE).send(signedMessageJson(context.result, context.advice));
       return undefined;
     }
     const stream = streamAggregation(reply, clock, name, asked);
     context.onProgress = stream.onProgress;
+    context.onSigning = stream.onResolved;
     context.result = await aggregator.aggregate(asked, context);
-    stream.end(context.result);
+    stream.end(context.result, context.advice);
     // Fastify sends nothing then; its types do not allow for that.
     return reply as unknown as undefined;
   }
@@ -75,7 +76,9 @@ export function registerAggregateSignatures(
     },
     async (request, reply) => {
       await chargeForSize(request, reply, request.body);
-      return answer(request, reply, parseAggregationRequest(request.body));
+      const asked = parseAggregationRequest(request.body);
+      const followsTeleporter = networkOf(request).defaultDestination === 'teleporter';
+      return answer(request, reply, followsTeleporter ? { ...asked, followsTeleporter } : asked);
     },
   );
 
@@ -126,8 +129,10 @@ export class RequestContext implements AggregateOptions {
   readonly #reply: FastifyReply;
   onProgress: AggregateOptions['onProgress'];
   readonly stages: Partial<Record<AggregationStage, number>> = {};
+  onSigning: ((signing: Signing) => void) | undefined;
   resolved: ResolvedRequest | undefined;
   result: AggregationResult | undefined;
+  advice: DeliveryAdvice | undefined;
 
   constructor(request: FastifyRequest, reply: FastifyReply, network: string, asked: AggregationRequest) {
     this.#request = request;
@@ -160,9 +165,16 @@ export class RequestContext implements AggregateOptions {
     return this.#request.server.accessGate.chargeAfterwards(this.#request, this.#reply, units);
   }
 
-  onResolved({ message, destination }: CompleteRequest, { signingSubnetID, pChainHeight }: Signing): void {
+  onResolved({ message, destination }: CompleteRequest, signing: Signing): void {
+    const { signingSubnetID, pChainHeight, quorumNum } = signing;
+    const { sourceChainID } = message;
     const destinationChainID = destination?.chainID;
-    this.resolved = { sourceChainID: message.sourceChainID, destinationChainID, signingSubnetID, pChainHeight };
+    this.resolved = { sourceChainID, destinationChainID, signingSubnetID, pChainHeight, quorumNum };
+    this.onSigning?.(signing);
+  }
+
+  onAdvice(advice: DeliveryAdvice): void {
+    this.advice = advice;
   }
 
   onStage(stage: AggregationStage, durationMs: number): void {
@@ -170,7 +182,7 @@ export class RequestContext implements AggregateOptions {
   }
 }
 
-interface ResolvedRequest extends Pick<Signing, 'signingSubnetID' | 'pChainHeight'> {
+interface ResolvedRequest extends Pick<Signing, 'signingSubnetID' | 'pChainHeight' | 'quorumNum'> {
   readonly sourceChainID: BlockchainID;
   readonly destinationChainID: BlockchainID | undefined;
 }

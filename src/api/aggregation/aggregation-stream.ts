@@ -1,12 +1,15 @@
 import type { FastifyReply } from 'fastify';
 import type { ProgressEvent } from '../../aggregation/collection/progress.ts';
+import type { DeliveryAdvice } from '../../aggregation/request/aggregate.ts';
 import {
   type AggregationRequest,
   type AggregationResult,
   settingsOf,
 } from '../../aggregation/request/aggregation-request.ts';
+import type { Signing } from '../../aggregation/request/signing-resolver.ts';
 import { type EventBytes, EventStream, encodeEvent } from '../../http/server/event-stream.ts';
 import type { Clock } from '../../lib/concurrency/clock.ts';
+import { DEFAULT_QUORUM_NUM } from '../../validators/quorum.ts';
 import { MergedProgress } from './merged-progress.ts';
 import type { AggregationEvent } from './progress-records.ts';
 import { presentSigned } from './signed-message-record.ts';
@@ -17,9 +20,12 @@ import { presentSigned } from './signed-message-record.ts';
  * @throws {AggregatorError} if the settings of the request are contradictory
  */
 export function streamAggregation(reply: FastifyReply, clock: Clock, network: string, asked: AggregationRequest) {
-  const { quorumNum, quorumBuffer } = settingsOf(asked);
-  const percentages = { quorumPercentage: Number(quorumNum), quorumPercentageBuffer: Number(quorumBuffer) };
-  const progress = new MergedProgress({ network, ...percentages });
+  const { quorumNum = DEFAULT_QUORUM_NUM, quorumBuffer } = settingsOf(asked);
+  const progress = new MergedProgress({
+    network,
+    quorumPercentage: Number(quorumNum),
+    quorumPercentageBuffer: Number(quorumBuffer),
+  });
   const stream = new EventStream(reply, clock, () => progress.take().map(encodeShared));
   reply.request.eventStream = stream;
   return {
@@ -27,8 +33,12 @@ export function streamAggregation(reply: FastifyReply, clock: Clock, network: st
       progress.add(event);
       stream.wake();
     },
-    end(result: AggregationResult): void {
-      stream.end(encodeEvent({ event: 'result', data: presentSigned(result) }));
+    /** The quorum may be the destination's. */
+    onResolved(signing: Pick<Signing, 'quorumNum'>): void {
+      progress.quorumPercentage = Number(signing.quorumNum);
+    },
+    end(result: AggregationResult, advice: DeliveryAdvice | undefined): void {
+      stream.end(encodeEvent({ event: 'result', data: presentSigned(result, advice) }));
     },
   };
 }

@@ -26,7 +26,12 @@ export class MergedProgress {
   #isVerifying = false;
 
   constructor(request: StreamedRequest) {
-    this.#request = request;
+    this.#request = { ...request };
+  }
+
+  /** To be set before the first state is taken, if the request left the quorum to its destination. */
+  set quorumPercentage(quorumPercentage: number) {
+    this.#request.quorumPercentage = quorumPercentage;
   }
 
   add(event: ProgressEvent): void {

@@ -1,10 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import type { Static } from 'typebox';
-import {
-  type AggregationRequest,
-  DEFAULT_QUORUM_NUM,
-  type Subject,
-} from '../../aggregation/request/aggregation-request.ts';
+import type { AggregationRequest, Subject } from '../../aggregation/request/aggregation-request.ts';
 import { badRequest } from '../../http/errors/http-error.ts';
 import { parseField, parseOptionalID, toBigInt } from '../../http/parameters/parse-fields.ts';
 import { HEIGHT_PARAMETERS, percentage } from '../../http/parameters/query-parameters.ts';
@@ -13,6 +9,7 @@ import { attempt, ParseError } from '../../lib/encoding/parse-error.ts';
 import { optionalText, Type } from '../../lib/encoding/schema.ts';
 import { loggedMessage } from '../../pchain/codec/logged-message.ts';
 import { parseEvmChainID } from '../../pchain/rpc/evm-api.ts';
+import { DEFAULT_QUORUM_NUM } from '../../validators/quorum.ts';
 import { type BlockchainID, P_CHAIN_ID, parseHexOrCb58Id, type SubnetID, type TxID } from '../../warp/ids.ts';
 import { parseSignedMessage } from '../../warp/signed-message.ts';
 import {
@@ -27,13 +24,17 @@ const MAX_JUSTIFICATION_LENGTH = 24 * 1024;
 const NO_JUSTIFICATION = new Uint8Array();
 
 const DESTINATION_DESCRIPTION =
-  'The blockchain that will verify the message, in hex or cb58: validators at the P-Chain height of its current epoch sign';
+  'The blockchain that will verify the message, in hex or cb58: the validators that it accepts sign, with its quorum, at the P-Chain ' +
+  'height of its current epoch, except for what the request names';
 
 /** The longest message and justification in hex, and the other fields. */
 export const AGGREGATION_BODY_LIMIT = 2 * (MAX_UNSIGNED_MESSAGE_LENGTH + MAX_JUSTIFICATION_LENGTH) + 4096;
 
 const QUORUM_PARAMETERS = {
-  quorumPercentage: percentage(DEFAULT_QUORUM_NUM, "Percentage of the signing subnet's weight that must sign"),
+  quorumPercentage: percentage(
+    DEFAULT_QUORUM_NUM,
+    "Percentage of the signing subnet's weight that must sign; with a destination, the default is the destination's",
+  ),
   quorumPercentageBuffer: percentage(0n, 'Percentage tried for beyond the quorum; the two add up to at most 100'),
 };
 
@@ -49,8 +50,9 @@ export const AggregationBody = Type.Object(
         'RegisterL1Validator payload, for the message that the validation is over. An empty string counts as none',
     ),
     signingSubnetId: optionalText(
-      'The subnet whose validators sign, in hex or cb58; the default is the subnet of the source chain, and without a ' +
-        "message the subnet that validates the chain of the L1's validator manager. An empty string counts as none",
+      'The subnet whose validators sign, in hex or cb58; the default is the one that the destination accepts, without a destination the ' +
+        "subnet of the source chain, and without a message the subnet that validates the chain of the L1's validator manager. " +
+        'An empty string counts as none',
     ),
     ...QUORUM_PARAMETERS,
     pChainHeight: HEIGHT_PARAMETERS.pChainHeight,
@@ -73,13 +75,13 @@ export const TransactionQuery = Type.Object(
       'The logIndex of the message in the receipt, in decimal or hex, if an EVM transaction sent several',
     ),
     signingSubnetId: optionalText(
-      'The subnet whose validators sign, in hex or cb58; the default is the subnet of the source chain, and for a message of the ' +
-        "P-Chain the subnet that validates the chain of the L1's validator manager",
+      'The subnet whose validators sign, in hex or cb58; the default is the one that the destination accepts, without a destination the ' +
+        'subnet of the source chain',
     ),
     ...QUORUM_PARAMETERS,
     pChainHeight: HEIGHT_PARAMETERS.pChainHeight,
     destinationBlockchainId: optionalText(
-      `${DESTINATION_DESCRIPTION}. The default for a message of the P-Chain is the chain of the L1's validator manager where the API serves it, else the proposed height`,
+      `${DESTINATION_DESCRIPTION}. The default is the destination of a Teleporter message, and for a message of the P-Chain the chain of the L1's validator manager; at the proposed height if the epoch cannot be read`,
     ),
   },
   { additionalProperties: false },
@@ -128,6 +130,7 @@ export function parseTransactionRequest(
     );
   }
   return {
+    followsTeleporter: true,
     subject: { kind: 'transaction', txID, ...(isOfEvm && { evm: { chain, logIndex: parseLogIndex(logIndex) } }) },
     ...parseSettings(query),
   };

@@ -1,7 +1,9 @@
 import type { Static } from 'typebox';
+import type { DeliveryAdvice } from '../../aggregation/request/aggregate.ts';
 import type { AggregationResult } from '../../aggregation/request/aggregation-request.ts';
 import { bytesToHex } from '../../lib/encoding/bytes.ts';
 import { integer, Type, text } from '../../lib/encoding/schema.ts';
+import { DELIVERY_FIELDS, presentAdvice } from './delivery-records.ts';
 
 /** The C-Chain's `hello from C 0`, signed by four of five nodes of a local network. */
 export const SIGNED_EXAMPLE =
@@ -19,6 +21,7 @@ export const SignedMessageBody = Type.Object(
     signedWeight: text('Weight of the signers'),
     totalWeight: text('Weight of all validators of the subnet, of which the quorum is a part'),
     signers: Type.Array(text(), { description: 'NodeIDs of the signers in canonical order, one for each BLS key' }),
+    ...DELIVERY_FIELDS,
   },
   {
     description: 'Signed, verified message',
@@ -42,18 +45,19 @@ export const SignedMessageBody = Type.Object(
 export type SignedMessageBody = Static<typeof SignedMessageBody>;
 
 /** Serializes a result once: equal requests share a cached result. The aggregator's cache counts the bytes of this text. */
-export function signedMessageJson(result: AggregationResult): string {
+export function signedMessageJson(result: AggregationResult, advice?: DeliveryAdvice): string {
   let json = texts.get(result);
   if (json === undefined) {
     json = JSON.stringify(presentSigned(result));
     texts.set(result, json);
   }
-  return json;
+  if (advice === undefined) return json;
+  return `${json.slice(0, -1)},${JSON.stringify(presentAdvice(advice)).slice(1)}`;
 }
 
 const texts = new WeakMap<AggregationResult, string>();
 
-export function presentSigned(result: AggregationResult): SignedMessageBody {
+export function presentSigned(result: AggregationResult, advice?: DeliveryAdvice): SignedMessageBody {
   return {
     signedMessage: bytesToHex(result.signedMessage),
     pChainHeight: Number(result.pChainHeight),
@@ -61,5 +65,6 @@ export function presentSigned(result: AggregationResult): SignedMessageBody {
     signedWeight: String(result.signedWeight),
     totalWeight: String(result.totalWeight),
     signers: [...result.signers],
+    ...(advice && presentAdvice(advice)),
   };
 }

@@ -19,7 +19,7 @@ import { AggregationBody } from '../aggregation/parse-aggregation-request.ts';
 import { SIGNED_EXAMPLE } from '../aggregation/signed-message-record.ts';
 import { DecodeResult, presentData } from './message-records.ts';
 import { readData } from './read-data.ts';
-import { parseOnlySigned, presentReport, VerificationResult } from './verification-record.ts';
+import { parseOnlySigned, presentBasis, presentReport, VerificationResult } from './verification-record.ts';
 
 const PATH = '/v1/signatureAggregator/:network';
 const tags = ['Signature aggregation'];
@@ -84,8 +84,7 @@ export function registerMessages(server: Server, { network, networkOf, onRequest
         untilClientGone(reply),
         clientOf(request),
       );
-      const set = { signingSubnetId: report.signingSubnetID, pChainHeight: Number(report.pChainHeight) };
-      return reply.send(presentReport(message, report, set));
+      return reply.send(presentReport(message, report, presentBasis(report)));
     },
   );
 

@@ -1,16 +1,21 @@
 import type { Static } from 'typebox';
+import { RULE_MEANINGS, SIGNING_RULES } from '../../aggregation/destinations/signing-rule.ts';
 import {
   type ReportedProblem,
   type SignedMessageReport,
   VERIFICATION_PROBLEMS,
+  type VerificationBasis,
 } from '../../aggregation/request/message-verifier.ts';
 import { attempt, ParseError } from '../../lib/encoding/parse-error.ts';
-import { integer, oneOf, Type, text } from '../../lib/encoding/schema.ts';
+import { inJson, integer, oneOf, optionalText, Type, text } from '../../lib/encoding/schema.ts';
 import { loggedMessage } from '../../pchain/codec/logged-message.ts';
 import { readPayload } from '../../warp/reading.ts';
 import { parseSignedMessage, type SignedMessage } from '../../warp/signed-message.ts';
 import { parseUnsignedMessage } from '../../warp/unsigned-message.ts';
+import { DELIVERY_FIELDS, presentAdvice } from '../aggregation/delivery-records.ts';
 import { MESSAGE, presentMessage } from './message-records.ts';
+
+const RULE_WORDS = SIGNING_RULES.map((rule) => `\`${rule}\`: ${RULE_MEANINGS[rule]}`).join('; ');
 
 export const VerificationResult = Type.Object(
   {
@@ -22,7 +27,9 @@ export const VerificationResult = Type.Object(
       ),
     ),
     ...MESSAGE,
-    signingSubnetId: text(),
+    signingSubnetId: text('The subnet whose validators must have signed, in cb58'),
+    signingRule: oneOf(SIGNING_RULES, `Why this subnet: ${RULE_WORDS}`),
+    destinationBlockchainId: optionalText('The blockchain that verifies the message, if it is known'),
     pChainHeight: integer('The P-Chain height whose validators were used'),
     quorumPercentage: integer(),
     signedWeight: text('Weight of the signers'),
@@ -31,6 +38,7 @@ export const VerificationResult = Type.Object(
     signers: Type.Array(Type.Object({ index: integer(), weight: text(), nodeIds: Type.Array(text()) }), {
       description: 'The signers that the message names; they have signed if it is valid',
     }),
+    ...DELIVERY_FIELDS,
   },
   { description: 'The verdict of a destination on the message' },
 );
@@ -46,6 +54,17 @@ export function parseOnlySigned(given: Uint8Array, what: string): SignedMessage 
   const found =
     logged === undefined ? 'an unsigned message' : 'the data of a SendWarpMessage log, with an unsigned message';
   throw new ParseError(what, `is not signed: it is ${found}`, { cause: message });
+}
+
+/** Presents how the validators were chosen. */
+export function presentBasis(basis: VerificationBasis) {
+  return inJson({
+    signingSubnetId: basis.signingSubnetID,
+    pChainHeight: Number(basis.pChainHeight),
+    signingRule: basis.rule,
+    destinationBlockchainId: basis.destinationChainID,
+    ...presentAdvice(basis),
+  });
 }
 
 /** @param set the subnet and the height of the validators, as far as they are known */

@@ -1,10 +1,10 @@
 import type { FastifyRequest } from 'fastify';
 import type { AggregationReport } from '../../aggregation/aggregator-error.ts';
-import { DEFAULT_QUORUM_NUM } from '../../aggregation/request/aggregation-request.ts';
 import { byOutcome, type OutcomeWeights, weightsOf } from '../../aggregation/validators/validator-outcome.ts';
 import { clientOf } from '../../http/access/client-identity.ts';
 import { presentDetails } from '../../http/errors/aggregation-details.ts';
 import type { RequestEnd } from '../../http/observability/request-log.ts';
+import { DEFAULT_QUORUM_NUM } from '../../validators/quorum.ts';
 import type { RequestRecord } from './request-record.ts';
 
 /** A record as it is kept. It is converted when it is read: repeated requests are frequent, and few records are read. */
@@ -43,7 +43,7 @@ export function entryOf(request: FastifyRequest, end: RequestEnd, endedAt: numbe
     signingSubnetId: found?.signingSubnetID ?? asked?.signingSubnetID,
     destinationBlockchainId: asked?.destinationChainID ?? resolved?.destinationChainID,
     pChainHeight: found && Number(found.pChainHeight),
-    quorumPercentage: asked && Number(asked.quorumNum ?? DEFAULT_QUORUM_NUM),
+    quorumPercentage: asked && Number(asked.quorumNum ?? resolved?.quorumNum ?? DEFAULT_QUORUM_NUM),
     quorumPercentageBuffer: asked && Number(asked.quorumBuffer ?? 0n),
     outcome,
     status: end.isAnswered || errorCode !== undefined ? end.status : undefined,

@@ -1,4 +1,3 @@
-import { DEFAULT_QUORUM_NUM } from '../../aggregation/request/aggregation-request.ts';
 import { clientOf } from '../../http/access/client-identity.ts';
 import { UPTIME_ACCESS } from '../../http/access/route-access.ts';
 import { aggregationErrorResponses } from '../../http/errors/error-body.ts';
@@ -8,6 +7,7 @@ import type { Server } from '../../http/request/http-server.ts';
 import type { NetworkOfPath } from '../../http/request/network-of-path.ts';
 import { untilClientGone } from '../../http/request/until-client-gone.ts';
 import { integer, optionalText, Type, text } from '../../lib/encoding/schema.ts';
+import { DEFAULT_QUORUM_NUM } from '../../validators/quorum.ts';
 import type { BlockchainID, ValidationID } from '../../warp/ids.ts';
 import { presentSigned, SignedMessageBody } from '../aggregation/signed-message-record.ts';
 

@@ -1,4 +1,5 @@
 import type { Static } from 'typebox';
+import type { DeliveryAdvice } from '../../aggregation/request/aggregate.ts';
 import { settingsOf } from '../../aggregation/request/aggregation-request.ts';
 import { MergedProgress } from '../../api/aggregation/merged-progress.ts';
 import {
@@ -11,6 +12,7 @@ import { presentSigned, SignedMessageBody } from '../../api/aggregation/signed-m
 import { bytesToHex } from '../../lib/encoding/bytes.ts';
 import { attempt, ParseError } from '../../lib/encoding/parse-error.ts';
 import { loggedMessage } from '../../pchain/codec/logged-message.ts';
+import { DEFAULT_QUORUM_NUM } from '../../validators/quorum.ts';
 import { parseUnsignedMessage } from '../../warp/unsigned-message.ts';
 import { EXIT, type ExitCode, usageFailure } from '../io/exit-codes.ts';
 import { type InputOptions, readHexInput } from '../io/input.ts';
@@ -47,6 +49,9 @@ export async function aggregate(given: string | undefined, options: AggregateCom
   });
   if (options.json === true) print(JSON.stringify(signed, undefined, 2));
   else {
+    for (const { message } of signed.warnings ?? []) {
+      process.stderr.write(`${styled('yellow', 'warning', process.stderr)}: ${message}\n`);
+    }
     if (process.stderr.isTTY) process.stderr.write(`${summary(signed)}\n`);
     print(signed.signedMessage);
   }
@@ -125,20 +130,27 @@ function prepareOwn({ transaction, body }: AggregateRequest): OwnCall<SignedMess
     transaction === undefined
       ? parseAggregationRequest(body)
       : parseTransactionRequest(transaction.id, transaction.query);
-  const { quorumNum, quorumBuffer } = settingsOf(request);
+  const { quorumNum = DEFAULT_QUORUM_NUM, quorumBuffer } = settingsOf(request);
   return async (network, signal, bar) => {
     const progress = new MergedProgress({
       network: network.name,
       quorumPercentage: Number(quorumNum),
       quorumPercentageBuffer: Number(quorumBuffer),
     });
+    let advice: DeliveryAdvice | undefined;
     const result = await network.aggregator.aggregate(request, {
       signal,
+      onResolved(_, signing) {
+        progress.quorumPercentage = Number(signing.quorumNum);
+      },
+      onAdvice(given) {
+        advice = given;
+      },
       onProgress(event) {
         progress.add(event);
         for (const merged of progress.take()) bar.onEvent(merged);
       },
     });
-    return presentSigned(result);
+    return presentSigned(result, advice);
   };
 }

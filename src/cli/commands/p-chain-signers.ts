@@ -1,18 +1,25 @@
+import { createDestinations } from '../../aggregation/destinations/destination-facts.ts';
+import { createAddresseeFinder } from '../../aggregation/l1/message-addressee.ts';
 import { settingsOf } from '../../aggregation/request/aggregation-request.ts';
-import type { VerificationRequest } from '../../aggregation/request/message-verifier.ts';
+import type { Destination } from '../../aggregation/request/complete-request.ts';
+import { findDestination, type VerificationRequest } from '../../aggregation/request/message-verifier.ts';
 import { createSigningResolver, type Signing } from '../../aggregation/request/signing-resolver.ts';
 import { systemClock } from '../../lib/concurrency/clock.ts';
 import { createChainApi } from '../../pchain/rpc/chain-api.ts';
+import { createEvmApi } from '../../pchain/rpc/evm-api.ts';
 import { createJsonRpcClient } from '../../pchain/rpc/json-rpc.ts';
 import { createNodeApi } from '../../pchain/rpc/node-api.ts';
-import { createEpochHeights } from '../../pchain/state/epoch-heights.ts';
+import { createEpochs } from '../../pchain/state/epochs.ts';
 import { createSubnetDirectory } from '../../pchain/state/subnet-directory.ts';
 import { createValidatorSets } from '../../pchain/state/validator-sets.ts';
+import { createWarpConfigs } from '../../pchain/state/warp-configs.ts';
 import { createUnreadMetrics } from '../../telemetry/metrics.ts';
 import { createWarpSet } from '../../validators/warp-set.ts';
 
 export interface PChainSigners extends Signing {
   readonly networkID: number;
+  /** The chain that verifies the message, named by the client or in the message. */
+  readonly destination: Destination | undefined;
 }
 
 /**
@@ -22,10 +29,10 @@ export interface PChainSigners extends Signing {
  */
 export async function askPChainSigners(
   baseUrl: string,
-  { message, signingSubnetID, destinationChainID, ...request }: VerificationRequest,
+  { message, ...given }: VerificationRequest,
   { timeoutMs, signal }: { readonly timeoutMs: number; readonly signal: AbortSignal },
 ): Promise<PChainSigners> {
-  const settings = settingsOf({ ...request, destinationChainID });
+  const settings = settingsOf(given);
   const clock = systemClock;
   await using client = createJsonRpcClient({
     endpoints: [{ baseUrl }],
@@ -35,26 +42,30 @@ export async function askPChainSigners(
     limits: { attemptTimeoutMs: timeoutMs, callTimeoutMs: timeoutMs },
   });
   const api = createNodeApi(client, client);
+  const evm = createEvmApi({ cChain: client, others: client, configured: new Map() });
   const { unsignedMessage } = message;
+  const directory = createSubnetDirectory(api, clock);
   const resolver = createSigningResolver({
     // The caller compares it with the network's.
     networkID: unsignedMessage.networkID,
-    directory: createSubnetDirectory(api, clock),
+    directory,
+    destinations: createDestinations({ directory, warpConfigs: createWarpConfigs(evm, clock) }),
     validatorSets: createValidatorSets({ api, clock, build: createWarpSet }),
-    epochs: createEpochHeights(createChainApi(client), clock),
+    epochs: createEpochs(createChainApi(client), clock),
     // Balances do not matter for existing signatures.
     funds: { soonInactive: async () => new Set(), knownSoonInactive: () => new Set() },
     clock,
     resolveTimeoutMs: timeoutMs,
   });
+  const addresseeOf = createAddresseeFinder({ api, directory, candidates: () => [] });
   const networkID = await api.getNetworkID(signal);
-  const destination = destinationChainID && { chainID: destinationChainID, isRequired: true };
+  const destination = await findDestination(unsignedMessage, given, { addresseeOf }, signal);
   const asked = {
     ...settings,
     destination,
-    signingSubnetID,
+    signingSubnetID: given.signingSubnetID,
     message: unsignedMessage,
     justification: new Uint8Array(),
   };
-  return { networkID, ...(await resolver.resolve(asked, signal)) };
+  return { networkID, destination, ...(await resolver.resolve(asked, signal)) };
 }

@@ -1,9 +1,11 @@
 import { settingsOf } from '../../aggregation/request/aggregation-request.ts';
-import { reportOn } from '../../aggregation/request/message-verifier.ts';
-import { parseOnlySigned, presentReport } from '../../api/messages/verification-record.ts';
+import { basisOf, reportOn } from '../../aggregation/request/message-verifier.ts';
+import { parseOnlySigned, presentBasis, presentReport } from '../../api/messages/verification-record.ts';
 import type { BlsBackend } from '../../bls/backends/bls-backend.ts';
 import { loadBackend } from '../../bls/backends/load-backend.ts';
 import { attempt, ParseError } from '../../lib/encoding/parse-error.ts';
+import { inJson } from '../../lib/encoding/schema.ts';
+import { DEFAULT_QUORUM_NUM } from '../../validators/quorum.ts';
 import { verifySignedMessage } from '../../validators/verify-signed-message.ts';
 import { type BlockchainID, parseHexOrCb58Id, type SubnetID } from '../../warp/ids.ts';
 import { encodeSignedMessage, type SignedMessage } from '../../warp/signed-message.ts';
@@ -11,6 +13,7 @@ import { EXIT, type ExitCode, usageFailure } from '../io/exit-codes.ts';
 import { type InputOptions, parseAddress, readHexInput } from '../io/input.ts';
 import { readSetFile, type SavedSet } from '../io/set-file.ts';
 import { formatTable, percentOf, print, recordLines, styled } from '../io/text.ts';
+import type { PChainSigners } from './p-chain-signers.ts';
 
 export interface VerifyOptions extends InputOptions {
   readonly set?: string;
@@ -26,6 +29,9 @@ export interface VerifyOptions extends InputOptions {
 
 interface Expected extends SavedSet {
   readonly networkID: number;
+  readonly quorumNum: bigint;
+  /** How the validators were chosen, if the command has chosen them. */
+  readonly chosen?: PChainSigners;
 }
 
 /** Prints whether a destination would accept a signed message. @throws {CommandFailure} */
@@ -33,8 +39,8 @@ export async function verify(given: string | undefined, options: VerifyOptions):
   requireOneSource(options);
   const message = parseMessage(await readHexInput('the signed message', given, options));
   const { quorumNum } = settingsOf({ quorumNum: options.quorum === undefined ? undefined : BigInt(options.quorum) });
-  const expected = await findExpected(message, options);
-  const verdict = judge(message, { ...expected, quorumNum }, await loadBackend('noble'));
+  const expected = await findExpected(message, quorumNum, options);
+  const verdict = judge(message, expected, await loadBackend('noble'));
   print(options.json === true ? JSON.stringify(verdict, undefined, 2) : describe(verdict));
   return verdict.isValid ? EXIT.done : EXIT.no;
 }
@@ -64,24 +70,31 @@ export function parseMessage(bytes: Uint8Array): SignedMessage {
   throw usageFailure(`not a signed message: ${message.what} ${message.reason}`, { cause: message });
 }
 
-async function findExpected(message: SignedMessage, options: VerifyOptions): Promise<Expected> {
+async function findExpected(
+  message: SignedMessage,
+  quorumNum: bigint | undefined,
+  options: VerifyOptions,
+): Promise<Expected> {
   const { set, pChain = '', height, networkId } = options;
   if (set !== undefined) {
-    return { ...(await readSetFile(set)), networkID: networkId ?? message.unsignedMessage.networkID };
+    const networkID = networkId ?? message.unsignedMessage.networkID;
+    return { ...(await readSetFile(set)), networkID, quorumNum: quorumNum ?? DEFAULT_QUORUM_NUM };
   }
   // Loads the HTTP client.
   const { askPChainSigners } = await import('./p-chain-signers.ts');
   const timeoutMs = 1_000 * options.timeout;
-  return askPChainSigners(
+  const chosen = await askPChainSigners(
     pChain,
     {
       message,
+      quorumNum,
       signingSubnetID: parseID<SubnetID>('--subnet', options.subnet),
       destinationChainID: parseID<BlockchainID>('--destination', options.destination),
       pChainHeight: height === undefined ? undefined : BigInt(height),
     },
     { timeoutMs, signal: AbortSignal.timeout(timeoutMs) },
   );
+  return { ...chosen, chosen };
 }
 
 function parseID<T extends SubnetID | BlockchainID>(option: string, text: string | undefined): T | undefined {
@@ -91,21 +104,29 @@ function parseID<T extends SubnetID | BlockchainID>(option: string, text: string
 /** Returns the response of the service, without fields that a set in a file does not have. */
 export function judge(
   message: SignedMessage,
-  { signingSubnetID, pChainHeight, ...expected }: Expected & { readonly quorumNum: bigint },
+  { signingSubnetID, pChainHeight, chosen, ...expected }: Expected,
   backend: BlsBackend,
 ) {
   const verification = verifySignedMessage(encodeSignedMessage(message), expected, backend);
   const reason = verification.kind === 'valid' ? undefined : verification.reason;
   if (reason === 'malformed') throw new Error('an encoded message is malformed');
-  return presentReport(message, reportOn(message, expected, reason), {
-    ...(signingSubnetID !== undefined && { signingSubnetId: signingSubnetID }),
-    ...(pChainHeight !== undefined && { pChainHeight: Number(pChainHeight) }),
-  });
+  const report = reportOn(message, expected, reason);
+  const basis = chosen && presentBasis(basisOf(message.unsignedMessage, chosen, report.signedWeight));
+  return presentReport(
+    message,
+    report,
+    inJson({
+      signingSubnetId: signingSubnetID,
+      pChainHeight: pChainHeight === undefined ? undefined : Number(pChainHeight),
+      ...basis,
+    }),
+  );
 }
 
 function describe(verdict: ReturnType<typeof judge>): string {
-  const { isValid, problem, signers, payload, signedWeight, neededWeight, totalWeight, quorumPercentage, ...message } =
+  const { isValid, problem, signers, payload, signedWeight, neededWeight, totalWeight, quorumPercentage, ...rest } =
     verdict;
+  const { warnings = [], ...message } = rest;
   const title = problem === undefined ? styled('green', 'valid') : `${styled('red', 'not valid')}: ${problem.text}`;
   const share = percentOf(BigInt(signedWeight), BigInt(totalWeight));
   const rows = signers.map(({ index, weight, nodeIds }) => [String(index), weight, nodeIds.join(', ')]);
@@ -113,6 +134,7 @@ function describe(verdict: ReturnType<typeof judge>): string {
   return [
     title,
     `${isValid ? 'signed by' : 'names'} ${share} of the weight (${signedWeight} of ${totalWeight}); the quorum of ${quorumPercentage} % is ${neededWeight}`,
+    ...warnings.map((warning) => `${styled('yellow', 'warning')}: ${warning.message}`),
     ...recordLines({ ...message, payload }, '  '),
     ...table.map((line, index) => `  ${index === 0 ? styled('dim', line) : line}`),
   ].join('\n');

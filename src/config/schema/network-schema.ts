@@ -118,8 +118,8 @@ const NetworkSchema = section(
       Type.Record(Type.String(), RpcEndpoint, {
         default: {},
         description:
-          'RPC of EVM chains that the node of `pChainApi` does not run, by the ID of the blockchain or `C`. Receipts of transactions are ' +
-          'read from it; for other chains, from `/ext/bc/{id}/rpc` of the node.',
+          'RPC of EVM chains that the node of `pChainApi` does not run, by the ID of the blockchain or `C`. Receipts of transactions and the ' +
+          'configurations of destinations are read from it; for other chains, from `/ext/bc/{id}/rpc` of the node.',
         allowed: 'an object of endpoints by the IDs of their blockchains',
         secret: 'when wrong',
         examples: [{ C: { baseUrl: 'https://api.avax.network/ext/bc/C/rpc' } }],
@@ -155,6 +155,14 @@ const NetworkSchema = section(
         'or `[IPv6]:port`.',
       maxItems: 1_000,
       examples: [[{ nodeId: 'NodeID-7Xhw2mDxuDS44j42TCB6U5579esbSt3Lg', address: '10.0.0.1:9651' }]],
+    }),
+    defaultDestination: Type.Enum(['none', 'teleporter'], {
+      default: 'none',
+      description:
+        'Whether a POST of a Teleporter message that names no signers, quorum, height or destination is signed for the destination in the ' +
+        "message: by the validators that it accepts, with its quorum, at its epoch. Otherwise the source chain's subnet signs with 67 %. " +
+        'A GET by the hash of an EVM transaction always does it, the Go routes never.',
+      examples: ['teleporter'],
     }),
     allowPrivateAddresses: Type.Boolean({
       description: 'Whether connections to private and loopback addresses are opened.',

@@ -72,7 +72,7 @@ const L1_BALANCE = 1_000_000_000n;
 
 /** The methods under `/ext/bc/P` (avalanchego `vms/platformvm/service.go`). */
 export function createPlatformMethods({ model, seed }: NodeApiSubject): Methods {
-  const { l1, cChain, xChainID } = model;
+  const { l1, cChain, strictChain, xChainID } = model;
   return {
     'platform.getHeight': () => ({ height: String(model.height()) }),
     'platform.getProposedHeight': () => ({ height: String(model.proposedHeight()) }),
@@ -137,6 +137,7 @@ export function createPlatformMethods({ model, seed }: NodeApiSubject): Methods 
     'platform.getBlockchains': () => ({
       blockchains: [
         { id: l1.blockchainID, name: 'embedded L1', subnetID: l1.subnetID, vmID: VM_IDS['subnet-evm'] },
+        { id: strictChain.blockchainID, name: 'strict', subnetID: l1.subnetID, vmID: VM_IDS['subnet-evm'] },
         { id: cChain.blockchainID, name: 'C-Chain', subnetID: PRIMARY_NETWORK_ID, vmID: VM_IDS.coreth },
         { id: xChainID, name: 'X-Chain', subnetID: PRIMARY_NETWORK_ID, vmID: VM_IDS.avm },
       ],
@@ -201,6 +202,7 @@ export function createEvmMethods(chain: EvmChain): Methods {
           isWanted(address, log.address) && wantedTopics.every((wanted, index) => isWanted(wanted, log.topics[index])),
       );
     },
+    eth_getChainConfig: () => chain.chainConfig,
   };
 }
 

@@ -39,11 +39,13 @@ export function createNodeApiServer(subject: NodeApiSubject): FastifyInstance {
   server.addContentTypeParser('application/json', { parseAs: 'string' }, (_request, body, done) => done(null, body));
   for (const path of ['/ext/bc/P', '/ext/P']) serve(path, createPlatformMethods(subject));
   serve('/ext/info', createInfoMethods(subject));
-  const { xChainID, cChain, l1Chain } = subject.model;
+  const { xChainID, cChain, l1Chain, strictChain } = subject.model;
   for (const chain of ['X', xChainID]) serve(`/ext/bc/${chain}`, createAvmMethods(subject));
   for (const chain of ['C', cChain.blockchainID]) serve(`/ext/bc/${chain}/rpc`, createEvmMethods(cChain));
-  serve(`/ext/bc/${l1Chain.blockchainID}/rpc`, createEvmMethods(l1Chain));
-  const chains = [P_CHAIN_ID, 'P', xChainID, 'X', cChain.blockchainID, 'C', l1Chain.blockchainID];
+  const ofL1 = [l1Chain, strictChain];
+  for (const chain of ofL1) serve(`/ext/bc/${chain.blockchainID}/rpc`, createEvmMethods(chain));
+  const ofPrimary = [P_CHAIN_ID, 'P', xChainID, 'X', cChain.blockchainID, 'C'];
+  const chains = [...ofPrimary, ...ofL1.map(({ blockchainID }) => blockchainID)];
   for (const chain of chains) serve(`/ext/bc/${chain}/proposervm`, createProposervmMethods(subject));
   return server;
 }

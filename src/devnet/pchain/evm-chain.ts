@@ -51,6 +51,8 @@ export interface EvmChainOptions {
   readonly executionLagMs?: number;
   /** Nodes of an L1 watch its validators, and sign what they have seen of them. */
   readonly uptimes?: UptimeWatch;
+  /** The precompile's configuration, as in the genesis. By default that of most chains. */
+  readonly warpConfig?: object;
 }
 
 /** Blocks of `eth_getLogs`: one by its hash, or a range. */
@@ -82,6 +84,8 @@ export class EvmChain {
   readonly blockchainID: BlockchainID;
   readonly uptimes: UptimeWatch | undefined;
   executionLagMs: number;
+  /** The result of `eth_getChainConfig`, as far as it concerns Warp; `upgrades` may be added. */
+  chainConfig: object;
   readonly #options: EvmChainOptions;
   /** When the block of a message was accepted, by the message's ID. */
   readonly #messages = new Map<string, number>();
@@ -95,6 +99,7 @@ export class EvmChain {
     this.blockchainID = options.blockchainID;
     this.uptimes = options.uptimes;
     this.executionLagMs = options.executionLagMs ?? 0;
+    this.chainConfig = { warpConfig: { blockTimestamp: 0, quorumNumerator: 67, ...options.warpConfig } };
     this.#options = options;
   }
 

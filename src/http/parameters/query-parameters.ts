@@ -18,7 +18,7 @@ export const HEIGHT_PARAMETERS = {
     }),
   ),
   destinationBlockchainId: optionalText(
-    'A blockchain, in hex or cb58: the P-Chain height is then that of its current epoch. Not together with pChainHeight',
+    'The blockchain that verifies, in hex or cb58: the P-Chain height is then that of its current epoch, unless pChainHeight is given',
   ),
 };
 

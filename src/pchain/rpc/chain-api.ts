@@ -14,6 +14,8 @@ export interface Epoch {
   /** 0 before the Granite upgrade, when blocks verify at the proposed height. */
   readonly number: bigint;
   readonly pChainHeight: bigint;
+  /** Unix seconds. */
+  readonly startTime: bigint;
 }
 
 const SCALAR_BYTES = 64 * 1024;
@@ -45,5 +47,9 @@ export function createChainApi(client: JsonRpcClient) {
 
 function parseEpoch(result: unknown): Epoch {
   const epoch = readObject(result, 'result');
-  return { number: readU64(epoch.number, 'number'), pChainHeight: readU64(epoch.pChainHeight, 'pChainHeight') };
+  return {
+    number: readU64(epoch.number, 'number'),
+    pChainHeight: readU64(epoch.pChainHeight, 'pChainHeight'),
+    startTime: readU64(epoch.startTime, 'startTime'),
+  };
 }

@@ -26,7 +26,11 @@ async function open(reply: () => Reply) {
 test('the API of a chain returns the epoch of a real chain', async () => {
   const result = rpcResult(readRpcExchanges('pchain'), 'proposervm.getCurrentEpoch');
   const { server, chains } = await open(() => ({ result }));
-  expect(await chains.getCurrentEpoch(CHAIN, SIGNAL)).toEqual({ number: 2n, pChainHeight: 3n });
+  expect(await chains.getCurrentEpoch(CHAIN, SIGNAL)).toEqual({
+    number: 2n,
+    pChainHeight: 3n,
+    startTime: 1_795_251_081n,
+  });
   expect(server.requests[0]).toMatchObject({
     url: `/ext/bc/${CHAIN}/proposervm`,
     method: 'proposervm.getCurrentEpoch',
@@ -41,7 +45,11 @@ test.each([
   ['2JVSBoinj9C2J33VntvzYtVJNZdN2NKiwwKjcumHUWEb5DbBrm', 'X'],
 ])('the API of the chain %s has the name %s', async (chainID, alias) => {
   const { server, chains } = await open(() => ({ result: { number: '0', startTime: '0', pChainHeight: '0' } }));
-  expect(await chains.getCurrentEpoch(chainID as BlockchainID, SIGNAL)).toEqual({ number: 0n, pChainHeight: 0n });
+  expect(await chains.getCurrentEpoch(chainID as BlockchainID, SIGNAL)).toEqual({
+    number: 0n,
+    pChainHeight: 0n,
+    startTime: 0n,
+  });
   expect(server.requests[0]?.url).toBe(`/ext/bc/${alias}/proposervm`);
 });
 

@@ -78,7 +78,8 @@ describe('of several messages', () => {
       messagesOmitted: 0,
     });
     await expectSigned(await of(hash, '?blockchainId=C&logIndex=1'), messages[1], PRIMARY_NETWORK_ID);
-    await expectSigned(await of(hash, '?logIndex=0x0'), messages[0], PRIMARY_NETWORK_ID);
+    // The first one names the L1 as its destination.
+    await expectSigned(await of(hash, '?logIndex=0x0'), messages[0], l1.subnetID);
     const wrong = await of(hash, '?blockchainId=C&logIndex=2');
     expectRefused(wrong, 400, 'no_message_in_transaction', /has no message of logIndex 2, but of logIndex 0, 1$/);
     expect(wrong.body['details']).toEqual(answer.body['details']);

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { ProgressEvent } from '../../../src/aggregation/collection/progress.ts';
 import type { AggregateOptions } from '../../../src/aggregation/request/aggregate.ts';
 import { ApiError } from '../../../src/pchain/rpc/api-error.ts';
+import type { Epoch } from '../../../src/pchain/rpc/chain-api.ts';
 import { createWarpSet, type WarpSet } from '../../../src/validators/warp-set.ts';
 import { type BlockchainID, idFromBytes, type NodeID } from '../../../src/warp/ids.ts';
 import { parseSignedMessage } from '../../../src/warp/signed-message.ts';
@@ -11,6 +12,7 @@ import {
   FOUND,
   LIMITS,
   messageOf,
+  NO_EPOCH,
   nodeOf as node,
   type RequestOptions,
   SUBNET,
@@ -24,6 +26,7 @@ import { ANSWER_MS } from './collection/collection-fixture.ts';
 const DESTINATION = idFromBytes<BlockchainID>(new Uint8Array(32).fill(12), 'chain');
 const PROPOSED = 100n;
 const EPOCH = 80n;
+const epochAt = (pChainHeight: bigint): Epoch => ({ number: 5n, pChainHeight, startTime: 1_700_000_000n });
 
 /** Set of the signers 1, 2, … with these weights; 0 is not in the set. */
 function setOf(...weights: bigint[]): WarpSet {
@@ -39,7 +42,7 @@ function createHarness() {
       [PROPOSED, setOf(40n, 30n, 20n, 10n)],
       [EPOCH, setOf(25n, 25n, 25n, 0n, 25n)],
     ]),
-    epoch: async (_signal: AbortSignal): Promise<bigint | undefined> => EPOCH,
+    epoch: async (_signal: AbortSignal): Promise<Epoch> => epochAt(EPOCH),
     funds: async (_signal: AbortSignal): Promise<ReadonlySet<NodeID>> => new Set(),
     heightFailure: undefined as Error | undefined,
   };
@@ -73,7 +76,7 @@ function createHarness() {
         known: () => undefined,
         newest: () => [],
       },
-      epochs: { get: async (_, signal) => state.epoch(signal) },
+      epochs: { get: async (_, signal) => state.epoch(signal), peek: () => undefined },
       funds: { soonInactive: async (_, __, signal) => state.funds(signal), knownSoonInactive: () => undefined },
       l1Messages: { ofTransaction: async () => l1Message, ofJustification: async () => l1Message },
     },
@@ -111,7 +114,7 @@ describe('a destination', () => {
       const { state, aggregate } = createHarness();
       const expected = { pChainHeight: EPOCH, totalWeight: 100n, signedWeight: 75n };
       expect(await aggregate(asked(isRequired))).toMatchObject(expected);
-      state.epoch = async () => undefined;
+      state.epoch = async () => NO_EPOCH;
       expect(await aggregate(asked(isRequired))).toMatchObject({ pChainHeight: PROPOSED });
     },
   );

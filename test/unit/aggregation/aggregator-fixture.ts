@@ -2,6 +2,7 @@ import { Registry } from 'prom-client';
 import { createPenalties } from '../../../src/aggregation/admission/penalties.ts';
 import { AggregatorError } from '../../../src/aggregation/aggregator-error.ts';
 import { createAggregatorMetrics } from '../../../src/aggregation/aggregator-metrics.ts';
+import { createDestinations } from '../../../src/aggregation/destinations/destination-facts.ts';
 import type { L1MessageRequest } from '../../../src/aggregation/l1/l1-messages.ts';
 import {
   type AggregateOptions,
@@ -19,6 +20,7 @@ import { createAnswerHistories } from '../../../src/aggregation/validators/answe
 import { createInvalidSigners } from '../../../src/aggregation/validators/invalid-signers.ts';
 import { createSubnetDirectory } from '../../../src/pchain/state/subnet-directory.ts';
 import { createValidatorSets } from '../../../src/pchain/state/validator-sets.ts';
+import type { WarpReading } from '../../../src/pchain/state/warp-configs.ts';
 import { createMemorySignatureStore } from '../../../src/store/local/signature-store.ts';
 import { createMetrics } from '../../../src/telemetry/metrics.ts';
 import type { Validator } from '../../../src/validators/validator.ts';
@@ -148,9 +150,17 @@ export const FOUND: L1MessageRequest = {
 /** An operator who tracks no subnet and allows all. */
 export const NO_POLICY = createSubnetPolicy({ trackedSubnetIDs: [], allowedSubnetIDs: undefined });
 
+export const NO_EPOCH = { number: 0n, pChainHeight: 0n, startTime: 0n };
+const READ: WarpReading = {
+  kind: 'read',
+  config: { isEnabled: true, quorumNum: 67n, requirePrimaryNetworkSigners: false },
+};
+/** Every chain has the default configuration. */
+export const DEFAULT_WARP = { get: async () => READ, known: () => READ };
+
 interface HarnessParts
   extends Partial<Omit<AggregatorOptions, 'directory' | 'resolver'>>,
-    Partial<Pick<SigningResolverOptions, 'directory' | 'validatorSets' | 'epochs' | 'funds'>> {
+    Partial<Pick<SigningResolverOptions, 'directory' | 'destinations' | 'validatorSets' | 'epochs' | 'funds'>> {
   readonly clock?: SteppedClock;
 }
 
@@ -165,11 +175,13 @@ export function createHarness(limits: Partial<AggregatorLimits> = {}, parts: Har
   for (const number of signers.keys()) signs(number + 1);
   const metrics = createAggregatorMetrics(createMetrics(registry));
   const penalties = createPenalties(clock, metrics);
+  const directory = parts.directory ?? createSubnetDirectory(api, clock);
   const resolving = {
     networkID: NETWORK_ID,
-    directory: createSubnetDirectory(api, clock),
+    directory,
+    destinations: createDestinations({ directory, warpConfigs: DEFAULT_WARP }),
     validatorSets: createValidatorSets({ api, clock, build: createWarpSet }),
-    epochs: { get: async () => undefined },
+    epochs: { get: async () => NO_EPOCH, peek: () => undefined },
     funds: { soonInactive: async () => new Set<NodeID>(), knownSoonInactive: () => new Set<NodeID>() },
     clock,
     resolveTimeoutMs: 5_000,

@@ -27,7 +27,7 @@ async function get(path: string) {
 describe('GET by transaction', () => {
   test('asks for its message with all defaults, and answers with the signed message and its details', async () => {
     const { response, asked } = await get(TX);
-    expect(asked).toEqual([{ subject: { kind: 'transaction', txID: TX } }]);
+    expect(asked).toEqual([{ subject: { kind: 'transaction', txID: TX }, followsTeleporter: true }]);
     expect(response.statusCode).toBe(201);
     expect(response.json()).toEqual({
       signedMessage: 'ab01ff',

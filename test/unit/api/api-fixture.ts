@@ -85,6 +85,7 @@ export function scriptedNetwork({ pathNames = ['fuji', 'testnet'], ...scripted }
   return {
     name: pathNames[0] ?? '',
     pathNames,
+    defaultDestination: 'none',
     aggregator: scriptedAggregator().aggregator,
     readiness: () => UP,
     subnets: NOT_SCRIPTED,

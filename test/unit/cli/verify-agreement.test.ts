@@ -41,12 +41,22 @@ async function verdictOfService(bytes: Uint8Array, vector: SignedCase, quorumNum
     clock: systemClock,
     metrics,
     penalties: createPenalties(systemClock, metrics),
+    l1Messages: { addresseeOf: async () => undefined },
     resolver: {
       known: () => undefined,
       async resolve(request) {
         if (request.message.networkID !== networkID) throw new AggregatorError('wrong_network', 'another');
         const signingSubnetID = PRIMARY_NETWORK_ID;
-        return { signingSubnetID, sourceSubnetID: signingSubnetID, pChainHeight: 7n, warpSet, avoided: new Set() };
+        return {
+          signingSubnetID,
+          sourceSubnetID: signingSubnetID,
+          pChainHeight: 7n,
+          warpSet,
+          avoided: new Set(),
+          quorumNum,
+          rule: 'source_subnet',
+          target: undefined,
+        };
       },
     },
   });

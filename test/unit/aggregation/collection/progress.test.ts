@@ -6,7 +6,7 @@ import {
   type ProgressState,
 } from '../../../../src/aggregation/collection/progress.ts';
 import { type ValidatorState } from '../../../../src/aggregation/collection/tally.ts';
-import type { CompleteRequest } from '../../../../src/aggregation/request/complete-request.ts';
+import type { SettledRequest } from '../../../../src/aggregation/request/complete-request.ts';
 import { encodeProgress, mirrorProgress } from '../../../../src/aggregation/request/shared-progress.ts';
 import type { Signing } from '../../../../src/aggregation/request/signing-resolver.ts';
 import type { SignatureFailure } from '../../../../src/aggregation/validators/validator-outcome.ts';
@@ -159,7 +159,7 @@ test('what another replica shows of a collection is what happened, also where ba
   const elsewhere = fixture.createFeed();
   const told = recorder(elsewhere);
   const signing = { warpSet: fixture.warpSet } as Signing;
-  const request = { quorumNum: 60n, quorumBuffer: 5n } as CompleteRequest;
+  const request = { quorumNum: 60n, quorumBuffer: 5n } as SettledRequest;
   const show = mirrorProgress(elsewhere, request, signing);
   progress.subscribe(() => show(encodeProgress(progress)));
   await fixture.finish(fixture.collect({ quorum: 60, buffer: 5, progress }));
@@ -184,7 +184,7 @@ test('refusals shown to another replica are bounded in number and in length', ()
     tally.set(index, { kind: 'failed', failure: { kind: 'refused', code: 1, text } });
   }
   const elsewhere = createFeed();
-  const request = { quorumNum: 67n, quorumBuffer: 0n } as CompleteRequest;
+  const request = { quorumNum: 67n, quorumBuffer: 0n } as SettledRequest;
   mirrorProgress(elsewhere, request, { warpSet } as Signing)(encodeProgress(feed));
   const { validators } = stateOf(elsewhere);
   expect(validators.slice(0, 26).map(({ outcome }) => outcome)).toEqual(

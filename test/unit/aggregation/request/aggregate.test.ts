@@ -80,7 +80,6 @@ test.each<[RequestOptions, string]>([
   [{ quorumBuffer: -1n }, 'quorumBuffer'],
   [{ quorumBuffer: 34n }, 'quorumBuffer'],
   [{ pChainHeight: -1n }, 'pChainHeight'],
-  [{ pChainHeight: 1n, destinationChainID: CHAIN }, 'destinationChainID'],
 ])('settings that make no sense are refused before anybody is asked (%#)', async (more, field) => {
   const { failure, api, source, l1Messages } = createHarness();
   const subject = { kind: 'transaction', txID: TX } as const;

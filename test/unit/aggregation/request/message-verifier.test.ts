@@ -21,6 +21,9 @@ function createHarness() {
     pChainHeight: 7n,
     warpSet,
     avoided: new Set<number>(),
+    quorumNum: 67n,
+    rule: 'source_subnet' as const,
+    target: undefined,
   };
   const resolving = { calls: 0, isKnown: false, isMissing: false };
   const checks: PromiseWithResolvers<SignedVerdict>[] = [];
@@ -30,6 +33,7 @@ function createHarness() {
     clock,
     metrics,
     penalties: createPenalties(clock, metrics),
+    l1Messages: { addresseeOf: async () => undefined },
     resolver: {
       known: () => (resolving.isKnown ? signing : undefined),
       async resolve() {

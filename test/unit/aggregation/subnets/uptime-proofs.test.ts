@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { createPenalties } from '../../../../src/aggregation/admission/penalties.ts';
 import { AggregatorError } from '../../../../src/aggregation/aggregator-error.ts';
 import { createAggregatorMetrics } from '../../../../src/aggregation/aggregator-metrics.ts';
+import { createDestinations } from '../../../../src/aggregation/destinations/destination-facts.ts';
 import type { AggregationRequest, AggregationResult } from '../../../../src/aggregation/request/aggregation-request.ts';
 import { createSubnetPolicy } from '../../../../src/aggregation/subnet-policy.ts';
 import { createUptimeProofs, type UptimeProofsOptions } from '../../../../src/aggregation/subnets/uptime-proofs.ts';
@@ -13,7 +14,7 @@ import { parseWarpPayload } from '../../../../src/warp/payload.ts';
 import { parseUnsignedMessage } from '../../../../src/warp/unsigned-message.ts';
 import { parseValidatorUptime } from '../../../../src/warp/validator-uptime.ts';
 import { FakeClock } from '../../../support/fake-clock.ts';
-import { CHAIN, NETWORK_ID, NO_POLICY, nodeOf, SUBNET, validatorSet } from '../aggregator-fixture.ts';
+import { CHAIN, DEFAULT_WARP, NETWORK_ID, NO_POLICY, nodeOf, SUBNET, validatorSet } from '../aggregator-fixture.ts';
 import { NOT_FOUND } from '../api-failures.ts';
 
 const VALIDATION = idFromBytes<ValidationID>(new Uint8Array(32).fill(8), 'validation');
@@ -63,6 +64,10 @@ function createHarness(answers: readonly Answer[], change: Partial<UptimeProofsO
       validatedBy: async (chainID) => (chainID === CHAIN ? SUBNET : undefined),
       getSubnet: async () => ({ conversionID: new Uint8Array(32), managerChainID: script.managerChainID }),
     },
+    destinations: createDestinations({
+      directory: { validatedBy: async () => SUBNET, knownSubnetOf: () => SUBNET },
+      warpConfigs: DEFAULT_WARP,
+    }),
     resolver: {
       signersOf: async (signingSubnetID) => ({ signingSubnetID, pChainHeight: 55n, warpSet, avoided: new Set() }),
     },

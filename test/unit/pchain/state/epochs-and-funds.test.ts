@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { CurrentValidator } from '../../../../src/pchain/rpc/node-api.ts';
-import { createEpochHeights } from '../../../../src/pchain/state/epoch-heights.ts';
+import { begunEpoch, createEpochs } from '../../../../src/pchain/state/epochs.ts';
 import { createValidatorFunds } from '../../../../src/pchain/state/validator-funds.ts';
 import { createWarpSet, type WarpSet } from '../../../../src/validators/warp-set.ts';
 import {
@@ -23,17 +23,18 @@ const node = (number: number) =>
 test('the height of an epoch is read once a second; a chain without epochs has none', async () => {
   const clock = new FakeClock();
   let number = 3n;
-  const api = { getCurrentEpoch: async () => ({ number, pChainHeight: 70n + number }) };
-  const heights = createEpochHeights(api, clock);
-  expect(await heights.get(CHAIN, SIGNAL)).toBe(73n);
+  const api = { getCurrentEpoch: async () => ({ number, pChainHeight: 70n + number, startTime: 5n }) };
+  const epochs = createEpochs(api, clock);
+  const height = async () => begunEpoch(await epochs.get(CHAIN, SIGNAL))?.pChainHeight;
+  expect(await height()).toBe(73n);
   number = 4n;
   await clock.advance(999);
-  expect(await heights.get(CHAIN, SIGNAL)).toBe(73n);
+  expect(await height()).toBe(73n);
   await clock.advance(1);
-  expect(await heights.get(CHAIN, SIGNAL)).toBe(74n);
+  expect(await height()).toBe(74n);
   number = 0n;
   await clock.advance(1_000);
-  expect(await heights.get(CHAIN, SIGNAL)).toBeUndefined();
+  expect(await height()).toBeUndefined();
 });
 
 const validator = (byte: number, balance: bigint | undefined): CurrentValidator => ({

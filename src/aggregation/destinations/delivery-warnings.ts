@@ -1,0 +1,120 @@
+import type { Epoch } from '../../pchain/rpc/chain-api.ts';
+import { isQuorumReached } from '../../validators/quorum.ts';
+import type { WarpSet } from '../../validators/warp-set.ts';
+import { warpSetHash } from '../../validators/warp-set-hash.ts';
+import type { BlockchainID, SubnetID } from '../../warp/ids.ts';
+import type { DestinationFacts } from './destination-facts.ts';
+import { RULE_MEANINGS, type SourceChain, signersFor } from './signing-rule.ts';
+
+/** Codes of warnings, a closed set: programs depend on them. */
+export const WARNING_MEANINGS = {
+  signers_refused: 'The destination accepts the validators of another subnet only',
+  quorum_too_low: "The signed weight is below the destination's quorum",
+  warp_disabled: 'The Warp precompile of the destination is not enabled, so it accepts no message',
+  config_unreadable: "The destination's warp config could not be read; a quorum of 67 % is assumed",
+  epoch_unreadable: "The destination's current epoch could not be read or compared; the message may be refused",
+  set_differs_from_epoch: "The validators differ from those at the P-Chain height of the destination's current epoch",
+  unknown_destination: 'The destination in the message is not known, so nothing was checked for it',
+} as const;
+
+export type WarningCode = keyof typeof WARNING_MEANINGS;
+export const WARNING_CODES = Object.keys(WARNING_MEANINGS) as WarningCode[];
+
+export interface DeliveryWarning {
+  readonly code: WarningCode;
+  readonly message: string;
+}
+
+/** What is known about a destination when a message is signed or verified for it. */
+export interface DeliveryTarget {
+  readonly facts: DestinationFacts;
+  readonly epoch: EpochReading;
+}
+
+export type EpochReading =
+  /** `epoch` is undefined for a chain without epochs. */
+  | {
+      readonly kind: 'read';
+      readonly epoch: Epoch | undefined;
+      /** The signing subnet's set at the height of the epoch; undefined if it could not be read. */
+      readonly setInEpoch: WarpSet | undefined;
+    }
+  | { readonly kind: 'unreadable' }
+  /** It was not asked for. */
+  | { readonly kind: 'not_asked' };
+
+export interface SignedFacts extends SourceChain {
+  readonly signingSubnetID: SubnetID;
+  readonly pChainHeight: bigint;
+  readonly warpSet: WarpSet;
+  readonly signedWeight: bigint;
+}
+
+/** Returns why the destination refuses a signed message, or may refuse it. */
+export function deliveryWarnings(signed: SignedFacts, { facts, epoch }: DeliveryTarget): readonly DeliveryWarning[] {
+  const signers = warnOfSigners(signed, facts);
+  // The set of another subnet need not be compared.
+  const others = signers === undefined ? [warnOfQuorum(signed, facts), warnOfEpoch(signed, facts, epoch)] : [];
+  return [warnOfConfig(facts), signers, ...others].filter((each) => each !== undefined);
+}
+
+export function unknownDestination(chainID: BlockchainID): DeliveryWarning {
+  return warning(
+    'unknown_destination',
+    `the P-Chain knows no blockchain ${chainID}, which the message names as its destination`,
+  );
+}
+
+function warnOfConfig({ chainID, warp }: DestinationFacts): DeliveryWarning | undefined {
+  if (warp.kind === 'unreadable') {
+    const text = `the warp config of blockchain ${chainID} cannot be read (${warp.reason}): its quorum is taken to be 67 %`;
+    return warning('config_unreadable', text);
+  }
+  if (warp.config.isEnabled) return undefined;
+  return warning('warp_disabled', `the Warp precompile of blockchain ${chainID} is not enabled: it accepts no message`);
+}
+
+function warnOfSigners(signed: SignedFacts, facts: DestinationFacts): DeliveryWarning | undefined {
+  const { sourceSubnetID, signingSubnetID } = signed;
+  const ruled = signersFor(signed, facts);
+  const accepted = ruled === undefined ? [sourceSubnetID, facts.subnetID] : [ruled.signingSubnetID];
+  if (accepted.includes(signingSubnetID)) return undefined;
+  const why = ruled === undefined ? 'its warp config decides which' : RULE_MEANINGS[ruled.rule];
+  const text = `blockchain ${facts.chainID} accepts the signatures of subnet ${accepted.join(' or ')} only (${why}), and subnet ${signingSubnetID} signed`;
+  return warning('signers_refused', text);
+}
+
+function warnOfQuorum(
+  { signedWeight, warpSet: { totalWeight } }: SignedFacts,
+  { chainID, warp }: DestinationFacts,
+): DeliveryWarning | undefined {
+  if (warp.kind === 'unreadable' || isQuorumReached(warp.config.quorumNum, signedWeight, totalWeight)) return undefined;
+  const { quorumNum } = warp.config;
+  const text = `blockchain ${chainID} needs ${quorumNum} % of the weight: ${quorumNum}*${totalWeight} > 100*${signedWeight}`;
+  return warning('quorum_too_low', text);
+}
+
+function warnOfEpoch(
+  { signingSubnetID, pChainHeight, warpSet }: SignedFacts,
+  { chainID }: DestinationFacts,
+  reading: EpochReading,
+): DeliveryWarning | undefined {
+  if (reading.kind === 'not_asked') return undefined;
+  if (reading.kind === 'unreadable') {
+    const text = `the current epoch of blockchain ${chainID} could not be read: it may verify at another P-Chain height than ${pChainHeight}`;
+    return warning('epoch_unreadable', text);
+  }
+  const { epoch, setInEpoch } = reading;
+  if (epoch === undefined || epoch.pChainHeight === pChainHeight) return undefined;
+  const verifies = `blockchain ${chainID} verifies at P-Chain height ${epoch.pChainHeight} in its current epoch`;
+  if (setInEpoch === undefined) {
+    return warning('epoch_unreadable', `${verifies}, where the validators of subnet ${signingSubnetID} cannot be read`);
+  }
+  if (warpSetHash(setInEpoch) === warpSetHash(warpSet)) return undefined;
+  const text = `${verifies}, where the validators of subnet ${signingSubnetID} are not those of height ${pChainHeight}: it may refuse the message until its next epoch`;
+  return warning('set_differs_from_epoch', text);
+}
+
+function warning(code: WarningCode, message: string): DeliveryWarning {
+  return { code, message };
+}

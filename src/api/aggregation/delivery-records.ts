@@ -1,0 +1,33 @@
+import { WARNING_CODES, WARNING_MEANINGS } from '../../aggregation/destinations/delivery-warnings.ts';
+import type { DeliveryAdvice } from '../../aggregation/request/aggregate.ts';
+import { inJson, integer, oneOf, Type, text } from '../../lib/encoding/schema.ts';
+import type { Epoch } from '../../pchain/rpc/chain-api.ts';
+
+export const EpochRecord = Type.Object(
+  {
+    number: integer('Counts from 1'),
+    pChainHeight: integer('The P-Chain height at which the chain verifies messages'),
+    startTime: integer('Unix time in seconds'),
+  },
+  { description: "The destination's current epoch (ACP-181); missing for a chain without epochs" },
+);
+
+const CODE_WORDS = WARNING_CODES.map((code) => `\`${code}\`: ${WARNING_MEANINGS[code]}`).join('; ');
+
+export const WarningRecords = Type.Array(Type.Object({ code: oneOf(WARNING_CODES, CODE_WORDS), message: text() }), {
+  description: 'Why a destination refuses the message, or may refuse it; missing if nothing is known against it',
+});
+
+/** Fields of an answer about a destination. They are made for each answer, because they change with time. */
+export const DELIVERY_FIELDS = { epoch: Type.Optional(EpochRecord), warnings: Type.Optional(WarningRecords) };
+
+export function presentAdvice({ epoch, warnings }: DeliveryAdvice) {
+  return inJson({
+    epoch: epoch && presentEpoch(epoch),
+    warnings: warnings.length === 0 ? undefined : warnings.map(({ code, message }) => ({ code, message })),
+  });
+}
+
+export function presentEpoch({ number, pChainHeight, startTime }: Epoch) {
+  return { number: Number(number), pChainHeight: Number(pChainHeight), startTime: Number(startTime) };
+}
