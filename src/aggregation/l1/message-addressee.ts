@@ -57,7 +57,8 @@ export function createAddresseeFinder({ api, directory, index, candidates }: Mes
       }
       case 'SubnetToL1Conversion':
         return await managerOfConversion(content.conversionID, signal);
-      default:
+      case 'RegisterL1Validator':
+      case undefined:
         return undefined;
     }
   };

@@ -34,7 +34,7 @@ export function streamAggregation(reply: FastifyReply, clock: Clock, network: st
       stream.wake();
     },
     /** The quorum may be the destination's. */
-    onResolved(signing: Pick<Signing, 'quorumNum'>): void {
+    onResolved: (signing: Pick<Signing, 'quorumNum'>): void => {
       progress.quorumPercentage = Number(signing.quorumNum);
     },
     end(result: AggregationResult, advice: DeliveryAdvice | undefined): void {

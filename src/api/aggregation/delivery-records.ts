@@ -3,7 +3,7 @@ import type { DeliveryAdvice } from '../../aggregation/request/aggregate.ts';
 import { inJson, integer, oneOf, Type, text } from '../../lib/encoding/schema.ts';
 import type { Epoch } from '../../pchain/rpc/chain-api.ts';
 
-export const EpochRecord = Type.Object(
+const EpochRecord = Type.Object(
   {
     number: integer('Counts from 1'),
     pChainHeight: integer('The P-Chain height at which the chain verifies messages'),
@@ -14,7 +14,7 @@ export const EpochRecord = Type.Object(
 
 const CODE_WORDS = WARNING_CODES.map((code) => `\`${code}\`: ${WARNING_MEANINGS[code]}`).join('; ');
 
-export const WarningRecords = Type.Array(Type.Object({ code: oneOf(WARNING_CODES, CODE_WORDS), message: text() }), {
+const WarningRecords = Type.Array(Type.Object({ code: oneOf(WARNING_CODES, CODE_WORDS), message: text() }), {
   description: 'Why a destination refuses the message, or may refuse it; missing if nothing is known against it',
 });
 
@@ -28,6 +28,6 @@ export function presentAdvice({ epoch, warnings }: DeliveryAdvice) {
   });
 }
 
-export function presentEpoch({ number, pChainHeight, startTime }: Epoch) {
+function presentEpoch({ number, pChainHeight, startTime }: Epoch) {
   return { number: Number(number), pChainHeight: Number(pChainHeight), startTime: Number(startTime) };
 }
