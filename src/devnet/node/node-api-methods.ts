@@ -15,7 +15,6 @@ import {
   type ValidationID,
 } from '../../warp/ids.ts';
 import { type NetworkModel, OWNER } from '../network-model.ts';
-import type { EvmChain } from '../pchain/evm-chain.ts';
 import { seededId } from '../seeded-random.ts';
 import { CLIENT_NAME, type DevnetValidator, NODE_VERSION } from './devnet-validator.ts';
 
@@ -165,44 +164,6 @@ export function createProposervmMethods({ model }: NodeApiSubject): Methods {
       const { number, startTime, pChainHeight } = model.epoch();
       return { number: String(number), startTime: String(startTime), pChainHeight: String(pChainHeight) };
     },
-  };
-}
-
-/** Tags of the last block. The last accepted one is also the safe and the final one. */
-const BLOCK_TAGS: ReadonlySet<string> = new Set(['latest', 'safe', 'finalized', 'accepted']);
-
-/** The methods under `/ext/bc/<chain>/rpc` of an EVM chain (coreth `internal/ethapi/api.go`). */
-export function createEvmMethods(chain: EvmChain): Methods {
-  const readBlock = (value: unknown): number | undefined => {
-    if (value === undefined || value === null) return undefined;
-    const text = readString(value, 'block');
-    if (text === 'earliest') return 0;
-    if (BLOCK_TAGS.has(text)) return chain.height;
-    if (!/^0x[0-9a-f]{1,12}$/.test(text)) throw new MethodError('invalid block number');
-    return Number(text);
-  };
-  return {
-    eth_blockNumber: () => `0x${chain.height.toString(16)}`,
-    eth_getTransactionReceipt: ({ 0: hash }) => chain.receipt(readString(hash, 'hash')) ?? null,
-    eth_getLogs: (params) => {
-      const { blockHash, fromBlock, toBlock, address, topics } = params;
-      const logs = chain.logs({
-        blockHash: blockHash === undefined ? undefined : readString(blockHash, 'blockHash'),
-        fromBlock: readBlock(fromBlock) ?? chain.height,
-        toBlock: readBlock(toBlock) ?? chain.height,
-      });
-      const isWanted = (wanted: unknown, value: string | undefined): boolean =>
-        wanted === undefined ||
-        wanted === null ||
-        wanted === value ||
-        (Array.isArray(wanted) && wanted.includes(value));
-      const wantedTopics = readArray(topics ?? [], 'topics');
-      return logs.filter(
-        (log) =>
-          isWanted(address, log.address) && wantedTopics.every((wanted, index) => isWanted(wanted, log.topics[index])),
-      );
-    },
-    eth_getChainConfig: () => chain.chainConfig,
   };
 }
 

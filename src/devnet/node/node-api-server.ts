@@ -3,9 +3,9 @@ import { attempt, ParseError } from '../../lib/encoding/parse-error.ts';
 import { encodeExactJson, parseExactJson } from '../../pchain/codec/exact-json.ts';
 import { type JsonObject, readObject } from '../../pchain/codec/json-fields.ts';
 import { P_CHAIN_ID } from '../../warp/ids.ts';
+import { createEvmMethods } from './evm-methods.ts';
 import {
   createAvmMethods,
-  createEvmMethods,
   createInfoMethods,
   createPlatformMethods,
   createProposervmMethods,

@@ -51,7 +51,8 @@ test('answers every example with 201 and a message that a destination accepts', 
     expect(answer.status, `${name}: ${JSON.stringify(answer.body)}`).toBe(201);
     expect(answer.headers.get('content-type')).toContain('application/json');
     expect(answer.body['signedMessage']).toMatch(/^[0-9a-f]+$/);
-    const isOfL1 = body.signingSubnetId !== undefined || /^(L1|by (?!EVM)|by EVM transaction: L1)|for the L1$/.test(name);
+    const isOfL1 =
+      body.signingSubnetId !== undefined || /^(L1|by (?!EVM)|by EVM transaction: L1)|for the L1$/.test(name);
     const { subnetID } = isOfL1 ? l1 : primary;
     const height = Number(answer.body['pChainHeight']);
     const verification = await service.verify(answer, { subnetID, quorum: body.quorumPercentage ?? 67, height });
