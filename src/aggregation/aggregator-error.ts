@@ -64,7 +64,7 @@ export interface AggregatorErrorOptions {
 
 const RETRY_AFTER_MS: Readonly<Partial<Record<AggregatorErrorCode, number>>> = {
   // The lifetime of the cached failure.
-  insufficient_weight: 3_000,
+  insufficient_weight: 1_000,
   not_connected: 5_000,
   network_unavailable: 5_000,
   p_chain_unavailable: 5_000,

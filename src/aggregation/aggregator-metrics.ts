@@ -81,10 +81,14 @@ export function createAggregatorMetrics(metrics: Metrics, isLabelled: (subnetID:
     ),
     admissionRefusals: counter(
       'admission_refusals_total',
-      'Requests refused as overloaded, by the exhausted limit: all permits, a share of them, or the points of a client',
+      'Requests refused as overloaded, by the exhausted limit: all permits, a share of them, those to wait, or the points of a client',
       'reason',
     ),
-    showAdmission({ admitted, running }: Readonly<Record<'admitted' | 'running', Usage>>): void {
+    showAdmission({
+      admitted,
+      running,
+      waiting,
+    }: Readonly<Record<'admitted' | 'running', Usage>> & { readonly waiting: { held(): number } }): void {
       gauge(
         'aggregations_limit',
         'The most different aggregations and lookups that may run or be queued',
@@ -93,6 +97,11 @@ export function createAggregatorMetrics(metrics: Metrics, isLabelled: (subnetID:
       gauge('aggregations_admitted', 'Different aggregations and lookups that run or are queued', () => admitted.held);
       gauge('aggregations_at_work_limit', 'The adaptive limit of running aggregations', () => running.limit);
       gauge('aggregations_at_work', 'Running aggregations; the others are queued', () => running.held);
+      gauge(
+        'aggregations_waiting',
+        'Aggregations that wait until validators which refused are asked again: they hold no permit',
+        waiting.held,
+      );
     },
     showLookups: (kind: LookupKind, running: Usage): void => void lookups.set(kind, running),
     showQueries({ small, large }: Readonly<Record<'small' | 'large', Usage>>): void {

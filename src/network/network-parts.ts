@@ -42,8 +42,13 @@ import { publicNetworkNamed } from '../warp/networks.ts';
 import { findBootstrapPeers } from './bootstrap-peers.ts';
 import { openHeightWatch } from './height-watch.ts';
 
-/** A block or two on the C-Chain, in which a validator that lags behind catches up. */
-const RETRY_DELAYS_MS = [300, 900];
+/**
+ * Validators execute a block of the C-Chain milliseconds to seconds after accepting it (ACP-194), and sign its messages then. The last
+ * delay repeats.
+ */
+const REFUSAL_DELAYS_MS = [50, 100, 250, 400];
+const REPEAT_REFUSED_FOR_MS = 5_000;
+const UNREACHABLE_DELAYS_MS = [300, 900];
 const RECONNECT_GRACE_MS = 1_000;
 /** Refreshes after which unused validators are released. */
 const KEEP_REFRESHES = 10;
@@ -229,7 +234,9 @@ function openNetworkParts(
     limits: {
       ...options.aggregation,
       reconnectGraceMs: RECONNECT_GRACE_MS,
-      retryDelaysMs: RETRY_DELAYS_MS,
+      refusalDelaysMs: REFUSAL_DELAYS_MS,
+      repeatForMs: REPEAT_REFUSED_FOR_MS,
+      unreachableDelaysMs: UNREACHABLE_DELAYS_MS,
     },
   });
   const { readyQuorumNum } = network;

@@ -20,6 +20,19 @@ export interface AdmissionRequest {
   readonly subnetID: SubnetID | undefined;
 }
 
+/** A permit to run or to be queued. */
+export interface AdmissionPermit extends Disposable {
+  /**
+   * Exchanges it for one to wait until validators that refused are asked again.
+   *
+   * @param bytes that the request keeps while it waits
+   * @throws {AggregatorError} if too many requests wait, of this client or of all
+   */
+  wait(client: string | undefined, bytes: number): void;
+  /** Exchanges it back. Returns without a permit when the signal aborts. */
+  resume(until: AbortSignal): Promise<void>;
+}
+
 export interface RunPermit extends Disposable {
   readonly client: string | undefined;
   /** Releases the permit while the aggregation only waits for validators. */
@@ -49,6 +62,12 @@ const QUEUED_PER_PERMIT = 8;
 /** 16 distinct messages at 2,000 validators wait for some seconds on two cores, and must not be refused. */
 const MIN_QUEUED = 32;
 const PROBE_MS = 20;
+/** Requests that wait until validators are asked again: some thousand with few validators, and some hundred with a thousand. */
+const MAX_WAITING_BYTES = 128 * 1024 * 1024;
+/** The HTTP request and its timers. */
+const WAITING_BYTES = 16 * 1024;
+/** One client gets two thirds. */
+const WAITING_CLIENT_SHARE = 2;
 
 export type Admission = ReturnType<typeof createAdmission>;
 
@@ -70,8 +89,25 @@ export function createAdmission(options: AdmissionOptions) {
     maxQueuedPerKey: () => Math.max(MIN_QUEUED, QUEUED_PER_PERMIT * adaptive.value),
     timeoutMs: options.queueTimeoutMs,
   });
+  const waiting = new FairSemaphore({ clock, limit: MAX_WAITING_BYTES, keyShare: WAITING_CLIENT_SHARE });
   let cancelProbe: (() => void) | undefined;
-  metrics.showAdmission({ admitted, running });
+  let waiters = 0;
+  metrics.showAdmission({ admitted, running, waiting: { held: () => waiters } });
+
+  function acquireToWait(client: string | undefined, bytes: number): Permit {
+    const permit = waiting.tryAcquire({ key: client, weight: WAITING_BYTES + bytes });
+    if (permit === undefined) {
+      const text =
+        'too many requests, of this client or of all, wait until validators have executed their transactions';
+      throw overloaded(metrics.admissionRefusals, 'waiting', text);
+    }
+    waiters += 1;
+    const release = (): void => {
+      waiters -= 1;
+      permit.release();
+    };
+    return { release, [Symbol.dispose]: release };
+  }
 
   function claimOf({ client, subnetID }: AdmissionRequest): Claim {
     const { tracked } = options.subnets;
@@ -98,8 +134,9 @@ export function createAdmission(options: AdmissionOptions) {
   return {
     observeDelay,
 
-    admit(request: AdmissionRequest): Permit {
-      const permit = admitted.tryAcquire(claimOf(request));
+    admit(request: AdmissionRequest): AdmissionPermit {
+      const claim = claimOf(request);
+      let permit = admitted.tryAcquire(claim);
       if (permit === undefined) {
         const isFull = admitted.held >= admitted.limit;
         const of = isFull ? 'all clients' : 'this client, for this subnet or for subnets that are not tracked,';
@@ -108,12 +145,30 @@ export function createAdmission(options: AdmissionOptions) {
       }
       probe();
       const release = (): void => {
-        permit.release();
+        permit?.release();
+        permit = undefined;
         if (admitted.held > 0) return;
         cancelProbe?.();
         cancelProbe = undefined;
       };
-      return { release, [Symbol.dispose]: release };
+      let waitPermit: Permit | undefined;
+      return {
+        wait(client, bytes) {
+          waitPermit ??= acquireToWait(client, bytes);
+          release();
+        },
+        async resume(until) {
+          permit ??= await acquireAgain(admitted, claim, until);
+          if (permit !== undefined) probe();
+          waitPermit?.release();
+          waitPermit = undefined;
+        },
+        [Symbol.dispose]() {
+          release();
+          waitPermit?.release();
+          waitPermit = undefined;
+        },
+      };
     },
 
     /** Waits for a permit to run. The queue is bounded, because its aggregations are admitted. */
@@ -133,15 +188,21 @@ export function createAdmission(options: AdmissionOptions) {
         permit = undefined;
       };
       const resume = async (until: AbortSignal): Promise<void> => {
-        try {
-          permit ??= await running.acquire({ ...claim, hasBegun: true }, until);
-        } catch (error) {
-          if (!until.aborted && !(error instanceof SemaphoreRejection)) throw error;
-        }
+        permit ??= await acquireAgain(running, claim, until);
       };
       return { client, rest, resume, [Symbol.dispose]: rest };
     },
   };
+}
+
+/** Acquires a permit for work that has begun. Undefined if the signal aborts, or the queue's time is over. */
+async function acquireAgain(semaphore: FairSemaphore, claim: Claim, signal: AbortSignal): Promise<Permit | undefined> {
+  try {
+    return await semaphore.acquire({ ...claim, hasBegun: true }, signal);
+  } catch (error) {
+    if (!signal.aborted && !(error instanceof SemaphoreRejection)) throw error;
+    return undefined;
+  }
 }
 
 const UNTRACKED = { name: 'untracked', share: UNTRACKED_SHARE };

@@ -14,7 +14,7 @@ import {
 } from './collected-signatures.ts';
 import type { CollectionDeps, CollectionJob } from './collection-job.ts';
 import { CollectionState } from './collection-state.ts';
-import { MAX_ASKED_AT_ONCE, planQueries, type QueryPlan } from './query-plan.ts';
+import { MAX_ASKED_AT_ONCE, planQueries, type QueryPlan, refusalDelayMs } from './query-plan.ts';
 import { weightRefusedForGood } from './refusal-verdict.ts';
 import { createTally, summarizeTally, weighOutcomes } from './tally.ts';
 import { createValidatorQueries } from './validator-queries.ts';
@@ -36,9 +36,9 @@ export type CollectionOutcome =
  * Asks the validators of a set for their signatures, heaviest first, until quorum plus buffer is reached or out of reach;
  * aggregates the signatures, verifies the aggregate, and excludes invalid ones. At the deadline it returns a result that
  * reaches the quorum. It fails as soon as the quorum is out of reach, unless pending answers can still decide between a final
- * and a temporary failure.
+ * and a temporary failure. Validators whose refusal may pass are asked again for some seconds, and hold no permit between the tries.
  *
- * @throws the signal's reason, and nothing else
+ * @throws the signal's reason, or {@link AggregatorError} if too many requests wait for validators that refused
  */
 export async function collectSignatures(
   job: CollectionJob,
@@ -98,7 +98,11 @@ export async function collectSignatures(
     changes.wake();
   });
   deadline.signal.addEventListener('abort', changes.wake, { once: true });
-  let isResting = false;
+  let isShed = false;
+  let holds: 'permit' | 'admission' | 'nothing' = 'permit';
+  const repeatUntilMs = startMs + limits.repeatForMs;
+  let repeats = 0;
+  let repeatAtMs = startMs;
   try {
     await signatures.takeKnown();
     await yieldForLargeSet(warpSet, { ...deps, client });
@@ -106,10 +110,11 @@ export async function collectSignatures(
       signal.throwIfAborted();
       const isTimeUp = deadline.signal.aborted;
       const nowMs = clock.monotonicMs();
-      const view = { nowMs, isConnected, connectionChanges, connectDeadlineMs, isCautious, isPChainMessage };
+      const connections = { isConnected, connectionChanges, connectDeadlineMs };
+      const view = { nowMs, ...connections, isCautious, isPChainMessage, repeatAtMs, repeatUntilMs };
       const plan = planQueries(tally, view, limits, collection);
-      if (isResting && isWork(plan)) {
-        isResting = false;
+      if (holds !== 'permit' && isWork(plan)) {
+        holds = 'permit';
         await permit.resume(deadline.signal);
         continue;
       }
@@ -117,7 +122,7 @@ export async function collectSignatures(
         stages.enter('verify');
         const verified = await signatures.verify(isTimeUp);
         if (verified === undefined) continue;
-        queries.othersSigned();
+        queries.othersSigned(repeats === 0);
         const isTargetReached = verified.signedWeight >= tally.targetWeight;
         return { kind: 'signed', ...verified, isTargetReached, weights: weighOutcomes(tally, isConnected) };
       }
@@ -134,14 +139,23 @@ export async function collectSignatures(
       for (const validator of plan.ask) queries.ask(validator);
       // Ask the rest in a later tick of the event loop.
       if (plan.ask.length === MAX_ASKED_AT_ONCE) clock.afterTurn(changes.wake);
-      if (plan.isIdle && !isResting) {
-        isResting = true;
+      if (plan.isRepeat) {
+        repeats += 1;
+        repeatAtMs = nowMs + refusalDelayMs(limits, repeats);
+      }
+      if (plan.idle === 'repeat' && holds !== 'nothing') {
+        isShed = true;
+        permit.wait();
+        isShed = false;
+        holds = 'nothing';
+      } else if (plan.idle === 'other' && holds === 'permit') {
         permit.rest();
+        holds = 'admission';
       }
       await changes.next(plan.wakeAtMs);
     }
   } finally {
-    if (tally.signedWeight === 0n) {
+    if (tally.signedWeight === 0n && !isShed) {
       const bytes = message.bytes.length + justification.length;
       penalties.chargeUnsigned(client, message.sourceChainID, queries.asked, bytes);
     }

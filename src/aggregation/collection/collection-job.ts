@@ -7,7 +7,7 @@ import type { Span } from '../../telemetry/spans.ts';
 import type { WarpSet } from '../../validators/warp-set.ts';
 import type { SubnetID } from '../../warp/ids.ts';
 import type { UnsignedMessage } from '../../warp/unsigned-message.ts';
-import type { ObserveDelay, RunPermit } from '../admission/admission.ts';
+import type { ObserveDelay } from '../admission/admission.ts';
 import type { Penalties } from '../admission/penalties.ts';
 import type { QueryConcurrency } from '../admission/query-concurrency.ts';
 import type { AggregatorMetrics, CountOutcome, StageInterval } from '../aggregator-metrics.ts';
@@ -20,6 +20,8 @@ import type { Tally } from './tally.ts';
 
 export interface CollectionLimits extends QueryLimits {
   readonly requestTimeoutMs: number;
+  /** Time from the start during which validators are asked again whose refusal may pass. */
+  readonly repeatForMs: number;
   /** Timeout of one attempt at one node. */
   readonly peerTimeoutMs: number;
   /** Time from the first request for a subnet during which its validators may still be connecting. */
@@ -56,8 +58,21 @@ export interface CollectionJob {
   readonly stages: StageInterval[];
   readonly span?: Span | undefined;
   readonly client: string | undefined;
-  /** Returned while the collection only waits for validators. */
-  readonly permit: Pick<RunPermit, 'rest' | 'resume'>;
+  readonly permit: CollectionPermit;
+}
+
+/** The permits of a collection. */
+export interface CollectionPermit {
+  /** Releases the permit to run while the collection only waits for answers. */
+  rest(): void;
+  /**
+   * Releases all permits until validators that refused are asked again.
+   *
+   * @throws {AggregatorError} if too many requests wait
+   */
+  wait(): void;
+  /** Acquires them again. Returns without them when the signal aborts. */
+  resume(until: AbortSignal): Promise<void>;
 }
 
 /** What the parts of one running collection share. */

@@ -1,6 +1,5 @@
 import type { WarpValidator } from '../../validators/warp-set.ts';
 import { forecastOf, type ValidatorForecast } from '../validators/validator-forecast.ts';
-import { hasRefusedToTheEnd } from './refusal-verdict.ts';
 import type { Tally, ValidatorState } from './tally.ts';
 
 export interface CollectionView {
@@ -10,7 +9,6 @@ export interface CollectionView {
   readonly connectionChanges: number;
   /** A validator that is not connected may still become so until then. */
   readonly connectDeadlineMs: number;
-  readonly isPChainMessage: boolean;
 }
 
 export interface ConnectionLimits {
@@ -28,14 +26,16 @@ const CANDIDATE = 1 << 6;
 /** Asked, and without a signature so far. */
 const IN_VAIN = 1 << 7;
 const REFUSED = 1 << 8;
-/** Refused after every retry. */
-const SETTLED = 1 << 9;
-/** Being asked again, or to be asked again. */
-const IN_SAMPLE = 1 << 10;
+/** May be asked again: its refusal may pass. */
+const REPEATABLE = 1 << 9;
+/** Asked again after a refusal, and not late. */
+const REPEATED = 1 << 10;
 /** May sign, and has not refused. */
 const OPEN = 1 << 11;
 /** Depends on the connection. */
 const BY_CONNECTION = 1 << 12;
+/** Timed out, and asked once more after all others, if the quorum needs it. */
+const LAST_RESORT = 1 << 13;
 
 const FOR_GOOD = Number.POSITIVE_INFINITY;
 
@@ -57,7 +57,6 @@ export class CollectionState {
   readonly #untilMs: Float64Array;
   #changesSeen: number | undefined;
   #connectionChanges = -1;
-  #areRefusersLost = false;
   #isWakeAtOld = true;
   wakeAtMs = FOR_GOOD;
   /** Weight that may still sign. */
@@ -67,16 +66,19 @@ export class CollectionState {
   /** Weight of validators whose signature is expected soon. */
   countedOn = 0n;
   open = 0n;
+  /** The parts of `possible` and of `awaited` that belong to validators whose refusal may pass. */
+  repeatable = 0n;
+  awaitedRepeatable = 0n;
+  /** The part of `possible` that belongs to validators that timed out. */
+  lastResort = 0n;
   /** Validators being asked, and how many of them are not late. */
   asking = 0;
   inTime = 0;
   answered = 0;
   inVain = 0;
+  /** Validators whose last answer was a refusal, and how many of them are being asked again and are not late. */
   refusals = 0;
-  settled = 0;
-  inSample = 0;
-  /** Validators that may be asked again now. */
-  candidatesAgain = 0;
+  repeated = 0;
 
   constructor(tally: Tally) {
     this.#tally = tally;
@@ -98,14 +100,6 @@ export class CollectionState {
     this.#findWakeAt();
   }
 
-  /** Sets whether validators that have refused are taken not to sign any more. */
-  setRefusersLost(areLost: boolean, view: CollectionView, limits: ConnectionLimits): void {
-    if (areLost === this.#areRefusersLost) return;
-    this.#areRefusersLost = areLost;
-    this.#lookAtAll(view, limits, (flags) => (flags & REFUSED) !== 0);
-    this.#findWakeAt();
-  }
-
   #lookAtAll(
     view: CollectionView,
     limits: ConnectionLimits,
@@ -117,14 +111,12 @@ export class CollectionState {
   }
 
   #look(index: number, view: CollectionView, limits: ConnectionLimits): void {
-    const { states, warpSet, forecasts } = this.#tally;
+    const { states, warpSet, forecasts, refusals } = this.#tally;
     const validator = warpSet.validators[index] as WarpValidator;
     const state = states[index] as ValidatorState;
     const before = this.#flags[index] as number;
-    const isLost = this.#areRefusersLost && state.kind === 'waiting' && state.lastFailure?.kind === 'refused';
-    const { flags, untilMs } = isLost
-      ? { flags: IN_VAIN | REFUSED, untilMs: FOR_GOOD }
-      : shareOf(state, forecastOf(forecasts, validator), validator, view, limits);
+    const facts = { validator, forecast: forecastOf(forecasts, validator), hasRefused: refusals[index] !== undefined };
+    const { flags, untilMs } = shareOf(state, facts, view, limits);
     if (flags !== before) {
       this.#countWeights(validator, before, flags);
       this.#count(before, -1);
@@ -141,11 +133,22 @@ export class CollectionState {
     this.#isWakeAtOld = false;
   }
 
-  /** Validators that may be asked now, in asking order. */
+  /** Validators that may be asked now, in asking order, and those that timed out at the end. */
   *inOrder(): Iterable<WarpValidator> {
-    for (const validator of this.#tally.askingOrder) {
-      if ((this.#flags[validator.index] as number) & CANDIDATE) yield validator;
+    for (const kind of [CANDIDATE, CANDIDATE | LAST_RESORT]) {
+      for (const validator of this.#tally.askingOrder) {
+        const flags = this.#flags[validator.index] as number;
+        if ((flags & (CANDIDATE | LAST_RESORT)) === kind) yield validator;
+      }
     }
+  }
+
+  hasRefused({ index }: WarpValidator): boolean {
+    return ((this.#flags[index] as number) & REFUSED) !== 0;
+  }
+
+  isLastResort({ index }: WarpValidator): boolean {
+    return ((this.#flags[index] as number) & LAST_RESORT) !== 0;
   }
 
   /** The part of `possible` that belongs to avoided validators, which are last in the asking order. */
@@ -162,11 +165,17 @@ export class CollectionState {
 
   /** Updates only sums that change: each is a new BigInt. */
   #countWeights({ weight }: WarpValidator, before: number, after: number): void {
-    const changed = before ^ after;
-    if (changed & POSSIBLE) this.possible += after & POSSIBLE ? weight : -weight;
-    if (changed & AWAITED) this.awaited += after & AWAITED ? weight : -weight;
-    if (changed & COUNTED_ON) this.countedOn += after & COUNTED_ON ? weight : -weight;
-    if (changed & OPEN) this.open += after & OPEN ? weight : -weight;
+    const part = (flags: number): bigint => {
+      const [had, has] = [(before & flags) === flags, (after & flags) === flags];
+      return had === has ? 0n : has ? weight : -weight;
+    };
+    this.possible += part(POSSIBLE);
+    this.awaited += part(AWAITED);
+    this.countedOn += part(COUNTED_ON);
+    this.open += part(OPEN);
+    this.repeatable += part(POSSIBLE | REPEATABLE);
+    this.awaitedRepeatable += part(AWAITED | REPEATABLE);
+    this.lastResort += part(POSSIBLE | LAST_RESORT);
   }
 
   #count(flags: number, by: 1 | -1): void {
@@ -175,9 +184,7 @@ export class CollectionState {
     if (flags & ANSWERED) this.answered += by;
     if (flags & IN_VAIN) this.inVain += by;
     if (flags & REFUSED) this.refusals += by;
-    if (flags & SETTLED) this.settled += by;
-    if (flags & IN_SAMPLE) this.inSample += by;
-    if (flags & CANDIDATE && flags & IN_VAIN) this.candidatesAgain += by;
+    if (flags & REPEATED) this.repeated += by;
   }
 }
 
@@ -186,14 +193,24 @@ export function isCountedOn({ kind }: ValidatorForecast): boolean {
   return kind === 'expected' || kind === 'invalid signer' || kind === 'avoided';
 }
 
+/** Attempts at a validator that refuses which the buffer waits for: some 0.4 s. Longer, it is not worth it. */
+const MAX_AWAITED_ATTEMPTS = 3;
+
+interface ValidatorFacts {
+  readonly validator: WarpValidator;
+  readonly forecast: ValidatorForecast;
+  /** Its last answer was a refusal. */
+  readonly hasRefused: boolean;
+}
+
 function shareOf(
   state: ValidatorState,
-  forecast: ValidatorForecast,
-  validator: WarpValidator,
+  { validator, forecast, hasRefused }: ValidatorFacts,
   view: CollectionView,
   limits: ConnectionLimits,
 ): Share {
   const { nowMs } = view;
+  const refused = hasRefused ? REFUSED : 0;
   const counted = isCountedOn(forecast) ? COUNTED_ON : 0;
   const ifExpected = forecast.kind === 'expected' ? AWAITED : 0;
   // Otherwise a validator that only the buffer needs would never be found to answer again.
@@ -201,31 +218,34 @@ function shareOf(
   switch (state.kind) {
     case 'signed':
       return NOTHING;
-    case 'failed': {
-      const { failure } = state;
-      const refused = failure.kind === 'refused' ? REFUSED : 0;
-      const settled = hasRefusedToTheEnd(failure, view.isPChainMessage) ? SETTLED : 0;
-      return { flags: IN_VAIN | refused | settled, untilMs: FOR_GOOD };
-    }
+    case 'failed':
+      return { flags: IN_VAIN | refused, untilMs: FOR_GOOD };
     case 'answered':
       return ANSWERED_SHARE;
     case 'queued':
     case 'asking': {
-      const asking = ASKING | POSSIBLE | OPEN | (state.attempts > 1 ? IN_SAMPLE : 0);
-      const inTime = asking | IN_TIME | counted | ifOnTrialToo;
+      const asking = ASKING | POSSIBLE | OPEN | refused;
+      const inTime = asking | IN_TIME | counted | ifOnTrialToo | (hasRefused ? REPEATED : 0);
       if (state.kind === 'queued') return { flags: inTime, untilMs: FOR_GOOD };
       if (nowMs < state.lateAtMs) return { flags: inTime, untilMs: state.lateAtMs };
       return { flags: asking | IN_VAIN | ifExpected, untilMs: FOR_GOOD };
     }
     case 'waiting': {
-      const hasRefused = state.lastFailure?.kind === 'refused';
-      const before = (state.attempts > 0 ? IN_VAIN : 0) | (hasRefused ? REFUSED : OPEN);
-      // One that has disconnected since is no part of the sample.
-      const ifThere = hasRefused && state.attempts > 1 ? IN_SAMPLE : 0;
-      const maySign = before | POSSIBLE | ifExpected;
-      if (nowMs < state.notBeforeMs) return { flags: maySign | ifThere, untilMs: state.notBeforeMs };
+      const { attempts, lastFailure } = state;
+      // An avoided validator is asked only for the quorum anyway.
+      const isLastResort =
+        lastFailure?.kind === 'timed_out' &&
+        attempts >= validator.nodeIDs.length &&
+        !hasRefused &&
+        forecast.kind !== 'avoided';
+      const isAwaited = hasRefused ? attempts <= MAX_AWAITED_ATTEMPTS : !isLastResort;
+      const before =
+        (attempts > 0 ? IN_VAIN : 0) | (hasRefused ? REFUSED | REPEATABLE : OPEN) | (isLastResort ? LAST_RESORT : 0);
+      const maySign = before | POSSIBLE | (isAwaited ? ifExpected : 0);
+      if (nowMs < state.notBeforeMs) return { flags: maySign, untilMs: state.notBeforeMs };
       if (view.isConnected(validator)) {
-        return { flags: maySign | ifOnTrialToo | ifThere | CANDIDATE | BY_CONNECTION, untilMs: FOR_GOOD };
+        const ifTried = isAwaited ? ifOnTrialToo : 0;
+        return { flags: maySign | ifTried | CANDIDATE | BY_CONNECTION, untilMs: FOR_GOOD };
       }
       const untilMs = connectByMs(state, view, limits);
       if (nowMs < untilMs) return { flags: maySign | BY_CONNECTION, untilMs };

@@ -4,19 +4,26 @@ import { forecastOf } from '../validators/validator-forecast.ts';
 import type { SignatureFailure } from '../validators/validator-outcome.ts';
 import { CollectionState, type CollectionView, type ConnectionLimits, isCountedOn } from './collection-state.ts';
 import { judgeRefusal, weightRefusedForGood } from './refusal-verdict.ts';
-import { failureOf, type Tally, type ValidatorState } from './tally.ts';
+import type { Tally, ValidatorState } from './tally.ts';
 
 export interface QueryLimits extends ConnectionLimits {
   /** Time after which a validator is late, and the next ones are asked too; less if its usual latency is known. */
   readonly hedgeAfterMs: number;
-  /** Delays before a validator is asked again that refused, because it may lag by a block or two, or whose connection broke. */
-  readonly retryDelaysMs: readonly number[];
+  /** Delays before validators are asked again whose refusal may pass; the last one repeats. */
+  readonly refusalDelaysMs: readonly number[];
+  /** Delays before a validator is asked again whose connection broke or whose queue was full. */
+  readonly unreachableDelaysMs: readonly number[];
   readonly maxConcurrentQueries: number;
 }
 
 export interface QueryView extends CollectionView {
   /** The message is first sent to a few validators, because it may be refused by all or is large. */
   readonly isCautious: boolean;
+  readonly isPChainMessage: boolean;
+  /** While none has signed, validators that refused are not asked again before. */
+  readonly repeatAtMs: number;
+  /** From then on, validators that refused are not asked again. */
+  readonly repeatUntilMs: number;
 }
 
 export type QueryPlan =
@@ -29,8 +36,10 @@ export type QueryPlan =
       readonly kind: 'go on';
       readonly ask: readonly WarpValidator[];
       readonly wakeAtMs: number;
-      /** Only waits: for a delay, a connection, or late validators. */
-      readonly isIdle: boolean;
+      /** Whether some of these refused before, and none has signed since. */
+      readonly isRepeat: boolean;
+      /** What it waits for, if no validator is asked and none is counted on. `repeat`: the time to ask again those that refused. */
+      readonly idle: 'repeat' | 'other' | undefined;
     };
 
 /**
@@ -46,43 +55,51 @@ export function planQueries(
   const { signedWeight, neededWeight, targetWeight } = tally;
   if (signedWeight >= targetWeight) return { kind: 'enough' };
   collection.update(view, limits);
-  const noSignature = limitsWithoutSignature(tally, collection);
-  collection.setRefusersLost(noSignature?.isHopeless === true, view, limits);
-  const { possible, awaited, wakeAtMs } = collection;
+  const isRepeating = view.nowMs < view.repeatUntilMs;
+  const possible = collection.possible - (isRepeating ? 0n : collection.repeatable);
+  const awaited = collection.awaited - (isRepeating ? 0n : collection.awaitedRepeatable);
+  const mayRepeat = isRepeating && collection.repeatable > 0n;
+  let wakeAtMs = Math.min(collection.wakeAtMs, mayRepeat ? view.repeatUntilMs : Number.POSITIVE_INFINITY);
 
   if (signedWeight + possible < neededWeight) {
     return isVerdictOpen(tally, view, collection)
-      ? { kind: 'go on', ask: [], wakeAtMs, isIdle: false }
+      ? { kind: 'go on', ask: [], wakeAtMs, isRepeat: false, idle: undefined }
       : { kind: 'out of reach' };
   }
   // The buffer is a precaution: it is not worth waiting for validators that will probably fail.
   if (signedWeight >= neededWeight && awaited === 0n) return { kind: 'enough' };
 
+  const isUnsigned = signedWeight === 0n && collection.answered === 0;
+  const isBusy = collection.inTime + collection.answered > 0;
+  const idle = isBusy ? undefined : mayRepeat ? 'repeat' : 'other';
+  const ask: WarpValidator[] = [];
+  let isRepeat = false;
+  let expected = signedWeight + collection.countedOn;
   const room = Math.min(
     limits.maxConcurrentQueries - collection.asking,
-    waveWidth(view, collection, noSignature),
+    waveWidth(view, collection, isUnsigned),
     MAX_ASKED_AT_ONCE,
   );
-  const ask: WarpValidator[] = [];
-  let nextWakeAtMs = wakeAtMs;
-  let expected = signedWeight + collection.countedOn;
-  const isBusy = collection.inTime + collection.answered > 0;
-  if (expected >= targetWeight || room <= 0) return { kind: 'go on', ask, wakeAtMs, isIdle: !isBusy };
-  for (const validator of candidatesIn(tally, collection, noSignature)) {
+  if (expected >= targetWeight || room <= 0) return { kind: 'go on', ask, wakeAtMs, isRepeat, idle };
+  const candidates = isUnsigned ? candidatesIfUnsigned(tally, view, collection, mayRepeat) : collection.inOrder();
+  if (isUnsigned && mayRepeat && view.nowMs < view.repeatAtMs) wakeAtMs = Math.min(wakeAtMs, view.repeatAtMs);
+  for (const validator of candidates) {
+    if (!mayRepeat && collection.hasRefused(validator)) continue;
     const forecast = forecastOf(tally.forecasts, validator);
-    const isForQuorumOnly = forecast.kind === 'invalid signer' || forecast.kind === 'avoided';
+    const isForQuorumOnly =
+      forecast.kind === 'invalid signer' || forecast.kind === 'avoided' || collection.isLastResort(validator);
     if (expected >= (isForQuorumOnly ? neededWeight : targetWeight) || ask.length >= room) break;
     // An avoided validator signs only if there is no quorum without it.
-    if (forecast.kind === 'avoided' && signedWeight + possible - collection.possibleOfAvoided() >= neededWeight) {
-      break;
-    }
+    const others = signedWeight + possible - collection.lastResort - collection.possibleOfAvoided();
+    if (forecast.kind === 'avoided' && others >= neededWeight) continue;
     // The change of a connection may not be counted yet.
     if (!view.isConnected(validator)) continue;
     ask.push(validator);
+    isRepeat ||= isUnsigned && collection.hasRefused(validator);
     if (isCountedOn(forecast)) expected += validator.weight;
-    nextWakeAtMs = Math.min(nextWakeAtMs, view.nowMs + forecast.hedgeAfterMs);
+    wakeAtMs = Math.min(wakeAtMs, view.nowMs + forecast.hedgeAfterMs);
   }
-  return { kind: 'go on', ask, wakeAtMs: nextWakeAtMs, isIdle: ask.length === 0 && !isBusy };
+  return { kind: 'go on', ask, wakeAtMs, isRepeat, idle: ask.length === 0 ? idle : undefined };
 }
 
 /**
@@ -108,101 +125,70 @@ export const MAX_ASKED_AT_ONCE = MAX_STARTED_PER_TURN;
 const FIRST_WAVE = 3;
 
 /** Each wave without a signature doubles the number of validators asked. */
-function waveWidth(
-  { isCautious }: QueryView,
-  collection: CollectionState,
-  noSignature: NoSignatureYet | undefined,
-): number {
-  if (!isCautious || noSignature === undefined) return Number.POSITIVE_INFINITY;
+function waveWidth({ isCautious }: QueryView, collection: CollectionState, isUnsigned: boolean): number {
+  if (!isCautious || !isUnsigned) return Number.POSITIVE_INFINITY;
   return collection.inTime > 0 ? 0 : Math.max(FIRST_WAVE, collection.inVain);
 }
 
-/** Sample of those that refused, from the heaviest to the lightest, so that they do not all lag or lie. */
-const SAMPLE = 8;
-
-/** State of a collection in which no validator has signed yet. */
-interface NoSignatureYet {
-  /** Many have refused: no new validator is asked while others are pending, nor if the quorum needs validators that refused. */
-  readonly asksOnlyAgain: boolean;
-  /** Validators that refused once and may be asked a second time. */
-  readonly retriesLeft: number;
-  /** The whole sample has refused to the end, and so, it is assumed, will all others that refused. */
-  readonly isHopeless: boolean;
-}
+/** Validators that refused which are asked again at a time while none has signed. */
+const PROBES = 2;
 
 /**
- * Limits the cost of a message that every validator refuses, perhaps because none has seen it yet. Until one signs, only a
- * sample is asked again, and no new validator if the quorum needs those that refused. Such a message costs one request to a
- * third of the validators, instead of three to each.
+ * Limits the cost of a message that every validator refuses, perhaps because none has seen it yet. Until one signs, two of those that refused
+ * are asked again at a time, and no new ones while others are pending, nor if the quorum needs those that refused.
  */
-function limitsWithoutSignature(
-  { signedWeight, neededWeight }: Tally,
+function* candidatesIfUnsigned(
+  { neededWeight, states }: Tally,
+  { nowMs, repeatAtMs }: QueryView,
   collection: CollectionState,
-): NoSignatureYet | undefined {
-  if (signedWeight > 0n || collection.answered > 0) return undefined;
-  const { refusals, inTime, open, settled, inSample } = collection;
-  return {
-    asksOnlyAgain: refusals >= SAMPLE && (inTime > 0 || open < neededWeight),
-    retriesLeft: Math.max(0, SAMPLE - settled - inSample),
-    isHopeless: settled >= SAMPLE,
-  };
-}
-
-function candidatesIn(
-  tally: Tally,
-  collection: CollectionState,
-  noSignature: NoSignatureYet | undefined,
+  mayRepeat: boolean,
 ): Iterable<WarpValidator> {
-  if (noSignature === undefined || collection.refusals === 0) return collection.inOrder();
-  if (noSignature.asksOnlyAgain && collection.candidatesAgain === 0) return [];
-  return fewer([...collection.inOrder()], tally, noSignature);
-}
-
-/** Narrows the candidates while no validator has signed. */
-function fewer(
-  candidates: readonly WarpValidator[],
-  { states }: Tally,
-  { asksOnlyAgain, retriesLeft }: NoSignatureYet,
-): WarpValidator[] {
-  const attemptsOf = ({ index }: WarpValidator): number => {
-    const state = states[index];
-    return state?.kind === 'waiting' ? state.attempts : 0;
-  };
-  const refusedOnce = candidates.filter(
-    (validator) => attemptsOf(validator) === 1 && failureOf(states[validator.index])?.kind === 'refused',
-  );
-  const others = new Set(refusedOnce);
-  const count = Math.min(retriesLeft, refusedOnce.length);
-  for (let i = 0; i < count; i += 1) {
-    const spread = refusedOnce[Math.floor((i * refusedOnce.length) / count)];
-    if (spread !== undefined) others.delete(spread);
+  const { refusals, inTime, open, repeated } = collection;
+  if (mayRepeat && nowMs >= repeatAtMs && repeated < PROBES) {
+    const attemptsOf = ({ index }: WarpValidator): number => {
+      const state = states[index];
+      return state?.kind === 'waiting' ? state.attempts : 0;
+    };
+    const refusing = [...collection.inOrder()].filter((validator) => collection.hasRefused(validator));
+    const inTurn = refusing.toSorted((a, b) => attemptsOf(a) - attemptsOf(b));
+    const [first] = inTurn;
+    const next = inTurn.filter((validator) => first !== undefined && attemptsOf(validator) === attemptsOf(first));
+    // Apart in the order of weight, so that they do not both lag or lie.
+    const second = inTurn[Math.max(1, next.length >> 1)];
+    yield* [first, second].filter((validator) => validator !== undefined).slice(0, PROBES - repeated);
   }
-  return candidates.filter((validator) => !others.has(validator) && !(asksOnlyAgain && attemptsOf(validator) === 0));
+  if (refusals >= PROBES && (inTime > 0 || open < neededWeight)) return;
+  for (const validator of collection.inOrder()) if (!collection.hasRefused(validator)) yield validator;
 }
 
 /** Returns the state after a failed attempt. All nodes of a validator are tried; one that refuses may lag. */
 export function afterFailure(
   failure: SignatureFailure,
-  attempt: { attempts: number; nodeCount: number; nowMs: number; isPChainMessage: boolean },
+  attempt: {
+    readonly attempts: number;
+    /** Attempts that timed out, with this one. */
+    readonly timeouts: number;
+    readonly nodeCount: number;
+    readonly nowMs: number;
+    readonly isPChainMessage: boolean;
+  },
   limits: QueryLimits,
 ): ValidatorState {
-  const { attempts, nodeCount, nowMs, isPChainMessage } = attempt;
+  const { attempts, timeouts, nodeCount, nowMs, isPChainMessage } = attempt;
   switch (failure.kind) {
     case 'timed_out':
-      return attempts < nodeCount ? waiting(nowMs) : { kind: 'failed', failure };
+      // Once more than it has nodes, if the quorum needs it.
+      return timeouts <= nodeCount ? waiting(nowMs) : { kind: 'failed', failure };
     case 'unreachable':
     case 'not_asked': {
       if (attempts < nodeCount) return waiting(nowMs);
       // A connection needs time to come back, and a full queue to drain.
-      const delayMs = limits.retryDelaysMs[attempts - nodeCount];
+      const delayMs = limits.unreachableDelaysMs[attempts - nodeCount];
       return delayMs === undefined ? { kind: 'failed', failure } : waiting(nowMs + delayMs);
     }
     case 'refused': {
-      const delayMs = limits.retryDelaysMs[attempts - 1];
-      if (delayMs === undefined || judgeRefusal(failure.code, isPChainMessage) !== 'may pass') {
-        return { kind: 'failed', failure };
-      }
-      return waiting(nowMs + delayMs);
+      if (judgeRefusal(failure.code, isPChainMessage) !== 'may pass') return { kind: 'failed', failure };
+      return waiting(nowMs + refusalDelayMs(limits, attempts - 1));
     }
     case 'invalid_signature':
       return { kind: 'failed', failure };
@@ -211,4 +197,9 @@ export function afterFailure(
   function waiting(notBeforeMs: number): ValidatorState {
     return { kind: 'waiting', notBeforeMs, attempts, lastFailure: failure };
   }
+}
+
+/** @param repeats number of earlier repetitions */
+export function refusalDelayMs({ refusalDelaysMs }: Pick<QueryLimits, 'refusalDelaysMs'>, repeats: number): number {
+  return refusalDelaysMs[repeats] ?? refusalDelaysMs.at(-1) ?? 0;
 }

@@ -1,4 +1,3 @@
-import type { SignatureFailure } from '../validators/validator-outcome.ts';
 import type { Tally } from './tally.ts';
 
 type RefusalVerdict =
@@ -35,10 +34,6 @@ export function judgeRefusal(code: number, isPChainMessage: boolean): RefusalVer
   // The chain's virtual machine does not sign: only other software on the node changes that.
   if (code === NO_HANDLER || (isPChainMessage && FINAL_P_CHAIN_CODES.has(code))) return 'for good';
   return 'may pass';
-}
-
-export function hasRefusedToTheEnd(failure: SignatureFailure, isPChainMessage: boolean): boolean {
-  return failure.kind === 'refused' && judgeRefusal(failure.code, isPChainMessage) === 'may pass';
 }
 
 export function weightRefusedForGood(tally: Tally, isPChainMessage: boolean): bigint {

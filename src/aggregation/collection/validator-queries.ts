@@ -20,6 +20,9 @@ export function createValidatorQueries(options: ValidatorQueriesOptions) {
     options;
   const { client, clock, limits, metrics, observeDelay, countOutcome, changes, over, span = NO_SPAN } = options;
   const timesAsked = new Map<NodeID, number>();
+  const timeouts = new Map<WarpValidator, number>();
+  /** Validators that refused after another one had signed. */
+  const lagging = new Set<WarpValidator>();
   let encoded: SignatureQuery | undefined;
   let asked = 0;
 
@@ -44,10 +47,15 @@ export function createValidatorQueries(options: ValidatorQueriesOptions) {
     isQueued = true;
   }
 
-  /** Records that validators refused a message that others signed: they lag, or run something else. */
-  function othersSigned(): void {
-    for (const { index, nodeIDs } of tally.warpSet.validators) {
+  /**
+   * Records that validators refused a message that others signed: they lag, or run something else. If none signed at first, only refusals
+   * after the first signature show that.
+   */
+  function othersSigned(wasSignedAtFirst: boolean): void {
+    for (const validator of tally.warpSet.validators) {
+      const { index, nodeIDs } = validator;
       if (failureOf(tally.states[index])?.kind !== 'refused') continue;
+      if (!wasSignedAtFirst && !lagging.has(validator)) continue;
       for (const nodeID of nodeIDs) if (timesAsked.has(nodeID)) history.failed(nodeID);
     }
   }
@@ -133,8 +141,15 @@ export function createValidatorQueries(options: ValidatorQueriesOptions) {
 
   function failed(validator: WarpValidator, attempts: number, failure: SignatureFailure): void {
     countOutcome(validator, failure);
-    const nodeCount = validator.nodeIDs.length;
-    const attempt = { attempts, nodeCount, nowMs: clock.monotonicMs(), isPChainMessage };
+    if (failure.kind === 'timed_out') timeouts.set(validator, (timeouts.get(validator) ?? 0) + 1);
+    if (failure.kind === 'refused' && tally.signedWeight > 0n) lagging.add(validator);
+    const attempt = {
+      attempts,
+      timeouts: timeouts.get(validator) ?? 0,
+      nodeCount: validator.nodeIDs.length,
+      nowMs: clock.monotonicMs(),
+      isPChainMessage,
+    };
     tally.set(validator.index, afterFailure(failure, attempt, limits));
   }
 

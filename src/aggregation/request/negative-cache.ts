@@ -2,12 +2,14 @@ import { LRUCache } from 'lru-cache';
 import type { Clock } from '../../lib/concurrency/clock.ts';
 import type { AggregatorError, AggregatorErrorCode } from '../aggregator-error.ts';
 
-/** A validator needs about this long to reconnect or receive the next block. */
-export const FAILURE_TTL_MS = 3_000;
+/** A validator needs about this long to reconnect. */
+const NOT_CONNECTED_TTL_MS = 3_000;
+/** Validators were asked again for some seconds already. */
+export const FAILURE_TTL_MS = 1_000;
 const REFUSAL_TTL_MS = 5 * 60_000;
 const TTL_MS: Readonly<Partial<Record<AggregatorErrorCode, number>>> = {
   signing_refused: REFUSAL_TTL_MS,
-  not_connected: FAILURE_TTL_MS,
+  not_connected: NOT_CONNECTED_TTL_MS,
   insufficient_weight: FAILURE_TTL_MS,
 };
 

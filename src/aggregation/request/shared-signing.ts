@@ -5,7 +5,7 @@ import type { DistributedSingleFlight, SingleFlightTask } from '../../store/redi
 import { inSpan, NO_SPAN, type Span } from '../../telemetry/spans.ts';
 import type { WarpSet } from '../../validators/warp-set.ts';
 import { PRIMARY_NETWORK_ID } from '../../warp/ids.ts';
-import type { Admission } from '../admission/admission.ts';
+import type { Admission, AdmissionPermit } from '../admission/admission.ts';
 import { unlessThreadsOverloaded } from '../admission/overloaded.ts';
 import type { Penalties } from '../admission/penalties.ts';
 import { QueryConcurrency } from '../admission/query-concurrency.ts';
@@ -13,7 +13,7 @@ import { AggregatorError } from '../aggregator-error.ts';
 import type { AggregationStage, StageInterval } from '../aggregator-metrics.ts';
 import { type CollectionOutcome, collectSignatures } from '../collection/collect-signatures.ts';
 import { describeFailure } from '../collection/collection-failure.ts';
-import type { CollectionDeps, CollectionLimits } from '../collection/collection-job.ts';
+import type { CollectionDeps, CollectionLimits, CollectionPermit } from '../collection/collection-job.ts';
 import { ProgressFeed, type ProgressListener } from '../collection/progress.ts';
 import type { AggregationResult } from './aggregation-request.ts';
 import type { SettledRequest } from './complete-request.ts';
@@ -112,9 +112,9 @@ export function createSharedSigning(options: SharedSigningOptions) {
 
   async function fly({ key, request, signing, client, span }: Flight, signal: AbortSignal): Promise<Signed> {
     penalties.requireSignable(client, request.message.sourceChainID);
-    using _permit = admission.admit({ client, subnetID: signing.signingSubnetID });
+    using admitted = admission.admit({ client, subnetID: signing.signingSubnetID });
     const progress = new ProgressFeed({ ...signing, isConnected: (nodeID) => source.isConnected(nodeID) });
-    const collection: Collection = { progress, run: new SharedRun(admission, client), stages: [], span };
+    const collection: Collection = { progress, run: new SharedRun(admission, client), admitted, stages: [], span };
     running.set(key, collection);
     let isNew = false;
     let mirror: ReturnType<typeof mirrorProgress> | undefined;
@@ -153,14 +153,26 @@ export function createSharedSigning(options: SharedSigningOptions) {
   async function collect(
     key: string,
     request: SettledRequest & Signing,
-    { run, ...collection }: Collection,
+    { run, admitted, ...collection }: Collection,
     waitedMs: number,
     signal: AbortSignal,
   ): Promise<Ending> {
     const check = (client: string | undefined): void =>
       penalties.requireSignable(client, request.message.sourceChainID);
-    using permit = await run.acquire(request.signingSubnetID, check, signal);
-    const job = { ...request, ...collection, signatureKey: signatureKey(request), client: permit.client, permit };
+    using running = await run.acquire(request.signingSubnetID, check, signal);
+    const { client } = running;
+    const permit: CollectionPermit = {
+      rest: running.rest,
+      wait() {
+        admitted.wait(client, bytesToWait(request));
+        running.rest();
+      },
+      async resume(until) {
+        await admitted.resume(until);
+        await running.resume(until);
+      },
+    };
+    const job = { ...request, ...collection, signatureKey: signatureKey(request), client, permit };
     // A replica that waited for another one has less time left, but at least half.
     const requestTimeoutMs = Math.max(limits.requestTimeoutMs - waitedMs, limits.requestTimeoutMs / 2);
     const deps = { ...options, queries, scheduler, limits: { ...limits, requestTimeoutMs } };
@@ -221,6 +233,7 @@ interface Collection {
   readonly progress: ProgressFeed;
   readonly stages: StageInterval[];
   readonly run: SharedRun;
+  readonly admitted: AdmissionPermit;
   readonly span: Span;
 }
 
@@ -230,6 +243,14 @@ interface Flight {
   readonly signing: Signing;
   readonly client: string | undefined;
   readonly span: Span;
+}
+
+/** The state of a validator, with the text of its refusal. */
+const VALIDATOR_BYTES = 256;
+
+/** What a request keeps while it waits: the message, as bytes and encoded for validators, and the states of these. */
+function bytesToWait({ message, justification, warpSet }: SettledRequest & Signing): number {
+  return 2 * (message.bytes.length + justification.length) + VALIDATOR_BYTES * warpSet.validators.length;
 }
 
 function toError(

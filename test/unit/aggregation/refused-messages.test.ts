@@ -1,5 +1,12 @@
 import { describe, expect, test } from 'vitest';
-import { type Act, ANSWER_MS, createFixture, type Fixture, NOTHING_LEFT } from './collection/collection-fixture.ts';
+import {
+  type Act,
+  ANSWER_MS,
+  createFixture,
+  type Fixture,
+  NOTHING_LEFT,
+  SUBNET_ID,
+} from './collection/collection-fixture.ts';
 
 const VALIDATORS = 200;
 
@@ -13,12 +20,12 @@ function signAll(fixture: Fixture): void {
   for (const position of fixture.validators.keys()) fixture.script(position, 'signs');
 }
 
-/** Lets validators from that position on sign once 200 ms have passed, and refuse before. */
-function signSoon(fixture: Fixture, from: number): void {
+/** Lets validators from that position on sign once that time has passed, and refuse before. */
+function signAfter(fixture: Fixture, lagMs: number, from = 0): void {
   for (const position of fixture.validators.keys()) {
     if (position < from) continue;
     fixture.script(position, (query, attempt) =>
-      fixture.acts(position, fixture.clock.monotonicMs() < 200 ? 'refuses' : 'signs')(query, attempt),
+      fixture.acts(position, fixture.clock.monotonicMs() < lagMs ? 'refuses' : 'signs')(query, attempt),
     );
   }
 }
@@ -38,14 +45,29 @@ function waves({ source }: Fixture): number[] {
 }
 
 describe('a message that all validators refuse', () => {
-  test('costs no more than one question to each that the quorum needs, and those of a sample', async () => {
+  test('costs one question to each that the quorum needs, and two at a time for some seconds', async () => {
     const fixture = createRefusing();
-    const { value, queries, tookMs } = await request(fixture);
-    expect(value).toMatchObject({ kind: 'insufficient', summary: { outcomes: { refused: { count: 141 } } } });
-    // 134 for the quorum, 7 before it was clear that many refuse, and the sample of 8 twice. All, three times each, would be 600.
-    expect(queries).toBe(134 + 7 + 2 * 8);
-    expect(tookMs).toBeLessThan(1_500);
+    const { value, tookMs } = await request(fixture);
+    expect(value).toMatchObject({ kind: 'insufficient', summary: { outcomes: { refused: { count: 135 } } } });
+    // 134 for the quorum, and one before it was clear that several refuse.
+    const [first, second, ...repeats] = waves(fixture);
+    expect([first, second]).toEqual([134, 1]);
+    // After 50, 100 and 250 ms, and then every 400 ms.
+    expect(repeats).toEqual(Array(14).fill(2));
+    expect(tookMs).toBe(5_000);
     expect(fixture.leftovers()).toEqual(NOTHING_LEFT);
+  });
+
+  test('is shown to all validators in turn, and not to the same two', async () => {
+    const fixture = createFixture({ weights: Array(20).fill(1) });
+    for (const position of fixture.validators.keys()) fixture.script(position, 'refuses');
+    await request(fixture);
+    const asked = fixture.asked();
+    for (const position of fixture.validators.keys()) {
+      expect(asked.filter((other) => other === position).length).toBeLessThanOrEqual(3);
+    }
+    // Three to the eight of a sample and one to the others are 36.
+    expect(asked.length).toBeLessThanOrEqual(2 * 36);
   });
 
   test('where many were refused lately, is found out by a third of the weight in widening waves', async () => {
@@ -54,7 +76,7 @@ describe('a message that all validators refuse', () => {
     const { value, queries } = await request(fixture);
     expect(value.kind).toBe('insufficient');
     expect(waves(fixture).slice(0, 5)).toEqual([3, 3, 6, 12, 24]);
-    expect(queries).toBeLessThanOrEqual(96 + 2 * 8);
+    expect(queries).toBeLessThanOrEqual(96 + 2 * 14);
   });
 
   test('that is large is shown to a few first; refused for good, it costs one question to a third of the weight', async () => {
@@ -77,17 +99,45 @@ describe('a good message', () => {
     expect(waves(fixture)).toEqual([134]);
   });
 
-  test('that no validator has yet is signed by all as soon as the sample has it', async () => {
-    const fixture = createRefusing();
-    signSoon(fixture, 0);
+  test.each([200, 1_000, 1_500, 3_000])(
+    'that validators execute after %i ms is signed by all as soon as one of two has it',
+    async (lagMs) => {
+      const fixture = createRefusing();
+      signAfter(fixture, lagMs);
+      const { value, tookMs } = await request(fixture);
+      expect(value.kind).toBe('signed');
+      expect(tookMs).toBeLessThanOrEqual(lagMs + 400 + 3 * ANSWER_MS);
+    },
+  );
+
+  test('is signed though each validator executes it at another time', async () => {
+    const fixture = createFixture({ weights: Array(20).fill(1) });
+    for (const position of fixture.validators.keys()) {
+      const lagMs = 1_000 + 100 * ((7 * position) % 20);
+      fixture.script(position, (query, attempt) =>
+        fixture.acts(position, fixture.clock.monotonicMs() < lagMs ? 'refuses' : 'signs')(query, attempt),
+      );
+    }
     const { value, tookMs } = await request(fixture);
     expect(value.kind).toBe('signed');
-    expect(tookMs).toBeLessThanOrEqual(ANSWER_MS + 300 + 2 * ANSWER_MS);
+    // The 14th executes it after 2.3 s.
+    expect(tookMs).toBeLessThanOrEqual(2_300 + 400 + 3 * ANSWER_MS);
   });
 
   test('is signed though the heaviest third refuses for ever, and all others at first', async () => {
     const fixture = createRefusing();
-    signSoon(fixture, 66);
-    expect((await request(fixture)).value.kind).toBe('signed');
+    signAfter(fixture, 200, 66);
+    const { value, tookMs } = await request(fixture);
+    expect(value.kind).toBe('signed');
+    expect(tookMs).toBeLessThan(1_000);
+  });
+
+  test('leaves no doubt about validators that were not asked again', async () => {
+    const fixture = createFixture({ weights: Array(20).fill(1) });
+    signAfter(fixture, 200);
+    await request(fixture);
+    const history = fixture.deps.histories.of(SUBNET_ID);
+    const nodes = fixture.validators.flatMap(({ nodeIDs }) => nodeIDs);
+    expect(nodes.filter((nodeID) => history.recordOf(nodeID)?.isDoubtful)).toEqual([]);
   });
 });

@@ -56,6 +56,7 @@ describe('validators that refuse', () => {
     }
     const permit = {
       rest: () => void events.push('rest'),
+      wait: () => void events.push('wait'),
       resume: async () => {
         events.push('resume');
         await drain();
@@ -63,8 +64,8 @@ describe('validators that refuse', () => {
       },
     };
     await fixture.run({ quorum: 67, permit });
-    const again = ['rest', 'resume', 'resumed', 'asked'];
-    expect(events).toEqual(['asked', ...again, ...again]);
+    const again = ['wait', 'resume', 'resumed', 'asked'];
+    expect(events.slice(0, 9)).toEqual(['asked', ...again, ...again]);
   });
 
   test('are reported at the deadline, though no permit is left for the rest', async () => {
@@ -72,6 +73,7 @@ describe('validators that refuse', () => {
     for (const position of [0, 1, 2]) fixture.script(position, 'refuses');
     const permit = {
       rest: () => undefined,
+      wait: () => undefined,
       resume: (until: AbortSignal) => new Promise<void>((resolve) => until.addEventListener('abort', () => resolve())),
     };
     const { value, atMs } = await fixture.run({ quorum: 67, permit });
@@ -316,6 +318,43 @@ test('a connection that breaks under a request may come back, and the request is
   expect(atMs).toBe(63_200 + ANSWER_MS);
 });
 
+describe('validators that timed out', () => {
+  test('are asked once more if the quorum needs them', async () => {
+    const fixture = createFixture({ weights: [20, 20, 20, 20, 20] });
+    for (const position of [0, 1]) fixture.script(position, 'silent', 'signs');
+    const { value, atMs } = await fixture.run({ quorum: 67 });
+    expect(fixture.signersOf(value, 67)).toHaveLength(4);
+    expect(atMs).toBe(LIMITS.peerTimeoutMs + ANSWER_MS);
+  });
+
+  test('are asked no more than once more', async () => {
+    const fixture = createFixture({ weights: [20, 20, 20, 20, 20] });
+    for (const position of [0, 1]) fixture.script(position, 'silent');
+    const { value, atMs } = await fixture.run({ quorum: 67 });
+    expect(summaryOf(value).outcomes.timed_out).toMatchObject({ count: 2, reasons: [{ reason: 'no_answer' }] });
+    expect(fixture.asked().filter((position) => position < 2)).toHaveLength(4);
+    // One is asked at once, and the other one when the first is late.
+    expect(atMs).toBe(2 * LIMITS.peerTimeoutMs + LIMITS.hedgeAfterMs);
+  });
+
+  test('are not asked again for the buffer', async () => {
+    const fixture = createFixture({ weights: [20, 20, 20, 20, 20] });
+    fixture.script(0, 'silent');
+    const { value, atMs } = await fixture.run({ quorum: 67, buffer: 33 });
+    expect(fixture.signersOf(value, 67)).toEqual([1, 2, 3, 4]);
+    expect(fixture.asked().filter((position) => position === 0)).toHaveLength(1);
+    expect(atMs).toBe(LIMITS.peerTimeoutMs);
+  });
+});
+
+test('the buffer waits for a validator that refuses as long as its first delays', async () => {
+  const fixture = createFixture({ weights: [20, 20, 20, 20, 20] });
+  fixture.script(0, 'refuses');
+  const { value, atMs } = await fixture.run({ quorum: 67, buffer: 33 });
+  expect(fixture.signersOf(value, 67)).toEqual([1, 2, 3, 4]);
+  expect(atMs).toBe(50 + 100 + 250 + 4 * ANSWER_MS);
+});
+
 describe('requests that exceed a queue', () => {
   const full: SignatureOutcome = { kind: 'not_asked', reason: 'queue_full' };
 
@@ -354,7 +393,7 @@ describe('requests that exceed a queue', () => {
 
 test.each([
   ['silent', 3_000],
-  ['refuses', ANSWER_MS + 300],
+  ['refuses', ANSWER_MS + 50],
 ] as const)(
   'of nodes that share a key one is %s: another is asked, whose answer is the whole weight',
   async (act, askedAtMs) => {

@@ -51,7 +51,9 @@ export const LIMITS: CollectionLimits = {
   hedgeAfterMs: 500,
   connectTimeoutMs: 5_000,
   reconnectGraceMs: 1_000,
-  retryDelaysMs: [300, 900],
+  refusalDelaysMs: [50, 100, 250, 400],
+  repeatForMs: 5_000,
+  unreachableDelaysMs: [300, 900],
   maxConcurrentQueries: 100,
 };
 
@@ -203,7 +205,7 @@ export function createFixture(options: FixtureOptions) {
         client: CLIENT,
         progress: options.progress ?? createFeed(),
         stages: [],
-        permit: options.permit ?? { rest: () => undefined, resume: async () => undefined },
+        permit: options.permit ?? { rest: () => undefined, wait: () => undefined, resume: async () => undefined },
         quorumNum: BigInt(quorum),
         quorumBuffer: BigInt(buffer),
       },

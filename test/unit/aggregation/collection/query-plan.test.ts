@@ -9,7 +9,8 @@ import { setOf, UNKNOWN } from './tally-fixture.ts';
 
 const LIMITS: QueryLimits = {
   hedgeAfterMs: 500,
-  retryDelaysMs: [300, 900],
+  refusalDelaysMs: [50, 100, 400],
+  unreachableDelaysMs: [300, 900],
   reconnectGraceMs: 1_000,
   maxConcurrentQueries: 4,
 };
@@ -19,6 +20,7 @@ const FINAL_P_CHAIN_CODES = [1, 2, 3, 4, 5, 7, 8, 9, 10, 13, 15, 17];
 const PASSING_P_CHAIN_CODES = [6, 11, 12, 14, 16];
 const REFUSED: SignatureFailure = { kind: 'refused', code: 2, text: '' };
 const UNREACHABLE: SignatureFailure = { kind: 'unreachable', reason: 'closed' };
+const TIMED_OUT: SignatureFailure = { kind: 'timed_out', reason: 'no_answer' };
 
 const forecast = fc.constantFrom<ValidatorForecast>(
   UNKNOWN,
@@ -39,8 +41,8 @@ const progress = fc.oneof(
   fc.record({
     kind: fc.constant('waiting' as const),
     notBeforeMs: nearNow(0, 300, -1_000, -5_000),
-    attempts: fc.integer({ min: 1, max: 3 }),
-    lastFailure: fc.constantFrom(REFUSED, UNREACHABLE),
+    attempts: fc.integer({ min: 1, max: 5 }),
+    lastFailure: fc.constantFrom(REFUSED, UNREACHABLE, TIMED_OUT),
   }),
   fc.record({
     kind: fc.constant('asking' as const),
@@ -68,6 +70,8 @@ const state = fc
     quorum: fc.integer({ min: 0, max: 100 }),
     bufferShare: fc.integer({ min: 0, max: 100 }),
     connectDeadlineMs: nearNow(0, 700, -2_000),
+    repeatAtMs: nearNow(0),
+    repeatUntilMs: nearNow(0, 700),
     maxConcurrentQueries: fc.integer({ min: 1, max: 5 }),
   })
   .map(({ validators, quorum, bufferShare, ...rest }) => {
@@ -88,13 +92,14 @@ type State = typeof state extends fc.Arbitrary<infer T> ? T : never;
 
 const PLAIN = { isCautious: false, isPChainMessage: false, connectionChanges: 0 };
 
-function plan({ tally, validators, connectDeadlineMs, limits }: State) {
+function plan({ tally, validators, connectDeadlineMs, repeatAtMs, repeatUntilMs, limits }: State) {
   const isConnected = ({ index }: { index: number }) => validators[index]?.isConnected === true;
-  return planQueries(tally, { nowMs: NOW, isConnected, connectDeadlineMs, ...PLAIN }, limits);
+  const view = { nowMs: NOW, isConnected, connectDeadlineMs, repeatAtMs, repeatUntilMs, ...PLAIN };
+  return planQueries(tally, view, limits);
 }
 
 /** What the rules say of one validator, written down a second time. */
-function stand({ validators, connectDeadlineMs }: State, index: number) {
+function stand({ validators, connectDeadlineMs, repeatUntilMs }: State, index: number) {
   const { progress, isConnected, forecast } = validators[index] as State['validators'][number];
   const isWaiting = progress.kind === 'waiting';
   const isDue = isWaiting && progress.notBeforeMs <= NOW;
@@ -102,14 +107,22 @@ function stand({ validators, connectDeadlineMs }: State, index: number) {
   const mayConnect = NOW < connectDeadlineMs || NOW < graceMs;
   const isFresh = progress.kind === 'queued' || (progress.kind === 'asking' && NOW < progress.lateAtMs);
   const isAsking = progress.kind === 'asking' || progress.kind === 'queued';
-  const maySign = isAsking || progress.kind === 'answered' || (isWaiting && (!isDue || isConnected || mayConnect));
+  const hasRefused = isWaiting && progress.lastFailure?.kind === 'refused';
+  const isTooLate = hasRefused && NOW >= repeatUntilMs;
+  const isLastResort = isWaiting && progress.lastFailure?.kind === 'timed_out' && forecast.kind !== 'avoided';
+  const maySign =
+    isAsking || progress.kind === 'answered' || (isWaiting && !isTooLate && (!isDue || isConnected || mayConnect));
+  const isWorthIt = !isTooLate && !isLastResort && !(hasRefused && progress.attempts > 3);
   return {
     forecast,
-    mayBeAsked: isDue && isConnected,
+    hasRefused,
+    isLastResort,
+    mayBeAsked: isDue && isConnected && !isTooLate,
     maySign,
     isAwaited:
-      (maySign && (progress.kind === 'answered' || forecast.kind === 'expected')) ||
-      (forecast.kind === 'on trial' && (isFresh || (isDue && isConnected))),
+      isWorthIt &&
+      ((maySign && (progress.kind === 'answered' || forecast.kind === 'expected')) ||
+        (forecast.kind === 'on trial' && (isFresh || (isDue && isConnected)))),
     isCountedOn:
       progress.kind === 'answered' || (isFresh && ['expected', 'invalid signer', 'avoided'].includes(forecast.kind)),
     isAsking,
@@ -139,21 +152,31 @@ test('any plan keeps the rules', () => {
       const asked = new Set(planned.ask.map(({ index }) => index));
       expect(asked.size).toBe(planned.ask.length);
       for (const index of asked) expect(stand(state, index).mayBeAsked).toBe(true);
+      // While none has signed, two of those that refused, not before their time.
+      const isUnsigned = tally.signedWeight === 0n && !validators.some(({ progress }) => progress.kind === 'answered');
+      const isRefused = tally.refusals.some((refusal) => refusal !== undefined);
+      const again = [...asked].filter((index) => stand(state, index).hasRefused).length;
+      if (isUnsigned) expect(again).toBeLessThanOrEqual(NOW < state.repeatAtMs ? 0 : 2);
+      expect(planned.isRepeat).toBe(isUnsigned && again > 0);
 
       // The heaviest of the best rank, no more than are missing, and no fewer unless that many are asked already.
       const at = (index: number) => validators[index] as State['validators'][number];
       const comesBefore = (a: number, b: number): boolean =>
-        at(a).forecast.rank < at(b).forecast.rank ||
-        (at(a).forecast.rank === at(b).forecast.rank && at(a).weight > at(b).weight);
+        stand(state, a).isLastResort === stand(state, b).isLastResort
+          ? at(a).forecast.rank < at(b).forecast.rank ||
+            (at(a).forecast.rank === at(b).forecast.rank && at(a).weight > at(b).weight)
+          : stand(state, b).isLastResort;
       const countsAs = (index: number): bigint =>
         ['expected', 'invalid signer', 'avoided'].includes(at(index).forecast.kind) ? at(index).weight : 0n;
       const reachable =
-        tally.signedWeight + weightOf(state, ({ maySign, forecast }) => maySign && forecast.kind !== 'avoided');
+        tally.signedWeight +
+        weightOf(state, (one) => one.maySign && one.forecast.kind !== 'avoided' && !one.isLastResort);
       // Invalid signers are not asked for a buffer, and avoided validators for nothing that the others may sign.
       const goalFor = (index: number): bigint => {
         const { kind } = at(index).forecast;
         if (kind === 'avoided' && reachable >= tally.neededWeight) return 0n;
-        return kind === 'invalid signer' || kind === 'avoided' ? tally.neededWeight : tally.targetWeight;
+        const isForQuorumOnly = kind === 'invalid signer' || kind === 'avoided' || stand(state, index).isLastResort;
+        return isForQuorumOnly ? tally.neededWeight : tally.targetWeight;
       };
       const last = planned.ask.at(-1)?.index ?? -1;
       const left = [...validators.keys()].filter((index) => stand(state, index).mayBeAsked && !asked.has(index));
@@ -161,12 +184,14 @@ test('any plan keeps the rules', () => {
       const withAsked = planned.ask.reduce((sum, { index }) => sum + countsAs(index), countedOn);
       const inFlight = validators.filter((_, index) => stand(state, index).isAsking).length + asked.size;
       if (asked.size > 0) {
-        expect(left.every((index) => !comesBefore(index, last))).toBe(true);
+        if (!(isUnsigned && isRefused))
+          expect(left.every((index) => !comesBefore(index, last) || goalFor(index) === 0n)).toBe(true);
         expect(withAsked - countsAs(last) < goalFor(last)).toBe(true);
         expect(inFlight <= limits.maxConcurrentQueries).toBe(true);
       }
       const isFull = inFlight >= limits.maxConcurrentQueries;
-      expect(isFull || left.every((index) => withAsked >= goalFor(index))).toBe(true);
+      const mayHoldBack = isFull || (isUnsigned && isRefused);
+      expect(mayHoldBack || left.every((index) => withAsked >= goalFor(index))).toBe(true);
 
       // It wakes later than now, and no later than anything that time alone changes.
       expect(planned.wakeAtMs).toBeGreaterThan(NOW);
@@ -177,6 +202,7 @@ test('any plan keeps the rules', () => {
           expect(planned.wakeAtMs).toBeLessThanOrEqual(progress.lateAtMs);
         }
         if (progress.kind !== 'waiting' || !maySign) continue;
+        if (stand(state, index).hasRefused) expect(planned.wakeAtMs).toBeLessThanOrEqual(state.repeatUntilMs);
         if (progress.notBeforeMs > NOW) expect(planned.wakeAtMs).toBeLessThanOrEqual(progress.notBeforeMs);
         else if (!isConnected) {
           const graceMs = progress.lastFailure?.kind === 'unreachable' ? progress.notBeforeMs + 1_000 : 0;
@@ -197,7 +223,7 @@ test('a plan from the sums of earlier plans is the plan from all states', () => 
     isCautious: fc.boolean(),
   });
   fc.assert(
-    fc.property(state, fc.array(step, { maxLength: 15 }), ({ tally, validators, limits, connectDeadlineMs }, steps) => {
+    fc.property(state, fc.array(step, { maxLength: 15 }), ({ tally, validators, limits, ...times }, steps) => {
       const collection = new CollectionState(tally);
       const connected = validators.map(({ isConnected }) => isConnected);
       let [nowMs, connectionChanges] = [NOW, 0];
@@ -208,7 +234,7 @@ test('a plan from the sums of earlier plans is the plan from all states', () => 
         connected[index] = after.isConnected;
         nowMs += passedMs;
         const isConnected = ({ index }: { index: number }) => connected[index] === true;
-        const view = { ...PLAIN, nowMs, isConnected, connectionChanges, connectDeadlineMs, isCautious };
+        const view = { ...PLAIN, ...times, nowMs, isConnected, connectionChanges, isCautious };
         expect(planQueries(tally, view, limits, collection)).toEqual(planQueries(tally, view, limits));
       }
     }),
@@ -220,16 +246,28 @@ describe('afterFailure', () => {
   const after = (
     failure: SignatureFailure,
     attempts: number,
-    { nodeCount = 1, isPChainMessage = false } = {},
-  ): ValidatorState => afterFailure(failure, { attempts, nodeCount, nowMs: 1_000, isPChainMessage }, LIMITS);
+    { nodeCount = 1, timeouts = 0, isPChainMessage = false } = {},
+  ): ValidatorState => afterFailure(failure, { attempts, timeouts, nodeCount, nowMs: 1_000, isPChainMessage }, LIMITS);
   const refused = (code: number): SignatureFailure => ({ kind: 'refused', code, text: 'text' });
   const failed = (failure: SignatureFailure): ValidatorState => ({ kind: 'failed', failure });
 
-  test('a refusal is tried again after each pause, and is final then', () => {
+  test('a refusal is tried again after each delay, and then after the last one', () => {
     const failure = refused(2);
-    expect(after(failure, 1)).toEqual({ kind: 'waiting', notBeforeMs: 1_300, attempts: 1, lastFailure: failure });
-    expect(after(failure, 2)).toEqual({ kind: 'waiting', notBeforeMs: 1_900, attempts: 2, lastFailure: failure });
-    expect(after(failure, 3)).toEqual(failed(failure));
+    for (const [attempts, notBeforeMs] of [1_050, 1_100, 1_400, 1_400, 1_400].entries()) {
+      expect(after(failure, attempts + 1)).toEqual({
+        kind: 'waiting',
+        notBeforeMs,
+        attempts: attempts + 1,
+        lastFailure: failure,
+      });
+    }
+  });
+
+  test('a validator that timed out is asked once more than it has nodes', () => {
+    expect(after(TIMED_OUT, 1, { timeouts: 1 })).toMatchObject({ kind: 'waiting', notBeforeMs: 1_000 });
+    expect(after(TIMED_OUT, 2, { timeouts: 2 })).toEqual(failed(TIMED_OUT));
+    expect(after(TIMED_OUT, 2, { timeouts: 2, nodeCount: 2 })).toMatchObject({ kind: 'waiting' });
+    expect(after(TIMED_OUT, 3, { timeouts: 3, nodeCount: 2 })).toEqual(failed(TIMED_OUT));
   });
 
   test('codes of the P-Chain are final there where no block can change them, and are other codes elsewhere', () => {

@@ -182,7 +182,7 @@ describe('what fails', () => {
         missingOmitted: 0,
       },
     });
-    expect(error.retryAfterMs).toBe(3_000);
+    expect(error.retryAfterMs).toBe(1_000);
   });
 
   test('nodes of an L1 that live and are silent about its blockchain: they do not admit us, as far as one can tell', async () => {
