@@ -8,8 +8,12 @@ import type { Watcher } from './service.ts';
 
 /** The code with which a node refuses that has no handler for the chain (avalanchego `network/p2p/error.go`). */
 const NO_HANDLER = -2;
-/** Pauses before the retries of a query. */
-const RETRIES = 2;
+/** Delays before a validator is asked again whose connection broke. */
+const RECONNECTIONS = 2;
+/** Time from the start during which validators are asked again whose refusal may pass: after 50, 100 and 250 ms, and then every 400 ms. */
+const REPEAT_MS = 5_000;
+/** Of one node: the repetitions in that time, and one after a timeout. */
+const MAX_ASKS = 1 + 3 + Math.ceil((REPEAT_MS - 400) / 400) + RECONNECTIONS + 1;
 /** The extra time of the search for invalid signers. */
 const SEARCH_MS = 2_000;
 /** A store that does not answer is waited for once. */
@@ -30,6 +34,7 @@ interface Collection {
 interface Ask {
   outcome: SignatureOutcome['kind'] | undefined;
   code: number | undefined;
+  answeredMs: number | undefined;
 }
 
 /** A request from its start to its end, as far as collections depend on it. */
@@ -108,22 +113,24 @@ export class Invariants implements Watcher {
       const { requestTimeoutMs } = this.#plan.aggregation;
       if (tookMs > requestTimeoutMs + this.slackMs)
         this.violate(`a collection took ${tookMs} ms, with a deadline of ${requestTimeoutMs}`);
+      // No answer tells that the time for repetitions is over.
+      if (collection.endMs > collection.startMs + REPEAT_MS) this.#noteLoss(collection, collection.startMs + REPEAT_MS);
       this.#expectSoon(collection);
     };
   }
 
   asked(query: object, message: Uint8Array, nodeID: NodeID) {
     const collection = this.#collectionOf(query, message);
-    const ask: Ask = { outcome: undefined, code: undefined };
+    const ask: Ask = { outcome: undefined, code: undefined, answeredMs: undefined };
     if (collection !== undefined) {
       const asks = collection.asks.get(nodeID) ?? [];
       asks.push(ask);
       collection.asks.set(nodeID, asks);
-      if (asks.length > 1 + RETRIES) this.violate(`${nodeID} was asked ${asks.length} times by one collection`);
+      if (asks.length > MAX_ASKS) this.violate(`${nodeID} was asked ${asks.length} times by one collection`);
     }
     return (outcome: SignatureOutcome['kind'], code?: number): void => {
-      Object.assign(ask, { outcome, code });
-      if (collection !== undefined && collection.endMs === undefined) this.#noteLoss(collection);
+      Object.assign(ask, { outcome, code, answeredMs: this.#nowMs() });
+      if (collection !== undefined && collection.endMs === undefined) this.#noteLoss(collection, this.#nowMs());
     };
   }
 
@@ -166,7 +173,7 @@ export class Invariants implements Watcher {
     return isOne && sets.length === 1 ? { quorum, set: sets[0] as LedgerSet } : undefined;
   }
 
-  #noteLoss(collection: Collection): void {
+  #noteLoss(collection: Collection, atMs: number): void {
     if (collection.lostMs !== undefined) return;
     const setting = this.#settingOf(collection);
     if (setting === undefined) return;
@@ -176,11 +183,12 @@ export class Invariants implements Watcher {
       const nodes = set.filter(({ key }) => key === entry.key);
       const asks = nodes.flatMap(({ number }) => collection.asks.get(this.#nodeIDOf(number)) ?? []);
       // A signature may still be good, and one under way may still come.
-      if (asks.some(({ outcome }) => outcome === undefined || outcome === 'signature')) return false;
+      if (asks.some((ask) => isPendingAt(ask, atMs) || ask.outcome === 'signature')) return false;
       if (asks.some(({ outcome, code }) => outcome === 'invalid_signature' || code === NO_HANDLER || code === -3))
         return true;
-      if (asks.filter(({ outcome }) => outcome === 'timed_out').length >= nodes.length) return true;
-      return asks.length >= nodes.length + RETRIES;
+      if (asks.filter(({ outcome }) => outcome === 'timed_out').length > nodes.length) return true;
+      if (asks.some(({ outcome }) => outcome === 'refused')) return atMs >= collection.startMs + REPEAT_MS;
+      return asks.filter(({ outcome }) => outcome !== 'timed_out').length >= nodes.length + RECONNECTIONS;
     };
     const total = set.reduce((sum, { weight }) => sum + weight, 0n);
     const isTooLittle = (weight: bigint): boolean => 100n * weight < BigInt(quorum) * total || weight === 0n;
@@ -190,13 +198,13 @@ export class Invariants implements Watcher {
     const asksOf = ({ number }: LedgerSet[number]): readonly Ask[] => collection.asks.get(this.#nodeIDOf(number)) ?? [];
     const isRefusedForGood = (entry: LedgerSet[number]): boolean =>
       asksOf(entry).some(({ code }) => code === NO_HANDLER);
-    const isPending = (entry: LedgerSet[number]): boolean => asksOf(entry).some(({ outcome }) => outcome === undefined);
+    const isPending = (entry: LedgerSet[number]): boolean => asksOf(entry).some((ask) => isPendingAt(ask, atMs));
     // Answers that are not late may still decide that the refusal is final.
     const isVerdictOpen =
       weightIf(isRefusedForGood) > 0n &&
       !isTooLittle(weightIf((entry) => !isRefusedForGood(entry))) &&
       isTooLittle(weightIf((entry) => !isRefusedForGood(entry) && !isPending(entry)));
-    collection.lostMs = this.#nowMs() + (isVerdictOpen ? this.#plan.aggregation.hedgeAfterMs : 0);
+    collection.lostMs = atMs + (isVerdictOpen ? this.#plan.aggregation.hedgeAfterMs : 0);
   }
 
   /** A quorum that is out of reach fails at once: but for signatures that are still being added. */
@@ -206,6 +214,10 @@ export class Invariants implements Watcher {
     if (endMs - lostMs > boundMs)
       this.violate(`a collection went on for ${endMs - lostMs} ms after its quorum was out of reach`);
   }
+}
+
+function isPendingAt({ answeredMs }: Ask, atMs: number): boolean {
+  return answeredMs === undefined || answeredMs > atMs;
 }
 
 /** The most collections that requests for one message need at once: one for each kind of request in each set of its subnet. */

@@ -73,12 +73,12 @@ export const SERVICE_BUGS: readonly SimulatedBug[] = [
   ...bugsOf('src/aggregation/collection/query-plan.ts', {
     'a lost quorum that is not noticed': [
       ": { kind: 'out of reach' };",
-      ": { kind: 'go on', ask: [], wakeAtMs: Number.POSITIVE_INFINITY, isIdle: false };",
+      ": { kind: 'go on', ask: [], wakeAtMs: Number.POSITIVE_INFINITY, isRepeat: false, idle: undefined };",
       /after its quorum was out of reach/,
     ],
     'a validator that is asked again and again': [
-      'limits.retryDelaysMs[attempts - 1]',
-      'limits.retryDelaysMs[0]',
+      'return refusalDelaysMs[repeats] ?? refusalDelaysMs.at(-1) ?? 0',
+      'return 0',
       /was asked \d+ times/,
     ],
   }),

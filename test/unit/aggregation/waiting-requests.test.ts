@@ -1,0 +1,110 @@
+import { Registry } from 'prom-client';
+import { describe, expect, test } from 'vitest';
+import { createAdmission } from '../../../src/aggregation/admission/admission.ts';
+import { createPenalties } from '../../../src/aggregation/admission/penalties.ts';
+import { createAggregatorMetrics } from '../../../src/aggregation/aggregator-metrics.ts';
+import { createMetrics } from '../../../src/telemetry/metrics.ts';
+import { FakeClock } from '../../support/fake-clock.ts';
+import { createHarness, messageOf, NO_POLICY, outcomesOf, SUBNET, signers } from './aggregator-fixture.ts';
+import { ANSWER_MS, drain, NOTHING_LEFT, SteppedClock } from './collection/collection-fixture.ts';
+
+/** Validators that refuse until that time has passed, and sign then. */
+function signAfter({ source, clock }: ReturnType<typeof createHarness>, lagMs: number): void {
+  for (const { nodeID, sign } of signers) {
+    source.add(nodeID, ({ message }) => ({
+      afterMs: ANSWER_MS,
+      outcome:
+        clock.monotonicMs() < lagMs
+          ? { kind: 'refused', code: 3, text: 'unknown message' }
+          : { kind: 'signature', signature: sign(message) },
+    }));
+  }
+}
+
+const gauge = async (registry: Registry, name: string): Promise<number | undefined> => {
+  const metric = await registry.getSingleMetric(`signature_aggregator_${name}`)?.get();
+  return metric?.values[0]?.value;
+};
+
+describe('requests for messages that no validator has executed yet', () => {
+  test('hold no permit between the tries, so that more of them than permits are signed', async () => {
+    const harness = createHarness({ maxAggregationsInFlight: 9 });
+    const { startFor, finish, registry, leftovers, clock } = harness;
+    signAfter(harness, 2_000);
+    const waiting: Promise<unknown>[] = [];
+    for (let number = 0; number < 12; number += 1) {
+      waiting.push(startFor('client', { message: messageOf(number) }));
+      await clock.advance(20);
+      await drain();
+    }
+    expect(await outcomesOf(waiting)).toEqual(Array(12).fill('open'));
+    // Some are being tried at this moment.
+    expect(await gauge(registry, 'aggregations_waiting')).toBeGreaterThanOrEqual(9);
+    await finish(Promise.all(waiting));
+    expect(clock.monotonicMs()).toBeLessThanOrEqual(2_000 + 700);
+    for (const name of ['waiting', 'admitted', 'at_work'])
+      expect(await gauge(registry, `aggregations_${name}`)).toBe(0);
+    expect(leftovers()).toEqual(NOTHING_LEFT);
+  });
+
+  test('cost the client points once, at the end, and are cached for a second then', async () => {
+    const charges: number[] = [];
+    const clock = new SteppedClock();
+    const penalties = createPenalties(clock, createAggregatorMetrics(createMetrics(new Registry())));
+    const harness = createHarness(
+      {},
+      { clock, penalties: { ...penalties, chargeUnsigned: () => void charges.push(clock.monotonicMs()) } },
+    );
+    signAfter(harness, 1_000_000);
+    const { startFor, finish, source } = harness;
+    await expect(finish(startFor('client', {}))).rejects.toMatchObject({ code: 'insufficient_weight' });
+    expect(charges).toEqual([5_000]);
+    const asked = source.calls.length;
+    await expect(finish(startFor('client', {}))).rejects.toMatchObject({ retryAfterMs: 1_000 });
+    expect(source.calls).toHaveLength(asked);
+  });
+});
+
+describe('permits to wait', () => {
+  const MIB = 2 ** 20;
+
+  function createPermits(maxAggregationsInFlight = 256) {
+    const clock = new FakeClock();
+    const metrics = createAggregatorMetrics(createMetrics(new Registry()));
+    const options = { clock, metrics, maxAggregationsInFlight, subnets: NO_POLICY, queueTimeoutMs: 1_000 };
+    return { clock, ...createAdmission(options) };
+  }
+
+  test('are bounded by bytes, for one client and for all', () => {
+    const { admit } = createPermits();
+    const waitAll = (client: string): number => {
+      for (let count = 0; ; count += 1) {
+        try {
+          admit({ client, subnetID: SUBNET }).wait(client, MIB);
+        } catch (error) {
+          expect(error).toMatchObject({ code: 'overloaded', retryAfterMs: 1_000 });
+          return count;
+        }
+      }
+    };
+    const [first, second] = [waitAll('a'), waitAll('b')];
+    // Two thirds of 128 MiB, and two thirds of the rest.
+    expect(first).toBe(84);
+    expect(second).toBe(28);
+  });
+
+  test('are exchanged for a permit in turn, before new requests', async () => {
+    const { admit } = createPermits(1);
+    const request = { client: undefined, subnetID: SUBNET };
+    const first = admit(request);
+    first.wait('a', 0);
+    const second = admit(request);
+    const resumed = first.resume(new AbortController().signal);
+    expect(() => admit(request)).toThrow('too many requests');
+    second[Symbol.dispose]();
+    await resumed;
+    expect(() => admit(request)).toThrow('too many requests');
+    first[Symbol.dispose]();
+    admit(request);
+  });
+});
