@@ -88,7 +88,7 @@ export function createAggregatorMetrics(metrics: Metrics, isLabelled: (subnetID:
       admitted,
       running,
       waiting,
-    }: Readonly<Record<'admitted' | 'running', Usage>> & { readonly waiting: { held(): number } }): void {
+    }: Readonly<Record<'admitted' | 'running', Usage>> & { readonly waiting: Pick<Usage, 'held'> }): void {
       gauge(
         'aggregations_limit',
         'The most different aggregations and lookups that may run or be queued',
@@ -100,7 +100,7 @@ export function createAggregatorMetrics(metrics: Metrics, isLabelled: (subnetID:
       gauge(
         'aggregations_waiting',
         'Aggregations that wait until validators which refused are asked again: they hold no permit',
-        waiting.held,
+        () => waiting.held,
       );
     },
     showLookups: (kind: LookupKind, running: Usage): void => void lookups.set(kind, running),

@@ -83,7 +83,12 @@ export const SERVICE_BUGS: readonly SimulatedBug[] = [
     ],
   }),
   ...bugsOf('src/aggregation/admission/admission.ts', {
-    'a permit that is never released': ['permit.release();', '', /aggregations_admitted is \d+/],
+    'a permit that is never released': [
+      'permit?.release();\n        permit = undefined;\n        if (admitted.held',
+      'permit = undefined;\n        if (admitted.held',
+      /aggregations_admitted is \d+/,
+    ],
+    'a permit to wait that is never released': ['waiters.held -= 1;', '', /aggregations_waiting is \d+/],
   }),
   ...bugsOf('src/aggregation/collection/progress.ts', {
     'listeners that are not removed': [

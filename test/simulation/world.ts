@@ -403,6 +403,7 @@ export class World {
       for (const gauge of [
         'aggregations_in_flight',
         'aggregations_admitted',
+        'aggregations_waiting',
         ...(isTrialOver ? ['peer_pending_requests'] : []),
       ]) {
         for (const { value } of await service.valuesOf(gauge)) {

@@ -91,8 +91,8 @@ export function createAdmission(options: AdmissionOptions) {
   });
   const waiting = new FairSemaphore({ clock, limit: MAX_WAITING_BYTES, keyShare: WAITING_CLIENT_SHARE });
   let cancelProbe: (() => void) | undefined;
-  let waiters = 0;
-  metrics.showAdmission({ admitted, running, waiting: { held: () => waiters } });
+  const waiters = { held: 0 };
+  metrics.showAdmission({ admitted, running, waiting: waiters });
 
   function acquireToWait(client: string | undefined, bytes: number): Permit {
     const permit = waiting.tryAcquire({ key: client, weight: WAITING_BYTES + bytes });
@@ -101,9 +101,9 @@ export function createAdmission(options: AdmissionOptions) {
         'too many requests, of this client or of all, wait until validators have executed their transactions';
       throw overloaded(metrics.admissionRefusals, 'waiting', text);
     }
-    waiters += 1;
+    waiters.held += 1;
     const release = (): void => {
-      waiters -= 1;
+      waiters.held -= 1;
       permit.release();
     };
     return { release, [Symbol.dispose]: release };

@@ -162,7 +162,7 @@ export function createSharedSigning(options: SharedSigningOptions) {
     using running = await run.acquire(request.signingSubnetID, check, signal);
     const { client } = running;
     const permit: CollectionPermit = {
-      rest: running.rest,
+      rest: () => running.rest(),
       wait() {
         admitted.wait(client, bytesToWait(request));
         running.rest();
