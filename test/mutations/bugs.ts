@@ -395,8 +395,8 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     'a key in the path of a base URL is printed': ["return rest === '' ? text : `${origin}/${MASK}`;", 'return text;'],
     'passwords in URLs are printed': ['text.replace(/\\/\\/.*@/s, `//${MASK}@`)', 'text'],
   }),
-  ...bugsOf('src/http/server/read-scheduler.ts', BODIES, {
-    'connections with small chunks are never paused': ['if (pieces === MAX_PIECES)', 'if (pieces < 0)'],
+  ...bugsOf('src/http/server/request-bodies.ts', BODIES, {
+    'a body may have any number of small chunks': ['if (smallChunks <= MAX_SMALL_CHUNKS) return', 'return'],
   }),
   ...bugsOf('src/lib/encoding/growing-buffer.ts', ['test/unit/lib/encoding'], {
     'a body keeps each of its pieces': ['.max(needed, Math.min(2 * this.capacity, maxBytes))', '.max(needed, 0)'],

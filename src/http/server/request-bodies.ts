@@ -6,18 +6,23 @@ import { GrowingBuffer } from '../../lib/encoding/growing-buffer.ts';
 import type { Counter, Metrics } from '../../telemetry/metrics.ts';
 import { clientOf } from '../access/client-identity.ts';
 import { ClientGone, HttpError } from '../errors/http-error.ts';
-import { ReadScheduler } from './read-scheduler.ts';
 
 /**
  * Bound of the bytes of request bodies over all listeners; one client gets half. A parsed body takes some four times its bytes: its text, its
  * message, and the requests to validators.
  */
 const MAX_BYTES = 32 * 1024 * 1024;
+/**
+ * Bound of the small chunks of a body: each costs as much as a long one. It allows a client that writes a few bytes at a time, such as a JSON
+ * encoder without a buffer.
+ */
+const MAX_SMALL_CHUNKS = 4_096;
+const SMALL_CHUNK_BYTES = 64;
 /** Some of the bodies are answered within it. */
 const RETRY_AFTER_MS = 1_000;
 
 export interface RequestBodiesOptions {
-  readonly clock: Pick<Clock, 'after' | 'afterTurn'>;
+  readonly clock: Pick<Clock, 'after'>;
   readonly metrics: Metrics;
   readonly maxBytes?: number;
 }
@@ -45,15 +50,13 @@ interface Receiving extends IncomingMessage {
  */
 export class RequestBodies {
   readonly #permits: FairSemaphore;
-  readonly #scheduler: ReadScheduler;
   readonly #refusals: Counter;
 
   constructor({ clock, metrics, maxBytes = MAX_BYTES }: RequestBodiesOptions) {
     this.#permits = new FairSemaphore({ clock, limit: maxBytes, keyShare: 1 });
-    this.#scheduler = new ReadScheduler(clock);
     this.#refusals = metrics.counter({
       name: 'http_bodies_refused_total',
-      help: 'Request bodies refused because the bytes of bodies, of one client or of all, reached their limit',
+      help: 'Request bodies refused because the bytes of bodies, of one client or of all, reached their limit, or because of too many small chunks',
     });
     metrics.readGauge(
       { name: 'http_body_bytes', help: 'Bytes of received request bodies that are not answered yet' },
@@ -66,7 +69,7 @@ export class RequestBodies {
     const { headers } = request;
     const hasBody = headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
     if (!hasBody || request[BODY] !== undefined) return;
-    const body = new RequestBody(request, this.#permits, this.#scheduler, this.#refusals);
+    const body = new RequestBody(request, this.#permits, this.#refusals);
     request[BODY] = body;
     response.on('close', () => body.discard());
   }
@@ -102,16 +105,21 @@ class RequestBody {
   #failure: Error | undefined;
   #done: Done<string> | undefined;
 
-  constructor(request: IncomingMessage, permits: FairSemaphore, scheduler: ReadScheduler, refusals: Counter) {
+  constructor(request: IncomingMessage, permits: FairSemaphore, refusals: Counter) {
     this.#permits = permits;
     this.#refusals = refusals;
     const { socket, headers } = request;
     const length = headers['content-length'];
     this.#declaredBytes = length === undefined ? undefined : Number(length);
     this.#address = socket.remoteAddress;
-    request.on('data', (piece: Buffer) => {
-      scheduler.count(socket);
-      this.#receive(piece);
+    let smallChunks = 0;
+    request.on('data', (chunk: Buffer) => {
+      if (socket.destroyed) return;
+      if (chunk.length < SMALL_CHUNK_BYTES) smallChunks += 1;
+      if (smallChunks <= MAX_SMALL_CHUNKS) return this.#receive(chunk);
+      // An answer would cost more, and the client would go on sending.
+      refusals.inc();
+      socket.destroy();
     });
     request.on('end', () => {
       this.#isWhole = true;
