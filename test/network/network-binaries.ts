@@ -1,5 +1,7 @@
+import { execFile } from 'node:child_process';
 import { mkdir, rm, symlink } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
+import { promisify } from 'node:util';
 import { go, goBuild } from './go-build.ts';
 
 export interface NetworkBinaries {
@@ -11,6 +13,8 @@ export interface NetworkBinaries {
   readonly stakingKeysDir: string;
 }
 
+/** The version of the protocol between node and plugins that our plugin speaks (avalanchego `version/constants.go`, v1.14.2). */
+const PLUGIN_PROTOCOL = 45;
 const SUBNET_EVM_ID = 'srEXiWaHuhNyGwPUi444Tu47ZEDwxTWrbQiuD7FmgSAQ6X7Dy';
 
 /**
@@ -21,6 +25,7 @@ const SUBNET_EVM_ID = 'srEXiWaHuhNyGwPUi444Tu47ZEDwxTWrbQiuD7FmgSAQ6X7Dy';
  */
 export async function buildNetworkBinaries(): Promise<NetworkBinaries> {
   const { AVALANCHEGO_PATH: givenNode, AVAGO_PLUGIN_DIR: givenPlugins } = process.env;
+  if (givenNode !== undefined && givenPlugins === undefined) await requirePluginProtocol(givenNode);
   const folder = await goBuild('go', [
     ...(givenNode === undefined ? ['github.com/ava-labs/avalanchego/main'] : []),
     ...(givenPlugins === undefined ? ['./cmd/subnet-evm'] : []),
@@ -33,6 +38,17 @@ export async function buildNetworkBinaries(): Promise<NetworkBinaries> {
     testnet: join(folder, 'testnet'),
     stakingKeysDir: join(moduleDir, 'staking', 'local'),
   };
+}
+
+/** @throws {Error} for a node that would refuse our plugin, and then say only that a VM was not found */
+async function requirePluginProtocol(node: string): Promise<void> {
+  const { stdout } = await promisify(execFile)(resolve(node), ['--version-json']);
+  const { application, rpcchainvm } = JSON.parse(stdout) as { application: string; rpcchainvm: number };
+  if (rpcchainvm === PLUGIN_PROTOCOL) return;
+  throw new Error(
+    `${application} speaks version ${rpcchainvm} of the plugin protocol, our subnet-evm ${PLUGIN_PROTOCOL}: set AVAGO_PLUGIN_DIR to a ` +
+      `folder with the subnet-evm of that node, named ${SUBNET_EVM_ID}`,
+  );
 }
 
 async function linkPlugin(folder: string): Promise<string> {
