@@ -22,6 +22,7 @@ export interface Answer {
     readonly signedMessage: string;
     readonly pChainHeight: number;
     readonly signers: readonly string[];
+    readonly warnings?: readonly { readonly code: string }[];
   };
   readonly headers: Headers;
 }
