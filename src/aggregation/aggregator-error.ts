@@ -12,6 +12,7 @@ export type AggregatorErrorCode =
   | 'message_superseded'
   | 'validation_not_over'
   | 'signing_refused'
+  | 'quorum_unreachable'
   | 'subnet_not_allowed'
   | 'unknown_source_chain'
   | 'unknown_subnet'

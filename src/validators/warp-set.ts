@@ -1,6 +1,6 @@
 import { bytesToHex, compareBytes } from '../lib/encoding/bytes.ts';
 import { ParseError } from '../lib/encoding/parse-error.ts';
-import type { NodeID } from '../warp/ids.ts';
+import { INACTIVE_NODE_ID, type NodeID } from '../warp/ids.ts';
 import type { Validator } from './validator.ts';
 
 /**
@@ -13,7 +13,22 @@ export interface WarpSet {
   readonly validators: readonly WarpValidator[];
   /** Includes validators without a key and inactive ones: they cannot sign, but they count for the quorum. */
   readonly totalWeight: bigint;
-  readonly keyless: { readonly count: number; readonly weight: bigint };
+  readonly keyless: Keyless;
+}
+
+interface Keyless {
+  readonly count: number;
+  readonly weight: bigint;
+  /** In text order of their NodeIDs. */
+  readonly validators: readonly KeylessValidator[];
+}
+
+/** An entry of the set that cannot sign. */
+export interface KeylessValidator {
+  readonly nodeID: NodeID;
+  readonly weight: bigint;
+  /** `no_key`: it registered no BLS key. `inactive`: all inactive L1 validators, under {@link INACTIVE_NODE_ID}. */
+  readonly reason: 'no_key' | 'inactive';
 }
 
 export interface WarpValidator {
@@ -34,13 +49,12 @@ const MAX_WEIGHT = 2n ** 64n - 1n;
 /** @throws {ParseError} if the sum of the weights exceeds a u64, which the chain never allows */
 export function createWarpSet(validators: readonly Validator[]): WarpSet {
   let totalWeight = 0n;
-  const keyless = { count: 0, weight: 0n };
+  const keyless: KeylessValidator[] = [];
   const byKey = new Map<string, { publicKey: Uint8Array; weight: bigint; nodeIDs: NodeID[] }>();
   for (const { nodeID, publicKey, weight } of validators) {
     totalWeight += weight;
     if (publicKey === undefined) {
-      keyless.count += 1;
-      keyless.weight += weight;
+      keyless.push({ nodeID, weight, reason: nodeID === INACTIVE_NODE_ID ? 'inactive' : 'no_key' });
       continue;
     }
     const key = bytesToHex(publicKey);
@@ -56,7 +70,11 @@ export function createWarpSet(validators: readonly Validator[]): WarpSet {
   const ordered = [...byKey].toSorted(([, a], [, b]) => compareUncompressed(a.publicKey, b.publicKey));
   return {
     totalWeight,
-    keyless,
+    keyless: {
+      count: keyless.length,
+      weight: keyless.reduce((sum, { weight }) => sum + weight, 0n),
+      validators: keyless.toSorted((a, b) => (a.nodeID < b.nodeID ? -1 : 1)),
+    },
     validators: ordered.map(([publicKeyHex, { publicKey, weight, nodeIDs }], index) => ({
       index,
       publicKey,

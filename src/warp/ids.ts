@@ -31,6 +31,9 @@ export const EMPTY_ID = '11111111111111111111111111111111LpoYY';
 export const PRIMARY_NETWORK_ID = EMPTY_ID as SubnetID;
 export const P_CHAIN_ID = EMPTY_ID as BlockchainID;
 
+/** 20 zero bytes: `platform.getValidatorsAt` lists the weight of all inactive L1 validators under it, without a key. */
+export const INACTIVE_NODE_ID = 'NodeID-111111111111111111116DBWJs' as NodeID;
+
 export function idFromBytes<T extends Id32>(bytes: Uint8Array, what: string): T {
   if (bytes.length !== ID_LENGTH) throw new ParseError(what, `must have ${ID_LENGTH} bytes, has ${bytes.length}`);
   return encodeCb58(bytes) as T;

@@ -98,8 +98,8 @@ test('a validator without balance stays in the total and signs no more, until it
 
   const disabled = await network().onChain('disableL1Validator', { validationID });
   const height = await pChainHeight();
-  const outcomes = { no_key: { weight: '200', count: 1 } };
-  expect(await signByAll()).toMatchObject({ status: 500, body: { details: { outcomes } } });
+  const outcomes = { no_key: { weight: '200', count: 1, reasons: [{ reason: 'inactive' }] } };
+  expect(await signByAll()).toMatchObject({ status: 400, body: { code: 'quorum_unreachable', details: { outcomes } } });
   const answer = await service.aggregate({ message, quorumPercentage: 67, pChainHeight: Number(height) });
   await expectSigned(network(), answer, { message, subnetID, height });
   expect(answer.body).toMatchObject({ signedWeight: '700', totalWeight: '900' });

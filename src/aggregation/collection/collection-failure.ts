@@ -1,7 +1,7 @@
 import type { OutcomeReason, TallySummary, WeightCount } from '../validators/validator-outcome.ts';
 
 export interface CollectionFailure {
-  readonly code: 'signing_refused' | 'not_connected' | 'overloaded' | 'insufficient_weight';
+  readonly code: 'signing_refused' | 'quorum_unreachable' | 'not_connected' | 'overloaded' | 'insufficient_weight';
   readonly message: string;
 }
 
@@ -18,9 +18,13 @@ export function describeFailure({ summary, quorumNum, isOfL1, refusedForGood }: 
     const refusal = describeInsufficientWeight(quorumNum, summary, describeRefusals(summary));
     return { code: 'signing_refused', message: `${refusal}; no later block changes this, so do not try again` };
   }
-  // Unreachable validators may return; those without a key cannot sign.
+  if (totalWeight - outcomes.no_key.weight < neededWeight) {
+    const cause = describeInsufficientWeight(quorumNum, summary, describeKeyless(summary));
+    return { code: 'quorum_unreachable', message: `${cause}; it stays out of reach until the validators change` };
+  }
+  // Unreachable validators may return.
   const reachable = reachableWeight(summary);
-  if (reachable < neededWeight && totalWeight - outcomes.no_key.weight >= neededWeight) {
+  if (reachable < neededWeight) {
     return { code: 'not_connected', message: describeNotConnected(summary) };
   }
   if (reachable >= neededWeight && reachable - withReason(outcomes.not_asked, 'queue_full').weight < neededWeight) {
@@ -41,6 +45,15 @@ function describeInsufficientWeight(quorumNum: bigint, summary: TallySummary, ca
   const inequality = quorumNum === 0n ? 'nobody signed' : `${quorumNum}*${totalWeight} > 100*${signedWeight}`;
   const reason = cause === undefined ? '' : ` (${cause})`;
   return `failed to collect a threshold of stake: signature weight is insufficient: ${inequality}${reason}`;
+}
+
+function describeKeyless({ neededWeight, totalWeight, outcomes: { no_key } }: TallySummary): string {
+  const [noKey, inactive] = [withReason(no_key, 'no_key'), withReason(no_key, 'inactive')];
+  const parts = [
+    ...(noKey.count > 0 ? [`${noKey.count} without a BLS key have ${noKey.weight}`] : []),
+    ...(inactive.count > 0 ? [`inactive L1 validators, without balance, have ${inactive.weight}`] : []),
+  ];
+  return `${parts.join(', ')}: the others have ${totalWeight - no_key.weight}, the quorum needs ${neededWeight}`;
 }
 
 function describeNotConnected(summary: TallySummary): string {

@@ -153,6 +153,11 @@ export function summarizeTally(
     const { kind, ...more } = finalOutcome(tally, index, () => whyUnreachable(validator));
     if (kind !== 'signed') missing.push({ nodeID: nodeIDs[0] as NodeID, weight, outcome: kind, ...more });
   }
+  const signedCount = warpSet.validators.length - missing.length;
+  if (warpSet.keyless.count > 0) {
+    missing.push(...warpSet.keyless.validators.map((validator) => ({ ...validator, outcome: 'no_key' as const })));
+    missing.sort(byWeightDescending);
+  }
   const byOutcome = Map.groupBy(missing, ({ outcome }) => outcome);
   const countOf = (outcome: MissingValidator['outcome']) =>
     countByReason(byOutcome.get(outcome), ({ reason }) => (reason === undefined ? undefined : { reason }));
@@ -161,13 +166,13 @@ export function summarizeTally(
     signedWeight,
     totalWeight: warpSet.totalWeight,
     outcomes: {
-      signed: { weight: signedWeight, count: warpSet.validators.length - missing.length },
+      signed: { weight: signedWeight, count: signedCount },
       refused: countByReason(byOutcome.get('refused'), ({ code = 0, text = '' }) => ({ code, text })),
       timed_out: countOf('timed_out'),
       unreachable: countOf('unreachable'),
       invalid_signature: countOf('invalid_signature'),
       not_asked: countOf('not_asked'),
-      no_key: warpSet.keyless,
+      no_key: countOf('no_key'),
     },
     missing: missing.slice(0, MAX_MISSING),
     missingOmitted: Math.max(0, missing.length - MAX_MISSING),

@@ -83,7 +83,7 @@ export function toResult(
 }
 
 /** To be raised with each change of the format. */
-export const FAILURE_VERSION = 2;
+export const FAILURE_VERSION = 3;
 
 interface SharedFailure {
   readonly version: number;

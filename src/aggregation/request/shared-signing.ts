@@ -3,8 +3,9 @@ import { EventLoopScheduler } from '../../lib/concurrency/event-loop-scheduler.t
 import { SingleFlight } from '../../lib/concurrency/single-flight.ts';
 import type { DistributedSingleFlight, SingleFlightTask } from '../../store/redis/distributed-single-flight.ts';
 import { inSpan, NO_SPAN, type Span } from '../../telemetry/spans.ts';
-import type { WarpSet } from '../../validators/warp-set.ts';
-import { PRIMARY_NETWORK_ID } from '../../warp/ids.ts';
+import { quorumWeight } from '../../validators/quorum.ts';
+import type { WarpSet, WarpValidator } from '../../validators/warp-set.ts';
+import { type NodeID, PRIMARY_NETWORK_ID } from '../../warp/ids.ts';
 import type { Admission, AdmissionPermit } from '../admission/admission.ts';
 import { unlessThreadsOverloaded } from '../admission/overloaded.ts';
 import type { Penalties } from '../admission/penalties.ts';
@@ -15,6 +16,7 @@ import { type CollectionOutcome, collectSignatures } from '../collection/collect
 import { describeFailure } from '../collection/collection-failure.ts';
 import type { CollectionDeps, CollectionLimits, CollectionPermit } from '../collection/collection-job.ts';
 import { ProgressFeed, type ProgressListener } from '../collection/progress.ts';
+import { createTally, summarizeTally } from '../collection/tally.ts';
 import type { AggregationResult } from './aggregation-request.ts';
 import type { SettledRequest } from './complete-request.ts';
 import { createNegativeCache } from './negative-cache.ts';
@@ -76,6 +78,8 @@ export function createSharedSigning(options: SharedSigningOptions) {
     const key = resultKey(request, signing);
     const cached = find(key, signing);
     if (cached !== undefined) return { result: cached, isNew: false };
+    const unreachable = unreachableQuorum(request, signing);
+    if (unreachable !== undefined) throw unreachable;
     const failure = failures.find(key, () => connectedWeightOf(signing.warpSet));
     if (failure !== undefined) {
       metrics.rememberedFailures.inc({ code: failure.code });
@@ -209,6 +213,16 @@ export function createSharedSigning(options: SharedSigningOptions) {
     );
   }
 
+  /** Returns the failure of a request whose quorum needs validators that cannot sign. */
+  function unreachableQuorum(request: SettledRequest, signing: Signing): AggregatorError | undefined {
+    const { totalWeight, keyless } = signing.warpSet;
+    if (totalWeight - keyless.weight >= quorumWeight(request.quorumNum, totalWeight)) return undefined;
+    const tally = createTally(signing.warpSet, { ...request, forecasts: [] });
+    const whyUnreachable = ({ nodeIDs }: WarpValidator): string | undefined =>
+      nodeIDs.some((nodeID) => source.isConnected(nodeID)) ? undefined : source.whyUnreachable(nodeIDs[0] as NodeID);
+    return toError({ ...request, ...signing }, { summary: summarizeTally(tally, whyUnreachable), refusedForGood: 0n });
+  }
+
   return { known, sign };
 }
 
@@ -255,7 +269,7 @@ function bytesToWait({ message, justification, warpSet }: SettledRequest & Signi
 
 function toError(
   { message, quorumNum, sourceSubnetID, signingSubnetID, pChainHeight }: SettledRequest & Signing,
-  { summary, refusedForGood }: Extract<CollectionOutcome, { kind: 'insufficient' }>,
+  { summary, refusedForGood }: Pick<Extract<CollectionOutcome, { kind: 'insufficient' }>, 'summary' | 'refusedForGood'>,
 ): AggregatorError {
   const isOfL1 = sourceSubnetID !== PRIMARY_NETWORK_ID;
   const failure = describeFailure({ summary, quorumNum, isOfL1, refusedForGood });

@@ -44,7 +44,9 @@ export const OUTCOME_MEANINGS: Readonly<Record<OutcomeKind, string>> = {
   unreachable: 'there is no connection; the reason says why',
   invalid_signature: 'it sent no valid signature of this message; the reason says what is wrong',
   not_asked: 'it was not asked. Reason `queue_full`: too many requests wait to be sent',
-  no_key: 'it has no BLS key, or is an inactive L1 validator: its weight counts in the total, and it cannot sign',
+  no_key:
+    'its weight counts in the total, and it cannot sign. Reason `no_key`: it has no BLS key; `inactive`: the inactive L1 validators, whose ' +
+    'balance has run out, as one entry under the NodeID of zero bytes',
 };
 
 export interface WeightCount {
@@ -65,9 +67,8 @@ export interface TallySummary {
     readonly refused: WeightCount & {
       readonly reasons: readonly (WeightCount & { readonly code: number; readonly text: string })[];
     };
-    readonly no_key: WeightCount;
   } & Readonly<Record<ReasonedOutcome, WeightCount & { readonly reasons: readonly OutcomeReason[] }>>;
-  /** Validators with a key that did not sign, heaviest first. */
+  /** Validators that did not sign, heaviest first. */
   readonly missing: readonly MissingValidator[];
   readonly missingOmitted: number;
 }
@@ -85,13 +86,13 @@ export function byOutcome<T>(valueOf: (outcome: OutcomeKind) => T): Readonly<Rec
   return Object.fromEntries(VALIDATOR_OUTCOMES.map((outcome) => [outcome, valueOf(outcome)])) as Record<OutcomeKind, T>;
 }
 
-type ReasonedOutcome = Exclude<OutcomeKind, 'signed' | 'refused' | 'no_key'>;
+type ReasonedOutcome = Exclude<OutcomeKind, 'signed' | 'refused'>;
 
 export interface MissingValidator {
   /** The first of several nodes with one key, in text order. */
   readonly nodeID: NodeID;
   readonly weight: bigint;
-  readonly outcome: Exclude<OutcomeKind, 'signed' | 'no_key'>;
+  readonly outcome: Exclude<OutcomeKind, 'signed'>;
   readonly code?: number;
   readonly text?: string;
   readonly reason?: string | undefined;

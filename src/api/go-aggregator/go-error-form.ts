@@ -10,6 +10,7 @@ const GO_FAILURE = 'failed to aggregate signatures. error';
 const GO_WORDS: Readonly<Partial<Record<ErrorCode, string>>> = {
   insufficient_weight: `${GO_FAILURE}: failed to collect a threshold of signatures`,
   signing_refused: `${GO_FAILURE}: failed to collect a threshold of signatures`,
+  quorum_unreachable: `${GO_FAILURE}: failed to collect a threshold of signatures`,
   not_connected: `${GO_FAILURE}: failed to connect to a threshold of stake`,
   body_too_large: 'Request body too large',
 };
@@ -29,6 +30,8 @@ export const GO_ERROR_FORM: ErrorForm = {
     destinationChainID: 'justification',
   },
   statusOf(code) {
+    // The Go aggregator asks the validators all the same, and then misses the quorum.
+    if (code === 'quorum_unreachable') return 500;
     const status = OWN_ERROR_FORM.statusOf(code);
     if (KEPT_STATUSES.has(status) || code === 'not_found' || code === 'unknown_network') return status;
     return status < 500 ? 400 : 500;

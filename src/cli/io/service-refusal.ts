@@ -10,6 +10,7 @@ import { formatTable, percentOf, printable } from './text.ts';
 /** The call is correct, but the answer is negative. */
 const NEGATIVE: ReadonlySet<ErrorCode> = new Set([
   'signing_refused',
+  'quorum_unreachable',
   'message_superseded',
   'validation_not_over',
   'no_message_in_transaction',

@@ -1,6 +1,6 @@
 import type { Validator } from '../../validators/validator.ts';
 import type { ConversionData, ConversionValidator } from '../../warp/conversion-data.ts';
-import { NODE_ID_LENGTH, type NodeID, nodeIDFromBytes, type ValidationID } from '../../warp/ids.ts';
+import { INACTIVE_NODE_ID, type NodeID, nodeIDFromBytes, type ValidationID } from '../../warp/ids.ts';
 import { conversionValidationID, type RegisterL1Validator, registrationValidationID } from '../../warp/l1-message.ts';
 
 /** A validator of the L1 as the P-Chain holds it. */
@@ -28,9 +28,6 @@ export type L1Event = { readonly height: bigint } & (
 );
 
 type L1Validators = ReadonlyMap<ValidationID, L1Validator>;
-
-/** The NodeID under which the P-Chain lists the weight of all inactive L1 validators together. */
-const INACTIVE_NODE_ID = nodeIDFromBytes(new Uint8Array(NODE_ID_LENGTH));
 
 /**
  * The L1's validators at every height.

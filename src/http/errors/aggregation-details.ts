@@ -40,14 +40,14 @@ export const AggregationDetails = Type.Object(
       unreachable: Type.Object(byReason, described('unreachable')),
       invalid_signature: Type.Object(byReason, described('invalid_signature')),
       not_asked: Type.Object(byReason, described('not_asked')),
-      no_key: Type.Object(counted, described('no_key')),
+      no_key: Type.Object(byReason, described('no_key')),
     }),
     missing: Type.Array(
       Type.Object({
         nodeId: text(),
         weight: Decimal,
         outcome: oneOf(
-          VALIDATOR_OUTCOMES.filter((outcome) => outcome !== 'signed' && outcome !== 'no_key'),
+          VALIDATOR_OUTCOMES.filter((outcome) => outcome !== 'signed'),
           'One of the names under outcomes',
         ),
         ...REASON,

@@ -73,6 +73,13 @@ const ENTRIES = {
     meaning: 'Too much weight refuses to sign for the quorum to be reached, for reasons that no later block changes',
     action: 'Read the reasons in details; check that the source chain really sent this message',
   },
+  quorum_unreachable: {
+    ...raised(400, 'after_change', 'aggregator'),
+    meaning:
+      'The validators without a BLS key and the inactive L1 validators have too much weight for the others to reach the quorum; no validator was asked',
+    action:
+      'See which validators cannot sign in details; give them keys or balance, ask for a lower quorum, or let another subnet sign',
+  },
   subnet_not_allowed: {
     ...raised(403, 'after_change', 'aggregator'),
     meaning: 'This service does not ask the validators of that subnet',

@@ -5,7 +5,7 @@ import { bytesToHex, parseHex } from '../../../src/lib/encoding/bytes.ts';
 import { ParseError } from '../../../src/lib/encoding/parse-error.ts';
 import type { Validator } from '../../../src/validators/validator.ts';
 import { createWarpSet } from '../../../src/validators/warp-set.ts';
-import { type NodeID, nodeIDFromBytes, parseNodeID } from '../../../src/warp/ids.ts';
+import { INACTIVE_NODE_ID, type NodeID, nodeIDFromBytes, parseNodeID } from '../../../src/warp/ids.ts';
 import { type AggregationCase, readCases, rpcResult } from '../../vectors/vectors.ts';
 
 const MAX_U64 = 2n ** 64n - 1n;
@@ -37,7 +37,10 @@ describe('vectors', () => {
     );
     expect(warpSet).toEqual({
       totalWeight: vector.totalWeight,
-      keyless: vector.totalWeight === 1200n ? { count: 1, weight: 100n } : { count: 0, weight: 0n },
+      keyless:
+        vector.totalWeight === 1200n
+          ? { count: 1, weight: 100n, validators: [{ nodeID: INACTIVE_NODE_ID, weight: 100n, reason: 'inactive' }] }
+          : { count: 0, weight: 0n, validators: [] },
       validators: vector.canonicalValidators.map(({ index, nodeIDs, publicKey, weight }) => ({
         index,
         nodeIDs,
@@ -49,7 +52,11 @@ describe('vectors', () => {
   });
 
   test('a subnet without validators has an empty set', () => {
-    expect(createWarpSet([])).toEqual({ totalWeight: 0n, keyless: { count: 0, weight: 0n }, validators: [] });
+    expect(createWarpSet([])).toEqual({
+      totalWeight: 0n,
+      keyless: { count: 0, weight: 0n, validators: [] },
+      validators: [],
+    });
   });
 });
 
@@ -111,7 +118,17 @@ test('nodes that share a key are one validator with the sum of their weights', (
         expect(nodeIDs).toEqual(own.map(({ nodeID }) => nodeID).sort());
       }
       const silent = holders.none ?? [];
-      expect(keyless).toEqual({ count: silent.length, weight: silent.reduce((sum, { weight }) => sum + weight, 0n) });
+      expect(keyless).toEqual({
+        count: silent.length,
+        weight: silent.reduce((sum, { weight }) => sum + weight, 0n),
+        validators: silent
+          .toSorted((a, b) => (a.nodeID < b.nodeID ? -1 : 1))
+          .map(({ nodeID, weight }) => ({
+            nodeID,
+            weight,
+            reason: nodeID === INACTIVE_NODE_ID ? 'inactive' : 'no_key',
+          })),
+      });
       expect(totalWeight).toBe(validators.reduce((sum, { weight }) => sum + weight, 0n));
     }),
   );

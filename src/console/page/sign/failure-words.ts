@@ -46,6 +46,10 @@ export function sentenceOf(
   const count = sums.reduce((sum, one) => sum + one.count, 0);
   const main = sums.filter(({ outcome }) => outcome !== 'signed').reduce((a, b) => (b.weight > a.weight ? b : a), NONE);
   const cause = `${main.count} of ${count} ${CAUSES[main.outcome]?.verb}`;
+  if (code === 'quorum_unreachable') {
+    const share = sums.find(({ outcome }) => outcome === 'no_key')?.share;
+    return `The quorum cannot be reached: validators with ${share} of the weight cannot sign.`;
+  }
   if (code === 'not_connected') return `Too few validators are connected: ${cause}.`;
   if (details.outcomes.signed.count > 0 || main.count === 0) {
     const total = BigInt(details.totalWeight);

@@ -7,7 +7,7 @@ import type {
 import type { ProgressEvent } from '../../../../src/aggregation/collection/progress.ts';
 import { ApiError } from '../../../../src/pchain/rpc/api-error.ts';
 import type { Validator } from '../../../../src/validators/validator.ts';
-import { P_CHAIN_ID, type SubnetID } from '../../../../src/warp/ids.ts';
+import { INACTIVE_NODE_ID, P_CHAIN_ID, type SubnetID } from '../../../../src/warp/ids.ts';
 import { encodeSignatureRequest } from '../../../../src/warp/signature-request.ts';
 import { parseSignedMessage } from '../../../../src/warp/signed-message.ts';
 import { createUnsignedMessage } from '../../../../src/warp/unsigned-message.ts';
@@ -24,7 +24,6 @@ import {
   OTHER_SUBNET,
   type RequestOptions,
   SUBNET,
-  signers,
   TX,
   UNKNOWN_CHAIN,
   UNKNOWN_SUBNET,
@@ -206,12 +205,48 @@ describe('what fails', () => {
     await expectFailure('insufficient_weight', expected, { quorumNum: 0n }, ({ silence }) => silence(1, 2, 3, 4));
   });
 
-  test('validators without a key: a permanent failure, even without a connection', async () => {
-    await expectFailure('insufficient_weight', /\(1 without an active BLS key\)$/, {}, ({ api, source }) => {
-      const [heaviest, ...others] = validatorSet(40n, 30n, 20n, 10n);
-      api.sets.set(SUBNET, () => [{ ...(heaviest as Validator), publicKey: undefined }, ...others]);
-      for (const { nodeID } of signers.slice(2)) source.disconnect(nodeID);
+  test('validators that cannot sign: a failure until they change, which names them and asks none', async () => {
+    const harness = createHarness();
+    const [first, ...others] = validatorSet(21n, 40n, 20n, 10n);
+    const inactive = { nodeID: INACTIVE_NODE_ID, publicKey: undefined, weight: 20n };
+    harness.api.sets.set(SUBNET, () => [{ ...(first as Validator), publicKey: undefined }, ...others, inactive]);
+    harness.source.disconnect(nodeOf(4));
+    const { code, message, retryAfterMs, report } = await harness.failure();
+    expect([code, retryAfterMs]).toEqual(['quorum_unreachable', undefined]);
+    expect(message).toBe(
+      'failed to collect a threshold of stake: signature weight is insufficient: 67*111 > 100*0 (1 without a BLS key have 21, ' +
+        'inactive L1 validators, without balance, have 20: the others have 70, the quorum needs 75); it stays out of reach until the ' +
+        'validators change',
+    );
+    expect(report?.tally.outcomes.no_key).toEqual({
+      weight: 41n,
+      count: 2,
+      reasons: [
+        { reason: 'no_key', weight: 21n, count: 1 },
+        { reason: 'inactive', weight: 20n, count: 1 },
+      ],
     });
+    expect(report?.tally.missing).toEqual([
+      { nodeID: nodeOf(2), weight: 40n, outcome: 'not_asked' },
+      { nodeID: nodeOf(1), weight: 21n, outcome: 'no_key', reason: 'no_key' },
+      { nodeID: nodeOf(3), weight: 20n, outcome: 'not_asked' },
+      { nodeID: INACTIVE_NODE_ID, weight: 20n, outcome: 'no_key', reason: 'inactive' },
+      { nodeID: nodeOf(4), weight: 10n, outcome: 'unreachable', reason: 'no address known' },
+    ]);
+    expect(harness.source.calls).toEqual([]);
+    // As soon as they can sign, the same request is signed.
+    harness.api.proposed = 99n;
+    harness.api.sets.set(SUBNET, () => validatorSet(40n, 30n, 20n, 10n));
+    harness.source.connect(nodeOf(4));
+    await harness.clock.advance(2_000);
+    expect((await harness.finish(harness.start())).signedWeight).toBe(70n);
+  });
+
+  test('a weight that cannot sign is no failure while the others reach the quorum', async () => {
+    const { api, start, finish } = createHarness();
+    const [, ...others] = validatorSet(40n, 30n, 20n, 20n);
+    api.sets.set(SUBNET, () => [...others, { nodeID: INACTIVE_NODE_ID, publicKey: undefined, weight: 33n }]);
+    expect((await finish(start())).signedWeight).toBe(70n);
   });
 
   test('too little weight connected, which may change', async () => {

@@ -276,11 +276,12 @@ const TALLY: TallySummary = {
     unreachable: { weight: 4n, count: 4, reasons: [{ weight: 4n, count: 4, reason: 'no address known' }] },
     invalid_signature: { weight: 5n, count: 5, reasons: [] },
     not_asked: { weight: 7n, count: 7, reasons: [{ weight: 6n, count: 6, reason: 'queue_full' }] },
-    no_key: { weight: 8n, count: 8 },
+    no_key: { weight: 8n, count: 8, reasons: [{ weight: 8n, count: 8, reason: 'no_key' }] },
   },
   missing: [
     { nodeID: NODE_ID, weight, outcome: 'refused', ...WHY },
     { nodeID: NODE_ID, weight: 4n, outcome: 'unreachable', reason: 'no address known' },
+    { nodeID: NODE_ID, weight: 1n, outcome: 'no_key', reason: 'no_key' },
   ],
   missingOmitted: 41,
 };
@@ -314,7 +315,7 @@ describe('an aggregation that fails', () => {
 
   test.each([
     [400, ['invalid_request', 'wrong_network', 'height_not_reached', 'no_message_in_transaction']],
-    [400, ['message_superseded', 'validation_not_over', 'signing_refused']],
+    [400, ['message_superseded', 'validation_not_over', 'signing_refused', 'quorum_unreachable']],
     [404, ['unknown_source_chain', 'unknown_subnet', 'unknown_transaction', 'unknown_validation']],
     [404, ['justification_not_found']],
     [500, ['insufficient_weight']],

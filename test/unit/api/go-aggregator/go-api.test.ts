@@ -106,7 +106,7 @@ test.each([
   [400, '', ['unknown_subnet', 'unknown_source_chain', 'height_not_reached', 'wrong_network']],
   [400, ' failed to collect a threshold of signatures:', ['signing_refused']],
   [403, '', ['subnet_not_allowed']],
-  [500, ' failed to collect a threshold of signatures:', ['insufficient_weight']],
+  [500, ' failed to collect a threshold of signatures:', ['insufficient_weight', 'quorum_unreachable']],
   [500, ' failed to connect to a threshold of stake:', ['not_connected']],
   [500, '', ['overloaded', 'network_unavailable', 'p_chain_unavailable', 'p_chain_invalid']],
 ] as const)('it is %i, with the words of the Go aggregator "%s", for %j', async (status, words, codes) => {

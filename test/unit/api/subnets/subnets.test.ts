@@ -45,7 +45,7 @@ const VIEW: SubnetView = {
   reachableWeight: 2n,
   signableWeight: 1n,
   highestQuorumNum: 66n,
-  keyless: { weight: 9n, count: 2 },
+  keyless: { weight: 9n, count: 2, validators: [] },
   validators: [5n, 4n, 3n, 2n, 1n].map(validator),
 };
 

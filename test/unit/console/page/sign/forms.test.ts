@@ -258,6 +258,12 @@ describe('a failure', () => {
       /^No validator signed: 2 of 2 cannot be reached/,
     ],
     [
+      'too much weight cannot sign',
+      failureWith({ not_asked: ['60', 2], no_key: ['40', 1] }, 'quorum_unreachable'),
+      false,
+      /^The quorum cannot be reached: validators with 40.0 % of the weight cannot sign\.$/,
+    ],
+    [
       'too few are there',
       failureWith({ unreachable: ['100', 2] }, 'not_connected'),
       false,
