@@ -54,7 +54,9 @@ serve: 0 after SIGINT or SIGTERM, 1 on a failure, 2 on wrong arguments or config
 function addDecode(program: Command, run: Run): void {
   const decode = program
     .command('decode')
-    .description('Decode a Warp message, signed or not, a payload, its content or a justification; works offline')
+    .description(
+      'Decode a Warp message, signed or not, the data of its log, a payload, its content or a justification; works offline',
+    )
     .argument('[data]', 'hex, with or without 0x');
   addInput(decode)
     .addOption(new Option('--as <form>', 'the form of the data; default: all possible forms').choices(FORMS))
@@ -95,7 +97,7 @@ function addAggregate(program: Command, run: Run): void {
   const aggregate = program
     .command('aggregate')
     .description('Collect the signatures of a Warp message, show the signed weight, and print the signed message')
-    .argument('[message]', 'the unsigned message in hex, with or without 0x');
+    .argument('[message]', 'the unsigned message, or the data of its SendWarpMessage log, in hex, with or without 0x');
   addInput(aggregate);
   addSource(aggregate)
     .option(
