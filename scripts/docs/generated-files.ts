@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { DoctorReport } from '../../src/cli/doctor/report.ts';
 import { ERROR_CODES } from '../../src/http/errors/error-codes.ts';
 import { GO_DIFFERENCES } from '../../test/go-api/differences.ts';
 import { ROOT } from '../checks/project.ts';
@@ -24,6 +25,7 @@ export async function generatedFiles(): Promise<{ files: Map<string, string>; pr
   ]) {
     files.set(text.file, withGenerated(read(text.file), text));
   }
+  files.set('docs/doctor.schema.json', `${JSON.stringify(DoctorReport, undefined, 2)}\n`);
   // A chart holds only what is in its folder.
   files.set('deploy/chart/alerts.yaml', read('deploy/prometheus/alerts.yaml'));
   return { files, problems };

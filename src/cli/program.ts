@@ -179,6 +179,22 @@ Signals: SIGTERM and SIGINT stop the service when the running requests are answe
 once; SIGHUP reloads the configuration, or stops the service if its terminal was closed.
 ${examples(['warp-signature-aggregator serve', 'warp-signature-aggregator serve --config fuji.json --port 80'])}`,
     );
+  const doctor = program
+    .command('doctor')
+    .description('Try a configuration on its networks, and print what works, what does not, and what to do about it')
+    .option('--config <file>', 'the configuration of the service; without it, a devnet is started and tried')
+    .option('--own-identity', 'use the configured identity, while the service is stopped; default: a temporary one')
+    .option('--json', 'print the report as JSON: docs/doctor.schema.json')
+    .action(run(async () => (await import('./doctor/doctor.ts')).runDoctor));
+  doctor.addHelpText(
+    'after',
+    `
+Calls each endpoint of each network alone, connects to the validators and asks the 20 heaviest for a signature. It takes up to a
+minute. Keys and passwords are masked, so that the output can be part of a bug report.
+
+Exit codes: 0 the service works; 1 something has to be changed; 3 it does not work now, and may later.
+${examples(['warp-signature-aggregator doctor --config config/fuji.json', 'warp-signature-aggregator doctor --config my.json --json > report.json'])}`,
+  );
   program
     .command('health')
     .description('Exit with 0 if the service on this machine answers, else with 1')

@@ -103,7 +103,10 @@ const LOOKUP_LIMITS: Partial<JsonRpcLimits> = {
   maxCallsInFlight: MAX_LOOKUPS_IN_FLIGHT,
 };
 
-export function openNetworkApi(opened: AsyncDisposableStack, options: PartsOptions) {
+export function openNetworkApi(
+  opened: AsyncDisposableStack,
+  options: Pick<PartsOptions, 'network' | 'clock' | 'random' | 'metrics' | 'outside'>,
+) {
   const { network, clock, random, metrics, outside } = options;
   const { apiTimeoutMs, pChainApi, infoApi } = network;
   // An attempt ends before the deadline of its request, so that the next base URL is tried in the same request.
@@ -288,8 +291,11 @@ function openSharedParts(options: PartsOptions & { readonly networkID: number })
   return createSharedStoreParts({ ...shared, networkID, networkName: network.name, clock, logger, metrics });
 }
 
-function openPeers(
-  options: PartsOptions & { readonly networkID: number },
+export function openPeers(
+  options: Pick<PartsOptions, 'network' | 'identity' | 'clock' | 'random' | 'logger' | 'metrics'> & {
+    readonly networkID: number;
+    readonly outside?: Pick<Outside, 'dial'> | undefined;
+  },
   api: NodeApi,
   configuredPeers: () => NetworkConfig['manuallyTrackedPeers'],
 ): PeerNetwork {

@@ -23,7 +23,7 @@ import { createWantedNodes, type WantedChange } from './discovery/wanted-nodes.t
 import type { Identity } from './identity/identity.ts';
 import { createPeerMetrics } from './peer-metrics.ts';
 import type { Obstacle, PeerView } from './peer-view.ts';
-import { isPublicAddress } from './wire/ip-address.ts';
+import { type Endpoint, isPublicAddress } from './wire/ip-address.ts';
 
 export interface PeerNetworkOptions {
   /** May be shared by several networks. */
@@ -278,6 +278,8 @@ export function openPeerNetwork(options: PeerNetworkOptions) {
         },
       };
     },
+    /** Addresses to dial a node at, best first. */
+    endpoints: (nodeID: NodeID): readonly Endpoint[] => book.endpoints(nodeID),
     /**
      * Resolves as soon as the predicate holds, which is checked at once and whenever a connection became ready, ended or failed. Rejects with
      * the signal's reason, if the predicate throws, or if the network is closed.

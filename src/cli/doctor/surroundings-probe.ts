@@ -1,0 +1,130 @@
+import { readFileSync } from 'node:fs';
+import { maskedBaseUrl } from '../../config/schema/mask.ts';
+import type { Config, NetworkConfig } from '../../config/settings.ts';
+import { systemClock } from '../../lib/concurrency/clock.ts';
+import { aborted } from '../../lib/concurrency/deadline.ts';
+import type { ApiEndpoint } from '../../lib/net/api-endpoint.ts';
+import { EndpointAddress } from '../../lib/net/endpoint-address.ts';
+import { openHttpPool } from '../../lib/net/http-port.ts';
+import type { RedisServers } from '../../lib/net/redis-address.ts';
+import { createDataApi } from '../../pchain/rpc/data-api.ts';
+import { publicNetworkNamed } from '../../warp/networks.ts';
+import { CALL_TIMEOUT_MS, inventId, tryCall } from './call-result.ts';
+import type { DoctorReport, OtherReport } from './report.ts';
+
+type Upstreams = Config['upstream']['endpoints'];
+type RedisReport = NonNullable<DoctorReport['redis']>;
+
+/** A request to each upstream that needs no parameter, and how many bytes of an answer are read. */
+const UPSTREAM_TARGETS = {
+  mainnet: '/v1/networks/mainnet',
+  fuji: '/v1/networks/fuji',
+  evm: '/v1/chains',
+  metrics: '/v1/avg_tps/43114',
+  node: '/ext/info',
+} as const satisfies Readonly<Record<keyof Upstreams, string>>;
+const MAX_BODY_BYTES = 64 * 1024;
+
+export function probeUpstreams(endpoints: Upstreams): Promise<DoctorReport['upstreams']> {
+  const entries = Object.entries(endpoints) as [keyof Upstreams, ApiEndpoint][];
+  return Promise.all(
+    entries.map(async ([name, endpoint]) => {
+      const target = UPSTREAM_TARGETS[name];
+      const setting =
+        name === 'metrics' ? 'upstream.metrics' : name === 'node' ? 'upstream.nodeRpc' : `upstream.dataApi.${name}`;
+      const { value, ...result } = await tryCall((signal) => requestStatus(endpoint, target, signal));
+      const base = { name: setting, url: maskedBaseUrl(endpoint.baseUrl), method: `GET ${target}` };
+      if (value === undefined) return { ...base, ...result };
+      const words = `HTTP status ${value}`;
+      if (value === 401 || value === 403) return { ...base, ...result, outcome: 'refused' as const, words };
+      if (value >= 500 || value === 429) return { ...base, ...result, outcome: 'unavailable' as const, words };
+      return { ...base, ...result, words };
+    }),
+  );
+}
+
+async function requestStatus(endpoint: ApiEndpoint, target: string, signal: AbortSignal): Promise<number> {
+  const address = new EndpointAddress(endpoint);
+  const http = openHttpPool(address.origin, { connections: 1 });
+  try {
+    const path = address.path(target);
+    const { statusCode, body } = await http.request({ method: 'GET', path, headers: address.headers, signal });
+    await body.dump({ limit: MAX_BODY_BYTES, signal });
+    return statusCode;
+  } finally {
+    await http.destroy();
+  }
+}
+
+/** Asks the data API for an invented validation. */
+export async function probeDataApi({ name, aliases, dataApi }: NetworkConfig): Promise<OtherReport | undefined> {
+  if (dataApi === undefined) return undefined;
+  const known = [name, ...aliases].map(publicNetworkNamed).find((network) => network !== undefined);
+  await using api = createDataApi({
+    endpoint: dataApi,
+    network: known?.name ?? name,
+    clock: systemClock,
+    timeoutMs: CALL_TIMEOUT_MS,
+  });
+  const { value: _, ...result } = await tryCall((signal) => api.transactionsOf(inventId(), signal));
+  return { name: 'dataApi', url: maskedBaseUrl(dataApi.baseUrl), method: 'transactions by l1ValidationId', ...result };
+}
+
+const PING = "return redis.call('SET', KEYS[1], ARGV[1], 'PX', 1000)";
+
+/** Connects to Redis like the service, and writes a key that expires within a second. */
+export async function probeRedis(shared: Config['store']['shared']): Promise<RedisReport | undefined> {
+  if (shared === undefined) return undefined;
+  const { openRedisLink } = await import('../../store/redis/redis-link.ts');
+  const { servers, keyPrefix } = shared;
+  const { value: _, ...result } = await tryCall(async (signal) => {
+    const { promise: broken, reject } = Promise.withResolvers<never>();
+    broken.catch(() => undefined);
+    const options = {
+      servers,
+      keyPrefix,
+      signal,
+      clock: systemClock,
+      connectTimeoutMs: CALL_TIMEOUT_MS,
+      onBroken: reject,
+    };
+    const link = await openRedisLink(options);
+    const work = link.connect().then(() => link.run(PING, 'doctor', ['1']));
+    const ended = aborted(signal).then(() => Promise.reject(signal.reason));
+    try {
+      return await Promise.race([work, broken, ended]);
+    } finally {
+      work.catch(() => undefined);
+      ended.catch(() => undefined);
+      link.destroy();
+    }
+  });
+  return { servers: describeServers(servers), method: 'connect, and write a key', ...result };
+}
+
+/** Without user and password. */
+function describeServers(servers: RedisServers): string {
+  const nodes = servers.kind === 'single' ? [servers] : servers.kind === 'cluster' ? servers.nodes : servers.sentinels;
+  const list = nodes.map(({ host, port }) => `${host}:${port}`).join(', ');
+  return `${servers.kind === 'single' ? '' : `${servers.kind} `}${list}${servers.isTls ? ' over TLS' : ''}`;
+}
+
+/** Beside connections: files, listeners, the API and threads. */
+const SPARE_DESCRIPTORS = 200;
+
+/** @param validators of all networks together */
+export function probeFileDescriptors({ server }: Config, validators: number): DoctorReport['fileDescriptors'] {
+  const limit = readFileLimit();
+  const needed = validators + server.maxConnections + SPARE_DESCRIPTORS;
+  return { ...(limit !== undefined && { limit }), needed };
+}
+
+/** Returns the soft limit; undefined on systems other than Linux, and if there is none. */
+function readFileLimit(): number | undefined {
+  try {
+    const [, soft] = /^Max open files\s+(\d+)/m.exec(readFileSync('/proc/self/limits', 'utf8')) ?? [];
+    return soft === undefined ? undefined : Number(soft);
+  } catch {
+    return undefined;
+  }
+}
