@@ -75,7 +75,7 @@ describe('activity', () => {
     await shown.heading('Request insufficient_weight').waitFor();
     await shown.page.getByRole('img', { name: /^Stages: .*collect \d/ }).waitFor();
     const card = shown.page.locator('main .card').filter({ visible: true }).first();
-    expect(await card.innerText()).toMatch(/refused 100\s%[^]*NodeID-[^]*code 1:/);
+    expect(await card.innerText()).toMatch(/refused 100\s%[^]*NodeID-[^]*code 3:/);
   });
 
   test('lists requests as they come, by outcome, and counts failures', async () => {

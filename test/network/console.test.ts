@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { bytesToHex } from '../../src/lib/encoding/bytes.ts';
+import { PRIMARY_NETWORK_ID } from '../../src/warp/ids.ts';
 import { readCases, readTransaction } from '../vectors/vectors.ts';
 import { startOnDevnet, useConsole } from './console-page.ts';
 
@@ -146,6 +147,30 @@ test('the subnet and quorum of a pasted request go with it, and are visible whil
   await expect.poll(() => differences.innerText()).toMatch(/Quorum[^]*80 %[^]*also for the next message/);
   await page.getByRole('button', { name: 'Use the defaults' }).click();
   await expect.poll(() => differences.count()).toBe(0);
+});
+
+test('a destination decides who signs, and other signers are warned of', async () => {
+  await shown.open({ fails: true });
+  const { page } = shown;
+  const { l1 } = shown.devnet.subnets;
+  const destination = () => page.getByLabel('Destination chain', { exact: true }).filter({ visible: true });
+  await shown.pasteNew();
+  await destination().fill(l1.blockchainID);
+  await page.getByText(/^The destination decides/).waitFor();
+  await shown.sign();
+  await page.getByText(`Subnet ${l1.subnetID.slice(0, 10)}`).waitFor();
+  expect(await page.getByRole('list', { name: 'Warnings' }).count()).toBe(0);
+
+  await page.getByText('Subnet, height and justification').click();
+  await page.getByLabel('Signing subnet').first().fill(PRIMARY_NETWORK_ID);
+  await shown.pasteNew();
+  await shown.sign();
+  await page.getByRole('list', { name: 'Warnings' }).getByText('signers_refused').waitFor();
+  await page.getByRole('button', { name: 'Inspect' }).click();
+  await shown.heading('Valid a destination accepts it').waitFor();
+  await destination().fill(l1.blockchainID);
+  await shown.heading(/^Not valid/).waitFor();
+  expect(await failureCard()).toMatch(/own subnet's validators[^]*Destination's epoch/);
 });
 
 test.each(['Control', 'Meta'])('%s and Enter sign', async (key) => {

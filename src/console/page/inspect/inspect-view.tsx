@@ -5,9 +5,11 @@ import type { VerificationResult } from '../../../api/messages/verification-reco
 import { failureOf } from '../api-client.ts';
 import { MessageInput, useReadInput } from '../input/message-input.tsx';
 import { useSession } from '../session.ts';
+import { epochRow, Warnings } from '../sign/delivery-facts.tsx';
 import { MAX_PERCENTAGE } from '../sign/quorum.ts';
-import { SigningSubnet, ValidatorsAtFields } from '../sign/quorum-controls.tsx';
+import { DestinationChain, SignersFields } from '../sign/quorum-controls.tsx';
 import { SignFailure } from '../sign/sign-failure.tsx';
+import type { Destination } from '../sign/sign-request.ts';
 import { Badge, Card, Facts, NamedId, TextField } from '../ui/controls.tsx';
 import { grouped, percentOf } from '../ui/figures.ts';
 import { type Column, nodeColumn, Table } from '../ui/table.tsx';
@@ -16,18 +18,18 @@ import { WeightOf } from '../ui/weight.tsx';
 import { WeightBar } from '../ui/weight-bar.tsx';
 import { WeightMap } from '../ui/weight-map.tsx';
 import { DecodedMessage } from './decoded-message.tsx';
-import { drawnSigners, PROBLEM_ADVICE } from './verdict.ts';
-import { HERE, verificationBody, type Where } from './verification-body.ts';
+import { drawnSigners, PROBLEM_ADVICE, RULE_WORDS } from './verdict.ts';
+import { HERE, verificationBody } from './verification-body.ts';
 
 /** What a message says, its signers, and whether a destination would accept it. */
 export function InspectView({ begin }: { begin: string | undefined }): ComponentChild {
   const [text, setText] = useState('');
-  const [where, setWhere] = useState(HERE);
+  const [destination, setDestination] = useState(HERE);
   const read = useReadInput(text);
   const reading = read.readings[0];
   const { api, network } = useSession();
   const isSigned = read.pasted.kind === 'bytes' && reading?.as === 'signedMessage';
-  const body = isSigned ? verificationBody(read.pasted.hex, where) : undefined;
+  const body = isSigned ? verificationBody(read.pasted.hex, destination) : undefined;
   const verdict = useAnswer(body && { network, body }, (asked, signal) =>
     api.verify(asked.network, asked.body, signal),
   );
@@ -55,7 +57,7 @@ export function InspectView({ begin }: { begin: string | undefined }): Component
         </Card>
         <div class="view">
           <Card title="Verified for">
-            <Destination where={where} onWhere={setWhere} />
+            <VerifiedFor destination={destination} onChange={setDestination} />
           </Card>
           {reading !== undefined && reading.as !== 'signedMessage' && <Unsigned reading={reading} text={text} />}
         </div>
@@ -81,23 +83,29 @@ function Unsigned({ reading, text }: { reading: DecodedReading; text: string }):
   );
 }
 
-function Destination({ where, onWhere }: { where: Where; onWhere: (where: Where) => void }): ComponentChild {
-  const change = (changed: Partial<Where>) => onWhere({ ...where, ...changed });
+function VerifiedFor(props: { destination: Destination; onChange: (next: Destination) => void }): ComponentChild {
+  const { destination, onChange } = props;
+  const change = (changed: Partial<Destination>) => onChange({ ...destination, ...changed });
   const onQuorum = (typed: string) => {
     const quorum = Math.round(Number(typed));
-    if (quorum >= 0 && quorum <= MAX_PERCENTAGE) change({ quorum });
+    if (typed.trim() === '') change({ quorum: undefined });
+    else if (quorum >= 0 && quorum <= MAX_PERCENTAGE) change({ quorum });
   };
   return (
     <div class="stack">
-      <ValidatorsAtFields at={where} change={change} />
+      <DestinationChain
+        value={destination.destinationBlockchainId}
+        onValue={(destinationBlockchainId) => change({ destinationBlockchainId })}
+      />
       <TextField
         label="Quorum in percent"
-        hint="What the destination asks for: 67, unless it is configured otherwise."
+        hint="What the destination demands, or 67, unless you name another."
         type="number"
-        value={String(where.quorum)}
+        placeholder="the destination's"
+        value={destination.quorum === undefined ? '' : String(destination.quorum)}
         onValue={onQuorum}
       />
-      <SigningSubnet value={where.signingSubnetId} onValue={(signingSubnetId) => change({ signingSubnetId })} />
+      <SignersFields of={destination} change={change} />
     </div>
   );
 }
@@ -131,6 +139,7 @@ function Verdict({ result }: { result: VerificationResult }): ComponentChild {
           {PROBLEM_ADVICE[problem.kind]}
         </p>
       )}
+      <Warnings warnings={result.warnings} />
       <p class="weight-line">
         <strong class="weight-now">{percentOf(BigInt(result.signedWeight), total)}</strong>
         {` of the weight ${signedBy} · ${result.signers.length} validators`}
@@ -144,8 +153,19 @@ function Verdict({ result }: { result: VerificationResult }): ComponentChild {
       {result.signers.length > 0 && <WeightMap set={drawn} />}
       <Facts
         rows={[
-          ['Signing subnet', <NamedId value={result.signingSubnetId} what="signing subnet" />],
+          result.destinationBlockchainId !== undefined && [
+            'Destination',
+            <NamedId value={result.destinationBlockchainId} what="destination" />,
+          ],
+          [
+            'Signing subnet',
+            [
+              <NamedId value={result.signingSubnetId} what="signing subnet" />,
+              <span class="muted">{RULE_WORDS[result.signingRule]}</span>,
+            ],
+          ],
           ['P-Chain height', grouped(result.pChainHeight)],
+          epochRow(result.epoch),
           [
             'Quorum',
             [

@@ -1,33 +1,15 @@
 import type { VerificationBody } from '../../../api/messages/messages.ts';
-import { DEFAULT_QUORUM } from '../sign/quorum.ts';
-import type { ValidatorsAt } from '../sign/sign-request.ts';
+import { type Destination, isHeight, signersOf } from '../sign/sign-request.ts';
 
-/** The destination for which a message is verified, as typed. */
-export interface Where extends ValidatorsAt {
-  readonly signingSubnetId: string;
-  readonly quorum: number;
-}
-
-export const HERE: Where = {
-  at: 'now',
+export const HERE: Destination = {
   destinationBlockchainId: '',
   pChainHeight: '',
   signingSubnetId: '',
-  quorum: DEFAULT_QUORUM,
+  quorum: undefined,
 };
 
-/** The body of the request; undefined while the form is incomplete, so that no verdict on another height or chain is shown. */
-export function verificationBody(signedMessage: string, where: Where): VerificationBody | undefined {
-  const signingSubnetId = where.signingSubnetId.trim();
-  const destinationBlockchainId = where.destinationBlockchainId.trim();
-  const pChainHeight = where.pChainHeight.trim();
-  const body = { signedMessage, quorumPercentage: where.quorum, ...(signingSubnetId !== '' && { signingSubnetId }) };
-  switch (where.at) {
-    case 'now':
-      return body;
-    case 'destination':
-      return destinationBlockchainId === '' ? undefined : { ...body, destinationBlockchainId };
-    case 'height':
-      return /^\d+$/.test(pChainHeight) ? { ...body, pChainHeight: Number(pChainHeight) } : undefined;
-  }
+/** The body of the request; undefined while the height is none, so that no verdict on another one is shown. */
+export function verificationBody(signedMessage: string, destination: Destination): VerificationBody | undefined {
+  if (!isHeight(destination)) return undefined;
+  return { signedMessage, ...signersOf(destination) };
 }

@@ -1,10 +1,10 @@
 import type { ComponentChild, TargetedEvent } from 'preact';
 import { useId } from 'preact/hooks';
-import { Facts, NamedId, SelectField, TextField } from '../ui/controls.tsx';
+import { Facts, NamedId, TextField } from '../ui/controls.tsx';
 import { ratioOf, shortened } from '../ui/figures.ts';
 import { consequencesOf, DEFAULT_QUORUM, MAX_PERCENTAGE, type Preflight } from './quorum.ts';
 import type { Difference } from './sign-choice.ts';
-import type { SignOptions, ValidatorsAt } from './sign-request.ts';
+import type { Destination, SignOptions } from './sign-request.ts';
 
 /** A longer value is shown by its ends. */
 const MAX_SHOWN = 40;
@@ -25,6 +25,10 @@ export function QuorumControls(props: QuorumControlsProps): ComponentChild {
   const { quorum = DEFAULT_QUORUM, buffer } = options;
   return (
     <div class="stack">
+      <DestinationChain
+        value={options.destinationBlockchainId}
+        onValue={(destinationBlockchainId) => change({ destinationBlockchainId })}
+      />
       <Percentage
         label="Quorum"
         value={quorum}
@@ -57,8 +61,7 @@ export function QuorumControls(props: QuorumControlsProps): ComponentChild {
       <Differences differences={differences} onDefaults={onDefaults} />
       <details class="more">
         <summary>Subnet, height and justification</summary>
-        <SigningSubnet value={options.signingSubnetId} onValue={(signingSubnetId) => change({ signingSubnetId })} />
-        <ValidatorsAtFields at={options} change={change} />
+        <SignersFields of={options} change={change} />
         {hasJustification && (
           <TextField
             label="Justification"
@@ -102,51 +105,37 @@ function Differences(props: Pick<QuorumControlsProps, 'differences' | 'onDefault
   );
 }
 
-export function SigningSubnet(props: { value: string; onValue: (value: string) => void }): ComponentChild {
+export function DestinationChain(props: { value: string; onValue: (value: string) => void }): ComponentChild {
   return (
     <TextField
-      label="Signing subnet"
-      hint="The subnet of the source chain, unless you name another."
-      placeholder="in cb58 or hex"
+      label="Destination chain"
+      hint="The chain that verifies the message: its rule, quorum and epoch apply, except for what you choose."
+      placeholder="none: the source's subnet, now"
       {...props}
     />
   );
 }
 
-export function ValidatorsAtFields(props: {
-  at: ValidatorsAt;
-  change: (changed: Partial<ValidatorsAt>) => void;
+export function SignersFields(props: {
+  of: Destination;
+  change: (changed: Partial<Destination>) => void;
 }): ComponentChild {
-  const { at, change } = props;
+  const { of, change } = props;
   return [
-    <SelectField
-      label="Validators of"
-      value={at.at}
-      onValue={(chosen) => change({ at: chosen })}
-      options={[
-        ['now', 'now: the proposed height'],
-        ['destination', 'the current epoch of a destination chain'],
-        ['height', 'a P-Chain height'],
-      ]}
+    <TextField
+      label="Signing subnet"
+      hint="The one that the destination accepts, or the subnet of the source chain, unless you name another."
+      placeholder="in cb58 or hex"
+      value={of.signingSubnetId}
+      onValue={(signingSubnetId) => change({ signingSubnetId })}
     />,
-    at.at === 'destination' && (
-      <TextField
-        label="Destination chain"
-        hint="The chain that will verify the message."
-        placeholder="in cb58 or hex"
-        value={at.destinationBlockchainId}
-        onValue={(destinationBlockchainId) => change({ destinationBlockchainId })}
-      />
-    ),
-    at.at === 'height' && (
-      <TextField
-        label="P-Chain height"
-        hint="A whole number."
-        placeholder="0"
-        value={at.pChainHeight}
-        onValue={(pChainHeight) => change({ pChainHeight })}
-      />
-    ),
+    <TextField
+      label="P-Chain height"
+      hint="That of the destination's epoch, or the proposed one, unless you name another."
+      placeholder="a whole number"
+      value={of.pChainHeight}
+      onValue={(pChainHeight) => change({ pChainHeight })}
+    />,
   ];
 }
 

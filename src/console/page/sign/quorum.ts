@@ -16,6 +16,8 @@ export interface Preflight {
   readonly messageNetworkId: number | undefined;
   readonly serviceNetworkId: number | undefined;
   readonly signable: Signable | undefined;
+  /** The request names a destination and no quorum. */
+  readonly isDestinationsQuorum: boolean;
   /** Why the service does not ask the subnet's validators. */
   readonly subnetProblem: string | undefined;
 }
@@ -25,9 +27,15 @@ export interface Signable {
   readonly signableWeight: bigint;
 }
 
+const DESTINATIONS_QUORUM: Consequence = {
+  tone: 'good',
+  text: 'The destination decides: its own quorum is asked for, 67 % unless it is configured otherwise.',
+};
+
 /** What a request with this quorum and buffer leads to, in sentences: first why it cannot succeed, if so. */
 export function consequencesOf(quorum: number, buffer: number, known: Preflight): Consequence[] {
   const obstacles = obstaclesTo(quorum, buffer, known).map((text) => ({ tone: 'bad', text }) as const);
+  if (known.isDestinationsQuorum) return [...obstacles, DESTINATIONS_QUORUM];
   const list: Consequence[] = [...obstacles, acceptance(quorum)];
   const spare = MAX_PERCENTAGE - quorum;
   list.push(

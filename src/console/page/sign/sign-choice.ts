@@ -37,14 +37,15 @@ export interface Difference {
 /** What a request will say beside its message. */
 export function differencesOf(choice: SignChoice): Difference[] {
   const options = chosenOptions(choice);
-  const { quorum, buffer, at } = options;
-  const hasQuorum = quorum !== undefined && (quorum !== DEFAULT_QUORUM || at === 'destination');
+  const { quorum, buffer } = options;
+  const destination = options.destinationBlockchainId.trim();
+  const hasQuorum = quorum !== undefined && (quorum !== DEFAULT_QUORUM || destination !== '');
   const rows: [keyof SignOptions, string, string, isId?: boolean][] = [
+    ['destinationBlockchainId', 'Destination chain', destination, true],
     ['signingSubnetId', 'Signing subnet', options.signingSubnetId, true],
     ['quorum', 'Quorum', hasQuorum ? `${quorum} %` : ''],
     ['buffer', 'Buffer', buffer > 0 ? `${buffer} %` : ''],
-    ['at', 'Destination chain', at === 'destination' ? options.destinationBlockchainId : '', true],
-    ['at', 'P-Chain height', at === 'height' ? options.pChainHeight : ''],
+    ['pChainHeight', 'P-Chain height', options.pChainHeight],
     ['justification', 'Justification', options.justification],
   ];
   return rows.flatMap(([name, label, typed, isId = false]) => {
@@ -59,14 +60,14 @@ const MAX_LINK = 8_192;
 /** The address of the view with its message and options, for a reload or another person. */
 export function signLink(text: string, options: SignOptions): string {
   const message = text.trim();
-  const { quorum, buffer, at } = options;
+  const { quorum, buffer } = options;
   const parts = {
     message,
     quorum: quorum === undefined ? '' : String(quorum),
     buffer: buffer > 0 ? String(buffer) : '',
     subnet: options.signingSubnetId.trim(),
-    destination: at === 'destination' ? options.destinationBlockchainId.trim() : '',
-    height: at === 'height' ? options.pChainHeight.trim() : '',
+    destination: options.destinationBlockchainId.trim(),
+    height: options.pChainHeight.trim(),
     justification: options.justification.trim(),
   };
   const query = new URLSearchParams(Object.entries(parts).filter(([, value]) => value !== ''));
@@ -83,16 +84,16 @@ export function linkedSigning(
     const value = query.get(name) ?? '';
     return /^\d{1,3}$/.test(value) && Number(value) <= 100 ? Number(value) : undefined;
   };
-  const [destination, height] = [query.get('destination') ?? '', query.get('height') ?? ''];
-  const options = {
-    ...DEFAULT_OPTIONS,
-    quorum: percentage('quorum'),
-    buffer: percentage('buffer') ?? DEFAULT_OPTIONS.buffer,
-    signingSubnetId: query.get('subnet') ?? '',
-    justification: query.get('justification') ?? '',
+  return {
+    text,
+    options: {
+      ...DEFAULT_OPTIONS,
+      quorum: percentage('quorum'),
+      buffer: percentage('buffer') ?? DEFAULT_OPTIONS.buffer,
+      signingSubnetId: query.get('subnet') ?? '',
+      destinationBlockchainId: query.get('destination') ?? '',
+      pChainHeight: query.get('height') ?? '',
+      justification: query.get('justification') ?? '',
+    },
   };
-  if (destination !== '')
-    return { text, options: { ...options, at: 'destination', destinationBlockchainId: destination } };
-  if (/^\d+$/.test(height)) return { text, options: { ...options, at: 'height', pChainHeight: height } };
-  return { text, options };
 }

@@ -76,7 +76,7 @@ export function SignProgress({ runner }: { runner: Runner }): ComponentChild {
               <p class="hint">
                 {`Subnet `}
                 <code>{shortened(facts.signingSubnetId, 10, 8)}</code>
-                {` at P-Chain height ${grouped(facts.pChainHeight)}`}
+                {`, quorum ${facts.quorumPercentage} %, at P-Chain height ${grouped(facts.pChainHeight)}`}
               </p>,
               <ValidatorList progress={progress} />,
             ]}
@@ -106,14 +106,16 @@ function ValidatorList({ progress }: { progress: SigningProgress }): ComponentCh
 /** The bar of a cached result, for which no validator was asked. */
 function FromMemory({ run, result }: { run: Run; result: SignedMessage }): ComponentChild {
   const totalWeight = BigInt(result.totalWeight);
-  const { quorumPercentage = DEFAULT_QUORUM, quorumPercentageBuffer = 0 } =
-    run.request.kind === 'body' ? run.request.body : {};
+  const { request } = run;
+  const { quorumPercentage, quorumPercentageBuffer = 0 } = request.kind === 'body' ? request.body : request.query;
+  // The destination's own quorum is not in the answer.
+  if (quorumPercentage === undefined && result.epoch !== undefined) return null;
   return (
     <WeightBar
       signedWeight={BigInt(result.signedWeight)}
       totalWeight={totalWeight}
-      quorumWeight={quorumWeight(BigInt(quorumPercentage), totalWeight)}
-      targetWeight={quorumWeight(BigInt(quorumPercentage + quorumPercentageBuffer), totalWeight)}
+      quorumWeight={quorumWeight(BigInt(quorumPercentage ?? DEFAULT_QUORUM), totalWeight)}
+      targetWeight={quorumWeight(BigInt((quorumPercentage ?? DEFAULT_QUORUM) + quorumPercentageBuffer), totalWeight)}
     />
   );
 }

@@ -6,11 +6,8 @@ import { hexOfId } from '../ui/hex.ts';
 import type { SignRequest } from './snippets.ts';
 
 /** What is chosen beside the message. Texts are as typed. */
-export interface SignOptions extends ValidatorsAt {
-  /** In percent; undefined if the request names none. */
-  readonly quorum: number | undefined;
+export interface SignOptions extends Destination {
   readonly buffer: number;
-  readonly signingSubnetId: string;
   readonly justification: string;
   /** What pasted 32 bytes are, since they do not tell. */
   readonly idIs: 'transaction' | 'subnet';
@@ -20,18 +17,21 @@ export interface SignOptions extends ValidatorsAt {
   readonly logIndex: string;
 }
 
-/** Which validators sign: those of now, of the epoch of a chain, or of a height. */
-export interface ValidatorsAt {
-  readonly at: 'now' | 'destination' | 'height';
+/** For whom a message is signed or verified. Each text may be empty. */
+export interface Destination {
+  /** The chain that verifies it, whose rule, quorum and epoch apply. */
   readonly destinationBlockchainId: string;
+  /** In place of the height of the destination's epoch, or of the proposed one. */
   readonly pChainHeight: string;
+  readonly signingSubnetId: string;
+  /** In percent; undefined for the destination's, or 67. */
+  readonly quorum: number | undefined;
 }
 
 export const DEFAULT_OPTIONS: SignOptions = {
   quorum: undefined,
   buffer: 0,
   signingSubnetId: '',
-  at: 'now',
   destinationBlockchainId: '',
   pChainHeight: '',
   justification: '',
@@ -48,6 +48,7 @@ export function decideRequest(
   reading: DecodedReading | undefined,
   options: SignOptions,
 ): Decision {
+  if (pasted.kind !== 'empty' && !isHeight(options)) return { why: 'The P-Chain height is no whole number.' };
   switch (pasted.kind) {
     case 'empty':
       return { why: undefined };
@@ -66,23 +67,32 @@ function queryOf(options: SignOptions) {
   const chain = options.chain.trim();
   return {
     ...signersOf(options),
+    ...bufferOf(options),
     ...(chain !== '' && { blockchainId: chain }),
     ...(options.logIndex !== '' && { logIndex: options.logIndex }),
   };
 }
 
-/** The fields that a POST and a GET share. */
-function signersOf({ quorum, buffer, at, ...typed }: SignOptions) {
+/** A height may be left out. */
+export function isHeight({ pChainHeight }: Destination): boolean {
+  return /^\d*$/.test(pChainHeight.trim());
+}
+
+/** The fields that all requests share. */
+export function signersOf({ quorum, ...typed }: Destination) {
   const signingSubnetId = typed.signingSubnetId.trim();
   const pChainHeight = typed.pChainHeight.trim();
   const destinationBlockchainId = typed.destinationBlockchainId.trim();
   return {
     ...(quorum !== undefined && { quorumPercentage: quorum }),
-    ...(buffer > 0 && { quorumPercentageBuffer: buffer }),
     ...(signingSubnetId !== '' && { signingSubnetId }),
-    ...(at === 'height' && pChainHeight !== '' && { pChainHeight: Number(pChainHeight) }),
-    ...(at === 'destination' && destinationBlockchainId !== '' && { destinationBlockchainId }),
+    ...(pChainHeight !== '' && { pChainHeight: Number(pChainHeight) }),
+    ...(destinationBlockchainId !== '' && { destinationBlockchainId }),
   };
+}
+
+function bufferOf({ buffer }: SignOptions) {
+  return buffer > 0 ? { quorumPercentageBuffer: buffer } : {};
 }
 
 /** The API takes a subnet ID as a justification, in hex. */
@@ -110,6 +120,7 @@ function bodyOf(subject: { message: string } | { justification: string }, option
     ...subject,
     ...('message' in subject && justification !== '' && { justification }),
     ...signersOf(options),
+    ...bufferOf(options),
   };
   return { request: { kind: 'body', body } };
 }
@@ -122,11 +133,7 @@ export function optionsOfBody(body: Static<typeof AggregationBody>): SignOptions
     buffer: body.quorumPercentageBuffer ?? 0,
     signingSubnetId: body.signingSubnetId ?? '',
     justification: body.justification ?? '',
-    ...(body.pChainHeight !== undefined &&
-      body.pChainHeight > 0 && { at: 'height' as const, pChainHeight: String(body.pChainHeight) }),
-    ...(body.destinationBlockchainId !== undefined && {
-      at: 'destination' as const,
-      destinationBlockchainId: body.destinationBlockchainId,
-    }),
+    pChainHeight: body.pChainHeight ? String(body.pChainHeight) : '',
+    destinationBlockchainId: body.destinationBlockchainId ?? '',
   };
 }

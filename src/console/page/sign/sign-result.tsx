@@ -4,9 +4,10 @@ import type { DecodedReading } from '../../../api/messages/message-records.ts';
 import { WARP_PRECOMPILE } from '../../../pchain/codec/send-warp-log.ts';
 import type { SignedMessage } from '../api-client.ts';
 import { useSession } from '../session.ts';
-import { Card, CodeBlock, CopyButton, DownloadButton, Tabs, TextField } from '../ui/controls.tsx';
+import { Card, CodeBlock, CopyButton, DownloadButton, Facts, Tabs, TextField } from '../ui/controls.tsx';
 import { grouped, percentOf, shortened } from '../ui/figures.ts';
 import { isNarrow } from '../ui/table.tsx';
+import { epochRow, Warnings } from './delivery-facts.tsx';
 import { accessListOf, deliverCalldata, readCalldata } from './predicate.ts';
 import { showTop } from './sign-failure.tsx';
 import { type CallPlace, curlOf, type SignRequest, sdkOf } from './snippets.ts';
@@ -44,8 +45,10 @@ export function SignResult({ result, request, reading }: SignResultProps): Compo
       >
         <p class="hint">
           {`${percentOf(BigInt(result.signedWeight), BigInt(result.totalWeight))} of the weight, ${result.signers.length} validators, `}
-          {`P-Chain height ${grouped(result.pChainHeight)}, ${grouped(result.signedMessage.length / 2)} bytes. The service has verified it as a destination would.`}
+          {`P-Chain height ${grouped(result.pChainHeight)}, ${grouped(result.signedMessage.length / 2)} bytes. The service has verified the signature and the quorum.`}
         </p>
+        <Warnings warnings={result.warnings} />
+        {result.epoch !== undefined && <Facts rows={[epochRow(result.epoch)]} />}
         <Tabs
           label="Forms of the result"
           tabs={[

@@ -212,7 +212,10 @@ function usePreflight(reading: DecodedReading | undefined, options: SignOptions)
   const session = useSession();
   const { api, network } = session;
   const typed = options.signingSubnetId.trim();
-  const subnetId = typed !== '' ? typed : subnetOf(reading, session);
+  // A destination may accept other signers than those of the source.
+  const hasDestination = options.destinationBlockchainId.trim() !== '';
+  const ofSource = hasDestination ? undefined : subnetOf(reading, session);
+  const subnetId = typed !== '' ? typed : ofSource;
   const { value, error } = usePolled(
     async (signal) => {
       if (subnetId === undefined || subnetId.length < MIN_ID_LENGTH) return undefined;
@@ -227,6 +230,7 @@ function usePreflight(reading: DecodedReading | undefined, options: SignOptions)
   return {
     messageNetworkId: isMessage ? reading.networkId : undefined,
     serviceNetworkId: session.networkId,
+    isDestinationsQuorum: hasDestination && options.quorum === undefined,
     signable: failure === undefined ? value : undefined,
     subnetProblem:
       failure !== undefined && SUBNET_PROBLEMS.includes(failure.code)

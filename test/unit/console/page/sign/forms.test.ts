@@ -30,7 +30,12 @@ const selectorOf = (signature: string) =>
     .slice(0, 8);
 
 describe('the quorum', () => {
-  const known = { messageNetworkId: 1337, serviceNetworkId: 1337, subnetProblem: undefined };
+  const known = {
+    messageNetworkId: 1337,
+    serviceNetworkId: 1337,
+    subnetProblem: undefined,
+    isDestinationsQuorum: false,
+  };
 
   test('that is reached is in whole percent, rounded down', () => {
     expect([quorumOf(669n, 1_000n), quorumOf(1n, 0n)]).toEqual([66, 0]);
@@ -44,6 +49,7 @@ describe('the quorum', () => {
     [67, 0, 66n, 'good good bad', /Out of reach now: validators with 66.0 %/, {}],
     [67, 0, 100n, 'bad good good', /^This message is of network ID 1; .* network ID 1337/, { messageNetworkId: 1 }],
     [67, 0, 100n, 'bad good good', /^Not this one\./, { subnetProblem: 'Not this one.' }],
+    [67, 0, 66n, 'good', /^The destination decides/, { isDestinationsQuorum: true }],
     [80, 30, 100n, 'bad good good good', /^The quorum and its buffer add up to 110 %/, {}],
   ])('%i %% and %i %% more, where %i %% can sign: %s', (quorum, buffer, signableWeight, tones, text, more) => {
     const signable = { totalWeight: 100n, signableWeight };
@@ -140,7 +146,7 @@ describe('the request', () => {
       signingSubnetId: 's',
       pChainHeight: 12,
     };
-    expect(decideBytes({ as: 'unsignedMessage' }, { ...chosen, at: 'height' })).toEqual({
+    expect(decideBytes({ as: 'unsignedMessage' }, chosen)).toEqual({
       request: { kind: 'body', body },
     });
     expect(decideBytes({ as: 'signedMessage', unsignedMessage: 'cd' })).toMatchObject({
@@ -150,7 +156,7 @@ describe('the request', () => {
 
   test.each([
     ['nothing more', {}, {}],
-    ['where it goes', { at: 'destination', destinationBlockchainId: 'd' }, { destinationBlockchainId: 'd' }],
+    ['where it goes', { destinationBlockchainId: 'd' }, { destinationBlockchainId: 'd' }],
     ['its signers', { quorum: 80, signingSubnetId: 's' }, { quorumPercentage: 80, signingSubnetId: 's' }],
     ['its chain and the chosen log', { chain: ' X ', logIndex: '3' }, { blockchainId: 'X', logIndex: '3' }],
   ])('of a transaction has its ID, and %s', (_, more, query) => {
@@ -179,13 +185,12 @@ describe('the request', () => {
     expect(optionsOfBody({ quorumPercentage: 70, pChainHeight: 5, justification: '0x1' })).toMatchObject({
       quorum: 70,
       buffer: 0,
-      at: 'height',
       pChainHeight: '5',
       justification: '0x1',
     });
     const destination = { destinationBlockchainId: 'd' };
     const read = optionsOfBody({ pChainHeight: 0, ...destination });
-    expect(read).toMatchObject({ at: 'destination', ...destination });
+    expect(read).toMatchObject({ pChainHeight: '', ...destination });
   });
 
   test('is shown as a call that others can make, without the key', () => {
@@ -318,24 +323,22 @@ test('examples are in groups, as people would paste them; those that must fail h
 });
 
 describe('what is asked about a signed message', () => {
-  test('is all that the form says, without what belongs to another choice', () => {
-    expect(verificationBody('00ff', HERE)).toEqual({ signedMessage: '00ff', quorumPercentage: 67 });
-    const filled = {
-      ...HERE,
-      destinationBlockchainId: ' C ',
-      pChainHeight: ' 12 ',
-      signingSubnetId: ' S ',
-      quorum: 80,
-    };
-    const signed = { signedMessage: '00ff', quorumPercentage: 80, signingSubnetId: 'S' };
-    const bodyAt = (at: typeof filled.at) => verificationBody('00ff', { ...filled, at });
-    expect(bodyAt('now')).toEqual(signed);
-    expect(bodyAt('destination')).toEqual({ ...signed, destinationBlockchainId: 'C' });
-    expect(bodyAt('height')).toEqual({ ...signed, pChainHeight: 12 });
+  test('is all that the form says', () => {
+    expect(verificationBody('00ff', HERE)).toEqual({ signedMessage: '00ff' });
+    const filled = { destinationBlockchainId: ' C ', pChainHeight: ' 12 ', signingSubnetId: ' S ', quorum: 80 };
+    expect(verificationBody('00ff', filled)).toEqual({
+      signedMessage: '00ff',
+      quorumPercentage: 80,
+      signingSubnetId: 'S',
+      destinationBlockchainId: 'C',
+      pChainHeight: 12,
+    });
   });
 
-  test.each([' ', 'x', '1e3', '-1', '1.5'])('is nothing while the height is %j or no destination is named', (typed) => {
-    expect(verificationBody('00ff', { ...HERE, at: 'height', pChainHeight: typed })).toBeUndefined();
-    expect(verificationBody('00ff', { ...HERE, at: 'destination' })).toBeUndefined();
+  test.each(['x', '1e3', '-1', '1.5'])('is nothing while the height is %j', (typed) => {
+    expect(verificationBody('00ff', { ...HERE, pChainHeight: typed })).toBeUndefined();
+    expect(decideRequest({ kind: 'id', id: 't' }, undefined, { ...DEFAULT_OPTIONS, pChainHeight: typed })).toEqual({
+      why: 'The P-Chain height is no whole number.',
+    });
   });
 });

@@ -34,7 +34,7 @@ describe('options', () => {
 
   test('that differ from the defaults are listed, with where they come from', () => {
     expect(differencesOf(replaceText(NO_CHOICE, optionsOfBody({})))).toEqual([]);
-    const choice = replaceText(change(NO_CHOICE, { quorum: 80, at: 'height', pChainHeight: '7' }), {
+    const choice = replaceText(change(NO_CHOICE, { quorum: 80, pChainHeight: '7' }), {
       signingSubnetId: 'S',
       buffer: 5,
     });
@@ -49,30 +49,32 @@ describe('options', () => {
   test('for a destination list a quorum of 67 %, as the destination may ask for another', () => {
     const choice = change(NO_CHOICE, { quorum: 67 });
     expect(differencesOf(choice)).toEqual([]);
-    const listed = differencesOf(change(choice, { at: 'destination', destinationBlockchainId: 'D' }));
-    expect(listed.map(({ label, value }) => `${label} ${value}`)).toEqual(['Quorum 67 %', 'Destination chain D']);
+    const listed = differencesOf(change(choice, { destinationBlockchainId: 'D' }));
+    expect(listed.map(({ label, value }) => `${label} ${value}`)).toEqual(['Destination chain D', 'Quorum 67 %']);
   });
 });
 
 describe('a link', () => {
   const linked = (hash: string) => linkedSigning(placeOf(hash).query);
   const trimmed = fc.string().map((text) => text.trim());
-  const at = fc.oneof(
-    fc.constant({}),
-    fc.record({ at: fc.constant('destination'), destinationBlockchainId: trimmed.filter((text) => text !== '') }),
-    fc.record({ at: fc.constant('height'), pChainHeight: fc.nat().map(String) }),
-  );
   const percentage = fc.integer({ min: 0, max: 100 });
 
   test('holds what is to be signed, and each option', () => {
     const text = trimmed.filter((typed) => typed !== '');
     const named = fc.record(
-      { quorum: percentage, buffer: percentage, signingSubnetId: trimmed, justification: trimmed },
+      {
+        quorum: percentage,
+        buffer: percentage,
+        signingSubnetId: trimmed,
+        destinationBlockchainId: trimmed,
+        pChainHeight: trimmed,
+        justification: trimmed,
+      },
       { requiredKeys: [] },
     );
     fc.assert(
-      fc.property(text, named, at, (message, some, where) => {
-        const options = { ...DEFAULT_OPTIONS, ...some, ...where } as SignOptions;
+      fc.property(text, named, (message, some) => {
+        const options = { ...DEFAULT_OPTIONS, ...some };
         expect(linked(signLink(message, options))).toEqual({ text: message, options });
       }),
     );
@@ -84,7 +86,7 @@ describe('a link', () => {
     expect(linked('#/sign')).toBeUndefined();
   });
 
-  test.each(['101', '-1', 'x', ''])('has no quorum and no height of %j', (value) => {
-    expect(linked(`#/sign?message=a&quorum=${value}&height=x${value}`)?.options).toEqual(DEFAULT_OPTIONS);
+  test.each(['101', '-1', 'x', ''])('has no quorum of %j', (value) => {
+    expect(linked(`#/sign?message=a&quorum=${value}`)?.options).toEqual(DEFAULT_OPTIONS);
   });
 });
