@@ -15,12 +15,14 @@ interface QuorumControlsProps {
   readonly differences: readonly Difference[];
   readonly onDefaults: () => void;
   readonly known: Preflight;
+  /** The destination that the message names. */
+  readonly namedDestination: string | undefined;
   /** A transaction brings its own. */
   readonly hasJustification: boolean;
 }
 
 export function QuorumControls(props: QuorumControlsProps): ComponentChild {
-  const { options, onOptions, differences, onDefaults, known, hasJustification } = props;
+  const { options, onOptions, differences, onDefaults, known, namedDestination, hasJustification } = props;
   const change = (changed: Partial<SignOptions>) => onOptions({ ...options, ...changed });
   const { quorum = DEFAULT_QUORUM, buffer } = options;
   return (
@@ -29,6 +31,11 @@ export function QuorumControls(props: QuorumControlsProps): ComponentChild {
         value={options.destinationBlockchainId}
         onValue={(destinationBlockchainId) => change({ destinationBlockchainId })}
       />
+      {namedDestination !== undefined && namedDestination !== options.destinationBlockchainId.trim() && (
+        <button type="button" class="button" onClick={() => change({ destinationBlockchainId: namedDestination })}>
+          Take the destination that the message names
+        </button>
+      )}
       <Percentage
         label="Quorum"
         value={quorum}

@@ -73,6 +73,13 @@ function queryOf(options: SignOptions) {
   };
 }
 
+/** The destination that a Teleporter message names. */
+export function teleporterDestination(reading: DecodedReading | undefined): string | undefined {
+  const payload = reading !== undefined && 'payload' in reading ? reading.payload : undefined;
+  const content = payload?.kind === 'AddressedCall' ? payload.content : undefined;
+  return content?.kind === 'TeleporterMessage' ? content.destinationBlockchainId : undefined;
+}
+
 /** A height may be left out. */
 export function isHeight({ pChainHeight }: Destination): boolean {
   return /^\d*$/.test(pChainHeight.trim());

@@ -10,6 +10,7 @@ import { isNarrow } from '../ui/table.tsx';
 import { epochRow, Warnings } from './delivery-facts.tsx';
 import { accessListOf, deliverCalldata, readCalldata } from './predicate.ts';
 import { showTop } from './sign-failure.tsx';
+import { teleporterDestination } from './sign-request.ts';
 import { type CallPlace, curlOf, type SignRequest, sdkOf } from './snippets.ts';
 
 interface SignResultProps {
@@ -55,7 +56,12 @@ export function SignResult({ result, request, reading }: SignResultProps): Compo
             { name: 'Signed message', content: () => <CodeBlock text={hex} what="Signed message" /> },
             {
               name: 'For an EVM chain',
-              content: () => <EvmForms signedMessage={result.signedMessage} isTeleporter={isTeleporter(reading)} />,
+              content: () => (
+                <EvmForms
+                  signedMessage={result.signedMessage}
+                  isTeleporter={teleporterDestination(reading) !== undefined}
+                />
+              ),
             },
             { name: 'For the P-Chain', content: () => <PChainForm hex={hex} /> },
             {
@@ -144,9 +150,4 @@ function Signers({ result }: { result: SignedMessage }): ComponentChild {
       ))}
     </ol>
   );
-}
-
-function isTeleporter(reading: DecodedReading | undefined): boolean {
-  const payload = reading !== undefined && 'payload' in reading ? reading.payload : undefined;
-  return payload?.kind === 'AddressedCall' && payload.content?.kind === 'TeleporterMessage';
 }

@@ -14,7 +14,13 @@ import { QuorumControls } from './quorum-controls.tsx';
 import { changeChoice, chosenOptions, differencesOf, linkedSigning, NO_CHOICE, signLink } from './sign-choice.ts';
 import { SignFailure } from './sign-failure.tsx';
 import { SignProgress } from './sign-progress.tsx';
-import { DEFAULT_OPTIONS, decideRequest, optionsOfBody, type SignOptions } from './sign-request.ts';
+import {
+  DEFAULT_OPTIONS,
+  decideRequest,
+  optionsOfBody,
+  type SignOptions,
+  teleporterDestination,
+} from './sign-request.ts';
 import { SignResult } from './sign-result.tsx';
 import { useRunner } from './sign-run.ts';
 
@@ -105,6 +111,7 @@ export function SignView({ place, begin }: SignViewProps): ComponentChild {
             differences={differencesOf(choice)}
             onDefaults={() => setChoice(NO_CHOICE)}
             known={known}
+            namedDestination={teleporterDestination(reading)}
             hasJustification={request?.kind !== 'transaction'}
           />
           <button
