@@ -165,10 +165,10 @@ export class Invariants implements Watcher {
   #settingOf({ message }: Collection): { readonly quorum: number; readonly set: LedgerSet } | undefined {
     const requests = [...this.live].filter((one) => equalBytes(one.message.message.bytes, message));
     const [first] = requests;
-    const subnetID = first?.plan.signingSubnetID ?? first?.message.subnetID;
+    const subnetID = first && this.#ledger.signerOf(first.plan, first.message);
     if (first === undefined || subnetID === undefined) return undefined;
     const quorum = Math.min(...requests.map(({ plan }) => plan.quorum));
-    const isOne = requests.every(({ plan, message: asked }) => (plan.signingSubnetID ?? asked.subnetID) === subnetID);
+    const isOne = requests.every(({ plan, message: asked }) => this.#ledger.signerOf(plan, asked) === subnetID);
     const sets = this.#ledger.setsOf(subnetID);
     return isOne && sets.length === 1 ? { quorum, set: sets[0] as LedgerSet } : undefined;
   }
@@ -230,7 +230,7 @@ export function maxCollections(requests: readonly LiveRequest[], ledger: Ledger)
     const kind = [...settings, Buffer.from(justification).toString('hex')].join();
     if (kinds.has(kind)) continue;
     kinds.add(kind);
-    const subnetID = signingSubnetID ?? message.subnetID;
+    const subnetID = ledger.signerOf(plan, message);
     const sets = subnetID === undefined ? [] : ledger.setsOf(subnetID);
     // Low balances, which only L1s have, are another reason to sign again.
     const isAvoiding = sets.some((set) => set.some(({ balance }) => balance !== undefined));

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import type { BlockchainID, SubnetID } from '../../src/warp/ids.ts';
+import { type BlockchainID, idBytes, P_CHAIN_ID, PRIMARY_NETWORK_ID, type SubnetID } from '../../src/warp/ids.ts';
 
 /** A validator of a subnet, as the P-Chain has it. */
 export interface LedgerEntry {
@@ -29,6 +29,16 @@ export interface LedgerPlan {
   readonly epochLag: ReadonlyMap<BlockchainID, bigint>;
 }
 
+interface RequestedSigners {
+  readonly signingSubnetID: SubnetID | undefined;
+  readonly destinationChainID: BlockchainID | undefined;
+}
+
+interface SourceOfMessage {
+  readonly message: { readonly sourceChainID: BlockchainID };
+  readonly subnetID: SubnetID | undefined;
+}
+
 /** What is true: the P-Chain as it really is. The API shows it, and the judge of the results looks here. */
 export class Ledger {
   readonly plan: LedgerPlan;
@@ -37,6 +47,22 @@ export class Ledger {
   constructor(plan: LedgerPlan, nowMs: () => number) {
     this.plan = plan;
     this.#nowMs = nowMs;
+  }
+
+  /** Whether the chain's Warp configuration requires signers of the primary network. */
+  requiresPrimarySigners(chainID: BlockchainID): boolean {
+    return (idBytes(chainID)[0] ?? 0) % 2 === 1;
+  }
+
+  /** The subnet that signs a message for a request; undefined for a chain that does not exist. */
+  signerOf(request: RequestedSigners, { message: { sourceChainID }, subnetID }: SourceOfMessage): SubnetID | undefined {
+    const { signingSubnetID, destinationChainID } = request;
+    if (signingSubnetID !== undefined) return signingSubnetID;
+    const destination = destinationChainID && this.plan.chains.get(destinationChainID);
+    if (destination === undefined || destinationChainID === undefined || subnetID !== PRIMARY_NETWORK_ID)
+      return subnetID;
+    const isPrimary = sourceChainID !== P_CHAIN_ID && this.requiresPrimarySigners(destinationChainID);
+    return isPrimary ? PRIMARY_NETWORK_ID : destination;
   }
 
   /** The newest block; `agoMs` before now. */

@@ -139,6 +139,12 @@ export class SimulatedApi {
         return { isPermissioned: true, controlKeys: [], threshold: '1' };
       case 'platform.getBlockByHeight':
         return { block: blockAt(BigInt(params.height ?? 0), tip.height) };
+      case 'eth_getChainConfig': {
+        const chainID = path.split('/')[3] as BlockchainID;
+        if (!ledger.plan.chains.has(chainID)) throw new Rejection();
+        const strict = ledger.requiresPrimarySigners(chainID) && { requirePrimaryNetworkSigners: true };
+        return { warpConfig: { blockTimestamp: 0, ...strict } };
+      }
       case 'proposervm.getCurrentEpoch':
         return this.#epoch(path, tip.height);
       default:

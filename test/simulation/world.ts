@@ -310,7 +310,7 @@ export class World {
   ): void {
     const { signedMessage, pChainHeight, signingSubnetID } = result;
     this.#trace.push(`${requestID} ${pChainHeight} ${hash('sha256', signedMessage)}`);
-    const wanted = request.signingSubnetID ?? message.subnetID;
+    const wanted = this.ledger.signerOf(request, message);
     if (signingSubnetID !== wanted)
       invariants.violate(`request ${requestID} was signed by ${signingSubnetID}, not by ${wanted}`);
     if (request.height !== 0n && pChainHeight !== request.height) {
@@ -342,7 +342,7 @@ export class World {
   #mustSucceed({ plan: request, message }: LiveRequest, service: SimulatedService): boolean {
     const { plan, ledger } = this;
     const { requestTimeoutMs, maxConcurrentQueries, maxQueriesInFlight } = plan.aggregation;
-    const subnetID = request.signingSubnetID ?? message.subnetID;
+    const subnetID = ledger.signerOf(request, message);
     // Of a chain that there is, on this network.
     if (message.subnetID === undefined || subnetID === undefined || request.leavesAfterMs !== undefined) return false;
     if (this.#refusalOf(message.message.bytes, request.justification) !== undefined) return false;

@@ -60,11 +60,17 @@ function parseUpgrade(value: unknown): WarpUpgrade {
   }
   return {
     timestamp: isPresent(config.blockTimestamp) ? readU64(config.blockTimestamp, 'blockTimestamp') : 0n,
-    isEnabled: config.disable !== true,
+    isEnabled: !readFlag(config.disable, 'disable'),
     // 0 stands for the default.
     quorumNum: numerator === 0n ? DEFAULT_QUORUM_NUM : numerator,
-    requirePrimaryNetworkSigners: config.requirePrimaryNetworkSigners === true,
+    requirePrimaryNetworkSigners: readFlag(config.requirePrimaryNetworkSigners, 'requirePrimaryNetworkSigners'),
   };
+}
+
+function readFlag(value: unknown, what: string): boolean {
+  if (!isPresent(value)) return false;
+  if (typeof value !== 'boolean') throw new ParseError(what, 'must be true or false');
+  return value;
 }
 
 function isPresent(value: unknown): boolean {

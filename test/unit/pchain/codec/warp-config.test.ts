@@ -46,6 +46,8 @@ test.each<[object, RegExp]>([
   [{ warpConfig: [] }, /warpConfig.* must be an object/],
   [{ warpConfig: { quorumNumerator: 101 } }, /at most 100, is 101/],
   [{ warpConfig: { quorumNumerator: -1 } }, /quorumNumerator/],
+  [{ warpConfig: { requirePrimaryNetworkSigners: 'true' } }, /must be true or false/],
+  [{ warpConfig: { disable: 1 } }, /must be true or false/],
   [{ warpConfig: { blockTimestamp: 'now' } }, /blockTimestamp/],
   [{ upgrades: { precompileUpgrades: {} } }, /precompileUpgrades.* must be an array/],
   [{ upgrades: upgrades(...Array.from({ length: 65 }, () => ({}))) }, /at most 64/],
