@@ -10,7 +10,7 @@ export type AggregatorMetrics = ReturnType<typeof createAggregatorMetrics>;
 
 type Usage = Pick<FairSemaphore, 'limit' | 'held' | 'queued'>;
 
-export type LookupKind = 'view' | 'verify';
+export type LookupKind = 'view' | 'verify' | 'destination';
 
 export type RequestOutcome = 'signed' | 'aborted' | 'internal_error' | AggregatorErrorCode;
 

@@ -6,6 +6,7 @@ import { createMetricsText, registerMetrics } from '../http/server/metrics-serve
 import type { Network } from '../network/network.ts';
 import { registerUpstreamRoutes, type UpstreamRouteOptions } from '../proxy/routes/upstream.ts';
 import { registerAggregateSignatures } from './aggregation/aggregate-signatures.ts';
+import { registerDestinations } from './aggregation/destinations.ts';
 import { registerGoRoutes } from './go-aggregator/go-routes.ts';
 import { registerHealth, type ServiceState } from './health/health.ts';
 import { registerStartPage, type SendPage } from './health/start-page.ts';
@@ -51,6 +52,7 @@ export async function createServer(options: ServerOptions): Promise<Server> {
   registerAggregateSignatures(server, paths, clock);
   await registerGoRoutes(server, { networks, metrics, clock, withNames: true });
   registerSubnets(server, paths);
+  registerDestinations(server, paths);
   registerMessages(server, paths);
   registerUptime(server, paths);
   registerRequests(server, options.requests, options.access);

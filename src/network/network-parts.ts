@@ -1,6 +1,7 @@
 import { createPenalties } from '../aggregation/admission/penalties.ts';
 import { createAggregatorMetrics } from '../aggregation/aggregator-metrics.ts';
 import { createDestinations } from '../aggregation/destinations/destination-facts.ts';
+import { createDestinationViews } from '../aggregation/destinations/destination-views.ts';
 import { createL1Messages } from '../aggregation/l1/l1-messages.ts';
 import { createAggregator } from '../aggregation/request/aggregate.ts';
 import { createMessageVerifier } from '../aggregation/request/message-verifier.ts';
@@ -260,6 +261,7 @@ function openNetworkParts(
       lookupMetrics: metrics,
     }),
     verifier: createMessageVerifier({ ...learnt, resolver, l1Messages, clock, metrics, bls: options.bls }),
+    destinations: createDestinationViews({ ...resolving, ...learnt, metrics }),
     uptimes: createUptimeProofs({
       ...resolving,
       ...learnt,

@@ -1,3 +1,4 @@
+import type { DestinationViews } from '../aggregation/destinations/destination-views.ts';
 import type { Aggregator } from '../aggregation/request/aggregate.ts';
 import type { MessageVerifier } from '../aggregation/request/message-verifier.ts';
 import type { SubnetViews } from '../aggregation/subnets/subnet-views.ts';
@@ -17,11 +18,12 @@ export interface Network extends AsyncDisposable {
   readonly pathNames: readonly string[];
   /** What decides for whom a message of a POST is signed if the request does not. */
   readonly defaultDestination: 'none' | 'teleporter';
-  /** This and the next three fail with `network_unavailable` until the network is open. */
+  /** This and the next four fail with `network_unavailable` until the network is open. */
   readonly aggregator: Aggregator;
   readonly subnets: SubnetViews;
   readonly verifier: MessageVerifier;
   readonly uptimes: UptimeProofs;
+  readonly destinations: DestinationViews;
   readiness(): NetworkReadiness;
   /** Resolves as soon as {@link readiness} is `up`; rejects with the signal's reason. */
   untilUp(signal: AbortSignal): Promise<void>;

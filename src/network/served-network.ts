@@ -20,7 +20,7 @@ export interface NetworkOptions extends PartsOptions {
   readonly describe?: ((text: string) => string) | undefined;
 }
 
-type ServedParts = Pick<NetworkParts, 'aggregator' | 'subnets' | 'verifier' | 'uptimes' | 'update'> & {
+type ServedParts = Pick<NetworkParts, 'aggregator' | 'subnets' | 'verifier' | 'uptimes' | 'destinations' | 'update'> & {
   readonly connections: Pick<NetworkParts['connections'], 'readiness' | 'onReadinessChange'>;
   readonly heights: Pick<NetworkParts['heights'], 'problem' | 'onRecovery'>;
   readonly peers: { stats(): NodeAcceptance };
@@ -253,6 +253,9 @@ export function createServedNetwork(options: NetworkOptions, openApi: OpenNetwor
     },
     get verifier(): Network['verifier'] {
       return requireParts().verifier;
+    },
+    get destinations(): Network['destinations'] {
+      return requireParts().destinations;
     },
     get uptimes(): Network['uptimes'] {
       return requireParts().uptimes;

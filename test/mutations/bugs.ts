@@ -202,7 +202,10 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   ...bugsOf('src/aggregation/request/result-key.ts', ['test/unit/aggregation/request'], {
     'the result key ignores the buffer': ['|${quorumNum}|${quorumBuffer}|', '|${quorumNum}|'],
     'equal requests are found without their justification': ['signatureKey(subject);', 'subject.message.id;'],
-    'requests for different destinations share a lookup': ['pChainHeight, destinationChainID];', 'pChainHeight];'],
+    'requests for different destinations share a lookup': [
+      'pChainHeight, destinationChainID, followsTeleporter];',
+      'pChainHeight, followsTeleporter];',
+    ],
   }),
   ...bugsOf('src/aggregation/collection/validator-queries.ts', COLLECTION, {
     'a signature counts that arrives in the tick in which the collection ends': [
@@ -225,9 +228,22 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   }),
   ...bugsOf('src/aggregation/request/signing-resolver.ts', REQUEST, {
     "a destination's epoch is used only where it is required": [
-      'isPinned || destination === undefined ? undefined',
-      'isPinned || destination?.isRequired !== true ? undefined',
+      'const reading = destination && (await',
+      'const reading = destination?.isRequired && (await',
     ],
+  }),
+  ...bugsOf('src/aggregation/destinations/signing-rule.ts', ['test/unit/aggregation/destinations'], {
+    'a message of the P-Chain follows requirePrimaryNetworkSigners': [
+      "if (sourceChainID === P_CHAIN_ID) return { rule: 'destination_subnet', signingSubnetID: subnetID };",
+      '',
+    ],
+    'a chain that is not read has the default signers': [
+      "if (warp.kind === 'unreadable') return undefined;",
+      "if (warp.kind === 'unreadable') return { rule: 'destination_subnet', signingSubnetID: subnetID };",
+    ],
+  }),
+  ...bugsOf('src/aggregation/destinations/delivery-warnings.ts', ['test/unit/aggregation/destinations'], {
+    'another set at the epoch is not noticed': ['=== warpSetHash(warpSet)) return', '!== undefined) return'],
   }),
   ...bugsOf('src/pchain/state/transaction-reader.ts', ['test/unit/pchain/state'], {
     'a transaction that is not accepted yet stays unknown': ['read === undefined ? 0 : Number', 'Number'],

@@ -18,7 +18,13 @@ export interface LookupLimitOptions {
   readonly limit: number;
 }
 
-/** Creates a concurrency limit for views or verifications, apart from the queue of aggregations. */
+const WAITING: Readonly<Record<LookupKind, string>> = {
+  view: 'views of subnets',
+  verify: 'messages to be verified',
+  destination: 'views of destinations',
+};
+
+/** Creates a concurrency limit for lookups, apart from the queue of aggregations. */
 export function createLookupLimit({ clock, metrics, kind, limit }: LookupLimitOptions) {
   const semaphore = new FairSemaphore({
     clock,
@@ -35,8 +41,7 @@ export function createLookupLimit({ clock, metrics, kind, limit }: LookupLimitOp
         return await semaphore.acquire({ key: client }, signal);
       } catch (error) {
         if (!(error instanceof SemaphoreRejection)) throw error;
-        const what = kind === 'view' ? 'views of subnets' : 'messages to be verified';
-        const text = `${semaphore.queued} ${what} wait, too many for this one`;
+        const text = `${semaphore.queued} ${WAITING[kind]} wait, too many for this one`;
         throw overloaded(metrics.admissionRefusals, 'late_lookup', text);
       }
     },

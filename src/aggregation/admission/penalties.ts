@@ -20,6 +20,7 @@ const DOUBTFUL_LEVEL = 0.1;
 const NOT_FOUND: ReadonlySet<AggregatorErrorCode> = new Set<AggregatorErrorCode>([
   'unknown_source_chain',
   'unknown_subnet',
+  'unknown_blockchain',
   'unknown_transaction',
   'unknown_validation',
   // Clients choose the chain, and most chains are not run by the node.

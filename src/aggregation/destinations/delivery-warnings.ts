@@ -58,6 +58,14 @@ export function deliveryWarnings(signed: SignedFacts, { facts, epoch }: Delivery
   return [warnOfConfig(facts), signers, ...others].filter((each) => each !== undefined);
 }
 
+/** Returns what hinders any delivery to a chain, as far as it is known. */
+export function destinationWarnings(facts: DestinationFacts, isEpochReadable: boolean): readonly DeliveryWarning[] {
+  const { chainID } = facts;
+  const text = `the current epoch of blockchain ${chainID} could not be read: its P-Chain height is not known`;
+  const ofEpoch = isEpochReadable ? undefined : warning('epoch_unreadable', text);
+  return [warnOfConfig(facts), ofEpoch].filter((each) => each !== undefined);
+}
+
 export function unknownDestination(chainID: BlockchainID): DeliveryWarning {
   return warning(
     'unknown_destination',

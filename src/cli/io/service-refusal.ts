@@ -24,6 +24,7 @@ const FIELDS: Readonly<Record<RequestField, string>> = {
   validationID: 'the validation',
   sourceChainID: '--chain',
   uptimeChainID: 'the chain',
+  blockchainID: 'the blockchain',
   justification: '--justification',
   transaction: '--transaction',
   signingSubnetID: '--subnet',

@@ -95,6 +95,11 @@ const ENTRIES = {
     meaning: 'The P-Chain knows no such subnet',
     action: 'Check the network and the ID',
   },
+  unknown_blockchain: {
+    ...raised(404, 'after_change', 'aggregator'),
+    meaning: 'The P-Chain knows no such blockchain',
+    action: 'Check the network and the ID',
+  },
   unknown_transaction: {
     ...raised(404, 'may_pass', 'aggregator'),
     meaning: 'None of the chains that were asked has accepted such a transaction',

@@ -35,6 +35,7 @@ export const OWN_ERROR_FORM: ErrorForm = {
     validationID: 'validationId',
     uptimeChainID: 'blockchainId',
     sourceChainID: 'blockchainId',
+    blockchainID: 'blockchainId',
     justification: 'justification',
     transaction: 'txHash',
     signingSubnetID: 'signingSubnetId',

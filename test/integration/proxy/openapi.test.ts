@@ -37,6 +37,7 @@ describe('/openapi.json', () => {
         'aggregateSignaturesOfTransaction',
         'listSubnets',
         'getSubnet',
+        'getDestination',
         'verifySignedMessage',
         'decodeMessage',
         'proveUptime',

@@ -196,3 +196,56 @@ test('messages of the P-Chain that were signed by transaction are verified for t
     });
   }
 });
+
+describe('GET …/destinations/{blockchainId}', () => {
+  const of = (chainID: string, at: Pick<typeof service, 'get'> = service) => at.get(`${PATH}/destinations/${chainID}`);
+
+  test('says before a message is sent who signs it, with which quorum, and at which height', async () => {
+    const { status, body } = await of(l1.blockchainID);
+    expect(status).toBe(200);
+    expect(body).toMatchObject({
+      blockchainId: l1.blockchainID,
+      subnetId: l1.subnetID,
+      quorumPercentage: 67,
+      requirePrimaryNetworkSigners: false,
+      signers: [
+        { sources: 'p_chain', signingRule: 'destination_subnet', signingSubnetId: l1.subnetID },
+        { sources: 'c_and_x_chain', signingRule: 'destination_subnet', isProposedSetDifferent: false },
+        { sources: 'other_chains', signingRule: 'source_subnet' },
+      ],
+      epoch: { number: expect.any(Number), pChainHeight: expect.any(Number), startTime: expect.any(Number) },
+      proposedPChainHeight: expect.any(Number),
+      delivery: { form: 'access_list', precompileAddress: '0x0200000000000000000000000000000000000005' },
+    });
+    expect(body).not.toHaveProperty('warnings');
+    const strict = await of(l1.strictBlockchainID);
+    expect(strict.body).toMatchObject({
+      quorumPercentage: 80,
+      requirePrimaryNetworkSigners: true,
+      signers: [{ signingSubnetId: l1.subnetID }, { signingRule: 'primary_network' }, {}],
+    });
+    expect((await of(P_CHAIN_ID)).body).toMatchObject({ delivery: { form: 'p_chain_transaction' } });
+  });
+
+  test('a configuration that cannot be read leaves the signers of the C-Chain open', async () => {
+    rpc.behaviour = reply(404, 'not here');
+    const { status, body } = await of(l1.strictBlockchainID, withRpc);
+    expect([status, body['quorumPercentage']]).toEqual([200, 67]);
+    expect(body['signers']).toMatchObject([{ signingSubnetId: l1.subnetID }, { sources: 'c_and_x_chain' }, {}]);
+    expect((body['signers'] as object[])[1]).toEqual({ sources: 'c_and_x_chain' });
+    expect(body).toMatchObject({ warnings: [{ code: 'config_unreadable' }] });
+  });
+
+  test('an unknown blockchain is 404, and costs points of a failed lookup', async () => {
+    const { status, body } = await of(UNKNOWN);
+    expect([status, body['code'], body['message']]).toEqual([
+      404,
+      'unknown_blockchain',
+      `blockchainId: the P-Chain knows no blockchain ${UNKNOWN}`,
+    ]);
+    const many = await Promise.all(
+      Array.from({ length: 120 }, (_, n) => of(idFromBytes(new Uint8Array(32).fill(n + 100), 'chain'), withRpc)),
+    );
+    expect(new Set(many.map((answer) => answer.body['code']))).toEqual(new Set(['unknown_blockchain', 'overloaded']));
+  });
+});

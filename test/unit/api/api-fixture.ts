@@ -91,6 +91,7 @@ export function scriptedNetwork({ pathNames = ['fuji', 'testnet'], ...scripted }
     subnets: NOT_SCRIPTED,
     verifier: NOT_SCRIPTED,
     uptimes: NOT_SCRIPTED,
+    destinations: NOT_SCRIPTED,
     untilUp: () => Promise.resolve(),
     [Symbol.asyncDispose]: () => Promise.resolve(),
     ...scripted,

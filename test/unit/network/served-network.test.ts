@@ -84,7 +84,7 @@ function scriptedServedNetwork({
             events.push(`tracks ${trackedSubnetIDs.length} subnets and ${manuallyTrackedPeers.length} peers`);
           },
           aggregator: { aggregate: async () => RESULT },
-          ...({} as Pick<NetworkParts, 'subnets' | 'verifier' | 'uptimes'>),
+          ...({} as Pick<NetworkParts, 'subnets' | 'verifier' | 'uptimes' | 'destinations'>),
           connections: {
             readiness() {
               const common = { subnetID: PRIMARY_NETWORK_ID, connected: { weight: 9n, totalWeight: 100n } };
