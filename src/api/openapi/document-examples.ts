@@ -45,6 +45,7 @@ function addServedExamples(operation: Operation, examples: AggregationExamples):
   if (!TAGS_OF_SERVED_NETWORKS.includes(tag)) return;
   for (const parameter of parameters) {
     if (parameter.name === 'network') parameter.example = network;
+    if (operationId === 'getDestination' && parameter.name === 'blockchainId') parameter.example = P_CHAIN_ID;
     if (parameter.name === 'txHash' && transactions.length > 0) parameter.examples = named(transactions);
     if (parameter.name === 'validationId' && validationId !== undefined) parameter.example = validationId;
   }

@@ -155,6 +155,7 @@ describe('settings of a file', () => {
           ],
           allowedSubnetIds: [`0x${'00'.repeat(32)}`],
           readyQuorumPercentage: 80,
+          defaultDestination: 'teleporter',
           goApi: { apiPort: 8081, metricsPort: 0 },
         },
         identity: { certificatePath: 'a.crt', privateKeyPath: 'a.key' },
@@ -171,7 +172,7 @@ describe('settings of a file', () => {
       { nodeID: NODE_ID, host: '2001:db8::1', port: 65_535 },
       { nodeID: NODE_ID, host: 'node.example', port: 1 },
     ]);
-    expect(network).toMatchObject({ readyQuorumNum: 80n });
+    expect(network).toMatchObject({ readyQuorumNum: 80n, defaultDestination: 'teleporter' });
     expect(config.identity).toEqual({ directory: undefined, certificatePath: 'a.crt', privateKeyPath: 'a.key' });
     expect(config.access.apiKeys).toEqual([
       {

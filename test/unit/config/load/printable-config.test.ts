@@ -25,6 +25,7 @@ test('each value has its source', () => {
     'networks.fuji.pChainApi': 'a.json',
     'networks.fuji.infoApi': 'default',
     'networks.fuji.readyQuorumPercentage': 'default',
+    'networks.fuji.defaultDestination': 'default',
   });
   expect(Object.keys(sources)).not.toContain('store.path');
 });
