@@ -7,6 +7,7 @@ export type AggregatorErrorCode =
   | 'invalid_request'
   | 'wrong_network'
   | 'height_not_reached'
+  | 'height_not_served'
   | 'no_message_in_transaction'
   | 'several_messages'
   | 'message_superseded'

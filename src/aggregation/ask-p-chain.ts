@@ -40,8 +40,10 @@ export async function askOptionally<T>(
 
 function asPChainFailure(cause: unknown, deadline: AbortSignal): unknown {
   if (cause instanceof ApiError) {
+    if (cause.kind === 'height_not_served') return new AggregatorError('height_not_served', cause.message, { cause });
     const code = cause.kind === 'unavailable' ? 'p_chain_unavailable' : 'p_chain_invalid';
-    return new AggregatorError(code, `the P-Chain API failed: ${cause.message}`, { cause });
+    const { retryAfterMs } = cause;
+    return new AggregatorError(code, `the P-Chain API failed: ${cause.message}`, { retryAfterMs, cause });
   }
   if (cause instanceof ParseError) {
     return new AggregatorError('p_chain_invalid', `this service cannot read ${cause.message}`, { cause });

@@ -16,12 +16,13 @@ import type { BlsService } from '../bls/service/aggregation.ts';
 import type { AggregationConfig, NetworkConfig } from '../config/settings.ts';
 import type { Clock, Random } from '../lib/concurrency/clock.ts';
 import type { ApiEndpoint } from '../lib/net/api-endpoint.ts';
-import type { OpenConnections } from '../lib/net/http-connections.ts';
+import type { OpenHttp } from '../lib/net/http-port.ts';
 import type { Dial } from '../p2p/connection/dial.ts';
 import type { Identity } from '../p2p/identity/identity.ts';
 import { openPeerNetwork, type PeerNetwork } from '../p2p/peer-network.ts';
 import { createChainApi } from '../pchain/rpc/chain-api.ts';
 import { createDataApi } from '../pchain/rpc/data-api.ts';
+import { createEndpointStates } from '../pchain/rpc/endpoint-state.ts';
 import { createEvmApi, type EvmApi } from '../pchain/rpc/evm-api.ts';
 import { createJsonRpcClient, type JsonRpcClient, type JsonRpcLimits } from '../pchain/rpc/json-rpc.ts';
 import { createNodeApi, type NodeApi } from '../pchain/rpc/node-api.ts';
@@ -71,7 +72,7 @@ export interface ProcessParts {
 
 export interface Outside {
   readonly dial: Dial;
-  readonly openHttp: OpenConnections;
+  readonly openHttp: OpenHttp;
 }
 
 export interface PartsOptions extends ProcessParts {
@@ -116,6 +117,7 @@ export function openNetworkApi(
     callTimeoutMs: 2 * apiTimeoutMs,
     asideMs: 3 * apiTimeoutMs,
   };
+  const states = createEndpointStates(clock);
   const open = (
     owner: AsyncDisposableStack,
     endpoints: NetworkConfig['pChainApi'],
@@ -127,6 +129,7 @@ export function openNetworkApi(
         clock,
         random,
         metrics,
+        states,
         limits: { ...limits, ...more },
         ...(outside && { openHttp: outside.openHttp }),
       }),
@@ -150,6 +153,7 @@ export function openNetworkApi(
     openOther: (owner: AsyncDisposableStack, endpoint: ApiEndpoint) => open(owner, [endpoint], LOOKUP_LIMITS),
     info,
     useEndpoints: (endpoints: Pick<NetworkConfig, 'pChainApi' | 'infoApi'>): void => {
+      states.reset();
       info.useEndpoints(endpoints.infoApi);
       current = endpoints.pChainApi;
       for (const client of clients) client.useEndpoints(current);

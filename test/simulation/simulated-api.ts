@@ -281,6 +281,7 @@ function responseOf(api: SimulatedApi, { path, body }: Dispatcher.RequestOptions
   const text = status === undefined ? api.answer(path, body as string, reaction) : 'no';
   return {
     statusCode: Number(status ?? 200),
+    headers: {},
     body: {
       dump: async () => undefined,
       async *[Symbol.asyncIterator]() {

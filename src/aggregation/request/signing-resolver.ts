@@ -173,7 +173,7 @@ export function createSigningResolver(options: SigningResolverOptions) {
     signal: AbortSignal,
   ): Promise<SignersAtHeight & { readonly epoch: EpochReading }> {
     const found = await findSet(at, signingSubnetID, signal).catch((error: unknown) => {
-      throw error instanceof HeightNotReached ? describeLag(error, at) : error;
+      throw describeHeight(error, at);
     });
     const soonInactive = await askOptionally(optionalPatience, signal, (until) =>
       funds.soonInactive(signingSubnetID, found.warpSet, until),
@@ -202,10 +202,9 @@ export function createSigningResolver(options: SigningResolverOptions) {
       // verified in it. A message signed at the proposed height will be valid in the next epoch.
       if (destination?.isRequired) throw withoutValidatorsInEpoch(destination, subnetID, epoch);
     }
-    const pChainHeight = isPinned ? pinned : await validatorSets.proposedHeight(signal);
-    const warpSet = isPinned
-      ? await validatorSets.atPinned(subnetID, pChainHeight, signal)
-      : await validatorSets.at(subnetID, pChainHeight, signal);
+    const { height: pChainHeight, set: warpSet } = isPinned
+      ? { height: pinned, set: await validatorSets.atPinned(subnetID, pinned, signal) }
+      : await validatorSets.atProposed(subnetID, signal);
     if (warpSet.totalWeight === 0n) throw await withoutValidators(subnetID, pChainHeight, isPinned, signal);
     if (reading === undefined) {
       return { pChainHeight, warpSet, epoch: { kind: destination === undefined ? 'not_asked' : 'unreadable' } };
@@ -322,8 +321,14 @@ function withoutValidatorsInEpoch(
   );
 }
 
-function describeLag(cause: HeightNotReached, { pChainHeight }: HeightChoice): AggregatorError {
-  return pChainHeight === 0n
-    ? new AggregatorError('p_chain_unavailable', `a P-Chain API node lags behind: ${cause.message}`, { cause })
-    : new AggregatorError('height_not_reached', cause.message, { field: 'pChainHeight', cause });
+/** Describes why there is no set at the height, by the field that chose it; returns other errors as they are. */
+function describeHeight(cause: unknown, { pChainHeight: pinned, destination }: HeightChoice): unknown {
+  if (cause instanceof HeightNotReached) {
+    return pinned === 0n
+      ? new AggregatorError('p_chain_unavailable', `a P-Chain API node lags behind: ${cause.message}`, { cause })
+      : new AggregatorError('height_not_reached', cause.message, { field: 'pChainHeight', cause });
+  }
+  if (!(cause instanceof ApiError) || cause.kind !== 'height_not_served') return cause;
+  const field = pinned === 0n ? destination && 'destinationChainID' : 'pChainHeight';
+  return new AggregatorError('height_not_served', cause.message, { field, cause });
 }

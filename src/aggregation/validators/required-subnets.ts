@@ -59,8 +59,7 @@ function openRequiredSubnet(subnetID: SubnetID, options: RequiredSubnetOptions) 
   async function refresh(): Promise<void> {
     using deadline = startDeadline(clock, options.refreshTimeoutMs, 'reading the validator set', signal);
     try {
-      const height = await validatorSets.proposedHeight(deadline.signal);
-      const warpSet = await validatorSets.at(subnetID, height, deadline.signal);
+      const { set: warpSet } = await validatorSets.atProposed(subnetID, deadline.signal);
       if (warpSet !== connected?.warpSet) connected = new ConnectedWeight(warpSet, isConnected);
       failure = undefined;
     } catch (error) {

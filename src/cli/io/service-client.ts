@@ -7,6 +7,7 @@ import {
   type AggregationEvent,
   type AggregationEventKind,
 } from '../../api/aggregation/progress-records.ts';
+import { findProxyProblem } from '../../config/load/proxy-variables.ts';
 import { Type } from '../../lib/encoding/schema.ts';
 import { openHttpPool } from '../../lib/net/http-port.ts';
 import { validateHeaderValue } from '../../lib/net/node-http.ts';
@@ -45,6 +46,8 @@ export class ServiceClient implements AsyncDisposable {
       throw usageFailure('--url must be an address without a query and without a fragment');
     }
     requireSendable(options.apiKey);
+    const proxyProblem = findProxyProblem();
+    if (proxyProblem !== undefined) throw usageFailure(proxyProblem);
     this.#options = options;
     this.#origin = url.origin;
     this.#base = url.pathname.replace(/\/+$/, '');

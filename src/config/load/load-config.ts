@@ -19,6 +19,7 @@ import {
 } from '../schema/variables.ts';
 import { type Config, parseSettings } from '../settings.ts';
 import { checkSettings, findSuspicious, Problems } from './check-settings.ts';
+import { findProxyProblem } from './proxy-variables.ts';
 import { readJson } from './read-json.ts';
 import { readTraceVariables } from './trace-variables.ts';
 
@@ -105,6 +106,8 @@ export function parseConfig(
     problems.add(path, `the environment variable ${variable}, which the text names, is not set`);
   }
   for (const line of [...fromEnvironment.unread, ...(problem === undefined ? [] : [problem])]) problems.addLine(line);
+  const proxyProblem = findProxyProblem(environment);
+  if (proxyProblem !== undefined) problems.addLine(proxyProblem);
   checkSettings(SETTINGS, settings, [], problems);
   if (problems.lines.length > 0) throw new ConfigError(problems.lines);
 

@@ -44,6 +44,13 @@ const ENTRIES = {
     meaning: 'The given P-Chain height is above the height of the chain',
     action: 'Leave the height out, or wait until the P-Chain has reached it',
   },
+  height_not_served: {
+    ...raised(400, 'after_change', 'aggregator'),
+    meaning:
+      'The P-Chain API serves no validator set at the height of the request: only at the current one, or at recent ones',
+    action:
+      'Leave the height or the destination out, or ask the operator to add a node of its own to networks.NAME.pChainApi',
+  },
   no_message_in_transaction: {
     ...raised(400, 'never', 'aggregator'),
     meaning:

@@ -30,7 +30,8 @@ export class SingleFlight<Key, Value> {
       flight.waiters -= 1;
       if (flight.waiters === 0) {
         this.#forget(key, flight);
-        flight.controller.abort(LEFT);
+        // A deadline of the last caller is the flight's, too.
+        flight.controller.abort(signal?.aborted ? signal.reason : LEFT);
       }
     }
   }

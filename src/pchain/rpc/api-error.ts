@@ -1,9 +1,18 @@
 /**
- * - `unavailable`: after retries, each base URL was unreachable, timed out, or returned HTTP 5xx, 408 or 429.
- * - `rejected`: the node returned a JSON-RPC error.
+ * - `unavailable`: after retries, each base URL was unreachable, timed out, limits calls, or returned HTTP 5xx, 408 or 429.
+ * - `rejected`: the node returned a JSON-RPC error about what was asked.
+ * - `method_refused`: no base URL serves the method. It may be asked for in another way.
+ * - `height_not_reached`: no base URL has reached the P-Chain height.
+ * - `height_not_served`: the base URLs serve only the current P-Chain height, or none as old as the given one.
  * - `invalid_response`: the response is too long, has another HTTP status or an unexpected shape. The configuration or the node is wrong.
  */
-export type ApiErrorKind = 'unavailable' | 'rejected' | 'invalid_response';
+export type ApiErrorKind =
+  | 'unavailable'
+  | 'rejected'
+  | 'method_refused'
+  | 'height_not_reached'
+  | 'height_not_served'
+  | 'invalid_response';
 
 export interface Rejection {
   readonly code: number;
@@ -12,8 +21,9 @@ export interface Rejection {
 }
 
 interface ApiErrorOptions extends ErrorOptions {
-  readonly rejection?: Rejection;
+  readonly rejection?: Rejection | undefined;
   readonly detail?: string;
+  readonly retryAfterMs?: number | undefined;
 }
 
 /**
@@ -25,28 +35,37 @@ interface ApiErrorOptions extends ErrorOptions {
 export class ApiError extends Error {
   override readonly name = 'ApiError';
   readonly kind: ApiErrorKind;
-  /** Present only for `rejected`. */
+  /** JSON-RPC error of the node: always present for `rejected`, and for `method_refused` where the node returned one. */
   readonly rejection: Rejection | undefined;
   /** Undefined if the error concerns no host. */
   readonly detail: string | undefined;
+  /** Time after which an API allows the next call, for `unavailable`; undefined if it named none. */
+  readonly retryAfterMs: number | undefined;
 
-  constructor(kind: ApiErrorKind, message: string, { rejection, detail, ...options }: ApiErrorOptions = {}) {
+  constructor(
+    kind: ApiErrorKind,
+    message: string,
+    { rejection, detail, retryAfterMs, ...options }: ApiErrorOptions = {},
+  ) {
     super(message, options);
     this.kind = kind;
     this.rejection = rejection;
     this.detail = detail;
+    this.retryAfterMs = retryAfterMs;
   }
 }
 
 /** Code of the reference node for errors of a method, for example about an unknown ID. Other codes concern the request itself. */
 const SERVER_ERROR = -32_000;
 
-/** Resolves with undefined if the node's method returned an error. */
+/** Resolves with undefined if the node's method returned an error about what was asked, such as an unknown ID. */
 export async function unlessRefused<Value>(call: Promise<Value>): Promise<Value | undefined> {
   try {
     return await call;
   } catch (error) {
-    if (error instanceof ApiError && error.rejection?.code === SERVER_ERROR) return undefined;
+    if (error instanceof ApiError && error.kind === 'rejected' && error.rejection?.code === SERVER_ERROR) {
+      return undefined;
+    }
     throw error;
   }
 }

@@ -3,13 +3,13 @@ import { startDeadline } from '../../lib/concurrency/deadline.ts';
 import { ParseError } from '../../lib/encoding/parse-error.ts';
 import type { ApiEndpoint } from '../../lib/net/api-endpoint.ts';
 import { EndpointAddress } from '../../lib/net/endpoint-address.ts';
-import { type OpenConnections, openHttpConnections } from '../../lib/net/http-connections.ts';
-import { mayStatusPass } from '../../lib/net/http-statuses.ts';
+import { mayStatusPass, parseRetryAfterMs, sentenceOf, shortened } from '../../lib/net/http-failure.ts';
+import { type OpenHttp, openHttpPool } from '../../lib/net/http-port.ts';
 import type { TxID, ValidationID } from '../../warp/ids.ts';
 import { parseExactJson } from '../codec/exact-json.ts';
 import { readArray, readId, readObject } from '../codec/json-fields.ts';
 import { ApiError } from './api-error.ts';
-import { readBody } from './read-body.ts';
+import { readBody, readErrorBody } from './read-body.ts';
 import { describeTransportError } from './transport-error.ts';
 
 export type DataApi = ReturnType<typeof createDataApi>;
@@ -20,7 +20,7 @@ export interface DataApiOptions {
   readonly network: string;
   readonly clock: Clock;
   readonly timeoutMs: number;
-  readonly openHttp?: OpenConnections;
+  readonly openHttp?: OpenHttp;
 }
 
 const PAGE_SIZE = 10;
@@ -29,22 +29,25 @@ const MAX_RESPONSE_BYTES = 4 * 1024 * 1024;
 const MAX_CONNECTIONS = 4;
 
 export function createDataApi(options: DataApiOptions) {
-  const { network, clock, timeoutMs, openHttp = openHttpConnections } = options;
+  const { network, clock, timeoutMs, openHttp = openHttpPool } = options;
   const address = new EndpointAddress(options.endpoint);
-  const http = openHttp(address.origin, { connections: MAX_CONNECTIONS });
+  const http = openHttp(address.origin, { connections: MAX_CONNECTIONS, connectTimeout: timeoutMs });
 
   async function read(query: URLSearchParams, signal: AbortSignal): Promise<string> {
-    const { statusCode, body } = await http.request({
+    const { statusCode, headers, body } = await http.request({
       method: 'GET',
       path: address.path(`/v1/networks/${network}/blockchains/p-chain/transactions?${query}`),
       headers: address.headers,
       signal,
     });
     if (statusCode !== 200) {
-      await body.dump({ limit: 64 * 1024, signal });
+      const sentence = sentenceOf(await readErrorBody(body));
+      const describe = (redacted: string | undefined): string =>
+        `answered HTTP status ${statusCode}${redacted === undefined ? '' : `: ${shortened(redacted)}`}`;
       const kind = mayStatusPass(statusCode) ? 'unavailable' : 'invalid_response';
-      throw new ApiError(kind, `the data API answered HTTP status ${statusCode}`, {
-        detail: `the data API at ${address.host} answered HTTP status ${statusCode}`,
+      throw new ApiError(kind, `the data API ${describe(sentence && address.redactHost(sentence))}`, {
+        detail: `the data API at ${address.host} ${describe(sentence && address.redact(sentence))}`,
+        retryAfterMs: parseRetryAfterMs(headers['retry-after'], clock.now()),
       });
     }
     return readBody(body, MAX_RESPONSE_BYTES);

@@ -26,7 +26,9 @@ import {
   readU64,
 } from '../codec/json-fields.ts';
 import { type PChainBlock, parsePChainBlock } from '../codec/p-chain-block.ts';
-import type { JsonRpcClient } from './json-rpc.ts';
+import type { AskedEndpoint, JsonRpcClient } from './json-rpc.ts';
+import type { JsonRpcRequest } from './json-rpc-attempt.ts';
+import { readValidatorsAt } from './validators-at.ts';
 
 /**
  * P-Chain and info API of a node (avalanchego `vms/platformvm/service.go`, `api/info/service.go`), the base of `pchain/`: `codec/` parses
@@ -111,27 +113,45 @@ export function createNodeApi(pChain: JsonRpcClient, info: JsonRpcClient) {
       client.call({ path, method, params, maxResponseBytes, parseResult, signal });
   const callPChain = createCall(pChain, '/ext/bc/P');
   const callInfo = createCall(info, '/ext/info');
-  const parseHeight = parseField('height', readU64);
+  const heightRequest = (method: string): JsonRpcRequest<bigint> => ({
+    path: '/ext/bc/P',
+    method,
+    params: {},
+    parseResult: parseField('height', readU64),
+    maxResponseBytes: SCALAR_BYTES,
+  });
+  const height = heightRequest('platform.getHeight');
+  const proposedHeight = heightRequest('platform.getProposedHeight');
+  const validatorsAtRequest = (subnetID: SubnetID, at: bigint | 'proposed'): JsonRpcRequest<readonly Validator[]> => ({
+    path: '/ext/bc/P',
+    method: 'platform.getValidatorsAt',
+    params: { subnetID, height: at },
+    parseResult(result, response) {
+      requireUniqueNodeIDs(response);
+      return parseValidatorsAt(result, readValidator);
+    },
+    maxResponseBytes: LIST_BYTES,
+  });
 
   return {
     /** Height of the last accepted P-Chain block. */
-    getHeight: (signal: AbortSignal) => callPChain('platform.getHeight', signal, parseHeight),
+    getHeight: (signal: AbortSignal) => pChain.call({ ...height, signal }),
     /** P-Chain height of a block that would be proposed now: at or somewhat below that of `getHeight`. */
-    getProposedHeight: (signal: AbortSignal) => callPChain('platform.getProposedHeight', signal, parseHeight),
+    getProposedHeight: (signal: AbortSignal) => pChain.call({ ...proposedHeight, signal }),
     /**
      * Validators of a subnet at a height, in the node's order; none for an unknown subnet. All inactive L1 validators are one entry without
-     * a key, under the NodeID of 20 zero bytes. `rejected` for a height above that of the chain.
+     * a key, under the NodeID of 20 zero bytes. `height_not_reached` for a height above that of the chain, `height_not_served` where the API
+     * serves other heights only.
      */
-    getValidatorsAt(
-      subnetID: SubnetID,
-      height: bigint | 'proposed',
-      signal: AbortSignal,
-    ): Promise<readonly Validator[]> {
-      const parseResult = (result: unknown, response: string): Validator[] => {
-        requireUniqueNodeIDs(response);
-        return parseValidatorsAt(result, readValidator);
+    getValidatorsAt(subnetID: SubnetID, at: bigint | 'proposed', signal: AbortSignal): Promise<readonly Validator[]> {
+      if (at === 'proposed') return pChain.call({ ...validatorsAtRequest(subnetID, at), signal });
+      const requests = {
+        height,
+        proposedHeight,
+        validatorsAt: (asked: bigint | 'proposed') => validatorsAtRequest(subnetID, asked),
       };
-      return callPChain('platform.getValidatorsAt', signal, parseResult, { subnetID, height }, LIST_BYTES);
+      const ask = (endpoint: AskedEndpoint) => readValidatorsAt(endpoint, at, requests);
+      return pChain.callAtEndpoints({ method: 'platform.getValidatorsAt', signal, ask });
     },
     /** Validators at the last accepted height, inactive L1 validators with their NodeIDs; none for an unknown subnet. */
     getCurrentValidators(subnetID: SubnetID, signal: AbortSignal): Promise<readonly CurrentValidator[]> {

@@ -44,7 +44,7 @@ const DEFAULT_LIMITS: ValidatorSetsLimits = {
 };
 
 export interface ValidatorSetsOptions<T> {
-  readonly api: Pick<NodeApi, 'getHeight' | 'getProposedHeight' | 'getValidatorsAt'>;
+  readonly api: Pick<NodeApi, 'getProposedHeight' | 'getValidatorsAt'>;
   readonly clock: Clock;
   /** Must be pure: the result is shared by all heights with equal validators. */
   readonly build: (validators: readonly Validator[]) => T | Promise<T>;
@@ -52,6 +52,9 @@ export interface ValidatorSetsOptions<T> {
   readonly shared?: SharedValidatorSets | undefined;
   readonly limits?: Partial<ValidatorSetsLimits>;
 }
+
+/** Readings of the proposed height for one set. */
+const MAX_READINGS = 3;
 
 interface CachedSet<T> {
   readonly validators: readonly Validator[];
@@ -116,14 +119,8 @@ export function createValidatorSets<T>(options: ValidatorSetsOptions<T>) {
     try {
       return await api.getValidatorsAt(subnetID, height, signal);
     } catch (cause) {
-      if (!(cause instanceof ApiError) || cause.kind !== 'rejected') throw cause;
-      // The node has one error code, so its height shows whether the height was the reason.
-      const chainHeight = await api.getHeight(signal);
-      if (height > chainHeight) {
-        throw new HeightNotReached(`P-Chain height ${height} is above the chain's height ${chainHeight}`, { cause });
-      }
-      // There was another reason, or the chain has reached the height.
-      return await api.getValidatorsAt(subnetID, height, signal);
+      const isAbove = cause instanceof ApiError && cause.kind === 'height_not_reached';
+      throw isAbove ? new HeightNotReached(cause.message, { cause }) : cause;
     }
   }
 
@@ -141,6 +138,26 @@ export function createValidatorSets<T>(options: ValidatorSetsOptions<T>) {
      */
     async at(subnetID: SubnetID, height: bigint, signal: AbortSignal): Promise<T> {
       return (await proposed.get(setKey(subnetID, height), signal)).set;
+    },
+    /**
+     * Returns the set of a subnet at the proposed height, with the height. An API that serves only the current height may have left it
+     * behind, and another one may lag behind, so both are read again then.
+     *
+     * @throws {HeightNotReached}, {@link ApiError}, what `build` throws, or the signal's reason
+     */
+    async atProposed(subnetID: SubnetID, signal: AbortSignal): Promise<{ readonly height: bigint; readonly set: T }> {
+      for (let readings = 1; ; readings += 1) {
+        const height = await proposedHeights.get('proposed', signal);
+        try {
+          return { height, set: (await proposed.get(setKey(subnetID, height), signal)).set };
+        } catch (error) {
+          const isLeftBehind = error instanceof ApiError && error.kind === 'height_not_served';
+          if (!isLeftBehind && !(error instanceof HeightNotReached)) throw error;
+          if (proposedHeights.peek('proposed') === height) proposedHeights.delete('proposed');
+          if (readings < MAX_READINGS) continue;
+          throw isLeftBehind ? new ApiError('unavailable', error.message, { cause: error }) : error;
+        }
+      }
     },
     /** Like `at`, for a height named by a client. */
     async atPinned(subnetID: SubnetID, height: bigint, signal: AbortSignal): Promise<T> {

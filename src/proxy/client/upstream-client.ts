@@ -85,7 +85,7 @@ export function createUpstreamClient({
     allowH2: false,
     maxHeaderSize: MAX_HEADER_BYTES,
     maxResponseSize: maxResponseBytes,
-    connect: { timeout: CONNECT_TIMEOUT_MS },
+    connectTimeout: CONNECT_TIMEOUT_MS,
     // The deadline of a request covers all of it.
     headersTimeout: 0,
     bodyTimeout: 0,

@@ -105,7 +105,8 @@ async function failure(promise: Promise<unknown>): Promise<ApiError> {
 }
 
 const answers = (height: string): Reply => ({ result: { height } });
-const DOWN: Reply = { status: 503, text: 'API call rejected because chain is not done bootstrapping' };
+const BOOTSTRAPPING = 'API call rejected because chain is not done bootstrapping';
+const DOWN: Reply = { status: 503, text: `${BOOTSTRAPPING}\n` };
 const HANGS: Reply = 'hang';
 
 test('other endpoints are used by new calls, and by calls in flight in their next round', async () => {
@@ -276,8 +277,8 @@ describe('retries', () => {
     }
     expect(await error).toMatchObject({
       kind: 'unavailable',
-      message: 'platform.getHeight: HTTP status 503',
-      detail: `platform.getHeight: ${api.first.host}: HTTP status 503`,
+      message: `platform.getHeight: HTTP status 503: ${BOOTSTRAPPING}`,
+      detail: `platform.getHeight: ${api.first.host}: HTTP status 503: ${BOOTSTRAPPING}`,
     });
     expect([api.counts(), api.clock.pausesMs, api.clock.pendingTimers]).toEqual([[3], [75, 150], 0]);
   });
@@ -291,9 +292,16 @@ describe('retries', () => {
     expect(await result).toEqual({ height: '11' });
   });
 
-  it.each([301, 400, 404])('does not retry after HTTP %i', async (status) => {
+  it.each([
+    [301, 'invalid_response'],
+    [400, 'invalid_response'],
+    [403, 'invalid_response'],
+    [404, 'method_refused'],
+    [405, 'method_refused'],
+    [501, 'method_refused'],
+  ])('does not retry after HTTP %i', async (status, kind) => {
     await using api = await setUp([{ status, text: '' }]);
-    expect((await api.fail()).kind).toBe('invalid_response');
+    expect((await api.fail()).kind).toBe(kind);
     expect([api.counts(), api.clock.pausesMs]).toEqual([[1], []]);
   });
 
@@ -423,7 +431,7 @@ describe('errors, traces and metrics', () => {
   it('calls and failed attempts are counted', async () => {
     await using api = await setUp([DOWN, answers('2')]);
     await api.ask();
-    api.second.reply = () => ({ error: { code: -32000, message: 'no' } });
+    api.second.reply = () => ({ error: { code: -32000, message: 'not found' } });
     await api.fail();
     const text = await api.registry.metrics();
     for (const line of [

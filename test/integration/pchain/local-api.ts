@@ -8,7 +8,9 @@ import {
 import type { AddressInfo, Socket } from 'node:net';
 import { type Clock, systemClock } from '../../../src/lib/concurrency/clock.ts';
 import { createJsonRpcClient, type JsonRpcClient } from '../../../src/pchain/rpc/json-rpc.ts';
+import { createNodeApi } from '../../../src/pchain/rpc/node-api.ts';
 import { createUnreadMetrics } from '../../../src/telemetry/metrics.ts';
+import { FakeClock } from '../../support/fake-clock.ts';
 
 /** One HTTP request that a {@link LocalApi} got. */
 export interface ReceivedRequest {
@@ -94,6 +96,18 @@ export class LocalApi implements AsyncDisposable {
     });
     answer(response, this.reply(received), id);
   }
+}
+
+/** Opens a client of several APIs in virtual time. */
+export function openClientOf(apis: readonly LocalApi[]) {
+  const clock = new FakeClock();
+  const client = createJsonRpcClient({
+    endpoints: apis.map(({ baseUrl }) => ({ baseUrl })),
+    clock,
+    random: () => 0.5,
+    metrics: createUnreadMetrics(),
+  });
+  return { node: createNodeApi(client, client), clock, [Symbol.asyncDispose]: () => client[Symbol.asyncDispose]() };
 }
 
 /** Opens a client of one base URL, which does not repeat failed calls. */

@@ -68,6 +68,10 @@ function createHarness() {
           return state.proposed;
         },
         at: async (_, height) => state.sets.get(height) ?? setOf(),
+        async atProposed() {
+          if (state.heightFailure !== undefined) throw state.heightFailure;
+          return { height: state.proposed, set: state.sets.get(state.proposed) ?? setOf() };
+        },
         async atPinned(_, height) {
           state.pinned.push(height);
           return state.sets.get(height) ?? setOf();

@@ -18,6 +18,7 @@ import {
 import { createSubnetPolicy } from '../../../src/aggregation/subnet-policy.ts';
 import { createAnswerHistories } from '../../../src/aggregation/validators/answer-history.ts';
 import { createInvalidSigners } from '../../../src/aggregation/validators/invalid-signers.ts';
+import { ApiError } from '../../../src/pchain/rpc/api-error.ts';
 import { createSubnetDirectory } from '../../../src/pchain/state/subnet-directory.ts';
 import { createValidatorSets } from '../../../src/pchain/state/validator-sets.ts';
 import type { WarpReading } from '../../../src/pchain/state/warp-configs.ts';
@@ -97,7 +98,7 @@ class FakeNodeApi {
 
   async getValidatorsAt(subnetID: SubnetID, height: bigint | 'proposed', signal: AbortSignal) {
     return this.#answer('getValidatorsAt', signal, () => {
-      if (height === 'proposed' || height > this.height) throw NOT_FOUND;
+      if (height === 'proposed' || height > this.height) throw new ApiError('height_not_reached', 'too high');
       return this.sets.get(subnetID)?.(height) ?? [];
     });
   }

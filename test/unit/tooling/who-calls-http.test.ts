@@ -9,18 +9,14 @@ const CALLS = [
   /(?<![.\w#])fetch\(\s*[`'"\w]/,
   /^import (?:\* as )?\w+ from 'node:(?:https?|http2)'/m,
   /^import (?!type\b)[^;]*\b(?:request|get|connect)\b[^;]*from 'node:http/m,
-  /^import (?!type\b)[^;]*\b(?:request|Agent)\b[^;]*from '[^']*node-http\.ts'/m,
 ];
 
-/** Both ports are opened for one address, which the configuration gives: nothing else can be called over HTTP. */
-test('HTTP is called through two ports only', () => {
+/** It is opened for one address, which the configuration gives: nothing else can be called over HTTP. */
+test('HTTP is called through one port only', () => {
   const callers = written
     // Of the console, what runs in the browser, which calls its own origin.
     .filter((file) => file.startsWith('src/') && !file.startsWith('src/console/page/'))
     .filter((file) => CALLS.some((pattern) => pattern.test(readFileSync(join(ROOT, file), 'utf8'))));
   // In the cache it is the name of a parameter.
-  expect(callers.filter((file) => file !== 'src/proxy/client/response-cache.ts')).toEqual([
-    'src/lib/net/http-connections.ts',
-    'src/lib/net/http-port.ts',
-  ]);
+  expect(callers.filter((file) => file !== 'src/proxy/client/response-cache.ts')).toEqual(['src/lib/net/http-port.ts']);
 });

@@ -120,6 +120,10 @@ function createHarness({ trackedSubnetIDs = [SUBNET], failure = undefined as Err
       if (state.failure !== undefined) throw state.failure;
       return 5n;
     },
+    async atProposed(subnetID, signal) {
+      const height = await validatorSets.proposedHeight(signal);
+      return { height, set: await validatorSets.at(subnetID, height, signal) };
+    },
     async at(subnetID, _height, signal) {
       if (state.unreadable?.subnetID !== subnetID) return sets.get(subnetID) ?? setOf();
       if (state.unreadable.how === 'fails') throw new ApiError('rejected', 'refused');

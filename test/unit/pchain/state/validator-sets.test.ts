@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { describe, expect, it, test } from 'vitest';
 import { ApiError } from '../../../../src/pchain/rpc/api-error.ts';
 import {
   createValidatorSets,
@@ -37,7 +37,6 @@ function start(limits: Partial<ValidatorSetsLimits> = {}, shared?: SharedValidat
     limits,
     shared,
     api: {
-      getHeight: async () => node.chainHeight,
       async getProposedHeight() {
         node.heightCalls += 1;
         if (node.failure !== undefined) throw node.failure;
@@ -46,7 +45,9 @@ function start(limits: Partial<ValidatorSetsLimits> = {}, shared?: SharedValidat
       async getValidatorsAt(_, height) {
         read.push(BigInt(height));
         if (node.failure !== undefined) throw node.failure;
-        if (BigInt(height) > node.chainHeight) throw NOT_FOUND;
+        if (BigInt(height) > node.chainHeight) {
+          throw new ApiError('height_not_reached', `height ${height} is above ${node.chainHeight}`);
+        }
         return node.validators(BigInt(height));
       },
     },
@@ -161,7 +162,7 @@ test('a height above the chain has a separate error, and no failure is cached', 
   const { node, at, sets } = start();
   const refused = at(21n);
   await expect(refused).rejects.toBeInstanceOf(HeightNotReached);
-  await expect(refused).rejects.toThrow("P-Chain height 21 is above the chain's height 20");
+  await expect(refused).rejects.toThrow('height 21 is above 20');
   node.chainHeight = 21n;
   expect((await at(21n)).validators).toHaveLength(3);
   for (const failure of [NOT_FOUND, new ApiError('unavailable', 'down')]) {
@@ -174,8 +175,26 @@ test('a height above the chain has a separate error, and no failure is cached', 
   expect(await sets.proposedHeight(SIGNAL)).toBe(18n);
 });
 
-test('a height that the chain reaches during the call is no failure', async () => {
-  const { node, at } = start();
-  Object.defineProperty(node, 'chainHeight', { get: () => (node.heightCalls++ === 0 ? 20n : 21n) });
-  expect((await at(21n)).validators).toHaveLength(3);
+describe('the set at the proposed height', () => {
+  const leftBehind = new ApiError('height_not_served', 'only the current height');
+
+  it('is read anew with its height where the API has left that height behind', async () => {
+    const { node, read, sets } = start();
+    node.validators = async (height) => {
+      if (node.heightCalls === 1) throw leftBehind;
+      return [validator(1, 1, height)];
+    };
+    const { height, set } = await sets.atProposed(L1, SIGNAL);
+    expect([height, set.validators, node.heightCalls, read]).toEqual([18n, [validator(1, 1, 18n)], 2, [18n, 18n]]);
+  });
+
+  it('is unavailable where the API leaves each height behind', async () => {
+    const { node, sets } = start();
+    node.failure = undefined;
+    node.validators = async () => Promise.reject(leftBehind);
+    await expect(sets.atProposed(L1, SIGNAL)).rejects.toMatchObject({ kind: 'unavailable', cause: leftBehind });
+    expect(node.heightCalls).toBe(3);
+    // A height that was named stays an error of the request.
+    await expect(sets.at(L1, 18n, SIGNAL)).rejects.toBe(leftBehind);
+  });
 });

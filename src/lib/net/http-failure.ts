@@ -1,0 +1,49 @@
+import { isObject } from '../encoding/is-object.ts';
+
+/** Returns whether the same request may succeed later: the server failed, was too slow, or limits requests. */
+export function mayStatusPass(status: number): boolean {
+  return status >= 500 || status === 408 || status === 429;
+}
+
+/**
+ * Parses `Retry-After`: seconds, or a date (RFC 9110, 10.2.3). Undefined for anything else.
+ *
+ * @param nowMs Unix time
+ */
+export function parseRetryAfterMs(value: unknown, nowMs: number): number | undefined {
+  if (typeof value !== 'string') return undefined;
+  if (/^\d{1,9}$/.test(value)) return Number(value) * 1_000;
+  const dateMs = Date.parse(value);
+  return Number.isNaN(dateMs) ? undefined : Math.max(0, dateMs - nowMs);
+}
+
+const MAX_LINE_LENGTH = 200;
+
+/** Returns the sentence of an error body: the message of a JSON error, else the first line. Undefined for a page or an empty body. */
+export function sentenceOf(body: string): string | undefined {
+  const text = (messageOf(tryJson(body)) ?? body).trim();
+  const [line = ''] = text.split(/[\r\n]/, 1);
+  // Control characters could change a terminal.
+  const plain = line.replaceAll(/\p{Cc}/gu, ' ').trim();
+  return plain === '' || plain.startsWith('<') ? undefined : plain;
+}
+
+/** Shortens a sentence, after keys were removed from it. */
+export function shortened(sentence: string): string {
+  return sentence.length <= MAX_LINE_LENGTH ? sentence : `${sentence.slice(0, MAX_LINE_LENGTH)}…`;
+}
+
+function tryJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** The forms of gateways: `{"message"}`, `{"error": "text"}`, `{"error": {"message"}}`, `{"detail"}`. */
+function messageOf(body: unknown): string | undefined {
+  if (!isObject(body)) return undefined;
+  const { error, message, detail } = body;
+  return [message, isObject(error) ? error['message'] : error, detail].find((value) => typeof value === 'string');
+}
