@@ -193,8 +193,12 @@ export function createSigningResolver(options: SigningResolverOptions) {
     const epoch = reading && begunEpoch(reading);
     let setInEpoch: WarpSet | undefined;
     if (epoch !== undefined && !isPinned) {
-      setInEpoch = await validatorSets.at(subnetID, epoch.pChainHeight, signal);
-      if (setInEpoch.totalWeight > 0n) {
+      setInEpoch = await validatorSets.at(subnetID, epoch.pChainHeight, signal).catch((error: unknown) => {
+        // The request did not name the destination, so the set at the proposed height will do.
+        if (!isNotServed(error) || destination?.isRequired) throw error;
+        return undefined;
+      });
+      if (setInEpoch !== undefined && setInEpoch.totalWeight > 0n) {
         const { pChainHeight } = epoch;
         return { pChainHeight, warpSet: setInEpoch, epoch: { kind: 'read', epoch, setInEpoch } };
       }
@@ -321,6 +325,10 @@ function withoutValidatorsInEpoch(
   );
 }
 
+function isNotServed(error: unknown): error is ApiError {
+  return error instanceof ApiError && error.kind === 'height_not_served';
+}
+
 /** Describes why there is no set at the height, by the field that chose it; returns other errors as they are. */
 function describeHeight(cause: unknown, { pChainHeight: pinned, destination }: HeightChoice): unknown {
   if (cause instanceof HeightNotReached) {
@@ -328,7 +336,7 @@ function describeHeight(cause: unknown, { pChainHeight: pinned, destination }: H
       ? new AggregatorError('p_chain_unavailable', `a P-Chain API node lags behind: ${cause.message}`, { cause })
       : new AggregatorError('height_not_reached', cause.message, { field: 'pChainHeight', cause });
   }
-  if (!(cause instanceof ApiError) || cause.kind !== 'height_not_served') return cause;
+  if (!isNotServed(cause)) return cause;
   const field = pinned === 0n ? destination && 'destinationChainID' : 'pChainHeight';
   return new AggregatorError('height_not_served', cause.message, { field, cause });
 }

@@ -33,6 +33,8 @@ function setOf(...weights: bigint[]): WarpSet {
   return createWarpSet(validatorSet(...weights).filter(({ weight }) => weight > 0n));
 }
 
+const NOT_SERVED = new ApiError('height_not_served', 'only the current height is served');
+
 function createHarness() {
   const state = {
     /** Heights that were asked for as those of clients. */
@@ -45,6 +47,7 @@ function createHarness() {
     epoch: async (_signal: AbortSignal): Promise<Epoch> => epochAt(EPOCH),
     funds: async (_signal: AbortSignal): Promise<ReadonlySet<NodeID>> => new Set(),
     heightFailure: undefined as Error | undefined,
+    isServed: (_height: bigint): boolean => true,
   };
   const l1Message = {
     ...FOUND,
@@ -67,13 +70,17 @@ function createHarness() {
           if (state.heightFailure !== undefined) throw state.heightFailure;
           return state.proposed;
         },
-        at: async (_, height) => state.sets.get(height) ?? setOf(),
+        async at(_, height) {
+          if (!state.isServed(height)) throw NOT_SERVED;
+          return state.sets.get(height) ?? setOf();
+        },
         async atProposed() {
           if (state.heightFailure !== undefined) throw state.heightFailure;
           return { height: state.proposed, set: state.sets.get(state.proposed) ?? setOf() };
         },
         async atPinned(_, height) {
           state.pinned.push(height);
+          if (!state.isServed(height)) throw NOT_SERVED;
           return state.sets.get(height) ?? setOf();
         },
         knownProposedHeight: () => undefined,
@@ -150,6 +157,36 @@ describe('a destination', () => {
     const expected = { code: 'no_validators_yet', field: 'destinationChainID', retryAfterMs: 10_000 };
     expect(await failure(asked(true))).toMatchObject(expected);
   });
+});
+
+describe('an API that serves only the proposed height', () => {
+  const start = () => {
+    const harness = createHarness();
+    harness.state.isServed = (height) => height === PROPOSED;
+    return harness;
+  };
+
+  test('is enough for a request that names no height, and no destination', async () => {
+    const { aggregate } = start();
+    for (const more of [{}, asked(false)]) expect(await aggregate(more)).toMatchObject({ pChainHeight: PROPOSED });
+  });
+
+  test('has an error of its own for the height of the request, which names its field', async () => {
+    const { failure } = start();
+    const expected = {
+      code: 'height_not_served',
+      message: 'only the current height is served',
+      retryAfterMs: undefined,
+    };
+    expect(await failure({ pChainHeight: EPOCH })).toMatchObject({ ...expected, field: 'pChainHeight' });
+    expect(await failure(asked(true))).toMatchObject({ ...expected, field: 'destinationChainID' });
+  });
+});
+
+test('the wait that the P-Chain API asks for is the advice of the error', async () => {
+  const { state, failure } = createHarness();
+  state.heightFailure = new ApiError('unavailable', 'slow down', { retryAfterMs: 30_000 });
+  expect(await failure({})).toMatchObject({ code: 'p_chain_unavailable', retryAfterMs: 30_000 });
 });
 
 test('an L1 whose conversion the proposed height trails has no validators yet', async () => {
