@@ -18,6 +18,9 @@ const MAX_WORDS_LENGTH = 200;
 
 const OUTCOMES: Readonly<Record<ApiErrorKind, CallOutcome>> = {
   rejected: 'refused',
+  method_refused: 'refused',
+  height_not_reached: 'refused',
+  height_not_served: 'refused',
   unavailable: 'unavailable',
   invalid_response: 'invalid',
 };
@@ -42,7 +45,7 @@ export async function tryCall<Value>(
 
 /** Without the name of the method, which is beside it. */
 export function wordsOf(error: unknown): string {
-  const words = printable(messageOf(error)).replace(/^[a-z]+[._]\w+: (rejected: )?/i, '');
+  const words = printable(messageOf(error)).replace(/^[a-z]+[._]\w+: (rejected: |refused: )?/i, '');
   return words.length > MAX_WORDS_LENGTH ? `${words.slice(0, MAX_WORDS_LENGTH)}…` : words;
 }
 
