@@ -27,6 +27,8 @@ export interface Plan {
   readonly requests: readonly RequestPlan[];
   /** The time between the last answer and closing the service. */
   readonly lingersMs: number;
+  /** Time from the first request for a message to its execution by the fastest validators: until then they refuse it. */
+  readonly executionLagMs: number;
   /** Undefined for one service without a shared store. */
   readonly replicas: ReplicasPlan | undefined;
 }
@@ -130,8 +132,14 @@ export function planOf(seed: number, bls?: Plan['bls']): Plan {
     aggregation: planAggregation(root.fork('aggregation'), themes),
     requests: planRequests(root.fork('requests'), { themes, ledger, messages }),
     lingersMs: draws.chance(0.05) ? 40_000 : draws.pick([0, 0, 0, 700]),
+    executionLagMs: planExecutionLag(root.fork('execution')),
     replicas: undefined,
   };
+}
+
+/** Requests mostly come after the execution. The longest lag outlasts the time in which refusals are repeated. */
+export function planExecutionLag(draws: Draws): number {
+  return draws.chance(0.7) ? 0 : draws.pick([9, 100, 400, 1_000, 1_500, 3_000, 7_000]);
 }
 
 const FIRST_HEIGHT = 90n;

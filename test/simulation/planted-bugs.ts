@@ -65,8 +65,8 @@ export const SERVICE_BUGS: readonly SimulatedBug[] = [
       /signed message that/,
     ],
     'validators without a key that do not count': [
-      'keyless.weight += weight',
-      'totalWeight -= weight',
+      'totalWeight += weight;\n    if (publicKey === undefined)',
+      'if (publicKey !== undefined) totalWeight += weight;\n    if (publicKey === undefined)',
       /were reported|below \d+ %/,
     ],
   }),
@@ -80,6 +80,13 @@ export const SERVICE_BUGS: readonly SimulatedBug[] = [
       'return refusalDelaysMs[repeats] ?? refusalDelaysMs.at(-1) ?? 0',
       'return 0',
       /was asked \d+ times/,
+    ],
+  }),
+  ...bugsOf('src/network/network-parts.ts', {
+    'refusals that are repeated for half a second': [
+      'REPEAT_REFUSED_FOR_MS = 5_000',
+      'REPEAT_REFUSED_FOR_MS = 500',
+      /though all that it needed was there/,
     ],
   }),
   ...bugsOf('src/aggregation/admission/admission.ts', {

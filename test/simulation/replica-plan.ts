@@ -7,6 +7,7 @@ import {
   type Plan,
   planAggregation,
   planApis,
+  planExecutionLag,
   planLedger,
   planMessages,
   planNet,
@@ -68,6 +69,7 @@ export function planOfReplicas(seed: number, bls?: Plan['bls']): Plan & { readon
     apiTimeoutMs: draws.pick([2_000, 5_000]),
     aggregation: planAggregation(root.fork('aggregation'), themes),
     lingersMs: 0,
+    executionLagMs: planExecutionLag(root.fork('execution')),
   };
 }
 

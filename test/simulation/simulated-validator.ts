@@ -45,8 +45,8 @@ export interface ValidatorWorld {
   readonly net: SimulatedNet;
   readonly scheme: BlsScheme;
   readonly networkID: number;
-  /** The code with which honest validators refuse a message; undefined if they sign. */
-  refusalOf(message: Uint8Array, justification: Uint8Array): number | undefined;
+  /** The code with which an honest validator refuses a message now; undefined if it signs. */
+  refusalOf(message: Uint8Array, justification: Uint8Array, number: number): number | undefined;
   /** The key that the node signs with now. */
   keyOf(number: number): number;
   /** Addresses that it passes on. */
@@ -219,7 +219,7 @@ export class SimulatedValidator {
       requestId,
       clock: net.clock,
       draws: this.#draws,
-      refusal: this.#world.refusalOf(message, justification),
+      refusal: this.#world.refusalOf(message, justification, this.plan.number),
       // Partners in crime: errors of neighbours add up to 0.
       side: this.plan.number % 2 === 0 ? 1 : -1,
       isLagging: net.clock.monotonicMs() < this.plan.lagsUntilMs,

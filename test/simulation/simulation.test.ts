@@ -17,6 +17,7 @@ testSeeds({
     'insufficient_weight',
     'not_connected',
     'signing_refused',
+    'quorum_unreachable',
     'overloaded',
     'height_not_reached',
     'unknown_source_chain',

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import type { AggregationResult } from '../../src/aggregation/request/aggregation-request.ts';
-import type { NodeID, SubnetID } from '../../src/warp/ids.ts';
+import { type NodeID, P_CHAIN_ID, type SubnetID } from '../../src/warp/ids.ts';
 import { VirtualTime } from '../support/fake-clock.ts';
 import type { BlsScheme } from './bls-scheme.ts';
 import { Draws } from './draws.ts';
@@ -41,6 +41,22 @@ const STORE_MS = 1_500;
 const STORE_ANSWER_MS = 250;
 /** Until all that replicas have sent to the store is there. */
 const STORE_SETTLES_MS = 100;
+
+/** The code of the C-Chain for a message of a block that it has not executed. */
+const NOT_EXECUTED = 3;
+/** A code of the P-Chain that a later block changes. */
+const NO_VALIDATION = 11;
+/**
+ * An execution after this time is met by a repetition: refusals are repeated for 5 s, less one pause until the first validator is
+ * asked, one until those are asked again that refused since, and their answers.
+ */
+const REPEATED_MS = 5_000 - 2 * 400 - 2 * 300;
+const MAX_EXECUTION_DELAY = 1.2;
+
+/** Lags after which a node executes a message: a fifth more for the slowest. */
+function executionDelay(number: number): number {
+  return 1 + ((number % 3) / 2) * (MAX_EXECUTION_DELAY - 1);
+}
 
 interface RunningService {
   readonly service: SimulatedService;
@@ -99,7 +115,8 @@ export class World {
       net: this.net,
       scheme,
       networkID: plan.networkID,
-      refusalOf: (message, justification) => this.#refusalOf(message, justification),
+      refusalOf: (message, justification, number) =>
+        this.#refusalOf(message, justification) ?? this.#refusalUntilExecution(message, number),
       keyOf: (number) => this.ledger.keyOf(number),
       validators: () => this.validators,
     };
@@ -220,6 +237,28 @@ export class World {
     this.#services[0]?.invariants.violate(what);
   }
 
+  /** The code of a node that has not executed the block of a message; undefined if it has. */
+  #refusalUntilExecution(message: Uint8Array, number: number): number | undefined {
+    const index = this.plan.messages.findIndex((one) => Buffer.from(one.message.bytes).equals(message));
+    if (index === -1 || this.time.nowMs >= this.#executedMs(index, executionDelay(number))) return undefined;
+    return this.plan.messages[index]?.message.sourceChainID === P_CHAIN_ID ? NO_VALIDATION : NOT_EXECUTED;
+  }
+
+  /** When a message is executed that was sent with the first request for it. @param delay of the node, in lags */
+  #executedMs(message: number, delay: number): number {
+    const sentMs = Math.min(...this.plan.requests.filter((one) => one.message === message).map(({ atMs }) => atMs));
+    return sentMs + delay * this.plan.executionLagMs;
+  }
+
+  /** Whether all nodes execute a message early enough for a request that begins now to be signed by its repetitions. */
+  #isExecutedInTime(message: number): boolean {
+    const { executionLagMs } = this.plan;
+    if (MAX_EXECUTION_DELAY * executionLagMs <= REPEATED_MS) return true;
+    // An earlier request for it may still fail, and this one with it.
+    const quietMs = Math.max(MAX_EXECUTION_DELAY * executionLagMs, FAILURE_EFFECT_MS) + FAILURE_EFFECT_MS;
+    return this.time.nowMs >= this.#executedMs(message, 0) + quietMs;
+  }
+
   #refusalOf(message: Uint8Array, justification: Uint8Array): number | undefined {
     const plan = this.plan.messages.find((one) => Buffer.from(one.message.bytes).equals(message));
     if (plan === undefined) return 99;
@@ -276,7 +315,9 @@ export class World {
   #isSteady(): boolean {
     const { plan } = this;
     const isFast = plan.net.cut === 0 && plan.net.stall === 0 && plan.blsMs[1] <= 5;
-    return isFast && this.apis.every(({ isPerfect }) => isPerfect) && plan.themes.size === 0;
+    return (
+      isFast && this.apis.every(({ isPerfect }) => isPerfect) && plan.themes.size === 0 && plan.executionLagMs === 0
+    );
   }
 
   #judge(outcome: Outcome, asked: Asked): void {
@@ -346,6 +387,7 @@ export class World {
     // Of a chain that there is, on this network.
     if (message.subnetID === undefined || subnetID === undefined || request.leavesAfterMs !== undefined) return false;
     if (this.#refusalOf(message.message.bytes, request.justification) !== undefined) return false;
+    if (!this.#isExecutedInTime(request.message)) return false;
     if (plan.net.cut > 0 || plan.net.stall > 0 || plan.net.latencyMs[1] > 50) return false;
     if (!this.apis.every(({ isPerfect }) => isPerfect) || plan.blsMs[1] > 5) return false;
     if (requestTimeoutMs < 10_000 || maxConcurrentQueries < 20 || maxQueriesInFlight < 20) return false;
