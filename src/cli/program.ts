@@ -225,11 +225,12 @@ function addSource(command: Command): Command {
 function addHeightOptions(command: Command): Command {
   return command
     .addOption(
-      new Option('--height <n>', 'the P-Chain height of the validator set; default: the proposed height')
-        .argParser(wholeNumber(Number.MAX_SAFE_INTEGER))
-        .conflicts('destination'),
+      new Option(
+        '--height <n>',
+        "the P-Chain height of the validator set; default: that of the destination's epoch, else the proposed height",
+      ).argParser(wholeNumber(Number.MAX_SAFE_INTEGER)),
     )
-    .option('--destination <id>', 'the verifying chain: takes the height of its current epoch');
+    .option('--destination <id>', 'the verifying chain: takes the signers, the quorum and the height that it demands');
 }
 
 function quorumOption(): Option {

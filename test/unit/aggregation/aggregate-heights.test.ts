@@ -155,7 +155,11 @@ describe('a destination', () => {
     state.sets.delete(EPOCH);
     expect(await aggregate(asked(false))).toMatchObject({ pChainHeight: PROPOSED });
     const expected = { code: 'no_validators_yet', field: 'destinationChainID', retryAfterMs: 10_000 };
-    expect(await failure(asked(true))).toMatchObject(expected);
+    const failed = await failure(asked(true));
+    expect(failed).toMatchObject(expected);
+    expect(failed.message).toMatch(
+      /the next epoch needs two blocks of that chain, the first of them after the epoch's minimum time/,
+    );
   });
 });
 
