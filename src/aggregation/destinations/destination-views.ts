@@ -40,7 +40,7 @@ export type SourceKind = (typeof SOURCE_KINDS)[number];
 export interface DestinationViewsOptions {
   readonly destinations: Destinations;
   readonly epochs: Pick<Epochs, 'get'>;
-  readonly validatorSets: Pick<ValidatorSets<WarpSet>, 'at' | 'proposedHeight'>;
+  readonly validatorSets: Pick<ValidatorSets<WarpSet>, 'at' | 'atProposed'>;
   readonly penalties: Penalties;
   readonly metrics: LookupMetrics;
   readonly clock: Clock;
@@ -57,25 +57,26 @@ export type DestinationViews = ReturnType<typeof createDestinationViews>;
 
 export function createDestinationViews(options: DestinationViewsOptions) {
   const { destinations, epochs, validatorSets, penalties, clock } = options;
+  const optionalPatience = { clock, timeoutMs: OPTIONAL_QUESTION_MS };
   const running = createLookupLimit({ ...options, kind: 'destination', limit: MAX_AT_WORK });
 
-  async function setsDiffer(
+  /** Undefined if the epoch's set cannot be read, as behind an API that serves only the current height. */
+  async function differsInEpoch(
     subnetID: SubnetID,
+    proposed: WarpSet,
     epoch: Epoch | undefined,
-    proposedHeight: bigint,
     signal: AbortSignal,
   ): Promise<boolean | undefined> {
     if (epoch === undefined) return undefined;
-    try {
-      const sets = await Promise.all(
-        [epoch.pChainHeight, proposedHeight].map((height) => validatorSets.at(subnetID, height, signal)),
-      );
-      const [inEpoch, proposed] = sets.map(warpSetHash);
-      return inEpoch !== proposed;
-    } catch (error) {
-      if (error instanceof HeightNotReached) return undefined;
-      throw error;
-    }
+    const inEpoch = await askOptionally(optionalPatience, signal, async (until) => {
+      try {
+        return await validatorSets.at(subnetID, epoch.pChainHeight, until);
+      } catch (error) {
+        if (error instanceof HeightNotReached) return undefined;
+        throw error;
+      }
+    });
+    return inEpoch && warpSetHash(inEpoch) !== warpSetHash(proposed);
   }
 
   async function find(chainID: BlockchainID, signal: AbortSignal): Promise<DestinationView> {
@@ -84,17 +85,17 @@ export function createDestinationViews(options: DestinationViewsOptions) {
       const text = `the P-Chain knows no blockchain ${chainID}`;
       throw new AggregatorError('unknown_blockchain', text, { field: 'blockchainID' });
     }
-    const patience = { clock, timeoutMs: OPTIONAL_QUESTION_MS };
-    const reading = await askOptionally(patience, signal, (until) => epochs.get(chainID, until));
+    const reading = await askOptionally(optionalPatience, signal, (until) => epochs.get(chainID, until));
     const epoch = reading && begunEpoch(reading);
-    const proposedHeight = await validatorSets.proposedHeight(signal);
+    const { height: proposedHeight } = await validatorSets.atProposed(facts.subnetID, signal);
     const rules = [
       { sources: 'p_chain', ruled: signersFor(ofPrimary(P_CHAIN_ID), facts) },
       { sources: 'c_and_x_chain', ruled: signersFor(ofPrimary(ANOTHER_CHAIN), facts) },
     ] as const;
     const signers: SignersOfSources[] = [];
     for (const { sources, ruled } of rules) {
-      const differs = ruled && (await setsDiffer(ruled.signingSubnetID, epoch, proposedHeight, signal));
+      const proposed = ruled && (await validatorSets.atProposed(ruled.signingSubnetID, signal));
+      const differs = ruled && proposed && (await differsInEpoch(ruled.signingSubnetID, proposed.set, epoch, signal));
       signers.push({ sources, rule: ruled?.rule, signingSubnetID: ruled?.signingSubnetID, differs });
     }
     signers.push({ sources: 'other_chains', rule: 'source_subnet', signingSubnetID: undefined, differs: undefined });

@@ -20,6 +20,7 @@ function createHarness() {
   const state = {
     lookups: 0,
     sets: new Map<bigint, WarpSet>(),
+    at: async (height: bigint): Promise<WarpSet> => state.sets.get(height) ?? setOf([1n]),
     epoch: async (): Promise<Epoch> => ({ number: 4n, pChainHeight: 80n, startTime: 9n }),
   };
   const subnetOf = (chainID: string) => (chainID === UNKNOWN_CHAIN ? undefined : SUBNET);
@@ -34,8 +35,8 @@ function createHarness() {
     destinations: createDestinations({ directory, warpConfigs: DEFAULT_WARP }),
     epochs: { get: () => state.epoch() },
     validatorSets: {
-      proposedHeight: async () => 100n,
-      at: async (_, height) => state.sets.get(height) ?? setOf([1n]),
+      at: async (_, height) => state.at(height),
+      atProposed: async () => ({ height: 100n, set: state.sets.get(100n) ?? setOf([1n]) }),
     },
     penalties: createPenalties(clock, metrics),
     metrics,
@@ -60,6 +61,12 @@ test('a chain without epochs, or whose epoch cannot be read, has none to compare
   expect(await views.view(CHAIN, SIGNAL)).toMatchObject({ epoch: undefined, isEpochReadable: true });
   state.epoch = () => Promise.reject(new ApiError('invalid_response', 'HTTP status 404'));
   expect(await views.view(CHAIN, SIGNAL)).toMatchObject({ epoch: undefined, isEpochReadable: false });
+});
+
+test('an API that serves only the current height leaves the sets uncompared', async () => {
+  const { state, differs } = createHarness();
+  state.at = () => Promise.reject(new ApiError('height_not_served', 'only the current height'));
+  expect(await differs()).toEqual([undefined, undefined, undefined]);
 });
 
 test('blockchains that do not exist are looked up for some of one client, and then refused', async () => {
