@@ -106,12 +106,29 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   ...bugsOf('src/pchain/codec/exact-json.ts', ['test/unit/pchain'], {
     'integers beyond 2^53 lose digits': ['<= MAX_DIGITS) return BigInt(source', '<= MAX_DIGITS) return Number(source'],
   }),
-  ...bugsOf('src/pchain/rpc/json-rpc.ts', ['test/integration/pchain/json-rpc.test.ts'], {
+  ...bugsOf('src/pchain/rpc/json-rpc.ts', ['test/integration/pchain'], {
     'an API that has recovered stays put aside': [
-      "if (attempt.status !== 'failed') endpoint.asideUntilMs = HEALTHY;",
+      'endpoint.asideUntilMs = HEALTHY;\n    return attempt;',
+      'return attempt;',
+    ],
+    'an API is called before its Retry-After': [
+      'if (retryAfterMs !== undefined) state.wait(retryAfterMs, message);',
       '',
     ],
+    'a method that an API refuses is asked again and again': ['state.refuseMethod(method, rejection);', ''],
+    'a call that a deadline of its caller ended counts as aborted': [
+      "error instanceof DeadlineExceeded ? 'unavailable'",
+      "error instanceof RangeError ? 'unavailable'",
+    ],
+  }),
+  ...bugsOf('src/pchain/rpc/json-rpc-attempt.ts', ['test/integration/pchain'], {
     'an answer to another request is taken': ['if (response.id !== id) throw', 'if (response.id === undefined) throw'],
+    'an unknown error under an HTTP error is an answer': ["&& judged.subject === 'unknown'", '&& false'],
+    'the sentence of an HTTP error names the host': ['sentence && address.redactHost(sentence)', 'sentence'],
+  }),
+  ...bugsOf('src/pchain/rpc/validators-at.ts', ['test/integration/pchain/validators-at.test.ts'], {
+    'the proposed height is not read again after its set': ['if (after.result === height) return set;', 'return set;'],
+    'the set of another height is given': ['if (before.result !== height) return', 'if (before.result < 0n) return'],
   }),
   ...bugsOf('src/pchain/rpc/node-api.ts', ['test/integration/pchain/node-api.test.ts'], {
     'the second entry of a NodeID in a validator set replaces the first': ['requireUniqueNodeIDs(response);', ''],

@@ -1,5 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { loadConfig } from '../../config/load/load-config.ts';
+import { maskedUrl } from '../../config/schema/mask.ts';
+import { EndpointAddress } from '../../lib/net/endpoint-address.ts';
 import { openHttpPool } from '../../lib/net/http-port.ts';
 import { parseAddress } from '../io/input.ts';
 import { parseServiceArguments } from '../io/service-options.ts';
@@ -34,19 +36,24 @@ async function findProblem(args: readonly string[], service: string | undefined)
   }
   try {
     const status = await statusOf(url);
-    return status === 200 ? undefined : `${url} answers ${status}`;
+    return status === 200 ? undefined : `${maskedUrl(url)} answers ${status}`;
   } catch (error) {
-    return `${url} does not answer: ${messageOf(error)}`;
+    return `${maskedUrl(url)} does not answer: ${messageOf(error)}`;
   }
 }
 
 /** `fetch` would block some ports, such as 6000. */
 async function statusOf(url: string): Promise<number> {
-  const { origin, pathname } = new URL(url);
-  const http = openHttpPool(origin, { connections: 1 });
+  const address = new EndpointAddress({ baseUrl: url });
+  const http = openHttpPool(address.origin, { connections: 1 });
   try {
     const signal = AbortSignal.timeout(ANSWER_TIMEOUT_MS);
-    const { statusCode, body } = await http.request({ method: 'GET', path: pathname, signal });
+    const { statusCode, body } = await http.request({
+      method: 'GET',
+      path: address.path(''),
+      headers: address.headers,
+      signal,
+    });
     await body.dump();
     return statusCode;
   } finally {

@@ -1,3 +1,4 @@
+import { maskedUrl } from '../../config/schema/mask.ts';
 import type { ServedNetwork } from '../../network/served-network.ts';
 import { asFailure } from '../io/failures.ts';
 import { ProgressBar } from '../io/progress-bar.ts';
@@ -45,7 +46,7 @@ async function askService<Result>(
   bar: ProgressBar,
 ): Promise<Result> {
   await using client = new ServiceClient({ url, apiKey, timeoutMs: 1_000 * timeout });
-  bar.say(`asking ${url}`);
+  bar.say(`asking ${maskedUrl(url)}`);
   return await calls.askService(client, bar);
 }
 

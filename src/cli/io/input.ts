@@ -79,7 +79,7 @@ async function readStandardInput(): Promise<string> {
 }
 
 /**
- * Parses the URL of an option. A user or password in it is rejected, because it would not be sent.
+ * Parses the URL of an option.
  *
  * @param meaning describes the allowed value
  * @throws {CommandFailure}
@@ -88,9 +88,6 @@ export function parseAddress(text: string, option: string, meaning: string): URL
   const url = URL.parse(text);
   if (url === null || !/^https?:$/.test(url.protocol)) {
     throw usageFailure(`${option} must be ${meaning}, is ${maskedUrl(text)}`);
-  }
-  if (url.username !== '' || url.password !== '') {
-    throw usageFailure(`${option} must not hold a user or a password, as they would not be sent`);
   }
   return url;
 }

@@ -8,7 +8,9 @@ import {
   type AggregationEventKind,
 } from '../../api/aggregation/progress-records.ts';
 import { findProxyProblem } from '../../config/load/proxy-variables.ts';
+import { maskedUrl } from '../../config/schema/mask.ts';
 import { Type } from '../../lib/encoding/schema.ts';
+import { EndpointAddress } from '../../lib/net/endpoint-address.ts';
 import { openHttpPool } from '../../lib/net/http-port.ts';
 import { validateHeaderValue } from '../../lib/net/node-http.ts';
 import { readBody } from '../../pchain/rpc/read-body.ts';
@@ -33,9 +35,10 @@ const Readiness = Type.Object({ networks: Type.Array(Type.Object({ name: Type.St
 /** Client of a running service. Responses are validated, because the address may belong to another program. */
 export class ServiceClient implements AsyncDisposable {
   readonly #options: ServiceClientOptions;
-  readonly #origin: string;
-  /** The path before all routes, if the service is behind a proxy. */
-  readonly #base: string;
+  /** With a path before all routes, if the service is behind a proxy. */
+  readonly #address: EndpointAddress;
+  /** For messages, without the password. */
+  readonly #url: string;
   readonly #http: Dispatcher;
   readonly #signal: AbortSignal;
 
@@ -49,8 +52,8 @@ export class ServiceClient implements AsyncDisposable {
     const proxyProblem = findProxyProblem();
     if (proxyProblem !== undefined) throw usageFailure(proxyProblem);
     this.#options = options;
-    this.#origin = url.origin;
-    this.#base = url.pathname.replace(/\/+$/, '');
+    this.#url = maskedUrl(options.url);
+    this.#address = new EndpointAddress({ baseUrl: url.href });
     this.#http = openHttpPool(url.origin, { connections: 1 });
     this.#signal = AbortSignal.timeout(options.timeoutMs);
   }
@@ -108,7 +111,7 @@ export class ServiceClient implements AsyncDisposable {
     } catch (error) {
       throw error instanceof CommandFailure ? error : this.#describe(error);
     }
-    throw new CommandFailure(EXIT.later, `${this.#options.url} broke off its answer; try again`);
+    throw new CommandFailure(EXIT.later, `${this.#url} broke off its answer; try again`);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -120,9 +123,9 @@ export class ServiceClient implements AsyncDisposable {
     try {
       return await this.#http.request({
         ...request,
-        path: this.#base + request.path,
+        path: this.#address.path(request.path),
         headers: {
-          accept: 'application/json',
+          ...this.#address.headers,
           ...(request.body !== undefined && { 'content-type': 'application/json' }),
           ...(apiKey !== undefined && { 'x-service-api-key': apiKey }),
           ...(request.headers as Record<string, string>),
@@ -154,9 +157,7 @@ export class ServiceClient implements AsyncDisposable {
 
   #checked<Schema extends TSchema>(schema: Schema, body: unknown): Static<Schema> {
     if (Value.Check(schema, body)) return body;
-    throw usageFailure(
-      `what answers at ${this.#options.url} is no signature aggregator that is known here; check --url`,
-    );
+    throw usageFailure(`what answers at ${this.#url} is no signature aggregator that is known here; check --url`);
   }
 
   #describe(cause: unknown): CommandFailure {
@@ -164,7 +165,7 @@ export class ServiceClient implements AsyncDisposable {
     const problem = this.#signal.aborted
       ? `gave no answer within ${seconds} s: try again, or give it more time by --timeout`
       : `cannot be asked: ${messageOf(cause)}; give the address of a running service by --url, or do without one by --config`;
-    return new CommandFailure(EXIT.later, `${this.#origin} ${problem}`, { cause });
+    return new CommandFailure(EXIT.later, `${this.#address.origin} ${problem}`, { cause });
   }
 }
 

@@ -6,7 +6,9 @@ import { check, type Derived, optional, type Report } from './setting.ts';
 const SecretText = Type.String({ secret: 'always' });
 
 const BASE_URL = {
-  description: 'Scheme, host and, if the API has one, a path.',
+  description:
+    'Scheme, host and, if the API has one, a path. `user:password@` before the host is sent as Basic authentication, unless httpHeaders has ' +
+    '`authorization`.',
   allowed: 'a URL of http or https',
   secret: 'when wrong',
   masked: maskedBaseUrl,
@@ -21,15 +23,19 @@ const BaseUrl = check(Type.String(BASE_URL), (text, report) => {
   report(`must end before /ext, which the service adds: write ${maskedBaseUrl(base)}`);
 });
 
-const RpcUrl = check(Type.String({ ...BASE_URL, description: 'The whole URL of the RPC.' }), checkUrl);
+const RpcUrl = check(
+  Type.String({
+    ...BASE_URL,
+    description: 'The whole URL of the RPC; `user:password@` is sent as Basic authentication.',
+  }),
+  checkUrl,
+);
 
 function checkUrl(text: string, report: Report): void {
   const url = URL.parse(text);
   if (url === null) report('must be a URL such as https://api.avax.network');
   else if (!['http:', 'https:'].includes(url.protocol)) {
     report('must be a URL of http or https, such as https://api.avax.network');
-  } else if (url.username !== '' || url.password !== '') {
-    report('must not hold a user or a password: use httpHeaders');
   }
 }
 

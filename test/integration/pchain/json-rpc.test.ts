@@ -2,6 +2,8 @@ import { once } from 'node:events';
 import { SpanStatusCode } from '@opentelemetry/api';
 import { Registry } from 'prom-client';
 import { describe, expect, it, test } from 'vitest';
+import { DeadlineExceeded } from '../../../src/lib/concurrency/deadline.ts';
+import { SingleFlight } from '../../../src/lib/concurrency/single-flight.ts';
 import type { ApiEndpoint } from '../../../src/lib/net/api-endpoint.ts';
 import type { OpenHttp } from '../../../src/lib/net/http-port.ts';
 import { readObject } from '../../../src/pchain/codec/json-fields.ts';
@@ -442,5 +444,32 @@ describe('errors, traces and metrics', () => {
     ]) {
       expect(text).toContain(line);
     }
+  });
+
+  it('a call that a deadline ended counts as unavailable, one that its caller ended as aborted', async () => {
+    await using api = await setUp([HANGS]);
+    for (const reason of [new DeadlineExceeded('too late'), new Error('the client has left')]) {
+      const ending = new AbortController();
+      const call = api.ask({ signal: ending.signal });
+      await api.first.received(api.first.requests.length + 1);
+      ending.abort(reason);
+      await expect(call).rejects.toBe(reason);
+    }
+    const text = await api.registry.metrics();
+    for (const outcome of ['unavailable', 'aborted']) {
+      expect(text).toContain(`api_calls_total{method="platform.getHeight",outcome="${outcome}"} 1`);
+    }
+  });
+
+  it('a deadline counts also if it ended a call that several callers share', async () => {
+    await using api = await setUp([HANGS]);
+    const flights = new SingleFlight<string, unknown>();
+    const deadline = new AbortController();
+    const shared = flights.run('height', (signal) => api.ask({ signal }), deadline.signal);
+    await api.first.received(1);
+    deadline.abort(new DeadlineExceeded('too late'));
+    await expect(shared).rejects.toThrow('too late');
+    await settle();
+    expect(await api.registry.metrics()).toContain('outcome="unavailable"} 1');
   });
 });

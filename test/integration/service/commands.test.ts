@@ -123,7 +123,7 @@ describe.concurrent('aggregate', { timeout: TIMEOUT_MS }, () => {
 
   test.each([
     [['--chain', 'C'], '--chain and --log-index are about a transaction: give its hash by --tx'],
-    [['--url', 'http://me:secret@x', '00'], '--url must not hold a user or a password, as they would not be sent\n'],
+    [['--url', 'ftp://me:secret@x', '00'], 'such as http://127.0.0.1:8080, is ftp://***@x\n'],
     [['--api-key', 'secret\r', '00'], '--api-key, or WARP_API_KEY, has a character that no header may have'],
     [['--url', 'http://x', '--config', 'y', '00'], "option '--url <url>' cannot be used with option '--config <file>'"],
   ])('%j is refused with exit code 2', async (args, expected) => {

@@ -120,7 +120,7 @@ ${UNSIGNED_TEXT.split('\n').slice(1, -1).join('\n')}
     [signedHex, [...set, '--p-chain', 'http://x'], 'give one of them'],
     [signedHex, ['--p-chain', 'http://x', '--network-id', '1'], '--network-id is for --set'],
     [signedHex, ['--p-chain', 'api.avax.network'], "--p-chain must be the address of a node's API"],
-    [signedHex, ['--p-chain', 'https://me:secret@x'], '--p-chain must not hold a user or a password'],
+    [signedHex, ['--p-chain', 'ftp://me:secret@x'], 'such as https://api.avax.network, is ftp://***@x'],
     [signedHex, ['--p-chain', 'http://x', '--timeout', '0'], 'It must be a whole number from 1 to 86400.'],
     [unsignedHex, set, 'not a signed message: the message is not signed: it is an unsigned message'],
     [signedHex.slice(2), set, 'not a signed message: signed message '],

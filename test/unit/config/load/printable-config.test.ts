@@ -59,6 +59,8 @@ test('no secret is printed', () => {
     (key) => `HTTPS:\\\\a.test\\v3\\${key}`,
     (key) => ` https://a.test/v3/${key}`,
     (key) => `https:a.test/${key}`,
+    (key) => `https://me:${key}@a.test`,
+    (key) => `https://${key}:x@a.test/x`,
   );
   fc.assert(
     fc.property(texts, baseUrls, ({ header, query, password, variable, url }, baseUrl) => {
@@ -89,7 +91,7 @@ test('no secret is in the problems of a wrong configuration', () => {
     (text) => ({ network: { pChainApi: text } }),
     (text) => ({ network: { pChainApi: [text] } }),
     (text) => ({ network: { pChainApi: [{ baseUrl: `ftp://${text}` }] } }),
-    (text) => ({ network: { pChainApi: [{ baseUrl: `https://me:${text}@a.test` }] } }),
+    (text) => ({ network: { pChainApi: [{ baseUrl: `https://me:${text}/x@a.test` }] } }),
     (text) => ({ network: { pChainApi: [{ baseUrl: 'https://a.test', httpHeaders: text }] } }),
     (text) => ({ network: { pChainApi: [{ baseUrl: 'https://a.test', httpHeaders: { a: [text] } }] } }),
     (text) => ({ network: { pChainApi: [{ baseUrl: 'https://a.test', httpHeaders: { a: `${text}\n` } }] } }),
