@@ -241,8 +241,7 @@ export function openPeerNetwork(options: PeerNetworkOptions) {
     if (!book.has(nodeID)) return { cause: 'no_address', reason: 'no address known' };
     if (book.endpoints(nodeID).length === 0) return { cause: 'private_address', reason: 'its address is private' };
     if (version.current === undefined) {
-      const why = version.failure ?? 'not received yet';
-      return { cause: 'version_unknown', reason: `the node version of the network is not known: ${why}` };
+      return { cause: 'version_unknown', reason: 'the node version of the network was not received yet' };
     }
     if (schedule.isFull) return { cause: 'no_room', reason: 'too many connections' };
     return { cause: 'connecting', reason: 'not dialled yet' };

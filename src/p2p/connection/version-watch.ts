@@ -8,6 +8,11 @@ const MAX_AGE_MS = 60_000;
 /** Minimum pause between two requests. */
 const PAUSE_MS = 2_000;
 const TIMEOUT_MS = 10_000;
+/**
+ * Newest version that this release knows: announced while the API does not return one. Nodes accept newer versions of their major version;
+ * since the Helicon upgrade of 2026-09-22 mainnet accepts none older than this.
+ */
+export const NEWEST_KNOWN_VERSION: NodeVersion = { major: 1, minor: 15, patch: 0 };
 
 export interface VersionWatchOptions {
   readonly clock: Clock;
@@ -20,44 +25,42 @@ export type VersionWatch = ReturnType<typeof createVersionWatch>;
 
 /**
  * Software version for our Handshakes: nodes refuse one that is too old or of another major version. It follows the API node's, so that
- * an upgrade of the network needs no restart. The last version is used until a newer one arrives.
+ * an upgrade of the network needs no restart. The last version is used until a newer one arrives. Not all APIs return one.
  */
 export function createVersionWatch({ clock, logger, request, onAnswer }: VersionWatchOptions) {
   const closing = new AbortController();
-  let answer: { readonly version: NodeVersion; readonly atMs: number } | undefined;
-  let failure: string | undefined;
+  let current: NodeVersion | undefined;
+  let askedAtMs = Number.NEGATIVE_INFINITY;
+  let isFailing = false;
   let isExpired = false;
   let isRequesting = false;
-  let notBeforeMs = Number.NEGATIVE_INFINITY;
 
   async function fetchVersion(): Promise<void> {
     isRequesting = true;
     using deadline = startDeadline(clock, TIMEOUT_MS, 'asking for the node version', closing.signal);
     try {
-      const version = await request(deadline.signal);
-      if (closing.signal.aborted) return;
-      answer = { version, atMs: clock.monotonicMs() };
-      failure = undefined;
-      isExpired = false;
-      onAnswer();
+      current = await request(deadline.signal);
+      isFailing = false;
     } catch (error) {
       if (closing.signal.aborted) return;
-      failure = error instanceof Error ? error.message : String(error);
-      logger.warn({ err: error }, 'cannot ask for the node version');
+      current ??= NEWEST_KNOWN_VERSION;
+      if (!isFailing) {
+        const announced = Object.values(current).join('.');
+        logger.warn({ err: error, announced }, 'the info API returns no node version: announcing the newest known one');
+      }
+      isFailing = true;
     } finally {
       isRequesting = false;
-      notBeforeMs = clock.monotonicMs() + PAUSE_MS;
+      isExpired = false;
+      askedAtMs = clock.monotonicMs();
     }
+    if (!closing.signal.aborted) onAnswer();
   }
 
   return {
-    /** Undefined until the first response. */
+    /** Undefined until the first request has ended. */
     get current(): NodeVersion | undefined {
-      return answer?.version;
-    },
-    /** Reason why the last request failed; undefined after a success. */
-    get failure(): string | undefined {
-      return failure;
+      return current;
     },
     /** Called when a peer refused our Handshake: the version may have changed. */
     expire(): void {
@@ -65,8 +68,8 @@ export function createVersionWatch({ clock, logger, request, onAnswer }: Version
     },
     /** Requests the version if it is unknown, expired or a minute old. Call it a few times a second. */
     tick(nowMs: number): void {
-      const isCurrent = answer !== undefined && !isExpired && nowMs - answer.atMs < MAX_AGE_MS;
-      if (isCurrent || isRequesting || nowMs < notBeforeMs || closing.signal.aborted) return;
+      const ageMs = nowMs - askedAtMs;
+      if (isRequesting || ageMs < (isExpired ? PAUSE_MS : MAX_AGE_MS) || closing.signal.aborted) return;
       void fetchVersion();
     },
     close: (): void => closing.abort(new Error('the peer network is closed')),

@@ -220,6 +220,7 @@ describe('responses', () => {
     ['a conversion without a manager', getSubnet, { isPermissioned: false, conversionID: CHAIN }],
     ['an unknown status', (node) => node.getTxStatus(TX, SIGNAL), { status: 'Pending' }],
     ['a transaction shorter than its checksum', (node) => node.getTx(TX, SIGNAL), { tx: '0x00' }],
+    ['a version that is a text', (node) => node.getNodeVersion(SIGNAL), { version: 'the newest' }],
     ['a version without a patch', (node) => node.getNodeVersion(SIGNAL), { version: 'avalanchego/1.14' }],
     ['a NodeID without its prefix', (node) => node.getNodeID(SIGNAL), { nodeID: NODE_ID.slice(7) }],
     ['a host name', (node) => node.getNodeIP(SIGNAL), { ip: 'localhost:9651' }],
