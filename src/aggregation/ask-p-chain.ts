@@ -22,6 +22,9 @@ export async function askPChain<T>({ clock, timeoutMs }: Patience, parent: Abort
   }
 }
 
+/** Part of a request's timeout for a lookup that only confirms it, or only improves an error. */
+export const CONFIRMING_PART = 0.25;
+
 /** Asks an API for what a request can do without: returns undefined if it fails or takes too long. */
 export async function askOptionally<T>(
   { clock, timeoutMs }: Patience,

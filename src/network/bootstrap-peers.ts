@@ -1,20 +1,31 @@
 import type { BootstrapPeer } from '../p2p/discovery/peer-discovery.ts';
 import type { NodeApi } from '../pchain/rpc/node-api.ts';
 
+export interface BootstrapSources {
+  readonly configured: readonly BootstrapPeer[];
+  /** Nodes of a public network to start from; none of another network. */
+  readonly beacons: readonly BootstrapPeer[];
+  /** Whether no node was connected although bootstrap peers were returned before. */
+  readonly isStranded: boolean;
+}
+
 /**
- * Returns the configured peers, the peers of the API node, and the node itself, which does not list itself.
+ * Returns the configured peers, the peers of the API node, and the node itself, which does not list itself. Beacons are last, and only where
+ * the API lists no peers or no node could be connected: a gateway hides peers, and its own node cannot be dialled.
  *
  * @throws the error of the API if there are no peers, so that discovery retries soon
  */
 export async function findBootstrapPeers(
   api: Pick<NodeApi, 'getPeers' | 'getNodeID' | 'getNodeIP'>,
-  configured: readonly BootstrapPeer[],
+  { configured, beacons, isStranded }: BootstrapSources,
   signal: AbortSignal,
 ): Promise<BootstrapPeer[]> {
-  const known = await Promise.allSettled([api.getPeers(signal), ownAddress(api, signal)]);
+  const [listed, own] = await Promise.allSettled([api.getPeers(signal), ownAddress(api, signal)]);
   signal.throwIfAborted();
-  const found = [...configured, ...known.flatMap((result) => (result.status === 'fulfilled' ? result.value : []))];
-  const failed = known.find((result) => result.status === 'rejected');
+  const peers = listed.status === 'fulfilled' ? listed.value : [];
+  const found = [...configured, ...peers, ...(own.status === 'fulfilled' ? own.value : [])];
+  if (peers.length === 0 || isStranded) found.push(...beacons);
+  const failed = [listed, own].find((result) => result.status === 'rejected');
   if (found.length === 0 && failed !== undefined) throw failed.reason;
   return found;
 }

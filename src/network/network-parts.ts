@@ -41,6 +41,7 @@ import type { Metrics } from '../telemetry/metrics.ts';
 import { createWarpSet } from '../validators/warp-set.ts';
 import { PRIMARY_NETWORK_ID } from '../warp/ids.ts';
 import { publicNetworkNamed } from '../warp/networks.ts';
+import { beaconsOf } from './beacons.ts';
 import { findBootstrapPeers } from './bootstrap-peers.ts';
 import { openHeightWatch } from './height-watch.ts';
 
@@ -203,7 +204,7 @@ function openNetworkParts(
       keepMs: KEEP_REFRESHES * network.validatorRefreshMs,
     }),
   );
-  const directory = createSubnetDirectory(api.lookups, clock);
+  const directory = createSubnetDirectory({ api: api.lookups, networkID, clock });
   const evm = openEvmApi(opened, network, api);
   const resolving = {
     networkID,
@@ -305,15 +306,23 @@ export function openPeers(
   api: NodeApi,
   configuredPeers: () => NetworkConfig['manuallyTrackedPeers'],
 ): PeerNetwork {
-  const { network, outside } = options;
-  return openPeerNetwork({
+  const { network, networkID, outside } = options;
+  const beacons = beaconsOf(networkID);
+  let hasReturned = false;
+  const peers: PeerNetwork = openPeerNetwork({
     ...options,
     nodeVersion: (deadline) => api.getNodeVersion(deadline),
-    bootstrapPeers: (deadline) => findBootstrapPeers(api, configuredPeers(), deadline),
+    async bootstrapPeers(deadline) {
+      const isStranded = hasReturned && peers.stats().connected === 0;
+      const found = await findBootstrapPeers(api, { configured: configuredPeers(), beacons, isStranded }, deadline);
+      hasReturned = true;
+      return found;
+    },
     allowPrivateAddresses: network.allowPrivateAddresses,
     limits: { dialsPerSecond: network.dialsPerSecond },
     ...(outside && { dial: outside.dial }),
   });
+  return peers;
 }
 
 function openEvmApi(opened: AsyncDisposableStack, { chainRpc }: NetworkConfig, api: NetworkApi): EvmApi {

@@ -5,7 +5,7 @@ import type { BlockchainID, SubnetID, TxID } from '../../warp/ids.ts';
 import { encodeJustification } from '../../warp/justification.ts';
 import type { UnsignedMessage } from '../../warp/unsigned-message.ts';
 import { AggregatorError, type AggregatorErrorCode, type RequestField } from '../aggregator-error.ts';
-import { askOptionally, askPChain } from '../ask-p-chain.ts';
+import { askOptionally, askPChain, CONFIRMING_PART } from '../ask-p-chain.ts';
 import { unknownSubnet } from '../unknown-subnet.ts';
 import {
   createPChainMessage,
@@ -91,7 +91,13 @@ export function createL1Messages(options: L1MessagesOptions) {
       return { message: { kind: 'SubnetToL1Conversion', conversionID }, justification: bytes, managerChainID };
     }
     const { validationID } = recognized;
-    if ((await unlessRefused(api.getL1Validator(validationID, signal))) !== undefined) {
+    // Validators refuse to sign the end of a validation that goes on, so this may fail.
+    const isValidating = await askOptionally(
+      { clock: options.clock, timeoutMs: CONFIRMING_PART * options.timeoutMs },
+      signal,
+      async (until) => (await unlessRefused(api.getL1Validator(validationID, until))) !== undefined,
+    );
+    if (isValidating === true) {
       throw failure(
         'validation_not_over',
         `the L1 validator of validation ${validationID} still exists: the P-Chain confirms the end of a validation only after ` +

@@ -21,7 +21,7 @@ export interface EvmLookup {
 
 export interface EvmMessagesOptions {
   readonly evm: Pick<EvmApi, 'getReceipt'>;
-  readonly api: Pick<NodeApi, 'getBlockchainsOf'>;
+  readonly api: Pick<NodeApi, 'getBlockchains'>;
   readonly directory: Pick<SubnetDirectory, 'validatedBy'>;
   readonly subnets: Pick<SubnetPolicy, 'tracked'>;
   readonly clock: Clock;
@@ -34,6 +34,14 @@ export interface EvmMessage {
   readonly message: UnsignedMessage;
   /** Empty: EVM chains need none. */
   readonly justification: Uint8Array;
+}
+
+/** No chain that was asked knows the transaction. */
+export interface EvmSearchMiss {
+  /** Why chains of tracked subnets could not be asked, each a clause. */
+  readonly failures: readonly string[];
+  /** Present if the C-Chain could not be asked. */
+  readonly cChainFailure: AggregatorError | undefined;
 }
 
 const MAX_RECEIPTS = 1_000;
@@ -69,7 +77,9 @@ export function createEvmMessages(options: EvmMessagesOptions) {
     async load(_, signal) {
       const subnetIDs = new Set([...subnets.tracked].filter((subnetID) => subnetID !== PRIMARY_NETWORK_ID));
       if (subnetIDs.size === 0) return [];
-      return (await api.getBlockchainsOf(subnetIDs, signal)).slice(0, MAX_SEARCHED_CHAINS);
+      const all = await api.getBlockchains(signal);
+      const ofTracked = all.filter(({ subnetID }) => subnetIDs.has(subnetID));
+      return ofTracked.slice(0, MAX_SEARCHED_CHAINS).map(({ blockchainID }) => blockchainID);
     },
   });
   const receiptOf = (chain: EvmChainID, txID: TxID, signal: AbortSignal): Promise<EvmReceipt | undefined> =>
@@ -94,17 +104,15 @@ export function createEvmMessages(options: EvmMessagesOptions) {
     throw failure('unknown_transaction', text, { retryAfterMs: BLOCK_TIME_MS });
   }
 
-  /**
-   * Asks the C-Chain and the chains of tracked subnets at once; the first that knows the transaction wins. Otherwise returns why
-   * chains could not be asked.
-   */
+  /** Asks the C-Chain and the chains of tracked subnets at once; the first that knows the transaction wins. */
   async function search(
     txID: TxID,
     logIndex: number | undefined,
     parent: AbortSignal,
-  ): Promise<EvmMessage | readonly string[]> {
+  ): Promise<EvmMessage | EvmSearchMiss> {
     using deadline = startDeadline(clock, SEARCH_PART * timeoutMs, 'asking EVM chains', parent);
     const failures: string[] = [];
+    let cChainFailure: AggregatorError | undefined;
     const found = new AbortController();
     const signal = AbortSignal.any([deadline.signal, found.signal]);
     const failed = (what: string, error: unknown): undefined => {
@@ -112,7 +120,12 @@ export function createEvmMessages(options: EvmMessagesOptions) {
       failures.push(`${what} could not be asked: ${reasonOf(error)}`);
     };
     const ask = async (chain: EvmChainID): Promise<{ chain: EvmChainID; receipt: EvmReceipt }> => {
-      const receipt = await receiptOf(chain, txID, signal).catch((error: unknown) => failed(nameOf(chain), error));
+      const receipt = await receiptOf(chain, txID, signal).catch((error: unknown) => {
+        if (chain !== 'C') return failed(nameOf(chain), error);
+        parent.throwIfAborted();
+        cChainFailure = chainFailure(error, chain);
+        return undefined;
+      });
       if (receipt === undefined) throw NOT_FOUND;
       return { chain, receipt };
     };
@@ -127,7 +140,7 @@ export function createEvmMessages(options: EvmMessagesOptions) {
       return choose(receipt, logIndex, describe(txID, chain));
     } catch (error) {
       parent.throwIfAborted();
-      if (error instanceof AggregateError) return failures;
+      if (error instanceof AggregateError) return { failures, cChainFailure };
       throw error;
     } finally {
       found.abort(NOT_FOUND);
@@ -190,7 +203,11 @@ function reasonOf(error: unknown): string {
 }
 
 function asChainFailure(cause: unknown, chain: EvmChainID, deadline: AbortSignal): unknown {
-  if (!(cause instanceof ApiError) && !(deadline.aborted && cause === deadline.reason)) return cause;
+  const isOfRpc = cause instanceof ApiError || (deadline.aborted && cause === deadline.reason);
+  return isOfRpc ? chainFailure(cause, chain) : cause;
+}
+
+function chainFailure(cause: unknown, chain: EvmChainID): AggregatorError {
   const isInvalid = cause instanceof ApiError && cause.kind !== 'unavailable';
   const advice = isInvalid ? '; chains that the node does not run need the setting chainRpc' : '';
   const text = `the RPC of ${nameOf(chain)} failed: ${reasonOf(cause)}${advice}`;

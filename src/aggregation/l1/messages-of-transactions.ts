@@ -1,5 +1,5 @@
 import { L1_TRANSACTION_NAMES, type PChainTransaction } from '../../pchain/codec/l1-transaction.ts';
-import { ApiError, unlessRefused } from '../../pchain/rpc/api-error.ts';
+import { ApiError, isMethodRefused, unlessRefused } from '../../pchain/rpc/api-error.ts';
 import type { ChainApi } from '../../pchain/rpc/chain-api.ts';
 import { evmHash } from '../../pchain/rpc/evm-api.ts';
 import type { NodeApi, TxStatus } from '../../pchain/rpc/node-api.ts';
@@ -11,13 +11,21 @@ import { type BlockchainID, idBytes, type TxID, type ValidationID } from '../../
 import { encodeJustification } from '../../warp/justification.ts';
 import { type L1Message, type L1ValidatorWeight, registrationValidationID } from '../../warp/l1-message.ts';
 import { AggregatorError, type AggregatorErrorCode } from '../aggregator-error.ts';
-import { BLOCK_TIME_MS, type EvmLookup, type EvmMessage, type EvmMessages } from './messages-of-evm-transactions.ts';
+import { askOptionally, CONFIRMING_PART } from '../ask-p-chain.ts';
+import {
+  BLOCK_TIME_MS,
+  type EvmLookup,
+  type EvmMessage,
+  type EvmMessages,
+  type EvmSearchMiss,
+} from './messages-of-evm-transactions.ts';
 import { createOriginFinder, type ValidationOriginsOptions } from './validation-origins.ts';
 
 export interface MessagesOfTransactionsOptions extends ValidationOriginsOptions {
   readonly api: Pick<NodeApi, 'getTx' | 'getTxStatus' | 'getL1Validator'>;
   readonly chains: Pick<ChainApi, 'findXChainTx'>;
   readonly directory: Pick<SubnetDirectory, 'validatedBy'>;
+  readonly timeoutMs: number;
 }
 
 export interface L1MessageParts {
@@ -33,6 +41,7 @@ export function createMessagesOfTransactions(
   evmMessages: Pick<EvmMessages, 'search'>,
 ) {
   const { api, directory, index, clock } = options;
+  const confirming = { clock, timeoutMs: CONFIRMING_PART * options.timeoutMs };
   const readTransaction = createTransactionReader(api, clock);
   const findOrigin = createOriginFinder(options, readTransaction);
 
@@ -85,8 +94,15 @@ export function createMessagesOfTransactions(
     };
   }
 
+  /** The L1 validator, which may be gone; undefined if the API cannot be asked, because validators refuse what is superseded anyway. */
+  const findValidator = (validationID: ValidationID, signal: AbortSignal) =>
+    askOptionally(confirming, signal, async (until) => ({
+      state: await unlessRefused(api.getL1Validator(validationID, until)),
+    }));
+
   async function requireRegistered(txID: TxID, validationID: ValidationID, signal: AbortSignal): Promise<void> {
-    if ((await unlessRefused(api.getL1Validator(validationID, signal))) !== undefined) return;
+    const found = await findValidator(validationID, signal);
+    if (found === undefined || found.state !== undefined) return;
     throw failure(
       'message_superseded',
       `the L1 validator that transaction ${txID} registered was removed since: the P-Chain no longer confirms its registration`,
@@ -95,46 +111,72 @@ export function createMessagesOfTransactions(
 
   async function requireLatestWeight(txID: TxID, message: L1ValidatorWeight, signal: AbortSignal): Promise<void> {
     const { validationID, nonce } = message;
-    const state = await unlessRefused(api.getL1Validator(validationID, signal));
-    if (state === undefined) {
+    const found = await findValidator(validationID, signal);
+    if (found === undefined) return;
+    if (found.state === undefined) {
       throw failure(
         'message_superseded',
         `the L1 validator whose weight transaction ${txID} set was removed since: the P-Chain no longer confirms its weight; ` +
           'use the transaction that removed it',
       );
     }
-    if (state.minNonce > nonce + 1n) {
+    const { minNonce } = found.state;
+    if (minNonce > nonce + 1n) {
       throw failure(
         'message_superseded',
-        `the weight that transaction ${txID} set (nonce ${nonce}) was set anew since (nonce ${state.minNonce - 1n}): the ` +
+        `the weight that transaction ${txID} set (nonce ${nonce}) was set anew since (nonce ${minNonce - 1n}): the ` +
           'P-Chain confirms the last one only',
       );
     }
   }
 
-  /** Searches the other chains for a transaction that the P-Chain does not know. */
-  async function searchElsewhere(txID: TxID, evm: EvmLookup | undefined, signal: AbortSignal) {
-    const found = evm && (await evmMessages.search(txID, evm.logIndex, signal));
-    if (found !== undefined && 'message' in found) return found;
-    if (await isOfXChain(txID, options.chains, signal)) {
-      throw failure('no_message_in_transaction', `${txID} is a transaction of the X-Chain, ${NO_MESSAGE}`);
+  /** Returns the error for a transaction that no chain returned. */
+  async function describeMiss(
+    txID: TxID,
+    { pChainFailure, evmMiss }: { pChainFailure: ApiError | undefined; evmMiss: EvmSearchMiss | undefined },
+    signal: AbortSignal,
+  ): Promise<AggregatorError | ApiError> {
+    const status = await askOptionally(confirming, signal, (until) => api.getTxStatus(txID, until));
+    if (status !== undefined && status.status !== 'Unknown') return pChainFailure ?? describeNotAccepted(txID, status);
+    const unasked = [...(evmMiss?.failures ?? [])];
+    if (pChainFailure !== undefined) unasked.unshift(`the P-Chain could not be asked: ${pChainFailure.message}`);
+    // As for a request that names the C-Chain: 404 would make clients wait for a chain that is never asked.
+    const { cChainFailure } = evmMiss ?? {};
+    if (cChainFailure !== undefined) {
+      const { code, message, cause } = cChainFailure;
+      const text = [`transaction ${txID} was not found`, message, ...unasked, NAME_CHAIN].join('; ');
+      return new AggregatorError(code, text, { cause });
     }
-    if (found === undefined) {
-      const text = `neither the P-Chain nor the X-Chain knows a transaction ${txID}`;
-      throw failure('unknown_transaction', `${text}; write the hash of an EVM transaction as 0x and 64 digits`);
+    const ofXChain = await askXChain(txID, options.chains, signal);
+    if (ofXChain === true) {
+      return failure('no_message_in_transaction', `${txID} is a transaction of the X-Chain, ${NO_MESSAGE}`);
     }
-    const chains = 'neither the P-Chain, the X-Chain, the C-Chain nor a chain of a tracked subnet';
-    const text = `${chains} knows a transaction ${txID} (${evmHash(txID)})`;
-    const all = [text, ...found, 'name another chain by blockchainId'].join('; ');
-    throw failure('unknown_transaction', all, BLOCK_TIME_MS);
+    if (ofXChain !== false) unasked.push(`the X-Chain could not be asked: ${ofXChain.message}`);
+    const asked = [
+      ...(pChainFailure === undefined ? ['the P-Chain'] : []),
+      ...(ofXChain === false ? ['the X-Chain'] : []),
+      ...(evmMiss === undefined ? [] : ['the C-Chain', 'a chain of a tracked subnet']),
+    ];
+    const id = evmMiss === undefined ? txID : `${txID} (${evmHash(txID)})`;
+    const advice = evmMiss === undefined ? 'write the hash of an EVM transaction as 0x and 64 digits' : NAME_CHAIN;
+    const text = [unknownTo(asked, `transaction ${id}`), ...unasked, advice].join('; ');
+    return failure('unknown_transaction', text, evmMiss && BLOCK_TIME_MS);
   }
 
   return async (txID: TxID, evm: EvmLookup | undefined, signal: AbortSignal): Promise<L1MessageParts | EvmMessage> => {
-    const transaction = await readTransaction(txID, signal);
+    let transaction: PChainTransaction | undefined;
+    let pChainFailure: ApiError | undefined;
+    try {
+      transaction = await readTransaction(txID, signal);
+    } catch (error) {
+      // An EVM chain may know it.
+      if (evm === undefined || !isMethodRefused(error)) throw error;
+      pChainFailure = error;
+    }
     if (transaction !== undefined) return await partsOf(txID, transaction, signal);
-    const status = await api.getTxStatus(txID, signal);
-    if (status.status === 'Unknown') return await searchElsewhere(txID, evm, signal);
-    throw describeNotAccepted(txID, status);
+    const found = evm && (await evmMessages.search(txID, evm.logIndex, signal));
+    if (found !== undefined && 'message' in found) return found;
+    throw await describeMiss(txID, { pChainFailure, evmMiss: found }, signal);
   };
 }
 
@@ -157,16 +199,28 @@ function describeNotAccepted(txID: TxID, { status, reason }: TxStatus): Aggregat
   }
 }
 
-async function isOfXChain(txID: TxID, chains: Pick<ChainApi, 'findXChainTx'>, signal: AbortSignal): Promise<boolean> {
+/** Returns whether the X-Chain has the transaction, or why it could not be asked. */
+async function askXChain(
+  txID: TxID,
+  chains: Pick<ChainApi, 'findXChainTx'>,
+  signal: AbortSignal,
+): Promise<boolean | ApiError> {
   try {
-    await chains.findXChainTx(txID, signal);
-    return true;
+    return (await unlessRefused(chains.findXChainTx(txID, signal).then(() => true))) ?? false;
   } catch (error) {
-    // Either it does not exist, or the X-Chain cannot be asked.
-    if (error instanceof ApiError) return false;
+    if (error instanceof ApiError) return error;
     throw error;
   }
 }
+
+function unknownTo(chains: readonly string[], what: string): string {
+  const before = chains.slice(0, -1);
+  return before.length === 0
+    ? `${chains.at(-1)} knows no ${what}`
+    : `neither ${before.join(', ')} nor ${chains.at(-1)} knows a ${what}`;
+}
+
+const NAME_CHAIN = 'name another chain by blockchainId';
 
 function describeNotFound(validationID: ValidationID, { range, isReading }: IndexCoverage): AggregatorError {
   const where =

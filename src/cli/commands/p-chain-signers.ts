@@ -44,10 +44,11 @@ export async function askPChainSigners(
   const api = createNodeApi(client, client);
   const evm = createEvmApi({ cChain: client, others: client, configured: new Map() });
   const { unsignedMessage } = message;
-  const directory = createSubnetDirectory(api, clock);
+  // The caller compares it with the network's.
+  const { networkID: claimedID } = unsignedMessage;
+  const directory = createSubnetDirectory({ api, networkID: claimedID, clock });
   const resolver = createSigningResolver({
-    // The caller compares it with the network's.
-    networkID: unsignedMessage.networkID,
+    networkID: claimedID,
     directory,
     destinations: createDestinations({ directory, warpConfigs: createWarpConfigs(evm, clock) }),
     validatorSets: createValidatorSets({ api, clock, build: createWarpSet }),

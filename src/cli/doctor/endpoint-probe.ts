@@ -116,7 +116,7 @@ export async function probeEndpoint(
 const LOST = {
   networkID: 'a private network cannot be opened; the ID of a public one is not checked',
   nodeVersion: 'the newest version that this release knows is announced to peers',
-  peers: 'discovery begins with fewer nodes: manuallyTrackedPeers, the node itself',
+  peers: 'discovery begins with fewer nodes: manuallyTrackedPeers, the node itself, the beacons of a public network',
   ownAddress: 'discovery cannot begin with the node itself',
   height: 'errors about heights are less exact',
   proposedHeight: 'everything: no validator set can be read',
@@ -180,7 +180,7 @@ function lookups(
     entry('platform.getTx', LOST.transaction, (signal) => api.getTx(inventId(), signal)),
     entry('platform.getTxStatus', LOST.transactionStatus, (signal) => api.getTxStatus(inventId(), signal)),
     entry('platform.getL1Validator', LOST.l1Validator, (signal) => api.getL1Validator(inventId(), signal)),
-    entry('platform.getBlockchains', LOST.blockchains, (signal) => api.getBlockchainsOf(new Set(), signal), true),
+    entry('platform.getBlockchains', LOST.blockchains, (signal) => api.getBlockchains(signal), true),
     entry(
       'platform.getBlockByHeight',
       LOST.block,

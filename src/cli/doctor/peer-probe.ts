@@ -188,15 +188,13 @@ async function chainsOf(
   const chains = new Map<SubnetID, BlockchainID>();
   const cChainID = publicNetworkNamed(network.name)?.cChainID;
   if (cChainID !== undefined) chains.set(PRIMARY_NETWORK_ID, cChainID);
-  await Promise.all(
-    subnetIDs
-      .filter((subnetID) => subnetID !== PRIMARY_NETWORK_ID)
-      .map(async (subnetID) => {
-        const found = api.getBlockchainsOf(new Set([subnetID]), AbortSignal.timeout(CALL_TIMEOUT_MS));
-        const [chainID] = await found.catch(() => []);
-        if (chainID !== undefined) chains.set(subnetID, chainID);
-      }),
-  );
+  if (subnetIDs.every((subnetID) => subnetID === PRIMARY_NETWORK_ID)) return chains;
+  const all = await api.getBlockchains(AbortSignal.timeout(CALL_TIMEOUT_MS)).catch(() => []);
+  for (const { blockchainID, subnetID } of all) {
+    if (subnetID !== PRIMARY_NETWORK_ID && subnetIDs.includes(subnetID) && !chains.has(subnetID)) {
+      chains.set(subnetID, blockchainID);
+    }
+  }
   return chains;
 }
 

@@ -102,6 +102,20 @@ export function parsePChainTransaction(bytes: Uint8Array): PChainTransaction {
   }
 }
 
+/**
+ * Parses a signed transaction of `platform.getTx`, of which the ID is that of a blockchain.
+ *
+ * @returns the subnet of the blockchain that the transaction creates; undefined if it is another transaction
+ * @throws {ParseError}
+ */
+export function parseSubnetOfCreatedChain(bytes: Uint8Array): SubnetID | undefined {
+  const reader = new ByteReader(bytes, 'P-Chain transaction');
+  reader.codecVersion();
+  if (TRANSACTION_NAMES.get(reader.u32('type ID')) !== 'CreateChainTx') return undefined;
+  skipBase(reader);
+  return idFromBytes<SubnetID>(reader.bytes(ID_LENGTH, 'subnetID'), 'subnetID');
+}
+
 /** @param message the signed Warp message in a RegisterL1ValidatorTx @throws {ParseError} */
 export function registrationOf(message: Uint8Array): Extract<PChainTransaction, { kind: 'RegisterL1ValidatorTx' }> {
   const { managerChainID, payload } = openMessage(message);

@@ -69,3 +69,8 @@ export async function unlessRefused<Value>(call: Promise<Value>): Promise<Value 
     throw error;
   }
 }
+
+/** Whether no API serves the method: the caller may ask for the same in another way. */
+export function isMethodRefused(error: unknown): error is ApiError {
+  return error instanceof ApiError && error.kind === 'method_refused';
+}

@@ -68,6 +68,11 @@ export interface Subnet {
   readonly managerChainID: BlockchainID | undefined;
 }
 
+export interface Blockchain {
+  readonly blockchainID: BlockchainID;
+  readonly subnetID: SubnetID;
+}
+
 export interface ListedPeer extends HostAndPort {
   readonly nodeID: NodeID;
 }
@@ -172,11 +177,9 @@ export function createNodeApi(pChain: JsonRpcClient, info: JsonRpcClient) {
     },
     getTxStatus: (txID: TxID, signal: AbortSignal) =>
       callPChain('platform.getTxStatus', signal, parseTxStatus, { txID }),
-    /** Blockchains of these subnets. The node lists all of its network, a few hundred KiB. */
-    getBlockchainsOf(subnetIDs: ReadonlySet<SubnetID>, signal: AbortSignal): Promise<readonly BlockchainID[]> {
-      const parseResult = (result: unknown): BlockchainID[] => parseBlockchains(result, subnetIDs);
-      return callPChain('platform.getBlockchains', signal, parseResult, {}, LIST_BYTES);
-    },
+    /** All blockchains of the network but the P-Chain, a few hundred KiB. */
+    getBlockchains: (signal: AbortSignal): Promise<readonly Blockchain[]> =>
+      callPChain('platform.getBlockchains', signal, parseBlockchains, {}, LIST_BYTES),
     /** Accepted block. `rejected` for a height above that of the chain. */
     getBlockByHeight(height: bigint, signal: AbortSignal): Promise<PChainBlock> {
       const parseResult = (result: unknown): PChainBlock => parseBlockReply(result, height);
@@ -291,10 +294,10 @@ function parseTxStatus(result: unknown): TxStatus {
   return { status, reason: readOptional(reply.reason, (field) => readString(field, 'reason')) };
 }
 
-function parseBlockchains(result: unknown, subnetIDs: ReadonlySet<SubnetID>): BlockchainID[] {
-  return readArray(readObject(result, 'result').blockchains, 'blockchains').flatMap((value) => {
+function parseBlockchains(result: unknown): Blockchain[] {
+  return readArray(readObject(result, 'result').blockchains, 'blockchains').map((value) => {
     const { id, subnetID } = readObject(value, 'blockchain');
-    return subnetIDs.has(readString(subnetID, 'subnetID') as SubnetID) ? [readId<BlockchainID>(id, 'id')] : [];
+    return { blockchainID: readId<BlockchainID>(id, 'id'), subnetID: readId<SubnetID>(subnetID, 'subnetID') };
   });
 }
 
@@ -312,7 +315,8 @@ function parseL1Validator(result: unknown): L1ValidatorState {
   };
 }
 
-const VERSION = /^[\w-]+\/(\d{1,6})\.(\d{1,6})\.(\d{1,6})$/;
+/** `avalanchego/1.14.2`; gateways and release candidates leave the name out or add a suffix: `v1.15.0`, `avalanchego/1.15.0-rc.1`. */
+const VERSION = /^(?:[\w-]+\/)?v?(\d{1,6})\.(\d{1,6})\.(\d{1,6})(?:[-+].*)?$/;
 
 function readVersion(value: unknown, what: string) {
   const match = VERSION.exec(readString(value, what));

@@ -1,8 +1,11 @@
 import { FreshCache } from '../../lib/cache/fresh-cache.ts';
 import { createLru } from '../../lib/cache/lru.ts';
 import type { Clock } from '../../lib/concurrency/clock.ts';
-import { type BlockchainID, P_CHAIN_ID, PRIMARY_NETWORK_ID, type SubnetID } from '../../warp/ids.ts';
-import { unlessRefused } from '../rpc/api-error.ts';
+import { ParseError } from '../../lib/encoding/parse-error.ts';
+import { type BlockchainID, P_CHAIN_ID, PRIMARY_NETWORK_ID, type SubnetID, type TxID } from '../../warp/ids.ts';
+import { PUBLIC_NETWORKS } from '../../warp/networks.ts';
+import { parseSubnetOfCreatedChain } from '../codec/l1-transaction.ts';
+import { ApiError, isMethodRefused, unlessRefused } from '../rpc/api-error.ts';
 import type { NodeApi, Subnet } from '../rpc/node-api.ts';
 
 /**
@@ -20,11 +23,20 @@ const MAX_KEPT = 10_000;
 const MAX_MISSING = 10_000;
 /** Delay until a new chain is found. */
 const MISSING_MS = 3_000;
+/** The list of all blockchains has a few hundred KiB. */
+const BLOCKCHAINS_KEPT_MS = 60_000;
 
 /** The node returns an error for the primary network. */
 const PRIMARY_NETWORK: Subnet = { conversionID: undefined, managerChainID: undefined };
 
-export function createSubnetDirectory(api: Pick<NodeApi, 'validatedBy' | 'getSubnet'>, clock: Clock) {
+export interface SubnetDirectoryOptions {
+  readonly api: Pick<NodeApi, 'validatedBy' | 'getSubnet' | 'getTx' | 'getBlockchains'>;
+  readonly networkID: number;
+  readonly clock: Clock;
+}
+
+export function createSubnetDirectory({ api, networkID, clock }: SubnetDirectoryOptions) {
+  const chainsOfPrimary = primaryChainsOf(networkID);
   const existing = createLru<SubnetID, true>(MAX_KEPT);
   const missingChains = createMissing(clock);
   const missingSubnets = createMissing(clock);
@@ -33,7 +45,7 @@ export function createSubnetDirectory(api: Pick<NodeApi, 'validatedBy' | 'getSub
     max: MAX_KEPT,
     maxAgeMs: (subnetID) => (subnetID === undefined ? NOT_KEPT : FOR_EVER),
     async load(chainID, signal) {
-      const subnetID = await unlessRefused(api.validatedBy(chainID, signal));
+      const subnetID = await findSubnetOf(chainID, signal);
       if (subnetID === undefined) missingChains.add(chainID);
       else existing.set(subnetID, true);
       return subnetID;
@@ -51,9 +63,41 @@ export function createSubnetDirectory(api: Pick<NodeApi, 'validatedBy' | 'getSub
     },
   });
 
+  /** Complete lists, for APIs that serve neither `validatedBy` nor `getTx`. */
+  const blockchains = new FreshCache<'all', ReadonlyMap<BlockchainID, SubnetID>>({
+    clock,
+    max: 1,
+    maxAgeMs: BLOCKCHAINS_KEPT_MS,
+    load: async (_, signal) =>
+      new Map((await api.getBlockchains(signal)).map(({ blockchainID, subnetID }) => [blockchainID, subnetID])),
+  });
+
+  /** Returns undefined for an unknown blockchain. */
+  async function findSubnetOf(chainID: BlockchainID, signal: AbortSignal): Promise<SubnetID | undefined> {
+    try {
+      return await unlessRefused(api.validatedBy(chainID, signal));
+    } catch (error) {
+      if (!isMethodRefused(error)) throw error;
+    }
+    return (await subnetOfCreation(chainID, signal)) ?? (await blockchains.get('all', signal)).get(chainID);
+  }
+
+  /** Reads the transaction that created a blockchain, which has the same ID. Returns undefined if it cannot be read. */
+  async function subnetOfCreation(chainID: BlockchainID, signal: AbortSignal): Promise<SubnetID | undefined> {
+    try {
+      const bytes = await unlessRefused(api.getTx(chainID as string as TxID, signal));
+      return bytes && parseSubnetOfCreatedChain(bytes);
+    } catch (error) {
+      // The method is refused, or the transaction is longer than those with messages, as of a genesis.
+      const isUnreadable = error instanceof ApiError && error.kind !== 'unavailable';
+      if (isUnreadable || error instanceof ParseError) return undefined;
+      throw error;
+    }
+  }
+
   /** Returns the subnet of a blockchain if it is cached. */
   function knownSubnetOf(chainID: BlockchainID): SubnetID | undefined {
-    return chainID === P_CHAIN_ID ? PRIMARY_NETWORK_ID : subnetOfChain.peek(chainID);
+    return chainsOfPrimary.has(chainID) ? PRIMARY_NETWORK_ID : subnetOfChain.peek(chainID);
   }
 
   /** Whether the existence of a subnet is cached. */
@@ -78,11 +122,26 @@ export function createSubnetDirectory(api: Pick<NodeApi, 'validatedBy' | 'getSub
       if (missingChains.has(chainID)) return undefined;
       return knownSubnetOf(chainID) ?? subnetOfChain.get(chainID, signal);
     },
-    /** Distinguishes an unknown subnet from one without validators: both have an empty validator set. */
+    /**
+     * Distinguishes an unknown subnet from one without validators: both have an empty validator set. Returns true where no API serves the
+     * method, because the existence is only confirmed.
+     */
     async exists(subnetID: SubnetID, signal: AbortSignal): Promise<boolean> {
-      return isKnown(subnetID) || (await getSubnet(subnetID, signal)) !== undefined;
+      if (isKnown(subnetID)) return true;
+      try {
+        return (await getSubnet(subnetID, signal)) !== undefined;
+      } catch (error) {
+        if (isMethodRefused(error)) return true;
+        throw error;
+      }
     },
   };
+}
+
+/** The C- and the X-Chain of a public network never change; those of other networks are looked up. */
+function primaryChainsOf(networkID: number): ReadonlySet<BlockchainID> {
+  const network = PUBLIC_NETWORKS.find((known) => known.networkID === networkID);
+  return new Set(network === undefined ? [P_CHAIN_ID] : [P_CHAIN_ID, network.xChainID, network.cChainID]);
 }
 
 function createMissing(clock: Clock) {

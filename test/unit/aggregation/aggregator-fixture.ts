@@ -117,6 +117,16 @@ class FakeNodeApi {
     });
   }
 
+  async getTx(_txID: TxID, signal: AbortSignal): Promise<Uint8Array> {
+    return this.#answer('getTx', signal, () => {
+      throw NOT_FOUND;
+    });
+  }
+
+  async getBlockchains(signal: AbortSignal) {
+    return this.#answer('getBlockchains', signal, () => [{ blockchainID: CHAIN, subnetID: SUBNET }]);
+  }
+
   #answer<T>(method: string, signal: AbortSignal, answer: () => T): Promise<T> {
     this.calls.push(method);
     if (this.hangs) return hang(signal);
@@ -176,7 +186,7 @@ export function createHarness(limits: Partial<AggregatorLimits> = {}, parts: Har
   for (const number of signers.keys()) signs(number + 1);
   const metrics = createAggregatorMetrics(createMetrics(registry));
   const penalties = createPenalties(clock, metrics);
-  const directory = parts.directory ?? createSubnetDirectory(api, clock);
+  const directory = parts.directory ?? createSubnetDirectory({ api, networkID: NETWORK_ID, clock });
   const resolving = {
     networkID: NETWORK_ID,
     directory,

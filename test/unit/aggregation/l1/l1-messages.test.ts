@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { createPChainMessage } from '../../../../src/aggregation/l1/l1-justification.ts';
 import { createL1Messages, type L1MessagesOptions } from '../../../../src/aggregation/l1/l1-messages.ts';
+import type { EvmReceipt } from '../../../../src/pchain/codec/evm-receipt.ts';
 import { ApiError } from '../../../../src/pchain/rpc/api-error.ts';
 import type { Subnet, TxStatus } from '../../../../src/pchain/rpc/node-api.ts';
 import type { IndexCoverage } from '../../../../src/pchain/state/validation-index.ts';
@@ -12,7 +13,7 @@ import { createUnsignedMessage } from '../../../../src/warp/unsigned-message.ts'
 import { FakeClock } from '../../../support/fake-clock.ts';
 import { createLogLines } from '../../../support/log-lines.ts';
 import { testModel } from '../../devnet/test-model.ts';
-import { hang, NOT_FOUND } from '../api-failures.ts';
+import { hang, METHOD_REFUSED, NOT_FOUND } from '../api-failures.ts';
 
 const SIGNAL = new AbortController().signal;
 const UNKNOWN = { id: idFromBytes<TxID>(new Uint8Array(32).fill(9), 'txID') };
@@ -41,30 +42,51 @@ function createHarness() {
     dataApi: undefined as (() => Promise<readonly TxID[]>) | undefined,
     isManagerChainKnown: true,
     hasValidators: true,
+    /** Methods that no API serves. */
+    refused: [] as string[],
+    receipt: undefined as EvmReceipt | Error | undefined,
     /** Replaces the bytes of every transaction. */
     bytes: undefined as Uint8Array | undefined,
   };
   const log = createLogLines();
+  const requireServed = (method: string): void => {
+    if (state.refused.includes(method)) throw METHOD_REFUSED;
+  };
   const options: L1MessagesOptions = {
     networkID: model.networkID,
     api: {
       async getTx(txID, signal) {
+        requireServed('getTx');
         if (state.hangs) return hang(signal);
         const transaction = ledger.transaction(txID);
         if (transaction === undefined) throw NOT_FOUND;
         return state.bytes ?? transaction.bytes;
       },
-      getBlockchainsOf: async () => [],
-      getTxStatus: async () => state.status,
+      getBlockchains: async () => [],
+      async getTxStatus() {
+        requireServed('getTxStatus');
+        return state.status;
+      },
       async getL1Validator(validationID) {
+        requireServed('getL1Validator');
         const validator = state.hasValidators ? model.l1Validator(validationID) : undefined;
         if (validator === undefined) throw NOT_FOUND;
         return { subnetID: l1.subnetID, minNonce: validator.minNonce };
       },
     },
-    evm: { getReceipt: () => Promise.reject(new Error('not asked')) },
+    evm: {
+      async getReceipt() {
+        if (state.receipt instanceof Error) throw state.receipt;
+        return state.receipt;
+      },
+    },
     subnets: { tracked: new Set() },
-    chains: { findXChainTx: () => Promise.reject(NOT_FOUND) },
+    chains: {
+      async findXChainTx() {
+        requireServed('avm.getTx');
+        throw NOT_FOUND;
+      },
+    },
     directory: {
       validatedBy: async () => (state.isManagerChainKnown ? l1.subnetID : undefined),
       exists: async () => true,
@@ -84,7 +106,9 @@ function createHarness() {
   };
   const messages = createL1Messages(options);
   const of = ({ id }: { id: TxID }) => messages.ofTransaction({ txID: id }, SIGNAL);
-  return { clock, state, log, messages, of };
+  const ofHash = ({ id }: { id: TxID }) =>
+    messages.ofTransaction({ txID: id, evm: { chain: undefined, logIndex: undefined } }, SIGNAL);
+  return { clock, state, log, messages, of, ofHash };
 }
 
 describe('of a transaction', () => {
@@ -126,6 +150,59 @@ test.each<[TxStatus, RegExp]>([
   state.status = status;
   const message = expect.stringMatching(text);
   await expect(of(UNKNOWN)).rejects.toMatchObject({ code: 'unknown_transaction', field: 'transaction', message });
+});
+
+describe('an API that does not serve', () => {
+  const RPC_MISSING = new ApiError('invalid_response', 'HTTP status 404');
+  const message = (text: RegExp) => expect.stringMatching(text);
+
+  test('getL1Validator confirms nothing, and fails nothing', async () => {
+    const { state, messages, of } = createHarness();
+    state.refused = ['getL1Validator'];
+    state.hasValidators = false;
+    for (const transaction of [REGISTRATION, WEIGHT]) expect(await of(transaction)).toHaveProperty('message');
+    const { id, index } = { id: l1.subnetID, index: l1.story.removed.index };
+    const justification = encodeJustification({ kind: 'SubnetIDIndex', subnetID: id, index });
+    expect(await messages.ofJustification(justification, SIGNAL)).toHaveProperty('message');
+  });
+
+  test('getTxStatus has no reason why a transaction was not accepted', async () => {
+    const { state, of } = createHarness();
+    state.refused = ['getTxStatus'];
+    await expect(of(UNKNOWN)).rejects.toMatchObject({
+      code: 'unknown_transaction',
+      message: message(/nor the X-Chain/),
+    });
+  });
+
+  test('getTx fails a transaction of the P-Chain, and no EVM hash', async () => {
+    const { state, of, ofHash } = createHarness();
+    state.refused = ['getTx'];
+    await expect(of(UNKNOWN)).rejects.toMatchObject({ code: 'p_chain_invalid' });
+    const text = message(/^neither the X-Chain, the C-Chain nor .*; the P-Chain could not be asked: /);
+    await expect(ofHash(UNKNOWN)).rejects.toMatchObject({ code: 'unknown_transaction', message: text });
+    state.status = { status: 'Committed', reason: undefined };
+    await expect(ofHash(UNKNOWN)).rejects.toMatchObject({ code: 'p_chain_invalid' });
+    const sent = createUnsignedMessage(model.networkID, managerChainID, Uint8Array.of(1));
+    state.receipt = { hasFailed: false, logCount: 1, messages: [{ logIndex: 0, message: sent }] };
+    expect(await ofHash(UNKNOWN)).toMatchObject({ message: sent });
+  });
+
+  test.each([
+    ['chain_rpc_invalid', RPC_MISSING, /RPC of the C-Chain failed: HTTP status 404; .* setting chainRpc; name another/],
+    ['chain_rpc_unavailable', new ApiError('unavailable', 'no answer'), /RPC of the C-Chain failed: no answer; /],
+  ])('the C-Chain: an EVM hash is %s', async (code, error, text) => {
+    const { state, ofHash } = createHarness();
+    state.receipt = error;
+    await expect(ofHash(UNKNOWN)).rejects.toMatchObject({ code, message: message(text) });
+  });
+
+  test('the X-Chain: the error names it', async () => {
+    const { state, of } = createHarness();
+    state.refused = ['avm.getTx'];
+    const text = message(/^the P-Chain knows no transaction .*; the X-Chain could not be asked: /);
+    await expect(of(UNKNOWN)).rejects.toMatchObject({ code: 'unknown_transaction', message: text });
+  });
 });
 
 describe('the registration that a removal needs', () => {

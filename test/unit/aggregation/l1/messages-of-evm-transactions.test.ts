@@ -11,6 +11,7 @@ import { hang, NOT_FOUND } from '../api-failures.ts';
 
 const SIGNAL = new AbortController().signal;
 const OTHER_CHAIN = idFromBytes<BlockchainID>(new Uint8Array(32).fill(4), 'chain');
+const UNTRACKED_CHAIN = idFromBytes<BlockchainID>(new Uint8Array(32).fill(5), 'chain');
 const MESSAGE = createUnsignedMessage(1, CHAIN, Buffer.from('hello'));
 const RECEIPT: EvmReceipt = { hasFailed: false, logCount: 1, messages: [{ logIndex: 0, message: MESSAGE }] };
 
@@ -36,11 +37,11 @@ function createHarness(answers: Partial<Record<EvmChainID, Answer>>, tracked: re
       },
     },
     api: {
-      async getBlockchainsOf(subnetIDs) {
+      async getBlockchains() {
         state.listed += 1;
-        expect([...subnetIDs]).toEqual([SUBNET]);
         if (state.chains instanceof Error) throw state.chains;
-        return state.chains;
+        const ofTracked = state.chains.map((blockchainID) => ({ blockchainID, subnetID: SUBNET }));
+        return [{ blockchainID: UNTRACKED_CHAIN, subnetID: PRIMARY_NETWORK_ID }, ...ofTracked];
       },
     },
     directory: { validatedBy: async (chain) => (chain === OTHER_CHAIN ? undefined : SUBNET) },
@@ -66,7 +67,7 @@ describe('a search', () => {
   test('reads the chains of tracked subnets once a minute, and asks at most 16', async () => {
     const { clock, asked, state, messages } = createHarness({}, [SUBNET]);
     state.chains = Array.from({ length: 40 }, (_, n) => idFromBytes(new Uint8Array(32).fill(100 + n), 'chain'));
-    for (const _ of [1, 2]) expect(await messages.search(TX, undefined, SIGNAL)).toEqual([]);
+    for (const _ of [1, 2]) expect(await messages.search(TX, undefined, SIGNAL)).toEqual({ failures: [] });
     expect([state.listed, new Set(asked).size]).toEqual([1, 1 + 16]);
     await clock.advance(60_000);
     await messages.search(TX, undefined, SIGNAL);
@@ -76,10 +77,10 @@ describe('a search', () => {
   test('names the chains that could not be asked', async () => {
     const { state, messages } = createHarness({ C: new ApiError('invalid_response', 'HTTP status 404') }, [SUBNET]);
     state.chains = new ApiError('unavailable', 'no answer');
-    const failures = await messages.search(TX, undefined, SIGNAL);
-    expect(failures).toEqual(
-      expect.arrayContaining([expect.stringContaining('C-Chain'), expect.stringContaining('tracked subnets')]),
-    );
+    expect(await messages.search(TX, undefined, SIGNAL)).toEqual({
+      failures: expect.arrayContaining([expect.stringContaining('tracked subnets')]),
+      cChainFailure: expect.objectContaining({ code: 'chain_rpc_invalid' }),
+    });
   });
 
   test('ends in half of the time for a chain that does not answer', async () => {
@@ -87,7 +88,10 @@ describe('a search', () => {
     const result = messages.search(TX, undefined, SIGNAL);
     await clock.advance(500);
     expect(state.listed).toBe(0);
-    expect(await result).toEqual(['the C-Chain could not be asked: no answer in time']);
+    expect(await result).toEqual({
+      failures: [],
+      cChainFailure: expect.objectContaining({ code: 'chain_rpc_unavailable' }),
+    });
   });
 
   test("ends with the client's reason", async () => {

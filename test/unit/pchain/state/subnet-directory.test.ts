@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { ApiError } from '../../../../src/pchain/rpc/api-error.ts';
-import type { Subnet } from '../../../../src/pchain/rpc/node-api.ts';
-import { createSubnetDirectory } from '../../../../src/pchain/state/subnet-directory.ts';
+import type { Blockchain, Subnet } from '../../../../src/pchain/rpc/node-api.ts';
+import { createSubnetDirectory, type SubnetDirectoryOptions } from '../../../../src/pchain/state/subnet-directory.ts';
 import {
   type BlockchainID,
   idFromBytes,
@@ -9,17 +9,38 @@ import {
   PRIMARY_NETWORK_ID,
   type SubnetID,
 } from '../../../../src/warp/ids.ts';
+import { FUJI, MAINNET } from '../../../../src/warp/networks.ts';
 import { FakeClock } from '../../../support/fake-clock.ts';
+import { readTransaction } from '../../../vectors/vectors.ts';
 
 const SIGNAL = new AbortController().signal;
 const L1 = idFromBytes<SubnetID>(new Uint8Array(32).fill(1), 'subnetID');
 const CHAIN = idFromBytes<BlockchainID>(new Uint8Array(32).fill(2), 'blockchainID');
 const refusal = (code: number) => new ApiError('rejected', 'refused', { rejection: { code, message: 'not found' } });
 const NOT_FOUND = refusal(-32_000);
+/** A transaction with the fields of one that creates a chain, as far as they are read. */
+const CREATION = readTransaction('ConvertSubnetToL1Tx').bytesWithChecksum.slice(0, -4);
+new DataView(CREATION.buffer, CREATION.byteOffset).setUint32(2, 15);
+const CREATED_FOR = 'BKBZ6xXTnT86B4L5fp8rvtcmNSpvtNz8En9jG61ywV2uWyeHy' as SubnetID;
+const REFUSED = new ApiError('method_refused', 'the method does not exist');
 const SUBNET: Subnet = { conversionID: undefined, managerChainID: undefined };
 
+interface Answers {
+  validatedBy: SubnetID | Error;
+  getSubnet: Subnet | Error;
+  getTx: Uint8Array | Error;
+  getBlockchains: readonly Blockchain[] | Error;
+}
+
 /** A directory whose node answers with these values, or throws them. */
-function start(answers: { validatedBy: SubnetID | Error; getSubnet: Subnet | Error }) {
+function start(given: Partial<Answers>, networkID = 1337) {
+  const answers: Answers = {
+    validatedBy: NOT_FOUND,
+    getSubnet: NOT_FOUND,
+    getTx: NOT_FOUND,
+    getBlockchains: [],
+    ...given,
+  };
   const clock = new FakeClock();
   const asked: string[] = [];
   const answer = async <T>(id: string, value: T): Promise<Exclude<T, Error>> => {
@@ -27,13 +48,13 @@ function start(answers: { validatedBy: SubnetID | Error; getSubnet: Subnet | Err
     if (value instanceof Error) throw value;
     return value as Exclude<T, Error>;
   };
-  const directory = createSubnetDirectory(
-    {
-      validatedBy: (id) => answer(id, id === CHAIN ? answers.validatedBy : NOT_FOUND),
-      getSubnet: (id) => answer(id, answers.getSubnet),
-    },
-    clock,
-  );
+  const api: SubnetDirectoryOptions['api'] = {
+    validatedBy: (id) => answer(id, id === CHAIN || answers.validatedBy === REFUSED ? answers.validatedBy : NOT_FOUND),
+    getSubnet: (id) => answer(id, answers.getSubnet),
+    getTx: (id) => answer(`getTx ${id}`, answers.getTx),
+    getBlockchains: () => answer('getBlockchains', answers.getBlockchains),
+  };
+  const directory = createSubnetDirectory({ api, networkID, clock });
   return {
     clock,
     asked,
@@ -107,10 +128,55 @@ test('unknown chains do not evict existing ones, and 10,000 of them are kept', a
 });
 
 test('only the error of a method means that an ID is unknown', async () => {
-  const failures = [refusal(-32_601), new ApiError('unavailable', 'no answer')];
+  const failures = [refusal(-32_602), new ApiError('unavailable', 'no answer')];
   for (const failure of failures) {
     const { validatedBy, exists } = start({ validatedBy: failure, getSubnet: failure });
     await expect(validatedBy()).rejects.toBe(failure);
     await expect(exists()).rejects.toBe(failure);
   }
+});
+
+test.each([MAINNET, FUJI])(
+  'the C- and the X-Chain of $name need no call',
+  async ({ networkID, cChainID, xChainID }) => {
+    const { directory, asked } = start({}, networkID);
+    expect([cChainID, xChainID].map(directory.knownSubnetOf)).toEqual([PRIMARY_NETWORK_ID, PRIMARY_NETWORK_ID]);
+    expect(await directory.validatedBy(cChainID, SIGNAL)).toBe(PRIMARY_NETWORK_ID);
+    expect(asked).toEqual([]);
+    expect(start({}).directory.knownSubnetOf(cChainID)).toBeUndefined();
+  },
+);
+
+test('an API without validatedBy is asked for the transaction that created the chain', async () => {
+  const { asked, validatedBy } = start({ validatedBy: REFUSED, getTx: CREATION });
+  expect([await validatedBy(), await validatedBy()]).toEqual([CREATED_FOR, CREATED_FOR]);
+  expect(asked).toEqual([CHAIN, `getTx ${CHAIN}`]);
+});
+
+test.each([
+  ['that does not serve it', REFUSED],
+  ['that has another transaction', Buffer.from('000000000022', 'hex')],
+  ['that has a transaction of a newer format', Buffer.from('00010000000f', 'hex')],
+])('after an API %s, the list of all blockchains is read, once a minute', async (_, getTx) => {
+  const list = [{ blockchainID: CHAIN, subnetID: L1 }];
+  const { clock, asked, validatedBy } = start({ validatedBy: REFUSED, getTx, getBlockchains: list });
+  expect(await validatedBy()).toBe(L1);
+  const unknown = ['chain 1', 'chain 2'] as BlockchainID[];
+  for (const chainID of unknown) expect(await validatedBy(chainID)).toBeUndefined();
+  const count = (): number => asked.filter((id) => id === 'getBlockchains').length;
+  expect(count()).toBe(1);
+  await clock.advance(60_000);
+  await validatedBy(unknown[0]);
+  expect(count()).toBe(2);
+});
+
+test('an API that serves neither way is an error', async () => {
+  const { validatedBy } = start({ validatedBy: REFUSED, getTx: REFUSED, getBlockchains: REFUSED });
+  await expect(validatedBy()).rejects.toBe(REFUSED);
+});
+
+test('a subnet that an API cannot confirm is taken to exist', async () => {
+  const { exists, getSubnet, directory } = start({ getSubnet: REFUSED });
+  expect([await exists(), directory.isKnown(L1)]).toEqual([true, false]);
+  await expect(getSubnet()).rejects.toBe(REFUSED);
 });
