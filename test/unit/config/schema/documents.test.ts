@@ -20,6 +20,17 @@ test.each([
   expect(config.upstream.endpoints.node).toBeDefined();
 });
 
+test.each(['mainnet', 'fuji', 'public'])(
+  'config/%s.json has two P-Chain APIs, and asks the second for nothing else',
+  (preset) => {
+    const { config } = loadConfig({ config: new URL(`${preset}.json`, FOLDER).pathname }, {});
+    for (const { pChainApi, infoApi } of config.networks) {
+      expect(pChainApi).toHaveLength(2);
+      expect(infoApi).toEqual([pChainApi[0]]);
+    }
+  },
+);
+
 test('config/README.md has examples that are good', () => {
   const [whole = '', store = '', upstream = ''] = [...README.matchAll(/```json\n(.*?)```/gs)].map(
     ([, text = '']) => text,
