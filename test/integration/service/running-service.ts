@@ -57,6 +57,8 @@ export interface ServiceSettings {
   readonly environment?: Readonly<Record<string, string>>;
   /** The system's by default. */
   readonly clock?: Clock;
+  /** Whether the start waits until the networks are up; it does by default. */
+  readonly waitsUntilReady?: boolean;
 }
 
 /** The whole service on the devnet, as `npm start` runs it, in this process. */
@@ -125,8 +127,9 @@ export async function startService(
   };
 }
 
-async function serve(
-  devnet: Devnet,
+/** Starts the service on a running devnet. */
+export async function serve(
+  devnet: Pick<Devnet, 'apiUrl'>,
   {
     network,
     server,
@@ -134,6 +137,7 @@ async function serve(
     logger = createLogger('silent'),
     clock = systemClock,
     environment = {},
+    waitsUntilReady = true,
     ...sections
   }: ServiceSettings,
 ) {
@@ -147,7 +151,7 @@ async function serve(
   const parsed = parseConfig({ networks: { local }, server: { port: 0, ...server }, ...sections }, {}, environment);
   const config = withInternals(parsed.config, internals);
   const app = opened.use(await startApp({ config, logger, clock, random: Math.random }));
-  await app.untilReady(starting);
+  if (waitsUntilReady) await app.untilReady(starting);
   const closing = opened.move();
 
   return {

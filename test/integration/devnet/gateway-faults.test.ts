@@ -1,0 +1,153 @@
+import { afterAll, expect, test } from 'vitest';
+import type { Example } from '../../../src/devnet/devnet-schemas.ts';
+import { systemClock } from '../../../src/lib/concurrency/clock.ts';
+import { createLogger } from '../../../src/telemetry/logger.ts';
+import { startFaultyDevnet } from '../../devnet/faulty-validator.ts';
+import { type Gateway, startGateway } from '../../devnet/gateway.ts';
+import { AUTHORIZATION, GATEWAY_FAULTS, type GatewayFaultName } from '../../devnet/gateway-faults.ts';
+import { type Answer, type ServiceSettings, serve } from '../service/running-service.ts';
+
+const names = Object.keys(GATEWAY_FAULTS) as GatewayFaultName[];
+const devnet = await startFaultyDevnet({ validators: 5, clock: systemClock, logger: createLogger('silent') });
+afterAll(() => devnet[Symbol.asyncDispose]());
+const examples = devnet.examples('fuji');
+
+/** Error codes by the names of examples. */
+type Failures = Readonly<Record<string, string>>;
+
+/** What a fault of the only API does to the service. */
+interface Effect {
+  /** `up` by default. */
+  readonly network?: 'down';
+  /** Other examples are signed. */
+  readonly failing?: Failures;
+  /** The info API is another one, as with the presets. A network that has no public name does not open without. */
+  readonly hasOtherInfoApi?: true;
+}
+
+type Matches = (example: Example) => boolean;
+
+const failing = (code: string, matches: Matches = () => true): Failures =>
+  Object.fromEntries(examples.filter(matches).map(({ name }) => [name, code]));
+
+const ofNamedChain: Matches = ({ path }) => path.includes('blockchainId=');
+const ofEvmTransaction: Matches = ({ name }) => name.startsWith('by EVM transaction');
+const ofPChainTransaction: Matches = ({ name }) => name.startsWith('by transaction');
+const byJustification: Matches = ({ name }) => name.startsWith('by justification');
+const withDestination: Matches = ({ body }) => body?.destinationBlockchainId !== undefined;
+const withHeight: Matches = ({ body }) => body?.pChainHeight !== undefined;
+
+/** @param code of what the P-Chain is asked @param chainCode of what the RPC of a chain is asked */
+const noApi = (code: string, chainCode: string): Effect => ({
+  network: 'down',
+  failing: { ...failing(code), ...failing(chainCode, ofNamedChain) },
+  hasOtherInfoApi: true,
+});
+
+const UNAVAILABLE = noApi('p_chain_unavailable', 'chain_rpc_unavailable');
+const INVALID = noApi('p_chain_invalid', 'chain_rpc_invalid');
+/** Where only the method is refused, a hash is looked for on EVM chains too. */
+const REFUSED: Effect = {
+  ...INVALID,
+  failing: { ...failing('p_chain_invalid'), ...failing('chain_rpc_invalid', ofEvmTransaction) },
+};
+/** A text that is unknown to us may be the node's "not found" in other words: from the only API it is the answer. */
+const NOT_FOUND: Effect = {
+  ...INVALID,
+  failing: {
+    ...failing('unknown_source_chain'),
+    ...failing('unknown_transaction', ({ method }) => method === 'GET'),
+    ...failing('unknown_subnet', (example) => byJustification(example) || example.name.startsWith('P-Chain: ')),
+    ...failing('invalid_request', ({ name }) => name === 'P-Chain message for the L1'),
+  },
+};
+
+const EFFECTS: Readonly<Record<GatewayFaultName, Effect>> = {
+  'numeric heights refused': { failing: failing('height_not_served', withHeight) },
+  'only the last 50 heights': { failing: failing('height_not_served', withHeight) },
+  'no method served (-32601)': REFUSED,
+  'limit as -32005': UNAVAILABLE,
+  'limit as -32097': UNAVAILABLE,
+  'limit as the code 429': UNAVAILABLE,
+  'limit as -32000 with words': UNAVAILABLE,
+  'not available as -32000': UNAVAILABLE,
+  'unsupported as -32000': REFUSED,
+  'a text that nobody knows as -32000': NOT_FOUND,
+  'HTTP 429 with Retry-After': UNAVAILABLE,
+  'HTTP 403 invalid host': INVALID,
+  'HTTP 503 bootstrapping': UNAVAILABLE,
+  'compresses unasked': {},
+  'Basic authentication required': {},
+  'no info.getNodeVersion': {},
+  'no info.peers': {},
+  'no platform.validatedBy': {},
+  'no platform.getTxStatus': {},
+  'no platform.getL1Validator': {},
+  // The conversion and the validator manager of an L1 are known from nowhere else.
+  'no platform.getSubnet': { failing: failing('p_chain_invalid', byJustification) },
+  'no platform.getTx': { failing: failing('p_chain_invalid', ofPChainTransaction) },
+  'no proposervm API': { failing: failing('invalid_request', withDestination) },
+  'the P-Chain alone': {
+    failing: { ...failing('invalid_request', withDestination), ...failing('chain_rpc_invalid', ofEvmTransaction) },
+    hasOtherInfoApi: true,
+  },
+  'version of a release candidate': {},
+  'version without a name': {},
+};
+
+type Service = Awaited<ReturnType<typeof serve>>;
+
+/** Has every example signed. While blocks of the P-Chain are read, a removal is to be asked for again. */
+const askAll = ({ get, post }: Service): Promise<Answer[]> =>
+  Promise.all(
+    examples.map(async ({ method, path, body }) => {
+      let answer: Answer;
+      do answer = method === 'GET' ? await get(path) : await post(body, path);
+      while (answer.body['code'] === 'justification_pending');
+      return answer;
+    }),
+  );
+
+function failuresOf(answers: readonly Answer[]): Failures {
+  const failures = examples.flatMap(({ name }, index) => {
+    const { status, body } = answers[index]!;
+    return status === 201 ? [] : [[name, body['code']]];
+  });
+  return Object.fromEntries(failures);
+}
+
+/** Resolves with the status of the network when its start is over. */
+async function statusAfterStart({ get }: Service): Promise<unknown> {
+  let status: unknown;
+  await expect
+    .poll(async () => {
+      const { body } = await get('/health/ready');
+      [{ status } = { status: undefined }] = body['networks'] as { status: unknown }[];
+      return status;
+    })
+    .not.toBe('starting');
+  return status;
+}
+
+/** With credentials, which all gateways but one ignore. */
+const endpointsOf = (...gateways: readonly Pick<Gateway, 'url'>[]): object[] =>
+  gateways.map(({ url }) => ({ baseUrl: url, httpHeaders: { authorization: AUTHORIZATION } }));
+
+test.each(names)('the only API: %s', async (name) => {
+  const { network = 'up', failing: expected = {}, hasOtherInfoApi = false } = EFFECTS[name];
+  await using gateway = await startGateway(devnet.apiUrl, GATEWAY_FAULTS[name]);
+  const settings: ServiceSettings = {
+    waitsUntilReady: false,
+    network: { pChainApi: endpointsOf(gateway), ...(hasOtherInfoApi && { infoApi: [{ baseUrl: devnet.apiUrl }] }) },
+  };
+  await using service = await serve(devnet, settings);
+  const status = await statusAfterStart(service);
+  expect({ network: status, failing: failuresOf(await askAll(service)) }).toEqual({ network, failing: expected });
+});
+
+test.each(names)('the first of two APIs, from the start: %s', async (name) => {
+  await using gateway = await startGateway(devnet.apiUrl, GATEWAY_FAULTS[name]);
+  await using other = await startGateway(devnet.apiUrl);
+  await using service = await serve(devnet, { network: { pChainApi: endpointsOf(gateway, other) } });
+  expect(failuresOf(await askAll(service))).toEqual({});
+});
