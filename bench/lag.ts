@@ -16,22 +16,27 @@ const WAIT = { lagMs: 1_500, query: '?wait=10' };
 const KEY = 'bench';
 
 /**
- * Requests C-Chain messages right after their block was accepted, with validators that execute it after a lag: distinct messages one
- * at a time, a message that no validator knows, a burst of one client that obeys Retry-After, and requests that wait.
+ * Requests C-Chain messages right after their block was accepted, with validators that execute it after a lag. `each`: distinct
+ * messages one at a time, and a message that no validator knows. `burst`: many of one client at once, which obeys Retry-After.
+ * `wait`: requests that wait.
  */
-export async function benchLag({ sizes, report }: BenchmarkOptions): Promise<void> {
-  for (const lagMs of sizes.length > 0 ? sizes : DEFAULT_LAGS_MS) {
+export async function benchLag({ sizes, words, report }: BenchmarkOptions): Promise<void> {
+  const isWanted = (part: string): boolean => words.length === 0 || words.includes(part);
+  const lags = sizes.length > 0 ? sizes : DEFAULT_LAGS_MS;
+  for (const lagMs of isWanted('each') ? lags : []) {
     await using lagging = await startLagging(lagMs);
     report({ name: `lag ${lagMs} ms: one at a time`, ...(await oneAtATime(lagging)) });
     report({ name: `lag ${lagMs} ms: a message nobody knows`, ...(await unknownMessage(lagging)) });
   }
-  {
+  if (isWanted('burst')) {
     await using lagging = await startLagging(BURST.lagMs);
     report({ name: `lag ${BURST.lagMs} ms: ${BURST.messages} of one client`, ...(await burst(lagging)) });
   }
-  await using lagging = await startLagging(WAIT.lagMs);
-  report({ name: `lag ${WAIT.lagMs} ms: POST${WAIT.query}`, ...(await oneAtATime(lagging, postWaiting)) });
-  report({ name: `lag ${WAIT.lagMs} ms: by hash, ${WAIT.query}`, ...(await oneAtATime(lagging, byHashWaiting)) });
+  if (isWanted('wait')) {
+    await using lagging = await startLagging(WAIT.lagMs);
+    report({ name: `lag ${WAIT.lagMs} ms: POST${WAIT.query}`, ...(await oneAtATime(lagging, postWaiting)) });
+    report({ name: `lag ${WAIT.lagMs} ms: by hash, ${WAIT.query}`, ...(await oneAtATime(lagging, byHashWaiting)) });
+  }
 }
 
 interface Lagging extends AsyncDisposable {
@@ -146,8 +151,8 @@ async function burst({ lagMs, devnet, service, agent }: Lagging): Promise<Figure
         byAttempt[attempt] = (byAttempt[attempt] ?? 0) + 1;
         return;
       }
-      const { code = '' } = JSON.parse(text) as { code?: string };
-      const failure = `${status} ${code}`;
+      const { code = '', message = '' } = JSON.parse(text) as { code?: string; message?: string };
+      const failure = `${status} ${code}: ${message.slice(0, 120)}`;
       failures.set(failure, (failures.get(failure) ?? 0) + 1);
       if (retryAfterMs === 0) return;
       await sleep(retryAfterMs);

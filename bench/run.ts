@@ -27,12 +27,15 @@ const BENCHMARKS: Readonly<Record<string, Benchmark>> = {
   replicas: benchReplicas,
 };
 
+/** Benchmarks whose parts can be named. */
+const TAKES_WORDS: ReadonlySet<string> = new Set(['http-floods', 'hostile', 'lag']);
+
 const isJson = process.argv.includes('--json');
 const [name = 'service', ...rest] = process.argv.slice(2).filter((arg) => arg !== '--json');
 const benchmark = BENCHMARKS[name];
 const sizes = rest.filter((text) => /^\d+$/.test(text)).map(Number);
 const words = rest.filter((text) => !/^\d+$/.test(text));
-if (benchmark === undefined || (words.length > 0 && name !== 'http-floods' && name !== 'hostile')) {
+if (benchmark === undefined || (words.length > 0 && !TAKES_WORDS.has(name))) {
   console.error(`usage: npm run bench -- [${Object.keys(BENCHMARKS).join('|')}] [--json] [numbers, e.g. 200 2000]`);
   process.exitCode = 2;
 } else {
