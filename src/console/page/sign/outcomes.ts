@@ -45,6 +45,11 @@ export function sumOutcomes(
     .filter(({ weight, count }) => weight > 0n || count > 0);
 }
 
+/** Whether validators have only refused so far, which the service repeats for some seconds: the chain may not have executed the block yet. */
+export function isAwaitingExecution({ validators }: ShownSet): boolean {
+  return validators.some(({ status }) => status === 'refused') && validators.every(({ status }) => status !== 'signed');
+}
+
 /** Outcomes by weight; validators without a key are what the set does not list. */
 export function countOutcomes({ validators, totalWeight }: ShownSet): OutcomeSum[] {
   const keyless = { count: 0, weight: totalWeight };

@@ -9,12 +9,14 @@ import { type Column, isNarrow, nodeColumn, swatched, Table } from '../ui/table.
 import { WeightOf } from '../ui/weight.tsx';
 import { WeightBar } from '../ui/weight-bar.tsx';
 import { byWeight, OutcomeLegend, WeightMap } from '../ui/weight-map.tsx';
-import { countOutcomes, OUTCOME_WORDS } from './outcomes.ts';
+import { countOutcomes, isAwaitingExecution, OUTCOME_WORDS } from './outcomes.ts';
 import { DEFAULT_QUORUM } from './quorum.ts';
 import type { Run, Runner } from './sign-run.ts';
 
 /** Most validators answer sooner; those that do not are named. */
 const SLOW_MS = 500;
+const AWAITING_EXECUTION =
+  'No validator that was asked knows the message yet. The chain may still have to execute its block, so they are asked again for some seconds.';
 const TICK_MS = 250;
 const NAMED = 6;
 
@@ -72,6 +74,7 @@ export function SignProgress({ runner }: { runner: Runner }): ComponentChild {
               />,
               <WeightMap set={progress} />,
               <OutcomeLegend outcomes={countOutcomes(progress)} />,
+              isRunning && isAwaitingExecution(progress) && <p class="hint">{AWAITING_EXECUTION}</p>,
               isRunning && <Awaited progress={progress} elapsedMs={elapsedMs} />,
               <p class="hint">
                 {`Subnet `}
