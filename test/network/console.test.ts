@@ -156,13 +156,15 @@ test('a destination decides who signs, and other signers are warned of', async (
   const destination = () => page.getByLabel('Destination chain', { exact: true }).filter({ visible: true });
   await shown.pasteNew();
   await destination().fill(l1.blockchainID);
-  await page.getByText(/^The destination decides/).waitFor();
+  await page.getByText('Accepted by the destination, which demands').waitFor();
+  await page.getByText(/^In reach/).waitFor();
   await shown.sign();
   await page.getByText(`Subnet ${l1.subnetID.slice(0, 10)}`).waitFor();
   expect(await page.getByRole('list', { name: 'Warnings' }).count()).toBe(0);
 
   await page.getByText('Subnet, height and justification').click();
   await page.getByLabel('Signing subnet').first().fill(PRIMARY_NETWORK_ID);
+  await page.getByText('The destination accepts the validators of another subnet only.').waitFor();
   await shown.pasteNew();
   await shown.sign();
   await page.getByRole('list', { name: 'Warnings' }).getByText('signers_refused').waitFor();

@@ -54,7 +54,7 @@ const DestinationBody = Type.Object(
   },
   { description: 'How a blockchain verifies messages' },
 );
-type DestinationBody = Static<typeof DestinationBody>;
+export type DestinationBody = Static<typeof DestinationBody>;
 
 export function registerDestinations(server: Server, { network, networkOf, onRequest }: NetworkOfPath): void {
   server.get(

@@ -1,5 +1,6 @@
 import { EventSourceParserStream } from 'eventsource-parser/stream';
 import type { Static } from 'typebox';
+import type { DestinationBody } from '../../api/aggregation/destinations.ts';
 import type { AggregationEvent } from '../../api/aggregation/progress-records.ts';
 import type { SignedMessageBody } from '../../api/aggregation/signed-message-record.ts';
 import type { ReadinessBody } from '../../api/health/health.ts';
@@ -15,6 +16,7 @@ import type { ActivityBody } from '../server/activity.ts';
 import type { ConsoleFacts } from '../server/console-facts.ts';
 import { pathOf, type SignRequest } from './sign/snippets.ts';
 
+export type DestinationView = DestinationBody;
 export type SignedMessage = Static<typeof SignedMessageBody>;
 export type FailureDetails = Static<typeof AggregationDetails>;
 type ErrorDetails = FailureDetails | Static<typeof SentMessages>;
@@ -123,6 +125,10 @@ export class ApiClient {
 
   verify(network: string, body: VerificationBody, signal?: AbortSignal): Promise<VerificationResult> {
     return this.#json(`${api(network)}/verify`, { body, signal });
+  }
+
+  destination(network: string, blockchainId: string, signal?: AbortSignal): Promise<DestinationBody> {
+    return this.#json(`${api(network)}/destinations/${encodeURIComponent(blockchainId)}`, { signal });
   }
 
   async subnets(network: string, signal?: AbortSignal): Promise<SubnetListBody['subnets']> {

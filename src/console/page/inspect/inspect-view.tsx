@@ -5,7 +5,7 @@ import type { VerificationResult } from '../../../api/messages/verification-reco
 import { failureOf } from '../api-client.ts';
 import { MessageInput, useReadInput } from '../input/message-input.tsx';
 import { useSession } from '../session.ts';
-import { epochRow, Warnings } from '../sign/delivery-facts.tsx';
+import { epochRow, RULE_WORDS, Warnings } from '../sign/delivery-facts.tsx';
 import { MAX_PERCENTAGE } from '../sign/quorum.ts';
 import { DestinationChain, SignersFields } from '../sign/quorum-controls.tsx';
 import { SignFailure } from '../sign/sign-failure.tsx';
@@ -18,7 +18,7 @@ import { WeightOf } from '../ui/weight.tsx';
 import { WeightBar } from '../ui/weight-bar.tsx';
 import { WeightMap } from '../ui/weight-map.tsx';
 import { DecodedMessage } from './decoded-message.tsx';
-import { drawnSigners, PROBLEM_ADVICE, RULE_WORDS } from './verdict.ts';
+import { drawnSigners, PROBLEM_ADVICE } from './verdict.ts';
 import { HERE, verificationBody } from './verification-body.ts';
 
 /** What a message says, its signers, and whether a destination would accept it. */

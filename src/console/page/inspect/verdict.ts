@@ -13,14 +13,6 @@ export const PROBLEM_ADVICE: Readonly<Record<NonNullable<VerificationResult['pro
     'Either the message or the signature was changed, or others signed than it names. Get it again from where it was made, or have it signed anew.',
 };
 
-/** Why the validators of this subnet must have signed. */
-export const RULE_WORDS: Readonly<Record<VerificationResult['signingRule'], string>> = {
-  named: 'You chose it.',
-  source_subnet: 'The subnet of the source chain signs.',
-  destination_subnet: "The destination verifies messages of the primary network with its own subnet's validators.",
-  primary_network: 'The destination requires primary network signers.',
-};
-
 /** The signers as a set to draw, and all other validators as one. */
 export function drawnSigners({ signers, ...result }: VerificationResult): ShownSet {
   const totalWeight = BigInt(result.totalWeight);

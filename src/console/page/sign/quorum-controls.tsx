@@ -2,6 +2,7 @@ import type { ComponentChild, TargetedEvent } from 'preact';
 import { useId } from 'preact/hooks';
 import { Facts, NamedId, TextField } from '../ui/controls.tsx';
 import { ratioOf, shortened } from '../ui/figures.ts';
+import { type DestinationAnswer, DestinationSummary, type SourceKind } from './delivery-facts.tsx';
 import { consequencesOf, DEFAULT_QUORUM, MAX_PERCENTAGE, type Preflight } from './quorum.ts';
 import type { Difference } from './sign-choice.ts';
 import type { Destination, SignOptions } from './sign-request.ts';
@@ -15,6 +16,8 @@ interface QuorumControlsProps {
   readonly differences: readonly Difference[];
   readonly onDefaults: () => void;
   readonly known: Preflight;
+  readonly destination: DestinationAnswer | undefined;
+  readonly sources: SourceKind | undefined;
   /** The destination that the message names. */
   readonly namedDestination: string | undefined;
   /** A transaction brings its own. */
@@ -22,15 +25,27 @@ interface QuorumControlsProps {
 }
 
 export function QuorumControls(props: QuorumControlsProps): ComponentChild {
-  const { options, onOptions, differences, onDefaults, known, namedDestination, hasJustification } = props;
+  const {
+    options,
+    onOptions,
+    differences,
+    onDefaults,
+    known,
+    destination,
+    sources,
+    namedDestination,
+    hasJustification,
+  } = props;
   const change = (changed: Partial<SignOptions>) => onOptions({ ...options, ...changed });
-  const { quorum = DEFAULT_QUORUM, buffer } = options;
+  const { buffer } = options;
+  const quorum = options.quorum ?? known.destinationQuorum ?? DEFAULT_QUORUM;
   return (
     <div class="stack">
       <DestinationChain
         value={options.destinationBlockchainId}
         onValue={(destinationBlockchainId) => change({ destinationBlockchainId })}
       />
+      <DestinationSummary destination={destination} sources={sources} />
       {namedDestination !== undefined && namedDestination !== options.destinationBlockchainId.trim() && (
         <button type="button" class="button" onClick={() => change({ destinationBlockchainId: namedDestination })}>
           Take the destination that the message names

@@ -16,8 +16,10 @@ export interface Preflight {
   readonly messageNetworkId: number | undefined;
   readonly serviceNetworkId: number | undefined;
   readonly signable: Signable | undefined;
-  /** The request names a destination and no quorum. */
+  /** The request names no quorum, and a destination whose own is not known. */
   readonly isDestinationsQuorum: boolean;
+  /** Percentage that the destination demands. */
+  readonly destinationQuorum: number | undefined;
   /** Why the service does not ask the subnet's validators. */
   readonly subnetProblem: string | undefined;
 }
@@ -36,7 +38,7 @@ const DESTINATIONS_QUORUM: Consequence = {
 export function consequencesOf(quorum: number, buffer: number, known: Preflight): Consequence[] {
   const obstacles = obstaclesTo(quorum, buffer, known).map((text) => ({ tone: 'bad', text }) as const);
   if (known.isDestinationsQuorum) return [...obstacles, DESTINATIONS_QUORUM];
-  const list: Consequence[] = [...obstacles, acceptance(quorum)];
+  const list: Consequence[] = [...obstacles, acceptance(quorum, known.destinationQuorum)];
   const spare = MAX_PERCENTAGE - quorum;
   list.push(
     spare <= 0
@@ -67,7 +69,12 @@ function obstaclesTo(quorum: number, buffer: number, known: Preflight): string[]
   ].filter((text) => typeof text === 'string');
 }
 
-function acceptance(quorum: number): Consequence {
+function acceptance(quorum: number, demanded: number | undefined): Consequence {
+  if (demanded !== undefined) {
+    return quorum < demanded
+      ? { tone: 'bad', text: `Below ${percent(demanded)}, which the destination demands: it refuses the message.` }
+      : { tone: 'good', text: `Accepted by the destination, which demands ${percent(demanded)}.` };
+  }
   if (quorum < DEFAULT_QUORUM) {
     return {
       tone: 'warn',

@@ -1,14 +1,17 @@
 import type { ComponentChild } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { DecodedReading } from '../../../api/messages/message-records.ts';
-import { failureOf } from '../api-client.ts';
+import { type DestinationView, failureOf } from '../api-client.ts';
 import { Examples } from '../input/examples.tsx';
 import { MessageInput, type ReadInput, useReadInput } from '../input/message-input.tsx';
 import { readPasted } from '../input/pasted-input.ts';
 import { DecodedMessage } from '../inspect/decoded-message.tsx';
 import { MIN_ID_LENGTH, type Place, PRIMARY_NETWORK, type Session, useSession } from '../session.ts';
 import { Card, Facts, SelectField, TextField } from '../ui/controls.tsx';
+import { hexOfId } from '../ui/hex.ts';
 import { usePolled } from '../ui/polled.tsx';
+import { useAnswer } from '../ui/use-answer.ts';
+import { type SourceKind, signersOfSources } from './delivery-facts.tsx';
 import type { Preflight } from './quorum.ts';
 import { QuorumControls } from './quorum-controls.tsx';
 import { changeChoice, chosenOptions, differencesOf, linkedSigning, NO_CHOICE, signLink } from './sign-choice.ts';
@@ -42,7 +45,10 @@ export function SignView({ place, begin }: SignViewProps): ComponentChild {
   const reading = read.readings[0];
   const decision = decideRequest(read.pasted, reading, options);
   const request = 'request' in decision ? decision.request : undefined;
-  const known = usePreflight(reading, options);
+  const session = useSession();
+  const sources = sourcesOf(reading, session);
+  const destination = useDestination(options, session);
+  const known = usePreflight(reading, options, destination?.value);
   const { run } = runner;
   const canStart = request !== undefined && run?.state !== 'running' && !read.isReading;
 
@@ -111,6 +117,8 @@ export function SignView({ place, begin }: SignViewProps): ComponentChild {
             differences={differencesOf(choice)}
             onDefaults={() => setChoice(NO_CHOICE)}
             known={known}
+            destination={destination}
+            sources={sources}
             namedDestination={teleporterDestination(reading)}
             hasJustification={request?.kind !== 'transaction'}
           />
@@ -215,14 +223,18 @@ const SIGNABLE_EVERY_MS = 15_000;
 const SUBNET_PROBLEMS: readonly string[] = ['subnet_not_allowed', 'unknown_subnet'];
 
 /** What is known of the message and of the subnet that will sign it. */
-function usePreflight(reading: DecodedReading | undefined, options: SignOptions): Preflight {
+function usePreflight(
+  reading: DecodedReading | undefined,
+  options: SignOptions,
+  destination: DestinationView | undefined,
+): Preflight {
   const session = useSession();
   const { api, network } = session;
   const typed = options.signingSubnetId.trim();
   // A destination may accept other signers than those of the source.
   const hasDestination = options.destinationBlockchainId.trim() !== '';
-  const ofSource = hasDestination ? undefined : subnetOf(reading, session);
-  const subnetId = typed !== '' ? typed : ofSource;
+  const ofDestination = signersOfSources(destination, sourcesOf(reading, session))?.signingSubnetId;
+  const subnetId = typed || (hasDestination ? ofDestination : subnetOf(reading, session));
   const { value, error } = usePolled(
     async (signal) => {
       if (subnetId === undefined || subnetId.length < MIN_ID_LENGTH) return undefined;
@@ -233,17 +245,32 @@ function usePreflight(reading: DecodedReading | undefined, options: SignOptions)
     [network, subnetId],
   );
   const failure = error === undefined ? undefined : failureOf(error);
+  const isRefused = typed !== '' && ofDestination !== undefined && hexOfId(typed) !== hexOfId(ofDestination);
+  const isFailing = failure !== undefined && SUBNET_PROBLEMS.includes(failure.code);
+  const refusal = isRefused ? 'The destination accepts the validators of another subnet only.' : undefined;
+  const problem = isFailing ? `${session.adviceOf(failure.code)?.meaning}.` : refusal;
   const isMessage = reading?.as === 'unsignedMessage' || reading?.as === 'signedMessage';
   return {
     messageNetworkId: isMessage ? reading.networkId : undefined,
     serviceNetworkId: session.networkId,
-    isDestinationsQuorum: hasDestination && options.quorum === undefined,
+    isDestinationsQuorum: hasDestination && options.quorum === undefined && destination === undefined,
+    destinationQuorum: destination?.quorumPercentage,
     signable: failure === undefined ? value : undefined,
-    subnetProblem:
-      failure !== undefined && SUBNET_PROBLEMS.includes(failure.code)
-        ? `${session.adviceOf(failure.code)?.meaning}.`
-        : undefined,
+    subnetProblem: problem,
   };
+}
+
+/** Asks once the ID can be one. */
+function useDestination(options: SignOptions, { api, network }: Session) {
+  const blockchainId = options.destinationBlockchainId.trim();
+  const question = blockchainId.length < MIN_ID_LENGTH ? undefined : { network, blockchainId };
+  return useAnswer(question, (asked, signal) => api.destination(asked.network, asked.blockchainId, signal));
+}
+
+function sourcesOf(reading: DecodedReading | undefined, session: Session): SourceKind | undefined {
+  if (reading === undefined || !('sourceChain' in reading || 'sourceBlockchainId' in reading)) return undefined;
+  if (reading.sourceChain === 'P') return 'p_chain';
+  return subnetOf(reading, session) === PRIMARY_NETWORK ? 'c_and_x_chain' : 'other_chains';
 }
 
 function subnetOf(reading: DecodedReading | undefined, { devnet }: Session): string | undefined {

@@ -34,6 +34,7 @@ describe('the quorum', () => {
     messageNetworkId: 1337,
     serviceNetworkId: 1337,
     subnetProblem: undefined,
+    destinationQuorum: undefined,
     isDestinationsQuorum: false,
   };
 
@@ -50,6 +51,8 @@ describe('the quorum', () => {
     [67, 0, 100n, 'bad good good', /^This message is of network ID 1; .* network ID 1337/, { messageNetworkId: 1 }],
     [67, 0, 100n, 'bad good good', /^Not this one\./, { subnetProblem: 'Not this one.' }],
     [67, 0, 66n, 'good', /^The destination decides/, { isDestinationsQuorum: true }],
+    [67, 0, 100n, 'bad good good', /^Below 80 %, which the destination demands/, { destinationQuorum: 80 }],
+    [80, 0, 100n, 'good good good', /^Accepted by the destination/, { destinationQuorum: 80 }],
     [80, 30, 100n, 'bad good good good', /^The quorum and its buffer add up to 110 %/, {}],
   ])('%i %% and %i %% more, where %i %% can sign: %s', (quorum, buffer, signableWeight, tones, text, more) => {
     const signable = { totalWeight: 100n, signableWeight };
