@@ -16,9 +16,10 @@ export type RequestOutcome = 'signed' | 'aborted' | 'internal_error' | Aggregato
 
 /**
  * `resolve`: finding the validator set. `connect`: until a validator can be asked. `collect`: until quorum plus buffer is
- * reached or out of reach. `verify`: checking the aggregate, and searching for invalid signatures.
+ * reached or out of reach. `verify`: checking the aggregate, and searching for invalid signatures. `execution`: until the transaction is accepted
+ * and executed, without a permit.
  */
-export type AggregationStage = 'resolve' | 'connect' | 'collect' | 'verify';
+export type AggregationStage = 'resolve' | 'connect' | 'collect' | 'verify' | 'execution';
 
 export interface CountedValidator {
   readonly subnetID: SubnetID;
@@ -42,7 +43,7 @@ export function createAggregatorMetrics(metrics: Metrics, isLabelled: (subnetID:
   );
   const stages = durations(
     'aggregation_stage_duration_seconds',
-    'Time of the stages of an aggregation: resolve, connect, collect, verify',
+    'Time of the stages of an aggregation: resolve, connect, collect, verify, execution (until the transaction is accepted and executed)',
     'stage',
   );
   const observeDuration = createDurationObserver(metrics);
@@ -99,7 +100,7 @@ export function createAggregatorMetrics(metrics: Metrics, isLabelled: (subnetID:
       gauge('aggregations_at_work', 'Running aggregations; the others are queued', () => running.held);
       gauge(
         'aggregations_waiting',
-        'Aggregations that wait until validators which refused are asked again: they hold no permit',
+        'Requests that wait until their transaction is accepted or executed: they hold no permit',
         () => waiting.held,
       );
     },
@@ -129,7 +130,7 @@ export function createAggregatorMetrics(metrics: Metrics, isLabelled: (subnetID:
 export function createDurationObserver(metrics: Metrics): (outcome: RequestOutcome, seconds: number) => void {
   const duration = metrics.histogram<'outcome'>({
     name: 'aggregation_duration_seconds',
-    help: 'Time of an aggregation, by outcome: signed, aborted, or the code of its error',
+    help: 'Time of an aggregation without the stage execution, by outcome: signed, aborted, or the code of its error',
     labels: ['outcome'],
     buckets: DURATION_BUCKETS_SECONDS,
   });
@@ -150,11 +151,12 @@ export interface StageInterval {
   untilMs: number | undefined;
 }
 
-/** Measures the stages of one aggregation, each until the next one begins. */
+/** Measures the stages of one aggregation, each until the next one begins. A metric counts each stage once, with all of its time. */
 export class StageTimer implements Disposable {
   readonly #clock: Clock;
   readonly #metrics: AggregatorMetrics;
   readonly #intervals: StageInterval[];
+  readonly #totalMs = new Map<AggregationStage, number>();
   #current: StageInterval;
 
   /** @param intervals receives each stage when it begins */
@@ -167,7 +169,7 @@ export class StageTimer implements Disposable {
 
   enter(stage: AggregationStage): void {
     if (stage === this.#current.stage) return;
-    this[Symbol.dispose]();
+    this.#end();
     this.#current = this.#begin(stage);
   }
 
@@ -177,9 +179,14 @@ export class StageTimer implements Disposable {
     return interval;
   }
 
-  [Symbol.dispose](): void {
+  #end(): void {
     const { stage, sinceMs } = this.#current;
     this.#current.untilMs = this.#clock.monotonicMs();
-    this.#metrics.observeStage(stage, (this.#current.untilMs - sinceMs) / 1_000);
+    this.#totalMs.set(stage, (this.#totalMs.get(stage) ?? 0) + this.#current.untilMs - sinceMs);
+  }
+
+  [Symbol.dispose](): void {
+    this.#end();
+    for (const [stage, ms] of this.#totalMs) this.#metrics.observeStage(stage, ms / 1_000);
   }
 }

@@ -114,6 +114,12 @@ function addAggregate(program: Command, run: Run): void {
     .option('--buffer <percent>', 'percentage to collect beyond the quorum (default 0)', wholeNumber(100))
     .option('--subnet <id>', 'the signing subnet; default: that of the source chain');
   addHeightOptions(aggregate)
+    .addOption(
+      new Option(
+        '--wait <seconds>',
+        'time in which the transaction may still be accepted and executed (at most 30)',
+      ).argParser(wholeNumber(MAX_WAIT_SECONDS)),
+    )
     .addOption(timeoutOption())
     .option('--json', 'print the JSON of the service')
     .action(run(async () => (await import('./commands/aggregate.ts')).aggregate));
@@ -121,7 +127,7 @@ function addAggregate(program: Command, run: Run): void {
     'warp-signature-aggregator aggregate --url https://aggregator.example 0x0000…   # through a service',
     'warp-signature-aggregator aggregate --config fuji.json --file message.hex > signed.hex   # without a service',
     'warp-signature-aggregator aggregate --network fuji --transaction 2wzK…',
-    'warp-signature-aggregator aggregate --tx 0x8bf5… --chain C   # the message that an EVM transaction sent',
+    'warp-signature-aggregator aggregate --tx 0x8bf5… --chain C --wait 10   # of an EVM transaction that was just sent',
   ]);
 }
 
@@ -245,6 +251,8 @@ function timeoutOption(): Option {
     .default(DEFAULT_TIMEOUT_SECONDS);
 }
 
+/** As for the service. */
+const MAX_WAIT_SECONDS = 30;
 /** A day; timers of Node end at 24 days. */
 const MAX_TIMEOUT_SECONDS = 86_400;
 

@@ -146,7 +146,7 @@ export const REPLICA_BUGS: readonly SimulatedBug[] = [
     ],
     'waiting replicas that do not take over from a dead holder': [
       "case 'ours':\n          runs",
-      "case 'ours': if (seen !== undefined && waitedMs() < task.patienceMs) { await sleep(clock, pollMs); continue; } runs",
+      "case 'ours': if (seen !== undefined && waitedMs() < task.patienceMs()) { await sleep(clock, pollMs); continue; } runs",
       /while nobody was at it/,
     ],
   }),

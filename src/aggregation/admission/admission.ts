@@ -66,6 +66,8 @@ const PROBE_MS = 20;
 const MAX_WAITING_BYTES = 128 * 1024 * 1024;
 /** The HTTP request and its timers. */
 const WAITING_BYTES = 16 * 1024;
+/** Lookups cost the API more than memory: 256 requests at most repeat them. */
+const WAITING_LOOKUP_BYTES = MAX_WAITING_BYTES / 256 - WAITING_BYTES;
 /** One client gets two thirds. */
 const WAITING_CLIENT_SHARE = 2;
 
@@ -98,7 +100,7 @@ export function createAdmission(options: AdmissionOptions) {
     const permit = waiting.tryAcquire({ key: client, weight: WAITING_BYTES + bytes });
     if (permit === undefined) {
       const text =
-        'too many requests, of this client or of all, wait until validators have executed their transactions';
+        'too many requests, of this client or of all, wait until their transactions are accepted or executed';
       throw overloaded(metrics.admissionRefusals, 'waiting', text);
     }
     waiters.held += 1;
@@ -133,6 +135,13 @@ export function createAdmission(options: AdmissionOptions) {
 
   return {
     observeDelay,
+
+    /**
+     * Grants a permit to wait until a transaction is accepted.
+     *
+     * @throws {AggregatorError} if too many requests wait, of this client or of all
+     */
+    awaitTransaction: (client: string | undefined): Permit => acquireToWait(client, WAITING_LOOKUP_BYTES),
 
     admit(request: AdmissionRequest): AdmissionPermit {
       const claim = claimOf(request);

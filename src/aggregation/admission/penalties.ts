@@ -33,14 +33,19 @@ export type Penalties = ReturnType<typeof createPenalties>;
 export function createPenalties(clock: Clock, { admissionRefusals }: Pick<AggregatorMetrics, 'admissionRefusals'>) {
   const bucket = new PenaltyBucket({ ...BUCKET, clock });
   const levelOf = (client: string, chainID: BlockchainID): number => bucket.level(keyOf(client, chainID));
+  /** @throws {AggregatorError} if the client's lookups found nothing too often */
+  function requireLookups(client: string | undefined): void {
+    if (client === undefined || bucket.level(client) < 1) return;
+    const text = 'too many requests of this client named chains, subnets or transactions that do not exist';
+    throw overloaded(admissionRefusals, 'missed', text);
+  }
+
   return {
+    requireLookups,
     /** Runs a lookup at the P-Chain, and charges the client if it finds nothing. Internal work has no client, and is free. */
     async lookUp<T>(client: string | undefined, work: () => Promise<T>): Promise<T> {
       if (client === undefined) return work();
-      if (bucket.level(client) >= 1) {
-        const text = 'too many requests of this client named chains, subnets or transactions that do not exist';
-        throw overloaded(admissionRefusals, 'missed', text);
-      }
+      requireLookups(client);
       try {
         return await work();
       } catch (error) {

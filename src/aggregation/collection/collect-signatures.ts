@@ -12,6 +12,7 @@ import {
   type VerifiedMessage,
   yieldForLargeSet,
 } from './collected-signatures.ts';
+import type { Insufficient } from './collection-callers.ts';
 import type { CollectionDeps, CollectionJob } from './collection-job.ts';
 import { CollectionState } from './collection-state.ts';
 import { MAX_ASKED_AT_ONCE, planQueries, type QueryPlan, refusalDelayMs } from './query-plan.ts';
@@ -34,8 +35,8 @@ export type CollectionOutcome =
 
 /**
  * Asks the validators of a set for their signatures, heaviest first, until quorum plus buffer is reached or out of reach;
- * aggregates the signatures, verifies the aggregate, and excludes invalid ones. At the deadline it returns a result that
- * reaches the quorum. It fails as soon as the quorum is out of reach, unless pending answers can still decide between a final
+ * aggregates the signatures, verifies the aggregate, and excludes invalid ones. At the first caller's deadline it returns a result
+ * that reaches the quorum, or fails that caller and continues for the others. It fails as soon as the quorum is out of reach, unless pending answers can still decide between a final
  * and a temporary failure. Validators whose refusal may pass are asked again for some seconds, and hold no permit between the tries.
  *
  * @throws the signal's reason, or {@link AggregatorError} if too many requests wait for validators that refused
@@ -46,7 +47,7 @@ export async function collectSignatures(
   signal: AbortSignal,
 ): Promise<CollectionOutcome> {
   const { source, bls, clock, limits, penalties, metrics } = deps;
-  const { warpSet, message, justification, progress, client, permit } = job;
+  const { warpSet, message, justification, progress, client, permit, callers } = job;
   await yieldForLargeSet(warpSet, { ...deps, client });
   const history = deps.histories.of(job.sourceSubnetID);
   const facts = { history, isConnected: (nodeID: NodeID) => source.isConnected(nodeID) };
@@ -58,7 +59,6 @@ export async function collectSignatures(
   progress.begin(tally);
   const isPChainMessage = message.sourceChainID === P_CHAIN_ID;
 
-  using deadline = startDeadline(clock, limits.requestTimeoutMs, 'collecting signatures', signal);
   const startMs = clock.monotonicMs();
   const trackedSinceMs = source.track(
     job.signingSubnetID,
@@ -73,7 +73,7 @@ export async function collectSignatures(
   using sum = bls.startAggregation(message.bytes, signal);
   const countOutcome: CountOutcome = ({ weight }, outcome) =>
     metrics.countOutcome(outcome, { weight, subnetID: job.signingSubnetID, totalWeight: warpSet.totalWeight });
-  const deadlineMs = startMs + limits.requestTimeoutMs;
+  const { requestTimeoutMs, repeatForMs } = limits;
   const context = {
     ...job,
     ...deps,
@@ -83,7 +83,8 @@ export async function collectSignatures(
     countOutcome,
     changes,
     isPChainMessage,
-    deadlineMs,
+    startMs,
+    deadlineMs: () => callers.first(startMs) + requestTimeoutMs,
     signal,
     over,
   };
@@ -97,10 +98,17 @@ export async function collectSignatures(
     connectionChanges += 1;
     changes.wake();
   });
-  deadline.signal.addEventListener('abort', changes.wake, { once: true });
+  signal.addEventListener('abort', changes.wake, { once: true });
+  callers.onChange = changes.wake;
+  const insufficient = (): Insufficient => ({
+    kind: 'insufficient',
+    summary: summarizeTally(tally, (validator) =>
+      isConnected(validator) ? undefined : source.whyUnreachable(validator.nodeIDs[0] as NodeID),
+    ),
+    refusedForGood: weightRefusedForGood(tally, isPChainMessage),
+  });
   let isShed = false;
   let holds: 'permit' | 'admission' | 'nothing' = 'permit';
-  const repeatUntilMs = startMs + limits.repeatForMs;
   let repeats = 0;
   let repeatAtMs = startMs;
   try {
@@ -108,13 +116,17 @@ export async function collectSignatures(
     await yieldForLargeSet(warpSet, { ...deps, client });
     for (;;) {
       signal.throwIfAborted();
-      const isTimeUp = deadline.signal.aborted;
       const nowMs = clock.monotonicMs();
+      const [firstMs, lastMs] = [callers.first(startMs), callers.last(startMs)];
+      const isTimeUp = nowMs >= firstMs + requestTimeoutMs;
+      const repeatUntilMs = lastMs + repeatForMs;
       const connections = { isConnected, connectionChanges, connectDeadlineMs };
       const view = { nowMs, ...connections, isCautious, isPChainMessage, repeatAtMs, repeatUntilMs };
       const plan = planQueries(tally, view, limits, collection);
       if (holds !== 'permit' && isWork(plan)) {
         holds = 'permit';
+        stages.enter('collect');
+        using deadline = startDeadline(clock, firstMs + requestTimeoutMs - nowMs, 'waiting for a permit', signal);
         await permit.resume(deadline.signal);
         continue;
       }
@@ -126,14 +138,10 @@ export async function collectSignatures(
         const isTargetReached = verified.signedWeight >= tally.targetWeight;
         return { kind: 'signed', ...verified, isTargetReached, weights: weighOutcomes(tally, isConnected) };
       }
-      if (plan.kind === 'out of reach' || isTimeUp) {
-        return {
-          kind: 'insufficient',
-          summary: summarizeTally(tally, (validator) =>
-            isConnected(validator) ? undefined : source.whyUnreachable(validator.nodeIDs[0] as NodeID),
-          ),
-          refusedForGood: weightRefusedForGood(tally, isPChainMessage),
-        };
+      if (plan.kind === 'out of reach' || nowMs >= lastMs + requestTimeoutMs) return insufficient();
+      if (isTimeUp) callers.failAfter(requestTimeoutMs, nowMs, startMs, insufficient);
+      if (tally.signedWeight + collection.possible - collection.repeatable < tally.neededWeight) {
+        callers.failAfter(repeatForMs, nowMs, startMs, insufficient);
       }
       if (plan.ask.length > 0) stages.enter('collect');
       for (const validator of plan.ask) queries.ask(validator);
@@ -148,11 +156,13 @@ export async function collectSignatures(
         permit.wait();
         isShed = false;
         holds = 'nothing';
+        stages.enter('execution');
       } else if (plan.idle === 'other' && holds === 'permit') {
         permit.rest();
         holds = 'admission';
       }
-      await changes.next(plan.wakeAtMs);
+      const callersMs = [repeatForMs, requestTimeoutMs].map((ms) => firstMs + ms).filter((atMs) => atMs > nowMs);
+      await changes.next(Math.min(plan.wakeAtMs, ...callersMs));
     }
   } finally {
     if (tally.signedWeight === 0n && !isShed) {
@@ -160,7 +170,7 @@ export async function collectSignatures(
       penalties.chargeUnsigned(client, message.sourceChainID, queries.asked, bytes);
     }
     stopListening();
-    deadline.signal.removeEventListener('abort', changes.wake);
+    signal.removeEventListener('abort', changes.wake);
     ending.abort(OVER);
   }
 }

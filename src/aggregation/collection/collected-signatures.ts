@@ -104,7 +104,7 @@ export function createCollectedSignatures(options: CollectionContext) {
   }
 
   async function putBadAside(isTimeUp: boolean): Promise<void> {
-    const searchMs = Math.max((deadlineMs - clock.monotonicMs()) / 2, MIN_SEARCH_MS);
+    const searchMs = Math.max((deadlineMs() - clock.monotonicMs()) / 2, MIN_SEARCH_MS);
     using searching = startDeadline(clock, searchMs, 'finding invalid signers', signal);
     const { bad, uncleared } = await sum.findBadSigners(searching.signal);
     for (const index of bad) {

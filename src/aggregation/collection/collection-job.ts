@@ -14,13 +14,14 @@ import type { AggregatorMetrics, CountOutcome, StageInterval } from '../aggregat
 import type { AnswerHistories, AnswerHistory } from '../validators/answer-history.ts';
 import type { InvalidSigners } from '../validators/invalid-signers.ts';
 import type { SignatureSource } from '../validators/signature-source.ts';
+import type { CollectionCallers } from './collection-callers.ts';
 import type { ProgressFeed } from './progress.ts';
 import type { QueryLimits } from './query-plan.ts';
 import type { Tally } from './tally.ts';
 
 export interface CollectionLimits extends QueryLimits {
   readonly requestTimeoutMs: number;
-  /** Time from the start during which validators are asked again whose refusal may pass. */
+  /** Part of a caller's time during which validators are asked again whose refusal may pass. */
   readonly repeatForMs: number;
   /** Timeout of one attempt at one node. */
   readonly peerTimeoutMs: number;
@@ -59,6 +60,7 @@ export interface CollectionJob {
   readonly span?: Span | undefined;
   readonly client: string | undefined;
   readonly permit: CollectionPermit;
+  readonly callers: CollectionCallers;
 }
 
 /** The permits of a collection. */
@@ -83,7 +85,9 @@ export interface CollectionContext extends CollectionJob, CollectionDeps {
   readonly countOutcome: CountOutcome;
   readonly changes: WakeUp;
   readonly isPChainMessage: boolean;
-  readonly deadlineMs: number;
+  readonly startMs: number;
+  /** Of the first caller. */
+  readonly deadlineMs: () => number;
   readonly signal: AbortSignal;
   /** Aborts when the collection ends, and ends pending requests except trials. */
   readonly over: AbortSignal;

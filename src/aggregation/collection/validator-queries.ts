@@ -18,7 +18,19 @@ export interface ValidatorQueriesOptions extends CollectionContext {
 export function createValidatorQueries(options: ValidatorQueriesOptions) {
   const { tally, message, justification, isPChainMessage, source, queries, signatures, history, invalidSigners } =
     options;
-  const { client, clock, limits, metrics, observeDelay, countOutcome, changes, over, span = NO_SPAN } = options;
+  const {
+    client,
+    clock,
+    callers,
+    startMs,
+    limits,
+    metrics,
+    observeDelay,
+    countOutcome,
+    changes,
+    over,
+    span = NO_SPAN,
+  } = options;
   const timesAsked = new Map<NodeID, number>();
   const timeouts = new Map<WarpValidator, number>();
   /** Validators that refused after another one had signed. */
@@ -135,7 +147,8 @@ export function createValidatorQueries(options: ValidatorQueriesOptions) {
     const lateAtMs = sentAtMs + (forecast?.hedgeAfterMs ?? limits.hedgeAfterMs);
     tally.set(index, { kind: 'asking', lateAtMs, attempts });
     metrics.signatureRequests.inc();
-    asked += 1;
+    // What is asked while a client waits costs it no points.
+    if (attempts === 1 || callers.last(startMs) <= sentAtMs) asked += 1;
     return { isTrial, lateAtMs, sentAtMs };
   }
 

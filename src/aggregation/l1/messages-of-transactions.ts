@@ -160,7 +160,7 @@ export function createMessagesOfTransactions(
     const id = evmMiss === undefined ? txID : `${txID} (${evmHash(txID)})`;
     const advice = evmMiss === undefined ? 'write the hash of an EVM transaction as 0x and 64 digits' : NAME_CHAIN;
     const text = [unknownTo(asked, `transaction ${id}`), ...unasked, advice].join('; ');
-    return failure('unknown_transaction', text, evmMiss && BLOCK_TIME_MS);
+    return failure('unknown_transaction', text, BLOCK_TIME_MS);
   }
 
   return async (txID: TxID, evm: EvmLookup | undefined, signal: AbortSignal): Promise<L1MessageParts | EvmMessage> => {
@@ -191,6 +191,7 @@ function describeNotAccepted(txID: TxID, { status, reason }: TxStatus): Aggregat
       return failure(
         'unknown_transaction',
         `transaction ${txID} is not yet accepted by the P-Chain; try again in a moment`,
+        BLOCK_TIME_MS,
       );
     case 'Dropped': {
       const why = reason === undefined ? '' : `: ${reason}`;

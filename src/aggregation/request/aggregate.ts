@@ -19,8 +19,15 @@ import {
   type SettledRequest,
 } from './complete-request.ts';
 import { requestKey } from './result-key.ts';
-import { createSharedSigning, type SharedSigningOptions, type SigningLimits, type Waiter } from './shared-signing.ts';
+import {
+  createSharedSigning,
+  type SharedSigningOptions,
+  type SigningLimits,
+  type Wait,
+  type Waiter,
+} from './shared-signing.ts';
 import type { Signing, SigningResolver } from './signing-resolver.ts';
+import { createTransactionWait } from './transaction-wait.ts';
 
 export interface AggregatorLimits extends SigningLimits {
   /** Different aggregations and lookups at a time, including queued ones. Equal requests count once. */
@@ -36,6 +43,8 @@ export interface AggregatorOptions extends Omit<SharedSigningOptions, 'admission
 }
 
 export interface AggregateOptions extends Waiter {
+  /** Time in which the transaction may be accepted and executed, before the time for signatures begins; 0 by default. */
+  readonly waitMs?: number | undefined;
   /** Called and awaited before any work for an answer that is not cached. An error that it throws refuses the request. */
   readonly onCacheMiss?: (() => Promise<void>) | undefined;
   /** Called and awaited with the number of validators that may be asked, and the bytes of the message. */
@@ -71,6 +80,7 @@ export function createAggregator(options: AggregatorOptions) {
     queueTimeoutMs: limits.requestTimeoutMs,
   });
   const sharedSigning = createSharedSigning({ ...options, admission, observeDelay: admission.observeDelay });
+  const awaitTransaction = createTransactionWait({ ...options, admission });
   const lookups = new SingleFlight<string, Resolved>();
 
   /** Resolves a request from caches only; undefined if that is not possible. A cached answer needs no admission. */
@@ -87,16 +97,18 @@ export function createAggregator(options: AggregatorOptions) {
     request: AggregationRequest,
     recalled: Resolved | undefined,
     waiter: AggregateOptions,
+    wait: Wait,
   ): Promise<AggregationResult> {
     waiter.signal.throwIfAborted();
-    return await sign(recalled ?? (await resolve(request, waiter)), waiter);
+    return await sign(recalled ?? (await resolve(request, waiter, wait)), waiter, wait);
   }
 
-  async function resolve(request: AggregationRequest, waiter: AggregateOptions): Promise<Resolved> {
+  async function resolve(request: AggregationRequest, waiter: AggregateOptions, wait: Wait): Promise<Resolved> {
     const { signal, client, span = NO_SPAN } = waiter;
     const startMs = clock.monotonicMs();
-    using _ = { [Symbol.dispose]: () => void endResolve(waiter, startMs) };
+    using _ = { [Symbol.dispose]: () => void endResolve(waiter, startMs + wait.spentMs) };
     const known = knownSubnet(request);
+    await awaitTransaction(request.subject, waiter, wait);
     const find = async (until: AbortSignal): Promise<Resolved> => {
       const complete = await completeRequest(request, options.l1Messages, until);
       const signing = await resolver.resolve(complete, until, (subnetID) => subnets.requireAllowed(subnetID));
@@ -148,13 +160,17 @@ export function createAggregator(options: AggregatorOptions) {
     return given !== undefined && subnets.isTracked(given) ? given : undefined;
   }
 
-  async function sign({ complete, signing: first }: Resolved, waiter: AggregateOptions): Promise<AggregationResult> {
+  async function sign(
+    { complete, signing: first }: Resolved,
+    waiter: AggregateOptions,
+    wait: Wait,
+  ): Promise<AggregationResult> {
     const { signal, span = NO_SPAN } = waiter;
     waiter.onResolved?.(complete, first);
     await waiter.onSigners?.(first.warpSet.validators.length, complete.message.bytes.length);
     let signing = first;
     for (let rebuilds = 0; ; rebuilds += 1) {
-      const { result, isNew } = await sharedSigning.sign(settled(complete, signing), signing, waiter);
+      const { result, isNew } = await sharedSigning.sign(settled(complete, signing), signing, waiter, wait);
       // A cached result took no time in which the set could change.
       if (!isNew || complete.pChainHeight !== 0n || rebuilds === MAX_REBUILDS) {
         return advised(complete, signing, result, waiter);
@@ -196,6 +212,7 @@ export function createAggregator(options: AggregatorOptions) {
   async function follow(
     waiter: AggregateOptions,
     startMs: number,
+    wait: Wait,
     work: () => Promise<AggregationResult>,
   ): Promise<AggregationResult> {
     metrics.inFlight.inc();
@@ -210,7 +227,7 @@ export function createAggregator(options: AggregatorOptions) {
       throw error;
     } finally {
       metrics.inFlight.dec();
-      metrics.observeDuration(outcome, (clock.monotonicMs() - startMs) / 1_000);
+      metrics.observeDuration(outcome, (clock.monotonicMs() - startMs - wait.spentMs) / 1_000);
     }
   }
 
@@ -218,11 +235,12 @@ export function createAggregator(options: AggregatorOptions) {
     /** Returns the signed message. Equal concurrent requests share one run. */
     async aggregate(request: AggregationRequest, waiter: AggregateOptions): Promise<AggregationResult> {
       const startMs = clock.monotonicMs();
+      const wait: Wait = { untilMs: startMs + (waiter.waitMs ?? 0), spentMs: 0 };
       let recalled: Recalled | undefined;
       try {
         recalled = recall(request);
       } catch (error) {
-        return follow(waiter, startMs, () => Promise.reject(error));
+        return follow(waiter, startMs, wait, () => Promise.reject(error));
       }
       if (recalled !== undefined) {
         const tookS = endResolve(waiter, startMs);
@@ -233,7 +251,7 @@ export function createAggregator(options: AggregatorOptions) {
         }
       }
       await waiter.onCacheMiss?.();
-      return follow(waiter, startMs, () => run(request, recalled, waiter));
+      return follow(waiter, startMs, wait, () => run(request, recalled, waiter, wait));
     },
   };
 }

@@ -19,7 +19,7 @@ export function requestKey(request: AggregationRequest): string {
   return [subjectKey(request.subject), ...settings].join('|');
 }
 
-function subjectKey(subject: Subject): string {
+export function subjectKey(subject: Subject): string {
   switch (subject.kind) {
     case 'message':
       return signatureKey(subject);

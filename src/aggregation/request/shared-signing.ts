@@ -12,7 +12,8 @@ import type { Penalties } from '../admission/penalties.ts';
 import { QueryConcurrency } from '../admission/query-concurrency.ts';
 import { AggregatorError } from '../aggregator-error.ts';
 import type { AggregationStage, StageInterval } from '../aggregator-metrics.ts';
-import { type CollectionOutcome, collectSignatures } from '../collection/collect-signatures.ts';
+import { collectSignatures } from '../collection/collect-signatures.ts';
+import { CollectionCallers, type Insufficient } from '../collection/collection-callers.ts';
 import { describeFailure } from '../collection/collection-failure.ts';
 import type { CollectionDeps, CollectionLimits, CollectionPermit } from '../collection/collection-job.ts';
 import { ProgressFeed, type ProgressListener } from '../collection/progress.ts';
@@ -51,6 +52,13 @@ export interface Waiter {
   onStage?(stage: AggregationStage, durationMs: number): void;
 }
 
+/** The time in which a request's transaction may be accepted and executed. */
+export interface Wait {
+  readonly untilMs: number;
+  /** Time spent waiting so far, which is not slowness. */
+  spentMs: number;
+}
+
 /**
  * Signs for a known validator set. Equal requests of this process share one flight, which is one collection or, with a shared store
  * (`distributedFlights`), the wait for that of another replica. Endings are cached.
@@ -72,7 +80,7 @@ export function createSharedSigning(options: SharedSigningOptions) {
     return find(resultKey(request, signing), signing);
   }
 
-  async function sign(request: SettledRequest, signing: Signing, waiter: Waiter): Promise<Signed> {
+  async function sign(request: SettledRequest, signing: Signing, waiter: Waiter, wait: Wait): Promise<Signed> {
     const { signal, client, span = NO_SPAN, onProgress } = waiter;
     const { pChainHeight } = signing;
     const key = resultKey(request, signing);
@@ -80,24 +88,30 @@ export function createSharedSigning(options: SharedSigningOptions) {
     if (cached !== undefined) return { result: cached, isNew: false };
     const unreachable = unreachableQuorum(request, signing);
     if (unreachable !== undefined) throw unreachable;
+    const joinedMs = clock.monotonicMs();
     const failure = failures.find(key, () => connectedWeightOf(signing.warpSet));
-    if (failure !== undefined) {
+    if (failure !== undefined && !(joinedMs < wait.untilMs && isPassing(failure))) {
       metrics.rememberedFailures.inc({ code: failure.code });
       throw atHeight(failure, pChainHeight);
     }
-    const joinedMs = clock.monotonicMs();
+    const own = new AbortController();
     const signed = flights.run(
       key,
       (flight) => {
-        const own = startSpan(signing, span);
-        return inSpan(own, () => fly({ key, request, signing, client, span: own }, flight));
+        const flightSpan = startSpan(signing, span);
+        return inSpan(flightSpan, () => fly({ key, request, signing, client, span: flightSpan }, flight));
       },
-      signal,
+      AbortSignal.any([signal, own.signal]),
     );
     // The flight has begun, so its collection exists.
     const collection = running.get(key);
     if (collection?.span.isRecorded) span.link(collection.span);
     collection?.run.join(client);
+    const leave = collection?.callers.join({
+      joinedMs,
+      waitUntilMs: wait.untilMs,
+      fail: (outcome) => own.abort(failed(key, { ...request, ...signing }, outcome).error),
+    });
     const unsubscribe = onProgress && collection?.progress.subscribe(listenerAt(pChainHeight, onProgress));
     try {
       const { result, isNew } = await signed;
@@ -105,11 +119,15 @@ export function createSharedSigning(options: SharedSigningOptions) {
     } catch (error) {
       throw error instanceof AggregatorError ? atHeight(error, pChainHeight) : error;
     } finally {
+      leave?.();
       unsubscribe?.();
       const nowMs = clock.monotonicMs();
       for (const { stage, sinceMs, untilMs = nowMs } of collection?.stages ?? []) {
         // The collection may have begun before this request.
-        if (untilMs >= joinedMs) waiter.onStage?.(stage, untilMs - Math.max(sinceMs, joinedMs));
+        if (untilMs < joinedMs) continue;
+        const spentMs = untilMs - Math.max(sinceMs, joinedMs);
+        if (stage === 'execution') wait.spentMs += spentMs;
+        waiter.onStage?.(stage, spentMs);
       }
     }
   }
@@ -118,12 +136,15 @@ export function createSharedSigning(options: SharedSigningOptions) {
     penalties.requireSignable(client, request.message.sourceChainID);
     using admitted = admission.admit({ client, subnetID: signing.signingSubnetID });
     const progress = new ProgressFeed({ ...signing, isConnected: (nodeID) => source.isConnected(nodeID) });
-    const collection: Collection = { progress, run: new SharedRun(admission, client), admitted, stages: [], span };
+    const callers = new CollectionCallers();
+    const run = new SharedRun(admission, client);
+    const collection: Collection = { progress, run, admitted, callers, stages: [], span };
+    const startMs = clock.monotonicMs();
     running.set(key, collection);
     let isNew = false;
     let mirror: ReturnType<typeof mirrorProgress> | undefined;
     const task: SingleFlightTask<Ending> = {
-      patienceMs: limits.requestTimeoutMs,
+      patienceMs: () => callers.first(startMs) - startMs + limits.requestTimeoutMs,
       work(waitedMs) {
         isNew = true;
         return collect(key, { ...request, ...signing }, collection, waitedMs, signal);
@@ -131,7 +152,12 @@ export function createSharedSigning(options: SharedSigningOptions) {
       share: toShared,
       // The failure of another replica is not cached here: it expires in the store.
       async accept({ bytes, isProven }) {
-        if (!isProven) return decodeFailure(bytes, () => connectedWeightOf(signing.warpSet));
+        if (!isProven) {
+          const ending = decodeFailure(bytes, () => connectedWeightOf(signing.warpSet));
+          // A request that waits takes over. The others share its collection, and have had most of their time.
+          const isWaiting = clock.monotonicMs() < callers.last(startMs);
+          return ending && isWaiting && isPassing(ending.error) ? undefined : ending;
+        }
         const ending = await verifiedResult(bytes, request, signing, bls, signal);
         return ending && keep(key, ending);
       },
@@ -177,18 +203,21 @@ export function createSharedSigning(options: SharedSigningOptions) {
       },
     };
     const job = { ...request, ...collection, signatureKey: signatureKey(request), client, permit };
-    // A replica that waited for another one has less time left, but at least half.
+    // A replica that waited for another one has less time left, but at least half, and the other one has repeated its questions.
     const requestTimeoutMs = Math.max(limits.requestTimeoutMs - waitedMs, limits.requestTimeoutMs / 2);
-    const deps = { ...options, queries, scheduler, limits: { ...limits, requestTimeoutMs } };
+    const repeatForMs = Math.max(limits.repeatForMs - waitedMs, 0);
+    const deps = { ...options, queries, scheduler, limits: { ...limits, requestTimeoutMs, repeatForMs } };
     const outcome = await collectSignatures(job, deps, signal);
-    if (outcome.kind === 'insufficient') {
-      const error = toError(request, outcome);
-      const connectedWeight = connectedWeightOf(request.warpSet);
-      failures.remember(key, error, connectedWeight);
-      return { kind: 'failed', error, connectedWeight };
-    }
+    if (outcome.kind === 'insufficient') return failed(key, request, outcome);
     const { isTargetReached } = outcome;
     return keep(key, { kind: 'signed', result: toResult(request, outcome), isTargetReached });
+  }
+
+  function failed(key: string, request: SettledRequest & Signing, outcome: Insufficient) {
+    const error = toError(request, outcome);
+    const connectedWeight = connectedWeightOf(request.warpSet);
+    failures.remember(key, error, connectedWeight);
+    return { kind: 'failed', error, connectedWeight } as const;
   }
 
   /** Equal requests at the same height share one object, so that its encoding is cached. */
@@ -226,6 +255,11 @@ export function createSharedSigning(options: SharedSigningOptions) {
   return { known, sign };
 }
 
+/** Whether a later block may change the failure. */
+function isPassing({ code }: AggregatorError): boolean {
+  return code !== 'signing_refused';
+}
+
 /** A child of the span of the request that begins a flight; other requests link to it. */
 function startSpan({ signingSubnetID, pChainHeight, warpSet }: Signing, parent: Span): Span {
   const span = parent.child('collect signatures');
@@ -248,6 +282,7 @@ interface Collection {
   readonly stages: StageInterval[];
   readonly run: SharedRun;
   readonly admitted: AdmissionPermit;
+  readonly callers: CollectionCallers;
   readonly span: Span;
 }
 
@@ -269,7 +304,7 @@ function bytesToWait({ message, justification, warpSet }: SettledRequest & Signi
 
 function toError(
   { message, quorumNum, sourceSubnetID, signingSubnetID, pChainHeight }: SettledRequest & Signing,
-  { summary, refusedForGood }: Pick<Extract<CollectionOutcome, { kind: 'insufficient' }>, 'summary' | 'refusedForGood'>,
+  { summary, refusedForGood }: Pick<Insufficient, 'summary' | 'refusedForGood'>,
 ): AggregatorError {
   const isOfL1 = sourceSubnetID !== PRIMARY_NETWORK_ID;
   const failure = describeFailure({ summary, quorumNum, isOfL1, refusedForGood });

@@ -8,7 +8,8 @@ import type { Signing } from '../../aggregation/request/signing-resolver.ts';
 import { clientOf } from '../../http/access/client-identity.ts';
 import { AGGREGATION_ACCESS, MESSAGE_AGGREGATION_ACCESS, unitsForSigners } from '../../http/access/route-access.ts';
 import { aggregationErrorResponses } from '../../http/errors/error-body.ts';
-import { checkQuery } from '../../http/parameters/query-parameters.ts';
+import type { Parameters } from '../../http/parameters/check-parameters.ts';
+import { checkQuery, convertQuery } from '../../http/parameters/query-parameters.ts';
 import type { Server } from '../../http/request/http-server.ts';
 import { JSON_TYPE } from '../../http/request/json-type.ts';
 import type { NetworkOfPath } from '../../http/request/network-of-path.ts';
@@ -21,6 +22,7 @@ import { streamAggregation } from './aggregation-stream.ts';
 import {
   AGGREGATION_BODY_LIMIT,
   AggregationBody,
+  MessageQuery,
   parseAggregationRequest,
   parseTransactionRequest,
   TransactionQuery,
@@ -42,9 +44,14 @@ export function registerAggregateSignatures(
   { network, networkOf, onRequest }: NetworkOfPath,
   clock: Clock,
 ): void {
-  async function answer(request: FastifyRequest, reply: FastifyReply, asked: AggregationRequest): Promise<undefined> {
+  async function answer(
+    request: FastifyRequest<{ Querystring: Static<typeof MessageQuery> }>,
+    reply: FastifyReply,
+    asked: AggregationRequest,
+  ): Promise<undefined> {
     const { name, aggregator } = networkOf(request);
     const context = new RequestContext(request, reply, name, asked);
+    context.waitMs = 1_000 * (request.query.wait ?? 0);
     if (request.method === 'HEAD' || !prefersEvents(request.headers.accept)) {
       context.result = await aggregator.aggregate(asked, context);
       reply.status(201).type(JSON_TYPE).send(signedMessageJson(context.result, context.advice));
@@ -69,8 +76,12 @@ export function registerAggregateSignatures(
         tags,
         summary: "Collect and aggregate the validators' signatures of a Warp message",
         params: Type.Object({ network }),
+        querystring: MessageQuery,
         body: AggregationBody,
         response: RESPONSES,
+      },
+      preValidation: async (request) => {
+        request.query = convertQuery(MessageQuery, request.query as Parameters);
       },
       onRequest,
     },
@@ -128,6 +139,7 @@ export class RequestContext implements AggregateOptions {
   readonly #request: FastifyRequest;
   readonly #reply: FastifyReply;
   onProgress: AggregateOptions['onProgress'];
+  waitMs: number | undefined;
   readonly stages: Partial<Record<AggregationStage, number>> = {};
   onSigning: ((signing: Signing) => void) | undefined;
   resolved: ResolvedRequest | undefined;
@@ -179,6 +191,7 @@ export class RequestContext implements AggregateOptions {
 
   onStage(stage: AggregationStage, durationMs: number): void {
     this.stages[stage] = (this.stages[stage] ?? 0) + durationMs;
+    if (stage === 'execution') this.#request.waitedMs += durationMs;
   }
 }
 

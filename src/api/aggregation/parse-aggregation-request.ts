@@ -65,8 +65,24 @@ export const AggregationBody = Type.Object(
   { additionalProperties: false },
 );
 
+const WAIT_PARAMETER = {
+  wait: Type.Optional(
+    Type.Number({
+      minimum: 0,
+      maximum: 30,
+      default: 0,
+      description:
+        'Seconds in which the transaction may still be accepted and executed. The time for signatures begins after it, and the answer comes as ' +
+        'soon as the message is signed',
+    }),
+  ),
+};
+
+export const MessageQuery = Type.Object(WAIT_PARAMETER);
+
 export const TransactionQuery = Type.Object(
   {
+    ...WAIT_PARAMETER,
     blockchainId: optionalText(
       'The EVM chain of the transaction: its ID in hex or cb58, or C for the C-Chain. Without it the P-Chain is asked; then, for ' +
         'a txHash of 0x and 64 digits that it does not know, the C-Chain and the chains of tracked subnets',
@@ -116,7 +132,7 @@ function parseSettings(given: SettingsFields): Omit<AggregationRequest, 'subject
 /** Parses the parameters of a GET. @throws {HttpError} naming the parameter */
 export function parseTransactionRequest(
   txHash: string,
-  { blockchainId, logIndex, ...query }: Static<typeof TransactionQuery>,
+  { blockchainId, logIndex, ...query }: Omit<Static<typeof TransactionQuery>, 'wait'>,
 ): AggregationRequest {
   const txID = parseField('txHash', txHash, () => parseHexOrCb58Id<TxID>(txHash, 'txHash'));
   const chain =

@@ -17,12 +17,18 @@ export const RequestRecord = Type.Object(
     endedAt: integer('Unix time in milliseconds of its end'),
     durationMs: Type.Number({ description: 'Time from its headers to the end of the answer' }),
     stages: Type.Object(
-      { resolve: Milliseconds, connect: Milliseconds, collect: Milliseconds, verify: Milliseconds },
+      {
+        resolve: Milliseconds,
+        connect: Milliseconds,
+        collect: Milliseconds,
+        verify: Milliseconds,
+        execution: Milliseconds,
+      },
       {
         additionalProperties: false,
         description:
           'Milliseconds of each stage. resolve: finding the validator set; connect: until a validator could be asked; collect: until ' +
-          'the quorum was reached or out of reach; verify: checking the signature. The rest of the duration is waiting: for a permit, ' +
+          'the quorum was reached or out of reach; verify: checking the signature; execution: until the transaction was accepted and executed. The rest of the duration is waiting: for a permit, ' +
           'for another replica that has the same work, for the body. A stage that did not occur is missing',
       },
     ),

@@ -31,6 +31,7 @@ export interface AggregateCommandOptions extends InputOptions, SourceOptions {
   readonly subnet?: string;
   readonly height?: number;
   readonly destination?: string;
+  readonly wait?: number;
 }
 
 interface AggregateRequest {
@@ -44,8 +45,8 @@ export async function aggregate(given: string | undefined, options: AggregateCom
   const request = await readRequest(given, options);
   const signed = await askSource(options, {
     networkID: request.networkID,
-    askService: (client, bar) => askService(request, options.network, client, bar),
-    prepareOwn: () => prepareOwn(request),
+    askService: (client, bar) => askService(request, options, client, bar),
+    prepareOwn: () => prepareOwn(request, options),
   });
   if (options.json === true) print(JSON.stringify(signed, undefined, 2));
   else {
@@ -112,20 +113,25 @@ function unwrapLog(bytes: Uint8Array): Uint8Array {
 
 async function askService(
   { transaction, body, networkID }: AggregateRequest,
-  name: string | undefined,
+  { network: name, wait }: Pick<AggregateCommandOptions, 'network' | 'wait'>,
   client: ServiceClient,
   { onEvent }: ProgressBar,
 ): Promise<SignedMessageBody> {
   const path = `${await client.networkPath(name, networkID)}/aggregateSignatures`;
-  if (transaction === undefined) return client.follow({ method: 'POST', path, body }, SignedMessageBody, onEvent);
-  const query = new URLSearchParams(
-    Object.entries(transaction.query).map(([name, value]) => [name, String(value)]),
-  ).toString();
-  const ofTransaction = `${path}/${encodeURIComponent(transaction.id)}${query === '' ? '' : `?${query}`}`;
+  const given = Object.entries({ ...transaction?.query, ...(wait !== undefined && { wait }) });
+  const query = new URLSearchParams(given.map(([parameter, value]) => [parameter, String(value)])).toString();
+  const suffix = query === '' ? '' : `?${query}`;
+  if (transaction === undefined) {
+    return client.follow({ method: 'POST', path: `${path}${suffix}`, body }, SignedMessageBody, onEvent);
+  }
+  const ofTransaction = `${path}/${encodeURIComponent(transaction.id)}${suffix}`;
   return client.follow({ method: 'GET', path: ofTransaction }, SignedMessageBody, onEvent);
 }
 
-function prepareOwn({ transaction, body }: AggregateRequest): OwnCall<SignedMessageBody> {
+function prepareOwn(
+  { transaction, body }: AggregateRequest,
+  { wait = 0 }: Pick<AggregateCommandOptions, 'wait'>,
+): OwnCall<SignedMessageBody> {
   const request =
     transaction === undefined
       ? parseAggregationRequest(body)
@@ -140,6 +146,7 @@ function prepareOwn({ transaction, body }: AggregateRequest): OwnCall<SignedMess
     let advice: DeliveryAdvice | undefined;
     const result = await network.aggregator.aggregate(request, {
       signal,
+      waitMs: 1_000 * wait,
       onResolved(_, signing) {
         progress.quorumPercentage = Number(signing.quorumNum);
       },

@@ -15,6 +15,8 @@ declare module 'fastify' {
     errorCode: ErrorCode | undefined;
     /** Status that a plain answer would have had, of a stream that ended with an error after its 200. */
     endStatus: number | undefined;
+    /** Time in which a transaction was awaited: it is no part of the measured duration. */
+    waitedMs: number;
     /** What the validators did, of an aggregation that failed. */
     failure: AggregationReport | undefined;
   }
@@ -44,6 +46,7 @@ export function createRequestObserver(server: Server, log: RequestLog, options: 
   server.decorateRequest('errorCode', undefined);
   server.decorateRequest('endStatus', undefined);
   server.decorateRequest('failure', undefined);
+  server.decorateRequest('waitedMs', 0);
   server.decorateRequest('aggregation', undefined);
   server.decorateRequest('gone', undefined);
 
@@ -63,7 +66,7 @@ export function createRequestObserver(server: Server, log: RequestLog, options: 
     const route = request.route.url ?? NO_ROUTE;
     const [text, statusClass] = isAnswered ? [String(status), `${String(status)[0]}xx`] : [GONE, GONE];
     requests.inc({ method: request.method, route, status: text });
-    durations.observe({ route, status_class: statusClass }, durationMs / 1_000);
+    durations.observe({ route, status_class: statusClass }, Math.max(0, durationMs - request.waitedMs) / 1_000);
   }
 
   return (request: FastifyRequest, reply: FastifyReply): void => {
@@ -103,7 +106,7 @@ function declareMetrics(metrics: Metrics) {
     }),
     durations: metrics.histogram({
       name: 'http_request_duration_seconds',
-      help: 'Time from the headers of a request to the end of its answer, by route and class of the status',
+      help: 'Time from the headers of a request to the end of its answer, without that in which a transaction was awaited, by route and class of the status',
       labels: ['route', 'status_class'],
       buckets: DURATION_BUCKETS_SECONDS,
     }),

@@ -23,21 +23,32 @@ export const HEIGHT_PARAMETERS = {
 };
 
 /**
- * Checks a query's parameters as strings, refuses unknown ones, and converts integers, as a route's `validatorCompiler`. Handlers check those
+ * Checks a query's parameters as strings, refuses unknown ones, and converts numbers, as a route's `validatorCompiler`. Handlers check those
  * of the path.
  */
 export function checkQuery({ schema, httpPart }: { schema: TSchema; httpPart?: string }) {
-  const { properties = {} } = schema as { properties?: Readonly<Record<string, { readonly type?: string }>> };
-  const known = Object.keys(properties);
+  const known = Object.keys(propertiesOf(schema));
   return (values: unknown) => {
     if (httpPart !== 'querystring') return true;
-    const given = Object.entries(values as Parameters);
-    checkParameters(schema, values as Parameters);
-    const [unknown] = given.find(([name]) => !known.includes(name)) ?? [];
+    const given = values as Parameters;
+    const unknown = Object.keys(given).find((name) => !known.includes(name));
+    const value = convertQuery(schema, given);
     if (unknown !== undefined) {
       throw badRequest(`unknown parameter ${unknown.slice(0, MAX_SHOWN_LENGTH)}; known are: ${known.join(', ')}`);
     }
-    const converted = given.map(([name, text]) => [name, properties[name]?.type === 'integer' ? Number(text) : text]);
-    return { value: Object.fromEntries(converted) as object };
+    return { value };
   };
+}
+
+/** Checks a query's known parameters as strings, and converts numbers. @throws {HttpError} naming the parameter */
+export function convertQuery(schema: TSchema, values: Parameters): object {
+  checkParameters(schema, values);
+  const properties = propertiesOf(schema);
+  const isNumber = (name: string): boolean => ['integer', 'number'].includes(properties[name]?.type ?? '');
+  return Object.fromEntries(Object.entries(values).map(([name, text]) => [name, isNumber(name) ? Number(text) : text]));
+}
+
+function propertiesOf(schema: TSchema): Readonly<Record<string, { readonly type?: string }>> {
+  const { properties = {} } = schema as { properties?: Readonly<Record<string, { readonly type?: string }>> };
+  return properties;
 }

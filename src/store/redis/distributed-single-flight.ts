@@ -12,7 +12,7 @@ export type DistributedSingleFlight = ReturnType<typeof createDistributedSingleF
 
 export interface SingleFlightTask<Outcome> {
   /** The longest wait for another replica, even while it renews its lease. */
-  readonly patienceMs: number;
+  patienceMs(): number;
   /** @param waitedMs time spent waiting for another replica */
   work(waitedMs: number): Promise<Outcome>;
   /** Encodes the outcome for other replicas; undefined if it must not be shared. */
@@ -147,7 +147,7 @@ export function createDistributedSingleFlight(options: DistributedSingleFlightOp
         if (rejected <= MAX_REJECTED) continue;
       }
       // No lease to wait for: the store is away, or its values are unusable. Or the wait was too long.
-      if (found.kind !== 'theirs' || rejected > MAX_REJECTED || waitedMs() >= task.patienceMs) {
+      if (found.kind !== 'theirs' || rejected > MAX_REJECTED || waitedMs() >= task.patienceMs()) {
         runs.inc({ outcome: 'alone' });
         return task.work(waitedMs());
       }

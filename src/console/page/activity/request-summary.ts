@@ -1,7 +1,7 @@
 import type { RequestRecord } from '../../../api/requests/request-record.ts';
 import { sumOutcomes } from '../sign/outcomes.ts';
 
-const STAGES = ['resolve', 'connect', 'collect', 'verify'] as const;
+const STAGES = ['resolve', 'connect', 'collect', 'verify', 'execution'] as const;
 
 export interface Stage {
   readonly name: (typeof STAGES)[number] | 'waiting';

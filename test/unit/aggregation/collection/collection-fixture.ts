@@ -8,6 +8,7 @@ import {
   type CollectionOutcome,
   collectSignatures,
 } from '../../../../src/aggregation/collection/collect-signatures.ts';
+import { CollectionCallers } from '../../../../src/aggregation/collection/collection-callers.ts';
 import type {
   CollectionDeps,
   CollectionJob,
@@ -86,6 +87,7 @@ export interface CollectOptions {
   readonly deps?: Partial<CollectionDeps>;
   readonly progress?: ProgressFeed;
   readonly permit?: CollectionJob['permit'];
+  readonly callers?: CollectionCallers;
   readonly sourceSubnetID?: SubnetID;
 }
 
@@ -205,6 +207,7 @@ export function createFixture(options: FixtureOptions) {
         client: CLIENT,
         progress: options.progress ?? createFeed(),
         stages: [],
+        callers: options.callers ?? new CollectionCallers(),
         permit: options.permit ?? { rest: () => undefined, wait: () => undefined, resume: async () => undefined },
         quorumNum: BigInt(quorum),
         quorumBuffer: BigInt(buffer),

@@ -43,7 +43,7 @@ function createReplicas(secret: string | null = SECRET) {
     const result = replica.run<string>(
       KEY,
       {
-        patienceMs: 10_000,
+        patienceMs: () => 10_000,
         async work() {
           await sleep(clock, takesMs);
           done.push(name);
@@ -201,7 +201,7 @@ describe('forged values', () => {
       if (count < 40) clock.after(100, () => renew(count + 1));
     };
     renew(0);
-    const result = run('patient', { takesMs: 0, patienceMs: 3_000 });
+    const result = run('patient', { takesMs: 0, patienceMs: () => 3_000 });
     await clock.advance(3_200);
     expect(await result).toBe('patient');
   });
