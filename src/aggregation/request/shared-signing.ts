@@ -257,7 +257,7 @@ export function createSharedSigning(options: SharedSigningOptions) {
 
 /** Whether a later block may change the failure. */
 function isPassing({ code }: AggregatorError): boolean {
-  return code !== 'signing_refused';
+  return code === 'insufficient_weight' || code === 'not_connected';
 }
 
 /** A child of the span of the request that begins a flight; other requests link to it. */

@@ -46,7 +46,7 @@ export function createRequestObserver(server: Server, log: RequestLog, options: 
   server.decorateRequest('errorCode', undefined);
   server.decorateRequest('endStatus', undefined);
   server.decorateRequest('failure', undefined);
-  server.decorateRequest('waitedMs', 0);
+  server.decorateRequest('waitedMs');
   server.decorateRequest('aggregation', undefined);
   server.decorateRequest('gone', undefined);
 
@@ -71,6 +71,7 @@ export function createRequestObserver(server: Server, log: RequestLog, options: 
 
   return (request: FastifyRequest, reply: FastifyReply): void => {
     request.route = request.routeOptions;
+    request.waitedMs = 0;
     const { method, headers, route } = request;
     inFlight.inc();
     // Probes and scrapes would bury all other spans.

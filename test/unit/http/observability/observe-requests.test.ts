@@ -1,10 +1,12 @@
 import { Registry } from 'prom-client';
 import { expect, test } from 'vitest';
 import { AggregatorError } from '../../../../src/aggregation/aggregator-error.ts';
+import type { Aggregator } from '../../../../src/aggregation/request/aggregate.ts';
 import { bytesToHex } from '../../../../src/lib/encoding/bytes.ts';
 import { P_CHAIN_ID } from '../../../../src/warp/ids.ts';
 import { createUnsignedMessage } from '../../../../src/warp/unsigned-message.ts';
-import { createTestServer, PATH, scriptedAggregator } from '../../api/api-fixture.ts';
+import { FakeClock } from '../../../support/fake-clock.ts';
+import { createTestServer, PATH, RESULT, scriptedAggregator } from '../../api/api-fixture.ts';
 
 test('requests are counted by method, route and status; paths without a route share a label', async () => {
   const registry = new Registry();
@@ -22,6 +24,22 @@ test('requests are counted by method, route and status; paths without a route sh
     'signature_aggregator_http_request_duration_seconds_count{route="/health/live",status_class="2xx"} 2',
   );
   expect(shown).toContain('signature_aggregator_http_requests_in_flight 0');
+});
+
+test('durations leave out the time in which a transaction was awaited', async () => {
+  const registry = new Registry();
+  const clock = new FakeClock();
+  const aggregator: Aggregator = {
+    async aggregate(_request, options) {
+      await clock.advance(7_500);
+      options.onStage?.('execution', options.waitMs ?? 0);
+      return RESULT;
+    },
+  };
+  const server = await createTestServer({ registry, aggregator, clock });
+  const payload = { message: bytesToHex(createUnsignedMessage(5, P_CHAIN_ID, new Uint8Array()).bytes) };
+  expect((await server.inject({ method: 'POST', url: `${PATH}?wait=7`, payload })).statusCode).toBe(201);
+  expect(await registry.metrics()).toMatch(/http_request_duration_seconds_sum\{.*aggregateSignatures.*\} 0\.5$/m);
 });
 
 test('a bug is counted as an internal error, and a missed quorum is not', async () => {
