@@ -14,6 +14,8 @@ const RECONNECTIONS = 2;
 const REPEAT_MS = 5_000;
 /** Of one node: the repetitions in that time, and one after a timeout. */
 const MAX_ASKS = 1 + 3 + Math.ceil((REPEAT_MS - 400) / 400) + RECONNECTIONS + 1;
+/** Lookups of a request before it joins a collection. */
+const RESOLVES = 2;
 /** The extra time of the search for invalid signers. */
 const SEARCH_MS = 2_000;
 /** A store that does not answer is waited for once. */
@@ -29,6 +31,8 @@ interface Collection {
   /** The time from which the collection had nothing to wait for, because the quorum was out of reach. */
   lostMs: number | undefined;
   readonly asks: Map<NodeID, Ask[]>;
+  /** Whether several requests for its message were seen at once. */
+  isShared: boolean;
 }
 
 interface Ask {
@@ -39,6 +43,7 @@ interface Ask {
 
 /** A request from its start to its end, as far as collections depend on it. */
 export interface LiveRequest {
+  readonly startMs: number;
   readonly plan: RequestPlan;
   readonly message: MessagePlan;
 }
@@ -104,17 +109,19 @@ export class Invariants implements Watcher {
       query: undefined,
       lostMs: undefined,
       asks: new Map(),
+      isShared: false,
     };
     this.#collections.push(collection);
     this.#expectShared(message);
     return () => {
       collection.endMs = this.#nowMs();
-      const tookMs = collection.endMs - collection.startMs;
+      const tookMs = collection.endMs - this.#lastJoinMs(collection);
       const { requestTimeoutMs } = this.#plan.aggregation;
       if (tookMs > requestTimeoutMs + this.slackMs)
         this.violate(`a collection took ${tookMs} ms, with a deadline of ${requestTimeoutMs}`);
       // No answer tells that the time for repetitions is over.
-      if (collection.endMs > collection.startMs + REPEAT_MS) this.#noteLoss(collection, collection.startMs + REPEAT_MS);
+      const repeatUntilMs = this.#lastJoinMs(collection) + REPEAT_MS;
+      if (collection.endMs > repeatUntilMs) this.#noteLoss(collection, repeatUntilMs);
       this.#expectSoon(collection);
     };
   }
@@ -161,6 +168,15 @@ export class Invariants implements Watcher {
     if (open > allowed) this.violate(`${open} collections of one message at once, for requests of ${allowed} kinds`);
   }
 
+  /** The time at which the last request joined a collection at the latest: each has its own time. */
+  #lastJoinMs(collection: Collection): number {
+    const { message, startMs } = collection;
+    const requests = [...this.live].filter((one) => equalBytes(one.message.message.bytes, message));
+    collection.isShared ||= requests.length > 1;
+    if (!collection.isShared) return startMs;
+    return Math.max(startMs, ...requests.map((one) => one.startMs + RESOLVES * this.#plan.apiTimeoutMs));
+  }
+
   /** Returns the only request that a collection can belong to, and its set; undefined if there are several. */
   #settingOf({ message }: Collection): { readonly quorum: number; readonly set: LedgerSet } | undefined {
     const requests = [...this.live].filter((one) => equalBytes(one.message.message.bytes, message));
@@ -187,7 +203,7 @@ export class Invariants implements Watcher {
       if (asks.some(({ outcome, code }) => outcome === 'invalid_signature' || code === NO_HANDLER || code === -3))
         return true;
       if (asks.filter(({ outcome }) => outcome === 'timed_out').length > nodes.length) return true;
-      if (asks.some(({ outcome }) => outcome === 'refused')) return atMs >= collection.startMs + REPEAT_MS;
+      if (asks.some(({ outcome }) => outcome === 'refused')) return atMs >= this.#lastJoinMs(collection) + REPEAT_MS;
       return asks.filter(({ outcome }) => outcome !== 'timed_out').length >= nodes.length + RECONNECTIONS;
     };
     const total = set.reduce((sum, { weight }) => sum + weight, 0n);
@@ -221,7 +237,7 @@ function isPendingAt({ answeredMs }: Ask, atMs: number): boolean {
 }
 
 /** The most collections that requests for one message need at once: one for each kind of request in each set of its subnet. */
-export function maxCollections(requests: readonly LiveRequest[], ledger: Ledger): number {
+export function maxCollections(requests: readonly Omit<LiveRequest, 'startMs'>[], ledger: Ledger): number {
   const kinds = new Set<string>();
   let allowed = 0;
   for (const { plan, message } of requests) {

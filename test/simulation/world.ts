@@ -269,13 +269,14 @@ export class World {
 
   /** Retries on another replica if the first one is killed, like clients do. */
   async #ask(plan: RequestPlan, number: number): Promise<void> {
-    const live: LiveRequest = { plan, message: this.plan.messages[plan.message] as MessagePlan };
+    const message = this.plan.messages[plan.message] as MessagePlan;
     for (let attempt = 0, isAnswered = false; !isAnswered; attempt += 1) {
       const running = this.#serving(plan);
       const requestID = `${number}.${attempt}`;
       running.requests.add(requestID);
       const counting = this.#store?.useLimit(running.service.limits);
       await Promise.race([counting, running.process.killed]);
+      const live: LiveRequest = { plan, message, startMs: this.time.nowMs };
       isAnswered = !running.process.isKilled && (await this.#askReplica(running, live, requestID));
       running.requests.delete(requestID);
       this.#closeDrained(running);

@@ -5,7 +5,7 @@ import { type NodeID, P_CHAIN_ID } from '../../warp/ids.ts';
 import type { Penalties } from '../admission/penalties.ts';
 import { type CountOutcome, StageTimer } from '../aggregator-metrics.ts';
 import { forecastValidators } from '../validators/validator-forecast.ts';
-import type { OutcomeWeights, TallySummary } from '../validators/validator-outcome.ts';
+import type { OutcomeWeights } from '../validators/validator-outcome.ts';
 import {
   CollectionOver,
   createCollectedSignatures,
@@ -26,12 +26,7 @@ export type CollectionOutcome =
       readonly isTargetReached: boolean;
       readonly weights: OutcomeWeights;
     })
-  | {
-      readonly kind: 'insufficient';
-      readonly summary: TallySummary;
-      /** Weight of the validators that refused with a code that no later block changes. */
-      readonly refusedForGood: bigint;
-    };
+  | Insufficient;
 
 /**
  * Asks the validators of a set for their signatures, heaviest first, until quorum plus buffer is reached or out of reach;

@@ -1,6 +1,12 @@
-import type { CollectionOutcome } from './collect-signatures.ts';
+import type { TallySummary } from '../validators/validator-outcome.ts';
 
-export type Insufficient = Extract<CollectionOutcome, { kind: 'insufficient' }>;
+/** The end of a collection, or of one caller's part in it, without a quorum. */
+export interface Insufficient {
+  readonly kind: 'insufficient';
+  readonly summary: TallySummary;
+  /** Weight of the validators that refused with a code that no later block changes. */
+  readonly refusedForGood: bigint;
+}
 
 /** A request that shares a collection. */
 export interface CollectionCaller {

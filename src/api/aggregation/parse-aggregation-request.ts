@@ -82,7 +82,6 @@ export const MessageQuery = Type.Object(WAIT_PARAMETER);
 
 export const TransactionQuery = Type.Object(
   {
-    ...WAIT_PARAMETER,
     blockchainId: optionalText(
       'The EVM chain of the transaction: its ID in hex or cb58, or C for the C-Chain. Without it the P-Chain is asked; then, for ' +
         'a txHash of 0x and 64 digits that it does not know, the C-Chain and the chains of tracked subnets',
@@ -99,6 +98,7 @@ export const TransactionQuery = Type.Object(
     destinationBlockchainId: optionalText(
       `${DESTINATION_DESCRIPTION}. The default is the destination of a Teleporter message, and for a message of the P-Chain the chain of the L1's validator manager; at the proposed height if the epoch cannot be read`,
     ),
+    ...WAIT_PARAMETER,
   },
   { additionalProperties: false },
 );
