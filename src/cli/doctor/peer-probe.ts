@@ -104,9 +104,8 @@ export async function probePeers({ network, identity, limits, say }: PeerProbeOp
   const subnets = await Promise.all(
     subnetIDs.map(async (subnetID): Promise<ReadSubnet> => {
       try {
-        const signal = AbortSignal.timeout(SET_TIMEOUT_MS);
-        const height = await sets.proposedHeight(signal);
-        return { subnetID, height, warpSet: await sets.at(subnetID, height, signal) };
+        const { height, set } = await sets.atProposed(subnetID, AbortSignal.timeout(SET_TIMEOUT_MS));
+        return { subnetID, height, warpSet: set };
       } catch (error) {
         return { subnetID, problem: `its validator set cannot be read: ${wordsOf(error)}` };
       }
