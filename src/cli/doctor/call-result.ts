@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { type Clock, systemClock } from '../../lib/concurrency/clock.ts';
 import { startDeadline } from '../../lib/concurrency/deadline.ts';
 import { ApiError, type ApiErrorKind } from '../../pchain/rpc/api-error.ts';
+import { judgeRejection } from '../../pchain/rpc/judge-rejection.ts';
 import { ID_LENGTH, type Id32, idFromBytes } from '../../warp/ids.ts';
 import { messageOf, printable } from '../io/text.ts';
 import type { CallOutcome } from './report.ts';
@@ -50,12 +51,9 @@ export function wordsOf(error: unknown): string {
 }
 
 /** An error about the ID that was asked for: the endpoint serves the method. */
-export function isAboutQuestion({ kind, rejection }: ApiError): boolean {
-  return kind === 'rejected' && rejection?.code === SERVER_ERROR;
+export function isAboutQuestion({ rejection }: ApiError): boolean {
+  return rejection !== undefined && judgeRejection(rejection) === 'question';
 }
-
-/** Code of the reference node for errors about an ID. */
-const SERVER_ERROR = -32_000;
 
 export function skipped(words: string): CallResult {
   return { outcome: 'skipped', words };

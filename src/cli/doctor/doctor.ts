@@ -28,6 +28,7 @@ export interface DoctorOptions {
  */
 export async function runDoctor(options: DoctorOptions): Promise<number> {
   const { config } = loadConfig(options.config === undefined ? {} : { config: options.config });
+  if (!process.stderr.isTTY) process.stderr.write('trying the configuration, which takes up to a minute\n');
   const report = await diagnose(config, options);
   print(options.json === true ? JSON.stringify(report, undefined, 2) : formatReport(report));
   const severities = report.findings.map(({ severity }) => severity);
@@ -46,7 +47,6 @@ export async function diagnose(
   const identity = await findIdentity(config, options.ownIdentity === true);
   using bar = new ProgressBar();
   const say = (text: string): void => bar.say(text);
-  if (!process.stderr.isTTY) process.stderr.write('trying the configuration, which takes up to a minute\n');
   const [networks, upstreams, redis] = await Promise.all([
     Promise.all(config.networks.map((network) => diagnoseNetwork(network, identity, limits, say))),
     probeUpstreams(config.upstream.endpoints),
@@ -102,7 +102,7 @@ async function diagnoseNetwork(
     probeDataApi(network),
     probePeers({ network, identity, limits, say }),
   ]);
-  const others = [...chainRpcs, ...(dataApi === undefined ? [] : [dataApi])];
+  const others = [...chainRpcs.flat(), ...(dataApi === undefined ? [] : [dataApi])];
   const isDevnet = configured.embedded !== undefined;
   return { report: { name: network.name, isDevnet, endpoints, others, ...peers }, validatorCount };
 }

@@ -5,7 +5,7 @@ import { systemClock } from '../../lib/concurrency/clock.ts';
 import type { ApiEndpoint } from '../../lib/net/api-endpoint.ts';
 import { formatVersion } from '../../p2p/connection/handshake.ts';
 import { createChainApi } from '../../pchain/rpc/chain-api.ts';
-import { createEvmApi } from '../../pchain/rpc/evm-api.ts';
+import { createEvmApi, type EvmChainID } from '../../pchain/rpc/evm-api.ts';
 import { createJsonRpcClient, type JsonRpcClient } from '../../pchain/rpc/json-rpc.ts';
 import { createNodeApi, type NodeApi, parseValidatorsAt } from '../../pchain/rpc/node-api.ts';
 import { createUnreadMetrics } from '../../telemetry/metrics.ts';
@@ -234,12 +234,19 @@ async function probeHeights(
 }
 
 /** Tries the RPC of an EVM chain that the configuration names. */
-export async function probeChainRpc(chain: string, endpoint: ApiEndpoint): Promise<OtherReport> {
+export async function probeChainRpc(chain: EvmChainID, endpoint: ApiEndpoint): Promise<readonly OtherReport[]> {
   await using client = openSingleClient(endpoint);
-  const evm = createEvmApi({ cChain: client, others: client, configured: new Map([['C', client]]) });
-  const { value: _, ...result } = await tryCall((signal) => evm.getReceipt('C', inventId(), signal));
-  const name = `chainRpc.${chain}`;
-  return { name, url: maskedBaseUrl(endpoint.baseUrl), method: 'eth_getTransactionReceipt', ...result };
+  const evm = createEvmApi({ cChain: client, others: client, configured: new Map([[chain, client]]) });
+  const base = { name: `chainRpc.${chain}`, url: maskedBaseUrl(endpoint.baseUrl) };
+  const probe = async (method: string, call: (signal: AbortSignal) => Promise<unknown>): Promise<OtherReport> => {
+    const { value: _, ...result } = await tryCall(call);
+    return { ...base, method, ...result };
+  };
+  return await Promise.all([
+    probe('eth_getTransactionReceipt', (signal) => evm.getReceipt(chain, inventId(), signal)),
+    // Destinations of the primary network need no configuration.
+    ...(chain === 'C' ? [] : [probe('eth_getChainConfig', (signal) => evm.getWarpUpgrades(chain, signal))]),
+  ]);
 }
 
 function openSingleClient(endpoint: ApiEndpoint): JsonRpcClient {

@@ -9,6 +9,7 @@ import { attempt, ParseError } from '../../lib/encoding/parse-error.ts';
 import { openNetworkApi, openPeers } from '../../network/network-parts.ts';
 import type { AppOutcome } from '../../p2p/connection/app-requests.ts';
 import { formatVersion } from '../../p2p/connection/handshake.ts';
+import { NEWEST_KNOWN_VERSION } from '../../p2p/connection/version-watch.ts';
 import type { Identity } from '../../p2p/identity/identity.ts';
 import type { PeerNetwork } from '../../p2p/peer-network.ts';
 import type { ObstacleCause } from '../../p2p/peer-view.ts';
@@ -88,7 +89,7 @@ export async function probePeers({ network, identity, limits, say }: PeerProbeOp
       validatorCount: 0,
     };
   }
-  const version = api.getNodeVersion(AbortSignal.timeout(CALL_TIMEOUT_MS)).then(formatVersion, () => undefined);
+  const version = api.getNodeVersion(AbortSignal.timeout(CALL_TIMEOUT_MS)).catch(() => NEWEST_KNOWN_VERSION);
   const times = createTimedDial(identity);
   const peers = opened.use(
     openPeers(
@@ -126,10 +127,9 @@ export async function probePeers({ network, identity, limits, say }: PeerProbeOp
     ),
   );
   const offsets = [...nodeIDs].flatMap((nodeID) => clockOffsetOf(peers, nodeID) ?? []);
-  const announcedVersion = await version;
   return {
     networkId: networkID,
-    ...(announcedVersion !== undefined && { announcedVersion }),
+    announcedVersion: formatVersion(await version),
     ...(offsets.length > 0 && { peersClockOffsetMs: median(offsets) }),
     connectingMs,
     subnets: reports,

@@ -55,6 +55,7 @@ function networkLines(network: NetworkReport): string[] {
       others.map((other) => [
         `    ${mark(other.outcome)}`,
         other.name,
+        other.method,
         other.url,
         ms(other.durationMs),
         describeUnlessWorking(other),

@@ -46,7 +46,9 @@ function writeConfig(content: object): string {
 }
 
 test('a devnet that works: every call, both sets, all validators', { timeout: TIMEOUT_MS }, async () => {
-  const { report, found, network } = await doctor();
+  const { blockchainID } = devnet.subnets.l1;
+  const chainRpc = { [blockchainID]: { baseUrl: `${devnet.apiUrl}/ext/bc/${blockchainID}/rpc` } };
+  const { report, found, network } = await doctor({ chainRpc });
   expect(found).toEqual([expect.stringMatching(/^note identity: a temporary NodeID/)]);
   const [endpoint] = network.endpoints;
   expect(endpoint?.calls.filter(({ outcome }) => outcome !== 'works')).toEqual([]);
@@ -58,6 +60,10 @@ test('a devnet that works: every call, both sets, all validators', { timeout: TI
     'number 100 works',
     'number 1000 skipped',
     'number 100000 skipped',
+  ]);
+  expect(network.others.map(({ method, outcome }) => `${method} ${outcome}`)).toEqual([
+    'eth_getTransactionReceipt works',
+    'eth_getChainConfig works',
   ]);
   const [primary, l1] = network.subnets;
   expect(primary).toMatchObject({ isTracked: false, reachedPercent: 100, validators: 8 });
