@@ -103,7 +103,7 @@ test('a failed transaction has no message, and an unknown one may have one after
 
 test('a chain that the node does not run needs an RPC, which is not trusted', async () => {
   const ask = (at: Pick<RunningService, 'get'>) => of(UNKNOWN_HASH, `?blockchainId=${primary.xChainID}`, at);
-  expectRefused(await ask(service), 502, 'chain_rpc_invalid', /HTTP status 404; .* need the setting chainRpc$/);
+  expectRefused(await ask(service), 502, 'chain_rpc_invalid', /HTTP status 404: .*; .* need the setting chainRpc$/);
 
   const { id: messageID, bytes } = service.devnet.chains.C.prepare(text('invented'));
   const log = {
