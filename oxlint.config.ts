@@ -14,16 +14,11 @@ const ENVIRONMENT_IMPORTS = ['process', 'node:process'].map((name) => ({
   importNames: ['env', 'default'],
   message: 'Only src/config reads the environment.',
 }));
-const HTTP_IMPORTS = [
-  { name: 'node:http', allowTypeImports: true, message: 'It is imported through src/lib/net/node-http.ts.' },
-];
 const METRICS_MESSAGE = 'Metrics are declared through src/telemetry/metrics.ts.';
 const METRIC_IMPORTS = [{ name: 'prom-client', message: METRICS_MESSAGE }];
 /** /metrics and the console read the registry. */
 const REGISTRY_IMPORTS = [{ name: 'prom-client', allowImportNames: ['Registry'], message: METRICS_MESSAGE }];
 const ABOVE_SRC = { regex: '^(\\.\\./)+(test|bench|scripts)/', message: 'src imports only from src.' };
-
-const SRC_IMPORTS = [...TIMER_IMPORTS, ...HTTP_IMPORTS];
 
 /** Restricts what the files may import from elsewhere than src; scripts/layers.ts has the rules within src. */
 function restrictImports(files: string[], paths: object[]) {
@@ -66,14 +61,13 @@ export default defineConfig({
     'vitest/no-focused-tests': 'error',
   },
   overrides: [
-    restrictImports(['src/**'], [...SRC_IMPORTS, ...ENVIRONMENT_IMPORTS, ...METRIC_IMPORTS]),
+    restrictImports(['src/**'], [...TIMER_IMPORTS, ...ENVIRONMENT_IMPORTS, ...METRIC_IMPORTS]),
     restrictImports(
       ['src/{api,console,http}/**', 'src/app.ts'],
-      [...SRC_IMPORTS, ...ENVIRONMENT_IMPORTS, ...REGISTRY_IMPORTS],
+      [...TIMER_IMPORTS, ...ENVIRONMENT_IMPORTS, ...REGISTRY_IMPORTS],
     ),
-    restrictImports(['src/config/**'], [...SRC_IMPORTS, ...METRIC_IMPORTS]),
-    restrictImports(['src/telemetry/metrics.ts'], [...SRC_IMPORTS, ...ENVIRONMENT_IMPORTS]),
-    restrictImports(['src/lib/net/node-http.ts'], [...TIMER_IMPORTS, ...ENVIRONMENT_IMPORTS, ...METRIC_IMPORTS]),
+    restrictImports(['src/config/**'], [...TIMER_IMPORTS, ...METRIC_IMPORTS]),
+    restrictImports(['src/telemetry/metrics.ts'], [...TIMER_IMPORTS, ...ENVIRONMENT_IMPORTS]),
     {
       files: ['src/**'],
       rules: { 'no-restricted-globals': ['error', { name: 'setImmediate', message: TURN_MESSAGE }] },

@@ -1,3 +1,4 @@
+import { validateHeaderValue } from 'node:http';
 import { createParser, type EventSourceMessage } from 'eventsource-parser';
 import type { Static, TSchema } from 'typebox';
 import { Value } from 'typebox/value';
@@ -12,7 +13,6 @@ import { maskedUrl } from '../../config/schema/mask.ts';
 import { Type } from '../../lib/encoding/schema.ts';
 import { EndpointAddress } from '../../lib/net/endpoint-address.ts';
 import { openHttpPool } from '../../lib/net/http-port.ts';
-import { validateHeaderValue } from '../../lib/net/node-http.ts';
 import { readBody } from '../../pchain/rpc/read-body.ts';
 import { PUBLIC_NETWORKS } from '../../warp/networks.ts';
 import { CommandFailure, EXIT, usageFailure } from './exit-codes.ts';

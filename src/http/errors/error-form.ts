@@ -1,5 +1,5 @@
+import { STATUS_CODES } from 'node:http';
 import type { RequestField } from '../../aggregation/aggregator-error.ts';
-import { STATUS_CODES } from '../../lib/net/node-http.ts';
 import { ERROR_CODES, type ErrorCode } from './error-codes.ts';
 
 /** The content of an error answer, before it is written in the form of an API. */

@@ -1,6 +1,6 @@
 import type { RequestListener, ServerOptions, ServerResponse } from 'node:http';
+import { Server as HttpServer } from 'node:http';
 import type { Socket } from 'node:net';
-import { Server as HttpServer } from '../../lib/net/node-http.ts';
 import type { ClientConnection } from './client-connection.ts';
 import { ClientConnections, type ClientConnectionsOptions } from './client-connections.ts';
 

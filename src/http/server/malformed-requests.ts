@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
+import { STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
-import { STATUS_CODES } from '../../lib/net/node-http.ts';
 import type { ErrorCode } from '../errors/error-codes.ts';
 import type { ErrorForm } from '../errors/error-form.ts';
 import type { RequestLog } from '../observability/request-log.ts';

@@ -1,9 +1,9 @@
 import { isUtf8 } from 'node:buffer';
+import { STATUS_CODES } from 'node:http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { OWN_ERROR_FORM } from '../../http/errors/error-form.ts';
 import { JSON_TYPE } from '../../http/request/json-type.ts';
 import { matchesEtag } from '../../lib/net/etag.ts';
-import { STATUS_CODES } from '../../lib/net/node-http.ts';
 import {
   LIMIT_HEADERS,
   type UpstreamAnswer,
