@@ -74,7 +74,7 @@ function findingsOfNetwork(network: NetworkReport, report: Facts): FindingReport
     ...network.others
       .filter(({ outcome }) => outcome !== 'works')
       .map((other) =>
-        finding('warning', `${name} ${other.name}`, `${other.method}: ${describe(other)}`, 'check its address and key'),
+        finding('warning', `${name} ${other.name}`, `${other.method}: ${describe(other)}`, adviceOn(other)),
       ),
     ...network.subnets.flatMap((subnet) => findingsOfSubnet(subnet, network, report)),
   ];
@@ -204,8 +204,11 @@ function findingsOfClocks({ name, peersClockOffsetMs, endpoints }: NetworkReport
 function findingsOfSubnet(subnet: SubnetReport, network: NetworkReport, { identity }: Facts): FindingReport[] {
   const { problem, reachedPercent = 0, neededPercent, missing, isTracked } = subnet;
   const subject = `${network.name} ${subnetName(subnet)}`;
-  if (problem !== undefined)
-    return network.problem === undefined ? [finding(passesIn(network), subject, problem, 'see its endpoints')] : [];
+  if (problem !== undefined) {
+    // The endpoints are findings already.
+    const isExplained = network.problem !== undefined || !network.endpoints.some(servesSets);
+    return isExplained ? [] : [finding(passesIn(network), subject, problem, 'see the endpoints')];
+  }
   const findings: FindingReport[] = [];
   const [main] = missing;
   const listed =
@@ -243,7 +246,7 @@ function findingsOfMachine({ upstreams, redis, fileDescriptors, identity, networ
     ...upstreams
       .filter(({ outcome }) => outcome !== 'works')
       .map((upstream) =>
-        finding('warning', upstream.name, `${upstream.method}: ${describe(upstream)}`, 'check its address and key'),
+        finding('warning', upstream.name, `${upstream.method}: ${describe(upstream)}`, adviceOn(upstream)),
       ),
     ...(redis !== undefined && redis.outcome !== 'works'
       ? [
@@ -275,6 +278,10 @@ function findingsOfMachine({ upstreams, redis, fileDescriptors, identity, networ
         ]
       : []),
   ];
+}
+
+function adviceOn({ outcome }: Pick<CallReport, 'outcome'>): string {
+  return outcome === 'unavailable' ? 'check its address, or wait' : 'check its address and key';
 }
 
 /** Describes a call that does not work. */

@@ -73,28 +73,45 @@ function endpointLines({ name, url, version, networkId, clockOffsetMs, calls, he
     ...(networkId === undefined ? [] : [`network ID ${networkId}`]),
     ...(clockOffsetMs === undefined ? [] : [`clock ${offset(clockOffsetMs)}`]),
   ];
-  const [working, others] = [true, false].map((works) =>
-    calls.filter(({ outcome }) => (outcome === 'works') === works),
-  );
-  const rows = others?.map((call) => [
+  const groups = Map.groupBy(calls, (call) => (call.outcome === 'works' ? '' : printable(describe(call))));
+  const working = groups.get('') ?? [];
+  groups.delete('');
+  const rare = Array.from(groups.values())
+    .filter((group) => group.length <= MAX_SHOWN_ALONE)
+    .flat();
+  const rows = rare.map((call) => [
     `    ${mark(call.outcome)}`,
     call.method,
     ms(call.durationMs),
-    describe({ ...call, words: call.words && printable(call.words) }),
+    printable(describe(call)),
   ]);
   return [
     '',
     `  ${styled('bold', url)}  ${dim(facts.join(' · '))}`,
     ...wrap(
       `    ${mark('works')}  `,
-      working?.map(({ method, durationMs }) => `${method} ${dim(ms(durationMs))}`) ?? [],
+      working.map(({ method, durationMs }) => `${method} ${dim(ms(durationMs))}`),
     ),
-    ...formatTable(rows ?? [], new Set([2])).flatMap((line, index) => [
+    ...Array.from(groups).flatMap(([words, group]) => commonLines(words, group)),
+    ...formatTable(rows, new Set([2])).flatMap((line, index) => [
       line,
-      `       ${dim(`without it: ${others?.[index]?.lost}`)}`,
+      `       ${dim(`without it: ${rare[index]?.lost}`)}`,
     ]),
     ...heightLines(heights),
   ];
+}
+
+/** Calls with the same words are shown with what is lost without each, unless they are many. */
+const MAX_SHOWN_ALONE = 4;
+
+function commonLines(words: string, group: EndpointReport['calls']): string[] {
+  const [first] = group;
+  if (first === undefined || group.length <= MAX_SHOWN_ALONE) return [];
+  const methods = wrap(
+    '       ',
+    group.map(({ method }) => method),
+  );
+  return [`    ${mark(first.outcome)}  ${words}`, ...methods.map(dim)];
 }
 
 function heightLines(heights: readonly HeightReport[]): string[] {
