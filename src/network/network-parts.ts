@@ -303,7 +303,7 @@ export function openPeers(
     readonly networkID: number;
     readonly outside?: Pick<Outside, 'dial'> | undefined;
   },
-  api: NodeApi,
+  api: Pick<NodeApi, 'getNodeVersion' | 'getPeers' | 'getNodeID' | 'getNodeIP'>,
   configuredPeers: () => NetworkConfig['manuallyTrackedPeers'],
 ): PeerNetwork {
   const { network, networkID, outside } = options;

@@ -2,7 +2,9 @@ import { gzipSync } from 'node:zlib';
 import { type GatewayCall, type GatewayFault, rejection, result } from './gateway.ts';
 
 /** What one of {@link GATEWAY_FAULTS} requires. */
-export const AUTHORIZATION = `Basic ${Buffer.from('operator:secret of the gateway').toString('base64')}`;
+export const USER = 'operator';
+export const PASSWORD = 'p@ss:w%rd';
+const AUTHORIZATION = `Basic ${Buffer.from(`${USER}:${PASSWORD}`).toString('base64')}`;
 /** Lowest height of an API that keeps the newest 50: the devnet begins at height 200. */
 const LOWEST_HEIGHT = 150n;
 

@@ -3,17 +3,15 @@ import type { Example } from '../../../src/devnet/devnet-schemas.ts';
 import { systemClock } from '../../../src/lib/concurrency/clock.ts';
 import { createLogger } from '../../../src/telemetry/logger.ts';
 import { startFaultyDevnet } from '../../devnet/faulty-validator.ts';
-import { type Gateway, startGateway } from '../../devnet/gateway.ts';
-import { AUTHORIZATION, GATEWAY_FAULTS, type GatewayFaultName } from '../../devnet/gateway-faults.ts';
-import { type Answer, type ServiceSettings, serve } from '../service/running-service.ts';
+import { startGateway } from '../../devnet/gateway.ts';
+import { GATEWAY_FAULTS, type GatewayFaultName } from '../../devnet/gateway-faults.ts';
+import { type ServiceSettings, serve } from '../service/running-service.ts';
+import { askAll, endpointsOf, type Failures, failuresOf, type Service } from './behind-gateway.ts';
 
 const names = Object.keys(GATEWAY_FAULTS) as GatewayFaultName[];
 const devnet = await startFaultyDevnet({ validators: 5, clock: systemClock, logger: createLogger('silent') });
 afterAll(() => devnet[Symbol.asyncDispose]());
 const examples = devnet.examples('fuji');
-
-/** Error codes by the names of examples. */
-type Failures = Readonly<Record<string, string>>;
 
 /** What a fault of the only API does to the service. */
 interface Effect {
@@ -95,27 +93,6 @@ const EFFECTS: Readonly<Record<GatewayFaultName, Effect>> = {
   'version without a name': {},
 };
 
-type Service = Awaited<ReturnType<typeof serve>>;
-
-/** Has every example signed. While blocks of the P-Chain are read, a removal is to be asked for again. */
-const askAll = ({ get, post }: Service): Promise<Answer[]> =>
-  Promise.all(
-    examples.map(async ({ method, path, body }) => {
-      let answer: Answer;
-      do answer = method === 'GET' ? await get(path) : await post(body, path);
-      while (answer.body['code'] === 'justification_pending');
-      return answer;
-    }),
-  );
-
-function failuresOf(answers: readonly Answer[]): Failures {
-  const failures = examples.flatMap(({ name }, index) => {
-    const { status, body } = answers[index]!;
-    return status === 201 ? [] : [[name, body['code']]];
-  });
-  return Object.fromEntries(failures);
-}
-
 /** Resolves with the status of the network when its start is over. */
 async function statusAfterStart({ get }: Service): Promise<unknown> {
   let status: unknown;
@@ -129,10 +106,6 @@ async function statusAfterStart({ get }: Service): Promise<unknown> {
   return status;
 }
 
-/** With credentials, which all gateways but one ignore. */
-const endpointsOf = (...gateways: readonly Pick<Gateway, 'url'>[]): object[] =>
-  gateways.map(({ url }) => ({ baseUrl: url, httpHeaders: { authorization: AUTHORIZATION } }));
-
 test.each(names)('the only API: %s', async (name) => {
   const { network = 'up', failing: expected = {}, hasOtherInfoApi = false } = EFFECTS[name];
   await using gateway = await startGateway(devnet.apiUrl, GATEWAY_FAULTS[name]);
@@ -142,12 +115,8 @@ test.each(names)('the only API: %s', async (name) => {
   };
   await using service = await serve(devnet, settings);
   const status = await statusAfterStart(service);
-  expect({ network: status, failing: failuresOf(await askAll(service)) }).toEqual({ network, failing: expected });
-});
-
-test.each(names)('the first of two APIs, from the start: %s', async (name) => {
-  await using gateway = await startGateway(devnet.apiUrl, GATEWAY_FAULTS[name]);
-  await using other = await startGateway(devnet.apiUrl);
-  await using service = await serve(devnet, { network: { pChainApi: endpointsOf(gateway, other) } });
-  expect(failuresOf(await askAll(service))).toEqual({});
+  expect({ network: status, failing: failuresOf(examples, await askAll(service, examples)) }).toEqual({
+    network,
+    failing: expected,
+  });
 });
