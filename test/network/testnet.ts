@@ -78,6 +78,14 @@ export interface ChainMethods {
   payOnXChain: [params: { owner: string; outputs: number }, result: { txID: string }];
   /** Emits one Warp message for each payload (hex); returns when this one node has accepted them. */
   sendWarpMessages: [params: { blockchainID: string; payloads: readonly string[] }, result: readonly SentMessage[]];
+  /**
+   * Signs transactions that each emit a Warp message, and does not send them, so that their hashes are known before. They are to be sent in
+   * this order, and no others meanwhile.
+   */
+  signWarpMessages: [
+    params: { blockchainID: string; payloads: readonly string[] },
+    result: readonly { readonly txHash: string; readonly rawTransaction: string }[],
+  ];
   /** Creates a contract, whose creation emits a message for each payload. */
   createContract: [
     params: { blockchainID: string; payloads: readonly string[] },

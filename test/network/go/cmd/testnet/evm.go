@@ -46,8 +46,8 @@ func dialEVM(ctx context.Context, uri string, blockchainID ids.ID) (*ethclient.C
 	return ethclient.DialContext(ctx, fmt.Sprintf("%s/ext/bc/%s/rpc", uri, blockchainID))
 }
 
-// issue signs and sends transactions with successive nonces and waits until each one is accepted.
-func issueEVM(ctx context.Context, client *ethclient.Client, txs []types.DynamicFeeTx) ([]*types.Receipt, error) {
+// signEVM signs transactions with successive nonces.
+func signEVM(ctx context.Context, client *ethclient.Client, txs []types.DynamicFeeTx) ([]*types.Transaction, error) {
 	chainID, err := client.ChainID(ctx)
 	if err != nil {
 		return nil, err
@@ -57,25 +57,35 @@ func issueEVM(ctx context.Context, client *ethclient.Client, txs []types.Dynamic
 		return nil, err
 	}
 
-	hashes := make([]common.Hash, len(txs))
+	signed := make([]*types.Transaction, len(txs))
 	for i := range txs {
 		txs[i].ChainID = chainID
 		txs[i].Nonce = nonce + uint64(i)
 		txs[i].GasFeeCap = feeCap
 		txs[i].GasTipCap = common.Big1
-		tx, err := types.SignNewTx(genesis.EWOQKey.ToECDSA(), types.LatestSignerForChainID(chainID), &txs[i])
+		signed[i], err = types.SignNewTx(genesis.EWOQKey.ToECDSA(), types.LatestSignerForChainID(chainID), &txs[i])
 		if err != nil {
 			return nil, err
 		}
+	}
+	return signed, nil
+}
+
+// issueEVM signs and sends transactions with successive nonces and waits until each one is accepted.
+func issueEVM(ctx context.Context, client *ethclient.Client, txs []types.DynamicFeeTx) ([]*types.Receipt, error) {
+	signed, err := signEVM(ctx, client, txs)
+	if err != nil {
+		return nil, err
+	}
+	for _, tx := range signed {
 		if err := client.SendTransaction(ctx, tx); err != nil {
 			return nil, err
 		}
-		hashes[i] = tx.Hash()
 	}
 
-	receipts := make([]*types.Receipt, len(txs))
-	for i, hash := range hashes {
-		if receipts[i], err = awaitReceipt(ctx, client, hash); err != nil {
+	receipts := make([]*types.Receipt, len(signed))
+	for i, tx := range signed {
+		if receipts[i], err = awaitReceipt(ctx, client, tx.Hash()); err != nil {
 			return nil, err
 		}
 	}
@@ -121,13 +131,9 @@ func (e *evmChains) sendWarpMessages(ctx context.Context, params sendParams) ([]
 	}
 	defer client.Close()
 
-	transactions := make([]types.DynamicFeeTx, len(params.Payloads))
-	for i, p := range params.Payloads {
-		data, err := precompile.PackSendWarpMessage(p)
-		if err != nil {
-			return nil, err
-		}
-		transactions[i] = types.DynamicFeeTx{To: &precompile.ContractAddress, Gas: sendGas, Data: data}
+	transactions, err := sendTransactions(params.Payloads)
+	if err != nil {
+		return nil, err
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -152,6 +158,53 @@ func (e *evmChains) sendWarpMessages(ctx context.Context, params sendParams) ([]
 		}
 	}
 	return sent, nil
+}
+
+func sendTransactions(payloads []hexBytes) ([]types.DynamicFeeTx, error) {
+	transactions := make([]types.DynamicFeeTx, len(payloads))
+	for i, p := range payloads {
+		data, err := precompile.PackSendWarpMessage(p)
+		if err != nil {
+			return nil, err
+		}
+		transactions[i] = types.DynamicFeeTx{To: &precompile.ContractAddress, Gas: sendGas, Data: data}
+	}
+	return transactions, nil
+}
+
+type signedTransaction struct {
+	TxHash         common.Hash `json:"txHash"`
+	RawTransaction hexBytes    `json:"rawTransaction"`
+}
+
+// signWarpMessages signs a transaction for each payload, which emits it as a Warp message, and does not send them: their hashes are known
+// before. The caller sends them in this order, and no others meanwhile.
+func (e *evmChains) signWarpMessages(ctx context.Context, params sendParams) ([]signedTransaction, error) {
+	client, err := dialEVM(ctx, params.URI, params.BlockchainID)
+	if err != nil {
+		return nil, err
+	}
+	defer client.Close()
+
+	transactions, err := sendTransactions(params.Payloads)
+	if err != nil {
+		return nil, err
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	signed, err := signEVM(ctx, client, transactions)
+	if err != nil {
+		return nil, err
+	}
+	result := make([]signedTransaction, len(signed))
+	for i, tx := range signed {
+		raw, err := tx.MarshalBinary()
+		if err != nil {
+			return nil, err
+		}
+		result[i] = signedTransaction{TxHash: tx.Hash(), RawTransaction: raw}
+	}
+	return result, nil
 }
 
 type loggedMessage struct {

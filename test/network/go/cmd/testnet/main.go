@@ -176,6 +176,7 @@ func main() {
 		"verify":                     decoded(verify),
 
 		"sendWarpMessages": decoded(evms.sendWarpMessages),
+		"signWarpMessages": decoded(evms.signWarpMessages),
 		"createContract":   decoded(evms.createContract),
 		"blockHashMessage": decoded(evms.blockHashMessage),
 		"readWarpMessage":  decoded(evms.readWarpMessage),
