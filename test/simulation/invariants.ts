@@ -12,8 +12,10 @@ const NO_HANDLER = -2;
 const RECONNECTIONS = 2;
 /** Time from the start during which validators are asked again whose refusal may pass: after 50, 100 and 250 ms, and then every 400 ms. */
 const REPEAT_MS = 5_000;
-/** Of one node: the repetitions in that time, and one after a timeout. */
-const MAX_ASKS = 1 + 3 + Math.ceil((REPEAT_MS - 400) / 400) + RECONNECTIONS + 1;
+/** Requests of a collection to one node: the first one, the three quick repetitions, those after lost connections and one after a timeout. */
+const MAX_QUICK_ASKS = 1 + 3 + RECONNECTIONS + 1;
+const QUICK_MS = 400;
+const LAST_DELAY_MS = 400;
 /** Lookups of a request before it joins a collection. */
 const RESOLVES = 2;
 /** The extra time of the search for invalid signers. */
@@ -133,7 +135,10 @@ export class Invariants implements Watcher {
       const asks = collection.asks.get(nodeID) ?? [];
       asks.push(ask);
       collection.asks.set(nodeID, asks);
-      if (asks.length > MAX_ASKS) this.violate(`${nodeID} was asked ${asks.length} times by one collection`);
+      // Each request that joins prolongs the repetitions.
+      const repeatedMs = Math.min(this.#nowMs(), this.#lastJoinMs(collection) + REPEAT_MS) - collection.startMs;
+      const maxAsks = MAX_QUICK_ASKS + Math.ceil(Math.max(0, repeatedMs - QUICK_MS) / LAST_DELAY_MS);
+      if (asks.length > maxAsks) this.violate(`${nodeID} was asked ${asks.length} times by one collection`);
     }
     return (outcome: SignatureOutcome['kind'], code?: number): void => {
       Object.assign(ask, { outcome, code, answeredMs: this.#nowMs() });

@@ -53,8 +53,8 @@ export const SERVICE_BUGS: readonly SimulatedBug[] = [
   }),
   ...bugsOf('src/pchain/state/validator-sets.ts', {
     'a set that is stale': [
-      '(await proposed.get(setKey(subnetID, height), signal)).set',
-      '(newest.get(subnetID)?.entry ?? (await proposed.get(setKey(subnetID, height), signal))).set',
+      'return { height, set: (await proposed.get(setKey(subnetID, height), signal)).set };',
+      'return { height, set: (newest.get(subnetID)?.entry ?? (await proposed.get(setKey(subnetID, height), signal))).set };',
       /signed message that/,
     ],
   }),
