@@ -62,9 +62,11 @@ EXPLAINED_REFUSALS = {
     r"validationId|destinationBlockchainId|txHash|logIndex) ",
     # The content of a message, or what the P-Chain has to it.
     "content of a message": r"^(message|signedMessage|justification|data|signingSubnetId|subnetId|blockchainId|validationId|"
-    r"destinationBlockchainId|txHash|pChainHeight): ",
+    r"destinationBlockchainId|txHash|pChainHeight|p-?chain-height): ",
     # Of a well-formed message, what the validators say of it.
     "refusal of the validators": r"^(failed to collect a threshold of signatures: )?failed to collect a threshold of stake: .*no later block changes this, so do not try again$",
+    # Validators without a key or balance, which no answer of others makes up for.
+    "quorum out of reach": r"^failed to collect a threshold of stake: .*it stays out of reach until the validators change$",
     # A token is what an earlier answer gave.
     "token of a page": r"^pageToken is not a token of this service",
     # The Go aggregator's words for the same, before ours.

@@ -46,6 +46,7 @@ export function registerDevnetRoutes(server: Server, running: () => Devnet | und
     '/devnet/messages',
     {
       config,
+      bodyLimit: EMIT_BODY_LIMIT,
       schema: {
         operationId: 'devnetMessages',
         tags,
@@ -70,6 +71,9 @@ export function registerDevnetRoutes(server: Server, running: () => Devnet | und
     async () => devnet().network,
   );
 }
+
+/** The longest payload in hex, and the other fields. */
+const EMIT_BODY_LIMIT = 64 * 1024;
 
 function emitMessages(devnet: Devnet, { count = 1, chain = 'C', payload, sender }: EmitBody) {
   const bytesOf = (hex: string | undefined, field: string) => (hex === undefined ? undefined : parseHex(hex, field));
