@@ -64,8 +64,8 @@ test('the removal of a validator of the conversion', async () => {
 test('a registration that expired unused, by its justification alone', async () => {
   const { subnetID } = network();
   const { nodeID, nodePOP } = network().nodes[4] as NetworkNode;
-  // Later than the first failure is remembered.
-  const expiry = BigInt(Math.floor(Date.now() / 1000)) + 6n;
+  // Later than validators are asked again, 5 s, and the failure is cached, 1 s.
+  const expiry = BigInt(Math.floor(Date.now() / 1000)) + 9n;
   const unused = { subnetID, nodeID, nodePOP, expiry, weight: 50n };
   const { payload, validationID } = await network().call('registerL1ValidatorPayload', unused);
   const justification = bytesToHex(
