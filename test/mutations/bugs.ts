@@ -332,8 +332,8 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   ...bugsOf('src/http/server/request-bodies.ts', BODIES, {
     'bytes of chunked bodies count nothing': ['#acquire(more)', '#declaredBytes === undefined || this.#acquire(more)'],
     'a declared or chunked body counts from its headers on': [
-      "    request.on('data', (piece: Buffer) => {",
-      "    this.#acquire(this.#declaredBytes ?? 577_620);\n    request.on('data', (piece: Buffer) => {",
+      "    request.on('data', (chunk: Buffer) => {",
+      "    this.#acquire(this.#declaredBytes ?? 577_620);\n    request.on('data', (chunk: Buffer) => {",
     ],
     'bodies of the node RPC are in no bound': [
       'const permit = this.#permits.tryAcquire({ key: this.#client, weight: bytes });',
@@ -425,7 +425,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     'missing TLS files are not created': ['await publish(certificatePath, newPem, folderMode)', 'newPem'],
   }),
   ...bugsOf('src/config/schema/mask.ts', ['test/unit/config'], {
-    'a key in the path of a base URL is printed': ["return rest === '' ? text : `${origin}/${MASK}`;", 'return text;'],
+    'a key in the path of a base URL is printed': ["if (user === '' && rest === '') return text;", 'return text;'],
     'passwords in URLs are printed': ['text.replace(/\\/\\/.*@/s, `//${MASK}@`)', 'text'],
   }),
   ...bugsOf('src/http/server/request-bodies.ts', BODIES, {
