@@ -65,7 +65,7 @@ export async function openHttpDoor() {
       try {
         const { statusCode, body } = await server.inject({
           method: 'POST',
-          url: `/v1/signatureAggregator/sim-${service}/aggregateSignatures`,
+          url: `/v1/signatureAggregator/sim-${service}/aggregateSignatures?wait=${live.plan.waitMs / 1_000}`,
           remoteAddress: `10.0.0.${live.plan.client}`,
           headers: { 'x-request-id': requestID },
           payload: bodyOf(live),

@@ -10,7 +10,7 @@ import type { Watcher } from './service.ts';
 const NO_HANDLER = -2;
 /** Delays before a validator is asked again whose connection broke. */
 const RECONNECTIONS = 2;
-/** Time from the start during which validators are asked again whose refusal may pass: after 50, 100 and 250 ms, and then every 400 ms. */
+/** Time during which validators are asked again whose refusal may pass: after 50, 100 and 250 ms, and then every 400 ms. */
 const REPEAT_MS = 5_000;
 /** Requests of a collection to one node: the first one, the three quick repetitions, those after lost connections and one after a timeout. */
 const MAX_QUICK_ASKS = 1 + 3 + RECONNECTIONS + 1;
@@ -173,13 +173,13 @@ export class Invariants implements Watcher {
     if (open > allowed) this.violate(`${open} collections of one message at once, for requests of ${allowed} kinds`);
   }
 
-  /** The time at which the last request joined a collection at the latest: each has its own time. */
+  /** The latest beginning of the time of the last request of a collection: when it joined, or when its wait ended. */
   #lastJoinMs(collection: Collection): number {
     const { message, startMs } = collection;
     const requests = [...this.live].filter((one) => equalBytes(one.message.message.bytes, message));
     collection.isShared ||= requests.length > 1;
-    if (!collection.isShared) return startMs;
-    return Math.max(startMs, ...requests.map((one) => one.startMs + RESOLVES * this.#plan.apiTimeoutMs));
+    const resolveMs = collection.isShared ? RESOLVES * this.#plan.apiTimeoutMs : 0;
+    return Math.max(startMs, ...requests.map((one) => one.startMs + Math.max(resolveMs, one.plan.waitMs)));
   }
 
   /** Returns the only request that a collection can belong to, and its set; undefined if there are several. */

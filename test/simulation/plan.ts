@@ -75,6 +75,8 @@ export interface RequestPlan {
   readonly signingSubnetID: SubnetID | undefined;
   readonly destinationChainID: BlockchainID | undefined;
   readonly leavesAfterMs: number | undefined;
+  /** The time that the client gives the transaction. */
+  readonly waitMs: number;
   /** The preferred replica. */
   readonly replica: number;
 }
@@ -130,7 +132,7 @@ export function planOf(seed: number, bls?: Plan['bls']): Plan {
     apis: planApis(root.fork('apis'), themes),
     apiTimeoutMs: draws.pick([2_000, 5_000]),
     aggregation: planAggregation(root.fork('aggregation'), themes),
-    requests: planRequests(root.fork('requests'), { themes, ledger, messages }),
+    requests: drawWaits(root.fork('waits'), planRequests(root.fork('requests'), { themes, ledger, messages })),
     lingersMs: draws.chance(0.05) ? 40_000 : draws.pick([0, 0, 0, 700]),
     executionLagMs: planExecutionLag(root.fork('execution')),
     replicas: undefined,
@@ -316,6 +318,14 @@ export function planAggregation(draws: Draws, themes: ReadonlySet<Theme>): Aggre
 
 export const NO_JUSTIFICATION = new Uint8Array();
 
+/** Some clients wait, and others ask for the same message without. */
+export function drawWaits(draws: Draws, requests: readonly RequestPlan[]): RequestPlan[] {
+  return requests.map((request) => ({
+    ...request,
+    waitMs: draws.chance(0.15) ? draws.pick([500, 3_000, 20_000]) : 0,
+  }));
+}
+
 function planRequests(
   draws: Draws,
   { themes, ledger, messages }: { themes: ReadonlySet<Theme>; ledger: LedgerPlan; messages: readonly MessagePlan[] },
@@ -338,6 +348,7 @@ function planRequests(
       signingSubnetID: draws.chance(0.08) ? draws.pick([...ledger.chains.values()]) : undefined,
       destinationChainID: undefined,
       leavesAfterMs: draws.chance(0.1) ? draws.int(0, 3_000) : undefined,
+      waitMs: 0,
       replica: 0,
     };
     requests.push(

@@ -2,6 +2,7 @@ import { Draws } from './draws.ts';
 import type { LedgerPlan } from './ledger.ts';
 import {
   drawQuorum,
+  drawWaits,
   type MessagePlan,
   NO_JUSTIFICATION,
   type Plan,
@@ -51,7 +52,7 @@ export function planOfReplicas(seed: number, bls?: Plan['bls']): Plan & { readon
   const ledger = planLedger(root.fork('ledger'), themes, { l1Share: 0.1, sizes: [1, 2, 2, 3, 3, 4] });
   const messages = planMessages(root.fork('messages'), networkID, ledger, 2);
   const count = countOf(seed);
-  const requests = planRequests(root.fork('requests'), { ledger, messages, count });
+  const requests = drawWaits(root.fork('waits'), planRequests(root.fork('requests'), { ledger, messages, count }));
   const replicas = planReplicas(root.fork('replicas'), count, requests);
   return {
     seed,
@@ -163,6 +164,7 @@ function planRequests(
           ...request,
           atMs: atMs + draws.pick([0, 0, 0, 1, 5, 20, 100, 500, draws.int(0, 1_500)]),
           client: draws.int(1, 4),
+          waitMs: 0,
           leavesAfterMs: draws.chance(0.06) ? draws.int(0, 800) : undefined,
           replica: draws.int(0, count - 1),
         });

@@ -333,7 +333,7 @@ export class World {
     // A useless wait for another replica may take half of the time again.
     const collectMs = (this.#store === undefined ? 1 : 1.5) * aggregation.requestTimeoutMs;
     const storeMs = this.#store === undefined ? 0 : STORE_MS;
-    const boundMs = rounds * (2 * apiTimeoutMs + collectMs + storeMs + invariants.slackMs);
+    const boundMs = live.plan.waitMs + rounds * (2 * apiTimeoutMs + collectMs + storeMs + invariants.slackMs);
     if (tookMs > boundMs) invariants.violate(`request ${requestID} took ${tookMs} ms, at most ${boundMs} are right`);
     if (outcome.kind === 'error') {
       if (outcome.code === 'internal_error') invariants.violate(`request ${requestID} ended with ${outcome.code}`);

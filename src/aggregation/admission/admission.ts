@@ -23,7 +23,7 @@ export interface AdmissionRequest {
 /** A permit to run or to be queued. */
 export interface AdmissionPermit extends Disposable {
   /**
-   * Exchanges it for one to wait until validators that refused are asked again.
+   * Exchanges it for one to wait until a validator that refused signs.
    *
    * @param bytes that the request keeps while it waits
    * @throws {AggregatorError} if too many requests wait, of this client or of all
@@ -62,12 +62,14 @@ const QUEUED_PER_PERMIT = 8;
 /** 16 distinct messages at 2,000 validators wait for some seconds on two cores, and must not be refused. */
 const MIN_QUEUED = 32;
 const PROBE_MS = 20;
-/** Requests that wait until validators are asked again: some thousand with few validators, and some hundred with a thousand. */
-const MAX_WAITING_BYTES = 128 * 1024 * 1024;
-/** The HTTP request and its timers. */
-const WAITING_BYTES = 16 * 1024;
-/** Lookups cost the API more than memory: 256 requests at most repeat them. */
-const WAITING_LOOKUP_BYTES = MAX_WAITING_BYTES / 256 - WAITING_BYTES;
+/**
+ * Requests that wait until a transaction is accepted or executed. Each asks two validators up to 2.5 times a second, which takes all of them
+ * half a core. One that keeps more bytes counts as several.
+ */
+const MAX_WAITING = 1_024;
+const BYTES_PER_WAITING = 256 * 1024;
+/** A lookup of a transaction is several calls of APIs. */
+const WAITING_LOOKUP_WEIGHT = 4;
 /** One client gets two thirds. */
 const WAITING_CLIENT_SHARE = 2;
 
@@ -91,13 +93,13 @@ export function createAdmission(options: AdmissionOptions) {
     maxQueuedPerKey: () => Math.max(MIN_QUEUED, QUEUED_PER_PERMIT * adaptive.value),
     timeoutMs: options.queueTimeoutMs,
   });
-  const waiting = new FairSemaphore({ clock, limit: MAX_WAITING_BYTES, keyShare: WAITING_CLIENT_SHARE });
+  const waiting = new FairSemaphore({ clock, limit: MAX_WAITING, keyShare: WAITING_CLIENT_SHARE });
   let cancelProbe: (() => void) | undefined;
   const waiters = { held: 0 };
   metrics.showAdmission({ admitted, running, waiting: waiters });
 
-  function acquireToWait(client: string | undefined, bytes: number): Permit {
-    const permit = waiting.tryAcquire({ key: client, weight: WAITING_BYTES + bytes });
+  function acquireToWait(client: string | undefined, weight: number): Permit {
+    const permit = waiting.tryAcquire({ key: client, weight });
     if (permit === undefined) {
       const text =
         'too many requests, of this client or of all, wait until their transactions are accepted or executed';
@@ -141,7 +143,7 @@ export function createAdmission(options: AdmissionOptions) {
      *
      * @throws {AggregatorError} if too many requests wait, of this client or of all
      */
-    awaitTransaction: (client: string | undefined): Permit => acquireToWait(client, WAITING_LOOKUP_BYTES),
+    awaitTransaction: (client: string | undefined): Permit => acquireToWait(client, WAITING_LOOKUP_WEIGHT),
 
     admit(request: AdmissionRequest): AdmissionPermit {
       const claim = claimOf(request);
@@ -163,7 +165,7 @@ export function createAdmission(options: AdmissionOptions) {
       let waitPermit: Permit | undefined;
       return {
         wait(client, bytes) {
-          waitPermit ??= acquireToWait(client, bytes);
+          waitPermit ??= acquireToWait(client, 1 + Math.floor(bytes / BYTES_PER_WAITING));
           release();
         },
         async resume(until) {

@@ -9,7 +9,7 @@ export type OverloadReason =
   /** Timeout in the queue: of an aggregation, or of a lookup. */
   | 'late'
   | 'late_lookup'
-  /** Requests that wait until validators are asked again. */
+  /** Requests that wait until a transaction is accepted or executed. */
   | 'waiting'
   /** A client's penalty points: for lookups that found nothing, or for messages that no validator signed. */
   | 'missed'

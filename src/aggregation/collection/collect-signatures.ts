@@ -32,7 +32,8 @@ export type CollectionOutcome =
  * Asks the validators of a set for their signatures, heaviest first, until quorum plus buffer is reached or out of reach;
  * aggregates the signatures, verifies the aggregate, and excludes invalid ones. At the first caller's deadline it returns a result
  * that reaches the quorum, or fails that caller and continues for the others. It fails as soon as the quorum is out of reach, unless pending answers can still decide between a final
- * and a temporary failure. Validators whose refusal may pass are asked again for some seconds, and hold no permit between the tries.
+ * and a temporary failure. Validators whose refusal may pass are asked again for some seconds, and until one signs, the collection holds no
+ * permit.
  *
  * @throws the signal's reason, or {@link AggregatorError} if too many requests wait for validators that refused
  */
@@ -68,7 +69,7 @@ export async function collectSignatures(
   using sum = bls.startAggregation(message.bytes, signal);
   const countOutcome: CountOutcome = ({ weight }, outcome) =>
     metrics.countOutcome(outcome, { weight, subnetID: job.signingSubnetID, totalWeight: warpSet.totalWeight });
-  const { requestTimeoutMs, repeatForMs } = limits;
+  const { requestTimeoutMs } = limits;
   const context = {
     ...job,
     ...deps,
@@ -104,6 +105,8 @@ export async function collectSignatures(
   });
   let isShed = false;
   let holds: 'permit' | 'admission' | 'nothing' = 'permit';
+  /** Time spent in the queue for a permit: validators cannot be asked then. */
+  let queuedMs = 0;
   let repeats = 0;
   let repeatAtMs = startMs;
   try {
@@ -114,6 +117,7 @@ export async function collectSignatures(
       const nowMs = clock.monotonicMs();
       const [firstMs, lastMs] = [callers.first(startMs), callers.last(startMs)];
       const isTimeUp = nowMs >= firstMs + requestTimeoutMs;
+      const repeatForMs = limits.repeatForMs + queuedMs;
       const repeatUntilMs = lastMs + repeatForMs;
       const connections = { isConnected, connectionChanges, connectDeadlineMs };
       const view = { nowMs, ...connections, isCautious, isPChainMessage, repeatAtMs, repeatUntilMs };
@@ -123,6 +127,7 @@ export async function collectSignatures(
         stages.enter('collect');
         using deadline = startDeadline(clock, firstMs + requestTimeoutMs - nowMs, 'waiting for a permit', signal);
         await permit.resume(deadline.signal);
+        queuedMs += clock.monotonicMs() - nowMs;
         continue;
       }
       if (plan.kind === 'enough' || (isTimeUp && tally.signedWeight >= tally.neededWeight)) {
@@ -138,7 +143,7 @@ export async function collectSignatures(
       if (tally.signedWeight + collection.possible - collection.repeatable < tally.neededWeight) {
         callers.failAfter(repeatForMs, nowMs, startMs, insufficient);
       }
-      if (plan.ask.length > 0) stages.enter('collect');
+      if (plan.ask.length > 0 && holds !== 'nothing') stages.enter('collect');
       for (const validator of plan.ask) queries.ask(validator);
       // Ask the rest in a later tick of the event loop.
       if (plan.ask.length === MAX_ASKED_AT_ONCE) clock.afterTurn(changes.wake);
@@ -173,8 +178,9 @@ export async function collectSignatures(
 /** Shared: a new error would capture a stack for each collection. */
 const OVER = new CollectionOver();
 
+/** Whether the plan needs a permit. Asking two validators again does not: requests that wait have a bound of their own. */
 function isWork(plan: QueryPlan): boolean {
-  return plan.kind === 'enough' || (plan.kind === 'go on' && plan.ask.length > 0);
+  return plan.kind === 'enough' || (plan.kind === 'go on' && plan.ask.length > 0 && !plan.isRepeat);
 }
 
 /** If more bytes would be sent, a few validators get the message first, because all may refuse it. */

@@ -68,7 +68,7 @@ export interface CollectionPermit {
   /** Releases the permit to run while the collection only waits for answers. */
   rest(): void;
   /**
-   * Releases all permits until validators that refused are asked again.
+   * Releases all permits until one of the validators that refused signs.
    *
    * @throws {AggregatorError} if too many requests wait
    */

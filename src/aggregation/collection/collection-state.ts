@@ -134,13 +134,14 @@ export class CollectionState {
   }
 
   /** Validators that may be asked now, in asking order, and those that timed out at the end. */
-  *inOrder(): Iterable<WarpValidator> {
+  *inOrder(): Generator<WarpValidator, undefined> {
     for (const kind of [CANDIDATE, CANDIDATE | LAST_RESORT]) {
       for (const validator of this.#tally.askingOrder) {
         const flags = this.#flags[validator.index] as number;
         if ((flags & (CANDIDATE | LAST_RESORT)) === kind) yield validator;
       }
     }
+    return undefined;
   }
 
   hasRefused({ index }: WarpValidator): boolean {

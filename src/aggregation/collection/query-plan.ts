@@ -36,7 +36,7 @@ export type QueryPlan =
       readonly kind: 'go on';
       readonly ask: readonly WarpValidator[];
       readonly wakeAtMs: number;
-      /** Whether some of these refused before, and none has signed since. */
+      /** Whether these all refused before, and none has signed since. */
       readonly isRepeat: boolean;
       /** What it waits for, if no validator is asked and none is counted on. `repeat`: the time to ask again those that refused. */
       readonly idle: 'repeat' | 'other' | undefined;
@@ -137,7 +137,7 @@ const PROBES = 2;
  * Limits the cost of a message that every validator refuses, perhaps because none has seen it yet. Until one signs, two of those that refused
  * are asked again at a time, and no new ones while others are pending, nor if the quorum needs those that refused.
  */
-function* candidatesIfUnsigned(
+function candidatesIfUnsigned(
   { neededWeight, states }: Tally,
   { nowMs, repeatAtMs }: QueryView,
   collection: CollectionState,
@@ -155,10 +155,11 @@ function* candidatesIfUnsigned(
     const next = inTurn.filter((validator) => first !== undefined && attemptsOf(validator) === attemptsOf(first));
     // Apart in the order of weight, so that they do not both lag or lie.
     const second = inTurn[Math.max(1, next.length >> 1)];
-    yield* [first, second].filter((validator) => validator !== undefined).slice(0, PROBES - repeated);
+    const probes = [first, second].filter((validator) => validator !== undefined).slice(0, PROBES - repeated);
+    if (probes.length > 0) return probes;
   }
-  if (refusals >= PROBES && (inTime > 0 || open < neededWeight)) return;
-  for (const validator of collection.inOrder()) if (!collection.hasRefused(validator)) yield validator;
+  if (refusals >= PROBES && (inTime > 0 || open < neededWeight)) return [];
+  return collection.inOrder().filter((validator) => !collection.hasRefused(validator));
 }
 
 /** Returns the state after a failed attempt. All nodes of a validator are tried; one that refuses may lag. */

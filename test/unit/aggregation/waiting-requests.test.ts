@@ -88,9 +88,9 @@ describe('permits to wait', () => {
       }
     };
     const [first, second] = [waitAll('a'), waitAll('b')];
-    // Two thirds of 128 MiB, and two thirds of the rest.
-    expect(first).toBe(84);
-    expect(second).toBe(28);
+    // Two thirds of 1,024, and two thirds of the rest, by the weight of 5.
+    expect(first).toBe(136);
+    expect(second).toBe(46);
   });
 
   test('are exchanged for a permit in turn, before new requests', async () => {
