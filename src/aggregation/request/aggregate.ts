@@ -45,6 +45,8 @@ export interface AggregatorOptions extends Omit<SharedSigningOptions, 'admission
 export interface AggregateOptions extends Waiter {
   /** Time in which the transaction may be accepted and executed, before the time for signatures begins; 0 by default. */
   readonly waitMs?: number | undefined;
+  /** Ends that time early, because the service stops. */
+  readonly waitEnds?: AbortSignal | undefined;
   /** Called and awaited before any work for an answer that is not cached. An error that it throws refuses the request. */
   readonly onCacheMiss?: (() => Promise<void>) | undefined;
   /** Called and awaited with the number of validators that may be asked, and the bytes of the message. */
@@ -235,12 +237,19 @@ export function createAggregator(options: AggregatorOptions) {
     /** Returns the signed message. Equal concurrent requests share one run. */
     async aggregate(request: AggregationRequest, waiter: AggregateOptions): Promise<AggregationResult> {
       const startMs = clock.monotonicMs();
-      const wait: Wait = { untilMs: startMs + (waiter.waitMs ?? 0), spentMs: 0 };
+      const { waitMs = 0 } = waiter;
+      const ends = waitMs > 0 ? waiter.waitEnds : undefined;
+      const wait: Wait = { untilMs: ends?.aborted === true ? startMs : startMs + waitMs, ends, spentMs: 0 };
+      const endWait = (): void => {
+        wait.untilMs = Math.min(wait.untilMs, clock.monotonicMs());
+      };
+      ends?.addEventListener('abort', endWait, { once: true });
+      using _ = { [Symbol.dispose]: () => ends?.removeEventListener('abort', endWait) };
       let recalled: Recalled | undefined;
       try {
         recalled = recall(request);
       } catch (error) {
-        return follow(waiter, startMs, wait, () => Promise.reject(error));
+        return await follow(waiter, startMs, wait, () => Promise.reject(error));
       }
       if (recalled !== undefined) {
         const tookS = endResolve(waiter, startMs);
@@ -251,7 +260,7 @@ export function createAggregator(options: AggregatorOptions) {
         }
       }
       await waiter.onCacheMiss?.();
-      return follow(waiter, startMs, wait, () => run(request, recalled, waiter, wait));
+      return await follow(waiter, startMs, wait, () => run(request, recalled, waiter, wait));
     },
   };
 }

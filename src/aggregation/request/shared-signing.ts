@@ -54,7 +54,9 @@ export interface Waiter {
 
 /** The time in which a request's transaction may be accepted and executed. */
 export interface Wait {
-  readonly untilMs: number;
+  untilMs: number;
+  /** Aborts if the wait ends early. */
+  readonly ends: AbortSignal | undefined;
   /** Time spent waiting so far, which is not slowness. */
   spentMs: number;
 }
@@ -107,9 +109,13 @@ export function createSharedSigning(options: SharedSigningOptions) {
     const collection = running.get(key);
     if (collection?.span.isRecorded) span.link(collection.span);
     collection?.run.join(client);
+    const onWaitEnd = (): void => collection?.callers.onChange();
+    wait.ends?.addEventListener('abort', onWaitEnd, { once: true });
     const leave = collection?.callers.join({
       joinedMs,
-      waitUntilMs: wait.untilMs,
+      get waitUntilMs() {
+        return wait.untilMs;
+      },
       fail: (outcome) => own.abort(failed(key, { ...request, ...signing }, outcome).error),
     });
     const unsubscribe = onProgress && collection?.progress.subscribe(listenerAt(pChainHeight, onProgress));
@@ -120,6 +126,7 @@ export function createSharedSigning(options: SharedSigningOptions) {
       throw error instanceof AggregatorError ? atHeight(error, pChainHeight) : error;
     } finally {
       leave?.();
+      wait.ends?.removeEventListener('abort', onWaitEnd);
       unsubscribe?.();
       const nowMs = clock.monotonicMs();
       for (const { stage, sinceMs, untilMs = nowMs } of collection?.stages ?? []) {

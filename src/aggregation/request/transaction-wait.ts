@@ -44,7 +44,7 @@ export function createTransactionWait({ l1Messages, admission, penalties, clock,
     const startMs = clock.monotonicMs();
     if (subject.kind !== 'transaction' || startMs >= wait.untilMs) return;
     penalties.requireLookups(client);
-    using deadline = startDeadline(clock, wait.untilMs - startMs, 'waiting for the transaction', signal);
+    using deadline = startDeadline(clock, wait.untilMs - startMs, 'waiting for the transaction', signal, wait.ends);
     using stack = new DisposableStack();
     for (let count = 0; ; count += 1) {
       const delayMs = count === 0 ? 0 : (DELAYS_MS[count - 1] ?? DELAYS_MS.at(-1) ?? 0);

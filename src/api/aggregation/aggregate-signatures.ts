@@ -44,6 +44,9 @@ export function registerAggregateSignatures(
   { network, networkOf, onRequest }: NetworkOfPath,
   clock: Clock,
 ): void {
+  const stopping = new AbortController();
+  server.addHook('preClose', async () => stopping.abort());
+
   async function answer(
     request: FastifyRequest<{ Querystring: Static<typeof MessageQuery> }>,
     reply: FastifyReply,
@@ -52,6 +55,7 @@ export function registerAggregateSignatures(
     const { name, aggregator } = networkOf(request);
     const context = new RequestContext(request, reply, name, asked);
     context.waitMs = 1_000 * (request.query.wait ?? 0);
+    context.waitEnds = stopping.signal;
     if (request.method === 'HEAD' || !prefersEvents(request.headers.accept)) {
       context.result = await aggregator.aggregate(asked, context);
       reply.status(201).type(JSON_TYPE).send(signedMessageJson(context.result, context.advice));
@@ -140,6 +144,7 @@ export class RequestContext implements AggregateOptions {
   readonly #reply: FastifyReply;
   onProgress: AggregateOptions['onProgress'];
   waitMs: number | undefined;
+  waitEnds: AbortSignal | undefined;
   readonly stages: Partial<Record<AggregationStage, number>> = {};
   onSigning: ((signing: Signing) => void) | undefined;
   resolved: ResolvedRequest | undefined;

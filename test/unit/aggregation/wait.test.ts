@@ -118,6 +118,19 @@ describe('a message that is executed while its client waits', () => {
   });
 });
 
+test('a wait ends when the service stops, and the request has its usual time then', async () => {
+  const harness = createHarness();
+  const { clock, start, finish, leftovers } = harness;
+  executeAt(harness, 1_000_000);
+  const stopping = new AbortController();
+  const result = start({}, { waitMs: 30_000, waitEnds: stopping.signal });
+  await advance(clock, 2_000);
+  stopping.abort();
+  await expect(finish(result)).rejects.toMatchObject({ code: 'insufficient_weight' });
+  expect(clock.monotonicMs()).toBe(2_000 + 5_000);
+  expect(leftovers()).toEqual(NOTHING_LEFT);
+});
+
 describe('a transaction that is accepted while its client waits', () => {
   const subject = { kind: 'transaction', txID: TX, evm: { chain: 'C', logIndex: undefined } } as const;
   const unknown = (retryAfterMs: number | undefined) =>
@@ -175,6 +188,16 @@ describe('a transaction that is accepted while its client waits', () => {
     const { clock, start, finish } = createWith(3_000, unknown(undefined));
     await expect(finish(start({ subject }, { waitMs: 10_000 }))).rejects.toMatchObject({ code: 'unknown_transaction' });
     expect(clock.monotonicMs()).toBe(0);
+  });
+
+  test('is not awaited any more when the service stops', async () => {
+    const { clock, start, finish } = createWith(1_000_000);
+    const stopping = new AbortController();
+    const result = start({ subject }, { waitMs: 30_000, waitEnds: stopping.signal });
+    await advance(clock, 1_000);
+    stopping.abort();
+    await expect(finish(result)).rejects.toMatchObject({ code: 'unknown_transaction' });
+    expect(clock.monotonicMs()).toBe(1_000);
   });
 
   test('is not looked up any more once its client has disconnected', async () => {
