@@ -240,6 +240,34 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   ...bugsOf('src/aggregation/collection/collected-signatures.ts', REQUEST, {
     'a stored signature of an avoided validator is used': ['|| avoided.has(validator.index) ||', '||'],
   }),
+  ...bugsOf('src/aggregation/collection/query-plan.ts', ['test/unit/aggregation/refused-messages.test.ts'], {
+    'until one signs, many validators that refused are asked again for one that waits': [
+      'const PROBES = 2;',
+      'const PROBES = 20;',
+    ],
+  }),
+  ...bugsOf('src/aggregation/collection/collection-callers.ts', ['test/unit/aggregation/wait.test.ts'], {
+    'a request without a wait is held by one that waits': [
+      '|| ownMs === lastMs) continue;',
+      '|| ownMs <= lastMs) continue;',
+    ],
+  }),
+  ...bugsOf('src/aggregation/collection/collect-signatures.ts', ['test/unit/aggregation'], {
+    'the time in the queue for a permit counts as time of repetitions': [
+      'queuedMs += clock.monotonicMs() - nowMs;',
+      'queuedMs += 0;',
+    ],
+  }),
+  ...bugsOf('src/aggregation/request/transaction-wait.ts', ['test/unit/aggregation/wait.test.ts'], {
+    'each request that waits looks its transaction up for itself': [
+      'lookups.run(subjectKey(subject), look',
+      'lookups.run(subjectKey(subject) + Math.random(), look',
+    ],
+    'a request waits for what cannot pass': ['&& error.retryAfterMs !== undefined', ''],
+  }),
+  ...bugsOf('src/aggregation/request/shared-signing.ts', ['test/unit/aggregation/wait.test.ts'], {
+    'a recent failure ends a wait': ['!(joinedMs < wait.untilMs && isPassing(failure))', 'true'],
+  }),
   ...bugsOf('src/aggregation/request/shared-signing.ts', ['test/unit/aggregation/request'], {
     'a replica that takes over has the whole time again': ['.requestTimeoutMs - waitedMs,', '.requestTimeoutMs,'],
   }),

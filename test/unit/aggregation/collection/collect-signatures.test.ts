@@ -68,6 +68,18 @@ describe('validators that refuse', () => {
     expect(events).toEqual(['asked', 'wait', 'asked', 'resume', 'resumed', 'asked']);
   });
 
+  test('are asked again though the permit comes after the time for that', async () => {
+    const fixture = createFixture({ weights: [50, 30, 20] });
+    for (const position of [0, 1, 2]) fixture.script(position, 'refuses', 'signs');
+    const permit = {
+      rest: () => undefined,
+      wait: () => undefined,
+      resume: () => new Promise<void>((resolve) => fixture.clock.after(LIMITS.repeatForMs, resolve)),
+    };
+    const { value } = await fixture.run({ quorum: 90, permit });
+    expect(fixture.signersOf(value, 90)).toEqual([0, 1, 2]);
+  });
+
   test('are reported at the deadline, though no permit is left for the rest', async () => {
     const fixture = createFixture({ weights: [50, 30, 20] });
     for (const position of [0, 1, 2]) fixture.script(position, 'refuses', 'signs');
