@@ -194,6 +194,8 @@ test('a P-Chain transaction is signed by its ID, and an unknown one is named', a
   await shown.collect();
   await shown.page.getByText('unknown_transaction').waitFor();
   expect(await failureCard()).toContain(txID);
+  await shown.page.getByRole('button', { name: 'Wait up to 30 s for it' }).click();
+  await shown.page.getByText('Waiting for the transaction to be accepted and executed…').waitFor();
 });
 
 test('an EVM transaction is signed by its hash and chain, and of several messages one is chosen', async () => {

@@ -9,6 +9,7 @@ import { OutcomeLegend } from '../ui/weight-map.tsx';
 import { adviceOn, outcomesOf, sentenceOf, standOf } from './failure-words.ts';
 import { OUTCOME_WORDS } from './outcomes.ts';
 import { quorumOf } from './quorum.ts';
+import { MAX_WAIT_SECONDS } from './snippets.ts';
 
 interface SignFailureProps {
   readonly failure: Failure;
@@ -18,6 +19,8 @@ interface SignFailureProps {
   readonly onRetry?: (() => void) | undefined;
   /** Sends it with another quorum. */
   readonly onQuorum?: ((quorum: number) => void) | undefined;
+  /** Sends it again, and waits for its transaction. */
+  readonly onWait?: (() => void) | undefined;
   /** Chooses one of the messages that a transaction sent. */
   readonly onLogIndex?: ((logIndex: number) => void) | undefined;
 }
@@ -30,7 +33,7 @@ const RETRY_WORDS = {
 
 /** Why nothing was signed: which validators are missing, what they answered, and what can be done. */
 export function SignFailure(props: SignFailureProps): ComponentChild {
-  const { failure, isOfPChain = false, onRetry, onQuorum, onLogIndex } = props;
+  const { failure, isOfPChain = false, onRetry, onQuorum, onWait, onLogIndex } = props;
   const { adviceOf } = useSession();
   const advice = adviceOf(failure.code);
   const { details, message } = failure;
@@ -59,6 +62,11 @@ export function SignFailure(props: SignFailureProps): ComponentChild {
         ]}
         {failure.messages !== undefined && onLogIndex !== undefined && (
           <SentMessages messages={failure.messages} onLogIndex={onLogIndex} />
+        )}
+        {failure.code === 'unknown_transaction' && onWait !== undefined && (
+          <button type="button" class="button" onClick={onWait}>
+            {`Wait up to ${MAX_WAIT_SECONDS} s for it`}
+          </button>
         )}
         {onRetry !== undefined && advice?.retry !== 'never' && <RetryButton failure={failure} onRetry={onRetry} />}
         {details !== undefined && [

@@ -58,7 +58,7 @@ export function SignProgress({ runner }: { runner: Runner }): ComponentChild {
         {facts === undefined
           ? [
               run.result !== undefined && <FromMemory run={run} result={run.result} />,
-              <p class="hint">{isRunning ? 'Looking up the validators…' : noneAsked(run.state)}</p>,
+              <p class="hint">{isRunning ? lookedUp(run) : noneAsked(run.state)}</p>,
             ]
           : [
               <p class="weight-line">
@@ -136,6 +136,11 @@ function titleOf(state: string, progress: SigningProgress): ComponentChild {
         progress.phase
       ];
   }
+}
+
+function lookedUp({ request }: Run): string {
+  const isWaiting = request.kind === 'transaction' && request.query.wait !== undefined;
+  return isWaiting ? 'Waiting for the transaction to be accepted and executed…' : 'Looking up the validators…';
 }
 
 function noneAsked(state: string): string {

@@ -26,6 +26,7 @@ import {
 } from './sign-request.ts';
 import { SignResult } from './sign-result.tsx';
 import { useRunner } from './sign-run.ts';
+import { MAX_WAIT_SECONDS, type SignRequest } from './snippets.ts';
 
 const HINT = 'What you paste is read at once; no validator is asked to sign it yet.';
 
@@ -144,12 +145,18 @@ export function SignView({ place, begin }: SignViewProps): ComponentChild {
           failure={run.failure}
           isOfPChain={reading !== undefined && 'sourceChain' in reading && reading.sourceChain === 'P'}
           onRetry={() => runner.start(run.request)}
+          onWait={() => runner.start(waiting(run.request))}
           onQuorum={(quorum) => start({ ...options, quorum, buffer: 0 })}
           onLogIndex={(logIndex) => start({ ...options, logIndex: String(logIndex) })}
         />
       )}
     </div>
   );
+}
+
+/** The same request, which waits for its transaction to be accepted. */
+function waiting(request: SignRequest): SignRequest {
+  return request.kind === 'body' ? request : { ...request, query: { ...request.query, wait: MAX_WAIT_SECONDS } };
 }
 
 const PASTEABLE = [

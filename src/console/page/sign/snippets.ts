@@ -1,6 +1,9 @@
 import type { Static } from 'typebox';
 import type { AggregationBody, TransactionQuery } from '../../../api/aggregation/parse-aggregation-request.ts';
 
+/** The longest time for which the service waits for a transaction. */
+export const MAX_WAIT_SECONDS = 30;
+
 /** A request for a signature: the body of a POST, or a transaction of the P-Chain or of an EVM chain. */
 export type SignRequest =
   | { readonly kind: 'body'; readonly body: Static<typeof AggregationBody> }
