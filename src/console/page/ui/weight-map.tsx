@@ -25,6 +25,8 @@ const MIN_SIGN_SIZE = 15;
 const MIN_LABEL_WIDTH = 96;
 const MIN_LABEL_HEIGHT = 34;
 const MIN_SHARE_HEIGHT = 48;
+/** So many areas are added in one frame, because thousands at once would take longer than a frame may. */
+const ADDED_IN_A_FRAME = 400;
 const TIP_WIDTH = 270;
 
 /** Validators as areas by weight, each of which lights up when its status changes. */
@@ -39,6 +41,12 @@ export function WeightMap({ set }: { set: ShownSet }): ComponentChild {
     return () => observer.disconnect();
   }, []);
   const places = useMemo(() => layOut(validators, width, height), [validators, width, height]);
+  const [added, setAdded] = useState(ADDED_IN_A_FRAME);
+  useEffect(() => {
+    if (added >= places.length) return undefined;
+    const frame = requestAnimationFrame(() => setAdded(added + ADDED_IN_A_FRAME));
+    return () => cancelAnimationFrame(frame);
+  }, [added, places.length]);
   const stepMs = Math.min(LONGEST_STEP_MS, MAX_STAGGER_MS / places.length);
 
   const point = (event: TargetedPointerEvent<HTMLElement>) => {
@@ -62,7 +70,7 @@ export function WeightMap({ set }: { set: ShownSet }): ComponentChild {
       onPointerDown={point}
       onPointerLeave={() => setPointed(undefined)}
     >
-      {places.map((place, order) => cellOf(place, totalWeight, order * stepMs))}
+      {places.slice(0, added).map((place, order) => cellOf(place, totalWeight, order * stepMs))}
       {tip && (
         <div
           class="tip"
