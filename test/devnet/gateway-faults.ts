@@ -8,6 +8,18 @@ const AUTHORIZATION = `Basic ${Buffer.from(`${USER}:${PASSWORD}`).toString('base
 /** Lowest height of an API that keeps the newest 50: the devnet begins at height 200. */
 const LOWEST_HEIGHT = 150n;
 
+const ALLOWED_METHODS: ReadonlySet<string> = new Set([
+  'info.getNetworkID',
+  'platform.getBlockchains',
+  'platform.getHeight',
+  'platform.getProposedHeight',
+  'platform.getValidatorsAt',
+  'proposervm.getCurrentEpoch',
+  'eth_getTransactionReceipt',
+  'eth_getChainConfig',
+  'info.peers',
+]);
+
 /** What public endpoints, providers and gateways before a node do, by name. */
 export const GATEWAY_FAULTS = {
   // Heights
@@ -46,6 +58,11 @@ export const GATEWAY_FAULTS = {
   'no platform.getL1Validator': withoutMethod('platform.getL1Validator'),
   'no platform.getSubnet': withoutMethod('platform.getSubnet'),
   'no platform.getTx': withoutMethod('platform.getTx'),
+  'no platform.getBlockByHeight': withoutMethod('platform.getBlockByHeight'),
+  'no platform.getCurrentValidators': withoutMethod('platform.getCurrentValidators'),
+  'no info.getNetworkID': withoutMethod('info.getNetworkID'),
+  'a list of allowed methods (HTTP 403)': ({ method }, forward) =>
+    ALLOWED_METHODS.has(method) ? forward() : { status: 403, body: JSON.stringify({ message: 'method not allowed' }) },
   'no proposervm API': ({ path }, forward) =>
     path.endsWith('/proposervm') ? { status: 404, headers: PLAIN, body: 'not found' } : forward(),
   'the P-Chain alone': ({ path }, forward) =>

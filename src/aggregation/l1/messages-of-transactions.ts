@@ -1,5 +1,5 @@
 import { L1_TRANSACTION_NAMES, type PChainTransaction } from '../../pchain/codec/l1-transaction.ts';
-import { ApiError, isMethodRefused, unlessRefused } from '../../pchain/rpc/api-error.ts';
+import { ApiError, isNotServed, unlessRefused } from '../../pchain/rpc/api-error.ts';
 import type { ChainApi } from '../../pchain/rpc/chain-api.ts';
 import { evmHash } from '../../pchain/rpc/evm-api.ts';
 import type { NodeApi, TxStatus } from '../../pchain/rpc/node-api.ts';
@@ -170,7 +170,7 @@ export function createMessagesOfTransactions(
       transaction = await readTransaction(txID, signal);
     } catch (error) {
       // An EVM chain may know it.
-      if (evm === undefined || !isMethodRefused(error)) throw error;
+      if (evm === undefined || !isNotServed(error)) throw error;
       pChainFailure = error;
     }
     if (transaction !== undefined) return await partsOf(txID, transaction, signal);

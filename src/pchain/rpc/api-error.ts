@@ -70,7 +70,7 @@ export async function unlessRefused<Value>(call: Promise<Value>): Promise<Value 
   }
 }
 
-/** Whether no API serves the method: the caller may ask for the same in another way. */
-export function isMethodRefused(error: unknown): error is ApiError {
-  return error instanceof ApiError && error.kind === 'method_refused';
+/** Whether no API serves the call, now or later: a gateway refuses the method. The caller may ask for the same in another way. */
+export function isNotServed(error: unknown): error is ApiError {
+  return error instanceof ApiError && (error.kind === 'method_refused' || error.kind === 'invalid_response');
 }

@@ -5,7 +5,7 @@ import { ParseError } from '../../lib/encoding/parse-error.ts';
 import { type BlockchainID, P_CHAIN_ID, PRIMARY_NETWORK_ID, type SubnetID, type TxID } from '../../warp/ids.ts';
 import { PUBLIC_NETWORKS } from '../../warp/networks.ts';
 import { parseSubnetOfCreatedChain } from '../codec/l1-transaction.ts';
-import { ApiError, isMethodRefused, unlessRefused } from '../rpc/api-error.ts';
+import { isNotServed, unlessRefused } from '../rpc/api-error.ts';
 import type { NodeApi, Subnet } from '../rpc/node-api.ts';
 
 /**
@@ -77,7 +77,7 @@ export function createSubnetDirectory({ api, networkID, clock }: SubnetDirectory
     try {
       return await unlessRefused(api.validatedBy(chainID, signal));
     } catch (error) {
-      if (!isMethodRefused(error)) throw error;
+      if (!isNotServed(error)) throw error;
     }
     return (await subnetOfCreation(chainID, signal)) ?? (await blockchains.get('all', signal)).get(chainID);
   }
@@ -89,8 +89,7 @@ export function createSubnetDirectory({ api, networkID, clock }: SubnetDirectory
       return bytes && parseSubnetOfCreatedChain(bytes);
     } catch (error) {
       // The method is refused, or the transaction is longer than those with messages, as of a genesis.
-      const isUnreadable = error instanceof ApiError && error.kind !== 'unavailable';
-      if (isUnreadable || error instanceof ParseError) return undefined;
+      if (isNotServed(error) || error instanceof ParseError) return undefined;
       throw error;
     }
   }
@@ -131,7 +130,7 @@ export function createSubnetDirectory({ api, networkID, clock }: SubnetDirectory
       try {
         return (await getSubnet(subnetID, signal)) !== undefined;
       } catch (error) {
-        if (isMethodRefused(error)) return true;
+        if (isNotServed(error)) return true;
         throw error;
       }
     },

@@ -6,6 +6,7 @@ import { StoreError } from '../../store/local/validation-store.ts';
 import { createThrottledWarnings } from '../../telemetry/log-throttle.ts';
 import type { Metrics } from '../../telemetry/metrics.ts';
 import type { ValidationID } from '../../warp/ids.ts';
+import { isNotServed } from '../rpc/api-error.ts';
 import { type BlockRange, type BlockRangeOptions, createBlockRange } from './block-range.ts';
 
 export interface IndexCoverage {
@@ -27,6 +28,8 @@ const POLL_MS = 2_000;
 const LOOKUP_READ_MS = 1_000;
 /** Longest pause while the API fails. A failed lookup reads the newest blocks at once. */
 const MAX_PAUSE_MS = 30_000;
+/** Pause where no API serves blocks. */
+const NOT_SERVED_PAUSE_MS = 600_000;
 
 export type ValidationIndex = ReturnType<typeof openValidationIndex>;
 
@@ -46,6 +49,8 @@ export function openValidationIndex(options: ValidationIndexOptions) {
   let isLookupPartial = false;
   /** Consecutive failures to read a batch. */
   let failures = 0;
+  /** Whether no API serves blocks, so that waiting for them is useless. */
+  let isServed = true;
 
   declareIndexMetrics(options.metrics, range);
   const loaded = range.load();
@@ -62,10 +67,13 @@ export function openValidationIndex(options: ValidationIndexOptions) {
       blockCount = await range.readUp(signal);
       if (range.isAtTip) blockCount += await range.readDown(signal);
       failures = 0;
+      isServed = true;
     } catch (error) {
       if (signal.aborted) return 0;
       failures += 1;
+      isServed = !isNotServed(error);
       logger.warn({ err: error }, 'could not read P-Chain blocks for the index of L1 validations; trying again');
+      if (!isServed) return NOT_SERVED_PAUSE_MS;
     }
     if (blockCount === 0) return backoffMs(failures + 1, { baseMs: POLL_MS, maxMs: MAX_PAUSE_MS });
     return Math.max(0, (blockCount / maxBlocksPerSecond) * 1_000 - (clock.monotonicMs() - startMs));
@@ -105,7 +113,7 @@ export function openValidationIndex(options: ValidationIndexOptions) {
       }
     },
     coverage(): IndexCoverage {
-      return { range: range.heights, isReading: isLookupPartial || !range.isComplete };
+      return { range: range.heights, isReading: isServed && (isLookupPartial || !range.isComplete) };
     },
     async [Symbol.asyncDispose](): Promise<void> {
       stopped.abort(new Error('the service stops'));

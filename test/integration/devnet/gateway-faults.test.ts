@@ -31,6 +31,7 @@ const failing = (code: string, matches: Matches = () => true): Failures =>
 const ofNamedChain: Matches = ({ path }) => path.includes('blockchainId=');
 const ofEvmTransaction: Matches = ({ name }) => name.startsWith('by EVM transaction');
 const ofPChainTransaction: Matches = ({ name }) => name.startsWith('by transaction');
+const ofRegisteredRemoval: Matches = ({ name }) => name.endsWith('that removes a registered validator');
 const byJustification: Matches = ({ name }) => name.startsWith('by justification');
 const withDestination: Matches = ({ body }) => body?.destinationBlockchainId !== undefined;
 const withHeight: Matches = ({ body }) => body?.pChainHeight !== undefined;
@@ -72,7 +73,7 @@ const EFFECTS: Readonly<Record<GatewayFaultName, Effect>> = {
   'unsupported as -32000': REFUSED,
   'a text that nobody knows as -32000': NOT_FOUND,
   'HTTP 429 with Retry-After': UNAVAILABLE,
-  'HTTP 403 invalid host': INVALID,
+  'HTTP 403 invalid host': REFUSED,
   'HTTP 503 bootstrapping': UNAVAILABLE,
   'compresses unasked': {},
   'Basic authentication required': {},
@@ -84,6 +85,12 @@ const EFFECTS: Readonly<Record<GatewayFaultName, Effect>> = {
   // The conversion and the validator manager of an L1 are known from nowhere else.
   'no platform.getSubnet': { failing: failing('p_chain_invalid', byJustification) },
   'no platform.getTx': { failing: failing('p_chain_invalid', ofPChainTransaction) },
+  'no platform.getBlockByHeight': { failing: failing('justification_not_found', ofRegisteredRemoval) },
+  'no platform.getCurrentValidators': {},
+  'no info.getNetworkID': { network: 'down', failing: failing('network_unavailable') },
+  'a list of allowed methods (HTTP 403)': {
+    failing: failing('p_chain_invalid', (example) => ofPChainTransaction(example) || byJustification(example)),
+  },
   'no proposervm API': { failing: failing('invalid_request', withDestination) },
   'the P-Chain alone': {
     failing: { ...failing('invalid_request', withDestination), ...failing('chain_rpc_invalid', ofEvmTransaction) },

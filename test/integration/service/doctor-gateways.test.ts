@@ -44,6 +44,13 @@ const FINDINGS: Readonly<Record<GatewayFaultName, readonly RegExp[]>> = {
   'no platform.getL1Validator': without('note', 'platform\\.getL1Validator'),
   'no platform.getSubnet': without('warning', 'platform\\.getSubnet'),
   'no platform.getTx': without('warning', 'platform\\.getTx'),
+  'no platform.getBlockByHeight': without('warning', 'platform\\.getBlockByHeight'),
+  'no platform.getCurrentValidators': without('warning', 'platform\\.getCurrentValidators'),
+  'no info.getNetworkID': [
+    /^problem mine: no validator was tried: the info API does not report the network ID: refused/,
+    ...without('warning', 'info\\.getNetworkID'),
+  ],
+  'a list of allowed methods (HTTP 403)': without('warning', '.*, and \\d+ more', 'HTTP status 403.*'),
   'no proposervm API': without('warning', 'proposervm\\.getCurrentEpoch \\(P-Chain\\)', 'HTTP status 404.*'),
   'the P-Chain alone': [
     /^problem mine: no validator was tried: the info API does not report the network ID: HTTP status 404/,
