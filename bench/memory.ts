@@ -1,5 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Agent } from 'undici';
+import { startGateway } from '../test/devnet/gateway.ts';
+import { GATEWAY_FAULTS } from '../test/devnet/gateway-faults.ts';
 import type { BenchmarkOptions, Row } from './benchmark.ts';
 import { peakRssMib, readResources, untilReady } from './client.ts';
 import { generateLoad } from './load.ts';
@@ -20,7 +22,10 @@ const PER_SECOND = 60;
 const PART_S = 60;
 const CONNECTIONS = 32;
 
-/** Measures the time of a start, idle memory, and up to 20 validators the memory after 10,000 requests of all kinds. */
+/** Most of the direct start that a start behind an API that refuses numeric heights may take. */
+const REFUSED_BAR = 1.5;
+
+/** Measures the time of a start, direct and behind an API that refuses numeric heights, idle memory, and up to 20 validators the memory after 10,000 requests of all kinds. */
 export async function benchMemory({ sizes, report }: BenchmarkOptions): Promise<void> {
   for (const validators of sizes.length > 0 ? sizes : DEFAULT_SIZES) await benchSize(validators, report);
 }
@@ -30,9 +35,10 @@ async function benchSize(validators: number, report: (row: Row) => void): Promis
   const agent = new Agent();
   opened.defer(() => agent.close());
   const devnet = opened.use(await startDevnetProcess(validators));
-  const start = () => startService({ network: { pChainApi: [{ baseUrl: devnet.apiUrl }] } });
+  const gateway = opened.use(await startGateway(devnet.apiUrl, GATEWAY_FAULTS['numeric heights refused']));
+  const start = (baseUrl = devnet.apiUrl) => startService({ network: { pChainApi: [{ baseUrl }] } });
   const name = (what: string): string => `${validators} validators: ${what}`;
-  const times = { listening: [] as number[], ready: [] as number[] };
+  const times = { listening: [] as number[], ready: [] as number[], refused: [] as number[] };
   const idle: number[] = [];
   // The first start finds no compiled code where the sources have changed.
   for (let round = 0; round <= STARTS; round += 1) {
@@ -45,12 +51,23 @@ async function benchSize(validators: number, report: (row: Row) => void): Promis
     times.ready.push(readyMs);
     await sleep(SETTLE_MS);
     idle.push(await rssMb(service.url));
+    await using refused = await start(gateway.url);
+    await untilReady(refused.url, agent);
+    times.refused.push(performance.now() - refused.startedMs);
   }
   const hasBars = validators === BARS_FOR;
   for (const what of ['listening', 'ready'] as const) {
     const [ms, mostMs] = [round(median(times[what])), round(Math.max(...times[what]))];
     report({ name: name(what), n: STARTS, ms, most_ms: mostMs, ...(hasBars && { bar_ms: BARS_MS[what] }) });
   }
+  const refusedMs = median(times.refused);
+  report({
+    name: name('ready where numeric heights are refused'),
+    n: STARTS,
+    ms: round(refusedMs),
+    ratio: round(refusedMs / median(times.ready)),
+    bar_ratio: REFUSED_BAR,
+  });
   report({ name: name('idle'), n: STARTS, rss_mb: median(idle), ...(hasBars && { bar_mb: IDLE_BAR_MB }) });
   if (validators > BARS_FOR) return;
 

@@ -28,8 +28,6 @@ const POLL_MS = 2_000;
 const LOOKUP_READ_MS = 1_000;
 /** Longest pause while the API fails. A failed lookup reads the newest blocks at once. */
 const MAX_PAUSE_MS = 30_000;
-/** Pause where no API serves blocks. */
-const NOT_SERVED_PAUSE_MS = 600_000;
 
 export type ValidationIndex = ReturnType<typeof openValidationIndex>;
 
@@ -72,8 +70,7 @@ export function openValidationIndex(options: ValidationIndexOptions) {
       if (signal.aborted) return 0;
       failures += 1;
       isServed = !isNotServed(error);
-      logger.warn({ err: error }, 'could not read P-Chain blocks for the index of L1 validations; trying again');
-      if (!isServed) return NOT_SERVED_PAUSE_MS;
+      warn('blocks', { err: error }, 'could not read P-Chain blocks for the index of L1 validations; trying again');
     }
     if (blockCount === 0) return backoffMs(failures + 1, { baseMs: POLL_MS, maxMs: MAX_PAUSE_MS });
     return Math.max(0, (blockCount / maxBlocksPerSecond) * 1_000 - (clock.monotonicMs() - startMs));

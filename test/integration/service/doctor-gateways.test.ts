@@ -47,7 +47,7 @@ const FINDINGS: Readonly<Record<GatewayFaultName, readonly RegExp[]>> = {
   'no platform.getBlockByHeight': without('warning', 'platform\\.getBlockByHeight'),
   'no platform.getCurrentValidators': without('warning', 'platform\\.getCurrentValidators'),
   'no info.getNetworkID': [
-    /^problem mine: no validator was tried: the info API does not report the network ID: refused/,
+    /^problem mine: no validator was tried: the info API does not report the network ID: the method info.getNetworkID does not exist/,
     ...without('warning', 'info\\.getNetworkID'),
   ],
   'a list of allowed methods (HTTP 403)': without('warning', '.*, and \\d+ more', 'HTTP status 403.*'),
