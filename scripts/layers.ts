@@ -33,7 +33,7 @@ export const LAYERS: readonly (readonly string[])[] = [
   ['aggregation/admission'],
   ['aggregation/collection'],
   ['aggregation/destinations'],
-  ['aggregation/l1'],
+  ['aggregation/transactions'],
   ['aggregation/request'],
   ['aggregation/subnets'],
   ['proxy/client'],

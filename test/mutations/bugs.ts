@@ -137,13 +137,10 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
       'response.slice(start + 1, end)',
     ],
   }),
-  ...bugsOf('src/pchain/rpc/node-api.ts', ['test/integration/service/evm-transactions.test.ts'], {
-    'the search asks all blockchains of the network': ['return subnetIDs.', 'return subnetIDs.size > 0 || subnetIDs.'],
-  }),
-  ...bugsOf('src/pchain/codec/l1-transaction.ts', ['test/unit/pchain/codec', 'test/unit/aggregation/l1'], {
+  ...bugsOf('src/pchain/codec/l1-transaction.ts', ['test/unit/pchain/codec', 'test/unit/aggregation/transactions'], {
     'a transaction of auto-renewed validators is of an unknown type': ["  [42, 'RewardAutoRenewedValidatorTx'],\n", ''],
   }),
-  ...bugsOf('src/pchain/codec/l1-transaction.ts', ['test/unit/aggregation/l1'], {
+  ...bugsOf('src/pchain/codec/l1-transaction.ts', ['test/unit/aggregation/transactions'], {
     'a transaction of an unknown type is malformed': [
       "return { kind: 'other', name: `transaction of the unknown type ${typeID}` };",
       "throw new ParseError('P-Chain transaction', 'is of an unknown type');",
@@ -158,7 +155,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   ...bugsOf('src/aggregation/collection/refusal-verdict.ts', REQUEST, {
     'a refusal that may pass is final': ["  return 'may pass';\n}", "  return 'for good';\n}"],
   }),
-  ...bugsOf('src/aggregation/l1/l1-justification.ts', REQUEST, {
+  ...bugsOf('src/aggregation/transactions/l1-justification.ts', REQUEST, {
     'an L1 removal is signed for a justification of another validation': [
       'if (equalBytes(hashConversionValidator(subnet, index), wanted))',
       'if (wanted.length > 0)',
@@ -169,9 +166,13 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     'a log of SendWarpMessage by any contract counts': ['.toLowerCase() !== WARP_PRECOMPILE', ".toLowerCase() === ''"],
   }),
   ...bugsOf(
-    'src/aggregation/l1/messages-of-evm-transactions.ts',
+    'src/aggregation/transactions/messages-of-evm-transactions.ts',
     ['test/integration/service/evm-transactions.test.ts'],
     {
+      'the search asks all blockchains of the network': [
+        'all.filter(({ subnetID }) => subnetIDs.has(subnetID))',
+        'all',
+      ],
       'an EVM transaction of several messages has its first one signed': [
         'only !== undefined && chosen.length === 1',
         'only !== undefined',

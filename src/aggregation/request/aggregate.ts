@@ -8,8 +8,8 @@ import { createAdmission } from '../admission/admission.ts';
 import { AggregatorError } from '../aggregator-error.ts';
 import type { RequestOutcome } from '../aggregator-metrics.ts';
 import { type DeliveryWarning, deliveryWarnings, unknownDestination } from '../destinations/delivery-warnings.ts';
-import type { L1Messages } from '../l1/l1-messages.ts';
 import type { SubnetPolicy } from '../subnet-policy.ts';
+import type { L1Messages } from '../transactions/l1-messages.ts';
 import type { AggregationRequest, AggregationResult } from './aggregation-request.ts';
 import {
   type CompleteRequest,

@@ -2,7 +2,7 @@ import { DEFAULT_QUORUM_NUM } from '../../validators/quorum.ts';
 import type { BlockchainID, NodeID, SubnetID } from '../../warp/ids.ts';
 import type { UnsignedMessage } from '../../warp/unsigned-message.ts';
 import { AggregatorError } from '../aggregator-error.ts';
-import type { TransactionSubject } from '../l1/l1-messages.ts';
+import type { TransactionSubject } from '../transactions/l1-messages.ts';
 import type { OutcomeWeights } from '../validators/validator-outcome.ts';
 
 export interface AggregationRequest {

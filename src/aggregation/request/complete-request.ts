@@ -1,8 +1,8 @@
 import type { BlockchainID, SubnetID } from '../../warp/ids.ts';
 import type { UnsignedMessage } from '../../warp/unsigned-message.ts';
 import { teleporterDestination } from '../destinations/message-destination.ts';
-import { unwrapJustification } from '../l1/l1-justification.ts';
-import type { L1Messages } from '../l1/l1-messages.ts';
+import { unwrapJustification } from '../transactions/l1-justification.ts';
+import type { L1Messages } from '../transactions/l1-messages.ts';
 import { type AggregationRequest, type RequestSettings, type Subject, settingsOf } from './aggregation-request.ts';
 
 export interface CompleteRequest extends RequestSettings {

@@ -20,7 +20,7 @@ import { renameField } from '../aggregator-error.ts';
 import { type DeliveryWarning, deliveryWarnings, unknownDestination } from '../destinations/delivery-warnings.ts';
 import { teleporterDestination } from '../destinations/message-destination.ts';
 import type { SigningRule } from '../destinations/signing-rule.ts';
-import type { L1Messages } from '../l1/l1-messages.ts';
+import type { L1Messages } from '../transactions/l1-messages.ts';
 import { type AggregationRequest, settingsOf } from './aggregation-request.ts';
 import { type CompleteRequest, type Destination, destinationOf } from './complete-request.ts';
 import type { Signing, SigningResolver } from './signing-resolver.ts';

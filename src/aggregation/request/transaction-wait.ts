@@ -7,7 +7,7 @@ import type { Admission } from '../admission/admission.ts';
 import type { Penalties } from '../admission/penalties.ts';
 import { AggregatorError } from '../aggregator-error.ts';
 import type { AggregatorMetrics } from '../aggregator-metrics.ts';
-import type { L1Messages } from '../l1/l1-messages.ts';
+import type { L1Messages } from '../transactions/l1-messages.ts';
 import type { Subject } from './aggregation-request.ts';
 import { subjectKey } from './result-key.ts';
 import type { Wait, Waiter } from './shared-signing.ts';

@@ -1,9 +1,9 @@
 import { createDestinations } from '../../aggregation/destinations/destination-facts.ts';
-import { createAddresseeFinder } from '../../aggregation/l1/message-addressee.ts';
 import { settingsOf } from '../../aggregation/request/aggregation-request.ts';
 import type { Destination } from '../../aggregation/request/complete-request.ts';
 import { findDestination, type VerificationRequest } from '../../aggregation/request/message-verifier.ts';
 import { createSigningResolver, type Signing } from '../../aggregation/request/signing-resolver.ts';
+import { createAddresseeFinder } from '../../aggregation/transactions/message-addressee.ts';
 import { systemClock } from '../../lib/concurrency/clock.ts';
 import { createChainApi } from '../../pchain/rpc/chain-api.ts';
 import { createEvmApi } from '../../pchain/rpc/evm-api.ts';

@@ -3,7 +3,6 @@ import { createPenalties } from '../../../src/aggregation/admission/penalties.ts
 import { AggregatorError } from '../../../src/aggregation/aggregator-error.ts';
 import { createAggregatorMetrics } from '../../../src/aggregation/aggregator-metrics.ts';
 import { createDestinations } from '../../../src/aggregation/destinations/destination-facts.ts';
-import type { L1MessageRequest } from '../../../src/aggregation/l1/l1-messages.ts';
 import {
   type AggregateOptions,
   type AggregatorLimits,
@@ -16,6 +15,7 @@ import {
   type SigningResolverOptions,
 } from '../../../src/aggregation/request/signing-resolver.ts';
 import { createSubnetPolicy } from '../../../src/aggregation/subnet-policy.ts';
+import type { L1MessageRequest } from '../../../src/aggregation/transactions/l1-messages.ts';
 import { createAnswerHistories } from '../../../src/aggregation/validators/answer-history.ts';
 import { createInvalidSigners } from '../../../src/aggregation/validators/invalid-signers.ts';
 import { ApiError } from '../../../src/pchain/rpc/api-error.ts';

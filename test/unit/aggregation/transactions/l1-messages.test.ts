@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { createPChainMessage } from '../../../../src/aggregation/l1/l1-justification.ts';
-import { createL1Messages, type L1MessagesOptions } from '../../../../src/aggregation/l1/l1-messages.ts';
+import { createPChainMessage } from '../../../../src/aggregation/transactions/l1-justification.ts';
+import { createL1Messages, type L1MessagesOptions } from '../../../../src/aggregation/transactions/l1-messages.ts';
 import type { EvmReceipt } from '../../../../src/pchain/codec/evm-receipt.ts';
 import { ApiError } from '../../../../src/pchain/rpc/api-error.ts';
 import type { Subnet, TxStatus } from '../../../../src/pchain/rpc/node-api.ts';

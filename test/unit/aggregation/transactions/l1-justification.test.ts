@@ -5,7 +5,7 @@ import {
   findConversionValidator,
   recognizeJustification,
   unwrapJustification,
-} from '../../../../src/aggregation/l1/l1-justification.ts';
+} from '../../../../src/aggregation/transactions/l1-justification.ts';
 import { type BlockchainID, idBytes, idFromBytes, P_CHAIN_ID, type SubnetID } from '../../../../src/warp/ids.ts';
 import { encodeJustification } from '../../../../src/warp/justification.ts';
 import {

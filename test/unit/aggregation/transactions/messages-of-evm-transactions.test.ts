@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { createEvmMessages } from '../../../../src/aggregation/l1/messages-of-evm-transactions.ts';
+import { createEvmMessages } from '../../../../src/aggregation/transactions/messages-of-evm-transactions.ts';
 import type { EvmReceipt } from '../../../../src/pchain/codec/evm-receipt.ts';
 import { ApiError } from '../../../../src/pchain/rpc/api-error.ts';
 import type { EvmChainID } from '../../../../src/pchain/rpc/evm-api.ts';
