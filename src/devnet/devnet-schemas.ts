@@ -1,6 +1,6 @@
-import type { Static } from 'typebox';
+import { type Static, Type } from 'typebox';
 import { AggregationBody } from '../api/aggregation/parse-aggregation-request.ts';
-import { Type, text } from '../lib/encoding/schema.ts';
+import { text } from '../lib/encoding/schema.ts';
 import type { BlockchainID, NodeID, SubnetID, TxID } from '../warp/ids.ts';
 
 const HexString = Type.String({ pattern: '^(0x)?([0-9a-f]{2})*$' });

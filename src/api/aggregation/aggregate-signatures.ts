@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { Static } from 'typebox';
+import { type Static, Type } from 'typebox';
 import type { AggregationStage } from '../../aggregation/aggregator-metrics.ts';
 import type { AggregateOptions, DeliveryAdvice } from '../../aggregation/request/aggregate.ts';
 import type { AggregationRequest, AggregationResult } from '../../aggregation/request/aggregation-request.ts';
@@ -15,7 +15,7 @@ import { JSON_TYPE } from '../../http/request/json-type.ts';
 import type { NetworkOfPath } from '../../http/request/network-of-path.ts';
 import { untilClientGone } from '../../http/request/until-client-gone.ts';
 import type { Clock } from '../../lib/concurrency/clock.ts';
-import { Type, text } from '../../lib/encoding/schema.ts';
+import { text } from '../../lib/encoding/schema.ts';
 import type { Span } from '../../telemetry/spans.ts';
 import type { BlockchainID } from '../../warp/ids.ts';
 import { streamAggregation } from './aggregation-stream.ts';

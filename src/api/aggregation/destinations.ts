@@ -1,4 +1,4 @@
-import type { Static } from 'typebox';
+import { type Static, Type } from 'typebox';
 import { destinationWarnings } from '../../aggregation/destinations/delivery-warnings.ts';
 import { type DestinationView, SOURCE_KINDS } from '../../aggregation/destinations/destination-views.ts';
 import { RULE_MEANINGS, SIGNING_RULES } from '../../aggregation/destinations/signing-rule.ts';
@@ -9,7 +9,7 @@ import { parseID } from '../../http/parameters/parse-fields.ts';
 import type { Server } from '../../http/request/http-server.ts';
 import type { NetworkOfPath } from '../../http/request/network-of-path.ts';
 import { untilClientGone } from '../../http/request/until-client-gone.ts';
-import { inJson, integer, oneOf, optionalText, Type, text } from '../../lib/encoding/schema.ts';
+import { inJson, integer, oneOf, optionalText, text } from '../../lib/encoding/schema.ts';
 import { WARP_PRECOMPILE } from '../../pchain/codec/send-warp-log.ts';
 import { type BlockchainID, P_CHAIN_ID } from '../../warp/ids.ts';
 import { CHAIN_ALIASES } from '../../warp/networks.ts';

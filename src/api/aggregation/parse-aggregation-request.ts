@@ -1,12 +1,12 @@
 import { LRUCache } from 'lru-cache';
-import type { Static } from 'typebox';
+import { type Static, Type } from 'typebox';
 import type { AggregationRequest, Subject } from '../../aggregation/request/aggregation-request.ts';
 import { badRequest } from '../../http/errors/http-error.ts';
 import { parseField, parseOptionalID, toBigInt } from '../../http/parameters/parse-fields.ts';
 import { HEIGHT_PARAMETERS, percentage } from '../../http/parameters/query-parameters.ts';
 import { parseHex } from '../../lib/encoding/bytes.ts';
 import { attempt, ParseError } from '../../lib/encoding/parse-error.ts';
-import { optionalText, Type } from '../../lib/encoding/schema.ts';
+import { optionalText } from '../../lib/encoding/schema.ts';
 import { loggedMessage } from '../../pchain/codec/logged-message.ts';
 import { parseEvmChainID } from '../../pchain/rpc/evm-api.ts';
 import { DEFAULT_QUORUM_NUM } from '../../validators/quorum.ts';

@@ -1,8 +1,8 @@
-import type { Static, TSchema } from 'typebox';
+import { type Static, type TSchema, Type } from 'typebox';
 import { OUTCOME_MEANINGS, VALIDATOR_OUTCOMES } from '../../aggregation/validators/validator-outcome.ts';
 import { AggregationDetails, REASON } from '../../http/errors/aggregation-details.ts';
 import { CODE_NAMES } from '../../http/errors/error-codes.ts';
-import { Decimal, integer, oneOf, Type, text } from '../../lib/encoding/schema.ts';
+import { Decimal, integer, oneOf, text } from '../../lib/encoding/schema.ts';
 import { SignedMessageBody } from './signed-message-record.ts';
 
 /**

@@ -1,8 +1,8 @@
-import type { Static } from 'typebox';
+import { type Static, Type } from 'typebox';
 import type { DeliveryAdvice } from '../../aggregation/request/aggregate.ts';
 import type { AggregationResult } from '../../aggregation/request/aggregation-request.ts';
 import { bytesToHex } from '../../lib/encoding/bytes.ts';
-import { integer, Type, text } from '../../lib/encoding/schema.ts';
+import { integer, text } from '../../lib/encoding/schema.ts';
 import { DELIVERY_FIELDS, presentAdvice } from './delivery-records.ts';
 
 /** The C-Chain's `hello from C 0`, signed by four of five nodes of a local network. */

@@ -1,8 +1,8 @@
 import { STATUS_CODES } from 'node:http';
-import type { TSchema } from 'typebox';
+import { type TSchema, Type } from 'typebox';
 import { ERROR_CODES, type ErrorCode } from '../../http/errors/error-codes.ts';
 import { type ErrorForm, OWN_ERROR_FORM } from '../../http/errors/error-form.ts';
-import { Type, text } from '../../lib/encoding/schema.ts';
+import { text } from '../../lib/encoding/schema.ts';
 
 /** Prefix of the Go aggregator's errors of an aggregation. */
 const GO_FAILURE = 'failed to aggregate signatures. error';

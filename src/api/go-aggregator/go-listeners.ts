@@ -1,11 +1,12 @@
 import type { Registry } from 'prom-client';
+import { Type } from 'typebox';
 import { OPERATIONS_ACCESS } from '../../http/access/route-access.ts';
 import type { Server } from '../../http/request/http-server.ts';
 import { type BaseServerOptions, createBaseServer } from '../../http/server/base-server.ts';
 import { listen } from '../../http/server/listen-error.ts';
 import { registerMetrics } from '../../http/server/metrics-server.ts';
 import type { Clock } from '../../lib/concurrency/clock.ts';
-import { oneOf, optionalText, Type, text } from '../../lib/encoding/schema.ts';
+import { oneOf, optionalText, text } from '../../lib/encoding/schema.ts';
 import type { Network } from '../../network/network.ts';
 import { decideReadiness, type ServiceState } from '../health/health.ts';
 import { GO_ERROR_FORM } from './go-error-form.ts';

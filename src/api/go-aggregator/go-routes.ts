@@ -1,12 +1,13 @@
 import { METHODS } from 'node:http';
 import type { FastifyReply, FastifyRequest, FastifySchema, onRequestHookHandler, RouteOptions } from 'fastify';
+import { Type } from 'typebox';
 import { MESSAGE_AGGREGATION_ACCESS } from '../../http/access/route-access.ts';
 import type { Server } from '../../http/request/http-server.ts';
 import { JSON_TYPE } from '../../http/request/json-type.ts';
 import { createNetworkOfPath } from '../../http/request/network-of-path.ts';
 import type { Clock } from '../../lib/concurrency/clock.ts';
 import { bytesToHex } from '../../lib/encoding/bytes.ts';
-import { Type, text } from '../../lib/encoding/schema.ts';
+import { text } from '../../lib/encoding/schema.ts';
 import type { Network } from '../../network/network.ts';
 import type { Metrics } from '../../telemetry/metrics.ts';
 import { chargeForSize, RequestContext } from '../aggregation/aggregate-signatures.ts';

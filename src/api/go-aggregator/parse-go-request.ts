@@ -1,9 +1,9 @@
+import { Type } from 'typebox';
 import type { AggregationRequest, Subject } from '../../aggregation/request/aggregation-request.ts';
 import { badRequest, HttpError } from '../../http/errors/http-error.ts';
 import { parseField, parseOptionalID } from '../../http/parameters/parse-fields.ts';
 import { parseHex } from '../../lib/encoding/bytes.ts';
 import { attempt } from '../../lib/encoding/parse-error.ts';
-import { Type } from '../../lib/encoding/schema.ts';
 import { messageOfLogData } from '../../pchain/codec/send-warp-log.ts';
 import { DEFAULT_QUORUM_NUM } from '../../validators/quorum.ts';
 import { parseId, type SubnetID } from '../../warp/ids.ts';

@@ -1,7 +1,7 @@
-import type { Static } from 'typebox';
+import { type Static, Type } from 'typebox';
 import { bytesToHex } from '../../lib/encoding/bytes.ts';
 import { encodeCb58 } from '../../lib/encoding/cb58.ts';
-import { Decimal, inJson, integer, optionalText, Type, text } from '../../lib/encoding/schema.ts';
+import { Decimal, inJson, integer, optionalText, text } from '../../lib/encoding/schema.ts';
 import { NODE_ID_LENGTH, nodeIDFromBytes } from '../../warp/ids.ts';
 import { conversionValidationID, type PChainOwner, registrationValidationID } from '../../warp/l1-message.ts';
 import { CHAIN_ALIASES, PUBLIC_NETWORKS } from '../../warp/networks.ts';

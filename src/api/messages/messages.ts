@@ -1,4 +1,4 @@
-import type { Static } from 'typebox';
+import { type Static, Type } from 'typebox';
 import { clientOf } from '../../http/access/client-identity.ts';
 import { LOOKUP_ACCESS, VIEW_ACCESS } from '../../http/access/route-access.ts';
 import { aggregationErrorResponses, bodyErrorResponses, plainErrorResponses } from '../../http/errors/error-body.ts';
@@ -10,7 +10,7 @@ import { PLAIN_SERIALIZER } from '../../http/request/json-type.ts';
 import type { NetworkOfPath } from '../../http/request/network-of-path.ts';
 import { untilClientGone } from '../../http/request/until-client-gone.ts';
 import { parseHex } from '../../lib/encoding/bytes.ts';
-import { oneOf, Type, text } from '../../lib/encoding/schema.ts';
+import { oneOf, text } from '../../lib/encoding/schema.ts';
 import type { BlockchainID, SubnetID } from '../../warp/ids.ts';
 import { READING_FORMS } from '../../warp/reading.ts';
 import type { SignedMessage } from '../../warp/signed-message.ts';

@@ -1,4 +1,4 @@
-import type { Static } from 'typebox';
+import { type Static, Type } from 'typebox';
 import { RULE_MEANINGS, SIGNING_RULES } from '../../aggregation/destinations/signing-rule.ts';
 import {
   type ReportedProblem,
@@ -7,7 +7,7 @@ import {
   type VerificationBasis,
 } from '../../aggregation/request/message-verifier.ts';
 import { attempt, ParseError } from '../../lib/encoding/parse-error.ts';
-import { inJson, integer, oneOf, optionalText, Type, text } from '../../lib/encoding/schema.ts';
+import { inJson, integer, oneOf, optionalText, text } from '../../lib/encoding/schema.ts';
 import { loggedMessage } from '../../pchain/codec/logged-message.ts';
 import { readPayload } from '../../warp/reading.ts';
 import { parseSignedMessage, type SignedMessage } from '../../warp/signed-message.ts';

@@ -1,4 +1,5 @@
 import type { FastifyRequest } from 'fastify';
+import { Type } from 'typebox';
 import type { AccessOptions } from '../../http/access/access.ts';
 import { clientOf } from '../../http/access/client-identity.ts';
 import { RECORDS_ACCESS } from '../../http/access/route-access.ts';
@@ -8,7 +9,7 @@ import { parseOptionalID } from '../../http/parameters/parse-fields.ts';
 import { checkQuery } from '../../http/parameters/query-parameters.ts';
 import type { Server } from '../../http/request/http-server.ts';
 import { VALID_REQUEST_ID } from '../../http/request/request-id.ts';
-import { oneOf, Type, text } from '../../lib/encoding/schema.ts';
+import { oneOf, text } from '../../lib/encoding/schema.ts';
 import { MAX_RECORDS } from '../../store/local/record-limits.ts';
 import type { SubnetID } from '../../warp/ids.ts';
 import type { IsRecord, RequestHistory } from './request-history.ts';

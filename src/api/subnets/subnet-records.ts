@@ -1,4 +1,4 @@
-import type { Static } from 'typebox';
+import { type Static, Type } from 'typebox';
 import {
   type NodeStatus,
   type SubnetView,
@@ -7,7 +7,7 @@ import {
 } from '../../aggregation/subnets/subnet-view.ts';
 import type { AnswerPast } from '../../aggregation/validators/answer-history.ts';
 import { OUTCOME_MEANINGS, VALIDATOR_OUTCOMES } from '../../aggregation/validators/validator-outcome.ts';
-import { Decimal, inJson, integer, oneOf, optionalText, Type, text } from '../../lib/encoding/schema.ts';
+import { Decimal, inJson, integer, oneOf, optionalText, text } from '../../lib/encoding/schema.ts';
 import { formatVersion } from '../../p2p/connection/handshake.ts';
 import { OBSTACLE_CAUSES } from '../../p2p/peer-view.ts';
 import { SUBNET_STATE } from '../health/health.ts';

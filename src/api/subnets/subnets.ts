@@ -1,4 +1,4 @@
-import type { Static } from 'typebox';
+import { type Static, Type } from 'typebox';
 import type { SubnetView } from '../../aggregation/subnets/subnet-view.ts';
 import { clientOf } from '../../http/access/client-identity.ts';
 import { LOOKUP_ACCESS, SUBNET_VIEW_ACCESS, unitsForSigners } from '../../http/access/route-access.ts';
@@ -10,7 +10,7 @@ import { checkQuery, HEIGHT_PARAMETERS } from '../../http/parameters/query-param
 import type { Server } from '../../http/request/http-server.ts';
 import type { NetworkOfPath } from '../../http/request/network-of-path.ts';
 import { untilClientGone } from '../../http/request/until-client-gone.ts';
-import { Type, text } from '../../lib/encoding/schema.ts';
+import { text } from '../../lib/encoding/schema.ts';
 import { paged } from '../../proxy/catalogue/data-api-parameters.ts';
 import type { BlockchainID, SubnetID } from '../../warp/ids.ts';
 import { presentSubnetState } from '../health/health.ts';

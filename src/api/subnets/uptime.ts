@@ -1,3 +1,4 @@
+import { Type } from 'typebox';
 import { clientOf } from '../../http/access/client-identity.ts';
 import { UPTIME_ACCESS } from '../../http/access/route-access.ts';
 import { aggregationErrorResponses } from '../../http/errors/error-body.ts';
@@ -6,7 +7,7 @@ import { checkQuery, HEIGHT_PARAMETERS, percentage } from '../../http/parameters
 import type { Server } from '../../http/request/http-server.ts';
 import type { NetworkOfPath } from '../../http/request/network-of-path.ts';
 import { untilClientGone } from '../../http/request/until-client-gone.ts';
-import { integer, optionalText, Type, text } from '../../lib/encoding/schema.ts';
+import { integer, optionalText, text } from '../../lib/encoding/schema.ts';
 import { DEFAULT_QUORUM_NUM } from '../../validators/quorum.ts';
 import type { BlockchainID, ValidationID } from '../../warp/ids.ts';
 import { presentSigned, SignedMessageBody } from '../aggregation/signed-message-record.ts';

@@ -1,5 +1,5 @@
-import type { Static } from 'typebox';
-import { Decimal, integer, oneOf, optionalText, Type, text } from '../../lib/encoding/schema.ts';
+import { type Static, Type } from 'typebox';
+import { Decimal, integer, oneOf, optionalText, text } from '../../lib/encoding/schema.ts';
 import { OBSTACLE_CAUSES } from '../../p2p/peer-view.ts';
 
 /** The report of `doctor --json`. Further fields may be added; a field that changes or goes raises `schemaVersion`. */

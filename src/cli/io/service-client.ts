@@ -1,6 +1,6 @@
 import { validateHeaderValue } from 'node:http';
 import { createParser, type EventSourceMessage } from 'eventsource-parser';
-import type { Static, TSchema } from 'typebox';
+import { type Static, type TSchema, Type } from 'typebox';
 import { Value } from 'typebox/value';
 import type { Dispatcher } from 'undici';
 import {
@@ -10,7 +10,6 @@ import {
 } from '../../api/aggregation/progress-records.ts';
 import { findProxyProblem } from '../../config/load/proxy-variables.ts';
 import { maskedUrl } from '../../config/schema/mask.ts';
-import { Type } from '../../lib/encoding/schema.ts';
 import { EndpointAddress } from '../../lib/net/endpoint-address.ts';
 import { openHttpPool } from '../../lib/net/http-port.ts';
 import { readBody } from '../../pchain/rpc/read-body.ts';

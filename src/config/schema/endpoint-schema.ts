@@ -1,5 +1,5 @@
 import { validateHeaderName, validateHeaderValue } from 'node:http';
-import { Type } from '../../lib/encoding/schema.ts';
+import { Type } from 'typebox';
 import { maskedBaseUrl } from './mask.ts';
 import { check, type Derived, optional, type Report } from './setting.ts';
 

@@ -1,6 +1,6 @@
+import { Type } from 'typebox';
 import { isObject } from '../../lib/encoding/is-object.ts';
 import { attempt, ParseError } from '../../lib/encoding/parse-error.ts';
-import { Type } from '../../lib/encoding/schema.ts';
 import { parseHostAndPort } from '../../lib/net/host-and-port.ts';
 import { parseEvmChainID } from '../../pchain/rpc/evm-api.ts';
 import { parseHexOrCb58Id, parseNodeID, type SubnetID } from '../../warp/ids.ts';

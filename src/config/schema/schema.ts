@@ -1,7 +1,6 @@
 import { isIP } from 'node:net';
 import { availableParallelism } from 'node:os';
-import type { Static } from 'typebox';
-import { Type } from '../../lib/encoding/schema.ts';
+import { type Static, Type } from 'typebox';
 import { PUBLIC_NETWORKS } from '../../warp/networks.ts';
 import { NetworksSchema } from './network-schema.ts';
 import {

@@ -1,7 +1,6 @@
-import type { Static, TObject, TProperties, TSchema } from 'typebox';
+import { type Static, type TObject, type TProperties, type TSchema, Type } from 'typebox';
 import { isObject } from '../../lib/encoding/is-object.ts';
 import { attempt, ParseError } from '../../lib/encoding/parse-error.ts';
-import { Type } from '../../lib/encoding/schema.ts';
 
 /** The location of a setting in the configuration: keys of objects and indices of lists. */
 export type Path = readonly (string | number)[];

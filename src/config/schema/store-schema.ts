@@ -1,4 +1,4 @@
-import { Type } from '../../lib/encoding/schema.ts';
+import { Type } from 'typebox';
 import { parseHostAndPort } from '../../lib/net/host-and-port.ts';
 import { parseRedisUrl } from '../../lib/net/redis-address.ts';
 import { maskedUrl } from './mask.ts';

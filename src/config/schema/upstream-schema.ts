@@ -1,4 +1,4 @@
-import { Type } from '../../lib/encoding/schema.ts';
+import { Type } from 'typebox';
 import { Endpoint } from './endpoint-schema.ts';
 import { durationMs, integer, optional, partAt, section } from './setting.ts';
 

@@ -1,4 +1,4 @@
-import type { Static, TProperties } from 'typebox';
+import { type Static, type TProperties, Type } from 'typebox';
 import type { AggregationReport, AggregatorError } from '../../aggregation/aggregator-error.ts';
 import {
   OUTCOME_MEANINGS,
@@ -6,7 +6,7 @@ import {
   VALIDATOR_OUTCOMES,
   type WeightCount,
 } from '../../aggregation/validators/validator-outcome.ts';
-import { Decimal, integer, oneOf, optionalText, Type, text } from '../../lib/encoding/schema.ts';
+import { Decimal, integer, oneOf, optionalText, text } from '../../lib/encoding/schema.ts';
 import { presentSentMessages } from './sent-messages.ts';
 
 const counted = { weight: Decimal, count: integer('How many validators') };

@@ -1,6 +1,6 @@
 import { STATUS_CODES } from 'node:http';
-import type { TSchema } from 'typebox';
-import { integer, oneOf, Type, text } from '../../lib/encoding/schema.ts';
+import { type TSchema, Type } from 'typebox';
+import { integer, oneOf, text } from '../../lib/encoding/schema.ts';
 import { AggregationDetails } from './aggregation-details.ts';
 import { CODE_NAMES, ERROR_CODES, type ErrorCode, type ErrorOrigin, type ErrorStatus } from './error-codes.ts';
 import { SentMessages } from './sent-messages.ts';

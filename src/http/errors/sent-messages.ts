@@ -1,5 +1,5 @@
-import type { Static } from 'typebox';
-import { integer, optionalText, Type, text } from '../../lib/encoding/schema.ts';
+import { type Static, Type } from 'typebox';
+import { integer, optionalText, text } from '../../lib/encoding/schema.ts';
 import type { SentMessage } from '../../pchain/codec/evm-receipt.ts';
 import { readPayload } from '../../warp/reading.ts';
 

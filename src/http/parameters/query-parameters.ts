@@ -1,5 +1,5 @@
-import type { TSchema } from 'typebox';
-import { optionalText, Type } from '../../lib/encoding/schema.ts';
+import { type TSchema, Type } from 'typebox';
+import { optionalText } from '../../lib/encoding/schema.ts';
 import { badRequest, MAX_SHOWN_LENGTH } from '../errors/http-error.ts';
 import { checkParameters, type Parameters } from './check-parameters.ts';
 

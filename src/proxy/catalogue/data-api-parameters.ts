@@ -1,6 +1,7 @@
+import { Type } from 'typebox';
 import { ANY_AMOUNT } from '../../http/parameters/check-parameters.ts';
 import { PARAMETER_FORMATS, type ParameterFormatName } from '../../http/parameters/parameter-formats.ts';
-import { oneOf, optionalText, Type } from '../../lib/encoding/schema.ts';
+import { oneOf, optionalText } from '../../lib/encoding/schema.ts';
 import { P_CHAIN_ID } from '../../warp/ids.ts';
 import { PUBLIC_NETWORKS } from '../../warp/networks.ts';
 

@@ -1,5 +1,4 @@
-import type { TProperties, TSchema } from 'typebox';
-import { Type } from '../../lib/encoding/schema.ts';
+import { type TProperties, type TSchema, Type } from 'typebox';
 
 /** Answers of the upstream services, for the OpenAPI document. Answers are not checked, so that new fields reach clients at once. */
 

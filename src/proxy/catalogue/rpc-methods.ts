@@ -1,5 +1,5 @@
-import type { TSchema } from 'typebox';
-import { Type, text } from '../../lib/encoding/schema.ts';
+import { type TSchema, Type } from 'typebox';
+import { text } from '../../lib/encoding/schema.ts';
 
 /** Parameters and result of a JSON-RPC method of the node, for the OpenAPI document. */
 export interface RpcMethod {

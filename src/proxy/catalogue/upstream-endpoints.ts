@@ -1,8 +1,8 @@
-import type { TObject, TSchema } from 'typebox';
+import { type TObject, type TSchema, Type } from 'typebox';
 import { ANY_AMOUNT, type Parameters } from '../../http/parameters/check-parameters.ts';
 import { isChainNumber } from '../../http/parameters/parameter-formats.ts';
 import { isObject } from '../../lib/encoding/is-object.ts';
-import { oneOf, Type } from '../../lib/encoding/schema.ts';
+import { oneOf } from '../../lib/encoding/schema.ts';
 import { type BlockchainID, PRIMARY_NETWORK_ID, parseHexOrCb58Id } from '../../warp/ids.ts';
 import { PUBLIC_NETWORKS } from '../../warp/networks.ts';
 import type { CachePolicy } from '../client/response-cache.ts';

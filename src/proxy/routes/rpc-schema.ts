@@ -1,6 +1,6 @@
 import type { FastifySchema } from 'fastify';
-import type { TSchema } from 'typebox';
-import { integer, oneOf, Type, text } from '../../lib/encoding/schema.ts';
+import { type TSchema, Type } from 'typebox';
+import { integer, oneOf, text } from '../../lib/encoding/schema.ts';
 import { RPC_METHODS, type RpcMethod } from '../catalogue/rpc-methods.ts';
 import { MAX_BATCH } from './rpc-calls.ts';
 

@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest, FastifySchema } from 'fastify';
-import type { TSchema } from 'typebox';
+import { type TSchema, Type } from 'typebox';
 import { clientOf } from '../../http/access/client-identity.ts';
 import { DATA_ACCESS, RPC_ACCESS } from '../../http/access/route-access.ts';
 import { errorResponses, metricsErrorResponses, passedBodyErrorResponses } from '../../http/errors/error-body.ts';
@@ -11,7 +11,6 @@ import { JSON_TYPE, PLAIN_SERIALIZER } from '../../http/request/json-type.ts';
 import { requireNetwork } from '../../http/request/network-of-path.ts';
 import { untilClientGone } from '../../http/request/until-client-gone.ts';
 import { attempt } from '../../lib/encoding/parse-error.ts';
-import { Type } from '../../lib/encoding/schema.ts';
 import type { LimitCounters } from '../../store/local/limit-counters.ts';
 import { publicNetworkNamed } from '../../warp/networks.ts';
 import { DATA_NETWORKS } from '../catalogue/data-api-parameters.ts';

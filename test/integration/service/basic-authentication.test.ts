@@ -1,11 +1,11 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { Type } from 'typebox';
 import { expect, onTestFinished, test } from 'vitest';
 import { checkHealth } from '../../../src/cli/commands/health.ts';
 import { ServiceClient } from '../../../src/cli/io/service-client.ts';
 import { maskedBaseUrl } from '../../../src/config/schema/mask.ts';
-import { Type } from '../../../src/lib/encoding/schema.ts';
 
 const BASIC = `Basic ${Buffer.from('me:secret').toString('base64')}`;
 
