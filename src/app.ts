@@ -1,7 +1,7 @@
 import packageJson from '../package.json' with { type: 'json' };
 import { prepareDevnet } from './app-devnet.ts';
 import { openServers, showBuild } from './app-servers.ts';
-import { backendShape } from './bls/backends/load-backend.ts';
+import { loadBackend } from './bls/backends/load-backend.ts';
 import { createBlsService } from './bls/service/aggregation.ts';
 import { openWorkerPool } from './bls/service/worker-pool.ts';
 import type { Config } from './config/settings.ts';
@@ -49,7 +49,7 @@ export async function startApp({ config, logger, clock, random, onProgress, desc
   const tracer = await openTracer(opened, { ...ports, ...config.traces, service: { name: serviceName, version } });
   const blsThreads = opened.use(await openWorkerPool({ ...config.bls, clock, metrics }));
   const audit = config.bls.backend === 'noble' ? { ...ports, auditPercentage: config.bls.auditPercentage } : undefined;
-  const bls = createBlsService(blsThreads, await backendShape(config.bls.backend), audit);
+  const bls = createBlsService(blsThreads, await loadBackend(config.bls.backend), audit);
   const shared = await openShared(opened, config.store.shared, ports);
   const ownLimits = createMemoryLimitCounters(clock);
   const limits = shared === undefined ? ownLimits : createSharedLimitCounters(shared.store, ownLimits);

@@ -1,4 +1,4 @@
-import { createLru } from '../../lib/cache/lru.ts';
+import { LRUCache } from 'lru-cache';
 import { unlessRefused } from '../../pchain/rpc/api-error.ts';
 import type { SubnetDirectory } from '../../pchain/state/subnet-directory.ts';
 import type { BlockchainID, SubnetID, TxID } from '../../warp/ids.ts';
@@ -54,7 +54,7 @@ export function createL1Messages(options: L1MessagesOptions) {
   const evmMessages = createEvmMessages(options);
   const findMessage = createMessagesOfTransactions(options, evmMessages);
   const findAddressee = createAddresseeFinder({ ...options, candidates: () => options.subnets.tracked });
-  const addressees = createLru<string, BlockchainID>(MAX_ADDRESSEES);
+  const addressees = new LRUCache<string, BlockchainID>({ max: MAX_ADDRESSEES });
 
   /** @param field part of the request that led to the message, for the error */
   async function toRequest(

@@ -1,4 +1,4 @@
-import { createLru } from '../../lib/cache/lru.ts';
+import { LRUCache } from 'lru-cache';
 import type { Clock } from '../../lib/concurrency/clock.ts';
 import { addTo } from '../../lib/encoding/counts.ts';
 import type { NodeID, SubnetID } from '../../warp/ids.ts';
@@ -105,9 +105,12 @@ class Entry implements AnswerRecord {
  * @param slowMs an answer that takes longer counts as a failure
  */
 export function createAnswerHistories(clock: Clock, slowMs: number) {
-  const nodes = createLru<NodeID, Entry>(MAX_NODES);
+  const nodes = new LRUCache<NodeID, Entry>({ max: MAX_NODES });
   /** Keyed by subnet and node. */
-  const inSubnets = createLru<string, Entry>(MAX_NODES, (_, key) => addTo(counts, subnetOf(key), -1));
+  const inSubnets = new LRUCache<string, Entry>({
+    max: MAX_NODES,
+    dispose: (_, key) => addTo(counts, subnetOf(key), -1),
+  });
   /** Number of entries by subnet: mostly there are none, and no lookup is needed. */
   const counts = new Map<string, number>();
 

@@ -1,4 +1,4 @@
-import { createLru } from '../../lib/cache/lru.ts';
+import { LRUCache } from 'lru-cache';
 import type { Clock } from '../../lib/concurrency/clock.ts';
 
 /** A signer that stays invalid costs one check in this time. */
@@ -13,7 +13,7 @@ const MAX_SIGNERS = 20_000;
  * they are aggregated, so that each signer spoils one aggregate only. A trial every few minutes clears those that sign again.
  */
 export function createInvalidSigners(clock: Clock) {
-  const nextTrialMs = createLru<string, number>(MAX_SIGNERS);
+  const nextTrialMs = new LRUCache<string, number>({ max: MAX_SIGNERS });
   return {
     // Mostly empty, and called for every validator of a set.
     has: (publicKeyHex: string): boolean => nextTrialMs.size > 0 && nextTrialMs.has(publicKeyHex),

@@ -1,4 +1,4 @@
-import { FP_BYTES, isFused } from '../field/fused-field.ts';
+import { isFused } from '../field/fused-field.ts';
 import type { BlsBackend } from './bls-backend.ts';
 
 export const BACKEND_NAMES = ['noble', 'native'] as const;
@@ -19,14 +19,4 @@ export async function loadBackend(name: BackendName): Promise<BlsBackend> {
     case 'native':
       return (await import('./native-backend.ts')).loadNativeBackend();
   }
-}
-
-/**
- * What the event loop has to know of a backend, without what only the threads need: noble with its tables is some 10 MB. That a
- * backend is missing is found out here, once, and not in each thread.
- *
- * @throws {NativeBackendMissing}
- */
-export async function backendShape(name: BackendName): Promise<Pick<BlsBackend, 'packedPublicKeyBytes'>> {
-  return name === 'noble' && isFused() ? { packedPublicKeyBytes: 3 * FP_BYTES } : loadBackend(name);
 }

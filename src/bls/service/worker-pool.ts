@@ -3,7 +3,7 @@ import { dirname } from 'node:path';
 import type { Clock } from '../../lib/concurrency/clock.ts';
 import { aborted, startDeadline } from '../../lib/concurrency/deadline.ts';
 import type { Metrics } from '../../telemetry/metrics.ts';
-import { type BackendName, backendShape } from '../backends/load-backend.ts';
+import { type BackendName, loadBackend } from '../backends/load-backend.ts';
 import type { BlsJobKind } from './bls-jobs.ts';
 import { createJobRunner, type JobRunner } from './job-runner.ts';
 import { JobThread } from './job-thread.ts';
@@ -39,7 +39,7 @@ export async function openWorkerPool(options: {
   readonly metrics: Metrics;
 }): Promise<WorkerPool> {
   // So that a missing backend is one error here, and not one in each thread.
-  await backendShape(options.backend);
+  await loadBackend(options.backend);
   const threads: (JobThread | undefined)[] = Array.from({ length: options.workers });
   const open = (): JobThread =>
     new JobThread(new URL('bls-thread.js', import.meta.url), {

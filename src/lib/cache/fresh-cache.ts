@@ -1,7 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import type { Clock } from '../concurrency/clock.ts';
 import { SingleFlight } from '../concurrency/single-flight.ts';
-import { createLru } from './lru.ts';
 
 export interface FreshCacheOptions<Key, Value> {
   readonly clock: Clock;
@@ -24,10 +23,10 @@ export class FreshCache<Key extends string, Value> {
   constructor(options: FreshCacheOptions<Key, Value>) {
     this.#options = options;
     const { max, size } = options;
-    this.#kept =
-      size === undefined
-        ? createLru(max)
-        : new LRUCache({ max, maxSize: size.max, sizeCalculation: ({ value }) => size.of(value) });
+    this.#kept = new LRUCache({
+      max,
+      ...(size && { maxSize: size.max, sizeCalculation: ({ value }) => size.of(value) }),
+    });
   }
 
   /** Number of cached values, including stale ones that were not read since they expired. */

@@ -19,7 +19,7 @@ export class PenaltyBucket {
 
   constructor(options: PenaltyBucketOptions) {
     this.#options = options;
-    this.#emptyAtMs = new LRUCache({ maxSize: options.maxKeys, sizeCalculation: () => 1 });
+    this.#emptyAtMs = new LRUCache({ max: options.maxKeys });
   }
 
   charge(key: string, points: number): void {

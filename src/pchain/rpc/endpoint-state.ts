@@ -1,4 +1,4 @@
-import { createLru } from '../../lib/cache/lru.ts';
+import { LRUCache } from 'lru-cache';
 import type { Clock } from '../../lib/concurrency/clock.ts';
 import type { ApiEndpoint } from '../../lib/net/api-endpoint.ts';
 import type { Rejection } from './api-error.ts';
@@ -13,7 +13,7 @@ const MAX_WAIT_MS = 3_600_000;
 export type EndpointState = ReturnType<typeof createEndpointState>;
 
 export function createEndpointState(clock: Clock) {
-  const refusedMethods = createLru<string, Kept<Rejection>>(MAX_METHODS);
+  const refusedMethods = new LRUCache<string, Kept<Rejection>>({ max: MAX_METHODS });
   let refusedNumbers: Kept<true> | undefined;
   let lowestHeight: Kept<bigint> | undefined;
   let waiting: Kept<string> | undefined;

@@ -1,5 +1,5 @@
 import { isIP } from 'node:net';
-import { createLru } from '../../lib/cache/lru.ts';
+import { LRUCache } from 'lru-cache';
 import { ParseError, tryParse } from '../../lib/encoding/parse-error.ts';
 import { type HostAndPort, parseHostAndPort } from '../../lib/net/host-and-port.ts';
 import type { Validator } from '../../validators/validator.ts';
@@ -96,7 +96,7 @@ interface DecodedValidator {
 /** @param info may be the same client as `pChain` if both APIs have the same base URL */
 export function createNodeApi(pChain: JsonRpcClient, info: JsonRpcClient) {
   // Nearly all of a set is equal at the next height, and decoding a NodeID takes base58 and two hashes.
-  const decoded = createLru<string, DecodedValidator>(MAX_DECODED);
+  const decoded = new LRUCache<string, DecodedValidator>({ max: MAX_DECODED });
   const readNodeID = (text: string): NodeID => decoded.get(text)?.validator.nodeID ?? parseNodeID(text);
   const readValidator = (nodeID: string, { publicKey, weight }: JsonObject): Validator => {
     const known = decoded.get(nodeID);

@@ -1,5 +1,5 @@
+import { LRUCache } from 'lru-cache';
 import { FreshCache } from '../../lib/cache/fresh-cache.ts';
-import { createLru } from '../../lib/cache/lru.ts';
 import type { Clock } from '../../lib/concurrency/clock.ts';
 import { ParseError } from '../../lib/encoding/parse-error.ts';
 import { type BlockchainID, P_CHAIN_ID, PRIMARY_NETWORK_ID, type SubnetID, type TxID } from '../../warp/ids.ts';
@@ -37,7 +37,7 @@ export interface SubnetDirectoryOptions {
 
 export function createSubnetDirectory({ api, networkID, clock }: SubnetDirectoryOptions) {
   const chainsOfPrimary = primaryChainsOf(networkID);
-  const existing = createLru<SubnetID, true>(MAX_KEPT);
+  const existing = new LRUCache<SubnetID, true>({ max: MAX_KEPT });
   const missingChains = createMissing(clock);
   const missingSubnets = createMissing(clock);
   const subnetOfChain = new FreshCache<BlockchainID, SubnetID | undefined>({
@@ -144,7 +144,7 @@ function primaryChainsOf(networkID: number): ReadonlySet<BlockchainID> {
 }
 
 function createMissing(clock: Clock) {
-  const untilMs = createLru<string, number>(MAX_MISSING);
+  const untilMs = new LRUCache<string, number>({ max: MAX_MISSING });
   return {
     has: (id: string): boolean => clock.monotonicMs() < (untilMs.get(id) ?? Number.NEGATIVE_INFINITY),
     add: (id: string): void => void untilMs.set(id, clock.monotonicMs() + MISSING_MS),

@@ -1,4 +1,4 @@
-import { createLru } from '../../lib/cache/lru.ts';
+import { LRUCache } from 'lru-cache';
 import type { Clock } from '../../lib/concurrency/clock.ts';
 
 /**
@@ -39,8 +39,8 @@ const MAX_CLAIMS = 50_000;
 
 export function createMemoryLimitCounters(clock: Clock): LimitCounters {
   /** The time at which each backlog is empty: the theoretical arrival time of GCRA. */
-  const emptyAtNs = createLru<string, number>(MAX_BACKLOGS);
-  const claims = createLru<string, { readonly endsMs: number }>(MAX_CLAIMS);
+  const emptyAtNs = new LRUCache<string, number>({ max: MAX_BACKLOGS });
+  const claims = new LRUCache<string, { readonly endsMs: number }>({ max: MAX_CLAIMS });
   return {
     take(key, costNs, maxNs) {
       // Integers keep sums and differences exact.

@@ -3,7 +3,7 @@ import { bls12_381 } from '@noble/curves/bls12-381.js';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { BlsBackend, SignatureCheck } from '../../../../src/bls/backends/bls-backend.ts';
-import { BACKEND_NAMES, backendShape, loadBackend } from '../../../../src/bls/backends/load-backend.ts';
+import { BACKEND_NAMES, loadBackend } from '../../../../src/bls/backends/load-backend.ts';
 import { plainBackend } from '../../../../src/bls/backends/plain-backend.ts';
 import { bytesToHex } from '../../../../src/lib/encoding/bytes.ts';
 import { ParseError } from '../../../../src/lib/encoding/parse-error.ts';
@@ -184,11 +184,6 @@ describe.each([...backends, plainBackend])('the backend $name', (backend) => {
     const message = backend.unpackMessage(Uint8Array.from(backend.packMessage(good.message)));
     expect(verifies(backend, { ...good, message })).toBe(true);
   });
-});
-
-test.each(BACKEND_NAMES)('what the event loop is told of %s is true', async (name) => {
-  const { packedPublicKeyBytes } = await loadBackend(name);
-  expect(await backendShape(name)).toMatchObject({ packedPublicKeyBytes });
 });
 
 /** What peers may send: a signature of this message, of another one, of another signer, or any point. */
