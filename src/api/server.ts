@@ -44,13 +44,13 @@ export interface ServerOptions extends BaseServerOptions, ServiceState {
  * their records; `http/` has what all routes share.
  */
 export async function createServer(options: ServerOptions): Promise<Server> {
-  const { networks, clock, metrics, registry, upstream } = options;
+  const { networks, clock, metrics, registry, upstream, bodies } = options;
   const server = createBaseServer(options);
   const names = networks.flatMap(({ pathNames }) => pathNames);
   const paths = createNetworkOfPath(networks);
   registerOpenApi(server, options.examples ?? (() => publicExample(names)));
   registerAggregateSignatures(server, paths, clock);
-  await registerGoRoutes(server, { networks, metrics, clock, withNames: true });
+  await registerGoRoutes(server, { networks, metrics, clock, bodies, withNames: true });
   registerSubnets(server, paths);
   registerDestinations(server, paths);
   registerMessages(server, paths);
@@ -61,7 +61,7 @@ export async function createServer(options: ServerOptions): Promise<Server> {
   if (!options.areMetricsElsewhere) {
     registerMetrics(server, registry.contentType, createMetricsText(registry, clock));
   }
-  if (upstream !== undefined) await registerUpstreamRoutes(server, upstream);
+  if (upstream !== undefined) await registerUpstreamRoutes(server, bodies, upstream);
   options.registerMore?.(server);
   await server.ready();
   return server;

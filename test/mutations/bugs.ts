@@ -340,7 +340,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
       'if (apiKey.routes.length > 0) return undefined;',
     ],
   }),
-  ...bugsOf('src/http/access/client-identity.ts', ['test/unit/http', 'test/integration/proxy/access.test.ts'], {
+  ...bugsOf('src/http/request/client-identity.ts', ['test/unit/http', 'test/integration/proxy/access.test.ts'], {
     'IPv6 clients are counted by their whole address': ['groups.slice(0, 4)', 'groups.slice(0, 8)'],
   }),
   ...bugsOf('src/store/local/limit-counters.ts', ['test/unit/store', 'test/unit/http'], {
@@ -493,7 +493,10 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     'a /48 has no limit': ['if (network === undefined) return', "if (network !== '') return"],
   }),
   ...bugsOf('src/http/server/schedule-requests.ts', ['test/unit/http/server'], {
-    'requests are scheduled by connection': ['(clientOf(request), done)', "(request.socket.remoteAddress ?? '', done)"],
+    'requests are scheduled by connection': [
+      '(context.client, done)',
+      "(context.request.socket.remoteAddress ?? '', done)",
+    ],
   }),
   ...bugsOf('src/http/server/error-handler.ts', BODIES, {
     'a body on an unknown path is a wrong media type': ['if (request.is404) return noSuchRoute(request);', ''],

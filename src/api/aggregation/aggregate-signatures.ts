@@ -1,23 +1,16 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { type Static, Type } from 'typebox';
-import type { AggregationStage } from '../../aggregation/aggregator-metrics.ts';
-import type { AggregateOptions, DeliveryAdvice } from '../../aggregation/request/aggregate.ts';
-import type { AggregationRequest, AggregationResult } from '../../aggregation/request/aggregation-request.ts';
-import type { CompleteRequest } from '../../aggregation/request/complete-request.ts';
-import type { Signing } from '../../aggregation/request/signing-resolver.ts';
-import { clientOf } from '../../http/access/client-identity.ts';
-import { AGGREGATION_ACCESS, MESSAGE_AGGREGATION_ACCESS, unitsForSigners } from '../../http/access/route-access.ts';
+import type { AggregationRequest } from '../../aggregation/request/aggregation-request.ts';
 import { aggregationErrorResponses } from '../../http/errors/error-body.ts';
 import type { Parameters } from '../../http/parameters/check-parameters.ts';
 import { checkQuery, convertQuery } from '../../http/parameters/query-parameters.ts';
 import type { Server } from '../../http/request/http-server.ts';
 import { JSON_TYPE } from '../../http/request/json-type.ts';
 import type { NetworkOfPath } from '../../http/request/network-of-path.ts';
-import { untilClientGone } from '../../http/request/until-client-gone.ts';
+import { AGGREGATION_ACCESS, MESSAGE_AGGREGATION_ACCESS } from '../../http/request/route-access.ts';
 import type { Clock } from '../../lib/concurrency/clock.ts';
 import { text } from '../../lib/encoding/schema.ts';
-import type { Span } from '../../telemetry/spans.ts';
-import type { BlockchainID } from '../../warp/ids.ts';
+import { AggregationCall, chargeForSize } from './aggregation-call.ts';
 import { streamAggregation } from './aggregation-stream.ts';
 import {
   AGGREGATION_BODY_LIMIT,
@@ -53,19 +46,19 @@ export function registerAggregateSignatures(
     asked: AggregationRequest,
   ): Promise<undefined> {
     const { name, aggregator } = networkOf(request);
-    const context = new RequestContext(request, reply, name, asked);
-    context.waitMs = 1_000 * (request.query.wait ?? 0);
-    context.waitEnds = stopping.signal;
+    const call = new AggregationCall(request.context, name, asked);
+    call.waitMs = 1_000 * (request.query.wait ?? 0);
+    call.waitEnds = stopping.signal;
     if (request.method === 'HEAD' || !prefersEvents(request.headers.accept)) {
-      context.result = await aggregator.aggregate(asked, context);
-      reply.status(201).type(JSON_TYPE).send(signedMessageJson(context.result, context.advice));
+      call.result = await aggregator.aggregate(asked, call);
+      reply.status(201).type(JSON_TYPE).send(signedMessageJson(call.result, call.advice));
       return undefined;
     }
     const stream = streamAggregation(reply, clock, name, asked);
-    context.onProgress = stream.onProgress;
-    context.onSigning = stream.onResolved;
-    context.result = await aggregator.aggregate(asked, context);
-    stream.end(context.result, context.advice);
+    call.onProgress = stream.onProgress;
+    call.onSigning = stream.onResolved;
+    call.result = await aggregator.aggregate(asked, call);
+    stream.end(call.result, call.advice);
     // Fastify sends nothing then; its types do not allow for that.
     return reply as unknown as undefined;
   }
@@ -90,7 +83,7 @@ export function registerAggregateSignatures(
       onRequest,
     },
     async (request, reply) => {
-      await chargeForSize(request, reply, request.body);
+      await chargeForSize(request.context, request.body);
       const asked = parseAggregationRequest(request.body);
       const followsTeleporter = networkOf(request).defaultDestination === 'teleporter';
       return answer(request, reply, followsTeleporter ? { ...asked, followsTeleporter } : asked);
@@ -124,100 +117,4 @@ export function registerAggregateSignatures(
     },
     (request, reply) => answer(request, reply, parseTransactionRequest(request.params.txHash, request.query)),
   );
-}
-
-declare module 'fastify' {
-  interface FastifyRequest {
-    /** The aggregation that the request asks for, once its body was parsed. */
-    aggregation: RequestContext | undefined;
-  }
-}
-
-/**
- * The HTTP request behind an aggregation: its signal, its client, its charges, and the facts for its record. Created lazily, because a
- * cached result needs little.
- */
-export class RequestContext implements AggregateOptions {
-  readonly network: string;
-  readonly asked: AggregationRequest;
-  readonly #request: FastifyRequest;
-  readonly #reply: FastifyReply;
-  onProgress: AggregateOptions['onProgress'];
-  waitMs: number | undefined;
-  waitEnds: AbortSignal | undefined;
-  readonly stages: Partial<Record<AggregationStage, number>> = {};
-  onSigning: ((signing: Signing) => void) | undefined;
-  resolved: ResolvedRequest | undefined;
-  result: AggregationResult | undefined;
-  advice: DeliveryAdvice | undefined;
-
-  constructor(request: FastifyRequest, reply: FastifyReply, network: string, asked: AggregationRequest) {
-    this.#request = request;
-    this.#reply = reply;
-    this.network = network;
-    this.asked = asked;
-    request.aggregation = this;
-  }
-
-  get signal(): AbortSignal {
-    return untilClientGone(this.#reply);
-  }
-
-  get client(): string {
-    return clientOf(this.#request);
-  }
-
-  get span(): Span {
-    return this.#request.span;
-  }
-
-  onCacheMiss(): Promise<void> {
-    return this.#request.server.accessGate.chargeMore(this.#request, this.#reply, UNITS_OF_WORK);
-  }
-
-  onSigners(validators: number, messageBytes: number): Promise<void> {
-    // A body was charged for its size already.
-    const ofSize = this.asked.subject.kind === 'transaction' ? unitsForSize(messageBytes) : 0;
-    const units = unitsForSigners(AGGREGATION_ACCESS, validators) + ofSize;
-    return this.#request.server.accessGate.chargeAfterwards(this.#request, this.#reply, units);
-  }
-
-  onResolved({ message, destination }: CompleteRequest, signing: Signing): void {
-    const { signingSubnetID, pChainHeight, quorumNum } = signing;
-    const { sourceChainID } = message;
-    const destinationChainID = destination?.chainID;
-    this.resolved = { sourceChainID, destinationChainID, signingSubnetID, pChainHeight, quorumNum };
-    this.onSigning?.(signing);
-  }
-
-  onAdvice(advice: DeliveryAdvice): void {
-    this.advice = advice;
-  }
-
-  onStage(stage: AggregationStage, durationMs: number): void {
-    this.stages[stage] = (this.stages[stage] ?? 0) + durationMs;
-    if (stage === 'execution') this.#request.waitedMs += durationMs;
-  }
-}
-
-interface ResolvedRequest extends Pick<Signing, 'signingSubnetID' | 'pChainHeight' | 'quorumNum'> {
-  readonly sourceChainID: BlockchainID;
-  readonly destinationChainID: BlockchainID | undefined;
-}
-
-/** Units for a result that is not cached, on top of those for a cached one. */
-const UNITS_OF_WORK = AGGREGATION_ACCESS.units - AGGREGATION_ACCESS.unitsIfCached;
-
-function unitsForSize(bytes: number): number {
-  return MESSAGE_AGGREGATION_ACCESS.unitsPerKiB * Math.floor(bytes / 1024);
-}
-
-/** Charges for a long message and justification by their length, before they are parsed. @throws {HttpError} */
-export function chargeForSize(
-  request: FastifyRequest,
-  reply: FastifyReply,
-  { message = '', justification = '' }: Pick<Static<typeof AggregationBody>, 'message' | 'justification'>,
-): Promise<void> {
-  const bytes = (message.length + justification.length) / 2;
-  return request.server.accessGate.chargeMore(request, reply, unitsForSize(bytes));
 }

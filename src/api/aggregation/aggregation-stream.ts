@@ -27,7 +27,7 @@ export function streamAggregation(reply: FastifyReply, clock: Clock, network: st
     quorumPercentageBuffer: Number(quorumBuffer),
   });
   const stream = new EventStream(reply, clock, () => progress.take().map(encodeShared));
-  reply.request.eventStream = stream;
+  reply.request.context.answerAsStream(stream);
   return {
     onProgress: (event: ProgressEvent): void => {
       progress.add(event);

@@ -2,13 +2,11 @@ import { type Static, Type } from 'typebox';
 import { destinationWarnings } from '../../aggregation/destinations/delivery-warnings.ts';
 import { type DestinationView, SOURCE_KINDS } from '../../aggregation/destinations/destination-views.ts';
 import { RULE_MEANINGS, SIGNING_RULES } from '../../aggregation/destinations/signing-rule.ts';
-import { clientOf } from '../../http/access/client-identity.ts';
-import { VIEW_ACCESS } from '../../http/access/route-access.ts';
 import { aggregationErrorResponses } from '../../http/errors/error-body.ts';
 import { parseID } from '../../http/parameters/parse-fields.ts';
 import type { Server } from '../../http/request/http-server.ts';
 import type { NetworkOfPath } from '../../http/request/network-of-path.ts';
-import { untilClientGone } from '../../http/request/until-client-gone.ts';
+import { VIEW_ACCESS } from '../../http/request/route-access.ts';
 import { inJson, integer, oneOf, optionalText, text } from '../../lib/encoding/schema.ts';
 import { WARP_PRECOMPILE } from '../../pchain/codec/send-warp-log.ts';
 import { type BlockchainID, P_CHAIN_ID } from '../../warp/ids.ts';
@@ -74,7 +72,7 @@ export function registerDestinations(server: Server, { network, networkOf, onReq
     },
     async (request, reply) => {
       const chainID = parseID<BlockchainID>('blockchainId', request.params.blockchainId);
-      const view = await networkOf(request).destinations.view(chainID, untilClientGone(reply), clientOf(request));
+      const view = await networkOf(request).destinations.view(chainID, request.context.signal, request.context.client);
       return reply.send(presentDestination(view));
     },
   );

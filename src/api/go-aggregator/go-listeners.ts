@@ -1,7 +1,7 @@
 import type { Registry } from 'prom-client';
 import { Type } from 'typebox';
-import { OPERATIONS_ACCESS } from '../../http/access/route-access.ts';
 import type { Server } from '../../http/request/http-server.ts';
+import { OPERATIONS_ACCESS } from '../../http/request/route-access.ts';
 import { type BaseServerOptions, createBaseServer } from '../../http/server/base-server.ts';
 import { listen } from '../../http/server/listen-error.ts';
 import { registerMetrics } from '../../http/server/metrics-server.ts';
@@ -59,9 +59,9 @@ export async function openGoListeners(options: GoListenersOptions) {
 
 /** The Go aggregator serves all its paths on both ports. */
 async function createGoServer(network: Network, options: GoListenersOptions): Promise<Server> {
-  const { metrics, clock, isStopping } = options;
+  const { metrics, clock, bodies, isStopping } = options;
   const server = createBaseServer(options, GO_ERROR_FORM);
-  await registerGoRoutes(server, { metrics, clock, networks: [network], withNames: false });
+  await registerGoRoutes(server, { metrics, clock, bodies, networks: [network], withNames: false });
   registerHealth(server, network, clock, isStopping);
   registerMetrics(server, options.registry.contentType, () => goMetricsText(options.registry, network.name));
   await server.ready();

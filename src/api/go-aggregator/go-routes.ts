@@ -1,16 +1,17 @@
 import { METHODS } from 'node:http';
-import type { FastifyReply, FastifyRequest, FastifySchema, onRequestHookHandler, RouteOptions } from 'fastify';
+import type { FastifyRequest, FastifySchema, onRequestHookHandler, RouteOptions } from 'fastify';
 import { Type } from 'typebox';
-import { MESSAGE_AGGREGATION_ACCESS } from '../../http/access/route-access.ts';
 import type { Server } from '../../http/request/http-server.ts';
 import { JSON_TYPE } from '../../http/request/json-type.ts';
 import { createNetworkOfPath } from '../../http/request/network-of-path.ts';
+import { MESSAGE_AGGREGATION_ACCESS } from '../../http/request/route-access.ts';
+import type { RequestBodies } from '../../http/server/request-bodies.ts';
 import type { Clock } from '../../lib/concurrency/clock.ts';
 import { bytesToHex } from '../../lib/encoding/bytes.ts';
 import { text } from '../../lib/encoding/schema.ts';
 import type { Network } from '../../network/network.ts';
 import type { Metrics } from '../../telemetry/metrics.ts';
-import { chargeForSize, RequestContext } from '../aggregation/aggregate-signatures.ts';
+import { AggregationCall, chargeForSize } from '../aggregation/aggregation-call.ts';
 import { AGGREGATION_BODY_LIMIT } from '../aggregation/parse-aggregation-request.ts';
 import { GO_ERROR_FORM, goErrorResponses } from './go-error-form.ts';
 import { GoAggregationBody, parseGoRequest, readGoBody } from './parse-go-request.ts';
@@ -22,6 +23,7 @@ export interface GoRoutesOptions {
   readonly withNames: boolean;
   readonly metrics: Metrics;
   readonly clock: Clock;
+  readonly bodies: RequestBodies;
 }
 
 const GO_PATH = '/aggregate-signatures';
@@ -43,18 +45,18 @@ export async function registerGoRoutes(server: Server, options: GoRoutesOptions)
   const recorders = new Map(networks.map((one) => [one, createRecorder(one, options)]));
   const errors = goErrorResponses(400, 401, 403, 413, 429, 500);
 
-  async function answer(request: FastifyRequest, reply: FastifyReply, asked: Network) {
-    const body = readGoBody(request.body as string);
-    await chargeForSize(request, reply, body);
+  async function answer({ context, body: text }: FastifyRequest, asked: Network) {
+    const body = readGoBody(text as string);
+    await chargeForSize(context, body);
     const startMs = clock.monotonicMs();
-    const context = new RequestContext(request, reply, asked.name, parseGoRequest(body));
-    context.result = await asked.aggregator.aggregate(context.asked, context);
+    const call = new AggregationCall(context, asked.name, parseGoRequest(body));
+    call.result = await asked.aggregator.aggregate(call.asked, call);
     recorders.get(asked)?.onSuccess(clock.monotonicMs() - startMs);
-    return { 'signed-message': bytesToHex(context.result.signedMessage) };
+    return { 'signed-message': bytesToHex(call.result.signedMessage) };
   }
 
   await server.register(async (scope: Server) => {
-    readAnyBody(scope);
+    readAnyBody(scope, options.bodies);
     const register = (url: string, schema: FastifySchema, of: typeof networkOf, ...hooks: onRequestHookHandler[]) =>
       route(scope, {
         url,
@@ -64,7 +66,7 @@ export async function registerGoRoutes(server: Server, options: GoRoutesOptions)
         // The schemas are for the OpenAPI document: readGoBody checks the body.
         validatorCompiler: () => () => true,
         onRequest: [...hooks, async (request) => recorders.get(of(request))?.onRequest()],
-        handler: (request, reply) => answer(request, reply, of(request)),
+        handler: (request) => answer(request, of(request)),
       });
     const ofFirst = {
       operationId: 'goAggregateSignatures',
@@ -114,8 +116,8 @@ function createRecorder({ name }: Network, { metrics }: Pick<GoRoutesOptions, 'm
 }
 
 /** Reads the body as text for every method and media type: `curl --data` sends a form type, and Fastify parses no body of a GET. */
-function readAnyBody(scope: Server): void {
-  const readText = scope.bodies.parser((request, text, done) => {
+function readAnyBody(scope: Server, bodies: RequestBodies): void {
+  const readText = bodies.parser((request, text, done) => {
     request.body = text;
     done(null);
   });

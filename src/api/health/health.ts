@@ -1,9 +1,9 @@
 import { type Static, type TObject, Type } from 'typebox';
-import { OPERATIONS_ACCESS } from '../../http/access/route-access.ts';
 import { plainErrorResponses } from '../../http/errors/error-body.ts';
 import type { Server } from '../../http/request/http-server.ts';
 import { PLAIN_SERIALIZER } from '../../http/request/json-type.ts';
 import type { NetworkOfPath } from '../../http/request/network-of-path.ts';
+import { OPERATIONS_ACCESS } from '../../http/request/route-access.ts';
 import { Decimal, inJson, integer, oneOf, optionalText, text } from '../../lib/encoding/schema.ts';
 import type { Network, NetworkReadiness, NetworkStatus } from '../../network/network.ts';
 

@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { OPERATIONS_ACCESS } from '../../http/access/route-access.ts';
 import type { Server } from '../../http/request/http-server.ts';
 import { JSON_TYPE } from '../../http/request/json-type.ts';
+import { OPERATIONS_ACCESS } from '../../http/request/route-access.ts';
 import { createDocumentBytes, sendDocument } from '../../http/server/document-bytes.ts';
 
 const NAME = 'Warp signature aggregator';

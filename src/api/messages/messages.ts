@@ -1,6 +1,4 @@
 import { type Static, Type } from 'typebox';
-import { clientOf } from '../../http/access/client-identity.ts';
-import { LOOKUP_ACCESS, VIEW_ACCESS } from '../../http/access/route-access.ts';
 import { aggregationErrorResponses, bodyErrorResponses, plainErrorResponses } from '../../http/errors/error-body.ts';
 import { badRequest } from '../../http/errors/http-error.ts';
 import { parseField, parseOptionalID, toBigInt } from '../../http/parameters/parse-fields.ts';
@@ -8,7 +6,7 @@ import { HEIGHT_PARAMETERS } from '../../http/parameters/query-parameters.ts';
 import type { Server } from '../../http/request/http-server.ts';
 import { PLAIN_SERIALIZER } from '../../http/request/json-type.ts';
 import type { NetworkOfPath } from '../../http/request/network-of-path.ts';
-import { untilClientGone } from '../../http/request/until-client-gone.ts';
+import { LOOKUP_ACCESS, VIEW_ACCESS } from '../../http/request/route-access.ts';
 import { parseHex } from '../../lib/encoding/bytes.ts';
 import { oneOf, text } from '../../lib/encoding/schema.ts';
 import type { BlockchainID, SubnetID } from '../../warp/ids.ts';
@@ -81,8 +79,8 @@ export function registerMessages(server: Server, { network, networkOf, onRequest
           pChainHeight: toBigInt(body.pChainHeight),
           destinationChainID: parseOptionalID<BlockchainID>('destinationBlockchainId', body.destinationBlockchainId),
         },
-        untilClientGone(reply),
-        clientOf(request),
+        request.context.signal,
+        request.context.client,
       );
       return reply.send(presentReport(message, report, presentBasis(report)));
     },

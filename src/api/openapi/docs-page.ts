@@ -1,10 +1,10 @@
 import { readFileSync } from 'node:fs';
 import fastify, { type FastifyInstance, type RouteOptions } from 'fastify';
 import { LRUCache } from 'lru-cache';
-import { OPERATIONS_ACCESS } from '../../http/access/route-access.ts';
 import { splitTarget } from '../../http/request/canonical-target.ts';
 import type { Server } from '../../http/request/http-server.ts';
 import { PLAIN_SERIALIZER } from '../../http/request/json-type.ts';
+import { OPERATIONS_ACCESS } from '../../http/request/route-access.ts';
 import { createDocumentBytes, type DocumentBytes, sendDocument } from '../../http/server/document-bytes.ts';
 import { once } from '../../lib/concurrency/once.ts';
 import { addExamples } from './document-examples.ts';

@@ -1,8 +1,8 @@
 import type { SwaggerOptions } from '@fastify/swagger';
-import { MAX_UNITS_OF_SIGNERS, type RouteAccess } from '../../http/access/route-access.ts';
 import { plainErrorResponses } from '../../http/errors/error-body.ts';
 import type { ErrorStatus } from '../../http/errors/error-codes.ts';
 import { REQUEST_ID_HEADER } from '../../http/request/request-id.ts';
+import { MAX_UNITS_OF_SIGNERS, type RouteAccess } from '../../http/request/route-access.ts';
 import { type Document, type Operation, operationsOf, type Response } from './openapi-shape.ts';
 
 /** Tags in the order of the page; tags that are missing here follow. */

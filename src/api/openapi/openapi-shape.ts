@@ -1,4 +1,4 @@
-import type { RouteAccess } from '../../http/access/route-access.ts';
+import type { RouteAccess } from '../../http/request/route-access.ts';
 
 /** The parts of an OpenAPI document that are read or changed here. */
 export interface Document {

@@ -1,9 +1,8 @@
-import type { FastifyRequest } from 'fastify';
 import type { AggregationReport } from '../../aggregation/aggregator-error.ts';
 import { byOutcome, type OutcomeWeights, weightsOf } from '../../aggregation/validators/validator-outcome.ts';
-import { clientOf } from '../../http/access/client-identity.ts';
 import { presentDetails } from '../../http/errors/aggregation-details.ts';
 import type { RequestEnd } from '../../http/observability/request-log.ts';
+import type { RequestContext } from '../../http/request/request-context.ts';
 import { DEFAULT_QUORUM_NUM } from '../../validators/quorum.ts';
 import type { RequestRecord } from './request-record.ts';
 
@@ -18,8 +17,10 @@ const MAX_CLIENT_LENGTH = 128;
 const MAX_TEXT_LENGTH = 200;
 
 /** @returns undefined for what is no request for a signature, such as the preflight of one */
-export function entryOf(request: FastifyRequest, end: RequestEnd, endedAt: number): RequestEntry | undefined {
-  const { aggregation, failure, errorCode } = request;
+export function entryOf(context: RequestContext, end: RequestEnd, endedAt: number): RequestEntry | undefined {
+  const { request, route, client, aggregation } = context;
+  const errorCode = context.failure?.code;
+  const failure = context.failure?.report;
   const result = aggregation?.result;
   const outcome = errorCode ?? (end.isAnswered ? result && 'signed' : 'aborted');
   if (outcome === undefined) return undefined;
@@ -27,7 +28,6 @@ export function entryOf(request: FastifyRequest, end: RequestEnd, endedAt: numbe
   const resolved = aggregation?.resolved;
   const found = result ?? failure ?? resolved;
   const message = asked?.subject.kind === 'message' ? asked.subject.message : undefined;
-  const client = clientOf(request);
   const missing = failure && missingOf(failure);
   const entry = {
     id: request.id,
@@ -37,7 +37,7 @@ export function entryOf(request: FastifyRequest, end: RequestEnd, endedAt: numbe
     // A proxy may name a client in any form.
     client: client.length > MAX_CLIENT_LENGTH ? client.slice(0, MAX_CLIENT_LENGTH) : client,
     method: request.method,
-    route: request.route.url ?? '',
+    route: route.url ?? '',
     network: aggregation?.network,
     sourceChainId: message?.sourceChainID ?? failure?.sourceChainID ?? resolved?.sourceChainID,
     signingSubnetId: found?.signingSubnetID ?? asked?.signingSubnetID,

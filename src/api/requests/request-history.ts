@@ -34,8 +34,8 @@ export class RequestHistory {
     this.#shared = shared;
   }
 
-  readonly onRecordedEnd: BaseServerOptions['onRecordedEnd'] = (request, end) => {
-    const entry = entryOf(request, end, this.#clock.now());
+  readonly onRecordedEnd: BaseServerOptions['onRecordedEnd'] = (context, end) => {
+    const entry = entryOf(context, end, this.#clock.now());
     if (entry !== undefined) this.add(entry);
   };
 

@@ -1,14 +1,13 @@
 import type { FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import type { AccessOptions } from '../../http/access/access.ts';
-import { clientOf } from '../../http/access/client-identity.ts';
-import { RECORDS_ACCESS } from '../../http/access/route-access.ts';
 import { requestErrorResponses } from '../../http/errors/error-body.ts';
 import { badRequest, HttpError } from '../../http/errors/http-error.ts';
 import { parseOptionalID } from '../../http/parameters/parse-fields.ts';
 import { checkQuery } from '../../http/parameters/query-parameters.ts';
 import type { Server } from '../../http/request/http-server.ts';
 import { VALID_REQUEST_ID } from '../../http/request/request-id.ts';
+import { RECORDS_ACCESS } from '../../http/request/route-access.ts';
 import { oneOf, text } from '../../lib/encoding/schema.ts';
 import { MAX_RECORDS } from '../../store/local/record-limits.ts';
 import type { SubnetID } from '../../warp/ids.ts';
@@ -119,10 +118,11 @@ function clientShown(request: FastifyRequest, access: AccessOptions): string | u
       'requests are shown to the machine of the service only; configure access.apiKeys with a key for routes of operate',
     );
   }
-  if (request.apiKey === undefined) {
+  const { apiKey, client } = request.context;
+  if (apiKey === undefined) {
     throw new HttpError('unauthorized', 'requests are shown for an API key only; send one in x-service-api-key');
   }
-  return request.apiKey.routes.includes('operate') ? undefined : clientOf(request);
+  return apiKey.routes.includes('operate') ? undefined : client;
 }
 
 const LOOPBACK = /^(?:(?:::ffff:)?127(?:\.\d{1,3}){3}|::1)$/;

@@ -1,7 +1,5 @@
 import { type Static, Type } from 'typebox';
 import type { SubnetView } from '../../aggregation/subnets/subnet-view.ts';
-import { clientOf } from '../../http/access/client-identity.ts';
-import { LOOKUP_ACCESS, SUBNET_VIEW_ACCESS, unitsForSigners } from '../../http/access/route-access.ts';
 import { aggregationErrorResponses } from '../../http/errors/error-body.ts';
 import { badRequest } from '../../http/errors/http-error.ts';
 import { pageOf, parsePageToken } from '../../http/parameters/page-token.ts';
@@ -9,7 +7,7 @@ import { parseID, parseOptionalID, toBigInt } from '../../http/parameters/parse-
 import { checkQuery, HEIGHT_PARAMETERS } from '../../http/parameters/query-parameters.ts';
 import type { Server } from '../../http/request/http-server.ts';
 import type { NetworkOfPath } from '../../http/request/network-of-path.ts';
-import { untilClientGone } from '../../http/request/until-client-gone.ts';
+import { LOOKUP_ACCESS, SUBNET_VIEW_ACCESS, unitsForSigners } from '../../http/request/route-access.ts';
 import { text } from '../../lib/encoding/schema.ts';
 import { paged } from '../../proxy/catalogue/data-api-parameters.ts';
 import type { BlockchainID, SubnetID } from '../../warp/ids.ts';
@@ -85,11 +83,11 @@ export function registerSubnets(server: Server, { network, networkOf, onRequest 
       const { offset, ...at } = asked;
       const view = await networkOf(request).subnets.view(
         { subnetID, ...at },
-        untilClientGone(reply),
-        clientOf(request),
+        request.context.signal,
+        request.context.client,
       );
       const units = unitsForSigners(SUBNET_VIEW_ACCESS, view.validators.length);
-      await server.accessGate.chargeAfterwards(request, reply, units);
+      await request.context.chargeAfterwards(units);
       return reply.send(presentPage(view, offset, query.pageSize ?? DEFAULT_PAGE_SIZE));
     },
   );

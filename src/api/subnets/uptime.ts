@@ -1,12 +1,10 @@
 import { Type } from 'typebox';
-import { clientOf } from '../../http/access/client-identity.ts';
-import { UPTIME_ACCESS } from '../../http/access/route-access.ts';
 import { aggregationErrorResponses } from '../../http/errors/error-body.ts';
 import { parseID, parseOptionalID, toBigInt } from '../../http/parameters/parse-fields.ts';
 import { checkQuery, HEIGHT_PARAMETERS, percentage } from '../../http/parameters/query-parameters.ts';
 import type { Server } from '../../http/request/http-server.ts';
 import type { NetworkOfPath } from '../../http/request/network-of-path.ts';
-import { untilClientGone } from '../../http/request/until-client-gone.ts';
+import { UPTIME_ACCESS } from '../../http/request/route-access.ts';
 import { integer, optionalText, text } from '../../lib/encoding/schema.ts';
 import { DEFAULT_QUORUM_NUM } from '../../validators/quorum.ts';
 import type { BlockchainID, ValidationID } from '../../warp/ids.ts';
@@ -61,7 +59,7 @@ export function registerUptime(server: Server, { network, networkOf, onRequest }
           pChainHeight: toBigInt(query.pChainHeight),
           destinationChainID: parseOptionalID<BlockchainID>('destinationBlockchainId', query.destinationBlockchainId),
         },
-        { signal: untilClientGone(reply), client: clientOf(request) },
+        { signal: request.context.signal, client: request.context.client },
       );
       return reply.send({
         ...presentSigned(proof),

@@ -1,8 +1,8 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
-import { OPERATIONS_ACCESS } from '../../http/access/route-access.ts';
 import type { Server } from '../../http/request/http-server.ts';
 import { JSON_TYPE } from '../../http/request/json-type.ts';
+import { OPERATIONS_ACCESS } from '../../http/request/route-access.ts';
 import { createDocumentBytes, sendDocument } from '../../http/server/document-bytes.ts';
 import { Activity, type ActivityOptions } from './activity.ts';
 import { consoleFacts, type ServedConsole } from './console-facts.ts';

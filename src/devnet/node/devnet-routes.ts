@@ -1,8 +1,8 @@
 import { Type } from 'typebox';
 import { AggregatorError } from '../../aggregation/aggregator-error.ts';
-import { OPERATIONS_ACCESS } from '../../http/access/route-access.ts';
 import type { Server } from '../../http/request/http-server.ts';
 import { PLAIN_SERIALIZER } from '../../http/request/json-type.ts';
+import { OPERATIONS_ACCESS } from '../../http/request/route-access.ts';
 import { bytesToHex, parseHex } from '../../lib/encoding/bytes.ts';
 import type { Devnet } from '../devnet.ts';
 import { type EmitBody, EmitSchema, ExampleSchema, MessagesSchema, NetworkSchema } from '../devnet-schemas.ts';

@@ -1,15 +1,8 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { FastifyRequest } from 'fastify';
 import { HttpError } from '../errors/http-error.ts';
-import type { RouteGroup } from './route-access.ts';
-
-export interface ApiKey {
-  /** Names the key in metrics, logs and shared counters. Reveals nothing of the key. */
-  readonly name: string;
-  readonly sha256: Uint8Array;
-  readonly unitsPerMinute: number;
-  readonly routes: readonly RouteGroup[];
-}
+import type { ApiKey } from '../request/client-identity.ts';
+import type { RouteGroup } from '../request/route-access.ts';
 
 /** Both names mean the same; an empty header counts as none. */
 const KEY_HEADERS = ['x-service-api-key', 'x-glacier-api-key'] as const;

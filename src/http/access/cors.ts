@@ -2,7 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { noSuchRoute } from '../errors/http-error.ts';
 import type { Server } from '../request/http-server.ts';
 import { REQUEST_ID_HEADER } from '../request/request-id.ts';
-import { OPERATIONS_ACCESS } from './route-access.ts';
+import { OPERATIONS_ACCESS } from '../request/route-access.ts';
 
 /** Headers that a page may read in addition to the seven safelisted ones, such as content-type. */
 const EXPOSED_HEADERS = [

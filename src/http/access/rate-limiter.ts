@@ -1,5 +1,5 @@
 import type { Backlog, LimitCounters } from '../../store/local/limit-counters.ts';
-import { siteOf } from './client-identity.ts';
+import { siteOf } from '../request/client-identity.ts';
 
 export interface Charge {
   readonly units: number;

@@ -19,13 +19,6 @@ export interface ErrorForm {
   bodyOf(answer: ErrorAnswer, statusCode: number, url?: string): unknown;
 }
 
-declare module 'fastify' {
-  interface FastifyContextConfig {
-    /** Form of the route's error answers, in place of that of its server. */
-    errorForm?: ErrorForm;
-  }
-}
-
 /** Form of all routes but those of the Go aggregator's API: the specification's three fields, and a code and details for programs. */
 export const OWN_ERROR_FORM: ErrorForm = {
   fieldNames: {

@@ -1,26 +1,9 @@
-import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { AggregationReport } from '../../aggregation/aggregator-error.ts';
+import type { FastifyRequest } from 'fastify';
 import type { Clock } from '../../lib/concurrency/clock.ts';
 import { DURATION_BUCKETS_SECONDS, type Metrics } from '../../telemetry/metrics.ts';
 import { NO_SPAN, type Span, type Tracer } from '../../telemetry/spans.ts';
-import type { ErrorCode } from '../errors/error-codes.ts';
-import { ClientGone } from '../errors/http-error.ts';
-import type { Server } from '../request/http-server.ts';
+import type { RequestContext } from '../request/request-context.ts';
 import type { RequestEnd, RequestLog } from './request-log.ts';
-
-declare module 'fastify' {
-  interface FastifyRequest {
-    /** Span of the whole request, the parent of all spans of its work. */
-    span: Span;
-    errorCode: ErrorCode | undefined;
-    /** Status that a plain answer would have had, of a stream that ended with an error after its 200. */
-    endStatus: number | undefined;
-    /** Time in which a transaction was awaited: it is no part of the measured duration. */
-    waitedMs: number;
-    /** What the validators did, of an aggregation that failed. */
-    failure: AggregationReport | undefined;
-  }
-}
 
 /** Label in place of a route or of a status. */
 const NO_ROUTE = 'none';
@@ -29,67 +12,58 @@ const GONE = 'gone';
 export interface RequestObserverOptions {
   readonly clock: Clock;
   readonly metrics: Metrics;
-  readonly tracer: Tracer;
   /** Keeps the record of a request whose route is recorded. */
-  readonly onRecordedEnd: (request: FastifyRequest, end: RequestEnd) => void;
+  readonly onRecordedEnd: (context: RequestContext, end: RequestEnd) => void;
+}
+
+/** Starts the span of a request. */
+export function startSpan(tracer: Tracer, { method, headers, routeOptions: { url, config } }: FastifyRequest): Span {
+  // Probes and scrapes would bury all other spans.
+  if (config?.access?.group === 'operations') return NO_SPAN;
+  return tracer.root(url === undefined ? method : `${method} ${url}`, 'server', headers);
 }
 
 /**
  * Returns a function that begins to observe a request, which ends when its answer is written or its client disconnects. The end writes the
  * metrics, the span and the access line: all that is recorded about a request whatever its route.
  */
-export function createRequestObserver(server: Server, log: RequestLog, options: RequestObserverOptions) {
-  const { clock, tracer, onRecordedEnd } = options;
-  const { inFlight, internalErrors, requests, durations } = declareMetrics(options.metrics);
-  server.decorateRequest('route');
-  server.decorateRequest('span');
-  server.decorateRequest('errorCode', undefined);
-  server.decorateRequest('endStatus', undefined);
-  server.decorateRequest('failure', undefined);
-  server.decorateRequest('waitedMs');
-  server.decorateRequest('aggregation', undefined);
-  server.decorateRequest('gone', undefined);
+export function createRequestObserver(log: RequestLog, { clock, metrics, onRecordedEnd }: RequestObserverOptions) {
+  const { inFlight, internalErrors, requests, durations } = declareMetrics(metrics);
 
-  function finish(request: FastifyRequest, reply: FastifyReply, end: RequestEnd): void {
-    if (!end.isAnswered) request.gone?.abort(new ClientGone());
-    log.answered(request, reply, end);
-    if (request.route.config?.isRecorded === true) onRecordedEnd(request, end);
-    count(request, end);
-    endSpan(request, reply, end);
+  function finish(context: RequestContext, end: RequestEnd): void {
+    if (!end.isAnswered) context.abandon();
+    log.answered(context, end);
+    if (context.route.config?.isRecorded === true) onRecordedEnd(context, end);
+    count(context, end);
+    endSpan(context, end);
   }
 
-  function count(request: FastifyRequest, { isAnswered, status, durationMs }: RequestEnd): void {
+  function count({ request, route, failure, waitedMs }: RequestContext, end: RequestEnd): void {
     inFlight.dec();
     // The status alone does not show a bug: a missed quorum and an upstream's failure may be a 500 too.
-    if (request.errorCode === 'internal_error') internalErrors.inc();
+    if (failure?.code === 'internal_error') internalErrors.inc();
     // Paths without a route are chosen by clients, so they share one label.
-    const route = request.route.url ?? NO_ROUTE;
-    const [text, statusClass] = isAnswered ? [String(status), `${String(status)[0]}xx`] : [GONE, GONE];
-    requests.inc({ method: request.method, route, status: text });
-    durations.observe({ route, status_class: statusClass }, Math.max(0, durationMs - request.waitedMs) / 1_000);
+    const url = route.url ?? NO_ROUTE;
+    const status = end.isAnswered ? String(end.status) : GONE;
+    requests.inc({ method: request.method, route: url, status });
+    const statusClass = end.isAnswered ? `${status[0]}xx` : GONE;
+    durations.observe({ route: url, status_class: statusClass }, Math.max(0, end.durationMs - waitedMs) / 1_000);
   }
 
-  return (request: FastifyRequest, reply: FastifyReply): void => {
-    request.route = request.routeOptions;
-    request.waitedMs = 0;
-    const { method, headers, route } = request;
+  return (context: RequestContext): void => {
+    const { raw } = context.reply;
     inFlight.inc();
-    // Probes and scrapes would bury all other spans.
-    request.span =
-      route.config?.access?.group === 'operations'
-        ? NO_SPAN
-        : tracer.root(route.url === undefined ? method : `${method} ${route.url}`, 'server', headers);
     const startMs = clock.monotonicMs();
     let isOver = false;
     const end = (isAnswered: boolean = false): void => {
       if (isOver) return;
       isOver = true;
-      const status = request.endStatus ?? reply.raw.statusCode;
-      finish(request, reply, { isAnswered, status, durationMs: clock.monotonicMs() - startMs });
+      const status = context.failure?.statusOfStream ?? raw.statusCode;
+      finish(context, { isAnswered, status, durationMs: clock.monotonicMs() - startMs });
     };
     // `on` is cheaper than `once`, which has to remove its listener.
-    reply.raw.on('finish', () => end(true));
-    reply.raw.on('close', end);
+    raw.on('finish', () => end(true));
+    raw.on('close', end);
   };
 }
 
@@ -114,12 +88,12 @@ function declareMetrics(metrics: Metrics) {
   };
 }
 
-function endSpan(
-  { span, id, method, route, params, errorCode }: FastifyRequest,
-  { raw }: FastifyReply,
-  { isAnswered, status }: RequestEnd,
-): void {
+function endSpan(context: RequestContext, { isAnswered, status }: RequestEnd): void {
+  const { span, route, failure, request, reply } = context;
   if (span.isRecorded) {
+    const { id, method, params } = request;
+    const { raw } = reply;
+    const errorCode = failure?.code;
     span.set('http.request.method', method);
     if (route.url !== undefined) span.set('http.route', route.url);
     span.set('request.id', id);

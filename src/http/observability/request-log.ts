@@ -1,18 +1,11 @@
-import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { AggregatorError } from '../../aggregation/aggregator-error.ts';
 import type { Clock } from '../../lib/concurrency/clock.ts';
 import { type LogLimit, LogThrottle } from '../../telemetry/log-throttle.ts';
 import type { Logger } from '../../telemetry/logger.ts';
-import { clientNetwork } from '../access/client-identity.ts';
 import { presentDetails } from '../errors/aggregation-details.ts';
 import type { ErrorCode } from '../errors/error-codes.ts';
-
-declare module 'fastify' {
-  interface FastifyContextConfig {
-    /** Whether a record of each request is kept: those for signatures. */
-    isRecorded?: boolean;
-  }
-}
+import { clientNetwork } from '../request/client-identity.ts';
+import type { RequestContext } from '../request/request-context.ts';
 
 export interface RequestEnd {
   /** Whether the whole answer was written; otherwise the client disconnected before. */
@@ -40,27 +33,28 @@ export class RequestLog {
   }
 
   /** Writes the access line, except for operations: probes and scrapes would bury all other lines. */
-  answered(request: FastifyRequest, { raw }: FastifyReply, { isAnswered, status, durationMs }: RequestEnd): void {
-    if (request.route.config?.access?.group === 'operations') return;
+  answered(context: RequestContext, { isAnswered, status, durationMs }: RequestEnd): void {
+    const { request, reply, route, units, failure } = context;
+    if (route.config?.access?.group === 'operations') return;
     this.#write('info', 'request', () => ({
-      ...idsOf(request),
+      ...idsOf(context),
       method: request.method,
-      route: request.route.url,
-      ...(raw.headersSent && { status }),
+      route: route.url,
+      ...(reply.raw.headersSent && { status }),
       ...(!isAnswered && { clientGone: true }),
       durationMs: Math.round(durationMs * 10) / 10,
-      ...clientFields(request),
-      units: request.units,
-      ...(request.errorCode !== undefined && { code: request.errorCode }),
+      ...clientFields(context),
+      units,
+      ...(failure !== undefined && { code: failure.code }),
     }));
   }
 
   /** Logs what each validator did, so that the operator needs no other source. */
-  aggregationFailed(request: FastifyRequest, { code, message, report }: AggregatorError): void {
+  aggregationFailed(context: RequestContext, { code, message, report }: AggregatorError): void {
     this.#write('warn', 'aggregation failed', () => ({
-      ...idsOf(request),
+      ...idsOf(context),
       // The configured name; the path may have an alias.
-      network: request.aggregation?.network ?? (request.params as { readonly network?: string }).network,
+      network: context.aggregation?.network ?? (context.request.params as { readonly network?: string }).network,
       code,
       reason: message,
       ...(report !== undefined && {
@@ -72,13 +66,13 @@ export class RequestLog {
   }
 
   /** Logs any other error. Where access lines are off, the line of a recorded request is the only one with its ID. */
-  refused(request: FastifyRequest, code: ErrorCode, message: string): void {
-    const isOnlyLine = request.route.config?.isRecorded === true && !this.#logger.isLevelEnabled('info');
-    this.#write(isOnlyLine ? 'warn' : 'debug', 'request refused', () => ({ ...idsOf(request), code, reason: message }));
+  refused(context: RequestContext, code: ErrorCode, message: string): void {
+    const isOnlyLine = context.route.config?.isRecorded === true && !this.#logger.isLevelEnabled('info');
+    this.#write(isOnlyLine ? 'warn' : 'debug', 'request refused', () => ({ ...idsOf(context), code, reason: message }));
   }
 
-  unexpected(request: FastifyRequest, error: unknown): void {
-    this.#write('error', 'unexpected error', () => ({ ...idsOf(request), err: error }));
+  unexpected(context: RequestContext, error: unknown): void {
+    this.#write('error', 'unexpected error', () => ({ ...idsOf(context), err: error }));
   }
 
   /** Logs that bytes were no valid request, without the bytes: they may hold keys. */
@@ -93,13 +87,13 @@ export class RequestLog {
   }
 }
 
-function idsOf({ id, span }: FastifyRequest): { readonly requestId: string; readonly traceId?: string } {
-  return { requestId: id, ...(span?.traceID !== undefined && { traceId: span.traceID }) };
+function idsOf({ request, span }: RequestContext): { readonly requestId: string; readonly traceId?: string } {
+  return { requestId: request.id, ...(span.traceID !== undefined && { traceId: span.traceID }) };
 }
 
 /** Returns the client as rate limits name it. A client that disconnected early may have no address. */
-function clientFields({ apiKey, ip }: FastifyRequest): { readonly key?: string; readonly client?: string } {
+function clientFields({ apiKey, request }: RequestContext): { readonly key?: string; readonly client?: string } {
   if (apiKey !== undefined) return { key: apiKey.name };
-  const address: string | undefined = ip;
+  const address: string | undefined = request.ip;
   return address === undefined ? {} : { client: clientNetwork(address) };
 }

@@ -6,6 +6,9 @@ import type {
   RawRequestDefaultExpression,
   RawServerDefault,
 } from 'fastify';
+import type { ErrorForm } from '../errors/error-form.ts';
+import type { RequestContext } from './request-context.ts';
+import type { RouteAccess } from './route-access.ts';
 
 /** Fastify whose handlers take their types from the routes' TypeBox schemas. */
 export type Server = FastifyInstance<
@@ -16,9 +19,18 @@ export type Server = FastifyInstance<
   TypeBoxTypeProvider
 >;
 
+/** All that the service adds to Fastify's types. */
 declare module 'fastify' {
   interface FastifyRequest {
-    /** The request's `routeOptions`, which Fastify creates at each access. */
-    route: FastifyRequest['routeOptions'];
+    /** Set by the first hook. */
+    context: RequestContext;
+  }
+  interface FastifyContextConfig {
+    /** Required of every route: `http/access` refuses a route without it. */
+    access?: RouteAccess;
+    /** Form of the route's error answers, in place of that of its server. */
+    errorForm?: ErrorForm;
+    /** Whether a record of each request is kept: those for signatures. */
+    isRecorded?: boolean;
   }
 }

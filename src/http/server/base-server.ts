@@ -2,16 +2,17 @@ import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
 import fastify, { type FastifyReply, type FastifyRequest, LogController } from 'fastify';
 import { createThrottledWarnings } from '../../telemetry/log-throttle.ts';
 import type { Logger } from '../../telemetry/logger.ts';
-import { type AccessOptions, registerAccess } from '../access/access.ts';
+import type { Tracer } from '../../telemetry/spans.ts';
+import { AccessGate, type AccessOptions, registerAccess, requireRouteAccess } from '../access/access.ts';
 import { allowOrigin, registerCors } from '../access/cors.ts';
-import { requireRouteAccess } from '../access/route-access.ts';
 import { type ErrorForm, OWN_ERROR_FORM } from '../errors/error-form.ts';
 import { noSuchRoute } from '../errors/http-error.ts';
-import { createRequestObserver, type RequestObserverOptions } from '../observability/observe-requests.ts';
+import { createRequestObserver, type RequestObserverOptions, startSpan } from '../observability/observe-requests.ts';
 import { RequestLog } from '../observability/request-log.ts';
 import { unescapeColons } from '../request/canonical-target.ts';
 import type { Server } from '../request/http-server.ts';
 import { dropJsonCharset } from '../request/json-type.ts';
+import { RequestContext } from '../request/request-context.ts';
 import { findHeaderProblem } from '../request/request-headers.ts';
 import { REQUEST_ID_HEADER, requestIDOf } from '../request/request-id.ts';
 import { DrainingServer } from './draining-server.ts';
@@ -22,6 +23,7 @@ import { scheduleRequests } from './schedule-requests.ts';
 
 export interface BaseServerOptions extends RequestObserverOptions {
   readonly logger: Logger;
+  readonly tracer: Tracer;
   /** API keys and rate limits. */
   readonly access: AccessOptions;
   /** Origins whose pages may use the service; `*` alone allows all. */
@@ -53,7 +55,7 @@ const NO_STORE = ['cache-control', 'no-store'] as const;
  * refuses a route that does not declare its access.
  */
 export function createBaseServer(options: BaseServerOptions, form: ErrorForm = OWN_ERROR_FORM): Server {
-  const { logger, clock, metrics, maxConnections, drainTimeoutMs, access, corsOrigins, bodies } = options;
+  const { logger, clock, metrics, tracer, maxConnections, drainTimeoutMs, access, corsOrigins, bodies } = options;
   const { requestArrivalTimeoutMs = REQUEST_ARRIVAL_TIMEOUT_MS } = options;
   const { trustedProxies } = access;
   const log = new RequestLog(logger, clock);
@@ -68,6 +70,13 @@ export function createBaseServer(options: BaseServerOptions, form: ErrorForm = O
     },
     afterAnswers: (...args: Parameters<DrainingServer['afterAnswers']>) =>
       (server.server as DrainingServer).afterAnswers(...args),
+  };
+  const gate = new AccessGate(access, metrics);
+  const observe = createRequestObserver(log, options);
+  const begin = (request: FastifyRequest, reply: FastifyReply): void => {
+    setCommonHeaders(request, reply);
+    request.context = new RequestContext(request, reply, startSpan(tracer, request), gate);
+    observe(request.context);
   };
   const server: Server = fastify({
     serverFactory: (handler) =>
@@ -100,8 +109,7 @@ export function createBaseServer(options: BaseServerOptions, form: ErrorForm = O
     clientErrorHandler: (error, socket) => answerMalformed(error, socket, malformed),
     // The URL cannot be parsed; no hook has run.
     frameworkErrors(error, request, reply) {
-      setCommonHeaders(request, reply);
-      observe(request, reply);
+      begin(request, reply);
       allowOrigin(corsOrigins, request, reply);
       reply.serializer(String); // without it Fastify adds a charset, and no onSend hook runs
       handleError(error, request, reply);
@@ -124,17 +132,14 @@ export function createBaseServer(options: BaseServerOptions, form: ErrorForm = O
   server.server.prependListener('request', (request, response) => {
     bodies.receive(request, response);
   });
-  server.decorate('bodies', bodies);
   // Fastify would accept plain text too.
   server.removeAllContentTypeParsers();
   const parseJson = server.getDefaultJsonParser('error', 'error');
   const parser = bodies.parser((request, text, done) => void parseJson(request, text, done));
   server.addContentTypeParser('application/json', parser);
-  const observe = createRequestObserver(server, log, options);
-  server.decorateRequest('eventStream', undefined);
+  server.decorateRequest('context');
   server.addHook('onRequest', (request, reply, done) => {
-    setCommonHeaders(request, reply);
-    observe(request, reply);
+    begin(request, reply);
     // Injected requests come from no listener.
     bodies.receive(request.raw, reply.raw);
     done();
@@ -147,7 +152,7 @@ export function createBaseServer(options: BaseServerOptions, form: ErrorForm = O
   // CORS precedes all that may reject a request, so that pages can read the reason.
   registerCors(server, corsOrigins);
   server.addHook('onRequest', ({ raw }, _reply, done) => done(findHeaderProblem(raw)));
-  registerAccess(server, access, metrics);
+  registerAccess(server, gate);
   scheduleRequests(server, clock);
   return server;
 }

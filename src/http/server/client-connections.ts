@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net';
 import { addTo } from '../../lib/encoding/counts.ts';
-import { clientNetwork } from '../access/client-identity.ts';
+import { clientNetwork } from '../request/client-identity.ts';
 import { ClientConnection, type ClientConnectionOptions } from './client-connection.ts';
 
 /** Bound of {@link ClientConnection.heldBytes} over all connections. */

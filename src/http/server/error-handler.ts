@@ -18,9 +18,10 @@ export type ErrorHandler = (error: FastifyError, request: FastifyRequest, reply:
 /** @param formOfServer the form of routes that declare no other */
 export function createErrorHandler(log: RequestLog, formOfServer: ErrorForm): ErrorHandler {
   return (error, request, reply) => {
-    const { eventStream, route } = request;
+    const { context } = request;
+    const { stream, route } = context;
     const form = route.config?.errorForm ?? formOfServer;
-    if (eventStream?.hasBegun !== true) eventStream?.stop();
+    if (stream?.hasBegun !== true) stream?.stop();
     if (error instanceof ClientGone) {
       reply.hijack();
       return;
@@ -28,16 +29,15 @@ export function createErrorHandler(log: RequestLog, formOfServer: ErrorForm): Er
     const answer = answerTo(error, request, form);
     const { code, message, retryAfterMs = ERROR_CODES[code].retryAfterMs } = answer;
     const statusCode = form.statusOf(code);
-    request.errorCode = code;
-    if (error instanceof AggregatorError) request.failure = error.report;
-    if (code === 'internal_error') log.unexpected(request, error);
+    const report = error instanceof AggregatorError ? error.report : undefined;
+    context.fail({ code, report, statusOfStream: stream?.hasBegun === true ? statusCode : undefined });
+    if (code === 'internal_error') log.unexpected(context, error);
     else if (error instanceof AggregatorError && (statusCode >= 500 || error.report !== undefined))
-      log.aggregationFailed(request, error);
-    else if (statusCode < 500 || route.config?.isRecorded === true) log.refused(request, code, String(message));
+      log.aggregationFailed(context, error);
+    else if (statusCode < 500 || route.config?.isRecorded === true) log.refused(context, code, String(message));
     const body = form.bodyOf(answer, statusCode, request.url);
-    if (eventStream?.hasBegun) {
-      request.endStatus = statusCode;
-      eventStream.end(encodeEvent({ event: 'error', data: body }));
+    if (stream?.hasBegun) {
+      stream.end(encodeEvent({ event: 'error', data: body }));
       return;
     }
     if (retryAfterMs !== undefined) reply.header('retry-after', Math.max(1, Math.ceil(retryAfterMs / 1_000)));

@@ -1,14 +1,8 @@
 import type { OutgoingHttpHeaders } from 'node:http';
 import type { FastifyReply } from 'fastify';
 import type { Clock } from '../../lib/concurrency/clock.ts';
+import type { AnswerStream } from '../request/request-context.ts';
 import type { DrainingServer } from './draining-server.ts';
-
-declare module 'fastify' {
-  interface FastifyRequest {
-    /** Undefined unless the answer is a stream of events. */
-    eventStream: EventStream | undefined;
-  }
-}
 
 export type EventBytes = string | Uint8Array;
 
@@ -33,7 +27,7 @@ export function encodeEvent({ event, data }: { readonly event: string; readonly 
  * A stream of events as an answer, begun with the first event. Nothing is queued for a client that reads slowly: events are taken from
  * their source when the socket has room, and the connection counts the bytes that the client has not read.
  */
-export class EventStream {
+export class EventStream implements AnswerStream {
   readonly #reply: FastifyReply;
   readonly #clock: Clock;
   readonly #take: () => readonly EventBytes[];

@@ -1,7 +1,7 @@
 import type { Registry } from 'prom-client';
 import { type Clock, nextTurn } from '../../lib/concurrency/clock.ts';
-import { OPERATIONS_ACCESS } from '../access/route-access.ts';
 import type { Server } from '../request/http-server.ts';
+import { OPERATIONS_ACCESS } from '../request/route-access.ts';
 import { type BaseServerOptions, createBaseServer } from './base-server.ts';
 import { listen } from './listen-error.ts';
 

@@ -4,8 +4,8 @@ import type { Clock } from '../../lib/concurrency/clock.ts';
 import { FairSemaphore, type Permit } from '../../lib/concurrency/fair-semaphore.ts';
 import { GrowingBuffer } from '../../lib/encoding/growing-buffer.ts';
 import type { Counter, Metrics } from '../../telemetry/metrics.ts';
-import { clientOf } from '../access/client-identity.ts';
 import { ClientGone, HttpError } from '../errors/http-error.ts';
+import { clientIdOf } from '../request/client-identity.ts';
 
 /**
  * Bound of the bytes of request bodies over all listeners; one client gets half. A parsed body takes some four times its bytes: its text, its
@@ -30,12 +30,6 @@ export interface RequestBodiesOptions {
 /** A content type parser of Fastify that gets the body as a string. */
 export type ParseText = (request: FastifyRequest, text: string, done: Done<unknown>) => void;
 type Done<Value> = (error: Error | null, value?: Value) => void;
-
-declare module 'fastify' {
-  interface FastifyInstance {
-    bodies: RequestBodies;
-  }
-}
 
 /** A property, because a `WeakMap` of short-lived requests burdens V8's garbage collector. */
 const BODY = Symbol('body');
@@ -80,7 +74,8 @@ export class RequestBodies {
       if (request.is404) return done(null);
       const { [BODY]: body } = request.raw as Receiving;
       if (body === undefined) return parse(request, '', done);
-      body.read(clientOf(request), request.route.bodyLimit, (error, text = '') => {
+      const { client, route } = request.context;
+      body.read(client, route.bodyLimit, (error, text = '') => {
         if (error !== null) done(error);
         else parse(request, text, done);
       });
@@ -177,7 +172,7 @@ class RequestBody {
 
   #acquire(bytes: number): boolean {
     if (bytes === 0) return true;
-    this.#client ??= clientOf({ apiKey: undefined, ip: this.#address });
+    this.#client ??= clientIdOf(undefined, this.#address);
     const permit = this.#permits.tryAcquire({ key: this.#client, weight: bytes });
     if (permit === undefined) {
       this.#refusals.inc();

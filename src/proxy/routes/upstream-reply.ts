@@ -34,7 +34,7 @@ function sendRefusal(
   { status, headers }: UpstreamRefusal,
   json: string,
 ): FastifyReply {
-  request.errorCode = 'upstream_error';
+  request.context.fail({ code: 'upstream_error' });
   // The limit reached is the upstream's, so ours is removed.
   if (status === 429) for (const name of LIMIT_HEADERS) reply.removeHeader(name);
   return reply.headers(headers).status(status).type(JSON_TYPE).send(json);

@@ -1,7 +1,5 @@
 import type { FastifyReply, FastifyRequest, FastifySchema } from 'fastify';
 import { type TSchema, Type } from 'typebox';
-import { clientOf } from '../../http/access/client-identity.ts';
-import { DATA_ACCESS, RPC_ACCESS } from '../../http/access/route-access.ts';
 import { errorResponses, metricsErrorResponses, passedBodyErrorResponses } from '../../http/errors/error-body.ts';
 import { badRequest, ClientGone, noSuchRoute, rateLimited } from '../../http/errors/http-error.ts';
 import { checkParameters, type Parameters } from '../../http/parameters/check-parameters.ts';
@@ -9,7 +7,8 @@ import { findTargetProblem, splitTarget } from '../../http/request/canonical-tar
 import type { Server } from '../../http/request/http-server.ts';
 import { JSON_TYPE, PLAIN_SERIALIZER } from '../../http/request/json-type.ts';
 import { requireNetwork } from '../../http/request/network-of-path.ts';
-import { untilClientGone } from '../../http/request/until-client-gone.ts';
+import { DATA_ACCESS, RPC_ACCESS } from '../../http/request/route-access.ts';
+import type { RequestBodies } from '../../http/server/request-bodies.ts';
 import { attempt } from '../../lib/encoding/parse-error.ts';
 import type { LimitCounters } from '../../store/local/limit-counters.ts';
 import { publicNetworkNamed } from '../../warp/networks.ts';
@@ -50,7 +49,11 @@ const RPC_BODY_LIMIT = 100 * 1024;
 const UNKNOWN_SUBJECT = 'unknown';
 
 /** Routes whose requests are checked and passed on to an upstream. `catalogue/` defines them, `client/` sends the requests. */
-export async function registerUpstreamRoutes(server: Server, options: UpstreamRouteOptions): Promise<void> {
+export async function registerUpstreamRoutes(
+  server: Server,
+  bodies: RequestBodies,
+  options: UpstreamRouteOptions,
+): Promise<void> {
   const { upstreams, timeoutMs, limits } = options;
   await server.register(async (scope: Server) => {
     scope.addHook('onRequest', ({ raw }, _reply, done) => {
@@ -67,7 +70,7 @@ export async function registerUpstreamRoutes(server: Server, options: UpstreamRo
     scope.removeContentTypeParser('application/json');
     scope.addContentTypeParser(
       'application/json',
-      scope.bodies.parser((_request, text, done) => done(null, text)),
+      bodies.parser((_request, text, done) => done(null, text)),
     );
 
     const ask = createAsk(upstreams, timeoutMs);
@@ -103,11 +106,11 @@ function createAsk(upstreams: Upstreams, timeoutMs: number): Ask {
         method: request.method === 'POST' ? 'POST' : 'GET',
         target: request.raw.url ?? '',
         requestID: request.id,
-        client: clientOf(request),
+        client: request.context.client,
         subject,
         timeoutMs: timeoutMs * patience,
-        signal: untilClientGone(reply),
-        span: request.span,
+        signal: request.context.signal,
+        span: request.context.span,
         body,
       },
       cache,
@@ -227,10 +230,10 @@ function registerNodeRpc(scope: Server, ask: Ask, methods: ReadonlySet<string>):
     async handler(request, reply) {
       const calls = attempt(() => checkRpcCalls(request.body, methods), RpcCallError);
       if (calls instanceof RpcCallError) {
-        request.errorCode = 'invalid_request';
+        request.context.fail({ code: 'invalid_request' });
         return reply.status(calls.status).type(JSON_TYPE).send(calls.toJson());
       }
-      await scope.accessGate.chargeMore(request, reply, (calls.count - 1) * RPC_ACCESS.units, 'send it in parts');
+      await request.context.chargeMore((calls.count - 1) * RPC_ACCESS.units, 'send it in parts');
       const { chain } = request.params as { readonly chain: string };
       return sendRpcAnswer(
         request,

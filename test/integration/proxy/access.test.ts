@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
-import type { ApiKey } from '../../../src/http/access/api-keys.ts';
+import type { ApiKey } from '../../../src/http/request/client-identity.ts';
 import { bytesToHex } from '../../../src/lib/encoding/bytes.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { readCase } from '../../vectors/vectors.ts';

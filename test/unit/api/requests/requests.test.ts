@@ -4,7 +4,7 @@ import { AggregatorError } from '../../../../src/aggregation/aggregator-error.ts
 import { summarizeTally } from '../../../../src/aggregation/collection/tally.ts';
 import type { Aggregator } from '../../../../src/aggregation/request/aggregate.ts';
 import type { AccessOptions } from '../../../../src/http/access/access.ts';
-import type { ApiKey } from '../../../../src/http/access/api-keys.ts';
+import type { ApiKey } from '../../../../src/http/request/client-identity.ts';
 import { bytesToHex } from '../../../../src/lib/encoding/bytes.ts';
 import { P_CHAIN_ID, PRIMARY_NETWORK_ID } from '../../../../src/warp/ids.ts';
 import { readCase } from '../../../vectors/vectors.ts';

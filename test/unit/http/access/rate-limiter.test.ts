@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { type Client, clientOf } from '../../../../src/http/access/client-identity.ts';
 import { CLIENTS_PER_SITE, takeUnits } from '../../../../src/http/access/rate-limiter.ts';
+import { clientIdOf } from '../../../../src/http/request/client-identity.ts';
 import { createMemoryLimitCounters } from '../../../../src/store/local/limit-counters.ts';
 import { FakeClock } from '../../../support/fake-clock.ts';
 
@@ -10,13 +10,13 @@ const MINUTE_MS = 60_000;
 function start() {
   const clock = new FakeClock();
   const counters = createMemoryLimitCounters(clock);
-  const take = async (client: Client, units: number, unitsPerMinute: number) =>
-    takeUnits(counters, clientOf(client), { units, unitsPerMinute, total: units });
+  const take = async (client: string, units: number, unitsPerMinute: number) =>
+    takeUnits(counters, client, { units, unitsPerMinute, total: units });
   return { clock, counters, take };
 }
 
-function address(ip: string): Client {
-  return { apiKey: undefined, ip };
+function address(ip: string): string {
+  return clientIdOf(undefined, ip);
 }
 
 /** Returns the maximum of units taken between any two times, minus the refill in that time. */
@@ -83,7 +83,7 @@ test('the remaining units can be used, and a refused request is accepted after i
         await clock.advance(waitMs);
         const units = Math.max(1, Math.round(part * unitsPerMinute));
         const charge = { units, unitsPerMinute, total: units };
-        if (isAfter) await takeUnits(counters, clientOf(address(ip)), charge, 'afterwards');
+        if (isAfter) await takeUnits(counters, address(ip), charge, 'afterwards');
         else await take(address(ip), units, unitsPerMinute);
       }
       const client = address(each[0]!.ip);
@@ -116,10 +116,10 @@ test('all units are refilled after the reset time', async () => {
   const { clock, counters, take } = start();
   const client = address('2001:db8::1');
   for (let network = 1; network <= 7; network += 1) await take(address(`2001:db8:0:${network}::1`), 20, 20);
-  await takeUnits(counters, clientOf(client), { units: 45, unitsPerMinute: 20, total: 45 }, 'afterwards');
+  await takeUnits(counters, client, { units: 45, unitsPerMinute: 20, total: 45 }, 'afterwards');
   // 25 units more than there were, and the 20 of a minute.
   const charge = { units: 1, unitsPerMinute: 20, total: 46 };
-  const { resetMs, remaining } = await takeUnits(counters, clientOf(client), charge, 'afterwards');
+  const { resetMs, remaining } = await takeUnits(counters, client, charge, 'afterwards');
   expect([resetMs, remaining]).toEqual([138_000, 0]);
   await clock.advance(resetMs);
   expect(await take(client, 20, 20)).toEqual({ resetMs: 60_000, remaining: 0, refusal: undefined });

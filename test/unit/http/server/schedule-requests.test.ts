@@ -1,17 +1,21 @@
 import fastify from 'fastify';
 import { expect, test } from 'vitest';
 import type { Server } from '../../../../src/http/request/http-server.ts';
+import { RequestContext } from '../../../../src/http/request/request-context.ts';
 import { scheduleRequests } from '../../../../src/http/server/schedule-requests.ts';
+import { NO_SPAN } from '../../../../src/telemetry/spans.ts';
 import { settle } from '../../../support/fake-clock.ts';
 
 test('clients behind one proxy are served round robin, and health checks at once', async () => {
   const turns: (() => void)[] = [];
   const started: string[] = [];
   await using server = fastify({ trustProxy: true }) as unknown as Server;
-  server.decorateRequest('route');
-  server.decorateRequest('apiKey', undefined);
-  server.addHook('onRequest', (request, _reply, done) => {
-    request.route = request.routeOptions;
+  server.decorateRequest('context');
+  server.addHook('onRequest', (request, reply, done) => {
+    request.context = new RequestContext(request, reply, NO_SPAN, {
+      chargeMore: () => Promise.resolve(),
+      chargeAfterwards: () => Promise.resolve(),
+    });
     done();
   });
   scheduleRequests(server, { afterTurn: (callback) => void turns.push(callback) });

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { clientNetwork, clientOf } from '../../../../src/http/access/client-identity.ts';
+import { clientIdOf, clientNetwork } from '../../../../src/http/request/client-identity.ts';
 
 describe('clientNetwork', () => {
   test.each([
@@ -44,9 +44,8 @@ describe('clientNetwork', () => {
   });
 });
 
-test('a client that has left, and so has no address, keeps its ID', () => {
-  const client: { apiKey: undefined; ip: string | undefined } = { apiKey: undefined, ip: '1.2.3.4' };
-  expect(clientOf(client)).toBe('address:1.2.3.4');
-  client.ip = undefined;
-  expect(clientOf(client)).toBe('address:1.2.3.4');
+test('a client is known by its key, or else by its address', () => {
+  const apiKey = { name: 'relayer', sha256: new Uint8Array(), unitsPerMinute: 1, routes: [] };
+  expect(clientIdOf(apiKey, '1.2.3.4')).toBe('key:relayer');
+  expect(clientIdOf(undefined, '1.2.3.4')).toBe('address:1.2.3.4');
 });

@@ -1,27 +1,21 @@
 import { isIPv4, isIPv6 } from 'node:net';
-import type { ApiKey } from './api-keys.ts';
+import type { RouteGroup } from './route-access.ts';
 
-declare module 'fastify' {
-  interface FastifyRequest {
-    /** Undefined if the client sent no key, or an unknown one. */
-    apiKey: ApiKey | undefined;
-    clientID: string | undefined;
-  }
+export interface ApiKey {
+  /** Names the key in metrics, logs and shared counters. Reveals nothing of the key. */
+  readonly name: string;
+  readonly sha256: Uint8Array;
+  readonly unitsPerMinute: number;
+  readonly routes: readonly RouteGroup[];
 }
 
-export interface Client {
-  readonly apiKey: ApiKey | undefined;
-  /** Undefined after the client disconnected: its socket has no address then, although Fastify's type says so. */
-  readonly ip: string | undefined;
-  /** Set by {@link clientOf}, once the key is known. */
-  clientID?: string | undefined;
-}
-
-/** Returns the client ID for limits and fair queues: the API key's name, or else the address. It is kept for the time after a disconnect. */
-export function clientOf(client: Client): string {
-  const { apiKey, ip } = client;
-  client.clientID ??= apiKey === undefined ? `address:${clientNetwork(ip ?? '')}` : `key:${apiKey.name}`;
-  return client.clientID;
+/**
+ * Returns the client ID for limits and fair queues: the API key's name, or else the address.
+ *
+ * @param ip undefined after the client disconnected: its socket has no address then
+ */
+export function clientIdOf(apiKey: ApiKey | undefined, ip: string | undefined): string {
+  return apiKey === undefined ? `address:${clientNetwork(ip ?? '')}` : `key:${apiKey.name}`;
 }
 
 /** Client ID of an IPv6 address. */

@@ -1,5 +1,3 @@
-import type { Server } from '../request/http-server.ts';
-
 /** Access declaration of a route: which keys may use it, and the price of a request in units of a client's minute. */
 export interface RouteAccess {
   readonly group: RouteGroup | 'operations';
@@ -14,13 +12,6 @@ export interface RouteAccess {
 
 /** Rights of an API key: the routes that it may use. Any key may use those of `operate`, for its own requests. */
 export type RouteGroup = 'aggregation' | 'data' | 'rpc' | 'operate';
-
-declare module 'fastify' {
-  interface FastifyContextConfig {
-    /** Required of every route: see {@link requireRouteAccess}. */
-    access?: RouteAccess;
-  }
-}
 
 /** Asks many validators and checks a pairing. At 2,000 validators the work is a dozen times that at 20. */
 export const AGGREGATION_ACCESS = {
@@ -51,12 +42,4 @@ export const OPERATIONS_ACCESS: RouteAccess = { group: 'operations', units: 0 };
 
 export function unitsForSigners({ unitsPer100Signers = 0 }: RouteAccess, validators: number): number {
   return Math.min(MAX_UNITS_OF_SIGNERS, unitsPer100Signers * Math.floor(validators / 100));
-}
-
-/** Refuses routes without an access declaration among those that are registered after it. */
-export function requireRouteAccess(server: Server): void {
-  server.addHook('onRoute', ({ config, method, url }) => {
-    if (config?.access !== undefined) return;
-    throw new Error(`a route without an access declaration (config: { access }): ${[method].flat().join(', ')} ${url}`);
-  });
 }
