@@ -36,7 +36,6 @@ export const LAYERS: readonly (readonly string[])[] = [
   ['aggregation/transactions'],
   ['aggregation/request'],
   ['aggregation/subnets'],
-  ['proxy/client'],
   ['config/schema'],
   ['config'],
   ['config/go-aggregator'],
@@ -48,6 +47,7 @@ export const LAYERS: readonly (readonly string[])[] = [
   ['http/parameters'],
   ['http/observability'],
   ['http/server'],
+  ['proxy/client'],
   ['proxy/catalogue'],
   ['proxy/routes'],
   ['api/aggregation'],
@@ -86,11 +86,47 @@ const IMPORTED_BY: Readonly<Record<string, readonly string[]>> = {
 /** Imports against the layers that are meant. */
 const EXCEPTIONS: ReadonlySet<string> = new Set(['src/main.ts > src/cli/run.ts']);
 
+export interface Import {
+  readonly from: string;
+  readonly to: string;
+}
+
 /** @returns a sentence for each import between files of src that the layers do not allow */
-export function wrongImports(imports: readonly { readonly from: string; readonly to: string }[]): string[] {
+export function wrongImports(imports: readonly Import[]): string[] {
   return imports
     .filter(({ from, to }) => !EXCEPTIONS.has(`${from} > ${to}`) && !isAllowed(folderOf(from), folderOf(to)))
     .map(({ from, to }) => `${from} imports ${to}: src/${folderOf(from)} may not import from src/${folderOf(to)}`);
+}
+
+/** @returns the first-level folders whose layers are not next to each other: they would import from a folder that imports from them */
+export function scatteredFolders(layers: readonly (readonly string[])[] = LAYERS): string[] {
+  const levels = layers.map((row) => firstLevel(row[0] ?? ''));
+  const starts = levels.filter((level, index) => level !== levels[index - 1]);
+  return [...new Set(starts.filter((level, index) => starts.indexOf(level) !== index))];
+}
+
+/** @returns the files of a circle of imports, those of types and dynamic ones included; undefined if there is none */
+export function circleOf(imports: readonly Import[]): string[] | undefined {
+  const importsOf = Map.groupBy(
+    imports.filter(({ from, to }) => !EXCEPTIONS.has(`${from} > ${to}`)),
+    ({ from }) => from,
+  );
+  const done = new Set<string>();
+  const search = (file: string, path: readonly string[]): string[] | undefined => {
+    if (path.includes(file)) return [...path.slice(path.indexOf(file)), file];
+    if (done.has(file)) return undefined;
+    for (const { to } of importsOf.get(file) ?? []) {
+      const found = search(to, [...path, file]);
+      if (found !== undefined) return found;
+    }
+    done.add(file);
+    return undefined;
+  };
+  for (const file of importsOf.keys()) {
+    const found = search(file, []);
+    if (found !== undefined) return found;
+  }
+  return undefined;
 }
 
 /** @returns those of the folders that are in no layer */

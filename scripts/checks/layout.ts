@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { parseSync } from 'oxc-parser';
-import { folderOf, unplacedFolders, wrongImports } from '../layers.ts';
+import { circleOf, folderOf, scatteredFolders, unplacedFolders, wrongImports } from '../layers.ts';
 import { type CheckResult, GENERATED, ROOT, resultOfProblems, sources } from './project.ts';
 
 const MAX_FILES_OF_FOLDER = 14;
@@ -31,7 +31,12 @@ export function checkLayout(): CheckResult {
     ...full,
     ...long,
     ...wrongImports(imports),
+    ...scatteredFolders().map(
+      (folder) => `the layers of src/${folder} are not next to each other in scripts/layers.ts`,
+    ),
   ];
+  const circle = circleOf(imports);
+  if (circle !== undefined) problems.push(`a circle of imports: ${circle.join(' > ')}`);
   if (imports.length === 0) problems.push('no import was found in src');
   return resultOfProblems(problems, `${folders.size} folders, ${files.length} files, ${imports.length} imports of src`);
 }

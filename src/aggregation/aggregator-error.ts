@@ -1,3 +1,4 @@
+import { CodedError } from '../lib/net/coded-error.ts';
 import type { SentMessage } from '../pchain/codec/evm-receipt.ts';
 import type { BlockchainID, SubnetID } from '../warp/ids.ts';
 import type { TallySummary } from './validators/validator-outcome.ts';
@@ -79,27 +80,23 @@ const RETRY_AFTER_MS: Readonly<Partial<Record<AggregatorErrorCode, number>>> = {
 };
 
 /** `message` does not name the field: the API puts the client's name of the field in front. */
-export class AggregatorError extends Error {
+export class AggregatorError extends CodedError<AggregatorErrorCode> {
   override readonly name = 'AggregatorError';
-  readonly code: AggregatorErrorCode;
   readonly field: RequestField | undefined;
   readonly report: AggregationReport | undefined;
   readonly sentMessages: readonly SentMessage[] | undefined;
-  /** Undefined if time alone does not help. */
-  readonly retryAfterMs: number | undefined;
 
   constructor(
     code: AggregatorErrorCode,
     message: string,
     { field, report, sentMessages, retryAfterMs = RETRY_AFTER_MS[code], cause }: AggregatorErrorOptions = {},
   ) {
-    super(message, { cause });
-    this.code = code;
+    super(code, message, { retryAfterMs, cause });
     this.field = field;
     this.report = report;
     this.sentMessages = sentMessages;
-    this.retryAfterMs = retryAfterMs;
   }
+
   /** Returns a copy with other details. */
   with(changes: AggregatorErrorOptions): AggregatorError {
     const { code, message, field, report, sentMessages, retryAfterMs, cause } = this;

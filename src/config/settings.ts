@@ -4,7 +4,7 @@ import type { ApiEndpoint } from '../lib/net/api-endpoint.ts';
 import { parseHostAndPort } from '../lib/net/host-and-port.ts';
 import { parseRedisUrl, type RedisAddress, type RedisServers } from '../lib/net/redis-address.ts';
 import { type EvmChainID, parseEvmChainID } from '../pchain/rpc/evm-api.ts';
-import type { TracerOptions } from '../telemetry/open-tracer.ts';
+import type { TracerOptions } from '../telemetry/tracer-options.ts';
 import { parseHexOrCb58Id, parseNodeID, type SubnetID } from '../warp/ids.ts';
 import { publicNetworkNamed } from '../warp/networks.ts';
 import type { NetworkSettings, Settings } from './schema/schema.ts';

@@ -1,4 +1,4 @@
-import type { TraceSampling } from '../../telemetry/open-tracer.ts';
+import type { TraceSampling } from '../../telemetry/tracer-options.ts';
 import type { Environment } from '../schema/variables.ts';
 import type { TracesConfig } from '../settings.ts';
 

@@ -1,5 +1,4 @@
 import type { AggregatorErrorCode } from '../../aggregation/aggregator-error.ts';
-import type { UpstreamErrorCode } from '../../proxy/client/upstream-error.ts';
 
 /** Every status of an error that the service raises itself. */
 export type ErrorStatus = 400 | 401 | 403 | 404 | 408 | 413 | 415 | 429 | 431 | 500 | 501 | 502 | 503;
@@ -269,7 +268,7 @@ const ENTRIES = {
     meaning: "A bug of the service; its log has the details under the answer's x-request-id",
     action: 'Report it with the x-request-id',
   },
-} satisfies Record<AggregatorErrorCode | UpstreamErrorCode, ErrorCodeEntry> & Record<string, ErrorCodeEntry>;
+} satisfies Record<AggregatorErrorCode, ErrorCodeEntry> & Record<string, ErrorCodeEntry>;
 
 /** Every `code` of an error body. Stable: programs depend on it. */
 export type ErrorCode = keyof typeof ENTRIES;
@@ -277,6 +276,10 @@ export type ErrorCode = keyof typeof ENTRIES;
 /** Meaning and status of each code; docs/errors.md is generated from it. */
 export const ERROR_CODES: Readonly<Record<ErrorCode, ErrorCodeEntry>> = ENTRIES;
 export const CODE_NAMES = Object.keys(ENTRIES) as ErrorCode[];
+
+export function isErrorCode(code: string): code is ErrorCode {
+  return Object.hasOwn(ENTRIES, code);
+}
 
 function raised(status: ErrorCodeEntry['status'], retry: RetryAdvice, ...raisedBy: ErrorOrigin[]) {
   return { status, retry, raisedBy };

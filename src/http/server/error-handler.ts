@@ -1,10 +1,10 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
 import { AggregatorError } from '../../aggregation/aggregator-error.ts';
-import { UpstreamError } from '../../proxy/client/upstream-error.ts';
+import { CodedError } from '../../lib/net/coded-error.ts';
 import { detailsOf } from '../errors/aggregation-details.ts';
-import { ERROR_CODES } from '../errors/error-codes.ts';
+import { ERROR_CODES, isErrorCode } from '../errors/error-codes.ts';
 import type { ErrorAnswer, ErrorForm } from '../errors/error-form.ts';
-import { ClientGone, HttpError, noSuchRoute } from '../errors/http-error.ts';
+import { ClientGone, noSuchRoute } from '../errors/http-error.ts';
 import { describeValidation, MISSING_BODY } from '../errors/validation-text.ts';
 import type { RequestLog } from '../observability/request-log.ts';
 import { JSON_TYPE } from '../request/json-type.ts';
@@ -49,11 +49,14 @@ export function createErrorHandler(log: RequestLog, formOfServer: ErrorForm): Er
 }
 
 function answerTo(error: FastifyError, request: FastifyRequest, { fieldNames }: ErrorForm): ErrorAnswer {
-  if (error instanceof HttpError || error instanceof UpstreamError) return error;
   if (error instanceof AggregatorError) {
     const { code, field, retryAfterMs } = error;
     const message = field === undefined ? error.message : `${fieldNames[field]}: ${error.message}`;
     return { code, message, details: detailsOf(error), retryAfterMs };
+  }
+  if (error instanceof CodedError && isErrorCode(error.code)) {
+    const { code, message, retryAfterMs } = error;
+    return { code, message, retryAfterMs };
   }
   if (error.validation !== undefined) {
     return { code: 'invalid_request', message: describeValidation(error.validation, error.validationContext, request) };

@@ -3,7 +3,7 @@ export interface CodedErrorOptions {
   readonly cause?: unknown;
 }
 
-/** An error that clients get with its code and message. */
+/** An error that clients get with its code and message. Each folder that raises some has its own codes. */
 export abstract class CodedError<Code extends string> extends Error {
   readonly code: Code;
   /** Undefined if time alone does not help. */

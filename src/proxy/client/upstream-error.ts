@@ -1,14 +1,17 @@
+import type { ErrorCode } from '../../http/errors/error-codes.ts';
 import { DeadlineExceeded } from '../../lib/concurrency/deadline.ts';
 import { CodedError } from '../../lib/net/coded-error.ts';
 
-/** Why an upstream gave no answer that could be passed on; `http/errors/error-codes.ts` describes each code. */
-export type UpstreamErrorCode =
+/** Why an upstream gave no answer that could be passed on. `http/errors/error-codes.ts` describes each; an undescribed one cannot be raised. */
+export type UpstreamErrorCode = Extract<
+  ErrorCode,
   | 'upstream_not_configured'
   | 'upstream_unreachable'
   | 'upstream_timeout'
   | 'upstream_invalid_answer'
   | 'upstream_failing'
-  | 'upstream_overloaded';
+  | 'upstream_overloaded'
+>;
 
 /** Names the upstream by its role: hosts, paths and keys are not in the message. */
 export class UpstreamError extends CodedError<UpstreamErrorCode> {
