@@ -21,9 +21,9 @@ import {
 import { sleep } from '../lib/concurrency/clock.ts';
 import { createThrottledWarnings } from './log-throttle.ts';
 import type { Logger } from './logger.ts';
-import type { TracerOptions, TraceSampling } from './tracer-options.ts';
 import { createTracer } from './recorded-spans.ts';
 import type { Tracer } from './spans.ts';
+import type { TracerOptions, TraceSampling } from './tracer-options.ts';
 
 export interface TraceSdkOptions extends Omit<TracerOptions, 'sampling' | 'ignored'> {
   readonly sampling: TraceSampling;
