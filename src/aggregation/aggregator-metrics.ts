@@ -118,7 +118,7 @@ export function createAggregatorMetrics(metrics: Metrics, isLabelled: (subnetID:
         subnet_id: isLabelled(subnetID) ? subnetID : 'other',
         weight_class: weightClass(weight, totalWeight),
         outcome: outcome.kind,
-        // Texts of other outcomes have no bound.
+        // Reasons of other outcomes are free texts: as labels they would create time series without bound.
         reason: outcome.kind === 'timed_out' || outcome.kind === 'not_asked' ? outcome.reason : '',
       }),
     observeStage: (stage: AggregationStage, seconds: number): void => stages.observe({ stage }, seconds),

@@ -6,7 +6,7 @@ import type { BlockchainID, NodeID, SubnetID, TxID } from '../warp/ids.ts';
 const HexString = Type.String({ pattern: '^(0x)?([0-9a-f]{2})*$' });
 const id = <ID extends string>() => Type.Unsafe<ID>(text());
 
-/** A request to the aggregator that succeeds while all validators are well. */
+/** A request to the aggregator that succeeds while all validators behave correctly. */
 export type Example = Static<typeof ExampleSchema>;
 
 export const ExampleSchema = Type.Object({

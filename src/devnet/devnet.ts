@@ -34,7 +34,7 @@ export interface DevnetOptions {
   readonly onProgress?: (done: number, total: number) => void;
   /** An IP address: 127.0.0.1 by default. */
   readonly host?: string;
-  /** Creates the validators: by default those that do as real ones do. */
+  /** Creates the validators: by default those that behave like real ones. */
   readonly createValidator?: (surroundings: ValidatorSurroundings, role: ValidatorRole) => DevnetValidator;
 }
 
@@ -48,15 +48,15 @@ export interface EmittedMessage {
 export type Devnet = Awaited<ReturnType<typeof startDevnet>>;
 
 const MAX_VALIDATORS = 2_000;
-/** Nodes that are set up before the event loop has a turn: at a millisecond each they hardly delay anything else. */
+/** Nodes that are created before a yield to the event loop; each takes about a millisecond. */
 const BATCH_SIZE = 32;
 /**
- * Peers that the API lists: a start, not the whole network, so that the rest is found through gossip as on a public network.
- * The validators of the L1 alone are never among them.
+ * Maximum number of peers that the API lists. The others are found through gossip, as on a public network. Validators of the L1 alone are
+ * never listed.
  */
 const MAX_LISTED_PEERS = 32;
 
-/** @throws if a port or a file descriptor cannot be had; nothing is left open then */
+/** @throws if no port or file descriptor is available; everything is closed then */
 export async function startDevnet(options: DevnetOptions) {
   const {
     validators: primaryCount,

@@ -11,7 +11,7 @@ import type { NetworkModel } from './network-model.ts';
 import { seededBytes } from './seeded-random.ts';
 
 /**
- * Has the chains emit what the examples are about.
+ * Emits the messages of the examples on the chains.
  *
  * @returns a function that returns requests to the aggregator that succeed, under a name of the network
  */

@@ -12,7 +12,7 @@ export type KeyRing = ReturnType<typeof createRing>;
 interface KeyRingOptions {
   readonly count: number;
   readonly seed: number;
-  /** Left out: native if it is installed, else noble. */
+  /** By default the native library if it is installed, else noble. */
   readonly backend?: 'noble';
 }
 
@@ -24,9 +24,9 @@ interface KeyRingOptions {
  */
 const SHARE_COUNT = 64;
 const SHARES_PER_KEY = 4;
-/** Messages whose signature shares are kept, 64 points of some 300 bytes each: as many as one burst of requests is about. */
+/** Messages whose signature shares are kept, 64 points of some 300 bytes each: enough for one burst of requests. */
 const MAX_MESSAGES = 64;
-/** Signatures of clients that were checked before: a client sends the same one to every validator. */
+/** Cached verdicts on signatures in Handshakes: a client sends the same one to every validator. */
 const MAX_KNOWN_SIGNATURES = 64;
 
 const PROOF_OF_POSSESSION_DST = 'BLS_POP_BLS12381G2_XMD:SHA-256_SSWU_RO_POP_';
@@ -38,7 +38,7 @@ export async function createKeyRing({ count, seed, backend }: KeyRingOptions): P
   return native === undefined ? createRing(noble, count, seed) : createRing(native, count, seed);
 }
 
-/** What the two libraries have in common. */
+/** Interface to the native library and to noble. */
 interface Library<Secret, PublicKey, Signature> {
   readonly backend: 'native' | 'noble';
   parseSecret(bytes: Uint8Array): Secret;

@@ -76,12 +76,11 @@ const MIN_STAKE = 500_000n * 10n ** 9n;
 const MAX_STAKE = 3_000_000n * 10n ** 9n;
 
 /**
- * The P-Chain and the chains that it knows, without any sockets: who validates what at which height, and what was emitted.
+ * The P-Chain and the chains that it knows, without sockets: the validators of each subnet at each height, and the emitted messages.
  *
- * The L1's history, by P-Chain height:
- * 100 conversion with five validators, 120 registration of a sixth, 130 and 140 the weight of the second becomes 200 and 350,
- * 160 the third is removed, 165 its node registers again, 175 that is removed too, 180 the fourth runs out of balance.
- * Between them, 150 tops up a balance and 185 disables the fourth, which changes nothing any more.
+ * The L1's history, by P-Chain height: 100 conversion with five validators, 120 registration of a sixth, 130 and 140 the weight of the
+ * second becomes 200 and 350, 160 the third is removed, 165 its node registers again, 175 that is removed too, 180 the fourth runs out of
+ * balance. Between them, 150 tops up a balance and 185 disables the fourth, which changes nothing any more.
  */
 export type NetworkModel = ReturnType<typeof createNetworkModel>;
 
@@ -156,7 +155,7 @@ export function createNetworkModel(options: NetworkModelOptions) {
       const first = FIRST_HEIGHT + number * BLOCKS_PER_EPOCH;
       return { number: number + 1n, startTime: timeOf(first), pChainHeight: first - 1n };
     },
-    /** One below the height: a block that is proposed now refers to a height that all nodes have surely seen. */
+    /** One below the height: a block that is proposed now refers to a height that all nodes have reached. */
     proposedHeight: () => height() - 1n,
     /** Empty for an unknown subnet, and for the L1 before its conversion. */
     validatorsAt(subnetID: SubnetID, atHeight: bigint): readonly Validator[] {
@@ -214,7 +213,7 @@ function createL1({ seed, clock, primaryNodes, l1OnlyNodes, inactiveNode }: Netw
     { height: DEACTIVATION_HEIGHT, kind: 'deactivation', validationID: inactiveID },
     { height: HEIGHTS.disabling, kind: 'disabling', validationID: inactiveID },
   ];
-  /** What the P-Chain can be asked to confirm. */
+  /** Facts that the P-Chain's validators can sign. */
   const story = {
     /** A validator that registered after the conversion and still is one. */
     registered: registeredID,
@@ -235,7 +234,7 @@ function createL1({ seed, clock, primaryNodes, l1OnlyNodes, inactiveNode }: Netw
     heights: HEIGHTS,
     /** Address of the validator manager on the L1's chain, which exchanges messages with the P-Chain. */
     managerAddress,
-    /** A height at which the validator set was another one, which can still sign. */
+    /** A height with another validator set, which can still sign. */
     olderHeight: OLDER_L1_HEIGHT,
   };
   return { l1, events, history: createL1History(events) };
@@ -276,7 +275,7 @@ function nowSeconds(clock: Clock): bigint {
   return BigInt(Math.floor(clock.now() / 1000));
 }
 
-/** The owner of everything on this network. */
+/** Address that owns all funds and subnets of this network. */
 const OWNER_ADDRESS = seededBytes(0, 'owner', 20);
 const OWNERS = { threshold: 1, addresses: [OWNER_ADDRESS] };
 /** In the P-Chain's text form; networks that are not known by name have the prefix `custom`. */

@@ -5,7 +5,10 @@ import { type BlockchainID, ID_LENGTH, idFromBytes, type SubnetID, type TxID } f
 
 const DIGEST_LENGTH = 32;
 
-/** Bytes that look random and depend on the arguments alone: SHA-256 in counter mode. The text keeps the keys of earlier versions. */
+/**
+ * Bytes that look random and depend on the arguments alone: SHA-256 in counter mode. The text must not change, because the keys depend on
+ * it.
+ */
 export function seededBytes(seed: number, label: string, length: number): Uint8Array {
   const blocks = Array.from({ length: Math.ceil(length / DIGEST_LENGTH) }, (_, counter) =>
     hash('sha256', `embedded network ${seed} ${label} ${counter}`, 'buffer'),

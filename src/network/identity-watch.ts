@@ -55,7 +55,7 @@ export function openIdentityWatch(options: IdentityWatchOptions): IdentityWatch 
       other === undefined
         ? findContestedNetwork(networks)
         : `another replica has registered the same NodeID in the shared store: ${ADVICE}`;
-    // Logs only the begin and the end, because the counts change all the time.
+    // Logs only the begin and the end of a problem, because the counts change all the time.
     if (problem !== undefined && before === undefined) {
       logger.warn({ reason: problem, other }, 'the NodeID is used by another process too');
     } else if (problem === undefined && before !== undefined) {

@@ -16,7 +16,7 @@ export interface Network extends AsyncDisposable {
   readonly name: string;
   /** All names of the network in paths. */
   readonly pathNames: readonly string[];
-  /** What decides for whom a message of a POST is signed if the request does not. */
+  /** What decides for which destination a POST is signed if the request names none. */
   readonly defaultDestination: 'none' | 'teleporter';
   /** This and the next four fail with `network_unavailable` until the network is open. */
   readonly aggregator: Aggregator;

@@ -118,7 +118,7 @@ export function createServedNetwork(options: NetworkOptions, openApi: OpenNetwor
     return { name, status, reason: reason && describe(reason), networkID: acceptedID, nodeID, subnets };
   }
 
-  /** Without the causes of missing weight, because it looks after each change of a connection. */
+  /** Decides without the causes of missing weight, because it runs after each change of a connection. */
   function untilUp(signal: AbortSignal): Promise<void> {
     return changes.waitUntil(() => decide().status === 'up', signal);
   }

@@ -80,12 +80,12 @@ export function createPeerMetrics(metrics: Metrics, gauges: PeerGauges) {
   };
 }
 
-/** Texts of other outcomes have no bound. */
+/** Reasons of other outcomes are free texts: as labels they would create time series without bound. */
 function reasonOf(outcome: AppOutcome | Aborted): string {
   return outcome.kind === 'timed_out' || outcome.kind === 'not_asked' ? outcome.reason : '';
 }
 
-/** Always has the connected ones, even none; the others only if there are some. */
+/** The state `connected` is always present, also with 0 nodes; other states only if a node is in them. */
 function countByState({ wanted, obstacleOf }: PeerGauges) {
   const missing = new Map<Obstacle['cause'], number>();
   let [connected, connecting] = [0, 0];

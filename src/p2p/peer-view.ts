@@ -27,7 +27,7 @@ export interface Obstacle {
 }
 
 export const OBSTACLE_CAUSES = [
-  // Of the last connection.
+  // Causes that ended the last connection.
   ...CLOSE_CAUSES,
   // Being dialled, or waiting for a dial.
   'connecting',

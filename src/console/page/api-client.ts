@@ -82,7 +82,7 @@ export class ApiClient {
     return this.#json('/console/activity', { signal });
   }
 
-  /** Has an answer whatever the status. */
+  /** Returns the body of any status. */
   async readiness(signal?: AbortSignal): Promise<ReadinessBody> {
     const response = await this.#fetch('/health/ready', { signal });
     return (await response.json()) as ReadinessBody;
@@ -92,7 +92,7 @@ export class ApiClient {
     return this.#json('/devnet/examples');
   }
 
-  /** Has the devnet's C-Chain emit a message. */
+  /** Emits a message on the devnet's C-Chain. */
   async newDevnetMessage(): Promise<string> {
     const { messages } = await this.#json<{ messages: { message: string }[] }>('/devnet/messages', {
       body: { count: 1 },
@@ -136,7 +136,7 @@ export class ApiClient {
     return (await pages).flatMap(({ subnets }) => subnets);
   }
 
-  /** A view with one validator, which is the least that a page has. */
+  /** Requests a view with one validator, the smallest page. */
   subnetFigures(network: string, subnetId: string, signal?: AbortSignal): Promise<SubnetViewBody> {
     return this.#json(`${api(network)}/subnets/${encodeURIComponent(subnetId)}?pageSize=1`, { signal });
   }

@@ -83,7 +83,7 @@ export class Activity implements Disposable {
   async read() {
     const { networks, clock } = this.#options;
     const now = clock.now();
-    // The charts end now.
+    // Samples the weights, so that the charts end at the present.
     this.#sampleWeights();
     const metrics = await this.#readAll();
     const labels = metrics.build_info[0]?.labels ?? {};

@@ -29,7 +29,7 @@ const config = { access: OPERATIONS_ACCESS };
 /** Opens the page at `/` and the routes that only it needs. It is a client of the API like any other. */
 export function openConsole(options: ConsoleOptions) {
   const { files = createPageFiles() } = options;
-  // It shows what the metrics show, so it is missing if they have a separate port.
+  // The figures come from the metrics, so they are missing if these have a separate port.
   const activity = options.hasFigures ? new Activity(options) : undefined;
 
   async function send(request: FastifyRequest, reply: FastifyReply, name: string): Promise<FastifyReply> {

@@ -33,7 +33,7 @@ export type AppRequestJudge = ReturnType<typeof createAppRequestJudge>;
 const SIGNATURE_REQUEST_HANDLER_ID = 0x02;
 /** A node reads the deadline as a signed number, so that a larger one lies in the past. */
 const MAX_DEADLINE = 2n ** 63n - 1n;
-/** All validators get the same few requests, so that parsed ones are kept: this many bytes of them at most. */
+/** Bound of the cache of parsed requests: all validators receive the same few. */
 const MAX_PARSED_BYTES = 16 * 1024 * 1024;
 
 export function createAppRequestJudge(model: NetworkModel) {
@@ -50,7 +50,7 @@ export function createAppRequestJudge(model: NetworkModel) {
   return {
     /**
      * @param runs whether the node runs a chain: it drops requests to any other
-     * @param node the node that is asked, for what each has seen for itself
+     * @param node the node that is asked, whose execution lag and uptimes apply
      */
     judge(request: AppRequestFields, runs: (chainID: BlockchainID) => boolean, node?: AskedNode): Verdict {
       const { chainId, requestId, deadline, appBytes } = request;
@@ -58,7 +58,7 @@ export function createAppRequestJudge(model: NetworkModel) {
       if (chainID === undefined || !runs(chainID)) return undefined;
       if (deadline <= 0n || deadline > MAX_DEADLINE) return undefined;
       const evmChain = evmChains.get(chainID);
-      // On EVM chains even request IDs belong to requests of another kind; what cannot be read as one is dropped.
+      // On EVM chains even request IDs belong to requests of another kind; those that cannot be parsed are dropped.
       if (evmChain !== undefined && requestId % 2 === 0) return undefined;
       // The X-Chain signs nothing.
       if (chainID === xChainID || appBytes[0] !== SIGNATURE_REQUEST_HANDLER_ID) {
@@ -74,7 +74,7 @@ export function createAppRequestJudge(model: NetworkModel) {
           ? verifyPlatformMessage(model, message, justification)
           : verifyEvmMessage(evmChain, message, node);
       if (refusal !== undefined) return { kind: 'refuse', refusal };
-      // As in a real node the signer checks these last, when nothing else is wrong with the message.
+      // As in a real node, the signer checks these last, after all other checks have passed.
       if (message.sourceChainID !== chainID) {
         return refuse(UNEXPECTED, 'cannot sign the message: wrong source chain ID');
       }

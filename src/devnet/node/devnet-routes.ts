@@ -11,11 +11,11 @@ import { type EmitBody, EmitSchema, ExampleSchema, MessagesSchema, NetworkSchema
 const START_MS = 1_000;
 
 const tags = ['Devnet'];
-/** Free and open to all clients, because the network is for trying things out. */
+/** Free and open to all clients, because the devnet is for trials. */
 const config = { access: OPERATIONS_ACCESS };
 
 /**
- * What only a service with a devnet has: requests to try, messages to sign, and where its nodes are.
+ * Registers the routes that exist only with a devnet: example requests, new messages, addresses of its nodes.
  *
  * @param running the devnet, undefined until it has started
  * @param pathName the name by which the examples call it

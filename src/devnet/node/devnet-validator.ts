@@ -26,7 +26,7 @@ import {
 
 export type ValidatorAnswer = Extract<PeerMessageInit, { case: 'appResponse' | 'appError' }>;
 
-/** What all validators of the devnet share. */
+/** Parts that all validators of the devnet share. */
 export interface ValidatorSurroundings {
   readonly networkID: number;
   readonly host: string;
@@ -41,11 +41,11 @@ export interface ValidatorSurroundings {
 
 export interface ValidatorRole {
   readonly identity: Identity;
-  /** Into the key ring. */
+  /** Index into the key ring. */
   readonly keyIndex: number;
   /** 48 bytes, compressed G1. */
   readonly publicKey: Uint8Array;
-  /** The subnets it validates now: under these its address is gossiped. */
+  /** Subnets that it validates now; its address is gossiped to peers that track one of them. */
   readonly subnetIDs: readonly SubnetID[];
   /** Tracked subnets of its Handshake, without the primary network. */
   readonly trackedSubnets: readonly SubnetID[];
@@ -66,12 +66,11 @@ const NO_KNOWN_PEERS = {
 };
 
 /**
- * One validator: a listening socket, an identity, and a way of answering.
+ * One validator: a listening socket, an identity, and rules for answers.
  *
- * It differs from a real one in two things. A node signs its address with its BLS key, in the domain of proofs of possession; here
- * all validators show the same point of G2 instead. Signing would take 20 ms for each of 2,000 validators, and a peer can check
- * the signature only against the validator set. And a node reads no more than 512 KiB a second of a peer that is no validator, while
- * these read all at once.
+ * It differs from a real one in two things. A node signs its address with its BLS key, in the domain of proofs of possession; here all
+ * validators show the same point of G2 instead. Signing would take 20 ms for each of 2,000 validators, and a peer can check the signature
+ * only against the validator set. A node reads no more than 512 KiB a second of a peer that is no validator, while these read all at once.
  *
  * Tests override its protected methods to make it misbehave.
  */
@@ -81,9 +80,9 @@ export class DevnetValidator implements ConnectionHost {
   readonly #connections = new Set<ValidatorConnection>();
   #context: SecureContext | undefined;
   #server: Server | undefined;
-  /** Where it listens, or listened last; undefined before the first start. */
+  /** Address of the listening socket, or of the last one; undefined before the first start. */
   protected lastAddress: SignedAddress | undefined;
-  /** Requests that came since the start, whether or not they were answered. */
+  /** Number of AppRequests received since the start, answered or not. */
   appRequestCount = 0;
 
   constructor(surroundings: ValidatorSurroundings, role: ValidatorRole) {
@@ -108,7 +107,7 @@ export class DevnetValidator implements ConnectionHost {
     return this.#server !== undefined;
   }
 
-  /** Those whose handshake is complete. */
+  /** Peers whose handshake is complete. */
   get connectedPeers(): readonly ConnectedPeer[] {
     return [...this.#connections].flatMap(({ isReady, peer }) => (isReady && peer !== undefined ? [peer] : []));
   }
@@ -117,7 +116,7 @@ export class DevnetValidator implements ConnectionHost {
     return [...this.#connections];
   }
 
-  /** @param port 0 for any free one */
+  /** @param port 0 for any free port */
   async start(port = 0): Promise<void> {
     if (this.#server !== undefined) throw new Error('the validator is already running');
     const { host, gossip, clock, logger } = this.surroundings;
@@ -130,11 +129,11 @@ export class DevnetValidator implements ConnectionHost {
       this.#server = undefined;
       throw error;
     }
-    // From here on: connections that cannot be accepted, for want of a file descriptor.
+    // After the start, errors are connections that cannot be accepted, because no file descriptor is left.
     server.on('error', (error) => logger.warn({ nodeId: this.nodeID, error: error.message }, 'embedded validator'));
     const listening = server.address();
     if (listening === null || typeof listening === 'string') throw new Error('the validator does not listen on TCP');
-    // Peers believe the address that was signed last, so one that is signed within the same second must still look later.
+    // Peers keep the address with the newest timestamp, so an address signed within the same second needs a later one.
     const nowSeconds = BigInt(Math.floor(clock.now() / 1000));
     const earlier = this.lastAddress?.timestamp ?? 0n;
     const timestamp = nowSeconds > earlier ? nowSeconds : earlier + 1n;

@@ -13,13 +13,13 @@ export type ClaimedAddress = MessageInitShape<typeof ClaimedIpPortSchema>;
 
 /** avalanchego `network-peer-list-num-validator-ips`. */
 const MAX_PEER_LIST_LENGTH = 15;
-/** Filters whose missing addresses are remembered. A client that knows nearly all of them sends one filter to many validators. */
+/** Bound of the cache of addresses missing from a filter: a client that knows nearly all sends one filter to many validators. */
 const MAX_KNOWN_FILTERS = 16;
 
 interface PeerListQuery {
-  /** The node that answers and the one that asks: neither is listed. */
+  /** The responding node and the requesting one: neither is listed. */
   readonly except: readonly NodeID[];
-  /** What the asker already knows; undefined for nothing. */
+  /** Filter of the addresses that the requesting node knows; undefined if it sent none. */
   readonly knownPeers: BloomFilterMessage | undefined;
   readonly isWanted: (subnetIDs: readonly SubnetID[]) => boolean;
 }
@@ -29,18 +29,18 @@ interface Entry {
   readonly subnetIDs: readonly SubnetID[];
   readonly claimed: ClaimedAddress;
   readonly gossipID: Uint8Array;
-  /** The hash for the salt that was asked for last: a client asks 2,000 validators with the same one. */
+  /** Hash for the salt of the last request: a client sends the same salt to 2,000 validators. */
   salted: { readonly salt: string; readonly hash: bigint } | undefined;
 }
 
 /**
- * The addresses of the validators that run, as each of them gossips them. One pool for all: every node of this network is
- * connected to every other, so that all know the same.
+ * Signed addresses of the running validators. All nodes share one pool, because each is connected to all others and knows the same
+ * addresses.
  */
 export class GossipPool {
   readonly #random: Random;
   readonly #entries = new Map<NodeID, Entry>();
-  /** The entries, in an order that picking reshuffles. */
+  /** Entries in the order that the last pick left. */
   #order: Entry[] = [];
   readonly #unknownTo = new LRUCache<string, readonly Entry[]>({ max: MAX_KNOWN_FILTERS });
 
@@ -48,7 +48,7 @@ export class GossipPool {
     this.#random = random;
   }
 
-  /** @param subnetIDs those that the node validates */
+  /** @param subnetIDs subnets that the node validates */
   set(address: SignedAddress, subnetIDs: readonly SubnetID[]): void {
     this.#entries.set(address.nodeID, {
       nodeID: address.nodeID,
@@ -65,9 +65,9 @@ export class GossipPool {
   }
 
   /**
-   * At most {@link MAX_PEER_LIST_LENGTH} addresses, chosen at random among those the asker wants and does not know.
+   * At most {@link MAX_PEER_LIST_LENGTH} addresses, chosen at random among those that the requesting node wants and does not know.
    *
-   * @throws {ParseError} if a node would disconnect the asker for its filter
+   * @throws {ParseError} if a node would disconnect a peer with this filter
    */
   pick({ except, knownPeers, isWanted }: PeerListQuery): ClaimedAddress[] {
     const isPickable = ({ nodeID, subnetIDs }: Entry): boolean => !except.includes(nodeID) && isWanted(subnetIDs);
@@ -81,8 +81,8 @@ export class GossipPool {
   }
 
   /**
-   * The entries that the filter does not hold. A complete walk is cached: a client that connects to 2,000 validators queries most of them
-   * when it already knows nearly all others, and each query would test 2,000 addresses.
+   * Yields the entries that are not in the filter. A complete walk is cached: a client that connects to 2,000 validators queries most of
+   * them when it already knows nearly all others, and each query would test 2,000 addresses.
    */
   *#unknown(knownPeers: BloomFilterMessage): Generator<Entry> {
     const known = parseKnownPeers(knownPeers);

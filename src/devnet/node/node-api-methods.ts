@@ -30,21 +30,21 @@ export type Methods = Readonly<Record<string, Method>>;
 export interface NodeApiSubject {
   readonly model: NetworkModel;
   readonly seed: number;
-  /** The node whose API it is. */
+  /** Node that serves the API. */
   readonly node: DevnetValidator;
-  /** The validators that it says it is connected to; those that do not run are left out. */
+  /** Validators that `info.peers` lists; those that do not run are left out. */
   readonly peers: readonly DevnetValidator[];
 }
 
 const VERSION = `${CLIENT_NAME}/${NODE_VERSION.major}.${NODE_VERSION.minor}.${NODE_VERSION.patch}`;
-/** VM IDs of the reference node; subnet-evm's is the one its releases are built with. */
+/** VM IDs of the reference node; that of subnet-evm is the one of its releases. */
 const VM_IDS = {
   coreth: 'mgj786NP7uDwBCcq6YwThhaN8FLyybkCa4zBWTQbNgmK6k9A6',
   avm: 'jvYyfQTxGMJLuGWa55kdP2p2zSUYsQ5Raupu4TW34ZAUBAbtq',
   'subnet-evm': 'srEXiWaHuhNyGwPUi444Tu47ZEDwxTWrbQiuD7FmgSAQ6X7Dy',
 };
 const ACTIVE = '2020-12-05T05:00:00Z';
-/** What a network of no known ID has by default (avalanchego `upgrade/upgrade.go`). */
+/** Defaults of a network without a known ID (avalanchego `upgrade/upgrade.go`). */
 const UPGRADES = {
   apricotPhase1Time: ACTIVE,
   apricotPhase2Time: ACTIVE,
@@ -269,7 +269,7 @@ function readHeight(model: NetworkModel, params: JsonObject, what: string, subje
   );
 }
 
-/** A node writes a map in the order of the keys' text. */
+/** Sorts entries by key, as Go's JSON encoder does. */
 function inTextOrder(entries: readonly [string, unknown][]): Readonly<Record<string, unknown>> {
   return Object.fromEntries(entries.toSorted(([a], [b]) => (a < b ? -1 : 1)));
 }
@@ -319,14 +319,14 @@ function primaryValidators(model: NetworkModel, seed: number) {
   }));
 }
 
-/** Left out, it is the primary network. */
+/** The primary network by default. */
 function readSubnetID(params: JsonObject): SubnetID {
   const { subnetID } = params;
   if (subnetID === undefined || subnetID === null) return PRIMARY_NETWORK_ID;
   return parseId<SubnetID>(readString(subnetID, 'subnetID'), 'subnetID');
 }
 
-/** Left out or empty, it is every node. */
+/** Returns a filter that admits all nodes if `nodeIDs` is missing or empty. */
 function readNodeFilter({ nodeIDs }: JsonObject): (entry: { readonly nodeID: NodeID }) => boolean {
   const wanted = new Set(
     readArray(nodeIDs ?? [], 'nodeIDs').map((nodeID) => parseNodeID(readString(nodeID, 'nodeID'))),

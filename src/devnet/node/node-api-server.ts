@@ -23,8 +23,9 @@ const SERVER_ERROR = -32000;
 const BODY_LIMIT = 256 * 1024;
 
 /**
- * The API of one node, as far as an aggregator or a wallet of its L1 needs it: the P-Chain on `/ext/bc/P` and `/ext/P`, info on
- * `/ext/info`, the X-Chain's transactions, the receipts of EVM chains, and the epoch of each chain. A method's error has the HTTP status 200, as a node's has.
+ * The part of a node's API that an aggregator or a wallet of its L1 needs: the P-Chain on `/ext/bc/P` and `/ext/P`, info on `/ext/info`,
+ * the X-Chain's transactions, the receipts of EVM chains, and the epoch of each chain. A method's error has the HTTP status 200, as a
+ * node's has.
  */
 export function createNodeApiServer(subject: NodeApiSubject): FastifyInstance {
   const serve = (path: string, methods: Methods): void => {

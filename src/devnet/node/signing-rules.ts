@@ -18,13 +18,13 @@ import { parseValidatorUptime } from '../../warp/validator-uptime.ts';
 import type { NetworkModel } from '../network-model.ts';
 import type { EvmChain } from '../pchain/evm-chain.ts';
 
-/** Why a validator does not sign: the code and the text of an AppError. */
+/** Code and text of the AppError of a validator that does not sign. */
 export interface Refusal {
   readonly code: number;
   readonly message: string;
 }
 
-/** What the P-Chain must know to judge a message. */
+/** State of the P-Chain that decides whether its validators sign a message. */
 type PlatformView = Pick<NetworkModel, 'conversionID' | 'l1Validator' | 'wasRegistered' | 'timestamp'>;
 
 /** Codes of ACP-118's handler, the same on every chain (avalanchego `network/p2p/error.go`). */
@@ -40,14 +40,14 @@ const C_CHAIN_PARSE = 2;
 const C_CHAIN_UNKNOWN_MESSAGE = 3;
 const C_CHAIN_BLOCK_NOT_ACCEPTED = 4;
 
-/** The node that is asked. */
+/** Node that received the request. */
 export interface AskedNode {
   readonly nodeID?: NodeID;
   /** Its own execution lag, in place of the chain's. */
   readonly executionLagMs?: number | undefined;
 }
 
-/** Whether an EVM chain stands by a message: undefined if so. The justification is not looked at. */
+/** Returns why a node of an EVM chain refuses to sign a message; undefined if it signs. The justification is ignored. */
 export function verifyEvmMessage(chain: EvmChain, message: UnsignedMessage, node: AskedNode = {}): Refusal | undefined {
   if (chain.hasEmitted(message, chain.vm === 'coreth' ? node.executionLagMs : undefined)) return undefined;
   const payload = attempt(() => parseWarpPayload(message.payload));
@@ -63,14 +63,14 @@ export function verifyEvmMessage(chain: EvmChain, message: UnsignedMessage, node
       if (chain.hasAccepted(payload.hash)) return undefined;
       return { code: codes.block, message: `cannot get block ${bytesToHex(payload.hash)}: not accepted` };
     case 'AddressedCall':
-      // subnet-evm looks for an off-chain message (a validator's uptime) in a call that it did not emit; the C-Chain knows none.
+      // subnet-evm tries a call that it did not emit as an off-chain message (a validator's uptime); the C-Chain has no such messages.
       return chain.vm === 'coreth'
         ? { code: C_CHAIN_UNKNOWN_MESSAGE, message: `unknown message ${message.id}` }
         : verifyOffchainCall(chain, payload, node.nodeID);
   }
 }
 
-/** In the order and the words of subnet-evm (`warp/verifier_backend.go`): clients read the uptime in them. */
+/** In the order and the words of subnet-evm (`warp/verifier_backend.go`): clients parse the uptime from the text. */
 function verifyOffchainCall(
   { uptimes }: EvmChain,
   { payload, sourceAddress }: AddressedCall,
@@ -116,7 +116,7 @@ const PLATFORM_CODE = {
 
 const MAX_NONCE = 2n ** 64n - 1n;
 
-/** Whether the P-Chain stands by a message, given its justification: undefined if so. */
+/** Returns why the P-Chain's validators refuse a message with this justification; undefined if they sign. */
 export function verifyPlatformMessage(
   platform: PlatformView,
   message: UnsignedMessage,
@@ -188,7 +188,7 @@ function verifyNotRegistered(
   }
 }
 
-/** That a validator of the conversion is one no longer, or that the conversion never had it. */
+/** Checks that a validator of the conversion was removed, or that the conversion never contained it. */
 function verifyNeverConverted(
   platform: PlatformView,
   validationID: ValidationID,
@@ -207,7 +207,7 @@ function verifyNeverConverted(
   return undefined;
 }
 
-/** That a RegisterL1Validator message was used up or has expired. */
+/** Checks that a RegisterL1Validator message was used or has expired. */
 function verifyNeverRegistrable(
   platform: PlatformView,
   validationID: ValidationID,

@@ -2,14 +2,14 @@ import type { Clock } from '../../lib/concurrency/clock.ts';
 import type { NodeID, ValidationID } from '../../warp/ids.ts';
 import type { L1Validator } from '../pchain/l1-history.ts';
 
-/** What a validator has been up for before this network began, in seconds: a day. */
+/** Uptime of each validator before this network began, in seconds: a day. */
 const UPTIME_BEFORE = 86_400n;
 /** Seconds by which each node's uptimes are below those of the previous node in the list. */
 const STEP = 7n;
 
 export type UptimeWatch = ReturnType<typeof createUptimeWatch>;
 
-/** For how long each node of the L1 has seen each validator: as on a real L1, every node has another figure. */
+/** Uptimes of the L1's validators as each node has measured them: as on a real L1, the figures differ between nodes. */
 export function createUptimeWatch(clock: Clock, validators: () => readonly L1Validator[]) {
   const startedMs = clock.monotonicMs();
   return {

@@ -13,14 +13,14 @@ import type { Logger } from '../../telemetry/logger.ts';
 import type { NodeID } from '../../warp/ids.ts';
 import type { ClaimedAddress } from './gossip-pool.ts';
 
-/** What a connection needs from the validator that it leads to. */
+/** Operations that a connection needs of its validator. */
 export interface ConnectionHost {
   readonly surroundings: { readonly networkID: number; readonly clock: Clock; readonly logger: Logger };
   secureContext(): SecureContext;
   createHandshake(): MessageInitShape<typeof HandshakeSchema>;
-  /** Whether the peer may stay, as far as its NodeID goes. */
+  /** Whether a peer with this NodeID may connect. */
   admits(nodeID: NodeID): boolean;
-  /** @throws {ParseError} if the Handshake is one that a node disconnects for and `parseHandshake` does not look at */
+  /** @throws {ParseError} if a node would disconnect for a field that `parseHandshake` does not check */
   checkHandshake(handshake: Handshake, peer: PeerHandshake): void;
   /** @throws {ParseError} */
   peerList(peer: ConnectedPeer, query: PeerListRequest): ClaimedAddress[];
@@ -55,7 +55,7 @@ const MAX_QUEUED_BYTES = 4 * 1024 * 1024;
 const PING_FRAME = encodeFrame(encodeMessage({ case: 'ping', value: { uptime: 0 } }));
 const PONG_FRAME = encodeFrame(encodeMessage({ case: 'pong', value: {} }));
 
-/** One peer of one validator, from TCP to the end: the server's half of `network/peer/peer.go`. */
+/** Connection of one peer to one validator, from accept to close: the server side of `network/peer/peer.go`. */
 export class ValidatorConnection {
   readonly #host: ConnectionHost;
   readonly #clock: Clock;
@@ -78,12 +78,12 @@ export class ValidatorConnection {
     socket.on('close', () => this.close('the socket was closed'));
   }
 
-  /** The peer, from its accepted Handshake on. */
+  /** Peer, after its Handshake was accepted. */
   get peer(): ConnectedPeer | undefined {
     return 'peer' in this.#state ? this.#state.peer : undefined;
   }
 
-  /** NodeID of the peer, from TLS on. */
+  /** NodeID of the peer, after TLS is established. */
   get nodeID(): NodeID | undefined {
     return 'certificate' in this.#state ? this.#state.certificate.nodeID : this.peer?.nodeID;
   }
@@ -100,7 +100,7 @@ export class ValidatorConnection {
     this.write(encodeFrame(encodeMessage(message, compression)));
   }
 
-  /** Writes bytes as they are, be they frames or not. */
+  /** Writes raw bytes, which need not be frames. */
   write(bytes: Uint8Array): void {
     if (this.isClosed || this.tls === undefined) return;
     this.tls.write(bytes);
@@ -116,7 +116,7 @@ export class ValidatorConnection {
     this.#timers.add(cancel);
   }
 
-  /** @param reason for the log: like a node, it never tells the peer */
+  /** @param reason for the log: not sent to the peer, as in a node */
   close(reason: string): void {
     if (this.#state.phase === 'closed') return;
     const { nodeID } = this;
@@ -182,7 +182,7 @@ export class ValidatorConnection {
       for (const payload of this.#decoder.push(chunk)) {
         this.#lastReceivedMs = this.#clock.monotonicMs();
         const message = attempt(() => parseMessage(payload));
-        // A node skips frames it cannot read, and counts them as a sign of life.
+        // A node skips frames that it cannot parse, and counts them as received data.
         if (!(message instanceof ParseError)) this.#onMessage(message);
       }
     } catch (error) {
@@ -218,14 +218,14 @@ export class ValidatorConnection {
         if (state.phase !== 'ready') return;
         if (message.value.knownPeers === undefined) throw new ParseError('GetPeerList', 'has no bloom filter');
         const claimedIpPorts = this.#host.peerList(state.peer, message.value);
-        // No answer means that there is nothing new.
+        // A node without new addresses does not respond.
         if (claimedIpPorts.length > 0) this.send({ case: 'peerList', value: { claimedIpPorts } }, 'zstd');
         return;
       }
       case 'appRequest':
         if (state.phase === 'ready') this.#host.appRequest(this, message.value);
         return;
-      // Nothing was asked of the peer, and its gossip concerns no chain here.
+      // Validators send no requests to peers, and ignore gossip.
       case 'appResponse':
       case 'appError':
       case 'appGossip':

@@ -8,8 +8,8 @@ import { createUnsignedMessage, type UnsignedMessage } from '../../warp/unsigned
 import type { UptimeWatch } from '../node/uptime-watch.ts';
 
 /**
- * Emitted messages and accepted blocks that validators sign, in some 100 MB. A real chain remembers all of them; here the oldest
- * are forgotten, so that a network that runs for days does not grow without end.
+ * Emitted messages and accepted blocks that validators sign, in some 100 MB. A real chain keeps all; here the oldest are dropped, so that
+ * memory is bounded in a network that runs for days.
  */
 const MAX_SIGNABLE = 1_000_000;
 /** Blocks whose receipts and logs can be read: the newest, 65,536 at most. */
@@ -40,7 +40,7 @@ interface AcceptedTransaction extends EvmTransaction {
 }
 
 export interface EvmChainOptions {
-  /** The C-Chain runs coreth, the L1 subnet-evm: they refuse with other codes. */
+  /** The C-Chain runs coreth, the L1 subnet-evm: their refusal codes differ. */
   readonly vm: 'coreth' | 'subnet-evm';
   readonly networkID: number;
   readonly blockchainID: BlockchainID;
@@ -49,7 +49,7 @@ export interface EvmChainOptions {
   readonly clock: Clock;
   /** Time from a block's acceptance to its execution (ACP-194). */
   readonly executionLagMs?: number;
-  /** Nodes of an L1 watch its validators, and sign what they have seen of them. */
+  /** Uptimes that the nodes of an L1 have measured, and sign. */
   readonly uptimes?: UptimeWatch;
   /** The precompile's configuration, as in the genesis. By default that of most chains. */
   readonly warpConfig?: object;
@@ -74,10 +74,10 @@ export interface EvmLog {
 }
 
 /**
- * What an EVM chain vouches for: the Warp messages that its precompile emitted, and the blocks that it accepted.
+ * State of an EVM chain from which its validators sign: the Warp messages that its precompile emitted, and the accepted blocks.
  *
- * A transaction is accepted at once, in a block of its own, and executed after the lag. Until then it has no receipt and no logs,
- * and validators refuse its messages; they sign the hash of its block from the start.
+ * A transaction is accepted at once, in a block of its own, and executed after the lag. Until then it has no receipt and no logs, and
+ * validators refuse its messages; they sign the hash of its block from the start.
  */
 export class EvmChain {
   readonly vm: EvmChainOptions['vm'];
@@ -136,7 +136,7 @@ export class EvmChain {
     const block = { number, hash: `0x${blockHash}` };
     const transaction = { hash, block, messages, hasFailed, sender, acceptedMs };
     this.#addBlockHash(blockHash);
-    // A message that was emitted before stays as old as it was.
+    // A repeated message keeps the time of its first block.
     for (const { id } of messages) if (!this.#messages.has(id)) this.#messages.set(id, acceptedMs);
     keepNewest(this.#messages);
     this.#transactions.set(hash, transaction);
@@ -174,12 +174,12 @@ export class EvmChain {
       .flatMap(logsOf);
   }
 
-  /** The message that {@link emit} would make, without emitting it. */
+  /** Returns the message that {@link emit} would return, without emitting it. */
   prepare(payload: Uint8Array, sourceAddress = this.#options.sender): UnsignedMessage {
     return this.#message(encodeWarpPayload({ kind: 'AddressedCall', sourceAddress, payload }));
   }
 
-  /** The message that a block was accepted. */
+  /** Accepts a block, and returns the message with its hash. */
   acceptBlock(hash: Uint8Array): UnsignedMessage {
     this.#addBlockHash(bytesToHex(hash));
     return this.#message(encodeWarpPayload({ kind: 'Hash', hash }));

@@ -16,7 +16,7 @@ export interface L1Validator {
   readonly isActive: boolean;
 }
 
-/** What happened to the L1's validators, and at which P-Chain height. */
+/** A change of the L1's validators, with its P-Chain height. */
 export type L1Event = { readonly height: bigint } & (
   | { readonly kind: 'conversion'; readonly data: ConversionData }
   | { readonly kind: 'registration'; readonly message: RegisterL1Validator }

@@ -37,7 +37,7 @@ const TYPE_IDS = {
 
 const BANFF_STANDARD_BLOCK = 32;
 const SIGNATURE_INDICES = 10;
-/** What every validator of the L1 started with, in nAVAX. */
+/** Initial balance of every validator of the L1, in nAVAX. */
 const BALANCE = 1_000_000_000n;
 
 /** The manager sends the L1's messages. */
@@ -50,7 +50,7 @@ interface LedgerOptions extends Pick<ConversionData, 'managerChainID' | 'manager
   readonly timeOf: (height: bigint) => bigint;
 }
 
-/** The blocks and transactions behind the L1's history: at most one transaction a block, as new blocks come by the clock alone. */
+/** Blocks and transactions of the L1's history, at most one transaction in a block. New blocks follow the clock. */
 export class PChainLedger {
   readonly #options: LedgerOptions;
   /** Transactions by height. */
@@ -84,7 +84,7 @@ export class PChainLedger {
     return found;
   }
 
-  /** Heights only grow, so that each block is made once, on top of the one before. */
+  /** Heights only grow, so each block is created once, with the previous one as its parent. */
   block(height: bigint): LedgerBlock {
     while (BigInt(this.#blocks.length) <= height) this.#blocks.push(this.#createBlock(BigInt(this.#blocks.length)));
     const found = this.#blocks[Number(height)];

@@ -7,7 +7,7 @@ import { encodeAppRequestHead } from '../wire/messages.ts';
 /** Outcome of an AppRequest. A peer's failure is a value: only the caller's signal makes a request reject. */
 export type AppOutcome =
   | { readonly kind: 'response'; readonly bytes: Uint8Array }
-  /** AppError. Codes above 0 are the VM's; −1 undefined, −2 no handler, −3 not a validator, −4 throttled. */
+  /** AppError. Codes above 0 are defined by the VM; −1 undefined, −2 no handler, −3 not a validator, −4 throttled. */
   | { readonly kind: 'refused'; readonly code: number; readonly text: string }
   /** No response in time. `request_dropped`: the peer answered a Ping that was sent after the request. */
   | { readonly kind: 'timed_out'; readonly reason: 'no_answer' | 'request_dropped' }
@@ -52,7 +52,7 @@ export interface AppRequestsHooks {
   readonly onEnd: (outcome: AppOutcome | Aborted, ms: number) => void;
 }
 
-/** Requests that end with one signal. They share a listener, because adding one takes time in proportion to those there are. */
+/** Requests that end with one signal. They share a listener, because adding one to a signal takes time proportional to its listeners. */
 interface SharedSignal {
   readonly pending: Set<PendingRequest>;
   readonly onAbort: () => void;

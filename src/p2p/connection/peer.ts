@@ -317,8 +317,8 @@ export class Peer {
     if (parsed instanceof ParseError) return this.close('handshake', parsed.message);
     const { clientName, version, address, clockOffsetMs } = parsed;
     this.#setState({ ...this.#state, handshake: { clientName, version, address, clockOffsetMs } });
-    // Ours is sent after theirs, at the cost of a round trip: a node that refuses a Handshake drops its unsent messages, and its own
-    // Handshake may contain the reason. Nodes never wait for ours.
+    // Our Handshake is sent after the peer's, at the cost of a round trip: a node that refuses a Handshake drops its unsent messages, and
+    // its own Handshake may contain the reason. Nodes never wait for a client's Handshake.
     const own = this.#events.createHandshake();
     this.#announced = own.version;
     this.send(encodeMessage(own.message));
@@ -331,7 +331,7 @@ export class Peer {
       this.#events.onPeerList(this, peerList);
       return;
     }
-    // The first one confirms our Handshake.
+    // The first PeerList confirms our Handshake.
     if (this.#state.kind !== 'handshaking' || this.#state.handshake === undefined) return;
     const { handshake } = this.#state;
     this.#setState({ kind: 'ready', sinceMs: this.#clock.monotonicMs(), handshake });

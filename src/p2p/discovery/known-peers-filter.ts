@@ -53,7 +53,7 @@ export function createKnownPeersFilter(random: Random) {
   return {
     add(gossipID: Uint8Array): void {
       add(current, gossipID);
-      // The iterator may have passed its place.
+      // The iterator of the next filter may have passed this address already.
       if (next !== undefined) add(next, gossipID);
       encoded = undefined;
     },

@@ -10,7 +10,7 @@ export interface NodeAcceptance {
 export const MIN_TURNED_AWAY = 3;
 /** A node keeps a broken connection of ours for 30 s (avalanchego `network/peer`, PongTimeout) and closes new ones until then. */
 export const TURNED_AWAY_MS = 45_000;
-/** Single nodes may accept only listed nodes. */
+/** Fewer nodes prove nothing: they may accept only listed nodes. */
 const MIN_NODES = 3;
 
 /**

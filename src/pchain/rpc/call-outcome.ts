@@ -81,7 +81,7 @@ const ERROR_KINDS = [
   'invalid_response',
 ] as const satisfies readonly AttemptFailure['kind'][];
 
-/** An error that is surely about the question counts before others, of which the first counts. */
+/** Prefers an error that is certainly about the question; otherwise returns the first one. */
 function findAnswer(outcomes: Outcomes<{ readonly host: string }>) {
   const rejections = [...outcomes].flatMap(([{ host }, outcome]) => (isFailure(outcome) ? [] : { ...outcome, host }));
   return rejections.find(({ subject }) => subject === 'question') ?? rejections[0];

@@ -67,7 +67,7 @@ export function createEndpointStates(clock: Clock) {
       states.set(key, state);
       return state;
     },
-    /** Forgets all, when endpoints are configured anew. */
+    /** Drops all states, when endpoints are configured anew. */
     reset: (): void => states.clear(),
   };
 }

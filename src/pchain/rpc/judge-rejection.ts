@@ -30,7 +30,7 @@ const ACCESS =
   /\b(?:unauthori[sz]ed|forbidden|access|denied|api[- ]?key|(?:invalid|missing) (?:key|token|host)|payment)\b/i;
 const UNSUPPORTED = /\bunsupported\b|\bnot (?:supported|allowed|permitted|enabled|whitelisted)\b/i;
 
-/** Texts about the limits of a method, or about a method that is away for a while, are about a limit. */
+/** Texts that name the limits of a method, or a method that is temporarily unavailable, count as a limit. */
 const PASSING = /\b(?:rate|limit|limits|too many|quota|throttl\w*|exceeded|temporar\w*|try again)\b/i;
 
 /** Decides what a JSON-RPC error is about. */

@@ -19,8 +19,8 @@ const MAX_PAIRS = 3;
 
 /**
  * Reads the set at a height from one endpoint: by the number, which nodes of any version take; where numbers are refused, as `proposed` if
- * the height is the proposed one. An error of an unknown text does not show its reason, so the endpoint's heights decide; only a known text
- * is kept, because any other may be of a single failure.
+ * the height is the proposed one. If the text of an error is unknown, the proposed heights of the endpoint decide what it means. Only a
+ * refusal with a known text is cached: another one may concern this call alone.
  */
 export async function readValidatorsAt(
   endpoint: AskedEndpoint,

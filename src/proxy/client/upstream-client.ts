@@ -41,7 +41,7 @@ export interface UpstreamClientOptions {
 
 export type UpstreamClient = ReturnType<typeof createUpstreamClient>;
 
-/** A few round trips to the other side of the world. */
+/** A few round trips around the world. */
 const CONNECT_TIMEOUT_MS = 3_000;
 /** Node's own limit. */
 const MAX_HEADER_BYTES = 16 * 1024;

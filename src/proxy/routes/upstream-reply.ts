@@ -35,7 +35,7 @@ function sendRefusal(
   json: string,
 ): FastifyReply {
   request.context.fail({ code: 'upstream_error' });
-  // The limit reached is the upstream's, so ours is removed.
+  // These headers describe our rate limit; the one that was reached is the upstream's.
   if (status === 429) for (const name of LIMIT_HEADERS) reply.removeHeader(name);
   return reply.headers(headers).status(status).type(JSON_TYPE).send(json);
 }

@@ -17,13 +17,13 @@ const READING_NAMES: Readonly<Record<DecodedReading['as'], string>> = {
   justification: 'Justification',
 };
 
-/** What bytes are about, in one line, and their fields in groups with titles. */
+/** Summary of bytes in one line, and their fields in groups with titles. */
 interface Description {
   readonly summary: string;
   readonly groups: readonly (readonly [title: string, rows: FactRows])[];
 }
 
-/** What pasted bytes say. */
+/** Shows the decoded content of pasted bytes. */
 export function DecodedMessage({ reading }: { reading: DecodedReading }): ComponentChild {
   const { summary, groups } = describeReading(reading);
   return (

@@ -21,7 +21,7 @@ import { DecodedMessage } from './decoded-message.tsx';
 import { drawnSigners, PROBLEM_ADVICE } from './verdict.ts';
 import { HERE, verificationBody } from './verification-body.ts';
 
-/** What a message says, its signers, and whether a destination would accept it. */
+/** Shows a message, its signers, and whether a destination would accept it. */
 export function InspectView({ begin }: { begin: string | undefined }): ComponentChild {
   const [text, setText] = useState('');
   const [destination, setDestination] = useState(HERE);

@@ -10,7 +10,7 @@ export function outcomesOf({ outcomes, totalWeight }: FailureDetails): OutcomeSu
   return sumOutcomes(outcomes, BigInt(totalWeight));
 }
 
-/** What validators with this outcome did, and what can be done about it. */
+/** Meaning of an outcome, and advice. */
 const CAUSES: Readonly<Partial<Record<OutcomeSum['outcome'], { readonly verb: string; readonly advice: string }>>> = {
   refused: {
     verb: 'refused',
@@ -62,7 +62,7 @@ export function sentenceOf(
 
 const NONE: OutcomeSum = { outcome: 'not_asked', count: 0, weight: -1n, share: '' };
 
-/** What can be done about what validators did, the heaviest cause first. */
+/** Advice on the outcomes of validators, the one with the most weight first. */
 export function adviceOn(details: FailureDetails): string[] {
   const total = BigInt(details.totalWeight);
   return outcomesOf(details)

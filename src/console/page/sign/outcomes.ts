@@ -27,7 +27,7 @@ export interface OutcomeSum {
   readonly share: string;
 }
 
-/** The outcomes that some weight has, those that signed first. */
+/** Returns the outcomes with weight; `signed` is first. */
 export function sumOutcomes(
   counted: Readonly<Partial<Record<ShownOutcome, { readonly count: number; readonly weight: bigint | string }>>>,
   totalWeight: bigint,
@@ -50,7 +50,7 @@ export function isAwaitingExecution({ validators }: ShownSet): boolean {
   return validators.some(({ status }) => status === 'refused') && validators.every(({ status }) => status !== 'signed');
 }
 
-/** Outcomes by weight; validators without a key are what the set does not list. */
+/** Counts outcomes by weight. Weight that is missing in the set belongs to validators without a key. */
 export function countOutcomes({ validators, totalWeight }: ShownSet): OutcomeSum[] {
   const keyless = { count: 0, weight: totalWeight };
   const sums: Partial<Record<ShownOutcome, { count: number; weight: bigint }>> = { no_key: keyless };

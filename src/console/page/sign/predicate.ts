@@ -1,7 +1,7 @@
 import { WARP_PRECOMPILE } from '../../../pchain/codec/send-warp-log.ts';
 import { withoutPrefix } from '../ui/hex.ts';
 
-/** How a signed message goes to the chain that is to believe it. */
+/** Encodings in which a signed message is delivered to the destination chain. */
 
 /** Function selectors of the precompile and of Teleporter's messenger: the first bytes of the hash of their signatures. */
 export const GET_VERIFIED_WARP_MESSAGE = '6f825350';

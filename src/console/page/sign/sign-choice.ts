@@ -34,7 +34,7 @@ export interface Difference {
   readonly isOfText: boolean;
 }
 
-/** What a request will say beside its message. */
+/** Fields of the request that differ from the defaults. */
 export function differencesOf(choice: SignChoice): Difference[] {
   const options = chosenOptions(choice);
   const { quorum, buffer } = options;

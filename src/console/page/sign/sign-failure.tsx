@@ -31,7 +31,7 @@ const RETRY_WORDS = {
   may_pass: 'The same request may succeed later.',
 } as const;
 
-/** Why nothing was signed: which validators are missing, what they answered, and what can be done. */
+/** Shows why nothing was signed: missing validators, their answers, and advice. */
 export function SignFailure(props: SignFailureProps): ComponentChild {
   const { failure, isOfPChain = false, onRetry, onQuorum, onWait, onLogIndex } = props;
   const { adviceOf } = useSession();
@@ -94,10 +94,10 @@ export function SignFailure(props: SignFailureProps): ComponentChild {
   );
 }
 
-/** Room that the top of an answer needs to be noticed. */
+/** Visible height of an answer below which the page scrolls to it. */
 const VISIBLE_PX = 160;
 
-/** Scrolls to an answer that begins below what can be seen. */
+/** Scrolls to an answer that begins below the visible part of the page. */
 export function showTop(element: HTMLElement | null): void {
   if (element !== null && element.getBoundingClientRect().top > innerHeight - VISIBLE_PX)
     element.scrollIntoView({ block: 'start', behavior: 'smooth' });

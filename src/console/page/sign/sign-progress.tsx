@@ -32,7 +32,7 @@ export function SignProgress({ runner }: { runner: Runner }): ComponentChild {
   }, [isRunning, run?.startedMs]);
   const card = useRef<HTMLDivElement>(null);
   useEffect(() => {
-    // On a phone it is below what can be seen.
+    // On a phone the card is below the visible part of the page.
     if (isRunning) card.current?.scrollIntoView({ block: isNarrow() ? 'start' : 'nearest', behavior: 'smooth' });
   }, [isRunning]);
   if (run === undefined) return null;

@@ -5,11 +5,11 @@ import type { PastedInput } from '../input/pasted-input.ts';
 import { hexOfId } from '../ui/hex.ts';
 import type { SignRequest } from './snippets.ts';
 
-/** What is chosen beside the message. Texts are as typed. */
+/** Options of a request beside the message. Texts are as typed. */
 export interface SignOptions extends Destination {
   readonly buffer: number;
   readonly justification: string;
-  /** What pasted 32 bytes are, since they do not tell. */
+  /** Kind of pasted 32 bytes: the bytes alone do not show it. */
   readonly idIs: 'transaction' | 'subnet';
   /** Chain of an EVM transaction; empty if the service has to find it. */
   readonly chain: string;

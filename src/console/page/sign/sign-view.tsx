@@ -229,7 +229,7 @@ const SIGNABLE_EVERY_MS = 15_000;
 /** Codes for which a request fails whatever its message. */
 const SUBNET_PROBLEMS: readonly string[] = ['subnet_not_allowed', 'unknown_subnet'];
 
-/** What is known of the message and of the subnet that will sign it. */
+/** Checks the message and the subnet that will sign it, before the request. */
 function usePreflight(
   reading: DecodedReading | undefined,
   options: SignOptions,

@@ -7,7 +7,7 @@ export function spanOf(times: readonly number[]): [from: number, to: number] {
   return [Math.min(first, last - MIN_SPAN_MS), last];
 }
 
-/** The least of 1, 2, 5, 10, 20, … that is not below the value. */
+/** Returns the smallest of 1, 2, 5, 10, 20, … that is at least the value. */
 export function niceTop(value: number): number {
   const power = 10 ** Math.floor(Math.log10(Math.max(1, value)));
   return ([1, 2, 5].find((factor) => factor * power >= value) ?? 10) * power;
@@ -18,7 +18,7 @@ export type ChartPoint = readonly [x: number, y: number];
 export interface DrawnSeries {
   /** Path of the lines through neighbouring values. */
   readonly line: string;
-  /** Path of what is below these lines. */
+  /** Path of the area below these lines. */
   readonly area: string;
   /** Path of values without a neighbour, which have no line: strokes without a length, drawn as dots by their round ends. */
   readonly dots: string;

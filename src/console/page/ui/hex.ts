@@ -9,8 +9,8 @@ const ID_DIGITS = 64;
 const CHECKSUM_DIGITS = 8;
 
 /**
- * An ID of 32 bytes with `0x`, from hex with it or from cb58; undefined if it has another length. The checksum of cb58 is left out
- * unchecked: a misspelt ID does not exist.
+ * An ID of 32 bytes with `0x`, from hex with it or from cb58; undefined if it has another length. The checksum of cb58 is not verified: the
+ * service does not find a misspelt ID.
  *
  * @param id characters of base58, unless it starts with `0x`
  */
@@ -29,7 +29,7 @@ function bytesOfHex(hex: string): Uint8Array<ArrayBuffer> {
   return bytes;
 }
 
-/** The text that the bytes are, if they are one that people can read. */
+/** Returns the bytes as text if they are readable UTF-8. */
 export function textOfHex(hex: string): string | undefined {
   if (hex === '') return undefined;
   try {
@@ -40,7 +40,7 @@ export function textOfHex(hex: string): string | undefined {
   }
 }
 
-/** Not of the characters that control a terminal, but for those that part lines. */
+/** Excludes control characters except line breaks. */
 function isReadable(character: string): boolean {
   return (character >= ' ' && character !== '\u007f') || '\t\n\r'.includes(character);
 }
@@ -53,7 +53,7 @@ export function wordAt(hex: string, index: number): string | undefined {
   return word.length === WORD_DIGITS ? word : undefined;
 }
 
-/** The `bytes` that the word at this index has the offset of, counted from `start` digits on. */
+/** Returns the `bytes` at an ABI offset, which is relative to `start` digits. */
 export function dynamicBytes(hex: string, offsetWord: string | undefined, start = 0): string | undefined {
   const offset = smallNumber(offsetWord);
   if (offset === undefined) return undefined;

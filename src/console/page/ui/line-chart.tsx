@@ -28,7 +28,7 @@ const WIDTH = 1_000;
 const HEIGHT = 100;
 const TIME_LABELS = 5;
 
-/** Values over time. Its label has the last of them, for those who do not see the picture. */
+/** Values over time. Its label has the last value, for screen readers. */
 export function LineChart(props: LineChartProps): ComponentChild {
   const { label, times, series, format, isStepped = false } = props;
   const [from, to] = spanOf(times);

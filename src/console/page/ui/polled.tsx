@@ -9,14 +9,14 @@ export interface Polled<T> {
   readonly error: unknown;
   /** When `value` was loaded, in Unix milliseconds. */
   readonly loadedAt: number;
-  /** When loading failed first since then. */
+  /** Time of the first failure after `loadedAt`. */
   readonly failingSince: number;
-  /** When it was tried last. */
+  /** Time of the last attempt. */
   readonly triedAt: number;
 }
 
 const NOT_LOADED = { value: undefined, error: undefined, loadedAt: 0, failingSince: 0, triedAt: 0 };
-/** A service that is away may leave connections open without an answer. */
+/** An unreachable service may leave connections open without an answer. */
 const TIMEOUT_MS = 15_000;
 
 /** Loads a value again and again while it is shown and the tab is visible. */
@@ -54,7 +54,7 @@ export function usePolled<T>(
   return { ...state, reload: () => setReloads((before) => before + 1) };
 }
 
-/** Greys out what cannot be loaded any more, and tells its age. */
+/** Greys out a value that can no longer be loaded, and shows its age. */
 export function Stale({ polled, children }: { polled: Polled<unknown>; children: ComponentChildren }): ComponentChild {
   const { value, error, loadedAt, triedAt } = polled;
   if (error === undefined) return children;

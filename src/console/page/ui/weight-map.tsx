@@ -25,7 +25,7 @@ const MIN_SIGN_SIZE = 15;
 const MIN_LABEL_WIDTH = 96;
 const MIN_LABEL_HEIGHT = 34;
 const MIN_SHARE_HEIGHT = 48;
-/** So many areas are added in one frame, because thousands at once would take longer than a frame may. */
+/** Areas added in one frame: thousands at once would take longer than a frame. */
 const ADDED_IN_A_FRAME = 400;
 const TIP_WIDTH = 270;
 
@@ -93,7 +93,7 @@ interface Place extends Rectangle {
 function cellOf({ validator, x, y, width, height }: Place, totalWeight: bigint, delayMs: number): ComponentChild {
   const { index, status } = validator;
   const gap = Math.min(GAP, width / 4, height / 4);
-  // That a validator was asked is shown at once: it is the background of what comes.
+  // `asked` is shown without a delay, as the background of later statuses.
   const delay = status === 'asked' || status === 'not_asked' ? 0 : delayMs;
   const size = `left:${x}px;top:${y}px;width:${width - gap}px;height:${height - gap}px`;
   const colours = `background:var(--cell-${status});color:var(--ink-${status});transition-delay:${delay}ms`;
@@ -114,7 +114,7 @@ function cellOf({ validator, x, y, width, height }: Place, totalWeight: bigint, 
   );
 }
 
-/** The share of what stands for all other validators adds up to 100 % with theirs. */
+/** The share of the entry for all other validators is what is missing to 100 %. */
 function shareOf(validator: ShownValidator, totalWeight: bigint): string {
   const { weight } = validator;
   return isNode(validator) ? percentOf(weight, totalWeight) : missingOf(totalWeight - weight, totalWeight, totalWeight);
@@ -130,13 +130,13 @@ function layOut(validators: readonly ShownValidator[], width: number, height: nu
   });
 }
 
-/** The heaviest first; what stands for several validators last. */
+/** Orders validators by weight, descending; an entry for several validators is last. */
 export function byWeight(a: ShownValidator, b: ShownValidator): number {
   if (isNode(a) !== isNode(b)) return isNode(a) ? -1 : 1;
   return a.weight < b.weight ? 1 : a.weight > b.weight ? -1 : a.index - b.index;
 }
 
-/** What stands for several validators has no NodeID. */
+/** An entry for several validators has no NodeID. */
 function isNode({ nodeIds }: ShownValidator): boolean {
   return nodeIds[0]?.startsWith('NodeID-') === true;
 }
