@@ -3,6 +3,7 @@
 //   check TAG           that the tag, package.json, CHANGELOG.md and the chart name the same version, and that nothing is uncommitted
 //   test                npm ci, the tests and all checks
 //   image NAME [--push] builds the image for both kinds of CPU; prints image=NAME, and digest=… where it was pushed
+//   package [--push]    publishes the npm package, with a statement of where it was built; without --push a dry run
 //   archives            signature-aggregator_VERSION_linux_amd64.tar.gz and arm64 in .cache/release; prints their paths
 //   notes               what CHANGELOG.md says of the version
 
@@ -95,6 +96,13 @@ function buildImage(name: string, version: string, isPushed: boolean): void {
   }
 }
 
+/** npm signs where a package was built only if it names the repository, which the host of the workflow knows. */
+function publishPackage(isPushed: boolean): void {
+  const { GITHUB_SERVER_URL: host, GITHUB_REPOSITORY: repository } = process.env;
+  if (repository !== undefined) run('npm', 'pkg', 'set', `repository.url=git+${host}/${repository}.git`);
+  run('npm', 'publish', ...(isPushed ? ['--provenance'] : ['--dry-run']));
+}
+
 function main([command, argument = '', option]: readonly string[]): void {
   const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { version: string };
   const changelog = readFileSync(join(ROOT, 'CHANGELOG.md'), 'utf8');
@@ -115,6 +123,9 @@ function main([command, argument = '', option]: readonly string[]): void {
     case 'image':
       buildImage(argument, version, option === '--push');
       return;
+    case 'package':
+      publishPackage(argument === '--push');
+      return;
     case 'archives':
       for (const path of buildArchives(join(ROOT, '.cache', 'release'))) console.log(path);
       return;
@@ -123,7 +134,7 @@ function main([command, argument = '', option]: readonly string[]): void {
       return;
     case undefined:
     default:
-      console.error('check TAG, test, image NAME [--push], archives, or notes');
+      console.error('check TAG, test, image NAME [--push], package [--push], archives, or notes');
       process.exitCode = 2;
   }
 }
