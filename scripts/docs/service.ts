@@ -4,7 +4,7 @@ import { type Metric, Registry } from 'prom-client';
 import { startApp } from '../../src/app.ts';
 import { parseConfig } from '../../src/config/load/load-config.ts';
 import { systemClock } from '../../src/lib/concurrency/clock.ts';
-import { createSharedStoreParts } from '../../src/store/redis/shared-parts.ts';
+import { createDistributedSingleFlight } from '../../src/store/redis/distributed-single-flight.ts';
 import type { SharedStore } from '../../src/store/redis/shared-store.ts';
 import { createLogger } from '../../src/telemetry/logger.ts';
 import { createMetrics, METRIC_PREFIX } from '../../src/telemetry/metrics.ts';
@@ -103,9 +103,8 @@ async function startAndDescribe(): Promise<{ routes: ServedRoute[]; metrics: Reg
 
 /** The devnet shares nothing but limits through Redis, so the metrics of a network that does are declared here. */
 function declareSharedMetrics(): void {
-  createSharedStoreParts({
+  createDistributedSingleFlight({
     store: {} as SharedStore,
-    secret: undefined,
     networkID: 1,
     networkName: '',
     clock: systemClock,

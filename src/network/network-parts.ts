@@ -34,8 +34,11 @@ import { createValidatorSets } from '../pchain/state/validator-sets.ts';
 import { createWarpConfigs } from '../pchain/state/warp-configs.ts';
 import { createMemorySignatureStore } from '../store/local/signature-store.ts';
 import { openValidationStore } from '../store/local/validation-store.ts';
+import {
+  createDistributedSingleFlight,
+  type DistributedSingleFlight,
+} from '../store/redis/distributed-single-flight.ts';
 import type { OpenedSharedStore } from '../store/redis/open-shared.ts';
-import { createSharedStoreParts, type SharedStoreParts } from '../store/redis/shared-parts.ts';
 import type { Logger } from '../telemetry/logger.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import { createWarpSet } from '../validators/warp-set.ts';
@@ -182,13 +185,11 @@ function openNetworkParts(
   );
   let configuredPeers = network.manuallyTrackedPeers;
   const peers = opened.use(openPeers(options, api.node, () => configuredPeers));
-  const shared = openSharedParts(options);
   const heights = opened.use(openHeightWatch({ api: api.node, clock, logger, timeoutMs: network.apiTimeoutMs }));
   const validatorSets = createValidatorSets({
     api: { ...api.node, getProposedHeight: heights.getProposedHeight },
     clock,
     build: createWarpSet,
-    shared: shared?.validatorSets,
   });
   const connections = opened.use(
     createValidatorConnections({
@@ -221,13 +222,8 @@ function openNetworkParts(
     invalidSigners: createInvalidSigners(clock),
     penalties: createPenalties(clock, metrics),
   };
-  const signatures = createMemorySignatureStore({
-    clock,
-    maxSignatures: options.aggregation.signatureCacheSize,
-    maxPerSigner: options.aggregation.signatureCachePerSigner,
-  });
   const resolver = createSigningResolver(resolving);
-  const l1Messages = openL1Messages(opened, options, api, { directory, evm, subnets: policy }, shared);
+  const l1Messages = openL1Messages(opened, options, api, { directory, evm, subnets: policy });
   const aggregator = createAggregator({
     ...learnt,
     resolver,
@@ -235,8 +231,12 @@ function openNetworkParts(
     clock,
     l1Messages,
     source: connections,
-    store: shared?.signatures(signatures) ?? signatures,
-    distributedFlights: shared?.singleFlight,
+    store: createMemorySignatureStore({
+      clock,
+      maxSignatures: options.aggregation.signatureCacheSize,
+      maxPerSigner: options.aggregation.signatureCachePerSigner,
+    }),
+    distributedFlights: openDistributedFlights(options),
     subnets: policy,
     bls: options.bls,
     metrics,
@@ -291,11 +291,13 @@ function openNetworkParts(
   };
 }
 
-/** A devnet shares nothing: it is another network in each process, with the same name and ID. */
-function openSharedParts(options: PartsOptions & { readonly networkID: number }): SharedStoreParts | undefined {
-  const { network, networkID, shared, clock, logger, metrics } = options;
+/** A devnet has none: it is another network in each process, with the same name and ID. */
+function openDistributedFlights(
+  options: PartsOptions & { readonly networkID: number },
+): DistributedSingleFlight | undefined {
+  const { network, shared } = options;
   if (shared === undefined || network.embedded !== undefined) return undefined;
-  return createSharedStoreParts({ ...shared, networkID, networkName: network.name, clock, logger, metrics });
+  return createDistributedSingleFlight({ ...options, store: shared.store, networkName: network.name });
 }
 
 export function openPeers(
@@ -338,7 +340,6 @@ function openL1Messages(
   options: PartsOptions & { readonly networkID: number },
   api: NetworkApi,
   known: { readonly directory: SubnetDirectory; readonly evm: EvmApi; readonly subnets: SubnetPolicy },
-  shared: SharedStoreParts | undefined,
 ) {
   const { network, networkID, clock, storePath, outside } = options;
   const store = opened.use(openValidationStore({ directory: storePath, networkID, name: network.name, clock }));
@@ -346,7 +347,7 @@ function openL1Messages(
     openValidationIndex({
       ...options,
       api: createNodeApi(api.openClient(opened), api.info),
-      store: shared?.validations(store) ?? store,
+      store,
       l1StartTime: publicNetworkNamed(network.name)?.l1StartTime,
       lookback: storePath === undefined ? network.l1Index.lookback : undefined,
       maxBlocksPerSecond: network.l1Index.blocksPerSecond,

@@ -270,7 +270,8 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     'a recent failure ends a wait': ['!(joinedMs < wait.untilMs && isPassing(failure))', 'true'],
   }),
   ...bugsOf('src/aggregation/request/shared-signing.ts', ['test/unit/aggregation/request'], {
-    'a replica that takes over has the whole time again': ['.requestTimeoutMs - waitedMs,', '.requestTimeoutMs,'],
+    'a replica that takes over has the whole time again': ['.requestTimeoutMs - spentMs)', '.requestTimeoutMs)'],
+    'a replica waits for another one all the time that its request has': ['WAITING_SHARE = 0.75', 'WAITING_SHARE = 1'],
   }),
   ...bugsOf('src/aggregation/request/signing-resolver.ts', REQUEST, {
     "a destination's epoch is used only where it is required": [
@@ -392,15 +393,15 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   ...bugsOf('src/store/local/signature-store.ts', ['test/unit/store/local/signature-store.test.ts'], {
     'a flood of one signer evicts the signatures of others': ['own.size >= maxPerSigner', 'own.size < 0'],
   }),
-  ...bugsOf('src/store/redis/shared-parts.ts', ['test/unit/store/redis'], {
-    'networks with the same name share their keys in Redis': ['(store, scope);', '(store, networkName);'],
-    'a sealed value may be copied to another network': ['createSeal(secret, scope)', 'createSeal(secret, networkName)'],
+  ...bugsOf('src/store/redis/distributed-single-flight.ts', ['test/unit/store/redis'], {
+    'networks with the same name share their keys in Redis': ['${networkID}:${networkName}:', '${networkName}:'],
+    'a collection that fails keeps its lease': [
+      'shared.bytes.length >= MAX_VALUE_BYTES) release(key, lease);',
+      'shared.bytes.length >= MAX_VALUE_BYTES) void 0;',
+    ],
   }),
   ...bugsOf('src/store/redis/shared-values.ts', ['test/unit/store/redis'], {
-    'a value in Redis is fetched whatever its length': ['KEYS[1], 0, ARGV[1])"', 'KEYS[1], 0, -1)"'],
-  }),
-  ...bugsOf('src/store/redis/shared-signature-store.ts', ['test/unit/store/redis'], {
-    "a replica's signatures replace those of another replica": ['new Map([...before, ...signatures])', 'signatures'],
+    'a value in Redis is fetched whatever its length': ['KEYS[1], 0, ARGV[4])', 'KEYS[1], 0, -1)'],
   }),
   ...bugsOf('src/store/redis/identity-registration.ts', ['test/unit/network'], {
     'an invalid registration in Redis counts as another user of the identity': [

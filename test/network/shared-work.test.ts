@@ -107,23 +107,13 @@ test.each([
   for (const key of await redis.inspector.keys('*')) expect(await redis.inspector.pTTL(key)).toBeGreaterThan(0);
 });
 
-test('another quorum takes the signatures that another replica has, and a failure of one is the answer of the other', async () => {
-  await using replicas = await startReplicas(2, { sharedUrl: redis.url, sharedSecret: SECRET });
-  const [one, other] = replicas.all as [Replica, Replica];
-  const [message] = replicas.devnet.emitMessages(1);
-  expect((await one.post({ message, quorumPercentage: 50 })).status).toBe(201);
-  let before = replicas.questions();
-  await expect.poll(async () => (await redis.inspector.keys('*signatures*')).length).toBe(1);
-  expect((await other.post({ message, quorumPercentage: 40 })).status).toBe(201);
-  expect(replicas.questions()).toBe(before);
-
-  const unknown = bytesToHex(replicas.devnet.chains.C.prepare(Uint8Array.of(1)).bytes);
-  const refused = await one.post({ message: unknown });
-  before = replicas.questions();
-  const again = await other.post({ message: unknown });
-  expect(again.status).toBe(refused.status);
-  expect(again.body).toEqual({ ...refused.body, requestId: again.body['requestId'] });
-  expect(replicas.questions()).toBe(before);
+test('three replicas without a quorum: each asks the validators itself, and nothing of it is left in the store', async () => {
+  await using replicas = await startReplicas(3, { sharedUrl: redis.url, sharedSecret: SECRET }, PATIENT);
+  const message = bytesToHex(replicas.devnet.chains.C.prepare(Uint8Array.of(1)).bytes);
+  const answers = await Promise.all(replicas.all.map(({ post }) => post({ message })));
+  expect(new Set(answers.map(({ body }) => body['code']))).toEqual(new Set(['insufficient_weight']));
+  expect(replicas.questions()).toBeGreaterThanOrEqual(3 * VALIDATORS);
+  await expect.poll(async () => await redis.inspector.keys('*:work:*')).toEqual([]);
 });
 
 test('records of requests are found at each replica, by ID and once in the list; without the store each has its own', async () => {

@@ -96,18 +96,12 @@ test('the Redis of the simulation answers the scripts of the service as a real o
     const counters = createSharedLimitCounters(store, createMemoryLimitCounters(systemClock));
     const key = `${draws.int(0, 3)}`;
     const kinds = [
-      ...(['get', 'set', 'delete', 'replace', 'replace', 'replace', 'add', 'claim', 'look', 'leave'] as const),
+      ...(['set', 'replace', 'replace', 'replace', 'add', 'claim', 'look', 'leave'] as const),
       ...(['record', 'record', 'records', 'find'] as const),
     ];
     switch (draws.pick(kinds)) {
-      case 'get':
-        await values.get(key, draws.int(0, 5));
-        break;
       case 'set':
         await values.set(key, value(), LONG_MS);
-        break;
-      case 'delete':
-        await values.delete(key);
         break;
       case 'replace':
         await values.replace(key, draws.chance(0.5) ? value().subarray(0, 1) : undefined, {

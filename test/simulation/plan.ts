@@ -36,10 +36,7 @@ export interface Plan {
 /** Replicas of the service, and the store that they share. */
 export interface ReplicasPlan {
   readonly count: number;
-  readonly secrets: 'one' | 'none' | 'one differs';
   readonly store: StorePlan;
-  /** Whether the attacker has the secret of the replicas. */
-  readonly isTraitor: boolean;
   /** One replica at least has no end before the others. */
   readonly ends: readonly ReplicaEnd[];
 }

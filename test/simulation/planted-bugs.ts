@@ -130,23 +130,23 @@ export const REPLICA_BUGS: readonly SimulatedBug[] = [
       /put an end to a lease/,
     ],
     'a lease that is not renewed': [
-      'FIRST_RENEWAL_MS = 100',
-      'FIRST_RENEWAL_MS = 100_000',
+      'RENEWAL_MS = 400',
+      'RENEWAL_MS = 400_000',
       /took the lease that|collections of one message at once/,
     ],
     'an outcome that is not shared': [
-      'else if (isProven) void values.set(key, value, ttlMs)',
-      'else if (isProven) return',
+      'else void values.set(key, concatBytes(Uint8Array.of(KIND.outcome), shared.bytes), shared.ttlMs)',
+      'else void 0',
       /collections of one message over all replicas|a lease is left/,
     ],
     'work without single flight': [
       'const found = await enter(key, dead)',
-      'if (!signal.aborted) return task.work(0); const found = await enter(key, dead)',
+      'if (!signal.aborted) return task.work(); const found = await enter(key, dead)',
       /without the lease|more often|at once/,
     ],
     'waiting replicas that do not take over from a dead holder': [
       "case 'ours':\n          runs",
-      "case 'ours': if (seen !== undefined && waitedMs() < task.patienceMs()) { await sleep(clock, pollMs); continue; } runs",
+      "case 'ours': if (seen !== undefined && clock.monotonicMs() - startMs < task.patienceMs()) { await sleep(clock, pollMs); continue; } runs",
       /while nobody was at it/,
     ],
   }),
@@ -157,11 +157,11 @@ export const REPLICA_BUGS: readonly SimulatedBug[] = [
       /signed message that/,
     ],
   }),
-  ...bugsOf('src/store/redis/seal.ts', {
-    'a seal that is not verified': [
-      'return timingSafeEqual(sealed.subarray(0, TAG_BYTES), tagOf(key, value)) ? value : undefined',
-      'return value',
-      /though all that it needed was there|signed message that|at height/,
+  ...bugsOf('src/aggregation/request/shared-signing.ts', {
+    'a replica that waits as long as another one works': [
+      'WAITING_SHARE = 0.75',
+      'WAITING_SHARE = 100',
+      /took \d+ ms, at most/,
     ],
   }),
   ...bugsOf('src/store/redis/shared-store.ts', {

@@ -100,9 +100,7 @@ function planReplicas(draws: Draws, count: number, requests: readonly RequestPla
   return {
     count,
     ends,
-    secrets: draws.pick(['one', 'one', 'one', 'one', 'none', 'none', 'one differs']),
     store: planStore(draws, count, requests),
-    isTraitor: draws.chance(0.4),
   };
 }
 

@@ -2,11 +2,11 @@ import { resultKey } from '../../src/aggregation/request/result-key.ts';
 import type { Clock } from '../../src/lib/concurrency/clock.ts';
 import type { LimitCounters } from '../../src/store/local/limit-counters.ts';
 import { createWarpSet } from '../../src/validators/warp-set.ts';
-import type { NodeID, SubnetID } from '../../src/warp/ids.ts';
+import type { NodeID } from '../../src/warp/ids.ts';
 import type { BlsScheme } from './bls-scheme.ts';
 import type { Draws } from './draws.ts';
 import { type Invariants, maxCollections } from './invariants.ts';
-import type { Ledger, LedgerSet } from './ledger.ts';
+import type { Ledger } from './ledger.ts';
 import type { MessagePlan, Plan } from './plan.ts';
 import { KEY_PREFIX, NETWORK_NAME, type SharedOptions, type Watcher } from './service.ts';
 import { SharedInvariants } from './shared-invariants.ts';
@@ -15,15 +15,11 @@ import { Liar, type Target } from './store-lies.ts';
 
 /** Longer than a run, so that no use is worked off before its end. */
 const USE_NS = 600e9;
-const SECRET = 'the secret of the replicas';
-const OTHER_SECRET = 'the secret of a replica that was not told';
 
 /** The store of a world with replicas, and its watchers. */
 export interface ReplicaStore {
   readonly redis: SimulatedRedis;
   readonly invariants: SharedInvariants;
-  /** Whether it may tell again what was true before, as a failure. */
-  readonly canPutBack: boolean;
   /** Whether the store may return forged values. */
   readonly canForge: boolean;
   /** @param index of the replica; `number` that of its process */
@@ -48,37 +44,27 @@ export function openReplicaStore(plan: Plan, world: ReplicaWorld): ReplicaStore 
   const { replicas } = plan;
   if (replicas === undefined) return undefined;
   const { clock, draws, scheme } = world;
-  const scope = `v2:${plan.networkID}:${NETWORK_NAME}:`;
-  const secret = replicas.secrets === 'none' ? undefined : SECRET;
+  const scope = `v3:${plan.networkID}:${NETWORK_NAME}:`;
   const targets = workOf(plan, world);
-  const targetOf = (name: string): Target | undefined =>
-    targets.get(name) ?? [...targets.values()].find(({ message }) => name.startsWith(`signatures:${message.id}`));
   const kinds = new Map(plan.messages.map((message) => [message.message.id as string, kindsOf(plan, message, world)]));
   const invariants = new SharedInvariants({
     plan: { ...plan, replicas },
     nowMs: () => clock.monotonicMs(),
     violate: world.violate,
-    isOneSecret: replicas.secrets !== 'one differs',
-    isSealed: secret !== undefined,
     messageOf: (key) => targets.get(key.slice((KEY_PREFIX + scope).length))?.message.id,
     kindsOf: (message) => kinds.get(message) ?? Number.POSITIVE_INFINITY,
   });
-  const setOf = (subnetID: string): LedgerSet => world.ledger.setsOf(subnetID as SubnetID).at(-1) ?? [];
-  const liar = new Liar({ scheme, scope, secret, targetOf, setOf, isTraitor: replicas.isTraitor });
+  const liar = new Liar({ scheme, scope, targetOf: (name) => targets.get(name) });
   const redis = new SimulatedRedis({ clock, draws, liar, plan: replicas.store, watcher: invariants });
   return {
     redis,
     invariants,
-    canPutBack:
-      replicas.store.spells.some(({ fault }) => fault === 'lies') ||
-      replicas.store.moments.some(({ what }) => what === 'rolls back'),
     canForge:
       replicas.store.spells.some(({ fault }) => fault === 'lies') ||
       replicas.store.moments.some(({ what }) => what === 'planted'),
     optionsOf(index, number) {
       invariants.started(number);
-      const isOther = replicas.secrets === 'one differs' && index === 0;
-      return { openLink: redis.linkOpener(index, number), secret: isOther ? OTHER_SECRET : secret };
+      return { openLink: redis.linkOpener(index, number) };
     },
     watcherOf: (number, own) => ({
       collectionBegan(message) {

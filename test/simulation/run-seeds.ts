@@ -35,11 +35,11 @@ export function describeFailure({ plan, violations }: RunReport): string {
   ].join('\n');
 }
 
-function describeReplicas({ count, ends, store, secrets }: ReplicasPlan): string {
+function describeReplicas({ count, ends, store }: ReplicasPlan): string {
   const faults = [
     ...ends.map(({ replica, how, atMs }) => `${replica} ${how} at ${atMs} ms`),
     ...store.spells.map(({ fault, fromMs, untilMs }) => `${fault} from ${fromMs} to ${untilMs} ms`),
     ...store.moments.map(({ what, atMs }) => `${what} at ${atMs} ms`),
   ];
-  return `  ${count} replicas, secrets: ${secrets}; the store and the replicas: ${faults.join(', ') || 'all well'}`;
+  return `  ${count} replicas; the store and the replicas: ${faults.join(', ') || 'all well'}`;
 }

@@ -31,7 +31,6 @@ export interface Watcher {
 /** What a replica shares with the others. */
 export interface SharedOptions {
   readonly openLink: typeof openRedisLink;
-  readonly secret: string | undefined;
 }
 
 /** The network of all replicas. */
@@ -75,7 +74,7 @@ export function openService(options: ServiceOptions): SimulatedService {
   const random = draws.fork('random').next;
   const ownLimits = createMemoryLimitCounters(clock);
   const shared = options.shared && {
-    secret: options.shared.secret,
+    secret: undefined,
     store: openSharedStore({
       clock,
       random,

@@ -7,12 +7,14 @@ import type { StoreEntry } from './store-lies.ts';
 const EXCUSE_MS = 15_000;
 /** A replica that has just started may not have found the store yet. */
 const STARTING_MS = 100;
+/** The share of a request's time in which it waits for other replicas (`shared-signing.ts`). */
+const WAITING_SHARE = 0.75;
 /** A request is resolved before it waits, and looks every 100 ms. */
 const PATIENCE_SLACK_MS = 500;
 /** A lease expires, a replica polls, and resolves its request again. */
 const TAKEN_OVER_MS = LEASE_MS + 700;
-const TOKEN_BYTES = 16;
-const [LEASE, PROVEN] = [1, 2];
+/** The first byte of a value. */
+const [LEASE, OUTCOME] = [1, 2];
 
 interface SharedCollection {
   readonly message: string;
@@ -32,9 +34,6 @@ export interface SharedInvariantsOptions {
   readonly plan: Plan & { readonly replicas: ReplicasPlan };
   readonly nowMs: () => number;
   readonly violate: (what: string) => void;
-  /** Whether all replicas have the same secret, or none has one. */
-  readonly isOneSecret: boolean;
-  readonly isSealed: boolean;
   /** The message ID of the work under a key, if the plan has a request for it. */
   readonly messageOf: (key: string) => string | undefined;
   /** How many collections of a message there may be, one for each kind of request and set. */
@@ -78,7 +77,7 @@ export class SharedInvariants implements StoreWatcher {
 
   /** @param askedMs when the oldest request that it may be for was sent */
   began(replica: number, message: string, askedMs: number): (isSigned: boolean) => void {
-    const { nowMs, violate, plan, isOneSecret } = this.#options;
+    const { nowMs, violate, plan } = this.#options;
     const startMs = nowMs();
     // Where validators with little balance are avoided, the key is one that the plan does not tell.
     const isLeased = [...this.#held].some(
@@ -86,8 +85,8 @@ export class SharedInvariants implements StoreWatcher {
     );
     const started = this.#replicas.get(replica)?.startedMs ?? startMs;
     const { requestTimeoutMs } = plan.aggregation;
-    const isPatienceOver = startMs - askedMs >= requestTimeoutMs - PATIENCE_SLACK_MS;
-    const isExcused = isPatienceOver || startMs - started < STARTING_MS || this.isDisturbed() || !isOneSecret;
+    const isPatienceOver = startMs - askedMs >= WAITING_SHARE * requestTimeoutMs - PATIENCE_SLACK_MS;
+    const isExcused = isPatienceOver || startMs - started < STARTING_MS || this.isDisturbed();
     if (!isLeased && !isExcused) violate(`replica ${replica} began a collection without the lease`);
     const collection: SharedCollection = {
       message,
@@ -98,7 +97,7 @@ export class SharedInvariants implements StoreWatcher {
       isSigned: false,
     };
     this.#collections.push(collection);
-    if (isOneSecret) this.#expectFew(message);
+    this.#expectFew(message);
     return (isSigned) => {
       collection.endMs ??= nowMs();
       collection.isSigned = isSigned && this.#replicas.get(replica)?.isAlive === true;
@@ -112,7 +111,7 @@ export class SharedInvariants implements StoreWatcher {
     const count = (this.#signatures.get(name) ?? 0) + 1;
     this.#signatures.set(name, count);
     const bound = this.#boundOf(message);
-    if (this.#options.isOneSecret && count > bound)
+    if (count > bound)
       this.#options.violate(`${validator} signed a message ${count} times, at most ${bound} are right`);
   }
 
@@ -126,23 +125,23 @@ export class SharedInvariants implements StoreWatcher {
 
   wrote(key: string, before: StoreEntry | undefined, after: StoreEntry | undefined, replica: number): void {
     if (!key.includes(':work:')) return;
-    const { nowMs, violate, isOneSecret } = this.#options;
-    const leaseMs = after === undefined || this.#kindOf(after) !== LEASE ? 0 : after.endsMs - nowMs();
+    const { nowMs, violate } = this.#options;
+    const leaseMs = after === undefined || kindOf(after) !== LEASE ? 0 : after.endsMs - nowMs();
     if (leaseMs > LEASE_MS) violate(`a lease of ${leaseMs} ms, at most ${LEASE_MS} are right`);
-    const holder = before !== undefined && this.#kindOf(before) === LEASE ? before.writer : undefined;
+    const holder = before !== undefined && kindOf(before) === LEASE ? before.writer : undefined;
     const isTaken = holder !== undefined && holder !== replica && this.#replicas.get(holder)?.isAlive === true;
     // A message that is proven is good for all.
-    const isProof = after !== undefined && this.#kindOf(after) === PROVEN;
+    const isProof = after !== undefined && kindOf(after) === OUTCOME;
     const isYoung = before !== undefined && nowMs() - before.writtenMs < LEASE_MS;
     // A replica with a wrong answer may consider the lease free.
     const isMisled = this.#disturbed.some((one) => one.replica === replica && one.key === key);
-    if (isTaken && isYoung && isOneSecret && !isProof && !isMisled)
+    if (isTaken && isYoung && !isProof && !isMisled)
       violate(`replica ${replica} put an end to a lease that replica ${holder} holds`);
     this.#follow(key, leaseMs > 0, replica);
   }
 
   #follow(key: string, isLease: boolean, replica: number): void {
-    const { nowMs, violate, isOneSecret } = this.#options;
+    const { nowMs, violate } = this.#options;
     const held = this.#held.get(key);
     if (!isLease) {
       if (held?.replica === replica) this.#held.delete(key);
@@ -150,15 +149,15 @@ export class SharedInvariants implements StoreWatcher {
     }
     // What it had sent may arrive after its end: then the lease lapses.
     if (held?.replica === replica || this.#replicas.get(replica)?.isAlive !== true) return;
-    if (held !== undefined && isOneSecret && !this.isDisturbed(held.sinceMs - EXCUSE_MS))
+    if (held !== undefined && !this.isDisturbed(held.sinceMs - EXCUSE_MS))
       violate(`replica ${replica} took the lease that replica ${held.replica} had not given back`);
     this.#held.set(key, { replica, sinceMs: nowMs() });
   }
 
   /** A request has its answer. @param isSteady whether nothing but other replicas can have held it up */
   answered(message: string, startMs: number, isSteady: boolean): void {
-    const { nowMs, violate, isOneSecret } = this.#options;
-    if (!isSteady || !isOneSecret || this.isDisturbed(startMs - EXCUSE_MS)) return;
+    const { nowMs, violate } = this.#options;
+    if (!isSteady || this.isDisturbed(startMs - EXCUSE_MS)) return;
     const spans = this.#collections
       .filter((one) => one.message === message)
       .map((one) => [Math.max(startMs, one.startMs), Math.min(nowMs(), one.endMs ?? nowMs())] as const)
@@ -218,9 +217,8 @@ export class SharedInvariants implements StoreWatcher {
     const most = this.#options.kindsOf(message) + open.filter((one) => !one.isLeased).length + this.#lossesOf(message);
     if (open.length > most) violate(`${open.length} collections of one message at once, at most ${most} are right`);
   }
+}
 
-  /** The byte after token and seal. */
-  #kindOf({ value }: StoreEntry): number | undefined {
-    return typeof value === 'string' ? value.charCodeAt(TOKEN_BYTES + (this.#options.isSealed ? 16 : 0)) : undefined;
-  }
+function kindOf({ value }: StoreEntry): number | undefined {
+  return typeof value === 'string' ? value.charCodeAt(0) : undefined;
 }

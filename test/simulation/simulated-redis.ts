@@ -181,7 +181,7 @@ export class SimulatedRedis {
         return;
       case 'planted':
         for (const key of keys) {
-          const value = this.#liar.planted(key, this, this.draws);
+          const value = this.#liar.planted(key, this.draws);
           if (value !== undefined) this.#plant(key, value);
         }
     }

@@ -330,10 +330,9 @@ export class World {
     const { apiTimeoutMs, aggregation } = this.plan;
     // A height that was left open is looked at again after signing, and the message signed again, twice at most.
     const rounds = live.plan.height === 0n ? 3 : 1;
-    // A useless wait for another replica may take half of the time again.
-    const collectMs = (this.#store === undefined ? 1 : 1.5) * aggregation.requestTimeoutMs;
     const storeMs = this.#store === undefined ? 0 : STORE_MS;
-    const boundMs = live.plan.waitMs + rounds * (2 * apiTimeoutMs + collectMs + storeMs + invariants.slackMs);
+    const boundMs =
+      live.plan.waitMs + rounds * (2 * apiTimeoutMs + aggregation.requestTimeoutMs + storeMs + invariants.slackMs);
     if (tookMs > boundMs) invariants.violate(`request ${requestID} took ${tookMs} ms, at most ${boundMs} are right`);
     if (outcome.kind === 'error') {
       if (outcome.code === 'internal_error') invariants.violate(`request ${requestID} ended with ${outcome.code}`);
@@ -393,8 +392,7 @@ export class World {
     if (!this.apis.every(({ isPerfect }) => isPerfect) || plan.blsMs[1] > 5) return false;
     if (requestTimeoutMs < 10_000 || maxConcurrentQueries < 20 || maxQueriesInFlight < 20) return false;
     const lastFailedMs = this.#failedMs.get(message.message.id);
-    const memoryMs = this.#store?.canPutBack === true ? Number.POSITIVE_INFINITY : FAILURE_EFFECT_MS;
-    if (lastFailedMs !== undefined && this.time.nowMs - lastFailedMs < memoryMs) return false;
+    if (lastFailedMs !== undefined && this.time.nowMs - lastFailedMs < FAILURE_EFFECT_MS) return false;
     // Another request for it may have begun before the validators were there, and may fail for both.
     const sets = request.height === 0n ? ledger.setsOf(subnetID) : [this.#setAtNow(subnetID, request.height)];
     return sets.length === 1 && sets.every((set) => set !== undefined && this.#canSign(set, request.quorum, service));

@@ -64,10 +64,6 @@ export class ProgressFeed {
     return () => void this.#listeners.delete(listener);
   }
 
-  get state(): ProgressState | undefined {
-    return this.#tally && this.#state(this.#tally);
-  }
-
   begin(tally: Tally): void {
     this.#tally = tally;
     this.#isVerifying = false;

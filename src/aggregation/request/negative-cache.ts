@@ -13,11 +13,6 @@ const TTL_MS: Readonly<Partial<Record<AggregatorErrorCode, number>>> = {
   insufficient_weight: FAILURE_TTL_MS,
 };
 
-/** Returns how long a failure is cached; undefined if it is not. */
-export function ttlMsOf({ code }: AggregatorError): number | undefined {
-  return TTL_MS[code];
-}
-
 const MIN_RETRY_AFTER_MS = 1_000;
 /** Clients can send any number of hopeless messages, so the bytes are bounded too. */
 const MAX_FAILURES = 5_000;
@@ -53,7 +48,7 @@ export function createNegativeCache(clock: Clock) {
       return failure.error.with({ retryAfterMs: leftMs });
     },
     remember(key: string, error: AggregatorError, connectedWeight: bigint): void {
-      const ttlMs = ttlMsOf(error);
+      const ttlMs = TTL_MS[error.code];
       if (ttlMs === undefined) return;
       const sinceMs = clock.monotonicMs();
       failures.set(key, { error, sinceMs, untilMs: sinceMs + ttlMs, connectedWeight });

@@ -2,41 +2,33 @@ import type { BlsVerifier } from '../../bls/service/aggregation.ts';
 import { copyBytes, equalBytes } from '../../lib/encoding/bytes.ts';
 import type { SharedOutcome } from '../../store/redis/distributed-single-flight.ts';
 import { checkSigners } from '../../validators/verify-signed-message.ts';
-import { type AggregationReport, AggregatorError, type AggregatorErrorCode } from '../aggregator-error.ts';
+import type { AggregatorError } from '../aggregator-error.ts';
 import type { VerifiedMessage } from '../collection/collected-signatures.ts';
 import { targetWeightOf } from '../collection/tally.ts';
 import { NO_WEIGHTS, type OutcomeWeights } from '../validators/validator-outcome.ts';
 import type { AggregationResult } from './aggregation-request.ts';
 import type { SettledRequest } from './complete-request.ts';
-import { ttlMsOf } from './negative-cache.ts';
 import type { Signing } from './signing-resolver.ts';
 
-/** End of a collection, here or in another replica. */
+/** The end of a collection. That of another replica is a signed message. */
 export type Ending =
   | {
       readonly kind: 'signed';
       readonly result: AggregationResult;
       readonly isTargetReached: boolean;
     }
-  | {
-      readonly kind: 'failed';
-      readonly error: AggregatorError;
-      readonly connectedWeight: bigint;
-    };
+  | { readonly kind: 'failed'; readonly error: AggregatorError };
 
 /** Equal requests come within minutes. At 1 KB each, 100 messages a second are 60 MB in the store. */
 const RESULT_LIFETIME_MS = 10 * 60_000;
 /** For replicas that wait now: a later request may reach the whole buffer. */
 const PARTIAL_RESULT_LIFETIME_MS = 3_000;
 
-/** Encodes an ending for other replicas; undefined if it is not cached. Only a signed message proves itself. */
+/** Returns the part of an ending that other replicas use: a signed message, which they verify. */
 export function toShared(ending: Ending): SharedOutcome | undefined {
-  if (ending.kind === 'signed') {
-    const ttlMs = ending.isTargetReached ? RESULT_LIFETIME_MS : PARTIAL_RESULT_LIFETIME_MS;
-    return { bytes: ending.result.signedMessage, ttlMs, isProven: true };
-  }
-  const ttlMs = ttlMsOf(ending.error);
-  return ttlMs === undefined ? undefined : { bytes: encodeFailure(ending), ttlMs, isProven: false };
+  if (ending.kind === 'failed') return undefined;
+  const ttlMs = ending.isTargetReached ? RESULT_LIFETIME_MS : PARTIAL_RESULT_LIFETIME_MS;
+  return { bytes: ending.result.signedMessage, ttlMs };
 }
 
 /** Verifies a signed message from the store for this message and validator set; undefined if it is not valid. */
@@ -80,53 +72,4 @@ export function toResult(
     totalWeight: warpSet.totalWeight,
     signers: signers.flatMap(({ nodeIDs: [nodeID] }) => nodeID ?? []),
   };
-}
-
-/** To be raised with each change of the format. */
-export const FAILURE_VERSION = 3;
-
-interface SharedFailure {
-  readonly version: number;
-  readonly code: AggregatorErrorCode;
-  readonly message: string;
-  readonly report: AggregationReport | undefined;
-  readonly connectedWeight: bigint;
-}
-
-function encodeFailure({ error, connectedWeight }: Extract<Ending, { kind: 'failed' }>): Uint8Array {
-  const { code, message, report } = error;
-  const failure: SharedFailure = { version: FAILURE_VERSION, code, message, report, connectedWeight };
-  return new TextEncoder().encode(
-    JSON.stringify(failure, (_key, value: unknown) => (typeof value === 'bigint' ? { bigint: String(value) } : value)),
-  );
-}
-
-/** Decodes another replica's failure; undefined if this one may succeed: it is connected to more weight. */
-export function decodeFailure(
-  bytes: Uint8Array,
-  connectedWeight: () => bigint,
-): Extract<Ending, { kind: 'failed' }> | undefined {
-  const failure = parseFailure(bytes);
-  if (failure?.version !== FAILURE_VERSION) return undefined;
-  const { code, message, report } = failure;
-  if (code !== 'signing_refused' && connectedWeight() > failure.connectedWeight) return undefined;
-  return {
-    kind: 'failed',
-    error: new AggregatorError(code, message, { report }),
-    connectedWeight: failure.connectedWeight,
-  };
-}
-
-function parseFailure(bytes: Uint8Array): SharedFailure | undefined {
-  try {
-    return JSON.parse(new TextDecoder().decode(bytes), (_key, value: unknown) =>
-      isBigint(value) ? BigInt(value.bigint) : value,
-    ) as SharedFailure;
-  } catch {
-    return undefined;
-  }
-}
-
-function isBigint(value: unknown): value is { readonly bigint: string } {
-  return typeof value === 'object' && value !== null && 'bigint' in value && typeof value.bigint === 'string';
 }

@@ -22,8 +22,7 @@ import type { AggregationResult } from './aggregation-request.ts';
 import type { SettledRequest } from './complete-request.ts';
 import { createNegativeCache } from './negative-cache.ts';
 import { resultKey, signatureKey } from './result-key.ts';
-import { decodeFailure, type Ending, toResult, toShared, verifiedResult } from './shared-outcome.ts';
-import { encodeProgress, mirrorProgress } from './shared-progress.ts';
+import { type Ending, toResult, toShared, verifiedResult } from './shared-outcome.ts';
 import { SharedRun } from './shared-run.ts';
 import type { Signing } from './signing-resolver.ts';
 
@@ -70,7 +69,7 @@ export function createSharedSigning(options: SharedSigningOptions) {
   const queries = new QueryConcurrency({ clock, maxQueries: limits.maxQueriesInFlight });
   metrics.showQueries(queries);
   const scheduler = new EventLoopScheduler(clock, 1);
-  const flights = new SingleFlight<string, Signed>();
+  const flights = new SingleFlight<string, AggregationResult>();
   const running = new Map<string, Collection>();
   const results = new LRUCache<string, AggregationResult>({
     maxSize: limits.resultCacheBytes,
@@ -120,8 +119,7 @@ export function createSharedSigning(options: SharedSigningOptions) {
     });
     const unsubscribe = onProgress && collection?.progress.subscribe(listenerAt(pChainHeight, onProgress));
     try {
-      const { result, isNew } = await signed;
-      return { result: resultAt(pChainHeight, result), isNew };
+      return { result: resultAt(pChainHeight, await signed), isNew: true };
     } catch (error) {
       throw error instanceof AggregatorError ? atHeight(error, pChainHeight) : error;
     } finally {
@@ -139,7 +137,7 @@ export function createSharedSigning(options: SharedSigningOptions) {
     }
   }
 
-  async function fly({ key, request, signing, client, span }: Flight, signal: AbortSignal): Promise<Signed> {
+  async function fly({ key, request, signing, client, span }: Flight, signal: AbortSignal): Promise<AggregationResult> {
     penalties.requireSignable(client, request.message.sourceChainID);
     using admitted = admission.admit({ client, subnetID: signing.signingSubnetID });
     const progress = new ProgressFeed({ ...signing, isConnected: (nodeID) => source.isConnected(nodeID) });
@@ -148,39 +146,21 @@ export function createSharedSigning(options: SharedSigningOptions) {
     const collection: Collection = { progress, run, admitted, callers, stages: [], span };
     const startMs = clock.monotonicMs();
     running.set(key, collection);
-    let isNew = false;
-    let mirror: ReturnType<typeof mirrorProgress> | undefined;
     const task: SingleFlightTask<Ending> = {
-      patienceMs: () => callers.first(startMs) - startMs + limits.requestTimeoutMs,
-      work(waitedMs) {
-        isNew = true;
-        return collect(key, { ...request, ...signing }, collection, waitedMs, signal);
-      },
+      patienceMs: () => callers.first(startMs) - startMs + WAITING_SHARE * limits.requestTimeoutMs,
+      work: () => collect(key, { ...request, ...signing }, collection, startMs, signal),
       share: toShared,
-      // The failure of another replica is not cached here: it expires in the store.
-      async accept({ bytes, isProven }) {
-        if (!isProven) {
-          const ending = decodeFailure(bytes, () => connectedWeightOf(signing.warpSet));
-          // A request that waits takes over. The others share its collection, and have had most of their time.
-          const isWaiting = clock.monotonicMs() < callers.last(startMs);
-          return ending && isWaiting && isPassing(ending.error) ? undefined : ending;
-        }
+      async accept(bytes) {
         const ending = await verifiedResult(bytes, request, signing, bls, signal);
         return ending && keep(key, ending);
-      },
-      progress: () => encodeProgress(progress),
-      onProgress(encoded) {
-        isNew = true;
-        mirror ??= mirrorProgress(progress, request, signing);
-        mirror(encoded);
       },
     };
     try {
       const ended =
-        distributedFlights === undefined ? task.work(0) : distributedFlights.run(`work:${key}`, task, signal);
+        distributedFlights === undefined ? task.work() : distributedFlights.run(`work:${key}`, task, signal);
       const ending = await unlessThreadsOverloaded(ended);
       if (ending.kind === 'failed') throw ending.error;
-      return { result: ending.result, isNew };
+      return ending.result;
     } finally {
       // After all clients have left, another flight may have the same key.
       if (running.get(key) === collection) running.delete(key);
@@ -191,9 +171,11 @@ export function createSharedSigning(options: SharedSigningOptions) {
     key: string,
     request: SettledRequest & Signing,
     { run, admitted, ...collection }: Collection,
-    waitedMs: number,
+    flightMs: number,
     signal: AbortSignal,
   ): Promise<Ending> {
+    // Time spent waiting for another replica. A collection has the rest.
+    const spentMs = Math.max(0, clock.monotonicMs() - collection.callers.first(flightMs));
     const check = (client: string | undefined): void =>
       penalties.requireSignable(client, request.message.sourceChainID);
     using running = await run.acquire(request.signingSubnetID, check, signal);
@@ -210,9 +192,8 @@ export function createSharedSigning(options: SharedSigningOptions) {
       },
     };
     const job = { ...request, ...collection, signatureKey: signatureKey(request), client, permit };
-    // A replica that waited for another one has less time left, but at least half, and the other one has repeated its questions.
-    const requestTimeoutMs = Math.max(limits.requestTimeoutMs - waitedMs, limits.requestTimeoutMs / 2);
-    const repeatForMs = Math.max(limits.repeatForMs - waitedMs, 0);
+    const requestTimeoutMs = Math.max(0, limits.requestTimeoutMs - spentMs);
+    const repeatForMs = Math.max(0, limits.repeatForMs - spentMs);
     const deps = { ...options, queries, scheduler, limits: { ...limits, requestTimeoutMs, repeatForMs } };
     const outcome = await collectSignatures(job, deps, signal);
     if (outcome.kind === 'insufficient') return failed(key, request, outcome);
@@ -222,9 +203,8 @@ export function createSharedSigning(options: SharedSigningOptions) {
 
   function failed(key: string, request: SettledRequest & Signing, outcome: Insufficient) {
     const error = toError(request, outcome);
-    const connectedWeight = connectedWeightOf(request.warpSet);
-    failures.remember(key, error, connectedWeight);
-    return { kind: 'failed', error, connectedWeight } as const;
+    failures.remember(key, error, connectedWeightOf(request.warpSet));
+    return { kind: 'failed', error } as const;
   }
 
   /** Equal requests at the same height share one object, so that its encoding is cached. */
@@ -276,6 +256,9 @@ function startSpan({ signingSubnetID, pChainHeight, warpSet }: Signing, parent: 
   span.set('validators', warpSet.validators.length);
   return span;
 }
+
+/** The share of a request's time in which it waits for other replicas. The rest is for a collection of its own. */
+const WAITING_SHARE = 0.75;
 
 interface Signed {
   readonly result: AggregationResult;

@@ -69,8 +69,8 @@ export const StoreSchema = section(
     sharedSecret: optional(
       Type.String({
         description:
-          'A secret that all replicas, and no other programs, have: shared values are sealed with it. Without it replicas share only ' +
-          'values that can be verified, see below. For example from `openssl rand -hex 32`.',
+          'A secret that all replicas, and no other programs, have: records of requests are sealed with it. Without it each replica ' +
+          'has its own records only. For example from `openssl rand -hex 32`.',
         minLength: 16,
         maxLength: 1_000,
         secret: 'always',

@@ -2,7 +2,6 @@ import { LRUCache } from 'lru-cache';
 import { FreshCache } from '../../lib/cache/fresh-cache.ts';
 import type { Clock } from '../../lib/concurrency/clock.ts';
 import { equalBytes } from '../../lib/encoding/bytes.ts';
-import type { SharedValidatorSets } from '../../store/redis/shared-validator-sets.ts';
 import type { Validator } from '../../validators/validator.ts';
 import type { SubnetID } from '../../warp/ids.ts';
 import { ApiError } from '../rpc/api-error.ts';
@@ -48,8 +47,6 @@ export interface ValidatorSetsOptions<T> {
   readonly clock: Clock;
   /** Must be pure: the result is shared by all heights with equal validators. */
   readonly build: (validators: readonly Validator[]) => T | Promise<T>;
-  /** Trusted store of replicas, which is read before the node. */
-  readonly shared?: SharedValidatorSets | undefined;
   readonly limits?: Partial<ValidatorSetsLimits>;
 }
 
@@ -62,7 +59,7 @@ interface CachedSet<T> {
 }
 
 export function createValidatorSets<T>(options: ValidatorSetsOptions<T>) {
-  const { api, clock, build, shared, limits } = options;
+  const { api, clock, build, limits } = options;
   const { proposedHeightMaxAgeMs, maxSets, maxValidators, maxPinnedSets, maxPinnedValidators } = {
     ...DEFAULT_LIMITS,
     ...limits,
@@ -75,9 +72,8 @@ export function createValidatorSets<T>(options: ValidatorSetsOptions<T>) {
     maxAgeMs: proposedHeightMaxAgeMs,
     load: (_, signal) => api.getProposedHeight(signal),
   });
-  const proposed = createSetCache(maxSets, maxValidators, true);
-  // Not shared with other replicas: a client could fill the shared store.
-  const pinned = createSetCache(maxPinnedSets, maxPinnedValidators, false);
+  const proposed = createSetCache(maxSets, maxValidators);
+  const pinned = createSetCache(maxPinnedSets, maxPinnedValidators);
 
   /** Set at the greatest height of each subnet. Its object is reused, because validators change far more rarely than heights. */
   const newest = new LRUCache<SubnetID, { readonly height: bigint; readonly entry: CachedSet<T> }>({
@@ -86,7 +82,7 @@ export function createValidatorSets<T>(options: ValidatorSetsOptions<T>) {
     sizeCalculation: ({ entry }) => sizeOf(entry),
   });
 
-  function createSetCache(max: number, maxOfAll: number, isShared: boolean): FreshCache<SetKey, CachedSet<T>> {
+  function createSetCache(max: number, maxOfAll: number): FreshCache<SetKey, CachedSet<T>> {
     return new FreshCache<SetKey, CachedSet<T>>({
       clock,
       max,
@@ -94,11 +90,7 @@ export function createValidatorSets<T>(options: ValidatorSetsOptions<T>) {
       maxAgeMs: Number.POSITIVE_INFINITY,
       async load(key, signal) {
         const { subnetID, height } = parseSetKey(key);
-        const read = await shared?.at(subnetID, height);
-        signal.throwIfAborted();
-        const entry = await store(subnetID, height, read ?? (await getValidatorsAt(subnetID, height, signal)));
-        if (isShared && read === undefined) shared?.put(subnetID, height, entry.validators);
-        return entry;
+        return await store(subnetID, height, await getValidatorsAt(subnetID, height, signal));
       },
     });
   }

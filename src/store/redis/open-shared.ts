@@ -1,6 +1,6 @@
 import type { SharedStore, SharedStoreOptions } from './shared-store.ts';
 
-/** Store that replicas share, and the secret that seals its values. */
+/** Store that replicas share, and the secret that seals records of requests. */
 export interface OpenedSharedStore {
   readonly store: SharedStore;
   readonly secret: string | undefined;

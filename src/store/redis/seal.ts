@@ -1,12 +1,10 @@
 import { createHmac, hkdfSync, timingSafeEqual } from 'node:crypto';
 
 /**
- * Authenticates a value of the shared store: only replicas with the secret can write it, and only for this key. It does not encrypt.
- * Sealed values can be replayed, so values contain their own lifetime.
+ * Authenticates a value of the shared store: only replicas with the secret can write it, and only for this key. It does not encrypt, and
+ * sealed values can be replayed.
  */
 export interface Seal {
-  /** False without a secret: nothing is sealed, and values must be verifiable. */
-  readonly isOfSecret: boolean;
   seal(key: string, value: Uint8Array): Uint8Array;
   /** Returns the value; undefined if no replica has written it. */
   open(key: string, sealed: Uint8Array): Uint8Array | undefined;
@@ -15,9 +13,8 @@ export interface Seal {
 /** Bytes of the truncated HMAC-SHA256. */
 const TAG_BYTES = 16;
 
-/** @param scope the network of the keys */
-export function createSeal(secret: string | undefined, scope: string): Seal {
-  if (secret === undefined) return { isOfSecret: false, seal: (_, value) => value, open: (_, value) => value };
+/** @param scope the kind of the values */
+export function createSeal(secret: string, scope: string): Seal {
   // A derived key, so that other uses of the secret produce no valid seals.
   const hmacKey = Buffer.from(hkdfSync('sha256', secret, '', `warp-signature-aggregator shared store ${scope}`, 32));
   const tagOf = (key: string, value: Uint8Array): Uint8Array => {
@@ -27,7 +24,6 @@ export function createSeal(secret: string | undefined, scope: string): Seal {
     return createHmac('sha256', hmacKey).update(length).update(name).update(value).digest().subarray(0, TAG_BYTES);
   };
   return {
-    isOfSecret: true,
     seal: (key, value) => Buffer.concat([tagOf(key, value), value]),
     open(key, sealed) {
       if (sealed.length < TAG_BYTES) return undefined;

@@ -7,8 +7,17 @@ import type { Logger } from '../../telemetry/logger.ts';
 import type { Metrics } from '../../telemetry/metrics.ts';
 import { openRedisLink, type RedisLink } from './redis-link.ts';
 
-/** The Redis that replicas share. It may be away at any time and return empty: its users must work without it. */
-export type SharedStore = ReturnType<typeof openSharedStore>;
+/**
+ * The Redis that replicas share. It may be away at any time and return empty: its users must work without it. `src/store` keeps what
+ * outlives a request: `local/` in memory and SQLite, and `redis/` for all replicas. It decides nothing about signatures.
+ */
+export interface SharedStore extends Disposable {
+  /**
+   * Returns undefined if the store is away or does not answer within 200 ms; the store then counts as away until it is connected again.
+   * Also undefined if the key has a value of another Redis type.
+   */
+  ask<Answer>(command: (redis: Redis) => Promise<Answer>): Promise<Answer | undefined>;
+}
 
 export interface SharedStoreOptions {
   readonly servers: RedisServers;
@@ -43,7 +52,7 @@ type LinkState =
   | { readonly kind: 'waiting'; readonly cancel: () => void };
 
 /** Returns before the store is connected; until then it counts as away. */
-export function openSharedStore(options: SharedStoreOptions) {
+export function openSharedStore(options: SharedStoreOptions): SharedStore {
   const { clock, logger, openLink = openRedisLink, random } = options;
   const closing = new AbortController();
   let state: LinkState = { kind: 'connecting' };
@@ -53,10 +62,6 @@ export function openSharedStore(options: SharedStoreOptions) {
   const metrics = declareSharedStoreMetrics(options.metrics);
   void connect();
 
-  /**
-   * Returns undefined if the store is away or does not answer in time; the store then counts as away until it is connected again. Also
-   * undefined if the key has a value of another Redis type.
-   */
   async function ask<Answer>(command: (redis: Redis) => Promise<Answer>): Promise<Answer | undefined> {
     if (state.kind !== 'ready') {
       metrics.requests.inc({ outcome: 'away' });

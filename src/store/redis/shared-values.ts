@@ -4,7 +4,17 @@ import type { SharedStore } from './shared-store.ts';
  * Values that replicas share, each under one key with a lifetime. Other programs may write or delete them, and the store may be away:
  * the promises do not reject, and take at most 200 ms.
  */
-export type SharedValues = ReturnType<typeof createSharedValues>;
+export interface SharedValues {
+  /** Replaces any value. */
+  set(key: string, value: Uint8Array, ttlMs: number): Promise<void>;
+  /**
+   * Compares and sets: writes if the value begins with the expected bytes, or if there is none; `undefined` expects none. A replacement
+   * without a value deletes.
+   *
+   * @returns the value if it differs, cut to one byte more than `maxBytes`
+   */
+  replace(key: string, expected: Uint8Array | undefined, replacement: Replacement): Promise<Replaced>;
+}
 
 export interface Replacement {
   readonly value: Uint8Array | undefined;
@@ -17,11 +27,11 @@ export type Replaced =
   | { readonly kind: 'other'; readonly value: Uint8Array }
   | { readonly kind: 'away' };
 
-/** Reads one byte more than allowed to detect longer values, which must not fill the memory. */
-const GET_SCRIPT = "return redis.call('GETRANGE', KEYS[1], 0, ARGV[1])";
 const SET_SCRIPT = "redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2]) return 1";
-const DELETE_SCRIPT = "redis.call('DEL', KEYS[1]) return 1";
-/** Empty values and values of another type count as none. */
+/**
+ * Empty values and values of another type count as none. Of another value one byte more than allowed is read, to detect longer ones,
+ * which must not fill the memory.
+ */
 const REPLACE_SCRIPT = `
 local kind = redis.call('TYPE', KEYS[1])['ok']
 if kind == 'string' and redis.call('STRLEN', KEYS[1]) > 0 then
@@ -36,26 +46,11 @@ end
 return 1`;
 
 /** @param scope the prefix of the keys of one network */
-export function createSharedValues(store: Pick<SharedStore, 'ask'>, scope: string) {
+export function createSharedValues(store: Pick<SharedStore, 'ask'>, scope: string): SharedValues {
   return {
-    /** Returns undefined if there is none, if it is longer than `maxBytes`, and if the store is away. */
-    async get(key: string, maxBytes: number): Promise<Uint8Array | undefined> {
-      const value = await store.ask((redis) => redis.run(GET_SCRIPT, scope + key, [String(maxBytes)]));
-      return value instanceof Uint8Array && value.length > 0 && value.length <= maxBytes ? value : undefined;
-    },
-    /** Replaces any value. */
     async set(key: string, value: Uint8Array, ttlMs: number): Promise<void> {
       await store.ask((redis) => redis.run(SET_SCRIPT, scope + key, [value, String(ttlMs)]));
     },
-    async delete(key: string): Promise<void> {
-      await store.ask((redis) => redis.run(DELETE_SCRIPT, scope + key, []));
-    },
-    /**
-     * Compares and sets: writes if the value begins with the expected bytes, or if there is none; `undefined` expects none. A replacement
-     * without a value deletes.
-     *
-     * @returns the value if it differs, cut to one byte more than `maxBytes`
-     */
     async replace(key: string, expected: Uint8Array | undefined, replacement: Replacement): Promise<Replaced> {
       const { value = NOTHING, ttlMs, maxBytes } = replacement;
       const args = [expected ?? NOTHING, value, String(ttlMs), String(maxBytes)];

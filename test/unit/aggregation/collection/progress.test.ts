@@ -6,13 +6,10 @@ import {
   type ProgressState,
 } from '../../../../src/aggregation/collection/progress.ts';
 import { type ValidatorState } from '../../../../src/aggregation/collection/tally.ts';
-import type { SettledRequest } from '../../../../src/aggregation/request/complete-request.ts';
-import { encodeProgress, mirrorProgress } from '../../../../src/aggregation/request/shared-progress.ts';
-import type { Signing } from '../../../../src/aggregation/request/signing-resolver.ts';
 import type { SignatureFailure } from '../../../../src/aggregation/validators/validator-outcome.ts';
 import { createHarness } from '../aggregator-fixture.ts';
 import { ACTS, ANSWER_MS, createFixture, drain, SUBNET_ID } from './collection-fixture.ts';
-import { createPlainTally, setOf } from './tally-fixture.ts';
+import { createPlainTally } from './tally-fixture.ts';
 
 /** The state after the events: what anyone who follows them has to do. */
 function replay(events: readonly ProgressEvent[]): ProgressState {
@@ -152,47 +149,19 @@ describe('a feed', () => {
   });
 });
 
-test('what another replica shows of a collection is what happened, also where bad signatures were found', async () => {
+test('a collection with a bad signature shows its state again, and its second verification', async () => {
   const fixture = createFixture({ weights: [40, 40, 40] });
   fixture.script(0, 'forges');
   const progress = fixture.createFeed();
-  const elsewhere = fixture.createFeed();
-  const told = recorder(elsewhere);
-  const signing = { warpSet: fixture.warpSet } as Signing;
-  const request = { quorumNum: 60n, quorumBuffer: 5n } as SettledRequest;
-  const show = mirrorProgress(elsewhere, request, signing);
-  progress.subscribe(() => show(encodeProgress(progress)));
+  const events = recorder(progress);
   await fixture.finish(fixture.collect({ quorum: 60, buffer: 5, progress }));
-  expect(kinds(told).filter((kind) => ['state', 'verifying', 'invalid_signature'].includes(kind))).toEqual([
+  expect(kinds(events).filter((kind) => ['state', 'verifying', 'invalid_signature'].includes(kind))).toEqual([
     'state',
     'verifying',
     'invalid_signature',
     'state',
     'verifying',
   ]);
-  expect(withoutConnections(replay(told))).toEqual(stateOf(progress));
-});
-
-test('refusals shown to another replica are bounded in number and in length', () => {
-  const warpSet = setOf(Array.from({ length: 30 }, () => 1n));
-  const tally = createPlainTally(warpSet, { quorumNum: 67n, quorumBuffer: 0n });
-  const createFeed = () => new ProgressFeed({ signingSubnetID: SUBNET_ID, pChainHeight: 1n, isConnected: () => true });
-  const feed = createFeed();
-  feed.begin(tally);
-  for (const { index } of warpSet.validators) {
-    const text = `${index} ${'x'.repeat(5_000)}`;
-    tally.set(index, { kind: 'failed', failure: { kind: 'refused', code: 1, text } });
-  }
-  const elsewhere = createFeed();
-  const request = { quorumNum: 67n, quorumBuffer: 0n } as SettledRequest;
-  mirrorProgress(elsewhere, request, { warpSet } as Signing)(encodeProgress(feed));
-  const { validators } = stateOf(elsewhere);
-  expect(validators.slice(0, 26).map(({ outcome }) => outcome)).toEqual(
-    validators
-      .slice(0, 26)
-      .map(({ index }) => ({ kind: 'refused', code: 1, text: `${index} ${'x'.repeat(200)}`.slice(0, 200) })),
-  );
-  expect(validators.slice(26).map(({ status }) => status)).toEqual(Array(4).fill('asked'));
 });
 
 test('an aggregation informs each waiting caller, a late one with the state first, until it leaves', async () => {

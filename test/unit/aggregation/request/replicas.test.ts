@@ -1,11 +1,7 @@
 import { Registry } from 'prom-client';
 import { describe, expect, test } from 'vitest';
-import type { ProgressEvent } from '../../../../src/aggregation/collection/progress.ts';
 import type { AggregatorLimits } from '../../../../src/aggregation/request/aggregate.ts';
-import { createMemorySignatureStore } from '../../../../src/store/local/signature-store.ts';
 import { createDistributedSingleFlight } from '../../../../src/store/redis/distributed-single-flight.ts';
-import { createSeal } from '../../../../src/store/redis/seal.ts';
-import { createSharedSignatureStore } from '../../../../src/store/redis/shared-signature-store.ts';
 import { createMetrics } from '../../../../src/telemetry/metrics.ts';
 import { verifySignedMessage } from '../../../../src/validators/verify-signed-message.ts';
 import { createWarpSet } from '../../../../src/validators/warp-set.ts';
@@ -19,20 +15,21 @@ import { drain, SteppedClock } from '../collection/collection-fixture.ts';
 const PATIENT = { peerTimeoutMs: 60_000 };
 
 /** Aggregators that share their work, each with separate validators, to see which one asks. */
-function createReplicas(limits: Partial<AggregatorLimits> = {}, isSealed = true) {
+function createReplicas(limits: Partial<AggregatorLimits> = {}) {
   const clock = new SteppedClock();
   const store = createStoreInMemory(clock);
-  const seal = createSeal(isSealed ? 'the secret of the replicas' : undefined, 'test:');
+  const logger = createLogLines().logger;
   const open = () => {
-    const own = createMemorySignatureStore({ clock, maxSignatures: 1_000, maxPerSigner: 100 });
-    const ports = { clock, logger: createLogLines().logger, metrics: createMetrics(new Registry()) };
-    return createHarness(limits, {
-      clock,
-      store: createSharedSignatureStore(own, store.values, seal),
-      distributedFlights: createDistributedSingleFlight({ values: store.values, seal, ...ports }),
-    });
+    const ports = { clock, logger, metrics: createMetrics(new Registry()), networkID: 1, networkName: 'test' };
+    const onCommand = { call: (): void => undefined };
+    const ask: typeof store.store.ask = (command) => {
+      onCommand.call();
+      return store.store.ask(command);
+    };
+    const distributedFlights = createDistributedSingleFlight({ ...ports, store: { ask } });
+    return { ...createHarness(limits, { clock, distributedFlights }), onCommand };
   };
-  return { ...store, clock, one: open(), other: open() };
+  return { ...store, clock, one: open(), other: open(), third: open() };
 }
 
 const EXPECTED = {
@@ -55,17 +52,25 @@ describe('replicas', () => {
     expect([one.leftovers(), other.leftovers()]).toEqual(Array(2).fill({ timers: 0, listeners: 0, requests: 0 }));
   });
 
-  test('share a failure for its seconds', async () => {
-    const { clock, one, other } = createReplicas();
-    for (const harness of [one, other]) harness.silence(1, 2);
-    const failure = await one.failure();
-    expect(failure.code).toBe('insufficient_weight');
-    const again = await other.failure();
-    expect([again.code, again.message, again.report]).toEqual([failure.code, failure.message, failure.report]);
-    expect(asked(other)).toBe(0);
-    await clock.advance(3_000);
-    await other.failure();
-    expect(asked(other)).toBeGreaterThan(0);
+  test('that wait for one whose collection fails collect themselves, and have a failure of their own', async () => {
+    const { clock, one, other, third } = createReplicas();
+    const all = [one, other, third];
+    for (const harness of all) harness.silence(1, 2);
+    const failures = await Promise.all(all.map((harness) => harness.failure()));
+    expect(failures.map(({ code }) => code)).toEqual(Array(3).fill('insufficient_weight'));
+    // None has more than the time of its request.
+    expect(clock.monotonicMs()).toBeLessThanOrEqual(10_000);
+    for (const harness of all) expect(asked(harness)).toBeGreaterThan(0);
+  });
+
+  test('that wait for one whose collection fails have the message if they can collect it', async () => {
+    const { one, other } = createReplicas();
+    one.silence(1, 2);
+    const failed = one.failure();
+    const result = other.start();
+    expect((await failed).code).toBe('insufficient_weight');
+    const { signedMessage } = await other.finish(result);
+    expect(verifySignedMessage(signedMessage, EXPECTED, modelBackend).kind).toBe('valid');
   });
 
   test('share a result without the whole buffer for some seconds only', async () => {
@@ -76,40 +81,28 @@ describe('replicas', () => {
     expect(first.signedWeight).toBe(80n);
     expect((await other.finish(other.start(request))).signedMessage).toEqual(first.signedMessage);
     await clock.advance(3_000);
-    expect((await other.finish(other.start(request))).signedWeight).toBe(100n);
-  });
-
-  test('tell each other how it goes', async () => {
-    const { clock, one, other } = createReplicas();
-    one.silence(1);
-    const events: ProgressEvent[] = [];
-    const result = one.start();
-    await drain();
-    const waiting = other.start({}, { onProgress: (event) => events.push(event) });
-    await clock.advance(900);
-    expect(asked(other)).toBe(0);
-    expect(events[0]).toMatchObject({ kind: 'state', state: { signedWeight: 0n } });
-    const signed = events.filter((event) => event.kind === 'outcome' && event.outcome.kind === 'signed');
-    expect(signed.length).toBeGreaterThan(0);
-    expect(events.some((event) => event.kind === 'asked')).toBe(true);
-    await Promise.allSettled([one.finish(result), other.finish(waiting)]);
+    expect((await other.finish(other.start(request))).signedWeight).toBe(90n);
   });
 
   test.each([
-    ['what is left of the time', 4_000, 10_000],
-    ['at least half of the time', 8_000, 8_000 + 10_000 / 2],
-  ])('that take over from another have %s', async (_, leavesAtMs, endsAtMs) => {
+    ['leaves', 4_000],
+    ['has not ended after three quarters of the time', undefined],
+  ])('that wait for one that %s have the rest of the time', async (_, leavesAtMs) => {
     const { clock, one, other } = createReplicas(PATIENT);
     for (const harness of [one, other]) harness.silence(1, 2);
     const leaver = new AbortController();
     const left = one.start({}, { signal: leaver.signal });
+    left.catch(() => undefined);
     await drain();
-    clock.after(leavesAtMs, () => leaver.abort(new Error('gone')));
-    expect((await other.failure()).code).toBe('insufficient_weight');
-    await expect(left).rejects.toThrow('gone');
+    if (leavesAtMs !== undefined) clock.after(leavesAtMs, () => leaver.abort(new Error('gone')));
+    const failure = other.failure();
+    await clock.advance(leavesAtMs ?? 7_400);
+    expect(asked(other)).toBe(0);
+    expect((await failure).code).toBe('insufficient_weight');
     expect(asked(other)).toBeGreaterThan(0);
-    // A replica looks at another's work ten times a second.
-    expect(Math.floor(clock.monotonicMs() / 100) * 100).toBe(endsAtMs);
+    expect(clock.monotonicMs()).toBe(10_000);
+    leaver.abort(new Error('gone'));
+    await expect(left).rejects.toThrow();
   });
 });
 
@@ -120,16 +113,16 @@ test.each<[string, RequestOptions, (signed: Buffer) => Buffer]>([
   ['of too small a quorum', { quorumNum: 30n }, (signed) => signed],
   ['of another message with this signature', {}, (signed) => signed.fill(99, endOf(signed), endOf(signed) + 1)],
 ])('a result %s under the key of a request never comes out', async (_, of, tamper) => {
-  const { values, entries, plant, planted, one, other } = createReplicas({}, false);
+  const { entries, plant, planted, one, other } = createReplicas();
   await one.finish(one.start(of));
-  const result = tamper(Buffer.from(planted([...entries.keys()].find((key) => key.startsWith('work:'))!)));
+  const [key = ''] = entries.keys();
+  const result = tamper(Buffer.from(planted(key)));
+  // The key of the request, as it is known only then.
+  const ofRequest = of.quorumNum === undefined ? key : key.replace(`|${of.quorumNum}|`, '|67|');
   entries.clear();
-  const { replace } = values;
-  values.replace = (key, ...rest) => {
-    if (rest[0] === undefined) plant(key, result);
-    return replace(key, ...rest);
-  };
+  other.onCommand.call = () => plant(ofRequest, result);
   const { signedMessage } = await other.finish(other.start());
+  expect([...entries.keys()]).toEqual([ofRequest]);
   expect(Buffer.from(signedMessage).indexOf(MESSAGE.bytes)).toBe(0);
   expect(verifySignedMessage(signedMessage, EXPECTED, modelBackend).kind).toBe('valid');
 });

@@ -5,7 +5,6 @@ import {
   HeightNotReached,
   type ValidatorSetsLimits,
 } from '../../../../src/pchain/state/validator-sets.ts';
-import type { SharedValidatorSets } from '../../../../src/store/redis/shared-validator-sets.ts';
 import type { Validator } from '../../../../src/validators/validator.ts';
 import { idFromBytes, nodeIDFromBytes, type SubnetID } from '../../../../src/warp/ids.ts';
 import { FakeClock } from '../../../support/fake-clock.ts';
@@ -21,7 +20,7 @@ const validator = (node: number, key: number | undefined, weight: bigint): Valid
 });
 
 /** Sets from a node whose chain is at height 20, and which proposes height 18. The weights of its three validators are the height. */
-function start(limits: Partial<ValidatorSetsLimits> = {}, shared?: SharedValidatorSets) {
+function start(limits: Partial<ValidatorSetsLimits> = {}) {
   const clock = new FakeClock();
   const read: bigint[] = [];
   const node = {
@@ -35,7 +34,6 @@ function start(limits: Partial<ValidatorSetsLimits> = {}, shared?: SharedValidat
   const sets = createValidatorSets({
     clock,
     limits,
-    shared,
     api: {
       async getProposedHeight() {
         node.heightCalls += 1;
@@ -130,24 +128,6 @@ test('heights named by clients do not evict sets at proposed heights', async () 
   expect([await at(18n), await pinned(18n)]).toEqual([current, current]);
   expect(sets.newest()).toEqual([[L1, current]]);
   expect(read).toEqual([]);
-});
-
-test('heights named by clients are read from the shared store, and not written to it', async () => {
-  const put: bigint[] = [];
-  const { read, at, pinned } = start(
-    {},
-    {
-      at: async (_, height) => (height === 7n ? [] : undefined),
-      put: (_, height) => void put.push(height),
-    },
-  );
-  expect((await pinned(7n)).validators).toEqual([]);
-  await pinned(8n);
-  await at(18n);
-  expect([read, put]).toEqual([[8n, 18n], [18n]]);
-  // What another replica has written is not written again.
-  expect((await at(7n)).validators).toEqual([]);
-  expect(put).toEqual([18n]);
 });
 
 test('heights named by clients share a set with proposed heights', async () => {
