@@ -126,7 +126,7 @@ export const REPLICA_BUGS: readonly SimulatedBug[] = [
   ...bugsOf('src/store/redis/distributed-single-flight.ts', {
     'a lease that a cancelled waiter releases': [
       'await sleep(clock, pollMs, signal)',
-      "signal.addEventListener('abort', () => void values.delete(key)); await sleep(clock, pollMs, signal)",
+      "signal.addEventListener('abort', () => void values.replace(key, seen.raw, { value: undefined, ttlMs: 1, maxBytes: 0 })); await sleep(clock, pollMs, signal)",
       /put an end to a lease/,
     ],
     'a lease that is not renewed': [
@@ -155,13 +155,6 @@ export const REPLICA_BUGS: readonly SimulatedBug[] = [
       "signature }, signal)) !== 'valid'",
       "signature }, signal)) === 'never'",
       /signed message that/,
-    ],
-  }),
-  ...bugsOf('src/aggregation/request/shared-signing.ts', {
-    'a replica that waits as long as another one works': [
-      'WAITING_SHARE = 0.75',
-      'WAITING_SHARE = 100',
-      /took \d+ ms, at most/,
     ],
   }),
   ...bugsOf('src/store/redis/shared-store.ts', {
