@@ -1,4 +1,4 @@
-import { allowedText } from '../../src/config/load/check-settings.ts';
+import { allowedText } from '../../src/config/load/problems.ts';
 import { SETTINGS } from '../../src/config/schema/schema.ts';
 import { type Path, pathText, type SettingSchema, schemaAt } from '../../src/config/schema/setting.ts';
 import type { ReferenceTable } from './reference-table.ts';

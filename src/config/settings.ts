@@ -1,11 +1,7 @@
 import { join } from 'node:path';
-import { parseHex } from '../lib/encoding/bytes.ts';
 import type { ApiEndpoint } from '../lib/net/api-endpoint.ts';
-import { parseHostAndPort } from '../lib/net/host-and-port.ts';
-import { parseRedisUrl, type RedisAddress, type RedisServers } from '../lib/net/redis-address.ts';
-import { type EvmChainID, parseEvmChainID } from '../pchain/rpc/evm-api.ts';
+import type { RedisAddress, RedisServers } from '../lib/net/redis-address.ts';
 import type { TracerOptions } from '../telemetry/tracer-options.ts';
-import { parseHexOrCb58Id, parseNodeID, type SubnetID } from '../warp/ids.ts';
 import { publicNetworkNamed } from '../warp/networks.ts';
 import type { NetworkSettings, Settings } from './schema/schema.ts';
 
@@ -14,10 +10,10 @@ import type { NetworkSettings, Settings } from './schema/schema.ts';
  * variables and configuration files; it decides nothing about the service. `schema/` declares every setting, `load/` reads and checks
  * them, `go-aggregator/` converts files of the Go aggregator.
  */
-export type Config = Readonly<ReturnType<typeof parseSettings>> & { readonly traces: TracesConfig };
-export type AggregationConfig = Readonly<ReturnType<typeof parseAggregation>>;
-export type UpstreamConfig = Readonly<ReturnType<typeof parseUpstream>>;
-export type NetworkConfig = Readonly<ReturnType<typeof parseNetwork>>;
+export type Config = Readonly<ReturnType<typeof toConfig>> & { readonly traces: TracesConfig };
+export type AggregationConfig = Readonly<ReturnType<typeof aggregationConfig>>;
+export type UpstreamConfig = Readonly<ReturnType<typeof upstreamConfig>>;
+export type NetworkConfig = Readonly<ReturnType<typeof networkConfig>>;
 
 /** Tracing by the standard variables of OpenTelemetry. */
 export type TracesConfig = Pick<TracerOptions, 'sampling' | 'ignored'>;
@@ -25,8 +21,8 @@ export type TracesConfig = Pick<TracerOptions, 'sampling' | 'ignored'>;
 /** Each needs a file descriptor. */
 const MAX_CLIENT_CONNECTIONS = 4_096;
 
-/** Parses checked settings into the values that the other parts of the service take. */
-export function parseSettings(settings: Settings) {
+/** Arranges checked settings as the other parts of the service take them. */
+export function toConfig(settings: Settings) {
   const { server, log, metrics, access, identity, bls, aggregation, store, upstream, networks } = settings;
   return {
     server: { ...server, maxConnections: MAX_CLIENT_CONNECTIONS },
@@ -34,18 +30,18 @@ export function parseSettings(settings: Settings) {
     metrics: { host: metrics.host ?? server.host, port: metrics.port },
     access: {
       unitsPerMinute: access.unitsPerMinute === 0 ? undefined : access.unitsPerMinute,
-      apiKeys: access.apiKeys.map((key) => ({ ...key, sha256: parseHex(key.sha256, 'sha256') })),
+      apiKeys: access.apiKeys,
     },
-    identity: parseIdentity(identity),
+    identity: identityFiles(identity),
     bls: { ...bls, auditPercentage: 1 },
-    aggregation: parseAggregation(aggregation),
-    store: parseStore(store),
-    upstream: parseUpstream(upstream),
-    networks: Object.entries(networks).map(([name, network]) => parseNetwork(name, network)),
+    aggregation: aggregationConfig(aggregation),
+    store: storeConfig(store),
+    upstream: upstreamConfig(upstream),
+    networks: Object.entries(networks).map(([name, network]) => networkConfig(name, network)),
   };
 }
 
-function parseIdentity({ directory, certificatePath, privateKeyPath }: Settings['identity']) {
+function identityFiles({ directory, certificatePath, privateKeyPath }: Settings['identity']) {
   if (directory !== undefined) {
     return {
       directory,
@@ -60,7 +56,7 @@ function parseIdentity({ directory, certificatePath, privateKeyPath }: Settings[
 
 const LEAST_RESULT_CACHE_BYTES = 1024 * 1024;
 
-function parseAggregation(aggregation: Settings['aggregation']) {
+function aggregationConfig(aggregation: Settings['aggregation']) {
   const { signatureCacheSize } = aggregation;
   return {
     ...aggregation,
@@ -77,20 +73,20 @@ function parseAggregation(aggregation: Settings['aggregation']) {
   };
 }
 
-function parseStore(store: Settings['store']) {
+function storeConfig(store: Settings['store']) {
   const { path, sharedUrl, sharedKeyPrefix: keyPrefix, sharedSecret: secret } = store;
   if (sharedUrl === undefined) return { path, shared: undefined };
-  return { path, shared: { servers: parseRedisServers(store, parseRedisUrl(sharedUrl)), keyPrefix, secret } };
+  return { path, shared: { servers: redisServers(store, sharedUrl), keyPrefix, secret } };
 }
 
-function parseRedisServers(store: Settings['store'], address: RedisAddress): RedisServers {
+function redisServers(store: Settings['store'], address: RedisAddress): RedisServers {
   const { sharedNodes, sharedMaster: master, sharedSentinelPassword: sentinelPassword } = store;
-  const nodes = [{ host: address.host, port: address.port }, ...sharedNodes.map(parseHostAndPort)];
+  const nodes = [{ host: address.host, port: address.port }, ...sharedNodes];
   if (master !== undefined) return { ...address, kind: 'sentinel', sentinels: nodes, master, sentinelPassword };
   return sharedNodes.length > 0 ? { ...address, kind: 'cluster', nodes } : { ...address, kind: 'single' };
 }
 
-function parseUpstream({ dataApi, metrics, nodeRpc, ...rest }: Settings['upstream']) {
+function upstreamConfig({ dataApi, metrics, nodeRpc, ...rest }: Settings['upstream']) {
   return {
     ...rest,
     maxResponseBytes: 64 * 1024 * 1024,
@@ -115,7 +111,7 @@ function isNear({ baseUrl }: ApiEndpoint): boolean {
   return /^([^.:]+|\[(::1|f[cd].*)\]|(127|10|192\.168|172\.(1[6-9]|2\d|3[01]))\.[\d.]+)$/.test(hostname);
 }
 
-function parseNetwork(name: string, network: NetworkSettings) {
+function networkConfig(name: string, network: NetworkSettings) {
   const { trackedSubnetIds, allowedSubnetIds, manuallyTrackedPeers, readyQuorumPercentage, ...rest } = network;
   const none: readonly ApiEndpoint[] = [];
   const isPublic = publicNetworkNamed(name) !== undefined;
@@ -128,24 +124,13 @@ function parseNetwork(name: string, network: NetworkSettings) {
     pChainApi: network.pChainApi ?? none,
     infoApi: network.infoApi ?? none,
     dataApi: network.dataApi,
-    /** RPC of EVM chains that the node does not run. */
-    chainRpc: new Map<EvmChainID, ApiEndpoint>(
-      Object.entries(network.chainRpc).map(([chain, endpoint]) => [parseEvmChainID(chain, 'blockchain ID'), endpoint]),
-    ),
-    trackedSubnetIDs: parseSubnetIDs(trackedSubnetIds),
-    allowedSubnetIDs: allowedSubnetIds && parseSubnetIDs(allowedSubnetIds),
-    manuallyTrackedPeers: manuallyTrackedPeers.map(({ nodeId, address }) => ({
-      nodeID: parseNodeID(nodeId),
-      ...parseHostAndPort(address),
-    })),
+    trackedSubnetIDs: trackedSubnetIds,
+    allowedSubnetIDs: allowedSubnetIds,
+    manuallyTrackedPeers: manuallyTrackedPeers.map(({ nodeId, address }) => ({ nodeID: nodeId, ...address })),
     readyQuorumNum: BigInt(readyQuorumPercentage),
     l1Index: {
       lookback: INDEX_LOOKBACK,
       blocksPerSecond: isPublic && !network.pChainApi?.every(isNear) ? 50 : 1_000,
     },
   };
-}
-
-function parseSubnetIDs(texts: readonly string[]): SubnetID[] {
-  return texts.map((text) => parseHexOrCb58Id<SubnetID>(text, 'subnet ID'));
 }

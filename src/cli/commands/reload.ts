@@ -30,7 +30,7 @@ export function createReload({ app, logger, started, load }: ReloadOptions): () 
       logger.error({ problems }, 'the configuration is not reloaded: nothing changes');
       return;
     }
-    const plan = planReload(running, next.written);
+    const plan = planReload(running, next.settings);
     const kept = await app.update(next.config);
     const isKept = (setting: string): boolean =>
       [...kept.keys()].some((name) => ['pChainApi', 'infoApi'].some((api) => setting === `networks.${name}.${api}`));
@@ -38,7 +38,7 @@ export function createReload({ app, logger, started, load }: ReloadOptions): () 
     for (const [network, reason] of kept) {
       logger.error({ network, reason }, 'the addresses of the APIs do not change');
     }
-    running = settingsAfter(running, next.written, taken);
+    running = settingsAfter(running, next.settings, taken);
     logger.info({ taken, left: plan.left }, 'configuration reloaded; settings in `left` need a restart');
   }
 

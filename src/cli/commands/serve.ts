@@ -129,7 +129,7 @@ async function serveUntilStopped(
   let reload = async (): Promise<void> => undefined;
   const stop = listenForSignals(() => void reload());
   const { signal } = stop;
-  const { config, written, warnings } = load();
+  const { config, settings, warnings } = load();
   const { drainDelayMs, shutdownTimeoutMs } = config.server;
   stop.timeoutMs = drainDelayMs + shutdownTimeoutMs + CLOSE_TIMEOUT_MS;
   const logger = createLogger(config.log.level);
@@ -149,7 +149,7 @@ async function serveUntilStopped(
     onProgress: showProgress,
     describe,
   });
-  reload = createReload({ app, logger, started: written, load });
+  reload = createReload({ app, logger, started: settings, load });
   const ended = Promise.race([aborted(signal), app.failed]);
   const prepared = prepareConsole(app, logger, signal);
   prepared.catch(() => undefined); // Rejects if the service stops before.

@@ -3,10 +3,9 @@ import { nearestName } from '../../lib/encoding/nearest-name.ts';
 import { PUBLIC_NETWORKS } from '../../warp/networks.ts';
 import { isGoFile } from '../go-aggregator/go-file.ts';
 import { ConfigError } from '../schema/config-error.ts';
-import { withDefaults } from '../schema/defaults.ts';
-import { removedVariable } from '../schema/removed-settings.ts';
+import { addDerivedDefaults } from '../schema/defaults.ts';
 import { SETTINGS, type Settings } from '../schema/schema.ts';
-import { mapTexts, networksOf, type Path, partAt, pathText, schemaAt, withPart } from '../schema/setting.ts';
+import { mapTexts, networksOf, type Path, partAt, schemaAt, withPart } from '../schema/setting.ts';
 import {
   type Environment,
   isWithin,
@@ -17,11 +16,12 @@ import {
   settingsOf,
   variableName,
 } from '../schema/variables.ts';
-import { type Config, parseSettings } from '../settings.ts';
-import { checkSettings, findSuspicious, Problems } from './check-settings.ts';
+import { type Config, toConfig } from '../settings.ts';
+import { findSuspicious, Problems } from './problems.ts';
 import { findProxyProblem } from './proxy-variables.ts';
 import { readJson } from './read-json.ts';
 import { readTraceVariables } from './trace-variables.ts';
+import { validate } from './validate.ts';
 
 export interface CommandLineSettings {
   readonly config?: string;
@@ -34,8 +34,10 @@ export interface CommandLineSettings {
 
 export interface LoadedConfig {
   readonly config: Config;
-  /** The whole configuration in the form of a file, with `${NAME}` unexpanded. Its secrets are not masked. */
-  readonly written: Settings;
+  /** The configuration in the form of a file, with all defaults, to compare it with another one. */
+  readonly settings: Settings;
+  /** What the file and the variables give: without defaults, with `${NAME}` unexpanded, and with secrets. */
+  readonly given: unknown;
   /** A line for each value that is allowed, but probably wrong. */
   readonly warnings: readonly string[];
   readonly sourceOf: (path: Path) => string;
@@ -86,8 +88,9 @@ export function parseConfig(
   const expanded = expandTexts(json, environment);
   const fromEnvironment = readEnvironment(expanded.value, environment, expanded.variables);
   const { overlays, base, problem } = withCommandLine(fromEnvironment.overlays, expanded.value, commandLine);
-  const written = withDefaults(overlay(base ?? json, overlays)).settings;
-  const { settings, derived } = withDefaults(overlay(base ?? expanded.value, overlays));
+  const given = overlay(base ?? json, overlays);
+  // A copy, which the validator changes.
+  const settings = mapTexts(overlay(base ?? expanded.value, overlays), (text) => text);
   const sourceOf = (path: Path): string | undefined =>
     overlays.findLast(
       (one) => isWithin(path, one.path) || (isWithin(one.path, path) && partAt(json, path) === undefined),
@@ -96,11 +99,7 @@ export function parseConfig(
   const problems = new Problems({
     sourceOf,
     // Texts that contain the value of a variable are hidden.
-    isHidden: (path) => {
-      const value = partAt(settings, path);
-      return typeof value === 'string' && value !== partAt(written, path);
-    },
-    isCopy: (path) => derived.has(pathText(path)),
+    isHidden: (path, text) => text !== partAt(given, path),
   });
   for (const { path, variable } of expanded.missing) {
     problems.add(path, `the environment variable ${variable}, which the text names, is not set`);
@@ -108,12 +107,14 @@ export function parseConfig(
   for (const line of [...fromEnvironment.unread, ...(problem === undefined ? [] : [problem])]) problems.addLine(line);
   const proxyProblem = findProxyProblem(environment);
   if (proxyProblem !== undefined) problems.addLine(proxyProblem);
-  checkSettings(SETTINGS, settings, [], problems);
-  if (problems.lines.length > 0) throw new ConfigError(problems.lines);
+  problems.addErrors(validate(settings), settings);
+  if (problems.count > 0) throw new ConfigError(problems.lines, { count: problems.count });
+  addDerivedDefaults(settings);
 
   return {
-    config: { ...parseSettings(settings as Settings), traces: readTraceVariables(environment) },
-    written: written as Settings,
+    config: { ...toConfig(settings as Settings), traces: readTraceVariables(environment) },
+    settings: settings as Settings,
+    given,
     warnings: findSuspicious(settingsOf(SETTINGS, Object.keys(networksOf(settings))), settings),
     sourceOf: (path) => sourceOf(path) ?? (partAt(json, path) === undefined ? 'default' : file),
   };
@@ -198,15 +199,16 @@ function isOfKubernetes(variable: string, environment: Environment): boolean {
 }
 
 function adviceOn(variable: string, json: unknown): string {
-  const removed = removedVariable(variable);
-  if (removed !== undefined) return `it is gone: ${removed}`;
-  const networks = new Set([...Object.keys(networksOf(json)), ...PUBLIC_NETWORKS.map(({ name }) => name), 'local']);
   const network = networkOfVariable(variable);
-  if (network !== undefined) networks.add(network);
-  const known = settingsOf(SETTINGS, [...networks]).map(({ path }) => variableName(path).slice(PREFIX.length));
+  const networks = [...Object.keys(networksOf(json)), ...PUBLIC_NETWORKS.map(({ name }) => name), 'local'];
   // Compared without the common prefix, which would make any two names similar.
-  const nearest = nearestName(variable.slice(PREFIX.length), [...known, 'CONFIG']);
-  return nearest === undefined ? 'config/README.md says how they are named' : `did you mean ${PREFIX}${nearest}?`;
+  const prefix = network === undefined ? PREFIX : variableName(['networks', network, '']);
+  const known = settingsOf(SETTINGS, network === undefined ? [...new Set(networks)] : [network])
+    .map(({ path }) => variableName(path))
+    .filter((name) => name.startsWith(prefix))
+    .map((name) => name.slice(prefix.length));
+  const nearest = nearestName(variable.slice(prefix.length), network === undefined ? [...known, 'CONFIG'] : known);
+  return nearest === undefined ? 'config/README.md says how they are named' : `did you mean ${prefix}${nearest}?`;
 }
 
 /** @returns also `base`, the configuration without a file; undefined if there is one */

@@ -1,13 +1,18 @@
+import { addDerivedDefaults } from '../schema/defaults.ts';
 import { MASK } from '../schema/mask.ts';
 import { SETTINGS } from '../schema/schema.ts';
-import { mapTexts, partAt, pathText, type SettingSchema, schemaAt } from '../schema/setting.ts';
+import { mapTexts, networksOf, partAt, pathText, type SettingSchema, schemaAt } from '../schema/setting.ts';
 import { settingsOf } from '../schema/variables.ts';
 import type { LoadedConfig } from './load-config.ts';
+import { addDefaults } from './validate.ts';
 
 /** Returns the configuration in the form of a file, with defaults. Secrets are `***`; `${NAME}` is not expanded. */
-export function printableConfig({ written, sourceOf }: LoadedConfig) {
+export function printableConfig({ given, sourceOf }: LoadedConfig) {
+  const written = mapTexts(given, (text) => text);
+  addDefaults(written);
+  addDerivedDefaults(written);
   const settings = mapTexts(written, (text, path) => masked(schemaAt(SETTINGS, path) ?? {}, text));
-  const sources = settingsOf(SETTINGS, Object.keys(written.networks)).flatMap(({ path, schema }) => {
+  const sources = settingsOf(SETTINGS, Object.keys(networksOf(written))).flatMap(({ path, schema }) => {
     // Of objects such as endpoints, the parts are listed.
     if (schema.properties !== undefined || partAt(settings, path) === undefined) return [];
     return [[pathText(path), sourceOf(path)] as const];

@@ -1,6 +1,11 @@
 import { readFileSync } from 'node:fs';
+import { visit } from 'jsonc-parser';
 import { attempt } from '../../lib/encoding/parse-error.ts';
-import { ConfigError } from '../schema/config-error.ts';
+import { ConfigError, MAX_PROBLEMS } from '../schema/config-error.ts';
+import { MAX_LEVELS } from '../schema/variables.ts';
+
+/** Many more than 10,000 API keys and the peers of some networks have. */
+const MAX_VALUES = 200_000;
 
 /**
  * Reads a JSON file in which no object has a key twice: `JSON.parse` would silently drop the first of two sections. Problems are reported
@@ -11,15 +16,16 @@ import { ConfigError } from '../schema/config-error.ts';
 export function readJson(path: string): unknown {
   const text = readText(path);
   if (text.trim() === '') throw new ConfigError([`the configuration file ${path} is empty`]);
-  const { repeated, end } = scan(text);
+  const { repeated, count, mistake } = scan(text, path);
+  // jsonc-parser has positions, and accepts some texts that are not JSON.
   const json: unknown = attempt(() => JSON.parse(text), SyntaxError);
-  if (json instanceof SyntaxError) {
-    // The parser's message quotes the text, and does not always contain a position.
-    throw new ConfigError([`the configuration file ${path} is not JSON ${placeOf(end, text)}`]);
-  }
-  if (repeated.length === 0) return json;
+  // The message of `JSON.parse` quotes the text, and does not always contain a position.
+  if (json instanceof SyntaxError)
+    throw new ConfigError([`the configuration file ${path} is not JSON${mistake ?? ''}`]);
+  if (count === 0) return json;
   throw new ConfigError(
-    repeated.map(({ key, at }) => `the configuration file ${path} has ${key} twice in one object ${placeOf(at, text)}`),
+    repeated.map((key) => `the configuration file ${path} has ${key}`),
+    { count },
   );
 }
 
@@ -39,59 +45,69 @@ function readText(path: string): string {
   }
 }
 
-function placeOf(at: number, text: string): string {
-  const lines = text.slice(0, at).split('\n');
-  return `(line ${lines.length} column ${(lines.at(-1) ?? '').length + 1})`;
+/**
+ * Returns the first repeated keys in words, the number of all, and the place of the first mistake.
+ *
+ * @throws {ConfigError} at the first value that is one too many, or too deep for functions that call themselves
+ */
+function scan(text: string, path: string) {
+  const repeated: string[] = [];
+  const keys: Set<string>[] = [];
+  let mistake: string | undefined;
+  let count = 0;
+  let levels = 0;
+  let values = 0;
+
+  function countValue(line: number, column: number): void {
+    values += 1;
+    if (values > MAX_VALUES)
+      throw new ConfigError([`the configuration file ${path} has more than ${MAX_VALUES} values`]);
+    if (levels <= MAX_LEVELS) return;
+    throw new ConfigError([
+      `the configuration file ${path} has more than ${MAX_LEVELS} levels of lists and objects ${placeOf(line, column)}`,
+    ]);
+  }
+  function begin(line: number, column: number): void {
+    levels += 1;
+    countValue(line, column);
+  }
+  function end(): void {
+    levels -= 1;
+  }
+  function repeat(key: string, line: number, column: number): void {
+    count += 1;
+    if (count > MAX_PROBLEMS) return;
+    repeated.push(`${JSON.stringify(key)} twice in one object ${placeOf(line, column)}`);
+  }
+  visit(
+    text,
+    {
+      onObjectBegin(_at, _length, line, column) {
+        keys.push(new Set());
+        begin(line, column);
+      },
+      onObjectProperty(key, _at, _length, line, column) {
+        const known = keys.at(-1);
+        if (known?.has(key)) repeat(key, line, column);
+        known?.add(key);
+      },
+      onObjectEnd() {
+        keys.pop();
+        end();
+      },
+      onArrayBegin: (_at, _length, line, column) => begin(line, column),
+      onArrayEnd: end,
+      onLiteralValue: (_value, _at, _length, line, column) => countValue(line, column),
+      onError(_code, _at, _length, line, column) {
+        mistake ??= ` ${placeOf(line, column)}`;
+      },
+    },
+    { disallowComments: true, allowTrailingComma: false },
+  );
+  return { repeated, count, mistake };
 }
 
-/** Matches a token and the white space after it. */
-function token(source: string): RegExp {
-  return new RegExp(String.raw`(${source})[ \t\r\n]*`, 'y');
-}
-
-const STRING = String.raw`"(?:[^"\\\u0000-\u001f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*"`;
-const NUMBER = String.raw`-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?(?![\w.])`;
-const [START, KEY, COLON, COMMA] = [token(''), token(STRING), token(':'), token(',')];
-const SCALAR = token(String.raw`${STRING}|${NUMBER}|(?:true|false|null)\b`);
-const LIST = [token(String.raw`\[`), token(String.raw`\]`)] as const;
-const OBJECT = [token(String.raw`\{`), token(String.raw`\}`)] as const;
-
-/** Scans a text by the grammar of JSON (RFC 8259). @returns the repeated keys, and `end`, the offset of the first mistake */
-function scan(text: string) {
-  const repeated: { key: string; at: number }[] = [];
-  let end = 0;
-
-  function take(expected: RegExp): string | undefined {
-    expected.lastIndex = end;
-    const found = expected.exec(text);
-    if (found === null) return undefined;
-    end = expected.lastIndex;
-    return found[1];
-  }
-
-  function isSequence([first, last]: readonly [RegExp, RegExp], isItem: () => boolean): boolean {
-    if (take(first) === undefined) return false;
-    if (take(last) !== undefined) return true;
-    do if (!isItem()) return false;
-    while (take(COMMA) !== undefined);
-    return take(last) !== undefined;
-  }
-
-  function isMember(keys: Set<string>): boolean {
-    const at = end;
-    const key = take(KEY);
-    if (key === undefined || take(COLON) === undefined) return false;
-    if (keys.has(key)) repeated.push({ key, at });
-    keys.add(key);
-    return isValue();
-  }
-
-  function isValue(): boolean {
-    const keys = new Set<string>();
-    return take(SCALAR) !== undefined || isSequence(LIST, isValue) || isSequence(OBJECT, () => isMember(keys));
-  }
-
-  take(START);
-  isValue();
-  return { repeated, end };
+/** @param line and column from 0 */
+function placeOf(line: number, column: number): string {
+  return `(line ${line + 1} column ${column + 1})`;
 }

@@ -1,8 +1,8 @@
 import { Type } from 'typebox';
-import { isObject } from '../../lib/encoding/is-object.ts';
 import { attempt, ParseError } from '../../lib/encoding/parse-error.ts';
+import type { ApiEndpoint } from '../../lib/net/api-endpoint.ts';
 import { parseHostAndPort } from '../../lib/net/host-and-port.ts';
-import { parseEvmChainID } from '../../pchain/rpc/evm-api.ts';
+import { type EvmChainID, parseEvmChainID } from '../../pchain/rpc/evm-api.ts';
 import { parseHexOrCb58Id, parseNodeID, type SubnetID } from '../../warp/ids.ts';
 import { publicNetworkNamed } from '../../warp/networks.ts';
 import { Endpoint, Endpoints, RpcEndpoint } from './endpoint-schema.ts';
@@ -15,6 +15,7 @@ import {
   partAt,
   port,
   type Report,
+  replaced,
   type Surroundings,
   section,
 } from './setting.ts';
@@ -93,7 +94,7 @@ const NetworkSchema = section(
       examples: [['mainnet', 'fuji', 'testnet']],
       derived: {
         text: '`["testnet"]` for `fuji`, else `[]`',
-        value: ({ network }: Surroundings) => publicNetworkNamed(network?.name ?? '')?.aliases ?? [],
+        value: ({ network }: Surroundings) => defaultAliases(network?.name ?? ''),
       },
     }),
     pChainApi: optional(
@@ -114,7 +115,7 @@ const NetworkSchema = section(
         'The data API for transactions of L1 validations that are not in the index. Its key belongs in `httpHeaders`.',
       ),
     ),
-    chainRpc: check(
+    chainRpc: replaced(
       Type.Record(Type.String(), RpcEndpoint, {
         default: {},
         description:
@@ -124,12 +125,7 @@ const NetworkSchema = section(
         secret: 'when wrong',
         examples: [{ C: { baseUrl: 'https://api.avax.network/ext/bc/C/rpc' } }],
       }),
-      (chains, report) => {
-        for (const chain of Object.keys(chains)) {
-          const parsedID = attempt(() => parseEvmChainID(chain, 'the name'));
-          if (parsedID instanceof ParseError) report(`${parsedID.message}, or C`, [chain]);
-        }
-      },
+      parseChainRpc,
     ),
     trackedSubnetIds: Type.Array(SubnetId, {
       default: [],
@@ -202,6 +198,7 @@ const NetworkSchema = section(
 
 export const NetworksSchema = check(
   Type.Record(Type.String({ pattern: NAME }), NetworkSchema, {
+    additionalProperties: false,
     isSection: true,
     description:
       'The networks to serve, by their names in paths. `mainnet` and `fuji` are the public networks; any other name is a private ' +
@@ -212,6 +209,20 @@ export const NetworksSchema = check(
   }),
   checkNetworks,
 );
+
+function defaultAliases(name: string): readonly string[] {
+  return publicNetworkNamed(name)?.aliases ?? [];
+}
+
+function parseChainRpc(chains: Readonly<Record<string, ApiEndpoint>>, report: Report): Map<EvmChainID, ApiEndpoint> {
+  const endpoints = new Map<EvmChainID, ApiEndpoint>();
+  for (const [chain, endpoint] of Object.entries(chains)) {
+    const id = attempt(() => parseEvmChainID(chain, 'the name'));
+    if (id instanceof ParseError) report(`${id.message}, or C`, [chain]);
+    else endpoints.set(id, endpoint);
+  }
+  return endpoints;
+}
 
 function checkNetwork(network: object, report: Report): void {
   const [hasApi, isEmbedded] = [Object.hasOwn(network, 'pChainApi'), Object.hasOwn(network, 'embedded')];
@@ -246,7 +257,7 @@ function checkNetworks(networks: Readonly<Record<string, unknown>>, report: Repo
     if (known !== undefined && embedded.includes(name)) {
       report(`must be left out: ${name} is a public network`, [name, 'embedded']);
     }
-    const aliases = isObject(network) ? network['aliases'] : undefined;
+    const aliases = partAt(network, ['aliases']) ?? defaultAliases(name);
     for (const [index, alias] of (Array.isArray(aliases) ? aliases : []).entries()) {
       const owner = owners.get(alias);
       if (owner !== undefined) report(`must be a new name: the network ${owner} has it`, [name, 'aliases', index]);

@@ -1,6 +1,7 @@
 import { isIP } from 'node:net';
 import { availableParallelism } from 'node:os';
 import { type Static, Type } from 'typebox';
+import { parseHex, prefixedHex } from '../../lib/encoding/bytes.ts';
 import { PUBLIC_NETWORKS } from '../../warp/networks.ts';
 import { NetworksSchema } from './network-schema.ts';
 import {
@@ -9,6 +10,7 @@ import {
   integer,
   networksOf,
   optional,
+  parsed,
   partAt,
   port,
   type Report,
@@ -137,13 +139,16 @@ const ApiKey = Type.Object(
       maxLength: 100,
       examples: ['console'],
     }),
-    sha256: Type.String({
-      description: 'The SHA-256 of the key in hex, so that no key stands in a file: `printf %s KEY | sha256sum`.',
-      pattern: '^[0-9a-fA-F]{64}$',
-      allowed: 'a SHA-256 in hex, 64 digits: printf %s KEY | sha256sum',
-      secret: 'when wrong',
-      examples: [API_KEY.sha256],
-    }),
+    sha256: parsed(
+      Type.String({
+        description: 'The SHA-256 of the key in hex, so that no key stands in a file: `printf %s KEY | sha256sum`.',
+        pattern: '^[0-9a-fA-F]{64}$',
+        allowed: 'a SHA-256 in hex, 64 digits: printf %s KEY | sha256sum',
+        secret: 'when wrong',
+        examples: [API_KEY.sha256],
+      }),
+      (hex) => parseHex(hex, 'sha256'),
+    ),
     unitsPerMinute: integer(1, 10_000_000, { default: 30_000, description: "The key's limit per minute." }),
     routes: Type.Array(Type.Enum(['aggregation', 'data', 'rpc', 'operate']), {
       default: ['aggregation', 'data', 'rpc'],
@@ -274,7 +279,7 @@ export const SettingsSchema = check(
 /** The same schema, typed for the code that walks it: typebox's types do not contain the additional fields of {@link Setting}. */
 export const SETTINGS = SettingsSchema as unknown as SettingSchema;
 
-/** A whole configuration file with all defaults. */
+/** All settings in the form of a file, with all defaults, and texts parsed. */
 export type Settings = Static<typeof SettingsSchema>;
 export type NetworkSettings = Settings['networks'][string];
 
@@ -307,13 +312,13 @@ function checkPorts(settings: object, report: Report): void {
   if (!hasOwnApi && goPorts.every((path) => partAt(settings, path) === undefined)) {
     report('must be true where no network has ports of goApi, as nothing would listen', ['server', 'ownApi']);
   }
+  const serverHost = partAt(settings, ['server', 'host']);
   const owners = new Map<unknown, string>();
   for (const path of [...(hasOwnApi ? [['server', 'port']] : []), ['metrics', 'port'], ...goPorts]) {
     const number = partAt(settings, path);
     if (number === undefined || number === 0) continue;
     const owner = owners.get(number);
-    const isElsewhere =
-      path[0] === 'metrics' && partAt(settings, ['metrics', 'host']) !== partAt(settings, ['server', 'host']);
+    const isElsewhere = path[0] === 'metrics' && (partAt(settings, ['metrics', 'host']) ?? serverHost) !== serverHost;
     if (owner === undefined) owners.set(number, path.join('.'));
     else if (!isElsewhere) report(`must be another port than ${owner}`, path);
   }
@@ -325,7 +330,7 @@ function checkApiKeys(keys: readonly unknown[], report: Report): void {
   for (const [index, key] of keys.entries()) {
     const name = partAt(key, ['name']);
     const sha256 = partAt(key, ['sha256']);
-    const hash = typeof sha256 === 'string' ? sha256.toLowerCase() : undefined;
+    const hash = sha256 instanceof Uint8Array ? prefixedHex(sha256) : undefined;
     if (name !== undefined && names.has(name)) report('has the name of another key', [index]);
     else if (hash !== undefined && hashes.has(hash)) report('has the hash of another key', [index]);
     names.add(name);

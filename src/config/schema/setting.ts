@@ -1,4 +1,4 @@
-import { type Static, type TObject, type TProperties, type TSchema, Type } from 'typebox';
+import { type Static, type TObject, type TProperties, type TSchema, type TUnsafe, Type } from 'typebox';
 import { isObject } from '../../lib/encoding/is-object.ts';
 import { attempt, ParseError } from '../../lib/encoding/parse-error.ts';
 
@@ -29,10 +29,11 @@ export interface Setting {
   /** Marks an object that only groups settings: each of them is set separately. */
   readonly isSection?: boolean;
   /**
-   * Checks what the keywords cannot express. Objects and lists are checked even if some of their parts are wrong, so that all
-   * problems are found at once: a check accepts parts of any type.
+   * Checks what the keywords of JSON Schema cannot express, and may return what takes the place of the value. Objects and lists are
+   * checked even if some of their parts are wrong, so that all problems are found at once: a check accepts parts of any type. Its
+   * parts are checked before, and have their parsed values.
    */
-  readonly check?: (value: never, report: Report) => void;
+  readonly check?: (value: never, report: Report) => unknown;
 }
 
 export interface Derived {
@@ -40,9 +41,9 @@ export interface Derived {
   readonly value: (surroundings: Surroundings) => unknown;
 }
 
-/** What a derived default may depend on; nothing of it is checked yet. */
+/** What a derived default may depend on. To print a configuration, its texts are as written. */
 export interface Surroundings {
-  /** The whole configuration, with the defaults that depend on nothing. */
+  /** The whole configuration, with the defaults that depend on nothing, and those derived before. */
   readonly settings: unknown;
   readonly network: { readonly name: string; readonly settings: unknown } | undefined;
 }
@@ -100,11 +101,21 @@ export function check<S extends TSchema>(schema: S, run: (value: Static<S>, repo
   return Object.assign(schema, { check: run });
 }
 
-export function parsed<S extends TSchema>(schema: S, parse: (text: Static<S>) => unknown): S {
-  return check(schema, (text, report) => {
+/** Makes the value of a setting what `parse` returns for its text. */
+export function parsed<S extends TSchema, T>(schema: S, parse: (text: Static<S>) => T): TUnsafe<T> {
+  return replaced(schema, (text, report) => {
     const value = attempt(() => parse(text));
     if (value instanceof ParseError) report(value.reason);
+    return value;
   });
+}
+
+/** Makes the value of a setting what `convert` returns, unless it reports a problem. */
+export function replaced<S extends TSchema, T>(
+  schema: S,
+  convert: (value: Static<S>, report: Report) => T | ParseError,
+): TUnsafe<T> {
+  return Object.assign(schema, { check: convert }) as unknown as TUnsafe<T>;
 }
 
 export function schemaAt(schema: SettingSchema, path: Path): SettingSchema | undefined {

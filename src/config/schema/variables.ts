@@ -1,3 +1,4 @@
+import { depthOfJson } from '../../lib/encoding/json-source.ts';
 import { attempt } from '../../lib/encoding/parse-error.ts';
 import type { Path, SettingSchema } from './setting.ts';
 
@@ -5,6 +6,8 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 
 export const PREFIX = 'SIGNATURE_AGGREGATOR_';
 const SEPARATOR = '__';
+/** Of lists and objects; a configuration has seven. */
+export const MAX_LEVELS = 64;
 
 /** Returns the variable of a setting: SIGNATURE_AGGREGATOR_NETWORKS__FUJI__TRACKED_SUBNET_IDS. */
 export function variableName(path: readonly string[]): string {
@@ -57,6 +60,7 @@ export function parseVariable(text: string, schema: SettingSchema): unknown {
       return { true: true, false: false }[text] ?? text;
     case 'array':
     case 'object': {
+      if (depthOfJson(text) > MAX_LEVELS) return text;
       const json: unknown = attempt(() => JSON.parse(text), SyntaxError);
       return json instanceof SyntaxError ? text : json;
     }

@@ -17,7 +17,7 @@ function setUp() {
       },
     },
     logger: log.logger,
-    started: load().written,
+    started: load().settings,
     load,
   });
   const lines = () => log.lines.map((line) => JSON.parse(line) as Record<string, unknown>);

@@ -313,11 +313,11 @@ describe('problems', () => {
       upstreams: {},
     };
     expect(problemsOf(file)).toEqual([
+      'upstreams: there is no such setting; did you mean upstream?',
       'server.prot: there is no such setting; did you mean port?',
       'server.port: must be a whole number from 0 to 65535, is "80"',
       'log.colour: there is no such setting; known are: level',
       expect.stringMatching(/^log\.level: must be one of fatal, .*, is "loud"$/),
-      'upstreams: there is no such setting; did you mean upstream?',
     ]);
     expect(problemsOf(fileWith({ upstream: { metrics: {} } }))).toEqual([
       'upstream.metrics.baseUrl: must be given: a URL of http or https, such as "https://api.avax.network"',
@@ -350,6 +350,7 @@ describe('problems', () => {
     };
     const lines = problemsOf(file, {}, { KEY: 'secret', SIGNATURE_AGGREGATOR_BLS__WORKERS: '0' });
     expect(lines.map((line) => line.replace(/( \(.*?\))?: .*/, ''))).toEqual([
+      'other',
       'networks.fuji.pChainApi[0].baseUrl',
       'networks.fuji.readyQuorumPercentage',
       'networks.own.aliases[0]',
@@ -358,10 +359,9 @@ describe('problems', () => {
       'server.corsOrigins[0]',
       'server.corsOrigins[1]',
       'log.level',
+      'bls.workers',
       'aggregation.requestTimeoutMs',
       'aggregation.signatureCacheSize',
-      'other',
-      'bls.workers',
     ]);
     expect(lines.join()).not.toContain('secret');
   });
@@ -410,7 +410,7 @@ describe('files', () => {
       ['{\r\n  "networks": "secret", // a comment\r\n}', '(line 2 column 25)'],
       ['{"networks": [\n"secret",\n]}', '(line 3 column 1)'],
       ['{"store": {"path": "C:\\data"}}', '(line 1 column 20)'],
-      ['{"server": {"port": 08080}}', '(line 1 column 21)'],
+      ['{"server": {"port": 08080}}', '(line 1 column 22)'],
       ['{"networks": "secret"', '(line 1 column 22)'],
       ['{"networks": "secret\n"}', '(line 1 column 14)'],
       ['{} {"networks": "secret"}', '(line 1 column 4)'],
@@ -431,6 +431,42 @@ describe('files', () => {
       `the configuration file ${config} has "access" twice in one object (line 4 column 3)`,
       `the configuration file ${config} has "c" twice in one object (line 4 column 29)`,
     ]);
+  });
+
+  test('with a key twice are rejected, however it is written', () => {
+    const config = join(folder, 'written.json');
+    const content = '{"networks": {},\n "server": {"port": 1, "\\u0070ort": 2}}';
+    expect(problemsOfFile(content)).toEqual([
+      `the configuration file ${config} has "port" twice in one object (line 2 column 24)`,
+    ]);
+  });
+
+  test('that are nested too deeply, or have too many values, are rejected', () => {
+    const config = join(folder, 'written.json');
+    for (const [open, close, column] of [
+      ['[', ']', 65],
+      ['{"a":', '}', 321],
+    ] as const) {
+      expect(problemsOfFile(`${open.repeat(200_000)}1${close.repeat(200_000)}`)).toEqual([
+        `the configuration file ${config} has more than 64 levels of lists and objects (line 1 column ${column})`,
+      ]);
+    }
+    const unknown = Object.fromEntries(Array.from({ length: 600_000 }, (_, index) => [`k${index}`, 1]));
+    expect(problemsOfFile(JSON.stringify(unknown))).toEqual([
+      `the configuration file ${config} has more than 200000 values`,
+    ]);
+  });
+
+  test('with many mistakes are rejected with the first hundred', () => {
+    const unknown = Object.fromEntries(Array.from({ length: 1_000 }, (_, index) => [`k${index}`, 1]));
+    const problems = problemsOfFile(JSON.stringify({ ...BASE, ...unknown }));
+    expect(problems).toHaveLength(101);
+    expect(problems[99]).toMatch(/^k99: there is no such setting; /);
+    expect(problems[100]).toBe('and 900 more');
+    const wrong = problemsOf(fileWith({ network: { trackedSubnetIds: Array(1_000).fill('x') } }));
+    expect(wrong[0]).toMatch(/^networks\.fuji\.trackedSubnetIds\[0\]: /);
+    const twice = problemsOfFile(`{${Array(1_000).fill('"a":1').join()}}`);
+    expect([twice.length, twice[100]]).toEqual([101, 'and 899 more']);
   });
 
   test('that are empty or not UTF-8 are rejected', () => {

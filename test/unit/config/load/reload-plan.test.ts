@@ -3,7 +3,7 @@ import { parseConfig } from '../../../../src/config/load/load-config.ts';
 import { planReload, settingsAfter } from '../../../../src/config/load/reload-plan.ts';
 import { fileWith } from './config-fixture.ts';
 
-const writtenOf = (file: object) => parseConfig(file, {}, { SECRET: 's', OTHER: 'o' }).written;
+const writtenOf = (file: object) => parseConfig(file, {}, { SECRET: 's', OTHER: 'o' }).settings;
 const BEFORE = writtenOf(fileWith());
 const plan = (file: object, before = BEFORE) => planReload(before, writtenOf(file));
 const A = { baseUrl: 'https://a.test' };

@@ -33,8 +33,8 @@ describe('every setting has a variable', () => {
         [name]: text,
       };
       const file = isEmbedded ? { networks: { [NETWORK]: { embedded: {} } } } : FILE;
-      const { written, sourceOf } = parseConfig(file, {}, environment);
-      const value = partAt(written, path);
+      const { given, sourceOf } = parseConfig(file, {}, environment);
+      const value = partAt(given, path);
       // API keys have defaults inside.
       if (path.includes('apiKeys')) expect(value).toMatchObject(example as object[]);
       else expect(value).toEqual(example);
@@ -171,6 +171,17 @@ describe('a variable with our prefix that belongs to no setting', () => {
       expect(problemsOf(BASE, {}, ofKubernetes)).toEqual([]);
       expect(problemsOf(BASE, {}, { ...ofKubernetes, SIGNATURE_AGGREGATOR_SERVER_PORT: '1' })).toHaveLength(1);
     }
+  });
+
+  test('of a network is compared with the settings of a network only', () => {
+    const name = 'SIGNATURE_AGGREGATOR_NETWORKS__FUJI__API_TIMEOUT_MS';
+    expect(problemsOf(BASE, {}, { [name]: '1' })).toEqual([expect.stringContaining('; config/README.md says')]);
+  });
+
+  test('JSON that is nested too deeply is rejected', () => {
+    const deep = `${'['.repeat(60_000)}${']'.repeat(60_000)}`;
+    const environment = { SIGNATURE_AGGREGATOR_NETWORKS__FUJI__TRACKED_SUBNET_IDS: deep };
+    expect(problemsOf(BASE, {}, environment)).toEqual([expect.stringContaining(': must be a list of 0 to 1000')]);
   });
 
   test('invalid JSON is not shown', () => {
