@@ -80,19 +80,20 @@ export class SharedInvariants implements StoreWatcher {
     const { nowMs, violate, plan } = this.#options;
     const startMs = nowMs();
     // Where validators with little balance are avoided, the key is one that the plan does not tell.
-    const isLeased = [...this.#held].some(
+    const holdsLease = [...this.#held].some(
       ([key, holder]) => holder.replica === replica && (this.#options.messageOf(key) ?? message) === message,
     );
     const started = this.#replicas.get(replica)?.startedMs ?? startMs;
     const { requestTimeoutMs } = plan.aggregation;
     const isPatienceOver = startMs - askedMs >= WAITING_SHARE * requestTimeoutMs - PATIENCE_SLACK_MS;
     const isExcused = isPatienceOver || startMs - started < STARTING_MS || this.isDisturbed();
-    if (!isLeased && !isExcused) violate(`replica ${replica} began a collection without the lease`);
+    if (!holdsLease && !isExcused) violate(`replica ${replica} began a collection without the lease`);
     const collection: SharedCollection = {
       message,
       replica,
       startMs,
-      isLeased,
+      // The lease may be that of another kind of request.
+      isLeased: holdsLease && !isPatienceOver,
       endMs: undefined,
       isSigned: false,
     };
