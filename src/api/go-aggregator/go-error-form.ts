@@ -30,7 +30,7 @@ export const GO_ERROR_FORM: ErrorForm = {
     destinationChainID: 'justification',
   },
   statusOf(code) {
-    // The Go aggregator asks the validators all the same, and then misses the quorum.
+    // The Go aggregator asks the validators nevertheless, and then misses the quorum.
     if (code === 'quorum_unreachable') return 500;
     const status = OWN_ERROR_FORM.statusOf(code);
     if (KEPT_STATUSES.has(status) || code === 'not_found' || code === 'unknown_network') return status;

@@ -92,7 +92,10 @@ function createEntries(): LRUCache<RequestEntry, true> {
   });
 }
 
-/** Tells requests apart, also those of a client that gives all the same ID: this replica's are in the lists of all replicas, too. */
+/**
+ * Returns a key that distinguishes requests, also those of a client that sends equal IDs: this replica's records are also in the lists of
+ * all replicas.
+ */
 function keyOf({ id, client, endedAt, durationMs, outcome }: RequestRecord): string {
   return JSON.stringify([id, client, endedAt, durationMs, outcome]);
 }

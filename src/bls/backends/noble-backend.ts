@@ -29,7 +29,7 @@ const GENERATOR_Y = 0x08b3f481e3aaa0f1a09e30ed741d8ae4fcf5e095d5d00af600db18cb2c
 
 const WEIGHT_BYTES = 8;
 
-/** Memory for one operation at a time: points are copied in, worked on and copied out. */
+/** Memory of one operation: points are copied in, changed and copied out. */
 const [key, keySum] = [allocate(g1Curve.pointBytes), allocate(g1Curve.pointBytes)];
 const [point, pointSum] = [allocate(g2Curve.pointBytes), allocate(g2Curve.pointBytes)];
 
@@ -44,9 +44,9 @@ const generatorPair: PreparedPair = { point: generator, lines: signatureLines };
 const [factor, other, product] = allocateMany(3, FP12_BYTES) as [number, number, number];
 
 /**
- * Pairings by the formulas of @noble/curves, which is audited, has no native code and runs everywhere, on arithmetic of our own:
- * `field.ts` and the modules on top of it. Tests compare all of that with noble itself, and so does the service with a share of
- * its verdicts (`verdict-audit.ts`).
+ * Pairings by the formulas of @noble/curves, which is audited, has no native code and runs everywhere, on arithmetic of our own: `field.ts`
+ * and the modules on top of it. Tests compare the results with noble itself, and the service compares a share of its verdicts
+ * (`verdict-audit.ts`).
  *
  * A point is a copy of its words in the field's memory; that of a hashed message has Z = 1.
  */
@@ -140,10 +140,10 @@ function negatedPair(to: number, message: Uint32Array): PreparedPair {
 }
 
 /**
- * The signature's side of the equation.
+ * Prepares the signature's side of the equation.
  *
  * @param signature finite; gets Z = 1
- * @returns what `prepareLines` does
+ * @returns the result of `prepareLines`
  */
 function prepareSignature(signature: number): number {
   g2Curve.normalize(signature);
@@ -169,7 +169,7 @@ function pack({ buffer, byteOffset, byteLength }: Uint32Array): Uint8Array {
   return new Uint8Array(buffer, byteOffset, byteLength);
 }
 
-/** Copies, because the words of a typed array must be aligned and packed bytes may stand at any offset. */
+/** Copies: packed bytes may begin at any offset, and the words of a typed array must be aligned. */
 function unpack(packed: Uint8Array): Uint32Array {
   return new Uint32Array(new Uint8Array(packed).buffer);
 }

@@ -48,7 +48,7 @@ interface Point<P, F> {
   fromAffine(point: { readonly x: F; readonly y: F }): P;
 }
 
-/** x and y, or nothing but zeros for infinity, which is neither checked nor reduced again. */
+/** Packs x and y, or zeros for infinity. Unpacking neither checks nor reduces them again. */
 function pack<F>(point: {
   is0(): boolean;
   toAffine(): { readonly x: F; readonly y: F };

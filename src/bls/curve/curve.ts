@@ -33,7 +33,7 @@ import { type DoublingOperations, doublePoint } from './double-point.ts';
  */
 export type Curve = ReturnType<typeof createCurve>;
 
-/** Operations on elements at addresses. */
+/** Operations on elements, which are given by their addresses. */
 interface FieldOperations extends DoublingOperations {
   readonly invert: (out: number, a: number) => void;
   readonly isZero: (a: number) => boolean;

@@ -1,4 +1,4 @@
-/** What a doubling asks of a field: operations on elements at addresses, so many bytes each. */
+/** The operations of a field that a doubling needs, on elements given by their addresses. */
 export interface DoublingOperations {
   readonly width: number;
   readonly copy: (out: number, from: number) => void;
@@ -8,7 +8,7 @@ export interface DoublingOperations {
   readonly sub: (out: number, a: number, b: number) => void;
 }
 
-/** Memory for elements in between. */
+/** Memory for intermediate elements. */
 export type DoublingWork = readonly [A: number, B: number, C: number, D: number, E: number, F: number];
 
 /** dbl-2009-l of the Explicit-Formulas Database, in Jacobian coordinates. `out` may be `point`. */

@@ -47,7 +47,7 @@ const multiple = allocate(pointBytes);
 
 export interface EncodedPoint {
   readonly bytes: Uint8Array;
-  /** Where the point goes. */
+  /** Address for the point. */
   readonly out: number;
 }
 
@@ -56,7 +56,7 @@ export function decodeG2(out: number, bytes: Uint8Array): Decoding {
   return decodePointsG2([{ out, bytes }])[0] as Decoding;
 }
 
-/** The same with two at a time, which takes little longer. */
+/** Decodes one or two points; two take little longer than one. */
 export function decodePointsG2(points: readonly [EncodedPoint] | readonly [EncodedPoint, EncodedPoint]): Decoding[] {
   const begun = points.map((point, n) => beginDecoding(point, ySquared[n] as number));
   const roots = begun.flatMap((decoding) => (typeof decoding === 'string' ? [] : [decoding.root]));
@@ -114,8 +114,8 @@ export function isInSubgroup(point: number): boolean {
 }
 
 /**
- * The same if [-u]P is known, as the pairing comes by it: see `prepareLines`. Outside the subgroup Z may be 0 in place of it: that is
- * infinity, and ψ(P) is not. In the subgroup it never is, as its order is a prime far above u.
+ * Tests membership with a known [-u]P, which `prepareLines` computes for the pairing. Outside the subgroup its Z may be 0, which is
+ * infinity, and ψ(P) is not infinity. In the subgroup Z is never 0, because the order is a prime far above u.
  *
  * @param point finite
  * @param multiplied with x = X/Z and y = Y/Z

@@ -44,7 +44,7 @@ export function hashToG2(out: number, message: Uint8Array, dst: string): void {
   clearCofactor(out, first.point);
 }
 
-/** Node's own, which is quick from the first message on; what expand_message_xmd takes of it. */
+/** SHA-256 of Node, which is fast from the first message on, with the fields that expand_message_xmd needs. */
 const SHA256 = Object.assign((bytes: Uint8Array): Uint8Array => hash('sha256', bytes, 'buffer'), {
   outputLen: 32,
   blockLen: 64,
@@ -66,7 +66,7 @@ invert2(exceptional, Z);
 mul2(exceptional, exceptional, minusBOverA);
 mul2(minusBOverA, minusBOverA, minusOne);
 
-/** For one element u: memory for the map below, and the point that it gives. */
+/** Memory of the map for one element u, and of the resulting point. */
 interface Map {
   readonly u: number;
   readonly zu2: number;
@@ -101,12 +101,12 @@ function setCandidate({ u, zu2, x, gx }: Map, coefficients: readonly bigint[]): 
   setCurveEquation(gx, x);
 }
 
-/** The rest of both maps, and the isogeny: roots are taken of two at a time. */
+/** Completes both maps and applies the isogeny; the two roots are computed together. */
 function finishMaps(): void {
   const haveRoots = squareRoots2([rootOf(first), rootOf(second)]);
   const left = maps.filter((_, n) => !haveRoots[n]);
   for (const { x, zu2, gx } of left) {
-    // Then the right side is a square at x·Z·u²: there it is multiplied by (Z·u²)³, and Z is not a square.
+    // Otherwise the right side is a square at x·Z·u², where it is multiplied by (Z·u²)³, because Z is not a square.
     mul2(x, x, zu2);
     setCurveEquation(gx, x);
   }
@@ -154,7 +154,7 @@ const Y_DENOMINATOR = [
 ];
 const [xNum, xDen, yNum, yDen] = allocateMany(4, FP2_BYTES) as [number, number, number, number];
 
-/** Maps (x, y) to Jacobian coordinates with Z = xDen·yDen, so that nothing has to be inverted. A pole maps to infinity. */
+/** Maps (x, y) to Jacobian coordinates with Z = xDen·yDen, without an inversion. A pole maps to infinity. */
 function mapIsogeny(out: number, x: number, y: number): void {
   evaluate(xNum, X_NUMERATOR, x);
   evaluate(xDen, X_DENOMINATOR, x);

@@ -12,7 +12,7 @@ export type Decoding = 'point' | 'infinity' | 'malformed';
 
 export type SplitEncoding =
   | { readonly kind: 'infinity' | 'malformed' }
-  /** It is still to be checked that x is below p and that there is a y. */
+  /** The caller checks that x is below p and that y exists. */
   | { readonly kind: 'finite'; readonly x: Uint8Array; readonly isLargerY: boolean };
 
 export function splitEncoding(bytes: Uint8Array, length: number): SplitEncoding {
@@ -36,7 +36,7 @@ export function encodeInfinity(length: number): Uint8Array {
   return bytes;
 }
 
-/** What packed points and encodings have in their first byte. */
+/** Tests the first byte for the flag that distinguishes encodings from packed points. */
 export function isCompressed(bytes: Uint8Array): boolean {
   return ((bytes[0] ?? 0) & COMPRESSED) !== 0;
 }

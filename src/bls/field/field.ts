@@ -5,9 +5,9 @@ import { createFieldModule, FP_BYTES } from './fused-field.ts';
 import { CONSTANT_BYTES, PIECE_BITS, RADIX } from './fused-limbs.ts';
 
 /**
- * Elements of the base field and of its quadratic extension, in the memory of one instance of {@link createFieldModule}. An
- * element is named by its address. Functions allocate the memory that they need beside their arguments once, when the module
- * is loaded. So nothing here is reentrant, which is no problem as everything is synchronous.
+ * Elements of the base field and of its quadratic extension, in the memory of one instance of {@link createFieldModule}. An element is
+ * named by its address. Functions allocate the memory that they need beside their arguments once, when the module is loaded. So nothing
+ * here is reentrant; all calls are synchronous.
  */
 const field = createFieldModule();
 export const { mul, square, add, sub, mul2, square2, add2, sub2, mulParts2, squareParts2, isZero } = field;
@@ -21,7 +21,7 @@ export const COEFFICIENT_BYTES = BLS_PUBLIC_KEY_LENGTH;
 /** The memory of `compiled-formulas.ts` comes first. */
 let allocated = CONSTANT_BYTES + FORMULA_MEMORY_BYTES;
 
-/** Zeroed memory that is never freed: only for what lives as long as the process. */
+/** Returns zeroed memory that is never freed: only for data that lives as long as the process. */
 export function allocate(bytes: number): number {
   const address = allocated;
   allocated += bytes;
@@ -41,7 +41,7 @@ field.writePieces(toMontgomery, toPieces(RADIX ** 2n % FIELD_ORDER));
 const fromMontgomery = allocate(FP_BYTES);
 field.writePieces(fromMontgomery, toPieces(1n));
 const plain = allocate(FP_BYTES);
-/** Pieces of the number that was read last, and of the one that is written. */
+/** Pieces of the last number read, and of the number being written. */
 const [plainPieces, pieces]: readonly [number[], number[]] = [[], []];
 const oneWords = (() => {
   const one = allocate(FP_BYTES);
@@ -54,7 +54,7 @@ export function copy(out: number, from: number, bytes: number): void {
   words.copyWithin(out / 4, from / 4, (from + bytes) / 4);
 }
 
-/** A copy of the memory as it is, which {@link loadWords} of this or another instance can load. */
+/** Returns a copy of the raw memory, which {@link loadWords} of this or another instance can load. */
 export function storeWords(from: number, bytes: number): Uint32Array {
   return words.slice(from / 4, (from + bytes) / 4);
 }
@@ -175,8 +175,8 @@ export function isLarger2(from: number): boolean {
 }
 
 /**
- * a^((p-3)/4), of two at a time, which takes little longer than of one. As p ≡ 3 mod 4, square roots and inverses are computed from it. An `out` must
- * not be an `a`; for one alone, both are the same.
+ * Computes a^((p-3)/4) for two elements, which takes little longer than for one. Since p ≡ 3 mod 4, square roots and inverses follow from
+ * it. An `out` must not alias an `a`; for a single element pass it twice.
  */
 function powForRoot(out0: number, out1: number, a0: number, a1: number): void {
   const powers0 = oddPowers[0];
@@ -213,7 +213,7 @@ const ODD_POWERS = 2 ** (WINDOW_BITS - 1);
 const oddPowers = allocateMany(2, ODD_POWERS * FP_BYTES) as [number, number];
 const [FIRST_STEP, STEPS] = slidingWindows((FIELD_ORDER - 3n) / 4n);
 
-/** `power` is a place in the table of odd powers, or -1 if nothing is multiplied. */
+/** `power` is an index into the table of odd powers, or -1 for no multiplication. */
 function slidingWindows(exponent: bigint): [number, { readonly squarings: number; readonly power: number }[]] {
   const bits = exponent.toString(2);
   const steps: { squarings: number; power: number }[] = [];
@@ -252,7 +252,7 @@ export function invert2(out: number, a: number): void {
 const zero = allocate(FP_BYTES);
 const [norm, minus, scratch] = allocateMany(3, FP_BYTES) as [number, number, number];
 
-/** `out` must not be `a`. @returns false if `a` is not a square; `out` then holds nothing of use */
+/** `out` must not alias `a`. @returns false if `a` is not a square; `out` is then undefined */
 export function squareRoot(out: number, a: number): boolean {
   // If a is a square, a^((p-1)/2) = 1, and a^((p+1)/4) squared is a.
   powForRoot(out, out, a, a);
@@ -262,11 +262,11 @@ export function squareRoot(out: number, a: number): boolean {
 }
 
 /**
- * A square root in the extension, or two at a time, by the complex method: with n² = a0² + a1² and d = (a0 + n)/2, either d or -d is a
- * square in the base field, and the root is x + a1/(2x)·i or a1/(2x) + x·i for x² = d or -d. d^((p-3)/4) is both x/d and ±1/x, so
- * no inversion is needed. The result is squared and compared with `a`, so a wrong one is never returned. An `out` must not be an `a`.
+ * Computes one or two square roots in the extension by the complex method: with n² = a0² + a1² and d = (a0 + n)/2, either d or -d is a
+ * square in the base field, and the root is x + a1/(2x)·i or a1/(2x) + x·i for x² = d or -d. d^((p-3)/4) is both x/d and ±1/x, so no
+ * inversion is needed. The result is squared and compared with `a`, so a wrong one is never returned. An `out` must not alias an `a`.
  *
- * @returns false if `a` is not a square; its `out` then holds nothing of use
+ * @returns false if `a` is not a square; its `out` is then undefined
  */
 export function squareRoots2(roots: readonly [Root] | readonly [Root, Root]): boolean[] {
   const one = rootWork[0];
@@ -283,7 +283,7 @@ export interface Root {
   readonly a: number;
 }
 
-/** `norm` is the n² above first, and d later; `root` a power of either. */
+/** `norm` is n² first, and d later; `root` is a power of one of them. */
 interface RootWork {
   readonly norm: number;
   readonly root: number;

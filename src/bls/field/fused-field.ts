@@ -5,8 +5,7 @@ import { instantiate } from './wasm-instance.ts';
 
 /**
  * The arithmetic of `field-module.ts` on vectors of two floating-point numbers: two elements at a time, or the two coefficients of one of
- * the extension. It needs a processor that adds to a product without rounding it before, as all have that are younger than 2013 or so;
- * `plain-backend.ts` runs elsewhere.
+ * the extension. It needs a processor with a fused multiply-add, as all have since about 2013; elsewhere `plain-backend.ts` runs.
  *
  * An element is 8 limbs of 50 bits: `scripts/bls/fused-reduction.ts`.
  */
@@ -45,7 +44,7 @@ function readPieces(limbs: Float64Array, first: number, pieces: number[]): void 
   }
 }
 
-/** The highest limb that is not 0 tells: those below it are too small to change the sign. */
+/** The sign is that of the highest limb other than 0: lower ones are too small to change it. */
 function limbIsNegative(limbs: Float64Array, first: number): boolean {
   for (let i = LIMBS - 1; i >= 0; i -= 1) {
     const limb = limbs[first + i] ?? 0;
@@ -55,7 +54,8 @@ function limbIsNegative(limbs: Float64Array, first: number): boolean {
 }
 
 /**
- * Whether this machine rounds a product and its sum once, as the arithmetic here needs it: 1 + 2^-52 squared minus its rounded value is not 0.
+ * Whether this machine rounds a product and its sum only once, which the arithmetic here needs: 1 + 2^-52 squared minus its rounded value
+ * is not 0.
  */
 export function isFused(): boolean {
   try {

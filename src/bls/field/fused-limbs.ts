@@ -1,15 +1,15 @@
 import { FIELD_ORDER } from './field-module.ts';
 
 /**
- * Elements of the fused field as they stand in the memory: 8 limbs of 50 bits, little-endian, each a whole number in 8 bytes.
- * `scripts/bls/fused-reduction.ts` says within which bounds.
+ * Layout of the fused field's elements in memory: 8 limbs of 50 bits, little-endian, each a whole number in 8 bytes. The bounds are in
+ * `scripts/bls/fused-reduction.ts`.
  */
 export const LIMB_BITS = 50;
 export const LIMBS = 8;
 export const LIMB_BYTES = 8;
 /** R of the Montgomery form. */
 export const RADIX = 1n << BigInt(LIMB_BITS * LIMBS);
-/** Numbers are written and read in pieces of so many bits, the lowest first: a limb is two. */
+/** Bits of a piece, in which numbers are written and read, the lowest first: a limb has two pieces. */
 export const PIECE_BITS = LIMB_BITS / 2;
 /** Bytes at the start of the memory, for constants of the code. */
 export const CONSTANT_BYTES = 4096;

@@ -37,22 +37,22 @@ const OPERATIONS = {
 };
 export type OperationName = keyof typeof OPERATIONS;
 
-/** Functions of formulas, for one place in the memory. */
+/** Compiled formulas for one place in the memory. */
 export interface AssembledFormulas {
-  /** A module that exports them by their names. */
+  /** WebAssembly module that exports the formulas by name. */
   readonly wasm: Uint8Array<ArrayBuffer>;
-  /** What they find in the memory: elements that stand one after the other from an address on. */
+  /** Constants that the formulas expect in memory: adjacent elements, from an address on. */
   readonly constants: readonly bigint[];
   readonly constantsAt: number;
 }
 
-/** Functions of formulas on the memory of `field.ts`, where they were assembled for. */
+/** Instantiates formulas on the memory of `field.ts`, for which they were assembled. */
 export function runFormulas<Name extends string>({
   wasm,
   constants,
   constantsAt,
 }: AssembledFormulas): Readonly<Record<Name, CompiledFormula>> {
   for (const [index, value] of constants.entries()) setBigint(constantsAt + index * FP_BYTES, value);
-  // The exports are the functions that were assembled.
+  // The exports are the assembled functions.
   return instantiate(wasm, OPERATIONS) as Readonly<Record<Name, CompiledFormula>>;
 }

@@ -43,7 +43,7 @@ const one = allocate(FP12_BYTES);
 setOne(one);
 const zero = allocate(FP_BYTES);
 
-/** Two buffers in turn, because results must not overlap with what they are computed from. */
+/** Two alternating buffers, because results must not overlap with operands. */
 class Turns {
   current: number;
   #other: number;
@@ -53,7 +53,7 @@ class Turns {
     this.#other = allocate(bytes);
   }
 
-  /** @returns the buffer to write to, which is the current one from then on; the one before stays as it is until the next turn */
+  /** @returns the buffer to write to, which is the current one from then on; the previous one stays unchanged until the next turn */
   turn(): number {
     [this.current, this.#other] = [this.#other, this.current];
     return this.current;
@@ -64,12 +64,12 @@ const multiple = new Turns(POINT_BYTES);
 const negated = allocate(2 * FP2_BYTES);
 
 /**
- * All lines of the loop, in its order.
+ * Computes all lines of the loop, in its order.
  *
  * @param out {@link LINES_BYTES}
  * @param point of G2, finite and with Z = 1
- * @returns where [-u] times the point stands until the next call, with x = X/Z and y = Y/Z. That holds for every point of the curve,
- *   but for those of which a smaller multiple is the point, its opposite or infinity: there Z may be 0 in place of it
+ * @returns the address of [-u] times the point, valid until the next call, with x = X/Z and y = Y/Z. For points of which a smaller multiple
+ * is the point itself, its opposite or infinity, Z may be 0 instead
  */
 export function prepareLines(out: number, point: number): number {
   copy(multiple.current, point, POINT_BYTES);
@@ -90,7 +90,7 @@ export function prepareLines(out: number, point: number): number {
 
 const product = new Turns(FP12_BYTES);
 
-/** The product of the pairs' Miller loops, with one squaring for all in each step. */
+/** Computes the product of the pairs' Miller loops, with one shared squaring in each step. */
 export function millerLoop(out: number, pairs: readonly PreparedPair[]): void {
   copy(product.current, one, FP12_BYTES);
   let at = 0;
@@ -112,7 +112,7 @@ export function millerLoop(out: number, pairs: readonly PreparedPair[]): void {
 
 const power = new Turns(FP12_BYTES);
 
-/** a^u, for elements whose conjugate is their inverse. `out` must not be `a`. */
+/** Computes a^u for elements whose conjugate is their inverse. `out` must not alias `a`. */
 function powU(out: number, a: number): void {
   copy(power.current, a, FP12_BYTES);
   for (const bit of MINUS_U_BITS.slice(1)) {
@@ -128,7 +128,7 @@ function powU(out: number, a: number): void {
 const [t0, t1, t2, t3, t4, t5, t6, t7, x, y, z] = allocateMany(11, FP12_BYTES) as unknown as Eleven;
 type Eleven = readonly [number, number, number, number, number, number, number, number, number, number, number];
 
-/** To the power of (p¹² - 1)/r, times 3. `out` may be `a`. */
+/** Raises to the power of 3·(p¹² - 1)/r. `out` may be `a`. */
 export function finalExponentiate(out: number, a: number): void {
   conjugate12(x, a);
   invert12(y, a);
@@ -172,7 +172,7 @@ export function isOne12(a: number): boolean {
 }
 const difference = allocate(FP_BYTES);
 
-/** Highest digit first; no two neighbours are other than 0. */
+/** Highest digit first; of two neighbouring digits at least one is 0. */
 function nonAdjacentForm(value: bigint): readonly number[] {
   const digits: number[] = [];
   for (let rest = value; rest > 0n; rest >>= 1n) {

@@ -7,19 +7,19 @@ export interface Part {
 /**
  * Finds the positions of contributions that make an aggregate invalid. The search bisects: k invalid ones among n cost about k · log2(n)
  * checks, where checking each would cost n. Only one half of a failing part is checked. If it is valid, the other half must be invalid; if
- * not, the other half is set aside until the end, when all those are checked at once: usually there is one invalid signature, and they
- * are valid.
+ * not, the other half is set aside until the end, when all those are checked at once: usually there is one invalid signature, and they are
+ * valid.
  *
- * A part whose sum verifies is valid for this aggregate. That does not prove each of its signatures, because the errors of colluders cancel in
- * a plain sum.
+ * A part whose sum verifies is valid for this aggregate. That does not prove each of its signatures, because the errors of colluders cancel
+ * in a plain sum.
  *
- * Without the positions returned, the rest verifies as an aggregate, because each part of it did and pairings add up. The one
- * exception is two parts whose keys are each other's opposites, which takes one owner of both; the next search then finds one
- * of the two.
+ * Without the positions returned, the rest verifies as an aggregate, because each part of it did and pairings add up. The one exception is
+ * two parts whose keys are each other's opposites, which takes one owner of both; the next search then finds one of the two.
  *
  * @param whole at least one contribution; their sum does not verify
- * @param verify whether the sum of all these parts verifies
- * @param signal ends the search early, because hundreds of invalid signers take many seconds. Those not cleared by then are `uncleared`
+ * @param verify returns whether the sum of all these parts verifies
+ * @param signal ends the search early, because hundreds of invalid signers take many seconds. Contributions not cleared by then are
+ * `uncleared`
  */
 export async function findBadSigners(
   whole: Part,

@@ -5,11 +5,11 @@ import { allocate, allocateMany, loadWords } from '../field/field.ts';
 import { LINES_BYTES, prepareLines } from './fast-pairing.ts';
 
 /**
- * How many messages keep their lines: those of {@link MAX_PREPARED} checks at a time, and as many that are being hashed meanwhile. They
- * have 26 KB each in the field's memory.
+ * Number of messages whose lines are cached: those of {@link MAX_PREPARED} concurrent checks, and some that are being hashed. Each takes 26
+ * KB of the field's memory.
  */
 const SLOTS = 48;
-/** Lines of so many messages are there at the same time. */
+/** Number of messages whose lines are valid at the same time. */
 export const MAX_PREPARED = 32;
 
 const free: number[] = allocateMany(SLOTS, LINES_BYTES);
@@ -17,11 +17,11 @@ const slots = new LRUCache<string, number>({ max: SLOTS });
 const point = allocate(g2Curve.pointBytes);
 
 /**
- * A part of the Miller loop depends on the message alone. It is computed when the message is hashed, and kept in case this thread
- * verifies the signature too.
+ * A part of the Miller loop depends on the message alone. It is computed when the message is hashed, and kept in case this thread verifies
+ * the signature too.
  *
  * @param hashed the words of a finite point with Z = 1
- * @returns the address of its lines, which stay until those of {@link MAX_PREPARED} others have been asked for
+ * @returns the address of its lines, which stay valid until the lines of {@link MAX_PREPARED} other messages were requested
  */
 export function linesOf(hashed: Uint32Array): number {
   const name = bytesToHex(new Uint8Array(hashed.buffer, hashed.byteOffset, hashed.byteLength));

@@ -2,7 +2,7 @@ import { STATUS_CODES } from 'node:http';
 import type { RequestField } from '../../aggregation/aggregator-error.ts';
 import { ERROR_CODES, type ErrorCode } from './error-codes.ts';
 
-/** The content of an error answer, before it is written in the form of an API. */
+/** Content of an error answer, before it gets the form of an API. */
 export interface ErrorAnswer {
   readonly code: ErrorCode;
   /** A list if an upstream sent one. */

@@ -9,8 +9,8 @@ export const RECEIVE_CROSS_CHAIN_MESSAGE = 'ccb5f809';
 const WORD_DIGITS = 64;
 
 /**
- * The bytes of the predicate: the message, one byte that ends it, and zeros up to whole words (subnet-evm `predicate.PackPredicate`).
- * They stand as storage keys in the transaction's access list, under the precompile's address.
+ * The bytes of the predicate: the message, one byte that ends it, and zeros up to whole words (subnet-evm `predicate.PackPredicate`). They
+ * are storage keys in the transaction's access list, under the precompile's address.
  */
 export function packPredicate(signedMessage: string): string {
   const ended = `${withoutPrefix(signedMessage)}ff`;
