@@ -1,12 +1,15 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import * as blst from '@chainsafe/blst';
+import { bls12_381 } from '@noble/curves/bls12-381.js';
 import blsEth, { type PublicKeyType as BlsEthKey } from 'bls-eth-wasm';
 import { Registry } from 'prom-client';
-import { type BackendName, loadBackend } from '../src/bls/backends/load-backend.ts';
-import { type BlsAggregation, type BlsService, createBlsService, type Signer } from '../src/bls/service/aggregation.ts';
-import { openWorkerPool } from '../src/bls/service/worker-pool.ts';
+import { SIGNATURE_DST } from '../src/bls/backends/bls-backend.ts';
+import type { BackendName } from '../src/bls/backends/load-backend.ts';
+import type { BlsAggregation, Signer } from '../src/bls/service/aggregation.ts';
+import { type BlsService, openBlsService } from '../src/bls/service/bls-service.ts';
 import { systemClock } from '../src/lib/concurrency/clock.ts';
 import { bytesToHex } from '../src/lib/encoding/bytes.ts';
+import { createLogger } from '../src/telemetry/logger.ts';
 import { createMetrics } from '../src/telemetry/metrics.ts';
 import type { BenchmarkOptions, Row } from './benchmark.ts';
 import { median, round as roundTo } from './statistics.ts';
@@ -15,6 +18,8 @@ const DEFAULT_SIZES = [5, 20, 100, 200, 1_000, 2_000];
 const BACKENDS: readonly BackendName[] = ['noble', 'native'];
 /** Fewer rounds where one takes seconds. */
 const roundsOf = (n: number): number => (n >= 1_000 ? 5 : n >= 100 ? 9 : 15);
+/** Noble as published takes milliseconds for each signature. */
+const publishedRoundsOf = (n: number): number => (n >= 1_000 ? 1 : 3);
 const WARM_UP_ROUNDS = 3;
 const WARM_UP_SIGNATURES = 200;
 const SMALL_REQUEST = 5;
@@ -37,12 +42,11 @@ export async function benchBls({ sizes, report }: BenchmarkOptions): Promise<voi
   await blsEth.init(blsEth.BLS12_381);
   const signers = createSigners(Math.max(...chosen, 1_000));
   await using opened = new AsyncDisposableStack();
+  const logger = createLogger('silent');
   const services = new Map<BackendName, BlsService>();
   for (const backend of BACKENDS) {
-    const runner = opened.use(
-      await openWorkerPool({ backend, workers: 1, clock: systemClock, metrics: createMetrics(new Registry()) }),
-    );
-    services.set(backend, createBlsService(runner, await loadBackend(backend)));
+    const ports = { clock: systemClock, random: Math.random, metrics: createMetrics(new Registry()), logger };
+    services.set(backend, opened.use(await openBlsService({ backend, workers: 1, auditPercentage: 0, ...ports })));
   }
   for (let round = 0; round < WARM_UP_ROUNDS; round += 1) {
     // Decodes all keys and compiles the code.
@@ -52,6 +56,8 @@ export async function benchBls({ sizes, report }: BenchmarkOptions): Promise<voi
       ...signed,
       signatures: signed.signatures.slice(0, WARM_UP_SIGNATURES),
     });
+    const few = signers.slice(0, SMALL_REQUEST);
+    aggregateWithNoble(few, { ...signed, signatures: signed.signatures.slice(0, SMALL_REQUEST) });
     for (const bls of services.values()) await aggregate(bls, signed, signers);
   }
 
@@ -63,10 +69,13 @@ export async function benchBls({ sizes, report }: BenchmarkOptions): Promise<voi
   }
 }
 
+type NobleKey = InstanceType<typeof bls12_381.G1.Point>;
+
 interface BenchSigner extends Signer {
   readonly key: blst.PublicKey;
   readonly secret: blst.SecretKey;
   readonly blsEthKey: BlsEthKey;
+  readonly nobleKey: NobleKey;
 }
 
 interface Signed {
@@ -91,13 +100,18 @@ async function benchSize(
   for (const { label, bad } of cases) {
     const reference: number[] = [];
     const blsEthTimes: number[] = [];
+    const publishedTimes: number[] = [];
     const ours = new Map(BACKENDS.map((backend) => [backend, [] as number[]]));
     // Finding a third of many takes seconds.
     const rounds = bad >= 100 ? 1 : roundsOf(n);
     for (let round = 0; round < rounds; round += 1) {
       const signed = signedBy(signers, bad);
       reference.push(await timed(async () => verifyEach(signers, signed.message, signed.signatures)));
-      if (bad === 0) blsEthTimes.push(await timed(async () => aggregateWithBlsEth(signers, signed)));
+      if (bad === 0) {
+        blsEthTimes.push(await timed(async () => aggregateWithBlsEth(signers, signed)));
+        if (round < publishedRoundsOf(n))
+          publishedTimes.push(await timed(async () => aggregateWithNoble(signers, signed)));
+      }
       for (const [backend, bls] of services) {
         ours.get(backend)?.push(await timed(() => aggregate(bls, signed, signers)));
       }
@@ -111,8 +125,10 @@ async function benchSize(
     for (const [backend, times] of ours) {
       const ms = median(times);
       report({ name: `${backend}, ${label}`, n, ms: round(ms), ratio: round(ms / referenceMs), vs: 'reference' });
-      if (bad === 0) clean.set(backend, ms);
-      else
+      if (bad === 0) {
+        clean.set(backend, ms);
+        if (backend === 'noble') reportPublished(n, median(publishedTimes), { referenceMs, ms }, report);
+      } else
         report({
           name: `${backend}, ${label} against clean`,
           n,
@@ -122,6 +138,18 @@ async function benchSize(
     }
   }
   await benchNextMessage(signers, services, clean, report);
+}
+
+/** Compares noble from npm with the reference, and the backend `noble`, which compiles its formulas, with noble from npm. */
+function reportPublished(
+  n: number,
+  publishedMs: number,
+  { referenceMs, ms }: { readonly referenceMs: number; readonly ms: number },
+  report: (row: Row) => void,
+): void {
+  const name = 'noble as published, clean';
+  report({ name, n, ms: round(publishedMs), ratio: round(publishedMs / referenceMs), vs: 'reference' });
+  report({ name: 'noble, clean against noble as published', n, ms: round(ms), ...against(ms, publishedMs, name) });
 }
 
 /** Measures the message after one with a third of invalid signatures: the service then asks their signers last. */
@@ -257,7 +285,8 @@ function createSigners(count: number): BenchSigner[] {
     const publicKey = key.toBytes();
     const blsEthKey = new blsEth.PublicKey();
     blsEthKey.deserialize(publicKey);
-    return { index, secret, key, blsEthKey, publicKey, publicKeyHex: bytesToHex(publicKey) };
+    const nobleKey = bls12_381.G1.Point.fromBytes(publicKey);
+    return { index, secret, key, blsEthKey, nobleKey, publicKey, publicKeyHex: bytesToHex(publicKey) };
   });
 }
 
@@ -272,6 +301,18 @@ function aggregateWithBlsEth(signers: readonly BenchSigner[], { message, signatu
   sum.aggregate(decoded);
   const keys = signers.map(({ blsEthKey }) => blsEthKey);
   if (!sum.fastAggregateVerify(keys, message)) throw new Error('bls-eth-wasm does not verify');
+}
+
+/** Does the same with @noble/curves from npm, which has neither WebAssembly nor code of this project. */
+function aggregateWithNoble(signers: readonly BenchSigner[], { message, signatures }: Signed): void {
+  const { longSignatures, G1, G2 } = bls12_381;
+  const sum = signatures
+    .map((bytes) => G2.Point.fromBytes(bytes))
+    .reduce((total, point) => total.add(point), G2.Point.ZERO);
+  const key = signers.reduce((total, { nobleKey }) => total.add(nobleKey), G1.Point.ZERO);
+  if (!longSignatures.verify(sum, longSignatures.hash(message, SIGNATURE_DST), key)) {
+    throw new Error('noble does not verify');
+  }
 }
 
 let messages = 0;

@@ -1,9 +1,7 @@
 import packageJson from '../package.json' with { type: 'json' };
 import { prepareDevnet } from './app-devnet.ts';
 import { openServers, showBuild } from './app-servers.ts';
-import { loadBackend } from './bls/backends/load-backend.ts';
-import { createBlsService } from './bls/service/aggregation.ts';
-import { openWorkerPool } from './bls/service/worker-pool.ts';
+import { openBlsService } from './bls/service/bls-service.ts';
 import type { Config } from './config/settings.ts';
 import type { Devnet } from './devnet/devnet.ts';
 import { type Clock, type Random, sleep } from './lib/concurrency/clock.ts';
@@ -47,9 +45,7 @@ export async function startApp({ config, logger, clock, random, onProgress, desc
   if (keyProblem !== undefined) logger.warn(keyProblem);
   logger.info({ nodeId: identity.nodeID }, 'staking identity');
   const tracer = await openTracer(opened, { ...ports, ...config.traces, service: { name: serviceName, version } });
-  const blsThreads = opened.use(await openWorkerPool({ ...config.bls, clock, metrics }));
-  const audit = config.bls.backend === 'noble' ? { ...ports, auditPercentage: config.bls.auditPercentage } : undefined;
-  const bls = createBlsService(blsThreads, await loadBackend(config.bls.backend), audit);
+  const bls = opened.use(await openBlsService({ ...config.bls, ...ports }));
   const shared = await openShared(opened, config.store.shared, ports);
   const ownLimits = createMemoryLimitCounters(clock);
   const limits = shared === undefined ? ownLimits : createSharedLimitCounters(shared.store, ownLimits);
@@ -98,7 +94,7 @@ export async function startApp({ config, logger, clock, random, onProgress, desc
   });
   for (const network of networks) network.open();
   // Last, because the threads would delay the start on few cores; only requests need them.
-  blsThreads.start();
+  bls.start();
 
   const failed = untilUnservable(networks);
   const closing = opened.move();

@@ -12,7 +12,7 @@ import { createL1Messages } from '../aggregation/transactions/l1-messages.ts';
 import { createAnswerHistories } from '../aggregation/validators/answer-history.ts';
 import { createInvalidSigners } from '../aggregation/validators/invalid-signers.ts';
 import { createValidatorConnections } from '../aggregation/validators/validator-connections.ts';
-import type { BlsService } from '../bls/service/aggregation.ts';
+import type { BlsService } from '../bls/service/bls-service.ts';
 import type { AggregationConfig, NetworkConfig } from '../config/settings.ts';
 import type { Clock, Random } from '../lib/concurrency/clock.ts';
 import type { ApiEndpoint } from '../lib/net/api-endpoint.ts';

@@ -1,9 +1,9 @@
 import { pino } from 'pino';
 import { Registry } from 'prom-client';
 import type { SignatureOutcome } from '../../src/aggregation/validators/validator-outcome.ts';
-import { type BlsService, createBlsService } from '../../src/bls/service/aggregation.ts';
 import { runBlsJob } from '../../src/bls/service/bls-jobs.ts';
-import { createJobRunner, type JobRunner } from '../../src/bls/service/job-runner.ts';
+import { type BlsService, createBlsService } from '../../src/bls/service/bls-service.ts';
+import { JobQueue } from '../../src/bls/service/job-queue.ts';
 import { nextTurn, sleep } from '../../src/lib/concurrency/clock.ts';
 import type { Network } from '../../src/network/network.ts';
 import { type NetworkParts, type Outside, openNetwork } from '../../src/network/network-parts.ts';
@@ -179,18 +179,16 @@ function createSimulatedThreads(
   clock: ClockView,
   draws: Draws,
   scheme: BlsScheme,
-): JobRunner {
-  return createJobRunner({
+): JobQueue {
+  return new JobQueue({
     threads: 2,
     concurrency: 2,
-    maxQueued: 1_000,
     async execute(job) {
       const ms = min + draws.next() * (max - min);
       if (ms > 0) await sleep(clock, ms);
       else await nextTurn(clock);
       return runBlsJob(scheme.backend, job);
     },
-    close: async () => {},
   });
 }
 

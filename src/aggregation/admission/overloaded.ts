@@ -1,4 +1,4 @@
-import { JobsOverloaded } from '../../bls/service/job-runner.ts';
+import { JobsOverloaded } from '../../bls/service/job-queue.ts';
 import type { Counter } from '../../telemetry/metrics.ts';
 import { AggregatorError } from '../aggregator-error.ts';
 

@@ -1,4 +1,4 @@
-import type { BlsService } from '../../bls/service/aggregation.ts';
+import type { BlsService } from '../../bls/service/bls-service.ts';
 import type { Clock } from '../../lib/concurrency/clock.ts';
 import type { EventLoopScheduler } from '../../lib/concurrency/event-loop-scheduler.ts';
 import type { WakeUp } from '../../lib/concurrency/wake-up.ts';

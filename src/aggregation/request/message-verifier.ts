@@ -1,4 +1,4 @@
-import type { BlsVerifier } from '../../bls/service/aggregation.ts';
+import type { BlsVerifier } from '../../bls/service/bls-service.ts';
 import type { Clock } from '../../lib/concurrency/clock.ts';
 import type { Epoch } from '../../pchain/rpc/chain-api.ts';
 import { quorumWeight } from '../../validators/quorum.ts';

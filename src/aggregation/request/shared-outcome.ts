@@ -1,4 +1,4 @@
-import type { BlsVerifier } from '../../bls/service/aggregation.ts';
+import type { BlsVerifier } from '../../bls/service/bls-service.ts';
 import { copyBytes, equalBytes } from '../../lib/encoding/bytes.ts';
 import type { SharedOutcome } from '../../store/redis/distributed-single-flight.ts';
 import { checkSigners } from '../../validators/verify-signed-message.ts';

@@ -1,6 +1,7 @@
 import { isFused } from '../field/fused-field.ts';
 import type { BlsBackend } from './bls-backend.ts';
 
+/** `noble`: noble's formulas, recorded and compiled to WebAssembly, and judged by noble. `native`: blst. */
 export const BACKEND_NAMES = ['noble', 'native'] as const;
 export type BackendName = (typeof BACKEND_NAMES)[number];
 

@@ -44,9 +44,9 @@ const generatorPair: PreparedPair = { point: generator, lines: signatureLines };
 const [factor, other, product] = allocateMany(3, FP12_BYTES) as [number, number, number];
 
 /**
- * Pairings by the formulas of @noble/curves, which is audited, has no native code and runs everywhere, on arithmetic of our own: `field.ts`
- * and the modules on top of it. Tests compare the results with noble itself, and the service compares a share of its verdicts
- * (`verdict-audit.ts`).
+ * Noble's formulas, recorded and compiled to WebAssembly (`run-formulas.ts`), and judged by noble: it is not @noble/curves as published,
+ * which is audited and takes some ten times as long (`plain-backend.ts`). Field and curve are our own: `field.ts` and the modules on top of
+ * it. Tests compare the results with noble itself, and the service compares a share of its verdicts (`verdict-audit.ts`).
  *
  * A point is a copy of its words in the field's memory; that of a hashed message has Z = 1.
  */

@@ -32,7 +32,6 @@ export class PublicKeyTable {
     this.#states = new Int32Array(this.memory);
   }
 
-  /** A full table is replaced by a new one; requests that use this one keep it. */
   get isFull(): boolean {
     return this.#slots.size >= FULL_AT_KEYS;
   }
@@ -52,6 +51,29 @@ export class PublicKeyTable {
 
   isDecoded(slot: number): boolean {
     return Atomics.load(this.#states, (slot * this.#slotBytes) / STATE_BYTES) === DECODED;
+  }
+}
+
+/** The table that new requests use; a new one when it is full. Requests that use a full one keep it. */
+export class PublicKeyTables {
+  readonly #packedBytes: number;
+  #current: PublicKeyTable;
+
+  constructor(packedBytes: number) {
+    this.#packedBytes = packedBytes;
+    this.#current = new PublicKeyTable(packedBytes);
+  }
+
+  open(): PublicKeyTable {
+    if (this.#current.isFull) this.#current = new PublicKeyTable(this.#packedBytes);
+    return this.#current;
+  }
+
+  /** The slots of these keys, and their memory, as jobs refer to them. */
+  slotsOf(signers: readonly { readonly publicKey: Uint8Array; readonly publicKeyHex: string }[]) {
+    const table = this.open();
+    const slots = signers.map(({ publicKeyHex, publicKey }) => table.slotOf(publicKeyHex, publicKey));
+    return { table, keys: table.memory, slots };
   }
 }
 

@@ -1,12 +1,13 @@
 import type { AggregateCheck } from './bls-jobs.ts';
-import type { JobRunner } from './job-runner.ts';
+import type { JobBackend, JobQueue } from './job-queue.ts';
 
 /** A check takes some 2 ms with noble. */
 const MAX_CHECKS_PER_JOB = 32;
 
 interface WaitingCheck {
-  readonly prepare: () => AggregateCheck | undefined;
-  readonly resolve: (isValid: boolean | undefined) => void;
+  readonly check: AggregateCheck;
+  readonly signal: AbortSignal;
+  readonly resolve: (isValid: boolean) => void;
   readonly reject: (error: unknown) => void;
 }
 
@@ -15,32 +16,31 @@ interface WaitingCheck {
  * one that finds a thread free goes alone and does not wait.
  */
 export class CheckBatches {
-  readonly #runner: Pick<JobRunner, 'run' | 'threads' | 'concurrency'>;
+  readonly #jobs: JobQueue;
+  readonly #backend: JobBackend;
   readonly #waiting: WaitingCheck[] = [];
   /** Jobs that are queued or running. */
-  #jobs = 0;
+  #startedJobs = 0;
   /** Those of them that have not taken any check yet. */
   #queuedJobs = 0;
 
-  constructor(runner: Pick<JobRunner, 'run' | 'threads' | 'concurrency'>) {
-    this.#runner = runner;
+  constructor(jobs: JobQueue, backend: JobBackend) {
+    this.#jobs = jobs;
+    this.#backend = backend;
   }
 
-  /**
-   * @param prepare called when a thread is free; undefined if the verdict is no longer needed
-   * @returns undefined if it was left out; rejects with what broke the job
-   */
-  run(prepare: () => AggregateCheck | undefined): Promise<boolean | undefined> {
+  /** @returns rejects with the signal's reason if it is aborted before a thread is free, or with what broke the job */
+  verify(check: AggregateCheck, signal: AbortSignal): Promise<boolean> {
     return new Promise((resolve, reject) => {
-      this.#waiting.push({ prepare, resolve, reject });
+      this.#waiting.push({ check, signal, resolve, reject });
       // Later, so that checks of the same microtask go together.
       queueMicrotask(() => this.#startJobs());
     });
   }
 
   #startJobs(): void {
-    while (this.#jobs < this.#runner.concurrency && this.#queuedJobs < this.#waiting.length) {
-      this.#jobs += 1;
+    while (this.#startedJobs < this.#jobs.concurrency && this.#queuedJobs < this.#waiting.length) {
+      this.#startedJobs += 1;
       this.#queuedJobs += 1;
       void this.#runJob();
     }
@@ -50,14 +50,13 @@ export class CheckBatches {
     let taken: readonly WaitingCheck[] = [];
     let isQueued = true;
     try {
-      const verdicts = await this.#runner.run<'verify'>(() => {
+      const verdicts = await this.#jobs.run<'verify'>({ backend: this.#backend }, () => {
         this.#queuedJobs -= 1;
         isQueued = false;
-        const share = this.#takeShare();
-        taken = share.map(({ waiting }) => waiting);
-        return share.length === 0 ? undefined : { kind: 'verify', checks: share.map(({ check }) => check) };
+        taken = this.#takeShare();
+        return taken.length === 0 ? undefined : { kind: 'verify', checks: taken.map(({ check }) => check) };
       });
-      for (const [position, { resolve }] of taken.entries()) resolve(verdicts?.[position]);
+      for (const [position, { resolve }] of taken.entries()) resolve(verdicts?.[position] === true);
     } catch (error) {
       if (isQueued) {
         this.#refused(error);
@@ -65,28 +64,27 @@ export class CheckBatches {
       }
       for (const { reject } of taken) reject(error);
     }
-    this.#jobs -= 1;
+    this.#startedJobs -= 1;
     this.#startJobs();
   }
 
   /** The queue had no room for a job. Waiting checks are left to the other jobs; without one, nothing would ever take them. */
   #refused(error: unknown): void {
     this.#queuedJobs -= 1;
-    this.#jobs -= 1;
-    if (this.#jobs > 0) return;
+    this.#startedJobs -= 1;
+    if (this.#startedJobs > 0) return;
     for (const { reject } of this.#waiting.splice(0)) reject(error);
   }
 
   /** Takes an equal share for each thread, within the bound of a job. */
-  #takeShare() {
-    const share: { readonly waiting: WaitingCheck; readonly check: AggregateCheck }[] = [];
-    const size = Math.min(Math.ceil(this.#waiting.length / this.#runner.threads), MAX_CHECKS_PER_JOB);
+  #takeShare(): readonly WaitingCheck[] {
+    const share: WaitingCheck[] = [];
+    const size = Math.min(Math.ceil(this.#waiting.length / this.#jobs.threads), MAX_CHECKS_PER_JOB);
     while (share.length < size) {
       const waiting = this.#waiting.shift();
       if (waiting === undefined) break;
-      const check = waiting.prepare();
-      if (check === undefined) waiting.resolve(undefined);
-      else share.push({ waiting, check });
+      if (waiting.signal.aborted) waiting.reject(waiting.signal.reason);
+      else share.push(waiting);
     }
     return share;
   }

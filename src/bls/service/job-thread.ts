@@ -53,7 +53,7 @@ export class JobThread {
     const loaded = once(this.#worker, 'message').then(() => {
       this.#worker.on('message', (outcome: JobOutcome) => this.#settle(outcome));
     });
-    loaded.catch(() => undefined); // An error of the thread, of which those hear that have a job.
+    loaded.catch(() => undefined); // The jobs of the thread reject with it.
     this.started = Promise.race([loaded, ended.promise]).catch(() => undefined);
     starting.add(this);
     void this.started.then(() => starting.delete(this));
@@ -72,7 +72,7 @@ export class JobThread {
   }
 
   /** Rejects with what the job threw, or with what ended the thread. */
-  run(job: BlsJob): Promise<BlsJobResult<BlsJobKind>> {
+  post(job: BlsJob): Promise<BlsJobResult<BlsJobKind>> {
     return new Promise((resolve, reject) => {
       this.#worker.postMessage(job);
       if (this.#pending.push({ resolve, reject }) === 1) this.#worker.ref();

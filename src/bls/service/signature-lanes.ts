@@ -1,7 +1,7 @@
 import { concatBytes } from '../../lib/encoding/bytes.ts';
 import { ParseError } from '../../lib/encoding/parse-error.ts';
-import type { Arithmetic } from './arithmetic.ts';
 import type { AddOutput, Contributions, Sum } from './bls-jobs.ts';
+import type { JobOwner, JobQueue } from './job-queue.ts';
 
 /** Decoding this many takes some 4 ms with noble, so no request waits long for another one's job. */
 const MAX_SIGNATURES_PER_JOB = 64;
@@ -30,8 +30,6 @@ interface PendingSignature {
 export interface LaneOptions {
   /** The memory of the table that slots refer to. */
   readonly keys: SharedArrayBuffer;
-  /** When it holds, signatures that no job has taken yet are left alone. */
-  readonly isOver: () => boolean;
   /** Called with signers whose signature or key is not a point. */
   readonly onMalformed: (index: number) => void;
 }
@@ -52,7 +50,8 @@ interface Lane {
  * more can gather, and under load a few large jobs do the work of many small ones.
  */
 export class SignatureLanes {
-  readonly #arithmetic: Arithmetic;
+  readonly #jobs: JobQueue;
+  readonly #owner: Required<JobOwner>;
   readonly #options: LaneOptions;
   readonly #lanes: readonly Lane[];
   readonly #pending: PendingSignature[] = [];
@@ -65,10 +64,12 @@ export class SignatureLanes {
   /** Whether jobs are about to be started. */
   #isStarting = false;
 
-  constructor(arithmetic: Arithmetic, options: LaneOptions) {
-    this.#arithmetic = arithmetic;
+  /** @param owner signatures that no job has taken when its signal is aborted are `over` */
+  constructor(jobs: JobQueue, owner: Required<JobOwner>, options: LaneOptions) {
+    this.#jobs = jobs;
+    this.#owner = owner;
     this.#options = options;
-    this.#lanes = Array.from({ length: arithmetic.concurrency }, () => ({
+    this.#lanes = Array.from({ length: jobs.concurrency }, () => ({
       sum: undefined,
       isBusy: false,
       signers: [],
@@ -118,7 +119,7 @@ export class SignatureLanes {
       if (decoded === undefined) throw new RangeError(`no signature of signer ${index}`);
       return decoded;
     });
-    // Those that came together are packed alike, and others perhaps in more bytes.
+    // Batches may use different encodings: reserve the longest for each point.
     const size = all.reduce((most, { point }) => Math.max(most, point.length), 0);
     const points = new Uint8Array(new SharedArrayBuffer(all.length * size));
     for (const [position, { point }] of all.entries()) points.set(point, position * size);
@@ -142,10 +143,11 @@ export class SignatureLanes {
     this.#queuedJobs += 1;
     let taken: readonly PendingSignature[] = [];
     try {
-      const result = await this.#arithmetic.run<'add'>(() => {
+      // Not with the owner's signal: what a job would have taken is then over, which is no error.
+      const result = await this.#jobs.run<'add'>({ backend: this.#owner.backend }, () => {
         this.#queuedJobs -= 1;
         taken = this.#takeShare();
-        if (this.#options.isOver() || taken.length === 0) return undefined;
+        if (this.#owner.signal.aborted || taken.length === 0) return undefined;
         return {
           kind: 'add',
           keys: this.#options.keys,
@@ -168,7 +170,7 @@ export class SignatureLanes {
 
   /** An equal share for each thread, within the bounds of a job. */
   #takeShare(): readonly PendingSignature[] {
-    const share = Math.ceil(this.#pending.length / this.#arithmetic.threads);
+    const share = Math.ceil(this.#pending.length / this.#jobs.threads);
     return this.#pending.splice(0, Math.min(Math.max(share, MIN_SIGNATURES_PER_JOB), MAX_SIGNATURES_PER_JOB));
   }
 

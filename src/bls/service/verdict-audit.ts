@@ -4,9 +4,10 @@ import type { Logger } from '../../telemetry/logger.ts';
 import type { Metrics } from '../../telemetry/metrics.ts';
 import { apart } from '../../telemetry/spans.ts';
 import { BLS_PUBLIC_KEY_LENGTH } from '../../warp/bls-lengths.ts';
-import type { Arithmetic } from './arithmetic.ts';
+import type { PublicKeyTables } from '../backends/public-key-table.ts';
+import type { JobBackend, JobQueue } from './job-queue.ts';
 
-/** What the arithmetic of `noble-backend.ts` said of a signature. */
+/** A verdict of `noble-backend.ts` on a signature. */
 export interface Verdict {
   readonly signers: readonly { readonly publicKey: Uint8Array; readonly publicKeyHex: string }[];
   readonly message: Uint8Array;
@@ -33,11 +34,16 @@ const KEYS_PER_JOB = 16;
  * Has a share of verdicts checked again by noble alone, from the encoded keys and signature on (`plain-backend.ts`). It happens after the
  * verdict has been given, one at a time, behind the jobs that wait.
  *
+ * @param plain context with `plain-backend.ts`
  * @param onDifference called once, at the first difference; nothing is audited from then on
  * @returns a function that remembers a verdict for an audit, if it is one of the share
  */
 export function createVerdictAudit(
-  plain: Arithmetic,
+  {
+    jobs,
+    backend,
+    keyTables,
+  }: { readonly jobs: JobQueue; readonly backend: JobBackend; readonly keyTables: PublicKeyTables },
   { auditPercentage, random, metrics, logger }: AuditOptions,
   onDifference: () => void,
 ): (verdict: Verdict) => void {
@@ -69,15 +75,19 @@ export function createVerdictAudit(
   }
 
   async function audit({ signers, message, signature, isValid }: Verdict): Promise<void> {
-    const table = plain.openTable();
-    const slots = signers.map(({ publicKeyHex, publicKey }) => table.slotOf(publicKeyHex, publicKey));
-    const { memory: keys } = table;
+    const { table, keys, slots } = keyTables.slotsOf(signers);
     const unknown = slots.filter((slot) => !table.isDecoded(slot));
     for (let from = 0; from < unknown.length; from += KEYS_PER_JOB) {
       const some = unknown.slice(from, from + KEYS_PER_JOB);
-      await plain.run<'decodeKeys'>(() => ({ kind: 'decodeKeys', keys, slots: some }));
+      await jobs.run<'decodeKeys'>({ backend }, () => ({ kind: 'decodeKeys', keys, slots: some }));
     }
-    const verdict = await plain.run<'verifySigned'>(() => ({ kind: 'verifySigned', keys, slots, message, signature }));
+    const verdict = await jobs.run<'verifySigned'>({ backend }, () => ({
+      kind: 'verifySigned',
+      keys,
+      slots,
+      message,
+      signature,
+    }));
     const isAgreed = (verdict === 'valid') === isValid;
     audits.inc({ outcome: isAgreed ? 'agreed' : 'differed' });
     if (isAgreed || isOver) return;

@@ -1,6 +1,4 @@
-import { loadBackend } from '../../bls/backends/load-backend.ts';
-import { createBlsService } from '../../bls/service/aggregation.ts';
-import { openWorkerPool } from '../../bls/service/worker-pool.ts';
+import { openBlsService } from '../../bls/service/bls-service.ts';
 import { loadConfig } from '../../config/load/load-config.ts';
 import type { Config, NetworkConfig } from '../../config/settings.ts';
 import { sleep, systemClock } from '../../lib/concurrency/clock.ts';
@@ -35,20 +33,20 @@ export async function openOwnNetwork(
   const identity = config.identity ? await openIdentity(config.identity) : createIdentity();
   const logger = createLogger('silent');
   const ports = { logger, clock: systemClock, random: Math.random, metrics: createUnreadMetrics() };
-  const threads = opened.use(await openWorkerPool({ ...config.bls, ...ports }));
+  const bls = opened.use(await openBlsService({ ...config.bls, auditPercentage: 0, ...ports }));
   const served = opened.use(
     createServedNetwork({
       network,
       identity,
       ...ports,
       aggregation: config.aggregation,
-      bls: createBlsService(threads, await loadBackend(config.bls.backend)),
+      bls,
       shared: undefined,
       storePath: undefined,
     }),
   );
   served.open();
-  threads.start();
+  bls.start();
   return served;
 }
 

@@ -267,21 +267,20 @@ describe('bad signatures', () => {
         ...inline,
         startAggregation(...of) {
           const sum = inline.startAggregation(...of);
-          return {
-            ...sum,
-            async findBadSigners(signal) {
+          const verifyAlone = sum.verifyAlone.bind(sum);
+          return Object.assign(sum, {
+            async findBadSigners(signal: AbortSignal) {
               const startMs = clock.monotonicMs();
               await new Promise((resolve) => signal.addEventListener('abort', resolve));
               searchedMs ??= clock.monotonicMs() - startMs;
               return { bad: [], uncleared: [...(await sum.aggregate()).signers] };
             },
-            async verifyAlone(signer, signature) {
+            async verifyAlone(...[signer, signature]: Parameters<typeof verifyAlone>) {
               alone.push(validators.findIndex(({ publicKeyHex }) => publicKeyHex === signer.publicKeyHex));
               await new Promise<void>((resolve) => clock.after(aloneMs, resolve));
-              return await sum.verifyAlone(signer, signature);
+              return await verifyAlone(signer, signature);
             },
-            [Symbol.dispose]: () => sum[Symbol.dispose](),
-          };
+          });
         },
       };
       const { value, atMs } = await fixture.finish(fixture.collect({ quorum: 70, buffer: 30, deps: { bls } }));
@@ -477,12 +476,11 @@ describe('in the tick in which the collection ends', () => {
             ...bls,
             startAggregation(...options) {
               const sum = bls.startAggregation(...options);
-              return {
-                ...sum,
-                add: (signer, ...more) =>
-                  signer.publicKeyHex === third ? decoded.promise.then(() => 'added') : sum.add(signer, ...more),
-                [Symbol.dispose]: () => sum[Symbol.dispose](),
-              };
+              const add = sum.add.bind(sum);
+              return Object.assign(sum, {
+                add: (...[signer, signature]: Parameters<typeof add>) =>
+                  signer.publicKeyHex === third ? decoded.promise.then(() => 'added' as const) : add(signer, signature),
+              });
             },
           },
         },

@@ -2,15 +2,16 @@ import * as blst from '@chainsafe/blst';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { BACKEND_NAMES, loadBackend } from '../../../../src/bls/backends/load-backend.ts';
-import { type BlsAggregation, createBlsService, type Signer } from '../../../../src/bls/service/aggregation.ts';
+import type { BlsAggregation, Signer } from '../../../../src/bls/service/aggregation.ts';
 import { runBlsJob } from '../../../../src/bls/service/bls-jobs.ts';
-import { createJobRunner } from '../../../../src/bls/service/job-runner.ts';
+import { createBlsService } from '../../../../src/bls/service/bls-service.ts';
+import { JobQueue } from '../../../../src/bls/service/job-queue.ts';
 import { bytesToHex } from '../../../../src/lib/encoding/bytes.ts';
 import { ParseError } from '../../../../src/lib/encoding/parse-error.ts';
 import { OFF_SUBGROUP } from '../../../devnet/signing-faults.ts';
 import { settle } from '../../../support/fake-clock.ts';
 import { createModelSigner, modelBackend } from '../backends/model-backend.ts';
-import { createInlineBls, createInlineRunner } from './inline-bls.ts';
+import { createInlineBls, createInlineQueue } from './inline-bls.ts';
 
 const MESSAGE = Uint8Array.of(1, 2, 3);
 const never = new AbortController().signal;
@@ -57,7 +58,7 @@ test('an aggregation sums up what comes in whatever order and groups, on however
       fc.integer({ min: 1, max: 4 }),
       async (signers, cuts, threads) => {
         using aggregation = createBlsService(
-          createInlineRunner(modelBackend, undefined, threads),
+          createInlineQueue(modelBackend, undefined, threads),
           modelBackend,
         ).startAggregation(MESSAGE, never);
         const bounds = [0, ...cuts.filter((cut) => cut < signers.length).toSorted((a, b) => a - b), signers.length];
@@ -131,16 +132,14 @@ test('an aggregation verifies nothing but what it made last', async () => {
 test('an aggregation that is over leaves undone what nobody has begun', async () => {
   const busy = Promise.withResolvers<void>();
   const started: string[] = [];
-  const runner = createJobRunner({
+  const runner = new JobQueue({
     threads: 1,
     concurrency: 1,
-    maxQueued: 100,
     async execute(job) {
       started.push(job.kind);
       await busy.promise;
       return runBlsJob(modelBackend, job);
     },
-    close: async () => {},
   });
   const aggregation = createBlsService(runner, modelBackend).startAggregation(MESSAGE, never);
   // Nothing is done for a message without signatures.

@@ -36,7 +36,7 @@ test('a result comes before the next job is done', async () => {
     if (name === 2) Atomics.wait(gate, 0, 0, 5000);
     parentPort.postMessage({ result: Uint8Array.of(name + 10) });`);
   const { thread } = opened;
-  const [first, second] = [thread.run(jobOf(1)), thread.run(jobOf(2))];
+  const [first, second] = [thread.post(jobOf(1)), thread.post(jobOf(2))];
   expect(thread.load).toBe(2);
   expect(await first).toEqual(Uint8Array.of(11));
   expect(thread.load).toBe(1);
@@ -49,7 +49,7 @@ test('what a job throws is for whoever asked for it, and the next job is done', 
   await using opened = await openThread(`
     parentPort.postMessage(name === 1 ? { error: new TypeError('broken') } : { result: Uint8Array.of(name) });`);
   const { thread } = opened;
-  const [first, second] = [thread.run(jobOf(1)), thread.run(jobOf(2))];
+  const [first, second] = [thread.post(jobOf(1)), thread.post(jobOf(2))];
   await expect(first).rejects.toThrow('broken');
   expect(await second).toEqual(Uint8Array.of(2));
 });
@@ -60,7 +60,7 @@ test.each([
 ])('%s fails all jobs that the thread has', async (_, answer, expected) => {
   await using opened = await openThread(answer);
   const { thread } = opened;
-  const jobs = [thread.run(jobOf(1)), thread.run(jobOf(2))];
+  const jobs = [thread.post(jobOf(1)), thread.post(jobOf(2))];
   for (const job of jobs) await expect(job).rejects.toThrow(expected);
   expect(thread.isOver).toBe(true);
   expect(thread.load).toBe(0);
@@ -69,13 +69,13 @@ test.each([
 test('a job that cannot be sent is refused, and no other waits for its result', async () => {
   await using opened = await openThread('parentPort.postMessage({ result: Uint8Array.of(name) });');
   const { thread } = opened;
-  await expect(thread.run({ ...jobOf(1), isPlain: (() => true) as unknown as boolean })).rejects.toThrow('cloned');
-  expect(await thread.run(jobOf(2))).toEqual(Uint8Array.of(2));
+  await expect(thread.post({ ...jobOf(1), isPlain: (() => true) as unknown as boolean })).rejects.toThrow('cloned');
+  expect(await thread.post(jobOf(2))).toEqual(Uint8Array.of(2));
 });
 
 test('a program that cannot be loaded is one that has started and is over', async () => {
   const thread = new JobThread(new URL('data:text/javascript,throw new Error("no backend")'), { workerData: {} });
-  const job = thread.run(jobOf(1));
+  const job = thread.post(jobOf(1));
   await expect(job).rejects.toThrow('no backend');
   await thread.started;
   expect(thread.isOver).toBe(true);

@@ -1,14 +1,14 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { PublicKeyTable } from '../../../../src/bls/backends/public-key-table.ts';
-import { Arithmetic } from '../../../../src/bls/service/arithmetic.ts';
 import { type BlsJob, runBlsJob } from '../../../../src/bls/service/bls-jobs.ts';
-import { createJobRunner, JobsOverloaded } from '../../../../src/bls/service/job-runner.ts';
+import { JobQueue, JobsOverloaded } from '../../../../src/bls/service/job-queue.ts';
 import { type AddOutcome, SignatureLanes } from '../../../../src/bls/service/signature-lanes.ts';
 import { bytesToHex } from '../../../../src/lib/encoding/bytes.ts';
 import { settle } from '../../../support/fake-clock.ts';
 import { createModelSigner, modelBackend } from '../backends/model-backend.ts';
 
+const OWNER = { backend: { isPlain: false, isRetired: false }, signal: new AbortController().signal };
 const MESSAGE = Uint8Array.of(1, 2, 3);
 const signers = Array.from({ length: 400 }, (_, index) => createModelSigner(7n + BigInt(index) ** 2n));
 const signatures = signers.map((signer) => signer.sign(MESSAGE));
@@ -18,29 +18,29 @@ const indices = (from: number, to: number) => Array.from({ length: to - from }, 
 function openLanes({ threads = 1, concurrency = 1, maxQueued = 100 } = {}) {
   const jobs: BlsJob<'add'>[] = [];
   const running: (() => void)[] = [];
-  const runner = createJobRunner({
-    threads,
-    concurrency,
-    maxQueued,
-    execute(job) {
-      if (job.kind !== 'add') throw new Error('not of these tests');
-      jobs.push(job);
-      return new Promise((resolve, reject) => {
-        running.push(() => {
-          try {
-            resolve(runBlsJob(modelBackend, structuredClone(job)));
-          } catch (error) {
-            reject(error);
-          }
+  const jobQueue = new JobQueue(
+    {
+      threads,
+      concurrency,
+      execute(job) {
+        if (job.kind !== 'add') throw new Error('not of these tests');
+        jobs.push(job);
+        return new Promise((resolve, reject) => {
+          running.push(() => {
+            try {
+              resolve(runBlsJob(modelBackend, structuredClone(job)));
+            } catch (error) {
+              reject(error);
+            }
+          });
         });
-      });
+      },
     },
-    close: async () => {},
-  });
+    maxQueued,
+  );
   const table = new PublicKeyTable(modelBackend.packedPublicKeyBytes);
-  const lanes = new SignatureLanes(new Arithmetic(runner, modelBackend), {
+  const lanes = new SignatureLanes(jobQueue, OWNER, {
     keys: table.memory,
-    isOver: () => false,
     onMalformed: () => undefined,
   });
   const outcomes = new Map<number, AddOutcome | 'rejected'>();
@@ -59,7 +59,7 @@ function openLanes({ threads = 1, concurrency = 1, maxQueued = 100 } = {}) {
     running.splice(place, 1)[0]?.();
     await settle();
   }
-  return { lanes, runner, table, jobs, running, outcomes, add, sizes, finish };
+  return { lanes, jobQueue, table, jobs, running, outcomes, add, sizes, finish };
 }
 
 /** Whether the parts add up to the sum of these signers' keys and signatures. */
@@ -153,9 +153,9 @@ test('a job that fails fails the signatures that it took and no others, and its 
 });
 
 test('a job that fails because the queue is full fails all that wait, and the next one is tried again', async () => {
-  const { runner, add, finish, outcomes, table } = openLanes({ maxQueued: 1 });
+  const { jobQueue, add, finish, outcomes, table } = openLanes({ maxQueued: 1 });
   const other = () =>
-    runner.run<'add'>(() => ({
+    jobQueue.run<'add'>(OWNER, () => ({
       kind: 'add',
       keys: table.memory,
       slots: [],

@@ -4,9 +4,10 @@ import { expect, test } from 'vitest';
 import type { BlsBackend } from '../../../../src/bls/backends/bls-backend.ts';
 import { nobleBackend } from '../../../../src/bls/backends/noble-backend.ts';
 import { plainBackend } from '../../../../src/bls/backends/plain-backend.ts';
-import { type BlsService, createBlsService, type Signer } from '../../../../src/bls/service/aggregation.ts';
+import type { Signer } from '../../../../src/bls/service/aggregation.ts';
 import { type BlsJob, runBlsJob } from '../../../../src/bls/service/bls-jobs.ts';
-import { createJobRunner } from '../../../../src/bls/service/job-runner.ts';
+import { type BlsService, createBlsService } from '../../../../src/bls/service/bls-service.ts';
+import { JobQueue } from '../../../../src/bls/service/job-queue.ts';
 import { bytesToHex } from '../../../../src/lib/encoding/bytes.ts';
 import { createMetrics } from '../../../../src/telemetry/metrics.ts';
 import { createLogLines } from '../../../support/log-lines.ts';
@@ -26,16 +27,14 @@ const aggregateOf = (message: Uint8Array) => blst.aggregateSignatures(secrets.ma
 /** A service with all verdicts audited, in the thread of the test. */
 function openService(backend: BlsBackend, { auditPercentage = 100, random = (): number => 0.5 } = {}) {
   const jobs: BlsJob[] = [];
-  const runner = createJobRunner({
+  const runner = new JobQueue({
     threads: 1,
     concurrency: 1,
-    maxQueued: 1_000,
     async execute(job) {
       jobs.push(job);
       await new Promise((resolve) => setImmediate(resolve));
       return runBlsJob(job.isPlain ? plainBackend : backend, structuredClone(job));
     },
-    close: async () => {},
   });
   const registry = new Registry();
   const log = createLogLines();

@@ -4,22 +4,24 @@ import { getPriority } from 'node:os';
 import type { Worker } from 'node:worker_threads';
 import * as blst from '@chainsafe/blst';
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { BACKEND_NAMES, loadBackend } from '../../../../src/bls/backends/load-backend.ts';
+import { BACKEND_NAMES } from '../../../../src/bls/backends/load-backend.ts';
 import { NativeBackendMissing } from '../../../../src/bls/backends/native-backend.ts';
-import { createBlsService } from '../../../../src/bls/service/aggregation.ts';
-import { createJobRunner, JobsOverloaded } from '../../../../src/bls/service/job-runner.ts';
+import { openBlsService } from '../../../../src/bls/service/bls-service.ts';
+import { JobQueue, JobsOverloaded } from '../../../../src/bls/service/job-queue.ts';
 import { openWorkerPool } from '../../../../src/bls/service/worker-pool.ts';
 import { systemClock } from '../../../../src/lib/concurrency/clock.ts';
 import { bytesToHex } from '../../../../src/lib/encoding/bytes.ts';
+import { createLogger } from '../../../../src/telemetry/logger.ts';
 import { createUnreadMetrics } from '../../../../src/telemetry/metrics.ts';
 
 const ports = () => ({ clock: systemClock, metrics: createUnreadMetrics() });
+const OWNER = { backend: { isPlain: false, isRetired: false } };
+const NO_AUDIT = { auditPercentage: 0, random: Math.random, logger: createLogger('silent') };
 const never = new AbortController().signal;
 const HASH = { kind: 'hash', message: Uint8Array.of(1) } as const;
 
 test.each(BACKEND_NAMES)('threads with the backend %s aggregate and verify as one thread does', async (backend) => {
-  await using runner = await openWorkerPool({ backend, workers: 2, ...ports() });
-  const bls = createBlsService(runner, await loadBackend(backend));
+  await using bls = await openBlsService({ backend, workers: 2, ...ports(), ...NO_AUDIT });
   const signers = Array.from({ length: 30 }, (_, index) => {
     const secret = blst.SecretKey.fromKeygen(new Uint8Array(32).fill(index + 1));
     const publicKey = secret.toPublicKey().toBytes();
@@ -41,11 +43,13 @@ test.each(BACKEND_NAMES)('threads with the backend %s aggregate and verify as on
 });
 
 test('threads finish what was asked before they end, and take nothing after', async () => {
-  const runner = await openWorkerPool({ backend: 'noble', workers: 1, ...ports() });
-  const asked = Promise.all(Array.from({ length: 20 }, () => runner.run<'hash'>(() => HASH)));
-  await runner[Symbol.asyncDispose]();
+  const opened = new AsyncDisposableStack();
+  const threads = opened.use(openWorkerPool({ backend: 'noble', workers: 1, ...ports() }));
+  const jobs = opened.use(new JobQueue(threads));
+  const asked = Promise.all(Array.from({ length: 20 }, () => jobs.run<'hash'>(OWNER, () => HASH)));
+  await opened.disposeAsync();
   expect((await asked).every((hashed) => hashed instanceof Uint8Array)).toBe(true);
-  await expect(runner.run<'hash'>(() => HASH)).rejects.toThrow('closed');
+  await expect(jobs.run<'hash'>(OWNER, () => HASH)).rejects.toThrow('closed');
 });
 
 test.runIf(process.platform === 'linux')('threads let the event loop go first', async () => {
@@ -58,8 +62,8 @@ test.runIf(process.platform === 'linux')('threads let the event loop go first', 
   const own = getPriority();
   const lowered = (): number => priorities().filter((priority) => priority === own + 5).length;
   const before = lowered();
-  await using runner = await openWorkerPool({ backend: 'native', workers: 1, ...ports() });
-  await runner.run<'hash'>(() => HASH);
+  await using pool = openWorkerPool({ backend: 'native', workers: 1, ...ports() });
+  await pool.execute(HASH);
   expect(lowered() - before).toBe(1);
   expect(getPriority()).toBe(own);
 });
@@ -71,11 +75,11 @@ test('a thread that starts is not ended before it has', async () => {
   };
   process.on('worker', follow);
   onTestFinished(() => void process.off('worker', follow));
-  const runner = await openWorkerPool({ backend: 'noble', workers: 1, ...ports() });
+  const pool = openWorkerPool({ backend: 'noble', workers: 1, ...ports() });
   const begun = once(process, 'worker');
-  runner.start();
+  pool.start();
   await begun;
-  await runner[Symbol.asyncDispose]();
+  await pool[Symbol.asyncDispose]();
   expect(events).toEqual(['online', 'message', 'exit']);
 });
 
@@ -84,12 +88,12 @@ test('a thread that has died is replaced', async () => {
   const follow = (thread: Worker): void => void threads.push(thread);
   process.on('worker', follow);
   onTestFinished(() => void process.off('worker', follow));
-  await using runner = await openWorkerPool({ backend: 'noble', workers: 1, ...ports() });
-  expect(await runner.run<'hash'>(() => HASH)).toBeInstanceOf(Uint8Array);
-  const lost = runner.run<'hash'>(() => HASH);
+  await using pool = openWorkerPool({ backend: 'noble', workers: 1, ...ports() });
+  expect(await pool.execute(HASH)).toBeInstanceOf(Uint8Array);
+  const lost = pool.execute(HASH);
   const dying = threads[0]?.terminate();
   await Promise.allSettled([lost, dying]);
-  expect(await runner.run<'hash'>(() => HASH)).toBeInstanceOf(Uint8Array);
+  expect(await pool.execute(HASH)).toBeInstanceOf(Uint8Array);
   expect(threads).toHaveLength(2);
 });
 
@@ -98,32 +102,35 @@ test('a backend that cannot be loaded is refused at once', async () => {
     throw new Error('Cannot find module');
   });
   onTestFinished(() => vi.doUnmock('@chainsafe/blst'));
-  await expect(openWorkerPool({ backend: 'native', workers: 1, ...ports() })).rejects.toThrow(NativeBackendMissing);
+  await expect(openBlsService({ backend: 'native', workers: 1, ...ports(), ...NO_AUDIT })).rejects.toThrow(
+    NativeBackendMissing,
+  );
 });
 
 test('the queue begins jobs in order, as many as may run at a time, goes on after one that failed, and is bounded', async () => {
   const started: (number | undefined)[] = [];
   const jobs: PromiseWithResolvers<Uint8Array>[] = [];
-  const runner = createJobRunner({
-    threads: 1,
-    concurrency: 2,
-    maxQueued: 2,
-    execute(job) {
-      started.push(job.kind === 'hash' ? job.message[0] : undefined);
-      const running = Promise.withResolvers<Uint8Array>();
-      jobs.push(running);
-      return running.promise;
+  const jobQueue = new JobQueue(
+    {
+      threads: 1,
+      concurrency: 2,
+      execute(job) {
+        started.push(job.kind === 'hash' ? job.message[0] : undefined);
+        const running = Promise.withResolvers<Uint8Array>();
+        jobs.push(running);
+        return running.promise;
+      },
     },
-    close: async () => {},
-  });
-  const run = (name: number) => runner.run<'hash'>(() => ({ kind: 'hash', message: Uint8Array.of(name) }));
+    2,
+  );
+  const run = (name: number) => jobQueue.run<'hash'>(OWNER, () => ({ kind: 'hash', message: Uint8Array.of(name) }));
   const results = [1, 2, 3, 4].map(run);
   await expect(run(5)).rejects.toThrow(JobsOverloaded);
   expect(started).toEqual([1, 2]);
   jobs[1]?.resolve(Uint8Array.of(22));
   expect(await results[1]).toEqual(Uint8Array.of(22));
   expect(started).toEqual([1, 2, 3]);
-  const obsolete = runner.run<'hash'>(() => undefined);
+  const obsolete = jobQueue.run<'hash'>(OWNER, () => undefined);
   jobs[0]?.reject(new Error('broken'));
   await expect(results[0]).rejects.toThrow('broken');
   jobs[2]?.resolve(Uint8Array.of(33));
