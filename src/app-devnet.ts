@@ -1,56 +1,98 @@
 import type { AggregationExamples } from './api/openapi/example-request.ts';
+import type { AppCore, AppPart } from './app-part.ts';
 import type { NetworkConfig } from './config/settings.ts';
-import type { Devnet } from './devnet/devnet.ts';
+import type { Devnet, startDevnet } from './devnet/devnet.ts';
+import type { registerDevnetRoutes } from './devnet/node/devnet-routes.ts';
 import type { Server } from './http/request/http-server.ts';
 import type { Clock } from './lib/concurrency/clock.ts';
-import type { ApiEndpoint } from './lib/net/api-endpoint.ts';
+import type { ApiSource } from './network/served-network.ts';
 import type { Logger } from './telemetry/logger.ts';
 
-export interface ConfiguredDevnetOptions {
+export interface DevnetPartOptions {
   /** `embedded` makes one a devnet in this process. */
   readonly networks: readonly Pick<NetworkConfig, 'name' | 'aliases' | 'embedded'>[];
   readonly clock: Clock;
   readonly logger: Logger;
+  /** Whether the proxy has an upstream for node RPC; without one it gets the devnet's node. */
+  readonly hasNodeUpstream: boolean;
   /** Receives the progress of the start for people. */
-  readonly onProgress: ((text: string) => void) | undefined;
-  /** Receives the address of the devnet's API after the start. */
-  readonly onApi: (node: ApiEndpoint) => void;
+  readonly onProgress?: ((text: string) => void) | undefined;
 }
 
-/** Devnet of the configuration. */
-export type ConfiguredDevnet = NonNullable<Awaited<ReturnType<typeof prepareDevnet>>>;
-
-/** Loads the devnet's code if the configuration has one. `opened` stops it. */
-export async function prepareDevnet(
-  opened: AsyncDisposableStack,
-  { networks, clock, logger, onProgress, onApi }: ConfiguredDevnetOptions,
-) {
-  const network = networks.find(({ embedded }) => embedded !== undefined);
+/** Loads the devnet's code if the configuration has one. The devnet starts when its network opens. */
+export async function loadDevnetPart(options: DevnetPartOptions): Promise<DevnetPart | undefined> {
+  const network = options.networks.find(({ embedded }) => embedded !== undefined);
   if (network?.embedded === undefined) return undefined;
-  const { validators, executionLagMs } = network.embedded;
-  const pathName = exampleNameOf(network);
-  const [{ startDevnet }, { registerDevnetRoutes }] = await Promise.all([
-    import('./devnet/devnet.ts'),
-    import('./devnet/node/devnet-routes.ts'),
-  ]);
-  // Opened now, so that the devnet stops after its clients.
-  const running = opened.use(new AsyncDisposableStack());
-  let devnet: Devnet | undefined;
-  return {
-    start: async (): Promise<ApiEndpoint> => {
-      const reportStarted = (done: number, total: number): void =>
-        onProgress?.(`starting validators: ${done} of ${total}`);
-      devnet = running.use(await startDevnet({ validators, executionLagMs, clock, logger, onProgress: reportStarted }));
-      onProgress?.('connecting to the validators');
-      const node = { baseUrl: devnet.apiUrl };
-      onApi(node);
-      return node;
-    },
-    registerRoutes: (server: Server) => registerDevnetRoutes(server, () => devnet, pathName),
-    /** Returns requests for the page of the API; undefined before the start. */
-    example: (): AggregationExamples | undefined => devnet && createAggregationExamples(devnet, pathName),
-    devnet: (): Devnet | undefined => devnet,
-  };
+  const [devnet, routes] = await Promise.all([import('./devnet/devnet.ts'), import('./devnet/node/devnet-routes.ts')]);
+  return new DevnetPart(options, network, network.embedded, { ...devnet, ...routes });
+}
+
+interface DevnetCode {
+  readonly startDevnet: typeof startDevnet;
+  readonly registerDevnetRoutes: typeof registerDevnetRoutes;
+}
+
+/** The devnet of the configuration: its API is that of a network and of the proxy's `node`, and its routes have requests to try. */
+export class DevnetPart implements AppPart {
+  readonly #options: DevnetPartOptions;
+  readonly #code: DevnetCode;
+  readonly #name: string;
+  readonly #pathName: string;
+  readonly #settings: NonNullable<NetworkConfig['embedded']>;
+  #core: AppCore | undefined;
+  #devnet: Devnet | undefined;
+
+  constructor(
+    options: DevnetPartOptions,
+    network: Pick<NetworkConfig, 'name' | 'aliases'>,
+    settings: NonNullable<NetworkConfig['embedded']>,
+    code: DevnetCode,
+  ) {
+    this.#options = options;
+    this.#code = code;
+    this.#name = network.name;
+    this.#pathName = exampleNameOf(network);
+    this.#settings = settings;
+  }
+
+  /** Undefined before its start. */
+  get devnet(): Devnet | undefined {
+    return this.#devnet;
+  }
+
+  apiSource(network: string): ApiSource | undefined {
+    if (network !== this.#name) return undefined;
+    return {
+      reason: 'the devnet is being started',
+      start: async () => {
+        const { clock, logger, hasNodeUpstream, onProgress } = this.#options;
+        const reportStarted = (done: number, total: number): void =>
+          onProgress?.(`starting validators: ${done} of ${total}`);
+        const devnet = await this.#code.startDevnet({ ...this.#settings, clock, logger, onProgress: reportStarted });
+        this.#devnet = devnet;
+        onProgress?.('connecting to the validators');
+        const node = { baseUrl: devnet.apiUrl };
+        if (!hasNodeUpstream) this.#core?.upstreams.open('node', node);
+        return node;
+      },
+    };
+  }
+
+  start(core: AppCore): void {
+    this.#core = core;
+  }
+
+  registerRoutes(server: Server): void {
+    this.#code.registerDevnetRoutes(server, () => this.#devnet, this.#pathName);
+  }
+
+  examples(): AggregationExamples | undefined {
+    return this.#devnet && createAggregationExamples(this.#devnet, this.#pathName);
+  }
+
+  async end(): Promise<void> {
+    await this.#devnet?.[Symbol.asyncDispose]();
+  }
 }
 
 function createAggregationExamples(devnet: Devnet, network: string): AggregationExamples {

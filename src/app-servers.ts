@@ -1,9 +1,7 @@
-import { openGoListeners } from './api/go-aggregator/go-listeners.ts';
 import { RequestHistory } from './api/requests/request-history.ts';
 import { createServer, type ServerOptions } from './api/server.ts';
-import type { ConfiguredDevnet } from './app-devnet.ts';
+import type { AppPart, PartListeners } from './app-part.ts';
 import type { Config } from './config/settings.ts';
-import { openConsole } from './console/server/console.ts';
 import type { AccessOptions } from './http/access/access.ts';
 import { listen } from './http/server/listen-error.ts';
 import { openMetricsServer } from './http/server/metrics-server.ts';
@@ -23,12 +21,12 @@ export interface AppServersOptions
   readonly access: AccessOptions;
   readonly upstreams: Upstreams;
   readonly shared: OpenedSharedStore | undefined;
-  readonly devnet: ConfiguredDevnet | undefined;
+  readonly parts: readonly AppPart[];
 }
 
-/** Opens all listeners and the console, which `opened` closes. */
+/** Opens all listeners, which `opened` closes. */
 export async function openServers(opened: AsyncDisposableStack, options: AppServersOptions) {
-  const { config, version, registry, networks, devnet, isStopping, metrics, tracer, logger, clock } = options;
+  const { config, version, registry, networks, parts, isStopping, metrics, tracer, logger, clock } = options;
   const requests = new RequestHistory(clock, options.shared && createSharedRecords(options.shared, clock));
   const common = {
     registry,
@@ -45,19 +43,8 @@ export async function openServers(opened: AsyncDisposableStack, options: AppServ
   const { host, port } = config.metrics;
   // Closed after the servers, so that the metrics of the stop can be read.
   const metricsServer = port === undefined ? undefined : opened.use(await openMetricsServer(common, host, port));
-  const hasConsole = config.server.ownApi && config.server.console;
-  const console = hasConsole
-    ? opened.use(
-        openConsole({
-          networks,
-          registry,
-          clock,
-          version,
-          hasDevnet: devnet !== undefined,
-          hasFigures: metricsServer === undefined,
-        }),
-      )
-    : undefined;
+  const [examples] = parts.flatMap((part) => (part.examples === undefined ? [] : [() => part.examples?.()]));
+  const [startPage] = parts.flatMap(({ sendPage }) => sendPage ?? []);
   const createOwnServer = () =>
     createServer({
       ...common,
@@ -65,37 +52,29 @@ export async function openServers(opened: AsyncDisposableStack, options: AppServ
       version,
       areMetricsElsewhere: metricsServer !== undefined,
       identityProblem: options.identityProblem,
-      ...(devnet && { examples: devnet.example }),
-      ...(console && { startPage: console.sendPage }),
+      examples,
+      startPage,
       registerMore(server) {
-        devnet?.registerRoutes(server);
-        console?.registerRoutes(server);
+        for (const part of parts) part.registerRoutes?.(server);
       },
     });
   const server = config.server.ownApi ? await createOwnServer() : undefined;
-  const goListeners = await openGoListeners({
-    ...common,
-    host: config.server.host,
-    ports: config.networks.map(({ goApi }, index) => ({ ...goApi, network: networks[index] as ServedNetwork })),
-  });
+  const listeners: PartListeners[] = [];
   opened.defer(async () => {
     // In parallel, because each may take the whole shutdown timeout.
-    await Promise.all([server?.close(), goListeners.close()]);
+    await Promise.all([server?.close(), ...listeners.map((each) => each.close())]);
   });
+  for (const part of parts) {
+    if (part.listen !== undefined) listeners.push(await part.listen(common, networks));
+  }
   const ownUrl = server && (await listen(server, config.server, { host: 'server.host', port: 'server.port' }));
-  const goUrls = goListeners.urls;
-  const [firstGo] = goUrls.values();
-  const go = goUrls.size > 0 && { go: Object.fromEntries(goUrls) };
+  const more = Object.assign({}, ...listeners.map(({ logged }) => logged));
   opened.defer(() => logger.info('stopping: no more requests are taken'));
   const names = networks.map(({ name }) => name);
-  logger.info({ url: ownUrl, metricsUrl: metricsServer?.url, networks: names, ...go }, 'listening');
+  logger.info({ url: ownUrl, metricsUrl: metricsServer?.url, networks: names, ...more }, 'listening');
   return {
-    /** URL of the service's API; without one, of the first network's Go API. */
-    url: ownUrl ?? firstGo?.api ?? firstGo?.metrics ?? '',
-    /** Undefined if the configuration disables the service's API. */
+    url: [ownUrl, ...listeners.map(({ url }) => url)].find((url) => url !== undefined) ?? '',
     server,
-    goUrls,
-    console,
   };
 }
 

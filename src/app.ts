@@ -1,134 +1,44 @@
-import packageJson from '../package.json' with { type: 'json' };
-import { prepareDevnet } from './app-devnet.ts';
-import { openServers, showBuild } from './app-servers.ts';
-import { openBlsService } from './bls/service/bls-service.ts';
-import type { Config } from './config/settings.ts';
+import type { GoUrls } from './api/go-aggregator/go-listeners.ts';
+import { ConsolePart } from './app-console.ts';
+import { type Core, type CoreOptions, startCore } from './app-core.ts';
+import { loadDevnetPart } from './app-devnet.ts';
+import { GoListenersPart } from './app-go-listeners.ts';
+import type { AppPart } from './app-part.ts';
 import type { Devnet } from './devnet/devnet.ts';
-import { type Clock, type Random, sleep } from './lib/concurrency/clock.ts';
-import { openIdentityWatch } from './network/identity-watch.ts';
-import { untilUnservable, updateNetworks } from './network/networks.ts';
-import { createServedNetwork } from './network/served-network.ts';
-import { createIdentity, findKeyFileProblem, openIdentity } from './p2p/identity/identity.ts';
-import { Upstreams } from './proxy/client/upstreams.ts';
-import { createMemoryLimitCounters } from './store/local/limit-counters.ts';
-import { checkStoreFolder } from './store/local/validation-store.ts';
-import { openShared } from './store/redis/open-shared.ts';
-import { createSharedLimitCounters } from './store/redis/shared-limit-counters.ts';
-import type { Logger } from './telemetry/logger.ts';
-import { createMetrics, ServiceRegistry } from './telemetry/metrics.ts';
-import { openTracer } from './telemetry/open-tracer.ts';
 
-export type App = Awaited<ReturnType<typeof startApp>>;
-
-export interface AppOptions {
-  readonly config: Config;
-  readonly logger: Logger;
-  readonly clock: Clock;
-  readonly random: Random;
+export interface AppOptions extends Omit<CoreOptions, 'parts'> {
+  /** Receives the progress of a devnet's start for people. */
   readonly onProgress?: (text: string) => void;
-  /** Replaces names of settings in texts for operators, if the configuration has another form. */
-  readonly describe?: (text: string) => string;
 }
 
-/** Opens the service in order and closes it in reverse order. The servers listen before any network is open. */
-export async function startApp({ config, logger, clock, random, onProgress, describe }: AppOptions) {
-  await using opened = new AsyncDisposableStack();
-  const { name: serviceName, version } = packageJson;
-  const registry = new ServiceRegistry(clock);
-  const metrics = createMetrics(registry);
-  const ports = { logger, clock, random, metrics };
-  showBuild(metrics, { version, node: process.version, bls_backend: config.bls.backend });
+/** The whole service. Disposing of it closes it; running requests have the shutdown timeout. */
+export interface App extends Core {
+  /** URLs of the Go aggregator's ports by the network's name. */
+  readonly goUrls: ReadonlyMap<string, GoUrls>;
+  /** Undefined without a devnet in the configuration, and before its start. */
+  readonly devnet: Devnet | undefined;
+  /** Prepares the console's files, which the first visitor would wait for. */
+  prepareConsole(): Promise<void>;
+}
 
-  if (config.store.path !== undefined) checkStoreFolder(config.store.path);
-  const identity = config.identity === undefined ? createIdentity() : await openIdentity(config.identity);
-  const keyProblem = config.identity && (await findKeyFileProblem(config.identity));
-  if (keyProblem !== undefined) logger.warn(keyProblem);
-  logger.info({ nodeId: identity.nodeID }, 'staking identity');
-  const tracer = await openTracer(opened, { ...ports, ...config.traces, service: { name: serviceName, version } });
-  const bls = opened.use(await openBlsService({ ...config.bls, ...ports }));
-  const shared = await openShared(opened, config.store.shared, ports);
-  const ownLimits = createMemoryLimitCounters(clock);
-  const limits = shared === undefined ? ownLimits : createSharedLimitCounters(shared.store, ownLimits);
-  const access = { ...config.access, trustedProxies: config.server.trustedProxies, limits };
-  const upstreams = opened.use(new Upstreams({ ...config.upstream, ...ports }));
-  const devnet = await prepareDevnet(opened, {
-    clock,
-    logger,
-    onProgress,
-    networks: config.networks,
-    // An upstream of the configuration takes precedence.
-    onApi: (node) => void (config.upstream.endpoints.node ?? upstreams.open('node', node)),
-  });
-  const networks = config.networks.map((network) =>
-    opened.use(
-      createServedNetwork({
-        network,
-        identity,
-        bls,
-        shared,
-        describe,
-        ...ports,
-        aggregation: config.aggregation,
-        storePath: config.store.path,
-        startEmbedded: network.embedded && devnet?.start,
-      }),
-    ),
-  );
-  const identityWatch = opened.use(openIdentityWatch({ ...ports, identity, networks, store: shared?.store }));
-  let isStopping = false;
-  const { url, server, goUrls, console } = await openServers(opened, {
-    config,
-    version,
-    registry,
-    metrics,
-    tracer,
-    logger,
-    clock,
-    networks,
-    access,
-    upstreams,
-    shared,
-    devnet,
-    identityProblem: () => identityWatch.problem(),
-    isStopping: () => isStopping,
-  });
-  for (const network of networks) network.open();
-  // Last, because the threads would delay the start on few cores; only requests need them.
-  bls.start();
-
-  const failed = untilUnservable(networks);
-  const closing = opened.move();
+/** Starts the service with the parts that the configuration has. */
+export async function startApp({ onProgress, ...options }: AppOptions): Promise<App> {
+  const { config, clock, logger } = options;
+  const { server, metrics, networks, upstream } = config;
+  const hasNodeUpstream = upstream.endpoints.node !== undefined;
+  const devnet = await loadDevnetPart({ networks, clock, logger, hasNodeUpstream, onProgress });
+  const hasFigures = metrics.port === undefined;
+  const console =
+    server.ownApi && server.console ? new ConsolePart({ hasDevnet: devnet !== undefined, hasFigures }) : undefined;
+  const goListeners = new GoListenersPart(config);
+  const parts: (AppPart | undefined)[] = [devnet, console, goListeners];
+  const core = await startCore({ ...options, parts: parts.filter((part) => part !== undefined) });
   return {
-    url,
-    server,
-    goUrls,
-    nodeID: identity.nodeID,
-    /** Rejects when none of the configured networks can be served. */
-    failed,
-    /** Undefined without a devnet in the configuration, and before its start. */
+    ...core,
+    goUrls: goListeners.urls,
     get devnet(): Devnet | undefined {
-      return devnet?.devnet();
+      return devnet?.devnet;
     },
-    /** Resolves when every network is up; rejects with the signal's reason. */
-    async untilReady(signal: AbortSignal): Promise<void> {
-      await Promise.all(networks.map((network) => network.untilUp(signal)));
-    },
-    /** Prepares the console's files, which the first visitor would wait for. */
     prepareConsole: async () => console?.prepare(),
-    /** Reports the service as not ready, and resolves after the configured delay. Requests are served meanwhile. */
-    async announceStop(): Promise<void> {
-      isStopping = true;
-      const { drainDelayMs } = config.server;
-      logger.info({ drainDelayMs }, 'about to stop: not ready any more');
-      await sleep(clock, drainDelayMs);
-    },
-    /** Applies the settings that can change at run time. Returns networks whose API addresses were rejected, with the reason. */
-    async update(next: Config): Promise<ReadonlyMap<string, string>> {
-      logger.level = next.log.level;
-      Object.assign(access, next.access);
-      upstreams.update(next.upstream.endpoints);
-      return updateNetworks(networks, next.networks);
-    },
-    [Symbol.asyncDispose]: () => closing.disposeAsync(),
   };
 }

@@ -32,9 +32,9 @@ export interface ServerOptions extends BaseServerOptions, ServiceState {
   /** Records of requests; those of all listeners of the process. */
   readonly requests: RequestHistory;
   /** Requests to try at `/docs`; by default those of a public network. */
-  readonly examples?: () => AggregationExamples | undefined;
+  readonly examples?: (() => AggregationExamples | undefined) | undefined;
   /** Answers browsers at `/`; without it they get the same JSON as programs. */
-  readonly startPage?: SendPage;
+  readonly startPage?: SendPage | undefined;
   /** Registers more routes, with the same error form and in the same OpenAPI document. */
   readonly registerMore?: (server: Server) => void;
 }

@@ -291,12 +291,11 @@ function openNetworkParts(
   };
 }
 
-/** A devnet has none: it is another network in each process, with the same name and ID. */
 function openDistributedFlights(
   options: PartsOptions & { readonly networkID: number },
 ): DistributedSingleFlight | undefined {
   const { network, shared } = options;
-  if (shared === undefined || network.embedded !== undefined) return undefined;
+  if (shared === undefined) return undefined;
   return createDistributedSingleFlight({ ...options, store: shared.store, networkName: network.name });
 }
 

@@ -13,9 +13,17 @@ import { NETWORK_STATUSES, type Network, type NetworkReadiness } from './network
 import { type NetworkParts, openNetwork, type PartsOptions } from './network-parts.ts';
 import { decideStatus, START_GRACE_MS, withMainCause } from './readiness.ts';
 
+/** Provides the API of a network in place of configured addresses. */
+export interface ApiSource {
+  /** Why the network is not open before the API is there, for operators and clients. */
+  readonly reason: string;
+  /** Returns the address of the API. Called once, when the network opens. */
+  start(): Promise<ApiEndpoint>;
+}
+
 export interface NetworkOptions extends PartsOptions {
-  /** Starts the devnet of this network and returns the address of its API; the caller stops it. Undefined for other networks. */
-  readonly startEmbedded?: (() => Promise<ApiEndpoint>) | undefined;
+  /** Undefined if the API has the addresses of the configuration. */
+  readonly apiSource?: ApiSource | undefined;
   /** Replaces names of settings in texts for operators, if the configuration has another form. */
   readonly describe?: ((text: string) => string) | undefined;
 }
@@ -170,10 +178,10 @@ export function createServedNetwork(options: NetworkOptions, openApi: OpenNetwor
   }
 
   async function findEndpoints(signal: AbortSignal): Promise<NetworkConfig> {
-    const { startEmbedded } = options;
-    if (startEmbedded === undefined) return config;
-    become({ kind: 'opening', reason: 'the devnet is being started' });
-    const endpoints = [await startEmbedded()];
+    const { apiSource } = options;
+    if (apiSource === undefined) return config;
+    become({ kind: 'opening', reason: apiSource.reason });
+    const endpoints = [await apiSource.start()];
     signal.throwIfAborted();
     return { ...config, pChainApi: endpoints, infoApi: endpoints };
   }
@@ -296,9 +304,8 @@ export function createServedNetwork(options: NetworkOptions, openApi: OpenNetwor
       config = { ...before, trackedSubnetIDs, manuallyTrackedPeers };
       updated = next;
       if (state.kind === 'open') state.parts.update(next);
-      // The devnet's API does not move.
       const isSame = JSON.stringify([pChainApi, infoApi]) === JSON.stringify([before.pChainApi, before.infoApi]);
-      if (isSame || before.embedded !== undefined) return undefined;
+      if (isSame || options.apiSource !== undefined) return undefined;
       const problem =
         acceptedID !== undefined ? await findEndpointProblem({ ...before, pChainApi, infoApi }) : undefined;
       if (problem !== undefined) return problem;

@@ -433,7 +433,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   ...bugsOf('src/cli/io/interrupt.ts', ['test/unit/cli/io'], {
     'the second SIGINT of one Ctrl-C ends the service at once': ["? 'ignore' : 'exit'", "? 'exit' : 'exit'"],
   }),
-  ...bugsOf('src/app.ts', ['test/unit/cli/commands'], {
+  ...bugsOf('src/app-core.ts', ['test/unit/cli/commands'], {
     'a start that fails logs a stop': [
       "logger.info({ nodeId: identity.nodeID }, 'staking identity');",
       "opened.defer(() => logger.info('stopping'));",

@@ -20,6 +20,12 @@ export interface GoPorts {
   readonly metricsPort?: number | undefined;
 }
 
+/** URLs of a network's two ports. */
+export interface GoUrls {
+  readonly api: string | undefined;
+  readonly metrics: string | undefined;
+}
+
 export interface GoListenersOptions extends BaseServerOptions, Pick<ServiceState, 'isStopping'> {
   readonly host: string;
   readonly ports: readonly GoPorts[];
@@ -33,7 +39,7 @@ export interface GoListenersOptions extends BaseServerOptions, Pick<ServiceState
  */
 export async function openGoListeners(options: GoListenersOptions) {
   const servers: Server[] = [];
-  const urls = new Map<string, { readonly api: string | undefined; readonly metrics: string | undefined }>();
+  const urls = new Map<string, GoUrls>();
   const close = async (): Promise<void> => void (await Promise.all(servers.map((server) => server.close())));
 
   async function open(network: Network, port: number | undefined, name: 'apiPort' | 'metricsPort') {

@@ -1,5 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
+import type { SendPage } from '../../api/health/start-page.ts';
 import type { Server } from '../../http/request/http-server.ts';
 import { JSON_TYPE } from '../../http/request/json-type.ts';
 import { OPERATIONS_ACCESS } from '../../http/request/route-access.ts';
@@ -10,6 +11,15 @@ import { createPageFiles, type LoadPageFiles, sendPageFile } from './page-files.
 
 interface ConsoleOptions extends ActivityOptions, ServedConsole {
   readonly files?: LoadPageFiles;
+}
+
+/** The console: a page for browsers and its routes. Disposing of it ends its samples. */
+export interface Console extends Disposable {
+  /** Answers a browser's `GET /`. */
+  readonly sendPage: SendPage;
+  /** Bundles the page before the first visitor. */
+  prepare(): Promise<void>;
+  registerRoutes(server: Server): void;
 }
 
 /** No inline code, no other origins, and no frames, because API keys are typed in here. */
@@ -27,7 +37,7 @@ const CONTENT_SECURITY_POLICY = [
 const config = { access: OPERATIONS_ACCESS };
 
 /** Opens the page at `/` and the routes that only it needs. It is a client of the API like any other. */
-export function openConsole(options: ConsoleOptions) {
+export function openConsole(options: ConsoleOptions): Console {
   const { files = createPageFiles() } = options;
   // The figures come from the metrics, so they are missing if these have a separate port.
   const activity = options.hasFigures ? new Activity(options) : undefined;
@@ -43,9 +53,7 @@ export function openConsole(options: ConsoleOptions) {
   }
 
   return {
-    /** Answers a browser's `GET /`. */
     sendPage: (request: FastifyRequest, reply: FastifyReply) => send(request, reply, 'index.html'),
-    /** Bundles the page before the first visitor. */
     prepare: async (): Promise<void> => void (await files()),
     registerRoutes(server: Server): void {
       const facts = createDocumentBytes(JSON.stringify(consoleFacts(options)), JSON_TYPE);

@@ -28,13 +28,13 @@ const RESULT = { signers: [] } as unknown as AggregationResult;
 function scriptedServedNetwork({
   name = 'local',
   networkID = OWN_ID,
-  startEmbedded,
+  apiSource,
   describe: describeText,
 }: {
   name?: string;
   describe?: (text: string) => string;
   networkID?: number | Error;
-  startEmbedded?: NetworkOptions['startEmbedded'];
+  apiSource?: NetworkOptions['apiSource'];
 } = {}) {
   const clock = new FakeClock();
   const log = createLogLines();
@@ -108,7 +108,7 @@ function scriptedServedNetwork({
       logger: log.logger,
       metrics: createMetrics(registry),
       random: () => 0.5,
-      startEmbedded,
+      apiSource,
       describe: describeText,
       aggregation: config.aggregation,
       storePath: undefined,
@@ -373,7 +373,9 @@ describe('an update', () => {
 
 it('a devnet is opened at its API after its start', async () => {
   const started = Promise.withResolvers<ApiEndpoint>();
-  const { network, events } = scriptedServedNetwork({ startEmbedded: () => started.promise });
+  const { network, events } = scriptedServedNetwork({
+    apiSource: { reason: 'the devnet is being started', start: () => started.promise },
+  });
   network.open();
   await settle();
   expect(network.readiness()).toMatchObject({ status: 'starting', reason: 'the devnet is being started' });
@@ -399,7 +401,9 @@ describe('a network that is closed', () => {
 
   it('during the start of the devnet, is closed after it and opens nothing', async () => {
     const started = Promise.withResolvers<ApiEndpoint>();
-    const { network, events } = scriptedServedNetwork({ startEmbedded: () => started.promise });
+    const { network, events } = scriptedServedNetwork({
+      apiSource: { reason: 'the devnet is being started', start: () => started.promise },
+    });
     network.open();
     const closed = Promise.resolve(network[Symbol.asyncDispose]());
     expect(await stateOf(closed)).toBe('pending');

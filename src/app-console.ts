@@ -1,0 +1,45 @@
+import type { SendPage } from './api/health/start-page.ts';
+import type { AppCore, AppPart } from './app-part.ts';
+import { type Console, openConsole } from './console/server/console.ts';
+import type { Server } from './http/request/http-server.ts';
+
+export interface ConsolePartOptions {
+  /** Whether there are examples that succeed. */
+  readonly hasDevnet: boolean;
+  /** Whether figures may be shown: not if the metrics have a separate port. */
+  readonly hasFigures: boolean;
+}
+
+/** The page at `/` and its routes. */
+export class ConsolePart implements AppPart {
+  readonly #options: ConsolePartOptions;
+  #console: Console | undefined;
+
+  constructor(options: ConsolePartOptions) {
+    this.#options = options;
+  }
+
+  start({ networks, registry, clock, version }: AppCore): void {
+    this.#console = openConsole({ ...this.#options, networks, registry, clock, version });
+  }
+
+  registerRoutes(server: Server): void {
+    this.#opened.registerRoutes(server);
+  }
+
+  readonly sendPage: SendPage = (request, reply) => this.#opened.sendPage(request, reply);
+
+  /** Bundles the page, which the first visitor would wait for. */
+  prepare(): Promise<void> {
+    return this.#opened.prepare();
+  }
+
+  async end(): Promise<void> {
+    this.#console?.[Symbol.dispose]();
+  }
+
+  get #opened(): Console {
+    if (this.#console === undefined) throw new Error('the console was not started');
+    return this.#console;
+  }
+}

@@ -1,0 +1,136 @@
+import packageJson from '../package.json' with { type: 'json' };
+import type { AppPart } from './app-part.ts';
+import { openServers, showBuild } from './app-servers.ts';
+import { openBlsService } from './bls/service/bls-service.ts';
+import type { Config } from './config/settings.ts';
+import type { Server } from './http/request/http-server.ts';
+import { type Clock, type Random, sleep } from './lib/concurrency/clock.ts';
+import { openIdentityWatch } from './network/identity-watch.ts';
+import { untilUnservable, updateNetworks } from './network/networks.ts';
+import { createServedNetwork } from './network/served-network.ts';
+import { createIdentity, findKeyFileProblem, openIdentity } from './p2p/identity/identity.ts';
+import { Upstreams } from './proxy/client/upstreams.ts';
+import { createMemoryLimitCounters } from './store/local/limit-counters.ts';
+import { checkStoreFolder } from './store/local/validation-store.ts';
+import { openShared } from './store/redis/open-shared.ts';
+import { createSharedLimitCounters } from './store/redis/shared-limit-counters.ts';
+import type { Logger } from './telemetry/logger.ts';
+import { createMetrics, ServiceRegistry } from './telemetry/metrics.ts';
+import { openTracer } from './telemetry/open-tracer.ts';
+import type { NodeID } from './warp/ids.ts';
+
+export interface CoreOptions {
+  readonly config: Config;
+  readonly logger: Logger;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly parts: readonly AppPart[];
+  /** Replaces names of settings in texts for operators, if the configuration has another form. */
+  readonly describe?: (text: string) => string;
+}
+
+/** The running service, without what only its parts know. Disposing of it closes all. */
+export interface Core extends AsyncDisposable {
+  /** URL of the service's API; without one, of the first part that listens. */
+  readonly url: string;
+  /** Undefined if the configuration disables the service's API. */
+  readonly server: Server | undefined;
+  readonly nodeID: NodeID;
+  /** Rejects when none of the configured networks can be served. */
+  readonly failed: Promise<never>;
+  /** Resolves when every network is up; rejects with the signal's reason. */
+  untilReady(signal: AbortSignal): Promise<void>;
+  /** Reports the service as not ready, and resolves after the configured delay. Requests are served meanwhile. */
+  announceStop(): Promise<void>;
+  /** Applies the settings that can change at run time. Returns networks whose API addresses were rejected, with the reason. */
+  update(next: Config): Promise<ReadonlyMap<string, string>>;
+}
+
+/** Opens the service in order and closes it in reverse order. The servers listen before any network is open. */
+export async function startCore({ config, logger, clock, random, parts, describe }: CoreOptions): Promise<Core> {
+  await using opened = new AsyncDisposableStack();
+  const { name: serviceName, version } = packageJson;
+  const registry = new ServiceRegistry(clock);
+  const metrics = createMetrics(registry);
+  const ports = { logger, clock, random, metrics };
+  showBuild(metrics, { version, node: process.version, bls_backend: config.bls.backend });
+
+  if (config.store.path !== undefined) checkStoreFolder(config.store.path);
+  const identity = config.identity === undefined ? createIdentity() : await openIdentity(config.identity);
+  const keyProblem = config.identity && (await findKeyFileProblem(config.identity));
+  if (keyProblem !== undefined) logger.warn(keyProblem);
+  logger.info({ nodeId: identity.nodeID }, 'staking identity');
+  const tracer = await openTracer(opened, { ...ports, ...config.traces, service: { name: serviceName, version } });
+  const bls = opened.use(await openBlsService({ ...config.bls, ...ports }));
+  const shared = await openShared(opened, config.store.shared, ports);
+  const ownLimits = createMemoryLimitCounters(clock);
+  const limits = shared === undefined ? ownLimits : createSharedLimitCounters(shared.store, ownLimits);
+  const access = { ...config.access, trustedProxies: config.server.trustedProxies, limits };
+  const upstreams = opened.use(new Upstreams({ ...config.upstream, ...ports }));
+  // In reverse order, after the networks, which are clients of a part.
+  for (const part of parts) opened.defer(() => part.end?.());
+  const networks = config.networks.map((network) => {
+    const [apiSource] = parts.flatMap((part) => part.apiSource?.(network.name) ?? []);
+    return opened.use(
+      createServedNetwork({
+        network,
+        identity,
+        bls,
+        // Behind a source is another network in each process, with the same name and ID.
+        shared: apiSource === undefined ? shared : undefined,
+        describe,
+        ...ports,
+        aggregation: config.aggregation,
+        storePath: config.store.path,
+        apiSource,
+      }),
+    );
+  });
+  for (const part of parts) part.start?.({ clock, registry, upstreams, networks, version });
+  const identityWatch = opened.use(openIdentityWatch({ ...ports, identity, networks, store: shared?.store }));
+  let isStopping = false;
+  const { url, server } = await openServers(opened, {
+    config,
+    version,
+    registry,
+    metrics,
+    tracer,
+    logger,
+    clock,
+    networks,
+    access,
+    upstreams,
+    shared,
+    parts,
+    identityProblem: () => identityWatch.problem(),
+    isStopping: () => isStopping,
+  });
+  for (const network of networks) network.open();
+  // Last, because the threads would delay the start on few cores; only requests need them.
+  bls.start();
+
+  const failed = untilUnservable(networks);
+  const closing = opened.move();
+  return {
+    url,
+    server,
+    nodeID: identity.nodeID,
+    failed,
+    async untilReady(signal: AbortSignal): Promise<void> {
+      await Promise.all(networks.map((network) => network.untilUp(signal)));
+    },
+    async announceStop(): Promise<void> {
+      isStopping = true;
+      const { drainDelayMs } = config.server;
+      logger.info({ drainDelayMs }, 'about to stop: not ready any more');
+      await sleep(clock, drainDelayMs);
+    },
+    async update(next: Config): Promise<ReadonlyMap<string, string>> {
+      logger.level = next.log.level;
+      Object.assign(access, next.access);
+      upstreams.update(next.upstream.endpoints);
+      return updateNetworks(networks, next.networks);
+    },
+    [Symbol.asyncDispose]: () => closing.disposeAsync(),
+  };
+}
