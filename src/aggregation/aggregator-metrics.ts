@@ -4,7 +4,7 @@ import { type Counter, DURATION_BUCKETS_SECONDS, type Metrics } from '../telemet
 import { isQuorumReached } from '../validators/quorum.ts';
 import type { SubnetID } from '../warp/ids.ts';
 import type { AggregatorErrorCode } from './aggregator-error.ts';
-import type { ValidatorOutcome } from './validators/validator-outcome.ts';
+import type { AttemptOutcome } from './validators/validator-outcome.ts';
 
 export type AggregatorMetrics = ReturnType<typeof createAggregatorMetrics>;
 
@@ -27,7 +27,7 @@ export interface CountedValidator {
   readonly totalWeight: bigint;
 }
 
-export type CountOutcome = (validator: { readonly weight: bigint }, outcome: ValidatorOutcome) => void;
+export type CountOutcome = (validator: { readonly weight: bigint }, outcome: AttemptOutcome) => void;
 
 /** @param isLabelled whether a subnet gets its own label value: subnets that clients choose have no bound */
 export function createAggregatorMetrics(metrics: Metrics, isLabelled: (subnetID: SubnetID) => boolean = () => false) {
@@ -113,7 +113,7 @@ export function createAggregatorMetrics(metrics: Metrics, isLabelled: (subnetID:
       gauge('queries_waiting', 'Signature requests queued for a permit', () => small.queued + large.queued);
     },
     /** Counts one attempt at a validator, or a signature found to be invalid later. */
-    countOutcome: (outcome: ValidatorOutcome, { subnetID, weight, totalWeight }: CountedValidator): void =>
+    countOutcome: (outcome: AttemptOutcome, { subnetID, weight, totalWeight }: CountedValidator): void =>
       outcomes.inc({
         subnet_id: isLabelled(subnetID) ? subnetID : 'other',
         weight_class: weightClass(weight, totalWeight),

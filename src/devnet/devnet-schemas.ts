@@ -106,7 +106,10 @@ export const MessagesSchema = Type.Object(
         transactionHash: HexString,
         block: Type.Object({ number: Type.Integer(), hash: HexString }),
       }),
-      { description: 'Unsigned messages in hex, in accepted blocks; validators sign them once the block is executed' },
+      {
+        description:
+          'AttemptFailure messages in hex, in accepted blocks; validators sign them once the block is executed',
+      },
     ),
   },
   { description: 'As many as asked for' },

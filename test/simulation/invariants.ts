@@ -1,5 +1,5 @@
 import type { ProgressListener } from '../../src/aggregation/collection/progress.ts';
-import type { SignatureOutcome } from '../../src/aggregation/validators/validator-outcome.ts';
+import type { AttemptOutcome } from '../../src/aggregation/validators/validator-outcome.ts';
 import { equalBytes } from '../../src/lib/encoding/bytes.ts';
 import type { NodeID } from '../../src/warp/ids.ts';
 import type { Ledger, LedgerSet } from './ledger.ts';
@@ -38,7 +38,7 @@ interface Collection {
 }
 
 interface Ask {
-  outcome: SignatureOutcome['kind'] | undefined;
+  outcome: AttemptOutcome['kind'] | undefined;
   code: number | undefined;
   answeredMs: number | undefined;
 }
@@ -140,7 +140,7 @@ export class Invariants implements Watcher {
       const maxAsks = MAX_QUICK_ASKS + Math.ceil(Math.max(0, repeatedMs - QUICK_MS) / LAST_DELAY_MS);
       if (asks.length > maxAsks) this.violate(`${nodeID} was asked ${asks.length} times by one collection`);
     }
-    return (outcome: SignatureOutcome['kind'], code?: number): void => {
+    return (outcome: AttemptOutcome['kind'], code?: number): void => {
       Object.assign(ask, { outcome, code, answeredMs: this.#nowMs() });
       if (collection !== undefined && collection.endMs === undefined) this.#noteLoss(collection, this.#nowMs());
     };
@@ -204,7 +204,7 @@ export class Invariants implements Watcher {
       const nodes = set.filter(({ key }) => key === entry.key);
       const asks = nodes.flatMap(({ number }) => collection.asks.get(this.#nodeIDOf(number)) ?? []);
       // A signature may still be good, and one under way may still come.
-      if (asks.some((ask) => isPendingAt(ask, atMs) || ask.outcome === 'signature')) return false;
+      if (asks.some((ask) => isPendingAt(ask, atMs) || ask.outcome === 'signed')) return false;
       if (asks.some(({ outcome, code }) => outcome === 'invalid_signature' || code === NO_HANDLER || code === -3))
         return true;
       if (asks.filter(({ outcome }) => outcome === 'timed_out').length > nodes.length) return true;

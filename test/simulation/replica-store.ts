@@ -82,7 +82,7 @@ export function openReplicaStore(plan: Plan, world: ReplicaWorld): ReplicaStore 
         const answered = own.asked(query, message, nodeID);
         return (outcome, code) => {
           answered(outcome, code);
-          if (outcome === 'signature') invariants.got(number, idOf(plan, message), nodeID);
+          if (outcome === 'signed') invariants.got(number, idOf(plan, message), nodeID);
         };
       },
     }),

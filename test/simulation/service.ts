@@ -1,6 +1,6 @@
 import { pino } from 'pino';
 import { Registry } from 'prom-client';
-import type { SignatureOutcome } from '../../src/aggregation/validators/validator-outcome.ts';
+import type { AttemptOutcome } from '../../src/aggregation/validators/validator-outcome.ts';
 import { runBlsJob } from '../../src/bls/service/bls-jobs.ts';
 import { type BlsService, createBlsService } from '../../src/bls/service/bls-service.ts';
 import { JobQueue } from '../../src/bls/service/job-queue.ts';
@@ -25,7 +25,7 @@ export interface Watcher {
   /** Called when a collection begins; the returned function is called at its end, with whether a message was valid. */
   collectionBegan(message: Uint8Array): (isSigned: boolean) => void;
   /** A question to a node began; `query` is one object for all questions of one collection. */
-  asked(query: object, message: Uint8Array, nodeID: NodeID): (outcome: SignatureOutcome['kind'], code?: number) => void;
+  asked(query: object, message: Uint8Array, nodeID: NodeID): (outcome: AttemptOutcome['kind'], code?: number) => void;
 }
 
 /** What a replica shares with the others. */

@@ -5,7 +5,7 @@ import { checkSigners } from '../../validators/verify-signed-message.ts';
 import type { WarpSet, WarpValidator } from '../../validators/warp-set.ts';
 import { encodeSignedMessage } from '../../warp/signed-message.ts';
 import type { DelaySignal } from '../admission/admission.ts';
-import type { SignatureFailure } from '../validators/validator-outcome.ts';
+import type { AttemptFailure } from '../validators/validator-outcome.ts';
 import type { CollectionContext } from './collection-job.ts';
 
 export interface VerifiedMessage {
@@ -164,7 +164,7 @@ export function createCollectedSignatures(options: CollectionContext) {
   async function putAside(index: number, reason: string): Promise<void> {
     if (fromStore.has(index)) return askItself(index);
     sum.remove(index);
-    const failure: SignatureFailure = { kind: 'invalid_signature', reason };
+    const failure: AttemptFailure = { kind: 'invalid_signature', reason };
     countOutcome(validatorAt(index), failure);
     tally.set(index, { kind: 'failed', failure });
     await store.delete(signatureKey, validatorAt(index).publicKeyHex);

@@ -1,5 +1,5 @@
 import type { NodeID, SubnetID } from '../../warp/ids.ts';
-import type { ValidatorOutcome } from '../validators/validator-outcome.ts';
+import type { AttemptOutcome } from '../validators/validator-outcome.ts';
 import { knownOutcome, type Tally, type ValidatorState } from './tally.ts';
 
 export type ProgressEvent =
@@ -11,7 +11,7 @@ export type ProgressEvent =
   | {
       readonly kind: 'outcome';
       readonly index: number;
-      readonly outcome: ValidatorOutcome;
+      readonly outcome: AttemptOutcome;
       readonly signedWeight: bigint;
     }
   | { readonly kind: 'verifying' };
@@ -37,8 +37,8 @@ export interface ValidatorProgress {
   /** At the time of the state: changes of connections have no events. */
   readonly isConnected: boolean;
   /** `asked`: its answer is to come. `not_asked`: also before it is asked. */
-  readonly status: 'asked' | ValidatorOutcome['kind'];
-  readonly outcome?: ValidatorOutcome;
+  readonly status: 'asked' | AttemptOutcome['kind'];
+  readonly outcome?: AttemptOutcome;
 }
 
 export interface ProgressFacts {

@@ -1,7 +1,7 @@
 import type { WarpValidator } from '../../validators/warp-set.ts';
 import { MAX_STARTED_PER_TURN } from '../admission/query-concurrency.ts';
 import { forecastOf } from '../validators/validator-forecast.ts';
-import type { SignatureFailure } from '../validators/validator-outcome.ts';
+import type { AttemptFailure } from '../validators/validator-outcome.ts';
 import { CollectionState, type CollectionView, type ConnectionLimits, isCountedOn } from './collection-state.ts';
 import { judgeRefusal, weightRefusedForGood } from './refusal-verdict.ts';
 import type { Tally, ValidatorState } from './tally.ts';
@@ -164,7 +164,7 @@ function candidatesIfUnsigned(
 
 /** Returns the state after a failed attempt. All nodes of a validator are tried; one that refuses may lag. */
 export function afterFailure(
-  failure: SignatureFailure,
+  failure: AttemptFailure,
   attempt: {
     readonly attempts: number;
     /** Attempts that timed out, with this one. */

@@ -3,12 +3,12 @@ import type { WarpSet, WarpValidator } from '../../validators/warp-set.ts';
 import type { NodeID } from '../../warp/ids.ts';
 import type { ValidatorForecast } from '../validators/validator-forecast.ts';
 import {
-  type FinalOutcome,
+  type AttemptFailure,
+  type AttemptOutcome,
   type MissingValidator,
   NO_WEIGHTS,
   type OutcomeKind,
   type OutcomeWeights,
-  type SignatureFailure,
   type TallySummary,
   type ValidatorOutcome,
   type WeightCount,
@@ -20,7 +20,7 @@ export type ValidatorState =
       readonly kind: 'waiting';
       readonly notBeforeMs: number;
       readonly attempts: number;
-      readonly lastFailure?: SignatureFailure;
+      readonly lastFailure?: AttemptFailure;
     }
   /** Waits for a permit to be asked. */
   | { readonly kind: 'queued'; readonly attempts: number }
@@ -29,7 +29,7 @@ export type ValidatorState =
   /** Its signature is being decoded, or verified alone. */
   | { readonly kind: 'answered' }
   | { readonly kind: 'signed'; readonly signature: Uint8Array }
-  | { readonly kind: 'failed'; readonly failure: SignatureFailure };
+  | { readonly kind: 'failed'; readonly failure: AttemptFailure };
 
 export interface Tally {
   readonly warpSet: WarpSet;
@@ -37,7 +37,7 @@ export interface Tally {
   readonly targetWeight: bigint;
   readonly states: readonly ValidatorState[];
   /** The refusal of each validator that has answered nothing else since. */
-  readonly refusals: readonly (SignatureFailure | undefined)[];
+  readonly refusals: readonly (AttemptFailure | undefined)[];
   readonly signedWeight: bigint;
   readonly forecasts: readonly ValidatorForecast[];
   /** Canonical validators in the order of asking: by rank of their forecast, then heaviest first. */
@@ -60,7 +60,7 @@ export function createTally(warpSet: WarpSet, { quorumNum, quorumBuffer, forecas
   const states: ValidatorState[] = warpSet.validators.map(() => UNTRIED);
   const rankOf = ({ index }: WarpValidator): number => forecasts[index]?.rank ?? 0;
   const changes: number[] = [];
-  const refusals: (SignatureFailure | undefined)[] = [];
+  const refusals: (AttemptFailure | undefined)[] = [];
   let signedWeight = 0n;
   return {
     warpSet,
@@ -90,7 +90,7 @@ export function createTally(warpSet: WarpSet, { quorumNum, quorumBuffer, forecas
 }
 
 /** A timeout or a lost connection is no answer: a refusal holds until there is another answer. */
-function refusalAfter(next: ValidatorState, before: SignatureFailure | undefined): SignatureFailure | undefined {
+function refusalAfter(next: ValidatorState, before: AttemptFailure | undefined): AttemptFailure | undefined {
   if (next.kind === 'signed' || next.kind === 'answered' || (next.kind === 'waiting' && next.attempts === 0)) {
     return undefined;
   }
@@ -99,19 +99,17 @@ function refusalAfter(next: ValidatorState, before: SignatureFailure | undefined
   return failure?.kind === 'invalid_signature' ? undefined : before;
 }
 
-export function failureOf(state: ValidatorState | undefined): SignatureFailure | undefined {
+export function failureOf(state: ValidatorState | undefined): AttemptFailure | undefined {
   if (state?.kind === 'failed') return state.failure;
   return state?.kind === 'waiting' ? state.lastFailure : undefined;
 }
 
 /** The last known answer of a validator, or why there is none. */
-export function knownOutcome({ states, refusals }: Tally, index: number): ValidatorOutcome | undefined {
+export function knownOutcome({ states, refusals }: Tally, index: number): AttemptOutcome | undefined {
   const state = states[index];
-  if (state?.kind === 'signed') return SIGNED;
+  if (state?.kind === 'signed') return state;
   return refusals[index] ?? failureOf(state);
 }
-
-const SIGNED: ValidatorOutcome = { kind: 'signed' };
 
 export function targetWeightOf(
   { totalWeight }: WarpSet,
@@ -150,24 +148,33 @@ export function summarizeTally(
   const missing: MissingValidator[] = [];
   for (const validator of heaviestFirst(warpSet)) {
     const { weight, index, nodeIDs } = validator;
-    const { kind, ...more } = finalOutcome(tally, index, () => whyUnreachable(validator));
-    if (kind !== 'signed') missing.push({ nodeID: nodeIDs[0] as NodeID, weight, outcome: kind, ...more });
+    const outcome = finalOutcome(tally, index, () => whyUnreachable(validator));
+    if (outcome.kind !== 'signed') missing.push({ nodeID: nodeIDs[0] as NodeID, weight, outcome });
   }
   const signedCount = warpSet.validators.length - missing.length;
   if (warpSet.keyless.count > 0) {
-    missing.push(...warpSet.keyless.validators.map((validator) => ({ ...validator, outcome: 'no_key' as const })));
+    missing.push(
+      ...warpSet.keyless.validators.map(({ nodeID, weight, reason }) => {
+        const outcome = { kind: 'no_key', reason } as const;
+        return { nodeID, weight, outcome };
+      }),
+    );
     missing.sort(byWeightDescending);
   }
-  const byOutcome = Map.groupBy(missing, ({ outcome }) => outcome);
-  const countOf = (outcome: MissingValidator['outcome']) =>
-    countByReason(byOutcome.get(outcome), ({ reason }) => (reason === undefined ? undefined : { reason }));
+  const byOutcome = Map.groupBy(missing, ({ outcome }) => outcome.kind);
+  const countOf = (kind: Exclude<OutcomeKind, 'signed' | 'refused'>) =>
+    countByReason(byOutcome.get(kind), ({ outcome }) =>
+      'reason' in outcome && outcome.reason !== undefined ? { reason: outcome.reason } : undefined,
+    );
   return {
     neededWeight,
     signedWeight,
     totalWeight: warpSet.totalWeight,
     outcomes: {
       signed: { weight: signedWeight, count: signedCount },
-      refused: countByReason(byOutcome.get('refused'), ({ code = 0, text = '' }) => ({ code, text })),
+      refused: countByReason(byOutcome.get('refused'), ({ outcome }) =>
+        outcome.kind === 'refused' ? { code: outcome.code, text: outcome.text } : undefined,
+      ),
       timed_out: countOf('timed_out'),
       unreachable: countOf('unreachable'),
       invalid_signature: countOf('invalid_signature'),
@@ -205,7 +212,7 @@ export function weighOutcomes(tally: Tally, isConnected: (validator: WarpValidat
   return weights;
 }
 
-function finalOutcome(tally: Tally, index: number, whyUnreachable: () => string | undefined): FinalOutcome {
+function finalOutcome(tally: Tally, index: number, whyUnreachable: () => string | undefined): ValidatorOutcome {
   const known = knownOutcome(tally, index);
   if (known !== undefined) return known;
   const state = tally.states[index];

@@ -4,7 +4,7 @@ import type { NodeID } from '../../warp/ids.ts';
 import { encodeSignatureRequest } from '../../warp/signature-request.ts';
 import { LARGE_QUERY_BYTES } from '../admission/query-concurrency.ts';
 import type { SignatureQuery } from '../validators/signature-source.ts';
-import type { SignatureFailure, SignatureOutcome } from '../validators/validator-outcome.ts';
+import type { AttemptFailure, AttemptOutcome } from '../validators/validator-outcome.ts';
 import { type CollectedSignatures, CollectionOver } from './collected-signatures.ts';
 import type { CollectionContext } from './collection-job.ts';
 import { afterFailure } from './query-plan.ts';
@@ -111,7 +111,7 @@ export function createValidatorQueries(options: ValidatorQueriesOptions) {
       // that.
       const isApart = isTrial && query.appBytes.length <= LARGE_QUERY_BYTES;
       const bounds = { timeoutMs: limits.peerTimeoutMs, signal: isApart ? new AbortController().signal : over };
-      let outcome: SignatureOutcome;
+      let outcome: AttemptOutcome;
       try {
         const asking = source.requestSignature(nodeID, query, bounds);
         outcome = await (span.isRecorded ? traced(span, { nodeID, attempts }, asking) : asking);
@@ -122,10 +122,10 @@ export function createValidatorQueries(options: ValidatorQueriesOptions) {
       const excessMs = history.learn(nodeID, outcome, clock.monotonicMs() - sentAtMs);
       if (excessMs !== undefined) observeDelay('answers', excessMs);
       over.throwIfAborted();
-      if (outcome.kind === 'signature') {
+      if (outcome.kind === 'signed') {
         tally.set(validator.index, ANSWERED);
         const problem = await signatures.take(validator, outcome.signature);
-        if (problem === undefined) countOutcome(validator, SIGNED);
+        if (problem === undefined) countOutcome(validator, outcome);
         else failed(validator, attempts, { kind: 'invalid_signature', reason: problem });
       } else {
         failed(validator, attempts, outcome);
@@ -152,7 +152,7 @@ export function createValidatorQueries(options: ValidatorQueriesOptions) {
     return { isTrial, lateAtMs, sentAtMs };
   }
 
-  function failed(validator: WarpValidator, attempts: number, failure: SignatureFailure): void {
+  function failed(validator: WarpValidator, attempts: number, failure: AttemptFailure): void {
     countOutcome(validator, failure);
     if (failure.kind === 'timed_out') timeouts.set(validator, (timeouts.get(validator) ?? 0) + 1);
     if (failure.kind === 'refused' && tally.signedWeight > 0n) lagging.add(validator);
@@ -176,13 +176,12 @@ export function createValidatorQueries(options: ValidatorQueriesOptions) {
 }
 
 const ANSWERED: ValidatorState = { kind: 'answered' };
-const SIGNED = { kind: 'signed' } as const;
 
 async function traced(
   parent: Span,
   { nodeID, attempts }: { readonly nodeID: NodeID; readonly attempts: number },
-  asking: Promise<SignatureOutcome>,
-): Promise<SignatureOutcome> {
+  asking: Promise<AttemptOutcome>,
+): Promise<AttemptOutcome> {
   const span = parent.child('app request', 'client');
   span.set('peer.node_id', nodeID);
   span.set('attempt', attempts);
@@ -190,7 +189,7 @@ async function traced(
   let reason: string | undefined = 'request_ended';
   try {
     const outcome = await asking;
-    word = outcome.kind === 'signature' ? 'signed' : outcome.kind;
+    word = outcome.kind;
     reason = 'reason' in outcome ? outcome.reason : undefined;
     if (outcome.kind === 'refused') {
       span.set('refusal.code', outcome.code);

@@ -67,8 +67,8 @@ function mayBeConnected({ error, connectedWeight: before }: Failure, connectedWe
 function estimateBytes({ message, report }: AggregatorError): number {
   let characters = message.length;
   let entries = 0;
-  for (const { text = '', reason = '' } of report?.tally.missing ?? []) {
-    characters += text.length + reason.length;
+  for (const { outcome } of report?.tally.missing ?? []) {
+    characters += (outcome.kind === 'refused' ? outcome.text : (outcome.reason ?? '')).length;
     entries += 1;
   }
   for (const { text } of report?.tally.outcomes.refused.reasons ?? []) characters += text.length;

@@ -25,7 +25,7 @@ import { destinationOf } from '../request/complete-request.ts';
 import type { SigningResolver } from '../request/signing-resolver.ts';
 import type { SubnetPolicy } from '../subnet-policy.ts';
 import type { ValidatorConnections } from '../validators/validator-connections.ts';
-import type { SignatureOutcome } from '../validators/validator-outcome.ts';
+import type { AttemptOutcome } from '../validators/validator-outcome.ts';
 import { connectValidators } from './subnet-views.ts';
 import { planUptimeSearch, type UptimeStanding } from './uptime-search.ts';
 
@@ -187,7 +187,7 @@ const VERIFY_CODE = 2;
 function createUptimeQuestions(
   validators: readonly WarpValidator[],
   isConnected: (nodeID: NodeID) => boolean,
-  askAbout: (uptime: bigint) => (nodeID: NodeID) => Promise<SignatureOutcome>,
+  askAbout: (uptime: bigint) => (nodeID: NodeID) => Promise<AttemptOutcome>,
 ) {
   const states = validators.map(
     ({ weight, nodeIDs }): UptimeStanding => ({
@@ -228,7 +228,7 @@ function createUptimeQuestions(
     /** Leaves out validators whose signatures the error reports as invalid. False if there are none. */
     leaveOut({ report }: AggregatorError): boolean {
       const bad = new Set(
-        report?.tally.missing.flatMap(({ nodeID, outcome }) => (outcome === 'invalid_signature' ? [nodeID] : [])),
+        report?.tally.missing.flatMap(({ nodeID, outcome }) => (outcome.kind === 'invalid_signature' ? [nodeID] : [])),
       );
       let hasLeft = false;
       for (const [index, { nodeIDs }] of validators.entries()) {
@@ -241,8 +241,8 @@ function createUptimeQuestions(
   };
 }
 
-function whatItSays(outcome: SignatureOutcome, uptime: bigint): Partial<UptimeStanding> {
-  if (outcome.kind === 'signature') return { signed: uptime };
+function whatItSays(outcome: AttemptOutcome, uptime: bigint): Partial<UptimeStanding> {
+  if (outcome.kind === 'signed') return { signed: uptime };
   if (outcome.kind !== 'refused' || outcome.code !== VERIFY_CODE) return { isOut: true };
   const [, figure] = STATED_UPTIME.exec(outcome.text) ?? [];
   const stated = figure === undefined ? undefined : BigInt(figure);

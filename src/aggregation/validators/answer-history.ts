@@ -3,7 +3,7 @@ import type { Clock } from '../../lib/concurrency/clock.ts';
 import { addTo } from '../../lib/encoding/counts.ts';
 import type { NodeID, SubnetID } from '../../warp/ids.ts';
 import { type LatencySummary, LatencyWindow } from './latency-window.ts';
-import type { SignatureOutcome, ValidatorOutcome } from './validator-outcome.ts';
+import type { AttemptOutcome } from './validator-outcome.ts';
 
 export interface AnswerRecord {
   /** Running averages of the latency and of its deviation; undefined before the first answer. */
@@ -24,11 +24,11 @@ export interface AnswerPast {
 
 export interface LastOutcome {
   /** Without `not_asked`, which says nothing about the node. */
-  readonly outcome: Exclude<ValidatorOutcome['kind'], 'not_asked'>;
+  readonly outcome: Exclude<AttemptOutcome['kind'], 'not_asked'>;
   readonly reason?: TimeoutReason | undefined;
 }
 
-type TimeoutReason = Extract<SignatureOutcome, { kind: 'timed_out' }>['reason'];
+type TimeoutReason = Extract<AttemptOutcome, { kind: 'timed_out' }>['reason'];
 
 export type AnswerHistories = ReturnType<typeof createAnswerHistories>;
 export type AnswerHistory = ReturnType<AnswerHistories['of']>;
@@ -152,9 +152,9 @@ export function createAnswerHistories(clock: Clock, slowMs: number) {
       return afterMs - entry.leastMs;
     }
 
-    function observe(nodeID: NodeID, answer: Exclude<SignatureOutcome, { kind: 'not_asked' }>, afterMs: number): void {
+    function observe(nodeID: NodeID, answer: Exclude<AttemptOutcome, { kind: 'not_asked' }>, afterMs: number): void {
       const atMs = clock.monotonicMs();
-      const outcome = answer.kind === 'signature' ? 'signed' : answer.kind;
+      const outcome = answer.kind;
       const reason = answer.kind === 'timed_out' ? answer.reason : undefined;
       const refusal = answer.kind === 'refused' ? { code: answer.code, text: answer.text, atMs } : undefined;
       const isOfSubnet = isUnwilling(answer);
@@ -180,11 +180,11 @@ export function createAnswerHistories(clock: Clock, slowMs: number) {
        * Records the outcome of a request. Returns how far an answer exceeded the node's minimum latency: the time spent in queues here or
        * at the node; undefined if it gave no answer.
        */
-      learn(nodeID: NodeID, outcome: SignatureOutcome, afterMs: number): number | undefined {
+      learn(nodeID: NodeID, outcome: AttemptOutcome, afterMs: number): number | undefined {
         if (outcome.kind === 'not_asked') return undefined;
         observe(nodeID, outcome, afterMs);
         switch (outcome.kind) {
-          case 'signature': {
+          case 'signed': {
             const entry = refreshNode(nodeID);
             entry.usualLatency = average(entry.usualLatency, afterMs);
             entry.failures = 0;
@@ -243,7 +243,7 @@ function subnetOf(key: string): string {
 }
 
 /** Codes below 0 have nothing to do with the message (avalanchego `network/p2p/error.go`). */
-function isUnwilling(answer: SignatureOutcome): boolean {
+function isUnwilling(answer: AttemptOutcome): boolean {
   if (answer.kind === 'timed_out') return answer.reason === 'request_dropped';
   return answer.kind === 'refused' && answer.code < 0;
 }

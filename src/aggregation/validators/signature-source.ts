@@ -1,5 +1,5 @@
 import type { BlockchainID, NodeID, SubnetID } from '../../warp/ids.ts';
-import type { SignatureOutcome } from './validator-outcome.ts';
+import type { AttemptOutcome } from './validator-outcome.ts';
 
 export interface SignatureSource {
   /** Keeps these validators connected for a while. Returns when the last of them was first tracked, in monotonic ms. */
@@ -12,7 +12,7 @@ export interface SignatureSource {
     nodeID: NodeID,
     request: SignatureQuery,
     options: { readonly timeoutMs: number; readonly signal: AbortSignal },
-  ): Promise<SignatureOutcome>;
+  ): Promise<AttemptOutcome>;
 }
 
 export interface SignatureQuery {

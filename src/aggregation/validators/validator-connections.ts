@@ -12,7 +12,7 @@ import { ratio } from './connected-weight.ts';
 import { createRequiredSubnets, type RequiredSubnets, type SubnetReadiness } from './required-subnets.ts';
 import type { SignatureSource } from './signature-source.ts';
 import { createTrackedNodes } from './tracked-nodes.ts';
-import type { SignatureOutcome } from './validator-outcome.ts';
+import type { AttemptOutcome } from './validator-outcome.ts';
 
 export interface ValidatorConnectionsOptions {
   readonly network: PeerNetwork;
@@ -100,10 +100,10 @@ export function createValidatorConnections(options: ValidatorConnectionsOptions)
   };
 }
 
-function parseResponse(bytes: Uint8Array): SignatureOutcome {
+function parseResponse(bytes: Uint8Array): AttemptOutcome {
   const signature = attempt(() => parseSignatureResponse(bytes));
   if (signature instanceof ParseError) return { kind: 'invalid_signature', reason: signature.message };
-  return { kind: 'signature', signature };
+  return { kind: 'signed', signature };
 }
 
 function declareSubnetMetrics(metrics: Metrics, required: RequiredSubnets): void {

@@ -14,25 +14,31 @@ export const VALIDATOR_OUTCOMES = [
 export type OutcomeKind = (typeof VALIDATOR_OUTCOMES)[number];
 
 /**
- * An attempt that gave no signature. `reason` is the finer cause: a word from a closed set, or a text. Nodes answer pings and drop requests
- * (`request_dropped`) if they do not run the chain, or run it for listed peers only.
+ * What a validator did: the answer of one of its nodes, or what is known of it at the end of a request. `reason` is the finer cause: a word from
+ * a closed set, or a text.
  */
-export type SignatureFailure =
+export type ValidatorOutcome =
+  /** 96 bytes. As a node's answer not yet decoded or verified. */
+  | { readonly kind: 'signed'; readonly signature: Uint8Array }
+  | { readonly kind: 'invalid_signature'; readonly reason: string }
+  /** Nodes answer pings and drop requests (`request_dropped`) if they do not run the chain, or run it for listed peers only. */
   | Exclude<AppOutcome, { kind: 'response' }>
-  | { readonly kind: 'invalid_signature'; readonly reason: string };
-
-export type SignatureOutcome =
-  /** 96 bytes, not yet decoded or verified. */
-  { readonly kind: 'signature'; readonly signature: Uint8Array } | SignatureFailure;
-
-export type ValidatorOutcome = { readonly kind: 'signed' } | SignatureFailure;
-
-/** What a validator without a signature did, once the request has ended. `request_ended`: its answer was still to come. */
-export type FinalOutcome =
-  | ValidatorOutcome
+  /** The request ended before its answer. */
   | { readonly kind: 'timed_out'; readonly reason: 'request_ended' }
   /** Connected, and not needed, or not reached before the quorum was out of reach. */
-  | { readonly kind: 'not_asked'; readonly reason?: undefined };
+  | { readonly kind: 'not_asked'; readonly reason?: undefined }
+  /** It cannot sign: it has no BLS key, or it is an L1 validator without balance. */
+  | { readonly kind: 'no_key'; readonly reason: 'no_key' | 'inactive' };
+
+/** The outcome of one request to one node. */
+export type AttemptOutcome = Exclude<
+  ValidatorOutcome,
+  | { readonly kind: 'timed_out'; readonly reason: 'request_ended' }
+  | { readonly kind: 'not_asked'; readonly reason?: undefined }
+  | { readonly kind: 'no_key' }
+>;
+
+export type AttemptFailure = Exclude<AttemptOutcome, { kind: 'signed' }>;
 
 /** Words for people, in the order of {@link VALIDATOR_OUTCOMES}. */
 export const OUTCOME_MEANINGS: Readonly<Record<OutcomeKind, string>> = {
@@ -88,12 +94,10 @@ export function byOutcome<T>(valueOf: (outcome: OutcomeKind) => T): Readonly<Rec
 
 type ReasonedOutcome = Exclude<OutcomeKind, 'signed' | 'refused'>;
 
+/** A validator that did not sign. */
 export interface MissingValidator {
   /** The first of several nodes with one key, in text order. */
   readonly nodeID: NodeID;
   readonly weight: bigint;
-  readonly outcome: Exclude<OutcomeKind, 'signed'>;
-  readonly code?: number;
-  readonly text?: string;
-  readonly reason?: string | undefined;
+  readonly outcome: Exclude<ValidatorOutcome, { kind: 'signed' }>;
 }

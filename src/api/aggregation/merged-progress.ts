@@ -1,5 +1,6 @@
 import type { ProgressEvent, ProgressState } from '../../aggregation/collection/progress.ts';
-import type { ValidatorOutcome } from '../../aggregation/validators/validator-outcome.ts';
+import type { AttemptOutcome } from '../../aggregation/validators/validator-outcome.ts';
+import { presentWhy } from '../../http/errors/aggregation-details.ts';
 import type { AggregationEvent, AggregationEventData } from './progress-records.ts';
 
 type StreamedRequest = Pick<
@@ -21,7 +22,7 @@ export class MergedProgress {
   #weights: Weights | undefined;
   #validatorWeights: readonly bigint[] = [];
   #asked: (true | undefined)[] = [];
-  #outcomes: (ValidatorOutcome | undefined)[] = [];
+  #outcomes: (AttemptOutcome | undefined)[] = [];
   #signedWeight: bigint | undefined;
   #isVerifying = false;
 
@@ -77,7 +78,7 @@ export class MergedProgress {
   }
 
   #presentAnswer(index: number): AggregationEventData['answer']['answers'][number] {
-    const outcome = this.#outcomes[index] as ValidatorOutcome;
+    const outcome = this.#outcomes[index] as AttemptOutcome;
     return { index, weight: String(this.#validatorWeights[index]), outcome: outcome.kind, ...presentWhy(outcome) };
   }
 
@@ -133,10 +134,4 @@ function presentProgress(
     targetWeight: String(targetWeight),
     totalWeight: String(totalWeight),
   };
-}
-
-function presentWhy(outcome: ValidatorOutcome): { code?: number; text?: string; reason?: string } {
-  if (outcome.kind === 'signed') return {};
-  if (outcome.kind === 'refused') return { code: outcome.code, text: outcome.text };
-  return { reason: outcome.reason };
 }

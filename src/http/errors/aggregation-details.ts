@@ -4,6 +4,7 @@ import {
   OUTCOME_MEANINGS,
   type OutcomeKind,
   VALIDATOR_OUTCOMES,
+  type ValidatorOutcome,
   type WeightCount,
 } from '../../aggregation/validators/validator-outcome.ts';
 import { Decimal, integer, oneOf, optionalText, text } from '../../lib/encoding/schema.ts';
@@ -82,13 +83,21 @@ export function presentDetails({
     signingSubnetId: signingSubnetID,
     pChainHeight: Number(pChainHeight),
     outcomes: Object.fromEntries(outcomes),
-    missing: tally.missing.map(({ nodeID, reason, ...validator }) => ({
+    missing: tally.missing.map(({ nodeID, weight, outcome }) => ({
       nodeId: nodeID,
-      ...present(validator),
-      ...(reason !== undefined && { reason }),
+      weight: String(weight),
+      outcome: outcome.kind,
+      ...presentWhy(outcome),
     })),
     missingOmitted: tally.missingOmitted,
   };
+}
+
+/** The finer cause of an outcome, as errors and events have it. */
+export function presentWhy(outcome: ValidatorOutcome): { code?: number; text?: string; reason?: string } {
+  if (outcome.kind === 'signed') return {};
+  if (outcome.kind === 'refused') return { code: outcome.code, text: outcome.text };
+  return outcome.reason === undefined ? {} : { reason: outcome.reason };
 }
 
 type Outcomes = WeightCount & { readonly reasons?: readonly WeightCount[] };

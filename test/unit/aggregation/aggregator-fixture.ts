@@ -239,7 +239,7 @@ export function createHarness(limits: Partial<AggregatorLimits> = {}, parts: Har
     const { sign } = signers[number - 1] as (typeof signers)[number];
     source.add(nodeOf(number), ({ message }) => ({
       afterMs,
-      outcome: { kind: 'signature', signature: sign(message) },
+      outcome: { kind: 'signed', signature: sign(message) },
     }));
   }
 

@@ -16,7 +16,10 @@ test('outcomes are counted by the weight of the validator, and by subnet where i
   const { metrics, lines } = create([subnet(1)]);
   const totalWeight = 1_000n;
   for (const weight of [100n, 99n, 10n, 9n]) {
-    metrics.countOutcome({ kind: 'signed' }, { subnetID: subnet(1), weight, totalWeight });
+    metrics.countOutcome(
+      { kind: 'signed', signature: new Uint8Array(96) },
+      { subnetID: subnet(1), weight, totalWeight },
+    );
   }
   for (const untracked of [2, 3])
     metrics.countOutcome(

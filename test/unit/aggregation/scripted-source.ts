@@ -1,5 +1,5 @@
 import type { SignatureQuery, SignatureSource } from '../../../src/aggregation/validators/signature-source.ts';
-import type { SignatureOutcome } from '../../../src/aggregation/validators/validator-outcome.ts';
+import type { AttemptOutcome } from '../../../src/aggregation/validators/validator-outcome.ts';
 import type { Clock } from '../../../src/lib/concurrency/clock.ts';
 import type { NodeID } from '../../../src/warp/ids.ts';
 
@@ -7,7 +7,7 @@ import type { NodeID } from '../../../src/warp/ids.ts';
 export interface Answer {
   /** Beyond the request's own timeout it is a timeout. */
   readonly afterMs: number;
-  readonly outcome: SignatureOutcome;
+  readonly outcome: AttemptOutcome;
   /** The connection ends with the answer. */
   readonly disconnects?: boolean;
 }
@@ -77,7 +77,7 @@ export class ScriptedSource implements SignatureSource {
     nodeID: NodeID,
     query: SignatureQuery,
     { timeoutMs, signal }: { timeoutMs: number; signal: AbortSignal },
-  ): Promise<SignatureOutcome> {
+  ): Promise<AttemptOutcome> {
     signal.throwIfAborted();
     const attempt = (this.#attempts.get(nodeID) ?? 0) + 1;
     this.#attempts.set(nodeID, attempt);

@@ -17,7 +17,7 @@ function executeAt({ source, clock }: Pick<Harness, 'source' | 'clock'>, atMs: n
       outcome:
         clock.monotonicMs() < atMs
           ? { kind: 'refused', code: 3, text: 'unknown message' }
-          : { kind: 'signature', signature: sign(message) },
+          : { kind: 'signed', signature: sign(message) },
     }));
   }
 }

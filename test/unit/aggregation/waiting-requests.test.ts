@@ -16,7 +16,7 @@ function signAfter({ source, clock }: ReturnType<typeof createHarness>, lagMs: n
       outcome:
         clock.monotonicMs() < lagMs
           ? { kind: 'refused', code: 3, text: 'unknown message' }
-          : { kind: 'signature', signature: sign(message) },
+          : { kind: 'signed', signature: sign(message) },
     }));
   }
 }

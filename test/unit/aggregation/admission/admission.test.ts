@@ -167,7 +167,7 @@ describe('a flood', () => {
     // Others may show theirs, and a client whose messages are signed again is trusted again.
     expect((await askOften('other', 1)).codes).toEqual({ insufficient_weight: 1 });
     for (const { nodeID, sign } of many) {
-      source.add(nodeID, ({ message }) => ({ afterMs: 10, outcome: { kind: 'signature', signature: sign(message) } }));
+      source.add(nodeID, ({ message }) => ({ afterMs: 10, outcome: { kind: 'signed', signature: sign(message) } }));
     }
     await clock.advance(10_000);
     expect((await askOften('flood', 20)).codes).toEqual({ done: 20 });

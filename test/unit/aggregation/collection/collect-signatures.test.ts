@@ -4,7 +4,7 @@ import { describeFailure } from '../../../../src/aggregation/collection/collecti
 import type { CollectionDeps } from '../../../../src/aggregation/collection/collection-job.ts';
 import type { ProgressEvent } from '../../../../src/aggregation/collection/progress.ts';
 import { signatureKey } from '../../../../src/aggregation/request/result-key.ts';
-import type { SignatureOutcome, TallySummary } from '../../../../src/aggregation/validators/validator-outcome.ts';
+import type { AttemptOutcome, TallySummary } from '../../../../src/aggregation/validators/validator-outcome.ts';
 import { METRIC_PREFIX } from '../../../../src/telemetry/metrics.ts';
 import { modelBackend } from '../../bls/backends/model-backend.ts';
 import { createInlineBls } from '../../bls/service/inline-bls.ts';
@@ -205,7 +205,7 @@ describe('bad signatures', () => {
 
   test('that are no points exclude the signer without a search', async () => {
     const fixture = createFixture({ weights: [40, 30, 20, 20] });
-    fixture.script(0, answers({ kind: 'signature', signature: new Uint8Array(96).fill(0xff) }));
+    fixture.script(0, answers({ kind: 'signed', signature: new Uint8Array(96).fill(0xff) }));
     fixture.script(1, answers({ kind: 'invalid_signature', reason: 'has 95 bytes' }));
     const verify = (): boolean => {
       throw new Error('nothing to verify');
@@ -321,7 +321,7 @@ describe('bad signatures', () => {
 test('a connection that breaks under a request may come back, and the request is sent again', async () => {
   const fixture = createFixture({ weights: [60, 40] });
   await fixture.clock.advance(60_000);
-  const outcome: SignatureOutcome = { kind: 'unreachable', reason: 'closed by the peer' };
+  const outcome: AttemptOutcome = { kind: 'unreachable', reason: 'closed by the peer' };
   fixture.script(0, () => ({ afterMs: 2_000, outcome, disconnects: true }), 'signs');
   fixture.clock.after(3_200, () => fixture.source.connect(fixture.at(0).nodeIDs[0]!));
   const { value, atMs } = await fixture.run({ quorum: 67 });
@@ -367,7 +367,7 @@ test('the buffer waits for a validator that refuses as long as its first delays'
 });
 
 describe('requests that exceed a queue', () => {
-  const full: SignatureOutcome = { kind: 'not_asked', reason: 'queue_full' };
+  const full: AttemptOutcome = { kind: 'not_asked', reason: 'queue_full' };
 
   test('in the queue of a connection are tried again, and are no fault of the connection', async () => {
     const fixture = createFixture({ weights: [60, 40] });
@@ -453,14 +453,14 @@ describe('in the tick in which the collection ends', () => {
   test.each(['signature', 'refusal'])('a %s changes nothing any more', async (kind) => {
     await expectNothingAfter(({ source, at, message }) => {
       const third = at(2);
-      const answer = Promise.withResolvers<SignatureOutcome>();
+      const answer = Promise.withResolvers<AttemptOutcome>();
       const ask = source.requestSignature.bind(source);
       source.requestSignature = (nodeID, ...rest) =>
         nodeID === third.nodeIDs[0] ? answer.promise : ask(nodeID, ...rest);
-      const outcome: SignatureOutcome =
+      const outcome: AttemptOutcome =
         kind === 'refusal'
           ? { kind: 'refused', code: 2, text: 'not found' }
-          : { kind: 'signature', signature: third.sign(message.bytes) };
+          : { kind: 'signed', signature: third.sign(message.bytes) };
       return { arrive: () => answer.resolve(outcome) };
     });
   });

@@ -18,7 +18,7 @@ import { ProgressFeed } from '../../../../src/aggregation/collection/progress.ts
 import { signatureKey } from '../../../../src/aggregation/request/result-key.ts';
 import { createAnswerHistories } from '../../../../src/aggregation/validators/answer-history.ts';
 import { createInvalidSigners } from '../../../../src/aggregation/validators/invalid-signers.ts';
-import type { SignatureOutcome } from '../../../../src/aggregation/validators/validator-outcome.ts';
+import type { AttemptOutcome } from '../../../../src/aggregation/validators/validator-outcome.ts';
 import { EventLoopScheduler } from '../../../../src/lib/concurrency/event-loop-scheduler.ts';
 import { bytesToHex } from '../../../../src/lib/encoding/bytes.ts';
 import { createMemorySignatureStore } from '../../../../src/store/local/signature-store.ts';
@@ -138,11 +138,11 @@ export function createFixture(options: FixtureOptions) {
     return ({ message }) => {
       switch (act) {
         case 'signs':
-          return { afterMs, outcome: { kind: 'signature', signature: sign(message) } };
+          return { afterMs, outcome: { kind: 'signed', signature: sign(message) } };
         case 'forges':
-          return { afterMs, outcome: { kind: 'signature', signature: forge(message) } };
+          return { afterMs, outcome: { kind: 'signed', signature: forge(message) } };
         case 'no point':
-          return { afterMs, outcome: { kind: 'signature', signature: new Uint8Array(96) } };
+          return { afterMs, outcome: { kind: 'signed', signature: new Uint8Array(96) } };
         case 'refuses':
           return { afterMs, outcome: { kind: 'refused', code: 2, text: 'not found' } };
         case 'refuses for good':
@@ -285,7 +285,7 @@ export function createFixture(options: FixtureOptions) {
 export const ACTS = ['signs', 'forges', 'no point', 'refuses', 'refuses for good', 'silent', 'full'] as const;
 export type Act = (typeof ACTS)[number];
 
-export function answers(outcome: SignatureOutcome, afterMs = ANSWER_MS): Behaviour {
+export function answers(outcome: AttemptOutcome, afterMs = ANSWER_MS): Behaviour {
   return () => ({ afterMs, outcome });
 }
 

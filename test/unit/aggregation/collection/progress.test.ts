@@ -6,7 +6,7 @@ import {
   type ProgressState,
 } from '../../../../src/aggregation/collection/progress.ts';
 import { type ValidatorState } from '../../../../src/aggregation/collection/tally.ts';
-import type { SignatureFailure } from '../../../../src/aggregation/validators/validator-outcome.ts';
+import type { AttemptFailure } from '../../../../src/aggregation/validators/validator-outcome.ts';
 import { createHarness } from '../aggregator-fixture.ts';
 import { ACTS, ANSWER_MS, createFixture, drain, SUBNET_ID } from './collection-fixture.ts';
 import { createPlainTally } from './tally-fixture.ts';
@@ -135,7 +135,7 @@ describe('a feed', () => {
     const { feed, tally } = createFeed();
     feed.begin(tally);
     const events = recorder(feed);
-    const refusal: SignatureFailure = { kind: 'refused', code: 1, text: 'unknown' };
+    const refusal: AttemptFailure = { kind: 'refused', code: 1, text: 'unknown' };
     tally.set(0, { kind: 'waiting', notBeforeMs: 1, attempts: 1, lastFailure: refusal });
     for (const state of [
       { kind: 'queued', attempts: 2 },

@@ -4,7 +4,7 @@ import { CollectionState } from '../../../../src/aggregation/collection/collecti
 import { afterFailure, planQueries, type QueryLimits } from '../../../../src/aggregation/collection/query-plan.ts';
 import { createTally, type ValidatorState } from '../../../../src/aggregation/collection/tally.ts';
 import type { ValidatorForecast } from '../../../../src/aggregation/validators/validator-forecast.ts';
-import type { SignatureFailure } from '../../../../src/aggregation/validators/validator-outcome.ts';
+import type { AttemptFailure } from '../../../../src/aggregation/validators/validator-outcome.ts';
 import { setOf, UNKNOWN } from './tally-fixture.ts';
 
 const LIMITS: QueryLimits = {
@@ -18,9 +18,9 @@ const SIGNED: ValidatorState = { kind: 'signed', signature: new Uint8Array(96) }
 const FINAL_P_CHAIN_CODES = [1, 2, 3, 4, 5, 7, 8, 9, 10, 13, 15, 17];
 /** 6: not converted yet, 11: does not exist yet, 12: still exists, 14: may still be registered, 16: the nonce is not reached yet. */
 const PASSING_P_CHAIN_CODES = [6, 11, 12, 14, 16];
-const REFUSED: SignatureFailure = { kind: 'refused', code: 2, text: '' };
-const UNREACHABLE: SignatureFailure = { kind: 'unreachable', reason: 'closed' };
-const TIMED_OUT: SignatureFailure = { kind: 'timed_out', reason: 'no_answer' };
+const REFUSED: AttemptFailure = { kind: 'refused', code: 2, text: '' };
+const UNREACHABLE: AttemptFailure = { kind: 'unreachable', reason: 'closed' };
+const TIMED_OUT: AttemptFailure = { kind: 'timed_out', reason: 'no_answer' };
 
 const forecast = fc.constantFrom<ValidatorForecast>(
   UNKNOWN,
@@ -244,12 +244,12 @@ test('a plan from the sums of earlier plans is the plan from all states', () => 
 
 describe('afterFailure', () => {
   const after = (
-    failure: SignatureFailure,
+    failure: AttemptFailure,
     attempts: number,
     { nodeCount = 1, timeouts = 0, isPChainMessage = false } = {},
   ): ValidatorState => afterFailure(failure, { attempts, timeouts, nodeCount, nowMs: 1_000, isPChainMessage }, LIMITS);
-  const refused = (code: number): SignatureFailure => ({ kind: 'refused', code, text: 'text' });
-  const failed = (failure: SignatureFailure): ValidatorState => ({ kind: 'failed', failure });
+  const refused = (code: number): AttemptFailure => ({ kind: 'refused', code, text: 'text' });
+  const failed = (failure: AttemptFailure): ValidatorState => ({ kind: 'failed', failure });
 
   test('a refusal is tried again after each delay, and then after the last one', () => {
     const failure = refused(2);
@@ -290,7 +290,7 @@ describe('afterFailure', () => {
   });
 
   test('an invalid signature is final', () => {
-    const failure: SignatureFailure = { kind: 'invalid_signature', reason: 'no point' };
+    const failure: AttemptFailure = { kind: 'invalid_signature', reason: 'no point' };
     expect(after(failure, 1, { nodeCount: 2 })).toEqual(failed(failure));
   });
 });

@@ -177,7 +177,7 @@ describe('what fails', () => {
         neededWeight: 67n,
         signedWeight: 60n,
         outcomes: { timed_out: { weight: 40n, count: 1, reasons: [{ reason: 'no_answer' }] } },
-        missing: [{ nodeID: nodeOf(1), weight: 40n, outcome: 'timed_out', reason: 'no_answer' }],
+        missing: [{ nodeID: nodeOf(1), weight: 40n, outcome: { kind: 'timed_out', reason: 'no_answer' } }],
         missingOmitted: 0,
       },
     });
@@ -227,11 +227,11 @@ describe('what fails', () => {
       ],
     });
     expect(report?.tally.missing).toEqual([
-      { nodeID: nodeOf(2), weight: 40n, outcome: 'not_asked' },
-      { nodeID: nodeOf(1), weight: 21n, outcome: 'no_key', reason: 'no_key' },
-      { nodeID: nodeOf(3), weight: 20n, outcome: 'not_asked' },
-      { nodeID: INACTIVE_NODE_ID, weight: 20n, outcome: 'no_key', reason: 'inactive' },
-      { nodeID: nodeOf(4), weight: 10n, outcome: 'unreachable', reason: 'no address known' },
+      { nodeID: nodeOf(2), weight: 40n, outcome: { kind: 'not_asked' } },
+      { nodeID: nodeOf(1), weight: 21n, outcome: { kind: 'no_key', reason: 'no_key' } },
+      { nodeID: nodeOf(3), weight: 20n, outcome: { kind: 'not_asked' } },
+      { nodeID: INACTIVE_NODE_ID, weight: 20n, outcome: { kind: 'no_key', reason: 'inactive' } },
+      { nodeID: nodeOf(4), weight: 10n, outcome: { kind: 'unreachable', reason: 'no address known' } },
     ]);
     expect(harness.source.calls).toEqual([]);
     // As soon as they can sign, the same request is signed.

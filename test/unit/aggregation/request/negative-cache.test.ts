@@ -142,7 +142,9 @@ describe('the memory', () => {
       totalWeight: 100n,
       missingOmitted: 0,
       outcomes: byOutcome(() => ({ weight: 0n, count: 0, reasons: [] })),
-      missing: [{ nodeID: nodeOf(1), weight: 1n, outcome: 'refused' as const, code: 1, text: 'x'.repeat(textLength) }],
+      missing: [
+        { nodeID: nodeOf(1), weight: 1n, outcome: { kind: 'refused' as const, code: 1, text: 'x'.repeat(textLength) } },
+      ],
     },
   });
   const noWeight = (): bigint => 0n;

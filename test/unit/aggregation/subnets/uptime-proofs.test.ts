@@ -6,7 +6,7 @@ import { createDestinations } from '../../../../src/aggregation/destinations/des
 import type { AggregationRequest, AggregationResult } from '../../../../src/aggregation/request/aggregation-request.ts';
 import { createSubnetPolicy } from '../../../../src/aggregation/subnet-policy.ts';
 import { createUptimeProofs, type UptimeProofsOptions } from '../../../../src/aggregation/subnets/uptime-proofs.ts';
-import type { SignatureOutcome } from '../../../../src/aggregation/validators/validator-outcome.ts';
+import type { AttemptOutcome } from '../../../../src/aggregation/validators/validator-outcome.ts';
 import { createUnreadMetrics } from '../../../../src/telemetry/metrics.ts';
 import { createWarpSet } from '../../../../src/validators/warp-set.ts';
 import { type BlockchainID, idFromBytes, type NodeID, type ValidationID } from '../../../../src/warp/ids.ts';
@@ -20,9 +20,9 @@ import { NOT_FOUND } from '../api-failures.ts';
 const VALIDATION = idFromBytes<ValidationID>(new Uint8Array(32).fill(8), 'validation');
 const OTHER_CHAIN = idFromBytes<BlockchainID>(new Uint8Array(32).fill(9), 'chain');
 const never = new AbortController().signal;
-const SIGNED: SignatureOutcome = { kind: 'signature', signature: new Uint8Array(96) };
+const SIGNED: AttemptOutcome = { kind: 'signed', signature: new Uint8Array(96) };
 
-type Answer = (uptime: bigint) => SignatureOutcome;
+type Answer = (uptime: bigint) => AttemptOutcome;
 
 /** Refuses like subnet-evm, with its figure in the text. */
 function seen(figure: bigint): Answer {

@@ -4,7 +4,7 @@ import { idFromBytes, type NodeID, PRIMARY_NETWORK_ID, type SubnetID } from '../
 import { FakeClock } from '../../../support/fake-clock.ts';
 
 const NODE = 'NodeID-a' as NodeID;
-const SIGNED = { kind: 'signature' as const, signature: new Uint8Array(96) };
+const SIGNED = { kind: 'signed' as const, signature: new Uint8Array(96) };
 
 test('the past of a node is what came of its last question, its last refusal and its times', async () => {
   const clock = new FakeClock();

@@ -3,7 +3,7 @@ import { pino } from 'pino';
 import { Registry } from 'prom-client';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { createValidatorConnections } from '../../../../src/aggregation/validators/validator-connections.ts';
-import type { SignatureOutcome } from '../../../../src/aggregation/validators/validator-outcome.ts';
+import type { AttemptOutcome } from '../../../../src/aggregation/validators/validator-outcome.ts';
 import type { PeerNetwork } from '../../../../src/p2p/peer-network.ts';
 import { ApiError } from '../../../../src/pchain/rpc/api-error.ts';
 import type { ValidatorSets } from '../../../../src/pchain/state/validator-sets.ts';
@@ -393,11 +393,11 @@ describe('an API that fails', () => {
 });
 
 const SIGNATURE = new Uint8Array(96).fill(5);
-test.each<[string, AppOutcome, SignatureOutcome]>([
+test.each<[string, AppOutcome, AttemptOutcome]>([
   [
     'a signature',
     { kind: 'response', bytes: encodeSignatureResponse(SIGNATURE) },
-    { kind: 'signature', signature: SIGNATURE },
+    { kind: 'signed', signature: SIGNATURE },
   ],
   [
     'a signature of another length',

@@ -18,7 +18,7 @@ function createHarness(count: number, nodeCounts: readonly number[] = []) {
   const facts = { history, invalidSigners, avoided: new Set<number>(), hedgeAfterMs: 500, isConnected };
   const forecasts = (more: Partial<typeof facts> = {}) => forecastValidators(warpSet, { ...facts, ...more });
   const answered = (nodeID: NodeID, afterMs: number) =>
-    history.learn(nodeID, { kind: 'signature', signature: new Uint8Array(96) }, afterMs);
+    history.learn(nodeID, { kind: 'signed', signature: new Uint8Array(96) }, afterMs);
   return { clock, history, answered, invalidSigners, nodeAt, keyAt, forecasts };
 }
 

@@ -279,9 +279,9 @@ const TALLY: TallySummary = {
     no_key: { weight: 8n, count: 8, reasons: [{ weight: 8n, count: 8, reason: 'no_key' }] },
   },
   missing: [
-    { nodeID: NODE_ID, weight, outcome: 'refused', ...WHY },
-    { nodeID: NODE_ID, weight: 4n, outcome: 'unreachable', reason: 'no address known' },
-    { nodeID: NODE_ID, weight: 1n, outcome: 'no_key', reason: 'no_key' },
+    { nodeID: NODE_ID, weight, outcome: { kind: 'refused', ...WHY } },
+    { nodeID: NODE_ID, weight: 4n, outcome: { kind: 'unreachable', reason: 'no address known' } },
+    { nodeID: NODE_ID, weight: 1n, outcome: { kind: 'no_key', reason: 'no_key' } },
   ],
   missingOmitted: 41,
 };
@@ -299,7 +299,11 @@ const DETAILS = {
   signingSubnetId: PRIMARY_NETWORK_ID,
   pChainHeight: 12,
   outcomes: asWritten(TALLY.outcomes),
-  missing: asWritten(TALLY.missing.map(({ nodeID, ...validator }) => ({ nodeId: nodeID, ...validator }))),
+  missing: [
+    { nodeId: NODE_ID, weight: String(weight), outcome: 'refused', ...WHY },
+    { nodeId: NODE_ID, weight: '4', outcome: 'unreachable', reason: 'no address known' },
+    { nodeId: NODE_ID, weight: '1', outcome: 'no_key', reason: 'no_key' },
+  ],
   missingOmitted: 41,
 };
 

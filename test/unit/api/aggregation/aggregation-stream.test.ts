@@ -75,7 +75,12 @@ function stateOf(count: number): ProgressEvent {
 }
 
 const ASKED: ProgressEvent = { kind: 'asked', index: 1 };
-const SIGNED: ProgressEvent = { kind: 'outcome', index: 1, outcome: { kind: 'signed' }, signedWeight: 2n };
+const SIGNED: ProgressEvent = {
+  kind: 'outcome',
+  index: 1,
+  outcome: { kind: 'signed', signature: new Uint8Array(96) },
+  signedWeight: 2n,
+};
 
 async function start(options: TestServerOptions = {}) {
   const held = heldAggregator();

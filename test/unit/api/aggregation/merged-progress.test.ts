@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { ProgressEvent, ProgressState } from '../../../../src/aggregation/collection/progress.ts';
-import type { ValidatorOutcome } from '../../../../src/aggregation/validators/validator-outcome.ts';
+import type { AttemptOutcome } from '../../../../src/aggregation/validators/validator-outcome.ts';
 import { MergedProgress } from '../../../../src/api/aggregation/merged-progress.ts';
 import type { AggregationEvent } from '../../../../src/api/aggregation/progress-records.ts';
 import { nodeIDFromBytes, PRIMARY_NETWORK_ID } from '../../../../src/warp/ids.ts';
@@ -10,8 +10,8 @@ import { follow } from './follow-events.ts';
 const REQUEST = { network: 'fuji', quorumPercentage: 67, quorumPercentageBuffer: 5 };
 const VALIDATORS = 5;
 
-const outcome = fc.constantFrom<ValidatorOutcome>(
-  { kind: 'signed' },
+const outcome = fc.constantFrom<AttemptOutcome>(
+  { kind: 'signed', signature: new Uint8Array(96) },
   { kind: 'refused', code: 2, text: 'not found' },
   { kind: 'timed_out', reason: 'no_answer' },
   { kind: 'timed_out', reason: 'request_dropped' },
