@@ -14,10 +14,10 @@ export const SERVICE_BUGS: readonly SimulatedBug[] = [
   ...bugsOf('src/validators/quorum.ts', {
     'a quorum that is off by one percent': ['QUORUM_DENOMINATOR = 100n', 'QUORUM_DENOMINATOR = 101n', /below \d+ %/],
   }),
-  ...bugsOf('src/bls/service/arithmetic.ts', {
+  ...bugsOf('src/bls/service/aggregation.ts', {
     'a check that is skipped': [
-      'this.checks = new CheckBatches(this);',
-      "this.checks = { run: async (prepare: () => unknown) => prepare() && true } as never; Object.defineProperty(this, 'isBusy', { value: true });",
+      'this.#last = { ...made, signers: ascending(signers) };',
+      'this.#last = { ...made, signers: ascending(signers), isValid: true };',
       /is not signed by its signers/,
     ],
   }),
