@@ -1,4 +1,5 @@
 import packageJson from '../package.json' with { type: 'json' };
+import { type AggregationLimits, aggregationLimits } from './aggregation/aggregation-limits.ts';
 import type { AppPart } from './app-part.ts';
 import { openServers, showBuild } from './app-servers.ts';
 import { openBlsService } from './bls/service/bls-service.ts';
@@ -6,6 +7,7 @@ import type { Config } from './config/settings.ts';
 import type { Server } from './http/request/http-server.ts';
 import { type Clock, type Random, sleep } from './lib/concurrency/clock.ts';
 import { openIdentityWatch } from './network/identity-watch.ts';
+import type { NetworkLimits } from './network/network-limits.ts';
 import { untilUnservable, updateNetworks } from './network/networks.ts';
 import { createServedNetwork } from './network/served-network.ts';
 import { createIdentity, findKeyFileProblem, openIdentity } from './p2p/identity/identity.ts';
@@ -19,8 +21,18 @@ import { createMetrics, ServiceRegistry } from './telemetry/metrics.ts';
 import { openTracer } from './telemetry/open-tracer.ts';
 import type { NodeID } from './warp/ids.ts';
 
+/** Limits that are no settings. */
+export interface AppLimits {
+  readonly aggregation?: Partial<AggregationLimits>;
+  readonly network?: Partial<NetworkLimits>;
+  readonly auditPercentage?: number;
+  readonly maxConnections?: number;
+}
+
 export interface CoreOptions {
   readonly config: Config;
+  /** Replaces some limits, for tests. */
+  readonly limits?: AppLimits;
   readonly logger: Logger;
   readonly clock: Clock;
   readonly random: Random;
@@ -47,7 +59,8 @@ export interface Core extends AsyncDisposable {
 }
 
 /** Opens the service in order and closes it in reverse order. The servers listen before any network is open. */
-export async function startCore({ config, logger, clock, random, parts, describe }: CoreOptions): Promise<Core> {
+export async function startCore(options: CoreOptions): Promise<Core> {
+  const { config, limits: replaced = {}, logger, clock, random, parts, describe } = options;
   await using opened = new AsyncDisposableStack();
   const { name: serviceName, version } = packageJson;
   const registry = new ServiceRegistry(clock);
@@ -61,7 +74,7 @@ export async function startCore({ config, logger, clock, random, parts, describe
   if (keyProblem !== undefined) logger.warn(keyProblem);
   logger.info({ nodeId: identity.nodeID }, 'staking identity');
   const tracer = await openTracer(opened, { ...ports, ...config.traces, service: { name: serviceName, version } });
-  const bls = opened.use(await openBlsService({ ...config.bls, ...ports }));
+  const bls = opened.use(await openBlsService({ ...config.bls, ...ports, auditPercentage: replaced.auditPercentage }));
   const shared = await openShared(opened, config.store.shared, ports);
   const ownLimits = createMemoryLimitCounters(clock);
   const limits = shared === undefined ? ownLimits : createSharedLimitCounters(shared.store, ownLimits);
@@ -80,7 +93,8 @@ export async function startCore({ config, logger, clock, random, parts, describe
         shared: apiSource === undefined ? shared : undefined,
         describe,
         ...ports,
-        aggregation: config.aggregation,
+        aggregation: { ...aggregationLimits(config.aggregation), ...replaced.aggregation },
+        limits: replaced.network,
         storePath: config.store.path,
         apiSource,
       }),
@@ -91,6 +105,7 @@ export async function startCore({ config, logger, clock, random, parts, describe
   let isStopping = false;
   const { url, server } = await openServers(opened, {
     config,
+    maxConnections: replaced.maxConnections,
     version,
     registry,
     metrics,

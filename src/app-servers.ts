@@ -15,6 +15,7 @@ import type { Metrics, ServiceRegistry } from './telemetry/metrics.ts';
 export interface AppServersOptions
   extends Pick<ServerOptions, 'clock' | 'logger' | 'metrics' | 'tracer' | 'isStopping' | 'identityProblem'> {
   readonly config: Config;
+  readonly maxConnections: number | undefined;
   readonly version: string;
   readonly registry: ServiceRegistry;
   readonly networks: readonly ServedNetwork[];
@@ -78,10 +79,10 @@ export async function openServers(opened: AsyncDisposableStack, options: AppServ
   };
 }
 
-function serverSettings({ config: { server, upstream }, access, upstreams }: AppServersOptions) {
+function serverSettings({ config: { server, upstream }, maxConnections, access, upstreams }: AppServersOptions) {
   return {
     corsOrigins: server.corsOrigins,
-    maxConnections: server.maxConnections,
+    maxConnections,
     drainTimeoutMs: server.shutdownTimeoutMs,
     access,
     upstream: {

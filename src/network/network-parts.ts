@@ -1,4 +1,5 @@
 import { createPenalties } from '../aggregation/admission/penalties.ts';
+import type { AggregationLimits } from '../aggregation/aggregation-limits.ts';
 import { createAggregatorMetrics } from '../aggregation/aggregator-metrics.ts';
 import { createDestinations } from '../aggregation/destinations/destination-facts.ts';
 import { createDestinationViews } from '../aggregation/destinations/destination-views.ts';
@@ -13,7 +14,7 @@ import { createAnswerHistories } from '../aggregation/validators/answer-history.
 import { createInvalidSigners } from '../aggregation/validators/invalid-signers.ts';
 import { createValidatorConnections } from '../aggregation/validators/validator-connections.ts';
 import type { BlsService } from '../bls/service/bls-service.ts';
-import type { AggregationConfig, NetworkConfig } from '../config/settings.ts';
+import type { NetworkConfig } from '../config/settings.ts';
 import type { Clock, Random } from '../lib/concurrency/clock.ts';
 import type { ApiEndpoint } from '../lib/net/api-endpoint.ts';
 import type { OpenHttp } from '../lib/net/http-port.ts';
@@ -47,15 +48,8 @@ import { publicNetworkNamed } from '../warp/networks.ts';
 import { beaconsOf } from './beacons.ts';
 import { findBootstrapPeers } from './bootstrap-peers.ts';
 import { openHeightWatch } from './height-watch.ts';
+import { type NetworkLimits, networkLimits } from './network-limits.ts';
 
-/**
- * Validators execute a block of the C-Chain milliseconds to seconds after accepting it (ACP-194), and sign its messages then. The last
- * delay repeats.
- */
-const REFUSAL_DELAYS_MS = [50, 100, 250, 400];
-const REPEAT_REFUSED_FOR_MS = 5_000;
-const UNREACHABLE_DELAYS_MS = [300, 900];
-const RECONNECT_GRACE_MS = 1_000;
 /** Refreshes after which unused validators are released. */
 const KEEP_REFRESHES = 10;
 
@@ -63,7 +57,7 @@ const KEEP_REFRESHES = 10;
 export interface ProcessParts {
   readonly identity: Identity;
   readonly bls: BlsService;
-  readonly aggregation: AggregationConfig;
+  readonly aggregation: AggregationLimits;
   /** Store that replicas share. */
   readonly shared: OpenedSharedStore | undefined;
   /** Folder for persistent data; undefined keeps it in memory. */
@@ -81,6 +75,8 @@ export interface Outside {
 
 export interface PartsOptions extends ProcessParts {
   readonly network: NetworkConfig;
+  /** Replaces some of `networkLimits`. */
+  readonly limits?: Partial<NetworkLimits> | undefined;
   readonly logger: Logger;
   readonly metrics: Metrics;
 }
@@ -111,13 +107,14 @@ const LOOKUP_LIMITS: Partial<JsonRpcLimits> = {
 
 export function openNetworkApi(
   opened: AsyncDisposableStack,
-  options: Pick<PartsOptions, 'network' | 'clock' | 'random' | 'metrics' | 'outside'>,
+  options: Pick<PartsOptions, 'network' | 'limits' | 'clock' | 'random' | 'metrics' | 'outside'>,
 ) {
   const { network, clock, random, metrics, outside } = options;
-  const { apiTimeoutMs, pChainApi, infoApi } = network;
+  const { pChainApi, infoApi } = network;
+  const { apiTimeoutMs } = limitsOf(options);
   // An attempt ends before the deadline of its request, so that the next base URL is tried in the same request.
   const limits = {
-    attemptTimeoutMs: attemptTimeoutMs(network),
+    attemptTimeoutMs: attemptTimeoutMs(apiTimeoutMs),
     callTimeoutMs: 2 * apiTimeoutMs,
     asideMs: 3 * apiTimeoutMs,
   };
@@ -165,8 +162,12 @@ export function openNetworkApi(
   };
 }
 
-function attemptTimeoutMs({ apiTimeoutMs }: NetworkConfig): number {
+function attemptTimeoutMs(apiTimeoutMs: number): number {
   return 0.8 * apiTimeoutMs;
+}
+
+export function limitsOf({ network, limits }: Pick<PartsOptions, 'network' | 'limits'>): NetworkLimits {
+  return { ...networkLimits(network), ...limits };
 }
 
 export type NetworkParts = ReturnType<typeof openNetworkParts>;
@@ -178,6 +179,7 @@ function openNetworkParts(
   api: NetworkApi,
 ) {
   const { network, networkID, clock, logger } = options;
+  const { apiTimeoutMs } = limitsOf(options);
   const policy = createSubnetPolicy(network);
   const metrics = createAggregatorMetrics(
     options.metrics,
@@ -185,7 +187,7 @@ function openNetworkParts(
   );
   let configuredPeers = network.manuallyTrackedPeers;
   const peers = opened.use(openPeers(options, api.node, () => configuredPeers));
-  const heights = opened.use(openHeightWatch({ api: api.node, clock, logger, timeoutMs: network.apiTimeoutMs }));
+  const heights = opened.use(openHeightWatch({ api: api.node, clock, logger, timeoutMs: apiTimeoutMs }));
   const validatorSets = createValidatorSets({
     api: { ...api.node, getProposedHeight: heights.getProposedHeight },
     clock,
@@ -201,7 +203,7 @@ function openNetworkParts(
       trackedSubnetIDs: network.trackedSubnetIDs,
       readyQuorumNum: network.readyQuorumNum,
       refreshIntervalMs: network.validatorRefreshMs,
-      refreshTimeoutMs: 2 * network.apiTimeoutMs,
+      refreshTimeoutMs: 2 * apiTimeoutMs,
       keepMs: KEEP_REFRESHES * network.validatorRefreshMs,
     }),
   );
@@ -215,7 +217,7 @@ function openNetworkParts(
     clock,
     epochs: createEpochs(createChainApi(api.openClient(opened)), clock),
     funds: createValidatorFunds(api.node, clock),
-    resolveTimeoutMs: network.apiTimeoutMs,
+    resolveTimeoutMs: apiTimeoutMs,
   };
   const learnt = {
     histories: createAnswerHistories(clock, options.aggregation.hedgeAfterMs),
@@ -240,13 +242,7 @@ function openNetworkParts(
     subnets: policy,
     bls: options.bls,
     metrics,
-    limits: {
-      ...options.aggregation,
-      reconnectGraceMs: RECONNECT_GRACE_MS,
-      refusalDelaysMs: REFUSAL_DELAYS_MS,
-      repeatForMs: REPEAT_REFUSED_FOR_MS,
-      unreachableDelaysMs: UNREACHABLE_DELAYS_MS,
-    },
+    limits: options.aggregation,
   });
   const { readyQuorumNum } = network;
   return {
@@ -300,7 +296,7 @@ function openDistributedFlights(
 }
 
 export function openPeers(
-  options: Pick<PartsOptions, 'network' | 'identity' | 'clock' | 'random' | 'logger' | 'metrics'> & {
+  options: Pick<PartsOptions, 'network' | 'limits' | 'identity' | 'clock' | 'random' | 'logger' | 'metrics'> & {
     readonly networkID: number;
     readonly outside?: Pick<Outside, 'dial'> | undefined;
   },
@@ -320,7 +316,7 @@ export function openPeers(
       return found;
     },
     allowPrivateAddresses: network.allowPrivateAddresses,
-    limits: { dialsPerSecond: network.dialsPerSecond },
+    limits: { dialsPerSecond: limitsOf(options).dialsPerSecond },
     ...(outside && { dial: outside.dial }),
   });
   return peers;
@@ -341,6 +337,7 @@ function openL1Messages(
   known: { readonly directory: SubnetDirectory; readonly evm: EvmApi; readonly subnets: SubnetPolicy },
 ) {
   const { network, networkID, clock, storePath, outside } = options;
+  const { apiTimeoutMs, indexLookback, maxBlocksPerSecond } = limitsOf(options);
   const store = opened.use(openValidationStore({ directory: storePath, networkID, name: network.name, clock }));
   const index = opened.use(
     openValidationIndex({
@@ -348,8 +345,8 @@ function openL1Messages(
       api: createNodeApi(api.openClient(opened), api.info),
       store,
       l1StartTime: publicNetworkNamed(network.name)?.l1StartTime,
-      lookback: storePath === undefined ? network.l1Index.lookback : undefined,
-      maxBlocksPerSecond: network.l1Index.blocksPerSecond,
+      lookback: storePath === undefined ? indexLookback : undefined,
+      maxBlocksPerSecond,
     }),
   );
   const dataApi =
@@ -359,7 +356,7 @@ function openL1Messages(
         endpoint: network.dataApi,
         network: dataApiName(network),
         clock,
-        timeoutMs: attemptTimeoutMs(network),
+        timeoutMs: attemptTimeoutMs(apiTimeoutMs),
         ...(outside && { openHttp: outside.openHttp }),
       }),
     );
@@ -370,7 +367,7 @@ function openL1Messages(
     chains: createChainApi(api.openClient(opened, LOOKUP_LIMITS)),
     index,
     dataApi,
-    timeoutMs: network.apiTimeoutMs,
+    timeoutMs: apiTimeoutMs,
   });
 }
 

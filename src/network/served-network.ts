@@ -10,7 +10,7 @@ import { ConnectionChanges } from '../p2p/connection/connection-changes.ts';
 import type { NodeAcceptance } from '../p2p/identity/identity-conflict.ts';
 import { PUBLIC_NETWORKS, publicNetworkNamed } from '../warp/networks.ts';
 import { NETWORK_STATUSES, type Network, type NetworkReadiness } from './network.ts';
-import { type NetworkParts, openNetwork, type PartsOptions } from './network-parts.ts';
+import { limitsOf, type NetworkParts, openNetwork, type PartsOptions } from './network-parts.ts';
 import { decideStatus, START_GRACE_MS, withMainCause } from './readiness.ts';
 
 /** Provides the API of a network in place of configured addresses. */
@@ -205,7 +205,7 @@ export function createServedNetwork(options: NetworkOptions, openApi: OpenNetwor
   }
 
   async function tryNetworkID({ getNetworkID }: OpenedNetwork, signal: AbortSignal): Promise<number> {
-    using deadline = startDeadline(clock, config.apiTimeoutMs, 'asking for the network ID', signal);
+    using deadline = startDeadline(clock, limitsOf(options).apiTimeoutMs, 'asking for the network ID', signal);
     return await getNetworkID(deadline.signal);
   }
 

@@ -9,7 +9,7 @@ const TIMEOUT_MS = 60_000;
 /** Less than the defaults, as most of the time is spent in waiting for those that do not answer. */
 const SETTINGS = {
   aggregation: { requestTimeoutMs: 8_000 },
-  internals: { aggregation: { peerTimeoutMs: 1_500, connectTimeoutMs: 2_000 } },
+  limits: { aggregation: { peerTimeoutMs: 1_500, connectTimeoutMs: 2_000 } },
 };
 /** Outcomes of validators that a failed request did not need any more. */
 const UNDECIDED = ['signed', 'timed_out: request_ended', 'not_asked'];

@@ -1,8 +1,9 @@
 import { connect, type Socket } from 'node:net';
 import { expect } from 'vitest';
+import type { AppLimits } from '../../src/app-core.ts';
 import { startStandIn } from '../integration/proxy/stand-in.ts';
 import { upstreamSettings } from '../integration/proxy/upstream-service.ts';
-import { type Internals, type RunningService, startService } from '../integration/service/running-service.ts';
+import { type RunningService, startService } from '../integration/service/running-service.ts';
 import { createLogLines, type LogLines } from '../support/log-lines.ts';
 
 export const POST_PATH = '/v1/signatureAggregator/fuji/aggregateSignatures';
@@ -32,11 +33,11 @@ export interface HostileService extends AsyncDisposable {
 }
 
 /** Starts the whole service on a devnet, with its log and stand-ins of all upstreams. */
-export async function startHostileService(server: Internals['server'] = {}): Promise<HostileService> {
+export async function startHostileService(limits: AppLimits = {}): Promise<HostileService> {
   await using opened = new AsyncDisposableStack();
   const standIn = opened.use(await startStandIn());
   const log = createLogLines();
-  const settings = { logger: log.logger, upstream: upstreamSettings(standIn), internals: { server } };
+  const settings = { logger: log.logger, upstream: upstreamSettings(standIn), limits };
   const running = opened.use(await startService(4, { settings }));
   const [message] = running.devnet.emitMessages(1);
   const url = new URL(running.app.url);

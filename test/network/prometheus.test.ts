@@ -48,7 +48,7 @@ describe('a Prometheus that watches the service', { timeout: 3 * TIMEOUT_MS }, (
           access: { unitsPerMinute: 10_000_000 },
           upstream: { nodeRpc: { baseUrl: 'http://127.0.0.1:1' } },
           aggregation: { requestTimeoutMs: 2_000 },
-          internals: { aggregation: { connectTimeoutMs: 500, peerTimeoutMs: 500 } },
+          limits: { aggregation: { connectTimeoutMs: 500, peerTimeoutMs: 500 } },
         },
       }),
     );

@@ -34,7 +34,7 @@ async function startReplicas(count: number, store: object, clock: Clock = system
   const settings = (index: number) => ({
     store,
     bls: BLS,
-    internals: { aggregation: AGGREGATION },
+    limits: { aggregation: AGGREGATION },
     clock,
     logger: logs[index]!.logger,
   });

@@ -1,4 +1,4 @@
-import type { AggregationConfig } from '../../src/config/settings.ts';
+import { type AggregationLimits, aggregationLimits } from '../../src/aggregation/aggregation-limits.ts';
 import { type BlockchainID, idFromBytes, P_CHAIN_ID, PRIMARY_NETWORK_ID, type SubnetID } from '../../src/warp/ids.ts';
 import { createUnsignedMessage, type UnsignedMessage } from '../../src/warp/unsigned-message.ts';
 import { Draws } from './draws.ts';
@@ -22,7 +22,7 @@ export interface Plan {
   readonly net: NetFaults;
   readonly apis: readonly ApiPlan[];
   readonly apiTimeoutMs: number;
-  readonly aggregation: AggregationConfig;
+  readonly aggregation: AggregationLimits;
   readonly messages: readonly MessagePlan[];
   readonly requests: readonly RequestPlan[];
   /** The time between the last answer and closing the service. */
@@ -297,10 +297,11 @@ export function planApis(draws: Draws, themes: ReadonlySet<Theme>): ApiPlan[] {
   });
 }
 
-export function planAggregation(draws: Draws, themes: ReadonlySet<Theme>): AggregationConfig {
+export function planAggregation(draws: Draws, themes: ReadonlySet<Theme>): AggregationLimits {
   const isTight = themes.has('overload');
+  const requestTimeoutMs = draws.pick([1_500, 10_000, 10_000]);
   return {
-    requestTimeoutMs: draws.pick([1_500, 10_000, 10_000]),
+    ...aggregationLimits({ requestTimeoutMs, signatureCacheSize: 0 }),
     peerTimeoutMs: draws.pick([1_000, 3_000]),
     hedgeAfterMs: draws.pick([200, 500]),
     connectTimeoutMs: draws.pick([1_000, 5_000]),

@@ -101,6 +101,12 @@ export function openService(options: ServiceOptions): SimulatedService {
       aggregation: plan.aggregation,
       storePath: undefined,
       network: networkConfig(plan),
+      limits: {
+        apiTimeoutMs: plan.apiTimeoutMs,
+        dialsPerSecond: 200,
+        indexLookback: 3n,
+        maxBlocksPerSecond: 50,
+      },
       logger: silent,
     },
     (opened, partsOptions) => {
@@ -145,11 +151,10 @@ const REDIS = {
   database: 0,
 };
 
-function networkConfig({ apis, apiTimeoutMs }: Plan) {
+function networkConfig({ apis }: Plan) {
   const endpoints = apis.map((_, index) => ({ baseUrl: apiOrigin(index) }));
   return {
     name: NETWORK_NAME,
-    apiTimeoutMs,
     aliases: [],
     embedded: undefined,
     pChainApi: endpoints,
@@ -162,10 +167,8 @@ function networkConfig({ apis, apiTimeoutMs }: Plan) {
     goApi: {},
     manuallyTrackedPeers: [],
     allowPrivateAddresses: false,
-    dialsPerSecond: 200,
     validatorRefreshMs: 10_000,
     readyQuorumNum: 67n,
-    l1Index: { lookback: 3n, blocksPerSecond: 50 },
   };
 }
 

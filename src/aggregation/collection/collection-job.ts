@@ -10,24 +10,14 @@ import type { UnsignedMessage } from '../../warp/unsigned-message.ts';
 import type { ObserveDelay } from '../admission/admission.ts';
 import type { Penalties } from '../admission/penalties.ts';
 import type { QueryConcurrency } from '../admission/query-concurrency.ts';
+import type { AggregationLimits } from '../aggregation-limits.ts';
 import type { AggregatorMetrics, CountOutcome, StageInterval } from '../aggregator-metrics.ts';
 import type { AnswerHistories, AnswerHistory } from '../validators/answer-history.ts';
 import type { InvalidSigners } from '../validators/invalid-signers.ts';
 import type { SignatureSource } from '../validators/signature-source.ts';
 import type { CollectionCallers } from './collection-callers.ts';
 import type { ProgressFeed } from './progress.ts';
-import type { QueryLimits } from './query-plan.ts';
 import type { Tally } from './tally.ts';
-
-export interface CollectionLimits extends QueryLimits {
-  readonly requestTimeoutMs: number;
-  /** Part of a caller's time during which validators are asked again whose refusal may pass. */
-  readonly repeatForMs: number;
-  /** Timeout of one attempt at one node. */
-  readonly peerTimeoutMs: number;
-  /** Time from the first request for a subnet during which its validators may still be connecting. */
-  readonly connectTimeoutMs: number;
-}
 
 export interface CollectionDeps {
   readonly source: SignatureSource;
@@ -39,7 +29,7 @@ export interface CollectionDeps {
   readonly observeDelay: ObserveDelay;
   readonly clock: Clock;
   readonly metrics: AggregatorMetrics;
-  readonly limits: CollectionLimits;
+  readonly limits: AggregationLimits;
   readonly queries: QueryConcurrency;
   readonly scheduler: EventLoopScheduler;
 }

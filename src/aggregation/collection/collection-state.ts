@@ -1,4 +1,5 @@
 import type { WarpValidator } from '../../validators/warp-set.ts';
+import type { AggregationLimits } from '../aggregation-limits.ts';
 import { forecastOf, type ValidatorForecast } from '../validators/validator-forecast.ts';
 import type { Tally, ValidatorState } from './tally.ts';
 
@@ -9,10 +10,6 @@ export interface CollectionView {
   readonly connectionChanges: number;
   /** A validator that is not connected may still become so until then. */
   readonly connectDeadlineMs: number;
-}
-
-export interface ConnectionLimits {
-  readonly reconnectGraceMs: number;
 }
 
 /** Flags of one validator, summed up over all. */
@@ -87,7 +84,7 @@ export class CollectionState {
     this.#untilMs = new Float64Array(length).fill(FOR_GOOD);
   }
 
-  update(view: CollectionView, limits: ConnectionLimits): void {
+  update(view: CollectionView, limits: Pick<AggregationLimits, 'reconnectGraceMs'>): void {
     const { changes } = this.#tally;
     if (this.#changesSeen === undefined) this.#lookAtAll(view, limits, () => true);
     else for (const index of changes.slice(this.#changesSeen)) this.#look(index, view, limits);
@@ -102,7 +99,7 @@ export class CollectionState {
 
   #lookAtAll(
     view: CollectionView,
-    limits: ConnectionLimits,
+    limits: Pick<AggregationLimits, 'reconnectGraceMs'>,
     isMeant: (flags: number, untilMs: number) => boolean,
   ): void {
     for (const [index, flags] of this.#flags.entries()) {
@@ -110,7 +107,7 @@ export class CollectionState {
     }
   }
 
-  #look(index: number, view: CollectionView, limits: ConnectionLimits): void {
+  #look(index: number, view: CollectionView, limits: Pick<AggregationLimits, 'reconnectGraceMs'>): void {
     const { states, warpSet, forecasts, refusals } = this.#tally;
     const validator = warpSet.validators[index] as WarpValidator;
     const state = states[index] as ValidatorState;
@@ -208,7 +205,7 @@ function shareOf(
   state: ValidatorState,
   { validator, forecast, hasRefused }: ValidatorFacts,
   view: CollectionView,
-  limits: ConnectionLimits,
+  limits: Pick<AggregationLimits, 'reconnectGraceMs'>,
 ): Share {
   const { nowMs } = view;
   const refused = hasRefused ? REFUSED : 0;
@@ -259,7 +256,7 @@ function shareOf(
 function connectByMs(
   { notBeforeMs, lastFailure }: Extract<ValidatorState, { kind: 'waiting' }>,
   view: CollectionView,
-  limits: ConnectionLimits,
+  limits: Pick<AggregationLimits, 'reconnectGraceMs'>,
 ): number {
   if (lastFailure?.kind !== 'unreachable') return view.connectDeadlineMs;
   return Math.max(view.connectDeadlineMs, notBeforeMs + limits.reconnectGraceMs);

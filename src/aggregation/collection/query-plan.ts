@@ -1,20 +1,16 @@
 import type { WarpValidator } from '../../validators/warp-set.ts';
 import { MAX_STARTED_PER_TURN } from '../admission/query-concurrency.ts';
+import type { AggregationLimits } from '../aggregation-limits.ts';
 import { forecastOf } from '../validators/validator-forecast.ts';
 import type { AttemptFailure } from '../validators/validator-outcome.ts';
-import { CollectionState, type CollectionView, type ConnectionLimits, isCountedOn } from './collection-state.ts';
+import { CollectionState, type CollectionView, isCountedOn } from './collection-state.ts';
 import { judgeRefusal, weightRefusedForGood } from './refusal-verdict.ts';
 import type { Tally, ValidatorState } from './tally.ts';
 
-export interface QueryLimits extends ConnectionLimits {
-  /** Time after which a validator is late, and the next ones are asked too; less if its usual latency is known. */
-  readonly hedgeAfterMs: number;
-  /** Delays before validators are asked again whose refusal may pass; the last one repeats. */
-  readonly refusalDelaysMs: readonly number[];
-  /** Delays before a validator is asked again whose connection broke or whose queue was full. */
-  readonly unreachableDelaysMs: readonly number[];
-  readonly maxConcurrentQueries: number;
-}
+export type QueryLimits = Pick<
+  AggregationLimits,
+  'reconnectGraceMs' | 'refusalDelaysMs' | 'unreachableDelaysMs' | 'maxConcurrentQueries'
+>;
 
 export interface QueryView extends CollectionView {
   /** The message is first sent to a few validators, because it may be refused by all or is large. */

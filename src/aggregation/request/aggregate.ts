@@ -19,27 +19,15 @@ import {
   type SettledRequest,
 } from './complete-request.ts';
 import { requestKey } from './result-key.ts';
-import {
-  createSharedSigning,
-  type SharedSigningOptions,
-  type SigningLimits,
-  type Wait,
-  type Waiter,
-} from './shared-signing.ts';
+import { createSharedSigning, type SharedSigningOptions, type Wait, type Waiter } from './shared-signing.ts';
 import type { Signing, SigningResolver } from './signing-resolver.ts';
 import { createTransactionWait } from './transaction-wait.ts';
-
-export interface AggregatorLimits extends SigningLimits {
-  /** Different aggregations and lookups at a time, including queued ones. Equal requests count once. */
-  readonly maxAggregationsInFlight: number;
-}
 
 export interface AggregatorOptions extends Omit<SharedSigningOptions, 'admission' | 'observeDelay'> {
   readonly resolver: SigningResolver;
   readonly directory: Pick<SubnetDirectory, 'knownSubnetOf'>;
   readonly l1Messages: Pick<L1Messages, 'ofTransaction' | 'ofJustification'>;
   readonly subnets: SubnetPolicy;
-  readonly limits: AggregatorLimits;
 }
 
 export interface AggregateOptions extends Waiter {

@@ -15,7 +15,7 @@ import type { AggregationStage, StageInterval } from '../aggregator-metrics.ts';
 import { collectSignatures } from '../collection/collect-signatures.ts';
 import { CollectionCallers, type Insufficient } from '../collection/collection-callers.ts';
 import { describeFailure } from '../collection/collection-failure.ts';
-import type { CollectionDeps, CollectionLimits, CollectionPermit } from '../collection/collection-job.ts';
+import type { CollectionDeps, CollectionPermit } from '../collection/collection-job.ts';
 import { ProgressFeed, type ProgressListener } from '../collection/progress.ts';
 import { createTally, summarizeTally } from '../collection/tally.ts';
 import type { AggregationResult } from './aggregation-request.ts';
@@ -26,17 +26,10 @@ import { type Ending, toResult, toShared, verifiedResult } from './shared-outcom
 import { SharedRun } from './shared-run.ts';
 import type { Signing } from './signing-resolver.ts';
 
-export interface SharedSigningOptions extends Omit<CollectionDeps, 'queries' | 'scheduler' | 'limits'> {
+export interface SharedSigningOptions extends Omit<CollectionDeps, 'queries' | 'scheduler'> {
   readonly admission: Pick<Admission, 'admit' | 'run'>;
   readonly penalties: Penalties;
   readonly distributedFlights?: DistributedSingleFlight | undefined;
-  readonly limits: SigningLimits;
-}
-
-export interface SigningLimits extends CollectionLimits {
-  readonly maxQueriesInFlight: number;
-  /** Bytes of signed messages kept for equal requests. */
-  readonly resultCacheBytes: number;
 }
 
 export interface Waiter {

@@ -16,13 +16,14 @@ export interface Verdict {
 }
 
 export interface AuditOptions {
-  /** Number of verdicts. */
-  readonly auditPercentage: number;
+  /** Number of verdicts; 1 by default. */
+  readonly auditPercentage?: number | undefined;
   readonly random: Random;
   readonly metrics: Metrics;
   readonly logger: Logger;
 }
 
+const AUDIT_PERCENTAGE = 1;
 /** One takes some 50 ms of a thread, so this many are seconds. What comes beyond is not audited, but counted. */
 const MAX_WAITING = 64;
 /** Bytes of messages and of signers' keys. The largest request that the service takes is below it. */
@@ -44,7 +45,7 @@ export function createVerdictAudit(
     backend,
     keyTables,
   }: { readonly jobs: JobQueue; readonly backend: JobBackend; readonly keyTables: PublicKeyTables },
-  { auditPercentage, random, metrics, logger }: AuditOptions,
+  { auditPercentage = AUDIT_PERCENTAGE, random, metrics, logger }: AuditOptions,
   onDifference: () => void,
 ): (verdict: Verdict) => void {
   const audits = metrics.counter({

@@ -1,3 +1,4 @@
+import { aggregationLimits } from '../../aggregation/aggregation-limits.ts';
 import { openBlsService } from '../../bls/service/bls-service.ts';
 import { loadConfig } from '../../config/load/load-config.ts';
 import type { Config, NetworkConfig } from '../../config/settings.ts';
@@ -39,7 +40,7 @@ export async function openOwnNetwork(
       network,
       identity,
       ...ports,
-      aggregation: config.aggregation,
+      aggregation: aggregationLimits(config.aggregation),
       bls,
       shared: undefined,
       storePath: undefined,

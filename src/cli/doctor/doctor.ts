@@ -70,7 +70,7 @@ export async function diagnose(
     networks: networks.map(({ report }) => report),
     upstreams,
     ...(redis !== undefined && { redis }),
-    fileDescriptors: probeFileDescriptors(config, validatorCount),
+    fileDescriptors: probeFileDescriptors(validatorCount),
   } as const;
   return { ...facts, findings: findFindings(facts) };
 }

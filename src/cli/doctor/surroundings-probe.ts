@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { maskedBaseUrl } from '../../config/schema/mask.ts';
 import type { Config, NetworkConfig } from '../../config/settings.ts';
+import { MAX_CONNECTIONS } from '../../http/server/base-server.ts';
 import { systemClock } from '../../lib/concurrency/clock.ts';
 import { aborted } from '../../lib/concurrency/deadline.ts';
 import type { ApiEndpoint } from '../../lib/net/api-endpoint.ts';
@@ -113,9 +114,9 @@ function describeServers(servers: RedisServers): string {
 const SPARE_DESCRIPTORS = 200;
 
 /** @param validators of all networks together */
-export function probeFileDescriptors({ server }: Config, validators: number): DoctorReport['fileDescriptors'] {
+export function probeFileDescriptors(validators: number): DoctorReport['fileDescriptors'] {
   const limit = readFileLimit();
-  const needed = validators + server.maxConnections + SPARE_DESCRIPTORS;
+  const needed = validators + MAX_CONNECTIONS + SPARE_DESCRIPTORS;
   return { ...(limit !== undefined && { limit }), needed };
 }
 

@@ -1,5 +1,5 @@
 import { Command, Option } from 'commander';
-import type { CommandLineSettings } from '../../config/load/load-config.ts';
+import type { CommandLineSettings } from '../../config/load/overlays.ts';
 
 /** Unparsed options of the service: their problems are reported together with those of the configuration. */
 export interface ServiceOptions extends CommandLineSettings {

@@ -1,8 +1,9 @@
-import { addDerivedDefaults } from '../schema/defaults.ts';
 import { MASK } from '../schema/mask.ts';
 import { SETTINGS } from '../schema/schema.ts';
-import { mapTexts, networksOf, partAt, pathText, type SettingSchema, schemaAt } from '../schema/setting.ts';
+import { networksOf, partAt, pathText, type SettingSchema, schemaAt } from '../schema/setting.ts';
 import { settingsOf } from '../schema/variables.ts';
+import { addDerivedDefaults } from './derived-defaults.ts';
+import { mapTexts } from './expand-texts.ts';
 import type { LoadedConfig } from './load-config.ts';
 import { addDefaults } from './validate.ts';
 

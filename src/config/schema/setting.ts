@@ -152,16 +152,6 @@ export function withPart(value: unknown, [key, ...rest]: readonly string[], part
   return set === undefined ? undefined : { ...object, [key]: set };
 }
 
-/** Copies a value with each of its texts replaced. */
-export function mapTexts(value: unknown, replace: (text: string, path: Path) => string, path: Path = []): unknown {
-  if (Array.isArray(value)) return value.map((item, index) => mapTexts(item, replace, [...path, index]));
-  if (isObject(value)) {
-    const parts = Object.entries(value).map(([key, part]) => [key, mapTexts(part, replace, [...path, key])]);
-    return Object.fromEntries(parts);
-  }
-  return typeof value === 'string' ? replace(value, path) : value;
-}
-
 /** Returns the networks of a configuration that may be wrong; empty if there are none. */
 export function networksOf(settings: unknown): Record<string, unknown> {
   const networks = partAt(settings, ['networks']);

@@ -28,7 +28,8 @@ export interface BaseServerOptions extends RequestObserverOptions {
   readonly access: AccessOptions;
   /** Origins whose pages may use the service; `*` alone allows all. */
   readonly corsOrigins: readonly string[];
-  readonly maxConnections: number;
+  /** {@link MAX_CONNECTIONS} by default. */
+  readonly maxConnections?: number | undefined;
   /** Bounds the arrival of one request, headers and body, so that slow senders cannot hold connections; 30 s by default. */
   readonly requestArrivalTimeoutMs?: number;
   /** Shared by all listeners of the process. */
@@ -37,6 +38,8 @@ export interface BaseServerOptions extends RequestObserverOptions {
   readonly drainTimeoutMs: number;
 }
 
+/** Above it a new connection closes an idle one. Each needs a file descriptor. */
+export const MAX_CONNECTIONS = 4_096;
 /** Limit of routes that set no other. */
 const DEFAULT_BODY_LIMIT = 16 * 1024;
 const REQUEST_ARRIVAL_TIMEOUT_MS = 30_000;
@@ -55,8 +58,8 @@ const NO_STORE = ['cache-control', 'no-store'] as const;
  * refuses a route that does not declare its access.
  */
 export function createBaseServer(options: BaseServerOptions, form: ErrorForm = OWN_ERROR_FORM): Server {
-  const { logger, clock, metrics, tracer, maxConnections, drainTimeoutMs, access, corsOrigins, bodies } = options;
-  const { requestArrivalTimeoutMs = REQUEST_ARRIVAL_TIMEOUT_MS } = options;
+  const { logger, clock, metrics, tracer, drainTimeoutMs, access, corsOrigins, bodies } = options;
+  const { requestArrivalTimeoutMs = REQUEST_ARRIVAL_TIMEOUT_MS, maxConnections = MAX_CONNECTIONS } = options;
   const { trustedProxies } = access;
   const log = new RequestLog(logger, clock);
   const warnings = createThrottledWarnings(logger, clock);

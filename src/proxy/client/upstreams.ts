@@ -21,6 +21,8 @@ const UPSTREAMS = {
   node: { role: 'node RPC', setting: 'upstream.nodeRpc' },
 } as const;
 
+const MAX_RESPONSE_BYTES = 64 * 1024 * 1024;
+
 export type UpstreamName = keyof typeof UPSTREAMS;
 
 export interface UpstreamsOptions {
@@ -28,7 +30,8 @@ export interface UpstreamsOptions {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly metrics: Metrics;
-  readonly maxResponseBytes: number;
+  /** 64 MiB by default. */
+  readonly maxResponseBytes?: number;
   /** Bounds a request, and so the time for which an upstream is needed after its address was replaced. */
   readonly timeoutMs: number;
   /** 0 turns the cache off. */
@@ -71,7 +74,7 @@ export class Upstreams implements AsyncDisposable {
    * configured.
    */
   open(name: UpstreamName, endpoint: ApiEndpoint): void {
-    const { clock, logger, maxResponseBytes, openHttp = openHttpPool } = this.#options;
+    const { clock, logger, maxResponseBytes = MAX_RESPONSE_BYTES, openHttp = openHttpPool } = this.#options;
     const { role } = UPSTREAMS[name];
     const onCircuit = (isOpen: boolean): void => {
       if (isOpen) {

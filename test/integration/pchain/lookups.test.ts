@@ -8,7 +8,7 @@ import { FakeClock } from '../../support/fake-clock.ts';
 import { LocalApi } from './local-api.ts';
 
 function openApi(opened: AsyncDisposableStack, { baseUrl }: LocalApi) {
-  const network = { pChainApi: [{ baseUrl }], infoApi: [{ baseUrl }], apiTimeoutMs: 5_000 } as unknown as NetworkConfig;
+  const network = { pChainApi: [{ baseUrl }], infoApi: [{ baseUrl }] } as unknown as NetworkConfig;
   const options = { network, clock: new FakeClock(), random: () => 0, metrics: createUnreadMetrics() };
   return openNetworkApi(opened, options as unknown as PartsOptions);
 }

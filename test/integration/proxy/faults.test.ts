@@ -61,7 +61,7 @@ describe.each([0, 1_000_000])('with a cache of %i bytes', async (cacheBytes) => 
   const service = await shareUpstreamService({
     clock,
     settings: { timeoutMs: TIMEOUT_MS, cacheBytes },
-    internals: { maxResponseBytes: MAX_RESPONSE_BYTES },
+    maxResponseBytes: MAX_RESPONSE_BYTES,
   });
   const { standIn } = service;
   afterEach(async () => {

@@ -1,7 +1,6 @@
 import { connect, type Socket } from 'node:net';
 import { Registry } from 'prom-client';
 import { parseConfig } from '../../../src/config/load/load-config.ts';
-import type { UpstreamConfig } from '../../../src/config/settings.ts';
 import type { AccessOptions } from '../../../src/http/access/access.ts';
 import { type Clock, systemClock } from '../../../src/lib/concurrency/clock.ts';
 import { Upstreams } from '../../../src/proxy/client/upstreams.ts';
@@ -38,8 +37,7 @@ export interface UpstreamService extends AsyncDisposable {
 export interface UpstreamServiceOptions {
   /** Settings below `upstream` of the configuration, over a stand-in for every upstream. */
   readonly settings?: object;
-  /** Options of the same section that no file has. */
-  readonly internals?: Partial<UpstreamConfig>;
+  readonly maxResponseBytes?: number;
   readonly clock?: Clock;
   readonly corsOrigins?: readonly string[];
   /** No limits by default. */
@@ -67,7 +65,7 @@ export function upstreamSettings({ baseUrl }: StandIn, settings: object = {}): o
 /** The service's HTTP server before a stand-in of every upstream; nothing is aggregated. */
 export async function startUpstreamService({
   settings = {},
-  internals = {},
+  maxResponseBytes,
   clock = systemClock,
   corsOrigins = [],
   access,
@@ -79,10 +77,12 @@ export async function startUpstreamService({
   const standIn = opened.use(await startStandIn());
   const networks = { local: { pChainApi: [{ baseUrl: standIn.baseUrl }] } };
   const { config } = parseConfig({ networks, upstream: upstreamSettings(standIn, settings) }, {}, {});
-  const upstream = { ...config.upstream, ...internals };
+  const { upstream } = config;
   const registry = new Registry();
   const metrics = createMetrics(registry);
-  const upstreams = opened.use(new Upstreams({ ...upstream, clock, logger, metrics }));
+  const upstreams = opened.use(
+    new Upstreams({ ...upstream, ...(maxResponseBytes && { maxResponseBytes }), clock, logger, metrics }),
+  );
   const server = await createTestServer({
     networks: [scriptedNetwork({ pathNames: ['mainnet', 'fuji', 'testnet'] })],
     metrics,

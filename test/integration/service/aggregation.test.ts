@@ -74,10 +74,10 @@ test('a removal needs the block of the registration, or a data API that names it
   await using dataApi = await startStandIn();
   dataApi.behaviour = reply(200, { transactions: [{ txHash: service.devnet.transactions.usedUpRegistration }] });
   // The same network, as seen from two services that read no block but the newest.
-  const internals = { network: { l1Index: { lookback: 0n, blocksPerSecond: 1_000 } } };
-  await using without = await service.another({ internals });
+  const limits = { network: { indexLookback: 0n } };
+  await using without = await service.another({ limits });
   const network = { dataApi: { baseUrl: `${dataApi.baseUrl}/data/` } };
-  await using helped = await service.another({ internals, network });
+  await using helped = await service.another({ limits, network });
   const removal = 'by transaction: SetL1ValidatorWeightTx that removes a registered validator';
   const path = service.devnet.examples('fuji').find(({ name }) => name === removal)?.path ?? '';
   // Before its first block is read, the service answers 503.

@@ -134,7 +134,7 @@ test(
       settings: {
         network: { goApi: { metricsPort: 0 } },
         aggregation: { requestTimeoutMs: 3_000 },
-        internals: { aggregation: { peerTimeoutMs: 300, hedgeAfterMs: 100 } },
+        limits: { aggregation: { peerTimeoutMs: 300, hedgeAfterMs: 100 } },
       },
     });
     const { devnet, app } = service;

@@ -1,8 +1,9 @@
 import { type App, startApp } from '../../../src/app.ts';
+import type { AppLimits } from '../../../src/app-core.ts';
 import type { BlsBackend } from '../../../src/bls/backends/bls-backend.ts';
 import { nobleBackend } from '../../../src/bls/backends/noble-backend.ts';
 import { parseConfig } from '../../../src/config/load/load-config.ts';
-import type { AggregationConfig, Config, NetworkConfig } from '../../../src/config/settings.ts';
+import type { Config } from '../../../src/config/settings.ts';
 import type { Devnet } from '../../../src/devnet/devnet.ts';
 import { type Clock, systemClock } from '../../../src/lib/concurrency/clock.ts';
 import { parseHex } from '../../../src/lib/encoding/bytes.ts';
@@ -23,28 +24,10 @@ export interface Answer {
   readonly body: Record<string, unknown>;
 }
 
-/** Parts of the configuration that no file has, in place of the fixed ones; `network` are those of each network. */
-export interface Internals {
-  readonly aggregation?: Partial<AggregationConfig>;
-  readonly bls?: Partial<Config['bls']>;
-  readonly server?: Partial<Config['server']>;
-  readonly network?: Partial<NetworkConfig>;
-}
-
-function withInternals(config: Config, { aggregation, bls, server, network }: Internals): Config {
-  return {
-    ...config,
-    aggregation: { ...config.aggregation, ...aggregation },
-    bls: { ...config.bls, ...bls },
-    server: { ...config.server, ...server },
-    networks: config.networks.map((one) => ({ ...one, ...network })),
-  };
-}
-
-/** Sections of a configuration file, besides `internals` and the logger; `network` has the settings of the one network. */
+/** Sections of a configuration file, besides `limits` and the logger; `network` has the settings of the one network. */
 export interface ServiceSettings {
   readonly network?: object;
-  readonly internals?: Internals;
+  readonly limits?: AppLimits;
   readonly access?: object;
   readonly aggregation?: object;
   readonly bls?: object;
@@ -133,7 +116,7 @@ export async function serve(
   {
     network,
     server,
-    internals = {},
+    limits = {},
     logger = createLogger('silent'),
     clock = systemClock,
     environment = {},
@@ -149,8 +132,8 @@ export async function serve(
     ...network,
   };
   const parsed = parseConfig({ networks: { local }, server: { port: 0, ...server }, ...sections }, {}, environment);
-  const config = withInternals(parsed.config, internals);
-  const app = opened.use(await startApp({ config, logger, clock, random: Math.random }));
+  const { config } = parsed;
+  const app = opened.use(await startApp({ config, limits, logger, clock, random: Math.random }));
   if (waitsUntilReady) await app.untilReady(starting);
   const closing = opened.move();
 

@@ -26,7 +26,7 @@ test('one POST is a trace of its resolving, its questions to validators, its BLS
   const log = createLogLines();
   const service = await startService(VALIDATORS, {
     // Audits are no part of the request that brought them about.
-    settings: { environment, logger: log.logger, internals: { bls: { auditPercentage: 100 } } },
+    settings: { environment, logger: log.logger, limits: { auditPercentage: 100 } },
   });
   const [message] = service.devnet.emitMessages(1);
   const answer = await service.post({ message }, undefined, { traceparent: TRACEPARENT, 'x-request-id': 'req-1' });

@@ -1,11 +1,11 @@
 import { Registry } from 'prom-client';
 import { createPenalties } from '../../../src/aggregation/admission/penalties.ts';
+import type { AggregationLimits } from '../../../src/aggregation/aggregation-limits.ts';
 import { AggregatorError } from '../../../src/aggregation/aggregator-error.ts';
 import { createAggregatorMetrics } from '../../../src/aggregation/aggregator-metrics.ts';
 import { createDestinations } from '../../../src/aggregation/destinations/destination-facts.ts';
 import {
   type AggregateOptions,
-  type AggregatorLimits,
   type AggregatorOptions,
   createAggregator,
 } from '../../../src/aggregation/request/aggregate.ts';
@@ -54,7 +54,7 @@ export const OTHER_SUBNET = id<SubnetID>(4);
 export const EMPTY_SUBNET = id<SubnetID>(5);
 export const UNKNOWN_SUBNET = id<SubnetID>(6);
 
-export const LIMITS: AggregatorLimits = {
+export const LIMITS: AggregationLimits = {
   ...COLLECTION_LIMITS,
   maxAggregationsInFlight: 4,
   maxQueriesInFlight: 100,
@@ -177,7 +177,7 @@ interface HarnessParts
 
 const NEVER = new AbortController().signal;
 
-export function createHarness(limits: Partial<AggregatorLimits> = {}, parts: HarnessParts = {}) {
+export function createHarness(limits: Partial<AggregationLimits> = {}, parts: HarnessParts = {}) {
   const { clock = new SteppedClock(), subnets = NO_POLICY } = parts;
   const source = new ScriptedSource(clock);
   const api = new FakeNodeApi();

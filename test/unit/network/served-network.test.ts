@@ -1,5 +1,6 @@
 import { Registry } from 'prom-client';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { aggregationLimits } from '../../../src/aggregation/aggregation-limits.ts';
 import type { AggregationRequest, AggregationResult } from '../../../src/aggregation/request/aggregation-request.ts';
 import { parseConfig } from '../../../src/config/load/load-config.ts';
 import { aborted } from '../../../src/lib/concurrency/deadline.ts';
@@ -110,7 +111,7 @@ function scriptedServedNetwork({
       random: () => 0.5,
       apiSource,
       describe: describeText,
-      aggregation: config.aggregation,
+      aggregation: aggregationLimits(config.aggregation),
       storePath: undefined,
       shared: undefined,
       network: config.networks[0] as NetworkOptions['network'],

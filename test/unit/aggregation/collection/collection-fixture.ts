@@ -3,17 +3,14 @@ import { Registry } from 'prom-client';
 import { expect } from 'vitest';
 import { createPenalties } from '../../../../src/aggregation/admission/penalties.ts';
 import { QueryConcurrency } from '../../../../src/aggregation/admission/query-concurrency.ts';
+import { type AggregationLimits, aggregationLimits } from '../../../../src/aggregation/aggregation-limits.ts';
 import { createAggregatorMetrics } from '../../../../src/aggregation/aggregator-metrics.ts';
 import {
   type CollectionOutcome,
   collectSignatures,
 } from '../../../../src/aggregation/collection/collect-signatures.ts';
 import { CollectionCallers } from '../../../../src/aggregation/collection/collection-callers.ts';
-import type {
-  CollectionDeps,
-  CollectionJob,
-  CollectionLimits,
-} from '../../../../src/aggregation/collection/collection-job.ts';
+import type { CollectionDeps, CollectionJob } from '../../../../src/aggregation/collection/collection-job.ts';
 import { ProgressFeed } from '../../../../src/aggregation/collection/progress.ts';
 import { signatureKey } from '../../../../src/aggregation/request/result-key.ts';
 import { createAnswerHistories } from '../../../../src/aggregation/validators/answer-history.ts';
@@ -46,15 +43,8 @@ export const SUBNET_ID = idFromBytes<SubnetID>(new Uint8Array(32).fill(4), 'subn
 /** The client of all collections. */
 const CLIENT = 'client';
 
-export const LIMITS: CollectionLimits = {
-  requestTimeoutMs: 10_000,
-  peerTimeoutMs: 3_000,
-  hedgeAfterMs: 500,
-  connectTimeoutMs: 5_000,
-  reconnectGraceMs: 1_000,
-  refusalDelaysMs: [50, 100, 250, 400],
-  repeatForMs: 5_000,
-  unreachableDelaysMs: [300, 900],
+export const LIMITS: AggregationLimits = {
+  ...aggregationLimits({ requestTimeoutMs: 10_000, signatureCacheSize: 200_000 }),
   maxConcurrentQueries: 100,
 };
 
@@ -75,7 +65,7 @@ export interface FixtureOptions {
   readonly keyless?: number;
   /** Nodes that share the key, by position; 1 where nothing is said. */
   readonly nodeCounts?: readonly number[];
-  readonly limits?: Partial<CollectionLimits>;
+  readonly limits?: Partial<AggregationLimits>;
   readonly sourceChainID?: BlockchainID;
 }
 

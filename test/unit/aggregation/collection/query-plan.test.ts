@@ -8,7 +8,6 @@ import type { AttemptFailure } from '../../../../src/aggregation/validators/vali
 import { setOf, UNKNOWN } from './tally-fixture.ts';
 
 const LIMITS: QueryLimits = {
-  hedgeAfterMs: 500,
   refusalDelaysMs: [50, 100, 400],
   unreachableDelaysMs: [300, 900],
   reconnectGraceMs: 1_000,

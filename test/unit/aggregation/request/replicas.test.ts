@@ -1,6 +1,6 @@
 import { Registry } from 'prom-client';
 import { describe, expect, test } from 'vitest';
-import type { AggregatorLimits } from '../../../../src/aggregation/request/aggregate.ts';
+import type { AggregationLimits } from '../../../../src/aggregation/aggregation-limits.ts';
 import { createDistributedSingleFlight } from '../../../../src/store/redis/distributed-single-flight.ts';
 import { createMetrics } from '../../../../src/telemetry/metrics.ts';
 import { verifySignedMessage } from '../../../../src/validators/verify-signed-message.ts';
@@ -15,7 +15,7 @@ import { drain, SteppedClock } from '../collection/collection-fixture.ts';
 const PATIENT = { peerTimeoutMs: 60_000 };
 
 /** Aggregators that share their work, each with separate validators, to see which one asks. */
-function createReplicas(limits: Partial<AggregatorLimits> = {}) {
+function createReplicas(limits: Partial<AggregationLimits> = {}) {
   const clock = new SteppedClock();
   const store = createStoreInMemory(clock);
   const logger = createLogLines().logger;

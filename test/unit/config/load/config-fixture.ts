@@ -1,4 +1,5 @@
-import { type CommandLineSettings, parseConfig } from '../../../../src/config/load/load-config.ts';
+import { parseConfig } from '../../../../src/config/load/load-config.ts';
+import type { CommandLineSettings } from '../../../../src/config/load/overlays.ts';
 import { ConfigError } from '../../../../src/config/schema/config-error.ts';
 
 export const FUJI = { pChainApi: [{ baseUrl: 'https://api.example' }] };

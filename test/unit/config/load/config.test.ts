@@ -53,8 +53,6 @@ describe('defaults', () => {
         allowPrivateAddresses: false,
         validatorRefreshMs: 60_000,
         readyQuorumNum: 67n,
-        dialsPerSecond: 100,
-        l1Index: { lookback: 10_000n, blocksPerSecond: 50 },
       },
     ]);
     expect(config.bls.workers).toBeGreaterThan(0);
@@ -69,8 +67,6 @@ describe('defaults', () => {
       name: 'my-net',
       aliases: [],
       allowPrivateAddresses: true,
-      dialsPerSecond: 1_000,
-      l1Index: { blocksPerSecond: 1_000 },
     });
     const both = configOf({ networks: { 'my-net': FUJI, mainnet: FUJI } });
     expect(both.access.unitsPerMinute).toBe(3_000);
@@ -78,24 +74,6 @@ describe('defaults', () => {
     expect(configOf(fileWith({ network: { allowPrivateAddresses: true } })).networks[0]).toMatchObject({
       allowPrivateAddresses: true,
     });
-  });
-
-  test('cache sizes follow signatureCacheSize', () => {
-    const sizesOf = (signatureCacheSize: number) =>
-      configOf(fileWith({ aggregation: { signatureCacheSize } })).aggregation;
-    expect(sizesOf(200_000)).toMatchObject({ signatureCachePerSigner: 10_000, resultCacheBytes: 16_000_000 });
-    expect(sizesOf(1)).toMatchObject({ signatureCachePerSigner: 1, resultCacheBytes: 1_048_576 });
-  });
-
-  test('blocks of a public network are read slower from a public API', () => {
-    const rateOf = (baseUrl: string) =>
-      configOf(fileWith({ network: { pChainApi: [{ baseUrl: 'http://127.0.0.1' }, { baseUrl }] } })).networks[0]
-        ?.l1Index.blocksPerSecond;
-    const far = ['https://api.avax.network', 'http://172.32.0.1:9650', 'http://[2001:db8::1]:9650'].map(rateOf);
-    const near = ['http://localhost:9650', 'http://10.0.0.1:9650', 'http://172.31.0.1', 'http://[fd00::1]:1'].map(
-      rateOf,
-    );
-    expect([far, near]).toEqual([Array(3).fill(50), Array(4).fill(1_000)]);
   });
 
   test('without a file, one devnet has the names of all networks', () => {
@@ -109,7 +87,6 @@ describe('defaults', () => {
         pChainApi: [],
         infoApi: [],
         allowPrivateAddresses: true,
-        dialsPerSecond: 1_000,
       },
     ]);
     expect(config.upstream.endpoints).toEqual({});

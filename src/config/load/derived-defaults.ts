@@ -1,7 +1,7 @@
 import { isObject } from '../../lib/encoding/is-object.ts';
-import { SETTINGS } from './schema.ts';
-import { networksOf, type Path, partAt } from './setting.ts';
-import { settingsOf } from './variables.ts';
+import { SETTINGS } from '../schema/schema.ts';
+import { networksOf, type Path, partAt } from '../schema/setting.ts';
+import { settingsOf } from '../schema/variables.ts';
 
 /** Adds the defaults that depend on other settings, which must be valid and have all other defaults. */
 export function addDerivedDefaults(settings: unknown): void {
