@@ -54,9 +54,27 @@ type OpeningState =
   | { readonly kind: 'refused'; readonly reason: string }
   | { readonly kind: 'open'; readonly parts: ServedParts; readonly opened: AsyncDisposableStack };
 
-export type ServedNetwork = ReturnType<typeof createServedNetwork>;
+/** A network of the configuration: open, being opened, or refused because its API belongs to another network. */
+export interface ServedNetwork extends Network {
+  /** Resolves when the API first turns out to belong to another network. */
+  readonly refused: Promise<void>;
+  /** Rejects if the network cannot be opened: its store is unreadable, its API cannot be started, or there is a bug. */
+  readonly failed: Promise<never>;
+  /** Reason while the API belongs to another network. */
+  readonly refusal: string | undefined;
+  /** Undefined until the network is open. */
+  peerCounts(): NodeAcceptance | undefined;
+  /** Starts to open the network, and returns at once. Call it once. */
+  open(): void;
+  /**
+   * Updates tracked subnets, configured peers, API addresses and the log level.
+   *
+   * @returns reason for operators why the new API addresses were rejected: they belong to another network, or do not respond
+   */
+  update(next: NetworkConfig): Promise<string | undefined>;
+}
 
-export function createServedNetwork(options: NetworkOptions, openApi: OpenNetwork = openNetwork) {
+export function createServedNetwork(options: NetworkOptions, openApi: OpenNetwork = openNetwork): ServedNetwork {
   const { clock, identity, describe = (text) => text } = options;
   const { name, aliases } = options.network;
   const logger = options.logger.child({ network: name });
@@ -251,9 +269,7 @@ export function createServedNetwork(options: NetworkOptions, openApi: OpenNetwor
     name,
     pathNames: [name, ...aliases],
     defaultDestination: options.network.defaultDestination,
-    /** Resolves when the API first turns out to belong to another network. */
     refused: refused.promise,
-    /** Rejects if the network cannot be opened: its store is unreadable, the devnet gets no ports, or there is a bug. */
     failed: failed.promise,
     aggregator,
     get subnets(): Network['subnets'] {
@@ -268,15 +284,12 @@ export function createServedNetwork(options: NetworkOptions, openApi: OpenNetwor
     get uptimes(): Network['uptimes'] {
       return requireParts().uptimes;
     },
-    /** Reason while the API belongs to another network. */
     get refusal(): string | undefined {
       return state.kind === 'refused' ? state.reason : undefined;
     },
     readiness,
     untilUp,
-    /** Undefined until the network is open. */
     peerCounts: (): NodeAcceptance | undefined => (state.kind === 'open' ? state.parts.peers.stats() : undefined),
-    /** Starts to open the network, and returns at once. Call it once. */
     open(): void {
       opening = openAll(stopping.signal).catch((error: unknown) => {
         if (stopping.signal.aborted) return;
@@ -292,11 +305,6 @@ export function createServedNetwork(options: NetworkOptions, openApi: OpenNetwor
         () => undefined,
       );
     },
-    /**
-     * Updates tracked subnets, configured peers, API addresses and the log level.
-     *
-     * @returns reason for operators why the new API addresses were rejected: they belong to another network, or do not respond
-     */
     async update(next: NetworkConfig): Promise<string | undefined> {
       logger.level = options.logger.level;
       const { trackedSubnetIDs, manuallyTrackedPeers, pChainApi, infoApi } = next;

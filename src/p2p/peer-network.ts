@@ -54,7 +54,54 @@ const MAX_MESSAGES_PER_YIELD = 32;
 /** The filter only saves bytes in a Handshake. */
 const FILTER_MAX_AGE_MS = 60_000;
 
-export type PeerNetwork = ReturnType<typeof openPeerNetwork>;
+export interface PeerCounts {
+  readonly connected: number;
+  /** Nodes that have been closing our connections right after TLS for some time. */
+  readonly turnedAway: number;
+  readonly wanted: number;
+  readonly knownAddresses: number;
+}
+
+/** Connections of one network to its validators; {@link openPeerNetwork} opens them. */
+export interface PeerNetwork extends AsyncDisposable {
+  /**
+   * Requests connections to nodes, under a name such as a subnet ID. Replaces the earlier set of that name. Connections to nodes in no
+   * set are closed after some minutes, except a few as sources of addresses. Preferred sets are dialled first and have reserved
+   * connections.
+   */
+  want(name: string, nodeIDs: ReadonlySet<NodeID>, isPreferred?: boolean): void;
+  /** Removes the set of that name. */
+  unwant(name: string): void;
+  /** Requests bootstrap peers again at the next tick, because the configured ones have changed. */
+  bootstrapAgain(): void;
+  /** Whether requests can be sent to the node now. */
+  isConnected(nodeID: NodeID): boolean;
+  /** Reason for people why a node is not connected; undefined while it is. */
+  lastFailure(nodeID: NodeID): string | undefined;
+  /** Why requests cannot be sent to a node; undefined while they can. */
+  obstacle(nodeID: NodeID): Obstacle | undefined;
+  /** Describes the connection to a node, for people. */
+  describe(nodeID: NodeID): PeerView;
+  /** Addresses to dial a node at, best first. */
+  endpoints(nodeID: NodeID): readonly Endpoint[];
+  /**
+   * Resolves as soon as the predicate holds, which is checked at once and whenever a connection became ready, ended or failed. Rejects with
+   * the signal's reason, if the predicate throws, or if the network is closed.
+   */
+  waitUntil(predicate: () => boolean, signal: AbortSignal): Promise<void>;
+  /** Calls back once for all changes of connections within a microtask. Returns a function that ends the subscription. */
+  onConnectionChange(listener: () => void): () => void;
+  /** Calls back immediately for each node whose connection became ready, ended or failed. */
+  onNodeChange(listener: (nodeID: NodeID) => void): () => void;
+  /** Rejects only with the signal's reason. */
+  appRequest(
+    nodeID: NodeID,
+    chainID: BlockchainID,
+    appBytes: Uint8Array,
+    request: AppRequestOptions,
+  ): Promise<AppOutcome>;
+  stats(): PeerCounts;
+}
 
 /**
  * Connections of one network to its validators, and app requests over them. The caller names the wanted nodes; the peer network finds their
@@ -65,7 +112,7 @@ export type PeerNetwork = ReturnType<typeof openPeerNetwork>;
  *
  * It starts to connect at once. Dispose it to close all connections.
  */
-export function openPeerNetwork(options: PeerNetworkOptions) {
+export function openPeerNetwork(options: PeerNetworkOptions): PeerNetwork {
   const { clock, identity, logger, networkID, random } = options;
   const { nodeID: ownNodeID } = identity;
   const limits = { ...DEFAULT_DIAL_LIMITS, maxSendQueueBytes: MAX_SEND_QUEUE_BYTES, ...options.limits };
@@ -248,21 +295,12 @@ export function openPeerNetwork(options: PeerNetworkOptions) {
   }
 
   return {
-    /**
-     * Requests connections to nodes, under a name such as a subnet ID. Replaces the earlier set of that name. Connections to nodes in no
-     * set are closed after some minutes, except a few as sources of addresses. Preferred sets are dialled first and have reserved
-     * connections.
-     */
     want: (name: string, nodeIDs: ReadonlySet<NodeID>, isPreferred = false): void =>
       onWantedChange(wanted.set(name, nodeIDs, isPreferred)),
     unwant: (name: string): void => onWantedChange(wanted.delete(name)),
-    /** Requests bootstrap peers again at the next tick, because the configured ones have changed. */
     bootstrapAgain: (): void => discovery.bootstrapAgain(),
-    /** Whether requests can be sent to the node now. */
     isConnected: (nodeID: NodeID): boolean => ready.has(nodeID),
-    /** Reason for people why a node is not connected; undefined while it is. */
     lastFailure: (nodeID: NodeID): string | undefined => findObstacle(nodeID)?.reason,
-    /** Why requests cannot be sent to a node; undefined while they can. */
     obstacle: findObstacle,
     describe(nodeID: NodeID): PeerView {
       const state = open.get(nodeID)?.state;
@@ -277,18 +315,10 @@ export function openPeerNetwork(options: PeerNetworkOptions) {
         },
       };
     },
-    /** Addresses to dial a node at, best first. */
     endpoints: (nodeID: NodeID): readonly Endpoint[] => book.endpoints(nodeID),
-    /**
-     * Resolves as soon as the predicate holds, which is checked at once and whenever a connection became ready, ended or failed. Rejects with
-     * the signal's reason, if the predicate throws, or if the network is closed.
-     */
     waitUntil: (predicate: () => boolean, signal: AbortSignal): Promise<void> => changes.waitUntil(predicate, signal),
-    /** Calls back once for all changes of connections within a microtask. Returns a function that ends the subscription. */
     onConnectionChange: (listener: () => void): (() => void) => changes.listen(listener),
-    /** Calls back immediately for each node whose connection became ready, ended or failed. */
     onNodeChange: (listener: (nodeID: NodeID) => void): (() => void) => changes.listenToNodes(listener),
-    /** Rejects only with the signal's reason. */
     appRequest(
       nodeID: NodeID,
       chainID: BlockchainID,
@@ -300,7 +330,6 @@ export function openPeerNetwork(options: PeerNetworkOptions) {
       if (request.signal.aborted) return Promise.reject(request.signal.reason);
       return Promise.resolve({ kind: 'unreachable', reason: findObstacle(nodeID)?.reason ?? 'not connected' });
     },
-    /** `turnedAway`: nodes that have been closing our connections right after TLS for some time. */
     stats: () => ({
       connected: ready.size,
       turnedAway: schedule.turnedAwayCount(clock.monotonicMs()),

@@ -53,9 +53,13 @@ const OPTIONAL_QUESTION_MS = 1_500;
 /** Stands for any chain of the primary network other than the P-Chain. */
 const ANOTHER_CHAIN = idFromBytes<BlockchainID>(new Uint8Array(32).fill(0xff), 'blockchain ID');
 
-export type DestinationViews = ReturnType<typeof createDestinationViews>;
+/** What a destination demands of a message now: signers, quorum, epoch. */
+export interface DestinationViews {
+  /** @throws {AggregatorError}, or the signal's reason */
+  view(chainID: BlockchainID, signal: AbortSignal, client?: string): Promise<DestinationView>;
+}
 
-export function createDestinationViews(options: DestinationViewsOptions) {
+export function createDestinationViews(options: DestinationViewsOptions): DestinationViews {
   const { destinations, epochs, validatorSets, penalties, clock } = options;
   const optionalPatience = { clock, timeoutMs: OPTIONAL_QUESTION_MS };
   const running = createLookupLimit({ ...options, kind: 'destination', limit: MAX_AT_WORK });
@@ -104,7 +108,6 @@ export function createDestinationViews(options: DestinationViewsOptions) {
   }
 
   return {
-    /** @throws {AggregatorError}, or the signal's reason */
     async view(chainID: BlockchainID, signal: AbortSignal, client?: string): Promise<DestinationView> {
       using _permit = await running.acquire(client, signal);
       const patience = { clock, timeoutMs: options.resolveTimeoutMs };

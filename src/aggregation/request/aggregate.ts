@@ -52,15 +52,19 @@ export interface DeliveryAdvice {
   readonly warnings: readonly DeliveryWarning[];
 }
 
-export type Aggregator = ReturnType<typeof createAggregator>;
+/** Signs messages; {@link createAggregator} makes the one of a network. */
+export interface Aggregator {
+  /** Returns the signed message. Equal concurrent requests share one run. */
+  aggregate(request: AggregationRequest, waiter: AggregateOptions): Promise<AggregationResult>;
+}
 
 /**
  * Signs messages: the entry of `aggregation`. A request is resolved to a validator set (`signing-resolver.ts`), admitted
  * (`../admission`), shared with equal requests and cached (`shared-signing.ts`), and collected (`../collection`). `../validators`
- * keeps connections and histories of validators, `../l1` finds messages of the P-Chain, and `../subnets` answers about subnets.
+ * keeps connections and histories of validators, `../transactions` finds messages of transactions, and `../subnets` answers about subnets.
  * Parsing requests, HTTP and the P2P protocol belong to `api`, `http` and `p2p`.
  */
-export function createAggregator(options: AggregatorOptions) {
+export function createAggregator(options: AggregatorOptions): Aggregator {
   const { metrics, clock, limits, subnets, penalties, resolver } = options;
   const admission = createAdmission({
     clock,
@@ -222,7 +226,6 @@ export function createAggregator(options: AggregatorOptions) {
   }
 
   return {
-    /** Returns the signed message. Equal concurrent requests share one run. */
     async aggregate(request: AggregationRequest, waiter: AggregateOptions): Promise<AggregationResult> {
       const startMs = clock.monotonicMs();
       const { waitMs = 0 } = waiter;

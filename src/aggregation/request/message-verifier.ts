@@ -72,10 +72,18 @@ export interface MessageVerifierOptions {
 /** A verification takes some 3 ms of a BLS thread, so an aggregation waits some 25 ms at most on two threads. */
 const MAX_AT_WORK = 16;
 
-export type MessageVerifier = ReturnType<typeof createMessageVerifier>;
+/** Judges signed messages. */
+export interface MessageVerifier {
+  /** Rejects with an {@link AggregatorError} if the validator set cannot be determined, or too many verifications wait. */
+  verify(
+    request: VerificationRequest,
+    signal: AbortSignal,
+    client?: string,
+  ): Promise<SignedMessageReport & VerificationBasis>;
+}
 
 /** Verifies signed messages as a destination chain would. */
-export function createMessageVerifier(options: MessageVerifierOptions) {
+export function createMessageVerifier(options: MessageVerifierOptions): MessageVerifier {
   const { resolver, l1Messages, bls, clock, metrics, penalties } = options;
   const running = createLookupLimit({ clock, metrics, kind: 'verify', limit: MAX_AT_WORK });
   async function judge(
@@ -97,7 +105,6 @@ export function createMessageVerifier(options: MessageVerifierOptions) {
   }
 
   return {
-    /** Rejects with an {@link AggregatorError} if the validator set cannot be determined, or too many verifications wait. */
     async verify(
       { message, ...given }: VerificationRequest,
       signal: AbortSignal,

@@ -69,9 +69,17 @@ const PASSING_CAUSES: ReadonlySet<ObstacleCause> = new Set([
   'superseded',
 ]);
 
-export type SubnetViews = ReturnType<typeof createSubnetViews>;
+/** What is known of subnets and their validators, for people and monitoring. */
+export interface SubnetViews {
+  /** Connects the validators too, and waits for connections if the subnet was not requested recently. */
+  view(request: SubnetRequest, signal: AbortSignal, client?: string): Promise<SubnetView>;
+  /** The primary network, then the tracked subnets, then recently requested ones. */
+  list(): readonly KnownSubnet[];
+  /** All known subnets, most recently requested first, without any lookup. */
+  weights(): readonly SubnetWeights[];
+}
 
-export function createSubnetViews(options: SubnetViewsOptions) {
+export function createSubnetViews(options: SubnetViewsOptions): SubnetViews {
   const { resolver, validatorSets, connections, peers, histories, subnets, invalidSigners, clock, readyQuorumNum } =
     options;
 
@@ -117,7 +125,6 @@ export function createSubnetViews(options: SubnetViewsOptions) {
   );
 
   return {
-    /** Connects the validators too, and waits for connections if the subnet was not requested recently. */
     async view({ subnetID, ...request }: SubnetRequest, signal: AbortSignal, client?: string): Promise<SubnetView> {
       subnets.requireAllowed(subnetID, 'subnetID');
       const { pChainHeight } = settingsOf(request);
@@ -136,7 +143,6 @@ export function createSubnetViews(options: SubnetViewsOptions) {
       return assembleSubnetView({ ...signers, ...factsOf(subnetID), subnetID, funds: funds ?? new Map() });
     },
 
-    /** The primary network, then the tracked subnets, then recently requested ones. */
     list(): readonly KnownSubnet[] {
       const tracked = connections.readiness().map((readiness) => ({ ...readiness, isTracked: true }));
       const known = new Set(tracked.map(({ subnetID }) => subnetID));
@@ -154,7 +160,6 @@ export function createSubnetViews(options: SubnetViewsOptions) {
       return [...tracked, ...others];
     },
 
-    /** All known subnets, most recently requested first, without any lookup. */
     weights(): readonly SubnetWeights[] {
       return validatorSets.newest().map(([subnetID, warpSet]) => ({ subnetID, ...weightsOf(subnetID, warpSet) }));
     },

@@ -68,10 +68,14 @@ const MAX_QUERIES = 512;
 /** Searches repeated without nodes that gave an invalid signature. */
 const MAX_REPAIRS = 3;
 
-export type UptimeProofs = ReturnType<typeof createUptimeProofs>;
+/** Signed uptimes of L1 validators. */
+export interface UptimeProofs {
+  /** Returns the signed `ValidatorUptime` message. Equal concurrent requests share one search. */
+  prove(request: UptimeRequest, waiter: Pick<AggregateOptions, 'signal' | 'client'>): Promise<UptimeProof>;
+}
 
 /** Finds the highest uptime of an L1 validator that a quorum of the L1 signs: each node has observed another figure. */
-export function createUptimeProofs(options: UptimeProofsOptions) {
+export function createUptimeProofs(options: UptimeProofsOptions): UptimeProofs {
   const { networkID, api, directory, destinations, subnets, resolver, connections, aggregator, penalties, clock } =
     options;
   const searches = new SingleFlight<string, UptimeProof>();
@@ -148,7 +152,6 @@ export function createUptimeProofs(options: UptimeProofsOptions) {
   }
 
   return {
-    /** Returns the signed `ValidatorUptime` message. Equal concurrent requests share one search. */
     async prove(
       request: UptimeRequest,
       { signal, client }: Pick<AggregateOptions, 'signal' | 'client'>,

@@ -14,7 +14,21 @@ import type { NodeApi, Subnet } from '../rpc/node-api.ts';
  *
  * All methods reject with {@link ApiError}, or with the signal's reason.
  */
-export type SubnetDirectory = ReturnType<typeof createSubnetDirectory>;
+export interface SubnetDirectory {
+  /** Returns the subnet of a blockchain if it is cached. */
+  knownSubnetOf(chainID: BlockchainID): SubnetID | undefined;
+  /** Whether a subnet is known to exist, without a lookup. */
+  isKnown(subnetID: SubnetID): boolean;
+  /** Returns undefined for an unknown subnet. */
+  getSubnet(subnetID: SubnetID, signal: AbortSignal): Promise<Subnet | undefined>;
+  /** Returns the subnet that validates a blockchain; undefined for an unknown blockchain. */
+  validatedBy(chainID: BlockchainID, signal: AbortSignal): Promise<SubnetID | undefined>;
+  /**
+   * Distinguishes an unknown subnet from one without validators: both have an empty validator set. Returns true where no API serves the
+   * method, because the existence is only confirmed.
+   */
+  exists(subnetID: SubnetID, signal: AbortSignal): Promise<boolean>;
+}
 
 /** Subnets, and as many blockchains, some 4 MB in all. Mainnet has a few hundred. */
 const MAX_KEPT = 10_000;
@@ -35,7 +49,7 @@ export interface SubnetDirectoryOptions {
   readonly clock: Clock;
 }
 
-export function createSubnetDirectory({ api, networkID, clock }: SubnetDirectoryOptions) {
+export function createSubnetDirectory({ api, networkID, clock }: SubnetDirectoryOptions): SubnetDirectory {
   const chainsOfPrimary = primaryChainsOf(networkID);
   const existing = new LRUCache<SubnetID, true>({ max: MAX_KEPT });
   const missingChains = createMissing(clock);
@@ -115,16 +129,11 @@ export function createSubnetDirectory({ api, networkID, clock }: SubnetDirectory
     knownSubnetOf,
     isKnown,
     getSubnet,
-    /** Returns undefined for an unknown blockchain. */
     async validatedBy(chainID: BlockchainID, signal: AbortSignal): Promise<SubnetID | undefined> {
       signal.throwIfAborted();
       if (missingChains.has(chainID)) return undefined;
       return knownSubnetOf(chainID) ?? subnetOfChain.get(chainID, signal);
     },
-    /**
-     * Distinguishes an unknown subnet from one without validators: both have an empty validator set. Returns true where no API serves the
-     * method, because the existence is only confirmed.
-     */
     async exists(subnetID: SubnetID, signal: AbortSignal): Promise<boolean> {
       if (isKnown(subnetID)) return true;
       try {

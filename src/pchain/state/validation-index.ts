@@ -6,6 +6,7 @@ import { StoreError } from '../../store/local/validation-store.ts';
 import { createThrottledWarnings } from '../../telemetry/log-throttle.ts';
 import type { Metrics } from '../../telemetry/metrics.ts';
 import type { ValidationID } from '../../warp/ids.ts';
+import type { L1ValidatorRegistrationJustification } from '../../warp/justification.ts';
 import { isNotServed } from '../rpc/api-error.ts';
 import { type BlockRange, type BlockRangeOptions, createBlockRange } from './block-range.ts';
 
@@ -29,7 +30,13 @@ const LOOKUP_READ_MS = 1_000;
 /** Longest pause while the API fails. A failed lookup reads the newest blocks at once. */
 const MAX_PAUSE_MS = 30_000;
 
-export type ValidationIndex = ReturnType<typeof openValidationIndex>;
+/** Where the validations of L1 validators began. {@link openValidationIndex} reads the blocks. */
+export interface ValidationIndex extends AsyncDisposable {
+  /** Returns undefined if no block has it, after reading the newest blocks. Rejects only with the signal's reason. */
+  originOf(validationID: ValidationID, signal: AbortSignal): Promise<L1ValidatorRegistrationJustification | undefined>;
+  /** Returns the range of heights that was read, and whether more is being read. */
+  coverage(): IndexCoverage;
+}
 
 /**
  * Index of L1 validations from P-Chain blocks: a validation ID is a hash of data in the block with the registration or the conversion.
@@ -37,7 +44,7 @@ export type ValidationIndex = ReturnType<typeof openValidationIndex>;
  * It covers one range of heights without gaps, which starts at the height of the first start, and grows up with the chain and down to its
  * limits. An entry can be missing but not wrong, because its ID is computed from its content.
  */
-export function openValidationIndex(options: ValidationIndexOptions) {
+export function openValidationIndex(options: ValidationIndexOptions): ValidationIndex {
   const { store, clock, logger, maxBlocksPerSecond } = options;
   const range = createBlockRange(options);
   const lookupReads = new SingleFlight<'up', void>();
@@ -92,7 +99,6 @@ export function openValidationIndex(options: ValidationIndexOptions) {
   }
 
   return {
-    /** Returns undefined if no block has it, after reading the newest blocks. Rejects only with the signal's reason. */
     async originOf(validationID: ValidationID, signal: AbortSignal) {
       try {
         await loaded;

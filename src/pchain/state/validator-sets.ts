@@ -19,7 +19,41 @@ export class HeightNotReached extends Error {
  * Cache of validator sets at heights, each converted once to the caller's form `T`. Sets never change. Failures are not cached. Equal calls
  * in flight are shared. Heights named by clients have a separate cache, so that they do not evict sets at proposed heights.
  */
-export type ValidatorSets<T> = ReturnType<typeof createValidatorSets<T>>;
+export interface ValidatorSets<T> {
+  /**
+   * Returns the proposed P-Chain height, at most `proposedHeightMaxAgeMs` old. With several base URLs it may decrease a little.
+   *
+   * @throws {ApiError}, or the signal's reason
+   */
+  proposedHeight(signal: AbortSignal): Promise<bigint>;
+  /**
+   * Returns the set of a subnet at a proposed height; empty for an unknown subnet.
+   *
+   * @throws {HeightNotReached}, {@link ApiError}, what `build` throws, or the signal's reason
+   */
+  at(subnetID: SubnetID, height: bigint, signal: AbortSignal): Promise<T>;
+  /**
+   * Returns the set of a subnet at the proposed height, with the height. An API that serves only the current height may have left it
+   * behind, and another one may lag behind, so both are read again then.
+   *
+   * @throws {HeightNotReached}, {@link ApiError}, what `build` throws, or the signal's reason
+   */
+  atProposed(
+    subnetID: SubnetID,
+    signal: AbortSignal,
+  ): Promise<{
+    readonly height: bigint;
+    readonly set: T;
+  }>;
+  /** Like `at`, for a height named by a client. */
+  atPinned(subnetID: SubnetID, height: bigint, signal: AbortSignal): Promise<T>;
+  /** Returns the proposed height if it is cached. */
+  knownProposedHeight(): bigint | undefined;
+  /** Returns the set of a subnet at a height if it is cached. */
+  known(subnetID: SubnetID, height: bigint): T | undefined;
+  /** Returns the set at the greatest height of each recent subnet, the most recently used subnet first. */
+  newest(): readonly (readonly [SubnetID, T])[];
+}
 
 export interface ValidatorSetsLimits {
   /** Heights change every few seconds. */
@@ -58,7 +92,7 @@ interface CachedSet<T> {
   readonly set: T;
 }
 
-export function createValidatorSets<T>(options: ValidatorSetsOptions<T>) {
+export function createValidatorSets<T>(options: ValidatorSetsOptions<T>): ValidatorSets<T> {
   const { api, clock, build, limits } = options;
   const { proposedHeightMaxAgeMs, maxSets, maxValidators, maxPinnedSets, maxPinnedValidators } = {
     ...DEFAULT_LIMITS,
@@ -117,26 +151,10 @@ export function createValidatorSets<T>(options: ValidatorSetsOptions<T>) {
   }
 
   return {
-    /**
-     * Returns the proposed P-Chain height, at most `proposedHeightMaxAgeMs` old. With several base URLs it may decrease a little.
-     *
-     * @throws {ApiError}, or the signal's reason
-     */
     proposedHeight: (signal: AbortSignal): Promise<bigint> => proposedHeights.get('proposed', signal),
-    /**
-     * Returns the set of a subnet at a proposed height; empty for an unknown subnet.
-     *
-     * @throws {HeightNotReached}, {@link ApiError}, what `build` throws, or the signal's reason
-     */
     async at(subnetID: SubnetID, height: bigint, signal: AbortSignal): Promise<T> {
       return (await proposed.get(setKey(subnetID, height), signal)).set;
     },
-    /**
-     * Returns the set of a subnet at the proposed height, with the height. An API that serves only the current height may have left it
-     * behind, and another one may lag behind, so both are read again then.
-     *
-     * @throws {HeightNotReached}, {@link ApiError}, what `build` throws, or the signal's reason
-     */
     async atProposed(subnetID: SubnetID, signal: AbortSignal): Promise<{ readonly height: bigint; readonly set: T }> {
       for (let readings = 1; ; readings += 1) {
         const height = await proposedHeights.get('proposed', signal);
@@ -151,20 +169,16 @@ export function createValidatorSets<T>(options: ValidatorSetsOptions<T>) {
         }
       }
     },
-    /** Like `at`, for a height named by a client. */
     async atPinned(subnetID: SubnetID, height: bigint, signal: AbortSignal): Promise<T> {
       signal.throwIfAborted();
       const key = setKey(subnetID, height);
       return (proposed.peek(key) ?? (await pinned.get(key, signal))).set;
     },
-    /** Returns the proposed height if it is cached. */
     knownProposedHeight: () => proposedHeights.peek('proposed'),
-    /** Returns the set of a subnet at a height if it is cached. */
     known(subnetID: SubnetID, height: bigint): T | undefined {
       const key = setKey(subnetID, height);
       return (proposed.peek(key) ?? pinned.peek(key))?.set;
     },
-    /** Returns the set at the greatest height of each recent subnet, the most recently used subnet first. */
     newest: (): readonly (readonly [SubnetID, T])[] =>
       [...newest.entries()].map(([subnetID, { entry }]) => [subnetID, entry.set] as const),
   };

@@ -39,7 +39,13 @@ export interface UpstreamClientOptions {
   readonly onCircuit: (isOpen: boolean) => void;
 }
 
-export type UpstreamClient = ReturnType<typeof createUpstreamClient>;
+/** Requests to one upstream, within bounds of connections, time and bytes. */
+export interface UpstreamClient extends AsyncDisposable {
+  /** @throws {UpstreamError}, or the signal's reason */
+  request(asked: UpstreamRequest): Promise<UpstreamAnswer>;
+  /** Whether requests are rejected because the upstream is down. */
+  isCircuitOpen(): boolean;
+}
 
 /** A few round trips around the world. */
 const CONNECT_TIMEOUT_MS = 3_000;
@@ -69,7 +75,7 @@ export function createUpstreamClient({
   openHttp,
   maxResponseBytes,
   onCircuit,
-}: UpstreamClientOptions) {
+}: UpstreamClientOptions): UpstreamClient {
   const address = new EndpointAddress(endpoint);
   const breaker = createCircuitBreaker(clock, onCircuit);
   const connections = new FairSemaphore({
@@ -190,7 +196,6 @@ export function createUpstreamClient({
 
   return {
     request,
-    /** Whether requests are rejected because the upstream is down. */
     isCircuitOpen: breaker.isOpen,
     async [Symbol.asyncDispose](): Promise<void> {
       await http.destroy();
