@@ -21,7 +21,7 @@ export function toConfig(settings: Settings) {
   return {
     server,
     log,
-    metrics: { host: metrics.host ?? server.host, port: metrics.port },
+    metrics: { host: metrics.host, port: metrics.port },
     access: {
       unitsPerMinute: access.unitsPerMinute === 0 ? undefined : access.unitsPerMinute,
       apiKeys: access.apiKeys,

@@ -118,16 +118,14 @@ const metrics = section('The listener for metrics.', {
       examples: [9_090],
     }),
   ),
-  host: optional(
-    text({
-      description: 'The address that port listens on.',
-      examples: ['0.0.0.0'],
-      derived: {
-        text: 'as `server.host`',
-        value: ({ settings }: Surroundings) => partAt(settings, ['server', 'host']),
-      },
-    }),
-  ),
+  host: text({
+    description: 'The address that port listens on.',
+    examples: ['0.0.0.0'],
+    derived: {
+      text: 'as `server.host`',
+      value: ({ settings }: Surroundings) => partAt(settings, ['server', 'host']),
+    },
+  }),
 });
 
 const API_KEY = { name: 'console', sha256: '2c70e12b7a0646f92279f427c7b38e7334d8e5389cff167a1dc30e73f826b683' };
