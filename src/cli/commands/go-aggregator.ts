@@ -6,9 +6,6 @@ import type { Logger } from '../../telemetry/logger.ts';
 import { EXIT } from '../io/exit-codes.ts';
 import { messageOf } from '../io/text.ts';
 
-/** The name of the Go aggregator's binary, which `src/signature-aggregator` passes as the first argument. */
-export const GO_AGGREGATOR = 'signature-aggregator';
-
 const USAGE = `
 Usage:
 signature-aggregator --config-file path-to-config            Specifies the config file and start the signing service.

@@ -4,9 +4,9 @@ import { maskedUrl } from '../../config/schema/mask.ts';
 import { EndpointAddress } from '../../lib/net/endpoint-address.ts';
 import { openHttpPool } from '../../lib/net/http-port.ts';
 import { parseAddress } from '../io/input.ts';
-import { parseServiceArguments } from '../io/service-options.ts';
+import { GO_AGGREGATOR, parseServiceArguments } from '../io/service-options.ts';
 import { messageOf } from '../io/text.ts';
-import { GO_AGGREGATOR, goApiPort } from './go-aggregator.ts';
+import { goApiPort } from './go-aggregator.ts';
 
 /** A healthy service answers within a millisecond. */
 const ANSWER_TIMEOUT_MS = 2_000;

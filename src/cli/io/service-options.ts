@@ -7,6 +7,9 @@ export interface ServiceOptions extends CommandLineSettings {
   readonly printConfig?: boolean;
 }
 
+/** The name of the Go aggregator's binary, which `src/signature-aggregator` passes as the first argument. */
+export const GO_AGGREGATOR = 'signature-aggregator';
+
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'];
 
 export function addServiceOptions(command: Command): Command {
