@@ -10,11 +10,11 @@ export interface AggregationLimits {
   readonly connectTimeoutMs: number;
   /** Time in which a connection that broke may come back. */
   readonly reconnectGraceMs: number;
-  /** Delays before validators are asked again whose refusal may pass; the last one repeats. */
+  /** Delays before validators whose refusal may pass are asked again; the last one repeats. */
   readonly refusalDelaysMs: readonly number[];
-  /** Part of a caller's time during which validators are asked again whose refusal may pass. */
+  /** Part of a caller's time during which validators whose refusal may pass are asked again. */
   readonly repeatForMs: number;
-  /** Delays before a validator is asked again whose connection broke or whose queue was full. */
+  /** Delays before a validator whose connection broke or whose queue was full is asked again. */
   readonly unreachableDelaysMs: readonly number[];
   /** Requests to validators at a time, of one aggregation. */
   readonly maxConcurrentQueries: number;

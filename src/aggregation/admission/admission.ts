@@ -23,13 +23,13 @@ export interface AdmissionRequest {
 /** A permit to run or to be queued. */
 export interface AdmissionPermit extends Disposable {
   /**
-   * Exchanges it for one to wait until a validator that refused signs.
+   * Exchanges the permit for one to wait until a validator that refused signs.
    *
    * @param bytes that the request keeps while it waits
    * @throws {AggregatorError} if too many requests wait, of this client or of all
    */
   wait(client: string | undefined, bytes: number): void;
-  /** Exchanges it back. Returns without a permit when the signal aborts. */
+  /** Exchanges it for a permit to run. Returns without a permit when the signal aborts. */
   resume(until: AbortSignal): Promise<void>;
 }
 

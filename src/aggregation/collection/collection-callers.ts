@@ -44,7 +44,7 @@ export class CollectionCallers {
     return Math.max(startMs, ...this.#times(startMs));
   }
 
-  /** Fails callers after so much of their time, but the last ones. */
+  /** Fails callers whose time has reached `durationMs`, except the last ones. */
   failAfter(durationMs: number, nowMs: number, startMs: number, outcome: () => Insufficient): void {
     const lastMs = this.last(startMs);
     for (const caller of Array.from(this.#callers)) {

@@ -16,16 +16,16 @@ export interface QueryView extends CollectionView {
   /** The message is first sent to a few validators, because it may be refused by all or is large. */
   readonly isCautious: boolean;
   readonly isPChainMessage: boolean;
-  /** While none has signed, validators that refused are not asked again before. */
+  /** Earliest time at which validators that refused are asked again while none has signed. */
   readonly repeatAtMs: number;
-  /** From then on, validators that refused are not asked again. */
+  /** Time after which validators that refused are not asked again. */
   readonly repeatUntilMs: number;
 }
 
 export type QueryPlan =
   /** Quorum plus buffer is reached, or the quorum is and nothing more is worth waiting for. */
   | { readonly kind: 'enough' }
-  /** The quorum is not reached even if every validator signs that still may, and no pending answer can make the refusal final. */
+  /** The quorum is not reached even if every validator that still may sign does, and no pending answer can make the refusal final. */
   | { readonly kind: 'out of reach' }
   /** Ask these now, and plan again on the next change, or at `wakeAtMs`. */
   | {
@@ -34,7 +34,10 @@ export type QueryPlan =
       readonly wakeAtMs: number;
       /** Whether these all refused before, and none has signed since. */
       readonly isRepeat: boolean;
-      /** What it waits for, if no validator is asked and none is counted on. `repeat`: the time to ask again those that refused. */
+      /**
+       * What the collection waits for, if no validator is being asked and none is counted on. `repeat`: the time to ask again those that
+       * refused.
+       */
       readonly idle: 'repeat' | 'other' | undefined;
     };
 
@@ -126,7 +129,7 @@ function waveWidth({ isCautious }: QueryView, collection: CollectionState, isUns
   return collection.inTime > 0 ? 0 : Math.max(FIRST_WAVE, collection.inVain);
 }
 
-/** Validators that refused which are asked again at a time while none has signed. */
+/** Number of refusing validators that are asked again at a time while none has signed. */
 const PROBES = 2;
 
 /**
@@ -149,7 +152,7 @@ function candidatesIfUnsigned(
     const inTurn = refusing.toSorted((a, b) => attemptsOf(a) - attemptsOf(b));
     const [first] = inTurn;
     const next = inTurn.filter((validator) => first !== undefined && attemptsOf(validator) === attemptsOf(first));
-    // Apart in the order of weight, so that they do not both lag or lie.
+    // The two are far apart in the order of weight, so that it is unlikely that both lag or lie.
     const second = inTurn[Math.max(1, next.length >> 1)];
     const probes = [first, second].filter((validator) => validator !== undefined).slice(0, PROBES - repeated);
     if (probes.length > 0) return probes;

@@ -195,7 +195,7 @@ export function createAggregator(options: AggregatorOptions): Aggregator {
     const known = target ?? (likelyDestinationID && resolver.knownTarget(likelyDestinationID, signingSubnetID));
     if (known === undefined) return result;
     const { sourceChainID } = message;
-    // A shared result may be of another height than the last look at the signers.
+    // A shared result may have another height than the signers that were resolved last.
     const { signedWeight, pChainHeight } = result;
     const warnings = deliveryWarnings({ ...signing, sourceChainID, signedWeight, pChainHeight }, known);
     const epoch = target?.epoch.kind === 'read' ? target.epoch.epoch : undefined;

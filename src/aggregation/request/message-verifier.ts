@@ -50,7 +50,7 @@ export interface VerificationBasis extends Pick<Signing, 'signingSubnetID' | 'pC
 }
 
 export type ReportedProblem = Exclude<InvalidReason, 'malformed'>;
-/** The service refuses malformed messages and those of another network before. */
+/** Malformed messages and those of another network are refused earlier. */
 export type VerificationProblem = Exclude<ReportedProblem, 'wrong network'>;
 export const VERIFICATION_PROBLEMS = [
   'no signers',

@@ -51,7 +51,7 @@ export interface SignatureKeyParts {
   readonly justification: Uint8Array;
 }
 
-/** What determines a signature. A validator that signs with a justification may refuse without one. */
+/** The facts that determine a signature. A validator that signs with a justification may refuse without one. */
 export function signatureKey({ message, justification }: SignatureKeyParts): string {
   return justification.length === 0 ? message.id : `${message.id}/${bytesToHex(sha256(justification))}`;
 }

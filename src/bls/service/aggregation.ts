@@ -38,8 +38,8 @@ export interface BlsAggregation extends Disposable {
   /** The sum of all signatures that are added and not removed; at least one. */
   aggregate(): Promise<SignedAggregate>;
   /**
-   * Whether what `aggregate` returned verifies, from its encoded signature on: with the keys of just those signers, and as a signature of
-   * just this message.
+   * Verifies the result of the last `aggregate` from its encoded signature, with the keys of exactly those signers and exactly this
+   * message.
    *
    * @throws {Error} for any other message or signers than those of the last `aggregate`
    */

@@ -65,8 +65,8 @@ interface SignedByKeys extends KeySlots {
 }
 
 /**
- * The work that is done off the event loop. Jobs and their results go from thread to thread, so everything in them is bytes:
- * points are packed, and public keys are slots of a table in shared memory.
+ * Work of the threads. Jobs and results are passed between threads as bytes: points are packed, and public keys are slots of a table in
+ * shared memory.
  */
 const JOBS = {
   /** Hashes a message to the curve and packs it. */
@@ -104,7 +104,7 @@ function add(backend: BlsBackend, { keys, slots, signatures, sum }: AddInput): A
   return { points, malformed, sum: { key: backend.packPublicKey(key), signature: backend.packSignature(signature) } };
 }
 
-/** Packs points that may be packed in any way in the way that is the quickest to unpack. */
+/** Repacks points into the form that is the fastest to unpack. */
 function repack(
   backend: BlsBackend,
   { points, count }: { readonly points: Uint8Array; readonly count: number },
@@ -122,7 +122,7 @@ function aggregate(backend: BlsBackend, { sums, contributions, message }: Aggreg
   return { ...made, isValid };
 }
 
-/** Verifies from the encoded signatures on. Where they fail together, each is verified on its own. */
+/** Verifies encoded signatures together, and each alone if the batch fails. */
 function verify(backend: BlsBackend, { checks }: { readonly checks: readonly AggregateCheck[] }): boolean[] {
   const parsed = checks.map((check) => parseCheck(backend, check));
   if (parsed.length > 1 && parsed.every((check) => check !== undefined) && backend.verifyBatch(parsed)) {
@@ -137,7 +137,7 @@ function parseCheck(backend: BlsBackend, { key, message, signature }: AggregateC
   return parsed && { key: backend.unpackPublicKey(key), message: backend.unpackMessage(message), signature: parsed };
 }
 
-/** A signature of a client, from its bytes on, by the keys of those who are said to have signed. */
+/** Verifies the signature of a message that a client sent, with the keys of the named signers. */
 function verifySigned(backend: BlsBackend, { keys, slots, message, signature }: SignedByKeys): SignedVerdict {
   const isValid = attempt(() => {
     const parsed = backend.parseSignature(signature);

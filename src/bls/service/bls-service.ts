@@ -13,19 +13,18 @@ import { openWorkerPool } from './worker-pool.ts';
 /** Adds up and verifies BLS signatures off the event loop: jobs in a queue (`job-queue.ts`), computed by threads (`worker-pool.ts`). */
 export interface BlsService extends BlsVerifier {
   /**
-   * Costs nothing yet. The message is hashed to the curve when its first signature comes, while others are still on their way: one
-   * without a signature is never hashed.
+   * Does no work yet. The message is hashed to the curve when its first signature arrives; a message without a signature is never hashed.
    *
    * @param signal aborted when the aggregate is no longer needed: jobs that have not begun are dropped, and callers that wait for one get
-   *   the signal's reason
+   * the signal's reason
    */
   startAggregation(message: Uint8Array, signal: AbortSignal): BlsAggregation;
 }
 
-/** Judges signed messages that others have made. */
+/** Verifies signed messages of other services. */
 export interface BlsVerifier {
   /**
-   * Whether a signature verifies, from its encoding on, with the keys of just these signers; at least one.
+   * Verifies an encoded signature with the keys of exactly these signers, at least one.
    *
    * @throws {JobsOverloaded}, or the signal's reason
    */
@@ -41,7 +40,7 @@ export interface SignedByOthers {
 
 /** The service with its threads. Disposing of it waits for the jobs that are queued. */
 export interface OpenBlsService extends BlsService, AsyncDisposable {
-  /** Starts the threads, which takes a tenth of a second of another core. The first job does so otherwise. */
+  /** Starts the threads, which takes a tenth of a second of another core. Otherwise the first job starts them. */
   start(): void;
 }
 
@@ -49,7 +48,7 @@ export interface OpenBlsService extends BlsService, AsyncDisposable {
 export async function openBlsService(
   options: AuditOptions & { readonly backend: BackendName; readonly workers: number; readonly clock: Clock },
 ): Promise<OpenBlsService> {
-  // So that a missing backend is one error here, and not one in each thread.
+  // Reports a missing backend once here, rather than in each thread.
   const backend = await loadBackend(options.backend);
   await using opened = new AsyncDisposableStack();
   const threads = opened.use(openWorkerPool(options));

@@ -27,7 +27,7 @@ async function doJobs(): Promise<void> {
       port.postMessage(await outcomeOf(received.message as BlsJob));
       continue;
     }
-    // What native code keeps for objects that are garbage is freed by the event loop of the thread.
+    // Memory that native code holds for garbage is freed by the event loop of the thread.
     await nextTurn(systemClock);
     Atomics.wait(posted, 0, seen);
   }
@@ -36,7 +36,7 @@ async function doJobs(): Promise<void> {
 async function outcomeOf(job: BlsJob): Promise<JobOutcome> {
   try {
     if (!job.isPlain) return { result: runBlsJob(backend, job) };
-    // Loaded where it is needed, which in most threads is seldom or never.
+    // Loaded on demand: most threads never need it.
     const { plainBackend } = await import('../backends/plain-backend.ts');
     return { result: runBlsJob(plainBackend, job) };
   } catch (error) {

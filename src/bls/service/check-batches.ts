@@ -12,8 +12,8 @@ interface WaitingCheck {
 }
 
 /**
- * Checks of aggregates, over all requests. Those that wait for a thread at the same time become one job, which costs less than one each;
- * one that finds a thread free goes alone and does not wait.
+ * Batches the checks of aggregates over all requests. Checks that wait for a thread at the same time become one job, which costs less than
+ * one each; a check that finds a free thread does not wait.
  */
 export class CheckBatches {
   readonly #jobs: JobQueue;
@@ -21,7 +21,7 @@ export class CheckBatches {
   readonly #waiting: WaitingCheck[] = [];
   /** Jobs that are queued or running. */
   #startedJobs = 0;
-  /** Those of them that have not taken any check yet. */
+  /** Queued jobs that have not taken a check yet. */
   #queuedJobs = 0;
 
   constructor(jobs: JobQueue, backend: JobBackend) {
@@ -33,7 +33,7 @@ export class CheckBatches {
   verify(check: AggregateCheck, signal: AbortSignal): Promise<boolean> {
     return new Promise((resolve, reject) => {
       this.#waiting.push({ check, signal, resolve, reject });
-      // Later, so that checks of the same microtask go together.
+      // Deferred, so that checks of the same microtask are batched.
       queueMicrotask(() => this.#startJobs());
     });
   }
@@ -68,7 +68,7 @@ export class CheckBatches {
     this.#startJobs();
   }
 
-  /** The queue had no room for a job. Waiting checks are left to the other jobs; without one, nothing would ever take them. */
+  /** The queue is full. Waiting checks are left to queued jobs; without one they are rejected, because no job would take them. */
   #refused(error: unknown): void {
     this.#queuedJobs -= 1;
     this.#startedJobs -= 1;

@@ -2,7 +2,7 @@ import { attempt, ParseError } from '../../lib/encoding/parse-error.ts';
 import { BLS_SIGNATURE_LENGTH } from '../../warp/bls-lengths.ts';
 import type { BlsBackend, PublicKey, Signature } from '../backends/bls-backend.ts';
 
-/** What is wrong with a signature, or with its signer's key. */
+/** The error of a signature, or of its signer's key. */
 export interface Malformed {
   readonly position: number;
   readonly what: string;
@@ -11,8 +11,7 @@ export interface Malformed {
 
 export interface DecodedSignatures {
   /**
-   * Packed one after the other, in any way. The place of a malformed one holds nothing of use. Undefined if their encodings are
-   * taken for packed points.
+   * Points in the order of their signatures; the bytes of a malformed one are undefined. Undefined if the encodings serve as packed points.
    */
   readonly points: Uint8Array<ArrayBuffer> | undefined;
   readonly malformed: readonly Malformed[];
@@ -21,7 +20,7 @@ export interface DecodedSignatures {
 interface Decoded extends DecodedSignatures {
   /** The points that are not malformed, or their sum. */
   readonly keys: readonly PublicKey[];
-  /** Theirs, or what these add up to. */
+  /** One signature for each key, or a single sum of them. */
   readonly signatures: readonly Signature[];
 }
 
@@ -40,7 +39,7 @@ export function decodeSignatures(
   return sumTogether(backend, slots, readKey, pieces) ?? decodeEach(backend, slots, readKey, pieces);
 }
 
-/** In one call into the library, if it has one for it; undefined if something is malformed. */
+/** Uses the backend's combined sum, if it has one; undefined if something is malformed. */
 function sumTogether(
   { sumEncodedSignatures, sumPackedPublicKeys }: BlsBackend,
   slots: readonly number[],

@@ -61,7 +61,7 @@ export class JobQueue implements AsyncDisposable {
     this.#maxQueued = maxQueued;
   }
 
-  /** How many jobs wait for a thread, of at most how many, and how many the threads have. */
+  /** Number of waiting jobs, its limit, and the number of running jobs. */
   usage(): { readonly waiting: number; readonly limit: number; readonly running: number } {
     return { waiting: this.#queue.length, limit: this.#maxQueued, running: this.#running };
   }

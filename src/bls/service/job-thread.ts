@@ -2,12 +2,12 @@ import { once } from 'node:events';
 import { Worker, type WorkerOptions } from 'node:worker_threads';
 import type { BlsJob, BlsJobKind, BlsJobResult } from './bls-jobs.ts';
 
-/** What a thread answers to a job, in the order of jobs. */
+/** Outcome of a job, which a thread posts in the order of jobs. */
 export type JobOutcome = { readonly result: BlsJobResult<BlsJobKind> } | { readonly error: unknown };
 
 /** Data for the start of the thread, beside what its program needs. */
 export interface JobThreadData {
-  /** One number, which grows with each job, and by which the thread is woken. */
+  /** One number that grows with each job; its change wakes the thread. */
   readonly posted: Int32Array;
 }
 
@@ -16,7 +16,7 @@ interface PendingJob {
   readonly reject: (error: unknown) => void;
 }
 
-/** All of this process that are loading their program. */
+/** Threads of this process that are loading their program. */
 const starting = new Set<JobThread>();
 
 /**
@@ -28,8 +28,8 @@ export async function untilThreadsStarted(): Promise<void> {
 }
 
 /**
- * A thread that does one job after the other. It sleeps until a number in shared memory changes, and not in an event loop: so it wakes
- * up sooner. Each result is on its way before the next job begins. The thread does not keep the process alive while it has no job.
+ * A thread that runs one job after the other. It waits with `Atomics.wait` rather than in an event loop, because it then wakes up sooner.
+ * Each result is posted before the next job begins. An idle thread does not keep the process alive.
  */
 export class JobThread {
   /** Resolves when its program is loaded, or when it has ended. */
@@ -49,7 +49,7 @@ export class JobThread {
       this.#fail(new Error('the thread ended'));
       ended.resolve();
     });
-    // The first message says that the program is loaded.
+    // The first message means that the program is loaded.
     const loaded = once(this.#worker, 'message').then(() => {
       this.#worker.on('message', (outcome: JobOutcome) => this.#settle(outcome));
     });
@@ -71,7 +71,7 @@ export class JobThread {
     return this.#isOver;
   }
 
-  /** Rejects with what the job threw, or with what ended the thread. */
+  /** Rejects with the error of the job, or with the error that ended the thread. */
   post(job: BlsJob): Promise<BlsJobResult<BlsJobKind>> {
     return new Promise((resolve, reject) => {
       this.#worker.postMessage(job);

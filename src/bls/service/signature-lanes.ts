@@ -8,10 +8,10 @@ const MAX_SIGNATURES_PER_JOB = 64;
 /** Fewer are not worth a second thread. */
 const MIN_SIGNATURES_PER_JOB = 4;
 
-/** What became of a signature: in the sum, not taken because the aggregation is over, or what is wrong with it or its key. */
+/** Result for a signature: added to the sum, dropped because the aggregation has ended, or the error of the signature or its key. */
 export type AddOutcome = 'added' | 'over' | ParseError;
 
-/** All that is added and not removed: whose signatures, and what together contains each of them once. */
+/** Sums and single contributions that together contain each added and not removed signature once. */
 interface PartialSums {
   readonly signers: readonly number[];
   readonly sums: readonly Sum[];
@@ -34,7 +34,7 @@ export interface LaneOptions {
   readonly onMalformed: (index: number) => void;
 }
 
-/** A part of the sum that one job at a time adds to. */
+/** Part of the sum, to which one job at a time adds. */
 interface Lane {
   sum: Sum | undefined;
   /** Has a job, queued or running. */
@@ -43,11 +43,11 @@ interface Lane {
 }
 
 /**
- * Decodes the signatures of one aggregation in threads as they arrive, and adds them up. The sum is kept in lanes, as many as
- * jobs may run at a time, so that no job has to wait for the result of another.
+ * Decodes the signatures of one aggregation in threads as they arrive, and adds them up. The sum is kept in lanes, as many as jobs may run
+ * at a time, so that no job has to wait for the result of another.
  *
- * A job is queued as soon as there is something to decode, but takes its signatures only when a thread is free: until then
- * more can gather, and under load a few large jobs do the work of many small ones.
+ * A job is queued as soon as there is something to decode, but takes its signatures only when a thread is free: until then more can arrive,
+ * so under load a few large jobs replace many small ones.
  */
 export class SignatureLanes {
   readonly #jobs: JobQueue;
@@ -57,7 +57,7 @@ export class SignatureLanes {
   readonly #pending: PendingSignature[] = [];
   /** Jobs that have not taken their signatures yet. */
   #queuedJobs = 0;
-  /** Each decoded signature on its own: the sum is computed again from them when one is removed. */
+  /** Decoded signatures by signer: the sum is computed again from them when one is removed. */
   readonly #decoded = new Map<number, { readonly slot: number; readonly point: Uint8Array }>();
   /** Whether the lanes contain a signature that was removed. It is never reset: points cannot be taken out of a sum cheaply. */
   #areStale = false;
@@ -80,14 +80,14 @@ export class SignatureLanes {
    * @param index names the signer
    * @param slot of its public key
    * @param signature 96 bytes
-   * @returns rejects with what broke the job
+   * @returns rejects with the error of the job
    */
   add(index: number, slot: number, signature: Uint8Array): Promise<AddOutcome> {
     return new Promise((resolve, reject) => {
       this.#pending.push({ index, slot, signature, resolve, reject });
       if (this.#isStarting) return;
       this.#isStarting = true;
-      // Not at once: what is added in the same turn of the event loop goes with it.
+      // Deferred, so that signatures added in the same turn of the event loop share a job.
       queueMicrotask(() => {
         this.#isStarting = false;
         this.#startJobs();
@@ -95,7 +95,7 @@ export class SignatureLanes {
     });
   }
 
-  /** Leaves the signer out of every sum from now on. */
+  /** Excludes the signer from later sums. */
   remove(index: number): void {
     this.#decoded.delete(index);
     this.#areStale = true;
@@ -159,7 +159,7 @@ export class SignatureLanes {
       if (result === undefined) for (const { resolve } of taken) resolve('over');
       else this.#keep(lane, taken, result);
     } catch (error) {
-      // A job that the queue refused took nothing: it was there for all that are pending.
+      // A job that the queue refused has taken no signatures.
       if (taken.length === 0) this.#queuedJobs -= 1;
       for (const { reject } of taken.length > 0 ? taken : this.#pending.splice(0)) reject(error);
     } finally {

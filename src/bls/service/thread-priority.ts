@@ -2,18 +2,15 @@ import { readlinkSync } from 'node:fs';
 import { getPriority, setPriority } from 'node:os';
 import { basename } from 'node:path';
 
-/**
- * More of nice than the process has. The thread then gets a quarter of a core that another wants wholly, and all of one that no thread
- * wants.
- */
+/** Added to the niceness of the process. The thread then gets a quarter of a busy core, and all of an idle one. */
 const NICER = 5;
 
 /**
- * Lets the event loop go before this thread if both want one core. It serves all clients in turns of a fraction of a millisecond; a
- * thread computes for milliseconds for a few. Where the system knows no priorities of single threads, nothing changes.
+ * Gives the event loop precedence over this thread on a shared core: the loop serves all clients in slices of a fraction of a millisecond,
+ * a thread computes for milliseconds for a few. Has no effect where the system has no priorities of threads.
  */
 export function lowerThreadPriority(): void {
-  // Linux alone names a thread where others name a process; there, this would be for all threads.
+  // Only Linux sets the priority of a thread by its ID; elsewhere this would change all threads.
   if (process.platform !== 'linux') return;
   try {
     // PID/task/TID

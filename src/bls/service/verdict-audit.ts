@@ -24,16 +24,16 @@ export interface AuditOptions {
 }
 
 const AUDIT_PERCENTAGE = 1;
-/** One takes some 50 ms of a thread, so this many are seconds. What comes beyond is not audited, but counted. */
+/** An audit takes some 50 ms of a thread, so these are seconds of work. Further verdicts are counted and not audited. */
 const MAX_WAITING = 64;
 /** Bytes of messages and of signers' keys. The largest request that the service takes is below it. */
 const MAX_WAITING_BYTES = 8 << 20;
-/** Decoding one takes a millisecond: no other job should have to wait long for a thread. */
+/** Decoding a key takes a millisecond: other jobs should not wait long for a thread. */
 const KEYS_PER_JOB = 16;
 
 /**
- * Has a share of verdicts checked again by noble alone, from the encoded keys and signature on (`plain-backend.ts`). It happens after the
- * verdict has been given, one at a time, behind the jobs that wait.
+ * Checks a share of verdicts again with noble alone, from the encoded keys and signature (`plain-backend.ts`): after the verdict was
+ * returned, one at a time, behind waiting jobs.
  *
  * @param plain context with `plain-backend.ts`
  * @param onDifference called once, at the first difference; nothing is audited from then on
@@ -53,7 +53,7 @@ export function createVerdictAudit(
     help: 'Verdicts on signatures that plain noble was to check again, by outcome: agreed, differed, skipped, failed',
     labels: ['outcome'],
   });
-  // So that the first difference is an increase.
+  // Creates the series, so that the first difference is an increase.
   audits.inc({ outcome: 'differed' }, 0);
   const waiting: Verdict[] = [];
   let waitingBytes = 0;

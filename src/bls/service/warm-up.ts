@@ -12,8 +12,8 @@ const SIGNATURE = hexToBytes(
 const ROUNDS = 3;
 
 /**
- * Does what a request does, so that the first request does not pay for it: tables are made at first use, and code runs several
- * times faster when it is compiled. Both together take some 150 ms.
+ * Runs the operations of a request once: tables are created at first use, and compiled code runs several times faster. Both take some 150
+ * ms, which the first request would wait for.
  */
 export function warmUp(backend: BlsBackend): void {
   for (let round = 0; round < ROUNDS; round += 1) {

@@ -8,7 +8,7 @@ import type { BlsJobKind } from './bls-jobs.ts';
 import type { BlsThreads } from './job-queue.ts';
 import { JobThread } from './job-thread.ts';
 
-/** One that it works on, and the next one, so that it need not wait for it. */
+/** The running job and the next one, so that the thread is not idle between them. */
 const JOBS_PER_THREAD = 2;
 /** Megabytes of new objects. Numbers of a few words live for microseconds; V8's own choice lets a thread have up to 128 MB of them. */
 const MAX_YOUNG_MB = 6;
@@ -19,7 +19,7 @@ const JOB_BUCKETS_SECONDS = [0.000_5, 0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.
 
 /** The layer of threads. Disposing of it ends them, with the jobs that they have. */
 export interface WorkerPool extends BlsThreads, AsyncDisposable {
-  /** Starts the threads. The first job does so otherwise. */
+  /** Starts the threads. Otherwise the first job starts them. */
   start(): void;
 }
 
@@ -37,7 +37,7 @@ export function openWorkerPool(options: {
       workerData: { backend, compiledCode: compiledCodeFolder() },
       resourceLimits: { maxYoungGenerationSizeMb: MAX_YOUNG_MB },
     });
-  /** The one with the fewest jobs. One that has died is replaced. */
+  /** Returns the thread with the fewest jobs; a thread that has ended is replaced. */
   const choose = (): JobThread => {
     for (const [place, thread] of threads.entries()) if (thread === undefined || thread.isOver) threads[place] = open();
     return (threads as JobThread[]).reduce((least, thread) => (thread.load < least.load ? thread : least));
