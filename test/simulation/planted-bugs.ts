@@ -85,10 +85,10 @@ export const SERVICE_BUGS: readonly SimulatedBug[] = [
       /was asked \d+ times/,
     ],
   }),
-  ...bugsOf('src/network/network-parts.ts', {
+  ...bugsOf('src/aggregation/aggregation-limits.ts', {
     'refusals that are repeated for half a second': [
-      'REPEAT_REFUSED_FOR_MS = 5_000',
-      'REPEAT_REFUSED_FOR_MS = 500',
+      'repeatForMs: 5_000',
+      'repeatForMs: 500',
       /though all that it needed was there/,
     ],
   }),
