@@ -49,8 +49,6 @@ export interface ServiceOptions {
   readonly outside: Outside;
   readonly scheme: BlsScheme;
   readonly watcher: Watcher;
-  /** How long one job of the BLS threads takes now. */
-  readonly blsMs: () => Plan['blsMs'];
 }
 
 /** One service, but for its HTTP server, which takes long to build and is shared by all simulations: see `http-door.ts`. */
@@ -87,7 +85,7 @@ export function openService(options: ServiceOptions): SimulatedService {
       openLink: options.shared.openLink,
     }),
   };
-  const threads = createSimulatedThreads(options.blsMs, clock, draws.fork('bls'), scheme);
+  const threads = createSimulatedThreads(plan, clock, draws.fork('bls'), scheme);
   const bls = watched(createBlsService(threads, scheme.backend), watcher);
   let parts: NetworkParts | undefined;
   const listeners = { count: 0 };
@@ -180,7 +178,7 @@ export function apiOrigin(index: number): string {
 
 /** Two threads, whose jobs take virtual time. */
 function createSimulatedThreads(
-  blsMs: ServiceOptions['blsMs'],
+  { blsMs: [min, max] }: Plan,
   clock: ClockView,
   draws: Draws,
   scheme: BlsScheme,
@@ -189,7 +187,6 @@ function createSimulatedThreads(
     threads: 2,
     concurrency: 2,
     async execute(job) {
-      const [min, max] = blsMs();
       const ms = min + draws.next() * (max - min);
       if (ms > 0) await sleep(clock, ms);
       else await nextTurn(clock);
