@@ -108,7 +108,7 @@ export const MessagesSchema = Type.Object(
       }),
       {
         description:
-          'AttemptFailure messages in hex, in accepted blocks; validators sign them once the block is executed',
+          'Unsigned messages in hex, in accepted blocks; validators sign them once the block is executed',
       },
     ),
   },

@@ -115,7 +115,7 @@ export class ConsolePage {
   async pasteNew(devnet = this.devnet): Promise<string> {
     const [message = ''] = devnet.emitMessages(1);
     await this.input.fill(message);
-    await this.page.getByText('AttemptFailure Warp message').waitFor();
+    await this.page.getByText('Unsigned Warp message').waitFor();
     return message;
   }
 

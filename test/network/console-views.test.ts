@@ -169,7 +169,7 @@ test('all can be done by the keyboard', async () => {
   await page.keyboard.press('Enter');
   await tabTo('Message, transaction or log');
   await page.keyboard.insertText(message);
-  await page.getByText('AttemptFailure Warp message').waitFor();
+  await page.getByText('Unsigned Warp message').waitFor();
   await tabTo('Quorum');
   await page.keyboard.press('ArrowRight');
   expect(await shown.quorum.inputValue()).toBe('68');
@@ -203,7 +203,7 @@ test('2,000 validators fill without a frame that takes longer than 100 ms', asyn
   const [message = ''] = await newMessages(rig.devnetUrl, 1);
   await shown.open({ origin: rig.service.url });
   await shown.input.fill(message);
-  await shown.page.getByText('AttemptFailure Warp message').waitFor();
+  await shown.page.getByText('Unsigned Warp message').waitFor();
   await shown.browser.startTracing(shown.page, { categories: ['toplevel', 'devtools.timeline'] });
   await shown.sign();
   const trace = (await shown.browser.stopTracing()).toString();

@@ -16,7 +16,7 @@ test('the example is signed in two clicks, each time again', async () => {
   const signed = new Set<string>();
   for (let round = 0; round < 2; round++) {
     await shown.page.getByRole('button', { name: 'Try an example' }).click();
-    await shown.page.getByText('AttemptFailure Warp message').waitFor();
+    await shown.page.getByText('Unsigned Warp message').waitFor();
     await shown.sign();
     // Each time validators are asked, so there is something to see.
     await shown.page.getByRole('img', { name: /^Map of 20 validators.* \d+ signed/ }).waitFor();
@@ -119,7 +119,7 @@ test('the address keeps message, quorum and subnet over a reload', async () => {
   const pasted = await shown.input.inputValue();
   await expect.poll(() => shown.page.url()).toContain('quorum=80');
   await shown.page.reload();
-  await shown.page.getByText('AttemptFailure Warp message').waitFor();
+  await shown.page.getByText('Unsigned Warp message').waitFor();
   expect(await shown.input.inputValue()).toBe(pasted);
   expect(await shown.quorum.inputValue()).toBe('80');
   await shown.page.getByText('Subnet, height and justification').click();

@@ -36,6 +36,18 @@ test.each(GROUPS)(
   },
 );
 
+test('a SIGTERM that is repeated until the process has ended changes nothing', async () => {
+  await using service = await startUpstreamed({ server, launcher: NODE });
+  const client = await requestUnderWay(service);
+  signalGroup(service, 'SIGTERM');
+  await service.log.line(STOPPING);
+  const repeating = setInterval(() => service.child.kill('SIGTERM'), 1);
+  service.release();
+  expect(await text(client)).toMatch(/^HTTP\/1\.1 200 OK\r\n/);
+  expect(await service.exitCode()).toBe(0);
+  clearInterval(repeating);
+});
+
 test('a SIGTERM to npm alone stops the service in good order', async () => {
   await using service = await startUpstreamed({ server, launcher: NPM });
   const client = await requestUnderWay(service);
