@@ -107,8 +107,7 @@ export const MessagesSchema = Type.Object(
         block: Type.Object({ number: Type.Integer(), hash: HexString }),
       }),
       {
-        description:
-          'Unsigned messages in hex, in accepted blocks; validators sign them once the block is executed',
+        description: 'Unsigned messages in hex, in accepted blocks; validators sign them once the block is executed',
       },
     ),
   },
