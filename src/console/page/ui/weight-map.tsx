@@ -25,8 +25,8 @@ const MIN_SIGN_SIZE = 15;
 const MIN_LABEL_WIDTH = 96;
 const MIN_LABEL_HEIGHT = 34;
 const MIN_SHARE_HEIGHT = 48;
-/** Areas added in one frame: thousands at once would take longer than a frame. */
-const ADDED_IN_A_FRAME = 400;
+/** Areas drawn in one frame: thousands at once would take longer than a frame. */
+const DRAWN_IN_A_FRAME = 400;
 const TIP_WIDTH = 270;
 
 /** Validators as areas by weight, each of which lights up when its status changes. */
@@ -41,13 +41,8 @@ export function WeightMap({ set }: { set: ShownSet }): ComponentChild {
     return () => observer.disconnect();
   }, []);
   const places = useMemo(() => layOut(validators, width, height), [validators, width, height]);
-  const [added, setAdded] = useState(ADDED_IN_A_FRAME);
-  useEffect(() => {
-    if (added >= places.length) return undefined;
-    const frame = requestAnimationFrame(() => setAdded(added + ADDED_IN_A_FRAME));
-    return () => cancelAnimationFrame(frame);
-  }, [added, places.length]);
   const stepMs = Math.min(LONGEST_STEP_MS, MAX_STAGGER_MS / places.length);
+  const cells = useCells(places, (place, order) => cellOf(place, totalWeight, order * stepMs));
 
   const point = (event: TargetedPointerEvent<HTMLElement>) => {
     const { left, top } = event.currentTarget.getBoundingClientRect();
@@ -70,7 +65,7 @@ export function WeightMap({ set }: { set: ShownSet }): ComponentChild {
       onPointerDown={point}
       onPointerLeave={() => setPointed(undefined)}
     >
-      {places.slice(0, added).map((place, order) => cellOf(place, totalWeight, order * stepMs))}
+      {cells}
       {tip && (
         <div
           class="tip"
@@ -83,6 +78,34 @@ export function WeightMap({ set }: { set: ShownSet }): ComponentChild {
       )}
     </div>
   );
+}
+
+/** Draws new and changed areas over several frames. An area keeps its element while it is unchanged, or until its turn comes. */
+function useCells(
+  places: readonly Place[],
+  draw: (place: Place, order: number) => ComponentChild,
+): readonly ComponentChild[] {
+  const drawn = useRef({
+    places,
+    cells: [] as { readonly status: ValidatorStatus; readonly element: ComponentChild }[],
+  });
+  const [, setFrames] = useState(0);
+  if (drawn.current.places !== places) drawn.current = { places, cells: [] };
+  const { cells } = drawn.current;
+  let left = DRAWN_IN_A_FRAME;
+  for (const [order, place] of places.entries()) {
+    const { status } = place.validator;
+    if (cells[order]?.status === status) continue;
+    if (left === 0) break;
+    left -= 1;
+    cells[order] = { status, element: draw(place, order) };
+  }
+  useEffect(() => {
+    if (left > 0) return undefined;
+    const frame = requestAnimationFrame(() => setFrames((frames) => frames + 1));
+    return () => cancelAnimationFrame(frame);
+  });
+  return cells.map(({ element }) => element);
 }
 
 interface Place extends Rectangle {
