@@ -6,7 +6,7 @@ import { networksOf, type Path, partAt } from '../schema/setting.ts';
 import { type Environment, isWithin, settingsOf } from '../schema/variables.ts';
 import { type Config, toConfig } from '../settings.ts';
 import { addDerivedDefaults } from './derived-defaults.ts';
-import { expandTexts, mapTexts } from './expand-texts.ts';
+import { expandTexts } from './expand-texts.ts';
 import { type CommandLineSettings, FILE_VARIABLE, overlay, readEnvironment, withCommandLine } from './overlays.ts';
 import { findSuspicious, Problems } from './problems.ts';
 import { findProxyProblem } from './proxy-variables.ts';
@@ -67,7 +67,7 @@ export function parseConfig(
   const { overlays, base, problem } = withCommandLine(fromEnvironment.overlays, expanded.value, commandLine);
   const given = overlay(base ?? json, overlays);
   // A copy, which the validator changes.
-  const settings = mapTexts(overlay(base ?? expanded.value, overlays), (text) => text);
+  const settings = structuredClone(overlay(base ?? expanded.value, overlays));
   const sourceOf = (path: Path): string | undefined =>
     overlays.findLast(
       (one) => isWithin(path, one.path) || (isWithin(one.path, path) && partAt(json, path) === undefined),

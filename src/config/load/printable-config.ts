@@ -9,7 +9,7 @@ import { addDefaults } from './validate.ts';
 
 /** Returns the configuration in the form of a file, with defaults. Secrets are `***`; `${NAME}` is not expanded. */
 export function printableConfig({ given, sourceOf }: LoadedConfig) {
-  const written = mapTexts(given, (text) => text);
+  const written = structuredClone(given);
   addDefaults(written);
   addDerivedDefaults(written);
   const settings = mapTexts(written, (text, path) => masked(schemaAt(SETTINGS, path) ?? {}, text));

@@ -3,7 +3,7 @@ import { MAX_PROBLEMS } from '../schema/config-error.ts';
 import { SettingsSchema } from '../schema/schema.ts';
 import type { Path, Setting } from '../schema/setting.ts';
 
-/** What one run of the validator shares. */
+/** State of one run of the validator. */
 interface Run {
   /** Failed checks: the ones after the last that is shown are left out. */
   failed: number;
