@@ -41,7 +41,7 @@ export interface CoreOptions {
   readonly describe?: (text: string) => string;
 }
 
-/** The running service, without what only its parts know. Disposing of it closes all. */
+/** The running service, without the results of its parts. Disposing of it closes all. */
 export interface Core extends AsyncDisposable {
   /** URL of the service's API; without one, of the first part that listens. */
   readonly url: string;
@@ -89,7 +89,7 @@ export async function startCore(options: CoreOptions): Promise<Core> {
         network,
         identity,
         bls,
-        // Behind a source is another network in each process, with the same name and ID.
+        // A source is a different network in each process, with the same name and ID.
         shared: apiSource === undefined ? shared : undefined,
         describe,
         ...ports,

@@ -7,7 +7,7 @@ import type { ApiSource, ServedNetwork } from './network/served-network.ts';
 import type { Upstreams } from './proxy/client/upstreams.ts';
 import type { ServiceRegistry } from './telemetry/metrics.ts';
 
-/** What the core of the service lends to its parts. */
+/** Objects of the core that its parts may use. */
 export interface AppCore {
   readonly clock: Clock;
   readonly registry: ServiceRegistry;
@@ -27,7 +27,7 @@ export interface PartListeners {
   close(): Promise<void>;
 }
 
-/** What each listener takes. */
+/** Options of each listener. */
 export type ListenerOptions = Omit<GoListenersOptions, 'host' | 'ports'>;
 
 /**

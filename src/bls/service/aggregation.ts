@@ -25,7 +25,7 @@ export interface SignedAggregate {
   readonly signature: Uint8Array;
 }
 
-/** The sum of the signatures of one message, which arrive one by one. Disposing of it drops the jobs that have not begun. */
+/** Sum of the signatures of one message, which are added as they arrive. Disposing of it drops the jobs that have not begun. */
 export interface BlsAggregation extends Disposable {
   /**
    * Decodes a signature and adds it to the sum.
@@ -35,7 +35,7 @@ export interface BlsAggregation extends Disposable {
   add(signer: Signer, signature: Uint8Array): Promise<AddOutcome>;
   /** Whether a signature verifies on its own, which proves it. Adds nothing. */
   verifyAlone(signer: Signer, signature: Uint8Array): Promise<boolean>;
-  /** The sum of all signatures that are added and not removed; at least one. */
+  /** Returns the sum of all signatures that were added and not removed, at least one. */
   aggregate(): Promise<SignedAggregate>;
   /**
    * Verifies the result of the last `aggregate` from its encoded signature, with the keys of exactly those signers and exactly this
@@ -45,7 +45,7 @@ export interface BlsAggregation extends Disposable {
    */
   verify(signed: SignedAggregate, signedMessage: Uint8Array): Promise<boolean>;
   /**
-   * The indices of the signers that spoil the aggregate that failed last; see {@link findBadSigners}.
+   * Returns the indices of the signers that make the last failed aggregate invalid; see {@link findBadSigners}.
    *
    * @throws {Error} if the last aggregate has not failed
    */
@@ -54,7 +54,7 @@ export interface BlsAggregation extends Disposable {
   remove(index: number): void;
 }
 
-/** What the aggregations of one backend share. */
+/** Parts that the aggregations of one backend share. */
 export interface BlsContext {
   readonly jobs: JobQueue;
   readonly backend: JobBackend;
@@ -110,7 +110,7 @@ export class Aggregation implements BlsAggregation {
     const { signers, ...parts } = this.#lanes.partialSums();
     const message = await this.#hash();
     const { jobs } = this.#context;
-    // While other jobs wait for a thread, checks are better made together.
+    // While other jobs wait for a thread, checks are batched instead.
     const made = await this.#run<'aggregate'>(() => ({
       kind: 'aggregate',
       ...parts,

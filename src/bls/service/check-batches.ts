@@ -29,7 +29,7 @@ export class CheckBatches {
     this.#backend = backend;
   }
 
-  /** @returns rejects with the signal's reason if it is aborted before a thread is free, or with what broke the job */
+  /** @returns rejects with the signal's reason if it is aborted before a thread is free, or with the error of the job */
   verify(check: AggregateCheck, signal: AbortSignal): Promise<boolean> {
     return new Promise((resolve, reject) => {
       this.#waiting.push({ check, signal, resolve, reject });

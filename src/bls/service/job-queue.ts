@@ -5,17 +5,19 @@ import type { BlsJob, BlsJobKind, BlsJobResult } from './bls-jobs.ts';
 /** The layer below: computes jobs off the event loop. */
 export interface BlsThreads {
   readonly threads: number;
-  /** The most jobs that the threads have at a time: more than there are threads, so that none is idle while its next job is on the way. */
+  /** Jobs posted to the threads at a time: more than threads, so that no thread is idle between two jobs. */
   readonly concurrency: number;
   /** Rejects if the job threw, which is a bug, or if its thread ended. */
   execute(job: BlsJob): Promise<BlsJobResult<BlsJobKind>>;
 }
 
-/** The arithmetic that a job runs with. Points of one backend must never get to another, so work ends with the backend it began with. */
+/**
+ * The arithmetic that a job runs with. Points of one backend must never reach another, so work ends with the backend that it began with.
+ */
 export interface JobBackend {
   /** Whether jobs run with `plain-backend.ts` in place of the threads' own backend. */
   readonly isPlain: boolean;
-  /** Set when a verdict was found wrong. Its jobs reject from then on, also those that run. */
+  /** Set when a verdict was found wrong. All jobs of the backend then reject, running ones too. */
   isRetired: boolean;
 }
 
@@ -38,7 +40,7 @@ const MAX_QUEUED = 10_000;
 interface QueuedJob {
   readonly owner: JobOwner;
   readonly prepare: () => BlsJob | undefined;
-  /** Of the work that it is queued for. */
+  /** Span of the work that queued the job. */
   readonly span: Span;
   readonly settle: (outcome: Promise<BlsJobResult<BlsJobKind> | undefined>) => void;
 }

@@ -36,8 +36,8 @@ const KEYS_PER_JOB = 16;
  * returned, one at a time, behind waiting jobs.
  *
  * @param plain context with `plain-backend.ts`
- * @param onDifference called once, at the first difference; nothing is audited from then on
- * @returns a function that remembers a verdict for an audit, if it is one of the share
+ * @param onDifference called once, at the first difference, which ends the audits
+ * @returns a function that queues a verdict for an audit if it belongs to the share
  */
 export function createVerdictAudit(
   {
@@ -67,7 +67,7 @@ export function createVerdictAudit(
       try {
         await audit(verdict);
       } catch (error) {
-        // Such as threads that are closed.
+        // For example because the threads are closed.
         audits.inc({ outcome: 'failed' });
         logger.debug({ err: error }, 'a BLS verdict could not be audited');
       }

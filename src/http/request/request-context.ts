@@ -49,8 +49,8 @@ export interface RequestFailure {
 }
 
 /**
- * All that the service records about one request, from its first hook to its access line. There is one for each request, as
- * `request.context`; every part adds what it finds by a method, and reads what others found.
+ * Record of one request, from its first hook to its access line: `request.context`. Each part of the service adds its facts by a method,
+ * and reads those of others.
  */
 export class RequestContext {
   readonly request: FastifyRequest;

@@ -70,7 +70,10 @@ export async function unlessRefused<Value>(call: Promise<Value>): Promise<Value 
   }
 }
 
-/** Whether no API serves the call, now or later: a gateway refuses the method. The caller may ask for the same in another way. */
+/**
+ * Whether no API gave a usable response, and a repetition would not help: a gateway refuses the method, or answers with another HTTP status
+ * or in another form. The caller may ask for the same in another way.
+ */
 export function isNotServed(error: unknown): error is ApiError {
   return error instanceof ApiError && (error.kind === 'method_refused' || error.kind === 'invalid_response');
 }

@@ -87,8 +87,7 @@ function judgeStatus(
 ): Attempt<never> {
   const kind = NOT_SERVED.has(status) ? 'method_refused' : mayStatusPass(status) ? 'unavailable' : 'invalid_response';
   if (kind !== 'unavailable') {
-    // Some gateways send JSON-RPC errors under these statuses. Under these statuses, an error with an unknown text does not count as an
-    // answer.
+    // Some gateways send JSON-RPC errors with such a status. With it, an error of an unknown text does not count as an answer.
     const error = tryParse(() => parseRejection(readObject(parseExactJson(body, 'response'), 'response')));
     const judged = error && judgeError(error, retryAfterMs, address);
     if (judged !== undefined && !(judged.status === 'rejected' && judged.subject === 'unknown')) return judged;
@@ -102,7 +101,7 @@ function judgeStatus(
     reason: 'http_status',
     message: describe(sentence && address.redactHost(sentence)),
     detail: describe(sentence && address.redact(sentence)),
-    // `Retry-After` is the pause of a limit or an overload only under these statuses.
+    // Only with these statuses is `Retry-After` the pause of a limit or an overload.
     ...((status === 429 || status === 503) && { retryAfterMs }),
   };
 }

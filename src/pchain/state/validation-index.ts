@@ -54,7 +54,7 @@ export function openValidationIndex(options: ValidationIndexOptions): Validation
   let isLookupPartial = false;
   /** Consecutive failures to read a batch. */
   let failures = 0;
-  /** Whether no API serves blocks, so that waiting for them is useless. */
+  /** False if the last reading failed because no API serves blocks: a client that waits for more of them would wait in vain. */
   let isServed = true;
 
   declareIndexMetrics(options.metrics, range);
