@@ -25,8 +25,8 @@ const MIN_SIGN_SIZE = 15;
 const MIN_LABEL_WIDTH = 96;
 const MIN_LABEL_HEIGHT = 34;
 const MIN_SHARE_HEIGHT = 48;
-/** Areas drawn in one frame: thousands at once would take longer than a frame. */
-const DRAWN_IN_A_FRAME = 400;
+/** Areas drawn at once: thousands would take longer than a frame. A frame may draw twice, for new answers and for the areas left. */
+const DRAWN_AT_ONCE = 150;
 const TIP_WIDTH = 270;
 
 /** Validators as areas by weight, each of which lights up when its status changes. */
@@ -92,7 +92,7 @@ function useCells(
   const [, setFrames] = useState(0);
   if (drawn.current.places !== places) drawn.current = { places, cells: [] };
   const { cells } = drawn.current;
-  let left = DRAWN_IN_A_FRAME;
+  let left = DRAWN_AT_ONCE;
   for (const [order, place] of places.entries()) {
     const { status } = place.validator;
     if (cells[order]?.status === status) continue;
