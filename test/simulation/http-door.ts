@@ -8,8 +8,8 @@ import type { SubnetID } from '../../src/warp/ids.ts';
 import { listenerOptions } from '../unit/api/api-fixture.ts';
 import type { Invariants, LiveRequest } from './invariants.ts';
 
-/** The most processes in one world: four replicas, and those that replace three of them. */
-const SERVICES = 8;
+/** The most processes in one world: four replicas, those that replace three of them, and four after the faults. */
+const SERVICES = 12;
 
 /** The outcome of one request. */
 export type Outcome =

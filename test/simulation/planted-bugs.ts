@@ -9,6 +9,9 @@ export interface SimulatedBug {
   readonly found: RegExp;
 }
 
+/** Violations after all faults are over. */
+const RECOVERY = /after the recovery|no recovery/;
+
 /** Found by the world of one service. */
 export const SERVICE_BUGS: readonly SimulatedBug[] = [
   ...bugsOf('src/validators/quorum.ts', {
@@ -111,6 +114,22 @@ export const SERVICE_BUGS: readonly SimulatedBug[] = [
       /though all that it needed was there|a collection took \d+/,
     ],
   }),
+  ...bugsOf('src/lib/concurrency/fair-semaphore.ts', {
+    'a released permit that wakes no waiter': ['if (this.#queue.size > 0) this.grantWaiting();', '', RECOVERY],
+  }),
+  ...bugsOf('src/aggregation/request/negative-cache.ts', {
+    'a failure that is cached for ever': ['nowMs >= failure.untilMs ||', '', RECOVERY],
+  }),
+  ...bugsOf('src/p2p/discovery/peer-decisions.ts', {
+    'a node that is not dialled again for an hour': [
+      'const grown = (previousMs > 0 ? previousMs : INITIAL_BACKOFF_MS) *',
+      'if (previousMs > 0) return 3_600_000;\n  const grown = INITIAL_BACKOFF_MS *',
+      RECOVERY,
+    ],
+  }),
+  ...bugsOf('src/network/served-network.ts', {
+    'a network whose API is not asked again': ['baseMs: 1_000, maxMs: 30_000', 'baseMs: 1e9, maxMs: 1e9', RECOVERY],
+  }),
 ];
 
 /** Found by the world of replicas. */
@@ -134,6 +153,7 @@ export const REPLICA_BUGS: readonly SimulatedBug[] = [
       'RENEWAL_MS = 400_000',
       /took the lease that|collections of one message at once/,
     ],
+    'a lease that is renewed for ever after a failure': ['isOver = true;\n        cancel();', '', /a lease is left/],
     'an outcome that is not shared': [
       'else void values.set(key, concatBytes(Uint8Array.of(KIND.outcome), shared.bytes), shared.ttlMs)',
       'else void 0',

@@ -70,7 +70,7 @@ export function openReplicaStore(plan: Plan, world: ReplicaWorld): ReplicaStore 
       collectionBegan(message) {
         const ended = own.collectionBegan(message);
         const id = idOf(plan, message);
-        const asking = [...own.live].filter((live) => live.message.message.id === id);
+        const asking = [...own.live].filter((live) => Buffer.from(live.message.message.bytes).equals(message));
         const askedMs = Math.min(clock.monotonicMs(), ...asking.map((live) => live.plan.atMs));
         const endedForAll = invariants.began(number, id, askedMs);
         return (isSigned) => {

@@ -49,6 +49,8 @@ export interface ServiceOptions {
   readonly outside: Outside;
   readonly scheme: BlsScheme;
   readonly watcher: Watcher;
+  /** How long one job of the BLS threads takes now. */
+  readonly blsMs: () => Plan['blsMs'];
 }
 
 /** One service, but for its HTTP server, which takes long to build and is shared by all simulations: see `http-door.ts`. */
@@ -85,7 +87,7 @@ export function openService(options: ServiceOptions): SimulatedService {
       openLink: options.shared.openLink,
     }),
   };
-  const threads = createSimulatedThreads(plan, clock, draws.fork('bls'), scheme);
+  const threads = createSimulatedThreads(options.blsMs, clock, draws.fork('bls'), scheme);
   const bls = watched(createBlsService(threads, scheme.backend), watcher);
   let parts: NetworkParts | undefined;
   const listeners = { count: 0 };
@@ -178,7 +180,7 @@ export function apiOrigin(index: number): string {
 
 /** Two threads, whose jobs take virtual time. */
 function createSimulatedThreads(
-  { blsMs: [min, max] }: Plan,
+  blsMs: ServiceOptions['blsMs'],
   clock: ClockView,
   draws: Draws,
   scheme: BlsScheme,
@@ -187,6 +189,7 @@ function createSimulatedThreads(
     threads: 2,
     concurrency: 2,
     async execute(job) {
+      const [min, max] = blsMs();
       const ms = min + draws.next() * (max - min);
       if (ms > 0) await sleep(clock, ms);
       else await nextTurn(clock);

@@ -116,6 +116,12 @@ export class SharedInvariants implements StoreWatcher {
       this.#options.violate(`${validator} signed a message ${count} times, at most ${bound} are right`);
   }
 
+  /** Forgets the collections of before: others are judged by themselves. */
+  healed(): void {
+    this.#collections.length = 0;
+    this.#signatures.clear();
+  }
+
   disturbed(replica: number, key: string | undefined): void {
     this.#disturbed.push({ atMs: this.#options.nowMs(), replica, key });
   }

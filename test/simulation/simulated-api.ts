@@ -58,7 +58,7 @@ class Rejection extends Error {}
 
 /** One API node: the calls that the service makes of the P-Chain, the info API and the chains. */
 export class SimulatedApi {
-  readonly #plan: ApiPlan;
+  #plan: ApiPlan;
   readonly #world: ApiWorld;
   readonly #draws: Draws;
   calls = 0;
@@ -67,6 +67,10 @@ export class SimulatedApi {
     this.#plan = plan;
     this.#world = world;
     this.#draws = draws;
+  }
+
+  heal(): void {
+    this.#plan = { misbehaviour: 0, habits: {}, answerMs: [1, 20], lagMs: 0, outages: [], proposedLag: 0n };
   }
 
   get isPerfect(): boolean {

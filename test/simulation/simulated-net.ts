@@ -66,6 +66,10 @@ export class SimulatedNet {
     return end;
   };
 
+  heal(): void {
+    this.faults = { latencyMs: [1, 20], stall: 0, cut: 0, split: 0 };
+  }
+
   latencyMs(): number {
     const [min, max] = this.faults.latencyMs;
     return min + this.draws.next() * (max - min);

@@ -82,6 +82,7 @@ export class SimulatedRedis {
   readonly history = new Map<string, string[]>();
   readonly links = new Set<SimulatedLink>();
   commands = 0;
+  #isHealed = false;
 
   constructor(options: {
     readonly clock: Clock;
@@ -121,8 +122,14 @@ export class SimulatedRedis {
     return undefined;
   }
 
+  /** Ends all faults. What they have left in the store remains. */
+  heal(): void {
+    this.#isHealed = true;
+  }
+
   /** A spell of now. @param replica undefined for one that is for all */
   spell(fault: StoreFault, replica?: number): StoreSpell | undefined {
+    if (this.#isHealed) return undefined;
     const nowMs = this.clock.monotonicMs();
     return this.#plan.spells.find(
       (one) =>
@@ -149,11 +156,13 @@ export class SimulatedRedis {
   }
 
   #goDown(): void {
+    if (this.#isHealed) return;
     for (const link of Array.from(this.links)) link.break('Socket closed unexpectedly');
     if (this.draws.chance(0.5)) this.#happen('wiped');
   }
 
   #happen(what: StoreMoment): void {
+    if (this.#isHealed) return;
     const lose = (key: string): void => {
       this.entries.delete(key);
       this.watcher.lost(key);

@@ -58,6 +58,8 @@ const NO_FILTER = { filter: Uint8Array.from([1, 0, 0, 0, 0, 0, 0, 0, 0, 0]), sal
 /** Any 96 bytes: only the length is checked. */
 const ADDRESS_PROOF = new Uint8Array(96);
 const PORT = 9_651;
+/** Time to an answer without faults. */
+const HEALTHY_MS = [1, 60] as const;
 
 /** A validator that follows the protocol, except as planned. */
 export class SimulatedValidator {
@@ -66,6 +68,7 @@ export class SimulatedValidator {
   readonly #world: ValidatorWorld;
   readonly #draws: Draws;
   readonly #ends = new Set<SimulatedEnd>();
+  #isHealed = false;
   /** Times of the questions received. */
   readonly askedMs: number[] = [];
 
@@ -77,7 +80,13 @@ export class SimulatedValidator {
     this.#listenAt('home');
     if (plan.moods.some(({ mood }) => mood === 'moved')) this.#listenAt('away');
     // Whatever it becomes, its connections of before end with it.
-    for (const { fromMs } of plan.moods) world.net.clock.after(fromMs, () => this.#cutAll());
+    for (const { fromMs } of plan.moods) world.net.clock.after(fromMs, () => !this.#isHealed && this.#cutAll());
+  }
+
+  /** Ends its misbehaviour, and the connections of before. */
+  heal(): void {
+    this.#isHealed = true;
+    if (this.plan.misbehaviour > 0 || this.plan.moods.length > 0) this.#cutAll();
   }
 
   get nodeID() {
@@ -85,14 +94,21 @@ export class SimulatedValidator {
   }
 
   get mood(): Mood {
+    if (this.#isHealed) return 'up';
+    return this.plan.moods[this.#moodNumber - 1]?.mood ?? 'up';
+  }
+
+  /** Counts its moods: each may have another address. */
+  get #moodNumber(): number {
+    if (this.#isHealed) return this.plan.moods.length + 1;
     const nowMs = this.#world.net.clock.monotonicMs();
-    return this.plan.moods.findLast(({ fromMs }) => fromMs <= nowMs)?.mood ?? 'up';
+    return this.plan.moods.findLastIndex(({ fromMs }) => fromMs <= nowMs) + 1;
   }
 
   /** The current address, which it signs. */
   get address() {
     const isAway = this.mood === 'moved';
-    const timestamp = BigInt(START_UNIX_MS / 1_000 + (isAway ? 1 : 0));
+    const timestamp = BigInt(START_UNIX_MS / 1_000 + this.#moodNumber);
     return this.identity.signAddress({ host: this.#host(isAway ? 'away' : 'home'), port: PORT, timestamp });
   }
 
@@ -186,10 +202,11 @@ export class SimulatedValidator {
     const { message, justification } = parseSignatureRequest(request.appBytes);
     this.askedMs.push(clock.monotonicMs());
     const draws = this.#draws;
-    const name = draws.chance(this.plan.misbehaviour) ? draws.weighted(this.plan.habits) : undefined;
+    const isMisbehaving = !this.#isHealed && draws.chance(this.plan.misbehaviour);
+    const name = isMisbehaving ? draws.weighted(this.plan.habits) : undefined;
     const reaction: Way = name === undefined ? HONEST : REACTIONS[name];
     if (name === 'freezes') return true;
-    const [min, max] = this.plan.answerMs;
+    const [min, max] = this.#isHealed ? HEALTHY_MS : this.plan.answerMs;
     const delayMs = name === 'slow' ? draws.int(300, 6_000) : draws.int(min, max);
     clock.after(delayMs, () => {
       if (end.isOver) return;

@@ -9,6 +9,7 @@ import { Invariants, type LiveRequest } from './invariants.ts';
 import { problemOf } from './judge-message.ts';
 import { Ledger, type LedgerSet } from './ledger.ts';
 import type { MessagePlan, Plan, ReplicaEnd, RequestPlan } from './plan.ts';
+import { expectRecovery } from './recovery.ts';
 import { openReplicaStore, type ReplicaStore } from './replica-store.ts';
 import { apiOrigin, openService, type SimulatedService } from './service.ts';
 import { SimulatedApi, SimulatedHttp } from './simulated-api.ts';
@@ -29,6 +30,10 @@ export interface Report {
   readonly sharedWork: readonly string[];
 }
 
+/** One in so many worlds closes its services while the faults last, and opens others when they are over. */
+const RESTARTED = 4;
+/** Without faults. */
+const AT_ONCE = [0, 0] as const;
 /** The longest that a service may take to close. */
 const CLOSING_MS = 1_000;
 /** A cancelled job, and one before it in the same thread. */
@@ -68,6 +73,8 @@ interface RunningService {
   isDraining: boolean;
   /** Resolves when a drained service is closed. */
   closed: Promise<void> | undefined;
+  /** Whether it is closed, and that was judged. */
+  isOver: boolean;
 }
 
 /** A request, and what is to come of it. */
@@ -101,8 +108,12 @@ export class World {
   /** When requests for a message last failed. */
   readonly #failedMs = new Map<string, number>();
   #unfinished = 0;
+  /** Messages that were refused for good. */
+  readonly #refused = new Set<string>();
   /** Whether all requests are answered. */
   #isOver = false;
+  #isHealed = false;
+  readonly #newMessages: MessagePlan[] = [];
 
   constructor(plan: Plan, scheme: BlsScheme, door: HttpDoor) {
     this.plan = plan;
@@ -151,6 +162,8 @@ export class World {
     for (const end of ends) this.#nature.after(end.atMs, () => !this.#isOver && this.#end(end));
     const onRejection = (reason: unknown): void => this.#violate(`a rejection that nobody handles: ${String(reason)}`);
     process.on('unhandledRejection', onRejection);
+    let work: readonly (readonly { readonly value: number; readonly labels: Readonly<Record<string, unknown>> }[])[] =
+      [];
     try {
       this.#unfinished = this.plan.requests.length;
       for (const [number, request] of this.plan.requests.entries())
@@ -163,12 +176,20 @@ export class World {
       const underWayMs = JOBS_UNDER_WAY * this.plan.blsMs[1];
       await this.time.runUntil(this.time.nowMs + Math.max(this.plan.lingersMs, underWayMs));
       this.#isOver = true;
+      work = await Promise.all(this.#services.map(({ service }) => service.valuesOf('shared_work_total')));
+      if (this.plan.seed % RESTARTED === 0) {
+        await this.#expectQuiet();
+        await this.#closeServices();
+        for (let index = 0; index < count; index += 1) this.#open(index);
+      }
+      this.#heal();
+      await this.#expectRecovery();
       await this.#expectQuiet();
-      await this.#close();
+      await this.#closeServices();
+      await this.#expectNothingLeft();
     } finally {
       process.off('unhandledRejection', onRejection);
     }
-    const work = await Promise.all(this.#services.map(({ service }) => service.valuesOf('shared_work_total')));
     return {
       sharedWork: work.flat().flatMap(({ labels, value }) => (value > 0 ? [String(labels['outcome'])] : [])),
       violations: this.#services.flatMap(({ invariants }) => invariants.violations),
@@ -191,6 +212,7 @@ export class World {
       watcher: this.#store?.watcherOf(number, invariants) ?? invariants,
       draws: this.draws.fork(`service ${number}`),
       shared: this.#store?.optionsOf(index, number),
+      blsMs: () => (this.#isHealed ? AT_ONCE : plan.blsMs),
     });
     const running: RunningService = {
       service,
@@ -199,6 +221,7 @@ export class World {
       requests: new Set(),
       isDraining: false,
       closed: undefined,
+      isOver: false,
     };
     this.#services.push(running);
     this.#current[index] = running;
@@ -240,7 +263,8 @@ export class World {
   /** The code of a node that has not executed the block of a message; undefined if it has. */
   #refusalUntilExecution(message: Uint8Array, number: number): number | undefined {
     const index = this.plan.messages.findIndex((one) => Buffer.from(one.message.bytes).equals(message));
-    if (index === -1 || this.time.nowMs >= this.#executedMs(index, executionDelay(number))) return undefined;
+    if (this.#isHealed || index === -1 || this.time.nowMs >= this.#executedMs(index, executionDelay(number)))
+      return undefined;
     return this.plan.messages[index]?.message.sourceChainID === P_CHAIN_ID ? NO_VALIDATION : NOT_EXECUTED;
   }
 
@@ -260,7 +284,8 @@ export class World {
   }
 
   #refusalOf(message: Uint8Array, justification: Uint8Array): number | undefined {
-    const plan = this.plan.messages.find((one) => Buffer.from(one.message.bytes).equals(message));
+    const all = [...this.plan.messages, ...this.#newMessages];
+    const plan = all.find((one) => Buffer.from(one.message.bytes).equals(message));
     if (plan === undefined) return 99;
     if (plan.refusal !== undefined) return plan.refusal;
     if (plan.needs === undefined || Buffer.from(plan.needs).equals(justification)) return undefined;
@@ -292,24 +317,34 @@ export class World {
     const mustSucceed = this.#mustSucceed(live, service);
     const leave = (): void => this.#door.leave(requestID);
     const stay = leavesAfterMs === undefined ? undefined : this.#nature.after(leavesAfterMs, leave);
-    invariants.live.add(live);
-    let outcome: Outcome;
-    try {
-      outcome = await this.#door.post(process.number, live, requestID);
-    } catch (error) {
-      outcome = { kind: 'error', code: 'bug' };
-      invariants.violate(
-        `request ${requestID} ended with a bug: ${error instanceof Error ? error.stack : String(error)}`,
-      );
-    }
+    const outcome = await this.#post(running, live, requestID);
     stay?.();
-    invariants.live.delete(live);
     if (process.isKilled) return false;
-    this.#outcomes.push(outcome);
+    if (!this.#isHealed) this.#outcomes.push(outcome);
     this.#judge(outcome, { live, requestID, startMs, mustSucceed, invariants });
     const isSteady = this.#isSteady() && outcome.kind === 'signed';
     this.#store?.invariants.answered(live.message.message.id, startMs, isSteady);
     return true;
+  }
+
+  async #post({ process, invariants }: RunningService, live: LiveRequest, requestID: string): Promise<Outcome> {
+    invariants.live.add(live);
+    try {
+      return await this.#door.post(process.number, live, requestID);
+    } catch (error) {
+      const reason = error instanceof Error ? error.stack : String(error);
+      invariants.violate(`request ${requestID} ended with a bug: ${reason}`);
+      return { kind: 'error', code: 'bug' };
+    } finally {
+      invariants.live.delete(live);
+    }
+  }
+
+  async #askHealed(running: RunningService, live: LiveRequest, requestID: string): Promise<Outcome> {
+    const { invariants } = running;
+    const outcome = await this.#post(running, live, requestID);
+    this.#judge(outcome, { live, requestID, startMs: live.startMs, mustSucceed: false, invariants });
+    return outcome;
   }
 
   /** Whether neither API nor threads nor the network hold anything up. */
@@ -336,6 +371,7 @@ export class World {
     if (tookMs > boundMs) invariants.violate(`request ${requestID} took ${tookMs} ms, at most ${boundMs} are right`);
     if (outcome.kind === 'error') {
       if (outcome.code === 'internal_error') invariants.violate(`request ${requestID} ended with ${outcome.code}`);
+      if (outcome.code === 'signing_refused') this.#refused.add(live.message.message.id);
       if (outcome.code !== 'overloaded' && outcome.code !== 'network_unavailable')
         this.#failedMs.set(live.message.message.id, nowMs);
       if (mustSucceed && !(outcome.code === 'overloaded' && this.plan.themes.has('overload'))) {
@@ -429,13 +465,37 @@ export class World {
     return weight > 0n && 100n * weight >= BigInt(quorum) * total;
   }
 
+  #heal(): void {
+    this.#isHealed = true;
+    for (const part of [this.net, ...this.apis, ...this.validators]) part.heal();
+    this.#store?.redis.heal();
+    this.#store?.invariants.healed();
+  }
+
+  #expectRecovery(): Promise<void> {
+    const { plan, ledger, draws } = this;
+    const serving = this.#current.filter(({ isDraining }) => !isDraining);
+    return expectRecovery({
+      plan,
+      ledger,
+      clock: this.#nature,
+      draws: draws.fork('recovery'),
+      replicas: serving.map((_, index) => index),
+      refused: this.#refused,
+      addMessage: (message) => void this.#newMessages.push(message),
+      ask: (replica, live, requestID) => this.#askHealed(serving[replica] as RunningService, live, requestID),
+      runUntil: (untilMs, isOver) => this.time.runUntil(untilMs, isOver),
+      violate: (what) => this.#violate(what),
+    });
+  }
+
   /** When all requests are answered, nothing of them is left. */
   async #expectQuiet(): Promise<void> {
     await this.time.turn(3);
     // A command to the shared store is not aborted: it has its own, short deadline, and its aggregation stays admitted until then.
     if (this.#store !== undefined) await this.time.runUntil(this.time.nowMs + STORE_ANSWER_MS);
-    for (const { service, invariants, process } of this.#services) {
-      if (process.isKilled) continue;
+    for (const { service, invariants, process, isOver } of this.#services) {
+      if (process.isKilled || isOver) continue;
       if (invariants.openCollections > 0)
         invariants.violate(`${invariants.openCollections} collections go on for nobody`);
       if (service.listeners > 0) invariants.violate(`${service.listeners} collections still listen to connections`);
@@ -454,9 +514,11 @@ export class World {
     }
   }
 
-  async #close(): Promise<void> {
-    for (const { service, process, invariants, closed } of this.#services) {
-      if (process.isKilled) continue;
+  async #closeServices(): Promise<void> {
+    for (const running of this.#services) {
+      const { service, process, invariants, closed } = running;
+      if (process.isKilled || running.isOver) continue;
+      running.isOver = true;
       const { clock } = process;
       let isClosed = false;
       const closing = (closed ?? service[Symbol.asyncDispose]()).then(() => {
@@ -472,6 +534,9 @@ export class World {
       if (clock.pendingTimers > 0)
         invariants.violate(`${clock.pendingTimers} timers are left when the service is closed`);
     }
+  }
+
+  async #expectNothingLeft(): Promise<void> {
     if (this.#store !== undefined) {
       await this.time.runUntil(this.time.nowMs + STORE_SETTLES_MS);
       this.#store.expectLeft();
