@@ -61,6 +61,8 @@ export class Invariants implements Watcher {
   #isMuted = false;
   /** Unfinished requests of this service. */
   readonly live = new Set<LiveRequest>();
+  /** The requests that ended last: their collections may end in the same instant. */
+  readonly #ended: { readonly atMs: number; readonly request: LiveRequest }[] = [];
 
   constructor(plan: Plan, ledger: Ledger, nowMs: () => number, nodeIDOf: (number: number) => NodeID) {
     this.#plan = plan;
@@ -146,6 +148,14 @@ export class Invariants implements Watcher {
     };
   }
 
+  /** A request has its answer, or its client has left. */
+  ended(request: LiveRequest): void {
+    const atMs = this.#nowMs();
+    this.live.delete(request);
+    if (this.#ended[0]?.atMs !== atMs) this.#ended.length = 0;
+    this.#ended.push({ atMs, request });
+  }
+
   /** To be called when all is over. */
   expectAllEnded(): void {
     for (const collection of this.#collections) {
@@ -176,7 +186,9 @@ export class Invariants implements Watcher {
   /** The latest beginning of the time of the last request of a collection: when it joined, or when its wait ended. */
   #lastJoinMs(collection: Collection): number {
     const { message, startMs } = collection;
-    const requests = [...this.live].filter((one) => equalBytes(one.message.message.bytes, message));
+    const nowMs = this.#nowMs();
+    const ended = this.#ended.flatMap(({ atMs, request }) => (atMs === nowMs ? [request] : []));
+    const requests = [...this.live, ...ended].filter((one) => equalBytes(one.message.message.bytes, message));
     collection.isShared ||= requests.length > 1;
     const resolveMs = collection.isShared ? RESOLVES * this.#plan.apiTimeoutMs : 0;
     return Math.max(startMs, ...requests.map((one) => one.startMs + Math.max(resolveMs, one.plan.waitMs)));

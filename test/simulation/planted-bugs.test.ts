@@ -15,7 +15,9 @@ afterEach(() => {
 async function expectFound({ name, file, found }: SimulatedBug, isOfReplicas: boolean): Promise<void> {
   const path = join(ROOT, file);
   // One that cannot be planted fails alone.
-  onTestFinished(() => void vi.doUnmock(path));
+  onTestFinished(() => {
+    vi.doUnmock(path);
+  });
   vi.resetModules();
   vi.doMock('lru-cache', () => import('./small-caches.ts'));
   // vitest.config.ts plants the bug in the module with this query.

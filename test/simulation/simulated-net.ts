@@ -22,6 +22,9 @@ export interface NetFaults {
   readonly split: number;
 }
 
+/** Longest stall of a chunk. */
+export const MAX_STALL_MS = 5_000;
+
 /** Addresses and the connections between them: what {@link Dial} does over sockets, under virtual time, with faults. */
 export class SimulatedNet {
   readonly clock: Clock;
@@ -169,7 +172,7 @@ export class SimulatedEnd implements Connection {
 
   #later(callback: () => void): void {
     const { clock, draws, faults } = this.#net;
-    const stallMs = faults.stall > 0 && draws.chance(faults.stall) ? draws.int(500, 5_000) : 0;
+    const stallMs = faults.stall > 0 && draws.chance(faults.stall) ? draws.int(500, MAX_STALL_MS) : 0;
     const nowMs = clock.monotonicMs();
     this.#arrivesMs = Math.max(this.#arrivesMs, nowMs + this.#net.latencyMs() + stallMs);
     clock.after(this.#arrivesMs - nowMs, callback);

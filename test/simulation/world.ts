@@ -30,8 +30,8 @@ export interface Report {
   readonly sharedWork: readonly string[];
 }
 
-/** One in so many worlds closes its services while the faults last, and opens others when they are over. */
-const RESTARTED = 4;
+/** One in so many worlds, as it takes long, closes its services while the faults last, and opens others when they are over. */
+const RESTARTED = 12;
 /** Without faults. */
 const AT_ONCE = [0, 0] as const;
 /** The longest that a service may take to close. */
@@ -184,6 +184,7 @@ export class World {
       }
       this.#heal();
       await this.#expectRecovery();
+      if (this.#isTrialOver) await this.time.runUntil(this.time.nowMs + this.plan.aggregation.peerTimeoutMs);
       await this.#expectQuiet();
       await this.#closeServices();
       await this.#expectNothingLeft();
@@ -336,7 +337,7 @@ export class World {
       invariants.violate(`request ${requestID} ended with a bug: ${reason}`);
       return { kind: 'error', code: 'bug' };
     } finally {
-      invariants.live.delete(live);
+      invariants.ended(live);
     }
   }
 
@@ -465,6 +466,11 @@ export class World {
     return weight > 0n && 100n * weight >= BigInt(quorum) * total;
   }
 
+  /** Whether it is waited for trials of validators, which continue after their collections. */
+  get #isTrialOver(): boolean {
+    return this.plan.lingersMs > this.plan.aggregation.peerTimeoutMs;
+  }
+
   #heal(): void {
     this.#isHealed = true;
     for (const part of [this.net, ...this.apis, ...this.validators]) part.heal();
@@ -499,13 +505,11 @@ export class World {
       if (invariants.openCollections > 0)
         invariants.violate(`${invariants.openCollections} collections go on for nobody`);
       if (service.listeners > 0) invariants.violate(`${service.listeners} collections still listen to connections`);
-      // A trial of a validator continues after its collection.
-      const isTrialOver = this.plan.lingersMs > this.plan.aggregation.peerTimeoutMs;
       for (const gauge of [
         'aggregations_in_flight',
         'aggregations_admitted',
         'aggregations_waiting',
-        ...(isTrialOver ? ['peer_pending_requests'] : []),
+        ...(this.#isTrialOver ? ['peer_pending_requests'] : []),
       ]) {
         for (const { value } of await service.valuesOf(gauge)) {
           if (value !== 0) invariants.violate(`${gauge} is ${value} when all is over`);
