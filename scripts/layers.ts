@@ -36,6 +36,7 @@ export const LAYERS: readonly (readonly string[])[] = [
   ['aggregation/transactions'],
   ['aggregation/request'],
   ['aggregation/subnets'],
+  ['feed'],
   ['config/schema'],
   ['config'],
   ['config/go-aggregator'],

@@ -13,7 +13,7 @@ import { createServedNetwork } from './network/served-network.ts';
 import { createIdentity, findKeyFileProblem, openIdentity } from './p2p/identity/identity.ts';
 import { Upstreams } from './proxy/client/upstreams.ts';
 import { createMemoryLimitCounters } from './store/local/limit-counters.ts';
-import { checkStoreFolder } from './store/local/validation-store.ts';
+import { checkStoreFolder } from './store/local/sqlite.ts';
 import { openShared } from './store/redis/open-shared.ts';
 import { createSharedLimitCounters } from './store/redis/shared-limit-counters.ts';
 import type { Logger } from './telemetry/logger.ts';

@@ -48,6 +48,7 @@ import { publicNetworkNamed } from '../warp/networks.ts';
 import { beaconsOf } from './beacons.ts';
 import { findBootstrapPeers } from './bootstrap-peers.ts';
 import { openHeightWatch } from './height-watch.ts';
+import { openNetworkFeed } from './network-feed.ts';
 import { type NetworkLimits, networkLimits } from './network-limits.ts';
 
 /** Refreshes after which unused validators are released. */
@@ -245,8 +246,21 @@ function openNetworkParts(
     limits: options.aggregation,
   });
   const { readyQuorumNum } = network;
+  const watching = openNetworkFeed(opened, {
+    ...options,
+    aggregator,
+    directory,
+    api: api.lookups,
+    timeoutMs: 2 * apiTimeoutMs,
+    openEvmApi: (owner) => openEvmApi(owner, network, api),
+    trackSubnets(subnetIDs) {
+      policy.track(subnetIDs);
+      connections.trackSubnets(subnetIDs);
+    },
+  });
   return {
     aggregator,
+    feed: watching.feed,
     peers,
     connections,
     heights,
@@ -274,15 +288,11 @@ function openNetworkParts(
       peers,
       aggregator,
     }),
-    /** Updates tracked subnets and configured peers. */
-    update({
-      trackedSubnetIDs,
-      manuallyTrackedPeers,
-    }: Pick<NetworkConfig, 'trackedSubnetIDs' | 'manuallyTrackedPeers'>) {
-      configuredPeers = manuallyTrackedPeers;
+    /** Updates tracked subnets, configured peers and watched chains. */
+    update(next: Pick<NetworkConfig, 'trackedSubnetIDs' | 'manuallyTrackedPeers' | 'feed'>) {
+      configuredPeers = next.manuallyTrackedPeers;
       peers.bootstrapAgain();
-      policy.track(trackedSubnetIDs);
-      connections.trackSubnets(trackedSubnetIDs);
+      watching.update(next);
     },
   };
 }

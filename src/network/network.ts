@@ -4,6 +4,7 @@ import type { MessageVerifier } from '../aggregation/request/message-verifier.ts
 import type { SubnetViews } from '../aggregation/subnets/subnet-views.ts';
 import type { UptimeProofs } from '../aggregation/subnets/uptime-proofs.ts';
 import type { SubnetReadiness } from '../aggregation/validators/required-subnets.ts';
+import type { Feed } from '../feed/feed.ts';
 import type { NodeID } from '../warp/ids.ts';
 
 /**
@@ -18,12 +19,13 @@ export interface Network extends AsyncDisposable {
   readonly pathNames: readonly string[];
   /** What decides for which destination a POST is signed if the request names none. */
   readonly defaultDestination: 'none' | 'teleporter';
-  /** This and the next four fail with `network_unavailable` until the network is open. */
+  /** This and the next five fail with `network_unavailable` until the network is open. */
   readonly aggregator: Aggregator;
   readonly subnets: SubnetViews;
   readonly verifier: MessageVerifier;
   readonly uptimes: UptimeProofs;
   readonly destinations: DestinationViews;
+  readonly feed: Feed;
   readiness(): NetworkReadiness;
   /** Resolves as soon as {@link readiness} is `up`; rejects with the signal's reason. */
   untilUp(signal: AbortSignal): Promise<void>;

@@ -28,7 +28,10 @@ export interface NetworkOptions extends PartsOptions {
   readonly describe?: ((text: string) => string) | undefined;
 }
 
-type ServedParts = Pick<NetworkParts, 'aggregator' | 'subnets' | 'verifier' | 'uptimes' | 'destinations' | 'update'> & {
+type ServedParts = Pick<
+  NetworkParts,
+  'aggregator' | 'subnets' | 'verifier' | 'uptimes' | 'destinations' | 'feed' | 'update'
+> & {
   readonly connections: Pick<NetworkParts['connections'], 'readiness' | 'onReadinessChange'>;
   readonly heights: Pick<NetworkParts['heights'], 'problem' | 'onRecovery'>;
   readonly peers: { stats(): NodeAcceptance };
@@ -67,7 +70,7 @@ export interface ServedNetwork extends Network {
   /** Starts to open the network, and returns at once. Call it once. */
   open(): void;
   /**
-   * Updates tracked subnets, configured peers, API addresses and the log level.
+   * Updates tracked subnets, configured peers, watched chains, API addresses and the log level.
    *
    * @returns reason for operators why the new API addresses were rejected: they belong to another network, or do not respond
    */
@@ -281,6 +284,9 @@ export function createServedNetwork(options: NetworkOptions, openApi: OpenNetwor
     get destinations(): Network['destinations'] {
       return requireParts().destinations;
     },
+    get feed(): Network['feed'] {
+      return requireParts().feed;
+    },
     get uptimes(): Network['uptimes'] {
       return requireParts().uptimes;
     },
@@ -307,9 +313,9 @@ export function createServedNetwork(options: NetworkOptions, openApi: OpenNetwor
     },
     async update(next: NetworkConfig): Promise<string | undefined> {
       logger.level = options.logger.level;
-      const { trackedSubnetIDs, manuallyTrackedPeers, pChainApi, infoApi } = next;
+      const { trackedSubnetIDs, manuallyTrackedPeers, feed, pChainApi, infoApi } = next;
       const before = config;
-      config = { ...before, trackedSubnetIDs, manuallyTrackedPeers };
+      config = { ...before, trackedSubnetIDs, manuallyTrackedPeers, feed };
       updated = next;
       if (state.kind === 'open') state.parts.update(next);
       const isSame = JSON.stringify([pChainApi, infoApi]) === JSON.stringify([before.pChainApi, before.infoApi]);

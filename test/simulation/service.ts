@@ -163,6 +163,7 @@ function networkConfig({ apis }: Plan) {
     infoApi: endpoints,
     dataApi: undefined,
     chainRpc: new Map(),
+    feed: { chains: [], retentionHours: 168, maxMessages: 100_000 },
     defaultDestination: 'none' as const,
     trackedSubnetIDs: [],
     allowedSubnetIDs: undefined,

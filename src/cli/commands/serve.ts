@@ -12,7 +12,7 @@ import { sleep, systemClock } from '../../lib/concurrency/clock.ts';
 import { aborted } from '../../lib/concurrency/deadline.ts';
 import { WrongNetworks } from '../../network/networks.ts';
 import { IdentityError } from '../../p2p/identity/identity.ts';
-import { StoreError } from '../../store/local/validation-store.ts';
+import { StoreError } from '../../store/local/sqlite.ts';
 import { createLogger, flushLog, type Logger } from '../../telemetry/logger.ts';
 import { usageFailure } from '../io/exit-codes.ts';
 import { createInterrupt } from '../io/interrupt.ts';

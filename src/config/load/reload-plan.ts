@@ -12,6 +12,9 @@ const LIVE: readonly string[] = [
   'networks.*.manuallyTrackedPeers',
   'networks.*.pChainApi',
   'networks.*.infoApi',
+  'networks.*.feed.chains',
+  'networks.*.feed.retentionHours',
+  'networks.*.feed.maxMessages',
 ];
 /** Endpoints that can be replaced, but neither added nor removed: whether they exist decides which routes exist. */
 const LIVE_IF_GIVEN: readonly string[] = [

@@ -6,6 +6,7 @@ import { type EvmChainID, parseEvmChainID } from '../../pchain/rpc/evm-api.ts';
 import { parseHexOrCb58Id, parseNodeID, type SubnetID } from '../../warp/ids.ts';
 import { publicNetworkNamed } from '../../warp/networks.ts';
 import { Endpoint, Endpoints, RpcEndpoint } from './endpoint-schema.ts';
+import { FeedSchema } from './feed-schema.ts';
 import {
   check,
   durationMs,
@@ -179,6 +180,7 @@ const NetworkSchema = section(
       description:
         'The share of weight of the primary network and of each tracked subnet that must be connected for readiness.',
     }),
+    feed: FeedSchema,
     goApi: section(
       'Ports of the Go aggregator, for clients, probes and dashboards that keep their addresses. Its API is on the main port too: ' +
         'docs/switch-from-go.md.',

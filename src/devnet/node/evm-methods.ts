@@ -5,6 +5,9 @@ import { MethodError, type Methods } from './node-api-methods.ts';
 /** Tags of the last block. The last accepted one is also the safe and the final one. */
 const BLOCK_TAGS: ReadonlySet<string> = new Set(['latest', 'safe', 'finalized', 'accepted']);
 
+/** Characters of a hash with `0x`. */
+const HASH_LENGTH = 66;
+
 /** The methods under `/ext/bc/<chain>/rpc` of an EVM chain (coreth `internal/ethapi/api.go`). */
 export function createEvmMethods(chain: EvmChain): Methods {
   const readBlock = (value: unknown): number | undefined => {
@@ -16,6 +19,16 @@ export function createEvmMethods(chain: EvmChain): Methods {
     return Number(text);
   };
   return {
+    eth_chainId: () => `0x${chain.evmChainID.toString(16)}`,
+    eth_getBlockByNumber: ({ 0: number, 1: isFull }) => {
+      if (isFull === true) throw new MethodError('this network has blocks with the hashes of their transactions only');
+      return chain.block(readBlock(number) ?? chain.height) ?? null;
+    },
+    eth_getBlockReceipts: ({ 0: block }) => {
+      const text = readString(block, 'block');
+      const number = text.length === HASH_LENGTH ? chain.heightOf(text) : readBlock(text);
+      return (number !== undefined && chain.blockReceipts(number)) || null;
+    },
     eth_blockNumber: () => `0x${chain.height.toString(16)}`,
     eth_getTransactionReceipt: ({ 0: hash }) => chain.receipt(readString(hash, 'hash')) ?? null,
     eth_getLogs: (params) => {

@@ -37,6 +37,8 @@ interface AcceptedTransaction extends EvmTransaction {
   readonly sender: Uint8Array;
   /** Monotonic. */
   readonly acceptedMs: number;
+  /** Timestamp of the block, in Unix milliseconds. */
+  readonly blockTimeMs: number;
 }
 
 export interface EvmChainOptions {
@@ -84,6 +86,8 @@ export class EvmChain {
   readonly blockchainID: BlockchainID;
   readonly uptimes: UptimeWatch | undefined;
   executionLagMs: number;
+  /** The result of `eth_chainId`: that of the C-Chain of local networks, and any other one. */
+  readonly evmChainID: number;
   /** The result of `eth_getChainConfig`, as far as it concerns Warp; `upgrades` may be added. */
   chainConfig: object;
   readonly #options: EvmChainOptions;
@@ -91,6 +95,9 @@ export class EvmChain {
   readonly #messages = new Map<string, number>();
   readonly #blockHashes = new Set<string>();
   readonly #transactions = new Map<string, AcceptedTransaction>();
+  /** Timestamp of the genesis, in Unix milliseconds. */
+  readonly #startedMs: number;
+  #lastBlockMs = 0;
   #bytes = 0;
   #height = 0;
 
@@ -98,6 +105,8 @@ export class EvmChain {
     this.vm = options.vm;
     this.blockchainID = options.blockchainID;
     this.uptimes = options.uptimes;
+    this.evmChainID = options.vm === 'coreth' ? 43_112 : 99_999;
+    this.#startedMs = options.clock.now();
     this.executionLagMs = options.executionLagMs ?? 0;
     this.chainConfig = { warpConfig: { blockTimestamp: 0, quorumNumerator: 67, ...options.warpConfig } };
     this.#options = options;
@@ -130,12 +139,13 @@ export class EvmChain {
     const acceptedMs = this.#options.clock.monotonicMs();
     this.#height += 1;
     const number = this.#height;
-    const hashOf = (kind: string): string => hashText('sha256', `${this.blockchainID} ${kind} ${number}`);
-    const blockHash = hashOf('block');
-    const hash = `0x${hashOf('transaction')}`;
-    const block = { number, hash: `0x${blockHash}` };
-    const transaction = { hash, block, messages, hasFailed, sender, acceptedMs };
-    this.#addBlockHash(blockHash);
+    const hash = this.#hashOf('transaction', number);
+    const block = { number, hash: this.#hashOf('block', number) };
+    // No block is older than its parent.
+    const blockTimeMs = Math.max(this.#options.clock.now(), this.#lastBlockMs);
+    this.#lastBlockMs = blockTimeMs;
+    const transaction = { hash, block, messages, hasFailed, sender, acceptedMs, blockTimeMs };
+    this.#addBlockHash(block.hash.slice(2));
     // A repeated message keeps the time of its first block.
     for (const { id } of messages) if (!this.#messages.has(id)) this.#messages.set(id, acceptedMs);
     keepNewest(this.#messages);
@@ -154,13 +164,35 @@ export class EvmChain {
   receipt(hash: string): object | undefined {
     const transaction = this.#transactions.get(hash);
     if (transaction === undefined || !this.#isExecuted(transaction.acceptedMs)) return undefined;
+    return receiptOf(transaction);
+  }
+
+  /** The result of `eth_getBlockByNumber` without transactions; undefined for a block that is not accepted, or was dropped. */
+  block(number: number): object | undefined {
+    const transaction = this.#transactions.get(this.#hashOf('transaction', number));
+    if (transaction === undefined && number !== 0) return undefined;
+    const timeMs = transaction?.blockTimeMs ?? this.#startedMs;
     return {
-      transactionHash: hash,
-      blockHash: transaction.block.hash,
-      blockNumber: quantity(transaction.block.number),
-      status: transaction.hasFailed ? '0x0' : '0x1',
-      logs: logsOf(transaction),
+      number: quantity(number),
+      hash: this.#hashOf('block', number),
+      parentHash: number === 0 ? `0x${'0'.repeat(64)}` : this.#hashOf('block', number - 1),
+      timestamp: quantity(Math.floor(timeMs / 1_000)),
+      timestampMilliseconds: quantity(timeMs),
+      transactions: transaction === undefined ? [] : [transaction.hash],
     };
+  }
+
+  /** The result of `eth_getBlockReceipts`; undefined for a block that is unknown or not executed yet. */
+  blockReceipts(number: number): object[] | undefined {
+    if (number === 0) return [];
+    const receipt = this.receipt(this.#hashOf('transaction', number));
+    return receipt && [receipt];
+  }
+
+  /** Returns the height of an accepted block by its hash. */
+  heightOf(blockHash: string): number | undefined {
+    for (const { block } of this.#transactions.values()) if (block.hash === blockHash) return block.number;
+    return blockHash === this.#hashOf('block', 0) ? 0 : undefined;
   }
 
   /** The result of `eth_getLogs`: blocks that are not executed yet have none. */
@@ -195,6 +227,11 @@ export class EvmChain {
     return this.#blockHashes.has(bytesToHex(blockHash));
   }
 
+  /** Returns a hash in hex, with `0x`. */
+  #hashOf(kind: 'block' | 'transaction', number: number): string {
+    return `0x${hashText('sha256', `${this.blockchainID} ${kind} ${number}`)}`;
+  }
+
   #isExecuted(acceptedMs: number, lagMs = this.executionLagMs): boolean {
     return this.#options.clock.monotonicMs() >= acceptedMs + lagMs;
   }
@@ -207,6 +244,16 @@ export class EvmChain {
   #message(payload: Uint8Array): UnsignedMessage {
     return createUnsignedMessage(this.#options.networkID, this.blockchainID, payload);
   }
+}
+
+function receiptOf(transaction: AcceptedTransaction): object {
+  return {
+    transactionHash: transaction.hash,
+    blockHash: transaction.block.hash,
+    blockNumber: quantity(transaction.block.number),
+    status: transaction.hasFailed ? '0x0' : '0x1',
+    logs: logsOf(transaction),
+  };
 }
 
 function logsOf({ hash, block, messages, sender }: AcceptedTransaction): EvmLog[] {

@@ -45,7 +45,7 @@ export function parseEvmReceipt(
   if (status > 1) throw new ParseError('status', 'must be 0x0 or 0x1');
   const logs = readArray(receipt.logs, 'logs');
   if (logs.length > MAX_LOGS) throw new ParseError('logs', `are ${logs.length}, at most ${MAX_LOGS} are allowed`);
-  const messages = logs.flatMap(parseLog);
+  const messages = logs.flatMap((log) => parseWarpLog(log) ?? []);
   if (new Set(messages.map(({ logIndex }) => logIndex)).size < messages.length) {
     throw new ParseError('logs', 'have the same logIndex twice');
   }
@@ -55,24 +55,25 @@ export function parseEvmReceipt(
   return { hasFailed: status === 0, logCount: logs.length, messages };
 }
 
-/** Returns nothing for a log of other contracts or events. */
-function parseLog(value: unknown): SentMessage[] {
+/** Returns undefined for a log of other contracts or events. @throws {ParseError} */
+export function parseWarpLog(value: unknown): SentMessage | undefined {
   const log = readObject(value, 'log');
-  if (readString(log.address, 'address').toLowerCase() !== WARP_PRECOMPILE) return [];
+  if (readString(log.address, 'address').toLowerCase() !== WARP_PRECOMPILE) return undefined;
   const topics = readArray(log.topics, 'topics').map((topic) => readString(topic, 'topic').toLowerCase());
-  if (topics[0] !== SEND_WARP_MESSAGE) return [];
+  if (topics[0] !== SEND_WARP_MESSAGE) return undefined;
   const text = messageOfLogData(readString(log.data, 'data'));
   if (text === undefined) throw new ParseError('data', 'must be one value of ABI-encoded bytes');
   const message = parseUnsignedMessage(parseHex(text, 'data'));
   if (message.id !== idFromBytes<MessageID>(readHex(topics[2], 'topic'), 'topic')) {
     throw new ParseError('topics', 'have another message ID than the message');
   }
-  return [{ logIndex: readQuantity(log.logIndex, 'logIndex'), message }];
+  return { logIndex: readQuantity(log.logIndex, 'logIndex'), message };
 }
 
-/** Reads an integer of the Ethereum JSON-RPC, at most 2^32 - 1. */
-function readQuantity(value: unknown, what: string): number {
+/** Reads an integer of the Ethereum JSON-RPC. */
+export function readQuantity(value: unknown, what: string, max = 0xffff_ffff): number {
   const text = readString(value, what);
-  if (!/^0x(?:0|[1-9a-f][0-9a-f]{0,7})$/i.test(text)) throw new ParseError(what, 'must be a small integer in hex');
+  const isQuantity = /^0x(?:0|[1-9a-f][0-9a-f]{0,15})$/i.test(text);
+  if (!isQuantity || Number(text) > max) throw new ParseError(what, 'must be a small integer in hex');
   return Number(text);
 }

@@ -1,9 +1,23 @@
 import { bytesToHex } from '../../lib/encoding/bytes.ts';
+import { ParseError } from '../../lib/encoding/parse-error.ts';
 import { type BlockchainID, idBytes, parseHexOrCb58Id, type TxID } from '../../warp/ids.ts';
 import { CHAIN_ALIASES } from '../../warp/networks.ts';
-import { type EvmReceipt, parseEvmReceipt, RECEIPT_RESPONSE_BYTES } from '../codec/evm-receipt.ts';
+import {
+  BLOCK_RESPONSE_BYTES,
+  type EvmBlock,
+  type LoggedMessage,
+  parseBlockReceipts,
+  parseEvmBlock,
+  parseWarpLogs,
+  RECEIPTS_RESPONSE_BYTES,
+} from '../codec/evm-block.ts';
+import { type EvmReceipt, parseEvmReceipt, RECEIPT_RESPONSE_BYTES, readQuantity } from '../codec/evm-receipt.ts';
+import { readString } from '../codec/json-fields.ts';
+import { SEND_WARP_MESSAGE, WARP_PRECOMPILE } from '../codec/send-warp-log.ts';
 import { parseWarpUpgrades, type WarpUpgrade } from '../codec/warp-config.ts';
+import type { Attempt } from './call-outcome.ts';
 import type { JsonRpcClient } from './json-rpc.ts';
+import type { JsonRpcRequest } from './json-rpc-attempt.ts';
 
 /** An EVM chain: `C` is the C-Chain, whose ID differs between networks. */
 export type EvmChainID = BlockchainID | 'C';
@@ -17,6 +31,10 @@ export function parseEvmChainID(text: string, what: string): EvmChainID {
 
 /** Allow lists in the configuration may name thousands of addresses. */
 const CHAIN_CONFIG_BYTES = 1024 * 1024;
+const SCALAR_BYTES = 64 * 1024;
+
+/** Heights, the last one included, or one block. */
+export type BlockRange = { readonly first: number; readonly last: number } | { readonly hash: string };
 
 export type EvmApi = ReturnType<typeof createEvmApi>;
 
@@ -35,7 +53,96 @@ export function createEvmApi({ cChain, others, configured }: EvmClients) {
     const client = own ?? (chain === 'C' ? cChain : others);
     return { client, path: own === undefined ? `/ext/bc/${chain}/rpc` : '' };
   };
+  const call = <Result>(
+    chain: EvmChainID,
+    method: string,
+    params: readonly unknown[],
+    parseResult: (result: unknown) => Result,
+    maxResponseBytes: number,
+    signal: AbortSignal,
+  ): Promise<Result> => {
+    const { client, path } = rpcOf(chain);
+    return client.call({ path, method, params, parseResult, maxResponseBytes, signal });
+  };
   return {
+    /** Returns the chain ID of EIP-155, in hex with `0x`. */
+    getEvmChainID: (chain: EvmChainID, signal: AbortSignal): Promise<string> =>
+      call(chain, 'eth_chainId', [], (result) => readString(result, 'chainId'), SCALAR_BYTES, signal),
+    /** Returns the height of the last accepted block. */
+    getBlockNumber: (chain: EvmChainID, signal: AbortSignal): Promise<number> =>
+      call(
+        chain,
+        'eth_blockNumber',
+        [],
+        (result) => readQuantity(result, 'number', Number.MAX_SAFE_INTEGER),
+        SCALAR_BYTES,
+        signal,
+      ),
+    /** Returns undefined for a block that the node does not have yet. */
+    getBlock: (chain: EvmChainID, number: number, signal: AbortSignal): Promise<EvmBlock | undefined> =>
+      call(
+        chain,
+        'eth_getBlockByNumber',
+        [quantity(number), false],
+        (result) => parseBlockNumbered(result, number),
+        BLOCK_RESPONSE_BYTES,
+        signal,
+      ),
+    /** Returns the Warp messages of a block by its receipts; undefined while the node has not executed it. */
+    getBlockMessages: (
+      chain: EvmChainID,
+      block: EvmBlock,
+      chainID: BlockchainID,
+      signal: AbortSignal,
+    ): Promise<readonly LoggedMessage[] | undefined> =>
+      call(
+        chain,
+        'eth_getBlockReceipts',
+        [block.hash],
+        (result) => parseBlockReceipts(result, block, chainID),
+        RECEIPTS_RESPONSE_BYTES,
+        signal,
+      ),
+    /**
+     * Returns the Warp messages in the logs of blocks; undefined while the node has not executed them. Such blocks have no logs, without an
+     * error, so the node is first asked for the receipt of a transaction that is in the last block or a later one.
+     */
+    getLoggedMessages: (
+      chain: EvmChainID,
+      blocks: BlockRange,
+      laterTx: string,
+      chainID: BlockchainID,
+      signal: AbortSignal,
+    ): Promise<readonly LoggedMessage[] | undefined> => {
+      const { client, path } = rpcOf(chain);
+      const range =
+        'hash' in blocks
+          ? { blockHash: blocks.hash }
+          : { fromBlock: quantity(blocks.first), toBlock: quantity(blocks.last) };
+      const receipt: JsonRpcRequest<boolean> = {
+        path,
+        method: 'eth_getTransactionReceipt',
+        params: [laterTx],
+        parseResult: (result) => parseEvmReceipt(result, laterTx, undefined) !== undefined,
+        maxResponseBytes: RECEIPT_RESPONSE_BYTES,
+      };
+      const logs: JsonRpcRequest<readonly LoggedMessage[]> = {
+        path,
+        method: 'eth_getLogs',
+        params: [{ ...range, address: WARP_PRECOMPILE, topics: [SEND_WARP_MESSAGE] }],
+        parseResult: (result) => parseWarpLogs(result, chainID),
+        maxResponseBytes: RECEIPTS_RESPONSE_BYTES,
+      };
+      return client.callAtEndpoints({
+        method: logs.method,
+        signal,
+        async ask(endpoint): Promise<Attempt<readonly LoggedMessage[] | undefined>> {
+          const executed = await endpoint.send(receipt);
+          if (executed.status !== 'responded') return executed;
+          return executed.result ? await endpoint.send(logs) : { status: 'responded', result: undefined };
+        },
+      });
+    },
     /** Returns undefined if the chain has accepted no such transaction. */
     getReceipt(chain: EvmChainID, txHash: TxID, signal: AbortSignal): Promise<EvmReceipt | undefined> {
       const { client, path } = rpcOf(chain);
@@ -67,4 +174,15 @@ export function createEvmApi({ cChain, others, configured }: EvmClients) {
 /** Formats the hash of a transaction as EVM chains write it. */
 export function evmHash(txHash: TxID): string {
   return `0x${bytesToHex(idBytes(txHash))}`;
+}
+
+function quantity(value: number): string {
+  return `0x${value.toString(16)}`;
+}
+
+/** @throws {ParseError} if the block has another height */
+function parseBlockNumbered(result: unknown, number: number): EvmBlock | undefined {
+  const block = parseEvmBlock(result);
+  if (block !== undefined && block.number !== number) throw new ParseError('block', `is not block ${number}`);
+  return block;
 }

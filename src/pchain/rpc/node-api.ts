@@ -71,6 +71,8 @@ export interface Subnet {
 export interface Blockchain {
   readonly blockchainID: BlockchainID;
   readonly subnetID: SubnetID;
+  /** Chosen by the creator of the chain; `C-Chain` in the primary network. Undefined where the API leaves it out. */
+  readonly name?: string;
 }
 
 export interface ListedPeer extends HostAndPort {
@@ -296,8 +298,12 @@ function parseTxStatus(result: unknown): TxStatus {
 
 function parseBlockchains(result: unknown): Blockchain[] {
   return readArray(readObject(result, 'result').blockchains, 'blockchains').map((value) => {
-    const { id, subnetID } = readObject(value, 'blockchain');
-    return { blockchainID: readId<BlockchainID>(id, 'id'), subnetID: readId<SubnetID>(subnetID, 'subnetID') };
+    const { id, subnetID, name } = readObject(value, 'blockchain');
+    return {
+      blockchainID: readId<BlockchainID>(id, 'id'),
+      subnetID: readId<SubnetID>(subnetID, 'subnetID'),
+      ...(typeof name === 'string' && { name }),
+    };
   });
 }
 

@@ -2,7 +2,7 @@ import { backoffMs } from '../../lib/concurrency/backoff.ts';
 import { repeat } from '../../lib/concurrency/clock.ts';
 import { startDeadline } from '../../lib/concurrency/deadline.ts';
 import { SingleFlight } from '../../lib/concurrency/single-flight.ts';
-import { StoreError } from '../../store/local/validation-store.ts';
+import { StoreError } from '../../store/local/sqlite.ts';
 import { createThrottledWarnings } from '../../telemetry/log-throttle.ts';
 import type { Metrics } from '../../telemetry/metrics.ts';
 import type { ValidationID } from '../../warp/ids.ts';

@@ -92,6 +92,7 @@ export function scriptedNetwork({ pathNames = ['fuji', 'testnet'], ...scripted }
     verifier: NOT_SCRIPTED,
     uptimes: NOT_SCRIPTED,
     destinations: NOT_SCRIPTED,
+    feed: NOT_SCRIPTED,
     untilUp: () => Promise.resolve(),
     [Symbol.asyncDispose]: () => Promise.resolve(),
     ...scripted,

@@ -85,7 +85,7 @@ function scriptedServedNetwork({
             events.push(`tracks ${trackedSubnetIDs.length} subnets and ${manuallyTrackedPeers.length} peers`);
           },
           aggregator: { aggregate: async () => RESULT },
-          ...({} as Pick<NetworkParts, 'subnets' | 'verifier' | 'uptimes' | 'destinations'>),
+          ...({} as Pick<NetworkParts, 'subnets' | 'verifier' | 'uptimes' | 'destinations' | 'feed'>),
           connections: {
             readiness() {
               const common = { subnetID: PRIMARY_NETWORK_ID, connected: { weight: 9n, totalWeight: 100n } };

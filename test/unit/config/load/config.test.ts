@@ -46,6 +46,7 @@ describe('defaults', () => {
         embedded: undefined,
         dataApi: undefined,
         chainRpc: new Map(),
+        feed: { chains: [], retentionHours: 168, maxMessages: 100_000 },
         goApi: {},
         trackedSubnetIDs: [],
         allowedSubnetIDs: undefined,

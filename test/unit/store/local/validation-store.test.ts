@@ -4,11 +4,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { StoreError } from '../../../../src/store/local/sqlite.ts';
 import {
   type IndexBatch,
   type IndexPosition,
   openValidationStore,
-  StoreError,
   type ValidationStore,
 } from '../../../../src/store/local/validation-store.ts';
 import { settle } from '../../../support/fake-clock.ts';

@@ -1,0 +1,36 @@
+import type { EvmChainID } from '../pchain/rpc/evm-api.ts';
+import type { NodeApi } from '../pchain/rpc/node-api.ts';
+import type { SubnetDirectory } from '../pchain/state/subnet-directory.ts';
+import { type BlockchainID, PRIMARY_NETWORK_ID, type SubnetID } from '../warp/ids.ts';
+import { PUBLIC_NETWORKS } from '../warp/networks.ts';
+
+export interface ChainIdentifierOptions {
+  readonly networkID: number;
+  readonly api: Pick<NodeApi, 'getBlockchains'>;
+  readonly directory: Pick<SubnetDirectory, 'validatedBy'>;
+  readonly trackSubnet: (subnetID: SubnetID) => void;
+}
+
+/**
+ * Returns a function that finds the ID of a watched chain and tracks the subnet that validates it. It rejects with `ApiError`, and returns a
+ * reason if there is no such chain.
+ */
+export function createChainIdentifier({ networkID, api, directory, trackSubnet }: ChainIdentifierOptions) {
+  const known = PUBLIC_NETWORKS.find((network) => network.networkID === networkID);
+
+  async function findCChain(signal: AbortSignal): Promise<BlockchainID | undefined> {
+    if (known !== undefined) return known.cChainID;
+    const all = await api.getBlockchains(signal);
+    return all.find(({ subnetID, name }) => subnetID === PRIMARY_NETWORK_ID && name === 'C-Chain')?.blockchainID;
+  }
+
+  return async (chain: EvmChainID, signal: AbortSignal): Promise<BlockchainID | { readonly problem: string }> => {
+    const chainID = chain === 'C' ? await findCChain(signal) : chain;
+    if (chainID === undefined) return { problem: 'the P-Chain lists no C-Chain' };
+    const subnetID = await directory.validatedBy(chainID, signal);
+    if (subnetID === undefined) return { problem: `the P-Chain knows no blockchain ${chainID}` };
+    // The primary network is connected anyway.
+    if (subnetID !== PRIMARY_NETWORK_ID) trackSubnet(subnetID);
+    return chainID;
+  };
+}

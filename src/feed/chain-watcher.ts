@@ -1,0 +1,147 @@
+import { backoffMs } from '../lib/concurrency/backoff.ts';
+import { type Clock, type Random, sleep } from '../lib/concurrency/clock.ts';
+import { createWakeUp } from '../lib/concurrency/wake-up.ts';
+import { ApiError } from '../pchain/rpc/api-error.ts';
+import type { EvmChainID } from '../pchain/rpc/evm-api.ts';
+import type { Logger } from '../telemetry/logger.ts';
+import type { BlockchainID } from '../warp/ids.ts';
+import type { BlockSource } from './block-source.ts';
+import { type ChainReader, createChainReader } from './chain-reader.ts';
+import { type OpenSocket, openHeadSocket } from './head-socket.ts';
+import { isWanted, type MessageFilter } from './message-filter.ts';
+import type { MessageStore } from './message-store.ts';
+
+/** Settings of a watched chain. */
+export interface ChainSettings {
+  readonly blockchainId: EvmChainID;
+  /** URL of the web socket of its RPC; undefined polls. */
+  readonly webSocket?: string | undefined;
+  /** Addresses in lower case. */
+  readonly senders?: readonly string[] | undefined;
+  readonly destinationBlockchainIds?: readonly BlockchainID[] | undefined;
+  readonly quorumPercentage?: number | undefined;
+  readonly fromBlock?: number | undefined;
+}
+
+export interface WatcherOptions {
+  readonly settings: ChainSettings;
+  /**
+   * Finds the ID of the chain, and begins to track its subnet. Rejects with {@link ApiError}; a text is the reason why the chain cannot be
+   * watched.
+   */
+  readonly identify: (chain: EvmChainID, signal: AbortSignal) => Promise<BlockchainID | { readonly problem: string }>;
+  readonly openSource: (chain: EvmChainID, chainID: BlockchainID) => BlockSource;
+  readonly store: MessageStore;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly logger: Logger;
+  readonly timeoutMs: number;
+  readonly openSocket?: OpenSocket | undefined;
+}
+
+export interface ChainWatcher {
+  readonly settings: ChainSettings;
+  /** Undefined until the chain is identified. */
+  readonly chainID: BlockchainID | undefined;
+  readonly reader: ChainReader | undefined;
+  /** Resolves when nothing more is written. */
+  stop(): Promise<void>;
+}
+
+const POLL_MS = 500;
+/** With a web socket, in case it stays silent. */
+const SOCKET_POLL_MS = 5_000;
+const IDENTIFY_PAUSES = { baseMs: 1_000, maxMs: 30_000 };
+
+/** Reads a chain whenever its head moves, until it is stopped. */
+export function watchChain(options: WatcherOptions): ChainWatcher {
+  const { settings, store, clock, random, logger, timeoutMs } = options;
+  const stopping = new AbortController();
+  const { signal } = stopping;
+  const wakeUp = createWakeUp(clock);
+  const filter = filterOf(settings);
+  let chainID: BlockchainID | undefined;
+  let reader: ChainReader | undefined;
+  /** Whether the reader waits for the socket, which has reported nothing yet. */
+  let isQuiet = false;
+
+  async function identify(): Promise<BlockchainID> {
+    for (let failures = 1; ; failures += 1) {
+      let reason: unknown;
+      try {
+        const found = await options.identify(settings.blockchainId, signal);
+        if (typeof found === 'string') return found;
+        reason = found.problem;
+      } catch (error) {
+        signal.throwIfAborted();
+        if (!(error instanceof ApiError)) throw error;
+        reason = error;
+      }
+      if (failures === 1) {
+        logger.warn({ chain: settings.blockchainId, err: reason }, 'the feed cannot watch a chain yet; trying again');
+      }
+      await sleep(clock, backoffMs(failures, IDENTIFY_PAUSES), signal);
+    }
+  }
+
+  async function run(): Promise<void> {
+    chainID = await identify();
+    const own = createChainReader({
+      ...settings,
+      chainID,
+      source: options.openSource(settings.blockchainId, chainID),
+      store,
+      clock,
+      logger,
+      fromBlock: settings.fromBlock,
+      accepts: (message) => isWanted(filter, message),
+      timeoutMs,
+    });
+    reader = own;
+    await using socket = openSocket();
+    while (!signal.aborted) {
+      const idleMs = socket?.isSubscribed === true ? SOCKET_POLL_MS : POLL_MS;
+      const before = own.status().headBlock;
+      const pauseMs = await own.read(idleMs, signal);
+      // Found by polling alone: the socket has reported nothing since the last reading.
+      if (isQuiet && before !== undefined && own.status().headBlock !== before) socket?.restart();
+      isQuiet = socket?.isSubscribed === true && pauseMs === idleMs;
+      if (pauseMs > 0) await wakeUp.next(clock.monotonicMs() + pauseMs);
+    }
+  }
+
+  function openSocket() {
+    const { webSocket: url } = settings;
+    if (url === undefined) return undefined;
+    const onHead = (): void => {
+      isQuiet = false;
+      wakeUp.wake();
+    };
+    return openHeadSocket({ url, openSocket: options.openSocket, clock, random, logger, onHead });
+  }
+
+  const working = run().catch((error: unknown) => {
+    if (!signal.aborted) throw error;
+  });
+  return {
+    settings,
+    get chainID() {
+      return chainID;
+    },
+    get reader() {
+      return reader;
+    },
+    async stop() {
+      stopping.abort(new Error('the chain is no longer watched'));
+      wakeUp.wake();
+      await working;
+    },
+  };
+}
+
+function filterOf({ senders, destinationBlockchainIds }: ChainSettings): MessageFilter {
+  return {
+    senders: senders && new Set(senders),
+    destinationChainIDs: destinationBlockchainIds && new Set(destinationBlockchainIds),
+  };
+}

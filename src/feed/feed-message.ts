@@ -1,0 +1,135 @@
+import type { BlockchainID, MessageID, SubnetID } from '../warp/ids.ts';
+import type { UnsignedMessage } from '../warp/unsigned-message.ts';
+
+/** A place between the messages of a chain: after the message of this log, before the next one. */
+export interface BlockPosition {
+  /** Height on the EVM chain. */
+  readonly blockNumber: number;
+  /** Index among all logs of the block, as in receipts; {@link LAST_LOG_INDEX} is behind all of them. */
+  readonly logIndex: number;
+}
+
+/** Identifies a message: a contract that sends the same bytes again emits the same message ID at another position. */
+export interface MessagePosition extends BlockPosition {
+  readonly chainID: BlockchainID;
+}
+
+/** A Warp message that a watched chain emitted, as the chain's receipts describe it. */
+export interface EmittedMessage extends MessagePosition {
+  readonly message: UnsignedMessage;
+  /** Address of the contract or account that called the precompile: `0x` and 40 digits in lower case. */
+  readonly sender: string;
+  /** Destination of a Teleporter message; undefined for others. */
+  readonly destinationChainID: BlockchainID | undefined;
+  /** `0x` and 64 digits in lower case, as the next. */
+  readonly blockHash: string;
+  readonly txHash: string;
+  /** Timestamp of the block, in Unix milliseconds, as the next. */
+  readonly blockTimeMs: number;
+  /** When this replica first saw the receipt; the block's timestamp if it was read long afterwards. */
+  readonly executedMs: number;
+}
+
+export interface FeedMessage extends EmittedMessage {
+  readonly outcome: MessageOutcome;
+}
+
+/**
+ * `pending` until the first attempt has ended. A failed message is tried again less and less often, and becomes `signed` if that succeeds.
+ * A signed message never changes.
+ */
+export type MessageOutcome =
+  | { readonly status: 'pending' }
+  | ({ readonly status: 'signed' } & MessageSignature)
+  | ({ readonly status: 'failed' } & MessageFailure);
+
+export type MessageStatus = MessageOutcome['status'];
+
+export interface MessageSignature {
+  /** Bytes of the signed message, verified. */
+  readonly signedMessage: Uint8Array;
+  readonly signingSubnetID: SubnetID;
+  readonly pChainHeight: bigint;
+  readonly signedWeight: bigint;
+  readonly totalWeight: bigint;
+  /** Unix milliseconds. */
+  readonly signedMs: number;
+}
+
+export interface MessageFailure {
+  /** An error code of the API, such as `insufficient_weight`. */
+  readonly code: string;
+  /** Sentence for people. */
+  readonly reason: string;
+  /** Attempts so far. */
+  readonly attempts: number;
+  /** End of the last attempt, in Unix milliseconds. */
+  readonly failedMs: number;
+}
+
+/** How far the feed has come on a chain. */
+export interface ChainProgress {
+  readonly chainID: BlockchainID;
+  /** All messages after this position, up to the watermark, are stored. A cursor before it may have missed some: it is expired. */
+  readonly storedAfter: BlockPosition;
+  /** All blocks up to this one were read. */
+  readonly watermark: Checkpoint;
+  /** Highest block up to which all messages are signed or failed; at most that of the watermark. */
+  readonly signedThrough: number;
+}
+
+/** A block that was read, with all blocks before it. */
+export interface Checkpoint {
+  readonly blockNumber: number;
+  /** `0x` and 64 digits in lower case. */
+  readonly blockHash: string;
+  /** Unix milliseconds. */
+  readonly blockTimeMs: number;
+}
+
+export interface MessageQuery {
+  /** The chains to read, each with the position after which it is read. */
+  readonly after: ReadonlyMap<BlockchainID, BlockPosition>;
+  /** `0x` and 40 digits in lower case. */
+  readonly sender?: string | undefined;
+  readonly destinationChainID?: BlockchainID | undefined;
+  readonly status?: MessageStatus | undefined;
+  /** Highest number of messages. */
+  readonly limit: number;
+}
+
+/** What has changed in the store. */
+export interface FeedChange {
+  readonly chainID: BlockchainID;
+  /** The message whose status changed; undefined if blocks were read, with or without messages. */
+  readonly settled: MessagePosition | undefined;
+}
+
+/** Reads stored messages. Each call is one short read of the database. All throw {@link StoreError} if it cannot be read. */
+export interface MessageReader {
+  /** Progress of each chain that is or was watched. */
+  progress(): readonly ChainProgress[];
+  /**
+   * Returns messages in the order of block times, and on each chain in the order of positions. Fewer than `limit` mean that there are no
+   * more up to the watermarks that {@link progress} returns in the same turn of the event loop.
+   */
+  page(query: MessageQuery): readonly FeedMessage[];
+  /** Returns the last emission of a message. */
+  find(messageID: MessageID): FeedMessage | undefined;
+  /** Returns the messages at these positions, in their order, without those that retention has removed. */
+  at(positions: readonly MessagePosition[]): readonly FeedMessage[];
+  /** Calls back after each change. Returns a function that unsubscribes. */
+  onChange(listener: (change: FeedChange) => void): () => void;
+}
+
+const LAST_LOG_INDEX = 0xffff_ffff;
+
+/** Returns the position behind all messages of a block. */
+export function endOfBlock(blockNumber: number): BlockPosition {
+  return { blockNumber, logIndex: LAST_LOG_INDEX };
+}
+
+/** Negative if `a` is before `b`. */
+export function comparePositions(a: BlockPosition, b: BlockPosition): number {
+  return a.blockNumber - b.blockNumber || a.logIndex - b.logIndex;
+}

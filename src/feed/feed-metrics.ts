@@ -1,0 +1,72 @@
+import { DURATION_BUCKETS_SECONDS, type Metrics } from '../telemetry/metrics.ts';
+import type { BlockchainID } from '../warp/ids.ts';
+
+/** State of a watched chain. */
+export interface ChainState {
+  readonly chainID: BlockchainID;
+  /** Blocks that are not read yet. */
+  readonly distanceBlocks: number;
+  /** Age of the last block that was read; 0 if no later one is known. */
+  readonly distanceSeconds: number;
+  readonly hasProblem: boolean;
+}
+
+export interface FeedState {
+  readonly chains: readonly ChainState[];
+  /** Time since the execution of the oldest message that is not signed; 0 if all are. */
+  readonly oldestUnsignedSeconds: number;
+  readonly messages: number;
+}
+
+export type FeedMetrics = ReturnType<typeof createFeedMetrics>;
+
+/** @param read called when the metrics are rendered */
+export function createFeedMetrics(metrics: Metrics, read: () => FeedState) {
+  const labels = ['source_chain'] as const;
+  const ofChains = (name: string, help: string, value: (chain: ChainState) => number): void =>
+    metrics.readGauge<'source_chain'>({ name, help, labels }, () =>
+      read().chains.map((chain) => ({ labels: { source_chain: chain.chainID }, value: value(chain) })),
+    );
+  ofChains(
+    'feed_head_distance_blocks',
+    'Blocks of a watched chain that are not read yet, by source chain',
+    ({ distanceBlocks }) => distanceBlocks,
+  );
+  ofChains(
+    'feed_head_distance_seconds',
+    'Age of the last block that was read of a watched chain, 0 at its head, by source chain',
+    ({ distanceSeconds }) => distanceSeconds,
+  );
+  ofChains(
+    'feed_chain_stopped',
+    'Whether a watched chain cannot be read on, because its RPC fails or contradicts what was read: 1 or 0, by source chain',
+    ({ hasProblem }) => Number(hasProblem),
+  );
+  metrics.readGauge(
+    {
+      name: 'feed_oldest_unsigned_seconds',
+      help: 'Time since the execution of the oldest stored message that is not signed, 0 if all are',
+    },
+    () => read().oldestUnsignedSeconds,
+  );
+  metrics.readGauge({ name: 'feed_messages_stored', help: 'Stored messages of watched chains' }, () => read().messages);
+  const messages = metrics.counter<'source_chain' | 'outcome'>({
+    name: 'feed_messages_total',
+    help: 'Messages of watched chains by source chain and outcome: found (stored to be signed), signed, failed (each attempt)',
+    labels: ['source_chain', 'outcome'],
+  });
+  const signing = metrics.histogram({
+    name: 'feed_signing_duration_seconds',
+    help: 'Time from the execution of a message, as the feed saw it, to its signature',
+    buckets: DURATION_BUCKETS_SECONDS,
+  });
+  return {
+    countFound: (chainID: BlockchainID, count: number): void =>
+      messages.inc({ source_chain: chainID, outcome: 'found' }, count),
+    countFailed: (chainID: BlockchainID): void => messages.inc({ source_chain: chainID, outcome: 'failed' }),
+    countSigned(chainID: BlockchainID, seconds: number): void {
+      messages.inc({ source_chain: chainID, outcome: 'signed' });
+      signing.observe(seconds);
+    },
+  };
+}

@@ -1,0 +1,239 @@
+import { AggregatorError } from '../aggregation/aggregator-error.ts';
+import type { Aggregator } from '../aggregation/request/aggregate.ts';
+import { type Clock, nextTurn, type Random, repeat } from '../lib/concurrency/clock.ts';
+import { ApiError } from '../pchain/rpc/api-error.ts';
+import type { Logger } from '../telemetry/logger.ts';
+import type { Metrics } from '../telemetry/metrics.ts';
+import type { BlockchainID } from '../warp/ids.ts';
+import { type ChainSettings, type ChainWatcher, type WatcherOptions, watchChain } from './chain-watcher.ts';
+import type { MessageReader } from './feed-message.ts';
+import { createFeedMetrics, type FeedMetrics, type FeedState } from './feed-metrics.ts';
+import { startMessageSigner } from './message-signer.ts';
+import { type MessageStore, PRUNE_LIMIT } from './message-store.ts';
+
+/** The feed of a network: it watches chains, and signs and stores their messages. */
+export interface Feed {
+  /** Stored messages; undefined while the network watches no chain and has no messages of earlier ones. */
+  readonly messages: MessageReader | undefined;
+  /** The watched chains, without those whose IDs are not known yet. */
+  chains(): readonly WatchedChain[];
+  /**
+   * Reads a range of blocks of a watched chain again, the last one included, and stores messages that are missing.
+   *
+   * @throws {AggregatorError} `unknown_blockchain` for a chain that is not watched, `invalid_request` for a range that is empty, longer than
+   *   {@link MAX_REPLAY_BLOCKS} or beyond the watermark, `overloaded` during another replay, `chain_rpc_unavailable` or `chain_rpc_invalid`
+   */
+  replay(chainID: BlockchainID, fromBlock: number, toBlock: number, signal: AbortSignal): Promise<ReplayResult>;
+}
+
+export interface ReplayResult {
+  /** Messages of the range that the filters of the chain let pass. */
+  readonly found: number;
+  /** Those that were not stored before; they are signed from now on. */
+  readonly added: number;
+}
+
+/** How a chain is watched; `MessageReader.progress` has how far it was read. */
+export interface WatchedChain {
+  readonly chainID: BlockchainID;
+  /** Highest block that the RPC has reported; undefined before the first answer. */
+  readonly headBlock: number | undefined;
+  /** Why the chain is not read on: its RPC fails, or contradicts what was read. For operators and clients. */
+  readonly problem: string | undefined;
+}
+
+const MAX_REPLAY_BLOCKS = 1_000;
+
+export interface FeedSettings {
+  readonly chains: readonly ChainSettings[];
+  readonly retentionHours: number;
+  readonly maxMessages: number;
+}
+
+export interface FeedOptions extends Omit<WatcherOptions, 'settings' | 'store'> {
+  readonly settings: FeedSettings;
+  /** Opens the store, whose file may have messages of chains that are no longer watched. @throws {StoreError} */
+  readonly openStore: () => MessageStore;
+  readonly hasStoredMessages: () => boolean;
+  /** Limit of the stored messages' bytes. */
+  readonly maxBytes: number;
+  readonly aggregator: Aggregator;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly logger: Logger;
+  readonly metrics: Metrics;
+}
+
+export interface FeedService extends Feed, AsyncDisposable {
+  /** Begins to watch added chains, and ends to watch removed and changed ones, which are then watched by their new settings. */
+  update(settings: FeedSettings): void;
+}
+
+const PRUNE_INTERVAL_MS = 60_000;
+const HOUR_MS = 3_600_000;
+
+/** What exists while the feed is on. */
+interface Running extends AsyncDisposable {
+  readonly store: MessageStore;
+  readonly metrics: FeedMetrics;
+}
+
+/** Opens the feed; without chains and stored messages it has no store, no timer and no connection. */
+export function openFeed(options: FeedOptions): FeedService {
+  const { clock } = options;
+  let { settings } = options;
+  const watchers = new Map<string, ChainWatcher>();
+  /** Watchers of removed chains, until they have ended. */
+  const ending = new Set<Promise<void>>();
+  let running: Running | undefined;
+  let isReplaying = false;
+
+  function start(): Running {
+    const store = options.openStore();
+    const stopping = new AbortController();
+    const metrics = createFeedMetrics(options.metrics, () => stateOf(store));
+    const signer = startMessageSigner({ ...options, store, metrics, quorumOf });
+    const pruning = repeat(clock, stopping.signal, () => prune(store, stopping.signal));
+    return {
+      store,
+      metrics,
+      async [Symbol.asyncDispose]() {
+        stopping.abort(new Error('the service stops'));
+        await Promise.all([pruning, signer[Symbol.asyncDispose]()]);
+        store[Symbol.dispose]();
+      },
+    };
+  }
+
+  async function prune(store: MessageStore, signal: AbortSignal): Promise<number> {
+    const { retentionHours, maxMessages } = settings;
+    const retention = { beforeMs: clock.now() - retentionHours * HOUR_MS, maxMessages, maxBytes: options.maxBytes };
+    try {
+      while (store.prune(retention) === PRUNE_LIMIT && !signal.aborted) await nextTurn(clock);
+    } catch (error) {
+      options.logger.warn({ err: error }, 'the feed cannot remove old messages; trying again');
+    }
+    return PRUNE_INTERVAL_MS;
+  }
+
+  function update(next: FeedSettings): void {
+    settings = next;
+    const wanted = new Map(next.chains.map((chain) => [JSON.stringify(chain), chain]));
+    for (const [key, watcher] of watchers) if (!wanted.has(key)) end(key, watcher);
+    if (running === undefined && wanted.size === 0 && !options.hasStoredMessages()) return;
+    running ??= start();
+    const { store, metrics } = running;
+    for (const [key, chain] of wanted) {
+      if (watchers.has(key)) continue;
+      // Two readers of one chain would contradict each other, so the first has to end.
+      const before = Promise.all(ending);
+      const identify: FeedOptions['identify'] = async (id, signal) => {
+        await before;
+        const chainID = await options.identify(id, signal);
+        if (typeof chainID !== 'string' || !isWatched(chainID)) return chainID;
+        return { problem: `chain ${chainID} is watched twice` };
+      };
+      const countingStore: MessageStore = {
+        ...store,
+        append(chainID, batch) {
+          store.append(chainID, batch);
+          if (batch.messages.length > 0) metrics.countFound(chainID, batch.messages.length);
+        },
+      };
+      watchers.set(key, watchChain({ ...options, settings: chain, store: countingStore, identify }));
+    }
+  }
+
+  function end(key: string, watcher: ChainWatcher): void {
+    watchers.delete(key);
+    const ended = watcher.stop().finally(() => ending.delete(ended));
+    ending.add(ended);
+  }
+
+  function isWatched(chainID: BlockchainID): boolean {
+    return watcherOf(chainID) !== undefined;
+  }
+
+  function watcherOf(chainID: BlockchainID): ChainWatcher | undefined {
+    return [...watchers.values()].find((watcher) => watcher.chainID === chainID);
+  }
+
+  function quorumOf(chainID: BlockchainID): bigint | undefined {
+    const percentage = watcherOf(chainID)?.settings.quorumPercentage;
+    return percentage === undefined ? undefined : BigInt(percentage);
+  }
+
+  function chains(): readonly WatchedChain[] {
+    return [...watchers.values()].flatMap(({ chainID, reader }) => {
+      if (chainID === undefined) return [];
+      const { headBlock, problem } = reader?.status() ?? { headBlock: undefined, problem: undefined };
+      return [{ chainID, headBlock, problem }];
+    });
+  }
+
+  function stateOf(store: MessageStore): FeedState {
+    const { messages, oldestUnsignedMs } = store.counts();
+    const nowMs = clock.now();
+    const watched = chains().map(({ chainID, headBlock, problem }) => {
+      const checkpoint = store.chain(chainID)?.checkpoint;
+      const distanceBlocks = Math.max(0, (headBlock ?? 0) - (checkpoint?.blockNumber ?? headBlock ?? 0));
+      const ageMs = distanceBlocks === 0 || checkpoint === undefined ? 0 : nowMs - checkpoint.blockTimeMs;
+      return {
+        chainID,
+        distanceBlocks,
+        distanceSeconds: Math.max(0, ageMs) / 1_000,
+        hasProblem: problem !== undefined,
+      };
+    });
+    const oldestUnsignedSeconds = oldestUnsignedMs === undefined ? 0 : Math.max(0, nowMs - oldestUnsignedMs) / 1_000;
+    return { chains: watched, oldestUnsignedSeconds, messages };
+  }
+
+  async function replay(chainID: BlockchainID, fromBlock: number, toBlock: number, signal: AbortSignal) {
+    const reader = watcherOf(chainID)?.reader;
+    const watermark = running?.store.chain(chainID)?.checkpoint.blockNumber;
+    if (running === undefined || reader === undefined || watermark === undefined) {
+      throw new AggregatorError('unknown_blockchain', `the feed does not watch blockchain ${chainID}`);
+    }
+    requireRange(fromBlock, toBlock, watermark);
+    if (isReplaying) throw new AggregatorError('overloaded', 'another range of blocks is being read again');
+    isReplaying = true;
+    try {
+      const messages = await reader.readAgain(fromBlock, toBlock, signal);
+      const added = running.store.insert(chainID, fromBlock, toBlock, messages);
+      if (added > 0) running.metrics.countFound(chainID, added);
+      return { found: messages.length, added };
+    } catch (cause) {
+      signal.throwIfAborted();
+      if (!(cause instanceof ApiError)) throw cause;
+      const code = cause.kind === 'unavailable' ? 'chain_rpc_unavailable' : 'chain_rpc_invalid';
+      throw new AggregatorError(code, `the RPC of blockchain ${chainID} failed: ${cause.message}`, { cause });
+    } finally {
+      isReplaying = false;
+    }
+  }
+
+  update(settings);
+  return {
+    get messages() {
+      return running?.store;
+    },
+    chains,
+    replay,
+    update,
+    async [Symbol.asyncDispose]() {
+      for (const [key, watcher] of watchers) end(key, watcher);
+      await Promise.all(ending);
+      await running?.[Symbol.asyncDispose]();
+    },
+  };
+}
+
+/** @throws {AggregatorError} */
+function requireRange(fromBlock: number, toBlock: number, watermark: number): void {
+  const invalid = (text: string) => new AggregatorError('invalid_request', text);
+  if (fromBlock < 1 || toBlock < fromBlock)
+    throw invalid('the range must begin at block 1 or later, and end at or after its begin');
+  if (toBlock - fromBlock >= MAX_REPLAY_BLOCKS) throw invalid(`the range may have at most ${MAX_REPLAY_BLOCKS} blocks`);
+  if (toBlock > watermark) throw invalid(`block ${toBlock} was not read yet; the last one is ${watermark}`);
+}

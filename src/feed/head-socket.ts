@@ -1,0 +1,108 @@
+import { WebSocket as UndiciWebSocket } from 'undici';
+import { backoffMs } from '../lib/concurrency/backoff.ts';
+import { type Clock, type Random, repeat } from '../lib/concurrency/clock.ts';
+import type { Logger } from '../telemetry/logger.ts';
+
+/** `data` is that of a message. */
+interface SocketEvent {
+  readonly data?: unknown;
+}
+
+/** The part of a WebSocket that is used. Simulations replace it. */
+export interface HeadConnection {
+  send(text: string): void;
+  close(): void;
+  addEventListener(type: 'open' | 'close' | 'error' | 'message', listener: (event: SocketEvent) => void): void;
+}
+
+export type OpenSocket = (url: string) => HeadConnection;
+
+export interface HeadSocketOptions {
+  readonly url: string;
+  readonly openSocket?: OpenSocket | undefined;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly logger: Pick<Logger, 'info' | 'warn'>;
+  /** Called when the node reports a new head. */
+  readonly onHead: () => void;
+}
+
+export interface HeadSocket extends AsyncDisposable {
+  /** Whether the node has confirmed the subscription of the present connection. */
+  readonly isSubscribed: boolean;
+  /** Opens a new connection, because heads were not reported on this one. */
+  restart(): void;
+}
+
+const RECONNECT_PAUSES = { baseMs: 500, maxMs: 30_000 };
+const SUBSCRIBE = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'eth_subscribe', params: ['newHeads'] });
+
+/** Subscribes to the new heads of a chain, and connects again whenever that ends. Nothing that it reports is stored. */
+export function openHeadSocket(options: HeadSocketOptions): HeadSocket {
+  const { url, openSocket = (address) => new UndiciWebSocket(address), clock, random, logger, onHead } = options;
+  const stopping = new AbortController();
+  let isSubscribed = false;
+  let failures = 0;
+  let current: HeadConnection | undefined;
+
+  function receive(data: unknown): void {
+    const message = typeof data === 'string' ? parseMessage(data) : undefined;
+    if (message === 'confirmed') {
+      isSubscribed = true;
+      failures = 0;
+    } else if (message === undefined) current?.close();
+    // Also after the confirmation: heads before it were not reported.
+    onHead();
+  }
+
+  /** Resolves when the connection has ended. */
+  function connect(): Promise<void> {
+    return new Promise((resolve) => {
+      const socket = openSocket(url);
+      current = socket;
+      const end = (): void => {
+        stopping.signal.removeEventListener('abort', end);
+        isSubscribed = false;
+        socket.close();
+        onHead();
+        resolve();
+      };
+      socket.addEventListener('open', () => socket.send(SUBSCRIBE));
+      socket.addEventListener('message', ({ data }) => receive(data));
+      socket.addEventListener('error', end);
+      socket.addEventListener('close', end);
+      stopping.signal.addEventListener('abort', end);
+    });
+  }
+
+  const working = repeat(clock, stopping.signal, async () => {
+    await connect();
+    failures += 1;
+    // The URL may hold a key.
+    if (failures === 1 && !stopping.signal.aborted)
+      logger.warn('the web socket for new heads ended; polling meanwhile');
+    return backoffMs(failures, RECONNECT_PAUSES, random);
+  });
+
+  return {
+    get isSubscribed() {
+      return isSubscribed;
+    },
+    restart: () => current?.close(),
+    async [Symbol.asyncDispose]() {
+      stopping.abort(new Error('the service stops'));
+      await working;
+    },
+  };
+}
+
+/** Returns undefined if the node refuses the subscription, or sends something else. */
+function parseMessage(text: string): 'confirmed' | 'head' | undefined {
+  try {
+    const { id, result, method } = JSON.parse(text) as { id?: unknown; result?: unknown; method?: unknown };
+    if (method === 'eth_subscription') return 'head';
+    return id === 1 && typeof result === 'string' ? 'confirmed' : undefined;
+  } catch {
+    return undefined;
+  }
+}

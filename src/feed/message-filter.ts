@@ -1,0 +1,28 @@
+import { teleporterDestination } from '../aggregation/destinations/message-destination.ts';
+import type { LoggedMessage } from '../pchain/codec/evm-block.ts';
+import type { BlockchainID } from '../warp/ids.ts';
+import type { EmittedMessage } from './feed-message.ts';
+
+/** Which messages of a chain are stored and signed; undefined lets all pass. */
+export interface MessageFilter {
+  /** Addresses in lower case. */
+  readonly senders: ReadonlySet<string> | undefined;
+  /** Destinations of Teleporter messages. */
+  readonly destinationChainIDs: ReadonlySet<BlockchainID> | undefined;
+}
+
+export function isWanted({ senders, destinationChainIDs }: MessageFilter, message: EmittedMessage): boolean {
+  const { sender, destinationChainID } = message;
+  if (senders?.has(sender) === false) return false;
+  return (
+    destinationChainIDs === undefined ||
+    (destinationChainID !== undefined && destinationChainIDs.has(destinationChainID))
+  );
+}
+
+export function toEmitted(
+  logged: LoggedMessage,
+  place: Pick<EmittedMessage, 'chainID' | 'blockTimeMs' | 'executedMs'>,
+): EmittedMessage {
+  return { ...logged, ...place, destinationChainID: teleporterDestination(logged.message) };
+}

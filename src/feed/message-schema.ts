@@ -1,0 +1,137 @@
+import type { SQLInputValue, SQLOutputValue } from 'node:sqlite';
+import type { DatabaseSchema } from '../store/local/sqlite.ts';
+import { type BlockchainID, idBytes, type SubnetID } from '../warp/ids.ts';
+import { parseUnsignedMessage } from '../warp/unsigned-message.ts';
+import type {
+  BlockPosition,
+  ChainProgress,
+  Checkpoint,
+  EmittedMessage,
+  FeedMessage,
+  MessageFailure,
+  MessageOutcome,
+} from './feed-message.ts';
+
+export type Row = Readonly<Record<string, SQLOutputValue>>;
+
+export const CHAIN_COLUMNS =
+  'chain_id, evm_chain_id, block_number, block_hash, block_time_ms, stored_after_block, stored_after_log';
+/** The blobs are last, so that SQLite skips them while it looks at the other columns. */
+export const MESSAGE_COLUMNS =
+  'chain_id, block_number, log_index, message_id, sender, destination_id, block_hash, tx_hash, block_time_ms, executed_ms, status, ' +
+  'next_attempt_ms, outcome, message, signed_message';
+
+/** `next_attempt_ms` is null for signed messages. The indexes serve the filters of a page, retention, and the queue of the signer. */
+export const MESSAGE_SCHEMA: DatabaseSchema = {
+  version: 1,
+  tables: `
+    CREATE TABLE IF NOT EXISTS chains (
+      chain_id TEXT PRIMARY KEY, evm_chain_id TEXT NOT NULL,
+      block_number INTEGER NOT NULL, block_hash TEXT NOT NULL, block_time_ms INTEGER NOT NULL,
+      stored_after_block INTEGER NOT NULL, stored_after_log INTEGER NOT NULL);
+    CREATE TABLE IF NOT EXISTS messages (
+      chain_id TEXT NOT NULL, block_number INTEGER NOT NULL, log_index INTEGER NOT NULL, message_id BLOB NOT NULL,
+      sender TEXT NOT NULL, destination_id TEXT, block_hash TEXT NOT NULL, tx_hash TEXT NOT NULL,
+      block_time_ms INTEGER NOT NULL, executed_ms INTEGER NOT NULL,
+      status TEXT NOT NULL, next_attempt_ms INTEGER, outcome TEXT NOT NULL,
+      message BLOB NOT NULL, signed_message BLOB,
+      UNIQUE (chain_id, block_number, log_index));
+    CREATE INDEX IF NOT EXISTS messages_by_id ON messages (message_id);
+    CREATE INDEX IF NOT EXISTS messages_by_sender ON messages (chain_id, sender, block_number, log_index);
+    CREATE INDEX IF NOT EXISTS messages_by_destination ON messages (chain_id, destination_id, block_number, log_index);
+    CREATE INDEX IF NOT EXISTS messages_by_status ON messages (chain_id, status, block_number, log_index);
+    CREATE INDEX IF NOT EXISTS messages_by_time ON messages (block_time_ms, block_number, log_index);
+    CREATE INDEX IF NOT EXISTS messages_to_sign ON messages (status, next_attempt_ms);
+    CREATE INDEX IF NOT EXISTS messages_unsigned ON messages (status, executed_ms)`,
+};
+
+export function valuesOf(emitted: EmittedMessage): SQLInputValue[] {
+  const { chainID, blockNumber, logIndex, message, sender, destinationChainID, blockHash, txHash } = emitted;
+  const { blockTimeMs, executedMs } = emitted;
+  return [
+    chainID,
+    blockNumber,
+    logIndex,
+    idBytes(message.id),
+    sender,
+    destinationChainID ?? null,
+    blockHash,
+    txHash,
+    blockTimeMs,
+    executedMs,
+    'pending',
+    executedMs,
+    '{}',
+    message.bytes,
+    null,
+  ];
+}
+
+export function messageOf(row: Row): FeedMessage {
+  const destination = row['destination_id'];
+  return {
+    chainID: String(row['chain_id']) as BlockchainID,
+    blockNumber: Number(row['block_number']),
+    logIndex: Number(row['log_index']),
+    message: parseUnsignedMessage(row['message'] as Uint8Array),
+    sender: String(row['sender']),
+    destinationChainID: destination === null ? undefined : (String(destination) as BlockchainID),
+    blockHash: String(row['block_hash']),
+    txHash: String(row['tx_hash']),
+    blockTimeMs: Number(row['block_time_ms']),
+    executedMs: Number(row['executed_ms']),
+    outcome: outcomeOf(row),
+  };
+}
+
+export function encodeOutcome(outcome: MessageOutcome): string {
+  const { status: _, ...details } = { ...outcome, signedMessage: undefined };
+  return JSON.stringify(details, (_key, value: unknown) => (typeof value === 'bigint' ? String(value) : value));
+}
+
+function outcomeOf(row: Row): MessageOutcome {
+  const status = row['status'];
+  if (status === 'pending') return { status };
+  const details: unknown = JSON.parse(String(row['outcome']));
+  if (status === 'failed') return { status, ...(details as MessageFailure) };
+  const { signingSubnetID, pChainHeight, signedWeight, totalWeight, signedMs } = details as Record<
+    'signingSubnetID' | 'pChainHeight' | 'signedWeight' | 'totalWeight',
+    string
+  > & { signedMs: number };
+  return {
+    status: 'signed',
+    signedMessage: row['signed_message'] as Uint8Array,
+    signingSubnetID: signingSubnetID as SubnetID,
+    pChainHeight: BigInt(pChainHeight),
+    signedWeight: BigInt(signedWeight),
+    totalWeight: BigInt(totalWeight),
+    signedMs,
+  };
+}
+
+export function progressOf(row: Row): ChainProgress {
+  const watermark = checkpointOf(row);
+  const firstPending = toNumber(row['first_pending']);
+  return {
+    chainID: String(row['chain_id']) as BlockchainID,
+    storedAfter: storedAfterOf(row),
+    watermark,
+    signedThrough: Math.min(watermark.blockNumber, firstPending === undefined ? Infinity : firstPending - 1),
+  };
+}
+
+export function checkpointOf(row: Row): Checkpoint {
+  return {
+    blockNumber: Number(row['block_number']),
+    blockHash: String(row['block_hash']),
+    blockTimeMs: Number(row['block_time_ms']),
+  };
+}
+
+export function storedAfterOf(row: Row): BlockPosition {
+  return { blockNumber: Number(row['stored_after_block']), logIndex: Number(row['stored_after_log']) };
+}
+
+export function toNumber(value: SQLOutputValue | undefined): number | undefined {
+  return value === null || value === undefined ? undefined : Number(value);
+}

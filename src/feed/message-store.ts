@@ -1,0 +1,332 @@
+import { existsSync } from 'node:fs';
+import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
+import { type DatabasePlace, databasePath, openDatabase, rollBack, withStoreError } from '../store/local/sqlite.ts';
+import { type BlockchainID, idBytes } from '../warp/ids.ts';
+import {
+  type BlockPosition,
+  type Checkpoint,
+  comparePositions,
+  type EmittedMessage,
+  endOfBlock,
+  type FeedChange,
+  type FeedMessage,
+  type MessageFailure,
+  type MessageOutcome,
+  type MessagePosition,
+  type MessageQuery,
+  type MessageReader,
+  type MessageSignature,
+} from './feed-message.ts';
+import {
+  CHAIN_COLUMNS,
+  checkpointOf,
+  encodeOutcome,
+  MESSAGE_COLUMNS,
+  MESSAGE_SCHEMA,
+  messageOf,
+  progressOf,
+  type Row,
+  storedAfterOf,
+  toNumber,
+  valuesOf,
+} from './message-schema.ts';
+
+/** Blocks that were read in one go. */
+export interface BlockBatch {
+  readonly firstBlock: number;
+  /** The last block. */
+  readonly checkpoint: Checkpoint;
+  readonly messages: readonly EmittedMessage[];
+}
+
+export interface Retention {
+  /** Messages of blocks before this time go, in Unix milliseconds. */
+  readonly beforeMs: number;
+  readonly maxMessages: number;
+  /** Limit of the messages' bytes. */
+  readonly maxBytes: number;
+}
+
+export interface StoredChain {
+  readonly checkpoint: Checkpoint;
+  /** Result of `eth_chainId`. */
+  readonly evmChainID: string;
+}
+
+/** The messages of a network's watched chains. A write is one transaction. All methods throw {@link StoreError}. */
+export interface MessageStore extends MessageReader, Disposable {
+  /** Returns undefined for a chain that was never watched. */
+  chain(chainID: BlockchainID): StoredChain | undefined;
+  /** Adds a chain that is read from the block after the checkpoint. */
+  addChain(chainID: BlockchainID, chain: StoredChain): void;
+  /** Stores the messages of the next blocks together with the checkpoint. @throws {RangeError} if blocks before them were not read */
+  append(chainID: BlockchainID, batch: BlockBatch): void;
+  /** Stores messages of blocks that are read again; returns how many were new. The checkpoint stays. */
+  insert(chainID: BlockchainID, firstBlock: number, lastBlock: number, messages: readonly EmittedMessage[]): number;
+  /** Returns messages of this status whose next attempt is due, in the order of their due times. */
+  due(status: 'pending' | 'failed', nowMs: number, limit: number): readonly FeedMessage[];
+  /** Delays the attempt at a pending message, which stays pending. */
+  postpone(position: MessagePosition, nextAttemptMs: number): void;
+  setSigned(position: MessagePosition, signature: MessageSignature): void;
+  setFailed(position: MessagePosition, failure: MessageFailure, nextAttemptMs: number): void;
+  /** Removes the oldest messages, at most {@link PRUNE_LIMIT} a call; returns how many. */
+  prune(retention: Retention): number;
+  counts(): StoreCounts;
+}
+
+export interface StoreCounts {
+  readonly messages: number;
+  /** Bytes of unsigned and signed messages. */
+  readonly bytes: number;
+  /** Execution of the oldest message that is not signed, in Unix milliseconds. */
+  readonly oldestUnsignedMs: number | undefined;
+}
+
+const FILE_KIND = 'feed-messages';
+/** Bounds the time for which one call blocks the event loop. */
+export const PRUNE_LIMIT = 500;
+
+/** Whether there is a file with messages, or was one. */
+export function hasMessageStore(place: DatabasePlace): boolean {
+  return existsSync(databasePath(FILE_KIND, place));
+}
+
+/** @throws {StoreError} if the file cannot be opened, is no database, or was written by another version */
+export function openMessageStore(place: DatabasePlace): MessageStore {
+  const path = databasePath(FILE_KIND, place);
+  const database = openDatabase(path, place.directory, MESSAGE_SCHEMA, readCounts);
+  return createMessageStore(database, path);
+}
+
+function createMessageStore(database: DatabaseSync, path: string): MessageStore {
+  const statements = prepare(database);
+  const listeners = new Set<(change: FeedChange) => void>();
+  let counts = readCounts(database);
+
+  const read = <T>(act: () => T): T => withStoreError('read', path, act);
+  const write = <T>(act: () => T): T =>
+    withStoreError('write', path, () => {
+      database.exec('BEGIN IMMEDIATE');
+      try {
+        const result = act();
+        database.exec('COMMIT');
+        return result;
+      } catch (error) {
+        rollBack(database);
+        counts = readCounts(database);
+        throw error;
+      }
+    });
+  const changed = (change: FeedChange): void => {
+    for (const listener of listeners) listener(change);
+  };
+
+  function insertNew(message: EmittedMessage): number {
+    const { changes } = statements.insert.run(...valuesOf(message));
+    if (changes === 0) return 0;
+    counts = { messages: counts.messages + 1, bytes: counts.bytes + message.message.bytes.length };
+    return 1;
+  }
+
+  function storedChain(chainID: BlockchainID): Row | undefined {
+    return statements.chain.get(chainID);
+  }
+
+  function requireChain(chainID: BlockchainID): Row {
+    const row = storedChain(chainID);
+    if (row === undefined) throw new RangeError(`chain ${chainID} was not added`);
+    return row;
+  }
+
+  function settle(position: MessagePosition, outcome: MessageOutcome, nextAttemptMs: number | null): void {
+    const { chainID, blockNumber, logIndex } = position;
+    const signed = outcome.status === 'signed' ? outcome.signedMessage : null;
+    const before = write(() => {
+      const row = statements.status.get(chainID, blockNumber, logIndex);
+      // Retention may have removed it meanwhile, and what is signed stays signed.
+      if (row === undefined || row['status'] === 'signed') return undefined;
+      const values = [outcome.status, signed, encodeOutcome(outcome), nextAttemptMs];
+      statements.settle.run(...values, chainID, blockNumber, logIndex);
+      counts = { ...counts, bytes: counts.bytes + (signed?.length ?? 0) };
+      return row['status'];
+    });
+    if (before !== undefined && before !== outcome.status) changed({ chainID, settled: position });
+  }
+
+  function removeOldest({ beforeMs, maxMessages, maxBytes }: Retention): number {
+    let removed = 0;
+    for (const row of statements.oldest.all(PRUNE_LIMIT)) {
+      const isExcess = counts.messages > maxMessages || counts.bytes > maxBytes;
+      if (!isExcess && Number(row['block_time_ms']) >= beforeMs) break;
+      const chainID = String(row['chain_id']);
+      const [blockNumber, logIndex] = [Number(row['block_number']), Number(row['log_index'])];
+      statements.remove.run(chainID, blockNumber, logIndex);
+      raiseStoredAfter(requireChain(chainID as BlockchainID), { blockNumber, logIndex });
+      counts = { messages: counts.messages - 1, bytes: counts.bytes - Number(row['bytes']) };
+      removed += 1;
+    }
+    return removed;
+  }
+
+  function raiseStoredAfter(chain: Row, position: BlockPosition): void {
+    if (comparePositions(position, storedAfterOf(chain)) <= 0) return;
+    statements.setStoredAfter.run(position.blockNumber, position.logIndex, String(chain['chain_id']));
+  }
+
+  return {
+    progress: () => read(() => statements.chains.all().map(progressOf)),
+    page: (query) => read(() => readPage(database, query)),
+    find: (messageID) => read(() => optional(statements.byMessageID.get(idBytes(messageID)))),
+    at: (positions) =>
+      read(() =>
+        positions.flatMap(({ chainID, blockNumber, logIndex }) => {
+          const row = statements.at.get(chainID, blockNumber, logIndex);
+          return row === undefined ? [] : [messageOf(row)];
+        }),
+      ),
+    onChange(listener) {
+      listeners.add(listener);
+      return () => listeners.delete(listener);
+    },
+    chain: (chainID) =>
+      read(() => {
+        const row = storedChain(chainID);
+        return row && { checkpoint: checkpointOf(row), evmChainID: String(row['evm_chain_id']) };
+      }),
+    addChain(chainID, { checkpoint, evmChainID }) {
+      const { blockNumber, logIndex } = endOfBlock(checkpoint.blockNumber);
+      const values = [checkpoint.blockNumber, checkpoint.blockHash, checkpoint.blockTimeMs, blockNumber, logIndex];
+      write(() => statements.addChain.run(chainID, evmChainID, ...values));
+      changed({ chainID, settled: undefined });
+    },
+    append(chainID, { firstBlock, checkpoint, messages }) {
+      const { blockNumber } = checkpointOf(requireChain(chainID));
+      const isNext = firstBlock === blockNumber + 1 && checkpoint.blockNumber >= firstBlock;
+      if (!isNext) throw new RangeError(`block ${firstBlock} does not follow block ${blockNumber}, the last one read`);
+      requireInRange(messages, chainID, firstBlock, checkpoint.blockNumber);
+      write(() => {
+        for (const message of messages) insertNew(message);
+        statements.setCheckpoint.run(checkpoint.blockNumber, checkpoint.blockHash, checkpoint.blockTimeMs, chainID);
+      });
+      changed({ chainID, settled: undefined });
+    },
+    insert(chainID, firstBlock, lastBlock, messages) {
+      requireInRange(messages, chainID, firstBlock, lastBlock);
+      const added = write(() => {
+        const chain = requireChain(chainID);
+        const storedAfter = storedAfterOf(chain);
+        const below = endOfBlock(firstBlock - 1);
+        const reachesStored = comparePositions(endOfBlock(lastBlock), storedAfter) >= 0;
+        if (reachesStored && comparePositions(below, storedAfter) < 0) {
+          statements.setStoredAfter.run(below.blockNumber, below.logIndex, chainID);
+        }
+        return messages.reduce((sum, message) => sum + insertNew(message), 0);
+      });
+      changed({ chainID, settled: undefined });
+      return added;
+    },
+    due: (status, nowMs, limit) => read(() => statements.due.all(status, nowMs, limit).map(messageOf)),
+    postpone: ({ chainID, blockNumber, logIndex }, nextMs) =>
+      write(() => void statements.postpone.run(nextMs, chainID, blockNumber, logIndex)),
+    setSigned: (position, signature) => settle(position, { status: 'signed', ...signature }, null),
+    setFailed: (position, failure, nextMs) => settle(position, { status: 'failed', ...failure }, nextMs),
+    prune: (retention) => write(() => removeOldest(retention)),
+    counts: () => read(() => ({ ...counts, oldestUnsignedMs: toNumber(statements.oldestUnsigned.get()?.['oldest']) })),
+    [Symbol.dispose]: () => database.close(),
+  };
+}
+
+function prepare(database: DatabaseSync) {
+  const at = 'chain_id = ? AND block_number = ? AND log_index = ?';
+  const select = `SELECT ${MESSAGE_COLUMNS} FROM messages`;
+  const chains = `SELECT ${CHAIN_COLUMNS}, (SELECT min(block_number) FROM messages AS m
+    WHERE m.chain_id = chains.chain_id AND status = 'pending') AS first_pending FROM chains`;
+  const placeholders = MESSAGE_COLUMNS.split(',')
+    .map(() => '?')
+    .join(', ');
+  return {
+    chains: database.prepare(`${chains} ORDER BY chain_id`),
+    chain: database.prepare(`${chains} WHERE chain_id = ?`),
+    addChain: database.prepare(`INSERT INTO chains (${CHAIN_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?)`),
+    setCheckpoint: database.prepare(
+      'UPDATE chains SET block_number = ?, block_hash = ?, block_time_ms = ? WHERE chain_id = ?',
+    ),
+    setStoredAfter: database.prepare(
+      'UPDATE chains SET stored_after_block = ?, stored_after_log = ? WHERE chain_id = ?',
+    ),
+    insert: database.prepare(`INSERT OR IGNORE INTO messages (${MESSAGE_COLUMNS}) VALUES (${placeholders})`),
+    at: database.prepare(`${select} WHERE ${at}`),
+    byMessageID: database.prepare(`${select} WHERE message_id = ? ORDER BY block_number DESC, log_index DESC LIMIT 1`),
+    status: database.prepare(`SELECT status FROM messages WHERE ${at}`),
+    settle: database.prepare(
+      `UPDATE messages SET status = ?, signed_message = ?, outcome = ?, next_attempt_ms = ? WHERE ${at}`,
+    ),
+    due: database.prepare(
+      `${select} WHERE status = ? AND next_attempt_ms <= ? ORDER BY next_attempt_ms, block_number, log_index LIMIT ?`,
+    ),
+    postpone: database.prepare(`UPDATE messages SET next_attempt_ms = ? WHERE ${at} AND status = 'pending'`),
+    oldestUnsigned: database.prepare(
+      "SELECT min(executed_ms) AS oldest FROM messages WHERE status IN ('pending', 'failed')",
+    ),
+    oldest: database.prepare(
+      `SELECT chain_id, block_number, log_index, block_time_ms, length(message) + ifnull(length(signed_message), 0) AS bytes
+       FROM messages ORDER BY block_time_ms, block_number, log_index LIMIT ?`,
+    ),
+    remove: database.prepare(`DELETE FROM messages WHERE ${at}`),
+  };
+}
+
+/** Reads `limit` messages of each chain, so that any of them may be the oldest. */
+function readPage(database: DatabaseSync, query: MessageQuery): readonly FeedMessage[] {
+  const { after, sender, destinationChainID, status, limit } = query;
+  const filters: [string, SQLInputValue | undefined][] = [
+    ['sender', sender],
+    ['destination_id', destinationChainID],
+    ['status', status],
+  ];
+  const given = filters.filter((filter): filter is [string, SQLInputValue] => filter[1] !== undefined);
+  const conditions = given.map(([column]) => ` AND ${column} = ?`).join('');
+  const statement = database.prepare(
+    `SELECT ${MESSAGE_COLUMNS} FROM messages WHERE chain_id = ? AND (block_number, log_index) > (?, ?)${conditions}
+     ORDER BY block_number, log_index LIMIT ?`,
+  );
+  const values = given.map(([, value]) => value);
+  const rows = [...after].map(([chainID, { blockNumber, logIndex }]) =>
+    statement.all(chainID, blockNumber, logIndex, ...values, limit),
+  );
+  return mergeByTime(rows, limit).map(messageOf);
+}
+
+/** Merges lists without changing the order of any, even if its times decrease. */
+function mergeByTime(lists: readonly Row[][], limit: number): Row[] {
+  const merged: Row[] = [];
+  const next = lists.map(() => 0);
+  const timeOf = (list: number): number => Number(lists[list]?.[next[list] ?? 0]?.['block_time_ms'] ?? Infinity);
+  while (merged.length < limit) {
+    const first = lists.reduce((best, _, list) => (timeOf(list) < timeOf(best) ? list : best), 0);
+    const row = lists[first]?.[next[first] ?? 0];
+    if (row === undefined) break;
+    merged.push(row);
+    next[first] = (next[first] ?? 0) + 1;
+  }
+  return merged;
+}
+
+function optional(row: Row | undefined): FeedMessage | undefined {
+  return row && messageOf(row);
+}
+
+function readCounts(database: DatabaseSync): Pick<StoreCounts, 'messages' | 'bytes'> {
+  const row = database
+    .prepare(
+      'SELECT count(*) AS messages, sum(length(message) + ifnull(length(signed_message), 0)) AS bytes FROM messages',
+    )
+    .get();
+  return { messages: Number(row?.['messages']), bytes: Number(row?.['bytes'] ?? 0) };
+}
+
+function requireInRange(messages: readonly EmittedMessage[], chainID: BlockchainID, first: number, last: number): void {
+  const isOutside = (message: EmittedMessage) =>
+    message.chainID !== chainID || message.blockNumber < first || message.blockNumber > last;
+  if (messages.some(isOutside)) throw new RangeError(`a message is outside of blocks ${first} to ${last}`);
+}

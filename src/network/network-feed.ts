@@ -1,0 +1,68 @@
+import type { NetworkConfig } from '../config/settings.ts';
+import { createBlockSource } from '../feed/block-source.ts';
+import { createChainIdentifier } from '../feed/chain-identity.ts';
+import { type FeedOptions, type FeedService, openFeed } from '../feed/feed.ts';
+import { hasMessageStore, openMessageStore } from '../feed/message-store.ts';
+import { once } from '../lib/concurrency/once.ts';
+import type { EvmApi } from '../pchain/rpc/evm-api.ts';
+import type { NodeApi } from '../pchain/rpc/node-api.ts';
+import type { SubnetDirectory } from '../pchain/state/subnet-directory.ts';
+import type { SubnetID } from '../warp/ids.ts';
+
+export interface NetworkFeedOptions
+  extends Pick<FeedOptions, 'aggregator' | 'clock' | 'random' | 'logger' | 'metrics' | 'timeoutMs'> {
+  readonly network: Pick<NetworkConfig, 'name' | 'feed' | 'trackedSubnetIDs'>;
+  readonly networkID: number;
+  readonly storePath: string | undefined;
+  readonly api: Pick<NodeApi, 'getBlockchains'>;
+  readonly directory: Pick<SubnetDirectory, 'validatedBy'>;
+  /** Opens clients that only the feed uses, so that lookups of clients do not delay it. */
+  readonly openEvmApi: (owner: AsyncDisposableStack) => EvmApi;
+  readonly trackSubnets: (subnetIDs: readonly SubnetID[]) => void;
+}
+
+/** Limits of the stored messages, in bytes. */
+const MAX_MEMORY_BYTES = 128 * 1024 * 1024;
+const MAX_FILE_BYTES = 4 * 1024 * 1024 * 1024;
+
+export interface NetworkFeed {
+  readonly feed: FeedService;
+  /** Updates the watched chains, and the subnets that are tracked besides theirs. */
+  update(next: Pick<NetworkConfig, 'trackedSubnetIDs' | 'feed'>): void;
+}
+
+/** Opens the feed of a network, which tracks the subnets of watched chains. */
+export function openNetworkFeed(opened: AsyncDisposableStack, options: NetworkFeedOptions): NetworkFeed {
+  const { network, networkID, storePath: directory } = options;
+  const place = { directory, networkID, name: network.name };
+  // Closed after the feed.
+  const clients = opened.use(new AsyncDisposableStack());
+  const evm = once(() => options.openEvmApi(clients));
+  /** Subnets of the chains that are or were watched since the start. */
+  const watched = new Set<SubnetID>();
+  let configured = network.trackedSubnetIDs;
+  const track = (): void => options.trackSubnets([...new Set([...configured, ...watched])]);
+  const trackSubnet = (subnetID: SubnetID): void => {
+    watched.add(subnetID);
+    track();
+  };
+  const feed = opened.use(
+    openFeed({
+      ...options,
+      settings: network.feed,
+      openStore: () => openMessageStore(place),
+      hasStoredMessages: () => directory !== undefined && hasMessageStore(place),
+      maxBytes: directory === undefined ? MAX_MEMORY_BYTES : MAX_FILE_BYTES,
+      identify: createChainIdentifier({ ...options, trackSubnet }),
+      openSource: (chain, chainID) => createBlockSource(evm(), chain, chainID),
+    }),
+  );
+  return {
+    feed,
+    update(next) {
+      configured = next.trackedSubnetIDs;
+      track();
+      feed.update(next.feed);
+    },
+  };
+}

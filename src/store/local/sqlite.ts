@@ -1,0 +1,144 @@
+import { mkdtempSync, rmSync, statSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { createFolder } from '../../lib/net/create-folder.ts';
+import { PUBLIC_NETWORKS } from '../../warp/networks.ts';
+
+/** Where a database of a network is. */
+export interface DatabasePlace {
+  /** Path of the folder for the file, which is created if it does not exist. Undefined keeps everything in memory. */
+  readonly directory: string | undefined;
+  /** Selects the file: each network has one. */
+  readonly networkID: number;
+  /** Distinguishes private networks with the same ID. */
+  readonly name?: string;
+}
+
+export interface DatabaseSchema {
+  /** Raised with each change of the tables. */
+  readonly version: number;
+  /** Statements that create the tables unless they exist. */
+  readonly tables: string;
+}
+
+type Action = 'open' | 'read' | 'write';
+
+/** Wait for another process's commit. SQLite's calls block the event loop meanwhile. */
+const BUSY_TIMEOUT_MS = 200;
+
+/** The store cannot be opened, read or written. The message names the path. */
+export class StoreError extends Error {
+  override readonly name = 'StoreError';
+
+  constructor(action: Action, path: string, reason: string, options?: ErrorOptions) {
+    super(`cannot ${action} the store at ${path}: ${reason}`, options);
+  }
+}
+
+/** Advice for the operator by result code of SQLite. */
+const ADVICE: Readonly<Record<number, string>> = {
+  5: 'another process holds it; each service needs its own store',
+  8: 'the service may not write there',
+  10: 'the disk or its file system fails, or may hold no more',
+  11: 'the file is damaged; move it away, and the blocks are read again',
+  13: 'there is no space left',
+  14: 'the folder does not exist, or the service may not write there',
+  26: 'another file is in its place; move it away',
+};
+
+/**
+ * Creates the folder and tries to write there, before the ID of the network is known, which selects the file.
+ *
+ * @throws {StoreError}
+ */
+export function checkStoreFolder(directory: string): void {
+  try {
+    createFolder(resolve(directory));
+    rmSync(mkdtempSync(join(directory, '.writable-')), { recursive: true });
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    throw new StoreError('open', directory, `${reason} (give the service a folder that it may write to)`, { cause });
+  }
+}
+
+/** Returns the path of the file of this kind, such as `l1-validations`. */
+export function databasePath(kind: string, { directory, networkID, name }: DatabasePlace): string {
+  if (directory === undefined) return ':memory:';
+  const isPublic = PUBLIC_NETWORKS.some((network) => network.networkID === networkID);
+  const suffix = name === undefined || isPublic ? '' : `-${encodeURIComponent(name)}`;
+  return join(directory, `${kind}-${networkID}${suffix}.sqlite`);
+}
+
+/**
+ * Opens a database and creates its tables.
+ *
+ * @param probe reads from the tables, so that a damaged file fails now rather than later
+ * @throws {StoreError} if the file cannot be opened, is no database, or was written by another version
+ */
+export function openDatabase(
+  path: string,
+  directory: string | undefined,
+  schema: DatabaseSchema,
+  probe: (database: DatabaseSync) => void,
+): DatabaseSync {
+  return withStoreError('open', path, () => {
+    if (directory !== undefined) prepareFolder(resolve(directory), path);
+    const database = new DatabaseSync(path);
+    try {
+      prepareTables(database, path, schema);
+      probe(database);
+      return database;
+    } catch (error) {
+      database.close();
+      throw error;
+    }
+  });
+}
+
+/** @throws {StoreError} if `act` fails */
+export function withStoreError<T>(action: Action, path: string, act: () => T): T {
+  try {
+    return act();
+  } catch (error) {
+    throw toStoreError(action, path, error);
+  }
+}
+
+export function toStoreError(action: Action, path: string, cause: unknown): StoreError {
+  if (cause instanceof StoreError) return cause;
+  const reason = cause instanceof Error ? cause.message : String(cause);
+  const advice = ADVICE[primaryCodeOf(cause)];
+  return new StoreError(action, path, advice === undefined ? reason : `${reason} (${advice})`, { cause });
+}
+
+/** Ends a transaction that failed. SQLite rolls back itself after some failures, such as a full disk. */
+export function rollBack(database: DatabaseSync): void {
+  if (database.isOpen && database.isTransaction) database.exec('ROLLBACK');
+}
+
+/** Extended result codes have the primary one in their lowest byte. */
+function primaryCodeOf(error: unknown): number {
+  const code = error instanceof Error && 'errcode' in error ? error.errcode : undefined;
+  return typeof code === 'number' ? code & 0xff : -1;
+}
+
+/** @throws if the path is no file */
+function prepareFolder(directory: string, path: string): void {
+  createFolder(directory);
+  const found = statSync(path, { throwIfNoEntry: false });
+  if (found !== undefined && !found.isFile()) throw new StoreError('open', path, 'it is no file');
+}
+
+function prepareTables(database: DatabaseSync, path: string, schema: DatabaseSchema): void {
+  // A power loss may undo the last commits, whose blocks are then read again, but never leaves a partial one.
+  database.exec(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL`);
+  const version = Number(database.prepare('PRAGMA user_version').get()?.['user_version']);
+  if (version !== 0 && version !== schema.version) {
+    throw new StoreError(
+      'open',
+      path,
+      `it has format ${version}, and this version reads format ${schema.version}; move it away to start with an empty one`,
+    );
+  }
+  database.exec(`${schema.tables}; PRAGMA user_version = ${schema.version}`);
+}

@@ -1,0 +1,115 @@
+import { afterEach, describe, expect, test } from 'vitest';
+import type { Fault } from './simulated-chain.ts';
+import { createWatchedChain } from './watched-chain.ts';
+
+let watched: ReturnType<typeof createWatchedChain>;
+
+async function start(options?: Parameters<typeof createWatchedChain>[0]) {
+  watched = createWatchedChain(options);
+  watched.start(1);
+  await watched.clock.advance(100);
+}
+
+afterEach(() => watched.stop());
+
+test('reads each block, with and without messages, while it polls', async () => {
+  await start();
+  watched.chain.accept(2);
+  watched.chain.accept(0);
+  watched.chain.accept(1, false);
+  watched.chain.execute();
+  await watched.clock.advance(500);
+  expect(watched.watermark()).toBe(3);
+  expect(watched.stored()).toEqual(['1.0', '1.1']);
+});
+
+test('begins at the head if no first block is given', async () => {
+  watched = createWatchedChain();
+  for (let block = 0; block < 5; block += 1) watched.chain.accept(1);
+  watched.chain.execute();
+  watched.start();
+  await watched.clock.advance(500);
+  expect(watched.stored()).toEqual(['5.0']);
+});
+
+test('waits for the receipts of a block that is accepted and not executed', async () => {
+  await start();
+  watched.chain.accept(1);
+  await watched.clock.advance(5_000);
+  expect(watched.watermark()).toBe(0);
+  watched.chain.execute();
+  await watched.clock.advance(1_000);
+  expect(watched.stored()).toEqual(['1.0']);
+});
+
+test('reads a long gap by ranges, also if the RPC allows short ones only', async () => {
+  watched = createWatchedChain();
+  for (let block = 0; block < 300; block += 1) watched.chain.accept(block % 3);
+  watched.chain.execute();
+  watched.chain.maxRange = 50;
+  watched.start(1);
+  await watched.clock.advance(10);
+  expect(watched.watermark()).toBe(300);
+  expect(watched.stored()).toEqual(watched.emitted());
+});
+
+describe('with a web socket', () => {
+  test('reads when a head is reported, and needs no polling', async () => {
+    await start({ hasSocket: true });
+    watched.chain.accept(1);
+    watched.chain.execute();
+    watched.reportHead();
+    await watched.clock.advance(1);
+    expect(watched.stored()).toEqual(['1.0']);
+  });
+
+  test('opens a new one if the old one reports nothing', async () => {
+    await start({ hasSocket: true });
+    await watched.clock.advance(6_000);
+    expect(watched.sockets).toHaveLength(1);
+    watched.chain.accept(1);
+    watched.chain.execute();
+    await watched.clock.advance(6_000);
+    expect(watched.stored()).toEqual(['1.0']);
+    expect(watched.sockets).toHaveLength(2);
+  });
+
+  test('polls while the socket is away', async () => {
+    await start({ hasSocket: true });
+    for (const socket of watched.sockets) socket.close();
+    watched.chain.accept(1);
+    watched.chain.execute();
+    await watched.clock.advance(500);
+    expect(watched.stored()).toEqual(['1.0']);
+  });
+});
+
+describe('a chain', () => {
+  test.each<Fault>(['other chain', 'contradicts'])('is stopped with a reason if its RPC %s', async (fault) => {
+    await start();
+    watched.chain.fault = fault;
+    for (let block = 0; block < 4; block += 1) watched.chain.accept(1);
+    watched.chain.execute();
+    await watched.clock.advance(70_000);
+    expect(watched.watermark()).toBe(0);
+    expect(watched.status()).toMatchObject({ isStopped: true, problem: expect.stringContaining('its RPC') });
+  });
+
+  test.each<Fault>(['down', 'hangs', 'lags', 'other chain', 'contradicts'])(
+    'misses no message if its RPC %s for a while',
+    async (fault) => {
+      await start();
+      watched.chain.accept(1);
+      watched.chain.execute();
+      await watched.clock.advance(1_000);
+      watched.chain.fault = fault;
+      for (let block = 0; block < 4; block += 1) watched.chain.accept(1);
+      watched.chain.execute();
+      await watched.clock.advance(90_000);
+      watched.chain.fault = 'none';
+      await watched.clock.advance(60_000);
+      expect(watched.stored()).toEqual(watched.emitted());
+      expect(watched.status()?.problem).toBeUndefined();
+    },
+  );
+});
