@@ -267,13 +267,13 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     'a request waits for what cannot pass': ['&& error.retryAfterMs !== undefined', ''],
   }),
   ...bugsOf('src/aggregation/request/shared-signing.ts', ['test/unit/aggregation/wait.test.ts'], {
-    'a recent failure ends a wait': ['!(joinedMs < wait.untilMs && isPassing(failure))', 'true'],
+    'a recent failure ends a wait': ['(clock.monotonicMs() < wait.untilMs && isPassing(failure))', 'false'],
   }),
   ...bugsOf('src/aggregation/request/shared-signing.ts', ['test/unit/aggregation/request'], {
     'a replica that takes over has the whole time again': ['.requestTimeoutMs - spentMs)', '.requestTimeoutMs)'],
     'a replica waits for another one all the time that its request has': ['WAITING_SHARE = 0.75', 'WAITING_SHARE = 1'],
   }),
-  ...bugsOf('src/aggregation/request/signing-resolver.ts', REQUEST, {
+  ...bugsOf('src/aggregation/request/signers-at-height.ts', REQUEST, {
     "a destination's epoch is used only where it is required": [
       'const reading = destination && (await',
       'const reading = destination?.isRequired && (await',

@@ -4,7 +4,7 @@ import type { SubnetDirectory } from '../../pchain/state/subnet-directory.ts';
 import { inSpan, NO_SPAN } from '../../telemetry/spans.ts';
 import { warpSetHash } from '../../validators/warp-set-hash.ts';
 import type { SubnetID } from '../../warp/ids.ts';
-import { createAdmission } from '../admission/admission.ts';
+import { type Admission, createAdmission } from '../admission/admission.ts';
 import { AggregatorError } from '../aggregator-error.ts';
 import type { RequestOutcome } from '../aggregator-metrics.ts';
 import { type DeliveryWarning, deliveryWarnings, unknownDestination } from '../destinations/delivery-warnings.ts';
@@ -19,7 +19,8 @@ import {
   type SettledRequest,
 } from './complete-request.ts';
 import { requestKey } from './result-key.ts';
-import { createSharedSigning, type SharedSigningOptions, type Wait, type Waiter } from './shared-signing.ts';
+import type { Wait, Waiter } from './shared-collection.ts';
+import { SharedSigning, type SharedSigningOptions } from './shared-signing.ts';
 import type { Signing, SigningResolver } from './signing-resolver.ts';
 import { createTransactionWait } from './transaction-wait.ts';
 
@@ -65,68 +66,113 @@ export interface Aggregator {
  * Parsing requests, HTTP and the P2P protocol belong to `api`, `http` and `p2p`.
  */
 export function createAggregator(options: AggregatorOptions): Aggregator {
-  const { metrics, clock, limits, subnets, penalties, resolver } = options;
-  const admission = createAdmission({
-    clock,
-    metrics,
-    subnets,
-    maxAggregationsInFlight: limits.maxAggregationsInFlight,
-    queueTimeoutMs: limits.requestTimeoutMs,
-  });
-  const sharedSigning = createSharedSigning({ ...options, admission, observeDelay: admission.observeDelay });
-  const awaitTransaction = createTransactionWait({ ...options, admission });
-  const lookups = new SingleFlight<string, Resolved>();
+  return new NetworkAggregator(options);
+}
+
+class NetworkAggregator implements Aggregator {
+  readonly #options: AggregatorOptions;
+  readonly #admission: Admission;
+  readonly #sharedSigning: SharedSigning;
+  readonly #awaitTransaction: ReturnType<typeof createTransactionWait>;
+  readonly #lookups = new SingleFlight<string, Resolved>();
+
+  constructor(options: AggregatorOptions) {
+    const { metrics, clock, limits, subnets } = options;
+    this.#options = options;
+    this.#admission = createAdmission({
+      clock,
+      metrics,
+      subnets,
+      maxAggregationsInFlight: limits.maxAggregationsInFlight,
+      queueTimeoutMs: limits.requestTimeoutMs,
+    });
+    const admission = this.#admission;
+    this.#sharedSigning = new SharedSigning({ ...options, admission, observeDelay: admission.observeDelay });
+    this.#awaitTransaction = createTransactionWait({ ...options, admission });
+  }
+
+  async aggregate(request: AggregationRequest, waiter: AggregateOptions): Promise<AggregationResult> {
+    const { clock, metrics } = this.#options;
+    const startMs = clock.monotonicMs();
+    const { waitMs = 0 } = waiter;
+    const ends = waitMs > 0 ? waiter.waitEnds : undefined;
+    const wait: Wait = { untilMs: ends?.aborted === true ? startMs : startMs + waitMs, ends, spentMs: 0 };
+    const endWait = (): void => {
+      wait.untilMs = Math.min(wait.untilMs, clock.monotonicMs());
+    };
+    ends?.addEventListener('abort', endWait, { once: true });
+    using _ = { [Symbol.dispose]: () => ends?.removeEventListener('abort', endWait) };
+    let recalled: Recalled | undefined;
+    try {
+      recalled = this.#recall(request);
+    } catch (error) {
+      return await this.#follow(waiter, startMs, wait, () => Promise.reject(error));
+    }
+    if (recalled !== undefined) {
+      const tookS = this.#endResolve(waiter, startMs);
+      waiter.span?.child('resolve').end();
+      if (recalled.result !== undefined) {
+        metrics.observeDuration('signed', tookS);
+        return this.#advised(recalled.complete, recalled.signing, recalled.result, waiter);
+      }
+    }
+    await waiter.onCacheMiss?.();
+    return await this.#follow(waiter, startMs, wait, () => this.#run(request, recalled, waiter, wait));
+  }
 
   /** Resolves a request from caches only; undefined if that is not possible. A cached answer needs no admission. */
-  function recall(request: AggregationRequest): Recalled | undefined {
+  #recall(request: AggregationRequest): Recalled | undefined {
+    const { resolver, subnets } = this.#options;
     const { subject } = request;
     if (subject.kind !== 'message') return undefined;
     const complete = completeMessage(request, subject);
     const signing = resolver.known(complete);
     if (signing === undefined || !subnets.isAllowed(signing.signingSubnetID)) return undefined;
-    return { complete, signing, result: sharedSigning.known(settled(complete, signing), signing) };
+    return { complete, signing, result: this.#sharedSigning.known(settled(complete, signing), signing) };
   }
 
-  async function run(
+  async #run(
     request: AggregationRequest,
     recalled: Resolved | undefined,
     waiter: AggregateOptions,
     wait: Wait,
   ): Promise<AggregationResult> {
     waiter.signal.throwIfAborted();
-    return await sign(recalled ?? (await resolve(request, waiter, wait)), waiter, wait);
+    return await this.#sign(recalled ?? (await this.#resolve(request, waiter, wait)), waiter, wait);
   }
 
-  async function resolve(request: AggregationRequest, waiter: AggregateOptions, wait: Wait): Promise<Resolved> {
+  async #resolve(request: AggregationRequest, waiter: AggregateOptions, wait: Wait): Promise<Resolved> {
+    const { clock, l1Messages, penalties, resolver, subnets } = this.#options;
     const { signal, client, span = NO_SPAN } = waiter;
     const startMs = clock.monotonicMs();
-    using _ = { [Symbol.dispose]: () => void endResolve(waiter, startMs + wait.spentMs) };
-    const known = knownSubnet(request);
-    await awaitTransaction(request.subject, waiter, wait);
+    using _ = { [Symbol.dispose]: () => void this.#endResolve(waiter, startMs + wait.spentMs) };
+    const known = this.#knownSubnet(request);
+    await this.#awaitTransaction(request.subject, waiter, wait);
     const find = async (until: AbortSignal): Promise<Resolved> => {
-      const complete = await completeRequest(request, options.l1Messages, until);
+      const complete = await completeRequest(request, l1Messages, until);
       const signing = await resolver.resolve(complete, until, (subnetID) => subnets.requireAllowed(subnetID));
       return { complete, signing };
     };
     const admitAndFind = async (until: AbortSignal): Promise<Resolved> => {
-      using _permit = admission.admit({ client, subnetID: known ?? trackedSubnet(request) });
+      using _permit = this.#admission.admit({ client, subnetID: known ?? this.#trackedSubnet(request) });
       return await find(until);
     };
     return await inSpan(span.child('resolve'), () => {
       // Concurrent requests share the reading of the proposed height and of its validators.
       const isShared = known !== undefined && isAtProposedHeight(request);
       if (isShared) return find(signal);
-      return lookups.run(
+      return this.#lookups.run(
         requestKey(request),
         (flight) =>
-          namesUnknown(request) ? penalties.lookUp(client, () => admitAndFind(flight)) : admitAndFind(flight),
+          this.#namesUnknown(request) ? penalties.lookUp(client, () => admitAndFind(flight)) : admitAndFind(flight),
         signal,
       );
     });
   }
 
   /** @returns the seconds that it took */
-  function endResolve(waiter: AggregateOptions, startMs: number): number {
+  #endResolve(waiter: AggregateOptions, startMs: number): number {
+    const { clock, metrics } = this.#options;
     const tookMs = clock.monotonicMs() - startMs;
     metrics.observeStage('resolve', tookMs / 1_000);
     waiter.onStage?.('resolve', tookMs);
@@ -134,7 +180,8 @@ export function createAggregator(options: AggregatorOptions): Aggregator {
   }
 
   /** The signing subnet, if it is known without a lookup. */
-  function knownSubnet(request: AggregationRequest): SubnetID | undefined {
+  #knownSubnet(request: AggregationRequest): SubnetID | undefined {
+    const { resolver, subnets } = this.#options;
     const { signingSubnetID: given } = request;
     if (given !== undefined) subnets.requireAllowed(given);
     const known = resolver.knownSigningSubnet(request);
@@ -143,18 +190,19 @@ export function createAggregator(options: AggregatorOptions): Aggregator {
   }
 
   /** Whether the P-Chain may not know what the request names. */
-  function namesUnknown(request: AggregationRequest): boolean {
+  #namesUnknown(request: AggregationRequest): boolean {
+    const { directory, resolver } = this.#options;
     const { subject } = request;
     if (resolver.knownSigningSubnet(request) === undefined) return true;
     const destination = destinationOf(request, subject.kind === 'message' ? subject.message : undefined);
-    return destination !== undefined && options.directory.knownSubnetOf(destination.chainID) === undefined;
+    return destination !== undefined && directory.knownSubnetOf(destination.chainID) === undefined;
   }
 
-  function trackedSubnet({ signingSubnetID: given }: AggregationRequest): SubnetID | undefined {
-    return given !== undefined && subnets.isTracked(given) ? given : undefined;
+  #trackedSubnet({ signingSubnetID: given }: AggregationRequest): SubnetID | undefined {
+    return given !== undefined && this.#options.subnets.isTracked(given) ? given : undefined;
   }
 
-  async function sign(
+  async #sign(
     { complete, signing: first }: Resolved,
     waiter: AggregateOptions,
     wait: Wait,
@@ -164,22 +212,24 @@ export function createAggregator(options: AggregatorOptions): Aggregator {
     await waiter.onSigners?.(first.warpSet.validators.length, complete.message.bytes.length);
     let signing = first;
     for (let rebuilds = 0; ; rebuilds += 1) {
-      const { result, isNew } = await sharedSigning.sign(settled(complete, signing), signing, waiter, wait);
+      const { result, isNew } = await this.#sharedSigning.sign(settled(complete, signing), signing, waiter, wait);
       // A cached result took no time in which the set could change.
       if (!isNew || complete.pChainHeight !== 0n || rebuilds === MAX_REBUILDS) {
-        return advised(complete, signing, result, waiter);
+        return this.#advised(complete, signing, result, waiter);
       }
       const known = signing;
-      const now = await inSpan(span.child('resolve again'), () => resolver.resolveAgain(complete, known, signal));
+      const now = await inSpan(span.child('resolve again'), () =>
+        this.#options.resolver.resolveAgain(complete, known, signal),
+      );
       const isSame = resultSubject(now) === resultSubject(signing);
-      if (isSame) return advised(complete, now, result, waiter);
+      if (isSame) return this.#advised(complete, now, result, waiter);
       // The set has changed, so the signer bits would name other validators. Most signatures are stored by now.
       signing = now;
     }
   }
 
   /** Passes advice to the waiter, and returns the result. */
-  function advised(
+  #advised(
     { message, destination, likelyDestinationID }: CompleteRequest,
     signing: Signing,
     result: AggregationResult,
@@ -192,7 +242,8 @@ export function createAggregator(options: AggregatorOptions): Aggregator {
       return result;
     }
     // Without a destination of its own, a request does not wait for warnings.
-    const known = target ?? (likelyDestinationID && resolver.knownTarget(likelyDestinationID, signingSubnetID));
+    const known =
+      target ?? (likelyDestinationID && this.#options.resolver.knownTarget(likelyDestinationID, signingSubnetID));
     if (known === undefined) return result;
     const { sourceChainID } = message;
     // A shared result may have another height than the signers that were resolved last.
@@ -203,12 +254,13 @@ export function createAggregator(options: AggregatorOptions): Aggregator {
     return result;
   }
 
-  async function follow(
+  async #follow(
     waiter: AggregateOptions,
     startMs: number,
     wait: Wait,
     work: () => Promise<AggregationResult>,
   ): Promise<AggregationResult> {
+    const { clock, metrics } = this.#options;
     metrics.inFlight.inc();
     let outcome: RequestOutcome = 'internal_error';
     try {
@@ -224,36 +276,6 @@ export function createAggregator(options: AggregatorOptions): Aggregator {
       metrics.observeDuration(outcome, (clock.monotonicMs() - startMs - wait.spentMs) / 1_000);
     }
   }
-
-  return {
-    async aggregate(request: AggregationRequest, waiter: AggregateOptions): Promise<AggregationResult> {
-      const startMs = clock.monotonicMs();
-      const { waitMs = 0 } = waiter;
-      const ends = waitMs > 0 ? waiter.waitEnds : undefined;
-      const wait: Wait = { untilMs: ends?.aborted === true ? startMs : startMs + waitMs, ends, spentMs: 0 };
-      const endWait = (): void => {
-        wait.untilMs = Math.min(wait.untilMs, clock.monotonicMs());
-      };
-      ends?.addEventListener('abort', endWait, { once: true });
-      using _ = { [Symbol.dispose]: () => ends?.removeEventListener('abort', endWait) };
-      let recalled: Recalled | undefined;
-      try {
-        recalled = recall(request);
-      } catch (error) {
-        return await follow(waiter, startMs, wait, () => Promise.reject(error));
-      }
-      if (recalled !== undefined) {
-        const tookS = endResolve(waiter, startMs);
-        waiter.span?.child('resolve').end();
-        if (recalled.result !== undefined) {
-          metrics.observeDuration('signed', tookS);
-          return advised(recalled.complete, recalled.signing, recalled.result, waiter);
-        }
-      }
-      await waiter.onCacheMiss?.();
-      return await follow(waiter, startMs, wait, () => run(request, recalled, waiter, wait));
-    },
-  };
 }
 
 /** The quorum is known once the signers are. */

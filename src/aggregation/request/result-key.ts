@@ -6,7 +6,7 @@ import { warpSetHash } from '../../validators/warp-set-hash.ts';
 import type { UnsignedMessage } from '../../warp/unsigned-message.ts';
 import { type AggregationRequest, type Subject, settingsOf } from './aggregation-request.ts';
 import type { SettledRequest } from './complete-request.ts';
-import type { SignersAtHeight } from './signing-resolver.ts';
+import type { SignersAtHeight } from './signers-at-height.ts';
 
 /** Equal for equal requests, whether settings are given or left to their defaults. */
 export function requestKey(request: AggregationRequest): string {

@@ -10,7 +10,7 @@ import type { AggregatorMetrics } from '../aggregator-metrics.ts';
 import type { L1Messages } from '../transactions/l1-messages.ts';
 import type { Subject } from './aggregation-request.ts';
 import { subjectKey } from './result-key.ts';
-import type { Wait, Waiter } from './shared-signing.ts';
+import type { Wait, Waiter } from './shared-collection.ts';
 
 export interface TransactionWaitOptions {
   readonly l1Messages: Pick<L1Messages, 'ofTransaction'>;
