@@ -7,13 +7,7 @@ import { MAX_SEND_QUEUE_BYTES, Peer, type PeerOptions } from './connection/peer.
 import { createTlsDial } from './connection/tls-dial.ts';
 import { createVersionWatch, type VersionWatch } from './connection/version-watch.ts';
 import { type AddressBook, createAddressBook } from './discovery/address-book.ts';
-import {
-  type ConnectionEnd,
-  createDialSchedule,
-  DEFAULT_DIAL_LIMITS,
-  type DialLimits,
-  type DialSchedule,
-} from './discovery/dial-schedule.ts';
+import { type ConnectionEnd, DEFAULT_DIAL_LIMITS, type DialLimits, DialSchedule } from './discovery/dial-schedule.ts';
 import { MAX_DIALS_PER_STEP } from './discovery/peer-decisions.ts';
 import { createPeerDiscovery } from './discovery/peer-discovery.ts';
 import { createWantedNodes, type WantedChange } from './discovery/wanted-nodes.ts';
@@ -128,7 +122,7 @@ class OpenPeerNetwork implements PeerNetwork {
 
   #createSchedule(): DialSchedule {
     const { clock, identity, random } = this.#options;
-    return createDialSchedule({
+    return new DialSchedule({
       limits: this.#limits,
       random,
       nowMs: clock.monotonicMs(),

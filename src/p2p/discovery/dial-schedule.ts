@@ -67,68 +67,94 @@ interface NodeRecord {
   unwantedSinceMs: number | undefined;
 }
 
-export type DialSchedule = ReturnType<typeof createDialSchedule>;
-
 /**
  * Decides when each node is dialled, within the limits of all dials. It opens and closes nothing: the caller reports `onReady` and
  * `onClosed` of each dial.
  *
  * Bound: one record for each wanted node, each connection, and each of the few sources of addresses that failed.
  */
-export function createDialSchedule(options: DialScheduleOptions) {
-  const { limits, random, hasAddress, preferredNodes, knownNodes } = options;
-  const records = new Map<NodeID, NodeRecord>();
+export class DialSchedule {
+  readonly #options: DialScheduleOptions;
+  readonly #records = new Map<NodeID, NodeRecord>();
   /** Dialled connections that are not ready. */
-  const connecting = new Set<NodeID>();
-  let openCount = 0;
-  const tokens = new TokenBucket({ capacity: limits.dialsPerSecond, perSecond: limits.dialsPerSecond }, options.nowMs);
+  readonly #connecting = new Set<NodeID>();
+  #openCount = 0;
+  readonly #tokens: TokenBucket;
 
-  function unwant(nodeID: NodeID, nowMs: number): void {
-    const record = records.get(nodeID);
+  constructor(options: DialScheduleOptions) {
+    const { dialsPerSecond } = options.limits;
+    this.#options = options;
+    this.#tokens = new TokenBucket({ capacity: dialsPerSecond, perSecond: dialsPerSecond }, options.nowMs);
+  }
+
+  get connectingCount(): number {
+    return this.#connecting.size;
+  }
+
+  get isFull(): boolean {
+    return this.#openCount >= this.#options.limits.maxConnections;
+  }
+
+  /** Failed dials since the last stable connection or new address. */
+  failures(nodeID: NodeID): number {
+    return this.#records.get(nodeID)?.failures ?? 0;
+  }
+
+  /** End of the node's last connection; undefined if it was ready since, or none has ended. */
+  lastEnd(nodeID: NodeID): NodeRecord['lastEnd'] {
+    return this.#records.get(nodeID)?.lastEnd;
+  }
+
+  want(nodeID: NodeID, nowMs: number): void {
+    this.#recordOf(nodeID, nowMs).unwantedSinceMs = undefined;
+  }
+
+  unwant(nodeID: NodeID, nowMs: number): void {
+    const record = this.#records.get(nodeID);
     if (record === undefined) return;
     record.unwantedSinceMs = nowMs;
-    if (!record.isOpen) records.delete(nodeID);
+    if (!record.isOpen) this.#records.delete(nodeID);
   }
 
   /** Returns the nodes to dial now, and counts them as dialled. */
-  function takeDue(nowMs: number): NodeID[] {
-    const tokensLeft = tokens.left(nowMs);
+  takeDue(nowMs: number): NodeID[] {
+    const tokensLeft = this.#tokens.left(nowMs);
     if (tokensLeft < 1) return [];
     const load = {
       tokens: tokensLeft,
-      openCount,
-      connectingCount: connecting.size,
-      preferredMissing: countPreferredMissing(),
+      openCount: this.#openCount,
+      connectingCount: this.#connecting.size,
+      preferredMissing: this.#countPreferredMissing(),
     };
-    const budget = dialBudget(load, limits);
+    const budget = dialBudget(load, this.#options.limits);
     if (budget.total <= 0) return [];
-    const due = planDials(candidates(budget.unwanted > 0, nowMs), budget);
-    tokens.spend(due.length);
+    const due = planDials(this.#candidates(budget.unwanted > 0, nowMs), budget);
+    this.#tokens.spend(due.length);
     for (const nodeID of due) {
-      const record = recordOf(nodeID, nowMs);
+      const record = this.#recordOf(nodeID, nowMs);
       record.isOpen = true;
       record.lastDialAtMs = nowMs;
-      openCount += 1;
-      connecting.add(nodeID);
+      this.#openCount += 1;
+      this.#connecting.add(nodeID);
     }
     return due;
   }
 
-  function onReady(nodeID: NodeID): void {
-    connecting.delete(nodeID);
-    const record = records.get(nodeID);
+  onReady(nodeID: NodeID): void {
+    this.#connecting.delete(nodeID);
+    const record = this.#records.get(nodeID);
     if (record === undefined) return;
     record.lastEnd = undefined;
     record.turnedAway = 0;
   }
 
-  function onClosed(nodeID: NodeID, end: ConnectionEnd, nowMs: number): void {
-    const record = records.get(nodeID);
+  onClosed(nodeID: NodeID, end: ConnectionEnd, nowMs: number): void {
+    const record = this.#records.get(nodeID);
     if (record?.isOpen !== true) return;
     record.isOpen = false;
     record.lastEnd = { cause: end.cause, reason: end.reason, clockOffsetMs: end.clockOffsetMs };
-    openCount -= 1;
-    connecting.delete(nodeID);
+    this.#openCount -= 1;
+    this.#connecting.delete(nodeID);
     if (end.cause === 'not_admitted') {
       if (record.turnedAway === 0) record.turnedAwaySinceMs = nowMs;
       record.turnedAway += 1;
@@ -136,27 +162,27 @@ export function createDialSchedule(options: DialScheduleOptions) {
     if (end.readyForMs !== undefined && end.readyForMs >= STABLE_AFTER_MS) {
       record.failures = 0;
       record.pauseMs = 0;
-      record.nextDialAtMs = nowMs + FIRST_REDIAL_MS * random();
+      record.nextDialAtMs = nowMs + FIRST_REDIAL_MS * this.#options.random();
     } else if (end.cause !== 'superseded') {
       record.failures += 1;
-      record.pauseMs = nextRedialPauseMs(record.pauseMs, random);
+      record.pauseMs = nextRedialPauseMs(record.pauseMs, this.#options.random);
       record.nextDialAtMs = nowMs + record.pauseMs;
     }
-    if (end.cause === 'unwanted') records.delete(nodeID);
+    if (end.cause === 'unwanted') this.#records.delete(nodeID);
   }
 
   /** Counts nodes that have been closing connections right after TLS for some time, see `identity-conflict.ts`. */
-  function turnedAwayCount(nowMs: number): number {
+  turnedAwayCount(nowMs: number): number {
     let count = 0;
-    for (const { turnedAway, turnedAwaySinceMs } of records.values()) {
+    for (const { turnedAway, turnedAwaySinceMs } of this.#records.values()) {
       if (turnedAway >= MIN_TURNED_AWAY && nowMs - turnedAwaySinceMs >= TURNED_AWAY_MS) count += 1;
     }
     return count;
   }
 
   /** Resets the backoff of a node. Returns false for a node that is not dialled. */
-  function onNewAddress(nodeID: NodeID, nowMs: number): boolean {
-    const record = records.get(nodeID);
+  onNewAddress(nodeID: NodeID, nowMs: number): boolean {
+    const record = this.#records.get(nodeID);
     if (record === undefined) return false;
     record.failures = 0;
     record.nextDialAtMs = Math.max(nowMs, record.lastDialAtMs + MIN_REDIAL_MS);
@@ -164,15 +190,15 @@ export function createDialSchedule(options: DialScheduleOptions) {
   }
 
   /** Returns connections to close, which have been unwanted for long enough. */
-  function dueDisconnects(nowMs: number): NodeID[] {
+  dueDisconnects(nowMs: number): NodeID[] {
     const unwanted: { nodeID: NodeID; unwantedSinceMs: number }[] = [];
-    for (const { nodeID, isOpen, nextDialAtMs, unwantedSinceMs } of records.values()) {
+    for (const { nodeID, isOpen, nextDialAtMs, unwantedSinceMs } of this.#records.values()) {
       if (unwantedSinceMs === undefined) continue;
       if (isOpen) unwanted.push({ nodeID, unwantedSinceMs });
       // A source that failed keeps its record for a while, so that others are tried first.
-      else if (nextDialAtMs + MAX_BACKOFF_MS < nowMs) records.delete(nodeID);
+      else if (nextDialAtMs + MAX_BACKOFF_MS < nowMs) this.#records.delete(nodeID);
     }
-    const surplus = Math.max(0, unwanted.length - limits.gossipSources);
+    const surplus = Math.max(0, unwanted.length - this.#options.limits.gossipSources);
     return unwanted
       .filter(({ unwantedSinceMs }) => nowMs - unwantedSinceMs >= UNWANTED_GRACE_MS)
       .sort((a, b) => a.unwantedSinceMs - b.unwantedSinceMs)
@@ -180,27 +206,27 @@ export function createDialSchedule(options: DialScheduleOptions) {
       .map(({ nodeID }) => nodeID);
   }
 
-  function countPreferredMissing(): number | undefined {
-    const preferred = preferredNodes();
+  #countPreferredMissing(): number | undefined {
+    const preferred = this.#options.preferredNodes();
     if (preferred.size === 0) return undefined;
     let count = 0;
-    for (const nodeID of preferred) if (records.get(nodeID)?.isOpen !== true) count += 1;
+    for (const nodeID of preferred) if (this.#records.get(nodeID)?.isOpen !== true) count += 1;
     return count;
   }
 
-  function* candidates(withSources: boolean, nowMs: number): Generator<DialCandidate> {
-    const preferred = preferredNodes();
-    for (const { nodeID, isOpen, failures, nextDialAtMs, unwantedSinceMs } of records.values()) {
+  *#candidates(withSources: boolean, nowMs: number): Generator<DialCandidate> {
+    const preferred = this.#options.preferredNodes();
+    for (const { nodeID, isOpen, failures, nextDialAtMs, unwantedSinceMs } of this.#records.values()) {
       if (isOpen || unwantedSinceMs !== undefined) continue;
-      if (nextDialAtMs > nowMs || !hasAddress(nodeID)) continue;
+      if (nextDialAtMs > nowMs || !this.#options.hasAddress(nodeID)) continue;
       yield { nodeID, rank: preferred.has(nodeID) ? 'preferred' : 'wanted', failures, nextDialAtMs };
     }
     if (!withSources) return;
     let considered = 0;
-    for (const nodeID of knownNodes()) {
-      const record = records.get(nodeID);
+    for (const nodeID of this.#options.knownNodes()) {
+      const record = this.#records.get(nodeID);
       const isWanted = record !== undefined && record.unwantedSinceMs === undefined;
-      if (isWanted || record?.isOpen === true || !hasAddress(nodeID)) continue;
+      if (isWanted || record?.isOpen === true || !this.#options.hasAddress(nodeID)) continue;
       const { failures, nextDialAtMs } = record ?? { failures: 0, nextDialAtMs: nowMs };
       if (nextDialAtMs <= nowMs) yield { nodeID, rank: 'unwanted', failures, nextDialAtMs };
       considered += 1;
@@ -208,8 +234,8 @@ export function createDialSchedule(options: DialScheduleOptions) {
     }
   }
 
-  function recordOf(nodeID: NodeID, nowMs: number): NodeRecord {
-    const known = records.get(nodeID);
+  #recordOf(nodeID: NodeID, nowMs: number): NodeRecord {
+    const known = this.#records.get(nodeID);
     if (known !== undefined) return known;
     const record: NodeRecord = {
       nodeID,
@@ -223,30 +249,7 @@ export function createDialSchedule(options: DialScheduleOptions) {
       turnedAwaySinceMs: nowMs,
       unwantedSinceMs: nowMs,
     };
-    records.set(nodeID, record);
+    this.#records.set(nodeID, record);
     return record;
   }
-
-  return {
-    get connectingCount(): number {
-      return connecting.size;
-    },
-    get isFull(): boolean {
-      return openCount >= limits.maxConnections;
-    },
-    /** Failed dials since the last stable connection or new address. */
-    failures: (nodeID: NodeID): number => records.get(nodeID)?.failures ?? 0,
-    /** End of the node's last connection; undefined if it was ready since, or none has ended. */
-    lastEnd: (nodeID: NodeID) => records.get(nodeID)?.lastEnd,
-    want(nodeID: NodeID, nowMs: number): void {
-      recordOf(nodeID, nowMs).unwantedSinceMs = undefined;
-    },
-    unwant,
-    takeDue,
-    onReady,
-    onClosed,
-    onNewAddress,
-    dueDisconnects,
-    turnedAwayCount,
-  };
 }

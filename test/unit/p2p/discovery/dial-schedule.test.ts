@@ -3,10 +3,9 @@ import { expect, it, test } from 'vitest';
 import type { CloseCause } from '../../../../src/p2p/connection/peer.ts';
 import {
   type ConnectionEnd,
-  createDialSchedule,
   DEFAULT_DIAL_LIMITS,
   type DialLimits,
-  type DialSchedule,
+  DialSchedule,
 } from '../../../../src/p2p/discovery/dial-schedule.ts';
 import { MAX_DIALS_PER_STEP } from '../../../../src/p2p/discovery/peer-decisions.ts';
 import { isIdentityContested, TURNED_AWAY_MS } from '../../../../src/p2p/identity/identity-conflict.ts';
@@ -20,7 +19,7 @@ const LOST: ConnectionEnd = { cause: 'lost', reason: 'connection lost', readyFor
 function createSchedule(
   change: { limits?: Partial<DialLimits>; known?: NodeID[]; without?: Set<NodeID>; preferred?: Set<NodeID> } = {},
 ) {
-  return createDialSchedule({
+  return new DialSchedule({
     limits: { ...DEFAULT_DIAL_LIMITS, gossipSources: 0, ...change.limits },
     random: () => 0.5,
     nowMs: 0,
