@@ -72,41 +72,112 @@ export interface JsonRpcClientOptions {
   readonly limits?: Partial<JsonRpcLimits>;
 }
 
-export type JsonRpcClient = ReturnType<typeof createJsonRpcClient>;
-
 /** JSON-RPC 2.0 client over HTTP with failover. Disposal fails present and later calls as `unavailable` and closes connections. */
-export function createJsonRpcClient(options: JsonRpcClientOptions) {
-  const { clock, random, openHttp = openHttpPool, states = createEndpointStates(clock) } = options;
-  const limits = { ...DEFAULT_JSON_RPC_LIMITS, ...options.limits };
-  const metrics = declareApiMetrics(options.metrics);
-  const inFlight = new Set<Promise<unknown>>();
-  const closing = new AbortController();
-  let lastId = 0;
-  let current = openAll(options.endpoints);
+export interface JsonRpcClient extends AsyncDisposable {
+  /** Replaces the endpoints, at least one. Calls in flight are repeated at the new ones. */
+  useEndpoints(endpoints: readonly ApiEndpoint[]): void;
+  /**
+   * Tries each endpoint once, healthy ones first. Temporary failures (transport, timeout, limits, HTTP 5xx, 408, 429) lead to further rounds
+   * with pauses, unless each endpoint asks for a longer pause. A JSON-RPC error about the question ends the call, one that is unknown to us
+   * counts if no other endpoint has an answer.
+   *
+   * @throws {ApiError}, or the signal's reason if the caller aborted
+   */
+  call<Result>(call: JsonRpcCall<Result>): Promise<Result>;
+  /** Like {@link call}, for a call of several requests. */
+  callAtEndpoints<Result>(call: EndpointCall<Result>): Promise<Result>;
+}
 
-  function openAll(endpoints: readonly ApiEndpoint[]): readonly OpenEndpoint[] {
+export function createJsonRpcClient(options: JsonRpcClientOptions): JsonRpcClient {
+  return new FailoverClient(options);
+}
+
+class FailoverClient implements JsonRpcClient {
+  readonly #clock: Clock;
+  readonly #random: Random;
+  readonly #openHttp: OpenHttp;
+  readonly #states: EndpointStates;
+  readonly #limits: JsonRpcLimits;
+  readonly #metrics: ReturnType<typeof declareApiMetrics>;
+  readonly #inFlight = new Set<Promise<unknown>>();
+  readonly #closing = new AbortController();
+  #lastId = 0;
+  #current: readonly OpenEndpoint[];
+
+  constructor(options: JsonRpcClientOptions) {
+    const { clock, random, openHttp = openHttpPool, states = createEndpointStates(clock) } = options;
+    this.#clock = clock;
+    this.#random = random;
+    this.#openHttp = openHttp;
+    this.#states = states;
+    this.#limits = { ...DEFAULT_JSON_RPC_LIMITS, ...options.limits };
+    this.#metrics = declareApiMetrics(options.metrics);
+    this.#current = this.#openAll(options.endpoints);
+  }
+
+  useEndpoints(endpoints: readonly ApiEndpoint[]): void {
+    const before = this.#current;
+    this.#current = this.#openAll(endpoints);
+    for (const { http } of before) void http.destroy();
+  }
+
+  call<Result>({ signal, ...request }: JsonRpcCall<Result>): Promise<Result> {
+    return this.callAtEndpoints({ method: request.method, signal, ask: (endpoint) => endpoint.send(request) });
+  }
+
+  async callAtEndpoints<Result>(call: EndpointCall<Result>): Promise<Result> {
+    const { method, signal } = call;
+    signal.throwIfAborted();
+    this.#closing.signal.throwIfAborted();
+    if (this.#inFlight.size >= this.#limits.maxCallsInFlight) {
+      this.#metrics.calls.inc({ method, outcome: 'unavailable' });
+      throw new ApiError('unavailable', `${method}: ${this.#inFlight.size} calls of the API are in flight already`);
+    }
+    const startedMs = this.#clock.monotonicMs();
+    let outcome: ApiErrorKind | 'ok' | 'aborted' = 'ok';
+    const work = inSpan(currentSpan().child(method, 'client'), () => this.#callInTime(call));
+    this.#inFlight.add(work);
+    try {
+      return await work;
+    } catch (error) {
+      outcome = outcomeOf(error);
+      throw error;
+    } finally {
+      this.#inFlight.delete(work);
+      this.#metrics.calls.inc({ method, outcome });
+      this.#metrics.duration.observe({ method }, (this.#clock.monotonicMs() - startedMs) / 1_000);
+    }
+  }
+
+  #openAll(endpoints: readonly ApiEndpoint[]): readonly OpenEndpoint[] {
     if (endpoints.length === 0) throw new RangeError('a JSON-RPC client needs at least one endpoint');
     return endpoints.map((endpoint) => {
       const address = new EndpointAddress(endpoint);
-      const http = openHttp(address.origin, {
-        connections: limits.maxConnections,
-        connectTimeout: limits.attemptTimeoutMs,
+      const http = this.#openHttp(address.origin, {
+        connections: this.#limits.maxConnections,
+        connectTimeout: this.#limits.attemptTimeoutMs,
       });
-      return { host: address.host, address, http, state: states.of(endpoint), asideUntilMs: HEALTHY };
+      return { host: address.host, address, http, state: this.#states.of(endpoint), asideUntilMs: HEALTHY };
     });
   }
 
   /** Healthy endpoints as configured, then those put aside. */
-  function inOrder(): OpenEndpoint[] {
-    const nowMs = clock.monotonicMs();
-    return current.toSorted((a, b) => Math.max(a.asideUntilMs, nowMs) - Math.max(b.asideUntilMs, nowMs));
+  #inOrder(): OpenEndpoint[] {
+    const nowMs = this.#clock.monotonicMs();
+    return this.#current.toSorted((a, b) => Math.max(a.asideUntilMs, nowMs) - Math.max(b.asideUntilMs, nowMs));
   }
 
-  async function callInTime<Result>(call: EndpointCall<Result>): Promise<Result> {
+  async #callInTime<Result>(call: EndpointCall<Result>): Promise<Result> {
     const outcomes = new Map<OpenEndpoint, AttemptRejection | AttemptFailure>();
-    using deadline = startDeadline(clock, limits.callTimeoutMs, call.method, call.signal, closing.signal);
+    using deadline = startDeadline(
+      this.#clock,
+      this.#limits.callTimeoutMs,
+      call.method,
+      call.signal,
+      this.#closing.signal,
+    );
     try {
-      return await callInRounds(call, outcomes, deadline.signal);
+      return await this.#callInRounds(call, outcomes, deadline.signal);
     } catch (error) {
       call.signal.throwIfAborted();
       if (error !== deadline.signal.reason || !(error instanceof DeadlineExceeded)) throw error;
@@ -115,30 +186,34 @@ export function createJsonRpcClient(options: JsonRpcClientOptions) {
   }
 
   /** @param outcomes receives the last outcome at each endpoint, for the error after a timeout */
-  async function callInRounds<Result>(
+  async #callInRounds<Result>(
     call: EndpointCall<Result>,
     outcomes: Map<OpenEndpoint, AttemptRejection | AttemptFailure>,
     signal: AbortSignal,
   ): Promise<Result> {
     for (let round = 1; ; round += 1) {
-      for (const endpoint of inOrder()) {
+      for (const endpoint of this.#inOrder()) {
         const before = outcomes.get(endpoint);
         if (before !== undefined && !mayPass(before)) continue;
         const attempt = await call.ask({
           state: endpoint.state,
-          send: (request) => send(endpoint, request, signal),
+          send: (request) => this.#send(endpoint, request, signal),
         });
         if (attempt.status === 'responded') return attempt.result;
         outcomes.set(endpoint, attempt);
         if (attempt.status === 'rejected' && attempt.subject === 'question') break;
       }
-      const next = decideNext(call.method, outcomes, { round, maxRounds: limits.maxRounds, random });
+      const next = decideNext(call.method, outcomes, {
+        round,
+        maxRounds: this.#limits.maxRounds,
+        random: this.#random,
+      });
       if (next instanceof ApiError) throw next;
-      await sleep(clock, next.pauseMs, signal);
+      await sleep(this.#clock, next.pauseMs, signal);
     }
   }
 
-  async function send<Result>(
+  async #send<Result>(
     endpoint: OpenEndpoint,
     request: JsonRpcRequest<Result>,
     signal: AbortSignal,
@@ -147,23 +222,23 @@ export function createJsonRpcClient(options: JsonRpcClientOptions) {
     const method = `${request.path} ${request.method}`;
     const known = findKnownFailure(state, method);
     if (known !== undefined) return known;
-    const nowMs = clock.monotonicMs();
+    const nowMs = this.#clock.monotonicMs();
     // After its time aside, one call probes an endpoint while the others use the next one.
     if (endpoint.asideUntilMs !== HEALTHY && endpoint.asideUntilMs <= nowMs) {
-      endpoint.asideUntilMs = nowMs + limits.attemptTimeoutMs;
+      endpoint.asideUntilMs = nowMs + this.#limits.attemptTimeoutMs;
     }
-    lastId += 1;
-    const timeoutMs = limits.attemptTimeoutMs;
-    const attempt = await sendOnce(request, { address, http, id: lastId, clock, timeoutMs, signal });
+    this.#lastId += 1;
+    const timeoutMs = this.#limits.attemptTimeoutMs;
+    const attempt = await sendOnce(request, { address, http, id: this.#lastId, clock: this.#clock, timeoutMs, signal });
     if (attempt.status === 'failed') {
-      metrics.attemptFailures.inc({ endpoint: endpoint.host, reason: attempt.reason });
+      this.#metrics.attemptFailures.inc({ endpoint: endpoint.host, reason: attempt.reason });
       const { kind, rejection, retryAfterMs, message } = attempt;
       if (retryAfterMs !== undefined) state.wait(retryAfterMs, message);
       if (kind === 'method_refused' && rejection !== undefined) {
         // The endpoint serves other methods.
         state.refuseMethod(method, rejection);
       } else {
-        endpoint.asideUntilMs = clock.monotonicMs() + limits.asideMs;
+        endpoint.asideUntilMs = this.#clock.monotonicMs() + this.#limits.asideMs;
         return attempt;
       }
     }
@@ -171,57 +246,11 @@ export function createJsonRpcClient(options: JsonRpcClientOptions) {
     return attempt;
   }
 
-  /** Sends a call to one endpoint after the other, with pauses between rounds. @throws {ApiError}, or the signal's reason */
-  async function callAtEndpoints<Result>(call: EndpointCall<Result>): Promise<Result> {
-    const { method, signal } = call;
-    signal.throwIfAborted();
-    closing.signal.throwIfAborted();
-    if (inFlight.size >= limits.maxCallsInFlight) {
-      metrics.calls.inc({ method, outcome: 'unavailable' });
-      throw new ApiError('unavailable', `${method}: ${inFlight.size} calls of the API are in flight already`);
-    }
-    const startedMs = clock.monotonicMs();
-    let outcome: ApiErrorKind | 'ok' | 'aborted' = 'ok';
-    const work = inSpan(currentSpan().child(method, 'client'), () => callInTime(call));
-    inFlight.add(work);
-    try {
-      return await work;
-    } catch (error) {
-      outcome = outcomeOf(error);
-      throw error;
-    } finally {
-      inFlight.delete(work);
-      metrics.calls.inc({ method, outcome });
-      metrics.duration.observe({ method }, (clock.monotonicMs() - startedMs) / 1_000);
-    }
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#closing.abort(new ApiError('unavailable', 'the service stops and sends no more API calls'));
+    await Promise.allSettled(this.#inFlight);
+    await Promise.all(this.#current.map(({ http }) => http.destroy()));
   }
-
-  return {
-    /** Replaces the endpoints, at least one. Calls in flight are repeated at the new ones. */
-    useEndpoints(endpoints: readonly ApiEndpoint[]): void {
-      const before = current;
-      current = openAll(endpoints);
-      for (const { http } of before) void http.destroy();
-    },
-
-    callAtEndpoints,
-
-    /**
-     * Tries each endpoint once, healthy ones first. Temporary failures (transport, timeout, limits, HTTP 5xx, 408, 429) lead to further rounds
-     * with pauses, unless each endpoint asks for a longer pause. A JSON-RPC error about the question ends the call, one that is unknown to us
-     * counts if no other endpoint has an answer.
-     *
-     * @throws {ApiError}, or the signal's reason if the caller aborted
-     */
-    call: <Result>({ signal, ...request }: JsonRpcCall<Result>): Promise<Result> =>
-      callAtEndpoints({ method: request.method, signal, ask: (endpoint) => endpoint.send(request) }),
-
-    async [Symbol.asyncDispose](): Promise<void> {
-      closing.abort(new ApiError('unavailable', 'the service stops and sends no more API calls'));
-      await Promise.allSettled(inFlight);
-      await Promise.all(current.map(({ http }) => http.destroy()));
-    },
-  };
 }
 
 interface OpenEndpoint {
