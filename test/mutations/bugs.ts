@@ -396,7 +396,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   ...bugsOf('src/store/redis/distributed-single-flight.ts', ['test/unit/store/redis'], {
     'networks with the same name share their keys in Redis': ['${networkID}:${networkName}:', '${networkName}:'],
     'a collection that fails keeps its lease': [
-      'shared.bytes.length >= MAX_VALUE_BYTES) release(key, lease);',
+      'shared.bytes.length >= MAX_VALUE_BYTES) this.#release(key, lease);',
       'shared.bytes.length >= MAX_VALUE_BYTES) void 0;',
     ],
   }),

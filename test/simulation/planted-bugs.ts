@@ -144,8 +144,8 @@ export const REPLICA_BUGS: readonly SimulatedBug[] = [
   }),
   ...bugsOf('src/store/redis/distributed-single-flight.ts', {
     'a lease that a cancelled waiter releases': [
-      'await sleep(clock, pollMs, signal)',
-      "signal.addEventListener('abort', () => void values.replace(key, seen.raw, { value: undefined, ttlMs: 1, maxBytes: 0 })); await sleep(clock, pollMs, signal)",
+      'await sleep(this.#clock, pollMs, signal)',
+      "signal.addEventListener('abort', () => void this.#values.replace(key, seen.raw, { value: undefined, ttlMs: 1, maxBytes: 0 })); await sleep(this.#clock, pollMs, signal)",
       /put an end to a lease/,
     ],
     'a lease that is not renewed': [
@@ -155,18 +155,18 @@ export const REPLICA_BUGS: readonly SimulatedBug[] = [
     ],
     'a lease that is renewed for ever after a failure': ['isOver = true;\n        cancel();', '', /a lease is left/],
     'an outcome that is not shared': [
-      'else void values.set(key, concatBytes(Uint8Array.of(KIND.outcome), shared.bytes), shared.ttlMs)',
+      'else void this.#values.set(key, concatBytes(Uint8Array.of(KIND.outcome), shared.bytes), shared.ttlMs)',
       'else void 0',
       /collections of one message over all replicas|a lease is left/,
     ],
     'work without single flight': [
-      'const found = await enter(key, dead)',
-      'if (!signal.aborted) return task.work(); const found = await enter(key, dead)',
+      'const found = await this.#enter(key, dead)',
+      'if (!signal.aborted) return task.work(); const found = await this.#enter(key, dead)',
       /without the lease|more often|at once/,
     ],
     'waiting replicas that do not take over from a dead holder': [
-      "case 'ours':\n          runs",
-      "case 'ours': if (seen !== undefined && clock.monotonicMs() - startMs < task.patienceMs()) { await sleep(clock, pollMs); continue; } runs",
+      "case 'ours':\n          this.#runs",
+      "case 'ours': if (seen !== undefined && this.#clock.monotonicMs() - startMs < task.patienceMs()) { await sleep(this.#clock, pollMs); continue; } this.#runs",
       /while nobody was at it/,
     ],
   }),

@@ -6,7 +6,7 @@ import { createThrottledWarnings } from '../../telemetry/log-throttle.ts';
 import type { Logger } from '../../telemetry/logger.ts';
 import type { Metrics } from '../../telemetry/metrics.ts';
 import type { SharedStore } from './shared-store.ts';
-import { createSharedValues } from './shared-values.ts';
+import { createSharedValues, type SharedValues } from './shared-values.ts';
 
 /**
  * Single flight over the replicas of one network. The first replica gets a lease and works; the others wait for its outcome. The store has
@@ -70,20 +70,24 @@ type Found =
   | { readonly kind: 'away' };
 
 export function createDistributedSingleFlight(options: DistributedSingleFlightOptions): DistributedSingleFlight {
-  const { store, networkID, networkName, clock, logger, metrics } = options;
-  const values = createSharedValues(store, `v${FORMAT}:${networkID}:${networkName}:`);
-  const runs = metrics.counter({
-    name: 'shared_work_total',
-    help:
-      'Collections with a shared store: found (the message of another replica), waited (for it), ours, taken_over (from a replica that ' +
-      'failed or ended), alone (without the store, after too long a wait, or after unusable values), refused (an unusable value was ' +
-      'replaced; the collection continues)',
-    labels: ['outcome'],
-  });
-  const warn = createThrottledWarnings(logger, clock);
+  return new LeasedSingleFlight(options);
+}
 
-  async function run<Outcome>(key: string, task: SingleFlightTask<Outcome>, signal: AbortSignal): Promise<Outcome> {
-    const startMs = clock.monotonicMs();
+class LeasedSingleFlight implements DistributedSingleFlight {
+  readonly #clock: Clock;
+  readonly #values: SharedValues;
+  readonly #runs: ReturnType<typeof declareRuns>;
+  readonly #warn: ReturnType<typeof createThrottledWarnings>;
+
+  constructor({ store, networkID, networkName, clock, logger, metrics }: DistributedSingleFlightOptions) {
+    this.#clock = clock;
+    this.#values = createSharedValues(store, `v${FORMAT}:${networkID}:${networkName}:`);
+    this.#runs = declareRuns(metrics);
+    this.#warn = createThrottledWarnings(logger, clock);
+  }
+
+  async run<Outcome>(key: string, task: SingleFlightTask<Outcome>, signal: AbortSignal): Promise<Outcome> {
+    const startMs = this.#clock.monotonicMs();
     /** The last lease found, and when it last changed. */
     let seen: { readonly raw: Uint8Array; readonly sinceMs: number } | undefined;
     /** The value to replace. */
@@ -91,33 +95,33 @@ export function createDistributedSingleFlight(options: DistributedSingleFlightOp
     let rejected = 0;
     let pollMs = FIRST_POLL_MS;
     for (;;) {
-      const found = await enter(key, dead);
+      const found = await this.#enter(key, dead);
       dead = undefined;
       if (signal.aborted) {
-        if (found.kind === 'ours') release(key, found.lease);
+        if (found.kind === 'ours') this.#release(key, found.lease);
         throw signal.reason;
       }
       switch (found.kind) {
         case 'ours':
-          runs.inc({ outcome: seen === undefined ? 'ours' : 'taken_over' });
-          return workUnderLease(key, found.lease, task);
+          this.#runs.inc({ outcome: seen === undefined ? 'ours' : 'taken_over' });
+          return this.#workUnderLease(key, found.lease, task);
         case 'outcome': {
           const outcome = await task.accept(found.bytes);
           if (outcome !== undefined) {
-            runs.inc({ outcome: seen === undefined ? 'found' : 'waited' });
+            this.#runs.inc({ outcome: seen === undefined ? 'found' : 'waited' });
             return outcome;
           }
           dead = found.raw;
           break;
         }
         case 'unreadable':
-          warn('unreadable', {}, UNREADABLE);
+          this.#warn('unreadable', {}, UNREADABLE);
           dead = found.raw;
           break;
         case 'theirs':
           if (seen === undefined || !equalBytes(seen.raw, found.raw)) {
-            seen = { raw: found.raw, sinceMs: clock.monotonicMs() };
-          } else if (clock.monotonicMs() - seen.sinceMs >= LEASE_MS) {
+            seen = { raw: found.raw, sinceMs: this.#clock.monotonicMs() };
+          } else if (this.#clock.monotonicMs() - seen.sinceMs >= LEASE_MS) {
             // The store should have expired it: it may be forged.
             dead = found.raw;
           }
@@ -126,25 +130,25 @@ export function createDistributedSingleFlight(options: DistributedSingleFlightOp
       }
       if (dead !== undefined) {
         rejected += 1;
-        runs.inc({ outcome: 'refused' });
+        this.#runs.inc({ outcome: 'refused' });
         if (rejected <= MAX_REJECTED) continue;
       }
       // No lease to wait for: the store is away, or its values are unusable. Or the wait was too long.
-      const isPatienceOver = clock.monotonicMs() - startMs >= task.patienceMs();
+      const isPatienceOver = this.#clock.monotonicMs() - startMs >= task.patienceMs();
       if (found.kind !== 'theirs' || rejected > MAX_REJECTED || isPatienceOver) {
-        runs.inc({ outcome: 'alone' });
+        this.#runs.inc({ outcome: 'alone' });
         return task.work();
       }
-      await sleep(clock, pollMs, signal);
+      await sleep(this.#clock, pollMs, signal);
       pollMs = Math.min(MAX_POLL_MS, 2 * pollMs);
     }
   }
 
   /** Takes the lease, or returns what is there. @param dead a value to replace */
-  async function enter(key: string, dead: Uint8Array | undefined): Promise<Found> {
+  async #enter(key: string, dead: Uint8Array | undefined): Promise<Found> {
     const lease = concatBytes(Uint8Array.of(KIND.lease), randomBytes(TOKEN_BYTES));
     const replacement = { value: encodeLease(lease, 0), ttlMs: LEASE_MS, maxBytes: MAX_VALUE_BYTES };
-    const replaced = await values.replace(key, dead, replacement);
+    const replaced = await this.#values.replace(key, dead, replacement);
     switch (replaced.kind) {
       case 'replaced':
         return { kind: 'ours', lease };
@@ -155,35 +159,31 @@ export function createDistributedSingleFlight(options: DistributedSingleFlightOp
     }
   }
 
-  async function workUnderLease<Outcome>(
-    key: string,
-    lease: Uint8Array,
-    task: SingleFlightTask<Outcome>,
-  ): Promise<Outcome> {
+  async #workUnderLease<Outcome>(key: string, lease: Uint8Array, task: SingleFlightTask<Outcome>): Promise<Outcome> {
     let shared: SharedOutcome | undefined;
     try {
-      using _renewing = keepLease(key, lease);
+      using _renewing = this.#keepLease(key, lease);
       const outcome = await task.work();
       shared = task.share(outcome);
       return outcome;
     } finally {
-      if (shared === undefined || shared.bytes.length >= MAX_VALUE_BYTES) release(key, lease);
+      if (shared === undefined || shared.bytes.length >= MAX_VALUE_BYTES) this.#release(key, lease);
       // It proves itself, so it is written even if the lease was lost.
-      else void values.set(key, concatBytes(Uint8Array.of(KIND.outcome), shared.bytes), shared.ttlMs);
+      else void this.#values.set(key, concatBytes(Uint8Array.of(KIND.outcome), shared.bytes), shared.ttlMs);
     }
   }
 
-  function keepLease(key: string, lease: Uint8Array): Disposable {
+  #keepLease(key: string, lease: Uint8Array): Disposable {
     let isOver = false;
     let count = 0;
-    let cancel = clock.after(RENEWAL_MS, () => void renew());
+    let cancel = this.#clock.after(RENEWAL_MS, () => void renew());
     const renew = async (): Promise<void> => {
       count += 1;
       const replacement = { value: encodeLease(lease, count), ttlMs: LEASE_MS, maxBytes: 0 };
-      const replaced = await values.replace(key, lease, replacement);
+      const replaced = await this.#values.replace(key, lease, replacement);
       // If another value is there, the lease is lost. If the store is away, the lease may be restored later.
       if (isOver || replaced.kind === 'other') return;
-      cancel = clock.after(RENEWAL_MS, () => void renew());
+      cancel = this.#clock.after(RENEWAL_MS, () => void renew());
     };
     return {
       [Symbol.dispose]() {
@@ -193,11 +193,20 @@ export function createDistributedSingleFlight(options: DistributedSingleFlightOp
     };
   }
 
-  function release(key: string, lease: Uint8Array): void {
-    void values.replace(key, lease, { value: undefined, ttlMs: LEASE_MS, maxBytes: 0 });
+  #release(key: string, lease: Uint8Array): void {
+    void this.#values.replace(key, lease, { value: undefined, ttlMs: LEASE_MS, maxBytes: 0 });
   }
+}
 
-  return { run };
+function declareRuns(metrics: Metrics) {
+  return metrics.counter({
+    name: 'shared_work_total',
+    help:
+      'Collections with a shared store: found (the message of another replica), waited (for it), ours, taken_over (from a replica that ' +
+      'failed or ended), alone (without the store, after too long a wait, or after unusable values), refused (an unusable value was ' +
+      'replaced; the collection continues)',
+    labels: ['outcome'],
+  });
 }
 
 const UNREADABLE =
