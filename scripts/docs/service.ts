@@ -31,7 +31,13 @@ const START_TIMEOUT_MS = 60_000;
 const NOWHERE = '127.0.0.1:1';
 /** Every part of the service that has metrics or routes. */
 const CONFIG = {
-  networks: { local: { embedded: { validators: 5 }, goApi: { apiPort: 0, metricsPort: 0 } } },
+  networks: {
+    local: {
+      embedded: { validators: 5 },
+      feed: { chains: [{ blockchainId: 'C' }] },
+      goApi: { apiPort: 0, metricsPort: 0 },
+    },
+  },
   server: { port: 0 },
   store: { sharedUrl: `redis://${NOWHERE}`, sharedSecret: 'sixteen letters!' },
   upstream: { metrics: { baseUrl: `http://${NOWHERE}` } },

@@ -45,6 +45,8 @@ const HEALTHY: Readonly<Record<string, Values>> = {
   [`${P}api_calls_total{${NETWORK},method="eth_getTransactionReceipt",outcome="invalid_response"}`]: { perMinute: 60 },
   [`${P}p_chain_height{${NETWORK}}`]: { gauge: 10_000 },
   [`${P}l1_index_highest_block{${NETWORK}}`]: { gauge: 9_990 },
+  [`${P}feed_chain_stopped{${NETWORK},source_chain="C"}`]: { gauge: 0 },
+  [`${P}feed_head_distance_seconds{${NETWORK},source_chain="C"}`]: { gauge: 2 },
   [`${P}bad_signers_total{${NETWORK}}`]: { perMinute: 0 },
   [`${P}http_requests_total{${HERE},method="GET",route="/openapi.json",status="200"}`]: { perMinute: 10 },
   // A quorum that is missed, and an upstream's own failure: statuses of 500, and no bugs.
@@ -92,6 +94,8 @@ const FAULTS: Readonly<Record<string, Readonly<Record<string, Values>>>> = {
     [`${P}api_calls_total{${NETWORK},method="platform.getHeight",outcome="unavailable"}`]: { perMinute: 60 },
   },
   SignatureAggregatorIndexBehind: { [`${P}l1_index_highest_block{${NETWORK}}`]: { gauge: 9_000 } },
+  SignatureAggregatorFeedStopped: { [`${P}feed_chain_stopped{${NETWORK},source_chain="C"}`]: { gauge: 1 } },
+  SignatureAggregatorFeedBehind: { [`${P}feed_head_distance_seconds{${NETWORK},source_chain="C"}`]: { gauge: 300 } },
   SignatureAggregatorBadSigners: { [`${P}bad_signers_total{${NETWORK}}`]: { perMinute: 1 } },
   SignatureAggregatorInternalErrors: {
     [`${P}http_internal_errors_total{${HERE}}`]: { perMinute: 1 },

@@ -23,8 +23,16 @@ export interface CommandLineSettings {
 
 export const FILE_VARIABLE = `${PREFIX}CONFIG`;
 
+/** The blockchain of the devnet's L1. */
+const DEVNET_L1 = 'C8B3Aw6QFwB1AiFqM2FpxphUPTYZfmW8ZpeQKXR5nPEXjW4u8';
 /** The networks of a service without any configuration. */
-const EMBEDDED_NETWORKS = { local: { embedded: { validators: 20 }, aliases: ['mainnet', 'fuji', 'testnet'] } };
+const EMBEDDED_NETWORKS = {
+  local: {
+    embedded: { validators: 20 },
+    aliases: ['mainnet', 'fuji', 'testnet'],
+    feed: { chains: ['C', DEVNET_L1].map((blockchainId) => ({ blockchainId, fromBlock: 1 })) },
+  },
+};
 
 /** A setting that takes the place of the file's. */
 export interface Overlay {

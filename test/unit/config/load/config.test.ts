@@ -88,6 +88,7 @@ describe('defaults', () => {
         pChainApi: [],
         infoApi: [],
         allowPrivateAddresses: true,
+        feed: { chains: [{ blockchainId: 'C' }, { blockchainId: expect.any(String) }] },
       },
     ]);
     expect(config.upstream.endpoints).toEqual({});
