@@ -83,6 +83,8 @@ export function openFeed(options: FeedOptions): FeedService {
   const { clock } = options;
   let { settings } = options;
   const watchers = new Map<string, ChainWatcher>();
+  /** Keys of the watchers that read a chain. */
+  const owners = new Map<BlockchainID, string>();
   /** Watchers of removed chains, until they have ended. */
   const ending = new Set<Promise<void>>();
   let running: Running | undefined;
@@ -125,13 +127,16 @@ export function openFeed(options: FeedOptions): FeedService {
     const { store, metrics } = running;
     for (const [key, chain] of wanted) {
       if (watchers.has(key)) continue;
-      // Two readers of one chain would contradict each other, so the first has to end.
       const before = Promise.all(ending);
       const identify: FeedOptions['identify'] = async (id, signal) => {
         await before;
         const chainID = await options.identify(id, signal);
-        if (typeof chainID !== 'string' || !isWatched(chainID)) return chainID;
-        return { problem: `chain ${chainID} is watched twice` };
+        if (typeof chainID !== 'string') return chainID;
+        // Two readers of one chain would contradict each other.
+        const owner = owners.get(chainID) ?? key;
+        if (owner !== key) return { problem: `chain ${chainID} is watched twice` };
+        owners.set(chainID, key);
+        return chainID;
       };
       const countingStore: MessageStore = {
         ...store,
@@ -146,12 +151,11 @@ export function openFeed(options: FeedOptions): FeedService {
 
   function end(key: string, watcher: ChainWatcher): void {
     watchers.delete(key);
-    const ended = watcher.stop().finally(() => ending.delete(ended));
+    const ended = watcher.stop().finally(() => {
+      ending.delete(ended);
+      for (const [chainID, owner] of owners) if (owner === key) owners.delete(chainID);
+    });
     ending.add(ended);
-  }
-
-  function isWatched(chainID: BlockchainID): boolean {
-    return watcherOf(chainID) !== undefined;
   }
 
   function watcherOf(chainID: BlockchainID): ChainWatcher | undefined {

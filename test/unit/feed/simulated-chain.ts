@@ -1,4 +1,5 @@
 import type { BlockSource } from '../../../src/feed/block-source.ts';
+import { type Clock, sleep } from '../../../src/lib/concurrency/clock.ts';
 import type { EvmBlock, LoggedMessage } from '../../../src/pchain/codec/evm-block.ts';
 import { ApiError } from '../../../src/pchain/rpc/api-error.ts';
 import { emitted } from './emitted.ts';
@@ -7,6 +8,7 @@ import { emitted } from './emitted.ts';
 export type Fault = 'none' | 'down' | 'hangs' | 'lags' | 'other chain' | 'contradicts';
 
 const EVM_CHAIN_ID = '0xa868';
+const LATENCY_MS = 1;
 /** Blocks that a lagging node is behind. */
 const LAG = 3;
 
@@ -14,14 +16,14 @@ const LAG = 3;
 export class SimulatedChain implements BlockSource {
   fault: Fault = 'none';
   readonly messages: LoggedMessage[] = [];
-  readonly #now: () => number;
+  readonly #clock: Clock;
   readonly #blocks: EvmBlock[] = [];
   #executed = 0;
   /** Highest number of blocks that one call of `messagesIn` may have. */
   maxRange = 2_000;
 
-  constructor(now: () => number) {
-    this.#now = now;
+  constructor(clock: Clock) {
+    this.#clock = clock;
     this.accept(0);
     this.execute();
   }
@@ -35,7 +37,7 @@ export class SimulatedChain implements BlockSource {
     const number = this.#blocks.length;
     const txHashes = Array.from({ length: transactions }, (_, index) => hashOf(`c${index}`, number));
     const parentHash = number === 0 ? hashOf('d', 0) : hashOf('b', number - 1);
-    this.#blocks.push({ number, hash: hashOf('b', number), parentHash, timeMs: this.#now(), txHashes });
+    this.#blocks.push({ number, hash: hashOf('b', number), parentHash, timeMs: this.#clock.now(), txHashes });
     if (!emits) return;
     for (const [logIndex, txHash] of txHashes.entries()) {
       const { message, sender } = emitted(number, logIndex);
@@ -90,7 +92,7 @@ export class SimulatedChain implements BlockSource {
   }
 
   async #answer(signal: AbortSignal): Promise<void> {
-    signal.throwIfAborted();
+    await sleep(this.#clock, LATENCY_MS, signal);
     if (this.fault === 'down') throw new ApiError('unavailable', 'connection refused');
     if (this.fault !== 'hangs') return;
     await new Promise((_, reject) => {

@@ -36,7 +36,7 @@ class SimulatedSocket implements HeadConnection {
 /** A simulated chain, the store, and a watcher that can crash and start again. */
 export function createWatchedChain({ hasSocket = false }: { readonly hasSocket?: boolean } = {}) {
   const clock = new FakeClock();
-  const chain = new SimulatedChain(() => clock.now());
+  const chain = new SimulatedChain(clock);
   const store = openMessageStore({ directory: undefined, networkID: 1 });
   const log = createLogLines();
   const sockets: SimulatedSocket[] = [];
