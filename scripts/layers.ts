@@ -54,6 +54,7 @@ export const LAYERS: readonly (readonly string[])[] = [
   ['api/aggregation'],
   ['api/health'],
   ['api/messages'],
+  ['api/feed'],
   ['api/subnets'],
   ['api/go-aggregator'],
   ['api/requests'],

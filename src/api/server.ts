@@ -7,6 +7,7 @@ import type { Network } from '../network/network.ts';
 import { registerUpstreamRoutes, type UpstreamRouteOptions } from '../proxy/routes/upstream.ts';
 import { registerAggregateSignatures } from './aggregation/aggregate-signatures.ts';
 import { registerDestinations } from './aggregation/destinations.ts';
+import { registerFeed } from './feed/feed-routes.ts';
 import { registerGoRoutes } from './go-aggregator/go-routes.ts';
 import { registerHealth, type ServiceState } from './health/health.ts';
 import { registerStartPage, type SendPage } from './health/start-page.ts';
@@ -54,6 +55,7 @@ export async function createServer(options: ServerOptions): Promise<Server> {
   registerSubnets(server, paths);
   registerDestinations(server, paths);
   registerMessages(server, paths);
+  registerFeed(server, { networks, paths, clock, metrics, access: options.access });
   registerUptime(server, paths);
   registerRequests(server, options.requests, options.access);
   registerHealth(server, networks, paths, options);

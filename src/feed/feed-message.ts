@@ -44,6 +44,7 @@ export type MessageOutcome =
   | ({ readonly status: 'failed' } & MessageFailure);
 
 export type MessageStatus = MessageOutcome['status'];
+export const MESSAGE_STATUSES = ['pending', 'signed', 'failed'] as const satisfies readonly MessageStatus[];
 
 export interface MessageSignature {
   /** Bytes of the signed message, verified. */
@@ -122,7 +123,7 @@ export interface MessageReader {
   onChange(listener: (change: FeedChange) => void): () => void;
 }
 
-const LAST_LOG_INDEX = 0xffff_ffff;
+export const LAST_LOG_INDEX = 0xffff_ffff;
 
 /** Returns the position behind all messages of a block. */
 export function endOfBlock(blockNumber: number): BlockPosition {

@@ -42,7 +42,7 @@ export interface WatchedChain {
   readonly problem: string | undefined;
 }
 
-const MAX_REPLAY_BLOCKS = 1_000;
+export const MAX_REPLAY_BLOCKS = 1_000;
 
 export interface FeedSettings {
   readonly chains: readonly ChainSettings[];

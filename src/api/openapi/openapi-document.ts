@@ -181,8 +181,13 @@ function describeAccess(operation: Operation): void {
   addHeaders(operation.responses['429'], ['retry-after']);
 }
 
-function describePrice({ units, unitsIfCached, unitsPerKiB, unitsPer100Signers }: RouteAccess): string {
+function describePrice(access: RouteAccess): string {
+  const { units, unitsIfCached, unitsPerKiB, unitsPer100Signers, unitsPer100Messages, stream } = access;
   const more = [
+    ...(unitsPer100Messages === undefined ? [] : [`${unitsPer100Messages} for each full 100 messages`]),
+    ...(stream === undefined
+      ? []
+      : [`for a stream ${stream.units - units} and ${stream.unitsPerMinute} for each minute`]),
     ...(unitsPerKiB === undefined ? [] : [`${unitsPerKiB} for each full KiB of message and justification together`]),
     ...(unitsPer100Signers === undefined
       ? []

@@ -1,6 +1,7 @@
 import type { FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import type { AccessOptions } from '../../http/access/access.ts';
+import { isOperator } from '../../http/access/operator-access.ts';
 import { requestErrorResponses } from '../../http/errors/error-body.ts';
 import { badRequest, HttpError } from '../../http/errors/http-error.ts';
 import { parseOptionalID } from '../../http/parameters/parse-fields.ts';
@@ -111,31 +112,5 @@ function isRecordOf(request: FastifyRequest): IsRecord {
  * @throws {HttpError} `unauthorized` or `forbidden`
  */
 function clientShown(request: FastifyRequest, access: AccessOptions): string | undefined {
-  if (access.apiKeys.length === 0) {
-    if (isFromThisMachine(request)) return undefined;
-    throw new HttpError(
-      'forbidden',
-      'requests are shown to the machine of the service only; configure access.apiKeys with a key for routes of operate',
-    );
-  }
-  const { apiKey, client } = request.context;
-  if (apiKey === undefined) {
-    throw new HttpError('unauthorized', 'requests are shown for an API key only; send one in x-service-api-key');
-  }
-  return apiKey.routes.includes('operate') ? undefined : client;
-}
-
-const LOOPBACK = /^(?:(?:::ffff:)?127(?:\.\d{1,3}){3}|::1)$/;
-const LOCAL_HOST = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::\d+)?$/;
-const FORWARDING_HEADERS = ['x-forwarded-for', 'x-real-ip', 'forwarded', 'via'];
-
-/**
- * Whether the client is on this machine. A proxy on this machine passes others' requests on. A page of another site may send requests
- * from a browser on this machine: its origin differs, or its host if its name resolves to a loopback address.
- */
-function isFromThisMachine({ ip, headers }: FastifyRequest): boolean {
-  const { host = '', origin } = headers;
-  const isOfPage = origin === undefined || origin === `http://${host}` || origin === `https://${host}`;
-  const isForwarded = FORWARDING_HEADERS.some((name) => headers[name] !== undefined);
-  return LOOPBACK.test(ip ?? '') && LOCAL_HOST.test(host) && isOfPage && !isForwarded;
+  return isOperator(request, access, 'requests are shown') ? undefined : request.context.client;
 }

@@ -24,6 +24,7 @@ const PREFLIGHT_HEADERS = {
     'x-service-api-key',
     'x-glacier-api-key',
     'if-none-match',
+    'last-event-id',
     REQUEST_ID_HEADER,
   ].join(', '),
   // Seconds; the longest time for which Chromium keeps the answer to a preflight.

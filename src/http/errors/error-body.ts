@@ -26,6 +26,20 @@ export const aggregationErrorResponses = describeErrors('AggregationError', ['ag
 /** Error answers of a route that asks neither validators nor an upstream. */
 export const plainErrorResponses = describeErrors('PlainError', ['api'], PLAIN);
 export const requestErrorResponses = describeErrors('RequestError', ['requests', 'api'], PLAIN);
+/** Error answers of a route that reads stored messages. */
+export const feedErrorResponses = describeErrors('FeedError', ['feed', 'api'], {
+  ...PLAIN,
+  details: Type.Optional(
+    Type.Object({
+      oldestCursor: Type.Optional(text('Where a cursor has expired: the cursor of the oldest stored messages')),
+    }),
+  ),
+});
+/** Error answers of a route that reads a stored message and may sign it again, or reads blocks again. */
+export const feedAggregationErrorResponses = describeErrors('FeedAggregationError', ['feed', 'aggregator', 'api'], {
+  ...PLAIN,
+  details: Type.Optional(Type.Union([AggregationDetails, SentMessages])),
+});
 /** Error answers of a route that reads a body and sends no request. */
 export const bodyErrorResponses = describeErrors('PlainError', ['body'], PLAIN);
 /** Error answers of a route that forwards a body. */

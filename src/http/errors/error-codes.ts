@@ -1,7 +1,7 @@
 import type { AggregatorErrorCode } from '../../aggregation/aggregator-error.ts';
 
 /** Every status of an error that the service raises itself. */
-export type ErrorStatus = 400 | 401 | 403 | 404 | 408 | 413 | 415 | 429 | 431 | 500 | 501 | 502 | 503;
+export type ErrorStatus = 400 | 401 | 403 | 404 | 408 | 410 | 413 | 415 | 429 | 431 | 500 | 501 | 502 | 503;
 
 /**
  * Whether the same request may be sent again:
@@ -12,7 +12,7 @@ export type ErrorStatus = 400 | 401 | 403 | 404 | 408 | 413 | 415 | 429 | 431 | 
 export type RetryAdvice = 'never' | 'after_change' | 'may_pass';
 
 /** The part of the service that raises a code: `api` on every route, `body` on those with a body, the others on the routes that use them. */
-export type ErrorOrigin = 'aggregator' | 'upstream' | 'api' | 'body' | 'requests';
+export type ErrorOrigin = 'aggregator' | 'upstream' | 'api' | 'body' | 'requests' | 'feed';
 
 export interface ErrorCodeEntry {
   /** `as_upstream`: the upstream's status, 400 or higher. */
@@ -222,6 +222,23 @@ const ENTRIES = {
     ...raised(404, 'never', 'requests'),
     meaning: "No recent request for a signature has this ID, or it is another client's",
     action: 'Check the ID; the log of the service may still have it',
+  },
+  feed_not_configured: {
+    ...raised(404, 'after_change', 'feed'),
+    meaning: 'The network watches no chains, so it has no messages to read',
+    action: 'Ask the operator to set networks.NAME.feed.chains',
+  },
+  unknown_message: {
+    ...raised(404, 'may_pass', 'feed'),
+    meaning:
+      'The feed has no message with this ID: its chain is not watched, its block was not read yet, or it was removed',
+    action: 'Check the network and the ID; sign the message by POST if its chain is not watched',
+  },
+  cursor_expired: {
+    ...raised(410, 'never', 'feed'),
+    meaning:
+      'Messages after the cursor were removed, or were never stored by a service that has restarted without store.path',
+    action: 'Go on from oldestCursor in details, and read what is missing from the chain',
   },
   unauthorized: {
     ...raised(401, 'never', 'api'),

@@ -1,10 +1,21 @@
 import type { FastifyRequest } from 'fastify';
-import { CodedError } from '../../lib/net/coded-error.ts';
+import { CodedError, type CodedErrorOptions } from '../../lib/net/coded-error.ts';
 import type { ErrorCode } from './error-codes.ts';
 
 /** An error that the HTTP side raises itself. Its code determines the status. */
 export class HttpError extends CodedError<ErrorCode> {
   override readonly name = 'HttpError';
+  /** For programs; each code has its own. */
+  readonly details: unknown;
+
+  constructor(code: ErrorCode, message: string, { details, ...options }: HttpErrorOptions = {}) {
+    super(code, message, options);
+    this.details = details;
+  }
+}
+
+interface HttpErrorOptions extends CodedErrorOptions {
+  readonly details?: unknown;
 }
 
 /** 400. The message starts with the field or parameter, and states what is allowed. */

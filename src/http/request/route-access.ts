@@ -6,6 +6,10 @@ export interface RouteAccess {
   readonly unitsIfCached?: number;
   /** Price of each full KiB that is sent to others for the request, in addition. */
   readonly unitsPerKiB?: number;
+  /** Price of each full hundred messages that are shown, in addition. */
+  readonly unitsPer100Messages?: number;
+  /** Price in place of `units` of an answer that is a stream without an end, and of each minute of it in addition. */
+  readonly stream?: { readonly units: number; readonly unitsPerMinute: number };
   /** Price of each full hundred validators that are asked or shown, in addition; {@link MAX_UNITS_OF_SIGNERS} at most. */
   readonly unitsPer100Signers?: number;
 }
@@ -32,11 +36,20 @@ export const SUBNET_VIEW_ACCESS = { ...VIEW_ACCESS, unitsPer100Signers: 1 } sati
 export const UPTIME_ACCESS: RouteAccess = { group: 'aggregation', units: 30 };
 /** Answers from memory. */
 export const LOOKUP_ACCESS: RouteAccess = { group: 'aggregation', units: 1 };
+/** Reads stored messages: a database on the main thread. */
+export const FEED_ACCESS = {
+  group: 'aggregation',
+  units: 1,
+  unitsPer100Messages: 1,
+  stream: { units: 10, unitsPerMinute: 1 },
+} satisfies RouteAccess;
 export const DATA_ACCESS: RouteAccess = { group: 'data', units: 1 };
 /** Price of each call of a batch: a call takes the node's global lock. */
 export const RPC_ACCESS: RouteAccess = { group: 'rpc', units: 2 };
 /** Reads records of requests; finding one may read the list that replicas share. */
 export const RECORDS_ACCESS: RouteAccess = { group: 'operate', units: 5 };
+/** Reads up to a thousand blocks. */
+export const REPLAY_ACCESS: RouteAccess = { group: 'operate', units: 10 };
 /** Free for all: probes and scrapes must not fail because they are frequent. */
 export const OPERATIONS_ACCESS: RouteAccess = { group: 'operations', units: 0 };
 

@@ -4,7 +4,7 @@ import { CodedError } from '../../lib/net/coded-error.ts';
 import { detailsOf } from '../errors/aggregation-details.ts';
 import { ERROR_CODES, isErrorCode } from '../errors/error-codes.ts';
 import type { ErrorAnswer, ErrorForm } from '../errors/error-form.ts';
-import { ClientGone, noSuchRoute } from '../errors/http-error.ts';
+import { ClientGone, HttpError, noSuchRoute } from '../errors/http-error.ts';
 import { describeValidation, MISSING_BODY } from '../errors/validation-text.ts';
 import type { RequestLog } from '../observability/request-log.ts';
 import { JSON_TYPE } from '../request/json-type.ts';
@@ -56,7 +56,7 @@ function answerTo(error: FastifyError, request: FastifyRequest, { fieldNames }: 
   }
   if (error instanceof CodedError && isErrorCode(error.code)) {
     const { code, message, retryAfterMs } = error;
-    return { code, message, retryAfterMs };
+    return { code, message, retryAfterMs, details: error instanceof HttpError ? error.details : undefined };
   }
   if (error.validation !== undefined) {
     return { code: 'invalid_request', message: describeValidation(error.validation, error.validationContext, request) };

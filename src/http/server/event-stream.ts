@@ -18,9 +18,26 @@ const GATHER_MS = 20;
 const HEARTBEAT_MS = 10_000;
 const HEARTBEAT = ':\n\n';
 
+export interface ServerSentEvent {
+  readonly event: string;
+  readonly data: unknown;
+  /** Clients that connect again send it as Last-Event-ID. */
+  readonly id?: string | undefined;
+}
+
 /** Encodes an event for `text/event-stream`. Compact JSON has no line breaks. */
-export function encodeEvent({ event, data }: { readonly event: string; readonly data: unknown }): string {
-  return `event: ${event}\ndata: ${JSON.stringify(data)}\n\n`;
+export function encodeEvent({ event, data, id }: ServerSentEvent): string {
+  return encodeEventText(event, JSON.stringify(data), id);
+}
+
+/** @param json the data, without line breaks */
+export function encodeEventText(event: string, json: string, id?: string): string {
+  return `${id === undefined ? '' : `id: ${id}\n`}event: ${event}\ndata: ${json}\n\n`;
+}
+
+export interface EventStreamOptions {
+  /** Called once if the client has not read the last events after this time. */
+  readonly slow?: { readonly afterMs: number; readonly act: () => void };
 }
 
 /**
@@ -40,12 +57,15 @@ export class EventStream implements AnswerStream {
   #writtenMs = Number.NEGATIVE_INFINITY;
   #cancelWrite: (() => void) | undefined;
   #cancelHeartbeat: (() => void) | undefined;
+  #cancelSlow: (() => void) | undefined;
+  readonly #slow: EventStreamOptions['slow'];
 
-  /** @param take removes all events from the source and returns them */
-  constructor(reply: FastifyReply, clock: Clock, take: () => readonly EventBytes[]) {
+  /** @param take removes events from the source and returns them: all, or if it wakes the stream later, some */
+  constructor(reply: FastifyReply, clock: Clock, take: () => readonly EventBytes[], { slow }: EventStreamOptions = {}) {
     this.#reply = reply;
     this.#clock = clock;
     this.#take = take;
+    this.#slow = slow;
     reply.raw.once('close', () => this.stop());
     this.#awaitHeartbeat();
   }
@@ -78,6 +98,7 @@ export class EventStream implements AnswerStream {
     this.#isOver = true;
     this.#cancelWrite?.();
     this.#cancelHeartbeat?.();
+    this.#cancelSlow?.();
   }
 
   #write(): void {
@@ -92,8 +113,11 @@ export class EventStream implements AnswerStream {
     for (const part of parts) this.#isFull = !raw.write(part);
     this.#writtenMs = this.#clock.monotonicMs();
     this.#awaitHeartbeat();
-    if (!this.#isFull) return;
+    if (!this.#isFull || this.#isOver) return;
+    const { afterMs, act } = this.#slow ?? {};
+    if (afterMs !== undefined && act !== undefined) this.#cancelSlow = this.#clock.after(afterMs, act);
     raw.once('drain', () => {
+      this.#cancelSlow?.();
       this.#isFull = false;
       if (this.#isDue) this.wake();
     });

@@ -5,7 +5,7 @@ import { type BlockchainID, idFromBytes } from '../../../src/warp/ids.ts';
 import { encodeWarpPayload } from '../../../src/warp/payload.ts';
 import { createUnsignedMessage } from '../../../src/warp/unsigned-message.ts';
 
-function chainNumbered(number: number): BlockchainID {
+export function chainNumbered(number: number): BlockchainID {
   return idFromBytes<BlockchainID>(new Uint8Array(32).fill(number), 'chain');
 }
 

@@ -1,0 +1,119 @@
+import { type Static, Type } from 'typebox';
+import {
+  type BlockPosition,
+  endOfBlock,
+  MESSAGE_STATUSES,
+  type MessageReader,
+  type MessageStatus,
+} from '../../feed/feed-message.ts';
+import { badRequest } from '../../http/errors/http-error.ts';
+import { parseField, parseOptionalID } from '../../http/parameters/parse-fields.ts';
+import { oneOf, optionalText } from '../../lib/encoding/schema.ts';
+import { parseEvmChainID } from '../../pchain/rpc/evm-api.ts';
+import type { BlockchainID } from '../../warp/ids.ts';
+import { CHAIN_ALIASES } from '../../warp/networks.ts';
+import { type Cursor, parseCursor } from './cursor.ts';
+
+/** Selects messages. A cursor belongs to one query. */
+export interface FeedQuery {
+  readonly sourceChainID: BlockchainID | undefined;
+  /** `0x` and 40 digits in lower case. */
+  readonly sender: string | undefined;
+  readonly destinationChainID: BlockchainID | undefined;
+  readonly status: MessageStatus | undefined;
+}
+
+export const MAX_PAGE = 1_000;
+export const DEFAULT_PAGE = 100;
+/** Value of `after` that stands for a cursor. */
+const RECENT = 'recent';
+const MAX_RECENT = 100;
+
+export const FeedParameters = Type.Object(
+  {
+    sourceBlockchainId: optionalText(
+      'Only messages of this chain: its ID in hex or cb58, or C for the C-Chain. By default those of all watched chains',
+    ),
+    sender: optionalText('Only messages of this sender: an EVM address with 0x'),
+    destinationBlockchainId: optionalText('Only Teleporter messages for this chain: its ID in hex or cb58'),
+    status: Type.Optional(oneOf(MESSAGE_STATUSES, 'Only messages of this status')),
+    after: optionalText(
+      `The cursor after which messages are read: nextCursor of an answer, or the id of an event. \`${RECENT}\` begins with the last messages, at most ` +
+        `${MAX_RECENT} of a chain. Without it, reading begins with the oldest stored message`,
+    ),
+    limit: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: MAX_PAGE,
+        default: DEFAULT_PAGE,
+        description: 'The most messages of a page. A page ends earlier after 1 MiB of messages. Streams ignore it',
+      }),
+    ),
+  },
+  { additionalProperties: false },
+);
+export type FeedParameters = Static<typeof FeedParameters>;
+
+/** @throws {HttpError} naming the parameter */
+export function parseFeedQuery(parameters: FeedParameters, store: MessageReader): FeedQuery {
+  const { sourceBlockchainId, sender, destinationBlockchainId, status } = parameters;
+  return {
+    sourceChainID: sourceBlockchainId === undefined ? undefined : parseSourceChain(sourceBlockchainId, store),
+    sender: parseSender(sender),
+    destinationChainID: parseOptionalID<BlockchainID>('destinationBlockchainId', destinationBlockchainId),
+    status,
+  };
+}
+
+/** Returns the text to which a cursor is bound. */
+export function textOfQuery({ sourceChainID, sender, destinationChainID, status }: FeedQuery): string {
+  return JSON.stringify([sourceChainID ?? '', sender ?? '', destinationChainID ?? '', status ?? '']);
+}
+
+/** @param after undefined for the oldest stored message. @throws {HttpError} */
+export function parseAfter(after: string | undefined, query: FeedQuery, store: MessageReader): Cursor {
+  if (after === undefined) return new Map();
+  if (after === RECENT) return recentCursor(query, store);
+  const chains = store.progress().map(({ chainID }) => chainID);
+  return parseField('after', after, () => parseCursor(after, textOfQuery(query), chains));
+}
+
+/** Returns a cursor with at most {@link MAX_RECENT} messages of each chain after it. */
+function recentCursor(query: FeedQuery, store: MessageReader): Cursor {
+  const progress = store.progress().filter(({ chainID }) => [undefined, chainID].includes(query.sourceChainID));
+  return new Map(
+    progress.map(({ chainID, watermark, storedAfter }) => {
+      let after: BlockPosition = endOfBlock(watermark.blockNumber);
+      for (let blocks = 1; ; blocks *= 2) {
+        const first = watermark.blockNumber - blocks;
+        const earlier = first <= storedAfter.blockNumber ? storedAfter : endOfBlock(first);
+        const found = store.page({
+          sender: query.sender,
+          destinationChainID: query.destinationChainID,
+          status: query.status,
+          after: new Map([[chainID, earlier]]),
+          limit: MAX_RECENT + 1,
+        });
+        if (found.length > MAX_RECENT) break;
+        after = earlier;
+        if (earlier === storedAfter) break;
+      }
+      return [chainID, { after, unsigned: [] }];
+    }),
+  );
+}
+
+function parseSourceChain(text: string, store: MessageReader): BlockchainID {
+  const chains = store.progress().map(({ chainID }) => chainID);
+  const chain = parseField('sourceBlockchainId', text, () => parseEvmChainID(text, 'sourceBlockchainId'));
+  const found = chains.find((chainID) => chainID === chain || (chain === 'C' && CHAIN_ALIASES.get(chainID) === 'C'));
+  if (found !== undefined) return found;
+  const watched = chains.length === 0 ? 'none yet' : chains.join(', ');
+  throw badRequest(`sourceBlockchainId is no watched chain; watched: ${watched}`);
+}
+
+function parseSender(sender: string | undefined): string | undefined {
+  if (sender === undefined) return undefined;
+  if (!/^0x[0-9a-f]{40}$/i.test(sender)) throw badRequest('sender must be an EVM address: 0x and 40 hex digits');
+  return sender.toLowerCase();
+}

@@ -1,0 +1,165 @@
+import { type Static, type TSchema, Type } from 'typebox';
+import { type ChainProgress, type FeedMessage, MESSAGE_STATUSES } from '../../feed/feed-message.ts';
+import { bytesToHex } from '../../lib/encoding/bytes.ts';
+import { inJson, integer, oneOf, optionalText, text } from '../../lib/encoding/schema.ts';
+import { readPayload } from '../../warp/reading.ts';
+import { MESSAGE, presentMessage } from '../messages/message-records.ts';
+
+const UnixMs = (description: string) => integer(`${description}, Unix time in milliseconds`);
+
+const MessageFailure = Type.Object(
+  {
+    code: text('The code of the last error, as POST has it'),
+    message: text('Explanation'),
+    attempts: integer('Attempts so far'),
+    failedAt: UnixMs('End of the last attempt'),
+  },
+  { description: 'Why a message has failed. It is tried again, less and less often, until it is removed' },
+);
+
+export const FEED_MESSAGE = {
+  ...MESSAGE,
+  destinationBlockchainId: optionalText('Of a Teleporter message, in cb58: the blockchain that it is for'),
+  sender: text('The contract or account that sent it: an EVM address, with 0x'),
+  blockNumber: integer(),
+  blockHash: text('With 0x'),
+  blockTime: UnixMs('Timestamp of the block'),
+  txHash: text('The transaction, with 0x'),
+  logIndex: integer('Index of the log in its block'),
+  executedAt: UnixMs("When the service first saw the block's receipts"),
+  unsignedMessage: text('In hex, without a prefix'),
+  status: oneOf(
+    MESSAGE_STATUSES,
+    '`pending`: it is being signed; `signed`: it has a quorum; `failed`: it could not be signed until now, and is tried again',
+  ),
+  failure: Type.Optional(MessageFailure),
+  signedMessage: optionalText('The signed message in hex, without a prefix; this and the next fields if it is signed'),
+  signedAt: Type.Optional(UnixMs('When it was signed')),
+  signingSubnetId: optionalText('The subnet whose validators signed, in cb58'),
+  pChainHeight: Type.Optional(integer('The P-Chain height whose validators signed')),
+  signedWeight: optionalText('Weight of the signers'),
+  totalWeight: optionalText('Weight of all validators of the subnet'),
+};
+
+export const FeedMessageRecord = Type.Object(FEED_MESSAGE, {
+  title: 'FeedMessage',
+  description: 'A Warp message of a watched chain',
+});
+export type FeedMessageRecord = Static<typeof FeedMessageRecord>;
+
+const ChainRecord = Type.Object(
+  {
+    blockchainId: text('In cb58'),
+    watermark: Type.Object(
+      { blockNumber: integer(), blockHash: text('With 0x'), blockTime: UnixMs('Timestamp of the block') },
+      { description: 'All blocks up to this one were read' },
+    ),
+    signedThrough: integer('All messages up to this block are signed or failed'),
+  },
+  { title: 'FeedChain', description: 'How far a watched chain was read' },
+);
+
+export const MessagePage = Type.Object(
+  {
+    messages: Type.Array(FeedMessageRecord, {
+      description:
+        'First those that an earlier page had unsigned and whose status has changed, then new ones, in order per chain',
+    }),
+    nextCursor: text('The cursor of the next page'),
+    hasMore: Type.Boolean({
+      description: 'Whether more messages may be stored after the page. If not, ask again some time later',
+    }),
+    chains: Type.Array(ChainRecord, { description: 'The chains of the query' }),
+  },
+  { title: 'MessagePage', description: 'Messages of watched chains' },
+);
+
+const Id = { id: text('The cursor after the event, for Last-Event-ID') };
+
+export const FEED_EVENTS = {
+  message: { fields: Id, data: FeedMessageRecord },
+  watermark: {
+    fields: Id,
+    data: Type.Object(
+      {
+        chains: Type.Array(ChainRecord, {
+          description:
+            'The chains whose messages up to the watermark were sent on this connection, or before its cursor',
+        }),
+      },
+      { title: 'WatermarkEvent', description: 'Every few seconds: how far the chains were read' },
+    ),
+  },
+  expired: {
+    fields: {},
+    data: Type.Object(
+      { message: text(), oldestCursor: text('The cursor of the oldest messages that are stored') },
+      {
+        title: 'ExpiredEvent',
+        description: 'The end: messages after the cursor were removed, or never stored by a service that has restarted',
+      },
+    ),
+  },
+  lagging: {
+    fields: Id,
+    data: Type.Object(
+      { message: text() },
+      { title: 'LaggingEvent', description: 'The end: the client does not read fast enough. Resume with the cursor' },
+    ),
+  },
+} as const satisfies Record<string, { readonly fields: Record<string, TSchema>; readonly data: TSchema }>;
+
+/** The response to `Accept: text/event-stream`, for the OpenAPI document. */
+export const FEED_STREAM = {
+  'text/event-stream': {
+    schema: Type.Union(
+      Object.entries(FEED_EVENTS).map(([kind, { fields, data }]) =>
+        Type.Object({ event: Type.Literal(kind), ...fields, data }),
+      ),
+      { title: 'FeedEvent', description: 'One event: the texts after `id:` and `event:`, and the JSON after `data:`' },
+    ),
+  },
+};
+
+export function presentFeedMessage(emitted: FeedMessage): FeedMessageRecord {
+  const { message, outcome } = emitted;
+  return {
+    ...presentMessage(message, readPayload(message.payload)),
+    ...inJson({ destinationBlockchainId: emitted.destinationChainID }),
+    sender: emitted.sender,
+    blockNumber: emitted.blockNumber,
+    blockHash: emitted.blockHash,
+    blockTime: emitted.blockTimeMs,
+    txHash: emitted.txHash,
+    logIndex: emitted.logIndex,
+    executedAt: emitted.executedMs,
+    unsignedMessage: bytesToHex(message.bytes),
+    status: outcome.status,
+    ...presentOutcome(outcome),
+  };
+}
+
+function presentOutcome(outcome: FeedMessage['outcome']): Partial<FeedMessageRecord> {
+  switch (outcome.status) {
+    case 'pending':
+      return {};
+    case 'failed': {
+      const { code, reason, attempts, failedMs } = outcome;
+      return { failure: { code, message: reason, attempts, failedAt: failedMs } };
+    }
+    case 'signed':
+      return {
+        signedMessage: bytesToHex(outcome.signedMessage),
+        signedAt: outcome.signedMs,
+        signingSubnetId: outcome.signingSubnetID,
+        pChainHeight: Number(outcome.pChainHeight),
+        signedWeight: String(outcome.signedWeight),
+        totalWeight: String(outcome.totalWeight),
+      };
+  }
+}
+
+export function presentChain({ chainID, watermark, signedThrough }: ChainProgress): Static<typeof ChainRecord> {
+  const { blockNumber, blockHash, blockTimeMs } = watermark;
+  return { blockchainId: chainID, watermark: { blockNumber, blockHash, blockTime: blockTimeMs }, signedThrough };
+}

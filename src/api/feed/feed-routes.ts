@@ -1,0 +1,195 @@
+import { Type } from 'typebox';
+import { MAX_REPLAY_BLOCKS } from '../../feed/feed.ts';
+import type { MessageReader } from '../../feed/feed-message.ts';
+import type { AccessOptions } from '../../http/access/access.ts';
+import { isOperator } from '../../http/access/operator-access.ts';
+import { feedAggregationErrorResponses, feedErrorResponses } from '../../http/errors/error-body.ts';
+import { HttpError } from '../../http/errors/http-error.ts';
+import { parseField, parseID, parseOptionalID } from '../../http/parameters/parse-fields.ts';
+import { checkQuery } from '../../http/parameters/query-parameters.ts';
+import type { Server } from '../../http/request/http-server.ts';
+import type { NetworkOfPath } from '../../http/request/network-of-path.ts';
+import { AGGREGATION_ACCESS, FEED_ACCESS, REPLAY_ACCESS } from '../../http/request/route-access.ts';
+import type { Clock } from '../../lib/concurrency/clock.ts';
+import { integer, text } from '../../lib/encoding/schema.ts';
+import type { Network } from '../../network/network.ts';
+import type { Metrics } from '../../telemetry/metrics.ts';
+import { type BlockchainID, type MessageID, parseHexOrCb58Id } from '../../warp/ids.ts';
+import { prefersEvents } from '../aggregation/prefers-events.ts';
+import { DeliveredMessage, presentDelivered } from './delivered-message.ts';
+import { DEFAULT_PAGE, FeedParameters, parseAfter, parseFeedQuery } from './feed-query.ts';
+import { FEED_STREAM, MessagePage } from './feed-records.ts';
+import { streamFeed } from './feed-stream.ts';
+import { readPage } from './read-page.ts';
+import { StreamLimit } from './stream-limit.ts';
+
+const PATH = '/v1/signatureAggregator/:network/messages';
+const tags = ['Feed'];
+
+export interface FeedRoutesOptions {
+  readonly networks: readonly Network[];
+  readonly paths: NetworkOfPath;
+  readonly clock: Clock;
+  readonly metrics: Metrics;
+  readonly access: AccessOptions;
+}
+
+/** Routes that read the messages of watched chains. */
+export function registerFeed(server: Server, options: FeedRoutesOptions): void {
+  registerMessages(server, options);
+  registerMessage(server, options);
+  registerReplay(server, options);
+}
+
+function registerMessages(server: Server, { networks, paths, clock, metrics }: FeedRoutesOptions): void {
+  const stopping = new AbortController();
+  server.addHook('preClose', async () => stopping.abort());
+  const limits = new Map(networks.map(({ name }) => [name, new StreamLimit(metrics.with({ network: name }))]));
+
+  server.get(
+    PATH,
+    {
+      config: { access: FEED_ACCESS },
+      validatorCompiler: checkQuery,
+      schema: {
+        operationId: 'listMessages',
+        tags,
+        summary: 'Messages of the watched chains, by cursor or as a stream of events',
+        description: DESCRIPTION,
+        params: Type.Object({ network: paths.network }),
+        querystring: FeedParameters,
+        response: {
+          200: {
+            description: 'A page of messages; to `Accept: text/event-stream`, a stream of events',
+            content: { 'application/json': { schema: MessagePage }, ...FEED_STREAM },
+          },
+          ...feedErrorResponses(400, 404, 410, 500),
+        },
+      },
+      onRequest: paths.onRequest,
+    },
+    async (request, reply) => {
+      const { context, headers, method, query: parameters } = request;
+      const network = paths.networkOf(request);
+      const store = messagesOf(network);
+      const query = parseFeedQuery(parameters, store);
+      if (method === 'HEAD' || !prefersEvents(headers.accept)) {
+        const cursor = parseAfter(parameters.after, query, store);
+        const page = await readPage(store, query, cursor, parameters.limit ?? DEFAULT_PAGE, clock);
+        await context.chargeAfterwards(FEED_ACCESS.unitsPer100Messages * Math.floor(page.messages.length / 100));
+        return reply.send(page);
+      }
+      const lastEventID = [headers['last-event-id']].flat()[0];
+      const cursor = parseAfter(lastEventID || parameters.after, query, store);
+      await limits.get(network.name)?.run(context.client, async () => {
+        await context.chargeMore(FEED_ACCESS.stream.units - FEED_ACCESS.units);
+        return streamFeed(reply, { context, clock, store, query, cursor, stopping: stopping.signal });
+      });
+      // Fastify sends nothing then; its types do not allow for that.
+      return reply as never;
+    },
+  );
+}
+
+function registerMessage(server: Server, { paths, clock }: FeedRoutesOptions): void {
+  server.get(
+    `${PATH}/:messageId`,
+    {
+      config: { access: AGGREGATION_ACCESS },
+      validatorCompiler: checkQuery,
+      schema: {
+        operationId: 'getMessage',
+        tags,
+        summary: 'A message of a watched chain',
+        description:
+          'The last one with this ID: a contract may send the same message again. With a destination, the signed message is one that the ' +
+          'destination accepts now: it is signed again if the stored one is not signed, or if the epoch of the destination has moved on so ' +
+          'far that it would be refused.',
+        params: Type.Object({ network: paths.network, messageId: text('In hex or cb58') }),
+        querystring: Type.Object({
+          destinationBlockchainId: Type.Optional(text('The blockchain that will verify the message, in hex or cb58')),
+        }),
+        response: { 200: DeliveredMessage, ...feedAggregationErrorResponses(400, 403, 404, 500, 502, 503) },
+      },
+      onRequest: paths.onRequest,
+    },
+    async (request, reply) => {
+      const network = paths.networkOf(request);
+      const store = messagesOf(network);
+      const { messageId } = request.params;
+      const id = parseField('messageId', messageId, () => parseHexOrCb58Id<MessageID>(messageId, 'messageId'));
+      const destinationChainID = parseOptionalID<BlockchainID>(
+        'destinationBlockchainId',
+        request.query.destinationBlockchainId,
+      );
+      const found = store.find(id);
+      if (found === undefined) throw new HttpError('unknown_message', `the feed has no message ${messageId}`);
+      return reply.send(
+        await presentDelivered(found, { destinationChainID, network, context: request.context, clock }),
+      );
+    },
+  );
+}
+
+function registerReplay(server: Server, { paths, access }: FeedRoutesOptions): void {
+  server.post(
+    `${PATH}/:blockchainId/replay`,
+    {
+      config: { access: REPLAY_ACCESS },
+      validatorCompiler: checkQuery,
+      schema: {
+        operationId: 'replayMessages',
+        tags,
+        summary: 'Read blocks of a watched chain again, and store the messages that are missing',
+        description:
+          'One range at a time. Added messages are signed; streams and cursors that have passed their blocks do not get them. With configured keys ' +
+          'it takes a key with the right `operate`; without, a request from the machine of the service.',
+        params: Type.Object({ network: paths.network, blockchainId: text('In hex or cb58') }),
+        querystring: Type.Object({
+          fromBlock: Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER, description: 'The first block' }),
+          toBlock: Type.Integer({
+            minimum: 0,
+            maximum: Number.MAX_SAFE_INTEGER,
+            description: `The last block; at most ${MAX_REPLAY_BLOCKS} blocks are read`,
+          }),
+        }),
+        response: {
+          200: Type.Object(
+            {
+              found: integer('Messages of the range that pass the filters of the chain'),
+              added: integer('Those that were not stored before'),
+            },
+            { title: 'Replay', description: 'What the range has' },
+          ),
+          ...feedAggregationErrorResponses(400, 401, 403, 404, 500, 502, 503),
+        },
+      },
+      onRequest: paths.onRequest,
+    },
+    async (request, reply) => {
+      if (!isOperator(request, access, 'blocks are read again')) {
+        throw new HttpError('forbidden', 'blocks are read again for an API key with the right operate only');
+      }
+      const network = paths.networkOf(request);
+      messagesOf(network);
+      const { fromBlock, toBlock } = request.query;
+      const chainID = parseID<BlockchainID>('blockchainId', request.params.blockchainId);
+      return reply.send(await network.feed.replay(chainID, fromBlock, toBlock, request.context.signal));
+    },
+  );
+}
+
+const DESCRIPTION = `A network that watches chains (\`networks.NAME.feed.chains\`) signs each Warp message when its block is executed.
+
+**Pages.** Ask again with \`after\` set to \`nextCursor\`. A message that a page had \`pending\` or \`failed\` is in a later page again when that has changed. A cursor belongs to the parameters of its query, except \`limit\`; it means the same on every replica.
+
+**Streams.** \`Accept: text/event-stream\` gets stored messages after the cursor, then new ones, in order per chain. A message that is not signed 10 s after its block was executed is sent as \`pending\`, and again when it is signed. The \`id\` of an event is the cursor after it: send it as \`Last-Event-ID\`, which replaces \`after\`, to go on after a disconnect. A message and status are sent twice at most directly after that.`;
+
+/** @throws {HttpError} */
+function messagesOf({ name, feed: { messages } }: Network): MessageReader {
+  if (messages !== undefined) return messages;
+  throw new HttpError(
+    'feed_not_configured',
+    `network ${name} watches no chains: its operator can set networks.${name}.feed.chains, such as [{ "blockchainId": "C" }]`,
+  );
+}

@@ -1,0 +1,224 @@
+import type { FastifyReply } from 'fastify';
+import { LRUCache } from 'lru-cache';
+import type { FeedChange, FeedMessage, MessageReader } from '../../feed/feed-message.ts';
+import type { RequestContext } from '../../http/request/request-context.ts';
+import { FEED_ACCESS } from '../../http/request/route-access.ts';
+import { EventStream, encodeEvent, encodeEventText } from '../../http/server/event-stream.ts';
+import type { Clock } from '../../lib/concurrency/clock.ts';
+import { type Cursor, encodeCursor } from './cursor.ts';
+import { type FeedQuery, textOfQuery } from './feed-query.ts';
+import { FeedReader } from './feed-reader.ts';
+import { presentChain, presentFeedMessage } from './feed-records.ts';
+
+/** Time after its execution for which a pending message holds up later ones of its chain. */
+const HOLD_MS = 10_000;
+const WATERMARK_EVERY_MS = 3_000;
+const MINUTE_MS = 60_000;
+/** Events that are written at once: the memory of a reader, besides one message. */
+const WRITE_BYTES = 64 * 1024;
+/** Messages of one turn of the event loop: each takes some 20 µs. */
+const EXAMINED_AT_ONCE = 256;
+/** A client that has not read the last events after this time is told so, and has the same time to read that. */
+export const SLOW_AFTER_MS = 30_000;
+
+export const CLOSE_REASONS = ['client', 'lagging', 'expired', 'error', 'shutdown'] as const;
+export type CloseReason = (typeof CLOSE_REASONS)[number];
+
+export interface FeedStreamOptions {
+  readonly context: RequestContext;
+  readonly clock: Clock;
+  readonly store: MessageReader;
+  readonly query: FeedQuery;
+  readonly cursor: Cursor;
+  readonly stopping: AbortSignal;
+}
+
+/**
+ * Answers with the messages of a query as server-sent events, until the client disconnects. Nothing is queued for a client: messages are read
+ * from the store when the socket has room.
+ *
+ * @returns the reason for the end; rejects with {@link ClientGone}, or an error of the store
+ */
+export async function streamFeed(reply: FastifyReply, options: FeedStreamOptions): Promise<CloseReason> {
+  const { context, clock } = options;
+  const startedMs = clock.monotonicMs();
+  const stream = new FeedStream(reply, options);
+  try {
+    return await stream.ended;
+  } finally {
+    stream.close();
+    // The time of a stream is no duration of an answer.
+    context.addWait(clock.monotonicMs() - startedMs);
+  }
+}
+
+class FeedStream {
+  readonly #reply: FastifyReply;
+  readonly #options: FeedStreamOptions;
+  readonly #reader: FeedReader;
+  readonly #stream: EventStream;
+  readonly #query: string;
+  readonly #ending = Promise.withResolvers<CloseReason>();
+  readonly #cleanUps: (() => void)[] = [];
+  #isWatermarkDue = true;
+  #cancelHold: (() => void) | undefined;
+  #isOver = false;
+
+  constructor(reply: FastifyReply, options: FeedStreamOptions) {
+    const { context, clock, store, query, stopping } = options;
+    this.#reply = reply;
+    this.#options = options;
+    this.#query = textOfQuery(query);
+    this.#reader = new FeedReader({ ...options, holdMs: HOLD_MS });
+    const slow = { afterMs: SLOW_AFTER_MS, act: () => this.#lag() };
+    this.#stream = new EventStream(reply, clock, () => this.#take(), { slow });
+    context.answerAsStream(this.#stream);
+    this.#cleanUps.push(
+      store.onChange((change) => this.#note(change)),
+      listen(context.signal, () => this.#ending.reject(context.signal.reason)),
+      listen(stopping, () => this.#end('shutdown', this.#watermarkEvent())),
+      every(clock, WATERMARK_EVERY_MS, () => {
+        this.#isWatermarkDue = true;
+        this.#stream.wake();
+      }),
+      every(clock, MINUTE_MS, () => {
+        context.chargeAfterwards(FEED_ACCESS.stream.unitsPerMinute).catch(this.#ending.reject);
+      }),
+      () => this.#cancelHold?.(),
+    );
+    this.#stream.wake();
+  }
+
+  get ended(): Promise<CloseReason> {
+    return this.#ending.promise;
+  }
+
+  close(): void {
+    this.#isOver = true;
+    for (const cleanUp of this.#cleanUps.splice(0)) cleanUp();
+  }
+
+  #note({ settled }: FeedChange): void {
+    if (settled !== undefined && this.#reader.settle(settled)) this.#lag();
+    else this.#stream.wake();
+  }
+
+  /** Takes the next events. An error of the store ends the stream. */
+  #take(): string[] {
+    if (this.#isOver) return [];
+    try {
+      return this.#read();
+    } catch (error) {
+      this.#ending.reject(error);
+      return [];
+    }
+  }
+
+  #read(): string[] {
+    const oldest = this.#reader.oldestIfExpired();
+    if (oldest !== undefined) {
+      // After this write.
+      this.#options.clock.afterTurn(() => this.#end('expired', ''));
+      return [this.#expiredEvent(oldest)];
+    }
+    const events: string[] = [];
+    const { clock } = this.#options;
+    const messages = this.#reader.read(clock.now(), EXAMINED_AT_ONCE);
+    let length = 0;
+    let isCaughtUp = false;
+    while (length < WRITE_BYTES) {
+      const next = messages.next();
+      if (next.done === true) {
+        isCaughtUp = next.value === 'caught up';
+        break;
+      }
+      const event = encodeEventText('message', jsonOf(next.value), this.#cursorText());
+      events.push(event);
+      length += event.length;
+    }
+    if (isCaughtUp) {
+      this.#awaitHold();
+      if (this.#isWatermarkDue) events.push(this.#watermarkEvent());
+    } else {
+      // After this write: it may fill the socket.
+      clock.afterTurn(() => this.#stream.wake());
+    }
+    return events;
+  }
+
+  #awaitHold(): void {
+    this.#cancelHold?.();
+    const { heldUntilMs } = this.#reader;
+    const { clock } = this.#options;
+    if (!Number.isFinite(heldUntilMs)) return;
+    this.#cancelHold = clock.after(Math.max(0, heldUntilMs - clock.now()), () => this.#stream.wake());
+  }
+
+  #watermarkEvent(): string {
+    this.#isWatermarkDue = false;
+    const data = { chains: this.#reader.caughtUp.map(presentChain) };
+    return encodeEvent({ event: 'watermark', data, id: this.#cursorText() });
+  }
+
+  #expiredEvent(oldest: Cursor): string {
+    const data = { message: EXPIRED_TEXT, oldestCursor: this.#cursorText(oldest) };
+    return encodeEvent({ event: 'expired', data });
+  }
+
+  /** Ends the stream of a client that reads too slowly. It has some time to read the end. */
+  #lag(): void {
+    if (this.#isOver) return;
+    const { raw } = this.#reply;
+    const message = `the client has not read its last events within ${SLOW_AFTER_MS / 1_000} s`;
+    const cancel = this.#options.clock.after(SLOW_AFTER_MS, () => raw.destroy());
+    raw.once('close', cancel);
+    this.#end('lagging', encodeEvent({ event: 'lagging', data: { message }, id: this.#cursorText() }));
+  }
+
+  #end(reason: CloseReason, last: string): void {
+    if (this.#isOver) return;
+    this.close();
+    this.#stream.end(last);
+    this.#ending.resolve(reason);
+  }
+
+  #cursorText(cursor: Cursor = this.#reader.cursor): string {
+    return encodeCursor(cursor, this.#query);
+  }
+}
+
+export const EXPIRED_TEXT =
+  'messages after the cursor were removed, or were never stored by a service that has restarted without store.path';
+
+/** Readers of the same messages share their JSON. Its key has all that changes in it. */
+const texts = new LRUCache<string, string>({
+  maxSize: 4 * 1024 * 1024,
+  sizeCalculation: (text, key) => text.length + key.length,
+});
+
+function jsonOf(message: FeedMessage): string {
+  const { chainID, blockHash, logIndex, outcome } = message;
+  const attempts = outcome.status === 'failed' ? outcome.attempts : 0;
+  const key = `${chainID} ${blockHash} ${logIndex} ${outcome.status} ${attempts} ${message.executedMs}`;
+  let text = texts.get(key);
+  if (text === undefined) {
+    text = JSON.stringify(presentFeedMessage(message));
+    texts.set(key, text);
+  }
+  return text;
+}
+
+function listen(signal: AbortSignal, act: () => void): () => void {
+  if (signal.aborted) act();
+  else signal.addEventListener('abort', act, { once: true });
+  return () => signal.removeEventListener('abort', act);
+}
+
+function every(clock: Clock, periodMs: number, act: () => void): () => void {
+  let cancel = clock.after(periodMs, tick);
+  function tick(): void {
+    act();
+    cancel = clock.after(periodMs, tick);
+  }
+  return () => cancel();
+}

@@ -1,0 +1,252 @@
+import { afterAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import type { AggregationRequest } from '../../../../src/aggregation/request/aggregation-request.ts';
+import { SIGNED_EXAMPLE } from '../../../../src/api/aggregation/signed-message-record.ts';
+import { MAX_PAGE } from '../../../../src/api/feed/feed-query.ts';
+import type { FeedMessageRecord } from '../../../../src/api/feed/feed-records.ts';
+import type { MessageStore } from '../../../../src/feed/message-store.ts';
+import type { Server } from '../../../../src/http/request/http-server.ts';
+import { parseHex } from '../../../../src/lib/encoding/bytes.ts';
+import { idBytes } from '../../../../src/warp/ids.ts';
+import { blocks, CHAIN, checkpoint, emitted, OTHER_CHAIN, senderNumbered } from '../../feed/emitted.ts';
+import { expectError, limitedTo, scriptedAggregator } from '../api-fixture.ts';
+import { createFeedServer, createStore, fail, MESSAGES_PATH, SIGNATURE, sign } from './feed-fixture.ts';
+
+interface Page {
+  readonly messages: readonly FeedMessageRecord[];
+  readonly nextCursor: string;
+  readonly hasMore: boolean;
+  readonly chains: readonly unknown[];
+}
+
+let store: MessageStore;
+const ranges: unknown[] = [];
+const server = await createFeedServer(() => store, {
+  async replay(...[chainID, from, to]) {
+    ranges.push([chainID, from, to]);
+    return { found: 2, added: 1 };
+  },
+});
+
+beforeEach(() => {
+  store = createStore();
+});
+
+afterAll(() => server.close());
+
+async function get(query: Record<string, string> = {}, path = ''): Promise<Page> {
+  const response = await server.inject({ url: `${MESSAGES_PATH}${path}`, query });
+  expect(response.statusCode, response.body).toBe(200);
+  return response.json();
+}
+
+/** A server of its own for a test, with the same store. */
+async function serverWith(options: Parameters<typeof createFeedServer>[1]): Promise<Server> {
+  const own = await createFeedServer(() => store, options);
+  onTestFinished(() => own.close());
+  return own;
+}
+
+function blocksOf({ messages }: Page): (string | number)[][] {
+  return messages.map(({ blockNumber, logIndex, status }) => [blockNumber, logIndex, status]);
+}
+
+describe('GET messages', () => {
+  test('has every field of a message', async () => {
+    const message = emitted(10, 3, { destinationChainID: OTHER_CHAIN, executedMs: 10_250 });
+    store.append(CHAIN, blocks(10, 12, [message]));
+    sign(store, message);
+    const { messages, chains, hasMore } = await get();
+    expect(messages).toEqual([
+      {
+        messageId: message.message.id,
+        networkId: 1,
+        network: 'mainnet',
+        sourceBlockchainId: CHAIN,
+        payload: expect.objectContaining({ kind: 'AddressedCall' }),
+        destinationBlockchainId: OTHER_CHAIN,
+        sender: senderNumbered(1),
+        blockNumber: 10,
+        blockHash: message.blockHash,
+        blockTime: 10_000,
+        txHash: message.txHash,
+        logIndex: 3,
+        executedAt: 10_250,
+        unsignedMessage: Buffer.from(message.message.bytes).toString('hex'),
+        status: 'signed',
+        signedMessage: '010203',
+        signedAt: SIGNATURE.signedMs,
+        signingSubnetId: SIGNATURE.signingSubnetID,
+        pChainHeight: 11,
+        signedWeight: '80',
+        totalWeight: '100',
+      },
+    ]);
+    const { blockHash, blockTimeMs: blockTime } = checkpoint(12);
+    expect(chains).toContainEqual({
+      blockchainId: CHAIN,
+      watermark: { blockNumber: 12, blockHash, blockTime },
+      signedThrough: 12,
+    });
+    expect(hasMore).toBe(false);
+  });
+
+  test('goes on after a cursor, and shows what was settled since', async () => {
+    const messages = [10, 11, 12].map((block) => emitted(block, 0));
+    store.append(CHAIN, blocks(10, 12, messages));
+    const first = await get({ limit: '2' });
+    expect([blocksOf(first), first.hasMore]).toEqual([
+      [
+        [10, 0, 'pending'],
+        [11, 0, 'pending'],
+      ],
+      true,
+    ]);
+    fail(store, messages[0] as never);
+    const second = await get({ limit: '2', after: first.nextCursor });
+    expect(blocksOf(second)).toEqual([
+      [10, 0, 'failed'],
+      [12, 0, 'pending'],
+    ]);
+    expect(second.messages[0]?.failure).toEqual({
+      code: 'insufficient_weight',
+      message: 'too few signed',
+      attempts: 1,
+      failedAt: 5,
+    });
+    expect(blocksOf(await get({ after: second.nextCursor }))).toEqual([]);
+  });
+
+  test('filters by chain, sender, destination and status', async () => {
+    store.append(
+      CHAIN,
+      blocks(10, 12, [
+        emitted(10, 0, { sender: senderNumbered(0xab) }),
+        emitted(11, 0, { destinationChainID: OTHER_CHAIN }),
+        emitted(12, 0),
+      ]),
+    );
+    sign(store, emitted(12, 0));
+    const found = async (query: Record<string, string>) =>
+      (await get(query)).messages.map(({ blockNumber }) => blockNumber);
+    expect(await found({ sender: senderNumbered(0xab).toUpperCase().replace('0X', '0x') })).toEqual([10]);
+    expect(await found({ destinationBlockchainId: Buffer.from(idBytes(OTHER_CHAIN)).toString('hex') })).toEqual([11]);
+    expect(await found({ status: 'signed' })).toEqual([12]);
+    expect(await found({ sourceBlockchainId: CHAIN })).toEqual([10, 11, 12]);
+    expect(await found({ sourceBlockchainId: OTHER_CHAIN })).toEqual([]);
+  });
+
+  test('begins with the last messages on request', async () => {
+    const messages = Array.from({ length: 300 }, (_, index) => emitted(10 + index, 0));
+    store.append(CHAIN, blocks(10, 309, messages));
+    const recent = await get({ after: 'recent', limit: String(MAX_PAGE) });
+    expect(recent.messages.at(-1)?.blockNumber).toBe(309);
+    expect(recent.messages.length).toBeGreaterThan(50);
+    expect(recent.messages.length).toBeLessThanOrEqual(100);
+  });
+
+  test('refuses wrong parameters', async () => {
+    const { nextCursor } = await get();
+    const refused = async (query: Record<string, string>, message: RegExp) =>
+      void expectError(await server.inject({ url: MESSAGES_PATH, query }), 400, message, 'invalid_request');
+    await refused({ after: 'nonsense' }, /^after is not a cursor/);
+    await refused({ after: nextCursor, status: 'signed' }, /^after is a cursor of another query/);
+    await refused({ sender: '0x12' }, /^sender must be an EVM address/);
+    await refused({ sourceBlockchainId: 'C' }, /^sourceBlockchainId is no watched chain; watched: /);
+    await refused({ limit: '1001' }, /^limit must be an integer from 1 to 1000/);
+    await refused({ form: '1' }, /^unknown parameter form/);
+  });
+
+  test('says that a cursor has expired, with the oldest one', async () => {
+    const { nextCursor } = await get();
+    store.append(CHAIN, blocks(10, 11, [emitted(10, 0), emitted(11, 0)]));
+    store.prune({ beforeMs: 11_000, maxMessages: 100, maxBytes: 1e9 });
+    const response = await server.inject({ url: MESSAGES_PATH, query: { after: nextCursor } });
+    const details = expectError(response, 410, /removed/, 'cursor_expired') as { oldestCursor: string };
+    expect(blocksOf(await get({ after: details.oldestCursor }))).toEqual([[11, 0, 'pending']]);
+  });
+
+  test('costs a unit, and one for each hundred messages', async () => {
+    store.append(
+      CHAIN,
+      blocks(
+        10,
+        10,
+        Array.from({ length: 250 }, (_, index) => emitted(10, index)),
+      ),
+    );
+    const limited = await serverWith({ access: limitedTo(100) });
+    const remaining = async (limit: number) =>
+      Number((await limited.inject({ url: `${MESSAGES_PATH}?limit=${limit}` })).headers['x-ratelimit-remaining']);
+    expect(await remaining(99)).toBe(99);
+    expect(await remaining(250)).toBe(96);
+  });
+
+  test('says how to configure a feed', async () => {
+    store = undefined as never;
+    for (const path of ['', `/${emitted(1, 1).message.id}`]) {
+      const response = await server.inject({ url: `${MESSAGES_PATH}${path}` });
+      expectError(response, 404, /networks\.fuji\.feed\.chains/, 'feed_not_configured');
+    }
+  });
+});
+
+describe('GET messages/{messageId}', () => {
+  test('finds a message by its ID in cb58 or hex', async () => {
+    const message = emitted(10, 3);
+    store.append(CHAIN, blocks(10, 10, [message]));
+    for (const id of [message.message.id, `0x${Buffer.from(idBytes(message.message.id)).toString('hex')}`]) {
+      expect(await get({}, `/${id}`)).toMatchObject({ messageId: message.message.id, status: 'pending' });
+    }
+    const unknown = await server.inject({ url: `${MESSAGES_PATH}/${CHAIN}` });
+    expectError(unknown, 404, /has no message/, 'unknown_message');
+    expectError(await server.inject({ url: `${MESSAGES_PATH}/0x12` }), 400, /^messageId/, 'invalid_request');
+  });
+
+  test('signs a message again that its destination would refuse', async () => {
+    const message = emitted(10, 3);
+    store.append(CHAIN, blocks(10, 10, [message]));
+    const { aggregator, asked } = scriptedAggregator();
+    const verified: unknown[] = [];
+    let problem: unknown;
+    const verifier = {
+      verify: async (request: unknown) => {
+        verified.push(request);
+        return { problem, warnings: [], epoch: undefined };
+      },
+    } as never;
+    const own = await serverWith({ network: { aggregator, verifier }, access: limitedTo(1_000) });
+    const answers = async () => {
+      const url = `${MESSAGES_PATH}/${message.message.id}?destinationBlockchainId=${OTHER_CHAIN}`;
+      const { headers, ...response } = await own.inject({ url });
+      return [
+        (response.json() as FeedMessageRecord).signedMessage,
+        asked.length,
+        Number(headers['x-ratelimit-remaining']),
+      ];
+    };
+    expect(await answers()).toEqual(['ab01ff', 1, 990]);
+    expect(asked[0]).toMatchObject({ destinationChainID: OTHER_CHAIN } satisfies Partial<AggregationRequest>);
+    store.setSigned(message, { ...SIGNATURE, signedMessage: parseHex(SIGNED_EXAMPLE, 'example') });
+    expect(await answers()).toEqual([SIGNED_EXAMPLE, 1, 989]);
+    problem = { kind: 'bad signature', text: 'of other validators' };
+    expect(await answers()).toEqual(['ab01ff', 2, 979]);
+    expect(verified).toHaveLength(2);
+  });
+});
+
+describe('POST messages/{blockchainId}/replay', () => {
+  const url = `${MESSAGES_PATH}/${CHAIN}/replay?fromBlock=3&toBlock=5`;
+
+  test('reads a range of blocks again for the machine of the service', async () => {
+    const response = await server.inject({ method: 'POST', url, headers: { host: 'localhost' } });
+    expect(response.json()).toEqual({ found: 2, added: 1 });
+    expect(ranges).toEqual([[CHAIN, 3, 5]]);
+    const other = await server.inject({ method: 'POST', url, headers: { host: 'example.org' } });
+    expectError(other, 403, /^blocks are read again to the machine/, 'forbidden');
+  });
+
+  test('takes both ends of the range', async () => {
+    const response = await server.inject({ method: 'POST', url: url.replace('fromBlock=3&', '') });
+    expectError(response, 400, 'fromBlock is missing', 'invalid_request');
+  });
+});
