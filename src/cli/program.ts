@@ -121,13 +121,19 @@ function addAggregate(program: Command, run: Run): void {
       ).argParser(wholeNumber(MAX_WAIT_SECONDS)),
     )
     .addOption(timeoutOption())
-    .option('--json', 'print the JSON of the service')
+    .addOption(
+      new Option('--format <form>', 'what to print: the signed message, or the access list of its delivery as JSON')
+        .choices(['message', 'access-list'])
+        .default('message'),
+    )
+    .addOption(new Option('--json', 'print the JSON of the service').conflicts('format'))
     .action(run(async () => (await import('./commands/aggregate.ts')).aggregate));
   addExamples(aggregate, [
     'warp-signature-aggregator aggregate --url https://aggregator.example 0x0000…   # through a service',
     'warp-signature-aggregator aggregate --config fuji.json --file message.hex > signed.hex   # without a service',
     'warp-signature-aggregator aggregate --network fuji --transaction 2wzK…',
     'warp-signature-aggregator aggregate --tx 0x8bf5… --chain C --wait 10   # of an EVM transaction that was just sent',
+    'warp-signature-aggregator aggregate --tx 0x8bf5… --format access-list   # for cast send --access-list',
   ]);
 }
 

@@ -49,16 +49,17 @@ export function registerAggregateSignatures(
     const call = new AggregationCall(request.context, name, asked);
     call.waitMs = 1_000 * (request.query.wait ?? 0);
     call.waitEnds = stopping.signal;
+    const included = { accessList: request.query.include === 'accessList' };
     if (request.method === 'HEAD' || !prefersEvents(request.headers.accept)) {
       call.result = await aggregator.aggregate(asked, call);
-      reply.status(201).type(JSON_TYPE).send(signedMessageJson(call.result, call.advice));
+      reply.status(201).type(JSON_TYPE).send(signedMessageJson(call.result, call.advice, included));
       return undefined;
     }
     const stream = streamAggregation(reply, clock, name, asked);
     call.onProgress = stream.onProgress;
     call.onSigning = stream.onResolved;
     call.result = await aggregator.aggregate(asked, call);
-    stream.end(call.result, call.advice);
+    stream.end(call.result, call.advice, included);
     // Fastify sends nothing then; its types do not allow for that.
     return reply as unknown as undefined;
   }

@@ -12,7 +12,7 @@ import type { Clock } from '../../lib/concurrency/clock.ts';
 import { DEFAULT_QUORUM_NUM } from '../../validators/quorum.ts';
 import { MergedProgress } from './merged-progress.ts';
 import type { AggregationEvent } from './progress-records.ts';
-import { presentSigned } from './signed-message-record.ts';
+import { type Included, presentSigned } from './signed-message-record.ts';
 
 /**
  * Answers an aggregation with server-sent events: its progress and its result. The error handler sends an error.
@@ -37,8 +37,8 @@ export function streamAggregation(reply: FastifyReply, clock: Clock, network: st
     onResolved: (signing: Pick<Signing, 'quorumNum'>): void => {
       progress.quorumPercentage = Number(signing.quorumNum);
     },
-    end(result: AggregationResult, advice: DeliveryAdvice | undefined): void {
-      stream.end(encodeEvent({ event: 'result', data: presentSigned(result, advice) }));
+    end(result: AggregationResult, advice: DeliveryAdvice | undefined, included: Included): void {
+      stream.end(encodeEvent({ event: 'result', data: presentSigned(result, advice, included) }));
     },
   };
 }

@@ -6,7 +6,7 @@ import { parseField, parseOptionalID, toBigInt } from '../../http/parameters/par
 import { HEIGHT_PARAMETERS, percentage } from '../../http/parameters/query-parameters.ts';
 import { parseHex } from '../../lib/encoding/bytes.ts';
 import { attempt, ParseError } from '../../lib/encoding/parse-error.ts';
-import { optionalText } from '../../lib/encoding/schema.ts';
+import { oneOf, optionalText } from '../../lib/encoding/schema.ts';
 import { loggedMessage } from '../../pchain/codec/logged-message.ts';
 import { parseEvmChainID } from '../../pchain/rpc/evm-api.ts';
 import { DEFAULT_QUORUM_NUM } from '../../validators/quorum.ts';
@@ -65,7 +65,10 @@ export const AggregationBody = Type.Object(
   { additionalProperties: false },
 );
 
-const WAIT_PARAMETER = {
+const ANSWER_PARAMETERS = {
+  include: Type.Optional(
+    oneOf(['accessList'], 'Adds the access list of the transaction that delivers the message to an EVM chain'),
+  ),
   wait: Type.Optional(
     Type.Number({
       minimum: 0,
@@ -78,7 +81,7 @@ const WAIT_PARAMETER = {
   ),
 };
 
-export const MessageQuery = Type.Object(WAIT_PARAMETER);
+export const MessageQuery = Type.Object(ANSWER_PARAMETERS);
 
 export const TransactionQuery = Type.Object(
   {
@@ -98,7 +101,7 @@ export const TransactionQuery = Type.Object(
     destinationBlockchainId: optionalText(
       `${DESTINATION_DESCRIPTION}. The default is the destination of a Teleporter message, and for a message of the P-Chain the chain of the L1's validator manager; at the proposed height if the epoch cannot be read`,
     ),
-    ...WAIT_PARAMETER,
+    ...ANSWER_PARAMETERS,
   },
   { additionalProperties: false },
 );
@@ -132,7 +135,7 @@ function parseSettings(given: SettingsFields): Omit<AggregationRequest, 'subject
 /** Parses the parameters of a GET. @throws {HttpError} naming the parameter */
 export function parseTransactionRequest(
   txHash: string,
-  { blockchainId, logIndex, ...query }: Omit<Static<typeof TransactionQuery>, 'wait'>,
+  { blockchainId, logIndex, ...query }: Omit<Static<typeof TransactionQuery>, 'wait' | 'include'>,
 ): AggregationRequest {
   const txID = parseField('txHash', txHash, () => parseHexOrCb58Id<TxID>(txHash, 'txHash'));
   const chain =

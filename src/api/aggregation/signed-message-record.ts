@@ -3,6 +3,7 @@ import type { DeliveryAdvice } from '../../aggregation/request/aggregate.ts';
 import type { AggregationResult } from '../../aggregation/request/aggregation-request.ts';
 import { bytesToHex } from '../../lib/encoding/bytes.ts';
 import { integer, text } from '../../lib/encoding/schema.ts';
+import { accessListOf } from '../../pchain/codec/access-list.ts';
 import { DELIVERY_FIELDS, presentAdvice } from './delivery-records.ts';
 
 /** The C-Chain's `hello from C 0`, signed by four of five nodes of a local network. */
@@ -13,6 +14,21 @@ export const SIGNED_EXAMPLE =
   '9b405fe23581cc13aa5f772bf6d65d12e9acd7fa2239ff64fdef6dd4eb9c87ed26bd508fdca1867a90df2dc922f724458bc3' +
   'e37e39319c';
 
+const AccessList = Type.Array(
+  Type.Object({
+    address: text('The Warp precompile'),
+    storageKeys: Type.Array(text(), {
+      description: 'The signed message, one byte 0xff, and zeros up to whole words of 32 bytes, in hex with 0x',
+    }),
+  }),
+  { description: 'With include=accessList: the access list (EIP-2930) of the transaction that delivers the message to an EVM chain' },
+);
+
+/** What an answer has on request. */
+export interface Included {
+  readonly accessList?: boolean;
+}
+
 export const SignedMessageBody = Type.Object(
   {
     signedMessage: text('The signed Warp message in hex, without a prefix'),
@@ -22,6 +38,7 @@ export const SignedMessageBody = Type.Object(
     totalWeight: text('Weight of all validators of the subnet, of which the quorum is a part'),
     signers: Type.Array(text(), { description: 'NodeIDs of the signers in canonical order, one for each BLS key' }),
     ...DELIVERY_FIELDS,
+    accessList: Type.Optional(AccessList),
   },
   {
     description: 'Signed, verified message',
@@ -45,19 +62,23 @@ export const SignedMessageBody = Type.Object(
 export type SignedMessageBody = Static<typeof SignedMessageBody>;
 
 /** Serializes a result once: equal requests share a cached result. The aggregator's cache counts the bytes of this text. */
-export function signedMessageJson(result: AggregationResult, advice?: DeliveryAdvice): string {
+export function signedMessageJson(result: AggregationResult, advice?: DeliveryAdvice, included?: Included): string {
   let json = texts.get(result);
   if (json === undefined) {
     json = JSON.stringify(presentSigned(result));
     texts.set(result, json);
   }
-  if (advice === undefined) return json;
-  return `${json.slice(0, -1)},${JSON.stringify(presentAdvice(advice)).slice(1)}`;
+  const more = { ...(advice && presentAdvice(advice)), ...presentIncluded(result, included) };
+  return Object.keys(more).length === 0 ? json : `${json.slice(0, -1)},${JSON.stringify(more).slice(1)}`;
 }
 
 const texts = new WeakMap<AggregationResult, string>();
 
-export function presentSigned(result: AggregationResult, advice?: DeliveryAdvice): SignedMessageBody {
+export function presentSigned(
+  result: AggregationResult,
+  advice?: DeliveryAdvice,
+  included?: Included,
+): SignedMessageBody {
   return {
     signedMessage: bytesToHex(result.signedMessage),
     pChainHeight: Number(result.pChainHeight),
@@ -66,5 +87,10 @@ export function presentSigned(result: AggregationResult, advice?: DeliveryAdvice
     totalWeight: String(result.totalWeight),
     signers: [...result.signers],
     ...(advice && presentAdvice(advice)),
+    ...presentIncluded(result, included),
   };
+}
+
+function presentIncluded({ signedMessage }: AggregationResult, { accessList = false }: Included = {}) {
+  return accessList ? { accessList: accessListOf(bytesToHex(signedMessage)) } : {};
 }

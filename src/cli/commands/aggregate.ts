@@ -11,6 +11,7 @@ import {
 import { presentSigned, SignedMessageBody } from '../../api/aggregation/signed-message-record.ts';
 import { bytesToHex } from '../../lib/encoding/bytes.ts';
 import { attempt, ParseError } from '../../lib/encoding/parse-error.ts';
+import { accessListOf } from '../../pchain/codec/access-list.ts';
 import { loggedMessage } from '../../pchain/codec/logged-message.ts';
 import { DEFAULT_QUORUM_NUM } from '../../validators/quorum.ts';
 import { parseUnsignedMessage } from '../../warp/unsigned-message.ts';
@@ -32,6 +33,7 @@ export interface AggregateCommandOptions extends InputOptions, SourceOptions {
   readonly height?: number;
   readonly destination?: string;
   readonly wait?: number;
+  readonly format?: 'message' | 'access-list';
 }
 
 interface AggregateRequest {
@@ -40,7 +42,7 @@ interface AggregateRequest {
   readonly networkID: number | undefined;
 }
 
-/** Prints the signed message. @throws {CommandFailure} */
+/** Prints the signed message, or its access list. @throws {CommandFailure} */
 export async function aggregate(given: string | undefined, options: AggregateCommandOptions): Promise<ExitCode> {
   const request = await readRequest(given, options);
   const signed = await askSource(options, {
@@ -54,7 +56,7 @@ export async function aggregate(given: string | undefined, options: AggregateCom
       process.stderr.write(`${styled('yellow', 'warning', process.stderr)}: ${message}\n`);
     }
     if (process.stderr.isTTY) process.stderr.write(`${summary(signed)}\n`);
-    print(signed.signedMessage);
+    print(options.format === 'access-list' ? JSON.stringify(accessListOf(signed.signedMessage)) : signed.signedMessage);
   }
   return EXIT.done;
 }

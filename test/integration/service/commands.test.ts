@@ -36,6 +36,19 @@ describe.concurrent('aggregate', { timeout: TIMEOUT_MS }, () => {
     expect(JSON.parse(verdict.out)).toMatchObject({ isValid: true, networkId: 1337, quorumPercentage: 67 });
   });
 
+  test.each([
+    ['a service', URL_OPTION],
+    ['a configuration', OWN_CONFIG],
+  ])('prints the access list of its delivery, with %s', async (_, source) => {
+    const message = emit();
+    const { out } = await runCommand(['aggregate', ...source, '--format', 'access-list', message]);
+    const [{ address, storageKeys }] = JSON.parse(out) as [{ address: string; storageKeys: string[] }];
+    expect(address).toBe('0x0200000000000000000000000000000000000005');
+    expect(storageKeys.map((key) => key.slice(2)).join('')).toMatch(new RegExp(`^${message}[0-9a-f]+ff(00)*$`));
+    const both = await runCommand(['aggregate', ...source, '--format', 'access-list', '--json', message]);
+    expect(both).toMatchObject({ code: 2, out: '', err: expect.stringContaining('cannot be used with option') });
+  });
+
   test('shows on a terminal how the weight fills up, and by whom it was signed', async () => {
     const { code, out } = await runOnTerminal(['aggregate', ...URL_OPTION, '--quorum', '80', emit()]);
     expect(code).toBe(0);

@@ -1,6 +1,7 @@
 import type { ComponentChild } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { DecodedReading } from '../../../api/messages/message-records.ts';
+import { accessListOf } from '../../../pchain/codec/access-list.ts';
 import { WARP_PRECOMPILE } from '../../../pchain/codec/send-warp-log.ts';
 import type { SignedMessage } from '../api-client.ts';
 import { useSession } from '../session.ts';
@@ -8,7 +9,7 @@ import { Card, CodeBlock, CopyButton, DownloadButton, Facts, Tabs, TextField } f
 import { grouped, percentOf, shortened } from '../ui/figures.ts';
 import { isNarrow } from '../ui/table.tsx';
 import { epochRow, Warnings } from './delivery-facts.tsx';
-import { accessListOf, deliverCalldata, readCalldata } from './predicate.ts';
+import { deliverCalldata, readCalldata } from './predicate.ts';
 import { showTop } from './sign-failure.tsx';
 import { teleporterDestination } from './sign-request.ts';
 import { type CallPlace, curlOf, type SignRequest, sdkOf } from './snippets.ts';

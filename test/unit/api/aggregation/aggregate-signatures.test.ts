@@ -31,6 +31,7 @@ const { unsignedMessage, signed } = readCase('c_warp_0');
 const message = bytesToHex(unsignedMessage);
 const signedMessage = bytesToHex(signed!.signedMessage);
 const JSON_TYPE = { 'content-type': 'application/json' };
+const EVENTS = { accept: 'text/event-stream' };
 const { server, script } = await createScriptedServer();
 
 const post = (payload: unknown, to = server) =>
@@ -53,6 +54,23 @@ describe('a good request', () => {
     expect(Object.values(others).filter((value) => value !== undefined)).toEqual([]);
     expect(subject).toMatchObject({ kind: 'message', message: { bytes: unsignedMessage } });
     expect(subject).toMatchObject({ justification: new Uint8Array() });
+  });
+
+  test('has the access list of its delivery if it asks for it, by message and by transaction', async () => {
+    const storageKeys = [`0xab01ffff${'00'.repeat(28)}`];
+    const accessList = [{ address: '0x0200000000000000000000000000000000000005', storageKeys }];
+    const plain = (await post({ message })).json<object>();
+    expect(plain).not.toHaveProperty('accessList');
+    const url = `${PATH}?include=accessList`;
+    const ofMessage = await server.inject({ method: 'POST', url, headers: JSON_TYPE, payload: { message } });
+    const ofTransaction = await server.inject(`${PATH}/${P_CHAIN_ID}?include=accessList`);
+    const streamed = await server.inject({ method: 'GET', url: url.replace('?', `/${P_CHAIN_ID}?`), headers: EVENTS });
+    expect([ofMessage.statusCode, ofTransaction.statusCode]).toEqual([201, 201]);
+    expect(ofMessage.json()).toEqual({ ...plain, accessList });
+    expect(ofTransaction.json()).toEqual({ ...plain, accessList });
+    expect(JSON.parse(streamed.body.split('data: ').at(-1) ?? '')).toEqual({ ...plain, accessList });
+    const wrong = await server.inject(`${PATH}/${P_CHAIN_ID}?include=gas`);
+    expectError(wrong, 400, 'include must be one of accessList', 'invalid_request');
   });
 
   test.each(['', '0x'])('may have the data of a SendWarpMessage log as its message, after %j', async (prefix) => {

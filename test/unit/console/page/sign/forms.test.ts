@@ -9,10 +9,8 @@ import { HERE, verificationBody } from '../../../../../src/console/page/inspect/
 import { placeOf } from '../../../../../src/console/page/session.ts';
 import { adviceOn, sentenceOf, standOf } from '../../../../../src/console/page/sign/failure-words.ts';
 import {
-  accessListOf,
   deliverCalldata,
   GET_VERIFIED_WARP_MESSAGE,
-  packPredicate,
   RECEIVE_CROSS_CHAIN_MESSAGE,
   readCalldata,
 } from '../../../../../src/console/page/sign/predicate.ts';
@@ -63,23 +61,6 @@ describe('the quorum', () => {
 });
 
 describe('what a destination takes', () => {
-  test('the predicate ends the message and fills whole words', () => {
-    expect(packPredicate('0xab')).toBe(`abff${'0'.repeat(60)}`);
-    expect(packPredicate('11'.repeat(31))).toBe(`${'11'.repeat(31)}ff`);
-    expect(packPredicate('11'.repeat(32))).toBe(`${'11'.repeat(32)}ff${'0'.repeat(62)}`);
-  });
-
-  test('the message can be got back from the access list', () => {
-    fc.assert(
-      fc.property(fc.uint8Array({ maxLength: 300 }), (message) => {
-        const hex = bytesToHex(message);
-        const packed = accessListOf(hex).flatMap(({ storageKeys }) => storageKeys.map((key) => key.slice(2)));
-        expect(packed.every((key) => key.length === 64)).toBe(true);
-        expect(packed.join('').replace(/(?:00)*$/, '')).toBe(`${hex}ff`);
-      }),
-    );
-  });
-
   test('calldata begins with the selectors of the contracts', () => {
     expect(GET_VERIFIED_WARP_MESSAGE).toBe(selectorOf('getVerifiedWarpMessage(uint32)'));
     expect(RECEIVE_CROSS_CHAIN_MESSAGE).toBe(selectorOf('receiveCrossChainMessage(uint32,address)'));
