@@ -52,7 +52,10 @@ export function registerAggregateSignatures(
     const included = { accessList: request.query.include === 'accessList' };
     if (request.method === 'HEAD' || !prefersEvents(request.headers.accept)) {
       call.result = await aggregator.aggregate(asked, call);
-      reply.status(201).type(JSON_TYPE).send(signedMessageJson(call.result, call.advice, included));
+      reply
+        .status(201)
+        .type(JSON_TYPE)
+        .send(signedMessageJson(call.result, call.advice, included));
       return undefined;
     }
     const stream = streamAggregation(reply, clock, name, asked);

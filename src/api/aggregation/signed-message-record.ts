@@ -21,7 +21,10 @@ const AccessList = Type.Array(
       description: 'The signed message, one byte 0xff, and zeros up to whole words of 32 bytes, in hex with 0x',
     }),
   }),
-  { description: 'With include=accessList: the access list (EIP-2930) of the transaction that delivers the message to an EVM chain' },
+  {
+    description:
+      'With include=accessList: the access list (EIP-2930) of the transaction that delivers the message to an EVM chain',
+  },
 );
 
 /** What an answer has on request. */
