@@ -77,22 +77,22 @@ async function measure(
   { seconds, settlingSeconds }: { seconds: number; settlingSeconds: number },
 ): Promise<Figures> {
   const { service, devnetUrl, pChain } = rig;
-  const { url, pid } = service;
+  const { url, operationsUrl, pid } = service;
   const messages = await newMessages(devnetUrl, 10_000);
   const job = { url, devnetUrl, kind: flood.kind, connections: flood.connections, seconds };
   // Warm-up: the cost of the first requests belongs to no flood.
   await generateLoad({ ...job, kind: 'mixed', connections: CAPACITY_CONNECTIONS, seconds: Math.min(5, seconds) });
   const perSecond = flood.isOpen === true ? Math.min(MOST_PER_SECOND, OVERLOAD * (await capacityOf(job))) : undefined;
-  const before = await readResources(url);
+  const before = await readResources(operationsUrl);
   const hangingPrefix = flood.isPChainHanging === true ? `,"pChainHeight":${await heightOf(rig)}` : '';
-  await using prober = new Prober(url, messages, GOOD_PER_SECOND, hangingPrefix);
+  await using prober = new Prober({ url, operationsUrl, messages, perSecond: GOOD_PER_SECOND, extra: hangingPrefix });
 
   const quietFromMs = Date.now();
   await sleep(1_000 * Math.max(2, seconds / 2));
   const quiet = prober.figures(quietFromMs, Date.now());
 
   if (flood.isPChainHanging === true) pChain.isHanging = true;
-  const watch = watchMemory(url);
+  const watch = watchMemory(operationsUrl);
   const load = await generateLoad({ ...job, ...(perSecond !== undefined && { perSecond }) });
   const peakMib = Math.max(watch.stop(), peakRssMib(pid) ?? 0);
   pChain.isHanging = false;
@@ -100,11 +100,11 @@ async function measure(
   const flooded = prober.figures(load.startedMs, load.endedMs);
   const recoveredS = prober.recoveredAfter(load.endedMs, 2 * quiet.p95Ms);
   const afterwards = prober.figures(load.endedMs + RECOVERED_AFTER_MS, Date.now());
-  const atEnd = await readResources(url);
+  const atEnd = await readResources(operationsUrl);
   process.stderr.write('the flood is over; memory settles\n');
   await prober[Symbol.asyncDispose]();
   await sleep(1_000 * settlingSeconds);
-  const after = await readResources(url);
+  const after = await readResources(operationsUrl);
   return {
     ...describeLoad(load, perSecond),
     good: flooded.count,
@@ -117,6 +117,8 @@ async function measure(
     p95_x_quiet: round(flooded.p95Ms / quiet.p95Ms),
     health_p50_ms: flooded.healthP50Ms,
     health_max_ms: flooded.healthMaxMs,
+    probe_p50_ms: flooded.probeP50Ms,
+    probe_max_ms: flooded.probeMaxMs,
     recovered_s: recoveredS,
     later_p95_ms: afterwards.p95Ms,
     rss_before_mib: before.rssMib,
@@ -143,10 +145,10 @@ async function heightOf({ service, devnetUrl }: Rig): Promise<number> {
   return (JSON.parse(text) as { pChainHeight: number }).pChainHeight;
 }
 
-function watchMemory(url: string): { stop(): number } {
+function watchMemory(operationsUrl: string): { stop(): number } {
   let most = 0;
   const timer = setInterval(() => {
-    readResources(url).then(
+    readResources(operationsUrl).then(
       ({ rssMib }) => {
         most = Math.max(most, rssMib);
       },

@@ -23,29 +23,40 @@ export interface ProbeFigures {
   readonly maxMs: number;
   readonly healthP50Ms: number;
   readonly healthMaxMs: number;
+  /** `/health/live` on the port of operations. */
+  readonly probeP50Ms: number;
+  readonly probeMaxMs: number;
 }
 
-/** A good client that requests a new message at even intervals, and a probe of `/health/live`, each from a separate address. */
+export interface ProberOptions {
+  readonly url: string;
+  readonly operationsUrl: string;
+  readonly messages: readonly string[];
+  /** Good requests. */
+  readonly perSecond: number;
+  /** Further fields of each request, such as `,"pChainHeight":5`. */
+  readonly extra: string;
+}
+
+/** A good client that requests a new message at even intervals, and probes of `/health/live` on both ports, each from a separate address. */
 export class Prober implements AsyncDisposable {
-  readonly #url: string;
-  readonly #messages: readonly string[];
-  readonly #extra: string;
+  readonly #options: ProberOptions;
   readonly #good = new Agent({ localAddress: GOOD_CLIENT });
   readonly #health = new Agent({ localAddress: HEALTH_CLIENT });
   readonly #samples: Sample[] = [];
   readonly #healthSamples: Sample[] = [];
+  readonly #probeSamples: Sample[] = [];
   readonly #underWay = new Set<Promise<void>>();
   readonly #timers: NodeJS.Timeout[];
   #sent = 0;
 
-  /** @param extra further fields of each request, such as `,"pChainHeight":5` */
-  constructor(url: string, messages: readonly string[], perSecond: number, extra = '') {
-    this.#url = url;
-    this.#messages = messages;
-    this.#extra = extra;
+  constructor(options: ProberOptions) {
+    const { url, operationsUrl, perSecond } = options;
+    this.#options = options;
     this.#timers = [
       setInterval(() => this.#start(this.#samples, () => this.#ask()), 1_000 / perSecond),
-      setInterval(() => this.#start(this.#healthSamples, () => this.#askHealth()), HEALTH_EVERY_MS),
+      setInterval(() => this.#start(this.#healthSamples, () => this.#askHealth(url)), HEALTH_EVERY_MS),
+      setInterval(() => this.#start(this.#probeSamples, () => this.#askHealth(operationsUrl)), HEALTH_EVERY_MS),
     ];
   }
 
@@ -54,7 +65,8 @@ export class Prober implements AsyncDisposable {
     const within = ({ atMs }: Sample): boolean => atMs >= fromMs && atMs < toMs;
     const samples = this.#samples.filter(within);
     const tookMs = samples.map((sample) => sample.tookMs);
-    const healthTookMs = this.#healthSamples.filter(within).map((sample) => sample.tookMs);
+    const timesOf = (all: readonly Sample[]): number[] => all.filter(within).map((sample) => sample.tookMs);
+    const [healthTookMs, probeTookMs] = [timesOf(this.#healthSamples), timesOf(this.#probeSamples)];
     return {
       count: samples.length,
       goodPercent: round((100 * samples.filter(({ isGood }) => isGood).length) / samples.length),
@@ -63,6 +75,8 @@ export class Prober implements AsyncDisposable {
       maxMs: round(quantile(tookMs, 1)),
       healthP50Ms: round(median(healthTookMs)),
       healthMaxMs: round(quantile(healthTookMs, 1)),
+      probeP50Ms: round(median(probeTookMs)),
+      probeMaxMs: round(quantile(probeTookMs, 1)),
     };
   }
 
@@ -93,13 +107,14 @@ export class Prober implements AsyncDisposable {
   }
 
   async #ask(): Promise<boolean> {
-    const message = this.#messages[this.#sent % this.#messages.length] ?? '';
+    const { url, messages, extra } = this.#options;
+    const message = messages[this.#sent % messages.length] ?? '';
     this.#sent += 1;
-    const { statusCode, body } = await request(`${this.#url}${AGGREGATION_PATH}`, {
+    const { statusCode, body } = await request(`${url}${AGGREGATION_PATH}`, {
       method: 'POST',
       dispatcher: this.#good,
       headers: JSON_HEADERS,
-      body: bodyOf(message).replace('}', `${this.#extra}}`),
+      body: bodyOf(message).replace('}', `${extra}}`),
       signal: AbortSignal.timeout(TIMEOUT_MS),
     });
     const text = await body.text();
@@ -107,8 +122,8 @@ export class Prober implements AsyncDisposable {
     return statusCode === 201;
   }
 
-  async #askHealth(): Promise<boolean> {
-    const { statusCode, body } = await request(`${this.#url}/health/live`, {
+  async #askHealth(url: string): Promise<boolean> {
+    const { statusCode, body } = await request(`${url}/health/live`, {
       dispatcher: this.#health,
       signal: AbortSignal.timeout(TIMEOUT_MS),
     });

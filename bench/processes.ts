@@ -46,6 +46,8 @@ export async function startDevnetProcess(validators: number, ...how: readonly st
 
 export interface ServiceProcess extends BenchProcess {
   readonly url: string;
+  /** Where the metrics and probes are: another port with `metrics.port`. */
+  readonly operationsUrl: string;
 }
 
 export interface BenchSettings {
@@ -62,12 +64,15 @@ export async function startService(
   try {
     const config = join(folder, 'config.json');
     const local = { aliases: ['mainnet', 'fuji', 'testnet'], ...network };
-    const settings = { networks: { local }, log: { level: 'info' }, server: { port: 0 }, ...sections };
+    // Loads of good clients come from one address.
+    const server = { port: 0, newConnectionsPerSecond: 0 };
+    const settings = { networks: { local }, log: { level: 'info' }, server, ...sections };
     await writeFile(config, JSON.stringify(settings));
     // The flags of `npm start`.
     const args = ['--use-system-ca', '--max-semi-space-size=4', ...nodeArgs, 'src/start.js', '--config', config];
     const service = await startProcess(args, (line) => line.includes('"listening"'));
-    return { ...service, url: String(service.announced['url']) };
+    const { url, metricsUrl = url } = service.announced as { readonly url: string; readonly metricsUrl?: string };
+    return { ...service, url, operationsUrl: new URL(metricsUrl).origin };
   } finally {
     await rm(folder, { recursive: true, force: true });
   }

@@ -13,7 +13,14 @@ export async function startRig(validators: number): Promise<Rig> {
   await using opened = new AsyncDisposableStack();
   const devnet = opened.use(await startDevnetProcess(validators));
   const pChain = opened.use(await startHangingProxy(devnet.apiUrl));
-  const service = opened.use(await startService({ network: { pChainApi: [{ baseUrl: pChain.url }] } }));
+  const service = opened.use(
+    await startService({
+      network: { pChainApi: [{ baseUrl: pChain.url }] },
+      // Its own limit of new connections.
+      server: { port: 0 },
+      metrics: { port: 0 },
+    }),
+  );
   await untilReady(service.url);
   const closing = opened.move();
   return { service, devnetUrl: devnet.url, pChain, [Symbol.asyncDispose]: () => closing.disposeAsync() };

@@ -1,10 +1,14 @@
+import { registerHealth } from './api/health/health.ts';
 import { RequestHistory } from './api/requests/request-history.ts';
 import { createServer, type ServerOptions } from './api/server.ts';
 import type { AppPart, PartListeners } from './app-part.ts';
 import type { Config } from './config/settings.ts';
 import type { AccessOptions } from './http/access/access.ts';
+import type { Server } from './http/request/http-server.ts';
+import { createNetworkOfPath } from './http/request/network-of-path.ts';
 import { listen } from './http/server/listen-error.ts';
 import { openMetricsServer } from './http/server/metrics-server.ts';
+import { NewConnections } from './http/server/new-connections.ts';
 import { RequestBodies } from './http/server/request-bodies.ts';
 import type { ServedNetwork } from './network/served-network.ts';
 import type { Upstreams } from './proxy/client/upstreams.ts';
@@ -43,7 +47,10 @@ export async function openServers(opened: AsyncDisposableStack, options: AppServ
   };
   const { host, port } = config.metrics;
   // Closed after the servers, so that the metrics of the stop can be read.
-  const metricsServer = port === undefined ? undefined : opened.use(await openMetricsServer(common, host, port));
+  const registerMore = (metricsServer: Server): void =>
+    registerHealth(metricsServer, networks, createNetworkOfPath(networks), options);
+  const metricsServer =
+    port === undefined ? undefined : opened.use(await openMetricsServer({ ...common, registerMore }, host, port));
   const [examples] = parts.flatMap((part) => (part.examples === undefined ? [] : [() => part.examples?.()]));
   const [startPage] = parts.flatMap(({ sendPage }) => sendPage ?? []);
   const createOwnServer = () =>
@@ -79,10 +86,12 @@ export async function openServers(opened: AsyncDisposableStack, options: AppServ
   };
 }
 
-function serverSettings({ config: { server, upstream }, maxConnections, access, upstreams }: AppServersOptions) {
+function serverSettings({ config: { server, upstream }, maxConnections, access, upstreams, clock }: AppServersOptions) {
+  const { newConnectionsPerSecond: perSecond, trustedProxies } = server;
   return {
     corsOrigins: server.corsOrigins,
     maxConnections,
+    newConnections: perSecond === 0 ? undefined : new NewConnections({ clock, perSecond, trustedProxies }),
     drainTimeoutMs: server.shutdownTimeoutMs,
     access,
     upstream: {

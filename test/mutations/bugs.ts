@@ -466,9 +466,14 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   }),
   ...bugsOf('src/http/server/client-connection.ts', ['test/unit/http/server'], {
     'a connection that pipelines is read without a bound': [
-      'if (this.#waiting.length > 0) socket.pause();\n      if (isWhole',
-      'if (isWhole',
+      '|| this.#waiting.length > 0) this.socket',
+      ') this.socket',
     ],
+    'pipelined requests wait without a bound': ['this.#waiting.length < MAX_UNANSWERED - 1', '!this.#isLast'],
+  }),
+  ...bugsOf('src/http/server/new-connections.ts', ['test/unit/http/server/new-connections.test.ts'], {
+    'new connections overtake those that wait': ['waiting === undefined && this.#take', 'this.#take'],
+    'new connections wait without a bound': ['waiting.length >= MAX_WAIT_SECONDS * perSecond', 'false'],
   }),
   ...bugsOf('src/http/server/draining-server.ts', ['test/unit/http/server'], {
     'an answer to a request that arrives while the service stops does not close its connection': [

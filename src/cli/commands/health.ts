@@ -71,11 +71,11 @@ export function argumentsFor(args: readonly string[], read: (pid: string) => rea
   return entry < 0 ? rest : commandLine.slice(entry + 1);
 }
 
-/** Returns the URL of the liveness probe of a service with these arguments. */
+/** Returns the URL of the liveness probe of a service with these arguments: at `metrics.port` if there is one, which no client delays. */
 export function liveUrl(args: readonly string[]): string {
   if (args[0] === GO_AGGREGATOR) return `http://127.0.0.1:${goApiPort(args.slice(1))}/metrics`;
-  const { server, networks } = loadConfig(parseServiceArguments(args)).config;
-  const { host } = server;
+  const { server, metrics, networks } = loadConfig(parseServiceArguments(args)).config;
+  if (metrics.port !== undefined && metrics.port !== 0) return urlOf(metrics.host, metrics.port, '/health/live');
   const [goPort] = networks.flatMap(({ goApi }) => goApi.apiPort ?? goApi.metricsPort ?? []);
   const port = server.ownApi ? server.port : goPort;
   if (port === undefined || port === 0) {
@@ -83,8 +83,12 @@ export function liveUrl(args: readonly string[]): string {
       `${server.ownApi ? 'server.port' : 'the port of goApi'} is 0: only the service itself knows its port`,
     );
   }
+  return urlOf(server.host, port, server.ownApi ? '/health/live' : '/metrics');
+}
+
+function urlOf(host: string, port: number, path: string): string {
   const own: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '::': '[::1]' };
-  return `http://${own[host] ?? (host.includes(':') ? `[${host}]` : host)}:${port}${server.ownApi ? '/health/live' : '/metrics'}`;
+  return `http://${own[host] ?? (host.includes(':') ? `[${host}]` : host)}:${port}${path}`;
 }
 
 function readCommandLine(pid: string): readonly string[] {

@@ -77,6 +77,13 @@ const server = section('The listener for clients.', {
     maxItems: 1_000,
     examples: [['10.0.0.0/8', '::1']],
   }),
+  newConnectionsPerSecond: integer(0, 100_000, {
+    default: 20,
+    description:
+      'New connections a second of each client address (for IPv6 each /64). 6 are read at once; the next ones wait for ' +
+      'up to 5 s before they are read, and further ones are closed. `trustedProxies` have no limit. 0 disables it.',
+    examples: [100],
+  }),
   drainDelayMs: durationMs(
     {
       default: 0,

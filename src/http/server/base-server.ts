@@ -18,6 +18,7 @@ import { REQUEST_ID_HEADER, requestIDOf } from '../request/request-id.ts';
 import { DrainingServer } from './draining-server.ts';
 import { createErrorHandler, MAX_PARAM_LENGTH } from './error-handler.ts';
 import { answerMalformed } from './malformed-requests.ts';
+import type { NewConnections } from './new-connections.ts';
 import type { RequestBodies } from './request-bodies.ts';
 import { scheduleRequests } from './schedule-requests.ts';
 
@@ -30,6 +31,8 @@ export interface BaseServerOptions extends RequestObserverOptions {
   readonly corsOrigins: readonly string[];
   /** {@link MAX_CONNECTIONS} by default. */
   readonly maxConnections?: number | undefined;
+  /** Shared by all listeners for clients; undefined if an address may open connections at any rate. */
+  readonly newConnections?: NewConnections | undefined;
   /** Bounds the arrival of one request, headers and body, so that slow senders cannot hold connections; 30 s by default. */
   readonly requestArrivalTimeoutMs?: number;
   /** Shared by all listeners of the process. */
@@ -92,6 +95,7 @@ export function createBaseServer(options: BaseServerOptions, form: ErrorForm = O
         {
           clock,
           maxConnections,
+          newConnections: options.newConnections,
           drainTimeoutMs,
           onTimeout: (requests) =>
             logger.warn({ requests, drainTimeoutMs }, 'open requests are aborted because the service stops'),

@@ -2,8 +2,11 @@ import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http
 import type { Socket } from 'node:net';
 import type { Clock } from '../../lib/concurrency/clock.ts';
 
-/** Bytes that Node's parser gets at a time. It parses pipelined requests at once, at 20 µs each: 50 ms for a whole read of 64 KiB. */
-const PARSED_AT_ONCE_BYTES = 2 * 1024;
+/**
+ * Requests of a connection that may be unanswered at once. Browsers and HTTP libraries do not pipeline; Node parses all that a client sent in
+ * one write, so these are the requests that one write may start.
+ */
+export const MAX_UNANSWERED = 16;
 /** Memory of a waiting pipelined request: Node's two objects, and its headers. */
 const WAITING_REQUEST_BYTES = 3 * 1024;
 
@@ -21,7 +24,7 @@ interface Arrival {
 
 /**
  * A client's connection, whose pipelined requests are handled one after the other, like in Go's net/http. While one waits, nothing more is
- * read or parsed: at most the requests of {@link PARSED_AT_ONCE_BYTES} wait, and two unparsed reads of the socket (128 KiB).
+ * read. After {@link MAX_UNANSWERED} unanswered requests the connection is closed with the last answer, and later requests are dropped.
  */
 export class ClientConnection {
   readonly socket: Socket;
@@ -31,17 +34,16 @@ export class ClientConnection {
   readonly #options: ClientConnectionOptions;
   readonly #waiting: Arrival[] = [];
   #current: ServerResponse | undefined;
+  #isHeld = false;
+  #isLast = false;
 
   constructor(socket: Socket, address: string, options: ClientConnectionOptions) {
     this.socket = socket;
     this.address = address;
     this.#options = options;
     this.idleSinceMs = options.clock.monotonicMs();
-    this.#parseInPieces();
     // Node resumes a connection after each request.
-    socket.on('resume', () => {
-      if (this.#waiting.length > 0) socket.pause();
-    });
+    socket.on('resume', () => this.#pauseIfNeeded());
   }
 
   /** Responses that have not ended, in the order of their requests. */
@@ -54,19 +56,40 @@ export class ClientConnection {
     return this.#current === undefined && this.#waiting.length === 0;
   }
 
-  /** Bytes of memory for answers that the client has not read, and for waiting or unparsed requests. */
+  /** Bytes of memory for answers that the client has not read, and for waiting requests. */
   get heldBytes(): number {
-    const { writableLength, readableLength } = this.socket;
-    return writableLength + readableLength + this.#waiting.length * WAITING_REQUEST_BYTES;
+    return this.socket.writableLength + this.#waiting.length * WAITING_REQUEST_BYTES;
+  }
+
+  /** Reads nothing of a new connection until {@link release}: the client's first bytes wait in the system. */
+  hold(): void {
+    // Node resumes a new connection once, before it reads.
+    this.#isHeld = true;
+  }
+
+  release(): void {
+    this.#isHeld = false;
+    this.socket.resume();
   }
 
   take(request: IncomingMessage, response: Arrival['response']): void {
+    if (this.#isLast) return;
     if (this.isIdle) {
       this.#handle({ request, response });
-      return;
+    } else if (this.#waiting.length < MAX_UNANSWERED - 1) {
+      this.#waiting.push({ request, response });
+      this.#pauseIfNeeded();
+      this.#options.onChange(this);
+    } else {
+      this.readNoMore();
+      announceClose(this.#waiting.at(-1)?.response);
     }
-    this.#waiting.push({ request, response });
-    this.#options.onChange(this);
+  }
+
+  /** Drops what the client sends from now on. Earlier requests are answered. */
+  readNoMore(): void {
+    this.#isLast = true;
+    this.#pauseIfNeeded();
   }
 
   destroy(): void {
@@ -74,20 +97,8 @@ export class ClientConnection {
     this.socket.destroy();
   }
 
-  #parseInPieces(): void {
-    const { socket } = this;
-    const [parse] = socket.listeners('data') as ((bytes: Buffer) => void)[];
-    if (parse === undefined) return;
-    socket.off('data', parse);
-    socket.on('data', (bytes: Buffer) => {
-      const isWhole = bytes.length <= PARSED_AT_ONCE_BYTES;
-      parse(isWhole ? bytes : bytes.subarray(0, PARSED_AT_ONCE_BYTES));
-      if (this.#waiting.length > 0) socket.pause();
-      if (isWhole || socket.destroyed) return;
-      // Emitted again as the next data, at once or when the connection is resumed.
-      socket.unshift(bytes.subarray(PARSED_AT_ONCE_BYTES));
-      this.#options.onChange(this);
-    });
+  #pauseIfNeeded(): void {
+    if (this.#isHeld || this.#isLast || this.#waiting.length > 0) this.socket.pause();
   }
 
   #handle({ request, response }: Arrival): void {
@@ -115,4 +126,9 @@ export class ClientConnection {
     if (this.#waiting.length === 0) this.socket.resume();
     this.#handle(next);
   }
+}
+
+/** Closes the connection after this response, and announces it: the client would lose its next request otherwise. */
+export function announceClose(response: ServerResponse | undefined): void {
+  if (response?.headersSent === false) response.setHeader('connection', 'close');
 }

@@ -2,11 +2,16 @@ import type { Socket } from 'node:net';
 import { addTo } from '../../lib/encoding/counts.ts';
 import { clientNetwork } from '../request/client-identity.ts';
 import { ClientConnection, type ClientConnectionOptions } from './client-connection.ts';
+import type { NewConnections } from './new-connections.ts';
 
 /** Bound of {@link ClientConnection.heldBytes} over all connections. */
 const MAX_HELD_BYTES = 64 * 1024 * 1024;
 
-export type BreakOffReason = 'does not read' | 'holds most memory of all' | 'there are too many connections';
+export type BreakOffReason =
+  | 'does not read'
+  | 'holds most memory of all'
+  | 'opens connections too fast'
+  | 'there are too many connections';
 
 export interface ClientConnectionsOptions extends Pick<ClientConnectionOptions, 'clock' | 'listener' | 'onEnd'> {
   /**
@@ -14,6 +19,8 @@ export interface ClientConnectionsOptions extends Pick<ClientConnectionOptions, 
    * received part of a request.
    */
   readonly maxConnections: number;
+  /** Undefined if an address may open connections at any rate. */
+  readonly newConnections: NewConnections | undefined;
   /** Called for each connection that is closed for its client's behaviour. */
   readonly onBreakOff: (reason: BreakOffReason) => void;
 }
@@ -31,19 +38,24 @@ export class ClientConnections {
   }
 
   open(socket: Socket): void {
-    if (this.#bySocket.size >= this.#options.maxConnections && !this.#closeIdle()) {
-      socket.destroy();
-      this.#options.onBreakOff('there are too many connections');
-      return;
-    }
+    const { maxConnections, newConnections } = this.#options;
     const address = clientNetwork(socket.remoteAddress ?? '');
     const connection = new ClientConnection(socket, address, {
       ...this.#options,
       onChange: (changed) => this.measure(changed),
     });
+    if (newConnections?.admit(connection) === false) return this.#refuse(socket, 'opens connections too fast');
+    if (this.#bySocket.size >= maxConnections && !this.#closeIdle()) {
+      return this.#refuse(socket, 'there are too many connections');
+    }
     this.#bySocket.set(socket, connection);
     addTo(this.#counts, address, 1);
     socket.once('close', () => this.#forget(connection));
+  }
+
+  #refuse(socket: Socket, reason: BreakOffReason): void {
+    socket.destroy();
+    this.#options.onBreakOff(reason);
   }
 
   get(socket: Socket): ClientConnection | undefined {

@@ -1,13 +1,14 @@
-import type { RequestListener, ServerOptions, ServerResponse } from 'node:http';
+import type { RequestListener, ServerOptions } from 'node:http';
 import { Server as HttpServer } from 'node:http';
 import type { Socket } from 'node:net';
-import type { ClientConnection } from './client-connection.ts';
+import { announceClose, type ClientConnection } from './client-connection.ts';
 import { ClientConnections, type ClientConnectionsOptions } from './client-connections.ts';
 
 /** Time without a byte read by the client, or of the answer sent, after which a connection is closed. */
 const READ_TIMEOUT_MS = 60_000;
 
-export interface DrainOptions extends Pick<ClientConnectionsOptions, 'clock' | 'maxConnections' | 'onBreakOff'> {
+export interface DrainOptions
+  extends Pick<ClientConnectionsOptions, 'clock' | 'maxConnections' | 'newConnections' | 'onBreakOff'> {
   /** Time for running requests when the server closes; then their connections are closed. */
   readonly drainTimeoutMs: number;
   /** Called with the number of requests that are aborted at the end of that time. */
@@ -47,20 +48,22 @@ export class DrainingServer extends HttpServer {
   }
 
   /**
-   * Calls `act` once, when the earlier requests of a connection have their answers; later bytes are dropped. If part of an answer was sent,
+   * Calls `act` once, when the earlier requests of a connection have their answers; later bytes are not read. If part of an answer was sent,
    * the connection is closed instead.
    */
   afterAnswers(socket: Socket, act: () => void): void {
-    socket.removeAllListeners('data');
-    const responses = this.#connections.get(socket)?.responses ?? [];
+    if (this.#awaited.has(socket)) return;
+    this.#awaited.add(socket);
+    const connection = this.#connections.get(socket);
+    connection?.readNoMore();
+    const responses = connection?.responses ?? [];
     // A request with a malformed body gets no other answer.
     const last = responses.findLast(({ req }) => req.complete);
     if (responses.some(({ headersSent }) => headersSent)) {
       socket.destroy();
     } else if (last === undefined) {
       act();
-    } else if (!this.#awaited.has(socket)) {
-      this.#awaited.add(socket);
+    } else {
       last.once('close', act);
     }
   }
@@ -98,9 +101,4 @@ export class DrainingServer extends HttpServer {
     if (connection === undefined || connection.isIdle) socket.destroy();
     else if (socket.writableLength > 0) this.#connections.breakOff(connection, 'does not read');
   }
-}
-
-/** Closes the connection after this response, and announces it: the client would lose its next request otherwise. */
-function announceClose(response: ServerResponse): void {
-  if (!response.headersSent) response.setHeader('connection', 'close');
 }

@@ -2,7 +2,7 @@ import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
 import { AggregatorError } from '../../aggregation/aggregator-error.ts';
 import { CodedError } from '../../lib/net/coded-error.ts';
 import { detailsOf } from '../errors/aggregation-details.ts';
-import { ERROR_CODES, isErrorCode } from '../errors/error-codes.ts';
+import { ERROR_CODES, type ErrorCode, isErrorCode } from '../errors/error-codes.ts';
 import type { ErrorAnswer, ErrorForm } from '../errors/error-form.ts';
 import { ClientGone, HttpError, noSuchRoute } from '../errors/http-error.ts';
 import { describeValidation, MISSING_BODY } from '../errors/validation-text.ts';
@@ -41,11 +41,17 @@ export function createErrorHandler(log: RequestLog, formOfServer: ErrorForm): Er
       return;
     }
     if (retryAfterMs !== undefined) reply.header('retry-after', Math.max(1, Math.ceil(retryAfterMs / 1_000)));
-    // A proxy in front may see another end of such a body.
-    if (code === 'unsupported_transfer_coding') reply.header('connection', 'close');
+    if (endsConnection(code, request)) reply.header('connection', 'close');
     // A string, because a route's schema of this status must not filter the fields.
     reply.status(statusCode).type(JSON_TYPE).send(JSON.stringify(body));
   };
+}
+
+function endsConnection(code: ErrorCode, { is404, raw }: FastifyRequest): boolean {
+  // A proxy in front may see another end of such a body.
+  if (code === 'unsupported_transfer_coding') return true;
+  // The rest of a body that is not used would be read and parsed.
+  return !raw.complete && (is404 || code === 'body_too_large');
 }
 
 function answerTo(error: FastifyError, request: FastifyRequest, { fieldNames }: ErrorForm): ErrorAnswer {

@@ -19,6 +19,9 @@ export class ListenError extends Error {
   }
 }
 
+/** Connections that wait until they are accepted, one in each turn of the event loop. The system may allow fewer: `net.core.somaxconn`. */
+const BACKLOG = 4_096;
+
 /** Returns the URL. @throws {ListenError} with these settings if the system refuses the address */
 export async function listen(
   server: Server,
@@ -26,7 +29,7 @@ export async function listen(
   settings: ListenSettings,
 ): Promise<string> {
   try {
-    return await server.listen({ host, port });
+    return await server.listen({ host, port, backlog: BACKLOG });
   } catch (error) {
     throw error instanceof Error && 'syscall' in error
       ? new ListenError(error as NodeJS.ErrnoException, settings)

@@ -31,20 +31,24 @@ export function registerMetrics(server: Server, contentType: string, text: () =>
 
 export interface MetricsServerOptions extends BaseServerOptions {
   readonly registry: Registry;
+  /** Registers the probes. */
+  readonly registerMore?: (server: Server) => void;
 }
 
-/** Serves the metrics alone, at a separate address for a network that clients do not reach. Disposing of it closes the listener. */
+/** Serves metrics and probes at a separate address, for a network that clients do not reach: they wait for no client. Disposing of it closes the listener. */
 export async function openMetricsServer(options: MetricsServerOptions, host: string, port: number) {
   const server = createBaseServer({
     ...options,
     // Pages of other origins must not read it in an operator's browser.
     corsOrigins: [],
     maxConnections: MAX_CONNECTIONS,
+    newConnections: undefined,
     requestArrivalTimeoutMs: REQUEST_ARRIVAL_TIMEOUT_MS,
     drainTimeoutMs: DRAIN_TIMEOUT_MS,
   });
   const { registry, clock } = options;
   registerMetrics(server, registry.contentType, createMetricsText(registry, clock));
+  options.registerMore?.(server);
   const origin = await listen(server, { host, port }, { host: 'metrics.host', port: 'metrics.port' });
   return { url: `${origin}/metrics`, [Symbol.asyncDispose]: () => server.close() };
 }

@@ -131,7 +131,9 @@ export async function serve(
     pChainApi: [{ baseUrl: devnet.apiUrl }],
     ...network,
   };
-  const parsed = parseConfig({ networks: { local }, server: { port: 0, ...server }, ...sections }, {}, environment);
+  // Tests act as many clients from one address.
+  const listener = { port: 0, newConnectionsPerSecond: 0, ...server };
+  const parsed = parseConfig({ networks: { local }, server: listener, ...sections }, {}, environment);
   const { config } = parsed;
   const app = opened.use(await startApp({ config, limits, logger, clock, random: Math.random }));
   if (waitsUntilReady) await app.untilReady(starting);

@@ -18,7 +18,7 @@ test.each([
   expect(liveUrl(args)).toBe(expected);
 });
 
-test('a service without its own API, or in place of the Go binary, is probed on its first port', () => {
+test('a service without its own API, with a port for metrics, or in place of the Go binary, is probed on another port', () => {
   const folder = mkdtempSync(join(tmpdir(), 'health-'));
   const write = (content: object) => {
     const path = join(folder, 'config.json');

@@ -1,8 +1,15 @@
 import { Counter, Registry } from 'prom-client';
 import { expect, test } from 'vitest';
+import { registerHealth } from '../../../../src/api/health/health.ts';
+import type { Server } from '../../../../src/http/request/http-server.ts';
+import { createNetworkOfPath } from '../../../../src/http/request/network-of-path.ts';
 import { createMetricsText, openMetricsServer } from '../../../../src/http/server/metrics-server.ts';
 import { systemClock } from '../../../../src/lib/concurrency/clock.ts';
-import { createTestServer, listenerOptions } from '../../api/api-fixture.ts';
+import { createTestServer, listenerOptions, scriptedNetwork } from '../../api/api-fixture.ts';
+
+const networks = [scriptedNetwork()];
+const registerMore = (server: Server): void =>
+  registerHealth(server, networks, createNetworkOfPath(networks), listenerOptions());
 
 function registryWithOne(): Registry {
   const registry = new Registry();
@@ -10,16 +17,22 @@ function registryWithOne(): Registry {
   return registry;
 }
 
-test('serves the metrics only', async () => {
+test('serves metrics and probes', async () => {
   const registry = registryWithOne();
-  await using server = await openMetricsServer(listenerOptions({ registry }), '127.0.0.1', 0);
+  await using server = await openMetricsServer({ ...listenerOptions({ registry }), registerMore }, '127.0.0.1', 0);
   const answer = await fetch(server.url);
   expect([answer.status, answer.headers.get('content-type')]).toEqual([200, registry.contentType]);
   expect(await answer.text()).toContain('things_total 1');
   const head = await fetch(`${server.url}?x=1`, { method: 'HEAD' });
   expect([head.status, await head.text()]).toEqual([200, '']);
   expect((await fetch(server.url, { method: 'POST' })).status).toBe(404);
-  expect((await fetch(new URL('/health/live', server.url))).status).toBe(404);
+  for (const [path, status] of [
+    ['/health/live', 200],
+    ['/health/ready', 200],
+    ['/openapi.json', 404],
+  ] as const) {
+    expect((await fetch(new URL(path, server.url))).status).toBe(status);
+  }
 });
 
 test('pages of other origins cannot read the metrics at their separate address', async () => {

@@ -254,7 +254,17 @@ test('a body is received while the rate limit is looked up', async () => {
   expect((await answer).status).toBe(201);
 });
 
-test.each([PATH, '/ext/bc/P', '/nowhere'])(
+test.each([
+  ['on an unknown path', 404, '/nowhere', '1000'],
+  ['above the limit', 413, '/ext/bc/P', '102401'],
+])('a body %s is not awaited: the connection closes with the answer', async (_, status, path, length) => {
+  const { ports, send } = shared;
+  const keptAlive = head(path, { 'content-length': length, connection: 'keep-alive' });
+  const answer = parse(await text(send(ports.main, keptAlive, '[')));
+  expect(answer).toMatchObject({ status, head: expect.stringMatching(/\r\nconnection: close/i) });
+});
+
+test.each([PATH, '/ext/bc/P'])(
   'a body with too many small chunks closes its connection without an answer: POST %s',
   async (path) => {
     const { arrived, ports, metric, send } = shared;
