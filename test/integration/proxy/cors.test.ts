@@ -85,7 +85,7 @@ test('a preflight needs no key and costs nothing, whatever its path', async () =
         ...FOR_ALL,
         'access-control-allow-methods': 'GET, HEAD, POST',
         'access-control-allow-headers':
-          'content-type, x-service-api-key, x-glacier-api-key, if-none-match, x-request-id',
+          'content-type, x-service-api-key, x-glacier-api-key, if-none-match, last-event-id, x-request-id',
         'access-control-max-age': '7200',
       });
     }
