@@ -37,6 +37,7 @@ export function createProgram(version: string, onExit: (code: number) => void): 
   addVerify(program, run);
   addAggregate(program, run);
   addSubnet(program, run);
+  addMessages(program, run);
   addServiceCommands(program, run);
   for (const command of program.commands) command.showHelpAfterError(`See ${program.name()} ${command.name()} --help`);
   return program.showHelpAfterError(`See ${program.name()} --help`).addHelpText(
@@ -153,6 +154,27 @@ function addSubnet(program: Command, run: Run): void {
   ]);
 }
 
+function addMessages(program: Command, run: Run): void {
+  const messages = program
+    .command('messages')
+    .description('List the messages of the chains that a service watches, with their signatures')
+    .option('--follow', 'wait for new messages; reconnects by itself')
+    .option('--after <cursor>', 'begin after a cursor that this command has printed; default: the last messages');
+  addService(messages)
+    .addOption(timeoutOption())
+    .option('--json', 'print a line of JSON for each message, as GET …/messages has it')
+    .action(run(async () => (await import('./commands/messages.ts')).showMessages));
+  messages.addHelpText(
+    'after',
+    `
+A message is printed again when its status changes. The cursor to go on is printed to standard error at the end.
+${examples([
+  'warp-signature-aggregator messages --follow',
+  'warp-signature-aggregator messages --follow --json | jq -r "select(.status == \\"signed\\").signedMessage"',
+])}`,
+  );
+}
+
 function addServiceCommands(program: Command, run: Run): void {
   const identity = program
     .command('identity')
@@ -221,12 +243,16 @@ function addInput(command: Command): Command {
   return command.option('--file <file>', 'read the input from a file; default: standard input');
 }
 
-function addSource(command: Command): Command {
+function addService(command: Command): Command {
   return command
     .addOption(new Option('--url <url>', 'a running service').default(DEFAULT_URL).env('WARP_API_URL'))
-    .option('--config <file>', 'ask the validators directly, with a configuration of the service')
     .option('--network <name>', 'the name of the network; optional if there is only one')
-    .addOption(new Option('--api-key <key>', 'API key of the service').env('WARP_API_KEY'))
+    .addOption(new Option('--api-key <key>', 'API key of the service').env('WARP_API_KEY'));
+}
+
+function addSource(command: Command): Command {
+  return addService(command)
+    .option('--config <file>', 'ask the validators directly, with a configuration of the service')
     .hook('preAction', (run) => {
       // In place of `conflicts`, which counts the variable too.
       if (run.getOptionValueSource('url') !== 'cli' || run.getOptionValue('config') === undefined) return;

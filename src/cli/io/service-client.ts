@@ -22,6 +22,8 @@ import { messageOf } from './text.ts';
 /** A page of 1,000 validators and an event of 10,000 validators have up to 1.5 MB. */
 const MAX_ANSWER_BYTES = 16 * 1024 * 1024;
 const EVENTS = 'text/event-stream';
+/** Streams have a comment at least every 10 s. */
+const SILENCE_MS = 30_000;
 
 interface ServiceClientOptions {
   readonly url: string;
@@ -113,6 +115,35 @@ export class ServiceClient implements AsyncDisposable {
     throw new CommandFailure(EXIT.later, `${this.#url} broke off its answer; try again`);
   }
 
+  /**
+   * Returns the events of a stream without an end, which ends where the service or the network ends it.
+   *
+   * @param signal ends the stream, whose time is not limited
+   * @throws {CommandFailure}
+   */
+  async *stream(
+    path: string,
+    lastEventID: string | undefined,
+    signal: AbortSignal,
+  ): AsyncGenerator<EventSourceMessage> {
+    const headers = { accept: EVENTS, ...(lastEventID !== undefined && { 'last-event-id': lastEventID }) };
+    const response = await this.#send({ method: 'GET', path, headers, signal });
+    if (!String(response.headers['content-type']).startsWith(EVENTS)) {
+      await this.#read(Type.Never(), response);
+      return;
+    }
+    try {
+      for await (const event of readEvents(response.body)) {
+        if (event.event === 'error') throw new ServiceRefusal(JSON.parse(event.data));
+        yield event;
+      }
+    } catch (error) {
+      signal.throwIfAborted();
+      if (error instanceof CommandFailure) throw error;
+      throw new CommandFailure(EXIT.later, `${this.#url} broke off its events: ${messageOf(error)}`, { cause: error });
+    }
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#http.destroy();
   }
@@ -132,6 +163,7 @@ export class ServiceClient implements AsyncDisposable {
         signal: this.#signal,
         headersTimeout: timeoutMs,
         bodyTimeout: timeoutMs,
+        ...(request.signal && { signal: request.signal, bodyTimeout: SILENCE_MS }),
       });
     } catch (error) {
       throw this.#describe(error);

@@ -1,8 +1,15 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { text } from 'node:stream/consumers';
 import { createParser } from 'eventsource-parser';
 import { expect, onTestFinished, test } from 'vitest';
 import type { FeedMessageRecord } from '../../../src/api/feed/feed-records.ts';
+import { runCommand } from '../../unit/cli/run-command.ts';
 import { shareService } from './shared-service.ts';
 
+const START = join(import.meta.dirname, '../../../src/start.js');
 const PATH = '/v1/signatureAggregator/local/messages';
 const service = await shareService(5);
 const { l1 } = service.devnet.subnets;
@@ -36,6 +43,30 @@ async function readUntil(url: string, messageIDs: readonly string[], lastEventID
   return { messages, cursor };
 }
 
+test('the command messages prints stored messages, and follows new ones until it is interrupted', async () => {
+  await using watching = await service.another({ network: { feed: { chains } } });
+  const { url } = watching.app;
+  const emit = (text: string) => service.devnet.chains.L1.emit(Buffer.from(text)).id;
+  const stored = emit('stored');
+  await readUntil(url, [stored]);
+  const listed = await runCommand(['messages', '--url', url]);
+  expect(listed.code, listed.err).toBe(0);
+  expect(listed.out).toMatch(new RegExp(`Z  signed   ${stored}  ${l1.blockchainID} \\d+:\\d+  from 0x[0-9a-f]{40}\n`));
+  const cursor = /^go on with --after (\S+)\n$/.exec(listed.err)?.[1] ?? '';
+  const args = ['messages', '--url', url, '--after', cursor, '--follow', '--json'];
+  const command = spawn(process.execPath, [START, ...args], { env: {}, stdio: ['ignore', 'pipe', 'pipe'] });
+  const ended = once(command, 'close');
+  const errors = text(command.stderr);
+  const next = emit('next');
+  for await (const line of createInterface({ input: command.stdout })) {
+    const { messageId, status } = JSON.parse(line) as FeedMessageRecord;
+    expect(messageId).toBe(next);
+    if (status === 'signed') command.kill('SIGINT');
+  }
+  expect(await ended).toEqual([0, null]);
+  expect(await errors).toMatch(/^go on with --after \S+\n$/);
+}, 60_000);
+
 test('a reader that moves to another replica with its cursor misses no message, and gets none again', async () => {
   await using one = await service.another({ network: { feed: { chains } } });
   await using other = await service.another({ network: { feed: { chains } } });
@@ -53,7 +84,7 @@ test('a reader that moves to another replica with its cursor misses no message, 
   const page = await one.get(`${PATH}?after=recent&status=signed`);
   const signed = (page.body['messages'] as FeedMessageRecord[]).map(({ messageId }) => messageId);
   expect(signed).toEqual(expect.arrayContaining(before));
-  const [messageID] = after;
+  const [messageID] = before;
   const again = await one.get(`${PATH}/${messageID}?destinationBlockchainId=${l1.blockchainID}`);
   expect(again.body).toMatchObject({ status: 'signed', messageId: messageID });
 });
