@@ -59,7 +59,7 @@ export interface MessageStore extends MessageReader, Disposable {
   chain(chainID: BlockchainID): StoredChain | undefined;
   /** Adds a chain that is read from the block after the checkpoint. */
   addChain(chainID: BlockchainID, chain: StoredChain): void;
-  /** Stores the messages of the next blocks together with the checkpoint. @throws {RangeError} if blocks before them were not read */
+  /** Stores the messages of the next blocks together with the checkpoint. Fails if blocks before them were not read. */
   append(chainID: BlockchainID, batch: BlockBatch): void;
   /** Stores messages of blocks that are read again; returns how many were new. The checkpoint stays. */
   insert(chainID: BlockchainID, firstBlock: number, lastBlock: number, messages: readonly EmittedMessage[]): number;
@@ -200,11 +200,13 @@ function createMessageStore(database: DatabaseSync, path: string): MessageStore 
       changed({ chainID, settled: undefined });
     },
     append(chainID, { firstBlock, checkpoint, messages }) {
-      const { blockNumber } = checkpointOf(requireChain(chainID));
-      const isNext = firstBlock === blockNumber + 1 && checkpoint.blockNumber >= firstBlock;
-      if (!isNext) throw new RangeError(`block ${firstBlock} does not follow block ${blockNumber}, the last one read`);
       requireInRange(messages, chainID, firstBlock, checkpoint.blockNumber);
       write(() => {
+        const { blockNumber } = checkpointOf(requireChain(chainID));
+        const isNext = firstBlock === blockNumber + 1 && checkpoint.blockNumber >= firstBlock;
+        // Another process that has the same file may have read on.
+        if (!isNext)
+          throw new RangeError(`block ${firstBlock} does not follow block ${blockNumber}, the last one read`);
         for (const message of messages) insertNew(message);
         statements.setCheckpoint.run(checkpoint.blockNumber, checkpoint.blockHash, checkpoint.blockTimeMs, chainID);
       });

@@ -10,6 +10,7 @@ const RECEIPTS = ['test/unit/pchain/codec/evm-receipt.test.ts'];
 const GO_FILE = ['test/unit/config/go-aggregator'];
 const PROXY = ['test/unit/proxy', 'test/integration/proxy/cache.test.ts', 'test/integration/proxy/faults.test.ts'];
 const GO_API = ['test/unit/api/go-aggregator', 'test/integration/service/go-corpus.test.ts'];
+const FEED = ['test/unit/feed'];
 const BODIES = ['test/unit/http/server/request-bodies.test.ts'];
 const ACCESS = ['test/unit/http/access', 'test/integration/proxy/access.test.ts'];
 const HEADERS = ['test/faults/hostile-requests.test.ts', 'test/unit/http'];
@@ -572,6 +573,66 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
       "return { ...result, ...titled(method, '.result') };",
       "return { type: 'object', ...titled(method, '.result') } as typeof result;",
     ],
+  }),
+  ...bugsOf('src/feed/chain-reader.ts', FEED, {
+    'a block without messages is skipped together with the next one': [
+      'const number = checkpoint.blockNumber + 1;',
+      'const number = checkpoint.blockNumber + (checkpoint.blockNumber % 7 === 3 ? 2 : 1);',
+    ],
+    'a block with another parent is read': ['block.parentHash !== checkpoint.blockHash', 'false'],
+    "another chain's RPC is read": ['found !== evmChainID', 'false'],
+    'a chain that contradicts its checkpoint is read': [
+      'if (block.hash !== checkpoint.blockHash) throw',
+      'if (false) throw',
+    ],
+    'a block that is not executed counts as empty': [
+      'if (messages === undefined) return waitFor(`its node has not executed block ${number}`);\n    append(number, block, messages',
+      'append(number, block, messages ?? []',
+    ],
+    'the first block is not read': ['Math.max(0, first - 1)', 'Math.max(0, first)'],
+    'long gaps are read block by block': ['gap > RANGE_GAP && ', 'gap > 1_000 * RANGE_GAP && '],
+  }),
+  ...bugsOf('src/feed/message-store.ts', FEED, {
+    'a cursor returns its message again': ['(block_number, log_index) > (?, ?)', '(block_number, log_index) >= (?, ?)'],
+    'a cursor skips the rest of its block': [
+      '(block_number, log_index) > (?, ?)',
+      'block_number > ? AND ? IS NOT NULL',
+    ],
+    'the checkpoint is stored before the messages': [
+      '        for (const message of messages) insertNew(message);\n        statements.setCheckpoint.run(checkpoint.blockNumber, checkpoint.blockHash, checkpoint.blockTimeMs, chainID);\n',
+      "        statements.setCheckpoint.run(checkpoint.blockNumber, checkpoint.blockHash, checkpoint.blockTimeMs, chainID);\n        database.exec('COMMIT; BEGIN');\n" +
+        '        for (const message of messages) insertNew(message);\n',
+    ],
+    'blocks may be skipped': ['firstBlock === blockNumber + 1 &&', 'firstBlock > blockNumber &&'],
+    'a signed message becomes failed': [" || row['status'] === 'signed'", ''],
+    'the oldest position stays when messages are removed': [
+      'raiseStoredAfter(requireChain(chainID as BlockchainID), { blockNumber, logIndex });',
+      '',
+    ],
+    'changes are not reported': ['for (const listener of listeners) listener(change);', 'void change;'],
+  }),
+  ...bugsOf('src/feed/chain-watcher.ts', FEED, {
+    'a reported head does not wake the reader': ['isQuiet = false;\n      wakeUp.wake();', 'isQuiet = false;'],
+    'a silent web socket is kept': ['socket?.restart();', ''],
+  }),
+  ...bugsOf('src/feed/feed.ts', FEED, {
+    'two readers read one chain': ['if (owner !== key) return', 'if (owner === id) return'],
+    'a removed chain is read on': ['const ended = watcher.stop()', 'const ended = Promise.resolve()'],
+  }),
+  ...bugsOf('src/feed/message-signer.ts', FEED, {
+    'retries and first attempts share their limit': [
+      'const running = inFlight[status];\n      const max = MAX_IN_FLIGHT[status];',
+      'const running = inFlight.failed;\n      const max = 8;',
+    ],
+    'a failed message is tried again at the same pace': ['backoffMs(attempts, RETRIES)', 'backoffMs(1, RETRIES)'],
+    'a full service fails its messages': ['PASSING.has(code)', 'false'],
+  }),
+  ...bugsOf('src/pchain/codec/evm-block.ts', ['test/unit/pchain/codec/evm-block.test.ts'], {
+    'a block without receipts counts as empty': [
+      'receipts.length < block.txHashes.length',
+      'receipts.length > block.txHashes.length',
+    ],
+    'receipts of another block are read': ["readHash(receipt.blockHash, 'blockHash') === block.hash &&", ''],
   }),
 ];
 

@@ -28,10 +28,11 @@ const PATIENT: Clock = {
 type Replica = Pick<RunningService, 'get' | 'post'> & { readonly log: LogLines };
 type Replicas = Awaited<ReturnType<typeof startReplicas>>;
 
-async function startReplicas(count: number, store: object, clock: Clock = systemClock) {
+async function startReplicas(count: number, store: object, clock: Clock = systemClock, network: object = {}) {
   await using opened = new AsyncDisposableStack();
   const logs = Array.from({ length: count }, createLogLines);
   const settings = (index: number) => ({
+    network,
     store,
     bls: BLS,
     limits: { aggregation: AGGREGATION },
@@ -105,6 +106,23 @@ test.each([
     expect(await replicas.verify(answer, QUORUM)).toMatchObject({ kind: 'valid' });
   // Every key expires.
   for (const key of await redis.inspector.keys('*')) expect(await redis.inspector.pTTL(key)).toBeGreaterThan(0);
+});
+
+test('three replicas that watch a chain: of its messages, each validator signs each once', async () => {
+  const feed = { chains: [{ blockchainId: 'C', quorumPercentage: QUORUM }] };
+  const store = { sharedUrl: redis.url, sharedSecret: SECRET };
+  await using replicas = await startReplicas(3, store, PATIENT, { feed });
+  await untilAll(replicas, 'the feed watches a chain', 1);
+  const before = replicas.questions();
+  const sent = Array.from({ length: 20 }, (_, index) => replicas.devnet.chains.C.emit(Buffer.from(`${index}`)).id);
+  for (const { get } of replicas.all) {
+    const signed = async () => {
+      const { body } = await get('/v1/signatureAggregator/fuji/messages?status=signed');
+      return (body['messages'] as { messageId: string }[]).map(({ messageId }) => messageId);
+    };
+    await expect.poll(signed, { timeout: 20_000 }).toEqual(expect.arrayContaining(sent));
+  }
+  expect(replicas.questions() - before).toBe(sent.length * VALIDATORS);
 });
 
 test('three replicas without a quorum: each asks the validators itself, and nothing of it is left in the store', async () => {

@@ -96,6 +96,16 @@ describe('a chain', () => {
     expect(watched.status()).toMatchObject({ isStopped: true, problem: expect.stringContaining('its RPC') });
   });
 
+  test.each<Fault>(['other ID', 'contradicts'])('is stopped without a new block if its RPC %s', async (fault) => {
+    await start();
+    watched.chain.accept(1);
+    watched.chain.execute();
+    await watched.clock.advance(1_000);
+    watched.chain.fault = fault;
+    await watched.clock.advance(61_000);
+    expect(watched.status()).toMatchObject({ isStopped: true });
+  });
+
   test.each<Fault>(['down', 'hangs', 'lags', 'other chain', 'contradicts'])(
     'misses no message if its RPC %s for a while',
     async (fault) => {

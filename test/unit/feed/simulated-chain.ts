@@ -5,7 +5,7 @@ import { ApiError } from '../../../src/pchain/rpc/api-error.ts';
 import { emitted } from './emitted.ts';
 
 /** How the node of a simulated chain misbehaves. */
-export type Fault = 'none' | 'down' | 'hangs' | 'lags' | 'other chain' | 'contradicts';
+export type Fault = 'none' | 'down' | 'hangs' | 'lags' | 'other chain' | 'other ID' | 'contradicts';
 
 const EVM_CHAIN_ID = '0xa868';
 const LATENCY_MS = 1;
@@ -52,7 +52,7 @@ export class SimulatedChain implements BlockSource {
 
   async evmChainID(signal: AbortSignal): Promise<string> {
     await this.#answer(signal);
-    return this.fault === 'other chain' ? '0x1' : EVM_CHAIN_ID;
+    return ['other chain', 'other ID'].includes(this.fault) ? '0x1' : EVM_CHAIN_ID;
   }
 
   async headBlock(signal: AbortSignal): Promise<number> {
