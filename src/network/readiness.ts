@@ -48,3 +48,13 @@ export function withMainCause(subnet: SubnetReadiness, networkName: string): Sub
     reason: `${reason}: ${describeMissingWeight(main, connected.totalWeight, `networks.${networkName}`)}`,
   };
 }
+
+const MAX_LOGGED_CAUSES = 20;
+
+/** Returns the causes of missing weight for the log, at most 20. */
+export function loggedCauses(weak: readonly SubnetReadiness[]): readonly object[] {
+  const causes = weak.flatMap(({ subnetID, missing = () => [] }) =>
+    missing().map(({ cause, weight }) => ({ subnetId: subnetID, cause, weight: String(weight) })),
+  );
+  return causes.slice(0, MAX_LOGGED_CAUSES);
+}
