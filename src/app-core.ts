@@ -17,7 +17,7 @@ import { checkStoreFolder } from './store/local/sqlite.ts';
 import { openShared } from './store/redis/open-shared.ts';
 import { createSharedLimitCounters } from './store/redis/shared-limit-counters.ts';
 import type { Logger } from './telemetry/logger.ts';
-import { createMetrics, ServiceRegistry } from './telemetry/metrics.ts';
+import { createMetrics, type Metrics, ServiceRegistry } from './telemetry/metrics.ts';
 import { openTracer } from './telemetry/open-tracer.ts';
 import type { NodeID } from './warp/ids.ts';
 
@@ -54,6 +54,8 @@ export interface Core extends AsyncDisposable {
   untilReady(signal: AbortSignal): Promise<void>;
   /** Reports the service as not ready, and resolves after the configured delay. Requests are served meanwhile. */
   announceStop(): Promise<void>;
+  /** Shows in the metrics whether the configuration could be read and applied, at a reload. */
+  reportReload(isSuccessful: boolean): void;
   /** Applies the settings that can change at run time. Returns networks whose API addresses were rejected, with the reason. */
   update(next: Config): Promise<ReadonlyMap<string, string>>;
 }
@@ -66,6 +68,7 @@ export async function startCore(options: CoreOptions): Promise<Core> {
   const registry = new ServiceRegistry(clock);
   const metrics = createMetrics(registry);
   const ports = { logger, clock, random, metrics };
+  const reportReload = declareReloads(metrics, clock);
   showBuild(metrics, { version, node: process.version, bls_backend: config.bls.backend });
 
   if (config.store.path !== undefined) checkStoreFolder(config.store.path);
@@ -140,6 +143,7 @@ export async function startCore(options: CoreOptions): Promise<Core> {
       logger.info({ drainDelayMs }, 'about to stop: not ready any more');
       await sleep(clock, drainDelayMs);
     },
+    reportReload,
     async update(next: Config): Promise<ReadonlyMap<string, string>> {
       logger.level = next.log.level;
       Object.assign(access, next.access);
@@ -148,4 +152,22 @@ export async function startCore(options: CoreOptions): Promise<Core> {
     },
     [Symbol.asyncDispose]: () => closing.disposeAsync(),
   };
+}
+
+/** Names and meaning as in Prometheus itself. The start counts as the first reload. @returns the function that shows the result of one */
+function declareReloads(metrics: Metrics, clock: Clock): (isSuccessful: boolean) => void {
+  const successful = metrics.gauge({
+    name: 'config_last_reload_successful',
+    help: '1 if the last reload of the configuration was applied; 0 if it could not be read or has mistakes, or an API address was rejected',
+  });
+  const timestamp = metrics.gauge({
+    name: 'config_last_reload_success_timestamp_seconds',
+    help: 'Time of the last successful reload of the configuration, since the Unix epoch',
+  });
+  const report = (isSuccessful: boolean): void => {
+    successful.set(Number(isSuccessful));
+    if (isSuccessful) timestamp.set(Math.floor(clock.now() / 1_000));
+  };
+  report(true);
+  return report;
 }

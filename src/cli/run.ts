@@ -1,6 +1,6 @@
 import { CommanderError } from 'commander';
 import { EXIT } from './io/exit-codes.ts';
-import { GO_AGGREGATOR } from './io/service-options.ts';
+import { goArguments } from './io/service-options.ts';
 import { createProgram } from './program.ts';
 
 export async function run(args: readonly string[], version: string): Promise<number> {
@@ -12,10 +12,11 @@ export async function run(args: readonly string[], version: string): Promise<num
   });
   // Without standard error, the exit code remains.
   process.stderr.on('error', () => undefined);
-  if (args[0] === GO_AGGREGATOR) {
+  const ofGo = goArguments(args);
+  if (ofGo !== undefined) {
     // Loads the configuration, which help does not need.
     const { runGoAggregator } = await import('./commands/go-aggregator.ts');
-    return runGoAggregator(args.slice(1), version);
+    return runGoAggregator(ofGo, version);
   }
   let exitCode: number = EXIT.done;
   const program = createProgram(version, (code) => {

@@ -25,6 +25,7 @@ export function toConfig(settings: Settings) {
     access: {
       unitsPerMinute: access.unitsPerMinute === 0 ? undefined : access.unitsPerMinute,
       apiKeys: access.apiKeys,
+      requireKey: access.requireKey,
     },
     identity: identityFiles(identity),
     bls,

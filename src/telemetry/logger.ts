@@ -7,17 +7,19 @@ const BUFFER = { minLength: 4_096, periodicFlush: 100 };
 /** Bound of the lines that wait while their reader is blocked or the disk is full: minutes of a busy service. Further ones are lost. */
 const MAX_WAITING_BYTES = 8 * 1024 * 1024;
 
+/** Form of a line: the level is a word, as collectors of logs expect it. */
+export const LOG_FORM = {
+  base: null,
+  formatters: { level: (label: string) => ({ level: label }) },
+  serializers: { err: serializeError },
+};
+
 /**
  * Creates a logger of JSON lines on standard error. Failed writes neither end the service nor block its end; after them a line has the
  * number of lost lines.
  */
 export function createLogger(level: LevelWithSilent): Logger {
-  const options = {
-    level,
-    base: null,
-    timestamp: pino.stdTimeFunctions.isoTime,
-    serializers: { err: serializeError },
-  };
+  const options = { ...LOG_FORM, level, timestamp: pino.stdTimeFunctions.isoTime };
   const destination = pino.destination({ dest: 2, sync: false, ...BUFFER, maxLength: MAX_WAITING_BYTES });
   const logger = pino(options, destination);
   const flushSync = destination.flushSync.bind(destination);

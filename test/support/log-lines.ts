@@ -1,13 +1,13 @@
 import { EventEmitter } from 'node:events';
 import { pino } from 'pino';
 import type { Logger } from '../../src/telemetry/logger.ts';
-import { serializeError } from '../../src/telemetry/logger.ts';
+import { LOG_FORM } from '../../src/telemetry/logger.ts';
 
 /** Longer than anything takes that tests wait for; then the wait fails with what was logged until then. */
 const WAIT_TIMEOUT_MS = 15_000;
 
 export interface LogEntry {
-  readonly level: number;
+  readonly level: string;
   readonly msg: string;
   readonly requestId?: string;
   readonly [field: string]: unknown;
@@ -29,7 +29,7 @@ export function createLogLines(level = 'trace'): LogLines {
   const lines: string[] = [];
   const written = new EventEmitter();
   const logger = pino(
-    { level, base: null, timestamp: false, serializers: { err: serializeError } },
+    { ...LOG_FORM, level, timestamp: false },
     {
       write(line: string) {
         lines.push(line);

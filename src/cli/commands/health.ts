@@ -4,7 +4,7 @@ import { maskedUrl } from '../../config/schema/mask.ts';
 import { EndpointAddress } from '../../lib/net/endpoint-address.ts';
 import { openHttpPool } from '../../lib/net/http-port.ts';
 import { parseAddress } from '../io/input.ts';
-import { GO_AGGREGATOR, parseServiceArguments } from '../io/service-options.ts';
+import { goArguments, parseServiceArguments } from '../io/service-options.ts';
 import { messageOf } from '../io/text.ts';
 import { goApiPort } from './go-aggregator.ts';
 
@@ -73,7 +73,8 @@ export function argumentsFor(args: readonly string[], read: (pid: string) => rea
 
 /** Returns the URL of the liveness probe of a service with these arguments: at `metrics.port` if there is one, which no client delays. */
 export function liveUrl(args: readonly string[]): string {
-  if (args[0] === GO_AGGREGATOR) return `http://127.0.0.1:${goApiPort(args.slice(1))}/metrics`;
+  const ofGo = goArguments(args);
+  if (ofGo !== undefined) return `http://127.0.0.1:${goApiPort(ofGo)}/metrics`;
   const { server, metrics, networks } = loadConfig(parseServiceArguments(args)).config;
   if (metrics.port !== undefined && metrics.port !== 0) return urlOf(metrics.host, metrics.port, '/health/live');
   const [goPort] = networks.flatMap(({ goApi }) => goApi.apiPort ?? goApi.metricsPort ?? []);

@@ -6,7 +6,7 @@ import type { Settings } from '../../config/schema/schema.ts';
 import type { Logger } from '../../telemetry/logger.ts';
 
 export interface ReloadOptions {
-  readonly app: Pick<App, 'update'>;
+  readonly app: Pick<App, 'update' | 'reportReload'>;
   readonly logger: Logger;
   readonly started: Settings;
   /** Reads the same sources again. @throws {ConfigError} */
@@ -28,6 +28,7 @@ export function createReload({ app, logger, started, load }: ReloadOptions): () 
     } catch (error) {
       const problems = error instanceof ConfigError ? error.message : String(error);
       logger.error({ problems }, 'the configuration is not reloaded: nothing changes');
+      app.reportReload(false);
       return;
     }
     const plan = planReload(running, next.settings);
@@ -39,13 +40,17 @@ export function createReload({ app, logger, started, load }: ReloadOptions): () 
       logger.error({ network, reason }, 'the addresses of the APIs do not change');
     }
     running = settingsAfter(running, next.settings, taken);
+    app.reportReload(kept.size === 0);
     logger.info({ taken, left: plan.left }, 'configuration reloaded; settings in `left` need a restart');
   }
 
   return () => {
     last = last
       .then(reload)
-      .catch((error: unknown) => logger.error({ err: error }, 'the configuration is not reloaded'));
+      .catch((error: unknown) => {
+        app.reportReload(false);
+        logger.error({ err: error }, 'the configuration is not reloaded');
+      });
     return last;
   };
 }

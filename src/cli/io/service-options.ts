@@ -8,7 +8,17 @@ export interface ServiceOptions extends CommandLineSettings {
 }
 
 /** The name of the Go aggregator's binary, which `src/signature-aggregator` passes as the first argument. */
-export const GO_AGGREGATOR = 'signature-aggregator';
+const GO_AGGREGATOR = 'signature-aggregator';
+
+/**
+ * Returns the arguments in the Go aggregator's place; undefined for those of this program. Its image is started with `--config-file FILE`
+ * alone, so this flag decides too.
+ */
+export function goArguments(args: readonly string[]): readonly string[] | undefined {
+  const [first = ''] = args;
+  if (first === GO_AGGREGATOR) return args.slice(1);
+  return /^--config-file(=|$)/.test(first) ? args : undefined;
+}
 
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'];
 

@@ -8,6 +8,7 @@ const LIVE: readonly string[] = [
   'log.level',
   'access.unitsPerMinute',
   'access.apiKeys',
+  'access.requireKey',
   'networks.*.trackedSubnetIds',
   'networks.*.manuallyTrackedPeers',
   'networks.*.pChainApi',

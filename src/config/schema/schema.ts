@@ -167,32 +167,49 @@ const ApiKey = Type.Object(
   { additionalProperties: false, secret: 'when wrong', description: 'The key of a client.' },
 );
 
-const access = section('API keys and rate limits of clients.', {
-  unitsPerMinute: integer(0, 10_000_000, {
-    description:
-      'Units per minute for each client address (for IPv6 each /64, and eight times as many for each /48); they may be used at once, and ' +
-      'refill evenly. An aggregation costs 10, or 1 if its result is cached, 1 more for each full KiB of message and justification, and 1 ' +
-      'more for each full 100 validators of the signing set (20 at most); a node RPC call costs 2, also within a batch; any other lookup ' +
-      '1; health, metrics and the documents nothing. A request that costs more than what is left is 429, one that costs more than the ' +
-      'whole limit 400. 0 disables all limits, those of keys too.',
-    examples: [3_000],
-    derived: {
-      text: '`3000` if a public network is served, else `0`',
-      value: ({ settings }: Surroundings) =>
-        PUBLIC_NETWORKS.some(({ name }) => Object.hasOwn(networksOf(settings), name)) ? 3_000 : 0,
-    },
-  }),
-  apiKeys: check(
-    Type.Array(ApiKey, {
-      default: [],
-      description: 'API keys of clients, each with its limit. If there are none, keys in requests are ignored.',
-      maxItems: 10_000,
-      secret: 'when wrong',
-      examples: [[API_KEY]],
+const access = section(
+  'API keys and rate limits of clients.',
+  {
+    unitsPerMinute: integer(0, 10_000_000, {
+      description:
+        'Units per minute for each client address (for IPv6 each /64, and eight times as many for each /48); they may be used at once, and ' +
+        'refill evenly. An aggregation costs 10, or 1 if its result is cached, 1 more for each full KiB of message and justification, and 1 ' +
+        'more for each full 100 validators of the signing set (20 at most); a node RPC call costs 2, also within a batch; any other lookup ' +
+        '1; health, metrics and the documents nothing. A request that costs more than what is left is 429, one that costs more than the ' +
+        'whole limit 400. 0 disables all limits, those of keys too.',
+      examples: [3_000],
+      derived: {
+        text: '`3000` if a public network is served, else `0`',
+        value: ({ settings }: Surroundings) =>
+          PUBLIC_NETWORKS.some(({ name }) => Object.hasOwn(networksOf(settings), name)) ? 3_000 : 0,
+      },
     }),
-    checkApiKeys,
-  ),
-});
+    apiKeys: check(
+      Type.Array(ApiKey, {
+        default: [],
+        description: 'API keys of clients, each with its limit. If there are none, keys in requests are ignored.',
+        maxItems: 10_000,
+        secret: 'when wrong',
+        examples: [[API_KEY]],
+      }),
+      checkApiKeys,
+    ),
+    requireKey: Type.Boolean({
+      default: false,
+      description:
+        "Whether requests without an API key are 401 `unauthorized`. Health, metrics, the documents and the console's page need none. It also holds on " +
+        'the ports of `goApi`, whose clients must send a key then.',
+      examples: [true],
+    }),
+  },
+  {
+    check: ({ apiKeys, requireKey }: { readonly apiKeys?: unknown; readonly requireKey?: unknown }, report) => {
+      const hasKeys = Array.isArray(apiKeys) && apiKeys.length > 0;
+      if (requireKey === true && !hasKeys)
+        report('requireKey needs apiKeys: without a key nobody could use the service');
+    },
+  },
+);
 
 const identity = section(
   'The staking identity towards validators: the NodeID is the hash of the certificate, the same on all networks.',

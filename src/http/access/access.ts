@@ -6,13 +6,15 @@ import type { ApiKey } from '../request/client-identity.ts';
 import type { Server } from '../request/http-server.ts';
 import type { Charging, RequestContext } from '../request/request-context.ts';
 import type { RouteGroup } from '../request/route-access.ts';
-import { judgeApiKey, readApiKey } from './api-keys.ts';
+import { judgeApiKey, judgeNoKey, readApiKey } from './api-keys.ts';
 import { type Allowance, type Charge, takeUnits } from './rate-limiter.ts';
 
 /** Keys and limits are read at each request, so they may be replaced while the service runs. */
 export interface AccessOptions {
   /** If there are none, clients' keys are ignored: they may be meant for the API that this service replaces. */
   readonly apiKeys: readonly ApiKey[];
+  /** Whether a request without a key is refused; there are keys then. */
+  readonly requireKey?: boolean;
   /** Limit of each client address without a key; undefined if nothing is limited, keys included. */
   readonly unitsPerMinute: number | undefined;
   /** Addresses or CIDR blocks whose X-Forwarded-For is trusted. */
@@ -66,7 +68,8 @@ export class AccessGate implements Charging {
   async admit(context: RequestContext, group: RouteGroup, units: number): Promise<Refusal> {
     const apiKey = readApiKey(context.request, this.#options.apiKeys);
     context.identify(apiKey === 'unknown' ? undefined : apiKey);
-    const refusal = apiKey && judgeApiKey(apiKey, group);
+    const { requireKey = false } = this.#options;
+    const refusal = apiKey === undefined ? judgeNoKey(requireKey) : judgeApiKey(apiKey, group, requireKey);
     // A wrong key costs its address what any request costs, so that guessing keys is limited.
     const limited = await this.#charge(context, units, ADVICE);
     return refusal ?? limited;

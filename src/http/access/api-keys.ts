@@ -19,10 +19,19 @@ export function readApiKey(
   return (typeof given === 'string' ? findKey(apiKeys, given) : undefined) ?? 'unknown';
 }
 
+/** Returns the reason to refuse a request without a key; undefined if it needs none. */
+export function judgeNoKey(isKeyNeeded: boolean): HttpError | undefined {
+  return isKeyNeeded ? new HttpError('unauthorized', 'an API key is needed; send one in x-service-api-key') : undefined;
+}
+
 /** Returns the reason to refuse a given key for a route of this group; undefined if it may use the route. */
-export function judgeApiKey(apiKey: ApiKey | 'unknown', group: RouteGroup): HttpError | undefined {
+export function judgeApiKey(
+  apiKey: ApiKey | 'unknown',
+  group: RouteGroup,
+  isKeyNeeded: boolean,
+): HttpError | undefined {
   if (apiKey === 'unknown') {
-    const others = group === 'operate' ? '' : '; requests without a key are answered too';
+    const others = group === 'operate' || isKeyNeeded ? '' : '; requests without a key are answered too';
     return new HttpError('unauthorized', `the API key is not known here${others}`);
   }
   // A key without the right has its own requests.

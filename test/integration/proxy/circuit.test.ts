@@ -50,8 +50,8 @@ test('without a listener: opens after ten requests, rejects with Retry-After, an
   expect(await service.metric(OPEN)).toBe(0);
   const changes = lines().filter(({ msg }) => /circuit is open|answers again/.test(msg));
   expect(changes).toMatchObject([
-    { level: 40, upstream: 'evm' },
-    { level: 30, upstream: 'evm' },
+    { level: 'warn', upstream: 'evm' },
+    { level: 'info', upstream: 'evm' },
   ]);
 });
 
@@ -141,8 +141,8 @@ test('the log has one line a minute for each kind of failure, with the path and 
     await service.get(`${block(8)}?q=private`);
   }
   const failures = [
-    { level: 40, upstream: 'evm', outcome: 'refused', reason: 'status 401', path: block(7) },
-    { level: 40, upstream: 'evm', outcome: 'failed', reason: 'status 500', path: block(8) },
+    { level: 'warn', upstream: 'evm', outcome: 'refused', reason: 'status 401', path: block(7) },
+    { level: 'warn', upstream: 'evm', outcome: 'failed', reason: 'status 500', path: block(8) },
   ];
   expect(lines()).toMatchObject(failures);
   await clock.advance(60_000);

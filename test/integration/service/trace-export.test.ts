@@ -98,7 +98,7 @@ describe('the export of traces', () => {
       await expect.poll(() => spans('failed')).toBe(batch * MAX_BATCH);
     }
     expect(log.records()).toEqual([
-      { level: 40, reason: 'HTTP status 400', spans: MAX_BATCH, msg: 'traces could not be exported' },
+      { level: 'warn', reason: 'HTTP status 400', spans: MAX_BATCH, msg: 'traces could not be exported' },
     ]);
     await clock.advance(60_000);
     make(sdk, MAX_BATCH);

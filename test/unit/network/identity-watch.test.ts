@@ -68,7 +68,7 @@ test('the begin and the end of a problem are logged, and the metric follows', as
   await look();
   expect(await metric()).toBe('1');
   expect(log.lines.map((line) => JSON.parse(line) as object)).toMatchObject([
-    { level: 40, msg: 'the NodeID is used by another process too', other: 'process 7' },
+    { level: 'warn', msg: 'the NodeID is used by another process too', other: 'process 7' },
   ]);
   signs.inStore = undefined;
   expect([await look(), await metric()]).toEqual([undefined, '0']);

@@ -242,7 +242,7 @@ describe('a network of our own', () => {
     const [warning, ...others] = log.records().filter(({ msg }) => msg.startsWith('too little weight'));
     expect(others).toEqual([]);
     expect(warning).toMatchObject({
-      level: 40,
+      level: 'warn',
       status: 'down',
       reason: expect.stringContaining('90 % has private addresses: set allow-private-ips'),
       causes: [

@@ -400,7 +400,7 @@ describe('an aggregation that fails', () => {
     expect(response.headers['x-request-id']).toBe('one-of-many');
     expect(records()).toMatchObject([
       {
-        level: 40,
+        level: 'warn',
         msg: 'aggregation failed',
         requestId: 'one-of-many',
         code: 'signing_refused',
@@ -409,7 +409,7 @@ describe('an aggregation that fails', () => {
         sourceChainId: P_CHAIN_ID,
         ...DETAILS,
       },
-      { level: 30, requestId: 'one-of-many', status: 400, code: 'signing_refused' },
+      { level: 'info', requestId: 'one-of-many', status: 400, code: 'signing_refused' },
     ]);
     expect(JSON.stringify(records())).not.toContain(message);
 
@@ -419,7 +419,7 @@ describe('an aggregation that fails', () => {
       expectError(failed, 500, /^internal error: the service's log has more, under request \S+$/, 'internal_error');
       expect(failed.body).not.toContain('secret');
       const err = { stack: expect.stringContaining(bug.message) };
-      expect(records().findLast(({ level }) => level === 50)).toMatchObject({ msg: 'unexpected error', err });
+      expect(records().findLast(({ level }) => level === 'error')).toMatchObject({ msg: 'unexpected error', err });
     }
   });
 });
@@ -443,6 +443,6 @@ test('a client that leaves ends the aggregation, without an error in the log', a
   await aborted(signal);
   expect(signal.reason).toMatchObject({ name: 'ClientGone' });
   await listening.close();
-  expect(records()).toMatchObject([{ level: 30, msg: 'request', clientGone: true, client: '127.0.0.1' }]);
+  expect(records()).toMatchObject([{ level: 'info', msg: 'request', clientGone: true, client: '127.0.0.1' }]);
   expect(records()[0]).not.toHaveProperty('status');
 });

@@ -34,6 +34,8 @@ test('a service without its own API, with a port for metrics, or in place of the
   const goApi = { 'base-url': api.baseUrl };
   const go = write({ 'p-chain-api': goApi, 'info-api': goApi, 'api-port': 9_090 });
   expect(liveUrl(['signature-aggregator', '--config-file', go])).toBe('http://127.0.0.1:9090/metrics');
+  expect(liveUrl(['--config-file', go])).toBe('http://127.0.0.1:9090/metrics');
+  expect(liveUrl([`--config-file=${go}`])).toBe('http://127.0.0.1:9090/metrics');
   expect(() => liveUrl(['signature-aggregator'])).toThrow('there is no config file');
   rmSync(folder, { recursive: true });
 });

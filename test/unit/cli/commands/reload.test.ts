@@ -7,7 +7,7 @@ import { fileWith } from '../../config/load/config-fixture.ts';
 
 function setUp() {
   const log = createLogLines();
-  const state = { file: fileWith() as object, kept: new Map<string, string>(), configs: [] as Config[] };
+  const state = { file: fileWith() as object, kept: new Map<string, string>(), configs: [] as Config[], results: [] as boolean[] };
   const load = () => parseConfig(state.file, {}, {});
   const reload = createReload({
     app: {
@@ -15,6 +15,7 @@ function setUp() {
         state.configs.push(config);
         return state.kept;
       },
+      reportReload: (isSuccessful) => void state.results.push(isSuccessful),
     },
     logger: log.logger,
     started: load().settings,
@@ -29,7 +30,7 @@ test('one log line lists applied settings and those that need a restart', async 
   state.file = fileWith({ log: { level: 'debug' }, bls: { workers: 7 } });
   await reload();
   expect(state.configs[0]?.log.level).toBe('debug');
-  expect(lines()).toMatchObject([{ level: 30, taken: ['log.level'], left: ['bls.workers'] }]);
+  expect(lines()).toMatchObject([{ level: 'info', taken: ['log.level'], left: ['bls.workers'] }]);
 });
 
 test('an invalid file changes nothing, and its problem is logged', async () => {
@@ -37,7 +38,8 @@ test('an invalid file changes nothing, and its problem is logged', async () => {
   state.file = fileWith({ log: { level: 'debug' }, server: { port: -1 } });
   await reload();
   expect(state.configs).toEqual([]);
-  expect(lines()).toMatchObject([{ level: 50, problems: expect.stringContaining('server.port') }]);
+  expect(state.results).toEqual([false]);
+  expect(lines()).toMatchObject([{ level: 'error', problems: expect.stringContaining('server.port') }]);
 });
 
 test('rejected addresses of a network are logged, and tried again', async () => {
@@ -46,12 +48,13 @@ test('rejected addresses of a network are logged, and tried again', async () => 
   state.kept.set('fuji', 'of another network');
   await reload();
   expect(lines()).toMatchObject([
-    { level: 50, network: 'fuji', reason: 'of another network' },
-    { level: 30, taken: ['log.level'], left: [] },
+    { level: 'error', network: 'fuji', reason: 'of another network' },
+    { level: 'info', taken: ['log.level'], left: [] },
   ]);
   state.kept.clear();
   await reload();
   expect(lines().at(-1)).toMatchObject({ taken: ['networks.fuji.infoApi'] });
+  expect(state.results).toEqual([false, true]);
 });
 
 test('concurrent signals reload in turn', async () => {

@@ -13,6 +13,9 @@ const LEAVES = settingsOf(SETTINGS, [NETWORK]);
 const TOGETHER: Readonly<Record<string, Record<string, string>>> = {
   'server.ownApi': { SIGNATURE_AGGREGATOR_NETWORKS__MY_NET__GO_API__API_PORT: '1' },
   'store.sharedSentinelPassword': { SIGNATURE_AGGREGATOR_STORE__SHARED_MASTER: 'mymaster' },
+  'access.requireKey': {
+    SIGNATURE_AGGREGATOR_ACCESS__API_KEYS: JSON.stringify([{ name: 'bridge', sha256: '12'.repeat(32) }]),
+  },
   'identity.certificatePath': { SIGNATURE_AGGREGATOR_IDENTITY__PRIVATE_KEY_PATH: 'k' },
   'identity.privateKeyPath': { SIGNATURE_AGGREGATOR_IDENTITY__CERTIFICATE_PATH: 'c' },
 };

@@ -8,9 +8,9 @@ import { FakeClock } from '../../../support/fake-clock.ts';
 import { createLogLines } from '../../../support/log-lines.ts';
 import { createTestServer, PATH, portOf, scriptedAggregator } from '../../api/api-fixture.ts';
 
-const DEBUG = 20;
-const INFO = 30;
-const WARN = 40;
+const DEBUG = 'debug';
+const INFO = 'info';
+const WARN = 'warn';
 const PAYLOAD = { justification: '0a0b' };
 const UUID = /^[\da-f]{8}-[\da-f]{4}-4[\da-f]{3}-[89ab][\da-f]{3}-[\da-f]{12}$/;
 
