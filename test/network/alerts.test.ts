@@ -162,6 +162,11 @@ describe('the alert rules', () => {
     const guide = await readFile(join(import.meta.dirname, '../../docs/operate.md'), 'utf8');
     const sections = [...guide.matchAll(/^### (SignatureAggregator\w+)$/gm)].map(([, name]) => name);
     expect(sections).toEqual(names);
+    const entries = guide.slice(guide.indexOf('## Runbook')).split(/^### /m).slice(1);
+    for (const entry of entries) {
+      const parts = [...entry.matchAll(/^\*\*(\w+)\.?\*\*/gm)].map(([, part]) => part);
+      expect([entry.split('\n')[0], ...parts]).toEqual([entry.split('\n')[0], 'Impact', 'Diagnosis', 'Mitigation']);
+    }
     const links = [...rules.matchAll(/runbook_url: (\S+)/g)].map(([, link]) => link);
     expect(links).toEqual(names.map((name) => `docs/operate.md#${name?.toLowerCase()}`));
   });

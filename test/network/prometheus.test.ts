@@ -24,7 +24,7 @@ const panels = readdirSync(join(DEPLOY, 'grafana')).flatMap((file) => {
     targets.map(({ expr }) => [
       `${dashboard.title}: ${title}`,
       // Values that Grafana would insert for its variables.
-      expr.replaceAll('$__rate_interval', '20s').replaceAll(/\$(network|subnet)/g, '.*'),
+      expr.replaceAll('$__rate_interval', '20s').replaceAll(/\$(network|subnet|instance)/g, '.*'),
     ]),
   );
 });

@@ -45,12 +45,10 @@ export function createReload({ app, logger, started, load }: ReloadOptions): () 
   }
 
   return () => {
-    last = last
-      .then(reload)
-      .catch((error: unknown) => {
-        app.reportReload(false);
-        logger.error({ err: error }, 'the configuration is not reloaded');
-      });
+    last = last.then(reload).catch((error: unknown) => {
+      app.reportReload(false);
+      logger.error({ err: error }, 'the configuration is not reloaded');
+    });
     return last;
   };
 }

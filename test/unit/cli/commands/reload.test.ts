@@ -7,7 +7,12 @@ import { fileWith } from '../../config/load/config-fixture.ts';
 
 function setUp() {
   const log = createLogLines();
-  const state = { file: fileWith() as object, kept: new Map<string, string>(), configs: [] as Config[], results: [] as boolean[] };
+  const state = {
+    file: fileWith() as object,
+    kept: new Map<string, string>(),
+    configs: [] as Config[],
+    results: [] as boolean[],
+  };
   const load = () => parseConfig(state.file, {}, {});
   const reload = createReload({
     app: {
