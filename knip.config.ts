@@ -17,8 +17,8 @@ const config: KnipConfig = {
   ignoreExportsUsedInFile: { interface: true, type: true },
   // Started by scripts/generate.ts.
   ignoreDependencies: ['@bufbuild/buf'],
-  // Not from npm: what builds the real nodes of test/network, and a terminal for tests.
-  ignoreBinaries: ['go', 'script'],
+  // Not from npm: what builds the real nodes of test/network, a terminal for tests, and what checks the unit of systemd.
+  ignoreBinaries: ['go', 'script', 'systemd-analyze'],
 };
 
 export default config;
