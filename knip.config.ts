@@ -7,6 +7,7 @@ const config: KnipConfig = {
     'src/bls/service/bls-worker.ts!',
     'src/console/page/app.tsx!',
     'bench/*.ts',
+    'src/client/package-entry.ts!',
     'scripts/{bundle-page,check,generate,pictures,settings-docs}.ts',
     'test/**/*.test.ts',
   ],

@@ -4,13 +4,14 @@
 //   test                npm ci, the tests and all checks
 //   image NAME [--push] builds the image for both kinds of CPU; prints image=NAME, and digest=… where it was pushed
 //   package [--push]    publishes the npm package, with a statement of where it was built; without --push a dry run
-//   archives            signature-aggregator_VERSION_linux_amd64.tar.gz and arm64 in .cache/release; prints their paths
+//   archives            signature-aggregator_VERSION_linux_amd64.tar.gz and arm64, and the client's package, in .cache/release; prints their paths
 //   notes               what CHANGELOG.md says of the version
 
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { packClient } from './pack-client.ts';
 import { buildArchives } from './release-archive.ts';
 
 const ROOT = join(import.meta.dirname, '..');
@@ -103,7 +104,7 @@ function publishPackage(isPushed: boolean): void {
   run('npm', 'publish', ...(isPushed ? ['--provenance'] : ['--dry-run']));
 }
 
-function main([command, argument = '', option]: readonly string[]): void {
+async function main([command, argument = '', option]: readonly string[]): Promise<void> {
   const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { version: string };
   const changelog = readFileSync(join(ROOT, 'CHANGELOG.md'), 'utf8');
   switch (command) {
@@ -126,9 +127,11 @@ function main([command, argument = '', option]: readonly string[]): void {
     case 'package':
       publishPackage(argument === '--push');
       return;
-    case 'archives':
-      for (const path of buildArchives(join(ROOT, '.cache', 'release'))) console.log(path);
+    case 'archives': {
+      const folder = join(ROOT, '.cache', 'release');
+      for (const path of [...buildArchives(folder), await packClient(folder)]) console.log(path);
       return;
+    }
     case 'notes':
       console.log(notesOf(version, changelog) ?? '');
       return;
@@ -139,4 +142,4 @@ function main([command, argument = '', option]: readonly string[]): void {
   }
 }
 
-if (import.meta.main) main(process.argv.slice(2));
+if (import.meta.main) await main(process.argv.slice(2));

@@ -1,6 +1,7 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import type { FastifyInstance, RouteOptions } from 'fastify';
 import { type Metric, Registry } from 'prom-client';
+import { describeRelease } from '../../src/api/openapi/docs-page.ts';
 import { startApp } from '../../src/app.ts';
 import { parseConfig } from '../../src/config/load/load-config.ts';
 import { systemClock } from '../../src/lib/concurrency/clock.ts';
@@ -65,7 +66,13 @@ export function describeService(): ReturnType<typeof startAndDescribe> {
   return described;
 }
 
-async function startAndDescribe(): Promise<{ routes: ServedRoute[]; metrics: RegisteredMetric[] }> {
+interface DescribedService {
+  readonly routes: ServedRoute[];
+  readonly metrics: RegisteredMetric[];
+  readonly openApi: object;
+}
+
+async function startAndDescribe(): Promise<DescribedService> {
   const servers: FastifyInstance[] = [];
   const routes: RouteOptions[] = [];
   const onServer = (message: unknown): void => {
@@ -98,6 +105,7 @@ async function startAndDescribe(): Promise<{ routes: ServedRoute[]; metrics: Reg
   }
   const served = routes.flatMap(readRoute).map((route) => [route.name, route] as const);
   return {
+    openApi: await describeRelease(routes),
     routes: [...new Map(served).values()],
     metrics: [...metrics.values()]
       .filter(({ name }) => name.startsWith(METRIC_PREFIX))

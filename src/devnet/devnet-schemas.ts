@@ -1,6 +1,6 @@
 import { type Static, Type } from 'typebox';
 import { AggregationBody } from '../api/aggregation/parse-aggregation-request.ts';
-import { text } from '../lib/encoding/schema.ts';
+import { oneOf, text } from '../lib/encoding/schema.ts';
 import type { BlockchainID, NodeID, SubnetID, TxID } from '../warp/ids.ts';
 
 const HexString = Type.String({ pattern: '^(0x)?([0-9a-f]{2})*$' });
@@ -11,7 +11,7 @@ export type Example = Static<typeof ExampleSchema>;
 
 export const ExampleSchema = Type.Object({
   name: Type.String(),
-  method: Type.Union([Type.Literal('GET'), Type.Literal('POST')]),
+  method: oneOf(['GET', 'POST']),
   path: Type.String(),
   /** Body of a POST, with a message, a justification, or both. */
   body: Type.Optional(AggregationBody),
@@ -78,7 +78,7 @@ export const EmitSchema = Type.Object(
       }),
     ),
     chain: Type.Optional(
-      Type.Union([Type.Literal('C'), Type.Literal('L1')], { default: 'C', description: 'The chain that emits them' }),
+      Type.Enum(['C', 'L1'], { type: 'string', default: 'C', description: 'The chain that emits them' }),
     ),
     payload: Type.Optional(
       Type.String({

@@ -24,8 +24,8 @@ import { prefersEvents } from './prefers-events.ts';
 import { AGGREGATION_STREAM } from './progress-records.ts';
 import { SignedMessageBody, signedMessageJson } from './signed-message-record.ts';
 
+/** The event stream has the status 200; it is described apart, because generated clients take one success for the result. */
 const RESPONSES = {
-  200: AGGREGATION_STREAM,
   201: SignedMessageBody,
   ...aggregationErrorResponses(400, 403, 404, 500, 502, 503),
 };
@@ -70,7 +70,7 @@ export function registerAggregateSignatures(
   server.post(
     AGGREGATION_PATH,
     {
-      config: { access: MESSAGE_AGGREGATION_ACCESS, isRecorded: true },
+      config: { access: MESSAGE_AGGREGATION_ACCESS, isRecorded: true, eventStream: AGGREGATION_STREAM },
       bodyLimit: AGGREGATION_BODY_LIMIT,
       schema: {
         operationId: 'aggregateSignatures',
@@ -97,7 +97,7 @@ export function registerAggregateSignatures(
   server.get(
     `${AGGREGATION_PATH}/:txHash`,
     {
-      config: { access: AGGREGATION_ACCESS, isRecorded: true },
+      config: { access: AGGREGATION_ACCESS, isRecorded: true, eventStream: AGGREGATION_STREAM },
       schema: {
         operationId: 'aggregateSignaturesOfTransaction',
         tags,

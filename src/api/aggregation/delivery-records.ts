@@ -10,14 +10,16 @@ const EpochRecord = Type.Object(
     pChainHeight: integer('The P-Chain height at which the chain verifies messages'),
     startTime: integer('Unix time in seconds'),
   },
-  { description: "The destination's current epoch (ACP-181); missing for a chain without epochs" },
+  { title: 'Epoch', description: "The destination's current epoch (ACP-181); missing for a chain without epochs" },
 );
 
 const CODE_WORDS = WARNING_CODES.map((code) => `\`${code}\`: ${WARNING_MEANINGS[code]}`).join('; ');
 
-const WarningRecords = Type.Array(Type.Object({ code: oneOf(WARNING_CODES, CODE_WORDS), message: text() }), {
-  description: 'Why a destination refuses the message, or may refuse it; missing if nothing is known against it',
-});
+const WarningRecord = Type.Object(
+  { code: oneOf(WARNING_CODES, CODE_WORDS), message: text() },
+  { title: 'DeliveryWarning', description: 'Why a destination refuses the message, or may refuse it' },
+);
+const WarningRecords = Type.Array(WarningRecord, { description: 'Missing if nothing is known against the message' });
 
 /** Fields of an answer about a destination. They are made for each answer, because they change with time. */
 export const DELIVERY_FIELDS = { epoch: Type.Optional(EpochRecord), warnings: Type.Optional(WarningRecords) };

@@ -15,6 +15,21 @@ import { DELIVERY_FIELDS, presentAdvice } from './delivery-records.ts';
 
 const RULES = SIGNING_RULES.filter((rule) => rule !== 'named');
 
+const DestinationSigners = Type.Object(
+  {
+    sources: oneOf(SOURCE_KINDS, 'The chains whose messages these validators must sign'),
+    signingRule: Type.Optional(oneOf(RULES, RULES.map((rule) => `\`${rule}\`: ${RULE_MEANINGS[rule]}`).join('; '))),
+    signingSubnetId: optionalText('In cb58; missing if it differs from source to source, or cannot be determined'),
+    isProposedSetDifferent: Type.Optional(
+      Type.Boolean({
+        description:
+          'Whether the validators at the proposed height differ from those at the height of the epoch; missing if that cannot be said',
+      }),
+    ),
+  },
+  { title: 'DestinationSigners' },
+);
+
 const DestinationBody = Type.Object(
   {
     blockchainId: text('In cb58'),
@@ -23,19 +38,7 @@ const DestinationBody = Type.Object(
     requirePrimaryNetworkSigners: Type.Optional(
       Type.Boolean({ description: 'Of its warp config; missing if it cannot be read' }),
     ),
-    signers: Type.Array(
-      Type.Object({
-        sources: oneOf(SOURCE_KINDS, 'The chains whose messages these validators must sign'),
-        signingRule: Type.Optional(oneOf(RULES, RULES.map((rule) => `\`${rule}\`: ${RULE_MEANINGS[rule]}`).join('; '))),
-        signingSubnetId: optionalText('In cb58; missing if it differs from source to source, or cannot be determined'),
-        isProposedSetDifferent: Type.Optional(
-          Type.Boolean({
-            description:
-              'Whether the validators at the proposed height differ from those at the height of the epoch; missing if that cannot be said',
-          }),
-        ),
-      }),
-    ),
+    signers: Type.Array(DestinationSigners),
     proposedPChainHeight: integer('The height at which messages without a destination are signed'),
     ...DELIVERY_FIELDS,
     delivery: Type.Object(
@@ -47,10 +50,10 @@ const DestinationBody = Type.Object(
         precompileAddress: optionalText('The address in the access list'),
         needs: Type.Array(text(), { description: 'What a delivery needs, in words' }),
       },
-      { description: 'What a delivery needs' },
+      { title: 'Delivery', description: 'What a delivery needs' },
     ),
   },
-  { description: 'How a blockchain verifies messages' },
+  { title: 'Destination', description: 'How a blockchain verifies messages' },
 );
 export type DestinationBody = Static<typeof DestinationBody>;
 

@@ -62,7 +62,7 @@ export const AggregationBody = Type.Object(
     }),
     destinationBlockchainId: optionalText(DESTINATION_DESCRIPTION),
   },
-  { additionalProperties: false },
+  { title: 'AggregationRequest', additionalProperties: false },
 );
 
 const ANSWER_PARAMETERS = {

@@ -1,7 +1,8 @@
 import { type Static, type TSchema, Type } from 'typebox';
 import { OUTCOME_MEANINGS, VALIDATOR_OUTCOMES } from '../../aggregation/validators/validator-outcome.ts';
 import { AggregationDetails, REASON } from '../../http/errors/aggregation-details.ts';
-import { CODE_NAMES } from '../../http/errors/error-codes.ts';
+import { ERROR_CODE } from '../../http/errors/error-body.ts';
+import type { EventStreamDescription } from '../../http/request/http-server.ts';
 import { Decimal, integer, oneOf, text } from '../../lib/encoding/schema.ts';
 import { SignedMessageBody } from './signed-message-record.ts';
 
@@ -22,14 +23,17 @@ const ANSWER_OUTCOMES = VALIDATOR_OUTCOMES.filter((outcome) => outcome !== 'no_k
 
 const OUTCOME_WORDS = ANSWER_OUTCOMES.map((outcome) => `\`${outcome}\`: ${OUTCOME_MEANINGS[outcome]}`).join('; ');
 
-const Validator = Type.Object({
-  index: Index,
-  nodeIds: Type.Array(text(), { description: 'Its nodes: several may have one BLS key' }),
-  weight: Decimal,
-  isConnected: Type.Boolean({ description: 'When this was written: no event tells of connections alone' }),
-  status: oneOf(['asked', ...ANSWER_OUTCOMES], `\`asked\`: its answer is to come; ${OUTCOME_WORDS}`),
-  ...REASON,
-});
+const Validator = Type.Object(
+  {
+    index: Index,
+    nodeIds: Type.Array(text(), { description: 'Its nodes: several may have one BLS key' }),
+    weight: Decimal,
+    isConnected: Type.Boolean({ description: 'Whether it was connected when this event was sent' }),
+    status: oneOf(['asked', ...ANSWER_OUTCOMES], `\`asked\`: its answer is to come; ${OUTCOME_WORDS}`),
+    ...REASON,
+  },
+  { title: 'EventValidator' },
+);
 
 const ResolvedData = Type.Object(
   {
@@ -62,12 +66,10 @@ const AskedData = Type.Object(
 const AnswerData = Type.Object(
   {
     answers: Type.Array(
-      Type.Object({
-        index: Index,
-        weight: Decimal,
-        outcome: oneOf(ANSWER_OUTCOMES, OUTCOME_WORDS),
-        ...REASON,
-      }),
+      Type.Object(
+        { index: Index, weight: Decimal, outcome: oneOf(ANSWER_OUTCOMES, OUTCOME_WORDS), ...REASON },
+        { title: 'ValidatorAnswer' },
+      ),
     ),
   },
   { title: 'AnswerEvent', description: 'What came of asking validators' },
@@ -93,7 +95,7 @@ const ErrorData = Type.Object(
     message: text('What is wrong, and what is allowed'),
     statusCode: integer('The status that the plain answer would have'),
     error: text('The reason phrase of the status'),
-    code: oneOf(CODE_NAMES),
+    code: ERROR_CODE,
     details: Type.Optional(AggregationDetails),
   },
   { title: 'ErrorEvent', description: 'The end: what went wrong, as the plain answer has it' },
@@ -117,17 +119,13 @@ export type AggregationEvent = {
 export type AnswerOutcome = (typeof ANSWER_OUTCOMES)[number];
 export type ValidatorRecord = Static<typeof Validator>;
 
-/** Describes one event in the form that OpenAPI tools expect. */
-const AggregationEventSchema = Type.Union(
-  Object.entries<TSchema>(AGGREGATION_EVENTS).map(([kind, data]) => Type.Object({ event: Type.Literal(kind), data })),
-  { title: 'AggregationEvent', description: 'One event: the text after `event:`, and the JSON after `data:`' },
-);
-
-/** The response to `Accept: text/event-stream`, for the OpenAPI document. */
-export const AGGREGATION_STREAM = {
+/** The response to `Accept: text/event-stream`. */
+export const AGGREGATION_STREAM: EventStreamDescription = {
   description:
-    'Status 200, to `Accept: text/event-stream`: the progress of the collection as server-sent events, the last of which is `result` or ' +
-    '`error`. Lines that begin with a colon keep the connection alive. Errors before the first event have the status and the JSON of the ' +
-    'answers below.',
-  content: { 'text/event-stream': { schema: AggregationEventSchema } },
+    'the progress of the collection as server-sent events, the last of which is `result` or `error`. Lines that begin with a colon keep ' +
+    'the connection alive. Errors before the first event have the status and the JSON of the answers below',
+  event: Type.Union(
+    Object.entries<TSchema>(AGGREGATION_EVENTS).map(([kind, data]) => Type.Object({ event: Type.Literal(kind), data })),
+    { title: 'AggregationEvent', description: 'One event: the text after `event:`, and the JSON after `data:`' },
+  ),
 };

@@ -44,6 +44,7 @@ export const SignedMessageBody = Type.Object(
     accessList: Type.Optional(AccessList),
   },
   {
+    title: 'SignedMessage',
     description: 'Signed, verified message',
     examples: [
       {

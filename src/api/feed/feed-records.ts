@@ -1,5 +1,6 @@
 import { type Static, type TSchema, Type } from 'typebox';
 import { type ChainProgress, type FeedMessage, MESSAGE_STATUSES } from '../../feed/feed-message.ts';
+import type { EventStreamDescription } from '../../http/request/http-server.ts';
 import { bytesToHex } from '../../lib/encoding/bytes.ts';
 import { inJson, integer, oneOf, optionalText, text } from '../../lib/encoding/schema.ts';
 import { readPayload } from '../../warp/reading.ts';
@@ -14,7 +15,10 @@ const MessageFailure = Type.Object(
     attempts: integer('Attempts so far'),
     failedAt: UnixMs('End of the last attempt'),
   },
-  { description: 'Why a message has failed. It is tried again, less and less often, until it is removed' },
+  {
+    title: 'MessageFailure',
+    description: 'Why a message has failed. It is tried again, less and less often, until it is removed',
+  },
 );
 
 export const FEED_MESSAGE = {
@@ -52,7 +56,7 @@ const ChainRecord = Type.Object(
     blockchainId: text('In cb58'),
     watermark: Type.Object(
       { blockNumber: integer(), blockHash: text('With 0x'), blockTime: UnixMs('Timestamp of the block') },
-      { description: 'All blocks up to this one were read' },
+      { title: 'FeedWatermark', description: 'All blocks up to this one were read' },
     ),
     signedThrough: integer('All messages up to this block are signed or failed'),
   },
@@ -109,16 +113,15 @@ export const FEED_EVENTS = {
   },
 } as const satisfies Record<string, { readonly fields: Record<string, TSchema>; readonly data: TSchema }>;
 
-/** The response to `Accept: text/event-stream`, for the OpenAPI document. */
-export const FEED_STREAM = {
-  'text/event-stream': {
-    schema: Type.Union(
-      Object.entries(FEED_EVENTS).map(([kind, { fields, data }]) =>
-        Type.Object({ event: Type.Literal(kind), ...fields, data }),
-      ),
-      { title: 'FeedEvent', description: 'One event: the texts after `id:` and `event:`, and the JSON after `data:`' },
+/** The response to `Accept: text/event-stream`. */
+export const FEED_STREAM: EventStreamDescription = {
+  description: 'the messages after the cursor, and then each new one, as server-sent events',
+  event: Type.Union(
+    Object.entries(FEED_EVENTS).map(([kind, { fields, data }]) =>
+      Type.Object({ event: Type.Literal(kind), ...fields, data }),
     ),
-  },
+    { title: 'FeedEvent', description: 'One event: the texts after `id:` and `event:`, and the JSON after `data:`' },
+  ),
 };
 
 export function presentFeedMessage(emitted: FeedMessage): FeedMessageRecord {

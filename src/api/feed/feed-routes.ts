@@ -49,7 +49,7 @@ function registerMessages(server: Server, { networks, paths, clock, metrics }: F
   server.get(
     PATH,
     {
-      config: { access: FEED_ACCESS },
+      config: { access: FEED_ACCESS, eventStream: FEED_STREAM },
       validatorCompiler: checkQuery,
       schema: {
         operationId: 'listMessages',
@@ -59,10 +59,7 @@ function registerMessages(server: Server, { networks, paths, clock, metrics }: F
         params: Type.Object({ network: paths.network }),
         querystring: FeedParameters,
         response: {
-          200: {
-            description: 'A page of messages; to `Accept: text/event-stream`, a stream of events',
-            content: { 'application/json': { schema: MessagePage }, ...FEED_STREAM },
-          },
+          200: MessagePage,
           ...feedErrorResponses(400, 404, 410, 500),
         },
       },

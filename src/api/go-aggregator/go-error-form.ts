@@ -54,8 +54,8 @@ export function goErrorResponses(...statuses: readonly number[]): Record<number,
       Type.Object(
         { error: text('What is wrong, and what is allowed') },
         {
-          title: `GoError${status}`,
-          description: DESCRIPTIONS[status] ?? STATUS_CODES[status] ?? 'Error',
+          title: 'GoError',
+          'x-response-description': DESCRIPTIONS[status] ?? STATUS_CODES[status] ?? 'Error',
           examples: [{ error: 'what is wrong, and what is allowed' }],
         },
       ),

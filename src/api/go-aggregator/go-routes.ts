@@ -30,7 +30,7 @@ const GO_PATH = '/aggregate-signatures';
 
 const SignedMessageBody = Type.Object(
   { 'signed-message': text('The signed Warp message in hex, without a prefix') },
-  { description: 'Signed, verified message' },
+  { title: 'GoSignedMessage', description: 'Signed, verified message' },
 );
 
 /**

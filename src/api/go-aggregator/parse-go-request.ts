@@ -13,7 +13,8 @@ import { type GoMember, readGoObject } from './go-json.ts';
 /** `ProposedHeight` of avalanchego's `vms/platformvm/api`. */
 const PROPOSED_HEIGHT = 2n ** 64n - 1n;
 
-const HEIGHT = { minimum: 0, maximum: Number(PROPOSED_HEIGHT) };
+/** Without a maximum: no number of JavaScript is 2^64 - 1. */
+const HEIGHT = { minimum: 0 };
 const PERCENTAGE = { minimum: 0, maximum: 100 };
 
 const nullableText = (description: string) =>
@@ -46,6 +47,7 @@ export const GoAggregationBody = Type.Object(
     'p-chain-height': nullableInteger(HEIGHT, 'Alias of pchain-height'),
   },
   {
+    title: 'GoAggregationRequest',
     description:
       'Names are case-insensitive, and the spellings of the aggregation route are accepted too (`signingSubnetId`). ' +
       'Other fields are ignored. An empty string, 0 and null count as a missing field',

@@ -28,7 +28,7 @@ const NETWORK = {
   reason: optionalText('Why it is not up'),
   networkId: Type.Optional(integer('Missing until the API of the network has answered')),
   nodeId: optionalText('The staking identity of this service'),
-  subnets: Type.Array(Type.Object(SUBNET_STATE), {
+  subnets: Type.Array(Type.Object(SUBNET_STATE, { title: 'SubnetState' }), {
     description: 'The primary network first, then the tracked subnets',
   }),
 };
@@ -41,7 +41,7 @@ const SERVICE = {
   identityProblem: optionalText(
     'What to do about another process that seems to use the same NodeID and takes over the connections to validators',
   ),
-  networks: Type.Array(Type.Object(NETWORK)),
+  networks: Type.Array(Type.Object(NETWORK, { title: 'NetworkReadiness' })),
 };
 
 export type ReadinessBody = Static<TObject<typeof SERVICE>>;
@@ -74,7 +74,9 @@ export function registerHealth(
         operationId: 'live',
         tags,
         summary: 'Whether the process answers',
-        response: { 200: Type.Object({ status: Type.Literal('up') }, { description: 'The process answers' }) },
+        response: {
+          200: Type.Object({ status: Type.Literal('up') }, { title: 'Liveness', description: 'The process answers' }),
+        },
       },
     },
     async () => ({ status: 'up' as const }),
@@ -90,8 +92,8 @@ export function registerHealth(
         summary: 'Whether the service can serve requests',
         description: 'Ready means that at least one network is `up` or `degraded`, and none is `starting`.',
         response: {
-          200: Type.Object(SERVICE, { description: 'Ready' }),
-          503: Type.Object(SERVICE, { description: 'Not ready' }),
+          200: Type.Object(SERVICE, { title: 'Readiness', 'x-response-description': 'Ready' }),
+          503: Type.Object(SERVICE, { title: 'Readiness', 'x-response-description': 'Not ready' }),
         },
       },
     },
@@ -113,8 +115,14 @@ export function registerHealth(
         summary: 'Whether requests for one network can be served',
         params: Type.Object({ network }),
         response: {
-          200: Type.Object(NETWORK, { description: 'The network is `up` or `degraded`' }),
-          503: Type.Object(NETWORK, { description: 'The network is `down` or `starting`' }),
+          200: Type.Object(NETWORK, {
+            title: 'NetworkReadiness',
+            'x-response-description': 'The network is `up` or `degraded`',
+          }),
+          503: Type.Object(NETWORK, {
+            title: 'NetworkReadiness',
+            'x-response-description': 'The network is `down` or `starting`',
+          }),
           ...plainErrorResponses(404),
         },
       },

@@ -1,4 +1,4 @@
-import { type Static, Type } from 'typebox';
+import { type Static, type TProperties, Type } from 'typebox';
 import { bytesToHex } from '../../lib/encoding/bytes.ts';
 import { encodeCb58 } from '../../lib/encoding/cb58.ts';
 import { Decimal, inJson, integer, optionalText, text } from '../../lib/encoding/schema.ts';
@@ -14,16 +14,29 @@ const Hex = text('Hex, without a prefix');
 const Id = text('In cb58');
 const Address = text('EVM address, with 0x');
 
-const Owner = Type.Object({
-  threshold: integer(),
-  addresses: Type.Array(Hex, { description: 'P-Chain addresses, of 20 bytes each' }),
-});
+/** One of several kinds, with a name of its own. */
+const kind = <const Kind extends string, Fields extends TProperties>(
+  name: Kind,
+  fields: Fields,
+  title: string = name,
+) => Type.Object({ kind: Type.Literal(name), ...fields }, { title });
+
+const Owner = Type.Object(
+  {
+    threshold: integer(),
+    addresses: Type.Array(Hex, { description: 'P-Chain addresses, of 20 bytes each' }),
+  },
+  { title: 'PChainOwner' },
+);
+const Receipt = Type.Object(
+  { receivedMessageNonce: Decimal, relayerRewardAddress: Address },
+  { title: 'TeleporterReceipt' },
+);
 
 const DecodedContent = Type.Union(
   [
-    Type.Object({ kind: Type.Literal('SubnetToL1Conversion'), conversionId: Id }),
-    Type.Object({
-      kind: Type.Literal('RegisterL1Validator'),
+    kind('SubnetToL1Conversion', { conversionId: Id }),
+    kind('RegisterL1Validator', {
       validationId: Id,
       subnetId: Id,
       nodeId: text('NodeID; hex if it does not have 20 bytes'),
@@ -33,38 +46,39 @@ const DecodedContent = Type.Union(
       disableOwner: Owner,
       weight: Decimal,
     }),
-    Type.Object({ kind: Type.Literal('L1ValidatorRegistration'), validationId: Id, registered: Type.Boolean() }),
-    Type.Object({ kind: Type.Literal('L1ValidatorWeight'), validationId: Id, nonce: Decimal, weight: Decimal }),
-    Type.Object({ kind: Type.Literal('ValidatorUptime'), validationId: Id, totalUptime: text('Seconds') }),
-    Type.Object({
-      kind: Type.Literal('TeleporterMessage'),
+    kind('L1ValidatorRegistration', { validationId: Id, registered: Type.Boolean() }),
+    kind('L1ValidatorWeight', { validationId: Id, nonce: Decimal, weight: Decimal }),
+    kind('ValidatorUptime', { validationId: Id, totalUptime: text('Seconds') }),
+    kind('TeleporterMessage', {
       messageNonce: Decimal,
       originSenderAddress: Address,
       destinationBlockchainId: Id,
       destinationAddress: Address,
       requiredGasLimit: Decimal,
       allowedRelayerAddresses: Type.Array(Address),
-      receipts: Type.Array(Type.Object({ receivedMessageNonce: Decimal, relayerRewardAddress: Address })),
+      receipts: Type.Array(Receipt),
       message: Hex,
     }),
   ],
-  { description: 'The content of an addressed call' },
+  { title: 'DecodedContent', description: 'The content of an addressed call' },
 );
 
-export const DecodedPayload = Type.Union([
-  Type.Object({ kind: Type.Literal('Hash'), hash: Hex }),
-  Type.Object({
-    kind: Type.Literal('AddressedCall'),
-    sourceAddress: text('In hex; empty if the chain itself is the sender'),
-    payload: Hex,
-    content: Type.Optional(DecodedContent),
-  }),
-  Type.Object({
-    kind: Type.Literal('unknown'),
-    bytes: Hex,
-    reason: text('Why it is no known kind. Validators may sign it anyway'),
-  }),
-]);
+export const DecodedPayload = Type.Union(
+  [
+    kind('Hash', { hash: Hex }, 'HashPayload'),
+    kind('AddressedCall', {
+      sourceAddress: text('In hex; empty if the chain itself is the sender'),
+      payload: Hex,
+      content: Type.Optional(DecodedContent),
+    }),
+    kind(
+      'unknown',
+      { bytes: Hex, reason: text('Why it is no known kind. Validators may sign it anyway') },
+      'UnknownPayload',
+    ),
+  ],
+  { title: 'DecodedPayload' },
+);
 
 export const MESSAGE = {
   messageId: Id,
@@ -75,32 +89,39 @@ export const MESSAGE = {
   payload: DecodedPayload,
 };
 
-export const DecodedReading = Type.Union([
-  Type.Object({
-    as: Type.Literal('signedMessage'),
-    ...MESSAGE,
-    unsignedMessage: Hex,
-    signature: Type.Object({
-      signers: Type.Array(integer(), { description: 'Indices in the canonical validator set' }),
-      signature: Hex,
+const DecodedJustification = Type.Union(
+  [
+    kind('SubnetIDIndex', { subnetId: Id, index: integer(), validationId: Id }),
+    kind('RegisterL1ValidatorMessage', {
+      message: Hex,
+      content: Type.Optional(DecodedContent),
+      validationId: Type.Optional(Id),
     }),
-  }),
-  Type.Object({ as: Type.Literal('unsignedMessage'), ...MESSAGE }),
-  Type.Object({ as: Type.Literal('payload'), payload: DecodedPayload }),
-  Type.Object({ as: Type.Literal('content'), content: DecodedContent }),
-  Type.Object({
-    as: Type.Literal('justification'),
-    justification: Type.Union([
-      Type.Object({ kind: Type.Literal('SubnetIDIndex'), subnetId: Id, index: integer(), validationId: Id }),
-      Type.Object({
-        kind: Type.Literal('RegisterL1ValidatorMessage'),
-        message: Hex,
-        content: Type.Optional(DecodedContent),
-        validationId: Type.Optional(Id),
-      }),
-    ]),
-  }),
-]);
+  ],
+  { title: 'DecodedJustification' },
+);
+
+const DecodedSignature = Type.Object(
+  {
+    signers: Type.Array(integer(), { description: 'Indices in the canonical validator set' }),
+    signature: Hex,
+  },
+  { title: 'DecodedSignature' },
+);
+
+const reading = <const As extends string, Fields extends TProperties>(as: As, title: string, fields: Fields) =>
+  Type.Object({ as: Type.Literal(as), ...fields }, { title });
+
+export const DecodedReading = Type.Union(
+  [
+    reading('signedMessage', 'SignedMessageReading', { ...MESSAGE, unsignedMessage: Hex, signature: DecodedSignature }),
+    reading('unsignedMessage', 'UnsignedMessageReading', MESSAGE),
+    reading('payload', 'PayloadReading', { payload: DecodedPayload }),
+    reading('content', 'ContentReading', { content: DecodedContent }),
+    reading('justification', 'JustificationReading', { justification: DecodedJustification }),
+  ],
+  { title: 'DecodedReading' },
+);
 
 export const DecodeResult = Type.Object(
   {
@@ -113,7 +134,7 @@ export const DecodeResult = Type.Object(
       description: 'The likeliest first. The same bytes may be a valid payload and a valid content',
     }),
   },
-  { description: 'All readings of the bytes' },
+  { title: 'DecodeResult', description: 'All readings of the bytes' },
 );
 export type DecodeResult = Static<typeof DecodeResult>;
 

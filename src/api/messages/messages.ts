@@ -35,7 +35,11 @@ const VerificationBody = Type.Object(
     quorumPercentage,
     ...HEIGHT_PARAMETERS,
   },
-  { additionalProperties: false, examples: [{ signedMessage: SIGNED_EXAMPLE, quorumPercentage: 67 }] },
+  {
+    title: 'VerificationRequest',
+    additionalProperties: false,
+    examples: [{ signedMessage: SIGNED_EXAMPLE, quorumPercentage: 67 }],
+  },
 );
 export type VerificationBody = Static<typeof VerificationBody>;
 
@@ -47,7 +51,7 @@ const DecodeBody = Type.Object(
     ),
     as: Type.Optional(oneOf(READING_FORMS, 'The form to read it as; by default every form that fits')),
   },
-  { additionalProperties: false, examples: [{ data: SIGNED_EXAMPLE }] },
+  { title: 'DecodeRequest', additionalProperties: false, examples: [{ data: SIGNED_EXAMPLE }] },
 );
 
 /** Routes that decode and verify messages. JSON.stringify serializes their unions faster than a compiled serializer. */

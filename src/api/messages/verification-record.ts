@@ -17,13 +17,18 @@ import { MESSAGE, presentMessage } from './message-records.ts';
 
 const RULE_WORDS = SIGNING_RULES.map((rule) => `\`${rule}\`: ${RULE_MEANINGS[rule]}`).join('; ');
 
+const Signer = Type.Object(
+  { index: integer(), weight: text(), nodeIds: Type.Array(text()) },
+  { title: 'MessageSigner' },
+);
+
 export const VerificationResult = Type.Object(
   {
     isValid: Type.Boolean({ description: 'Whether a destination would accept it' }),
     problem: Type.Optional(
       Type.Object(
         { kind: oneOf(VERIFICATION_PROBLEMS), text: text('Explanation') },
-        { description: 'The first problem that a destination would find' },
+        { title: 'VerificationProblem', description: 'The first problem that a destination would find' },
       ),
     ),
     ...MESSAGE,
@@ -35,12 +40,12 @@ export const VerificationResult = Type.Object(
     signedWeight: text('Weight of the signers'),
     neededWeight: text('Weight that the quorum needs'),
     totalWeight: text('Weight of all validators of the subnet'),
-    signers: Type.Array(Type.Object({ index: integer(), weight: text(), nodeIds: Type.Array(text()) }), {
+    signers: Type.Array(Signer, {
       description: 'The signers that the message names; they have signed if it is valid',
     }),
     ...DELIVERY_FIELDS,
   },
-  { description: 'The verdict of a destination on the message' },
+  { title: 'VerificationResult', description: 'The verdict of a destination on the message' },
 );
 export type VerificationResult = Static<typeof VerificationResult>;
 

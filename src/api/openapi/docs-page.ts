@@ -69,6 +69,20 @@ async function readFile(site: FastifyInstance, url: string): Promise<File | unde
   return { document: createDocumentBytes(rawPayload, type), policy };
 }
 
+/** The OpenAPI document of a release, which no running service serves: `network` is any text, and there is nothing to try. */
+export async function describeRelease(routes: readonly RouteOptions[]): Promise<Document> {
+  const site = await openSite(routes, undefined);
+  try {
+    const document = site.swagger() as Document;
+    for (const { parameters = [] } of operationsOf(document)) {
+      for (const parameter of parameters) if (parameter.name === 'network') parameter.schema = { type: 'string' };
+    }
+    return document;
+  } finally {
+    await site.close();
+  }
+}
+
 /** Creates a server that never listens, so that the plugins are loaded at the first request for the page, not at the start. */
 async function openSite(
   routes: readonly RouteOptions[],
@@ -101,17 +115,7 @@ async function openSite(
     logo: { type: 'image/svg+xml', content: icon ?? '', href: '/', target: '_self' },
     // Limits are shown with each parameter, schemas with each operation.
     uiConfig: { deepLinking: true, showCommonExtensions: true, defaultModelsExpandDepth: -1 },
-    transformSpecification: (document) => preferPlainAnswer(document as Document) as typeof document,
   });
   await site.ready();
   return site;
-}
-
-/** Moves the event stream behind the plain answer: the page requests the first answer described. */
-function preferPlainAnswer(document: Document): Document {
-  for (const operation of operationsOf(document)) {
-    const { '200': stream, ...others } = operation.responses;
-    if (stream?.content?.['text/event-stream'] !== undefined) operation.responses = { ...others, '2XX': stream };
-  }
-  return document;
 }

@@ -3,6 +3,7 @@ import { plainErrorResponses } from '../../http/errors/error-body.ts';
 import type { ErrorStatus } from '../../http/errors/error-codes.ts';
 import { REQUEST_ID_HEADER } from '../../http/request/request-id.ts';
 import { MAX_UNITS_OF_SIGNERS, type RouteAccess } from '../../http/request/route-access.ts';
+import { describeEventStream, shareSchemas } from './named-schemas.ts';
 import { type Document, type Operation, operationsOf, type Response } from './openapi-shape.ts';
 
 /** Tags in the order of the page; tags that are missing here follow. */
@@ -21,9 +22,9 @@ const TAGS = [
 const HEADERS = {
   [REQUEST_ID_HEADER]: header('string', "The request's name in the service's log: the client's own, or one made here"),
   'retry-after': header(
-    ['integer', 'string'],
+    'integer',
     'Seconds until the same request may be made again; missing where that is not known. With the code `upstream_error` it is ' +
-      "the upstream's, which may be a date",
+      "the upstream's",
   ),
   etag: header('string', 'Names this answer: sent as If-None-Match, it makes an answer that is still the same a 304'),
   age: header('integer', 'Seconds since the upstream gave this answer'),
@@ -40,7 +41,7 @@ type HeaderName = keyof typeof HEADERS;
 const CACHE_HEADERS: readonly HeaderName[] = ['etag', 'age', 'cache-control'];
 const LIMIT_HEADERS: readonly HeaderName[] = ['x-ratelimit-limit', 'x-ratelimit-remaining', 'x-ratelimit-reset'];
 
-function header(type: string | readonly string[], description: string) {
+function header(type: string, description: string) {
   return { description, schema: { type } };
 }
 
@@ -56,6 +57,8 @@ function limitHeader(ofService: string) {
 /** Options of `@fastify/swagger`: the routes' schemas are the source, and what no single route states is added. */
 export function describeDocument(addExamples: (document: Document) => void): SwaggerOptions {
   return {
+    // Generators make a type of each enum, also of one value.
+    convertConstToEnum: false,
     openapi: {
       openapi: '3.1.0',
       info: {
@@ -71,8 +74,12 @@ export function describeDocument(addExamples: (document: Document) => void): Swa
       tags: TAGS,
     },
     transform: ({ schema, url, route }) => {
-      const access = route.config?.access;
-      return { schema: access === undefined ? schema : { ...schema, 'x-access': access }, url };
+      const { access, eventStream } = route.config ?? {};
+      const extensions = {
+        ...(access && { 'x-access': access }),
+        ...(eventStream && describeEventStream(eventStream)),
+      };
+      return { schema: { ...schema, ...extensions }, url };
     },
     transformObject(object) {
       const complete = 'openapiObject' in object ? object.openapiObject : object.swaggerObject;
@@ -85,6 +92,8 @@ export function describeDocument(addExamples: (document: Document) => void): Swa
 
 function completeDocument(document: Document): void {
   for (const operation of operationsOf(document)) {
+    const stream = operation['x-event-stream'];
+    if (stream !== undefined) addSentence(operation, stream.description);
     // A route that describes its own 413 accepts any media type.
     const isBodyOpen = operation.requestBody !== undefined && operation.responses['413'] === undefined;
     addResponses(operation, plainErrorResponses(400, 408, 431, ...(isBodyOpen ? BODY_ERRORS : [])));
@@ -104,39 +113,20 @@ const SECURITY_SCHEMES = {
 /** Errors of every route with a body. */
 const BODY_ERRORS: readonly ErrorStatus[] = [413, 415, 501];
 
+interface AddedSchema {
+  readonly 'x-response-description'?: string;
+  readonly examples?: readonly object[];
+}
+
 /** Adds responses that do not come from the route's handler. */
 function addResponses({ responses }: Operation, added: Readonly<Record<string, object>>): void {
   for (const [status, schema] of Object.entries(added)) {
-    const { description, examples: [example] = [], ...body } = schema as { description?: string; examples?: object[] };
+    const { 'x-response-description': description, examples: [example] = [], ...body } = schema as AddedSchema;
     responses[status] ??= {
       description,
       content: { 'application/json': { schema: body, ...(example && { example }) } },
     };
   }
-}
-
-/** Moves schemas with a title to the components: those of errors are the same on every route. */
-function shareSchemas(document: Document): void {
-  const schemas: Record<string, object> = {};
-  const share = (schema: unknown): unknown => {
-    if (typeof schema !== 'object' || schema === null) return schema;
-    if (Array.isArray(schema)) return schema.map(share);
-    const shared = Object.fromEntries(
-      Object.entries(schema).map(([name, value]) => [name, name === 'examples' ? value : share(value)]),
-    );
-    const { title } = shared;
-    if (typeof title !== 'string') return shared;
-    schemas[title] = shared;
-    return { $ref: `#/components/schemas/${title}` };
-  };
-  for (const { requestBody, responses } of operationsOf(document)) {
-    for (const media of [requestBody, ...Object.values(responses)].flatMap((one) =>
-      Object.values(one?.content ?? {}),
-    )) {
-      if (media.schema !== undefined) media.schema = share(media.schema) as object;
-    }
-  }
-  document.components = { ...document.components, schemas: { ...document.components?.schemas, ...schemas } };
 }
 
 /** Adds the headers that depend on the status: an upstream's refusal keeps its `retry-after`, and its limits if it is a 429. */
@@ -174,11 +164,14 @@ function describeAccess(operation: Operation): void {
   const { 'x-access': access } = operation;
   if (access === undefined || access.group === 'operations') return;
   operation.security = [{}, { serviceApiKey: [] }, { glacierApiKey: [] }];
-  const price = `Costs ${describePrice(access)} of those that a client has in a minute.`;
-  operation.description = operation.description === undefined ? price : `${operation.description}\n\n${price}`;
+  addSentence(operation, `Costs ${describePrice(access)} of those that a client has in a minute.`);
   addResponses(operation, plainErrorResponses(401, 403, 429));
   for (const response of Object.values(operation.responses)) addHeaders(response, LIMIT_HEADERS);
   addHeaders(operation.responses['429'], ['retry-after']);
+}
+
+function addSentence(operation: Operation, sentence: string): void {
+  operation.description = operation.description === undefined ? sentence : `${operation.description}\n\n${sentence}`;
 }
 
 function describePrice(access: RouteAccess): string {

@@ -12,6 +12,13 @@ interface Media {
   examples?: Record<string, object>;
 }
 
+/** The answer to `Accept: text/event-stream`: no response of the document, because generated clients would take it for the result. */
+export interface EventStream {
+  readonly description: string;
+  /** Of one event. */
+  schema: object;
+}
+
 export interface Operation {
   readonly operationId?: string;
   readonly tags?: readonly string[];
@@ -19,11 +26,13 @@ export interface Operation {
     readonly in: string;
     readonly name?: string;
     readonly required?: boolean;
+    schema?: object;
     example?: unknown;
     examples?: Record<string, object>;
   }[];
   requestBody?: { content?: Record<string, Media> };
   'x-access'?: RouteAccess;
+  'x-event-stream'?: EventStream;
   description?: string;
   security?: object[];
   responses: Record<string, Response>;
@@ -33,6 +42,8 @@ export interface Response {
   description?: string | undefined;
   content?: Record<string, Media>;
   headers?: Record<string, object>;
+  /** Codes that an error may have with this status on this route. */
+  'x-error-codes'?: readonly string[];
 }
 
 export function operationsOf({ paths = {} }: Document): Operation[] {

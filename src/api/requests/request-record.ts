@@ -25,6 +25,7 @@ export const RequestRecord = Type.Object(
         execution: Milliseconds,
       },
       {
+        title: 'RequestStages',
         additionalProperties: false,
         description:
           'Milliseconds of each stage. resolve: finding the validator set; connect: until a validator could be asked; collect: until ' +
@@ -53,6 +54,7 @@ export const RequestRecord = Type.Object(
       Type.Object(
         byOutcome((outcome) => text(`Validator: ${OUTCOME_MEANINGS[outcome]}`)),
         {
+          title: 'OutcomeWeights',
           additionalProperties: false,
           description:
             'Weight of the validators by outcome: decimal numbers, which together are the weight of the set. Missing if no validator set was asked',
@@ -63,6 +65,7 @@ export const RequestRecord = Type.Object(
     missingOmitted: Type.Optional(AggregationDetails.properties.missingOmitted),
   },
   {
+    title: 'RequestRecord',
     additionalProperties: false,
     description: 'What happened to a request for a signature',
     examples: [

@@ -24,7 +24,7 @@ const RequestList = Type.Object(
         'The newest first, by `endedAt`; without the missing validators, which the record of a single request has',
     }),
   },
-  { description: 'Recent requests for signatures' },
+  { title: 'RequestList', description: 'Recent requests for signatures' },
 );
 
 /** Records of recent requests, for operators and for the clients themselves. */

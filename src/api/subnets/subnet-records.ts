@@ -17,68 +17,75 @@ const AgeMs = integer('Milliseconds ago');
 const MAX_CLIENT_NAME_LENGTH = 40;
 const nextPageToken = optionalText('The pageToken of the next page, if there is one');
 
-const Node = Type.Object({
-  nodeId: text(),
-  isConnected: Type.Boolean({ description: 'Whether requests can be sent to it now' }),
-  obstacle: Type.Optional(
-    Type.Object(
-      {
-        cause: oneOf(
-          OBSTACLE_CAUSES,
-          '`unreachable`: no answer to TCP; `tcp_refused`: nothing listens at its address; `no_files`: this service has no file descriptor ' +
-            'left; `tls`: TLS failed; `wrong_node`: another node answers there; `not_admitted`: closed after TLS, as by ' +
-            'nodes that let in listed peers only; `clock`: its clock differs by more than a minute; `other_network`: it belongs to another ' +
-            'network; `version`: it refuses the version that we announce; `handshake`: a handshake was refused, or did not come; `protocol`: it broke the ' +
-            'protocol; `silent`: nothing came for too long; `lost`: the connection broke; `connecting`: it is being dialled; `no_address`: ' +
-            'its address is unknown; `private_address`: its address may not be dialled; `version_unknown`: the node version is ' +
-            'unknown; `no_room`: too many connections are open here; `own_node`: it is this service',
-        ),
-        reason: text(),
-      },
-      { description: 'Why it is not connected' },
+const Node = Type.Object(
+  {
+    nodeId: text(),
+    isConnected: Type.Boolean({ description: 'Whether requests can be sent to it now' }),
+    obstacle: Type.Optional(
+      Type.Object(
+        {
+          cause: oneOf(
+            OBSTACLE_CAUSES,
+            '`unreachable`: no answer to TCP; `tcp_refused`: nothing listens at its address; `no_files`: this service has no file descriptor ' +
+              'left; `tls`: TLS failed; `wrong_node`: another node answers there; `not_admitted`: closed after TLS, as by ' +
+              'nodes that let in listed peers only; `clock`: its clock differs by more than a minute; `other_network`: it belongs to another ' +
+              'network; `version`: it refuses the version that we announce; `handshake`: a handshake was refused, or did not come; `protocol`: it broke the ' +
+              'protocol; `silent`: nothing came for too long; `lost`: the connection broke; `connecting`: it is being dialled; `no_address`: ' +
+              'its address is unknown; `private_address`: its address may not be dialled; `version_unknown`: the node version is ' +
+              'unknown; `no_room`: too many connections are open here; `own_node`: it is this service',
+          ),
+          reason: text(),
+        },
+        { title: 'ConnectionObstacle', description: 'Why it is not connected' },
+      ),
     ),
-  ),
-  address: optionalText('IP address and port, as the node has signed them and peers pass them on'),
-  version: optionalText('Name and version of its software, of a connected node'),
-  lastAnswer: Type.Optional(
-    Type.Object(
-      {
-        outcome: oneOf(VALIDATOR_OUTCOMES.filter((outcome) => outcome !== 'not_asked' && outcome !== 'no_key')),
-        reason: Type.Optional(oneOf(['no_answer', 'request_dropped'], OUTCOME_MEANINGS.timed_out)),
-        ageMs: AgeMs,
-      },
-      { description: 'Outcome of the last signature request; missing if there was none' },
+    address: optionalText('IP address and port, as the node has signed them and peers pass them on'),
+    version: optionalText('Name and version of its software, of a connected node'),
+    lastAnswer: Type.Optional(
+      Type.Object(
+        {
+          outcome: oneOf(VALIDATOR_OUTCOMES.filter((outcome) => outcome !== 'not_asked' && outcome !== 'no_key')),
+          reason: Type.Optional(oneOf(['no_answer', 'request_dropped'], OUTCOME_MEANINGS.timed_out)),
+          ageMs: AgeMs,
+        },
+        { title: 'LastAnswer', description: 'Outcome of the last signature request; missing if there was none' },
+      ),
     ),
-  ),
-  latency: Type.Optional(
-    Type.Object(
-      { answers: integer('Number of measured answers, at most 100'), medianMs: Type.Number(), p99Ms: Type.Number() },
-      { description: 'Latency of its last signatures and refusals' },
+    latency: Type.Optional(
+      Type.Object(
+        { answers: integer('Number of measured answers, at most 100'), medianMs: Type.Number(), p99Ms: Type.Number() },
+        { title: 'AnswerLatency', description: 'Latency of its last signatures and refusals' },
+      ),
     ),
-  ),
-  lastRefusal: Type.Optional(
-    Type.Object({
-      code: integer("The validator's own error code"),
-      text: text("The validator's own words"),
-      ageMs: AgeMs,
-    }),
-  ),
-  validationId: optionalText('Validation ID of an L1 validator'),
-  balance: optionalText('Balance of an L1 validator in nAVAX, at most 30 seconds old; a validator with 0 is inactive'),
-});
+    lastRefusal: Type.Optional(
+      Type.Object(
+        { code: integer("The validator's own error code"), text: text("The validator's own words"), ageMs: AgeMs },
+        { title: 'LastRefusal' },
+      ),
+    ),
+    validationId: optionalText('Validation ID of an L1 validator'),
+    balance: optionalText(
+      'Balance of an L1 validator in nAVAX, at most 30 seconds old; a validator with 0 is inactive',
+    ),
+  },
+  { title: 'ValidatorNode' },
+);
 
-const Validator = Type.Object({
-  status: oneOf(
-    VALIDATOR_STATUSES,
-    '`signable`: connected, and its last answer was good; `doubtful`: connected, but its last request ended without an answer, with an ' +
-      'invalid signature, or with a refusal not caused by the message; `unreachable`: not connected; `inactive`: no balance left',
-  ),
-  reason: optionalText('Why it is not signable'),
-  index: Type.Optional(integer('Its bit in the set of signers; missing of an inactive one')),
-  weight: Decimal,
-  publicKey: optionalText('BLS key of 48 bytes in hex; missing of an inactive one'),
-  nodes: Type.Array(Node, { description: 'All nodes with this key: any of them can sign for the whole weight' }),
-});
+const Validator = Type.Object(
+  {
+    status: oneOf(
+      VALIDATOR_STATUSES,
+      '`signable`: connected, and its last answer was good; `doubtful`: connected, but its last request ended without an answer, with an ' +
+        'invalid signature, or with a refusal not caused by the message; `unreachable`: not connected; `inactive`: no balance left',
+    ),
+    reason: optionalText('Why it is not signable'),
+    index: Type.Optional(integer('Its bit in the set of signers; missing of an inactive one')),
+    weight: Decimal,
+    publicKey: optionalText('BLS key of 48 bytes in hex; missing of an inactive one'),
+    nodes: Type.Array(Node, { description: 'All nodes with this key: any of them can sign for the whole weight' }),
+  },
+  { title: 'SubnetValidator' },
+);
 
 export const SubnetViewBody = Type.Object(
   {
@@ -91,25 +98,31 @@ export const SubnetViewBody = Type.Object(
     highestQuorum: integer('The highest quorum that could be signed now, in percent'),
     withoutKey: Type.Object(
       { weight: Decimal, count: integer() },
-      { description: 'Part of the total weight that cannot sign: validators without a BLS key, and inactive ones' },
+      {
+        title: 'KeylessWeight',
+        description: 'Part of the total weight that cannot sign: validators without a BLS key, and inactive ones',
+      },
     ),
     validators: Type.Array(Validator, { description: 'The heaviest first, then inactive ones' }),
     nextPageToken,
   },
-  { description: 'The validators of a subnet and their state' },
+  { title: 'SubnetView', description: 'The validators of a subnet and their state' },
 );
 
 export const SubnetListBody = Type.Object(
   {
     subnets: Type.Array(
-      Type.Object({
-        ...SUBNET_STATE,
-        isTracked: Type.Boolean({ description: 'Whether the operator has it connected permanently' }),
-      }),
+      Type.Object(
+        {
+          ...SUBNET_STATE,
+          isTracked: Type.Boolean({ description: 'Whether the operator has it connected permanently' }),
+        },
+        { title: 'ListedSubnet' },
+      ),
     ),
     nextPageToken,
   },
-  { description: 'The primary network, the tracked subnets, and recently requested ones' },
+  { title: 'SubnetList', description: 'The primary network, the tracked subnets, and recently requested ones' },
 );
 
 export type SubnetViewBody = Static<typeof SubnetViewBody>;

@@ -17,7 +17,7 @@ const UptimeBody = Type.Object(
     blockchainId: text("The L1's chain whose nodes signed, in cb58"),
     uptimeSeconds: integer('The highest uptime that the quorum signs'),
   },
-  { description: 'Signed, verified ValidatorUptime message' },
+  { title: 'UptimeProof', description: 'Signed, verified ValidatorUptime message' },
 );
 
 export function registerUptime(server: Server, { network, networkOf, onRequest }: NetworkOfPath): void {

@@ -1,5 +1,4 @@
 import { validateHeaderValue } from 'node:http';
-import { createParser, type EventSourceMessage } from 'eventsource-parser';
 import { type Static, type TSchema, Type } from 'typebox';
 import { Value } from 'typebox/value';
 import type { Dispatcher } from 'undici';
@@ -8,6 +7,8 @@ import {
   type AggregationEvent,
   type AggregationEventKind,
 } from '../../api/aggregation/progress-records.ts';
+import { readEvents } from '../../client/event-stream.ts';
+import { API_KEY_HEADER } from '../../client/http-call.ts';
 import { findProxyProblem } from '../../config/load/proxy-variables.ts';
 import { maskedUrl } from '../../config/schema/mask.ts';
 import { EndpointAddress } from '../../lib/net/endpoint-address.ts';
@@ -101,13 +102,11 @@ export class ServiceClient implements AsyncDisposable {
     });
     if (!String(response.headers['content-type']).startsWith(EVENTS)) return this.#read(schema, response);
     try {
-      for await (const { event, data } of readEvents(response.body)) {
-        const parsed: unknown = JSON.parse(data);
-        if (event === 'result') return this.#checked(schema, parsed);
-        if (event === 'error') throw new ServiceRefusal(parsed);
-        if (isKnown(event) && Value.Check(AGGREGATION_EVENTS[event], parsed)) {
-          onEvent({ event, data: parsed } as AggregationEvent);
-        }
+      for await (const { event, data } of readEvents(response.body as AsyncIterable<Uint8Array>)) {
+        if (event === 'result') return this.#checked(schema, data);
+        if (event === 'error') throw new ServiceRefusal(data);
+        if (isKnown(event) && Value.Check(AGGREGATION_EVENTS[event], data))
+          onEvent({ event, data } as AggregationEvent);
       }
     } catch (error) {
       throw error instanceof CommandFailure ? error : this.#describe(error);
@@ -157,7 +156,7 @@ export class ServiceClient implements AsyncDisposable {
         headers: {
           ...this.#address.headers,
           ...(request.body !== undefined && { 'content-type': 'application/json' }),
-          ...(apiKey !== undefined && { 'x-service-api-key': apiKey }),
+          ...(apiKey !== undefined && { [API_KEY_HEADER]: apiKey }),
           ...(request.headers as Record<string, string>),
         },
         signal: this.#signal,
@@ -203,7 +202,7 @@ export class ServiceClient implements AsyncDisposable {
 /** @throws {CommandFailure} without the key in its message */
 function requireSendable(apiKey = ''): void {
   try {
-    validateHeaderValue('x-service-api-key', apiKey);
+    validateHeaderValue(API_KEY_HEADER, apiKey);
   } catch {
     throw usageFailure(
       '--api-key, or WARP_API_KEY, has a character that no header may have, such as the end of a line',
@@ -211,18 +210,8 @@ function requireSendable(apiKey = ''): void {
   }
 }
 
-async function* readEvents(body: Dispatcher.ResponseData['body']): AsyncGenerator<EventSourceMessage> {
-  const events: EventSourceMessage[] = [];
-  const parser = createParser({ onEvent: (event) => void events.push(event), maxBufferSize: MAX_ANSWER_BYTES });
-  const decoder = new TextDecoder();
-  for await (const chunk of body as AsyncIterable<Uint8Array>) {
-    parser.feed(decoder.decode(chunk, { stream: true }));
-    yield* events.splice(0);
-  }
-}
-
-function isKnown(event: string | undefined): event is AggregationEventKind {
-  return event !== undefined && Object.hasOwn(AGGREGATION_EVENTS, event);
+function isKnown(event: string): event is AggregationEventKind {
+  return Object.hasOwn(AGGREGATION_EVENTS, event);
 }
 
 /** Returns undefined for a text that is not JSON. */

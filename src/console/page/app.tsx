@@ -4,7 +4,7 @@ import type { ReadinessBody } from '../../api/health/health.ts';
 import type { ErrorCodeEntry } from '../../http/errors/error-codes.ts';
 import type { ConsoleFacts } from '../server/console-facts.ts';
 import { ActivityView } from './activity/activity-view.tsx';
-import { ApiClient, failureOf } from './api-client.ts';
+import { ConsoleApi, failureOf } from './console-api.ts';
 import { InspectView } from './inspect/inspect-view.tsx';
 import { ServiceView } from './service/service-view.tsx';
 import { namesOf, placeOf, type Session, SessionContext, TITLES, VIEWS, type ViewName } from './session.ts';
@@ -17,7 +17,7 @@ import { ThemeButton } from './ui/theme.tsx';
 import { copyExactFigures } from './ui/weight.tsx';
 
 const READINESS_EVERY_MS = 5_000;
-const api = new ApiClient(new URL('.', document.baseURI).href);
+const api = new ConsoleApi(new URL('.', document.baseURI).href);
 
 function App({ facts }: { facts: ConsoleFacts }): ComponentChild {
   const [place, setPlace] = useState(placeOf(location.hash));

@@ -3,7 +3,7 @@ import { useContext } from 'preact/hooks';
 import type { DevnetNetwork } from '../../devnet/devnet-schemas.ts';
 import type { ErrorCodeEntry } from '../../http/errors/error-codes.ts';
 import type { ConsoleFacts } from '../server/console-facts.ts';
-import type { ApiClient } from './api-client.ts';
+import type { ConsoleApi } from './console-api.ts';
 
 /** Titles of the views by their names in the address. */
 export const TITLES = {
@@ -46,7 +46,7 @@ export const MIN_ID_LENGTH = 34;
 
 /** What all views share. */
 export interface Session {
-  readonly api: ApiClient;
+  readonly api: ConsoleApi;
   readonly network: string;
   /** ID of the network, once the service has it from its API. */
   readonly networkId: number | undefined;

@@ -2,7 +2,6 @@ import { type Static, type TProperties, Type } from 'typebox';
 import type { AggregationReport, AggregatorError } from '../../aggregation/aggregator-error.ts';
 import {
   OUTCOME_MEANINGS,
-  type OutcomeKind,
   VALIDATOR_OUTCOMES,
   type ValidatorOutcome,
   type WeightCount,
@@ -11,11 +10,11 @@ import { Decimal, integer, oneOf, optionalText, text } from '../../lib/encoding/
 import { presentSentMessages } from './sent-messages.ts';
 
 const counted = { weight: Decimal, count: integer('How many validators') };
-const countedBy = <Reason extends TProperties>(reason: Reason) => ({
-  ...counted,
-  reasons: Type.Array(Type.Object({ ...reason, ...counted })),
-});
-const described = (outcome: OutcomeKind) => ({ description: `Validator: ${OUTCOME_MEANINGS[outcome]}` });
+const countedBy = <Reason extends TProperties>(title: string, reason: Reason) =>
+  Type.Object(
+    { ...counted, reasons: Type.Array(Type.Object({ ...reason, ...counted }, { title: `${title}Count` })) },
+    { title: `${title}Counts`, description: 'Validators with this outcome, and why' },
+  );
 
 /** Why a validator has not signed. */
 export const REASON = {
@@ -23,8 +22,9 @@ export const REASON = {
   text: optionalText("The validator's error text, where it refused"),
   reason: optionalText('The finer cause, where it did not refuse'),
 };
-const byReason = countedBy({ reason: text() });
-const byRefusal = countedBy({ code: integer(), text: text("The validator's error text") });
+const byReason = countedBy('Reason', { reason: text() });
+const byRefusal = countedBy('Refusal', { code: integer(), text: text("The validator's error text") });
+const MISSING_OUTCOMES = VALIDATOR_OUTCOMES.filter((outcome) => outcome !== 'signed');
 
 /** The `details` of an error: what the validators did. */
 export const AggregationDetails = Type.Object(
@@ -34,30 +34,36 @@ export const AggregationDetails = Type.Object(
     totalWeight: text('Weight of all validators of the subnet'),
     signingSubnetId: text('The subnet whose validators were asked, in cb58'),
     pChainHeight: integer('The P-Chain height whose validators were asked'),
-    outcomes: Type.Object({
-      signed: Type.Object(counted, described('signed')),
-      refused: Type.Object(byRefusal, described('refused')),
-      timed_out: Type.Object(byReason, described('timed_out')),
-      unreachable: Type.Object(byReason, described('unreachable')),
-      invalid_signature: Type.Object(byReason, described('invalid_signature')),
-      not_asked: Type.Object(byReason, described('not_asked')),
-      no_key: Type.Object(byReason, described('no_key')),
-    }),
+    outcomes: Type.Object(
+      {
+        signed: Type.Object(counted, { title: 'SignedCount', description: 'Validators that signed' }),
+        refused: byRefusal,
+        timed_out: byReason,
+        unreachable: byReason,
+        invalid_signature: byReason,
+        not_asked: byReason,
+        no_key: byReason,
+      },
+      {
+        title: 'OutcomeCounts',
+        description: VALIDATOR_OUTCOMES.map((outcome) => `\`${outcome}\`: ${OUTCOME_MEANINGS[outcome]}`).join('; '),
+      },
+    ),
     missing: Type.Array(
-      Type.Object({
-        nodeId: text(),
-        weight: Decimal,
-        outcome: oneOf(
-          VALIDATOR_OUTCOMES.filter((outcome) => outcome !== 'signed'),
-          'One of the names under outcomes',
-        ),
-        ...REASON,
-      }),
+      Type.Object(
+        {
+          nodeId: text(),
+          weight: Decimal,
+          outcome: oneOf(MISSING_OUTCOMES, 'One of the names under outcomes'),
+          ...REASON,
+        },
+        { title: 'MissingValidator', description: 'A validator that did not sign' },
+      ),
       { description: 'Validators that did not sign, the heaviest first' },
     ),
     missingOmitted: integer('How many more validators did not sign'),
   },
-  { description: 'Where validators were asked: what they did' },
+  { title: 'AggregationDetails', description: 'Where validators were asked: what they did' },
 );
 
 /** Makes the `details` of an error; undefined if it has none. */

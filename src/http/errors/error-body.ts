@@ -14,8 +14,23 @@ const FORWARDED = {
   }),
 };
 
+const ADVICE = {
+  never: 'The same request will always fail',
+  after_change: 'The same request fails until something has changed',
+  may_pass: 'The same request may succeed later',
+} as const;
+const CODE_WORDS = CODE_NAMES.map((code) => {
+  const { meaning, retry, action } = ERROR_CODES[code];
+  return `- \`${code}\`: ${meaning}. ${ADVICE[retry]}. ${action}.`;
+});
+export const ERROR_CODE = oneOf(
+  CODE_NAMES,
+  `Programs decide by it. Each response lists those that it may have.\n${CODE_WORDS.join('\n')}`,
+  { title: 'ErrorCode' },
+);
+
 /** Error answers of a route that forwards requests. */
-export const errorResponses = describeErrors('Error', ['upstream', 'api'], FORWARDED);
+export const errorResponses = describeErrors('UpstreamError', ['upstream', 'api'], FORWARDED);
 export const metricsErrorResponses = describeErrors('MetricsError', ['upstream', 'api'], {
   message: Type.Array(Type.String(), TEXT),
 });
@@ -24,56 +39,57 @@ export const aggregationErrorResponses = describeErrors('AggregationError', ['ag
   details: Type.Optional(Type.Union([AggregationDetails, SentMessages])),
 });
 /** Error answers of a route that asks neither validators nor an upstream. */
-export const plainErrorResponses = describeErrors('PlainError', ['api'], PLAIN);
-export const requestErrorResponses = describeErrors('RequestError', ['requests', 'api'], PLAIN);
+export const plainErrorResponses = describeErrors('Error', ['api'], PLAIN);
+export const requestErrorResponses = describeErrors('Error', ['requests', 'api'], PLAIN);
 /** Error answers of a route that reads stored messages. */
 export const feedErrorResponses = describeErrors('FeedError', ['feed', 'api'], {
   ...PLAIN,
   details: Type.Optional(
-    Type.Object({
-      oldestCursor: Type.Optional(text('Where a cursor has expired: the cursor of the oldest stored messages')),
-    }),
+    Type.Object(
+      { oldestCursor: Type.Optional(text('Where a cursor has expired: the cursor of the oldest stored messages')) },
+      { title: 'ExpiredCursor' },
+    ),
   ),
 });
 /** Error answers of a route that reads a stored message and may sign it again, or reads blocks again. */
-export const feedAggregationErrorResponses = describeErrors('FeedAggregationError', ['feed', 'aggregator', 'api'], {
+export const feedAggregationErrorResponses = describeErrors('AggregationError', ['feed', 'aggregator', 'api'], {
   ...PLAIN,
   details: Type.Optional(Type.Union([AggregationDetails, SentMessages])),
 });
 /** Error answers of a route that reads a body and sends no request. */
-export const bodyErrorResponses = describeErrors('PlainError', ['body'], PLAIN);
+export const bodyErrorResponses = describeErrors('Error', ['body'], PLAIN);
 /** Error answers of a route that forwards a body. */
-export const passedBodyErrorResponses = describeErrors('BodyError', ['upstream', 'api', 'body'], FORWARDED);
+export const passedBodyErrorResponses = describeErrors('UpstreamError', ['upstream', 'api', 'body'], FORWARDED);
 
 type ErrorResponses = (...statuses: readonly ErrorStatus[]) => Record<number, TSchema>;
 
 /**
- * Returns a function that makes the schemas of error answers by status.
+ * Returns a function that makes the schemas of error answers by status. All have one form, so that generated clients have one type; the
+ * OpenAPI document moves `x-error-codes` and the description of a status to the response.
  *
- * @param name prefix of the schemas' names in the OpenAPI document
+ * @param title name of the form in the OpenAPI document
  */
 function describeErrors(
-  name: string,
+  title: string,
   origins: readonly ErrorOrigin[],
   fields: { readonly message: TSchema } & Record<string, TSchema>,
 ): ErrorResponses {
   const message = 'items' in fields.message ? [EXAMPLE_MESSAGE] : EXAMPLE_MESSAGE;
+  const properties = {
+    ...fields,
+    statusCode: integer('The HTTP status'),
+    error: text('The reason phrase of the status'),
+    code: ERROR_CODE,
+  };
   const describe = (statusCode: ErrorStatus): TSchema => {
     const codes = codesOf(statusCode, origins);
     const error = STATUS_CODES[statusCode] ?? 'Error';
-    return Type.Object(
-      {
-        ...fields,
-        statusCode: integer('The HTTP status'),
-        error: text('The reason phrase of the status'),
-        code: oneOf(codes, codes.map((code) => `- \`${code}\`: ${describeCode(code)}`).join('\n')),
-      },
-      {
-        title: `${name}${statusCode}`,
-        description: codes.map((code) => ERROR_CODES[code].meaning).join('; or: '),
-        examples: [{ message, statusCode, error, code: codes[0] }],
-      },
-    );
+    return Type.Object(properties, {
+      title,
+      'x-response-description': codes.map((code) => `- \`${code}\`: ${ERROR_CODES[code].meaning}`).join('\n'),
+      'x-error-codes': codes,
+      examples: [{ message, statusCode, error, code: codes[0] }],
+    });
   };
   return (...statuses) => Object.fromEntries(statuses.map((statusCode) => [statusCode, describe(statusCode)]));
 }
@@ -84,15 +100,4 @@ function codesOf(status: ErrorStatus, origins: readonly ErrorOrigin[]): ErrorCod
     const isPossible = entry.status === status || entry.status === 'as_upstream';
     return isPossible && entry.raisedBy.some((origin) => origins.includes(origin));
   });
-}
-
-const ADVICE = {
-  never: 'The same request will always fail',
-  after_change: 'The same request fails until something has changed',
-  may_pass: 'The same request may succeed later',
-} as const;
-
-function describeCode(code: ErrorCode): string {
-  const { meaning, retry, action } = ERROR_CODES[code];
-  return `${meaning}. ${ADVICE[retry]}. ${action}.`;
 }

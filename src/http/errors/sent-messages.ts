@@ -7,16 +7,19 @@ import { readPayload } from '../../warp/reading.ts';
 export const SentMessages = Type.Object(
   {
     messages: Type.Array(
-      Type.Object({
-        logIndex: integer('The value of the parameter that chooses this message'),
-        messageId: text('In cb58'),
-        destinationBlockchainId: optionalText('Of a Teleporter message, in cb58: the blockchain that it is for'),
-        bytes: integer('Size of the unsigned message'),
-      }),
+      Type.Object(
+        {
+          logIndex: integer('The value of the parameter that chooses this message'),
+          messageId: text('In cb58'),
+          destinationBlockchainId: optionalText('Of a Teleporter message, in cb58: the blockchain that it is for'),
+          bytes: integer('Size of the unsigned message'),
+        },
+        { title: 'SentMessage' },
+      ),
     ),
     messagesOmitted: integer('How many more messages the transaction sent'),
   },
-  { description: 'Where an EVM transaction sent several messages: which' },
+  { title: 'SentMessages', description: 'Where an EVM transaction sent several messages: which' },
 );
 
 /** Bounds the error answer. */

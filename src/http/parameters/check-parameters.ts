@@ -83,25 +83,24 @@ function findProblem(schema: ParameterSchema, value: string | readonly string[])
   return PARAMETER_FORMATS[format].findProblem(value);
 }
 
-function findNumberProblem({ type, minimum = 0, maximum }: ParameterSchema, text: string): string | undefined {
+function findNumberProblem(
+  { type, minimum = 0, maximum = ANY_AMOUNT.maximum }: ParameterSchema,
+  text: string,
+): string | undefined {
   const [isNumber, , decimals] = DECIMAL.exec(text) ?? [];
   if (
     isNumber !== undefined &&
     (type === 'number' || decimals === undefined) &&
     compareDecimals(text, String(minimum)) >= 0 &&
-    (maximum === undefined || compareDecimals(text, String(maximum)) <= 0)
+    compareDecimals(text, String(maximum)) <= 0
   ) {
     return undefined;
   }
-  const range =
-    maximum === undefined ? `of at least ${minimum} with up to ${MAX_DIGITS} digits` : `from ${minimum} to ${maximum}`;
-  return `must be ${type === 'integer' ? 'an integer' : 'a number'} ${range}`;
+  return `must be ${type === 'integer' ? 'an integer' : 'a number'} from ${minimum} to ${maximum}`;
 }
 
-/** Digits of 64 bits, as of block numbers and heights. */
-const MAX_DIGITS = 20;
-/** Documented range of numbers without another limit. */
-export const ANY_AMOUNT = { minimum: 0, exclusiveMaximum: 10 ** MAX_DIGITS };
+/** Range of numbers without another limit: what JSON numbers hold exactly, which suffices for block numbers, heights and times. */
+export const ANY_AMOUNT = { minimum: 0, maximum: Number.MAX_SAFE_INTEGER };
 const DECIMAL = /^(0|[1-9]\d{0,19})(\.\d+)?$/;
 
 /** Compares all digits, because `100.000000000000000001` is 100 as a double. Returns a negative number, 0 or a positive one. */

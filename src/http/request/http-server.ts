@@ -6,6 +6,7 @@ import type {
   RawRequestDefaultExpression,
   RawServerDefault,
 } from 'fastify';
+import type { TSchema } from 'typebox';
 import type { ErrorForm } from '../errors/error-form.ts';
 import type { RequestContext } from './request-context.ts';
 import type { RouteAccess } from './route-access.ts';
@@ -19,6 +20,14 @@ export type Server = FastifyInstance<
   TypeBoxTypeProvider
 >;
 
+/** An answer of server-sent events. */
+export interface EventStreamDescription {
+  /** Continues the sentence "With `Accept: text/event-stream` the answer has the status 200 and is". */
+  readonly description: string;
+  /** Schema of one event, with a title. */
+  readonly event: TSchema;
+}
+
 /** All that the service adds to Fastify's types. */
 declare module 'fastify' {
   interface FastifyRequest {
@@ -30,6 +39,8 @@ declare module 'fastify' {
     access?: RouteAccess;
     /** Form of the route's error answers, in place of that of its server. */
     errorForm?: ErrorForm;
+    /** The answer to `Accept: text/event-stream`, whose status is 200, for the OpenAPI document. */
+    eventStream?: EventStreamDescription;
     /** Whether a record of each request is kept: those for signatures. */
     isRecorded?: boolean;
   }

@@ -5,8 +5,11 @@ export const optionalText = (description?: string) => Type.Optional(text(descrip
 /** A number that may exceed 2^53, such as a weight. */
 export const Decimal = text('A decimal number, which may exceed 2^53');
 export const integer = (description?: string) => Type.Integer(described(description));
-export const oneOf = <const Values extends string[]>(values: readonly [...Values], description?: string) =>
-  Type.Enum(values, { type: 'string', ...described(description) });
+export const oneOf = <const Values extends string[]>(
+  values: readonly [...Values],
+  description?: string,
+  options: { readonly title?: string } = {},
+) => Type.Enum(values, { type: 'string', ...described(description), ...options });
 
 /** The type of a record in JSON, which leaves undefined fields out: they are optional. */
 export type InJson<T> = { readonly [K in keyof T as undefined extends T[K] ? never : K]: T[K] } & {

@@ -9,8 +9,14 @@ const amount = Type.String({ description: 'A decimal integer' });
 const timestamp = Type.Integer({ description: 'Unix time' });
 const texts = Type.Array(text);
 
-function record(properties: TProperties) {
-  return Type.Partial(Type.Object(properties));
+function record(title: string, properties: TProperties) {
+  return Type.Partial(Type.Object(properties), { title });
+}
+
+/** A record with the field that distinguishes NFT tokens. */
+function token(title: string, ercType: string, properties: TProperties) {
+  const fields = Type.Partial(Type.Object(properties)).properties;
+  return Type.Object({ ercType: Type.Literal(ercType), ...fields }, { title });
 }
 
 /** @param names separated by blanks */
@@ -18,20 +24,31 @@ function all<Schema extends TSchema>(schema: Schema, names: string): Record<stri
   return Object.fromEntries(names.split(' ').map((name) => [name, schema]));
 }
 
-function list(name: string, item: TSchema, more: TProperties = {}) {
-  return record({
+function list(title: string, name: string, item: TSchema, more: TProperties = {}) {
+  return record(title, {
     nextPageToken: Type.String({ description: 'For the next page; absent on the last one' }),
     [name]: Type.Array(item),
     ...more,
   });
 }
 
-const chainInfo = record({ chainName: text, network: text });
-const AddressInfo = record({ name: text, symbol: text, decimals: integer, logoUri: text, address: text });
-const AssetAmount = record({ ...all(text, 'assetId name symbol'), denomination: integer, type: text, amount });
-const BlsCredentials = record({ publicKey: text, proofOfPossession: text });
+const chainInfo = record('ChainInfo', { chainName: text, network: text });
+const AddressInfo = record('AddressInfo', {
+  name: text,
+  symbol: text,
+  decimals: integer,
+  logoUri: text,
+  address: text,
+});
+const AssetAmount = record('AssetAmount', {
+  ...all(text, 'assetId name symbol'),
+  denomination: integer,
+  type: text,
+  amount,
+});
+const BlsCredentials = record('BlsCredentials', { publicKey: text, proofOfPossession: text });
 
-const Utxo = record({
+const Utxo = record('Utxo', {
   addresses: texts,
   asset: AssetAmount,
   ...all(text, 'consumedOnChainId consumingTxHash createdOnChainId utxoId utxoBytes amount assetId blockNumber'),
@@ -41,97 +58,101 @@ const Utxo = record({
   staked: flag,
 });
 
-const AllowList = record({
+const AllowList = record('AllowList', {
   blockTimestamp: timestamp,
   ...all(texts, 'adminAddresses managerAddresses enabledAddresses'),
 });
 
-const GenesisData = record({
+const GenesisData = record('GenesisData', {
   ...all(Type.Unsafe<string | null>({ type: ['string', 'null'] }), 'airdropAmount baseFeePerGas blobGasUsed'),
   excessBlobGas: Type.Unsafe<string | null>({ type: ['string', 'null'] }),
-  alloc: Type.Record(text, record({ balance: text, code: text, storage: Type.Record(text, text) })),
+  alloc: Type.Record(text, record('GenesisAccount', { balance: text, code: text, storage: Type.Record(text, text) })),
   ...all(text, 'airdropHash coinbase difficulty extraData gasLimit gasUsed mixHash nonce number parentHash'),
   ...all(text, 'timestamp'),
-  config: record({
+  config: record('GenesisConfig', {
     ...all(integer, 'berlinBlock byzantiumBlock chainId constantinopleBlock eip150Block eip155Block eip158Block'),
     ...all(integer, 'homesteadBlock istanbulBlock londonBlock muirGlacierBlock petersburgBlock subnetEVMTimestamp'),
     eip150Hash: text,
     allowFeeRecipients: flag,
-    feeConfig: record({
+    feeConfig: record('FeeConfig', {
       ...all(integer, 'baseFeeChangeDenominator blockGasCostStep gasLimit maxBlockGasCost minBaseFee'),
       ...all(integer, 'minBlockGasCost targetBlockRate targetGas'),
     }),
-    warpConfig: record({ blockTimestamp: timestamp, quorumNumerator: integer, requirePrimaryNetworkSigners: flag }),
+    warpConfig: record('WarpConfig', {
+      blockTimestamp: timestamp,
+      quorumNumerator: integer,
+      requirePrimaryNetworkSigners: flag,
+    }),
     ...all(AllowList, 'txAllowListConfig contractDeployerAllowListConfig contractNativeMinterConfig'),
     ...all(AllowList, 'feeManagerConfig rewardManagerConfig'),
   }),
 });
 
-export const PrimaryNetworkTransaction = record({
+export const PrimaryNetworkTransaction = record('PrimaryNetworkTransaction', {
   ...all(text, 'txHash txType blockNumber blockHash sourceChain destinationChain'),
   ...all(timestamp, 'blockTimestamp startTimestamp endTimestamp'),
   ...all(Type.Array(Utxo), 'consumedUtxos emittedUtxos'),
   ...all(Type.Array(AssetAmount), 'value amountBurned amountStaked amountL1ValidatorBalanceBurned'),
   ...all(text, 'delegationFeePercent nodeId subnetId estimatedReward rewardTxHash memo stakingTxHash'),
-  l1ValidatorManagerDetails: record({ blockchainId: text, contractAddress: text }),
+  l1ValidatorManagerDetails: record('L1ValidatorManager', { blockchainId: text, contractAddress: text }),
   l1ValidatorDetails: Type.Array(
-    record({
+    record('L1ValidatorDetails', {
       ...all(text, 'validationId validationIdHex nodeId subnetId'),
       ...all(integer, 'weight remainingBalance balanceChange'),
       blsCredentials: Type.Object({}),
     }),
   ),
   rewardAddresses: texts,
-  subnetOwnershipInfo: record({ locktime: integer, threshold: integer, addresses: texts }),
+  subnetOwnershipInfo: record('SubnetOwner', { locktime: integer, threshold: integer, addresses: texts }),
   blsCredentials: BlsCredentials,
-  blockchainInfo: record({ chainName: text, vmId: text, genesisData: GenesisData }),
+  blockchainInfo: record('CreatedBlockchain', { chainName: text, vmId: text, genesisData: GenesisData }),
 });
 
-const Blockchain = record({
+const Blockchain = record('Blockchain', {
   createBlockTimestamp: timestamp,
   ...all(text, 'createBlockNumber blockchainId vmId subnetId blockchainName'),
   evmChainId: integer,
   genesisData: GenesisData,
 });
 
-const Validator = record({
+const Validator = record('Validator', {
   ...all(text, 'txHash nodeId subnetId amountStaked delegationFee'),
   ...all(timestamp, 'startTimestamp endTimestamp'),
   blsCredentials: BlsCredentials,
   delegatorCount: integer,
   amountDelegated: amount,
-  rewards: record({
+  rewards: record('ValidatorRewards', {
     ...all(text, 'validationRewardAmount delegationRewardAmount rewardTxHash'),
     rewardAddresses: texts,
   }),
   validationStatus: text,
 });
 
-const Delegator = record({
+const Delegator = record('Delegator', {
   ...all(text, 'txHash nodeId amountDelegated delegationFee grossReward netReward delegationStatus'),
   rewardAddresses: texts,
   ...all(timestamp, 'startTimestamp endTimestamp'),
 });
 
-const Vertex = record({
+const Vertex = record('Vertex', {
   vertexHash: text,
   ...all(texts, 'parentHashes transactions'),
   ...all(integer, 'vertexHeight vertexIndex txCount vertexSizeBytes'),
   vertexTimestamp: timestamp,
 });
 
-const PrimaryNetworkBlock = record({
+const PrimaryNetworkBlock = record('PrimaryNetworkBlock', {
   ...all(text, 'blockNumber blockHash parentHash blockType currentSupply'),
   blockTimestamp: timestamp,
   ...all(integer, 'txCount blockSizeBytes l1ValidatorsAccruedFees activeL1Validators'),
   transactions: texts,
-  proposerDetails: record({
+  proposerDetails: record('BlockProposer', {
     ...all(text, 'proposerId proposerParentId proposerNodeId'),
     ...all(integer, 'proposerPChainHeight proposerTimestamp'),
   }),
 });
 
-export const EvmBlock = record({
+export const EvmBlock = record('EvmBlock', {
   ...all(text, 'chainId blockNumber blockHash baseFee gasUsed gasLimit gasCost parentHash feesSpent'),
   ...all(text, 'cumulativeTransactions'),
   blockTimestamp: timestamp,
@@ -143,19 +164,19 @@ const nativeTransaction = {
   blockTimestamp: timestamp,
   ...all(integer, 'blockIndex txType'),
   ...all(AddressInfo, 'from to'),
-  method: record({ callType: text, methodHash: text, methodName: text }),
+  method: record('EvmMethod', { callType: text, methodHash: text, methodName: text }),
 };
 
 /** Missing in the transfers of a transaction's details. */
 const inBlock = { blockNumber: text, blockHash: text, blockTimestamp: timestamp };
-const Price = record({ currencyCode: text, value: text });
+const Price = record('Price', { currencyCode: text, value: text });
 
 const erc20Transfer = {
   txHash: text,
   value: amount,
   logIndex: integer,
   ...all(AddressInfo, 'from to'),
-  erc20Token: record({
+  erc20Token: record('Erc20Token', {
     ...all(text, 'address name symbol logoUri ercType'),
     decimals: integer,
     price: Price,
@@ -172,48 +193,91 @@ const metadata = {
   ...all(text, 'indexStatus name symbol imageUri description animationUri externalUrl background'),
   metadataLastUpdatedTimestamp: timestamp,
 };
-const Erc721Token = record({
-  ...all(text, 'address name symbol ercType tokenId tokenUri ownerAddress'),
-  metadata: record({ ...metadata, attributes: text }),
+const Erc721Token = token('Erc721Token', 'ERC-721', {
+  ...all(text, 'address name symbol tokenId tokenUri ownerAddress'),
+  metadata: record('Erc721Metadata', { ...metadata, attributes: text }),
 });
-const Erc1155Token = record({
-  ...all(text, 'address ercType tokenId tokenUri'),
-  metadata: record({ ...metadata, properties: text, decimals: integer }),
+const Erc1155Token = token('Erc1155Token', 'ERC-1155', {
+  ...all(text, 'address tokenId tokenUri'),
+  metadata: record('Erc1155Metadata', { ...metadata, properties: text, decimals: integer }),
 });
 
-export const EvmTransactionDetails = record({
-  erc20Transfers: Type.Array(record(erc20Transfer)),
-  erc721Transfers: Type.Array(record({ ...all(AddressInfo, 'from to'), logIndex: integer, erc721Token: Erc721Token })),
-  erc1155Transfers: Type.Array(
-    record({ ...all(AddressInfo, 'from to'), logIndex: integer, value: amount, erc1155Token: Erc1155Token }),
+export const EvmTransactionDetails = record('EvmTransactionDetails', {
+  erc20Transfers: Type.Array(record('TransactionErc20Transfer', erc20Transfer)),
+  erc721Transfers: Type.Array(
+    record('TransactionErc721Transfer', {
+      ...all(AddressInfo, 'from to'),
+      logIndex: integer,
+      erc721Token: Erc721Token,
+    }),
   ),
-  internalTransactions: Type.Array(record(internalTransaction)),
-  networkTokenDetails: record({
-    networkToken: record({ name: text, symbol: text, decimals: integer, logoUri: text, description: text }),
+  erc1155Transfers: Type.Array(
+    record('TransactionErc1155Transfer', {
+      ...all(AddressInfo, 'from to'),
+      logIndex: integer,
+      value: amount,
+      erc1155Token: Erc1155Token,
+    }),
+  ),
+  internalTransactions: Type.Array(record('TransactionInternal', internalTransaction)),
+  networkTokenDetails: record('NetworkTokenDetails', {
+    networkToken: record('NetworkToken', {
+      name: text,
+      symbol: text,
+      decimals: integer,
+      logoUri: text,
+      description: text,
+    }),
     ...all(Price, 'currentPrice historicalPrice'),
   }),
-  nativeTransaction: record({
+  nativeTransaction: record('NativeTransactionDetails', {
     ...nativeTransaction,
     ...all(text, 'input baseFeePerGas maxFeePerGas maxPriorityFeePerGas'),
   }),
-  teleporterMessageInfo: record(all(text, 'teleporterMessageId direction sourceChainId destinationChainId')),
+  teleporterMessageInfo: record(
+    'TeleporterMessageInfo',
+    all(text, 'teleporterMessageId direction sourceChainId destinationChainId'),
+  ),
 });
 
-export const PrimaryNetworkTransactions = list('transactions', PrimaryNetworkTransaction, { chainInfo });
-export const Blockchains = list('blockchains', Blockchain);
-export const Validators = list('validators', Validator);
-export const Delegators = list('delegators', Delegator);
-export const Vertices = list('vertices', Vertex, { chainInfo });
-export const PrimaryNetworkBlocks = list('blocks', PrimaryNetworkBlock, { chainInfo });
-export const AddressChains = record({ addresses: Type.Array(record({ address: text, blockchainIds: texts })) });
-export const Erc20Transfers = list('transactions', record({ ...inBlock, ...erc20Transfer }));
-export const TokenTransfers = list('transfers', record({ ...inBlock, ...erc20Transfer }));
-export const InternalTransactions = list('transactions', record({ ...inBlock, ...internalTransaction }));
-export const BlockTransactions = list('transactions', record(nativeTransaction));
-export const NftTokens = list('tokens', Type.Union([Erc721Token, Erc1155Token]));
+export const PrimaryNetworkTransactions = list(
+  'PrimaryNetworkTransactions',
+  'transactions',
+  PrimaryNetworkTransaction,
+  { chainInfo },
+);
+export const Blockchains = list('Blockchains', 'blockchains', Blockchain);
+export const Validators = list('Validators', 'validators', Validator);
+export const Delegators = list('Delegators', 'delegators', Delegator);
+export const Vertices = list('Vertices', 'vertices', Vertex, { chainInfo });
+export const PrimaryNetworkBlocks = list('PrimaryNetworkBlocks', 'blocks', PrimaryNetworkBlock, { chainInfo });
+export const AddressChains = record('AddressChains', {
+  addresses: Type.Array(record('AddressChain', { address: text, blockchainIds: texts })),
+});
+export const Erc20Transfers = list(
+  'Erc20Transfers',
+  'transactions',
+  record('Erc20Transfer', { ...inBlock, ...erc20Transfer }),
+);
+export const TokenTransfers = list(
+  'TokenTransfers',
+  'transfers',
+  record('Erc20Transfer', { ...inBlock, ...erc20Transfer }),
+);
+export const InternalTransactions = list(
+  'InternalTransactions',
+  'transactions',
+  record('InternalTransaction', { ...inBlock, ...internalTransaction }),
+);
+export const BlockTransactions = list(
+  'BlockTransactions',
+  'transactions',
+  record('NativeTransaction', nativeTransaction),
+);
+export const NftTokens = list('NftTokens', 'tokens', Type.Union([Erc721Token, Erc1155Token], { title: 'NftToken' }));
 
-export const AverageTps = record({
-  results: Type.Array(record({ timestamp, value: Type.Number() })),
+export const AverageTps = record('AverageTps', {
+  results: Type.Array(record('AverageTpsPoint', { timestamp, value: Type.Number() })),
   status: Type.Integer({ description: 'The HTTP status' }),
   lastRun: Type.Integer({ description: 'Unix time of the last update of the data' }),
   nextPageToken: Type.String({ description: 'For the next page, for 24 hours; absent on the last one' }),

@@ -2,6 +2,7 @@ import { isUtf8 } from 'node:buffer';
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Readable } from 'node:stream';
 import { attempt } from '../../lib/encoding/parse-error.ts';
+import { parseRetryAfterMs } from '../../lib/net/http-failure.ts';
 import { findRefusalWords, type RefusalWords } from './refusal-words.ts';
 
 /** An answer as received. A body up to the bound of `readAnswer` is a buffer. */
@@ -26,7 +27,7 @@ export interface UpstreamSuccess {
 export interface UpstreamRefusal extends RefusalWords {
   readonly kind: 'refusal';
   readonly status: number;
-  /** `retry-after`, and those of {@link LIMIT_HEADERS} of a 429. */
+  /** `retry-after` in seconds, and those of {@link LIMIT_HEADERS} of a 429. */
   readonly headers: Readonly<Record<string, string>>;
 }
 
@@ -69,9 +70,12 @@ export function findBodyProblem(method: 'GET' | 'POST', { status, headers, body 
   return isGood ? undefined : 'answered with broken JSON';
 }
 
-/** @param redact removes our keys from a text */
-export function presentAnswer(answer: RawAnswer, redact: (text: string) => string): UpstreamAnswer {
-  return answer.status < 400 ? presentSuccess(answer) : presentRefusal(answer, redact);
+/**
+ * @param redact removes our keys from a text
+ * @param nowMs Unix time
+ */
+export function presentAnswer(answer: RawAnswer, redact: (text: string) => string, nowMs: number): UpstreamAnswer {
+  return answer.status < 400 ? presentSuccess(answer) : presentRefusal(answer, redact, nowMs);
 }
 
 function presentSuccess({ status, headers, body }: RawAnswer): UpstreamSuccess {
@@ -81,15 +85,24 @@ function presentSuccess({ status, headers, body }: RawAnswer): UpstreamSuccess {
   return { kind: 'success', status, headers: passed, body };
 }
 
-function presentRefusal({ status, headers, body }: RawAnswer, redact: (text: string) => string): UpstreamRefusal {
+function presentRefusal(
+  { status, headers, body }: RawAnswer,
+  redact: (text: string) => string,
+  nowMs: number,
+): UpstreamRefusal {
   const text = Buffer.isBuffer(body) ? body.toString('utf8') : '';
-  return { kind: 'refusal', status, headers: pickRetry(status, headers), ...findRefusalWords(text, redact) };
+  return { kind: 'refusal', status, headers: pickRetry(status, headers, nowMs), ...findRefusalWords(text, redact) };
 }
 
-function pickRetry(status: number, headers: IncomingHttpHeaders): Record<string, string> {
+function pickRetry(status: number, headers: IncomingHttpHeaders, nowMs: number): Record<string, string> {
   const limits = status === 429 ? Object.entries(pick(headers, LIMIT_HEADERS)) : [];
   const integers = limits.filter(([, value]) => /^\d+$/.test(value));
-  return { ...pick(headers, ['retry-after']), ...Object.fromEntries(integers) };
+  const retryAfterMs = parseRetryAfterMs(headers['retry-after'], nowMs);
+  return {
+    // An upstream may send a date, which few clients read.
+    ...(retryAfterMs !== undefined && { 'retry-after': String(Math.ceil(retryAfterMs / 1_000)) }),
+    ...Object.fromEntries(integers),
+  };
 }
 
 function pick(headers: IncomingHttpHeaders, names: readonly string[]): Record<string, string> {

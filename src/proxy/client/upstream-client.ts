@@ -173,7 +173,7 @@ export function createUpstreamClient({
     const bodyProblem = status < 400 ? findBodyProblem(method, raw) : undefined;
     if (isStream(whole) && (status >= 400 || bodyProblem !== undefined)) discard(whole);
     if (bodyProblem !== undefined) throw invalid(bodyProblem);
-    return presentAnswer(raw, (text) => address.redact(text));
+    return presentAnswer(raw, (text) => address.redact(text), clock.now());
   }
 
   function invalid(problem: string): UpstreamError {

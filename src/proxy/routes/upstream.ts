@@ -132,7 +132,7 @@ function registerEndpoint(scope: Server, endpoint: UpstreamEndpointDefinition, a
     params,
     querystring: query,
     response: {
-      200: { ...response, description: 'The answer of the upstream' },
+      200: { ...response, 'x-response-description': 'The answer of the upstream' },
       304: Type.Null({ description: 'The answer is still the one that If-None-Match names' }),
       ...(isMetrics ? METRICS_ERRORS : ERRORS),
     },
@@ -220,7 +220,7 @@ function registerNodeRpc(scope: Server, ask: Ask, methods: ReadonlySet<string>):
     schema: {
       ...rpcSchema(methods, RPC_BODY_LIMIT),
       params: RPC_PARAMS,
-      response: { ...ERRORS, ...passedBodyErrorResponses(503), ...rpcResponses(methods, ERRORS) },
+      response: { ...ERRORS, ...passedBodyErrorResponses(503), ...rpcResponses(ERRORS) },
     },
     // The body's schema is for the OpenAPI document; checkRpcCalls names the field of a call.
     validatorCompiler: (route) => (values) => {

@@ -4,10 +4,9 @@ export interface Described {
   readonly properties?: Readonly<Record<string, Described>>;
   readonly required?: readonly string[];
   readonly items?: Described;
-  readonly anyOf?: readonly Described[];
+  readonly oneOf?: readonly Described[];
   readonly default?: unknown;
   readonly enum?: readonly string[];
-  readonly deprecated?: boolean;
   readonly description?: string;
   readonly $ref?: string;
 }
@@ -36,6 +35,13 @@ export interface Operation {
   readonly requestBody?: Content;
   readonly responses: Readonly<Record<string, Content & { readonly headers?: Readonly<Record<string, object>> }>>;
   readonly security?: readonly object[];
+  readonly 'x-methods'?: Readonly<Record<string, DescribedMethod>>;
+}
+
+interface DescribedMethod {
+  readonly params: Described;
+  readonly result: Described;
+  readonly deprecatedSince?: string;
 }
 
 export interface OpenApiDocument {
@@ -51,9 +57,17 @@ export async function readDocument({ url }: { readonly url: string }) {
   const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]) => ({ path, method, operation })),
   );
-  /** Finds a schema that stands once in the document. */
-  const resolve = (schema: Described | undefined): Described =>
-    (schema?.$ref === undefined ? schema : schemas[schema.$ref.split('/').at(-1) ?? '']) ?? {};
+  /** Puts the components in the place of references, at all depths. */
+  const resolve = (schema: Described | undefined): Described => {
+    const inlined = (part: unknown): unknown => {
+      if (typeof part !== 'object' || part === null) return part;
+      if (Array.isArray(part)) return part.map(inlined);
+      const { $ref } = part as Described;
+      if (typeof $ref === 'string') return inlined(schemas[$ref.split('/').at(-1) ?? '']);
+      return Object.fromEntries(Object.entries(part).map(([name, value]) => [name, inlined(value)]));
+    };
+    return inlined(schema ?? {}) as Described;
+  };
   const operationOf = (operationId: string): Operation =>
     operations.find(({ operation }) => operation.operationId === operationId)!.operation;
   return {
@@ -64,10 +78,12 @@ export async function readDocument({ url }: { readonly url: string }) {
     operationOf,
     schemaOf: (operationId: string, status: number): Described =>
       resolve(operationOf(operationId).responses[status]?.content?.['application/json'].schema),
-    /** The calls of the node's JSON-RPC, each with one method. */
-    calls(): Described[] {
+    /** Methods of the node's JSON-RPC that a call may have. */
+    methods(): readonly string[] {
       const body = operationOf('callNode').requestBody?.content?.['application/json'].schema;
-      return (body?.anyOf?.[0]?.anyOf ?? []).map(resolve);
+      return resolve(body).oneOf?.[0]?.properties?.['method']?.enum ?? [];
     },
+    /** Params and results of these methods. */
+    describedMethods: () => operationOf('callNode')['x-methods'] ?? {},
   };
 }

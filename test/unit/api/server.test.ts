@@ -45,19 +45,21 @@ describe('the OpenAPI document', () => {
 
   test('describes the error codes of each status', async () => {
     const { paths, components } = await load(server);
-    const schemaOf = (status: number) => {
-      const { $ref } = paths[POST_PATH].post.responses[status].content['application/json'].schema;
-      return components.schemas[$ref.replace('#/components/schemas/', '')];
-    };
-    const { required, properties } = schemaOf(503);
-    expect(required).toEqual(['message', 'statusCode', 'error', 'code']);
+    const { responses } = paths[POST_PATH].post;
+    const refs = (status: number) => responses[status].content['application/json'].schema.$ref;
+    expect([503, 413].map(refs)).toEqual(['#/components/schemas/AggregationError', '#/components/schemas/Error']);
+    const { AggregationError, ErrorCode } = components.schemas;
+    expect(AggregationError.required).toEqual(['message', 'statusCode', 'error', 'code']);
+    expect(AggregationError.properties.code).toEqual({ $ref: '#/components/schemas/ErrorCode' });
+    expect(ErrorCode.enum).toEqual(Object.keys(ERROR_CODES));
+    const { 'x-error-codes': codes, description } = responses[503];
     const ofStatus = Object.entries(ERROR_CODES).filter(([, { status }]) => status === 503);
-    for (const code of properties.code.enum) expect(ofStatus.map(([name]) => name)).toContain(code);
-    expect(properties.code.enum).toEqual(expect.arrayContaining(['not_connected', 'overloaded']));
-    expect(properties.code.description).toContain(ERROR_CODES.not_connected.meaning);
-    expect(schemaOf(413).properties.code.enum).toEqual(['body_too_large']);
-    expect(schemaOf(415).properties.code.enum).toEqual(['unsupported_media_type']);
-    expect(schemaOf(431).properties.code.enum).toEqual(['headers_too_large']);
+    for (const code of codes) expect(ofStatus.map(([name]) => name)).toContain(code);
+    expect(codes).toEqual(expect.arrayContaining(['not_connected', 'overloaded']));
+    expect(description).toContain(ERROR_CODES.not_connected.meaning);
+    expect(responses[413]['x-error-codes']).toEqual(['body_too_large']);
+    expect(responses[415]['x-error-codes']).toEqual(['unsupported_media_type']);
+    expect(responses[431]['x-error-codes']).toEqual(['headers_too_large']);
   });
 
   test.each([

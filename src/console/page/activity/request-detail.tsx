@@ -1,6 +1,6 @@
 import type { ComponentChild } from 'preact';
 import type { RequestRecord } from '../../../api/requests/request-record.ts';
-import { failureOf } from '../api-client.ts';
+import { failureOf } from '../console-api.ts';
 import { useSession } from '../session.ts';
 import { MissingValidators, SignFailure } from '../sign/sign-failure.tsx';
 import { Badge, Card, type FactRows, Facts, Id, Legend, NamedId } from '../ui/controls.tsx';

@@ -1,7 +1,7 @@
 import type { ComponentChild } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import type { Example } from '../../../devnet/devnet-schemas.ts';
-import { failureOf } from '../api-client.ts';
+import { failureOf } from '../console-api.ts';
 import { useSession } from '../session.ts';
 import { groupExamples } from './example-groups.ts';
 

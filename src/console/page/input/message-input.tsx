@@ -1,7 +1,7 @@
 import type { ComponentChild } from 'preact';
 import { useId, useMemo } from 'preact/hooks';
 import type { DecodedReading } from '../../../api/messages/message-records.ts';
-import { failureOf } from '../api-client.ts';
+import { failureOf } from '../console-api.ts';
 import { useSession } from '../session.ts';
 import { grouped } from '../ui/figures.ts';
 import { useAnswer } from '../ui/use-answer.ts';
@@ -25,7 +25,7 @@ export function useReadInput(text: string): ReadInput {
   const hex = pasted.kind === 'bytes' ? pasted.hex : '';
   const excess = sizeProblem(hex.length / 2, facts.maxMessageBytes);
   const question = hex === '' || excess !== undefined ? undefined : { network, hex };
-  const answer = useAnswer(question, (asked, signal) => api.decode(asked.network, asked.hex, signal));
+  const answer = useAnswer(question, (asked, signal) => api.of(asked.network).decode(asked.hex, { signal }));
   return {
     pasted,
     readings: answer?.value?.readings ?? [],

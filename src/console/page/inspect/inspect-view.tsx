@@ -2,7 +2,7 @@ import type { ComponentChild } from 'preact';
 import { useEffect, useMemo, useState } from 'preact/hooks';
 import type { DecodedReading } from '../../../api/messages/message-records.ts';
 import type { VerificationResult } from '../../../api/messages/verification-record.ts';
-import { failureOf } from '../api-client.ts';
+import { failureOf } from '../console-api.ts';
 import { MessageInput, useReadInput } from '../input/message-input.tsx';
 import { useSession } from '../session.ts';
 import { epochRow, RULE_WORDS, Warnings } from '../sign/delivery-facts.tsx';
@@ -30,9 +30,10 @@ export function InspectView({ begin }: { begin: string | undefined }): Component
   const { api, network } = useSession();
   const isSigned = read.pasted.kind === 'bytes' && reading?.as === 'signedMessage';
   const body = isSigned ? verificationBody(read.pasted.hex, destination) : undefined;
-  const verdict = useAnswer(body && { network, body }, (asked, signal) =>
-    api.verify(asked.network, asked.body, signal),
-  );
+  const verdict = useAnswer(body && { network, body }, (asked, signal) => {
+    const { signedMessage, ...settings } = asked.body;
+    return api.of(asked.network).verify(signedMessage, { ...settings, signal });
+  });
   useEffect(() => {
     if (begin !== undefined) setText(begin);
   }, [begin]);

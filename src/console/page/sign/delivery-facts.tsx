@@ -1,6 +1,7 @@
 import type { ComponentChild } from 'preact';
 import type { VerificationResult } from '../../../api/messages/verification-record.ts';
-import { type DestinationView, failureOf, type SignedMessage } from '../api-client.ts';
+import type { Destination as DestinationView, SignedMessage } from '../../../client/gen/api.ts';
+import { failureOf } from '../console-api.ts';
 import { type FactRows, Facts, NamedId } from '../ui/controls.tsx';
 import { grouped, unixTime } from '../ui/figures.ts';
 

@@ -1,4 +1,5 @@
-import type { Failure, FailureDetails } from '../api-client.ts';
+import type { AggregationDetails } from '../../../client/gen/api.ts';
+import type { Failure } from '../console-api.ts';
 import { missingOf, percentOf } from '../ui/figures.ts';
 import { type OutcomeSum, sumOutcomes } from './outcomes.ts';
 
@@ -6,7 +7,7 @@ import { type OutcomeSum, sumOutcomes } from './outcomes.ts';
 const NOTABLE_PERCENT = 5n;
 
 /** The outcomes of a failure, as the legend shows them. */
-export function outcomesOf({ outcomes, totalWeight }: FailureDetails): OutcomeSum[] {
+export function outcomesOf({ outcomes, totalWeight }: AggregationDetails): OutcomeSum[] {
   return sumOutcomes(outcomes, BigInt(totalWeight));
 }
 
@@ -63,7 +64,7 @@ export function sentenceOf(
 const NONE: OutcomeSum = { outcome: 'not_asked', count: 0, weight: -1n, share: '' };
 
 /** Advice on the outcomes of validators, the one with the most weight first. */
-export function adviceOn(details: FailureDetails): string[] {
+export function adviceOn(details: AggregationDetails): string[] {
   const total = BigInt(details.totalWeight);
   return outcomesOf(details)
     .filter(({ weight }) => weight * 100n >= NOTABLE_PERCENT * total)
@@ -74,12 +75,12 @@ export function adviceOn(details: FailureDetails): string[] {
     });
 }
 
-function isQueueFull({ outcomes }: FailureDetails): boolean {
+function isQueueFull({ outcomes }: AggregationDetails): boolean {
   return outcomes.not_asked.reasons.some(({ reason }) => reason === 'queue_full');
 }
 
 /** How much was signed, needed, and is missing. */
-export function standOf({ weightSigned, weightNeeded, totalWeight }: FailureDetails): string {
+export function standOf({ weightSigned, weightNeeded, totalWeight }: AggregationDetails): string {
   const [signed, needed, total] = [BigInt(weightSigned), BigInt(weightNeeded), BigInt(totalWeight)];
   return `${percentOf(signed, total)} signed, ${percentOf(needed, total)} is needed: ${missingOf(signed, needed, total)} of the weight is missing.`;
 }

@@ -1,6 +1,7 @@
 import type { ComponentChild } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
-import type { Failure, FailureDetails } from '../api-client.ts';
+import type { AggregationDetails } from '../../../client/gen/api.ts';
+import type { Failure } from '../console-api.ts';
 import { useSession } from '../session.ts';
 import { Badge, Card, Id } from '../ui/controls.tsx';
 import { grouped, percentOf, shortened } from '../ui/figures.ts';
@@ -128,7 +129,7 @@ function SentMessages(props: {
   );
 }
 
-function Suggestion(props: Pick<SignFailureProps, 'onQuorum'> & { details: FailureDetails }): ComponentChild {
+function Suggestion(props: Pick<SignFailureProps, 'onQuorum'> & { details: AggregationDetails }): ComponentChild {
   const { details, onQuorum } = props;
   const reached = quorumOf(BigInt(details.weightSigned), BigInt(details.totalWeight));
   return (
@@ -164,7 +165,7 @@ function RetryButton({ failure, onRetry }: { failure: Failure; onRetry: () => vo
   );
 }
 
-type MissingRow = FailureDetails['missing'][number];
+type MissingRow = AggregationDetails['missing'][number];
 
 export function MissingValidators(props: {
   missing: readonly MissingRow[];

@@ -1,8 +1,8 @@
 import type { ComponentChild } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { ShownValidator, SigningProgress } from '../../../api/aggregation/signing-progress.ts';
+import type { SignedMessage } from '../../../client/gen/api.ts';
 import { quorumWeight } from '../../../validators/quorum.ts';
-import type { SignedMessage } from '../api-client.ts';
 import { Badge, Card } from '../ui/controls.tsx';
 import { grouped, milliseconds, percentOf, shortened } from '../ui/figures.ts';
 import { type Column, isNarrow, nodeColumn, swatched, Table } from '../ui/table.tsx';

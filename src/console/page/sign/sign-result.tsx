@@ -1,9 +1,9 @@
 import type { ComponentChild } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { DecodedReading } from '../../../api/messages/message-records.ts';
+import type { SignedMessage } from '../../../client/gen/api.ts';
 import { accessListOf } from '../../../pchain/codec/access-list.ts';
 import { WARP_PRECOMPILE } from '../../../pchain/codec/send-warp-log.ts';
-import type { SignedMessage } from '../api-client.ts';
 import { useSession } from '../session.ts';
 import { Card, CodeBlock, CopyButton, DownloadButton, Facts, Tabs, TextField } from '../ui/controls.tsx';
 import { grouped, percentOf, shortened } from '../ui/figures.ts';

@@ -1,6 +1,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { SigningProgress } from '../../../api/aggregation/signing-progress.ts';
-import { type Failure, failureOf, type SignedMessage } from '../api-client.ts';
+import type { AggregationEvent, SignedMessage } from '../../../client/gen/api.ts';
+import { type Failure, failureOf } from '../console-api.ts';
 import { useSession } from '../session.ts';
 import { sentenceOf } from './failure-words.ts';
 import type { SignRequest } from './snippets.ts';
@@ -45,7 +46,7 @@ export function useRunner(): Runner {
       setRun({ ...begun, ...ended, tookMs: performance.now() - startedMs });
       setVersion((before) => before + 1);
     };
-    const onEvent: Parameters<typeof api.sign>[2] = (event) => {
+    const onProgress = (event: AggregationEvent) => {
       progress.apply(event, performance.now() - startedMs);
       if (event.event === 'resolved') announce(`${event.data.validators.length} validators can be asked`);
       if (frame.current !== 0) return;
@@ -54,7 +55,13 @@ export function useRunner(): Runner {
         setVersion((before) => before + 1);
       });
     };
-    api.sign(network, request, onEvent, own.signal).then(
+    const client = api.of(network);
+    const options = { onProgress, signal: own.signal };
+    const signed =
+      request.kind === 'body'
+        ? client.sign(request.body, options)
+        : client.signTransaction(request.txHash, { ...request.query, ...options });
+    signed.then(
       (result) => {
         end({ state: 'signed', result });
         announce('Signed');

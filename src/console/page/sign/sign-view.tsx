@@ -1,7 +1,8 @@
 import type { ComponentChild } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { DecodedReading } from '../../../api/messages/message-records.ts';
-import { type DestinationView, failureOf } from '../api-client.ts';
+import type { Destination as DestinationView } from '../../../client/gen/api.ts';
+import { failureOf } from '../console-api.ts';
 import { Examples } from '../input/examples.tsx';
 import { MessageInput, type ReadInput, useReadInput } from '../input/message-input.tsx';
 import { readPasted } from '../input/pasted-input.ts';
@@ -245,7 +246,7 @@ function usePreflight(
   const { value, error } = usePolled(
     async (signal) => {
       if (subnetId === undefined || subnetId.length < MIN_ID_LENGTH) return undefined;
-      const view = await api.subnetFigures(network, subnetId, signal);
+      const view = await api.of(network).subnet(subnetId, { validators: 1, signal });
       return { totalWeight: BigInt(view.totalWeight), signableWeight: BigInt(view.signableWeight) };
     },
     SIGNABLE_EVERY_MS,
@@ -271,7 +272,7 @@ function usePreflight(
 function useDestination(options: SignOptions, { api, network }: Session) {
   const blockchainId = options.destinationBlockchainId.trim();
   const question = blockchainId.length < MIN_ID_LENGTH ? undefined : { network, blockchainId };
-  return useAnswer(question, (asked, signal) => api.destination(asked.network, asked.blockchainId, signal));
+  return useAnswer(question, (asked, signal) => api.of(asked.network).destination(asked.blockchainId, { signal }));
 }
 
 function sourcesOf(reading: DecodedReading | undefined, session: Session): SourceKind | undefined {

@@ -2,7 +2,7 @@ import type { ComponentChild } from 'preact';
 import { useMemo, useState } from 'preact/hooks';
 import type { SubnetViewBody } from '../../../api/subnets/subnet-records.ts';
 import type { ActivityBody } from '../../server/activity.ts';
-import { failureOf } from '../api-client.ts';
+import { failureOf } from '../console-api.ts';
 import { useSession } from '../session.ts';
 import { DEFAULT_QUORUM } from '../sign/quorum.ts';
 import { SignFailure } from '../sign/sign-failure.tsx';
@@ -28,7 +28,10 @@ interface SubnetDetailProps {
 /** One subnet: how much of its weight can sign, over time and now, and its validators. */
 export function SubnetDetail({ subnetId, samples }: SubnetDetailProps): ComponentChild {
   const { api, network, nameOf } = useSession();
-  const polled = usePolled((signal) => api.subnet(network, subnetId, signal), VIEW_EVERY_MS, [network, subnetId]);
+  const polled = usePolled((signal) => api.of(network).subnet(subnetId, { signal }), VIEW_EVERY_MS, [
+    network,
+    subnetId,
+  ]);
   const { value: view, error, reload } = polled;
   if (view === undefined) {
     if (error !== undefined) return <SignFailure failure={failureOf(error)} onRetry={reload} />;

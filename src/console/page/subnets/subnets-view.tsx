@@ -14,7 +14,7 @@ const LIST_EVERY_MS = 10_000;
 export function SubnetsView({ subnetId }: { subnetId: string | undefined }): ComponentChild {
   const session = useSession();
   const { api, network, facts } = session;
-  const list = usePolled((signal) => api.subnets(network, signal), LIST_EVERY_MS, [network]);
+  const list = usePolled((signal) => api.of(network).subnets({ signal }), LIST_EVERY_MS, [network]);
   const activity = usePolled(async (signal) => (facts.hasFigures ? api.activity(signal) : undefined), LIST_EVERY_MS, [
     network,
   ]);

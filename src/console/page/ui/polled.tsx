@@ -1,6 +1,6 @@
 import type { ComponentChild, ComponentChildren } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
-import { failureOf } from '../api-client.ts';
+import { failureOf } from '../console-api.ts';
 import { ago, clockTime } from './figures.ts';
 
 export interface Polled<T> {

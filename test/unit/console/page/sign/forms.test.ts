@@ -2,7 +2,8 @@ import { keccak_256 } from '@noble/hashes/sha3.js';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { DecodedReading } from '../../../../../src/api/messages/message-records.ts';
-import type { Failure, FailureDetails } from '../../../../../src/console/page/api-client.ts';
+import type { AggregationDetails } from '../../../../../src/client/gen/api.ts';
+import type { Failure } from '../../../../../src/console/page/console-api.ts';
 import { groupExamples } from '../../../../../src/console/page/input/example-groups.ts';
 import { readTokenTransfer } from '../../../../../src/console/page/inspect/token-transfer.ts';
 import { HERE, verificationBody } from '../../../../../src/console/page/inspect/verification-body.ts';
@@ -221,7 +222,7 @@ describe('a failure', () => {
           Object.entries(outcomes).map(([outcome, [weight, count]]) => [outcome, { weight, count, reasons: [] }]),
         ),
       },
-    } as unknown as FailureDetails,
+    } as unknown as AggregationDetails,
   });
 
   test('is explained by what weighs most first, without what decides nothing', () => {

@@ -1,0 +1,71 @@
+// node scripts/pack-client.ts [FOLDER]: packs warp-signature-aggregator-client into FOLDER (default: .cache/client); prints the path.
+
+import { execFileSync } from 'node:child_process';
+import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { build } from 'esbuild';
+import { ROOT, run } from './checks/project.ts';
+
+const NAME = 'warp-signature-aggregator-client';
+const SOURCE = join(ROOT, 'src', 'client');
+
+/** @returns the path of the tarball */
+export async function packClient(folder: string): Promise<string> {
+  const staging = mkdtempSync(join(tmpdir(), 'client-'));
+  try {
+    await build({
+      entryPoints: [join(SOURCE, 'package-entry.ts')],
+      outfile: join(staging, 'index.js'),
+      bundle: true,
+      format: 'esm',
+      platform: 'neutral',
+      mainFields: ['module', 'main'],
+      // What Node 20 and browsers of 2022 run.
+      target: 'es2022',
+      charset: 'utf8',
+      legalComments: 'inline',
+    });
+    writeTypes(staging);
+    writeFileSync(join(staging, 'package.json'), `${JSON.stringify(manifest(), undefined, 2)}\n`);
+    copyFileSync(join(SOURCE, 'README.md'), join(staging, 'README.md'));
+    copyFileSync(join(ROOT, 'LICENSE'), join(staging, 'LICENSE'));
+    mkdirSync(folder, { recursive: true });
+    const output = execFileSync('npm', ['pack', '--silent', '--ignore-scripts', '--pack-destination', folder], {
+      cwd: staging,
+      encoding: 'utf8',
+      stdio: ['ignore', 'pipe', 2],
+    });
+    return join(folder, output.trim());
+  } finally {
+    rmSync(staging, { recursive: true });
+  }
+}
+
+function writeTypes(staging: string): void {
+  const { status, output } = run('tsc', [
+    '--project',
+    join(SOURCE, 'tsconfig.json'),
+    '--outDir',
+    join(staging, 'types'),
+  ]);
+  if (status !== 0) throw new Error(output);
+}
+
+function manifest() {
+  const { version, license } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as Record<string, string>;
+  return {
+    name: NAME,
+    version,
+    description: 'Client of the Warp signature aggregator: signed Avalanche Warp messages, and how to deliver them',
+    license,
+    type: 'module',
+    exports: { '.': { types: './types/package-entry.d.ts', default: './index.js' } },
+    files: ['index.js', 'types'],
+    sideEffects: false,
+    engines: { node: '>=20' },
+    publishConfig: { access: 'public' },
+  };
+}
+
+if (import.meta.main) console.log(await packClient(resolve(process.argv[2] ?? join(ROOT, '.cache', 'client'))));

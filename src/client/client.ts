@@ -1,0 +1,156 @@
+import type { StreamEvent } from './event-stream.ts';
+import type {
+  AggregateSignaturesOfTransactionQuery,
+  AggregationEvent,
+  AggregationRequest,
+  DecodeRequest,
+  DecodeResult,
+  Destination,
+  ListedSubnet,
+  RequestRecord,
+  SignedMessage,
+  SubnetList,
+  SubnetView,
+  VerificationRequest,
+  VerificationResult,
+} from './gen/api.ts';
+import { Caller, type CallerOptions } from './http-call.ts';
+
+export interface ClientOptions extends CallerOptions {
+  /** Name under which the service serves the network: `mainnet`, `fuji`, or another of its configuration. */
+  readonly network: string;
+}
+
+export interface CallOptions {
+  /** Ends the call, which then throws the signal's reason. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+export interface SignOptions extends CallOptions {
+  /** Seconds, up to 30, in which the transaction may still be accepted and executed. */
+  readonly wait?: number | undefined;
+  /** Receives the progress of the collection. A cached result has none. An attempt that is repeated begins anew. */
+  readonly onProgress?: ((event: AggregationEvent) => void) | undefined;
+}
+
+type TransactionSettings = Omit<AggregateSignaturesOfTransactionQuery, 'wait'>;
+type VerificationSettings = Omit<VerificationRequest, 'signedMessage'>;
+type DecodeForm = NonNullable<DecodeRequest['as']>;
+
+/** Largest page of the service, and a bound of the requests that a wrong answer can cause. */
+const PAGE_SIZE = 1_000;
+const MAX_PAGES = 100;
+
+/** Creates a client of one network of a service. */
+export function createClient(options: ClientOptions): SignatureAggregatorClient {
+  return new SignatureAggregatorClient(options);
+}
+
+/**
+ * Calls of a service about one network. Each may be repeated, as the code of its error advises.
+ *
+ * @throws {SignatureAggregatorError} from each call, or the reason of its signal
+ */
+export class SignatureAggregatorClient {
+  readonly #caller: Caller;
+  readonly #path: string;
+
+  constructor(options: ClientOptions) {
+    this.#caller = new Caller(options);
+    this.#path = `/v1/signatureAggregator/${encodeURIComponent(options.network)}`;
+  }
+
+  /** Has a message signed: the unsigned message in hex, or a request with settings. */
+  sign(request: string | AggregationRequest, options: SignOptions = {}): Promise<SignedMessage> {
+    const body = typeof request === 'string' ? { message: request } : request;
+    return this.#sign('/aggregateSignatures', { wait: options.wait }, body, options);
+  }
+
+  /** Has the message of a transaction signed: the hash of an EVM transaction, or the ID of one of the P-Chain. */
+  signTransaction(txHash: string, settings: TransactionSettings & SignOptions = {}): Promise<SignedMessage> {
+    const { signal, onProgress, ...query } = settings;
+    return this.#sign(`/aggregateSignatures/${encodeURIComponent(txHash)}`, query, undefined, { signal, onProgress });
+  }
+
+  /** Verifies a signed message as a destination would. */
+  verify(signedMessage: string, settings: VerificationSettings & CallOptions = {}): Promise<VerificationResult> {
+    const { signal, ...rest } = settings;
+    return this.#json('/verify', signal, { signedMessage, ...rest });
+  }
+
+  /** Reads a message, signed or not, a payload or a justification, in hex. */
+  decode(data: string, { as, signal }: { readonly as?: DecodeForm } & CallOptions = {}): Promise<DecodeResult> {
+    return this.#json('/decode', signal, { data, ...(as !== undefined && { as }) });
+  }
+
+  /** Returns how a blockchain verifies messages. @param blockchainId in cb58 or hex */
+  destination(blockchainId: string, { signal }: CallOptions = {}): Promise<Destination> {
+    return this.#json(`/destinations/${encodeURIComponent(blockchainId)}`, signal);
+  }
+
+  /** Returns the primary network, the tracked subnets, and recently requested ones. */
+  async subnets({ signal }: CallOptions = {}): Promise<ListedSubnet[]> {
+    const pages = await this.#pages<SubnetList>('/subnets', signal);
+    return pages.flatMap(({ subnets }) => subnets);
+  }
+
+  /**
+   * Returns a subnet with its validators, the heaviest first.
+   *
+   * @param subnetId in cb58 or hex
+   * @param options.validators the most of them; all by default
+   */
+  async subnet(
+    subnetId: string,
+    { validators: most = Infinity, signal }: { readonly validators?: number } & CallOptions = {},
+  ): Promise<SubnetView> {
+    const path = `/subnets/${encodeURIComponent(subnetId)}`;
+    const [first, ...others] = await this.#pages<SubnetView>(path, signal, most);
+    const view = { ...first };
+    delete view.nextPageToken;
+    return { ...view, validators: [first, ...others].flatMap(({ validators }) => validators).slice(0, most) };
+  }
+
+  /** Returns what happened to a request for a signature. @param id its `x-request-id` */
+  request(id: string, { signal }: CallOptions = {}): Promise<RequestRecord> {
+    return this.#caller.json({ path: `/v1/requests/${encodeURIComponent(id)}`, signal });
+  }
+
+  #sign(
+    path: string,
+    query: Readonly<Record<string, string | number | undefined>>,
+    body: AggregationRequest | undefined,
+    { signal, onProgress }: SignOptions,
+  ): Promise<SignedMessage> {
+    const call = { path: `${this.#path}${path}${queryOf(query)}`, body, signal };
+    if (onProgress === undefined) return this.#caller.json(call);
+    return this.#caller.result(call, ({ event, data }: StreamEvent) => onProgress({ event, data } as AggregationEvent));
+  }
+
+  #json<T>(path: string, signal: AbortSignal | undefined, body?: object): Promise<T> {
+    return this.#caller.json({ path: `${this.#path}${path}`, body, signal });
+  }
+
+  /** @param most items that are wanted */
+  async #pages<Page extends { nextPageToken?: string }>(
+    path: string,
+    signal: AbortSignal | undefined,
+    most = Infinity,
+  ): Promise<[Page, ...Page[]]> {
+    const pageSize = Math.min(most, PAGE_SIZE);
+    const load = (pageToken?: string) => this.#json<Page>(`${path}${queryOf({ pageSize, pageToken })}`, signal);
+    const pages: [Page, ...Page[]] = [await load()];
+    for (;;) {
+      const { nextPageToken } = pages.at(-1) ?? pages[0];
+      const isEnough = nextPageToken === undefined || pages.length * pageSize >= most || pages.length === MAX_PAGES;
+      if (isEnough) return pages;
+      pages.push(await load(nextPageToken));
+    }
+  }
+}
+
+function queryOf(parameters: Readonly<Record<string, string | number | undefined>>): string {
+  const given = Object.entries(parameters).filter(([, value]) => value !== undefined);
+  const query = new URLSearchParams(given.map(([name, value]) => [name, String(value)])).toString();
+  return query === '' ? '' : `?${query}`;
+}

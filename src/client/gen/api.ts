@@ -1,0 +1,2368 @@
+/** Written by `npm run generate`. */
+
+/**
+ * The content of an addressed call
+ *
+ * This interface was referenced by `Unused`'s JSON-Schema
+ * via the `definition` "DecodedContent".
+ */
+export type DecodedContent =
+  | SubnetToL1Conversion
+  | RegisterL1Validator
+  | L1ValidatorRegistration
+  | L1ValidatorWeight
+  | ValidatorUptime
+  | TeleporterMessage;
+/**
+ * Programs decide by it. Each response lists those that it may have.
+ * - `invalid_request`: The request is wrong; the message names the field or parameter and says what is allowed. The same request will always fail. Correct the request.
+ * - `wrong_network`: The message's network ID is not that of the network in the path. The same request will always fail. Send the message under its own network's name.
+ * - `height_not_reached`: The given P-Chain height is above the height of the chain. The same request fails until something has changed. Leave the height out, or wait until the P-Chain has reached it.
+ * - `height_not_served`: The P-Chain API serves no validator set at the height of the request: only at the current one, or at recent ones. The same request fails until something has changed. Leave the height or the destination out, or ask the operator to add a node of its own to networks.NAME.pChainApi.
+ * - `no_message_in_transaction`: The transaction exists, but the P-Chain signs no message about it, or it is of an EVM chain and sent no message: the error says what it did. The same request will always fail. Give the ID of a transaction that converts a subnet, that registers, changes or removes an L1 validator, or that sends a Warp message.
+ * - `several_messages`: The EVM transaction sent several messages; details list them. The same request will always fail. Choose one by the parameter logIndex.
+ * - `message_superseded`: The P-Chain no longer confirms this message: a later change overtook it, or the validator was removed. The same request will always fail. Ask for the message of the latest change.
+ * - `validation_not_over`: The message says that a validation has ended, but it still exists. The same request fails until something has changed. Ask again after the validator was removed.
+ * - `signing_refused`: Too much weight refuses to sign for the quorum to be reached, for reasons that no later block changes. The same request will always fail. Read the reasons in details; check that the source chain really sent this message.
+ * - `quorum_unreachable`: The validators without a BLS key and the inactive L1 validators have too much weight for the others to reach the quorum; no validator was asked. The same request fails until something has changed. See which validators cannot sign in details; give them keys or balance, ask for a lower quorum, or let another subnet sign.
+ * - `subnet_not_allowed`: This service does not ask the validators of that subnet. The same request fails until something has changed. Ask the operator to allow the subnet, or use another service.
+ * - `unknown_source_chain`: The P-Chain knows no blockchain with the ID of the source chain. The same request fails until something has changed. Check the network and the ID.
+ * - `unknown_subnet`: The P-Chain knows no such subnet. The same request fails until something has changed. Check the network and the ID.
+ * - `unknown_blockchain`: The P-Chain knows no such blockchain. The same request fails until something has changed. Check the network and the ID.
+ * - `unknown_transaction`: None of the chains that were asked has accepted such a transaction. The same request may succeed later. Check the network, the ID and blockchainId; ask again once the transaction was accepted.
+ * - `unknown_validation`: The P-Chain has no L1 validator with this validation ID, or no longer has it. The same request fails until something has changed. Check the network and the ID.
+ * - `justification_not_found`: The message needs a justification, which was not given and could not be found. The same request fails until something has changed. Send the justification with the message.
+ * - `justification_pending`: The message needs a justification, and the service is still searching for it. The same request may succeed later. Ask again after Retry-After, or send the justification.
+ * - `no_validators_yet`: The signing subnet has no validators yet at the P-Chain height of the request. The same request may succeed later. Ask again after Retry-After.
+ * - `not_connected`: The connected validators have too little weight to reach the quorum. The same request may succeed later. Ask again after Retry-After.
+ * - `insufficient_weight`: Too little weight signed; details list what each validator did. The same request may succeed later. Read the reasons in details; ask again after Retry-After.
+ * - `p_chain_unavailable`: The P-Chain API did not answer. The same request may succeed later. Ask again after Retry-After.
+ * - `p_chain_invalid`: The P-Chain API sent an invalid answer. The same request may succeed later. Ask again later; tell the operator if it persists.
+ * - `chain_rpc_unavailable`: The RPC of the EVM chain did not answer. The same request may succeed later. Ask again after Retry-After.
+ * - `chain_rpc_invalid`: The RPC of the EVM chain sent an invalid answer, or there is none for this chain. The same request may succeed later. Check blockchainId; tell the operator if it persists, who can set networks.NAME.chainRpc.
+ * - `overloaded`: The service sheds load: the limit of running requests, the share of a client or subnet, or the limit of buffered bytes is reached; or too many requests of the client named what does not exist. The same request may succeed later. Ask again after Retry-After.
+ * - `network_unavailable`: The network is configured but not usable now: it is starting, or its API belongs to another network. The same request may succeed later. Ask again after Retry-After; /health/ready says why.
+ * - `upstream_not_configured`: The route exists, but no upstream is configured for it. The same request fails until something has changed. Ask the operator to configure it.
+ * - `upstream_unreachable`: No connection to the upstream could be made, or it broke. The same request may succeed later. Ask again later.
+ * - `upstream_invalid_answer`: The upstream sent an answer that cannot be forwarded. The same request may succeed later. Ask again later; tell the operator if it persists.
+ * - `upstream_timeout`: The upstream did not answer in time. The same request may succeed later. Ask again after Retry-After.
+ * - `upstream_failing`: The upstream failed repeatedly, and requests to it are suspended for some time. The same request may succeed later. Ask again after Retry-After.
+ * - `upstream_overloaded`: All connections to the upstream are in use. The same request may succeed later. Ask again after Retry-After.
+ * - `upstream_error`: The upstream refused the request; its status and message are forwarded. The same request may succeed later. Decide by the status: 408, 429 and 5xx may pass, others will not.
+ * - `unknown_network`: This service does not serve the network in the path; the message lists those that it serves. The same request will always fail. Use one of the names in the message.
+ * - `not_found`: There is no such route. The same request will always fail. See /openapi.json for the routes.
+ * - `unknown_request`: No recent request for a signature has this ID, or it is another client's. The same request will always fail. Check the ID; the log of the service may still have it.
+ * - `feed_not_configured`: The network watches no chains, so it has no messages to read. The same request fails until something has changed. Ask the operator to set networks.NAME.feed.chains.
+ * - `unknown_message`: The feed has no message with this ID: its chain is not watched, its block was not read yet, or it was removed. The same request may succeed later. Check the network and the ID; sign the message by POST if its chain is not watched.
+ * - `cursor_expired`: Messages after the cursor were removed, or were never stored by a service that has restarted without store.path. The same request will always fail. Go on from oldestCursor in details, and read what is missing from the chain.
+ * - `unauthorized`: The API key is not known, or the route needs one. The same request will always fail. Send a valid key, or none where the route needs none.
+ * - `forbidden`: The API key may not use this route. The same request will always fail. Send a key that may use this route.
+ * - `rate_limited`: The client has used up its units. The same request may succeed later. Ask again after Retry-After.
+ * - `body_too_large`: The body has more bytes than the route allows. The same request will always fail. Send a shorter body.
+ * - `unsupported_media_type`: The body is not declared as JSON. The same request will always fail. Send JSON with the header content-type: application/json.
+ * - `unsupported_transfer_coding`: The body has a transfer coding other than chunked. The same request will always fail. Send the body as it is, or in chunks.
+ * - `headers_too_large`: The headers have more bytes than the service allows. The same request will always fail. Send fewer or shorter headers.
+ * - `request_timeout`: The request did not arrive completely in time. The same request may succeed later. Send it again, over a faster connection.
+ * - `internal_error`: A bug of the service; its log has the details under the answer's x-request-id. The same request may succeed later. Report it with the x-request-id.
+ *
+ * This interface was referenced by `Unused`'s JSON-Schema
+ * via the `definition` "ErrorCode".
+ */
+export type ErrorCode =
+  | 'invalid_request'
+  | 'wrong_network'
+  | 'height_not_reached'
+  | 'height_not_served'
+  | 'no_message_in_transaction'
+  | 'several_messages'
+  | 'message_superseded'
+  | 'validation_not_over'
+  | 'signing_refused'
+  | 'quorum_unreachable'
+  | 'subnet_not_allowed'
+  | 'unknown_source_chain'
+  | 'unknown_subnet'
+  | 'unknown_blockchain'
+  | 'unknown_transaction'
+  | 'unknown_validation'
+  | 'justification_not_found'
+  | 'justification_pending'
+  | 'no_validators_yet'
+  | 'not_connected'
+  | 'insufficient_weight'
+  | 'p_chain_unavailable'
+  | 'p_chain_invalid'
+  | 'chain_rpc_unavailable'
+  | 'chain_rpc_invalid'
+  | 'overloaded'
+  | 'network_unavailable'
+  | 'upstream_not_configured'
+  | 'upstream_unreachable'
+  | 'upstream_invalid_answer'
+  | 'upstream_timeout'
+  | 'upstream_failing'
+  | 'upstream_overloaded'
+  | 'upstream_error'
+  | 'unknown_network'
+  | 'not_found'
+  | 'unknown_request'
+  | 'feed_not_configured'
+  | 'unknown_message'
+  | 'cursor_expired'
+  | 'unauthorized'
+  | 'forbidden'
+  | 'rate_limited'
+  | 'body_too_large'
+  | 'unsupported_media_type'
+  | 'unsupported_transfer_coding'
+  | 'headers_too_large'
+  | 'request_timeout'
+  | 'internal_error';
+/**
+ * One event: the text after `event:`, and the JSON after `data:`
+ *
+ * This interface was referenced by `Unused`'s JSON-Schema
+ * via the `definition` "AggregationEvent".
+ */
+export type AggregationEvent =
+  | {
+      event: 'resolved';
+      data: ResolvedEvent;
+    }
+  | {
+      event: 'asked';
+      data: AskedEvent;
+    }
+  | {
+      event: 'answer';
+      data: AnswerEvent;
+    }
+  | {
+      event: 'progress';
+      data: ProgressEvent;
+    }
+  | {
+      event: 'verifying';
+      data: VerifyingEvent;
+    }
+  | {
+      event: 'result';
+      data: ResultEvent;
+    }
+  | {
+      event: 'error';
+      data: ErrorEvent;
+    };
+/**
+ * This interface was referenced by `Unused`'s JSON-Schema
+ * via the `definition` "DecodedReading".
+ */
+export type DecodedReading =
+  SignedMessageReading | UnsignedMessageReading | PayloadReading | ContentReading | JustificationReading;
+/**
+ * This interface was referenced by `Unused`'s JSON-Schema
+ * via the `definition` "DecodedPayload".
+ */
+export type DecodedPayload = HashPayload | AddressedCall | UnknownPayload;
+/**
+ * This interface was referenced by `Unused`'s JSON-Schema
+ * via the `definition` "DecodedJustification".
+ */
+export type DecodedJustification = SubnetIDIndex | RegisterL1ValidatorMessage;
+/**
+ * One event: the texts after `id:` and `event:`, and the JSON after `data:`
+ *
+ * This interface was referenced by `Unused`'s JSON-Schema
+ * via the `definition` "FeedEvent".
+ */
+export type FeedEvent =
+  | {
+      event: 'message';
+      /**
+       * The cursor after the event, for Last-Event-ID
+       */
+      id: string;
+      data: FeedMessage;
+    }
+  | {
+      event: 'watermark';
+      /**
+       * The cursor after the event, for Last-Event-ID
+       */
+      id: string;
+      data: WatermarkEvent;
+    }
+  | {
+      event: 'expired';
+      data: ExpiredEvent;
+    }
+  | {
+      event: 'lagging';
+      /**
+       * The cursor after the event, for Last-Event-ID
+       */
+      id: string;
+      data: LaggingEvent;
+    };
+
+export interface Unused {}
+/**
+ * This interface was referenced by `Unused`'s JSON-Schema
+ * via the `definition` "AggregateSignaturesQuery".
+ */
+export interface AggregateSignaturesQuery {
+  /**
+   * Seconds in which the transaction may still be accepted and executed. The time for signatures begins after it, and the answer comes as soon as the message is signed
+   */
+  wait?: number;
+}
+/**
+ * This interface was referenced by `Unused`'s JSON-Schema
+ * via the `definition` "AggregateSignaturesOfTransactionQuery".
+ */
+export interface AggregateSignaturesOfTransactionQuery {
+  /**
+   * The EVM chain of the transaction: its ID in hex or cb58, or C for the C-Chain. Without it the P-Chain is asked; then, for a txHash of 0x and 64 digits that it does not know, the C-Chain and the chains of tracked subnets
+   */
+  blockchainId?: string;
+  /**
+   * The logIndex of the message in the receipt, in decimal or hex, if an EVM transaction sent several
+   */
+  logIndex?: string;
+  /**
+   * The subnet whose validators sign, in hex or cb58; the default is the one that the destination accepts, without a destination the subnet of the source chain
+   */
+  signingSubnetId?: string;
+  /**
+   * Percentage of the signing subnet's weight that must sign; with a destination, the default is the destination's
+   */
+  quorumPercentage?: number;
+  /**
+   * Percentage tried for beyond the quorum; the two add up to at most 100
+   */
+  quorumPercentageBuffer?: number;
+  /**
+   * The P-Chain height of the validators; 0 is the proposed height
+   */
+  pChainHeight?: number;
+  /**
+   * The blockchain that will verify the message, in hex or cb58: the validators that it accepts sign, with its quorum, at the P-Chain height of its current epoch, except for what the request names. The default is the destination of a Teleporter message, and for a message of the P-Chain the chain of the L1's validator manager; at the proposed height if the epoch cannot be read
+   */
+  destinationBlockchainId?: string;
+  /**
+   * Seconds in which the transaction may still be accepted and executed. The time for signatures begins after it, and the answer comes as soon as the message is signed
+   */
+  wait?: number;
+}
+/**
+ * This interface was referenced by `Unused`'s JSON-Schema
+ * via the `definition` "ListSubnetsQuery".
+ */
+export interface ListSubnetsQuery {
+  /**
+   * `nextPageToken` of the previous page
+   */
+  pageToken?: string;
+  pageSize?: number;
+}
+/**
+ * This interface was referenced by `Unused`'s JSON-Schema
+ * via the `definition` "GetSubnetQuery".
+ */
+export interface GetSubnetQuery {
+  /**
+   * The P-Chain height of the validators; 0 is the proposed height
+   */
+  pChainHeight?: number;
+  /**
+   * The blockchain that verifies, in hex or cb58: the P-Chain height is then that of its current epoch, unless pChainHeight is given
+   */
+  destinationBlockchainId?: string;
+  /**
+   * `nextPageToken` of the previous page
+   */
+  pageToken?: string;
+  pageSize?: number;
+}
+/**
+ * This interface was referenced by `Unused`'s JSON-Schema
+ * via the `definition` "ListMessagesQuery".
+ */
+export interface ListMessagesQuery {
+  /**
+   * Only messages of this chain: its ID in hex or cb58, or C for the C-Chain. By default those of all watched chains
+   */
+  sourceBlockchainId?: string;
+  /**
+   * Only messages of this sender: an EVM address with 0x
+   */
+  sender?: string;
+  /**
+   * Only Teleporter messages for this chain: its ID in hex or cb58
+   */
+  destinationBlockchainId?: string;
+  /**
+   * Only messages of this status
+   */
+  status?: 'pending' | 'signed' | 'failed';
+  /**
+   * The cursor after which messages are read: nextCursor of an answer, or the id of an event. `recent` begins with the last messages, at most 100 of a chain. Without it, reading begins with the oldest stored message
+   */
+  after?: string;
+  /**
+   * The most messages of a page. A page ends earlier after 1 MiB of messages. Streams ignore it
+   */
+  limit?: number;
+}
+/**
+ * This interface was referenced by `Unused`'s JSON-Schema
+ * via the `definition` "GetMessageQuery".
+ */
+export interface GetMessageQuery {
+  /**
+   * The blockchain that will verify the message, in hex or cb58
+   */
+  destinationBlockchainId?: string;
+}
+/**
+ * This interface was referenced by `Unused`'s JSON-Schema
+ * via the `definition` "ReplayMessagesQuery".
+ */
+export interface ReplayMessagesQuery {
+  /**
+   * The first block
+   */
+  fromBlock: number;
+  /**
+   * The last block; at most 1000 blocks are read
+   */
+  toBlock: number;
+}
+/**
+ * This interface was referenced by `Unused`'s JSON-Schema
+ * via the `definition` "ProveUptimeQuery".
+ */
+export interface ProveUptimeQuery {
+  /**
+   * Percentage of the L1's weight that must sign
+   */
+  quorumPercentage?: number;
+  /**
+   * The L1's chain whose nodes are asked, in hex or cb58; the default is that of its validator manager, if the L1 validates it
+   */
+  blockchainId?: string;
+  /**
+   * The P-Chain height of the validators; 0 is the proposed height
+   */
+  pChainHeight?: number;
+  /**
+   * The blockchain that verifies, in hex or cb58: the P-Chain height is then that of its current epoch, unless pChainHeight is given
+   */
+  destinationBlockchainId?: string;
+}
+/**
+ * This interface was referenced by `Unused`'s JSON-Schema
+ * via the `definition` "ListRequestsQuery".
+ */
+export interface ListRequestsQuery {
+  /**
+   * Only requests with this outcome
+   */
+  outcome?:
+    | 'signed'
+    | 'aborted'
+    | 'invalid_request'
+    | 'wrong_network'
+    | 'height_not_reached'
+    | 'height_not_served'
+    | 'no_message_in_transaction'
+    | 'several_messages'
+    | 'message_superseded'
+    | 'validation_not_over'
+    | 'signing_refused'
+    | 'quorum_unreachable'
+    | 'subnet_not_allowed'
+    | 'unknown_source_chain'
+    | 'unknown_subnet'
+    | 'unknown_blockchain'
+    | 'unknown_transaction'
+    | 'unknown_validation'
+    | 'justification_not_found'
+    | 'justification_pending'
+    | 'no_validators_yet'
+    | 'not_connected'
+    | 'insufficient_weight'
+    | 'p_chain_unavailable'
+    | 'p_chain_invalid'
+    | 'chain_rpc_unavailable'
+    | 'chain_rpc_invalid'
+    | 'overloaded'
+    | 'network_unavailable'
+    | 'upstream_not_configured'
+    | 'upstream_unreachable'
+    | 'upstream_invalid_answer'
+    | 'upstream_timeout'
+    | 'upstream_failing'
+    | 'upstream_overloaded'
+    | 'upstream_error'
+    | 'unknown_network'
+    | 'not_found'
+    | 'unknown_request'
+    | 'feed_not_configured'
+    | 'unknown_message'
+    | 'cursor_expired'
+    | 'unauthorized'
+    | 'forbidden'
+    | 'rate_limited'
+    | 'body_too_large'
+    | 'unsupported_media_type'
+    | 'unsupported_transfer_coding'
+    | 'headers_too_large'
+    | 'request_timeout'
+    | 'internal_error';
+  /**
+   * Only requests with this signing subnet, in hex or cb58
+   */
+  subnetId?: string;
+  /**
+   * Only requests that ended at this Unix time in milliseconds or later. Those of other replicas appear up to 100 ms late
+   */
+  since?: number;
+  /**
+   * The most requests
+   */
+  limit?: number;
+}
+/**
+ * This interface was referenced by `Unused`'s JSON-Schema
+ * via the `definition` "AddressedCall".
+ */
+export interface AddressedCall {
+  kind: 'AddressedCall';
+  /**
+   * In hex; empty if the chain itself is the sender
+   */
+  sourceAddress: string;
+  /**
+   * Hex, without a prefix
+   */
+  payload: string;
+  content?: DecodedContent;
+}
+/**
+ * This interface was referenced by `Unused`'s JSON-Schema
+ * via the `definition` "SubnetToL1Conversion".
+ */
+export interface SubnetToL1Conversion {
+  kind: 'SubnetToL1Conversion';
+  /**
+   * In cb58
+   */
+  conversionId: string;
+}
+/**
+ * This interface was referenced by `Unused`'s JSON-Schema
+ * via the `definition` "RegisterL1Validator".
+ */
+export interface RegisterL1Validator {
+  kind: 'RegisterL1Validator';
+  /**
+   * In cb58
+   */
+  validationId: string;
+  /**
+   * In cb58
+   */
+  subnetId: string;
+  /**
+   * NodeID; hex if it does not have 20 bytes
+   */
+  nodeId: string;
+  /**
+   * Hex, without a prefix
+   */
+  blsPublicKey: string;
+  /**
+   * Unix time in seconds
+   */
+  expiry: string;
+  remainingBalanceOwner: PChainOwner;
+  disableOwner: PChainOwner;
+  /**
+   * A decimal number, which may exceed 2^53
+   */
+  weight: string;
+}
+/**
+ * This interface was referenced by `Unused`'s JSON-Schema
+ * via the `definition` "PChainOwner".
+ */
+export interface PChainOwner {
+  threshold: number;
+  /**
+   * P-Chain addresses, of 20 bytes each
+   *
+   * Items: Hex, without a prefix
+   */
+  addresses: string[];
+}
+/**
+ * This interface was referenced by `Unused`'s JSON-Schema
+ * via the `definition` "L1ValidatorRegistration".
+ */
+export interface L1ValidatorRegistration {
+  kind: 'L1ValidatorRegistration';
+  /**
+   * In cb58
+   */
+  validationId: string;
+  registered: boolean;
+}
+/**
+ * This interface was referenced by `Unused`'s JSON-Schema
+ * via the `definition` "L1ValidatorWeight".
+ */
+export interface L1ValidatorWeight {
+  kind: 'L1ValidatorWeight';
+  /**
+   * In cb58
+   */
+  validationId: string;
+  /**
+   * A decimal number, which may exceed 2^53
+   */
+  nonce: string;
+  /**
+   * A decimal number, which may exceed 2^53
+   */
+  weight: string;
+}
+/**
+ * This interface was referenced by `Unused`'s JSON-Schema
+ * via the `definition` "ValidatorUptime".
+ */
+export interface ValidatorUptime {
+  kind: 'ValidatorUptime';
+  /**
+   * In cb58
+   */
+  validationId: string;
+  /**
+   * Seconds
+   */
+  totalUptime: string;
+}
+/**
+ * This interface was referenced by `Unused`'s JSON-Schema
+ * via the `definition` "TeleporterMessage".
+ */
+export interface TeleporterMessage {
+  kind: 'TeleporterMessage';
+  /**
+   * A decimal number, which may exceed 2^53
+   */
+  messageNonce: string;
+  /**
+   * EVM address, with 0x
+   */
+  originSenderAddress: string;
+  /**
+   * In cb58
+   */
+  destinationBlockchainId: string;
+  /**
+   * EVM address, with 0x
+   */
+  destinationAddress: string;
+  /**
+   * A decimal number, which may exceed 2^53
+   */
+  requiredGasLimit: string;
+  /**
+   * Items: EVM address, with 0x
+   */
+  allowedRelayerAddresses: string[];
+  receipts: TeleporterReceipt[];
+  /**
+   * Hex, without a prefix
+   */
+  message: string;
+}
+/**
+ * This interface was referenced by `Unused`'s JSON-Schema
+ * via the `definition` "TeleporterReceipt".
+ */
+export interface TeleporterReceipt {
+  /**
+   * A decimal number, which may exceed 2^53
+   */
+  receivedMessageNonce: string;
+  /**
+   * EVM address, with 0x
+   */
+  relayerRewardAddress: string;
+}
+/**
+ * Where validators were asked: what they did
+ *
+ * This interface was referenced by `Unused`'s JSON-Schema
+ * via the `definition` "AggregationDetails".
+ */
+export interface AggregationDetails {
+  /**
+   * Weight that the quorum needs
+   */
+  weightNeeded: string;
+  /**
+   * Weight of the validators that signed
+   */
+  weightSigned: string;
+  /**
+   * Weight of all validators of the subnet
+   */
+  totalWeight: string;
+  /**
+   * The subnet whose validators were asked, in cb58
+   */
+  signingSubnetId: string;
+  /**
+   * The P-Chain height whose validators were asked
+   */
+  pChainHeight: number;
+  outcomes: OutcomeCounts;
+  /**
+   * Validators that did not sign, the heaviest first
+   */
+  missing: MissingValidator[];
+  /**
+   * How many more validators did not sign
+   */
+  missingOmitted: number;
+}
+/**
+ * `signed`: its signature is good; `refused`: its last answer was an error, with its own code and text; it may have been asked again since; `timed_out`: it was asked and did not answer in time. Reason `no_answer`: nothing came; `request_dropped`: it answers pings, but drops requests for this blockchain; `request_ended`: the request ended first; `unreachable`: there is no connection; the reason says why; `invalid_signature`: it sent no valid signature of this message; the reason says what is wrong; `not_asked`: it was not asked. Reason `queue_full`: too many requests wait to be sent; `no_key`: its weight counts in the total, and it cannot sign. Reason `no_key`: it has no BLS key; `inactive`: the inactive L1 validators, whose balance has run out, as one entry under the NodeID of zero bytes
+ *
+ * This interface was referenced by `Unused`'s JSON-Schema
+ * via the `definition` "OutcomeCounts".
+ */
+export interface OutcomeCounts {
+  signed: SignedCount;
+  refused: RefusalCounts;
+  timed_out: ReasonCounts;
+  unreachable: ReasonCounts;
+  invalid_signature: ReasonCounts;
+  not_asked: ReasonCounts;
+  no_key: ReasonCounts;
+}
+/**
+ * Validators that signed
+ *
+ * This interface was referenced by `Unused`'s JSON-Schema
+ * via the `definition` "SignedCount".
+ */
+export interface SignedCount {
+  /**
+   * A decimal number, which may exceed 2^53
+   */
+  weight: string;
+  /**
+   * How many validators
+   */
+  count: number;
+}
+/**
+ * Validators with this outcome, and why
+ *
+ * This interface was referenced by `Unused`'s JSON-Schema
+ * via the `definition` "RefusalCounts".
+ */
+export interface RefusalCounts {
+  /**
+   * A decimal number, which may exceed 2^53
+   */
+  weight: string;
+  /**
+   * How many validators
+   */
+  count: number;
+  reasons: RefusalCount[];
+}
+/**
+ * This interface was referenced by `Unused`'s JSON-Schema
+ * via the `definition` "RefusalCount".
+ */
+export interface RefusalCount {
+  code: number;
+  /**
+   * The validator's error text
+   */
+  text: string;
+  /**
+   * A decimal number, which may exceed 2^53
+   */
+  weight: string;
+  /**
+   * How many validators
+   */
+  count: number;
+}
+/**
+ * Validators with this outcome, and why
+ *
+ * This interface was referenced by `Unused`'s JSON-Schema
+ * via the `definition` "ReasonCounts".
+ */
+export interface ReasonCounts {
+  /**
+   * A decimal number, which may exceed 2^53
+   */
+  weight: string;
+  /**
+   * How many validators
+   */
+  count: number;
+  reasons: ReasonCount[];
+}
+/**
+ * This interface was referenced by `Unused`'s JSON-Schema
+ * via the `definition` "ReasonCount".
+ */
+export interface ReasonCount {
+  reason: string;
+  /**
+   * A decimal number, which may exceed 2^53
+   */
+  weight: string;
+  /**
+   * How many validators
+   */
+  count: number;
+}
+/**
+ * A validator that did not sign
+ *
+ * This interface was referenced by `Unused`'s JSON-Schema
+ * via the `definition` "MissingValidator".
+ */
+export interface MissingValidator {
+  nodeId: string;
+  /**
+   * A decimal number, which may exceed 2^53
+   */
+  weight: string;
+  /**
+   * One of the names under outcomes
+   */
+  outcome: 'refused' | 'timed_out' | 'unreachable' | 'invalid_signature' | 'not_asked' | 'no_key';
+  /**
+   * The validator's own error code, where it refused
+   */
+  code?: number;
+  /**
+   * The validator's error text, where it refused
+   */
+  text?: string;
+  /**
+   * The finer cause, where it did not refuse
+   */
+  reason?: string;
+}
+/**
+ * This interface was referenced by `Unused`'s JSON-Schema
+ * via the `definition` "AggregationError".
+ */
+export interface AggregationError {
+  /**
+   * What is wrong, and what is allowed
+   */
+  message: string;
+  details?: AggregationDetails | SentMessages;
+  /**
+   * The HTTP status
+   */
+  statusCode: number;
+  /**
+   * The reason phrase of the status
+   */
+  error: string;
+  code: ErrorCode;
+}
+/**
+ * Where an EVM transaction sent several messages: which
+ *
+ * This interface was referenced by `Unused`'s JSON-Schema
+ * via the `definition` "SentMessages".
+ */
+export interface SentMessages {
+  messages: SentMessage[];
+  /**
+   * How many more messages the transaction sent
+   */
+  messagesOmitted: number;
+}
+/**
+ * This interface was referenced by `Unused`'s JSON-Schema
+ * via the `definition` "SentMessage".
+ */
+export interface SentMessage {
+  /**
+   * The value of the parameter that chooses this message
+   */
+  logIndex: number;
+  /**
+   * In cb58
+   */
+  messageId: string;
+  /**
+   * Of a Teleporter message, in cb58: the blockchain that it is for
+   */
+  destinationBlockchainId?: string;
+  /**
+   * Size of the unsigned message
+   */
+  bytes: number;
+}
+/**
+ * All there is to know at this moment, in place of what came before
+ *
+ * This interface was referenced by `Unused`'s JSON-Schema
+ * via the `definition` "ResolvedEvent".
+ */
+export interface ResolvedEvent {
+  /**
+   * The name of the network that is asked
+   */
+  network: string;
+  /**
+   * The subnet whose validators sign, in cb58
+   */
+  signingSubnetId: string;
+  /**
+   * The P-Chain height whose validators are asked
+   */
+  pChainHeight: number;
+  quorumPercentage: number;
+  quorumPercentageBuffer: number;
+  /**
+   * A decimal number, which may exceed 2^53
+   */
+  totalWeight: string;
+  /**
+   * Least weight of the quorum
+   */
+  quorumWeight: string;
+  /**
+   * Least weight of the quorum with its buffer
+   */
+  targetWeight: string;
+  /**
+   * Weight of those who have signed
+   */
+  signedWeight: string;
+  /**
+   * Whether the signatures are being verified
+   */
+  isVerifying: boolean;
+  /**
+   * In canonical order; those without a BLS key are not among them
+   */
+  validators: EventValidator[];
+}
+/**
+ * This interface was referenced by `Unused`'s JSON-Schema
+ * via the `definition` "EventValidator".
+ */
+export interface EventValidator {
+  /**
+   * In the canonical order of the validator set, from 0
+   */
+  index: number;
+  /**
+   * Its nodes: several may have one BLS key
+   */
+  nodeIds: string[];
+  /**
+   * A decimal number, which may exceed 2^53
+   */
+  weight: string;
+  /**
+   * Whether it was connected when this event was sent
+   */
+  isConnected: boolean;
+  /**
+   * `asked`: its answer is to come; `signed`: its signature is good; `refused`: its last answer was an error, with its own code and text; it may have been asked again since; `timed_out`: it was asked and did not answer in time. Reason `no_answer`: nothing came; `request_dropped`: it answers pings, but drops requests for this blockchain; `request_ended`: the request ended first; `unreachable`: there is no connection; the reason says why; `invalid_signature`: it sent no valid signature of this message; the reason says what is wrong; `not_asked`: it was not asked. Reason `queue_full`: too many requests wait to be sent
+   */
+  status: 'asked' | 'signed' | 'refused' | 'timed_out' | 'unreachable' | 'invalid_signature' | 'not_asked';
+  /**
+   * The validator's own error code, where it refused
+   */
+  code?: number;
+  /**
+   * The validator's error text, where it refused
+   */
+  text?: string;
+  /**
+   * The finer cause, where it did not refuse
+   */
+  reason?: string;
+}
+/**
+ * Validators that were asked, without those that have refused: they stay `refused` until another answer
+ *
+ * This interface was referenced by `Unused`'s JSON-Schema
+ * via the `definition` "AskedEvent".
+ */
+export interface AskedEvent {
+  /**
+   * Items: In the canonical order of the validator set, from 0
+   */
+  validators: number[];
+}
+/**
+ * What came of asking validators
+ *
+ * This interface was referenced by `Unused`'s JSON-Schema
+ * via the `definition` "AnswerEvent".
+ */
+export interface AnswerEvent {
+  answers: ValidatorAnswer[];
+}
+/**
+ * This interface was referenced by `Unused`'s JSON-Schema
+ * via the `definition` "ValidatorAnswer".
+ */
+export interface ValidatorAnswer {
+  /**
+   * In the canonical order of the validator set, from 0
+   */
+  index: number;
+  /**
+   * A decimal number, which may exceed 2^53
+   */
+  weight: string;
+  /**
+   * `signed`: its signature is good; `refused`: its last answer was an error, with its own code and text; it may have been asked again since; `timed_out`: it was asked and did not answer in time. Reason `no_answer`: nothing came; `request_dropped`: it answers pings, but drops requests for this blockchain; `request_ended`: the request ended first; `unreachable`: there is no connection; the reason says why; `invalid_signature`: it sent no valid signature of this message; the reason says what is wrong; `not_asked`: it was not asked. Reason `queue_full`: too many requests wait to be sent
+   */
+  outcome: 'signed' | 'refused' | 'timed_out' | 'unreachable' | 'invalid_signature' | 'not_asked';
+  /**
+   * The validator's own error code, where it refused
+   */
+  code?: number;
+  /**
+   * The validator's error text, where it refused
+   */
+  text?: string;
+  /**
+   * The finer cause, where it did not refuse
+   */
+  reason?: string;
+}
+/**
+ * How far the collection is; it comes after answers
+ *
+ * This interface was referenced by `Unused`'s JSON-Schema
+ * via the `definition` "ProgressEvent".
+ */
+export interface ProgressEvent {
+  /**
+   * A decimal number, which may exceed 2^53
+   */
+  signedWeight: string;
+  /**
+   * A decimal number, which may exceed 2^53
+   */
+  quorumWeight: string;
+  /**
+   * A decimal number, which may exceed 2^53
+   */
+  targetWeight: string;
+  /**
+   * A decimal number, which may exceed 2^53
+   */
+  totalWeight: string;
+}
+/**
+ * Enough have signed, and what they signed is being verified
+ *
+ * This interface was referenced by `Unused`'s JSON-Schema
+ * via the `definition` "VerifyingEvent".
+ */
+export interface VerifyingEvent {}
+/**
+ * The end: the signed message, as the plain answer has it
+ *
+ * This interface was referenced by `Unused`'s JSON-Schema
+ * via the `definition` "ResultEvent".
+ */
+export interface ResultEvent {
+  /**
+   * The signed Warp message in hex, without a prefix
+   */
+  signedMessage: string;
+  /**
+   * The P-Chain height whose validators signed
+   */
+  pChainHeight: number;
+  /**
+   * The subnet whose validators signed, in cb58
+   */
+  signingSubnetId: string;
+  /**
+   * Weight of the signers
+   */
+  signedWeight: string;
+  /**
+   * Weight of all validators of the subnet, of which the quorum is a part
+   */
+  totalWeight: string;
+  /**
+   * NodeIDs of the signers in canonical order, one for each BLS key
+   */
+  signers: string[];
+  epoch?: Epoch;
+  /**
+   * Missing if nothing is known against the message
+   */
+  warnings?: DeliveryWarning[];
+}
+/**
+ * The destination's current epoch (ACP-181); missing for a chain without epochs
+ *
+ * This interface was referenced by `Unused`'s JSON-Schema
+ * via the `definition` "Epoch".
+ */
+export interface Epoch {
+  /**
+   * Counts from 1
+   */
+  number: number;
+  /**
+   * The P-Chain height at which the chain verifies messages
+   */
+  pChainHeight: number;
+  /**
+   * Unix time in seconds
+   */
+  startTime: number;
+}
+/**
+ * Why a destination refuses the message, or may refuse it
+ *
+ * This interface was referenced by `Unused`'s JSON-Schema
+ * via the `definition` "DeliveryWarning".
+ */
+export interface DeliveryWarning {
+  /**
+   * `signers_refused`: The destination accepts the validators of another subnet only; `quorum_too_low`: The signed weight is below the destination's quorum; `warp_disabled`: The Warp precompile of the destination is not enabled, so it accepts no message; `config_unreadable`: The destination's warp config could not be read; a quorum of 67 % is assumed; `epoch_unreadable`: The destination's current epoch could not be read or compared; the message may be refused; `set_differs_from_epoch`: The validators differ from those at the P-Chain height of the destination's current epoch; `unknown_destination`: The destination in the message is not known, so nothing was checked for it
+   */
+  code:
+    | 'signers_refused'
+    | 'quorum_too_low'
+    | 'warp_disabled'
+    | 'config_unreadable'
+    | 'epoch_unreadable'
+    | 'set_differs_from_epoch'
+    | 'unknown_destination';
+  message: string;
+}
+/**
+ * The end: what went wrong, as the plain answer has it
+ *
+ * This interface was referenced by `Unused`'s JSON-Schema
+ * via the `definition` "ErrorEvent".
+ */
+export interface ErrorEvent {
+  /**
+   * What is wrong, and what is allowed
+   */
+  message: string;
+  /**
+   * The status that the plain answer would have
+   */
+  statusCode: number;
+  /**
+   * The reason phrase of the status
+   */
+  error: string;
+  code: ErrorCode;
+  details?: AggregationDetails;
+}
+/**
+ * This interface was referenced by `Unused`'s JSON-Schema
+ * via the `definition` "AggregationRequest".
+ */
+export interface AggregationRequest {
+  /**
+   * The unsigned Warp message, or the data of the SendWarpMessage log that emitted it, in hex with an optional 0x prefix; an empty string counts as none
+   */
+  message?: string;
+  /**
+   * What validators need to sign some P-Chain messages, in hex with an optional 0x prefix. Without a message: a subnet ID asks for the message of the subnet's conversion to an L1; an L1ValidatorRegistrationJustification, or a RegisterL1Validator payload, for the message that the validation is over. An empty string counts as none
+   */
+  justification?: string;
+  /**
+   * The subnet whose validators sign, in hex or cb58; the default is the one that the destination accepts, without a destination the subnet of the source chain, and without a message the subnet that validates the chain of the L1's validator manager. An empty string counts as none
+   */
+  signingSubnetId?: string;
+  /**
+   * Percentage of the signing subnet's weight that must sign; with a destination, the default is the destination's
+   */
+  quorumPercentage?: number;
+  /**
+   * Percentage tried for beyond the quorum; the two add up to at most 100
+   */
+  quorumPercentageBuffer?: number;
+  /**
+   * The P-Chain height of the validators; 0 is the proposed height
+   */
+  pChainHeight?: number;
+  /**
+   * The same as pChainHeight, as the Go SDK spells it
+   */
+  pchainHeight?: number;
+  /**
+   * The blockchain that will verify the message, in hex or cb58: the validators that it accepts sign, with its quorum, at the P-Chain height of its current epoch, except for what the request names
+   */
+  destinationBlockchainId?: string;
+}
+/**
+ * Latency of its last signatures and refusals
+ *
+ * This interface was referenced by `Unused`'s JSON-Schema
+ * via the `definition` "AnswerLatency".
+ */
+export interface AnswerLatency {
+  /**
+   * Number of measured answers, at most 100
+   */
+  answers: number;
+  medianMs: number;
+  p99Ms: number;
+}
+/**
+ * Why it is not connected
+ *
+ * This interface was referenced by `Unused`'s JSON-Schema
+ * via the `definition` "ConnectionObstacle".
+ */
+export interface ConnectionObstacle {
+  /**
+   * `unreachable`: no answer to TCP; `tcp_refused`: nothing listens at its address; `no_files`: this service has no file descriptor left; `tls`: TLS failed; `wrong_node`: another node answers there; `not_admitted`: closed after TLS, as by nodes that let in listed peers only; `clock`: its clock differs by more than a minute; `other_network`: it belongs to another network; `version`: it refuses the version that we announce; `handshake`: a handshake was refused, or did not come; `protocol`: it broke the protocol; `silent`: nothing came for too long; `lost`: the connection broke; `connecting`: it is being dialled; `no_address`: its address is unknown; `private_address`: its address may not be dialled; `version_unknown`: the node version is unknown; `no_room`: too many connections are open here; `own_node`: it is this service
+   */
+  cause:
+    | 'unreachable'
+    | 'tcp_refused'
+    | 'no_files'
+    | 'tls'
+    | 'wrong_node'
+    | 'not_admitted'
+    | 'clock'
+    | 'other_network'
+    | 'version'
+    | 'handshake'
+    | 'protocol'
+    | 'silent'
+    | 'lost'
+    | 'unwanted'
+    | 'superseded'
+    | 'shutdown'
+    | 'connecting'
+    | 'own_node'
+    | 'no_address'
+    | 'private_address'
+    | 'version_unknown'
+    | 'no_room';
+  reason: string;
+}
+/**
+ * This interface was referenced by `Unused`'s JSON-Schema
+ * via the `definition` "ContentReading".
+ */
+export interface ContentReading {
+  as: 'content';
+  content: DecodedContent;
+}
+/**
+ * This interface was referenced by `Unused`'s JSON-Schema
+ * via the `definition` "DecodeRequest".
+ */
+export interface DecodeRequest {
+  /**
+   * What is to be read, in hex with an optional 0x prefix: a Warp message, signed or not, the data of the SendWarpMessage log that emitted it, a payload, the content of an addressed call, or a justification
+   */
+  data: string;
+  /**
+   * The form to read it as; by default every form that fits
+   */
+  as?: 'signedMessage' | 'unsignedMessage' | 'payload' | 'content' | 'justification';
+}
+/**
+ * All readings of the bytes
+ *
+ * This interface was referenced by `Unused`'s JSON-Schema
+ * via the `definition` "DecodeResult".
+ */
+export interface DecodeResult {
+  /**
+   * The message, if data is that of a SendWarpMessage log: the first reading is of it. In hex, without a prefix
+   */
+  logMessage?: string;
+  /**
+   * The likeliest first. The same bytes may be a valid payload and a valid content
+   */
+  readings: DecodedReading[];
+}
+/**
+ * This interface was referenced by `Unused`'s JSON-Schema
+ * via the `definition` "SignedMessageReading".
+ */
+export interface SignedMessageReading {
+  as: 'signedMessage';
+  /**
+   * In cb58
+   */
+  messageId: string;
+  networkId: number;
+  /**
+   * The name of a public network
+   */
+  network?: string;
+  /**
+   * In cb58
+   */
+  sourceBlockchainId: string;
+  /**
+   * P, X or C: a chain of the primary network
+   */
+  sourceChain?: string;
+  payload: DecodedPayload;
+  /**
+   * Hex, without a prefix
+   */
+  unsignedMessage: string;
+  signature: DecodedSignature;
+}
+/**
+ * This interface was referenced by `Unused`'s JSON-Schema
+ * via the `definition` "HashPayload".
+ */
+export interface HashPayload {
+  kind: 'Hash';
+  /**
+   * Hex, without a prefix
+   */
+  hash: string;
+}
+/**
+ * This interface was referenced by `Unused`'s JSON-Schema
+ * via the `definition` "UnknownPayload".
+ */
+export interface UnknownPayload {
+  kind: 'unknown';
+  /**
+   * Hex, without a prefix
+   */
+  bytes: string;
+  /**
+   * Why it is no known kind. Validators may sign it anyway
+   */
+  reason: string;
+}
+/**
+ * This interface was referenced by `Unused`'s JSON-Schema
+ * via the `definition` "DecodedSignature".
+ */
+export interface DecodedSignature {
+  /**
+   * Indices in the canonical validator set
+   */
+  signers: number[];
+  /**
+   * Hex, without a prefix
+   */
+  signature: string;
+}
+/**
+ * This interface was referenced by `Unused`'s JSON-Schema
+ * via the `definition` "UnsignedMessageReading".
+ */
+export interface UnsignedMessageReading {
+  as: 'unsignedMessage';
+  /**
+   * In cb58
+   */
+  messageId: string;
+  networkId: number;
+  /**
+   * The name of a public network
+   */
+  network?: string;
+  /**
+   * In cb58
+   */
+  sourceBlockchainId: string;
+  /**
+   * P, X or C: a chain of the primary network
+   */
+  sourceChain?: string;
+  payload: DecodedPayload;
+}
+/**
+ * This interface was referenced by `Unused`'s JSON-Schema
+ * via the `definition` "PayloadReading".
+ */
+export interface PayloadReading {
+  as: 'payload';
+  payload: DecodedPayload;
+}
+/**
+ * This interface was referenced by `Unused`'s JSON-Schema
+ * via the `definition` "JustificationReading".
+ */
+export interface JustificationReading {
+  as: 'justification';
+  justification: DecodedJustification;
+}
+/**
+ * This interface was referenced by `Unused`'s JSON-Schema
+ * via the `definition` "SubnetIDIndex".
+ */
+export interface SubnetIDIndex {
+  kind: 'SubnetIDIndex';
+  /**
+   * In cb58
+   */
+  subnetId: string;
+  index: number;
+  /**
+   * In cb58
+   */
+  validationId: string;
+}
+/**
+ * This interface was referenced by `Unused`'s JSON-Schema
+ * via the `definition` "RegisterL1ValidatorMessage".
+ */
+export interface RegisterL1ValidatorMessage {
+  kind: 'RegisterL1ValidatorMessage';
+  /**
+   * Hex, without a prefix
+   */
+  message: string;
+  content?: DecodedContent;
+  /**
+   * In cb58
+   */
+  validationId?: string;
+}
+/**
+ * A Warp message of a watched chain; with a destination, signed for it
+ *
+ * This interface was referenced by `Unused`'s JSON-Schema
+ * via the `definition` "DeliveredMessage".
+ */
+export interface DeliveredMessage {
+  /**
+   * In cb58
+   */
+  messageId: string;
+  networkId: number;
+  /**
+   * The name of a public network
+   */
+  network?: string;
+  /**
+   * In cb58
+   */
+  sourceBlockchainId: string;
+  /**
+   * P, X or C: a chain of the primary network
+   */
+  sourceChain?: string;
+  payload: DecodedPayload;
+  /**
+   * Of a Teleporter message, in cb58: the blockchain that it is for
+   */
+  destinationBlockchainId?: string;
+  /**
+   * The contract or account that sent it: an EVM address, with 0x
+   */
+  sender: string;
+  blockNumber: number;
+  /**
+   * With 0x
+   */
+  blockHash: string;
+  /**
+   * Timestamp of the block, Unix time in milliseconds
+   */
+  blockTime: number;
+  /**
+   * The transaction, with 0x
+   */
+  txHash: string;
+  /**
+   * Index of the log in its block
+   */
+  logIndex: number;
+  /**
+   * When the service first saw the block's receipts, Unix time in milliseconds
+   */
+  executedAt: number;
+  /**
+   * In hex, without a prefix
+   */
+  unsignedMessage: string;
+  /**
+   * `pending`: it is being signed; `signed`: it has a quorum; `failed`: it could not be signed until now, and is tried again
+   */
+  status: 'pending' | 'signed' | 'failed';
+  failure?: MessageFailure;
+  /**
+   * The signed message in hex, without a prefix; this and the next fields if it is signed
+   */
+  signedMessage?: string;
+  /**
+   * When it was signed, Unix time in milliseconds
+   */
+  signedAt?: number;
+  /**
+   * The subnet whose validators signed, in cb58
+   */
+  signingSubnetId?: string;
+  /**
+   * The P-Chain height whose validators signed
+   */
+  pChainHeight?: number;
+  /**
+   * Weight of the signers
+   */
+  signedWeight?: string;
+  /**
+   * Weight of all validators of the subnet
+   */
+  totalWeight?: string;
+  epoch?: Epoch;
+  /**
+   * Missing if nothing is known against the message
+   */
+  warnings?: DeliveryWarning[];
+}
+/**
+ * Why a message has failed. It is tried again, less and less often, until it is removed
+ *
+ * This interface was referenced by `Unused`'s JSON-Schema
+ * via the `definition` "MessageFailure".
+ */
+export interface MessageFailure {
+  /**
+   * The code of the last error, as POST has it
+   */
+  code: string;
+  /**
+   * Explanation
+   */
+  message: string;
+  /**
+   * Attempts so far
+   */
+  attempts: number;
+  /**
+   * End of the last attempt, Unix time in milliseconds
+   */
+  failedAt: number;
+}
+/**
+ * What a delivery needs
+ *
+ * This interface was referenced by `Unused`'s JSON-Schema
+ * via the `definition` "Delivery".
+ */
+export interface Delivery {
+  /**
+   * How the chain takes a signed message: in the access list of a transaction, in a transaction of the P-Chain, or not at all
+   */
+  form: 'access_list' | 'p_chain_transaction' | 'none';
+  /**
+   * The address in the access list
+   */
+  precompileAddress?: string;
+  /**
+   * What a delivery needs, in words
+   */
+  needs: string[];
+}
+/**
+ * How a blockchain verifies messages
+ *
+ * This interface was referenced by `Unused`'s JSON-Schema
+ * via the `definition` "Destination".
+ */
+export interface Destination {
+  /**
+   * In cb58
+   */
+  blockchainId: string;
+  /**
+   * The subnet that validates it, in cb58
+   */
+  subnetId: string;
+  /**
+   * Least percentage of the weight that must have signed
+   */
+  quorumPercentage: number;
+  /**
+   * Of its warp config; missing if it cannot be read
+   */
+  requirePrimaryNetworkSigners?: boolean;
+  signers: DestinationSigners[];
+  /**
+   * The height at which messages without a destination are signed
+   */
+  proposedPChainHeight: number;
+  epoch?: Epoch;
+  /**
+   * Missing if nothing is known against the message
+   */
+  warnings?: DeliveryWarning[];
+  delivery: Delivery;
+}
+/**
+ * This interface was referenced by `Unused`'s JSON-Schema
+ * via the `definition` "DestinationSigners".
+ */
+export interface DestinationSigners {
+  /**
+   * The chains whose messages these validators must sign
+   */
+  sources: 'p_chain' | 'c_and_x_chain' | 'other_chains';
+  /**
+   * `source_subnet`: the subnet of the source chain signs; `destination_subnet`: the source chain is of the primary network, and the destination verifies its messages with the destination's own subnet; `primary_network`: the source chain is the C-Chain or the X-Chain, and the destination's warp config has requirePrimaryNetworkSigners
+   */
+  signingRule?: 'source_subnet' | 'destination_subnet' | 'primary_network';
+  /**
+   * In cb58; missing if it differs from source to source, or cannot be determined
+   */
+  signingSubnetId?: string;
+  /**
+   * Whether the validators at the proposed height differ from those at the height of the epoch; missing if that cannot be said
+   */
+  isProposedSetDifferent?: boolean;
+}
+/**
+ * This interface was referenced by `Unused`'s JSON-Schema
+ * via the `definition` "Error".
+ */
+export interface Error {
+  /**
+   * What is wrong, and what is allowed
+   */
+  message: string;
+  /**
+   * The HTTP status
+   */
+  statusCode: number;
+  /**
+   * The reason phrase of the status
+   */
+  error: string;
+  code: ErrorCode;
+}
+/**
+ * This interface was referenced by `Unused`'s JSON-Schema
+ * via the `definition` "ExpiredCursor".
+ */
+export interface ExpiredCursor {
+  /**
+   * Where a cursor has expired: the cursor of the oldest stored messages
+   */
+  oldestCursor?: string;
+}
+/**
+ * The end: messages after the cursor were removed, or never stored by a service that has restarted
+ *
+ * This interface was referenced by `Unused`'s JSON-Schema
+ * via the `definition` "ExpiredEvent".
+ */
+export interface ExpiredEvent {
+  message: string;
+  /**
+   * The cursor of the oldest messages that are stored
+   */
+  oldestCursor: string;
+}
+/**
+ * How far a watched chain was read
+ *
+ * This interface was referenced by `Unused`'s JSON-Schema
+ * via the `definition` "FeedChain".
+ */
+export interface FeedChain {
+  /**
+   * In cb58
+   */
+  blockchainId: string;
+  watermark: FeedWatermark;
+  /**
+   * All messages up to this block are signed or failed
+   */
+  signedThrough: number;
+}
+/**
+ * All blocks up to this one were read
+ *
+ * This interface was referenced by `Unused`'s JSON-Schema
+ * via the `definition` "FeedWatermark".
+ */
+export interface FeedWatermark {
+  blockNumber: number;
+  /**
+   * With 0x
+   */
+  blockHash: string;
+  /**
+   * Timestamp of the block, Unix time in milliseconds
+   */
+  blockTime: number;
+}
+/**
+ * This interface was referenced by `Unused`'s JSON-Schema
+ * via the `definition` "FeedError".
+ */
+export interface FeedError {
+  /**
+   * What is wrong, and what is allowed
+   */
+  message: string;
+  details?: ExpiredCursor;
+  /**
+   * The HTTP status
+   */
+  statusCode: number;
+  /**
+   * The reason phrase of the status
+   */
+  error: string;
+  code: ErrorCode;
+}
+/**
+ * A Warp message of a watched chain
+ *
+ * This interface was referenced by `Unused`'s JSON-Schema
+ * via the `definition` "FeedMessage".
+ */
+export interface FeedMessage {
+  /**
+   * In cb58
+   */
+  messageId: string;
+  networkId: number;
+  /**
+   * The name of a public network
+   */
+  network?: string;
+  /**
+   * In cb58
+   */
+  sourceBlockchainId: string;
+  /**
+   * P, X or C: a chain of the primary network
+   */
+  sourceChain?: string;
+  payload: DecodedPayload;
+  /**
+   * Of a Teleporter message, in cb58: the blockchain that it is for
+   */
+  destinationBlockchainId?: string;
+  /**
+   * The contract or account that sent it: an EVM address, with 0x
+   */
+  sender: string;
+  blockNumber: number;
+  /**
+   * With 0x
+   */
+  blockHash: string;
+  /**
+   * Timestamp of the block, Unix time in milliseconds
+   */
+  blockTime: number;
+  /**
+   * The transaction, with 0x
+   */
+  txHash: string;
+  /**
+   * Index of the log in its block
+   */
+  logIndex: number;
+  /**
+   * When the service first saw the block's receipts, Unix time in milliseconds
+   */
+  executedAt: number;
+  /**
+   * In hex, without a prefix
+   */
+  unsignedMessage: string;
+  /**
+   * `pending`: it is being signed; `signed`: it has a quorum; `failed`: it could not be signed until now, and is tried again
+   */
+  status: 'pending' | 'signed' | 'failed';
+  failure?: MessageFailure;
+  /**
+   * The signed message in hex, without a prefix; this and the next fields if it is signed
+   */
+  signedMessage?: string;
+  /**
+   * When it was signed, Unix time in milliseconds
+   */
+  signedAt?: number;
+  /**
+   * The subnet whose validators signed, in cb58
+   */
+  signingSubnetId?: string;
+  /**
+   * The P-Chain height whose validators signed
+   */
+  pChainHeight?: number;
+  /**
+   * Weight of the signers
+   */
+  signedWeight?: string;
+  /**
+   * Weight of all validators of the subnet
+   */
+  totalWeight?: string;
+}
+/**
+ * Every few seconds: how far the chains were read
+ *
+ * This interface was referenced by `Unused`'s JSON-Schema
+ * via the `definition` "WatermarkEvent".
+ */
+export interface WatermarkEvent {
+  /**
+   * The chains whose messages up to the watermark were sent on this connection, or before its cursor
+   */
+  chains: FeedChain[];
+}
+/**
+ * The end: the client does not read fast enough. Resume with the cursor
+ *
+ * This interface was referenced by `Unused`'s JSON-Schema
+ * via the `definition` "LaggingEvent".
+ */
+export interface LaggingEvent {
+  message: string;
+}
+/**
+ * Part of the total weight that cannot sign: validators without a BLS key, and inactive ones
+ *
+ * This interface was referenced by `Unused`'s JSON-Schema
+ * via the `definition` "KeylessWeight".
+ */
+export interface KeylessWeight {
+  /**
+   * A decimal number, which may exceed 2^53
+   */
+  weight: string;
+  count: number;
+}
+/**
+ * Outcome of the last signature request; missing if there was none
+ *
+ * This interface was referenced by `Unused`'s JSON-Schema
+ * via the `definition` "LastAnswer".
+ */
+export interface LastAnswer {
+  outcome: 'signed' | 'refused' | 'timed_out' | 'unreachable' | 'invalid_signature';
+  /**
+   * it was asked and did not answer in time. Reason `no_answer`: nothing came; `request_dropped`: it answers pings, but drops requests for this blockchain; `request_ended`: the request ended first
+   */
+  reason?: 'no_answer' | 'request_dropped';
+  /**
+   * Milliseconds ago
+   */
+  ageMs: number;
+}
+/**
+ * This interface was referenced by `Unused`'s JSON-Schema
+ * via the `definition` "LastRefusal".
+ */
+export interface LastRefusal {
+  /**
+   * The validator's own error code
+   */
+  code: number;
+  /**
+   * The validator's own words
+   */
+  text: string;
+  /**
+   * Milliseconds ago
+   */
+  ageMs: number;
+}
+/**
+ * This interface was referenced by `Unused`'s JSON-Schema
+ * via the `definition` "ListedSubnet".
+ */
+export interface ListedSubnet {
+  subnetId: string;
+  status: 'up' | 'down';
+  /**
+   * Why it is down, or what is wrong although it is up
+   */
+  reason?: string;
+  /**
+   * A decimal number, which may exceed 2^53
+   */
+  connectedWeight?: string;
+  /**
+   * A decimal number, which may exceed 2^53
+   */
+  totalWeight?: string;
+  /**
+   * Whether the operator has it connected permanently
+   */
+  isTracked: boolean;
+}
+/**
+ * Messages of watched chains
+ *
+ * This interface was referenced by `Unused`'s JSON-Schema
+ * via the `definition` "MessagePage".
+ */
+export interface MessagePage {
+  /**
+   * First those that an earlier page had unsigned and whose status has changed, then new ones, in order per chain
+   */
+  messages: FeedMessage[];
+  /**
+   * The cursor of the next page
+   */
+  nextCursor: string;
+  /**
+   * Whether more messages may be stored after the page. If not, ask again some time later
+   */
+  hasMore: boolean;
+  /**
+   * The chains of the query
+   */
+  chains: FeedChain[];
+}
+/**
+ * This interface was referenced by `Unused`'s JSON-Schema
+ * via the `definition` "MessageSigner".
+ */
+export interface MessageSigner {
+  index: number;
+  weight: string;
+  nodeIds: string[];
+}
+/**
+ * Weight of the validators by outcome: decimal numbers, which together are the weight of the set. Missing if no validator set was asked
+ *
+ * This interface was referenced by `Unused`'s JSON-Schema
+ * via the `definition` "OutcomeWeights".
+ */
+export interface OutcomeWeights {
+  /**
+   * Validator: its signature is good
+   */
+  signed: string;
+  /**
+   * Validator: its last answer was an error, with its own code and text; it may have been asked again since
+   */
+  refused: string;
+  /**
+   * Validator: it was asked and did not answer in time. Reason `no_answer`: nothing came; `request_dropped`: it answers pings, but drops requests for this blockchain; `request_ended`: the request ended first
+   */
+  timed_out: string;
+  /**
+   * Validator: there is no connection; the reason says why
+   */
+  unreachable: string;
+  /**
+   * Validator: it sent no valid signature of this message; the reason says what is wrong
+   */
+  invalid_signature: string;
+  /**
+   * Validator: it was not asked. Reason `queue_full`: too many requests wait to be sent
+   */
+  not_asked: string;
+  /**
+   * Validator: its weight counts in the total, and it cannot sign. Reason `no_key`: it has no BLS key; `inactive`: the inactive L1 validators, whose balance has run out, as one entry under the NodeID of zero bytes
+   */
+  no_key: string;
+}
+/**
+ * What the range has
+ *
+ * This interface was referenced by `Unused`'s JSON-Schema
+ * via the `definition` "Replay".
+ */
+export interface Replay {
+  /**
+   * Messages of the range that pass the filters of the chain
+   */
+  found: number;
+  /**
+   * Those that were not stored before
+   */
+  added: number;
+}
+/**
+ * Recent requests for signatures
+ *
+ * This interface was referenced by `Unused`'s JSON-Schema
+ * via the `definition` "RequestList".
+ */
+export interface RequestList {
+  /**
+   * The newest first, by `endedAt`; without the missing validators, which the record of a single request has
+   */
+  requests: RequestRecord[];
+}
+/**
+ * What happened to a request for a signature
+ *
+ * This interface was referenced by `Unused`'s JSON-Schema
+ * via the `definition` "RequestRecord".
+ */
+export interface RequestRecord {
+  /**
+   * The x-request-id of the request
+   */
+  id: string;
+  /**
+   * Unix time in milliseconds of its end
+   */
+  endedAt: number;
+  /**
+   * Time from its headers to the end of the answer
+   */
+  durationMs: number;
+  stages: RequestStages;
+  /**
+   * The client as rate limits count it: `key:` and the name of its API key, or `address:` and its network
+   */
+  client: string;
+  method: string;
+  /**
+   * The path of the route, with the names of its parameters
+   */
+  route: string;
+  /**
+   * Missing, like the next fields, if the request was refused before it was known
+   */
+  network?: string;
+  /**
+   * In cb58
+   */
+  sourceChainId?: string;
+  /**
+   * In cb58
+   */
+  signingSubnetId?: string;
+  /**
+   * The blockchain that verifies the message, in cb58, where it is known
+   */
+  destinationBlockchainId?: string;
+  /**
+   * The P-Chain height whose validators were asked
+   */
+  pChainHeight?: number;
+  quorumPercentage?: number;
+  quorumPercentageBuffer?: number;
+  /**
+   * `signed`, the code of the error, or `aborted`: the client disconnected before the answer
+   */
+  outcome:
+    | 'signed'
+    | 'aborted'
+    | 'invalid_request'
+    | 'wrong_network'
+    | 'height_not_reached'
+    | 'height_not_served'
+    | 'no_message_in_transaction'
+    | 'several_messages'
+    | 'message_superseded'
+    | 'validation_not_over'
+    | 'signing_refused'
+    | 'quorum_unreachable'
+    | 'subnet_not_allowed'
+    | 'unknown_source_chain'
+    | 'unknown_subnet'
+    | 'unknown_blockchain'
+    | 'unknown_transaction'
+    | 'unknown_validation'
+    | 'justification_not_found'
+    | 'justification_pending'
+    | 'no_validators_yet'
+    | 'not_connected'
+    | 'insufficient_weight'
+    | 'p_chain_unavailable'
+    | 'p_chain_invalid'
+    | 'chain_rpc_unavailable'
+    | 'chain_rpc_invalid'
+    | 'overloaded'
+    | 'network_unavailable'
+    | 'upstream_not_configured'
+    | 'upstream_unreachable'
+    | 'upstream_invalid_answer'
+    | 'upstream_timeout'
+    | 'upstream_failing'
+    | 'upstream_overloaded'
+    | 'upstream_error'
+    | 'unknown_network'
+    | 'not_found'
+    | 'unknown_request'
+    | 'feed_not_configured'
+    | 'unknown_message'
+    | 'cursor_expired'
+    | 'unauthorized'
+    | 'forbidden'
+    | 'rate_limited'
+    | 'body_too_large'
+    | 'unsupported_media_type'
+    | 'unsupported_transfer_coding'
+    | 'headers_too_large'
+    | 'request_timeout'
+    | 'internal_error';
+  /**
+   * The HTTP status; missing if no answer was begun
+   */
+  status?: number;
+  weights?: OutcomeWeights;
+  /**
+   * Validators that did not sign, the heaviest first
+   */
+  missing?: MissingValidator[];
+  /**
+   * How many more validators did not sign
+   */
+  missingOmitted?: number;
+}
+/**
+ * Milliseconds of each stage. resolve: finding the validator set; connect: until a validator could be asked; collect: until the quorum was reached or out of reach; verify: checking the signature; execution: until the transaction was accepted and executed. The rest of the duration is waiting: for a permit, for another replica that has the same work, for the body. A stage that did not occur is missing
+ *
+ * This interface was referenced by `Unused`'s JSON-Schema
+ * via the `definition` "RequestStages".
+ */
+export interface RequestStages {
+  resolve?: number;
+  connect?: number;
+  collect?: number;
+  verify?: number;
+  execution?: number;
+}
+/**
+ * Signed, verified message
+ *
+ * This interface was referenced by `Unused`'s JSON-Schema
+ * via the `definition` "SignedMessage".
+ */
+export interface SignedMessage {
+  /**
+   * The signed Warp message in hex, without a prefix
+   */
+  signedMessage: string;
+  /**
+   * The P-Chain height whose validators signed
+   */
+  pChainHeight: number;
+  /**
+   * The subnet whose validators signed, in cb58
+   */
+  signingSubnetId: string;
+  /**
+   * Weight of the signers
+   */
+  signedWeight: string;
+  /**
+   * Weight of all validators of the subnet, of which the quorum is a part
+   */
+  totalWeight: string;
+  /**
+   * NodeIDs of the signers in canonical order, one for each BLS key
+   */
+  signers: string[];
+  epoch?: Epoch;
+  /**
+   * Missing if nothing is known against the message
+   */
+  warnings?: DeliveryWarning[];
+}
+/**
+ * The primary network, the tracked subnets, and recently requested ones
+ *
+ * This interface was referenced by `Unused`'s JSON-Schema
+ * via the `definition` "SubnetList".
+ */
+export interface SubnetList {
+  subnets: ListedSubnet[];
+  /**
+   * The pageToken of the next page, if there is one
+   */
+  nextPageToken?: string;
+}
+/**
+ * This interface was referenced by `Unused`'s JSON-Schema
+ * via the `definition` "SubnetValidator".
+ */
+export interface SubnetValidator {
+  /**
+   * `signable`: connected, and its last answer was good; `doubtful`: connected, but its last request ended without an answer, with an invalid signature, or with a refusal not caused by the message; `unreachable`: not connected; `inactive`: no balance left
+   */
+  status: 'signable' | 'doubtful' | 'unreachable' | 'inactive';
+  /**
+   * Why it is not signable
+   */
+  reason?: string;
+  /**
+   * Its bit in the set of signers; missing of an inactive one
+   */
+  index?: number;
+  /**
+   * A decimal number, which may exceed 2^53
+   */
+  weight: string;
+  /**
+   * BLS key of 48 bytes in hex; missing of an inactive one
+   */
+  publicKey?: string;
+  /**
+   * All nodes with this key: any of them can sign for the whole weight
+   */
+  nodes: ValidatorNode[];
+}
+/**
+ * This interface was referenced by `Unused`'s JSON-Schema
+ * via the `definition` "ValidatorNode".
+ */
+export interface ValidatorNode {
+  nodeId: string;
+  /**
+   * Whether requests can be sent to it now
+   */
+  isConnected: boolean;
+  obstacle?: ConnectionObstacle;
+  /**
+   * IP address and port, as the node has signed them and peers pass them on
+   */
+  address?: string;
+  /**
+   * Name and version of its software, of a connected node
+   */
+  version?: string;
+  lastAnswer?: LastAnswer;
+  latency?: AnswerLatency;
+  lastRefusal?: LastRefusal;
+  /**
+   * Validation ID of an L1 validator
+   */
+  validationId?: string;
+  /**
+   * Balance of an L1 validator in nAVAX, at most 30 seconds old; a validator with 0 is inactive
+   */
+  balance?: string;
+}
+/**
+ * The validators of a subnet and their state
+ *
+ * This interface was referenced by `Unused`'s JSON-Schema
+ * via the `definition` "SubnetView".
+ */
+export interface SubnetView {
+  subnetId: string;
+  /**
+   * The P-Chain height whose validators these are
+   */
+  pChainHeight: number;
+  /**
+   * A decimal number, which may exceed 2^53
+   */
+  totalWeight: string;
+  /**
+   * Weight of connected validators
+   */
+  connectedWeight: string;
+  /**
+   * The same without validators whose last request ended without an answer
+   */
+  reachableWeight: string;
+  /**
+   * Weight of signable validators
+   */
+  signableWeight: string;
+  /**
+   * The highest quorum that could be signed now, in percent
+   */
+  highestQuorum: number;
+  withoutKey: KeylessWeight;
+  /**
+   * The heaviest first, then inactive ones
+   */
+  validators: SubnetValidator[];
+  /**
+   * The pageToken of the next page, if there is one
+   */
+  nextPageToken?: string;
+}
+/**
+ * Signed, verified ValidatorUptime message
+ *
+ * This interface was referenced by `Unused`'s JSON-Schema
+ * via the `definition` "UptimeProof".
+ */
+export interface UptimeProof {
+  /**
+   * The signed Warp message in hex, without a prefix
+   */
+  signedMessage: string;
+  /**
+   * The P-Chain height whose validators signed
+   */
+  pChainHeight: number;
+  /**
+   * The subnet whose validators signed, in cb58
+   */
+  signingSubnetId: string;
+  /**
+   * Weight of the signers
+   */
+  signedWeight: string;
+  /**
+   * Weight of all validators of the subnet, of which the quorum is a part
+   */
+  totalWeight: string;
+  /**
+   * NodeIDs of the signers in canonical order, one for each BLS key
+   */
+  signers: string[];
+  epoch?: Epoch;
+  /**
+   * Missing if nothing is known against the message
+   */
+  warnings?: DeliveryWarning[];
+  /**
+   * In cb58
+   */
+  validationId: string;
+  /**
+   * The L1's chain whose nodes signed, in cb58
+   */
+  blockchainId: string;
+  /**
+   * The highest uptime that the quorum signs
+   */
+  uptimeSeconds: number;
+}
+/**
+ * The first problem that a destination would find
+ *
+ * This interface was referenced by `Unused`'s JSON-Schema
+ * via the `definition` "VerificationProblem".
+ */
+export interface VerificationProblem {
+  kind: 'no signers' | 'unknown signer' | 'insufficient weight' | 'malformed signature' | 'wrong signature';
+  /**
+   * Explanation
+   */
+  text: string;
+}
+/**
+ * This interface was referenced by `Unused`'s JSON-Schema
+ * via the `definition` "VerificationRequest".
+ */
+export interface VerificationRequest {
+  /**
+   * The signed Warp message in hex, with an optional 0x prefix; ABI-encoded as the data of a log, too
+   */
+  signedMessage: string;
+  /**
+   * The subnet whose validators sign, in hex or cb58; the default is the one that the destination accepts, without a destination the subnet of the source chain, and without a message the subnet that validates the chain of the L1's validator manager. An empty string counts as none
+   */
+  signingSubnetId?: string;
+  /**
+   * Percentage of the signing subnet's weight that must sign; with a destination, the default is the destination's
+   */
+  quorumPercentage?: number;
+  /**
+   * The P-Chain height of the validators; 0 is the proposed height
+   */
+  pChainHeight?: number;
+  /**
+   * The blockchain that verifies, in hex or cb58: the P-Chain height is then that of its current epoch, unless pChainHeight is given
+   */
+  destinationBlockchainId?: string;
+}
+/**
+ * The verdict of a destination on the message
+ *
+ * This interface was referenced by `Unused`'s JSON-Schema
+ * via the `definition` "VerificationResult".
+ */
+export interface VerificationResult {
+  /**
+   * Whether a destination would accept it
+   */
+  isValid: boolean;
+  problem?: VerificationProblem;
+  /**
+   * In cb58
+   */
+  messageId: string;
+  networkId: number;
+  /**
+   * The name of a public network
+   */
+  network?: string;
+  /**
+   * In cb58
+   */
+  sourceBlockchainId: string;
+  /**
+   * P, X or C: a chain of the primary network
+   */
+  sourceChain?: string;
+  payload: DecodedPayload;
+  /**
+   * The subnet whose validators must have signed, in cb58
+   */
+  signingSubnetId: string;
+  /**
+   * Why this subnet: `named`: the request names the subnet; `source_subnet`: the subnet of the source chain signs; `destination_subnet`: the source chain is of the primary network, and the destination verifies its messages with the destination's own subnet; `primary_network`: the source chain is the C-Chain or the X-Chain, and the destination's warp config has requirePrimaryNetworkSigners
+   */
+  signingRule: 'named' | 'source_subnet' | 'destination_subnet' | 'primary_network';
+  /**
+   * The blockchain that verifies the message, if it is known
+   */
+  destinationBlockchainId?: string;
+  /**
+   * The P-Chain height whose validators were used
+   */
+  pChainHeight: number;
+  quorumPercentage: number;
+  /**
+   * Weight of the signers
+   */
+  signedWeight: string;
+  /**
+   * Weight that the quorum needs
+   */
+  neededWeight: string;
+  /**
+   * Weight of all validators of the subnet
+   */
+  totalWeight: string;
+  /**
+   * The signers that the message names; they have signed if it is valid
+   */
+  signers: MessageSigner[];
+  epoch?: Epoch;
+  /**
+   * Missing if nothing is known against the message
+   */
+  warnings?: DeliveryWarning[];
+}

@@ -1,0 +1,7 @@
+/** All that the package `warp-signature-aggregator-client` exports. */
+export type { CallOptions, ClientOptions, SignatureAggregatorClient, SignOptions } from './client.ts';
+export { createClient } from './client.ts';
+export { type ClientErrorCode, SignatureAggregatorError } from './client-error.ts';
+export type * from './gen/api.ts';
+export type { AccessList, EmittedMessage, ReceiptLog } from './warp-messages.ts';
+export { fromReceipt, messageIdOf, toAccessList, toPredicate, WARP_PRECOMPILE } from './warp-messages.ts';

@@ -1,0 +1,125 @@
+import type { ReadinessBody } from '../../api/health/health.ts';
+import type { RequestRecord } from '../../api/requests/request-record.ts';
+import { createClient, type SignatureAggregatorClient } from '../../client/client.ts';
+import { SignatureAggregatorError } from '../../client/client-error.ts';
+import type { AggregationDetails, SentMessages } from '../../client/gen/api.ts';
+import { API_KEY_HEADER, type Call, Caller, type CallerOptions } from '../../client/http-call.ts';
+import type { DevnetNetwork, Example } from '../../devnet/devnet-schemas.ts';
+import type { ActivityBody } from '../server/activity.ts';
+import type { ConsoleFacts } from '../server/console-facts.ts';
+
+export interface Failure {
+  readonly message: string;
+  /** A code of the service or of the client, or `page_error`. */
+  readonly code: string;
+  readonly statusCode: number | undefined;
+  readonly details?: AggregationDetails | undefined;
+  /** The messages that a transaction sent, if one of them has to be chosen. */
+  readonly messages?: SentMessages['messages'] | undefined;
+  /** Seconds after which the service may be asked again. */
+  readonly retryAfter?: number | undefined;
+  readonly requestId?: string | undefined;
+}
+
+const UNREACHABLE = 'The service cannot be reached. It may be stopped, or the network between is down.';
+
+export function failureOf(error: unknown): Failure {
+  if (!(error instanceof SignatureAggregatorError)) {
+    const message = error instanceof Error ? error.message : String(error);
+    return { message, code: 'page_error', statusCode: undefined };
+  }
+  const { message, code, status, details, retryAfterMs, requestId } = error;
+  return {
+    message: code === 'unreachable' ? UNREACHABLE : message,
+    code,
+    statusCode: status,
+    ...(details && ('messages' in details ? { messages: details.messages } : { details })),
+    ...(retryAfterMs !== undefined && { retryAfter: retryAfterMs / 1_000 }),
+    requestId,
+  };
+}
+
+/** Calls of the service that the page came from. The API key is kept in the tab's storage. */
+export class ConsoleApi {
+  /** URL of the service without a slash at the end. */
+  readonly origin: string;
+  /** Called when an answer says that the key is missing or wrong. */
+  onUnauthorized: () => void = () => undefined;
+
+  constructor(base: string) {
+    this.origin = base.replace(/\/$/, '');
+  }
+
+  get key(): string {
+    return sessionStorage.getItem(API_KEY_HEADER) ?? '';
+  }
+
+  set key(key: string) {
+    if (key === '') sessionStorage.removeItem(API_KEY_HEADER);
+    else sessionStorage.setItem(API_KEY_HEADER, key);
+  }
+
+  /** Returns the client of a network, with the key at present. */
+  of(network: string): SignatureAggregatorClient {
+    return createClient({ ...this.#options(), network });
+  }
+
+  facts(): Promise<ConsoleFacts> {
+    return this.#json({ path: '/console/facts' });
+  }
+
+  activity(signal?: AbortSignal): Promise<ActivityBody> {
+    return this.#json({ path: '/console/activity', signal });
+  }
+
+  /** Returns the body of any status. */
+  async readiness(signal?: AbortSignal): Promise<ReadinessBody> {
+    const response = await fetch(`${this.origin}/health/ready`, { signal: signal ?? null, cache: 'no-store' });
+    return (await response.json()) as ReadinessBody;
+  }
+
+  examples(): Promise<Example[]> {
+    return this.#json({ path: '/devnet/examples' });
+  }
+
+  /** Emits a message on the devnet's C-Chain. */
+  async newDevnetMessage(): Promise<string> {
+    const call = { path: '/devnet/messages', body: { count: 1 } };
+    const { messages } = await this.#json<{ messages: { message: string }[] }>(call);
+    return messages[0]?.message ?? '';
+  }
+
+  devnetNetwork(): Promise<DevnetNetwork> {
+    return this.#json({ path: '/devnet/network' });
+  }
+
+  /** The newest first. An empty filter is left out. */
+  async requests(
+    filter: { outcome?: string; subnetId?: string; since?: number; limit: number },
+    signal?: AbortSignal,
+  ): Promise<readonly RequestRecord[]> {
+    const given = Object.entries(filter).filter(([, value]) => value !== '');
+    const query = new URLSearchParams(given.map(([name, value]) => [name, String(value)]));
+    const { requests } = await this.#json<{ requests: RequestRecord[] }>({ path: `/v1/requests?${query}`, signal });
+    return requests;
+  }
+
+  request(id: string, signal?: AbortSignal): Promise<RequestRecord> {
+    return this.#json({ path: `/v1/requests/${encodeURIComponent(id)}`, signal });
+  }
+
+  #json<T>(call: Call): Promise<T> {
+    return new Caller(this.#options()).json(call);
+  }
+
+  /** The page shows failures at once: people decide about a repetition. */
+  #options(): CallerOptions {
+    return { baseUrl: this.origin, apiKey: this.key, maxRetries: 0, fetch: this.#fetch };
+  }
+
+  readonly #fetch: typeof fetch = async (...parameters) => {
+    const response = await fetch(...parameters);
+    if (response.status === 401) this.onUnauthorized();
+    return response;
+  };
+}

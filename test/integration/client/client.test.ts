@@ -1,0 +1,63 @@
+import { describe, expect, test } from 'vitest';
+import { createClient } from '../../../src/client/client.ts';
+import type { AggregationEvent } from '../../../src/client/gen/api.ts';
+import { shareService, whileValidators } from '../service/shared-service.ts';
+
+const service = await shareService(5);
+const client = createClient({ baseUrl: `${service.app.url}/`, network: 'fuji' });
+const { primary, l1 } = service.devnet.subnets;
+const examples = service.devnet.examples('fuji');
+const txHash =
+  examples
+    .find(({ method }) => method === 'GET')
+    ?.path.split('/')
+    .at(-1) ?? '';
+
+describe('a client of a service', () => {
+  test('has a message signed, which its other calls and destinations accept', async () => {
+    const [message = ''] = service.devnet.emitMessages(1);
+    const events: AggregationEvent[] = [];
+    const signed = await client.sign(message, { onProgress: (event) => events.push(event) });
+    expect(events.map(({ event }) => event)).toEqual(expect.arrayContaining(['resolved', 'answer', 'result']));
+    expect(await client.sign({ message, quorumPercentage: 67 }, { wait: 1 })).toEqual(signed);
+    expect(await client.verify(signed.signedMessage, { quorumPercentage: 67 })).toMatchObject({ isValid: true });
+    const { readings } = await client.decode(signed.signedMessage, { as: 'signedMessage' });
+    expect(readings).toMatchObject([{ as: 'signedMessage', unsignedMessage: message.replace('0x', '') }]);
+    const answer = { status: 201, headers: new Headers(), body: { ...signed } };
+    const expected = { subnetID: primary.subnetID, height: signed.pChainHeight, quorum: 67 };
+    expect(await service.verify(answer, expected)).toMatchObject({ kind: 'valid' });
+  });
+
+  test('has the message of a transaction signed, with progress and without', async () => {
+    const signed = await client.signTransaction(txHash);
+    const settings = { quorumPercentage: 67, wait: 0, onProgress: () => undefined };
+    expect(await client.signTransaction(txHash, settings)).toEqual(signed);
+  });
+
+  test('reads destinations, subnets and requests', async () => {
+    expect(await client.destination(l1.blockchainID)).toMatchObject({ subnetId: l1.subnetID, quorumPercentage: 67 });
+    expect((await client.subnets()).map(({ subnetId }) => subnetId)).toContain(primary.subnetID);
+    expect((await client.subnet(primary.subnetID)).validators).toHaveLength(5);
+    expect((await client.subnet(primary.subnetID, { validators: 1 })).validators).toHaveLength(1);
+    const response = await service.get(`/v1/signatureAggregator/fuji/aggregateSignatures/${txHash}`);
+    const id = response.headers.get('x-request-id') ?? '';
+    expect(await client.request(id)).toMatchObject({ id, outcome: 'signed' });
+  });
+
+  test('throws the code, the details and the request of an error', async () => {
+    await expect(client.sign('0x00')).rejects.toMatchObject({
+      name: 'SignatureAggregatorError',
+      code: 'invalid_request',
+      status: 400,
+      requestId: expect.any(String),
+    });
+    const [message = ''] = service.devnet.emitMessages(1);
+    const refusal = { code: 'insufficient_weight', details: { outcomes: { refused: { count: 5 } } } };
+    await whileValidators(service, { kind: 'refusing' }, async () => {
+      const once = createClient({ baseUrl: service.app.url, network: 'fuji', maxRetries: 0 });
+      await expect(once.sign(message)).rejects.toMatchObject(refusal);
+    });
+    const elsewhere = createClient({ baseUrl: service.app.url, network: 'nowhere' });
+    await expect(elsewhere.subnets()).rejects.toMatchObject({ code: 'unknown_network', status: 404 });
+  });
+});

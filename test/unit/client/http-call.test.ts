@@ -1,0 +1,100 @@
+import { expect, onTestFinished, test, vi } from 'vitest';
+import { Caller, type CallerOptions } from '../../../src/client/http-call.ts';
+
+const OVERLOADED = { message: 'later', statusCode: 503, error: 'Service Unavailable', code: 'overloaded' };
+const SOON = { 'retry-after': '0', 'x-request-id': 'an-id' };
+
+const json = (status: number, body: object, headers: Record<string, string> = {}) =>
+  new Response(JSON.stringify(body), { status, headers });
+const stream = (text: string) => new Response(text, { headers: { 'content-type': 'text/event-stream' } });
+
+/** A caller of a service that gives these answers one after the other, the last one again. */
+function callerOf(answers: readonly (() => Response | Promise<Response>)[], options: Partial<CallerOptions> = {}) {
+  const requests: Request[] = [];
+  const send: typeof fetch = async (url, init) => {
+    requests.push(new Request(url as string, init));
+    const answer = answers[Math.min(requests.length, answers.length) - 1];
+    if (answer === undefined) throw new Error('there is no answer');
+    return answer();
+  };
+  return { requests, caller: new Caller({ baseUrl: 'http://service/behind/', fetch: send, ...options }) };
+}
+
+const overloaded = () => json(503, OVERLOADED, SOON);
+const done = () => json(200, { isDone: true });
+
+test('a call that may succeed later is repeated, with the key and the body', async () => {
+  vi.spyOn(Math, 'random').mockReturnValue(0);
+  onTestFinished(() => void vi.restoreAllMocks());
+  const broken = () => Promise.reject(new TypeError('fetch failed'));
+  const { caller, requests } = callerOf([overloaded, broken, () => new Response('<html>', { status: 502 }), done], {
+    apiKey: 'secret',
+  });
+  expect(await caller.json({ path: '/verify', body: { a: 1 } })).toEqual({ isDone: true });
+  expect(requests).toHaveLength(4);
+  for (const request of requests) {
+    expect([request.url, request.method]).toEqual(['http://service/behind/verify', 'POST']);
+    expect(request.headers.get('x-service-api-key')).toBe('secret');
+    expect(await request.json()).toEqual({ a: 1 });
+  }
+});
+
+test('a call is repeated three times, or as often as the options say', async () => {
+  for (const [options, calls] of [
+    [{}, 4],
+    [{ maxRetries: 0 }, 1],
+  ] as const) {
+    const { caller, requests } = callerOf([overloaded], options);
+    const failure = { code: 'overloaded', message: 'later', status: 503, retryAfterMs: 0, requestId: 'an-id' };
+    await expect(caller.json({ path: '/' })).rejects.toMatchObject(failure);
+    expect(requests).toHaveLength(calls);
+  }
+});
+
+test('a call that stays wrong is sent once', async () => {
+  const { caller, requests } = callerOf([() => json(400, { ...OVERLOADED, statusCode: 400, code: 'wrong_network' })]);
+  await expect(caller.json({ path: '/' })).rejects.toMatchObject({ code: 'wrong_network', status: 400 });
+  expect(requests).toHaveLength(1);
+});
+
+test('a stream ends with its result or its error, and is repeated if it breaks off', async () => {
+  vi.spyOn(Math, 'random').mockReturnValue(0);
+  onTestFinished(() => void vi.restoreAllMocks());
+  const events: string[] = [];
+  const call = { path: '/', body: {} };
+  const begun = 'event: resolved\ndata: {"x":1}\n\n: alive\n\n';
+  const result = callerOf([() => stream(begun), () => stream(`${begun}event: result\ndata: {"y":2}\n\n`)]);
+  expect(await result.caller.result(call, ({ event }) => events.push(event))).toEqual({ y: 2 });
+  expect(events).toEqual(['resolved', 'resolved', 'result']);
+  expect(result.requests[0]?.headers.get('accept')).toBe('text/event-stream, application/json;q=0.5');
+  const refused = JSON.stringify({ ...OVERLOADED, statusCode: 400, code: 'signing_refused', details: { missing: [] } });
+  const error = callerOf([() => stream(`event: error\ndata: ${refused}\n\n`)]);
+  const failure = { code: 'signing_refused', status: 400, details: { missing: [] } };
+  await expect(error.caller.result(call, () => undefined)).rejects.toMatchObject(failure);
+  expect(error.requests).toHaveLength(1);
+  expect(await callerOf([done]).caller.result(call, () => undefined)).toEqual({ isDone: true });
+});
+
+test('the signal of a call ends it, also while it waits for a repetition', async () => {
+  const ended = new AbortController();
+  const { caller, requests } = callerOf([
+    () => {
+      queueMicrotask(() => ended.abort(new Error('enough')));
+      return json(503, OVERLOADED, { 'retry-after': '50' });
+    },
+  ]);
+  await expect(caller.json({ path: '/', signal: ended.signal })).rejects.toThrow('enough');
+  await expect(caller.json({ path: '/', signal: ended.signal })).rejects.toThrow('enough');
+  expect(requests).toHaveLength(1);
+});
+
+test('an attempt without an answer ends after the time limit', async () => {
+  vi.useFakeTimers();
+  onTestFinished(() => void vi.useRealTimers());
+  const silent: typeof fetch = (_, init) =>
+    new Promise((_resolve, reject) => init?.signal?.addEventListener('abort', () => reject(init.signal?.reason)));
+  const caller = new Caller({ baseUrl: 'http://service', fetch: silent, maxRetries: 0, timeoutMs: 1_000 });
+  const ended = caller.json({ path: '/' }).catch((error: unknown) => error);
+  await vi.advanceTimersByTimeAsync(1_000);
+  expect(await ended).toMatchObject({ code: 'unreachable' });
+});
