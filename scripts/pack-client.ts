@@ -23,6 +23,7 @@ export async function packClient(folder: string): Promise<string> {
       mainFields: ['module', 'main'],
       // What Node 20 and browsers of 2022 run.
       target: 'es2022',
+      minify: true,
       charset: 'utf8',
       legalComments: 'inline',
     });

@@ -46,7 +46,7 @@ async function typesOf({ paths, components }: ApiDocument): Promise<string> {
     .filter(({ tags = [] }) => tags.some((tag) => TAGS.has(tag)));
   const queries = operations.flatMap(queryOf);
   const names = reachable([...operations, ...queries.map(([, schema]) => schema)], components.schemas);
-  const schemas = names.map((name) => [name, components.schemas[name]] as const);
+  const schemas = names.map((name) => [name, withoutLists(components.schemas[name])] as const);
   const definitions = withTitles(Object.fromEntries([...queries, ...schemas]));
   return compile({ type: 'object', definitions, additionalProperties: false }, 'Unused', {
     bannerComment: BANNER,
@@ -56,6 +56,13 @@ async function typesOf({ paths, components }: ApiDocument): Promise<string> {
     format: true,
     style: { singleQuote: true, printWidth: 120 },
   });
+}
+
+/** Leaves out the lists of a description: that of the error codes is as long as all other types together. */
+function withoutLists(schema: object | undefined): object {
+  const { description = '', ...rest } = (schema ?? {}) as { readonly description?: string };
+  const [first = ''] = description.split('\n', 1);
+  return first === '' ? rest : { ...rest, description: first };
 }
 
 /** The query parameters of an operation as a schema. */

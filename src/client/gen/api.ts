@@ -15,55 +15,6 @@ export type DecodedContent =
   | TeleporterMessage;
 /**
  * Programs decide by it. Each response lists those that it may have.
- * - `invalid_request`: The request is wrong; the message names the field or parameter and says what is allowed. The same request will always fail. Correct the request.
- * - `wrong_network`: The message's network ID is not that of the network in the path. The same request will always fail. Send the message under its own network's name.
- * - `height_not_reached`: The given P-Chain height is above the height of the chain. The same request fails until something has changed. Leave the height out, or wait until the P-Chain has reached it.
- * - `height_not_served`: The P-Chain API serves no validator set at the height of the request: only at the current one, or at recent ones. The same request fails until something has changed. Leave the height or the destination out, or ask the operator to add a node of its own to networks.NAME.pChainApi.
- * - `no_message_in_transaction`: The transaction exists, but the P-Chain signs no message about it, or it is of an EVM chain and sent no message: the error says what it did. The same request will always fail. Give the ID of a transaction that converts a subnet, that registers, changes or removes an L1 validator, or that sends a Warp message.
- * - `several_messages`: The EVM transaction sent several messages; details list them. The same request will always fail. Choose one by the parameter logIndex.
- * - `message_superseded`: The P-Chain no longer confirms this message: a later change overtook it, or the validator was removed. The same request will always fail. Ask for the message of the latest change.
- * - `validation_not_over`: The message says that a validation has ended, but it still exists. The same request fails until something has changed. Ask again after the validator was removed.
- * - `signing_refused`: Too much weight refuses to sign for the quorum to be reached, for reasons that no later block changes. The same request will always fail. Read the reasons in details; check that the source chain really sent this message.
- * - `quorum_unreachable`: The validators without a BLS key and the inactive L1 validators have too much weight for the others to reach the quorum; no validator was asked. The same request fails until something has changed. See which validators cannot sign in details; give them keys or balance, ask for a lower quorum, or let another subnet sign.
- * - `subnet_not_allowed`: This service does not ask the validators of that subnet. The same request fails until something has changed. Ask the operator to allow the subnet, or use another service.
- * - `unknown_source_chain`: The P-Chain knows no blockchain with the ID of the source chain. The same request fails until something has changed. Check the network and the ID.
- * - `unknown_subnet`: The P-Chain knows no such subnet. The same request fails until something has changed. Check the network and the ID.
- * - `unknown_blockchain`: The P-Chain knows no such blockchain. The same request fails until something has changed. Check the network and the ID.
- * - `unknown_transaction`: None of the chains that were asked has accepted such a transaction. The same request may succeed later. Check the network, the ID and blockchainId; ask again once the transaction was accepted.
- * - `unknown_validation`: The P-Chain has no L1 validator with this validation ID, or no longer has it. The same request fails until something has changed. Check the network and the ID.
- * - `justification_not_found`: The message needs a justification, which was not given and could not be found. The same request fails until something has changed. Send the justification with the message.
- * - `justification_pending`: The message needs a justification, and the service is still searching for it. The same request may succeed later. Ask again after Retry-After, or send the justification.
- * - `no_validators_yet`: The signing subnet has no validators yet at the P-Chain height of the request. The same request may succeed later. Ask again after Retry-After.
- * - `not_connected`: The connected validators have too little weight to reach the quorum. The same request may succeed later. Ask again after Retry-After.
- * - `insufficient_weight`: Too little weight signed; details list what each validator did. The same request may succeed later. Read the reasons in details; ask again after Retry-After.
- * - `p_chain_unavailable`: The P-Chain API did not answer. The same request may succeed later. Ask again after Retry-After.
- * - `p_chain_invalid`: The P-Chain API sent an invalid answer. The same request may succeed later. Ask again later; tell the operator if it persists.
- * - `chain_rpc_unavailable`: The RPC of the EVM chain did not answer. The same request may succeed later. Ask again after Retry-After.
- * - `chain_rpc_invalid`: The RPC of the EVM chain sent an invalid answer, or there is none for this chain. The same request may succeed later. Check blockchainId; tell the operator if it persists, who can set networks.NAME.chainRpc.
- * - `overloaded`: The service sheds load: the limit of running requests, the share of a client or subnet, or the limit of buffered bytes is reached; or too many requests of the client named what does not exist. The same request may succeed later. Ask again after Retry-After.
- * - `network_unavailable`: The network is configured but not usable now: it is starting, or its API belongs to another network. The same request may succeed later. Ask again after Retry-After; /health/ready says why.
- * - `upstream_not_configured`: The route exists, but no upstream is configured for it. The same request fails until something has changed. Ask the operator to configure it.
- * - `upstream_unreachable`: No connection to the upstream could be made, or it broke. The same request may succeed later. Ask again later.
- * - `upstream_invalid_answer`: The upstream sent an answer that cannot be forwarded. The same request may succeed later. Ask again later; tell the operator if it persists.
- * - `upstream_timeout`: The upstream did not answer in time. The same request may succeed later. Ask again after Retry-After.
- * - `upstream_failing`: The upstream failed repeatedly, and requests to it are suspended for some time. The same request may succeed later. Ask again after Retry-After.
- * - `upstream_overloaded`: All connections to the upstream are in use. The same request may succeed later. Ask again after Retry-After.
- * - `upstream_error`: The upstream refused the request; its status and message are forwarded. The same request may succeed later. Decide by the status: 408, 429 and 5xx may pass, others will not.
- * - `unknown_network`: This service does not serve the network in the path; the message lists those that it serves. The same request will always fail. Use one of the names in the message.
- * - `not_found`: There is no such route. The same request will always fail. See /openapi.json for the routes.
- * - `unknown_request`: No recent request for a signature has this ID, or it is another client's. The same request will always fail. Check the ID; the log of the service may still have it.
- * - `feed_not_configured`: The network watches no chains, so it has no messages to read. The same request fails until something has changed. Ask the operator to set networks.NAME.feed.chains.
- * - `unknown_message`: The feed has no message with this ID: its chain is not watched, its block was not read yet, or it was removed. The same request may succeed later. Check the network and the ID; sign the message by POST if its chain is not watched.
- * - `cursor_expired`: Messages after the cursor were removed, or were never stored by a service that has restarted without store.path. The same request will always fail. Go on from oldestCursor in details, and read what is missing from the chain.
- * - `unauthorized`: The API key is not known, or the route needs one. The same request will always fail. Send a valid key, or none where the route needs none.
- * - `forbidden`: The API key may not use this route. The same request will always fail. Send a key that may use this route.
- * - `rate_limited`: The client has used up its units. The same request may succeed later. Ask again after Retry-After.
- * - `body_too_large`: The body has more bytes than the route allows. The same request will always fail. Send a shorter body.
- * - `unsupported_media_type`: The body is not declared as JSON. The same request will always fail. Send JSON with the header content-type: application/json.
- * - `unsupported_transfer_coding`: The body has a transfer coding other than chunked. The same request will always fail. Send the body as it is, or in chunks.
- * - `headers_too_large`: The headers have more bytes than the service allows. The same request will always fail. Send fewer or shorter headers.
- * - `request_timeout`: The request did not arrive completely in time. The same request may succeed later. Send it again, over a faster connection.
- * - `internal_error`: A bug of the service; its log has the details under the answer's x-request-id. The same request may succeed later. Report it with the x-request-id.
  *
  * This interface was referenced by `Unused`'s JSON-Schema
  * via the `definition` "ErrorCode".

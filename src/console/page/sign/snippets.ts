@@ -20,7 +20,7 @@ export interface CallPlace {
   readonly hasKey: boolean;
 }
 
-export function pathOf(request: SignRequest, network: string): string {
+function pathOf(request: SignRequest, network: string): string {
   const path = `/v1/signatureAggregator/${encodeURIComponent(network)}/aggregateSignatures`;
   if (request.kind === 'body') return path;
   const parameters = Object.entries(request.query).map(([name, value]) => [name, String(value)]);
