@@ -163,6 +163,10 @@ export interface Unused {}
  */
 export interface AggregateSignaturesQuery {
   /**
+   * Adds the access list of the transaction that delivers the message to an EVM chain
+   */
+  include?: 'accessList';
+  /**
    * Seconds in which the transaction may still be accepted and executed. The time for signatures begins after it, and the answer comes as soon as the message is signed
    */
   wait?: number;
@@ -200,6 +204,10 @@ export interface AggregateSignaturesOfTransactionQuery {
    * The blockchain that will verify the message, in hex or cb58: the validators that it accepts sign, with its quorum, at the P-Chain height of its current epoch, except for what the request names. The default is the destination of a Teleporter message, and for a message of the P-Chain the chain of the L1's validator manager; at the proposed height if the epoch cannot be read
    */
   destinationBlockchainId?: string;
+  /**
+   * Adds the access list of the transaction that delivers the message to an EVM chain
+   */
+  include?: 'accessList';
   /**
    * Seconds in which the transaction may still be accepted and executed. The time for signatures begins after it, and the answer comes as soon as the message is signed
    */
@@ -975,6 +983,19 @@ export interface ResultEvent {
    * Missing if nothing is known against the message
    */
   warnings?: DeliveryWarning[];
+  /**
+   * With include=accessList: the access list (EIP-2930) of the transaction that delivers the message to an EVM chain
+   */
+  accessList?: {
+    /**
+     * The Warp precompile
+     */
+    address: string;
+    /**
+     * The signed message, one byte 0xff, and zeros up to whole words of 32 bytes, in hex with 0x
+     */
+    storageKeys: string[];
+  }[];
 }
 /**
  * The destination's current epoch (ACP-181); missing for a chain without epochs
@@ -2043,6 +2064,19 @@ export interface SignedMessage {
    * Missing if nothing is known against the message
    */
   warnings?: DeliveryWarning[];
+  /**
+   * With include=accessList: the access list (EIP-2930) of the transaction that delivers the message to an EVM chain
+   */
+  accessList?: {
+    /**
+     * The Warp precompile
+     */
+    address: string;
+    /**
+     * The signed message, one byte 0xff, and zeros up to whole words of 32 bytes, in hex with 0x
+     */
+    storageKeys: string[];
+  }[];
 }
 /**
  * The primary network, the tracked subnets, and recently requested ones
@@ -2196,6 +2230,19 @@ export interface UptimeProof {
    * Missing if nothing is known against the message
    */
   warnings?: DeliveryWarning[];
+  /**
+   * With include=accessList: the access list (EIP-2930) of the transaction that delivers the message to an EVM chain
+   */
+  accessList?: {
+    /**
+     * The Warp precompile
+     */
+    address: string;
+    /**
+     * The signed message, one byte 0xff, and zeros up to whole words of 32 bytes, in hex with 0x
+     */
+    storageKeys: string[];
+  }[];
   /**
    * In cb58
    */
