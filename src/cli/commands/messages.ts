@@ -81,9 +81,8 @@ async function follow(
       const events = client.stream(`${path}?${new URLSearchParams({ after }).toString()}`, undefined, signal);
       for await (const { id = after, event, data } of events) {
         failures = 0;
-        const parsed: unknown = JSON.parse(data);
-        if (event === 'expired') throw expired(parsed);
-        if (event === 'message' && isOf(FEED_EVENTS.message.data, parsed)) show(parsed as FeedMessageRecord, id);
+        if (event === 'expired') throw expired(data);
+        if (event === 'message' && isOf(FEED_EVENTS.message.data, data)) show(data as FeedMessageRecord, id);
       }
     } catch (error) {
       signal.throwIfAborted();

@@ -7,7 +7,7 @@ import {
   type AggregationEvent,
   type AggregationEventKind,
 } from '../../api/aggregation/progress-records.ts';
-import { readEvents } from '../../client/event-stream.ts';
+import { readEvents, type StreamEvent } from '../../client/event-stream.ts';
 import { API_KEY_HEADER } from '../../client/http-call.ts';
 import { findProxyProblem } from '../../config/load/proxy-variables.ts';
 import { maskedUrl } from '../../config/schema/mask.ts';
@@ -120,11 +120,7 @@ export class ServiceClient implements AsyncDisposable {
    * @param signal ends the stream, whose time is not limited
    * @throws {CommandFailure}
    */
-  async *stream(
-    path: string,
-    lastEventID: string | undefined,
-    signal: AbortSignal,
-  ): AsyncGenerator<EventSourceMessage> {
+  async *stream(path: string, lastEventID: string | undefined, signal: AbortSignal): AsyncGenerator<StreamEvent> {
     const headers = { accept: EVENTS, ...(lastEventID !== undefined && { 'last-event-id': lastEventID }) };
     const response = await this.#send({ method: 'GET', path, headers, signal });
     if (!String(response.headers['content-type']).startsWith(EVENTS)) {
@@ -132,8 +128,8 @@ export class ServiceClient implements AsyncDisposable {
       return;
     }
     try {
-      for await (const event of readEvents(response.body)) {
-        if (event.event === 'error') throw new ServiceRefusal(JSON.parse(event.data));
+      for await (const event of readEvents(response.body as AsyncIterable<Uint8Array>)) {
+        if (event.event === 'error') throw new ServiceRefusal(event.data);
         yield event;
       }
     } catch (error) {
