@@ -73,10 +73,31 @@ const WAITING_LOOKUP_WEIGHT = 4;
 /** One client gets two thirds. */
 const WAITING_CLIENT_SHARE = 2;
 
-export type Admission = ReturnType<typeof createAdmission>;
-
 /** Sheds load by shares of clients and subnets. Equal requests share one permit, and cached answers need none. */
-export function createAdmission(options: AdmissionOptions) {
+export interface Admission {
+  /** Adapts the number of running aggregations to a delay. May be called without its object. */
+  readonly observeDelay: ObserveDelay;
+  /**
+   * Grants a permit to wait until a transaction is accepted.
+   *
+   * @throws {AggregatorError} if too many requests wait, of this client or of all
+   */
+  awaitTransaction(client: string | undefined): Permit;
+  /**
+   * Grants a permit to run or to be queued.
+   *
+   * @throws {AggregatorError} if too many requests run or wait, of this client and subnet or of all
+   */
+  admit(request: AdmissionRequest): AdmissionPermit;
+  /**
+   * Waits for a permit to run. The queue is bounded, because its aggregations are admitted.
+   *
+   * @throws {AggregatorError} if too many requests of this client wait, or this one waited too long; or the signal's reason
+   */
+  run(request: AdmissionRequest, signal: AbortSignal): Promise<RunPermit>;
+}
+
+export function createAdmission(options: AdmissionOptions): Admission {
   const { clock, metrics, maxAggregationsInFlight: max } = options;
   const adaptive = new AdaptiveLimit({
     min: Math.min(MIN_RUNNING, max),
@@ -138,11 +159,6 @@ export function createAdmission(options: AdmissionOptions) {
   return {
     observeDelay,
 
-    /**
-     * Grants a permit to wait until a transaction is accepted.
-     *
-     * @throws {AggregatorError} if too many requests wait, of this client or of all
-     */
     awaitTransaction: (client: string | undefined): Permit => acquireToWait(client, WAITING_LOOKUP_WEIGHT),
 
     admit(request: AdmissionRequest): AdmissionPermit {
@@ -182,7 +198,6 @@ export function createAdmission(options: AdmissionOptions) {
       };
     },
 
-    /** Waits for a permit to run. The queue is bounded, because its aggregations are admitted. */
     async run({ client, subnetID }: AdmissionRequest, signal: AbortSignal): Promise<RunPermit> {
       const claim = { key: client, queueGroup: subnetID };
       let permit: Permit | undefined;

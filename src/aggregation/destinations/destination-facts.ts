@@ -21,18 +21,22 @@ export interface DestinationsOptions {
   readonly warpConfigs: WarpConfigs;
 }
 
-export type Destinations = ReturnType<typeof createDestinations>;
+/** Finds how chains verify messages. */
+export interface Destinations {
+  /** Returns undefined for a blockchain that the P-Chain does not know. @throws {ApiError}, or the signal's reason */
+  find(chainID: BlockchainID, signal: AbortSignal): Promise<DestinationFacts | undefined>;
+  /** Returns undefined if something is not cached. */
+  known(chainID: BlockchainID): DestinationFacts | undefined;
+}
 
-export function createDestinations({ directory, warpConfigs }: DestinationsOptions) {
+export function createDestinations({ directory, warpConfigs }: DestinationsOptions): Destinations {
   return {
-    /** Returns undefined for a blockchain that the P-Chain does not know. @throws {ApiError}, or the signal's reason */
     async find(chainID: BlockchainID, signal: AbortSignal): Promise<DestinationFacts | undefined> {
       const subnetID = await directory.validatedBy(chainID, signal);
       if (subnetID === undefined) return undefined;
       const isPrimary = subnetID === PRIMARY_NETWORK_ID;
       return { chainID, subnetID, warp: isPrimary ? OF_PRIMARY_NETWORK : await warpConfigs.get(chainID, signal) };
     },
-    /** Returns undefined if something is not cached. */
     known(chainID: BlockchainID): DestinationFacts | undefined {
       const subnetID = directory.knownSubnetOf(chainID);
       if (subnetID === undefined) return undefined;

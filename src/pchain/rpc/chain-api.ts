@@ -8,7 +8,12 @@ import type { JsonRpcClient } from './json-rpc.ts';
  * APIs of single blockchains. A node serves only chains that it runs, and returns HTTP 404 for others (`invalid_response`). Use a separate
  * client, so that a base URL without some chain is not put aside for the P-Chain.
  */
-export type ChainApi = ReturnType<typeof createChainApi>;
+export interface ChainApi {
+  /** Returns the epoch of a block of this chain that would be proposed now (ACP-181). */
+  getCurrentEpoch(chainID: BlockchainID, signal: AbortSignal): Promise<Epoch>;
+  /** Resolves for an accepted transaction of the X-Chain; otherwise `rejected`. */
+  findXChainTx(txID: TxID, signal: AbortSignal): Promise<void>;
+}
 
 export interface Epoch {
   /** 0 before the Granite upgrade, when blocks verify at the proposed height. */
@@ -20,9 +25,8 @@ export interface Epoch {
 
 const SCALAR_BYTES = 64 * 1024;
 
-export function createChainApi(client: JsonRpcClient) {
+export function createChainApi(client: JsonRpcClient): ChainApi {
   return {
-    /** Epoch of a block of this chain that would be proposed now (ACP-181). */
     getCurrentEpoch: (chainID: BlockchainID, signal: AbortSignal): Promise<Epoch> =>
       client.call({
         path: `/ext/bc/${CHAIN_ALIASES.get(chainID) ?? chainID}/proposervm`,
@@ -32,7 +36,6 @@ export function createChainApi(client: JsonRpcClient) {
         maxResponseBytes: SCALAR_BYTES,
         signal,
       }),
-    /** Resolves for an accepted transaction of the X-Chain; otherwise `rejected`. */
     findXChainTx: (txID: TxID, signal: AbortSignal): Promise<void> =>
       client.call({
         path: '/ext/bc/X',

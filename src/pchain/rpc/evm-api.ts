@@ -36,7 +36,37 @@ const SCALAR_BYTES = 64 * 1024;
 /** Heights, the last one included, or one block. */
 export type BlockRange = { readonly first: number; readonly last: number } | { readonly hash: string };
 
-export type EvmApi = ReturnType<typeof createEvmApi>;
+/** RPC of EVM chains. Where no client is configured for a chain, the node is asked, which returns HTTP 404 for chains that it does not run. */
+export interface EvmApi {
+  /** Returns the chain ID of EIP-155, in hex with `0x`. */
+  getEvmChainID(chain: EvmChainID, signal: AbortSignal): Promise<string>;
+  /** Returns the height of the last accepted block. */
+  getBlockNumber(chain: EvmChainID, signal: AbortSignal): Promise<number>;
+  /** Returns undefined for a block that the node does not have yet. */
+  getBlock(chain: EvmChainID, number: number, signal: AbortSignal): Promise<EvmBlock | undefined>;
+  /** Returns the Warp messages of a block by its receipts; undefined while the node has not executed it. */
+  getBlockMessages(
+    chain: EvmChainID,
+    block: EvmBlock,
+    chainID: BlockchainID,
+    signal: AbortSignal,
+  ): Promise<readonly LoggedMessage[] | undefined>;
+  /**
+   * Returns the Warp messages in the logs of blocks; undefined while the node has not executed them. Such blocks have no logs, without an
+   * error, so the node is first asked for the receipt of a transaction that is in the last block or a later one.
+   */
+  getLoggedMessages(
+    chain: EvmChainID,
+    blocks: BlockRange,
+    laterTx: string,
+    chainID: BlockchainID,
+    signal: AbortSignal,
+  ): Promise<readonly LoggedMessage[] | undefined>;
+  /** Returns undefined if the chain has accepted no such transaction. */
+  getReceipt(chain: EvmChainID, txHash: TxID, signal: AbortSignal): Promise<EvmReceipt | undefined>;
+  /** Returns the Warp configurations of a chain, in the order in which they begin. */
+  getWarpUpgrades(chainID: BlockchainID, signal: AbortSignal): Promise<readonly WarpUpgrade[]>;
+}
 
 interface EvmClients {
   /** Separate from that of other chains, whose RPC may hang. */
@@ -46,8 +76,7 @@ interface EvmClients {
   readonly configured: ReadonlyMap<EvmChainID, JsonRpcClient>;
 }
 
-/** RPC of EVM chains. Where no client is configured for a chain, the node is asked, which returns HTTP 404 for chains that it does not run. */
-export function createEvmApi({ cChain, others, configured }: EvmClients) {
+export function createEvmApi({ cChain, others, configured }: EvmClients): EvmApi {
   const rpcOf = (chain: EvmChainID) => {
     const own = configured.get(chain);
     const client = own ?? (chain === 'C' ? cChain : others);
@@ -65,10 +94,8 @@ export function createEvmApi({ cChain, others, configured }: EvmClients) {
     return client.call({ path, method, params, parseResult, maxResponseBytes, signal });
   };
   return {
-    /** Returns the chain ID of EIP-155, in hex with `0x`. */
     getEvmChainID: (chain: EvmChainID, signal: AbortSignal): Promise<string> =>
       call(chain, 'eth_chainId', [], (result) => readString(result, 'chainId'), SCALAR_BYTES, signal),
-    /** Returns the height of the last accepted block. */
     getBlockNumber: (chain: EvmChainID, signal: AbortSignal): Promise<number> =>
       call(
         chain,
@@ -78,7 +105,6 @@ export function createEvmApi({ cChain, others, configured }: EvmClients) {
         SCALAR_BYTES,
         signal,
       ),
-    /** Returns undefined for a block that the node does not have yet. */
     getBlock: (chain: EvmChainID, number: number, signal: AbortSignal): Promise<EvmBlock | undefined> =>
       call(
         chain,
@@ -88,7 +114,6 @@ export function createEvmApi({ cChain, others, configured }: EvmClients) {
         BLOCK_RESPONSE_BYTES,
         signal,
       ),
-    /** Returns the Warp messages of a block by its receipts; undefined while the node has not executed it. */
     getBlockMessages: (
       chain: EvmChainID,
       block: EvmBlock,
@@ -103,10 +128,6 @@ export function createEvmApi({ cChain, others, configured }: EvmClients) {
         RECEIPTS_RESPONSE_BYTES,
         signal,
       ),
-    /**
-     * Returns the Warp messages in the logs of blocks; undefined while the node has not executed them. Such blocks have no logs, without an
-     * error, so the node is first asked for the receipt of a transaction that is in the last block or a later one.
-     */
     getLoggedMessages: (
       chain: EvmChainID,
       blocks: BlockRange,
@@ -143,7 +164,6 @@ export function createEvmApi({ cChain, others, configured }: EvmClients) {
         },
       });
     },
-    /** Returns undefined if the chain has accepted no such transaction. */
     getReceipt(chain: EvmChainID, txHash: TxID, signal: AbortSignal): Promise<EvmReceipt | undefined> {
       const { client, path } = rpcOf(chain);
       const hash = evmHash(txHash);
@@ -156,7 +176,6 @@ export function createEvmApi({ cChain, others, configured }: EvmClients) {
         signal,
       });
     },
-    /** Returns the Warp configurations of a chain, in the order in which they begin. */
     getWarpUpgrades(chainID: BlockchainID, signal: AbortSignal): Promise<readonly WarpUpgrade[]> {
       const { client, path } = rpcOf(chainID);
       return client.call({

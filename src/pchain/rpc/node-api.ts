@@ -37,7 +37,48 @@ import { readValidatorsAt } from './validators-at.ts';
  *
  * All methods are reads, which are retried. They reject with `ApiError`, or with the signal's reason.
  */
-export type NodeApi = ReturnType<typeof createNodeApi>;
+export interface NodeApi {
+  /** Returns the height of the last accepted P-Chain block. */
+  getHeight(signal: AbortSignal): Promise<bigint>;
+  /** Returns the P-Chain height of a block that would be proposed now: at or somewhat below that of `getHeight`. */
+  getProposedHeight(signal: AbortSignal): Promise<bigint>;
+  /**
+   * Returns the validators of a subnet at a height, in the node's order; none for an unknown subnet. All inactive L1 validators are one entry
+   * without a key, under the NodeID of 20 zero bytes. `height_not_reached` for a height above that of the chain, `height_not_served` where the
+   * API serves other heights only.
+   */
+  getValidatorsAt(subnetID: SubnetID, at: bigint | 'proposed', signal: AbortSignal): Promise<readonly Validator[]>;
+  /** Returns validators at the last accepted height, inactive L1 validators with their NodeIDs; none for an unknown subnet. */
+  getCurrentValidators(subnetID: SubnetID, signal: AbortSignal): Promise<readonly CurrentValidator[]>;
+  /** `rejected` for an unknown blockchain. */
+  validatedBy(blockchainID: BlockchainID, signal: AbortSignal): Promise<SubnetID>;
+  /** `rejected` for an unknown subnet and for the primary network. */
+  getSubnet(subnetID: SubnetID, signal: AbortSignal): Promise<Subnet>;
+  /** Returns the bytes of an accepted transaction, checked against its ID. `rejected` for an unknown transaction. */
+  getTx(txID: TxID, signal: AbortSignal): Promise<Uint8Array>;
+  getTxStatus(txID: TxID, signal: AbortSignal): Promise<TxStatus>;
+  /** Returns all blockchains of the network but the P-Chain, a few hundred KiB. */
+  getBlockchains(signal: AbortSignal): Promise<readonly Blockchain[]>;
+  /** Returns an accepted block. `rejected` for a height above that of the chain. */
+  getBlockByHeight(height: bigint, signal: AbortSignal): Promise<PChainBlock>;
+  /** Returns an L1 validator at the last accepted height. `rejected` for an unknown or removed one. */
+  getL1Validator(validationID: ValidationID, signal: AbortSignal): Promise<L1ValidatorState>;
+  /** Returns the current fee of an active L1 validator, in nAVAX a second. */
+  getValidatorFeePrice(signal: AbortSignal): Promise<bigint>;
+  getNetworkID(signal: AbortSignal): Promise<number>;
+  getNodeVersion(signal: AbortSignal): Promise<NodeVersionNumbers>;
+  getNodeID(signal: AbortSignal): Promise<NodeID>;
+  getNodeIP(signal: AbortSignal): Promise<HostAndPort>;
+  /** Returns peers of the node with an address to dial, without the node itself. */
+  getPeers(signal: AbortSignal): Promise<readonly ListedPeer[]>;
+}
+
+/** Version of a node without its suffix. */
+export interface NodeVersionNumbers {
+  readonly major: number;
+  readonly minor: number;
+  readonly patch: number;
+}
 
 export interface CurrentValidator {
   readonly nodeID: NodeID;
@@ -96,7 +137,7 @@ interface DecodedValidator {
 }
 
 /** @param info may be the same client as `pChain` if both APIs have the same base URL */
-export function createNodeApi(pChain: JsonRpcClient, info: JsonRpcClient) {
+export function createNodeApi(pChain: JsonRpcClient, info: JsonRpcClient): NodeApi {
   // Nearly all of a set is equal at the next height, and decoding a NodeID takes base58 and two hashes.
   const decoded = new LRUCache<string, DecodedValidator>({ max: MAX_DECODED });
   const readNodeID = (text: string): NodeID => decoded.get(text)?.validator.nodeID ?? parseNodeID(text);
@@ -141,15 +182,8 @@ export function createNodeApi(pChain: JsonRpcClient, info: JsonRpcClient) {
   });
 
   return {
-    /** Height of the last accepted P-Chain block. */
     getHeight: (signal: AbortSignal) => pChain.call({ ...height, signal }),
-    /** P-Chain height of a block that would be proposed now: at or somewhat below that of `getHeight`. */
     getProposedHeight: (signal: AbortSignal) => pChain.call({ ...proposedHeight, signal }),
-    /**
-     * Validators of a subnet at a height, in the node's order; none for an unknown subnet. All inactive L1 validators are one entry without
-     * a key, under the NodeID of 20 zero bytes. `height_not_reached` for a height above that of the chain, `height_not_served` where the API
-     * serves other heights only.
-     */
     getValidatorsAt(subnetID: SubnetID, at: bigint | 'proposed', signal: AbortSignal): Promise<readonly Validator[]> {
       if (at === 'proposed') return pChain.call({ ...validatorsAtRequest(subnetID, at), signal });
       const requests = {
@@ -160,18 +194,14 @@ export function createNodeApi(pChain: JsonRpcClient, info: JsonRpcClient) {
       const ask = (endpoint: AskedEndpoint) => readValidatorsAt(endpoint, at, requests);
       return pChain.callAtEndpoints({ method: 'platform.getValidatorsAt', signal, ask });
     },
-    /** Validators at the last accepted height, inactive L1 validators with their NodeIDs; none for an unknown subnet. */
     getCurrentValidators(subnetID: SubnetID, signal: AbortSignal): Promise<readonly CurrentValidator[]> {
       const parseResult = (result: unknown): CurrentValidator[] => parseCurrentValidators(result, readNodeID);
       return callPChain('platform.getCurrentValidators', signal, parseResult, { subnetID, nodeIDs: [] }, LIST_BYTES);
     },
-    /** `rejected` for an unknown blockchain. */
     validatedBy: (blockchainID: BlockchainID, signal: AbortSignal) =>
       callPChain('platform.validatedBy', signal, parseField('subnetID', readId<SubnetID>), { blockchainID }),
-    /** `rejected` for an unknown subnet and for the primary network. */
     getSubnet: (subnetID: SubnetID, signal: AbortSignal) =>
       callPChain('platform.getSubnet', signal, parseSubnet, { subnetID }),
-    /** Bytes of an accepted transaction, checked against its ID. `rejected` for an unknown transaction. */
     getTx(txID: TxID, signal: AbortSignal): Promise<Uint8Array> {
       const parseResult = (result: unknown): Uint8Array => parseEncodedTransaction(result, txID);
       const params = { txID, encoding: 'hex' };
@@ -179,18 +209,14 @@ export function createNodeApi(pChain: JsonRpcClient, info: JsonRpcClient) {
     },
     getTxStatus: (txID: TxID, signal: AbortSignal) =>
       callPChain('platform.getTxStatus', signal, parseTxStatus, { txID }),
-    /** All blockchains of the network but the P-Chain, a few hundred KiB. */
     getBlockchains: (signal: AbortSignal): Promise<readonly Blockchain[]> =>
       callPChain('platform.getBlockchains', signal, parseBlockchains, {}, LIST_BYTES),
-    /** Accepted block. `rejected` for a height above that of the chain. */
     getBlockByHeight(height: bigint, signal: AbortSignal): Promise<PChainBlock> {
       const parseResult = (result: unknown): PChainBlock => parseBlockReply(result, height);
       return callPChain('platform.getBlockByHeight', signal, parseResult, { height, encoding: 'json' }, BLOCK_BYTES);
     },
-    /** L1 validator at the last accepted height. `rejected` for an unknown or removed one. */
     getL1Validator: (validationID: ValidationID, signal: AbortSignal) =>
       callPChain('platform.getL1Validator', signal, parseL1Validator, { validationID }),
-    /** Current fee of an active L1 validator, in nAVAX a second. */
     getValidatorFeePrice: (signal: AbortSignal) =>
       callPChain('platform.getValidatorFeeState', signal, parseField('price', readU64)),
     getNetworkID: (signal: AbortSignal) => callInfo('info.getNetworkID', signal, parseField('networkID', readU32)),
@@ -203,7 +229,6 @@ export function createNodeApi(pChain: JsonRpcClient, info: JsonRpcClient) {
         parseField('nodeID', (value, what) => parseNodeID(readString(value, what))),
       ),
     getNodeIP: (signal: AbortSignal) => callInfo('info.getNodeIP', signal, parseField('ip', readAddress)),
-    /** Peers of the node with an address to dial, without the node itself. */
     getPeers: (signal: AbortSignal): Promise<readonly ListedPeer[]> =>
       callInfo('info.peers', signal, (result) => parsePeers(result, readNodeID), {}, LIST_BYTES),
   };
@@ -324,7 +349,7 @@ function parseL1Validator(result: unknown): L1ValidatorState {
 /** `avalanchego/1.14.2`; gateways and release candidates leave the name out or add a suffix: `v1.15.0`, `avalanchego/1.15.0-rc.1`. */
 const VERSION = /^(?:[\w-]+\/)?v?(\d{1,6})\.(\d{1,6})\.(\d{1,6})(?:[-+].*)?$/;
 
-function readVersion(value: unknown, what: string) {
+function readVersion(value: unknown, what: string): NodeVersionNumbers {
   const match = VERSION.exec(readString(value, what));
   if (match === null) throw new ParseError(what, 'must be like avalanchego/1.14.2');
   return { major: Number(match[1]), minor: Number(match[2]), patch: Number(match[3]) };

@@ -10,7 +10,14 @@ export type RecordList = 'signed' | 'failed';
  * Recent records of all replicas, in lists with the newest first. They are for people: losing some harms no request, and more than a
  * share of a flood is not written. Values are sealed and cut to a size, but their form is for the reader to check.
  */
-export type SharedRecords = NonNullable<ReturnType<typeof createSharedRecords>>;
+export interface SharedRecords {
+  /** Returns at once; `present` is called later, with the other records of a batch. */
+  add(list: RecordList, present: () => SharedRecord): void;
+  /** Returns the newest value that has all needles, at most two, in its JSON. */
+  find(list: RecordList, needles: readonly string[]): Promise<unknown>;
+  /** Returns pages of values, the newest first; none while the store is away. */
+  pages(list: RecordList): AsyncIterable<readonly unknown[]>;
+}
 
 export interface SharedRecord {
   /** Validators, the most important first; left out of a value that is too long. */
@@ -48,7 +55,7 @@ end
 return false`;
 
 /** @returns undefined without a secret: a record cannot be verified */
-export function createSharedRecords({ store, secret }: OpenedSharedStore, clock: Clock) {
+export function createSharedRecords({ store, secret }: OpenedSharedStore, clock: Clock): SharedRecords | undefined {
   if (secret === undefined) return undefined;
   const scope = `v${FORMAT}:requests:`;
   const seal = createSeal(secret, scope);
@@ -69,7 +76,6 @@ export function createSharedRecords({ store, secret }: OpenedSharedStore, clock:
   }
 
   return {
-    /** Returns at once; `present` is called later, with the other records of a batch. */
     add(list: RecordList, present: () => SharedRecord): void {
       const { batch, bucket } = waiting[list];
       const left = bucket.left(clock.monotonicMs());
@@ -79,11 +85,9 @@ export function createSharedRecords({ store, secret }: OpenedSharedStore, clock:
       if (batch.length > 1) return;
       clock.after(left < WRITES.capacity / 2 ? FLOOD_BATCH_MS : BATCH_MS, () => write(list));
     },
-    /** Returns the newest value that has all needles in its JSON. */
     async find(list: RecordList, [first = '', second = '']: readonly string[]): Promise<unknown> {
       return open(list, await store.ask((redis) => redis.run(FIND_SCRIPT, scope + list, [first, second])));
     },
-    /** Pages of values, the newest first; none while the store is away. */
     async *pages(list: RecordList): AsyncIterable<readonly unknown[]> {
       for (let start = 0; start < MAX_RECORDS_EACH; start += PAGE) {
         const range = [String(start), String(start + PAGE - 1)];
