@@ -1,15 +1,17 @@
-import type { AggregationDetails, ErrorCode, SentMessages } from './gen/api.ts';
+import type { AggregationDetails, ErrorCode, ExpiredCursor, SentMessages } from './gen/api.ts';
 
 /**
  * Codes of the service (docs/errors.md), and those of the client itself: `unreachable` if no answer came, or it broke off; `invalid_answer`
- * if it was none of the service, such as a proxy's page; `cursor_expired` if messages after the cursor are no longer stored.
+ * if it was none of the service, such as a proxy's page.
  */
-export type ClientErrorCode = ErrorCode | 'unreachable' | 'invalid_answer' | 'cursor_expired';
+export type ClientErrorCode = ErrorCode | 'unreachable' | 'invalid_answer';
+
+export type ErrorDetails = AggregationDetails | SentMessages | ExpiredCursor;
 
 interface ErrorFields {
   readonly code: ClientErrorCode;
   readonly status?: number | undefined;
-  readonly details?: AggregationDetails | SentMessages | undefined;
+  readonly details?: ErrorDetails | undefined;
   readonly retryAfterMs?: number | undefined;
   readonly requestId?: string | undefined;
   readonly cause?: unknown;
@@ -22,8 +24,8 @@ export class SignatureAggregatorError extends Error {
   readonly code: ClientErrorCode;
   /** HTTP status; undefined if there was no answer. */
   readonly status: number | undefined;
-  /** What the validators did, or which messages a transaction sent. */
-  readonly details: AggregationDetails | SentMessages | undefined;
+  /** What the validators did, which messages a transaction sent, or the oldest cursor. */
+  readonly details: ErrorDetails | undefined;
   /** Milliseconds after which the same request may succeed, if the service knows. */
   readonly retryAfterMs: number | undefined;
   /** Name of the request in the log of the service. */

@@ -14,7 +14,8 @@ import type {
   VerificationRequest,
   VerificationResult,
 } from './gen/api.ts';
-import { Caller, type CallerOptions } from './http-call.ts';
+import { Caller, type CallerOptions, queryOf } from './http-call.ts';
+import { type MessagesOptions, type ReceivedMessage, receiveMessages } from './received-messages.ts';
 
 export interface ClientOptions extends CallerOptions {
   /** Name under which the service serves the network: `mainnet`, `fuji`, or another of its configuration. */
@@ -116,6 +117,15 @@ export class SignatureAggregatorClient {
     return this.#caller.json({ path: `/v1/requests/${encodeURIComponent(id)}`, signal });
   }
 
+  /**
+   * Iterates over the messages of watched chains after a cursor, and then over each new one, until the signal aborts. It resumes by itself.
+   *
+   * @throws {SignatureAggregatorError} `cursor_expired` with the oldest cursor, if messages after the cursor are no longer stored
+   */
+  messages(options: MessagesOptions = {}): AsyncGenerator<ReceivedMessage> {
+    return receiveMessages(this.#caller, `${this.#path}/messages`, options);
+  }
+
   #sign(
     path: string,
     query: Readonly<Record<string, string | number | undefined>>,
@@ -147,10 +157,4 @@ export class SignatureAggregatorClient {
       pages.push(await load(nextPageToken));
     }
   }
-}
-
-function queryOf(parameters: Readonly<Record<string, string | number | undefined>>): string {
-  const given = Object.entries(parameters).filter(([, value]) => value !== undefined);
-  const query = new URLSearchParams(given.map(([name, value]) => [name, String(value)])).toString();
-  return query === '' ? '' : `?${query}`;
 }

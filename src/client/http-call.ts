@@ -65,6 +65,29 @@ export class Caller {
     });
   }
 
+  /**
+   * Returns the events of a stream until it ends.
+   *
+   * @throws {SignatureAggregatorError}, or the signal's reason
+   */
+  async *events(call: Call): AsyncGenerator<StreamEvent> {
+    const deadline = startDeadline(this.#options.timeoutMs ?? DEFAULT_TIMEOUT_MS, call.signal);
+    try {
+      const response = await this.#send({ ...call, signal: deadline.signal }, EVENTS);
+      if (!isStream(response)) throw errorOf(parseJson(await response.text()), response.status, response);
+      for await (const event of readEvents(chunksOf(response.body))) {
+        deadline.renew();
+        if (event.event === 'error') throw errorOf(event.data, undefined, response);
+        yield event;
+      }
+    } catch (error) {
+      call.signal?.throwIfAborted();
+      throw error instanceof SignatureAggregatorError ? error : unreachable(error);
+    } finally {
+      deadline.end();
+    }
+  }
+
   async #send({ path, body, signal }: Call, accept: string): Promise<Response> {
     const { apiKey, fetch: send = fetch } = this.#options;
     return await send(`${this.#base}${path}`, {
@@ -130,7 +153,7 @@ function startDeadline(timeoutMs: number, ended: AbortSignal | undefined) {
   };
 }
 
-async function pause(delayMs: number, ended: AbortSignal | undefined): Promise<void> {
+export async function pause(delayMs: number, ended: AbortSignal | undefined): Promise<void> {
   ended?.throwIfAborted();
   await new Promise<void>((resolve, reject) => {
     const onEnded = () => {
@@ -143,6 +166,12 @@ async function pause(delayMs: number, ended: AbortSignal | undefined): Promise<v
     }, delayMs);
     ended?.addEventListener('abort', onEnded, { once: true });
   });
+}
+
+export function queryOf(parameters: Readonly<Record<string, string | number | undefined>>): string {
+  const given = Object.entries(parameters).filter(([, value]) => value !== undefined);
+  const query = new URLSearchParams(given.map(([name, value]) => [name, String(value)])).toString();
+  return query === '' ? '' : `?${query}`;
 }
 
 function isStream({ headers }: Response): boolean {

@@ -33,7 +33,8 @@ export function failureOf(error: unknown): Failure {
     message: code === 'unreachable' ? UNREACHABLE : message,
     code,
     statusCode: status,
-    ...(details && ('messages' in details ? { messages: details.messages } : { details })),
+    ...(details && 'messages' in details && { messages: details.messages }),
+    ...(details && 'outcomes' in details && { details }),
     ...(retryAfterMs !== undefined && { retryAfter: retryAfterMs / 1_000 }),
     requestId,
   };

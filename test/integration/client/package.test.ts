@@ -1,0 +1,65 @@
+import { execFile, execFileSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, expect, test } from 'vitest';
+import { packClient } from '../../../scripts/pack-client.ts';
+import { startService } from '../service/running-service.ts';
+
+const ROOT = join(import.meta.dirname, '../../..');
+const MAX_BYTES = 30_000;
+const TIMEOUT_MS = 60_000;
+const PROGRAM = `import { createClient, messageIdOf, toAccessList } from 'warp-signature-aggregator-client';
+
+const [, , baseUrl = '', message = ''] = process.argv;
+const client = createClient({ baseUrl, network: 'fuji' });
+const events: string[] = [];
+const { signedMessage } = await client.sign(message, { onProgress: ({ event }) => events.push(event) });
+const [entry] = toAccessList(signedMessage);
+console.log(JSON.stringify({ id: messageIdOf(signedMessage), keys: entry?.storageKeys.length, last: events.at(-1) }));
+`;
+
+/** A folder in which the package is installed. */
+const folder = mkdtempSync(join(tmpdir(), 'client-package-'));
+afterAll(() => rmSync(folder, { recursive: true }));
+const installed = join(folder, 'node_modules', 'warp-signature-aggregator-client');
+const tarball = await packClient(folder);
+mkdirSync(installed, { recursive: true });
+execFileSync('tar', ['-xzf', tarball, '--strip-components=1', '-C', installed]);
+writeFileSync(join(folder, 'package.json'), '{"type": "module"}');
+writeFileSync(join(folder, 'program.ts'), PROGRAM);
+
+/** This Node, and one that the machine has beside it. */
+const nodes = [process.execPath, '/usr/bin/node'].flatMap((path) => {
+  try {
+    const version = execFileSync(path, ['--version'], { encoding: 'utf8' }).trim();
+    return Number(/^v(\d+)/.exec(version)?.[1]) >= 20 ? [[version, path] as const] : [];
+  } catch {
+    return [];
+  }
+});
+
+test('the package is small, and has no dependencies', () => {
+  expect(statSync(tarball).size).toBeLessThanOrEqual(MAX_BYTES);
+  const manifest = JSON.parse(readFileSync(join(installed, 'package.json'), 'utf8')) as Record<string, unknown>;
+  expect(manifest).toMatchObject({ name: 'warp-signature-aggregator-client', engines: { node: '>=20' } });
+  expect(manifest).not.toHaveProperty('dependencies');
+});
+
+test(
+  'a program with its types passes tsc, and runs in each Node',
+  async () => {
+    await using service = await startService(5);
+    const tsc = join(ROOT, 'node_modules', '.bin', 'tsc');
+    const types = join(ROOT, 'node_modules', '@types');
+    const options = ['--module', 'nodenext', '--target', 'es2022', '--strict', '--types', 'node', '--typeRoots', types];
+    execFileSync(tsc, [...options, '--outDir', folder, join(folder, 'program.ts')], { cwd: folder, stdio: 'inherit' });
+    for (const [version, node] of nodes) {
+      const [message = ''] = service.devnet.emitMessages(1);
+      const { stdout } = await promisify(execFile)(node, [join(folder, 'program.js'), service.app.url, message]);
+      expect([version, JSON.parse(stdout)]).toMatchObject([version, { keys: expect.any(Number), last: 'result' }]);
+    }
+  },
+  TIMEOUT_MS,
+);
