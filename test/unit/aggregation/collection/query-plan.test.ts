@@ -132,86 +132,108 @@ function weightOf(state: State, condition: (validator: ReturnType<typeof stand>)
   return state.validators.reduce((sum, { weight }, i) => (condition(stand(state, i)) ? sum + weight : sum), 0n);
 }
 
+type GoOn = Extract<ReturnType<typeof plan>, { kind: 'go on' }>;
+
 test('any plan keeps the rules', () => {
   fc.assert(
     fc.property(state, (state) => {
-      const { tally, limits, validators } = state;
       const planned = plan(state);
-      const possible = tally.signedWeight + weightOf(state, (validator) => validator.maySign);
-      const isNothingToCome = weightOf(state, (validator) => validator.isAwaited) === 0n;
-      // Out of reach exactly if all that may still come is too little.
-      expect(planned.kind === 'out of reach').toBe(possible < tally.neededWeight);
-      // Enough exactly if the target is reached, or the quorum is and nothing more is worth waiting for.
-      expect(planned.kind === 'enough').toBe(
-        tally.signedWeight >= tally.targetWeight || (tally.signedWeight >= tally.neededWeight && isNothingToCome),
-      );
+      expectKind(state, planned);
       if (planned.kind !== 'go on') return;
-
-      // Only those are asked that may be: connected, due, and neither asked, signed nor failed.
-      const asked = new Set(planned.ask.map(({ index }) => index));
-      expect(asked.size).toBe(planned.ask.length);
-      for (const index of asked) expect(stand(state, index).mayBeAsked).toBe(true);
-      // While none has signed, two of those that refused, not before their time.
-      const isUnsigned = tally.signedWeight === 0n && !validators.some(({ progress }) => progress.kind === 'answered');
-      const isRefused = tally.refusals.some((refusal) => refusal !== undefined);
-      const again = [...asked].filter((index) => stand(state, index).hasRefused).length;
-      if (isUnsigned) expect(again).toBeLessThanOrEqual(NOW < state.repeatAtMs ? 0 : 2);
-      expect(planned.isRepeat).toBe(isUnsigned && again > 0);
-
-      // The heaviest of the best rank, no more than are missing, and no fewer unless that many are asked already.
-      const at = (index: number) => validators[index] as State['validators'][number];
-      const comesBefore = (a: number, b: number): boolean =>
-        stand(state, a).isLastResort === stand(state, b).isLastResort
-          ? at(a).forecast.rank < at(b).forecast.rank ||
-            (at(a).forecast.rank === at(b).forecast.rank && at(a).weight > at(b).weight)
-          : stand(state, b).isLastResort;
-      const countsAs = (index: number): bigint =>
-        ['expected', 'invalid signer', 'avoided'].includes(at(index).forecast.kind) ? at(index).weight : 0n;
-      const reachable =
-        tally.signedWeight +
-        weightOf(state, (one) => one.maySign && one.forecast.kind !== 'avoided' && !one.isLastResort);
-      // Invalid signers are not asked for a buffer, and avoided validators for nothing that the others may sign.
-      const goalFor = (index: number): bigint => {
-        const { kind } = at(index).forecast;
-        if (kind === 'avoided' && reachable >= tally.neededWeight) return 0n;
-        const isForQuorumOnly = kind === 'invalid signer' || kind === 'avoided' || stand(state, index).isLastResort;
-        return isForQuorumOnly ? tally.neededWeight : tally.targetWeight;
-      };
-      const last = planned.ask.at(-1)?.index ?? -1;
-      const left = [...validators.keys()].filter((index) => stand(state, index).mayBeAsked && !asked.has(index));
-      const countedOn = tally.signedWeight + weightOf(state, (validator) => validator.isCountedOn);
-      const withAsked = planned.ask.reduce((sum, { index }) => sum + countsAs(index), countedOn);
-      const inFlight = validators.filter((_, index) => stand(state, index).isAsking).length + asked.size;
-      if (asked.size > 0) {
-        if (!(isUnsigned && isRefused))
-          expect(left.every((index) => !comesBefore(index, last) || goalFor(index) === 0n)).toBe(true);
-        expect(withAsked - countsAs(last) < goalFor(last)).toBe(true);
-        expect(inFlight <= limits.maxConcurrentQueries).toBe(true);
-      }
-      const isFull = inFlight >= limits.maxConcurrentQueries;
-      const mayHoldBack = isFull || (isUnsigned && isRefused);
-      expect(mayHoldBack || left.every((index) => withAsked >= goalFor(index))).toBe(true);
-
-      // It wakes later than now, and no later than anything that time alone changes.
-      expect(planned.wakeAtMs).toBeGreaterThan(NOW);
-      for (const [index, { progress, isConnected, forecast }] of validators.entries()) {
-        const { isCountedOn, maySign } = stand(state, index);
-        if (asked.has(index)) expect(planned.wakeAtMs).toBeLessThanOrEqual(NOW + forecast.hedgeAfterMs);
-        if (progress.kind === 'asking' && isCountedOn) {
-          expect(planned.wakeAtMs).toBeLessThanOrEqual(progress.lateAtMs);
-        }
-        if (progress.kind !== 'waiting' || !maySign) continue;
-        if (stand(state, index).hasRefused) expect(planned.wakeAtMs).toBeLessThanOrEqual(state.repeatUntilMs);
-        if (progress.notBeforeMs > NOW) expect(planned.wakeAtMs).toBeLessThanOrEqual(progress.notBeforeMs);
-        else if (!isConnected) {
-          const graceMs = progress.lastFailure?.kind === 'unreachable' ? progress.notBeforeMs + 1_000 : 0;
-          expect(planned.wakeAtMs).toBeLessThanOrEqual(Math.max(state.connectDeadlineMs, graceMs));
-        }
-      }
+      expectAllowed(state, planned);
+      expectBestFirst(state, planned);
+      expectWake(state, planned);
     }),
     { numRuns: 3_000 },
   );
 });
+
+function expectKind(state: State, planned: ReturnType<typeof plan>): void {
+  const { tally } = state;
+  const possible = tally.signedWeight + weightOf(state, (validator) => validator.maySign);
+  const isNothingToCome = weightOf(state, (validator) => validator.isAwaited) === 0n;
+  // Out of reach exactly if all that may still come is too little.
+  expect(planned.kind === 'out of reach').toBe(possible < tally.neededWeight);
+  // Enough exactly if the target is reached, or the quorum is and nothing more is worth waiting for.
+  expect(planned.kind === 'enough').toBe(
+    tally.signedWeight >= tally.targetWeight || (tally.signedWeight >= tally.neededWeight && isNothingToCome),
+  );
+}
+
+function expectAllowed(state: State, planned: GoOn): void {
+  // Only those are asked that may be: connected, due, and neither asked, signed nor failed.
+  const asked = new Set(planned.ask.map(({ index }) => index));
+  expect(asked.size).toBe(planned.ask.length);
+  for (const index of asked) expect(stand(state, index).mayBeAsked).toBe(true);
+  // While none has signed, two of those that refused, not before their time.
+  const isWithoutSignature = isUnsigned(state);
+  const again = [...asked].filter((index) => stand(state, index).hasRefused).length;
+  if (isWithoutSignature) expect(again).toBeLessThanOrEqual(NOW < state.repeatAtMs ? 0 : 2);
+  expect(planned.isRepeat).toBe(isWithoutSignature && again > 0);
+}
+
+function expectBestFirst(state: State, planned: GoOn): void {
+  const { tally, limits, validators } = state;
+  const asked = new Set(planned.ask.map(({ index }) => index));
+  const holdsBack = isUnsigned(state) && tally.refusals.some((refusal) => refusal !== undefined);
+  // The heaviest of the best rank, no more than are missing, and no fewer unless that many are asked already.
+  const at = (index: number) => validators[index] as State['validators'][number];
+  const comesBefore = (a: number, b: number): boolean =>
+    stand(state, a).isLastResort === stand(state, b).isLastResort
+      ? at(a).forecast.rank < at(b).forecast.rank ||
+        (at(a).forecast.rank === at(b).forecast.rank && at(a).weight > at(b).weight)
+      : stand(state, b).isLastResort;
+  const countsAs = (index: number): bigint =>
+    ['expected', 'invalid signer', 'avoided'].includes(at(index).forecast.kind) ? at(index).weight : 0n;
+  const reachable =
+    tally.signedWeight + weightOf(state, (one) => one.maySign && one.forecast.kind !== 'avoided' && !one.isLastResort);
+  // Invalid signers are not asked for a buffer, and avoided validators for nothing that the others may sign.
+  const goalFor = (index: number): bigint => {
+    const { kind } = at(index).forecast;
+    if (kind === 'avoided' && reachable >= tally.neededWeight) return 0n;
+    const isForQuorumOnly = kind === 'invalid signer' || kind === 'avoided' || stand(state, index).isLastResort;
+    return isForQuorumOnly ? tally.neededWeight : tally.targetWeight;
+  };
+  const last = planned.ask.at(-1)?.index ?? -1;
+  const left = [...validators.keys()].filter((index) => stand(state, index).mayBeAsked && !asked.has(index));
+  const countedOn = tally.signedWeight + weightOf(state, (validator) => validator.isCountedOn);
+  const withAsked = planned.ask.reduce((sum, { index }) => sum + countsAs(index), countedOn);
+  const inFlight = validators.filter((_, index) => stand(state, index).isAsking).length + asked.size;
+  if (asked.size > 0) {
+    if (!holdsBack) expect(left.every((index) => !comesBefore(index, last) || goalFor(index) === 0n)).toBe(true);
+    expect(withAsked - countsAs(last) < goalFor(last)).toBe(true);
+    expect(inFlight <= limits.maxConcurrentQueries).toBe(true);
+  }
+  const isFull = inFlight >= limits.maxConcurrentQueries;
+  const mayHoldBack = isFull || holdsBack;
+  expect(mayHoldBack || left.every((index) => withAsked >= goalFor(index))).toBe(true);
+}
+
+function expectWake(state: State, planned: GoOn): void {
+  const { validators } = state;
+  const asked = new Set(planned.ask.map(({ index }) => index));
+  // It wakes later than now, and no later than anything that time alone changes.
+  expect(planned.wakeAtMs).toBeGreaterThan(NOW);
+  for (const [index, { progress, isConnected, forecast }] of validators.entries()) {
+    const { isCountedOn, maySign } = stand(state, index);
+    if (asked.has(index)) expect(planned.wakeAtMs).toBeLessThanOrEqual(NOW + forecast.hedgeAfterMs);
+    if (progress.kind === 'asking' && isCountedOn) {
+      expect(planned.wakeAtMs).toBeLessThanOrEqual(progress.lateAtMs);
+    }
+    if (progress.kind !== 'waiting' || !maySign) continue;
+    if (stand(state, index).hasRefused) expect(planned.wakeAtMs).toBeLessThanOrEqual(state.repeatUntilMs);
+    if (progress.notBeforeMs > NOW) expect(planned.wakeAtMs).toBeLessThanOrEqual(progress.notBeforeMs);
+    else if (!isConnected) {
+      const graceMs = progress.lastFailure?.kind === 'unreachable' ? progress.notBeforeMs + 1_000 : 0;
+      expect(planned.wakeAtMs).toBeLessThanOrEqual(Math.max(state.connectDeadlineMs, graceMs));
+    }
+  }
+}
+
+/** Whether no validator has signed or answered yet. */
+function isUnsigned({ tally, validators }: State): boolean {
+  return tally.signedWeight === 0n && !validators.some(({ progress }) => progress.kind === 'answered');
+}
 
 test('a plan from the sums of earlier plans is the plan from all states', () => {
   const step = fc.record({
