@@ -41,96 +41,129 @@ interface Sent {
   settled: AppOutcome | { kind: 'aborted' } | undefined;
 }
 
-const steps = fc.array(
-  fc.record({
-    do: fc.constantFrom('send', 'send', 'send', 'answer', 'stray', 'fail', 'abort', 'disconnect', 'wait'),
-    node: fc.nat({ max: 2 }),
-    which: fc.nat(),
-    ms: fc.integer({ min: 1, max: 50 }),
-  }),
-  { maxLength: 40 },
-);
+const step = fc.record({
+  do: fc.constantFrom('send', 'send', 'send', 'answer', 'stray', 'fail', 'abort', 'disconnect', 'wait'),
+  node: fc.nat({ max: 2 }),
+  which: fc.nat(),
+  ms: fc.integer({ min: 1, max: 50 }),
+});
+type Step = typeof step extends fc.Arbitrary<infer T> ? T : never;
+
+/** Requests to three nodes, with what the rules say of each. */
+interface Model {
+  readonly clock: FakeClock;
+  readonly requests: ReturnType<typeof createAppRequests>;
+  readonly answersPings: boolean;
+  readonly sent: Sent[];
+  readonly expected: Map<Sent, string>;
+  readonly pingedMs: Map<number, number>;
+}
+
+function createModel(answersPings: boolean): Model {
+  const clock = new FakeClock();
+  const requests = createAppRequests(clock, MAX_PENDING, NO_HOOKS);
+  return { clock, requests, answersPings, sent: [], expected: new Map(), pingedMs: new Map() };
+}
+
+async function apply(model: Model, step: Step): Promise<void> {
+  const request = model.sent[step.which % Math.max(1, model.sent.length)];
+  if (step.do === 'send') await send(model, node(step.node), step.ms);
+  else if (step.do === 'wait') await wait(model, step.ms);
+  else if (step.do === 'disconnect') disconnect(model, node(step.node));
+  else if (request !== undefined) end(model, request, step.do);
+}
+
+async function send(model: Model, nodeID: NodeID, timeoutMs: number): Promise<void> {
+  const controller = new AbortController();
+  const startMs = model.clock.monotonicMs();
+  let requestId = 0;
+  const outcome = model.requests.send(
+    ...([nodeID, P_CHAIN_ID, APP_BYTES, { timeoutMs, signal: controller.signal }] as const),
+    {
+      send(head, appBytes) {
+        // A fan-out makes no copies.
+        expect(appBytes).toBe(APP_BYTES);
+        const message = parseMessage(concatBytes(head, appBytes));
+        if (message.case === 'appRequest') requestId = message.value.requestId;
+        return undefined;
+      },
+      ping: () => {
+        model.pingedMs.set(requestId, model.clock.monotonicMs());
+        return () => model.answersPings;
+      },
+    },
+  );
+  if (waiting(model).length >= MAX_PENDING) {
+    expect(requestId).toBe(0);
+    expect((await outcome).kind).toBe('not_asked');
+    return;
+  }
+  expect(requestId % 2).toBe(1);
+  const times = { pingMs: startMs + timeoutMs / 2, dueMs: startMs + timeoutMs };
+  const request: Sent = { nodeID, requestId, ...times, controller, settled: undefined };
+  model.sent.push(request);
+  outcome.then(
+    (settled) => Object.assign(request, { settled }),
+    () => Object.assign(request, { settled: { kind: 'aborted' } }),
+  );
+}
+
+async function wait(model: Model, ms: number): Promise<void> {
+  await model.clock.advance(ms);
+  const reason = model.answersPings ? 'request_dropped' : 'no_answer';
+  for (const each of waiting(model)) if (each.dueMs <= model.clock.monotonicMs()) model.expected.set(each, reason);
+}
+
+function disconnect(model: Model, nodeID: NodeID): void {
+  model.requests.onDisconnected(nodeID, 'gone');
+  for (const each of waiting(model)) if (each.nodeID === nodeID) model.expected.set(each, 'unreachable');
+}
+
+function end(model: Model, request: Sent, how: 'answer' | 'stray' | 'fail' | 'abort'): void {
+  const { nodeID, requestId, controller } = request;
+  if (how === 'answer') model.requests.onResponse(nodeID, responseTo(requestId));
+  if (how === 'stray') {
+    model.requests.onResponse(node(3), responseTo(requestId));
+    model.requests.onResponse(nodeID, create(AppResponseSchema, { chainId: new Uint8Array(31), requestId }));
+    model.requests.onResponse(nodeID, responseTo(requestId + 1_000));
+  }
+  if (how === 'fail') model.requests.onError(nodeID, create(AppErrorSchema, { chainId, requestId }));
+  if (how === 'abort') controller.abort(new Error('aborted'));
+  const kind = { answer: 'response', stray: undefined, fail: 'refused', abort: 'aborted' }[how];
+  if (kind !== undefined && !model.expected.has(request)) model.expected.set(request, kind);
+}
+
+function waiting(model: Model): Sent[] {
+  return model.sent.filter((request) => !model.expected.has(request));
+}
+
+/** State is kept for waiting requests only, and each was pinged at half of its time. */
+function expectWaiting(model: Model): void {
+  const all = waiting(model);
+  expect(model.requests.size).toBe(all.length);
+  for (const { requestId, pingMs } of all) {
+    expect(model.pingedMs.get(requestId)).toBe(pingMs <= model.clock.monotonicMs() ? pingMs : undefined);
+  }
+  expect(model.clock.pendingTimers).toBe(all.length);
+}
+
+/** Outcomes of all requests, and what they should be. */
+function outcomes(model: Model): { readonly actual: readonly unknown[]; readonly expected: readonly unknown[] } {
+  const actual = model.sent.map(({ settled }) => (settled?.kind === 'timed_out' ? settled.reason : settled?.kind));
+  return { actual, expected: model.sent.map((request) => model.expected.get(request)) };
+}
 
 it('each request is settled once by the first event of its node and chain, and keeps no state', async () => {
   await fc.assert(
-    fc.asyncProperty(steps, fc.boolean(), async (script, answersPings) => {
-      const clock = new FakeClock();
-      const requests = createAppRequests(clock, MAX_PENDING, NO_HOOKS);
-      const sent: Sent[] = [];
-      const expected = new Map<Sent, string>();
-      const pingedMs = new Map<number, number>();
-      const waiting = (): Sent[] => sent.filter((request) => !expected.has(request));
-
-      async function send(nodeID: NodeID, timeoutMs: number): Promise<void> {
-        const controller = new AbortController();
-        const startMs = clock.monotonicMs();
-        let requestId = 0;
-        const outcome = requests.send(
-          ...([nodeID, P_CHAIN_ID, APP_BYTES, { timeoutMs, signal: controller.signal }] as const),
-          {
-            send(head, appBytes) {
-              // A fan-out makes no copies.
-              expect(appBytes).toBe(APP_BYTES);
-              const message = parseMessage(concatBytes(head, appBytes));
-              if (message.case === 'appRequest') requestId = message.value.requestId;
-              return undefined;
-            },
-            ping() {
-              pingedMs.set(requestId, clock.monotonicMs());
-              return () => answersPings;
-            },
-          },
-        );
-        if (waiting().length >= MAX_PENDING) {
-          expect(requestId).toBe(0);
-          expect((await outcome).kind).toBe('not_asked');
-          return;
-        }
-        expect(requestId % 2).toBe(1);
-        const times = { pingMs: startMs + timeoutMs / 2, dueMs: startMs + timeoutMs };
-        const request: Sent = { nodeID, requestId, ...times, controller, settled: undefined };
-        sent.push(request);
-        outcome.then(
-          (settled) => Object.assign(request, { settled }),
-          () => Object.assign(request, { settled: { kind: 'aborted' } }),
-        );
-      }
-
-      for (const step of script) {
-        const request = sent[step.which % Math.max(1, sent.length)];
-        if (step.do === 'send') {
-          await send(node(step.node), step.ms);
-        } else if (step.do === 'wait') {
-          await clock.advance(step.ms);
-          for (const each of waiting()) {
-            if (each.dueMs <= clock.monotonicMs()) expected.set(each, answersPings ? 'request_dropped' : 'no_answer');
-          }
-        } else if (step.do === 'disconnect') {
-          requests.onDisconnected(node(step.node), 'gone');
-          for (const each of waiting()) if (each.nodeID === node(step.node)) expected.set(each, 'unreachable');
-        } else if (request !== undefined) {
-          const { nodeID, requestId } = request;
-          if (step.do === 'answer') requests.onResponse(nodeID, responseTo(requestId));
-          if (step.do === 'stray') {
-            requests.onResponse(node(3), responseTo(requestId));
-            requests.onResponse(nodeID, create(AppResponseSchema, { chainId: new Uint8Array(31), requestId }));
-            requests.onResponse(nodeID, responseTo(requestId + 1_000));
-          }
-          if (step.do === 'fail') requests.onError(nodeID, create(AppErrorSchema, { chainId, requestId }));
-          if (step.do === 'abort') request.controller.abort(new Error('aborted'));
-          const kind = { answer: 'response', stray: undefined, fail: 'refused', abort: 'aborted' }[step.do];
-          if (kind !== undefined && !expected.has(request)) expected.set(request, kind);
-        }
-        expect(requests.size).toBe(waiting().length);
-        for (const { requestId, pingMs } of waiting()) {
-          expect(pingedMs.get(requestId)).toBe(pingMs <= clock.monotonicMs() ? pingMs : undefined);
-        }
-        expect(clock.pendingTimers).toBe(waiting().length);
+    fc.asyncProperty(fc.array(step, { maxLength: 40 }), fc.boolean(), async (script, answersPings) => {
+      const model = createModel(answersPings);
+      for (const each of script) {
+        await apply(model, each);
+        expectWaiting(model);
       }
       await settle();
-      expect(sent.map(({ settled }) => (settled?.kind === 'timed_out' ? settled.reason : settled?.kind))).toEqual(
-        sent.map((request) => expected.get(request)),
-      );
+      const { actual, expected } = outcomes(model);
+      expect(actual).toEqual(expected);
     }),
   );
 });
