@@ -62,6 +62,14 @@ test(
   TIMEOUT_MS,
 );
 
+test('so does the example of the README', async () => {
+  const [script = '', ...others] = snippets('sh', read('README.md')).filter((code) => code.includes('accessList'));
+  expect(others).toEqual([]);
+  const out = await run('bash', ['-c', script.replace(/^BASE=.*$/m, 'set -eu')]);
+  const { signedMessage, accessList } = JSON.parse(out) as { signedMessage: string; accessList: Entry[] };
+  expect(accessList).toEqual(accessListOf(signedMessage));
+});
+
 test(
   'the TypeScript of the page gives the access list',
   async () => {
