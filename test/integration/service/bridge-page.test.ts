@@ -18,6 +18,7 @@ import { createLogger } from '../../../src/telemetry/logger.ts';
 type Entry = ReturnType<typeof accessListOf>[number];
 
 const read = (file: string) => readFileSync(join(import.meta.dirname, '../../..', file), 'utf8');
+const CLIENT = pathToFileURL(join(import.meta.dirname, '../../../src/client/package-entry.ts')).href;
 const PAGE = read('docs/bridge.md');
 const TIMEOUT_MS = 60_000;
 
@@ -76,11 +77,12 @@ test(
     const [code = '', ...more] = snippets('ts');
     expect(more).toEqual([]);
     const file = join(folder, 'bridge.ts');
-    writeFileSync(file, code);
+    // The package is built from this file.
+    writeFileSync(file, code.replace('warp-signature-aggregator-client', CLIENT));
     const devnet = app.devnet!;
     const { message, transactionHash } = devnet.emit('C', Buffer.from('hello'), undefined);
-    const call = `const { accessListOf } = await import('${pathToFileURL(file).href}');
-    console.log(JSON.stringify(await accessListOf('${transactionHash}', '${devnet.subnets.l1.blockchainID}')));`;
+    const call = `const { signForDelivery } = await import('${pathToFileURL(file).href}');
+    console.log(JSON.stringify(await signForDelivery('${transactionHash}', '${devnet.subnets.l1.blockchainID}')));`;
     const [entry, ...others] = JSON.parse(await run(process.execPath, ['--input-type=module', '-e', call])) as Entry[];
     expect([entry?.address, others]).toEqual(['0x0200000000000000000000000000000000000005', []]);
     const predicate = entry?.storageKeys.map((key) => key.slice(2)).join('');
