@@ -1,13 +1,14 @@
 import { backoffMs } from '../lib/concurrency/backoff.ts';
 import { type Clock, type Random, sleep } from '../lib/concurrency/clock.ts';
 import { createWakeUp } from '../lib/concurrency/wake-up.ts';
+import type { OpenWebSocket } from '../lib/net/http-port.ts';
 import { ApiError } from '../pchain/rpc/api-error.ts';
 import type { EvmChainID } from '../pchain/rpc/evm-api.ts';
 import type { Logger } from '../telemetry/logger.ts';
 import type { BlockchainID } from '../warp/ids.ts';
 import type { BlockSource } from './block-source.ts';
 import { type ChainReader, createChainReader } from './chain-reader.ts';
-import { type OpenSocket, openHeadSocket } from './head-socket.ts';
+import { openHeadSocket } from './head-socket.ts';
 import { isWanted, type MessageFilter } from './message-filter.ts';
 import type { MessageStore } from './message-store.ts';
 
@@ -36,7 +37,7 @@ export interface WatcherOptions {
   readonly random: Random;
   readonly logger: Logger;
   readonly timeoutMs: number;
-  readonly openSocket?: OpenSocket | undefined;
+  readonly openSocket: OpenWebSocket;
 }
 
 export interface ChainWatcher {

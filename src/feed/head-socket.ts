@@ -1,25 +1,11 @@
-import { WebSocket as UndiciWebSocket } from 'undici';
 import { backoffMs } from '../lib/concurrency/backoff.ts';
 import { type Clock, type Random, repeat } from '../lib/concurrency/clock.ts';
+import type { OpenWebSocket, WebSocketConnection } from '../lib/net/http-port.ts';
 import type { Logger } from '../telemetry/logger.ts';
-
-/** `data` is that of a message. */
-interface SocketEvent {
-  readonly data?: unknown;
-}
-
-/** The part of a WebSocket that is used. Simulations replace it. */
-export interface HeadConnection {
-  send(text: string): void;
-  close(): void;
-  addEventListener(type: 'open' | 'close' | 'error' | 'message', listener: (event: SocketEvent) => void): void;
-}
-
-export type OpenSocket = (url: string) => HeadConnection;
 
 export interface HeadSocketOptions {
   readonly url: string;
-  readonly openSocket?: OpenSocket | undefined;
+  readonly openSocket: OpenWebSocket;
   readonly clock: Clock;
   readonly random: Random;
   readonly logger: Pick<Logger, 'info' | 'warn'>;
@@ -39,11 +25,11 @@ const SUBSCRIBE = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'eth_subscribe
 
 /** Subscribes to the new heads of a chain, and connects again whenever that ends. Nothing that it reports is stored. */
 export function openHeadSocket(options: HeadSocketOptions): HeadSocket {
-  const { url, openSocket = (address) => new UndiciWebSocket(address), clock, random, logger, onHead } = options;
+  const { url, openSocket, clock, random, logger, onHead } = options;
   const stopping = new AbortController();
   let isSubscribed = false;
   let failures = 0;
-  let current: HeadConnection | undefined;
+  let current: WebSocketConnection | undefined;
 
   function receive(data: unknown): void {
     const message = typeof data === 'string' ? parseMessage(data) : undefined;

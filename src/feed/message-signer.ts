@@ -29,6 +29,10 @@ const STATUSES = ['pending', 'failed'] as const;
 const LOOK_INTERVAL_MS = 1_000;
 /** The aggregation itself waits for the execution of the block, so failures last. */
 const RETRIES = { baseMs: 5_000, maxMs: 3_600_000 };
+/** While too little weight is connected, no validator was asked, so a retry costs nothing. */
+const UNCONNECTED_RETRIES = { baseMs: 5_000, maxMs: 15_000 };
+/** Time after the start in which messages wait for connections to validators. */
+const CONNECTING_MS = 60_000;
 /** The service itself cannot sign now, which says nothing about the message. */
 const PASSING: ReadonlySet<string> = new Set(['overloaded', 'network_unavailable']);
 const POSTPONED_MS = 1_000;
@@ -47,6 +51,7 @@ interface SigningFailure {
 /** Signs stored messages: new ones at once, failed ones less and less often until retention removes them. */
 export function startMessageSigner(options: MessageSignerOptions): AsyncDisposable {
   const { store, aggregator, clock, logger, metrics, quorumOf } = options;
+  const startedMs = clock.monotonicMs();
   const stopping = new AbortController();
   const wakeUp = createWakeUp(clock);
   const inFlight = { pending: new Map<string, Promise<void>>(), failed: new Map<string, Promise<void>>() };
@@ -68,12 +73,18 @@ export function startMessageSigner(options: MessageSignerOptions): AsyncDisposab
       if (error instanceof StoreError) throw error;
       const { code, message: reason, retryAfterMs = 0 } = asFailure(error, message);
       const nowMs = clock.now();
+      const isUnconnected = code === 'not_connected';
+      if (outcome.status === 'pending' && isUnconnected && clock.monotonicMs() - startedMs < CONNECTING_MS) {
+        store.postpone(message, nowMs + POSTPONED_MS);
+        return;
+      }
       if (outcome.status === 'pending' && PASSING.has(code)) {
         store.postpone(message, nowMs + Math.max(POSTPONED_MS, retryAfterMs));
         return;
       }
       const attempts = outcome.status === 'failed' ? outcome.attempts + 1 : 1;
-      const nextMs = nowMs + Math.max(retryAfterMs, backoffMs(attempts, RETRIES));
+      const pauseMs = backoffMs(attempts, isUnconnected ? UNCONNECTED_RETRIES : RETRIES);
+      const nextMs = nowMs + Math.max(retryAfterMs, pauseMs);
       store.setFailed(message, { code, reason, attempts, failedMs: nowMs }, nextMs);
       metrics.countFailed(chainID);
     }

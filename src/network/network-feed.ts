@@ -4,6 +4,7 @@ import { createChainIdentifier } from '../feed/chain-identity.ts';
 import { type FeedOptions, type FeedService, openFeed } from '../feed/feed.ts';
 import { hasMessageStore, openMessageStore } from '../feed/message-store.ts';
 import { once } from '../lib/concurrency/once.ts';
+import { openWebSocket } from '../lib/net/http-port.ts';
 import type { EvmApi } from '../pchain/rpc/evm-api.ts';
 import type { NodeApi } from '../pchain/rpc/node-api.ts';
 import type { SubnetDirectory } from '../pchain/state/subnet-directory.ts';
@@ -54,6 +55,7 @@ export function openNetworkFeed(opened: AsyncDisposableStack, options: NetworkFe
       hasStoredMessages: () => directory !== undefined && hasMessageStore(place),
       maxBytes: directory === undefined ? MAX_MEMORY_BYTES : MAX_FILE_BYTES,
       identify: createChainIdentifier({ ...options, trackSubnet }),
+      openSocket: openWebSocket,
       openSource: (chain, chainID) => createBlockSource(evm(), chain, chainID),
     }),
   );

@@ -1,4 +1,4 @@
-import { type Dispatcher, EnvHttpProxyAgent, interceptors, Pool } from 'undici';
+import { type Dispatcher, EnvHttpProxyAgent, interceptors, Pool, WebSocket } from 'undici';
 
 /** Opens connections to an HTTP origin, which tests simulate. The caller owns the dispatcher and must destroy it. */
 export type OpenHttp = (origin: string, options: Pool.Options) => Dispatcher;
@@ -18,6 +18,22 @@ export const openHttpPool: OpenHttp = (origin, options) => {
     decompress,
   );
 };
+
+/** The part of a web socket that its callers use. The caller closes it. */
+export interface WebSocketConnection {
+  send(text: string): void;
+  close(): void;
+  /** `data` is that of a message: text, or bytes. */
+  addEventListener(
+    type: 'open' | 'close' | 'error' | 'message',
+    listener: (event: { readonly data?: unknown }) => void,
+  ): void;
+}
+
+/** Opens a web socket, which tests simulate. @param url of ws or wss */
+export type OpenWebSocket = (url: string) => WebSocketConnection;
+
+export const openWebSocket: OpenWebSocket = (url) => new WebSocket(url);
 
 /** A proxy cannot reach what listens on this machine only. */
 function isLoopback(hostname: string): boolean {

@@ -47,6 +47,9 @@ function start(...chains: ChainSettings[]): void {
     aggregator: { aggregate: async () => RESULT },
     identify: async (id) => (id === 'C' ? CHAIN : id),
     openSource: () => chain,
+    openSocket() {
+      throw new Error('no chain has a web socket');
+    },
     clock,
     random: () => 0.5,
     logger: createLogLines().logger,

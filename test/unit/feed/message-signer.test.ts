@@ -124,6 +124,19 @@ test('keeps a message pending while the service itself cannot sign', async () =>
   expect(outcomes()).toEqual(['signed']);
 });
 
+test('waits for connections after its start, and tries more often while there are none', async () => {
+  answer = refusal('not_connected');
+  emit({});
+  await clock.advance(59_000);
+  expect(outcomes()).toEqual(['pending']);
+  await clock.advance(3_000);
+  expect(outcomes()).toEqual(['failed']);
+  await clock.advance(600_000);
+  answer = async () => RESULT;
+  await clock.advance(16_000);
+  expect(outcomes()).toEqual(['signed']);
+});
+
 test('signs later messages while many are tried again in vain', async () => {
   answer = refusal('signing_refused');
   emit(...Array.from({ length: 40 }, () => ({})));

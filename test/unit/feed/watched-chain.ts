@@ -1,7 +1,7 @@
 import { watchChain } from '../../../src/feed/chain-watcher.ts';
 import { endOfBlock } from '../../../src/feed/feed-message.ts';
-import type { HeadConnection } from '../../../src/feed/head-socket.ts';
 import { type MessageStore, openMessageStore } from '../../../src/feed/message-store.ts';
+import type { WebSocketConnection } from '../../../src/lib/net/http-port.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { createLogLines } from '../../support/log-lines.ts';
 import { CHAIN } from './emitted.ts';
@@ -10,7 +10,7 @@ import { SimulatedChain } from './simulated-chain.ts';
 type Listener = (event: { readonly data: unknown }) => void;
 
 /** A web socket of the simulated node. */
-class SimulatedSocket implements HeadConnection {
+class SimulatedSocket implements WebSocketConnection {
   readonly #listeners = new Map<string, Listener[]>();
   isOpen = true;
 
