@@ -15,6 +15,10 @@ const PARAMETERS: Readonly<Record<string, unknown>> = {
   blockId: '0x17533aeb5193378b9ff441d61728e7a2ebaf10f61fd5310759451627dfca2e7c',
   addresses: 'avax1yu8wlxfdkj8mnca60jwwzvfyqzd6xlnf635tld',
   nodeId: 'NodeID-A6onFGyJjA37EZ7kYHANMR1PFRT8NmXrF',
+  // Of the feed, which reads chains of the served network.
+  messageId: MAINNET.cChainID,
+  fromBlock: 1,
+  toBlock: 1,
   // The x-request-id of a request.
   id: '85a4c82e-cde9-4236-bf8e-7b0b693e4795',
 };
@@ -34,6 +38,9 @@ export function addExamples(document: Document, examples: AggregationExamples | 
       const transaction = parameter.name === 'txHash' ? TRANSACTIONS[operation.operationId ?? ''] : undefined;
       const example = transaction ?? PARAMETERS[parameter.name];
       if (example !== undefined) parameter.example = example;
+      // Others name the X-Chain alone.
+      const isWatched = operation.operationId === 'replayMessages' && parameter.name === 'blockchainId';
+      if (isWatched) parameter.example = MAINNET.cChainID;
     }
     if (examples !== undefined) addServedExamples(operation, examples);
   }

@@ -11,7 +11,12 @@ import { upstreamSettings } from '../proxy/upstream-service.ts';
 
 const START_TIMEOUT_MS = 20_000;
 /** Statuses of operations whose example is of another network, or of a request that was not sent. */
-const EXPECTED_ERRORS: Readonly<Record<string, number>> = { verifySignedMessage: 400, getRequest: 404 };
+const EXPECTED_ERRORS: Readonly<Record<string, number>> = {
+  verifySignedMessage: 400,
+  getRequest: 404,
+  getMessage: 404,
+  replayMessages: 404,
+};
 
 const opened = new AsyncDisposableStack();
 afterAll(() => opened.disposeAsync());
