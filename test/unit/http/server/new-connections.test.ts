@@ -51,11 +51,13 @@ test('six are read at once, then one after the other, and those beyond five seco
 
 test('what is read later comes after what waits, and time refills the burst', async () => {
   const { clock, openAll } = create();
-  openAll('1.1.1.1', 7);
+  openAll('1.1.1.1', 6);
+  await clock.advance(400);
   expect(count(openAll('1.1.1.1', 1))).toMatchObject({ held: 1 });
-  await clock.advance(1_000);
+  // The burst has one again, for which the first one waits.
+  await clock.advance(200);
   expect(count(openAll('1.1.1.1', 1))).toMatchObject({ held: 1 });
-  await clock.advance(3_500);
+  await clock.advance(4_500);
   expect(count(openAll('1.1.1.1', 8))).toEqual({ read: 6, held: 2, closed: 0 });
 });
 
