@@ -1,4 +1,4 @@
-// npm run test:api [-- REPORT]: schemathesis against the OpenAPI document of a running service, on the devnet and before
+// npm run test:api [-- REPORT]: a generated client, and schemathesis, against the OpenAPI document of a running service, on the devnet and before
 // a stand-in of every upstream. REPORT is a file to write the counts to, as JSON {passed, failed, skipped}.
 //
 // schemathesis comes from the registry of Python packages, each with its hash (requirements.txt), into a separate environment
@@ -15,6 +15,7 @@ import { systemClock } from '../../src/lib/concurrency/clock.ts';
 import { createLogger } from '../../src/telemetry/logger.ts';
 import { startStandIn } from '../integration/proxy/stand-in.ts';
 import { upstreamSettings } from '../integration/proxy/upstream-service.ts';
+import { testGeneratedClient } from './generated-client.ts';
 import { countOutcomes, type SchemathesisReport } from './outcomes.ts';
 
 /** Bounds all requests together. */
@@ -39,6 +40,15 @@ interface Counts {
 }
 
 async function testApi(): Promise<Counts> {
+  await using service = await startService();
+  const problem = await testGeneratedClient(CACHE, service.url, service.message);
+  if (problem !== undefined) console.log(`the generated client failed: ${problem}`);
+  const { passed, failed, skipped } = await testBySchemathesis(service);
+  const isGood = problem === undefined;
+  return { passed: passed + Number(isGood), failed: failed + Number(!isGood), skipped };
+}
+
+async function testBySchemathesis(service: Awaited<ReturnType<typeof startService>>): Promise<Counts> {
   if (spawnSync('python3', ['-c', HAS_PYTHON]).status !== 0) {
     console.log('skipped: there is no python3 of version 3.11 or newer, with venv, in the path');
     return { passed: 0, failed: 0, skipped: 1 };
@@ -47,7 +57,6 @@ async function testApi(): Promise<Counts> {
   const report = join(CACHE, 'test-results', 'schemathesis.json');
   mkdirSync(join(CACHE, 'test-results'), { recursive: true });
   rmSync(report, { force: true });
-  await using service = await startService();
   const exitCode = await runSchemathesis(program, service, report);
   const found = JSON.parse(readFileSync(report, 'utf8')) as SchemathesisReport;
   const { passed, failed, problems } = countOutcomes(found, MIN_EXAMPLES);
@@ -95,7 +104,8 @@ async function startService() {
   const closing = opened.move();
   const examples = app.devnet?.examples('fuji') ?? [];
   const transactions = examples.filter(({ method }) => method === 'GET').map(({ path }) => path.replace(/^.*\//, ''));
-  return { url: app.url, transactions, [Symbol.asyncDispose]: () => closing.disposeAsync() };
+  const [message = ''] = app.devnet?.emitMessages(1) ?? [];
+  return { url: app.url, message, transactions, [Symbol.asyncDispose]: () => closing.disposeAsync() };
 }
 
 async function runSchemathesis(

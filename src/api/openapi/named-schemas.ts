@@ -62,8 +62,9 @@ class Components {
     const { description, ...schema } = { ...used };
     delete schema['examples'];
     const { description: known = description, ...before } = (this.schemas.get(title) ?? schema) as typeof schema;
-    if (!isDeepStrictEqual(before, schema)) throw new Error(`two schemas have the title ${title}`);
-    this.schemas.set(title, { ...schema, ...(known !== undefined && { description: known }) });
+    if (!isDeepStrictEqual(withoutDefaults(before), withoutDefaults(schema)))
+      throw new Error(`two schemas have the title ${title}`);
+    this.schemas.set(title, { ...withoutDefaults(schema), ...(known !== undefined && { description: known }) });
     return { $ref: `${REFERENCE}${title}` };
   }
 }
@@ -83,6 +84,18 @@ function discriminatorOf({ anyOf: [first, ...others] = [] }: UnionSchema): objec
   if (propertyName === undefined) return undefined;
   const mapping = forms.map(({ title, properties }) => [properties?.[propertyName]?.const, `${REFERENCE}${title}`]);
   return { propertyName, mapping: Object.fromEntries(mapping) as object };
+}
+
+/** Names the default of each field in its description: openapi-typescript demands fields that have one, also in requests. */
+function withoutDefaults(schema: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+  if (typeof schema['properties'] !== 'object' || schema['properties'] === null) return schema;
+  const fields = Object.entries(schema['properties'] as Record<string, Readonly<Record<string, unknown>>>);
+  const properties = fields.map(([name, { default: byDefault, ...field }]) => {
+    if (byDefault === undefined) return [name, field];
+    const description = [field['description'], `default: ${JSON.stringify(byDefault)}`].filter(Boolean).join('; ');
+    return [name, { ...field, description }];
+  });
+  return { ...schema, properties: Object.fromEntries(properties) as object };
 }
 
 const MAX_INT32 = 2 ** 31 - 1;

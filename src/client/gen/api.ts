@@ -1077,19 +1077,19 @@ export interface AggregationRequest {
    */
   signingSubnetId?: string;
   /**
-   * Percentage of the signing subnet's weight that must sign; with a destination, the default is the destination's
+   * Percentage of the signing subnet's weight that must sign; with a destination, the default is the destination's; default: 67
    */
   quorumPercentage?: number;
   /**
-   * Percentage tried for beyond the quorum; the two add up to at most 100
+   * Percentage tried for beyond the quorum; the two add up to at most 100; default: 0
    */
   quorumPercentageBuffer?: number;
   /**
-   * The P-Chain height of the validators; 0 is the proposed height
+   * The P-Chain height of the validators; 0 is the proposed height; default: 0
    */
   pChainHeight?: number;
   /**
-   * The same as pChainHeight, as the Go SDK spells it
+   * The same as pChainHeight, as the Go SDK spells it; default: 0
    */
   pchainHeight?: number;
   /**
@@ -2283,11 +2283,11 @@ export interface VerificationRequest {
    */
   signingSubnetId?: string;
   /**
-   * Percentage of the signing subnet's weight that must sign; with a destination, the default is the destination's
+   * Percentage of the signing subnet's weight that must sign; with a destination, the default is the destination's; default: 67
    */
   quorumPercentage?: number;
   /**
-   * The P-Chain height of the validators; 0 is the proposed height
+   * The P-Chain height of the validators; 0 is the proposed height; default: 0
    */
   pChainHeight?: number;
   /**

@@ -1,0 +1,70 @@
+import { execFile } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+
+const SOURCE = join(import.meta.dirname, 'clients');
+const TIMEOUT_MS = 300_000;
+
+/** Signs by a client that openapi-fetch has from the generated types. The compiler checks that the answer has its type. */
+const PROGRAM = `import createClient from 'openapi-fetch';
+import type { paths } from './api.ts';
+
+const [, , baseUrl = '', message = ''] = process.argv;
+const client = createClient<paths>({ baseUrl });
+const path = { network: 'fuji' } as const;
+const { data, error } = await client.POST('/v1/signatureAggregator/{network}/aggregateSignatures', {
+  params: { path },
+  body: { message },
+});
+if (data === undefined) throw new Error(error.code);
+const signed: string = data.signedMessage;
+const { data: list } = await client.GET('/v1/requests');
+const outcomes: string[] = list?.requests.map(({ outcome }) => outcome) ?? [];
+if (!/^[0-9a-f]+$/.test(signed) || !outcomes.includes('signed')) throw new Error('the answers are incomplete');
+`;
+
+/**
+ * Generates types from the OpenAPI document of the service with openapi-typescript, and calls the service with openapi-fetch.
+ *
+ * @param cache folder for the packages, which are installed once
+ * @returns what went wrong; undefined if nothing did
+ */
+export async function testGeneratedClient(cache: string, url: string, message: string): Promise<string | undefined> {
+  const lock = readFileSync(join(SOURCE, 'package-lock.json'));
+  const folder = join(cache, `clients-${createHash('sha256').update(lock).digest('hex').slice(0, 16)}`);
+  if (!existsSync(join(folder, 'complete'))) {
+    rmSync(folder, { recursive: true, force: true });
+    mkdirSync(folder, { recursive: true });
+    for (const name of ['package.json', 'package-lock.json']) cpSync(join(SOURCE, name), join(folder, name));
+    const problem = await run(folder, 'npm', ['ci', '--ignore-scripts', '--silent']);
+    if (problem !== undefined) return problem;
+    writeFileSync(join(folder, 'complete'), '');
+  }
+  writeFileSync(join(folder, 'program.ts'), PROGRAM);
+  const bin = join(folder, 'node_modules', '.bin');
+  const types = ['--module', 'nodenext', '--target', 'es2022', '--strict', '--skipLibCheck', '--noEmit'];
+  const allowed = ['--allowImportingTsExtensions', '--types', 'node', '--typeRoots'];
+  return (
+    (await run(folder, join(bin, 'openapi-typescript'), [`${url}/openapi.json`, '-o', 'api.ts'])) ??
+    (await run(folder, join(bin, 'tsc'), [
+      ...types,
+      ...allowed,
+      join(cache, '..', 'node_modules', '@types'),
+      'program.ts',
+    ])) ??
+    (await run(folder, process.execPath, ['program.ts', url, message]))
+  );
+}
+
+/** Not synchronously: the service may be in this process. */
+async function run(cwd: string, command: string, args: readonly string[]): Promise<string | undefined> {
+  try {
+    await promisify(execFile)(command, [...args], { cwd, timeout: TIMEOUT_MS });
+    return undefined;
+  } catch (error) {
+    const { message, stdout = '' } = error as { message: string; stdout?: string };
+    return `${message}\n${stdout}`;
+  }
+}
