@@ -624,7 +624,10 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
       'const running = inFlight[status];\n      const max = MAX_IN_FLIGHT[status];',
       'const running = inFlight.failed;\n      const max = 8;',
     ],
-    'a failed message is tried again at the same pace': ['backoffMs(attempts, RETRIES)', 'backoffMs(1, RETRIES)'],
+    'a failed message is tried again at the same pace': [
+      'backoffMs(attempts, isUnconnected',
+      'backoffMs(1, isUnconnected',
+    ],
     'a full service fails its messages': ['PASSING.has(code)', 'false'],
   }),
   ...bugsOf('src/pchain/codec/evm-block.ts', ['test/unit/pchain/codec/evm-block.test.ts'], {
