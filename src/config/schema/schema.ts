@@ -78,11 +78,11 @@ const server = section('The listener for clients.', {
     examples: [['10.0.0.0/8', '::1']],
   }),
   newConnectionsPerSecond: integer(0, 100_000, {
-    default: 20,
+    default: 100,
     description:
-      'New connections a second of each client address (for IPv6 each /64). 6 are read at once; the next ones wait for ' +
+      'New connections a second of each client address (for IPv6 each /64); those of a second may come at once. The next ones wait for ' +
       'up to 5 s before they are read, and further ones are closed. `trustedProxies` have no limit. 0 disables it.',
-    examples: [100],
+    examples: [1_000],
   }),
   drainDelayMs: durationMs(
     {

@@ -21,7 +21,8 @@ const OTHER_IDS = [
   '2q9e4r6Mu3U68nU1fYjgbR6JvwrRx36CohpAX5UQxse55x1Q5',
   'yH8D7ThNJkxmtkuv2jgBa4P1Rn3Qpr4pPr7QYNfcdoS6k6HWp',
 ];
-const MAX_UINT64 = '18446744073709551615';
+/** Times and block numbers are integers that JSON holds exactly. */
+const MAX = Number.MAX_SAFE_INTEGER;
 
 interface Query {
   readonly good?: readonly string[];
@@ -51,13 +52,13 @@ function values(name: string, good: readonly (string | number)[], bad: readonly 
 
 const PAGE = page(1, 100);
 const SORT = values('sortOrder', ['asc', 'desc'], ['up', '', 'asc&sortOrder=desc']);
-const integer = (name: string) => values(name, [0, MAX_UINT64], [-1, '1'.repeat(21), '1.5']);
-const block = (name: string) => values(name, [0, '7.0', MAX_UINT64], [-1, '1'.repeat(21), 'latest']);
+const integer = (name: string) => values(name, [0, MAX], [-1, '9007199254740992', '1'.repeat(21), '1.5']);
+const block = (name: string) => values(name, [0, '7.0', MAX], [-1, '9007199254740992', '1'.repeat(21), 'latest']);
 const share = (name: string, min: number, max: number) =>
   values(name, [min, max, `${max - 1}.9999999999999999999`], [min - 1, `${max}.00000000000000000001`]);
 const RANGE: Query = {
-  good: ['startBlock=18446744073709551614&endBlock=18446744073709551615'],
-  bad: { startBlock: ['startBlock=2&endBlock=2', 'startBlock=18446744073709551615&endBlock=18446744073709551614'] },
+  good: ['startBlock=9007199254740990&endBlock=9007199254740991'],
+  bad: { startBlock: ['startBlock=2&endBlock=2', 'startBlock=9007199254740991&endBlock=9007199254740990'] },
 };
 
 /** Paths with each chain of the primary network, or of the X-Chain only. */
@@ -94,7 +95,7 @@ function ofEvm(
 }
 
 const BAD_ADDRESSES = ['0x12', EVM.slice(2), `${EVM}0`, AVAX, `0x${'g'.repeat(40)}`];
-const BLOCKS = ['339', '0', MAX_UINT64, HASH];
+const BLOCKS = ['339', '0', '18446744073709551615', HASH];
 const BAD_BLOCKS = ['latest', '-1', '0x1', HASH.slice(2), '007', '1e3', '9'.repeat(21)];
 const TYPES = Array.from({ length: 101 }, (_, index) => `Kind${index}Tx`);
 
@@ -112,7 +113,7 @@ const CASES: readonly Case[] = [
           // The list of types is open.
           `addresses=${FUJI}&txTypes=AddValidatorTx,AddSomethingNewTx&txTypes=UNKNOWN`,
           `addresses=${FUJI}&txTypes=${TYPES.slice(1).join(',')}`,
-          `addresses=${FUJI}&startTimestamp=0&endTimestamp=${MAX_UINT64}`,
+          `addresses=${FUJI}&startTimestamp=0&endTimestamp=${MAX}`,
           ...[TX_ID, HASH].map((id) => `l1ValidationId=${id}`),
         ],
         bad: {
