@@ -70,6 +70,7 @@ export const LAYERS: readonly (readonly string[])[] = [
     'console/page/activity',
     'console/page/input',
     'console/page/inspect',
+    'console/page/messages',
     'console/page/service',
     'console/page/sign',
     'console/page/subnets',

@@ -3,6 +3,7 @@ import type { Browser, BrowserContext, Locator, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll } from 'vitest';
 import { type App, startApp } from '../../src/app.ts';
 import { parseConfig } from '../../src/config/load/load-config.ts';
+import { DEVNET_L1 } from '../../src/config/load/overlays.ts';
 import type { Devnet } from '../../src/devnet/devnet.ts';
 import { systemClock } from '../../src/lib/concurrency/clock.ts';
 import { createLogger } from '../../src/telemetry/logger.ts';
@@ -10,7 +11,7 @@ import { startChromium } from './chromium.ts';
 
 /** The longest that anything on the page may take. */
 export const STEP_TIMEOUT_MS = 20_000;
-export const VIEWS = ['Sign', 'Inspect', 'Subnets', 'Activity', 'Service'] as const;
+export const VIEWS = ['Sign', 'Inspect', 'Messages', 'Subnets', 'Activity', 'Service'] as const;
 export type ConsoleView = (typeof VIEWS)[number];
 
 export interface ConsoleOptions {
@@ -38,7 +39,9 @@ export function useConsole(): ConsolePage {
 }
 
 export async function startOnDevnet(validators: number, network: object = {}): Promise<App> {
-  const local = { embedded: { validators }, aliases: ['fuji'], ...network };
+  // Messages of the C-Chain are not signed before the test asks.
+  const feed = { chains: [{ blockchainId: DEVNET_L1, fromBlock: 1 }] };
+  const local = { embedded: { validators }, aliases: ['fuji'], feed, ...network };
   const settings = { networks: { local }, server: { port: 0 } };
   const { config } = parseConfig(settings, {}, {});
   const app = await startApp({ config, logger: createLogger('silent'), clock: systemClock, random: Math.random });

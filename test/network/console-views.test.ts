@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { newMessages } from '../../bench/client.ts';
 import { startRig } from '../../bench/rig.ts';
+import { bytesToHex } from '../../src/lib/encoding/bytes.ts';
 import { PRIMARY_NETWORK_ID } from '../../src/warp/ids.ts';
 import { type ConsoleView, STEP_TIMEOUT_MS, startOnDevnet, useConsole, VIEWS } from './console-page.ts';
 
@@ -65,6 +66,33 @@ describe('subnets', () => {
   });
 });
 
+describe('messages', () => {
+  test('lists messages as they come, filters them, and shows one with a link to Sign', async () => {
+    await shown.open();
+    const { page } = shown;
+    await shown.goTo('Messages');
+    const { id, bytes } = shown.devnet.emit('L1').message;
+    const row = shown.table('Messages').getByRole('row', { name: `${id.slice(0, 8)}…` });
+    await row.getByText('signed').waitFor();
+    await page.getByLabel('Status').selectOption('failed');
+    await row.waitFor({ state: 'detached' });
+    await page.getByLabel('Status').selectOption('signed');
+    await row.getByRole('link').click();
+    await shown.heading('Message signed').waitFor();
+    expect(await page.getByText(/ later$/).isVisible()).toBe(true);
+    await page.getByRole('button', { name: 'Sign it for a destination' }).click();
+    expect(await shown.input.inputValue()).toBe(bytesToHex(bytes));
+    expect(shown.problems).toEqual([]);
+  });
+
+  test('says how to watch chains where none is watched', async () => {
+    await using other = await startOnDevnet(5, { feed: { chains: [] } });
+    await shown.open({ origin: other.url, fails: true });
+    await shown.goTo('Messages');
+    await shown.page.getByText('networks.local.feed.chains').waitFor();
+  });
+});
+
 describe('activity', () => {
   test('has what happened to a request that failed', async () => {
     // The failure of an equal request would be cached, without a collection.
@@ -122,6 +150,7 @@ test('on a phone the result scrolls into view', async () => {
 /** Fills each view, and shows one after the other. */
 async function* filledViews(): AsyncGenerator<ConsoleView> {
   const { page } = shown;
+  shown.devnet.emit('L1');
   await shown.pasteNew();
   await shown.sign();
   await page.getByText('List of the 20 validators').click();
@@ -132,6 +161,7 @@ async function* filledViews(): AsyncGenerator<ConsoleView> {
     if (view === 'Subnets') await goToAddress(`#/subnets/${PRIMARY_NETWORK_ID}`);
     else await shown.goTo(view);
     if (view === 'Subnets') await shown.table('Validators').getByText('signable').first().waitFor();
+    if (view === 'Messages') await shown.table('Messages').getByText('signed').first().waitFor();
     if (view === 'Activity') await shown.table('Requests').waitFor();
     if (view === 'Service') await page.getByRole('img', { name: /^Every 30 s/ }).waitFor();
     yield view;

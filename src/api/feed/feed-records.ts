@@ -78,6 +78,8 @@ export const MessagePage = Type.Object(
   { title: 'MessagePage', description: 'Messages of watched chains' },
 );
 
+export type MessagePageBody = Static<typeof MessagePage>;
+
 const Id = { id: text('The cursor after the event, for Last-Event-ID') };
 
 export const FEED_EVENTS = {

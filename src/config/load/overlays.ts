@@ -24,7 +24,7 @@ export interface CommandLineSettings {
 export const FILE_VARIABLE = `${PREFIX}CONFIG`;
 
 /** The blockchain of the devnet's L1. */
-const DEVNET_L1 = 'DZX9nN8C1qabAXiPWWLVx8WRR4eaCYdbbmF91FE7btyPnrgui';
+export const DEVNET_L1 = 'DZX9nN8C1qabAXiPWWLVx8WRR4eaCYdbbmF91FE7btyPnrgui';
 /** The networks of a service without any configuration. */
 const EMBEDDED_NETWORKS = {
   local: {

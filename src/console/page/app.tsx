@@ -6,6 +6,7 @@ import type { ConsoleFacts } from '../server/console-facts.ts';
 import { ActivityView } from './activity/activity-view.tsx';
 import { ConsoleApi, failureOf } from './console-api.ts';
 import { InspectView } from './inspect/inspect-view.tsx';
+import { MessagesView } from './messages/messages-view.tsx';
 import { ServiceView } from './service/service-view.tsx';
 import { namesOf, placeOf, type Session, SessionContext, TITLES, VIEWS, type ViewName } from './session.ts';
 import { SignView } from './sign/sign-view.tsx';
@@ -120,6 +121,7 @@ function App({ facts }: { facts: ConsoleFacts }): ComponentChild {
         <div key="inspect" hidden={place.view !== 'inspect'}>
           <InspectView key={network} begin={texts.inspect} />
         </div>
+        {place.view === 'messages' && <MessagesView key={`messages ${network}`} id={place.rest} />}
         {place.view === 'subnets' && <SubnetsView key={`subnets ${network}`} subnetId={place.rest} />}
         {place.view === 'activity' && <ActivityView key="activity" id={place.rest} />}
         {place.view === 'service' && <ServiceView key="service" readiness={readiness} />}

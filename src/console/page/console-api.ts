@@ -1,3 +1,4 @@
+import type { FeedMessageRecord, MessagePageBody } from '../../api/feed/feed-records.ts';
 import type { ReadinessBody } from '../../api/health/health.ts';
 import type { RequestRecord } from '../../api/requests/request-record.ts';
 import { createClient, type SignatureAggregatorClient } from '../../client/client.ts';
@@ -109,6 +110,21 @@ export class ConsoleApi {
     return this.#json({ path: `/v1/requests/${encodeURIComponent(id)}`, signal });
   }
 
+  /** An empty filter is left out. */
+  messages(
+    network: string,
+    query: Readonly<Record<string, string | number>>,
+    signal?: AbortSignal,
+  ): Promise<MessagePageBody> {
+    const given = Object.entries(query).filter(([, value]) => value !== '');
+    const text = new URLSearchParams(given.map(([name, value]) => [name, String(value)]));
+    return this.#json({ path: `${messagesPath(network)}?${text}`, signal });
+  }
+
+  message(network: string, messageId: string, signal?: AbortSignal): Promise<FeedMessageRecord> {
+    return this.#json({ path: `${messagesPath(network)}/${encodeURIComponent(messageId)}`, signal });
+  }
+
   #json<T>(call: Call): Promise<T> {
     return new Caller(this.#options()).json(call);
   }
@@ -123,4 +139,8 @@ export class ConsoleApi {
     if (response.status === 401) this.onUnauthorized();
     return response;
   };
+}
+
+function messagesPath(network: string): string {
+  return `/v1/signatureAggregator/${encodeURIComponent(network)}/messages`;
 }

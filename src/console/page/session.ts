@@ -9,6 +9,7 @@ import type { ConsoleApi } from './console-api.ts';
 export const TITLES = {
   sign: 'Sign',
   inspect: 'Inspect',
+  messages: 'Messages',
   subnets: 'Subnets',
   activity: 'Activity',
   service: 'Service',

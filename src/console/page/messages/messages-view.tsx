@@ -1,0 +1,119 @@
+import type { ComponentChild } from 'preact';
+import { useState } from 'preact/hooks';
+import type { FeedMessageRecord } from '../../../api/feed/feed-records.ts';
+import { failureOf } from '../console-api.ts';
+import { MIN_ID_LENGTH, useSession } from '../session.ts';
+import { Card, Id, NamedId, SelectField, TextField } from '../ui/controls.tsx';
+import { clockTime, dateTime, grouped, shortened } from '../ui/figures.ts';
+import { type Polled, Stale } from '../ui/polled.tsx';
+import { type Column, swatched, Table } from '../ui/table.tsx';
+import { MessageDetail } from './message-detail.tsx';
+import { keyOf, type MessageList, useMessages } from './use-messages.ts';
+
+/** Colours of the outcomes of validators. */
+const STATUS_COLOURS = { signed: 'signed', pending: 'asked', failed: 'refused' } as const;
+const STATUSES = ['', 'pending', 'signed', 'failed'] as const;
+const ADDRESS_LENGTH = 42;
+
+/** Messages of the watched chains, and one of them in full. */
+export function MessagesView({ id }: { id: string | undefined }): ComponentChild {
+  const { nameOf } = useSession();
+  const [status, setStatus] = useState<(typeof STATUSES)[number]>('');
+  const [chain, setChain] = useState('');
+  const [sender, setSender] = useState('');
+  const [destination, setDestination] = useState('');
+  const list = useMessages({
+    status,
+    sourceBlockchainId: chain,
+    sender: sender.trim().length === ADDRESS_LENGTH ? sender.trim() : '',
+    destinationBlockchainId: destination.trim().length < MIN_ID_LENGTH ? '' : destination.trim(),
+  });
+  const [known, setKnown] = useState<readonly string[]>([]);
+  const chains = list.value?.chains.map(({ blockchainId }) => blockchainId) ?? [];
+  if (chain === '' && chains.length > 0 && String(chains) !== String(known)) setKnown(chains);
+  const isOff = list.error !== undefined && failureOf(list.error).code === 'feed_not_configured';
+  return (
+    <div class="view">
+      {id !== undefined && <MessageDetail key={id} id={id} />}
+      <Card title="Messages of watched chains">
+        {isOff ? (
+          <p>{failureOf(list.error).message}</p>
+        ) : (
+          [
+            <div class="filters">
+              <SelectField
+                label="Status"
+                value={status}
+                onValue={setStatus}
+                options={STATUSES.map((value) => [value, value === '' ? 'all' : value] as const)}
+              />
+              <SelectField
+                label="Chain"
+                value={chain}
+                onValue={setChain}
+                options={[['', 'all'], ...known.map((each) => [each, nameOf(each) ?? shortened(each)] as const)]}
+              />
+              <TextField label="Sender" placeholder="0x…" type="search" value={sender} onValue={setSender} />
+              <TextField
+                label="Destination"
+                placeholder="blockchain ID"
+                type="search"
+                value={destination}
+                onValue={setDestination}
+              />
+            </div>,
+            <Messages list={list} />,
+          ]
+        )}
+      </Card>
+    </div>
+  );
+}
+
+function Messages({ list }: { list: Polled<MessageList> }): ComponentChild {
+  const { nameOf } = useSession();
+  const named = (id: string) => nameOf(id) ?? shortened(id);
+  const columns: Column<FeedMessageRecord>[] = [
+    { name: 'Block', cell: ({ blockTime }) => clockTime(blockTime), full: ({ blockTime }) => dateTime(blockTime) },
+    { name: 'Status', cell: ({ status }) => swatched(STATUS_COLOURS[status], status) },
+    {
+      name: 'Message',
+      cell: ({ messageId }) => <MessageLink id={messageId} text={shortened(messageId)} />,
+      full: ({ messageId }) => <MessageLink id={messageId} text={messageId} />,
+    },
+    {
+      name: 'From',
+      isWide: true,
+      cell: ({ sourceBlockchainId, blockNumber }) => `${named(sourceBlockchainId)}, block ${grouped(blockNumber)}`,
+      full: ({ sourceBlockchainId }) => <NamedId value={sourceBlockchainId} what="blockchain ID" />,
+    },
+    {
+      name: 'To',
+      isWide: true,
+      cell: ({ destinationBlockchainId: to }) => (to === undefined ? '–' : named(to)),
+      full: ({ destinationBlockchainId: to }) => (to === undefined ? '–' : <NamedId value={to} what="blockchain ID" />),
+    },
+    {
+      name: 'Sender',
+      isWide: true,
+      cell: ({ sender }) => <code>{shortened(sender)}</code>,
+      full: ({ sender }) => <Id value={sender} what="address" />,
+    },
+  ];
+  return (
+    <Stale polled={list}>
+      {list.value?.messages.length === 0 && <p class="hint">No message yet, or none that fits.</p>}
+      {list.value !== undefined && list.value.messages.length > 0 && (
+        <Table<FeedMessageRecord> label="Messages" columns={columns} rows={list.value.messages} keyOf={keyOf} />
+      )}
+    </Stale>
+  );
+}
+
+function MessageLink({ id, text }: { id: string; text: string }): ComponentChild {
+  return (
+    <a href={`#/messages/${encodeURIComponent(id)}`}>
+      <code>{text}</code>
+    </a>
+  );
+}
