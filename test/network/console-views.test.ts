@@ -90,6 +90,7 @@ describe('messages', () => {
     await shown.open({ origin: other.url, fails: true });
     await shown.goTo('Messages');
     await shown.page.getByText('networks.local.feed.chains').waitFor();
+    expect(await shown.table('Messages').count()).toBe(0);
   });
 });
 
