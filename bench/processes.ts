@@ -64,8 +64,7 @@ export async function startService(
   try {
     const config = join(folder, 'config.json');
     const local = { aliases: ['mainnet', 'fuji', 'testnet'], ...network };
-    // Loads of good clients come from one address.
-    const server = { port: 0, newConnectionsPerSecond: 0 };
+    const server = { port: 0 };
     const settings = { networks: { local }, log: { level: 'info' }, server, ...sections };
     await writeFile(config, JSON.stringify(settings));
     // The flags of `npm start`.

@@ -87,11 +87,11 @@ export async function openServers(opened: AsyncDisposableStack, options: AppServ
 }
 
 function serverSettings({ config: { server, upstream }, maxConnections, access, upstreams, clock }: AppServersOptions) {
-  const { newConnectionsPerSecond: perSecond, trustedProxies } = server;
+  const { maxNewConnections: maxWaiting, trustedProxies } = server;
   return {
     corsOrigins: server.corsOrigins,
     maxConnections,
-    newConnections: perSecond === 0 ? undefined : new NewConnections({ clock, perSecond, trustedProxies }),
+    newConnections: new NewConnections({ clock, maxWaiting, trustedProxies }),
     drainTimeoutMs: server.shutdownTimeoutMs,
     access,
     upstream: {

@@ -93,11 +93,7 @@ async function startService() {
   await using opened = new AsyncDisposableStack();
   const standIn = opened.use(await startStandIn());
   const networks = { local: { embedded: { validators: 5 }, aliases: ['mainnet', 'fuji', 'testnet'] } };
-  const { config } = parseConfig(
-    { networks, server: { port: 0, newConnectionsPerSecond: 0 }, upstream: upstreamSettings(standIn) },
-    {},
-    {},
-  );
+  const { config } = parseConfig({ networks, server: { port: 0 }, upstream: upstreamSettings(standIn) }, {}, {});
   const logger = createLogger('error');
   const app = opened.use(await startApp({ config, logger, clock: systemClock, random: Math.random }));
   await app.untilReady(AbortSignal.timeout(START_TIMEOUT_MS));

@@ -77,12 +77,11 @@ const server = section('The listener for clients.', {
     maxItems: 1_000,
     examples: [['10.0.0.0/8', '::1']],
   }),
-  newConnectionsPerSecond: integer(0, 100_000, {
-    default: 100,
+  maxNewConnections: integer(1, 100_000, {
+    default: 500,
     description:
-      'New connections a second of each client address (for IPv6 each /64); those of a second may come at once. The next ones wait for ' +
-      'up to 5 s before they are read, and further ones are closed. `trustedProxies` have no limit. 0 disables it.',
-    examples: [1_000],
+      'New connections of each client address (for IPv6 each /64) that may wait until they are read, one after the other; further ones are ' +
+      'closed. `trustedProxies` have no limit.',
   }),
   drainDelayMs: durationMs(
     {

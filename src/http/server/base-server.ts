@@ -31,7 +31,7 @@ export interface BaseServerOptions extends RequestObserverOptions {
   readonly corsOrigins: readonly string[];
   /** {@link MAX_CONNECTIONS} by default. */
   readonly maxConnections?: number | undefined;
-  /** Shared by all listeners for clients; undefined if an address may open connections at any rate. */
+  /** Shared by all listeners for clients; undefined if connections are read as they come. */
   readonly newConnections?: NewConnections | undefined;
   /** Bounds the arrival of one request, headers and body, so that slow senders cannot hold connections; 30 s by default. */
   readonly requestArrivalTimeoutMs?: number;

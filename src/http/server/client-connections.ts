@@ -19,7 +19,7 @@ export interface ClientConnectionsOptions extends Pick<ClientConnectionOptions, 
    * received part of a request.
    */
   readonly maxConnections: number;
-  /** Undefined if an address may open connections at any rate. */
+  /** Undefined if connections are read as they come. */
   readonly newConnections: NewConnections | undefined;
   /** Called for each connection that is closed for its client's behaviour. */
   readonly onBreakOff: (reason: BreakOffReason) => void;

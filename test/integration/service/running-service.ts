@@ -132,7 +132,7 @@ export async function serve(
     ...network,
   };
   // Tests act as many clients from one address.
-  const listener = { port: 0, newConnectionsPerSecond: 0, ...server };
+  const listener = { port: 0, ...server };
   const parsed = parseConfig({ networks: { local }, server: listener, ...sections }, {}, environment);
   const { config } = parsed;
   const app = opened.use(await startApp({ config, limits, logger, clock, random: Math.random }));
