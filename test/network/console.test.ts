@@ -90,7 +90,7 @@ test('validators that do not answer are named while the request goes on', async 
 });
 
 test('a message of another network, a buffer that is too much and a subnet that is not asked are not in reach', async () => {
-  await using other = await startOnDevnet(5, { allowedSubnetIds: [] });
+  await using other = await startOnDevnet(5, { allowedSubnetIds: [], feed: { chains: [] } });
   await shown.open({ origin: other.url });
   await shown.example('C-Chain message');
   await shown.page.getByText(/^In reach/).waitFor();

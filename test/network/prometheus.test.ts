@@ -44,6 +44,7 @@ describe('a Prometheus that watches the service', { timeout: 3 * TIMEOUT_MS }, (
     service = opened.use(
       await startService(VALIDATORS, {
         settings: {
+          network: { feed: { chains: [{ blockchainId: 'C' }] } },
           store: { sharedUrl: redis.url },
           access: { unitsPerMinute: 10_000_000 },
           upstream: { nodeRpc: { baseUrl: 'http://127.0.0.1:1' } },

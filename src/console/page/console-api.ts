@@ -76,7 +76,11 @@ export class ConsoleApi {
 
   /** Returns the body of any status. */
   async readiness(signal?: AbortSignal): Promise<ReadinessBody> {
-    const response = await fetch(`${this.origin}/health/ready`, { signal: signal ?? null, cache: 'no-store' });
+    const asked = fetch(`${this.origin}/health/ready`, { signal: signal ?? null, cache: 'no-store' });
+    const response = await asked.catch((cause: unknown) => {
+      signal?.throwIfAborted();
+      throw new SignatureAggregatorError(UNREACHABLE, { code: 'unreachable', cause });
+    });
     return (await response.json()) as ReadinessBody;
   }
 
