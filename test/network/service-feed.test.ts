@@ -7,6 +7,7 @@ import { openMessageStore } from '../../src/feed/message-store.ts';
 import { prefixedHex } from '../../src/lib/encoding/bytes.ts';
 import type { BlockchainID } from '../../src/warp/ids.ts';
 import { type ServiceChild, startServiceChild } from '../integration/service/service-child.ts';
+import { callJsonRpc } from './json-rpc.ts';
 import { useRealNetwork } from './network-fixture.ts';
 import { pollUntil } from './poll-until.ts';
 import { PRIMARY_NETWORK_ID } from './real-network.ts';
@@ -31,12 +32,18 @@ beforeAll(async () => {
 });
 afterAll(() => rm(directory, { recursive: true, force: true }));
 
-function startWatching(): Promise<ServiceChild> {
+/** The block after the head: other tests have emitted messages before. */
+async function nextBlockOf(chain: string): Promise<number> {
+  const url = `${network().nodes[0]?.apiUrl}/ext/bc/${chain}/rpc`;
+  return Number(await callJsonRpc<string>(url, 'eth_blockNumber', [])) + 1;
+}
+
+function startWatching(fromBlocks: { readonly c: number; readonly l1: number }): Promise<ServiceChild> {
   const { nodes, l1ChainID } = network();
   const apiUrl = nodes[0]?.apiUrl ?? '';
   const chains = [
-    { blockchainId: 'C', webSocket: `${apiUrl.replace('http', 'ws')}/ext/bc/C/ws`, fromBlock: 1 },
-    { blockchainId: l1ChainID, fromBlock: 1 },
+    { blockchainId: 'C', webSocket: `${apiUrl.replace('http', 'ws')}/ext/bc/C/ws`, fromBlock: fromBlocks.c },
+    { blockchainId: l1ChainID, fromBlock: fromBlocks.l1 },
   ];
   return startServiceChild({
     networks: { local: { pChainApi: [{ baseUrl: apiUrl }], feed: { chains } } },
@@ -76,9 +83,10 @@ async function awaitSigned(service: ServiceChild, count: number): Promise<void> 
 
 test('each message of the C-Chain and the L1 is stored in order and signed, though the service is killed', async () => {
   const { cChainID, l1ChainID, subnetID } = network();
+  const fromBlocks = { c: await nextBlockOf('C'), l1: await nextBlockOf(l1ChainID) };
   const sent = new Map<string, string[]>([cChainID, l1ChainID].map((chain) => [chain, []]));
   for (let round = 0; round <= KILLS; round += 1) {
-    await using service = await startWatching();
+    await using service = await startWatching(fromBlocks);
     await service.url();
     const isLast = round === KILLS;
     const emitted = await emitRound(round, () => {
