@@ -473,8 +473,8 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     'pipelined requests wait without a bound': ['this.#waiting.length < MAX_UNANSWERED - 1', '!this.#isLast'],
   }),
   ...bugsOf('src/http/server/new-connections.ts', ['test/unit/http/server/new-connections.test.ts'], {
-    'new connections overtake those that wait': ['waiting === undefined && this.#take', 'this.#take'],
-    'new connections wait without a bound': ['waiting.length >= MAX_WAIT_SECONDS * perSecond', 'false'],
+    'new connections wait without a bound': ['this.#waiting.sizeOf(address) >= this.#options.maxWaiting', 'false'],
+    'new connections follow without a pause': ['tookMs < SHORT_MS', 'true'],
   }),
   ...bugsOf('src/http/server/draining-server.ts', ['test/unit/http/server'], {
     'an answer to a request that arrives while the service stops does not close its connection': [
