@@ -1,7 +1,8 @@
+import type { AggregationResult } from '../../../src/aggregation/request/aggregation-request.ts';
 import type { Checkpoint, EmittedMessage } from '../../../src/feed/feed-message.ts';
 import type { BlockBatch } from '../../../src/feed/message-store.ts';
 import { prefixedHex } from '../../../src/lib/encoding/bytes.ts';
-import { type BlockchainID, idFromBytes } from '../../../src/warp/ids.ts';
+import { type BlockchainID, idFromBytes, PRIMARY_NETWORK_ID } from '../../../src/warp/ids.ts';
 import { encodeWarpPayload } from '../../../src/warp/payload.ts';
 import { createUnsignedMessage } from '../../../src/warp/unsigned-message.ts';
 
@@ -54,3 +55,14 @@ export function emitted(blockNumber: number, logIndex: number, changes: Partial<
 export function blocks(firstBlock: number, lastBlock: number, messages: readonly EmittedMessage[] = []): BlockBatch {
   return { firstBlock, checkpoint: checkpoint(lastBlock), messages };
 }
+
+/** What an aggregator returns for any message. */
+export const SIGNED_RESULT: AggregationResult = {
+  signedMessage: Uint8Array.of(1),
+  signingSubnetID: PRIMARY_NETWORK_ID,
+  pChainHeight: 5n,
+  signedWeight: 67n,
+  totalWeight: 100n,
+  signers: [],
+  weights: {} as AggregationResult['weights'],
+};

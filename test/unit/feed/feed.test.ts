@@ -1,27 +1,17 @@
 import { Registry } from 'prom-client';
 import { afterEach, describe, expect, test } from 'vitest';
-import type { AggregationResult } from '../../../src/aggregation/request/aggregation-request.ts';
 import type { ChainSettings } from '../../../src/feed/chain-watcher.ts';
 import { type FeedService, openFeed } from '../../../src/feed/feed.ts';
 import { endOfBlock } from '../../../src/feed/feed-message.ts';
 import { openMessageStore } from '../../../src/feed/message-store.ts';
 import { createMetrics } from '../../../src/telemetry/metrics.ts';
-import { type BlockchainID, PRIMARY_NETWORK_ID } from '../../../src/warp/ids.ts';
+import type { BlockchainID } from '../../../src/warp/ids.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { createLogLines } from '../../support/log-lines.ts';
-import { CHAIN, OTHER_CHAIN, senderNumbered } from './emitted.ts';
+import { CHAIN, OTHER_CHAIN, SIGNED_RESULT, senderNumbered } from './emitted.ts';
 import { SimulatedChain } from './simulated-chain.ts';
 
 const SIGNAL = new AbortController().signal;
-const RESULT: AggregationResult = {
-  signedMessage: Uint8Array.of(1),
-  signingSubnetID: PRIMARY_NETWORK_ID,
-  pChainHeight: 5n,
-  signedWeight: 67n,
-  totalWeight: 100n,
-  signers: [],
-  weights: {} as AggregationResult['weights'],
-};
 const ON: ChainSettings = { blockchainId: CHAIN, fromBlock: 1 };
 const settingsOf = (...chains: ChainSettings[]) => ({ chains, retentionHours: 1, maxMessages: 100 });
 
@@ -44,7 +34,7 @@ function start(...chains: ChainSettings[]): void {
     },
     hasStoredMessages: () => false,
     maxBytes: 1e6,
-    aggregator: { aggregate: async () => RESULT },
+    aggregator: { aggregate: async () => SIGNED_RESULT },
     identify: async (id) => (id === 'C' ? CHAIN : id),
     openSource: () => chain,
     openSocket() {

@@ -7,20 +7,9 @@ import { createFeedMetrics } from '../../../src/feed/feed-metrics.ts';
 import { startMessageSigner } from '../../../src/feed/message-signer.ts';
 import { type MessageStore, openMessageStore } from '../../../src/feed/message-store.ts';
 import { createMetrics } from '../../../src/telemetry/metrics.ts';
-import { PRIMARY_NETWORK_ID } from '../../../src/warp/ids.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { createLogLines } from '../../support/log-lines.ts';
-import { blocks, CHAIN, checkpoint, emitted, OTHER_CHAIN } from './emitted.ts';
-
-const RESULT: AggregationResult = {
-  signedMessage: Uint8Array.of(1),
-  signingSubnetID: PRIMARY_NETWORK_ID,
-  pChainHeight: 5n,
-  signedWeight: 67n,
-  totalWeight: 100n,
-  signers: [],
-  weights: {} as AggregationResult['weights'],
-};
+import { blocks, CHAIN, checkpoint, emitted, OTHER_CHAIN, SIGNED_RESULT } from './emitted.ts';
 
 let clock: FakeClock;
 let store: MessageStore;
@@ -37,7 +26,7 @@ beforeEach(() => {
   store.addChain(CHAIN, { checkpoint: checkpoint(0), evmChainID: '0x1' });
   requests = [];
   height = 0;
-  answer = async () => RESULT;
+  answer = async () => SIGNED_RESULT;
   signer = startMessageSigner({
     store,
     clock,
@@ -107,7 +96,7 @@ test('stores why a message was not signed, and tries less and less often until i
     counts.push(requests.length);
   }
   expect(counts).toEqual([2, 3, 4, 5]);
-  answer = async () => RESULT;
+  answer = async () => SIGNED_RESULT;
   await clock.advance(90_000);
   expect(outcomes()).toEqual(['signed']);
   await clock.advance(1e6);
@@ -119,7 +108,7 @@ test('keeps a message pending while the service itself cannot sign', async () =>
   emit({});
   await clock.advance(500);
   expect(outcomes()).toEqual(['pending']);
-  answer = async () => RESULT;
+  answer = async () => SIGNED_RESULT;
   await clock.advance(2_000);
   expect(outcomes()).toEqual(['signed']);
 });
@@ -132,7 +121,7 @@ test('waits for connections after its start, and tries more often while there ar
   await clock.advance(3_000);
   expect(outcomes()).toEqual(['failed']);
   await clock.advance(600_000);
-  answer = async () => RESULT;
+  answer = async () => SIGNED_RESULT;
   await clock.advance(16_000);
   expect(outcomes()).toEqual(['signed']);
 });
@@ -152,7 +141,7 @@ test('signs later messages while many are tried again in vain', async () => {
     ]);
   await clock.advance(20_000);
   expect(requests).toHaveLength(48);
-  answer = async () => RESULT;
+  answer = async () => SIGNED_RESULT;
   emit({});
   await clock.advance(0);
   expect(outcomes().at(-1)).toBe('signed');
