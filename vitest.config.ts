@@ -16,7 +16,7 @@ export default defineConfig({
     // Of the seeds: each has a network and a service, which share two cores.
     maxConcurrency: 3,
     // A share of what `npm run test:faults` and `npm run test:simulation` try.
-    provide: { faultSeeds: 12, schedules: 1_000, replicaSchedules: 600 },
+    provide: { faultSeeds: 12, schedules: 300, replicaSchedules: 180 },
     projects: [
       {
         extends: true,

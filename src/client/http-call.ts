@@ -76,6 +76,8 @@ export class Caller {
       const response = await this.#send({ ...call, signal: deadline.signal }, EVENTS);
       if (!isStream(response)) throw errorOf(parseJson(await response.text()), response.status, response);
       for await (const event of readEvents(chunksOf(response.body))) {
+        // One read may have brought several events, and the caller aborted at an earlier one.
+        call.signal?.throwIfAborted();
         deadline.renew();
         if (event.event === 'error') throw errorOf(event.data, undefined, response);
         yield event;

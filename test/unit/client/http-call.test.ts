@@ -88,6 +88,21 @@ test('the signal of a call ends it, also while it waits for a repetition', async
   expect(requests).toHaveLength(1);
 });
 
+test('events that came together end at the signal', async () => {
+  const ended = new AbortController();
+  const together = stream('event: message\ndata: 1\n\nevent: message\ndata: 2\n\n');
+  const { caller } = callerOf([() => together]);
+  const data: unknown[] = [];
+  const read = async () => {
+    for await (const event of caller.events({ path: '/', signal: ended.signal })) {
+      data.push(event.data);
+      ended.abort(new Error('enough'));
+    }
+  };
+  await expect(read()).rejects.toThrow('enough');
+  expect(data).toEqual([1]);
+});
+
 test('an attempt without an answer ends after the time limit', async () => {
   vi.useFakeTimers();
   onTestFinished(() => void vi.useRealTimers());
