@@ -1,13 +1,12 @@
 // npm run test:mutations [-- TEXT]: plants each bug of bugs.ts (those whose name contains TEXT) in a copy of the project and runs the tests
-// named beside it, which have to fail. Exits with 1 where tests passed, or where a bug cannot be planted any more.
-//
-// The simulation's planted bugs are separate tests (test/simulation/planted-bugs.ts), which `npm run test:simulation` runs.
+// named beside it, which have to fail. Exits with 1 where tests passed, or where a bug cannot be planted any more. Those that the
+// simulation finds are tests of `npm run test:simulation`.
 
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { cpSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { PLANTED_BUGS, type PlantedBug } from './bugs.ts';
+import { type BugOfTests, PLANTED_BUGS } from './bugs.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 const COPY = join(ROOT, '.cache/mutations');
@@ -17,7 +16,7 @@ const VITEST = join(COPY, 'node_modules/vitest/vitest.mjs');
 const MAX_RUN_MS = 900_000;
 
 const wanted = process.argv[2] ?? '';
-const bugs = PLANTED_BUGS.filter(({ name }) => name.includes(wanted));
+const bugs = PLANTED_BUGS.filter((bug) => 'tests' in bug).filter(({ name }) => name.includes(wanted));
 copyProject();
 // Without a bug all of these tests pass; otherwise their failure would prove nothing.
 if (!(await passes([...new Set(bugs.flatMap(({ tests }) => tests))], 'inherit')))
@@ -68,7 +67,7 @@ function endGroup(pid: number | undefined): void {
   }
 }
 
-async function tryBug({ file, find, replace, tests }: PlantedBug): Promise<'killed' | 'survived' | 'not found once'> {
+async function tryBug({ file, find, replace, tests }: BugOfTests): Promise<'killed' | 'survived' | 'not found once'> {
   const path = join(COPY, file);
   const text = readFileSync(path, 'utf8');
   if (text.split(find).length !== 2) return 'not found once';

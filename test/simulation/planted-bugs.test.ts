@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest';
-import { REPLICA_BUGS, SERVICE_BUGS, type SimulatedBug } from './planted-bugs.ts';
+import { type BugOfSimulation, PLANTED_BUGS } from '../mutations/bugs.ts';
 
 /** The most seeds until one finds the bug. */
 const MAX_SEEDS = 400;
@@ -13,7 +13,7 @@ afterEach(() => {
   vi.resetModules();
 });
 
-async function expectFound({ name, file, found }: SimulatedBug, isOfReplicas: boolean): Promise<void> {
+async function expectFound({ name, file, world, violation }: BugOfSimulation): Promise<void> {
   const path = join(ROOT, file);
   // One that cannot be planted fails alone.
   onTestFinished(() => {
@@ -31,13 +31,12 @@ async function expectFound({ name, file, found }: SimulatedBug, isOfReplicas: bo
   const run = await openSimulator();
   const reported: string[] = [];
   for (let seed = 1; seed <= MAX_SEEDS && reported.length === 0; seed += 1) {
-    const { violations } = await run(isOfReplicas ? planOfReplicas(seed) : planOf(seed));
-    reported.push(...violations.filter((violation) => found.test(violation)));
+    const { violations } = await run(world === 'replicas' ? planOfReplicas(seed) : planOf(seed));
+    reported.push(...violations.filter((text) => violation.test(text)));
   }
   expect(reported, `no seed of the first ${MAX_SEEDS} found it`).not.toEqual([]);
 }
 
 describe('a planted bug is found', () => {
-  test.each(SERVICE_BUGS)('$name', (bug) => expectFound(bug, false), TIMEOUT_MS);
-  test.each(REPLICA_BUGS)('$name', (bug) => expectFound(bug, true), TIMEOUT_MS);
+  test.each(PLANTED_BUGS.filter((bug) => 'world' in bug))('$name', expectFound, TIMEOUT_MS);
 });

@@ -1,5 +1,5 @@
 import { defineConfig, type Plugin } from 'vitest/config';
-import { REPLICA_BUGS, SERVICE_BUGS } from './planted-bugs.ts';
+import { PLANTED_BUGS } from '../mutations/bugs.ts';
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -17,7 +17,7 @@ const plantBugs: Plugin = {
   transform(code, id) {
     const name = new URLSearchParams(id.split('?')[1]).get('planted');
     if (name === null) return undefined;
-    const bug = [...SERVICE_BUGS, ...REPLICA_BUGS].find((one) => one.name === name);
+    const bug = PLANTED_BUGS.find((one) => one.name === name);
     if (bug === undefined || code.split(bug.find).length !== 2) throw new Error(`cannot plant "${name}"`);
     return code.replace(bug.find, () => bug.replace);
   },
