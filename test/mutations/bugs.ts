@@ -653,6 +653,98 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     ],
     'receipts of another block are read': ["readHash(receipt.blockHash, 'blockHash') === block.hash &&", ''],
   }),
+  ...bugsOf('src/pchain/state/validator-funds.ts', ['test/unit/pchain/state'], {
+    'the time that a balance lasts is taken for milliseconds': [
+      'secondsUntilLow(balance, price) * 1_000',
+      'secondsUntilLow(balance, price)',
+    ],
+  }),
+  ...bugsOf('src/aggregation/collection/collect-signatures.ts', COLLECTION, {
+    'a message that too few validators sign costs its client points': [
+      'if (tally.signedWeight === 0n && !isShed)',
+      'if (tally.signedWeight < tally.neededWeight && !isShed)',
+    ],
+    'validators without a connection are waited for the shorter time': [
+      'Math.max(trackedSinceMs + limits',
+      'Math.min(trackedSinceMs + limits',
+    ],
+  }),
+  ...bugsOf('src/proxy/routes/upstream-reply.ts', ['test/unit/proxy/routes'], {
+    'the answer to HEAD keeps the body of the upstream open': ['  body.destroy();\n', ''],
+  }),
+  ...bugsOf('src/store/redis/shared-records.ts', ['test/unit/store/redis'], {
+    'a page of records has one more than is allowed': ['start + PAGE - 1', 'start + PAGE'],
+  }),
+  ...bugsOf('src/aggregation/request/signers-at-height.ts', ['test/unit/aggregation/aggregate-heights.test.ts'], {
+    'a validator is avoided for the balance of one of its nodes': [
+      'validator.nodeIDs.every((nodeID) => nodeIDs.has',
+      'validator.nodeIDs.some((nodeID) => nodeIDs.has',
+    ],
+  }),
+  ...bugsOf('src/aggregation/request/shared-signing.ts', ['test/unit/aggregation/request'], {
+    'the end of a collection that all have left hides the next one': [
+      'if (this.#running.get(key) === collection) this.#running.delete(key);',
+      'this.#running.delete(key);',
+    ],
+  }),
+  ...bugsOf('src/aggregation/admission/admission.ts', ['test/unit/aggregation/admission'], {
+    'lookups of unknown subnets have a share beside that of untracked subnets': [
+      '!(subnetID !== undefined && tracked.has(subnetID))',
+      '!(subnetID === undefined || tracked.has(subnetID))',
+    ],
+  }),
+  ...bugsOf(
+    'src/aggregation/collection/validator-queries.ts',
+    ['test/unit/aggregation/remembered-validators.test.ts'],
+    {
+      'a trial of a large message continues after the collection': [
+        'isTrial && query.appBytes.length <= LARGE_QUERY_BYTES',
+        'isTrial',
+      ],
+    },
+  ),
+  ...bugsOf('src/aggregation/collection/collected-signatures.ts', COLLECTION, {
+    'a stored signature that is no point is kept': [
+      '    fromStore.delete(validator.index);\n    await store.delete(signatureKey, validator.publicKeyHex);\n',
+      '    fromStore.delete(validator.index);\n',
+    ],
+  }),
+  ...bugsOf('src/http/server/event-stream.ts', ['test/unit/http/server/event-stream.test.ts'], {
+    'heartbeats are written to a client that does not read': [
+      'if (this.#isFull) this.#awaitHeartbeat();\n      else this.#send([HEARTBEAT]);',
+      'this.#send([HEARTBEAT]);',
+    ],
+  }),
+  ...bugsOf('src/api/go-aggregator/go-metrics.ts', ['test/unit/api/go-aggregator'], {
+    'the latency of the Go aggregator is in seconds': ['    factor: 1_000,\n', ''],
+  }),
+  ...bugsOf('src/bls/service/aggregation.ts', ['test/unit/bls/service'], {
+    'an aggregate of as many other signers is verified': [
+      ' && last.signers.every((index, i) => index === signed.signers[i]);',
+      ';',
+    ],
+  }),
+  ...bugsOf('src/pchain/rpc/read-body.ts', ['test/unit/pchain/rpc'], {
+    'the body of an error is read to its end': ['    if (part.length < chunk.length) break;\n', ''],
+  }),
+  ...bugsOf('src/pchain/state/block-range.ts', ['test/unit/pchain/state'], {
+    'faulty responses with earlier blocks between them count together': [
+      'mismatches = 0;\n    const isFloor',
+      'const isFloor',
+    ],
+  }),
+  ...bugsOf('src/aggregation/collection/tally.ts', COLLECTION, {
+    'the weights of a result leave out validators without a key': [
+      '{ ...NO_WEIGHTS, no_key: warpSet.keyless.weight }',
+      '{ ...NO_WEIGHTS }',
+    ],
+  }),
+  ...bugsOf('src/p2p/connection/handshake.ts', P2P, {
+    'a peer that names 16 subnets is refused': ['> MAX_TRACKED_SUBNETS', '>= MAX_TRACKED_SUBNETS'],
+  }),
+  ...bugsOf('src/config/load/problems.ts', ['test/unit/config/load'], {
+    'a problem that follows from another one replaces it': ['if (!this.#lines.has(key)) this', 'this'],
+  }),
   ...simulatedBugsOf('service', 'src/validators/quorum.ts', {
     'a quorum that is off by one percent': ['QUORUM_DENOMINATOR = 100n', 'QUORUM_DENOMINATOR = 101n', /below \d+ %/],
   }),

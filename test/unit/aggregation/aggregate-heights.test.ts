@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { ProgressEvent } from '../../../src/aggregation/collection/progress.ts';
 import type { AggregateOptions } from '../../../src/aggregation/request/aggregate.ts';
+import { indicesOf } from '../../../src/aggregation/request/signers-at-height.ts';
 import { ApiError } from '../../../src/pchain/rpc/api-error.ts';
 import type { Epoch } from '../../../src/pchain/rpc/chain-api.ts';
 import { createWarpSet, type WarpSet } from '../../../src/validators/warp-set.ts';
@@ -203,6 +204,17 @@ test('an L1 whose conversion the proposed height trails has no validators yet', 
 });
 
 describe('validators about to run out of balance', () => {
+  test('are those of which each node is', () => {
+    const [nodes, other] = [[node(1), node(2)], node(3)];
+    const [key, otherKey] = [new Uint8Array(48).fill(1), new Uint8Array(48).fill(2)];
+    const warpSet = createWarpSet([
+      ...nodes.map((nodeID) => ({ nodeID, publicKey: key, weight: 1n })),
+      { nodeID: other, publicKey: otherKey, weight: 1n },
+    ]);
+    const avoided = (...nodeIDs: readonly NodeID[]) => [...indicesOf(warpSet, new Set(nodeIDs))];
+    expect([avoided(), avoided(nodes[0]!), avoided(...nodes), avoided(nodes[1]!, other)]).toEqual([[], [], [0], [1]]);
+  });
+
   const signersOf = async (result: Promise<{ signers: readonly NodeID[] }>) => new Set((await result).signers);
 
   test('are not asked while the others are late, and are when they have failed', async () => {

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { idFromBytes, type SubnetID } from '../../../src/warp/ids.ts';
-import { ANSWER_MS, answers, createFixture, type Fixture, SUBNET_ID } from './collection/collection-fixture.ts';
+import { ANSWER_MS, answers, createFixture, drain, type Fixture, SUBNET_ID } from './collection/collection-fixture.ts';
 
 const OTHER_SUBNET = idFromBytes<SubnetID>(new Uint8Array(32).fill(5), 'subnet');
 const IGNORED = answers({ kind: 'timed_out', reason: 'request_dropped' }, 2_999);
@@ -59,6 +59,23 @@ test('a validator that answers after the collection in which it is tried out is 
   expect(record()?.isDoubtful).toBe(true);
   expect(await inTurn(fixture, 10, 500)).toEqual(Array(10).fill(ANSWER_MS));
   expect(record()?.isDoubtful).toBe(false);
+});
+
+test('a trial ends with the collection only if the message is large', async () => {
+  for (const [bytes, pending] of [
+    [0, 1],
+    [8 * 1024, 0],
+  ] as const) {
+    const fixture = createFixture({ weights: [24, 20, 20, 20, 20] });
+    fixture.script(0, 'silent');
+    await inTurn(fixture, 1);
+    await fixture.clock.advance(2_000);
+    fixture.source.calls.length = 0;
+    await fixture.finish(fixture.collect({ quorum: 67, justification: new Uint8Array(bytes).fill(1) }));
+    await drain();
+    expect(fixture.asked()[0]).toBe(0);
+    expect(fixture.source.inFlight).toBe(pending);
+  }
 });
 
 test('a node that did not answer is asked after the other node of its validator', async () => {

@@ -239,6 +239,8 @@ describe('a machine', () => {
     const admit = (number: number) => admission.admit({ client: `${number}`, subnetID: subnetOf(number) });
     for (let number = 0; number < 30; number += 1) admit(number);
     expect(() => admit(30)).toThrow('subnets that are not tracked');
+    // It may be of any subnet.
+    expect(() => admission.admit({ client: 'lookup', subnetID: undefined })).toThrow('subnets that are not tracked');
     admission.admit({ client: 'other', subnetID: SUBNET });
   });
 

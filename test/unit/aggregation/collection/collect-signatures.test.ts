@@ -226,6 +226,16 @@ describe('bad signatures', () => {
     expect(await fixture.registry.metrics()).toContain('signature_aggregator_bad_signers_total 0');
   });
 
+  test('in the store that are no points are removed, and their validators asked', async () => {
+    const fixture = createFixture({ weights: [40, 30, 30] });
+    const { publicKeyHex } = fixture.at(0);
+    await fixture.store.putMany(key(fixture), new Map([[publicKeyHex, new Uint8Array(96).fill(0xff)]]));
+    fixture.script(0, 'refuses for good');
+    const { value } = await fixture.run({ quorum: 60 });
+    expect(fixture.signersOf(value, 60)).toEqual([1, 2]);
+    expect([fixture.asked()[0], await stored(fixture)]).toEqual([0, [1, 2]]);
+  });
+
   test('in the store are looked for only among as many signatures as the quorum needs', async () => {
     const fixture = createFixture({ weights: [40, 30, 20, 20] });
     for (const position of [0, 1, 2]) await store(fixture, position, 'sign');
@@ -327,6 +337,40 @@ test('a connection that breaks under a request may come back, and the request is
   const { value, atMs } = await fixture.run({ quorum: 67 });
   expect(fixture.signersOf(value, 67)).toEqual([0, 1]);
   expect(atMs).toBe(63_200 + ANSWER_MS);
+});
+
+test.each([
+  ['another subnet was just tracked', 0, LIMITS.connectTimeoutMs],
+  ['its subnet is tracked for long', 60_000, LIMITS.reconnectGraceMs],
+])('a validator without a connection is waited for if %s', async (_, trackedForMs, waitMs) => {
+  for (const [connectsMs, isSigned] of [
+    [waitMs - 100, true],
+    [waitMs + 100, false],
+  ] as const) {
+    const fixture = createFixture({ weights: [60, 40] });
+    const [nodeID] = fixture.at(0).nodeIDs;
+    fixture.source.disconnect(nodeID!);
+    await fixture.clock.advance(trackedForMs);
+    fixture.clock.after(connectsMs, () => fixture.source.connect(nodeID!));
+    const { value } = await fixture.finish(fixture.collect({ quorum: 67 }));
+    expect(value.kind).toBe(isSigned ? 'signed' : 'insufficient');
+  }
+});
+
+test('a message that a validator has signed costs its client no points', async () => {
+  const charged: (readonly unknown[])[] = [];
+  const penalties = {
+    isDoubtful: () => false,
+    chargeUnsigned: (...charge: readonly unknown[]) => void charged.push(charge),
+  };
+  for (const act of ['signs', 'refuses for good'] as const) {
+    const fixture = createFixture({ weights: [60, 40] });
+    fixture.script(0, act);
+    fixture.script(1, fixture.acts(1, 'refuses for good', 3 * ANSWER_MS));
+    const { value } = await fixture.run({ quorum: 67, deps: { penalties } });
+    summaryOf(value);
+  }
+  expect(charged).toEqual([['client', expect.any(String), 2, expect.any(Number)]]);
 });
 
 describe('validators that timed out', () => {

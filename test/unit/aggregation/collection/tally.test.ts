@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { summarizeTally, type ValidatorState } from '../../../../src/aggregation/collection/tally.ts';
-import type { AttemptFailure } from '../../../../src/aggregation/validators/validator-outcome.ts';
+import { summarizeTally, type ValidatorState, weighOutcomes } from '../../../../src/aggregation/collection/tally.ts';
+import { type AttemptFailure, weightsOf } from '../../../../src/aggregation/validators/validator-outcome.ts';
 import { createPlainTally, setOf } from './tally-fixture.ts';
 
 const SIGNED: ValidatorState = { kind: 'signed', signature: new Uint8Array(96) };
@@ -44,7 +44,9 @@ describe('summarizeTally', () => {
           const tally = createPlainTally(warpSet, { quorumNum: 67n, quorumBuffer: 0n });
           for (const [index, [, state]] of validators.entries()) tally.set(index, state);
           const whyUnreachable = ({ index }: { index: number }) => (validators[index]?.[2] ? undefined : 'no address');
-          const { missing, missingOmitted, outcomes } = summarizeTally(tally, whyUnreachable);
+          const summary = summarizeTally(tally, whyUnreachable);
+          const { missing, missingOmitted, outcomes } = summary;
+          expect(weighOutcomes(tally, ({ index }) => validators[index]?.[2] === true)).toEqual(weightsOf(summary));
 
           const all = Object.values(outcomes);
           expect(all.reduce((sum, { weight }) => sum + weight, 0n)).toBe(warpSet.totalWeight);

@@ -6,6 +6,7 @@ import type {
 } from '../../../../src/aggregation/aggregator-error.ts';
 import type { ProgressEvent } from '../../../../src/aggregation/collection/progress.ts';
 import { ApiError } from '../../../../src/pchain/rpc/api-error.ts';
+import { createMemorySignatureStore } from '../../../../src/store/local/signature-store.ts';
 import type { Validator } from '../../../../src/validators/validator.ts';
 import { INACTIVE_NODE_ID, P_CHAIN_ID, type SubnetID } from '../../../../src/warp/ids.ts';
 import { encodeSignatureRequest } from '../../../../src/warp/signature-request.ts';
@@ -29,7 +30,7 @@ import {
   UNKNOWN_SUBNET,
   validatorSet,
 } from '../aggregator-fixture.ts';
-import { drain, NOTHING_LEFT } from '../collection/collection-fixture.ts';
+import { drain, NOTHING_LEFT, SteppedClock } from '../collection/collection-fixture.ts';
 
 test('the subnet of the source chain signs at the proposed height; its size is reported before a validator is asked', async () => {
   const { start, finish, source, leftovers } = createHarness();
@@ -98,6 +99,34 @@ describe('equal requests', () => {
     expect([...shown]).toEqual([98n, 99n]);
     expect(await finish(start({ pChainHeight: 97n }))).toMatchObject({ pChainHeight: 97n });
     expect(source.calls).toHaveLength(2);
+  });
+
+  test('are one beside a collection that all have left and that has not ended', async () => {
+    const clock = new SteppedClock();
+    const store = createMemorySignatureStore({ clock, maxSignatures: 1_000, maxPerSigner: 100 });
+    const isRead = Promise.withResolvers<void>();
+    const waits = [isRead.promise];
+    const getMany: typeof store.getMany = async (...of) => {
+      await waits.pop();
+      return store.getMany(...of);
+    };
+    const { start, finish, silence } = createHarness({}, { clock, store: { ...store, getMany } });
+    silence(1);
+    const leaver = new AbortController();
+    const left = start({}, { signal: leaver.signal });
+    await drain();
+    leaver.abort(new Error('gone'));
+    await expect(left).rejects.toThrow('gone');
+    const shown: ProgressEvent['kind'][] = [];
+    const first = start();
+    await drain();
+    // The one that was left ends now.
+    isRead.resolve();
+    await drain();
+    const second = start({}, { onProgress: ({ kind }) => shown.push(kind) });
+    await drain();
+    expect(shown).toEqual(['state']);
+    await expect(finish(Promise.all([first, second]))).rejects.toMatchObject({ code: 'insufficient_weight' });
   });
 
   test('are tried again where the buffer was missed', async () => {

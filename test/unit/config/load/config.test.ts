@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterAll, describe, expect, test } from 'vitest';
 import { loadConfig, parseConfig } from '../../../../src/config/load/load-config.ts';
+import { Problems } from '../../../../src/config/load/problems.ts';
 import { readJson } from '../../../../src/config/load/read-json.ts';
 import { parseHex } from '../../../../src/lib/encoding/bytes.ts';
 import { nodeIDFromBytes, PRIMARY_NETWORK_ID } from '../../../../src/warp/ids.ts';
@@ -344,6 +345,16 @@ describe('problems', () => {
     ]);
     expect(lines.join()).not.toContain('secret');
   });
+});
+
+test('of two problems at one path the first is reported, from which the other follows', () => {
+  const problems = new Problems({ sourceOf: () => undefined, isHidden: () => false });
+  problems.add(['server', 'port'], 'is the first');
+  problems.add(['server', 'port'], 'is the second');
+  problems.addLine('a line');
+  expect([problems.lines, problems.count]).toEqual([['server.port: is the first', 'a line'], 2]);
+  const unset = problemsOf(fileWith({ network: { pChainApi: [{ baseUrl: '${UNSET}' }] } }));
+  expect(unset).toEqual([expect.stringContaining('the environment variable UNSET, which the text names, is not set')]);
 });
 
 describe('files', () => {

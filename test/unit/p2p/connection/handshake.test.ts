@@ -91,6 +91,11 @@ it('our handshake would be refused with a broken filter or a long salt, but not 
   expect(parseHandshake({ ...ours, knownPeers: undefined }, expected).address).toEqual(unsigned);
 });
 
+it('our handshake may name 16 subnets', () => {
+  const trackedSubnets = new Array<Uint8Array>(16).fill(new Uint8Array(32));
+  expect(parseHandshake({ ...ours, trackedSubnets }, expected)).toMatchObject({ trackedSubnets });
+});
+
 it('versions are ordered by major, minor, patch', () => {
   const version = (major: number, minor: number, patch: number) => ({ major, minor, patch });
   expect(compareNodeVersions(version(1, 14, 2), version(1, 14, 2))).toBe(0);

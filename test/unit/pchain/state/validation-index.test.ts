@@ -249,6 +249,25 @@ test('earlier blocks of another branch are not taken', async () => {
   expect(index.coverage()).toEqual({ range: { from: 0n, to: 1_000n }, isReading: false });
 });
 
+test('two faulty responses with earlier blocks between them change nothing', async () => {
+  const chain = new TestChain(1_000n);
+  const { index, clock, log } = open(chain, { maxBlocksPerSecond: 64 });
+  const from = () => index.coverage().range?.from ?? 0n;
+  await clock.advance(3_000);
+  for (let fault = 0; fault < 2; fault += 1) {
+    const before = from();
+    chain.isScrambled = true;
+    await clock.advance(1_000);
+    expect(from()).toBe(before);
+    chain.isScrambled = false;
+    await clock.advance(3_000);
+    expect(from()).toBeLessThan(before);
+  }
+  expect(
+    log.count('the P-Chain API has another chain than the index of L1 validations; reading all blocks again'),
+  ).toBe(0);
+});
+
 test('another chain is read from the start, and stored origins remain', async () => {
   const chain = new TestChain(100n);
   const stored = put(chain, 50n, 1);

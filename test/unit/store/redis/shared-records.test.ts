@@ -40,6 +40,14 @@ test('a record that is too long is shared without its lightest missing validator
   expect(await records.find('failed', [''])).toEqual({ missing: missing.slice(0, 8), missingOmitted: 27 });
 });
 
+test('more records than a page has are all found, the newest first', async () => {
+  const { clock, records } = open();
+  const newestFirst = Array.from({ length: 120 }, (_, index) => ({ missing: [120 - index] }));
+  for (const record of newestFirst.toReversed()) records.add('failed', () => record);
+  await clock.advance(1_000);
+  expect(await all(records)).toEqual(newestFirst);
+});
+
 test('values that are cut, changed, of another list or no JSON are left out', async () => {
   const { clock, entries, written, records } = open();
   records.add('failed', () => ({ missing: [1] }));
