@@ -1,11 +1,19 @@
+import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import type * as ClientModule from '@avalanche-sdk/chainkit';
 import { build, type Plugin } from 'esbuild';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { packClient } from '../../scripts/pack-client.ts';
+import type * as OwnClientModule from '../../src/client/package-entry.ts';
+import { parseHex } from '../../src/lib/encoding/bytes.ts';
+import { parseUnsignedMessage } from '../../src/warp/unsigned-message.ts';
 import { startStandIn } from '../integration/proxy/stand-in.ts';
 import { upstreamSettings } from '../integration/proxy/upstream-service.ts';
 import { type RunningService, startService } from '../integration/service/running-service.ts';
@@ -35,12 +43,17 @@ beforeAll(async () => {
   const settings = {
     upstream: upstreamSettings(standIn, { cacheBytes: 1024 * 1024 }),
     access: { apiKeys: [key], unitsPerMinute: 1_000 },
-    server: { corsOrigins: [origin] },
+    server: { corsOrigins: [origin, insecure(origin)] },
   };
   service = opened.use(await startService(5, { settings }));
 });
 afterAll(() => opened.disposeAsync());
 afterEach(() => context.close());
+
+/** Returns the origin by a name that browsers do not trust without https. */
+function insecure(url: string): string {
+  return url.replace('127.0.0.1', OTHER_HOST);
+}
 
 /** Opens a page in a separate profile; the list fills with what it must not do. */
 async function open(url: string): Promise<{ readonly page: Page; readonly problems: readonly string[] }> {
@@ -177,6 +190,34 @@ describe('a page of an origin that is allowed', () => {
   });
 });
 
+test('the package of the client has a message signed, on a trusted page and on one without https', async () => {
+  for (const [url, isSecure] of [
+    [origin, true],
+    [insecure(origin), false],
+  ] as const) {
+    const { page } = await open(`${url}/own-client`);
+    const [message = ''] = service.devnet.emitMessages(1);
+    const seen = await page.evaluate(
+      async ([baseUrl, apiKey, unsigned]) => {
+        const { createClient, messageIdOf, toAccessList } = globalThis as unknown as typeof OwnClientModule;
+        const client = createClient({ baseUrl, apiKey, network: 'fuji' });
+        const events: string[] = [];
+        const { signedMessage } = await client.sign(unsigned, { onProgress: ({ event }) => void events.push(event) });
+        const failure = await client.sign('0x00').catch((error: unknown) => error as { readonly code?: string });
+        const ids = [unsigned, signedMessage].map((bytes) => messageIdOf(bytes));
+        const code = 'code' in failure && failure.code;
+        const { isSecureContext } = globalThis as unknown as { isSecureContext: boolean };
+        return { isSecureContext, last: events.at(-1), ids, code, accessList: toAccessList(signedMessage) };
+      },
+      [service.app.url, KEY, message] as const,
+    );
+    const { id } = parseUnsignedMessage(parseHex(message, 'message'));
+    expect(seen).toMatchObject({ isSecureContext: isSecure, last: 'result', ids: [id, id], code: 'invalid_request' });
+    expect(seen.accessList).toHaveLength(1);
+    await context.close();
+  }
+});
+
 test('a page of another origin can read nothing', async () => {
   const { page } = await open(origin.replace('127.0.0.1', 'localhost'));
   for (const headers of [{}, { 'x-service-api-key': KEY }])
@@ -192,9 +233,10 @@ const withoutWebhooks: Plugin = {
   },
 };
 
-/** Serves an empty page, and at /client one that has the public client of the API in its globals. */
-async function servePages() {
-  const contents = `import { Avalanche } from '@avalanche-sdk/chainkit'; globalThis.Avalanche = Avalanche;`;
+/** Bundles a module for a page, and puts exports of it into the globals. */
+async function scriptOf(module: string, ...names: readonly string[]): Promise<string> {
+  const list = names.join(', ');
+  const contents = `import { ${list} } from '${module}'; Object.assign(globalThis, { ${list} });`;
   const { outputFiles } = await build({
     stdin: { contents, resolveDir: import.meta.dirname },
     bundle: true,
@@ -202,11 +244,30 @@ async function servePages() {
     platform: 'browser',
     plugins: [withoutWebhooks],
   });
-  const script = outputFiles[0]?.text.replaceAll('</script', '<\\/script');
+  return `<script>${outputFiles[0]?.text.replaceAll('</script', '<\\/script')}</script>`;
+}
+
+/** Packs the client of this service as a release does; returns its one module. */
+async function scriptOfOwnClient(): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'client-package-'));
+  try {
+    execFileSync('tar', ['-xzf', await packClient(folder), '-C', folder]);
+    return await scriptOf(join(folder, 'package', 'index.js'), 'createClient', 'messageIdOf', 'toAccessList');
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+}
+
+/** Serves an empty page, and pages with the public client of the API or the client of this service in their globals. */
+async function servePages() {
+  const scripts = new Map([
+    ['/client', await scriptOf('@avalanche-sdk/chainkit', 'Avalanche')],
+    ['/own-client', await scriptOfOwnClient()],
+  ]);
   const empty = '<!doctype html><title>console</title><link rel="icon" href="data:," />';
-  const server = createServer(({ url }, response) => {
+  const server = createServer(({ url = '' }, response) => {
     response.writeHead(200, { 'content-type': 'text/html; charset=utf-8' });
-    response.end(url === '/client' ? `${empty}<script>${script}</script>` : empty);
+    response.end(`${empty}${scripts.get(url) ?? ''}`);
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');

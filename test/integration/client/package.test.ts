@@ -8,6 +8,7 @@ import { packClient } from '../../../scripts/pack-client.ts';
 import { startService } from '../service/running-service.ts';
 
 const ROOT = join(import.meta.dirname, '../../..');
+const OLDER_NODE = '/usr/bin/node';
 const MAX_BYTES = 30_000;
 const TIMEOUT_MS = 60_000;
 const PROGRAM = `import { createClient, messageIdOf, toAccessList } from 'warp-signature-aggregator-client';
@@ -30,15 +31,21 @@ execFileSync('tar', ['-xzf', tarball, '--strip-components=1', '-C', installed]);
 writeFileSync(join(folder, 'package.json'), '{"type": "module"}');
 writeFileSync(join(folder, 'program.ts'), PROGRAM);
 
-/** This Node, and one that the machine has beside it. */
-const nodes = [process.execPath, '/usr/bin/node'].flatMap((path) => {
+/** The commands that run a program: this Node, an older one if the machine has it, and Deno. */
+const runtimes: readonly (readonly [string, ...string[]])[] = [
+  [process.execPath],
+  ...(isSupportedNode(OLDER_NODE) ? ([[OLDER_NODE]] as const) : []),
+  [join(ROOT, 'node_modules', '.bin', 'deno'), 'run', '--allow-net'],
+];
+
+function isSupportedNode(path: string): boolean {
   try {
-    const version = execFileSync(path, ['--version'], { encoding: 'utf8' }).trim();
-    return Number(/^v(\d+)/.exec(version)?.[1]) >= 20 ? [[version, path] as const] : [];
+    const version = execFileSync(path, ['--version'], { encoding: 'utf8' });
+    return Number(/^v(\d+)/.exec(version)?.[1]) >= 20;
   } catch {
-    return [];
+    return false;
   }
-});
+}
 
 test('the package is small, and has no dependencies', () => {
   expect(statSync(tarball).size).toBeLessThanOrEqual(MAX_BYTES);
@@ -48,17 +55,18 @@ test('the package is small, and has no dependencies', () => {
 });
 
 test(
-  'a program with its types passes tsc, and runs in each Node',
+  'a program with its types passes tsc, and runs in each Node and Deno',
   async () => {
     await using service = await startService(5);
     const tsc = join(ROOT, 'node_modules', '.bin', 'tsc');
     const types = join(ROOT, 'node_modules', '@types');
     const options = ['--module', 'nodenext', '--target', 'es2022', '--strict', '--types', 'node', '--typeRoots', types];
     execFileSync(tsc, [...options, '--outDir', folder, join(folder, 'program.ts')], { cwd: folder, stdio: 'inherit' });
-    for (const [version, node] of nodes) {
+    for (const [command, ...args] of runtimes) {
       const [message = ''] = service.devnet.emitMessages(1);
-      const { stdout } = await promisify(execFile)(node, [join(folder, 'program.js'), service.app.url, message]);
-      expect([version, JSON.parse(stdout)]).toMatchObject([version, { keys: expect.any(Number), last: 'result' }]);
+      const program = [...args, join(folder, 'program.js'), service.app.url, message];
+      const { stdout } = await promisify(execFile)(command, program);
+      expect([command, JSON.parse(stdout)]).toMatchObject([command, { keys: expect.any(Number), last: 'result' }]);
     }
   },
   TIMEOUT_MS,
