@@ -1,25 +1,29 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { pathToFileURL } from 'node:url';
 import { afterAll, expect, test } from 'vitest';
+import type { MessagePageBody } from '../../../src/api/feed/feed-records.ts';
 import { startApp } from '../../../src/app.ts';
 import { parseConfig } from '../../../src/config/load/load-config.ts';
 import { systemClock } from '../../../src/lib/concurrency/clock.ts';
 import { bytesToHex } from '../../../src/lib/encoding/bytes.ts';
 import { accessListOf } from '../../../src/pchain/codec/access-list.ts';
 import { createLogger } from '../../../src/telemetry/logger.ts';
+import { snippetsOf } from '../../support/page-snippets.ts';
 
-/** The snippets of docs/bridge.md, and the one of README.md, run unchanged up to the access list. Those with `cast` need a real chain. */
+/**
+ * The snippets of docs/bridge.md, and the one of README.md, run unchanged up to the access list on the devnet of `npm start`. Those with `cast` and
+ * viem need a real chain: test/network/service-bridge.test.ts.
+ */
 
 type Entry = ReturnType<typeof accessListOf>[number];
 
-const read = (file: string) => readFileSync(join(import.meta.dirname, '../../..', file), 'utf8');
 const CLIENT = pathToFileURL(join(import.meta.dirname, '../../../src/client/package-entry.ts')).href;
-const PAGE = read('docs/bridge.md');
+const PAGE = 'docs/bridge.md';
 const TIMEOUT_MS = 60_000;
 
 const folder = mkdtempSync(join(tmpdir(), 'bridge-page-'));
@@ -28,17 +32,12 @@ afterAll(async () => {
   await opened.disposeAsync();
   rmSync(folder, { recursive: true });
 });
-const networks = { local: { embedded: { validators: 5 }, aliases: ['fuji'] } };
-const { config } = parseConfig({ networks, server: { port: 0 } }, {}, {});
+/** As `npm start`, but with fewer validators. */
+const { config } = parseConfig(undefined, { validators: '5', port: '0' }, {});
 const app = opened.use(
   await startApp({ config, logger: createLogger('silent'), clock: systemClock, random: Math.random }),
 );
 await app.untilReady(AbortSignal.timeout(TIMEOUT_MS));
-
-function snippets(language: string, page = PAGE): string[] {
-  const blocks = page.matchAll(new RegExp(`^\`\`\`${language}\\n([^]*?)^\`\`\`$`, 'gm'));
-  return [...blocks].map(([, code = '']) => code).filter((code) => !code.includes('cast send'));
-}
 
 async function run(command: string, args: readonly string[]): Promise<string> {
   const child = spawn(command, args, { env: { ...process.env, BASE: app.url } });
@@ -50,7 +49,7 @@ async function run(command: string, args: readonly string[]): Promise<string> {
 test(
   'the commands of the page emit a message and give the access list of its delivery',
   async () => {
-    const commands = snippets('sh');
+    const commands = snippetsOf(PAGE, 'sh').filter((code) => !code.includes('cast send'));
     expect(commands).toHaveLength(3);
     const script = ['set -eu', ...commands].join('\n').replace(/^BASE=.*$/m, '');
     const out = await run('bash', ['-c', `${script}\nprintf 'TX=%s\\n' "$TX"; echo "$SIGNED"; echo "$ACCESS_LIST"`]);
@@ -64,7 +63,7 @@ test(
 );
 
 test('so does the example of the README', async () => {
-  const [script = '', ...others] = snippets('sh', read('README.md')).filter((code) => code.includes('accessList'));
+  const [script = '', ...others] = snippetsOf('README.md', 'sh').filter((code) => code.includes('accessList'));
   expect(others).toEqual([]);
   const out = await run('bash', ['-c', script.replace(/^BASE=.*$/m, 'set -eu')]);
   const { signedMessage, accessList } = JSON.parse(out) as { signedMessage: string; accessList: Entry[] };
@@ -74,9 +73,8 @@ test('so does the example of the README', async () => {
 test(
   'the TypeScript of the page gives the access list',
   async () => {
-    const [code = '', ...more] = snippets('ts');
-    expect(more).toEqual([]);
-    const file = join(folder, 'bridge.ts');
+    const [code = ''] = snippetsOf(PAGE, 'ts');
+    const file = join(folder, 'sign.ts');
     // The package is built from this file.
     writeFileSync(file, code.replace('warp-signature-aggregator-client', CLIENT));
     const devnet = app.devnet!;
@@ -90,3 +88,13 @@ test(
   },
   TIMEOUT_MS,
 );
+
+test('the service of npm start watches both chains, and signs what they emit', async () => {
+  const sent = (['C', 'L1'] as const).map((chain) => app.devnet!.emit(chain, Buffer.from(chain)).message.id);
+  const signed = async () => {
+    const response = await fetch(`${app.url}/v1/signatureAggregator/fuji/messages?status=signed&limit=1000`);
+    const { messages } = (await response.json()) as MessagePageBody;
+    return messages.map(({ messageId }) => messageId);
+  };
+  await expect.poll(signed).toEqual(expect.arrayContaining(sent));
+});
