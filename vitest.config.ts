@@ -16,7 +16,7 @@ export default defineConfig({
     // Of the seeds: each has a network and a service, which share two cores.
     maxConcurrency: 3,
     // A share of what `npm run test:faults` and `npm run test:simulation` try.
-    provide: { faultSeeds: 12, schedules: 300, replicaSchedules: 180 },
+    provide: { faultSeeds: 12, schedules: 300, replicaSchedules: 180, feedSchedules: 10 },
     projects: [
       {
         extends: true,
@@ -37,7 +37,7 @@ export default defineConfig({
           name: 'isolated',
           include: [
             'test/{integration,faults}/**/*.test.ts',
-            'test/simulation/{simulation,replicas}.test.ts',
+            'test/simulation/{simulation,replicas,feed}.test.ts',
             ISOLATED,
           ],
         },

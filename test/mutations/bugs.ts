@@ -10,7 +10,7 @@ const RECEIPTS = ['test/unit/pchain/codec/evm-receipt.test.ts'];
 const GO_FILE = ['test/unit/config/go-aggregator'];
 const PROXY = ['test/unit/proxy', 'test/integration/proxy/cache.test.ts', 'test/integration/proxy/faults.test.ts'];
 const GO_API = ['test/unit/api/go-aggregator', 'test/integration/service/go-corpus.test.ts'];
-const FEED = ['test/unit/feed'];
+const FEED = ['test/unit/feed', 'test/simulation/feed.test.ts'];
 const BODIES = ['test/unit/http/server/request-bodies.test.ts'];
 const ACCESS = ['test/unit/http/access', 'test/integration/proxy/access.test.ts'];
 const HEADERS = ['test/faults/hostile-requests.test.ts', 'test/unit/http'];
@@ -38,7 +38,7 @@ export interface BugOfTests extends Change {
 
 /** Found by `npm run test:simulation`. */
 export interface BugOfSimulation extends Change {
-  readonly world: 'service' | 'replicas';
+  readonly world: 'service' | 'replicas' | 'feed';
   /** Matches the violation that the simulation must report. */
   readonly violation: RegExp;
 }
@@ -921,6 +921,71 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
       'if (together === undefined) return alone',
       'if (together !== alone) return alone',
       /uses of a limit/,
+    ],
+  }),
+  ...simulatedBugsOf('feed', 'src/feed/chain-reader.ts', {
+    'an empty block that is skipped': [
+      'const messages = await source.messagesOf(block, signal);',
+      'if (block.txHashes.length === 0) return await readBlock({ ...checkpoint, blockNumber: number, blockHash: block.hash }, signal);\n    const messages = await source.messagesOf(block, signal);',
+      /is read up to block/,
+    ],
+    'a range whose last block is not read': [
+      'source.messagesIn(first, number,',
+      'source.messagesIn(first, number - 1,',
+      /messages are stored, and the blocks/,
+    ],
+    'a block that is not executed and counts as empty': [
+      'if (messages === undefined) return waitFor(`its node has not executed block ${number}`);\n    append(number, block, messages',
+      'append(number, block, messages ?? []',
+      /messages are stored, and the blocks/,
+    ],
+  }),
+  ...simulatedBugsOf('feed', 'src/feed/message-store.ts', {
+    'a checkpoint that is stored before its messages': [
+      '        for (const message of messages) insertNew(message);\n        statements.setCheckpoint.run(checkpoint.blockNumber, checkpoint.blockHash, checkpoint.blockTimeMs, chainID);\n',
+      "        statements.setCheckpoint.run(checkpoint.blockNumber, checkpoint.blockHash, checkpoint.blockTimeMs, chainID);\n        database.exec('COMMIT; BEGIN');\n" +
+        '        for (const message of messages) insertNew(message);\n',
+      /messages are stored, and the blocks/,
+    ],
+    'a cursor that includes its message': [
+      '(block_number, log_index) > (?, ?)',
+      '(block_number, log_index) >= (?, ?)',
+      /twice on one connection/,
+    ],
+  }),
+  ...simulatedBugsOf('feed', 'src/api/feed/chain-reading.ts', {
+    'a cursor that is off by one': [
+      'this.#after = { blockNumber, logIndex };',
+      'this.#after = { blockNumber, logIndex: logIndex + 1 };',
+      /nothing was delivered/,
+    ],
+  }),
+  ...simulatedBugsOf('feed', 'src/api/feed/feed-reader.ts', {
+    'a signature that is not delivered after its message': [
+      'if (comparePositions(position, reading.after) <= 0) this.#addSettled(position);',
+      '',
+      /(pending|failed) was delivered/,
+    ],
+  }),
+  ...simulatedBugsOf('feed', 'src/feed/chain-watcher.ts', {
+    'a head that wakes no reader': [
+      'isQuiet = false;\n      wakeUp.wake();',
+      'isQuiet = false;',
+      /soon: nothing was delivered/,
+    ],
+  }),
+  ...simulatedBugsOf('feed', 'src/lib/concurrency/wake-up.ts', {
+    'a wake-up that is lost while the reader is busy': [
+      'isPending = true;\n    settle?.();',
+      'settle?.();',
+      /soon: nothing was delivered/,
+    ],
+  }),
+  ...simulatedBugsOf('feed', 'src/feed/message-signer.ts', {
+    'a message that wakes no signer': [
+      'store.onChange(wakeUp.wake)',
+      'store.onChange(() => undefined)',
+      /soon: nothing was delivered/,
     ],
   }),
 ];

@@ -13,6 +13,27 @@ afterEach(() => {
   vi.resetModules();
 });
 
+/** Runs a seed, and returns what was violated. */
+type Run = (seed: number) => Promise<readonly string[]>;
+
+/** Opens a world whose modules have the bug. */
+const WORLDS: Readonly<Record<BugOfSimulation['world'], () => Promise<Run>>> = {
+  async service() {
+    const [{ openSimulator }, { planOf }] = await Promise.all([import('./run-seeds.ts'), import('./plan.ts')]);
+    const run = await openSimulator();
+    return async (seed) => (await run(planOf(seed))).violations;
+  },
+  async replicas() {
+    const [{ openSimulator }, plans] = await Promise.all([import('./run-seeds.ts'), import('./replica-plan.ts')]);
+    const run = await openSimulator();
+    return async (seed) => (await run(plans.planOfReplicas(seed))).violations;
+  },
+  async feed() {
+    const { runFeed } = await import('./feed-world.ts');
+    return async (seed) => (await runFeed(seed)).violations;
+  },
+};
+
 async function expectFound({ name, file, world, violation }: BugOfSimulation): Promise<void> {
   const path = join(ROOT, file);
   // One that cannot be planted fails alone.
@@ -23,16 +44,10 @@ async function expectFound({ name, file, world, violation }: BugOfSimulation): P
   vi.doMock('lru-cache', () => import('./small-caches.ts'));
   // vitest.config.ts plants the bug in the module with this query.
   vi.doMock(path, () => import(`${path}?planted=${encodeURIComponent(name)}`));
-  const [{ openSimulator }, { planOf }, { planOfReplicas }] = await Promise.all([
-    import('./run-seeds.ts'),
-    import('./plan.ts'),
-    import('./replica-plan.ts'),
-  ]);
-  const run = await openSimulator();
+  const run = await WORLDS[world]();
   const reported: string[] = [];
   for (let seed = 1; seed <= MAX_SEEDS && reported.length === 0; seed += 1) {
-    const { violations } = await run(world === 'replicas' ? planOfReplicas(seed) : planOf(seed));
-    reported.push(...violations.filter((text) => violation.test(text)));
+    reported.push(...(await run(seed)).filter((text) => violation.test(text)));
   }
   expect(reported, `no seed of the first ${MAX_SEEDS} found it`).not.toEqual([]);
 }

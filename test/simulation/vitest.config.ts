@@ -7,6 +7,8 @@ declare module 'vitest' {
     schedules: number;
     /** Schedules of replicas; eleven in twelve have three. */
     replicaSchedules: number;
+    /** Schedules of the feed. */
+    feedSchedules: number;
   }
 }
 
@@ -30,6 +32,6 @@ export default defineConfig({
     maxWorkers: '100%',
     root: import.meta.dirname,
     include: ['*.test.ts'],
-    provide: { schedules: 10_000, replicaSchedules: 5_460 },
+    provide: { schedules: 10_000, replicaSchedules: 5_460, feedSchedules: 50 },
   },
 });

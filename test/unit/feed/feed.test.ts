@@ -36,7 +36,7 @@ function start(...chains: ChainSettings[]): void {
     maxBytes: 1e6,
     aggregator: { aggregate: async () => SIGNED_RESULT },
     identify: async (id) => (id === 'C' ? CHAIN : id),
-    openSource: () => chain,
+    openSource: () => chain.node(),
     openSocket() {
       throw new Error('no chain has a web socket');
     },
