@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
+import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
 import { type DatabasePlace, databasePath, openDatabase, rollBack, withStoreError } from '../store/local/sqlite.ts';
 import { type BlockchainID, idBytes } from '../warp/ids.ts';
 import {
@@ -30,6 +30,7 @@ import {
   toNumber,
   valuesOf,
 } from './message-schema.ts';
+import { RecentReads } from './recent-reads.ts';
 
 /** Blocks that were read in one go. */
 export interface BlockBatch {
@@ -100,6 +101,8 @@ export function openMessageStore(place: DatabasePlace): MessageStore {
 
 function createMessageStore(database: DatabaseSync, path: string): MessageStore {
   const statements = prepare(database);
+  const readPage = createPageReader(database);
+  const recent = new RecentReads();
   const listeners = new Set<(change: FeedChange) => void>();
   let counts = readCounts(database);
 
@@ -115,6 +118,8 @@ function createMessageStore(database: DatabaseSync, path: string): MessageStore 
         rollBack(database);
         counts = readCounts(database);
         throw error;
+      } finally {
+        recent.forget();
       }
     });
   const changed = (change: FeedChange): void => {
@@ -126,6 +131,11 @@ function createMessageStore(database: DatabaseSync, path: string): MessageStore 
     if (changes === 0) return 0;
     counts = { messages: counts.messages + 1, bytes: counts.bytes + message.message.bytes.length };
     return 1;
+  }
+
+  function messageAt({ chainID, blockNumber, logIndex }: MessagePosition): readonly FeedMessage[] {
+    const row = statements.at.get(chainID, blockNumber, logIndex);
+    return row === undefined ? [] : [messageOf(row)];
   }
 
   function storedChain(chainID: BlockchainID): Row | undefined {
@@ -174,16 +184,10 @@ function createMessageStore(database: DatabaseSync, path: string): MessageStore 
   }
 
   return {
-    progress: () => read(() => statements.chains.all().map(progressOf)),
-    page: (query) => read(() => readPage(database, query)),
+    progress: () => read(() => recent.progress(() => statements.chains.all().map(progressOf))),
+    page: (query) => read(() => recent.messages(keyOfQuery(query), () => readPage(query))),
     find: (messageID) => read(() => optional(statements.byMessageID.get(idBytes(messageID)))),
-    at: (positions) =>
-      read(() =>
-        positions.flatMap(({ chainID, blockNumber, logIndex }) => {
-          const row = statements.at.get(chainID, blockNumber, logIndex);
-          return row === undefined ? [] : [messageOf(row)];
-        }),
-      ),
+    at: (positions) => read(() => recent.messages(keyOfPositions(positions), () => positions.flatMap(messageAt))),
     onChange(listener) {
       listeners.add(listener);
       return () => listeners.delete(listener);
@@ -278,25 +282,49 @@ function prepare(database: DatabaseSync) {
   };
 }
 
-/** Reads `limit` messages of each chain, so that any of them may be the oldest. */
-function readPage(database: DatabaseSync, query: MessageQuery): readonly FeedMessage[] {
-  const { after, sender, destinationChainID, status, limit } = query;
-  const filters: [string, SQLInputValue | undefined][] = [
-    ['sender', sender],
-    ['destination_id', destinationChainID],
-    ['status', status],
-  ];
-  const given = filters.filter((filter): filter is [string, SQLInputValue] => filter[1] !== undefined);
-  const conditions = given.map(([column]) => ` AND ${column} = ?`).join('');
-  const statement = database.prepare(
-    `SELECT ${MESSAGE_COLUMNS} FROM messages WHERE chain_id = ? AND (block_number, log_index) > (?, ?)${conditions}
-     ORDER BY block_number, log_index LIMIT ?`,
-  );
-  const values = given.map(([, value]) => value);
-  const rows = [...after].map(([chainID, { blockNumber, logIndex }]) =>
-    statement.all(chainID, blockNumber, logIndex, ...values, limit),
-  );
-  return mergeByTime(rows, limit).map(messageOf);
+/** Returns a function that reads `limit` messages of each chain, so that any of them may be the oldest. */
+function createPageReader(database: DatabaseSync) {
+  /** One for each combination of filters. */
+  const statements = new Map<string, StatementSync>();
+
+  function statementFor(conditions: string): StatementSync {
+    let statement = statements.get(conditions);
+    if (statement === undefined) {
+      statement = database.prepare(
+        `SELECT ${MESSAGE_COLUMNS} FROM messages WHERE chain_id = ? AND (block_number, log_index) > (?, ?)${conditions}
+         ORDER BY block_number, log_index LIMIT ?`,
+      );
+      statements.set(conditions, statement);
+    }
+    return statement;
+  }
+
+  return ({ after, sender, destinationChainID, status, limit }: MessageQuery): readonly FeedMessage[] => {
+    const filters: [string, SQLInputValue | undefined][] = [
+      ['sender', sender],
+      ['destination_id', destinationChainID],
+      ['status', status],
+    ];
+    const given = filters.filter((filter): filter is [string, SQLInputValue] => filter[1] !== undefined);
+    const statement = statementFor(given.map(([column]) => ` AND ${column} = ?`).join(''));
+    const values = given.map(([, value]) => value);
+    const rows = [...after].map(([chainID, { blockNumber, logIndex }]) =>
+      statement.all(chainID, blockNumber, logIndex, ...values, limit),
+    );
+    return mergeByTime(rows, limit).map(messageOf);
+  };
+}
+
+function keyOfQuery({ after, sender, destinationChainID, status, limit }: MessageQuery): string {
+  return JSON.stringify(['page', ...[...after].map(keyOfPosition), sender, destinationChainID, status, limit]);
+}
+
+function keyOfPositions(positions: readonly MessagePosition[]): string {
+  return positions.map((position) => keyOfPosition([position.chainID, position])).join();
+}
+
+function keyOfPosition([chainID, { blockNumber, logIndex }]: readonly [BlockchainID, BlockPosition]): string {
+  return `${chainID} ${blockNumber} ${logIndex}`;
 }
 
 /** Merges lists without changing the order of any, even if its times decrease. */

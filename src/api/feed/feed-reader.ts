@@ -82,13 +82,14 @@ export class FeedReader {
    * message was removed.
    */
   oldestIfExpired(): Cursor | undefined {
-    const cursor = new Map(this.cursor);
     const expired = this.#progress().filter(({ chainID, storedAfter }) => {
       const after = this.#chains.get(chainID)?.after;
       return after !== undefined && comparePositions(after, storedAfter) < 0;
     });
+    if (expired.length === 0) return undefined;
+    const cursor = new Map(this.cursor);
     for (const { chainID, storedAfter } of expired) cursor.set(chainID, { after: storedAfter, unsigned: [] });
-    return expired.length === 0 ? undefined : cursor;
+    return cursor;
   }
 
   /** Takes note that the status of a message has changed. @returns whether the reader is so far behind that it cannot take more notes */

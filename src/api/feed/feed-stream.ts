@@ -4,7 +4,7 @@ import type { FeedChange, FeedMessage, MessageReader } from '../../feed/feed-mes
 import type { RequestContext } from '../../http/request/request-context.ts';
 import { FEED_ACCESS } from '../../http/request/route-access.ts';
 import { EventStream, encodeEvent, encodeEventText } from '../../http/server/event-stream.ts';
-import type { Clock } from '../../lib/concurrency/clock.ts';
+import { type Clock, repeat } from '../../lib/concurrency/clock.ts';
 import { type Cursor, encodeCursor } from './cursor.ts';
 import { type FeedQuery, textOfQuery } from './feed-query.ts';
 import { FeedReader } from './feed-reader.ts';
@@ -13,7 +13,7 @@ import { presentChain, presentFeedMessage } from './feed-records.ts';
 /** Time after its execution for which a pending message holds up later ones of its chain. */
 const HOLD_MS = 10_000;
 const WATERMARK_EVERY_MS = 3_000;
-const MINUTE_MS = 60_000;
+const WATERMARKS_PER_MINUTE = 60_000 / WATERMARK_EVERY_MS;
 /** Events that are written at once: the memory of a reader, besides one message. */
 const WRITE_BYTES = 64 * 1024;
 /** Messages of one turn of the event loop: each takes some 20 µs. */
@@ -59,10 +59,9 @@ class FeedStream {
   readonly #stream: EventStream;
   readonly #query: string;
   readonly #ending = Promise.withResolvers<CloseReason>();
-  readonly #cleanUps: (() => void)[] = [];
+  readonly #over = new AbortController();
   #isWatermarkDue = true;
   #cancelHold: (() => void) | undefined;
-  #isOver = false;
 
   constructor(reply: FastifyReply, options: FeedStreamOptions) {
     const { context, clock, store, query, stopping } = options;
@@ -73,20 +72,23 @@ class FeedStream {
     const slow = { afterMs: SLOW_AFTER_MS, act: () => this.#lag() };
     this.#stream = new EventStream(reply, clock, () => this.#take(), { slow });
     context.answerAsStream(this.#stream);
-    this.#cleanUps.push(
+    const { signal } = this.#over;
+    signal.addEventListener(
+      'abort',
       store.onChange((change) => this.#note(change)),
-      listen(context.signal, () => this.#ending.reject(context.signal.reason)),
-      listen(stopping, () => this.#end('shutdown', this.#watermarkEvent())),
-      every(clock, WATERMARK_EVERY_MS, () => {
-        this.#isWatermarkDue = true;
-        this.#stream.wake();
-      }),
-      every(clock, MINUTE_MS, () => {
-        context.chargeAfterwards(FEED_ACCESS.stream.unitsPerMinute).catch(this.#ending.reject);
-      }),
-      () => this.#cancelHold?.(),
     );
-    this.#stream.wake();
+    listen(context.signal, signal, () => this.#ending.reject(context.signal.reason));
+    listen(stopping, signal, () => this.#end('shutdown', this.#watermarkEvent()));
+    let ticks = 0;
+    repeat(clock, signal, async () => {
+      this.#isWatermarkDue = true;
+      this.#stream.wake();
+      if (ticks > 0 && ticks % WATERMARKS_PER_MINUTE === 0) {
+        await context.chargeAfterwards(FEED_ACCESS.stream.unitsPerMinute);
+      }
+      ticks += 1;
+      return WATERMARK_EVERY_MS;
+    }).catch(this.#ending.reject);
   }
 
   get ended(): Promise<CloseReason> {
@@ -94,8 +96,8 @@ class FeedStream {
   }
 
   close(): void {
-    this.#isOver = true;
-    for (const cleanUp of this.#cleanUps.splice(0)) cleanUp();
+    this.#over.abort();
+    this.#cancelHold?.();
   }
 
   #note({ settled }: FeedChange): void {
@@ -105,7 +107,7 @@ class FeedStream {
 
   /** Takes the next events. An error of the store ends the stream. */
   #take(): string[] {
-    if (this.#isOver) return [];
+    if (this.#over.signal.aborted) return [];
     try {
       return this.#read();
     } catch (error) {
@@ -167,7 +169,7 @@ class FeedStream {
 
   /** Ends the stream of a client that reads too slowly. It has some time to read the end. */
   #lag(): void {
-    if (this.#isOver) return;
+    if (this.#over.signal.aborted) return;
     const { raw } = this.#reply;
     const message = `the client has not read its last events within ${SLOW_AFTER_MS / 1_000} s`;
     const cancel = this.#options.clock.after(SLOW_AFTER_MS, () => raw.destroy());
@@ -176,7 +178,7 @@ class FeedStream {
   }
 
   #end(reason: CloseReason, last: string): void {
-    if (this.#isOver) return;
+    if (this.#over.signal.aborted) return;
     this.close();
     this.#stream.end(last);
     this.#ending.resolve(reason);
@@ -208,17 +210,8 @@ function jsonOf(message: FeedMessage): string {
   return text;
 }
 
-function listen(signal: AbortSignal, act: () => void): () => void {
+/** Calls `act` when the signal aborts, unless `over` aborts before. */
+function listen(signal: AbortSignal, over: AbortSignal, act: () => void): void {
   if (signal.aborted) act();
-  else signal.addEventListener('abort', act, { once: true });
-  return () => signal.removeEventListener('abort', act);
-}
-
-function every(clock: Clock, periodMs: number, act: () => void): () => void {
-  let cancel = clock.after(periodMs, tick);
-  function tick(): void {
-    act();
-    cancel = clock.after(periodMs, tick);
-  }
-  return () => cancel();
+  else signal.addEventListener('abort', act, { once: true, signal: over });
 }

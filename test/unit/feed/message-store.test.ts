@@ -193,6 +193,41 @@ describe('an outcome', () => {
   });
 });
 
+describe('equal reads', () => {
+  const [message, later] = [emitted(10, 0), emitted(11, 0)];
+  const read = () => ({
+    progress: store.progress(),
+    page: store.page({ after: new Map([[CHAIN, endOfBlock(0)]]), limit: 100 }),
+    at: store.at([message]),
+  });
+
+  beforeEach(() => store.append(CHAIN, blocks(10, 10, [message])));
+
+  test('share their result', () => {
+    const { progress: before, page: messages, at } = read();
+    expect(read().progress).toBe(before);
+    expect(read().page).toBe(messages);
+    expect(read().at).toBe(at);
+    expect(store.page({ after: new Map([[CHAIN, endOfBlock(0)]]), limit: 1 })).not.toBe(messages);
+  });
+
+  test.each<[string, () => void]>([
+    ['blocks', () => store.append(CHAIN, blocks(11, 11, [later]))],
+    ['blocks that are read again', () => void store.insert(CHAIN, 5, 6, [emitted(5, 0)])],
+    ['a signature', () => store.setSigned(message, SIGNATURE)],
+    ['a failure', () => store.setFailed(message, FAILURE, 100)],
+    ['retention', () => void store.prune({ beforeMs: 0, maxMessages: 0, maxBytes: 1e6 })],
+  ])('see %s', (_, write) => {
+    const before = read();
+    write();
+    const after = read();
+    expect(after).not.toEqual(before);
+    store[Symbol.dispose]();
+    store = open();
+    expect(read()).toEqual(after);
+  });
+});
+
 describe('retention', () => {
   const keepAll = { beforeMs: 0, maxMessages: 1e6, maxBytes: 1e9 };
 
