@@ -130,7 +130,7 @@ export function createAggregatorMetrics(metrics: Metrics, isLabelled: (subnetID:
 export function createDurationObserver(metrics: Metrics): (outcome: RequestOutcome, seconds: number) => void {
   const duration = metrics.histogram<'outcome'>({
     name: 'aggregation_duration_seconds',
-    help: 'Time of an aggregation without the stage execution, by outcome: signed, aborted, or the code of its error',
+    help: 'Time of a requested aggregation without the stage execution, by outcome: signed, aborted, or the code of its error. Those of the feed are in feed_messages_total',
     labels: ['outcome'],
     buckets: DURATION_BUCKETS_SECONDS,
   });

@@ -62,7 +62,7 @@ export function startMessageSigner(options: MessageSignerOptions): AsyncDisposab
     const subject = { kind: 'message', message: message.message, justification: NO_JUSTIFICATION } as const;
     const quorumNum = destinationChainID === undefined ? quorumOf(chainID) : undefined;
     try {
-      const waiter = { signal: stopping.signal, client: CLIENT };
+      const waiter = { signal: stopping.signal, client: CLIENT, isBackground: true };
       const result = await aggregator.aggregate({ subject, quorumNum, followsTeleporter: true }, waiter);
       const signedMs = clock.now();
       const { signedMessage, signingSubnetID, pChainHeight, signedWeight, totalWeight } = result;

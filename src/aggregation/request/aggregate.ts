@@ -32,6 +32,8 @@ export interface AggregatorOptions extends Omit<SharedSigningOptions, 'admission
 }
 
 export interface AggregateOptions extends Waiter {
+  /** Whether no client has asked for it: the metrics of requests leave it out, so that their alerts concern requests alone. */
+  readonly isBackground?: boolean | undefined;
   /** Time in which the transaction may be accepted and executed, before the time for signatures begins; 0 by default. */
   readonly waitMs?: number | undefined;
   /** Ends that time early, because the service stops. */
@@ -92,7 +94,7 @@ class NetworkAggregator implements Aggregator {
   }
 
   async aggregate(request: AggregationRequest, waiter: AggregateOptions): Promise<AggregationResult> {
-    const { clock, metrics } = this.#options;
+    const { clock } = this.#options;
     const startMs = clock.monotonicMs();
     const { waitMs = 0 } = waiter;
     const ends = waitMs > 0 ? waiter.waitEnds : undefined;
@@ -112,7 +114,7 @@ class NetworkAggregator implements Aggregator {
       const tookS = this.#endResolve(waiter, startMs);
       waiter.span?.child('resolve').end();
       if (recalled.result !== undefined) {
-        metrics.observeDuration('signed', tookS);
+        this.#observe(waiter, 'signed', tookS);
         return this.#advised(recalled.complete, recalled.signing, recalled.result, waiter);
       }
     }
@@ -273,8 +275,12 @@ class NetworkAggregator implements Aggregator {
       throw error;
     } finally {
       metrics.inFlight.dec();
-      metrics.observeDuration(outcome, (clock.monotonicMs() - startMs - wait.spentMs) / 1_000);
+      this.#observe(waiter, outcome, (clock.monotonicMs() - startMs - wait.spentMs) / 1_000);
     }
+  }
+
+  #observe({ isBackground = false }: AggregateOptions, outcome: RequestOutcome, seconds: number): void {
+    if (!isBackground) this.#options.metrics.observeDuration(outcome, seconds);
   }
 }
 

@@ -16,7 +16,7 @@ let store: MessageStore;
 let signer: AsyncDisposable;
 /** Number of blocks that were read. */
 let height: number;
-let requests: { readonly request: AggregationRequest; readonly client: string | undefined }[];
+let requests: { readonly request: AggregationRequest; readonly options: AggregateOptions }[];
 /** What the aggregator does with a request. */
 let answer: (request: AggregationRequest, options: AggregateOptions) => Promise<AggregationResult>;
 
@@ -39,7 +39,7 @@ beforeEach(() => {
     quorumOf: () => 80n,
     aggregator: {
       aggregate(request, options) {
-        requests.push({ request, client: options.client });
+        requests.push({ request, options });
         return answer(request, options);
       },
     },
@@ -71,11 +71,13 @@ function refusal(code: AggregatorErrorCode) {
   };
 }
 
-test('signs a new message at once, as a client of its own', async () => {
+test('signs a new message at once, as a client of its own, and in the background', async () => {
   emit({});
   await clock.advance(0);
   expect(outcomes()).toEqual(['signed']);
-  expect(requests).toMatchObject([{ client: 'feed', request: { quorumNum: 80n, followsTeleporter: true } }]);
+  expect(requests).toMatchObject([
+    { options: { client: 'feed', isBackground: true }, request: { quorumNum: 80n, followsTeleporter: true } },
+  ]);
 });
 
 test('leaves the quorum of a Teleporter message to its destination', async () => {

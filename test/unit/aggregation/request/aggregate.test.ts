@@ -160,6 +160,13 @@ describe('what fails', () => {
     return error;
   }
 
+  test('in the background is no failed request', async () => {
+    const { start, registry } = createHarness();
+    const message = createUnsignedMessage(5, CHAIN, Uint8Array.of(1));
+    await expect(start({ message }, { isBackground: true })).rejects.toMatchObject({ code: 'wrong_network' });
+    expect(await registry.metrics()).not.toContain('aggregation_duration_seconds_count{');
+  });
+
   test('a message of another network, without a question to anybody', async () => {
     const { failure, api } = createHarness();
     const message = createUnsignedMessage(5, CHAIN, Uint8Array.of(1));
