@@ -8,7 +8,8 @@ export interface ChainIdentifierOptions {
   readonly networkID: number;
   readonly api: Pick<NodeApi, 'getBlockchains'>;
   readonly directory: Pick<SubnetDirectory, 'validatedBy'>;
-  readonly trackSubnet: (subnetID: SubnetID) => void;
+  /** Called with the subnet that validates a watched chain. */
+  readonly trackSubnet: (chain: EvmChainID, subnetID: SubnetID) => void;
 }
 
 /**
@@ -29,8 +30,10 @@ export function createChainIdentifier({ networkID, api, directory, trackSubnet }
     if (chainID === undefined) return { problem: 'the P-Chain lists no C-Chain' };
     const subnetID = await directory.validatedBy(chainID, signal);
     if (subnetID === undefined) return { problem: `the P-Chain knows no blockchain ${chainID}` };
+    // A reload of the settings may have removed the chain meanwhile.
+    signal.throwIfAborted();
     // The primary network is connected anyway.
-    if (subnetID !== PRIMARY_NETWORK_ID) trackSubnet(subnetID);
+    if (subnetID !== PRIMARY_NETWORK_ID) trackSubnet(chain, subnetID);
     return chainID;
   };
 }

@@ -5,7 +5,7 @@ import { type FeedOptions, type FeedService, openFeed } from '../feed/feed.ts';
 import { hasMessageStore, openMessageStore } from '../feed/message-store.ts';
 import { once } from '../lib/concurrency/once.ts';
 import { openWebSocket } from '../lib/net/http-port.ts';
-import type { EvmApi } from '../pchain/rpc/evm-api.ts';
+import type { EvmApi, EvmChainID } from '../pchain/rpc/evm-api.ts';
 import type { NodeApi } from '../pchain/rpc/node-api.ts';
 import type { SubnetDirectory } from '../pchain/state/subnet-directory.ts';
 import type { SubnetID } from '../warp/ids.ts';
@@ -39,12 +39,12 @@ export function openNetworkFeed(opened: AsyncDisposableStack, options: NetworkFe
   // Closed after the feed.
   const clients = opened.use(new AsyncDisposableStack());
   const evm = once(() => options.openEvmApi(clients));
-  /** Subnets of the chains that are or were watched since the start. */
-  const watched = new Set<SubnetID>();
+  /** Subnets of the watched chains, by the chains' names in the settings. */
+  const watched = new Map<EvmChainID, SubnetID>();
   let configured = network.trackedSubnetIDs;
-  const track = (): void => options.trackSubnets([...new Set([...configured, ...watched])]);
-  const trackSubnet = (subnetID: SubnetID): void => {
-    watched.add(subnetID);
+  const track = (): void => options.trackSubnets([...new Set([...configured, ...watched.values()])]);
+  const trackSubnet = (chain: EvmChainID, subnetID: SubnetID): void => {
+    watched.set(chain, subnetID);
     track();
   };
   const feed = opened.use(
@@ -63,6 +63,8 @@ export function openNetworkFeed(opened: AsyncDisposableStack, options: NetworkFe
     feed,
     update(next) {
       configured = next.trackedSubnetIDs;
+      const chains = new Set(next.feed.chains.map(({ blockchainId }) => blockchainId));
+      for (const chain of watched.keys()) if (!chains.has(chain)) watched.delete(chain);
       track();
       feed.update(next.feed);
     },

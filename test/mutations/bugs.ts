@@ -625,6 +625,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
       'raiseStoredAfter(requireChain(chainID as BlockchainID), { blockNumber, logIndex });',
       '',
     ],
+    'equal reads share what was read before a write': ['recent.forget();', ''],
     'changes are not reported': ['for (const listener of listeners) listener(change);', 'void change;'],
   }),
   ...bugsOf('src/feed/chain-watcher.ts', FEED, {
@@ -635,7 +636,14 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     'two readers read one chain': ['if (owner !== key) return', 'if (owner === id) return'],
     'a removed chain is read on': ['const ended = watcher.stop()', 'const ended = Promise.resolve()'],
   }),
+  ...bugsOf('src/network/network-feed.ts', ['test/unit/network/network-feed.test.ts'], {
+    'the subnet of a removed chain stays tracked': ['if (!chains.has(chain)) watched.delete(chain);', 'void chain;'],
+  }),
+  ...bugsOf('src/feed/chain-identity.ts', ['test/unit/network/network-feed.test.ts'], {
+    'a chain that was removed meanwhile is tracked': ['signal.throwIfAborted();', ''],
+  }),
   ...bugsOf('src/feed/message-signer.ts', FEED, {
+    'what the feed signs counts as requests': [', isBackground: true', ''],
     'retries and first attempts share their limit': [
       'const running = inFlight[status];\n      const max = MAX_IN_FLIGHT[status];',
       'const running = inFlight.failed;\n      const max = 8;',

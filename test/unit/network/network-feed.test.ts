@@ -1,0 +1,103 @@
+import { Registry } from 'prom-client';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { type NetworkFeed, type NetworkFeedOptions, openNetworkFeed } from '../../../src/network/network-feed.ts';
+import { createMetrics } from '../../../src/telemetry/metrics.ts';
+import { type BlockchainID, idFromBytes, PRIMARY_NETWORK_ID, type SubnetID } from '../../../src/warp/ids.ts';
+import { FakeClock } from '../../support/fake-clock.ts';
+import { createLogLines } from '../../support/log-lines.ts';
+import { chainNumbered, SIGNED_RESULT } from '../feed/emitted.ts';
+
+const [L1, OTHER_L1, C] = [chainNumbered(1), chainNumbered(2), chainNumbered(3)];
+const SUBNETS = new Map<BlockchainID, SubnetID>([
+  [L1, idFromBytes<SubnetID>(new Uint8Array(32).fill(11), 'subnet')],
+  [OTHER_L1, idFromBytes<SubnetID>(new Uint8Array(32).fill(12), 'subnet')],
+  [C, PRIMARY_NETWORK_ID],
+]);
+const CONFIGURED = idFromBytes<SubnetID>(new Uint8Array(32).fill(13), 'subnet');
+
+let clock: FakeClock;
+let opened: AsyncDisposableStack;
+let watching: NetworkFeed;
+let tracked: readonly SubnetID[];
+/** Delays the answer of the P-Chain about a chain. */
+let lookup: Promise<void>;
+
+const settingsOf = (...chains: NetworkFeedOptions['network']['feed']['chains']) => ({
+  trackedSubnetIDs: [CONFIGURED],
+  feed: { chains, retentionHours: 1, maxMessages: 100 },
+});
+
+beforeEach(() => {
+  clock = new FakeClock();
+  opened = new AsyncDisposableStack();
+  tracked = [];
+  lookup = Promise.resolve();
+  watching = openNetworkFeed(opened, {
+    network: { name: 'local', ...settingsOf() },
+    networkID: 12_345,
+    storePath: undefined,
+    api: {
+      getBlockchains: async () => [{ blockchainID: C, subnetID: PRIMARY_NETWORK_ID, name: 'C-Chain' } as never],
+    },
+    directory: {
+      async validatedBy(chainID) {
+        await lookup;
+        return SUBNETS.get(chainID);
+      },
+    },
+    // No block is read: the RPC does not answer.
+    openEvmApi: () => ({ getBlockNumber: (_: unknown, signal: AbortSignal) => untilAborted(signal) }) as never,
+    trackSubnets: (subnetIDs) => {
+      tracked = subnetIDs;
+    },
+    aggregator: { aggregate: async () => SIGNED_RESULT },
+    clock,
+    random: () => 0.5,
+    logger: createLogLines().logger,
+    metrics: createMetrics(new Registry()),
+    timeoutMs: 10_000,
+  });
+});
+
+afterEach(() => opened.disposeAsync());
+
+function untilAborted(signal: AbortSignal): Promise<never> {
+  return new Promise((_, reject) => {
+    signal.addEventListener('abort', () => reject(signal.reason));
+  });
+}
+
+async function reload(...chains: BlockchainID[]): Promise<void> {
+  watching.update(settingsOf(...chains.map((blockchainId) => ({ blockchainId }))));
+  await clock.advance(0);
+}
+
+test('a reload tracks the subnets of added chains, beside the configured ones, and not the primary network', async () => {
+  await reload(L1, C);
+  expect(new Set(tracked)).toEqual(new Set([CONFIGURED, SUBNETS.get(L1)]));
+  await reload(L1, OTHER_L1);
+  expect(new Set(tracked)).toEqual(new Set([CONFIGURED, SUBNETS.get(L1), SUBNETS.get(OTHER_L1)]));
+});
+
+test('the subnet of a removed chain is no longer tracked, and the chain no longer watched', async () => {
+  await reload(L1, OTHER_L1);
+  await reload(OTHER_L1);
+  expect(new Set(tracked)).toEqual(new Set([CONFIGURED, SUBNETS.get(OTHER_L1)]));
+  expect(watching.feed.chains().map(({ chainID }) => chainID)).toEqual([OTHER_L1]);
+});
+
+test('a chain that is removed before the P-Chain has answered is not tracked afterwards', async () => {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  lookup = promise;
+  await reload(L1);
+  await reload();
+  resolve();
+  await clock.advance(0);
+  expect(tracked).toEqual([CONFIGURED]);
+});
+
+test('a chain whose settings change stays tracked', async () => {
+  await reload(L1);
+  watching.update(settingsOf({ blockchainId: L1, quorumPercentage: 80 }));
+  expect(new Set(tracked)).toEqual(new Set([CONFIGURED, SUBNETS.get(L1)]));
+});
