@@ -1,4 +1,4 @@
-import { type Dispatcher, EnvHttpProxyAgent, interceptors, Pool, WebSocket } from 'undici';
+import { Agent, type Dispatcher, EnvHttpProxyAgent, interceptors, Pool, WebSocket } from 'undici';
 
 /** Opens connections to an HTTP origin, which tests simulate. The caller owns the dispatcher and must destroy it. */
 export type OpenHttp = (origin: string, options: Pool.Options) => Dispatcher;
@@ -33,7 +33,24 @@ export interface WebSocketConnection {
 /** Opens a web socket, which tests simulate. @param url of ws or wss */
 export type OpenWebSocket = (url: string) => WebSocketConnection;
 
-export const openWebSocket: OpenWebSocket = (url) => new WebSocket(url);
+/** Longer messages end the connection. The header of a block has some kilobytes. */
+export const MAX_SOCKET_MESSAGE_BYTES = 1024 * 1024;
+/** For the answer to the handshake. */
+const HANDSHAKE_TIMEOUT_MS = 10_000;
+
+/** Opens a web socket, through a tunnel of the proxy that HTTPS_PROXY (wss), HTTP_PROXY (ws) and NO_PROXY name for its host. */
+export const openWebSocket: OpenWebSocket = (url) => {
+  const options = {
+    allowH2: false,
+    headersTimeout: HANDSHAKE_TIMEOUT_MS,
+    webSocket: { maxPayloadSize: MAX_SOCKET_MESSAGE_BYTES },
+  };
+  const isDirect = isLoopback(new URL(url).hostname);
+  const dispatcher = isDirect ? new Agent(options) : new EnvHttpProxyAgent({ ...options, proxyTunnel: true });
+  const socket = new WebSocket(url, { dispatcher });
+  socket.addEventListener('close', () => void dispatcher.destroy());
+  return socket;
+};
 
 /** A proxy cannot reach what listens on this machine only. */
 function isLoopback(hostname: string): boolean {
