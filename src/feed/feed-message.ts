@@ -79,6 +79,19 @@ export interface ChainProgress {
   readonly signedThrough: number;
 }
 
+/** How far a watched chain is read, compared with its head. */
+export interface WatchedChain {
+  readonly chainID: BlockchainID;
+  /** Highest block that the RPC has reported; undefined before the first answer. */
+  readonly headBlock: number | undefined;
+  /** Blocks that are not read yet, up to `headBlock`. */
+  readonly distanceBlocks: number;
+  /** Age of the last block that was read; 0 if no later one is known. */
+  readonly distanceSeconds: number;
+  /** Why the chain is not read on: its RPC fails, or contradicts what was read. For operators and clients. */
+  readonly problem: string | undefined;
+}
+
 /** A block that was read, with all blocks before it. */
 export interface Checkpoint {
   readonly blockNumber: number;

@@ -1,18 +1,9 @@
 import { DURATION_BUCKETS_SECONDS, type Metrics } from '../telemetry/metrics.ts';
 import type { BlockchainID } from '../warp/ids.ts';
-
-/** State of a watched chain. */
-export interface ChainState {
-  readonly chainID: BlockchainID;
-  /** Blocks that are not read yet. */
-  readonly distanceBlocks: number;
-  /** Age of the last block that was read; 0 if no later one is known. */
-  readonly distanceSeconds: number;
-  readonly hasProblem: boolean;
-}
+import type { WatchedChain } from './feed-message.ts';
 
 export interface FeedState {
-  readonly chains: readonly ChainState[];
+  readonly chains: readonly WatchedChain[];
   /** Time since the execution of the oldest message that is not signed; 0 if all are. */
   readonly oldestUnsignedSeconds: number;
   readonly messages: number;
@@ -23,7 +14,7 @@ export type FeedMetrics = ReturnType<typeof createFeedMetrics>;
 /** @param read called when the metrics are rendered */
 export function createFeedMetrics(metrics: Metrics, read: () => FeedState) {
   const labels = ['source_chain'] as const;
-  const ofChains = (name: string, help: string, value: (chain: ChainState) => number): void =>
+  const ofChains = (name: string, help: string, value: (chain: WatchedChain) => number): void =>
     metrics.readGauge<'source_chain'>({ name, help, labels }, () =>
       read().chains.map((chain) => ({ labels: { source_chain: chain.chainID }, value: value(chain) })),
     );
@@ -40,7 +31,7 @@ export function createFeedMetrics(metrics: Metrics, read: () => FeedState) {
   ofChains(
     'feed_chain_stopped',
     'Whether a watched chain cannot be read on, because its RPC fails or contradicts what was read: 1 or 0, by source chain',
-    ({ hasProblem }) => Number(hasProblem),
+    ({ problem }) => Number(problem !== undefined),
   );
   metrics.readGauge(
     {

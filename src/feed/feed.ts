@@ -6,8 +6,8 @@ import type { Logger } from '../telemetry/logger.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import type { BlockchainID } from '../warp/ids.ts';
 import { type ChainSettings, type ChainWatcher, type WatcherOptions, watchChain } from './chain-watcher.ts';
-import type { MessageReader } from './feed-message.ts';
-import { createFeedMetrics, type FeedMetrics, type FeedState } from './feed-metrics.ts';
+import type { MessageReader, WatchedChain } from './feed-message.ts';
+import { createFeedMetrics, type FeedMetrics } from './feed-metrics.ts';
 import { startMessageSigner } from './message-signer.ts';
 import { type MessageStore, PRUNE_LIMIT } from './message-store.ts';
 
@@ -31,15 +31,6 @@ export interface ReplayResult {
   readonly found: number;
   /** Those that were not stored before; they are signed from now on. */
   readonly added: number;
-}
-
-/** How a chain is watched; `MessageReader.progress` has how far it was read. */
-export interface WatchedChain {
-  readonly chainID: BlockchainID;
-  /** Highest block that the RPC has reported; undefined before the first answer. */
-  readonly headBlock: number | undefined;
-  /** Why the chain is not read on: its RPC fails, or contradicts what was read. For operators and clients. */
-  readonly problem: string | undefined;
 }
 
 export const MAX_REPLAY_BLOCKS = 1_000;
@@ -93,7 +84,11 @@ export function openFeed(options: FeedOptions): FeedService {
   function start(): Running {
     const store = options.openStore();
     const stopping = new AbortController();
-    const metrics = createFeedMetrics(options.metrics, () => stateOf(store));
+    const metrics = createFeedMetrics(options.metrics, () => {
+      const { messages, oldestUnsignedMs } = store.counts();
+      const unsignedMs = oldestUnsignedMs === undefined ? 0 : clock.now() - oldestUnsignedMs;
+      return { chains: chains(), messages, oldestUnsignedSeconds: Math.max(0, unsignedMs) / 1_000 };
+    });
     const signer = startMessageSigner({ ...options, store, metrics, quorumOf });
     const pruning = repeat(clock, stopping.signal, () => prune(store, stopping.signal));
     return {
@@ -171,26 +166,15 @@ export function openFeed(options: FeedOptions): FeedService {
     return [...watchers.values()].flatMap(({ chainID, reader }) => {
       if (chainID === undefined) return [];
       const { headBlock, problem } = reader?.status() ?? { headBlock: undefined, problem: undefined };
-      return [{ chainID, headBlock, problem }];
+      return [{ chainID, headBlock, ...distanceOf(chainID, headBlock), problem }];
     });
   }
 
-  function stateOf(store: MessageStore): FeedState {
-    const { messages, oldestUnsignedMs } = store.counts();
-    const nowMs = clock.now();
-    const watched = chains().map(({ chainID, headBlock, problem }) => {
-      const checkpoint = store.chain(chainID)?.checkpoint;
-      const distanceBlocks = Math.max(0, (headBlock ?? 0) - (checkpoint?.blockNumber ?? headBlock ?? 0));
-      const ageMs = distanceBlocks === 0 || checkpoint === undefined ? 0 : nowMs - checkpoint.blockTimeMs;
-      return {
-        chainID,
-        distanceBlocks,
-        distanceSeconds: Math.max(0, ageMs) / 1_000,
-        hasProblem: problem !== undefined,
-      };
-    });
-    const oldestUnsignedSeconds = oldestUnsignedMs === undefined ? 0 : Math.max(0, nowMs - oldestUnsignedMs) / 1_000;
-    return { chains: watched, oldestUnsignedSeconds, messages };
+  function distanceOf(chainID: BlockchainID, headBlock = 0) {
+    const checkpoint = running?.store.chain(chainID)?.checkpoint;
+    const distanceBlocks = Math.max(0, headBlock - (checkpoint?.blockNumber ?? headBlock));
+    const ageMs = distanceBlocks === 0 || checkpoint === undefined ? 0 : clock.now() - checkpoint.blockTimeMs;
+    return { distanceBlocks, distanceSeconds: Math.max(0, ageMs) / 1_000 };
   }
 
   async function replay(chainID: BlockchainID, fromBlock: number, toBlock: number, signal: AbortSignal) {

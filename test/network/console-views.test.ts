@@ -20,6 +20,7 @@ test('a service that stops is said to be away since when, and its old figures ar
   await page.getByText('up', { exact: true }).first().waitFor();
   await shown.goTo('Service');
   await shown.heading('Network local up').waitFor();
+  await page.getByText(/^at the head, block \d/).waitFor();
   await stopping[Symbol.asyncDispose]();
   await page.getByText(/^cannot be reached since \d\d:\d\d:\d\d$/).waitFor();
   const problem = /cannot be reached.*These figures are of \d\d:\d\d:\d\d, .* ago\./;

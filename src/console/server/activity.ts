@@ -1,4 +1,5 @@
 import type { Registry } from 'prom-client';
+import type { WatchedChain } from '../../feed/feed-message.ts';
 import type { Clock } from '../../lib/concurrency/clock.ts';
 import type { Network } from '../../network/network.ts';
 import { INTERVAL_MS, type MetricValue, readMetric, TrafficHistory } from './traffic-history.ts';
@@ -63,8 +64,7 @@ export class Activity implements Disposable {
   #sampleWeights(): void {
     const { networks, clock } = this.#options;
     for (const network of networks) {
-      // Undefined until the network is open.
-      if (network.readiness().nodeID === undefined) continue;
+      if (!isOpen(network)) continue;
       this.#weights.sample(network.name, network.subnets.weights(), clock.now());
     }
   }
@@ -107,16 +107,17 @@ export class Activity implements Disposable {
         jobsRunning: valueOf('bls_jobs_running'),
         jobsWaiting: valueOf('bls_jobs_waiting'),
       },
-      networks: networks.map(({ name }) => ({
-        name,
+      networks: networks.map((network) => ({
+        name: network.name,
         /** 0 until it is known. */
-        pChainHeight: valueOf('p_chain_height', name),
-        peersConnected: valueOf('peer_connections', name),
-        peersWanted: valueOf('peer_wanted', name),
-        peersConnecting: valueOf('peer_connecting', name),
-        aggregationsInFlight: valueOf('aggregations_admitted', name),
-        aggregationsLimit: valueOf('aggregations_limit', name),
-        subnets: this.#weights.ofNetwork(name),
+        pChainHeight: valueOf('p_chain_height', network.name),
+        peersConnected: valueOf('peer_connections', network.name),
+        peersWanted: valueOf('peer_wanted', network.name),
+        peersConnecting: valueOf('peer_connecting', network.name),
+        aggregationsInFlight: valueOf('aggregations_admitted', network.name),
+        aggregationsLimit: valueOf('aggregations_limit', network.name),
+        watchedChains: isOpen(network) ? network.feed.chains().map(presentChain) : [],
+        subnets: this.#weights.ofNetwork(network.name),
       })),
       /** Undefined without a Redis. */
       sharedStore:
@@ -145,4 +146,12 @@ export class Activity implements Disposable {
   [Symbol.dispose](): void {
     this.#cancel();
   }
+}
+
+function isOpen(network: Network): boolean {
+  return network.readiness().nodeID !== undefined;
+}
+
+function presentChain({ chainID, ...state }: WatchedChain) {
+  return { blockchainId: chainID, ...state };
 }

@@ -77,10 +77,21 @@ test('messages of watched chains are stored and signed', async () => {
   start(ON);
   await emit(1, 0, 1);
   expect(stored()).toEqual(['1 signed', '3 signed']);
-  expect(feed.chains()).toEqual([{ chainID: CHAIN, headBlock: 3, problem: undefined }]);
+  expect(feed.chains()).toEqual([
+    { chainID: CHAIN, headBlock: 3, distanceBlocks: 0, distanceSeconds: 0, problem: undefined },
+  ]);
   const metrics = await registry.metrics();
   expect(metrics).toContain(`feed_messages_total{source_chain="${CHAIN}",outcome="signed"} 2`);
   expect(metrics).toContain(`feed_head_distance_blocks{source_chain="${CHAIN}"} 0`);
+});
+
+test('the distance to the head is that of blocks which are not executed yet', async () => {
+  start(ON);
+  await emit(1);
+  for (let block = 0; block < 3; block += 1) chain.accept(1);
+  await clock.advance(4_000);
+  expect(feed.chains()).toMatchObject([{ headBlock: 4, distanceBlocks: 3, distanceSeconds: 5 }]);
+  expect(await registry.metrics()).toContain(`feed_head_distance_seconds{source_chain="${CHAIN}"} 5`);
 });
 
 test('a closed feed leaves no timer', async () => {

@@ -2,28 +2,33 @@ import type { BlockSource } from '../../../src/feed/block-source.ts';
 import { type Clock, sleep } from '../../../src/lib/concurrency/clock.ts';
 import type { EvmBlock, LoggedMessage } from '../../../src/pchain/codec/evm-block.ts';
 import { ApiError } from '../../../src/pchain/rpc/api-error.ts';
-import { emitted } from './emitted.ts';
+import type { BlockchainID } from '../../../src/warp/ids.ts';
+import { CHAIN, emitted } from './emitted.ts';
 
-/** How the node of a simulated chain misbehaves. */
-export type Fault = 'none' | 'down' | 'hangs' | 'lags' | 'other chain' | 'other ID' | 'contradicts';
+/** How the node of a simulated chain misbehaves. `alternates`: one answer in two is that of a node that lags. */
+export type Fault = 'none' | 'down' | 'hangs' | 'lags' | 'alternates' | 'other chain' | 'other ID' | 'contradicts';
 
 const EVM_CHAIN_ID = '0xa868';
-const LATENCY_MS = 1;
 /** Blocks that a lagging node is behind. */
 const LAG = 3;
 
 /** A chain whose blocks are accepted first and executed later, and a node that misbehaves on demand. */
-export class SimulatedChain implements BlockSource {
+export class SimulatedChain {
   fault: Fault = 'none';
+  readonly chainID: BlockchainID;
   readonly messages: LoggedMessage[] = [];
   readonly #clock: Clock;
   readonly #blocks: EvmBlock[] = [];
   #executed = 0;
+  #answers = 0;
   /** Highest number of blocks that one call of `messagesIn` may have. */
   maxRange = 2_000;
+  /** Time of a call, half of it before the node answers. */
+  latencyMs = 1;
 
-  constructor(clock: Clock) {
+  constructor(clock: Clock, chainID = CHAIN) {
     this.#clock = clock;
+    this.chainID = chainID;
     this.accept(0);
     this.execute();
   }
@@ -40,7 +45,7 @@ export class SimulatedChain implements BlockSource {
     this.#blocks.push({ number, hash: hashOf('b', number), parentHash, timeMs: this.#clock.now(), txHashes });
     if (!emits) return;
     for (const [logIndex, txHash] of txHashes.entries()) {
-      const { message, sender } = emitted(number, logIndex);
+      const { message, sender } = emitted(number, logIndex, { chainID: this.chainID });
       this.messages.push({ logIndex, message, sender, txHash, blockHash: hashOf('b', number), blockNumber: number });
     }
   }
@@ -50,49 +55,56 @@ export class SimulatedChain implements BlockSource {
     this.#executed = Math.min(this.height, this.#executed + count);
   }
 
-  async evmChainID(signal: AbortSignal): Promise<string> {
-    await this.#answer(signal);
-    return ['other chain', 'other ID'].includes(this.fault) ? '0x1' : EVM_CHAIN_ID;
+  /** Returns the node of the chain. @param clock of the process that asks */
+  node(clock: Clock = this.#clock): BlockSource {
+    const answered = async <Answer>(signal: AbortSignal, answer: () => Answer): Promise<Answer> => {
+      await sleep(clock, this.latencyMs / 2, signal);
+      await this.#misbehave(signal);
+      const found = answer();
+      await sleep(clock, this.latencyMs / 2, signal);
+      return found;
+    };
+    return {
+      evmChainID: (signal) =>
+        answered(signal, () => (['other chain', 'other ID'].includes(this.fault) ? '0x1' : EVM_CHAIN_ID)),
+      headBlock: (signal) => answered(signal, () => this.#head()),
+      block: (number, signal) => answered(signal, () => this.#block(number)),
+      messagesOf: (block, signal) => answered(signal, () => this.#messagesOf(block)),
+      messagesIn: (first, last, laterTx, signal) => answered(signal, () => this.#messagesIn(first, last, laterTx)),
+    };
   }
 
-  async headBlock(signal: AbortSignal): Promise<number> {
-    await this.#answer(signal);
-    return this.#head();
-  }
-
-  async block(number: number, signal: AbortSignal): Promise<EvmBlock | undefined> {
-    await this.#answer(signal);
+  #block(number: number): EvmBlock | undefined {
     const block = number <= this.#head() ? this.#blocks[number] : undefined;
     if (block === undefined || (this.fault !== 'other chain' && this.fault !== 'contradicts')) return block;
     return { ...block, hash: hashOf('e', number), parentHash: hashOf('e', number - 1), txHashes: [] };
   }
 
-  async messagesOf(block: EvmBlock, signal: AbortSignal): Promise<readonly LoggedMessage[] | undefined> {
-    await this.#answer(signal);
+  #messagesOf(block: EvmBlock): readonly LoggedMessage[] | undefined {
     if (block.txHashes.length > 0 && block.number > this.#lastExecuted()) return undefined;
     return this.messages.filter(({ blockHash }) => blockHash === block.hash);
   }
 
-  async messagesIn(first: number, last: number, laterTx: string, signal: AbortSignal) {
-    await this.#answer(signal);
+  #messagesIn(first: number, last: number, laterTx: string): readonly LoggedMessage[] | undefined {
     if (last - first >= this.maxRange) throw new ApiError('rejected', 'the range is too long');
     const proof = this.#blocks.find(({ txHashes }) => txHashes.includes(laterTx));
-    if (proof === undefined || proof.number > this.#lastExecuted()) return undefined;
-    return this.messages.filter(
-      ({ blockNumber }) => blockNumber >= first && blockNumber <= Math.min(last, this.#lastExecuted()),
-    );
+    const executed = this.#lastExecuted();
+    if (proof === undefined || proof.number > executed) return undefined;
+    // Blocks that are not executed have no logs, without an error.
+    return this.messages.filter(({ blockNumber }) => blockNumber >= first && blockNumber <= Math.min(last, executed));
   }
 
   #head(): number {
-    return Math.max(0, this.fault === 'lags' ? this.height - LAG : this.height);
+    const isBehind = this.fault === 'lags' || (this.fault === 'alternates' && this.#answers % 2 === 0);
+    return Math.max(0, isBehind ? this.height - LAG : this.height);
   }
 
   #lastExecuted(): number {
     return Math.min(this.#head(), this.#executed);
   }
 
-  async #answer(signal: AbortSignal): Promise<void> {
-    await sleep(this.#clock, LATENCY_MS, signal);
+  async #misbehave(signal: AbortSignal): Promise<void> {
+    this.#answers += 1;
     if (this.fault === 'down') throw new ApiError('unavailable', 'connection refused');
     if (this.fault !== 'hangs') return;
     await new Promise((_, reject) => {

@@ -4,7 +4,7 @@ import type { ActivityBody } from '../../server/activity.ts';
 import { useSession } from '../session.ts';
 import { SubnetRow } from '../subnets/subnet-row.tsx';
 import { Badge, Card, Facts, type Figure, Figures, Id } from '../ui/controls.tsx';
-import { bytes, dateTime, duration, grouped, milliseconds, percentOf } from '../ui/figures.ts';
+import { bytes, dateTime, duration, grouped, milliseconds, percentOf, shortened } from '../ui/figures.ts';
 import { LineChart } from '../ui/line-chart.tsx';
 import { type Polled, Stale, usePolled } from '../ui/polled.tsx';
 
@@ -132,6 +132,7 @@ function NetworkCard(props: {
           ],
         ]}
       />
+      {activity !== undefined && activity.watchedChains.length > 0 && <WatchedChains chains={activity.watchedChains} />}
       <ul class="list">
         {network.subnets.map((subnet) => (
           <SubnetRow key={subnet.subnetId} subnet={subnet} />
@@ -139,6 +140,30 @@ function NetworkCard(props: {
       </ul>
     </Card>
   );
+}
+
+/** How far the feed is behind the heads of the chains. */
+function WatchedChains({ chains }: { chains: ActivityBody['networks'][number]['watchedChains'] }): ComponentChild {
+  const { nameOf } = useSession();
+  return (
+    <Facts
+      rows={chains.map(
+        (chain) =>
+          [`Feed of ${nameOf(chain.blockchainId) ?? shortened(chain.blockchainId)}`, distanceOf(chain)] as const,
+      )}
+    />
+  );
+}
+
+function distanceOf(chain: ActivityBody['networks'][number]['watchedChains'][number]): ComponentChild {
+  const { headBlock, distanceBlocks, distanceSeconds, problem } = chain;
+  const distance =
+    headBlock === undefined
+      ? 'head not known yet'
+      : distanceBlocks === 0
+        ? `at the head, block ${grouped(headBlock)}`
+        : `${grouped(distanceBlocks)} blocks behind block ${grouped(headBlock)}, ${duration(1_000 * distanceSeconds)} old`;
+  return problem === undefined ? distance : [<Badge tone="bad">not read</Badge>, `${distance}: ${problem}`];
 }
 
 function Parts({ activity }: { activity: ActivityBody }): ComponentChild {

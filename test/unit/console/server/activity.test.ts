@@ -143,7 +143,9 @@ test('the activity is sampled while the service runs, and no more once it is clo
     { labels: { upstream: 'node' }, value: 1 },
   ]);
   metrics.with({ network: 'fuji' }).gauge({ name: 'peer_connections', help: 'h' }).set(17);
-  const activity = new Activity({ networks: [scriptedNetwork({ subnets })], registry, clock });
+  const state = { headBlock: 9, distanceBlocks: 2, distanceSeconds: 4, problem: 'its RPC hangs' };
+  const feed = { chains: () => [{ chainID: 'c', ...state }] } as never;
+  const activity = new Activity({ networks: [scriptedNetwork({ subnets, feed })], registry, clock });
   answer('2xx', 0.05);
   await clock.advance(INTERVAL_MS + SAMPLE_MS);
   answer('4xx', 0.05);
@@ -157,6 +159,7 @@ test('the activity is sampled while the service runs, and no more once it is clo
   });
   expect(body.sharedStore).toBeUndefined();
   expect(body.networks).toMatchObject([{ name: 'fuji', peersConnected: 17, peersWanted: 0 }]);
+  expect(body.networks[0]?.watchedChains).toEqual([{ blockchainId: 'c', ...state }]);
   expect(body.networks[0]?.subnets).toMatchObject([
     { subnetId: 's', samples: expect.arrayContaining([expect.objectContaining({ connected: 0.9, signable: 0.67 })]) },
   ]);
@@ -178,5 +181,5 @@ test('the activity is made once a second, however many clients request it', asyn
 test('a network that is not open is not asked', async () => {
   const network = scriptedNetwork({ readiness: () => ({ ...UP, nodeID: undefined }) });
   using activity = new Activity({ networks: [network], registry: new Registry(), clock: new FakeClock() });
-  expect((await activity.read()).networks).toMatchObject([{ name: 'fuji', subnets: [] }]);
+  expect((await activity.read()).networks).toMatchObject([{ name: 'fuji', subnets: [], watchedChains: [] }]);
 });

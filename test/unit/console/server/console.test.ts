@@ -12,7 +12,7 @@ const BROWSER = { accept: 'text/html,*/*;q=0.8', 'accept-encoding': 'gzip, defla
 const files = createPageFiles();
 
 async function serve(options: Partial<Parameters<typeof openConsole>[0]> = {}) {
-  const networks = [scriptedNetwork({ subnets: { weights: () => [] } as never })];
+  const networks = [scriptedNetwork({ subnets: { weights: () => [] } as never, feed: { chains: () => [] } as never })];
   const console = openConsole({
     networks,
     registry: new Registry(),
