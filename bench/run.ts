@@ -4,6 +4,7 @@ import { cpus } from 'node:os';
 import type { Benchmark, Row } from './benchmark.ts';
 import { benchBls } from './bls.ts';
 import { benchFaults } from './faults.ts';
+import { benchFeed } from './feed.ts';
 import { benchHostile, benchHttpFloods } from './http-floods.ts';
 import { benchLag } from './lag.ts';
 import { benchMemory } from './memory.ts';
@@ -24,11 +25,12 @@ const BENCHMARKS: Readonly<Record<string, Benchmark>> = {
   memory: benchMemory,
   faults: benchFaults,
   lag: benchLag,
+  feed: benchFeed,
   replicas: benchReplicas,
 };
 
 /** Benchmarks whose parts can be named. */
-const TAKES_WORDS: ReadonlySet<string> = new Set(['http-floods', 'hostile', 'lag']);
+const TAKES_WORDS: ReadonlySet<string> = new Set(['http-floods', 'hostile', 'lag', 'feed']);
 
 const isJson = process.argv.includes('--json');
 const [name = 'service', ...rest] = process.argv.slice(2).filter((arg) => arg !== '--json');
