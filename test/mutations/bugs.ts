@@ -732,6 +732,12 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
       ';',
     ],
   }),
+  ...bugsOf('src/aggregation/collection/query-plan.ts', COLLECTION, {
+    'an avoided validator that refused hides what the others may sign': [
+      'collection.possibleOfAvoided(isRepeating)',
+      'collection.possibleOfAvoided(true)',
+    ],
+  }),
   ...bugsOf('src/pchain/rpc/read-body.ts', ['test/unit/pchain/rpc'], {
     'the body of an error is read to its end': ['    if (part.length < chunk.length) break;\n', ''],
   }),

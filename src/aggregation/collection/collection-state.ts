@@ -149,14 +149,18 @@ export class CollectionState {
     return ((this.#flags[index] as number) & LAST_RESORT) !== 0;
   }
 
-  /** The part of `possible` that belongs to avoided validators, which are last in the asking order. */
-  possibleOfAvoided(): bigint {
+  /**
+   * The part of `possible` that belongs to avoided validators, which are last in the asking order; without `isRepeating`, to those of them
+   * that have not refused.
+   */
+  possibleOfAvoided(isRepeating: boolean): bigint {
     const { askingOrder, forecasts } = this.#tally;
+    const meant = isRepeating ? POSSIBLE : POSSIBLE | REPEATABLE;
     let weight = 0n;
     for (let place = askingOrder.length - 1; place >= 0; place -= 1) {
       const validator = askingOrder[place] as WarpValidator;
       if (forecastOf(forecasts, validator).kind !== 'avoided') break;
-      if ((this.#flags[validator.index] as number) & POSSIBLE) weight += validator.weight;
+      if (((this.#flags[validator.index] as number) & meant) === POSSIBLE) weight += validator.weight;
     }
     return weight;
   }

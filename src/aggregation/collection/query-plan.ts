@@ -89,7 +89,7 @@ export function planQueries(
       forecast.kind === 'invalid signer' || forecast.kind === 'avoided' || collection.isLastResort(validator);
     if (expected >= (isForQuorumOnly ? neededWeight : targetWeight) || ask.length >= room) break;
     // An avoided validator signs only if there is no quorum without it.
-    const others = signedWeight + possible - collection.lastResort - collection.possibleOfAvoided();
+    const others = signedWeight + possible - collection.lastResort - collection.possibleOfAvoided(isRepeating);
     if (forecast.kind === 'avoided' && others >= neededWeight) continue;
     // The change of a connection may not be counted yet.
     if (!view.isConnected(validator)) continue;

@@ -235,6 +235,18 @@ function isUnsigned({ tally, validators }: State): boolean {
   return tally.signedWeight === 0n && !validators.some(({ progress }) => progress.kind === 'answered');
 }
 
+test('an avoided validator is not asked while a late one may give the quorum, though another avoided one refuses', () => {
+  const avoided: ValidatorForecast = { ...UNKNOWN, kind: 'avoided', rank: 9 };
+  const warpSet = setOf([1n, 10n, 10n]);
+  const forecasts = [avoided, avoided, UNKNOWN];
+  const tally = createTally(warpSet, { quorumNum: 40n, quorumBuffer: 0n, forecasts });
+  tally.set(1, { kind: 'waiting', notBeforeMs: 0, attempts: 1, lastFailure: REFUSED });
+  tally.set(2, { kind: 'asking', lateAtMs: NOW - 1, attempts: 1 });
+  const times = { nowMs: NOW, connectDeadlineMs: 0, repeatAtMs: 0, repeatUntilMs: NOW };
+  const planned = planQueries(tally, { ...PLAIN, ...times, isConnected: () => true }, LIMITS);
+  expect(planned).toMatchObject({ kind: 'go on', ask: [] });
+});
+
 test('a plan from the sums of earlier plans is the plan from all states', () => {
   const step = fc.record({
     position: fc.nat(),
