@@ -759,6 +759,108 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   ...bugsOf('src/config/load/problems.ts', ['test/unit/config/load'], {
     'a problem that follows from another one replaces it': ['if (!this.#lines.has(key)) this', 'this'],
   }),
+  ...bugsOf('src/lib/concurrency/fair-semaphore.ts', CONCURRENCY, {
+    'a waiter that gave up counts for its group': [
+      '      this.#countQueued(claim, -1);\n      reject(reason);',
+      '      reject(reason);',
+    ],
+  }),
+  ...bugsOf('src/lib/concurrency/event-loop-scheduler.ts', CONCURRENCY, {
+    'a new task overtakes waiting ones': [' || this.#queue.size > 0) return false', ') return false'],
+  }),
+  ...bugsOf('src/pchain/rpc/endpoint-state.ts', ['test/unit/pchain/rpc'], {
+    'an API may ask for a pause of years': ['Math.min(retryAfterMs, MAX_WAIT_MS)', 'retryAfterMs'],
+  }),
+  ...bugsOf('src/proxy/client/response-cache.ts', ['test/unit/proxy/client/response-cache.test.ts'], {
+    'an answer that is too long to keep holds its connection': ['      body.destroy();\n', ''],
+  }),
+  ...bugsOf('src/http/server/client-connection.ts', ['test/unit/http/server'], {
+    'a connection counts as idle since it was opened': [
+      'this.idleSinceMs = clock.monotonicMs();\n    onChange',
+      'onChange',
+    ],
+  }),
+  ...bugsOf('src/http/parameters/page-token.ts', ['test/unit/api/subnets'], {
+    'a page may begin before its list': [' || (offset as number) < 0) return', ') return'],
+  }),
+  ...bugsOf('src/http/parameters/check-parameters.ts', ['test/unit/http/parameters'], {
+    'a list of as many values as are allowed is refused': ['texts.length > maxItems', 'texts.length >= maxItems'],
+  }),
+  ...bugsOf('src/http/observability/request-log.ts', ['test/unit/http/observability'], {
+    'without access lines refused requests leave no line': ["isOnlyLine ? 'warn' : 'debug'", "'debug'"],
+  }),
+  ...bugsOf('src/api/requests/request-history.ts', ['test/unit/api/requests'], {
+    'records of other replicas are read up to the first old one': [
+      'records.every(({ endedAt })',
+      'records.some(({ endedAt })',
+    ],
+  }),
+  ...bugsOf('src/api/health/health.ts', ['test/unit/api/health'], {
+    'a network that is not ready names no time to try again': [
+      "      if (!isReady) reply.header('retry-after', RETRY_AFTER_SECONDS);\n      return reply.status(isReady ? 200 : 503).send({",
+      '      return reply.status(isReady ? 200 : 503).send({',
+    ],
+  }),
+  ...bugsOf('src/api/feed/feed-stream.ts', ['test/unit/api/feed'], {
+    'a stream that ended listens to the store': [
+      "signal.addEventListener(\n      'abort',\n      store.onChange((change) => this.#note(change)),\n    );",
+      'store.onChange((change) => this.#note(change));',
+    ],
+  }),
+  ...bugsOf('src/feed/head-socket.ts', FEED, {
+    'pauses between web sockets grow although each has worked': [
+      'isSubscribed = true;\n      failures = 0;',
+      'isSubscribed = true;',
+    ],
+  }),
+  ...bugsOf('src/feed/message-signer.ts', FEED, {
+    'the time until a message is signed is in milliseconds': [
+      'signedMs - executedMs) / 1_000',
+      'signedMs - executedMs)',
+    ],
+  }),
+  ...bugsOf('src/aggregation/subnets/uptime-proofs.ts', ['test/unit/aggregation/subnets'], {
+    'an uptime is searched for again without any change': [
+      'hasLeft ||= states[index]?.isOut === false;',
+      'hasLeft = true;',
+    ],
+  }),
+  ...bugsOf('src/aggregation/transactions/messages-of-transactions.ts', ['test/unit/aggregation/transactions'], {
+    'the last weight of an L1 validator counts as set anew': ['minNonce > nonce + 1n', 'minNonce > nonce'],
+  }),
+  ...bugsOf('src/aggregation/request/shared-collection.ts', ['test/unit/aggregation/request'], {
+    'a request has stages of before it joined, of negative times': ['    if (untilMs < joinedMs) continue;\n', ''],
+  }),
+  ...bugsOf('src/warp/reading.ts', WARP, {
+    'a justification as long as is allowed is refused': ['> MAX_WARP_PAYLOAD_LENGTH', '>= MAX_WARP_PAYLOAD_LENGTH'],
+  }),
+  ...bugsOf('src/client/http-call.ts', ['test/unit/client'], {
+    'a call leaves a listener on its signal': [
+      "    end() {\n      clearTimeout(timer);\n      ended?.removeEventListener('abort', onEnded);",
+      '    end() {\n      clearTimeout(timer);',
+    ],
+  }),
+  ...bugsOf('src/client/received-messages.ts', ['test/unit/client'], {
+    'pauses between streams grow although each had events': ['        failures = 0;\n', ''],
+  }),
+  ...bugsOf('src/cli/io/input.ts', ['test/unit/cli/io'], {
+    'a file as long as is allowed is refused': ['bytes.length <= maxBytes', 'bytes.length < maxBytes'],
+  }),
+  ...bugsOf('src/bls/pairing/find-bad-signers.ts', ['test/unit/bls/pairing'], {
+    'the only signature that can be invalid is left out when the time is up': [
+      'if (signal.aborted && !isOnlyOneLeft)',
+      'if (signal.aborted)',
+    ],
+  }),
+  ...bugsOf('src/devnet/node/gossip-pool.ts', ['test/unit/devnet/node'], {
+    'nodes of the devnet pass on addresses from before a change': ['    this.#unknownTo.clear();\n', ''],
+  }),
+  ...bugsOf('src/p2p/open-peer-network.ts', P2P, {
+    'a node is always dialled at the address that it has signed': [
+      'this.#schedule.failures(nodeID) % endpoints.length',
+      '0',
+    ],
+  }),
   ...simulatedBugsOf('service', 'src/validators/quorum.ts', {
     'a quorum that is off by one percent': ['QUORUM_DENOMINATOR = 100n', 'QUORUM_DENOMINATOR = 101n', /below \d+ %/],
   }),

@@ -1,3 +1,4 @@
+import { getEventListeners } from 'node:events';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { Caller, type CallerOptions } from '../../../src/client/http-call.ts';
 
@@ -101,6 +102,16 @@ test('events that came together end at the signal', async () => {
   };
   await expect(read()).rejects.toThrow('enough');
   expect(data).toEqual([1]);
+});
+
+test('a call leaves no listener on its signal', async () => {
+  const { signal } = new AbortController();
+  const events = 'event: result\ndata: {}\n\n';
+  const { caller } = callerOf([overloaded, done, () => stream(events), () => stream(events)]);
+  await caller.json({ path: '/', signal });
+  await caller.result({ path: '/', signal }, () => undefined);
+  for await (const _ of caller.events({ path: '/', signal }));
+  expect(getEventListeners(signal, 'abort')).toEqual([]);
 });
 
 test('an attempt without an answer ends after the time limit', async () => {

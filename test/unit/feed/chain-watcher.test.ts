@@ -75,6 +75,15 @@ describe('with a web socket', () => {
     expect(watched.sockets).toHaveLength(2);
   });
 
+  test('opens a new one soon after each that has worked, however many there were', async () => {
+    await start({ hasSocket: true });
+    for (let count = 2; count < 10; count += 1) {
+      watched.sockets.at(-1)?.close();
+      await watched.clock.advance(1_000);
+      expect(watched.sockets).toHaveLength(count);
+    }
+  });
+
   test('polls while the socket is away', async () => {
     await start({ hasSocket: true });
     for (const socket of watched.sockets) socket.close();

@@ -6,12 +6,13 @@ import type { AggregationRequest, AggregationResult } from '../../../src/aggrega
 import { createFeedMetrics } from '../../../src/feed/feed-metrics.ts';
 import { startMessageSigner } from '../../../src/feed/message-signer.ts';
 import { type MessageStore, openMessageStore } from '../../../src/feed/message-store.ts';
-import { createMetrics } from '../../../src/telemetry/metrics.ts';
+import { createMetrics, METRIC_PREFIX } from '../../../src/telemetry/metrics.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { createLogLines } from '../../support/log-lines.ts';
 import { blocks, CHAIN, checkpoint, emitted, OTHER_CHAIN, SIGNED_RESULT } from './emitted.ts';
 
 let clock: FakeClock;
+let registry: Registry;
 let store: MessageStore;
 let signer: AsyncDisposable;
 /** Number of blocks that were read. */
@@ -22,6 +23,7 @@ let answer: (request: AggregationRequest, options: AggregateOptions) => Promise<
 
 beforeEach(() => {
   clock = new FakeClock();
+  registry = new Registry();
   store = openMessageStore({ directory: undefined, networkID: 1 });
   store.addChain(CHAIN, { checkpoint: checkpoint(0), evmChainID: '0x1' });
   requests = [];
@@ -31,7 +33,7 @@ beforeEach(() => {
     store,
     clock,
     logger: createLogLines().logger,
-    metrics: createFeedMetrics(createMetrics(new Registry()), () => ({
+    metrics: createFeedMetrics(createMetrics(registry), () => ({
       chains: [],
       oldestUnsignedSeconds: 0,
       messages: 0,
@@ -78,6 +80,17 @@ test('signs a new message at once, as a client of its own, and in the background
   expect(requests).toMatchObject([
     { options: { client: 'feed', isBackground: true }, request: { quorumNum: 80n, followsTeleporter: true } },
   ]);
+});
+
+test('counts the seconds from the execution of a message to its signature', async () => {
+  answer = refusal('overloaded');
+  emit({});
+  await clock.advance(500);
+  answer = async () => SIGNED_RESULT;
+  await clock.advance(2_000);
+  const [sum] =
+    (await registry.getSingleMetric(`${METRIC_PREFIX}feed_signing_duration_seconds`)?.get())?.values.slice(-2) ?? [];
+  expect(sum?.value).toBe(1);
 });
 
 test('leaves the quorum of a Teleporter message to its destination', async () => {

@@ -563,6 +563,22 @@ it('gossip abandons a hanging dial when a newer address arrives', async () => {
   expect(network.isConnected(node.nodeID)).toBe(true);
 });
 
+it('a node is dialled in turn at the address that it has signed and at the reported one', async () => {
+  const [source, node] = world.nodes(1, 2) as [MemoryNode, MemoryNode];
+  const dead = { ...node.signAddress(), host: '10.0.0.9', port: 1 };
+  world.answerAt(dead, 'vanish');
+  source.known.push(signAddress(node.identity, dead));
+  const peers = [source.endpoint];
+  const network = world.network([], { bootstrapPeers: async () => [...peers] });
+  network.want('l1', idsOf(source, node));
+  await world.clock.advance(2_000);
+  expect(network.endpoints(node.nodeID)).toMatchObject([{ host: '10.0.0.9' }]);
+  peers.push(node.endpoint);
+  network.bootstrapAgain();
+  await world.clock.advance(30_000);
+  expect(network.isConnected(node.nodeID)).toBe(true);
+});
+
 it('gossip rejects an address without a valid signature, an older one, and an unrequested PeerList', async () => {
   const [source, node, decoy] = world.nodes(1, 2, 3) as [MemoryNode, MemoryNode, MemoryNode];
   const signed = node.signAddress();

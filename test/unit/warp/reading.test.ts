@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { encodeJustification } from '../../../src/warp/justification.ts';
 import { encodeL1Message } from '../../../src/warp/l1-message.ts';
-import { encodeWarpPayload } from '../../../src/warp/payload.ts';
+import { encodeWarpPayload, MAX_WARP_PAYLOAD_LENGTH } from '../../../src/warp/payload.ts';
 import { readAs, readPayload, readWarpBytes } from '../../../src/warp/reading.ts';
 import { encodeSignedMessage } from '../../../src/warp/signed-message.ts';
 import { encodeTeleporterMessage } from '../../../src/warp/teleporter-message.ts';
@@ -81,6 +81,16 @@ test('a call has its content, and an unknown payload is accepted', () => {
   expect(readWarpBytes(unknown.bytes).readings).toMatchObject([
     { as: 'unsignedMessage', payload: { kind: 'unknown', bytes: Uint8Array.of(9) } },
   ]);
+});
+
+test('a justification may have as many bytes as a payload', () => {
+  const lengthOf = (length: number) =>
+    encodeJustification({ kind: 'RegisterL1ValidatorMessage', message: new Uint8Array(length) });
+  const rest = lengthOf(MAX_WARP_PAYLOAD_LENGTH - 100).length - (MAX_WARP_PAYLOAD_LENGTH - 100);
+  const longest = lengthOf(MAX_WARP_PAYLOAD_LENGTH - rest);
+  expect(longest).toHaveLength(MAX_WARP_PAYLOAD_LENGTH);
+  expect(readAs('justification', longest)).toMatchObject({ registration: undefined });
+  expect(() => readAs('justification', lengthOf(MAX_WARP_PAYLOAD_LENGTH - rest + 1))).toThrow('at most');
 });
 
 test('a justification has its registration', () => {

@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'vitest';
 import { createPenalties } from '../../../../src/aggregation/admission/penalties.ts';
-import { AggregatorError } from '../../../../src/aggregation/aggregator-error.ts';
+import { type AggregationReport, AggregatorError } from '../../../../src/aggregation/aggregator-error.ts';
 import { createAggregatorMetrics } from '../../../../src/aggregation/aggregator-metrics.ts';
 import { createDestinations } from '../../../../src/aggregation/destinations/destination-facts.ts';
 import type { AggregationRequest, AggregationResult } from '../../../../src/aggregation/request/aggregation-request.ts';
 import { createSubnetPolicy } from '../../../../src/aggregation/subnet-policy.ts';
 import { createUptimeProofs, type UptimeProofsOptions } from '../../../../src/aggregation/subnets/uptime-proofs.ts';
-import type { AttemptOutcome } from '../../../../src/aggregation/validators/validator-outcome.ts';
+import type { AttemptOutcome, TallySummary } from '../../../../src/aggregation/validators/validator-outcome.ts';
 import { createUnreadMetrics } from '../../../../src/telemetry/metrics.ts';
 import { createWarpSet } from '../../../../src/validators/warp-set.ts';
 import { type BlockchainID, idFromBytes, type NodeID, type ValidationID } from '../../../../src/warp/ids.ts';
@@ -126,6 +126,18 @@ describe('the proof of an uptime', () => {
     };
     // 60 of 100 is not the quorum: the validators are asked for an uptime of nothing, so that the error says why.
     await expect(proveWithout()).rejects.toThrow('nobody signs 0');
+  });
+
+  test('is searched for again without a validator whose signature is invalid, and once', async () => {
+    const { prove, script, requests } = createHarness([seen(900n), seen(800n), seen(700n), seen(1_000n)]);
+    const outcome = { kind: 'invalid_signature', reason: 'is no point' } as const;
+    const tally = { missing: [{ nodeID: nodeOf(2), weight: 30n, outcome }] } as unknown as TallySummary;
+    const report = { signingSubnetID: SUBNET, pChainHeight: 55n, tally } as AggregationReport;
+    script.aggregate = async (uptime) => {
+      throw new AggregatorError('insufficient_weight', `one signs ${uptime} badly`, { report });
+    };
+    await expect(prove()).rejects.toThrow('one signs 700 badly');
+    expect(requests).toHaveLength(2);
   });
 
   test('is searched for once by all who ask at the same time; eight are searched for, and four for one client', async () => {

@@ -42,6 +42,8 @@ function createHarness() {
     dataApi: undefined as (() => Promise<readonly TxID[]>) | undefined,
     isManagerChainKnown: true,
     hasValidators: true,
+    /** Of the weight of each validator, since the transactions. */
+    changesSince: 0n,
     /** Methods that no API serves. */
     refused: [] as string[],
     receipt: undefined as EvmReceipt | Error | undefined,
@@ -71,7 +73,7 @@ function createHarness() {
         requireServed('getL1Validator');
         const validator = state.hasValidators ? model.l1Validator(validationID) : undefined;
         if (validator === undefined) throw NOT_FOUND;
-        return { subnetID: l1.subnetID, minNonce: validator.minNonce };
+        return { subnetID: l1.subnetID, minNonce: validator.minNonce + state.changesSince };
       },
     },
     evm: {
@@ -132,6 +134,14 @@ describe('of a transaction', () => {
     state.bytes = Buffer.from('00000000002b', 'hex');
     const message = expect.stringContaining('transaction of the unknown type 43');
     await expect(of(CONVERSION)).rejects.toMatchObject({ code: 'no_message_in_transaction', message });
+  });
+
+  test('the weight of a validator, until it is set anew', async () => {
+    const { state, of } = createHarness();
+    expect(await of(WEIGHT)).toMatchObject({ signingSubnetID: l1.subnetID, justification: new Uint8Array() });
+    state.changesSince = 1n;
+    const message = expect.stringContaining('was set anew since');
+    await expect(of(WEIGHT)).rejects.toMatchObject({ code: 'message_superseded', message });
   });
 
   test('the weight of a validator that was removed since', async () => {

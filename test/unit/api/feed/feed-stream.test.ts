@@ -170,7 +170,17 @@ describe('a stream of messages', () => {
   });
 
   test('ends with a cursor when the service stops, and leaves nothing behind when the client leaves', async () => {
-    const { server, clock, open, metric } = await start();
+    const { server, store, clock, open, metric } = await start();
+    const { onChange } = store;
+    let listeners = 0;
+    store.onChange = (listener) => {
+      const unsubscribe = onChange(listener);
+      listeners += 1;
+      return () => {
+        listeners -= 1;
+        unsubscribe();
+      };
+    };
     const one = await open();
     const other = await open();
     await one.leave();
@@ -181,7 +191,7 @@ describe('a stream of messages', () => {
     const ended = await metric('feed_readers_closed_total');
     expect(ended).toContain('reason="client"} 1');
     expect(ended).toContain('reason="shutdown"} 1');
-    expect(clock.pendingTimers).toBe(0);
+    expect([clock.pendingTimers, listeners]).toEqual([0, 0]);
   });
 
   test('of a client that does not read is ended, with a bounded buffer', async () => {

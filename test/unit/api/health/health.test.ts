@@ -76,7 +76,7 @@ test('a stopping service is live and reports that it stops', async () => {
   const all = await server.inject('/health/ready');
   expect([all.statusCode, all.headers['retry-after'], all.json().status]).toEqual([503, '2', 'stopping']);
   const one = await server.inject('/health/ready/fuji');
-  expect([one.statusCode, one.json().status]).toEqual([503, 'stopping']);
+  expect([one.statusCode, one.headers['retry-after'], one.json().status]).toEqual([503, '2', 'stopping']);
   expect((await server.inject('/health/live')).statusCode).toBe(200);
 });
 

@@ -87,6 +87,25 @@ test('a full history takes at most 12 MiB', async () => {
   expect(tookBytes).toBeLessThan(12 * MIB);
 });
 
+test('records of other replicas are read up to a page with older ones only', async () => {
+  const record = (id: string, endedAt: number) => ({ ...entry(id), endedAt, stages: {} });
+  const pages = [
+    [record('a', 5_000), record('b', 900)],
+    [record('c', 4_000)],
+    [record('d', 800)],
+    [record('e', 4_500)],
+  ];
+  const history = new RequestHistory(new FakeClock(), {
+    add: () => undefined,
+    find: async () => undefined,
+    async *pages(list) {
+      if (list === 'signed') yield* pages;
+    },
+  });
+  const listed = await history.list({ since: 1_000 }, 10, ANY);
+  expect(listed.map(({ id }) => id)).toEqual(['a', 'c']);
+});
+
 test('of several requests with one ID the latest is found, and for a client its own', async () => {
   const history = new RequestHistory(new FakeClock());
   history.add(entry('same', { client: 'key:one', endedAt: 1 }));

@@ -130,6 +130,7 @@ describe('a view of a subnet', () => {
   const foreign = encodePageToken({ list: 'subnets', offset: 1 });
   const ofOther = encodePageToken({ list: 'x@77', offset: 1 });
   const own = encodePageToken({ list: `${PRIMARY_NETWORK_ID}@77`, offset: 1 });
+  const negative = encodePageToken({ list: 'subnets', offset: -1 });
   const OUT_OF_RANGE = /^pageSize must be an integer from 1 to 1000$/;
   test.each([
     ['/nonsense', /^subnetId must be a 32-byte ID in hex or cb58/],
@@ -138,6 +139,7 @@ describe('a view of a subnet', () => {
     ['?pageSize=1e2', OUT_OF_RANGE],
     ['?pageToken=nonsense', /^pageToken is not a token of this service/],
     [`?pageToken=${'a'.repeat(600)}`, /^pageToken is not a token of this service/],
+    [`?pageToken=${negative}`, /^pageToken is not a token of this service/],
     [`?pageToken=${own}`, /^pageToken belongs to another list/],
     [`/${PRIMARY_NETWORK_ID}?pageToken=${foreign}`, /^pageToken belongs to another list/],
     [`/${PRIMARY_NETWORK_ID}?pageToken=${ofOther}`, /^pageToken belongs to another list/],

@@ -53,6 +53,12 @@ const independentErrors = fc
   .filter((bad) => bad.includes(true))
   .map((bad) => bad.map((isBad, position) => (isBad ? 2n ** BigInt(position) : 0n)));
 
+test('after the signal, the one that alone can be invalid is found', async () => {
+  const ended = new AbortController();
+  const found = await search(contributionsWith([1n, 2n]), ended.signal, (checks) => checks === 2 && ended.abort());
+  expect(found).toEqual({ bad: [0, 1], uncleared: [], checks: 2 });
+});
+
 test('finds exactly the invalid signers, in about k · log2(n) checks', async () => {
   await fc.assert(
     fc.asyncProperty(independentErrors, async (errors) => {

@@ -109,6 +109,17 @@ test('a client error is logged at debug with its message', async () => {
   ]);
 });
 
+test('without access lines a client error of a recorded request is a warning, and of others none', async () => {
+  const { logger, records } = createLogLines('warn');
+  const server = await createTestServer({ logger });
+  const payload = { justification: 'xy' };
+  await server.inject({ method: 'POST', url: PATH, headers: { 'x-request-id': 'recorded' }, payload });
+  await server.inject('/nowhere');
+  expect(records()).toMatchObject([
+    { level: WARN, requestId: 'recorded', msg: 'request refused', code: 'invalid_request' },
+  ]);
+});
+
 test('a malformed request is logged at debug without its bytes', async () => {
   const { logger, records } = createLogLines('trace');
   const server = await createTestServer({ logger });

@@ -21,6 +21,14 @@ function problemOf(values: Record<string, string>): string | undefined {
   }
 }
 
+test('a list may have as many values as are allowed, in one parameter or several', () => {
+  const schema = Type.Object({ ids: Type.Optional(Type.Array(Type.String({ minLength: 1 }), { maxItems: 3 })) });
+  for (const ids of ['a,b,c', ['a', 'b,c']]) expect(() => checkParameters(schema, { ids })).not.toThrow();
+  for (const ids of ['a,b,c,d', ['a', 'b,c', 'd']]) {
+    expect(() => checkParameters(schema, { ids })).toThrow('ids has 4 values, at most 3 are allowed');
+  }
+});
+
 test('a range check uses all digits', () => {
   const decimals = fc.string({ unit: fc.constantFrom(...'0123456789'.split('')), minLength: 1, maxLength: 40 });
   fc.assert(

@@ -226,6 +226,26 @@ test('waiting requests count as memory of their connection', async () => {
   expect(connection.responses).toHaveLength(MAX_UNANSWERED);
 });
 
+test('a connection is idle since its last answer', async () => {
+  const { open } = await openServer(() => undefined);
+  const { client, served } = await open();
+  const clock = new FakeClock();
+  const ignore = (): void => undefined;
+  const connection = new ClientConnection(served, '1.1.1.1', {
+    clock,
+    listener: ignore,
+    onChange: ignore,
+    onEnd: ignore,
+  });
+  const request = new IncomingMessage(client);
+  const response = new HttpResponse(request);
+  connection.take(request, response);
+  await clock.advance(5_000);
+  expect(connection.isIdle).toBe(false);
+  response.emit('close');
+  expect([connection.isIdle, connection.idleSinceMs]).toEqual([true, clock.monotonicMs()]);
+});
+
 describe('the number of connections', () => {
   test('is bounded: a new one closes the one that is idle for longest', async () => {
     const { open, brokenOff } = openConnections(3);

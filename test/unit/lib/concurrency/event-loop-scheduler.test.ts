@@ -32,6 +32,15 @@ test('a task that schedules itself again runs behind the others', () => {
   expect(order).toEqual(['again', 'other', 'again', 'again']);
 });
 
+test('a new task does not overtake waiting ones', () => {
+  const { scheduler, started, run, nextTurn } = create(2);
+  for (const key of ['a', 'b']) scheduler.runLater(key, () => void started.push(key));
+  run('c');
+  expect(started).toEqual([]);
+  expect(nextTurn()).toEqual(['a', 'b']);
+  expect(nextTurn()).toEqual(['c']);
+});
+
 test('every task runs once, no more than the bound in a turn, and each of n keys within n tasks of its turn', () => {
   fc.assert(
     fc.property(

@@ -159,6 +159,18 @@ test('a waiter is rejected after the timeout, and leaves nothing behind', async 
   expect([semaphore.held, semaphore.queued, clock.pendingTimers]).toEqual([0, 0, 0]);
 });
 
+test('a waiter that gives up counts for its group no longer', async () => {
+  const { semaphore } = create({ limit: 1, maxQueuedPerKey: () => 1 });
+  semaphore.tryAcquire({ key: undefined });
+  const groups = [{ name: 'chain', share: UNBOUNDED }];
+  for (let count = 0; count < 3; count += 1) {
+    const giveUp = new AbortController();
+    const waiter = Promise.resolve(semaphore.acquire({ key: 'a', groups }, giveUp.signal));
+    giveUp.abort(GONE);
+    await expect(waiter).rejects.toBe(GONE);
+  }
+});
+
 test('a waiter that is aborted in the tick of its grant passes the permit on', async () => {
   const { semaphore } = create({ limit: 1 });
   const first = semaphore.tryAcquire({ key: 'a' });
