@@ -50,8 +50,9 @@ export function dependenciesOfLock(
     if (path === '') continue;
     const name = path.slice(path.lastIndexOf('node_modules/') + 'node_modules/'.length);
     const full = `${name} ${found.version}`;
-    if (found.dev === true) continue;
+    // Also of what only developers install: npm checks a package by its hash, and installs one without a hash unchecked.
     if (found.integrity === undefined) problems.push(`package-lock.json has no hash of ${full}.`);
+    if (found.dev === true) continue;
     const licence = found.license ?? UNDECLARED_LICENCES[name] ?? 'none';
     if (!ALLOWED_LICENCES.has(licence)) {
       problems.push(`${full} has the licence ${licence}, which scripts/docs/dependencies.ts does not allow.`);

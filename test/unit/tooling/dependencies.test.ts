@@ -26,6 +26,7 @@ test.each<[string, object, object, string]>([
   ['no licence', {}, { ...GOOD, license: undefined }, 'a 1.2.3 has the licence none'],
   ['an install script', {}, { ...GOOD, hasInstallScript: true }, 'a 1.2.3 runs a script when it is installed'],
   ['no hash', {}, { ...GOOD, integrity: undefined }, 'package-lock.json has no hash of a 1.2.3'],
+  ['no hash', {}, { ...GOOD, integrity: undefined, dev: true, optional: true }, 'has no hash of a 1.2.3'],
 ])('finds %s', (_, manifest, locked, problem) => {
   const { problems } = dependenciesOfLock({ ...manifest }, { packages: { 'node_modules/a': locked } });
   expect(problems).toEqual([expect.stringContaining(problem)]);
