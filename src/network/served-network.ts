@@ -7,6 +7,7 @@ import { sleep } from '../lib/concurrency/clock.ts';
 import type { ApiEndpoint } from '../lib/net/api-endpoint.ts';
 import { ConnectionChanges } from '../p2p/connection/connection-changes.ts';
 import type { NodeAcceptance } from '../p2p/identity/identity-conflict.ts';
+import { createThrottledWarnings, type ThrottledWarnings } from '../telemetry/log-throttle.ts';
 import type { Logger } from '../telemetry/logger.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import { publicNetworkNamed } from '../warp/networks.ts';
@@ -91,6 +92,7 @@ class ConfiguredNetwork implements ServedNetwork {
   readonly #openApi: OpenNetwork;
   readonly #describe: (text: string) => string;
   readonly #logger: Logger;
+  readonly #warn: ThrottledWarnings;
   readonly #metrics: Metrics;
   #config: NetworkConfig;
   /** Undefined until the address of the API is known. */
@@ -119,6 +121,7 @@ class ConfiguredNetwork implements ServedNetwork {
     this.#openApi = openApi;
     this.#describe = describe;
     this.#logger = options.logger.child({ network: this.name });
+    this.#warn = createThrottledWarnings(this.#logger, clock);
     this.#metrics = options.metrics.with({ network: this.name });
     this.#config = network;
     this.#startedMs = clock.monotonicMs();
@@ -335,7 +338,7 @@ class ConfiguredNetwork implements ServedNetwork {
         return await this.#tryNetworkID(openedApi, signal);
       } catch (error) {
         signal.throwIfAborted();
-        this.#logger.warn({ err: error }, 'the info API does not answer yet; trying again');
+        this.#warn('info API', { err: error }, 'the info API does not answer yet; trying again');
         // A refused network stays refused until its API responds.
         if (this.#state.kind === 'opening') {
           const reason = `its info API does not answer yet (${textOf(error)})`;

@@ -44,7 +44,7 @@ export class LogThrottle {
 export type ThrottledWarnings = (kind: string, fields: object, message: string) => void;
 
 /** Writes at most one line of each kind per minute, with the number of lines `omitted` since the last one. */
-export function createThrottledWarnings(logger: Logger, clock: Clock): ThrottledWarnings {
+export function createThrottledWarnings(logger: Pick<Logger, 'warn'>, clock: Clock): ThrottledWarnings {
   const throttle = new LogThrottle(clock, WARNING_LIMIT);
   return (kind, fields, message) => {
     const omitted = throttle.take(kind);

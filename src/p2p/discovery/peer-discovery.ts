@@ -4,6 +4,7 @@ import { startDeadline } from '../../lib/concurrency/deadline.ts';
 import { PenaltyBucket } from '../../lib/concurrency/penalty-bucket.ts';
 import { TokenBucket } from '../../lib/concurrency/token-bucket.ts';
 import { ParseError } from '../../lib/encoding/parse-error.ts';
+import { createThrottledWarnings } from '../../telemetry/log-throttle.ts';
 import type { Logger } from '../../telemetry/logger.ts';
 import type { NodeID } from '../../warp/ids.ts';
 import type { ClaimedIpPort, PeerList } from '../gen/p2p_pb.js';
@@ -72,6 +73,7 @@ const MAX_PEERS = 20_000;
 /** Fills the {@link AddressBook} from the API and then from the signed addresses that peers pass on. It does not dial. */
 export function createPeerDiscovery(options: PeerDiscoveryOptions) {
   const { clock, random, logger, book, isWanted, isSearching, readyPeers, send, onAddress, gossipIntervals } = options;
+  const warn = createThrottledWarnings(logger, clock);
   const closing = new AbortController();
   /** Time when a node last went missing or was found. All times are monotonic. */
   let lastChangeMs = clock.monotonicMs();
@@ -184,7 +186,7 @@ export function createPeerDiscovery(options: PeerDiscoveryOptions) {
       if (closing.signal.aborted) return;
       const failures = bootstrap.failures + 1;
       Object.assign(bootstrap, { isRunning: false, lastAtMs: clock.monotonicMs(), failures });
-      logger.warn({ err: error, failures }, 'cannot ask for first peers');
+      warn('first peers', { err: error, failures }, 'cannot ask for first peers');
     }
   }
 

@@ -372,6 +372,14 @@ describe('an update', () => {
   });
 });
 
+it('warns once a minute that its API does not answer', async () => {
+  const { network, clock, log, script } = scriptedServedNetwork({ networkID: new Error('down') });
+  network.open();
+  await clock.advance(150_000);
+  expect(script.askedAtMs.length).toBeGreaterThan(6);
+  expect(log.count('does not answer yet')).toBe(3);
+});
+
 it('a devnet is opened at its API after its start', async () => {
   const started = Promise.withResolvers<ApiEndpoint>();
   const { network, events } = scriptedServedNetwork({

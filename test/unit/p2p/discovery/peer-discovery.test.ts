@@ -1,19 +1,24 @@
 import { create } from '@bufbuild/protobuf';
 import { expect, test } from 'vitest';
 import { createAddressBook } from '../../../../src/p2p/discovery/address-book.ts';
-import { createPeerDiscovery } from '../../../../src/p2p/discovery/peer-discovery.ts';
+import { type BootstrapPeer, createPeerDiscovery } from '../../../../src/p2p/discovery/peer-discovery.ts';
 import { PeerListSchema } from '../../../../src/p2p/gen/p2p_pb.js';
 import { createIdentity } from '../../../../src/p2p/identity/identity.ts';
 import { encodeClaimedIpPort, signAddress } from '../../../../src/p2p/wire/signed-address.ts';
 import type { NodeID } from '../../../../src/warp/ids.ts';
-import { FakeClock } from '../../../support/fake-clock.ts';
+import { FakeClock, settle } from '../../../support/fake-clock.ts';
+import { createLogLines } from '../../../support/log-lines.ts';
 
 const DIALS_PER_SECOND = 2;
 const VERIFICATIONS_PER_SECOND = 8 * DIALS_PER_SECOND;
 const peer = (number: number): NodeID => `NodeID-${number}` as NodeID;
 
-function createHarness(dialsPerSecond = DIALS_PER_SECOND) {
+function createHarness(
+  dialsPerSecond = DIALS_PER_SECOND,
+  bootstrapPeers: () => Promise<BootstrapPeer[]> = async () => [],
+) {
   const clock = new FakeClock();
+  const log = createLogLines();
   const [wanted, other] = [createIdentity(), createIdentity()];
   const isWanted = (nodeID: NodeID): boolean => nodeID === wanted.nodeID;
   const counts = new Map<string, number>();
@@ -21,10 +26,10 @@ function createHarness(dialsPerSecond = DIALS_PER_SECOND) {
   const discovery = createPeerDiscovery({
     clock,
     random: () => 0.5,
-    logger: { debug: none, warn: none },
+    logger: log.logger,
     isWanted,
     book: createAddressBook({ maxEntries: 100, random: () => 0.5, isWanted, mayBeDialled: () => true }),
-    bootstrapPeers: async () => [],
+    bootstrapPeers,
     gossipIntervals: { minMs: 1_000, maxMs: 1_000 },
     dialsPerSecond,
     isSearching: () => false,
@@ -48,7 +53,7 @@ function createHarness(dialsPerSecond = DIALS_PER_SECOND) {
     }
     return Object.fromEntries(counts);
   };
-  return { clock, wanted, other, handOver };
+  return { clock, log, discovery, wanted, other, handOver };
 }
 
 test('addresses of unwanted nodes do not use up the verifications for wanted nodes', async () => {
@@ -85,4 +90,19 @@ test('an invalid signature costs its sender eight verifications, and no other pe
   // 128 at once, and 8 in each second: one address.
   expect(results.invalid).toBe(128 / 8 + 3);
   expect(handOver(peer(2), wanted, 10)).toEqual({ new: 10 });
+});
+
+test('warns once a minute that the first peers cannot be asked for', async () => {
+  let asked = 0;
+  const { clock, log, discovery } = createHarness(DIALS_PER_SECOND, () => {
+    asked += 1;
+    return Promise.reject(new Error('the API is down'));
+  });
+  for (let second = 0; second < 150; second += 1) {
+    discovery.tick(clock.monotonicMs());
+    await settle();
+    await clock.advance(1_000);
+  }
+  expect(asked).toBeGreaterThan(6);
+  expect(log.records().filter(({ level }) => level === 'warn')).toHaveLength(3);
 });
