@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
-import { createServer } from 'node:http';
+import { createServer, request as forward, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -86,14 +86,15 @@ function fetchIn(page: Page, path: string, init: { method?: string; headers?: ob
 
 describe('the page at /docs', () => {
   /** Opens the page as most users do: over plain HTTP, from a host that is not the browser's own. */
-  const openDocs = async () => {
-    const { page, problems } = await open(`http://${OTHER_HOST}:${new URL(service.app.url).port}/docs/`);
+  const openDocs = async (url = service.app.url, path = '/docs/') => {
+    const { page, problems } = await open(`http://${OTHER_HOST}:${new URL(url).port}${path}`);
     await page.locator('.opblock').first().waitFor();
     return { page, problems, operation: (id: string) => page.locator(`.opblock[id$="-${id}"]`) };
   };
 
-  test('shows every operation and the limits of parameters, and sends a request', async () => {
-    const { page, problems, operation } = await openDocs();
+  test('shows every operation and the limits of parameters, and sends a request, below a path of a proxy', async () => {
+    await using proxy = await serveBelow('/below', service.app.url);
+    const { page, problems, operation } = await openDocs(proxy.origin, '/below/docs');
     const { body } = await service.get('/openapi.json');
     const documented = Object.values(body['paths'] as Record<string, Record<string, { operationId: string }>>)
       .flatMap((methods) => Object.values(methods))
@@ -233,6 +234,24 @@ const withoutWebhooks: Plugin = {
   },
 };
 
+/** A proxy that serves the whole service below a path. */
+function serveBelow(path: string, url: string) {
+  return listen(
+    createServer((request, response) => {
+      const { method = '', headers, url: target = '' } = request;
+      if (!target.startsWith(path)) {
+        response.writeHead(404).end();
+        return;
+      }
+      const passed = forward(`${url}${target.slice(path.length)}`, { method, headers }, (answer) => {
+        response.writeHead(answer.statusCode ?? 502, answer.headers);
+        answer.pipe(response);
+      });
+      request.pipe(passed);
+    }),
+  );
+}
+
 /** Bundles a module for a page, and puts exports of it into the globals. */
 async function scriptOf(module: string, ...names: readonly string[]): Promise<string> {
   const list = names.join(', ');
@@ -269,6 +288,10 @@ async function servePages() {
     response.writeHead(200, { 'content-type': 'text/html; charset=utf-8' });
     response.end(`${empty}${scripts.get(url) ?? ''}`);
   });
+  return listen(server);
+}
+
+async function listen(server: Server) {
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   return {

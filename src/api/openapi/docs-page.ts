@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { posix } from 'node:path';
 import fastify, { type FastifyInstance, type RouteOptions } from 'fastify';
 import { LRUCache } from 'lru-cache';
 import { splitTarget } from '../../http/request/canonical-target.ts';
@@ -58,10 +59,13 @@ function createFileCache(open: () => Promise<FastifyInstance>): LRUCache<string,
   return new LRUCache({ max: MAX_FILES, fetchMethod: async (path) => readFile(await open(), path) });
 }
 
+/** Locations are relative, because a proxy may serve the page below a path of its own. */
 async function readFile(site: FastifyInstance, url: string): Promise<File | undefined> {
+  // The links of the page are relative to the path with a slash at its end.
+  if (url === PREFIX) return { location: `${posix.basename(PREFIX)}/` };
   const { statusCode, headers, rawPayload } = await site.inject({ method: 'GET', url });
   if (statusCode === 404) return undefined;
-  if (headers.location !== undefined) return { location: headers.location };
+  if (headers.location !== undefined) return { location: `${posix.relative(posix.dirname(url), headers.location)}/` };
   if (statusCode !== 200) throw new Error(`the page of the API answers with the status ${statusCode}`);
   const policy = headers['content-security-policy'] as string | undefined;
   // JSON has no charset.
@@ -107,6 +111,8 @@ async function openSite(
   await site.register(swaggerUi, {
     routePrefix: PREFIX,
     staticCSP: CONTENT_SECURITY_POLICY,
+    // Relative to the document of the page.
+    transformSpecification: (document) => ({ ...document, servers: [{ url: '../', description: 'This service' }] }),
     theme: {
       title: 'Warp signature aggregator',
       css: [{ filename: 'page.css', content: css ?? '' }],

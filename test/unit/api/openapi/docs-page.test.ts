@@ -33,7 +33,23 @@ describe('the page of the API', async () => {
     for (const name of ['%73wagger-ui.css', '/swagger-ui.css', 'nothing.js']) {
       expect((await server.inject(`/docs/static/${name}`)).statusCode, name).toBe(404);
     }
-    expect((await server.inject('/docs/static/index.html')).headers.location).toBe('/docs/');
+  });
+
+  test('has no absolute path, so that a proxy may serve it below a path of its own', async () => {
+    const at = (url: string, path: string) => new URL(path, new URL(url, 'http://proxy/below/')).pathname;
+    const locationOf = async (url: string) => at(`.${url}`, (await server.inject(url)).headers.location ?? '');
+    expect([await locationOf('/docs'), await locationOf('/docs/static/index.html')]).toEqual(
+      Array(2).fill('/below/docs/'),
+    );
+    const { body } = await server.inject('/docs/');
+    const links = [...body.matchAll(/ (?:href|src)="([^"]*)"/g)].map(([, link = '']) => link);
+    expect(links.length).toBeGreaterThan(4);
+    for (const link of links) expect(at('./docs/', link)).toMatch(/^\/below\/docs\/static\//);
+    for (const format of ['json', 'yaml']) {
+      const [, url = ''] =
+        /"?servers"?:[^]*?"?url"?: ?"?([^\s",]+)/.exec((await server.inject(`/docs/${format}`)).body) ?? [];
+      expect(at(`./docs/${format}`, url)).toBe('/below/');
+    }
   });
 });
 
