@@ -43,10 +43,15 @@ export const OWN_ERROR_FORM: ErrorForm = {
   },
   bodyOf: ({ code, message, details }, statusCode, url = '') => ({
     // By the specification, routes of the metrics service have a list.
-    message: /^\/v1\/avg_tps(?:[/?]|$)/.test(url) ? [message].flat() : message,
+    message: isMetricsRoute(url) ? [message].flat() : message,
     statusCode,
     error: STATUS_CODES[statusCode] ?? 'Error',
     code,
     details,
   }),
 };
+
+/** Whether a path or a target is one of the metrics service. */
+export function isMetricsRoute(target: string): boolean {
+  return /^\/v1\/avg_tps(?:[/?]|$)/.test(target);
+}

@@ -25,7 +25,8 @@ export type Parameters = Readonly<Record<string, string | readonly string[] | un
 
 /**
  * Checks parameters against the schema that documents them. They are strings and are forwarded unchanged, so they are not converted: `1e2`
- * or `0x10` is no integer. Unknown parameters pass, except those whose name some server would take for a known one.
+ * or `0x10` is no integer. Unknown parameters pass, except those whose name some server would take for a known one; see
+ * {@link checkAllParameters}.
  *
  * @throws {HttpError} `invalid_request`, naming the parameter
  */
@@ -47,6 +48,16 @@ export function checkParameters(schema: TSchema, values: Parameters): void {
     const problem = parameter.type === 'array' ? findListProblem(parameter, value) : findProblem(parameter, value);
     if (problem !== undefined) throw badRequest(`${name} ${problem}`);
   }
+}
+
+/** Checks parameters as {@link checkParameters} does, and refuses unknown ones. @throws {HttpError} naming the parameter */
+export function checkAllParameters(schema: TSchema, values: Parameters): void {
+  checkParameters(schema, values);
+  const known = Object.keys((schema as unknown as ObjectSchema).properties);
+  const unknown = Object.keys(values).find((name) => !known.includes(name));
+  if (unknown === undefined) return;
+  const allowed = known.length === 0 ? 'there is none here' : `known are: ${known.join(', ')}`;
+  throw badRequest(`unknown parameter ${unknown.slice(0, MAX_SHOWN_LENGTH)}; ${allowed}`);
 }
 
 /**

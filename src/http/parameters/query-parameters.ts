@@ -1,7 +1,6 @@
 import { type TSchema, Type } from 'typebox';
 import { optionalText } from '../../lib/encoding/schema.ts';
-import { badRequest, MAX_SHOWN_LENGTH } from '../errors/http-error.ts';
-import { checkParameters, type Parameters } from './check-parameters.ts';
+import { checkAllParameters, checkParameters, type Parameters } from './check-parameters.ts';
 
 export function percentage(byDefault: bigint, description: string) {
   return Type.Optional(Type.Integer({ minimum: 0, maximum: 100, default: Number(byDefault), description }));
@@ -27,22 +26,21 @@ export const HEIGHT_PARAMETERS = {
  * of the path.
  */
 export function checkQuery({ schema, httpPart }: { schema: TSchema; httpPart?: string }) {
-  const known = Object.keys(propertiesOf(schema));
   return (values: unknown) => {
     if (httpPart !== 'querystring') return true;
-    const given = values as Parameters;
-    const unknown = Object.keys(given).find((name) => !known.includes(name));
-    const value = convertQuery(schema, given);
-    if (unknown !== undefined) {
-      throw badRequest(`unknown parameter ${unknown.slice(0, MAX_SHOWN_LENGTH)}; known are: ${known.join(', ')}`);
-    }
-    return { value };
+    checkAllParameters(schema, values as Parameters);
+    return { value: numbersOf(schema, values as Parameters) };
   };
 }
 
 /** Checks a query's known parameters as strings, and converts numbers. @throws {HttpError} naming the parameter */
 export function convertQuery(schema: TSchema, values: Parameters): object {
   checkParameters(schema, values);
+  return numbersOf(schema, values);
+}
+
+/** Converts the texts of numbers. */
+function numbersOf(schema: TSchema, values: Parameters): object {
   const properties = propertiesOf(schema);
   const isNumber = (name: string): boolean => ['integer', 'number'].includes(properties[name]?.type ?? '');
   return Object.fromEntries(Object.entries(values).map(([name, text]) => [name, isNumber(name) ? Number(text) : text]));

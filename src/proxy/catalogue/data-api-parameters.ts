@@ -12,6 +12,19 @@ export function formatted(format: ParameterFormatName, description?: string) {
   return Type.String({ format, pattern, ...(description !== undefined && { description }) });
 }
 
+/** Describes a text of an open set, of which the specification names these values. */
+export function among(...values: readonly string[]): string {
+  return `Among others ${values.map((value) => `\`${value}\``).join(', ')}`;
+}
+
+/** Types of the primary network's transactions. */
+export const TRANSACTION_TYPES = among(
+  'AddValidatorTx',
+  'AddDelegatorTx',
+  'ConvertSubnetToL1Tx',
+  'IncreaseL1ValidatorBalanceTx',
+);
+
 /** Path names of the networks with a data API. */
 export const DATA_NETWORKS: readonly string[] = PUBLIC_NETWORKS.flatMap(({ name, aliases }) => [name, ...aliases]);
 export const network = oneOf(DATA_NETWORKS, 'testnet is an old name of fuji');

@@ -1,4 +1,5 @@
 import { type TProperties, type TSchema, Type } from 'typebox';
+import { among, TRANSACTION_TYPES } from './data-api-parameters.ts';
 
 /** Answers of the upstream services, for the OpenAPI document. Answers are not checked, so that new fields reach clients at once. */
 
@@ -8,6 +9,11 @@ const flag = Type.Boolean();
 const amount = Type.String({ description: 'A decimal integer' });
 const timestamp = Type.Integer({ description: 'Unix time' });
 const texts = Type.Array(text);
+/** A text of an open set, of which the specification names these values. */
+const oneAmong = (...values: string[]) => Type.String({ description: among(...values) });
+/** No enum: an answer is not checked, and a client that checks it would fail at a new value. */
+const oneOf = (...values: string[]) =>
+  Type.String({ description: `One of ${values.map((value) => `\`${value}\``).join(', ')}` });
 
 function record(title: string, properties: TProperties) {
   return Type.Partial(Type.Object(properties), { title });
@@ -43,7 +49,7 @@ const AddressInfo = record('AddressInfo', {
 const AssetAmount = record('AssetAmount', {
   ...all(text, 'assetId name symbol'),
   denomination: integer,
-  type: text,
+  type: oneAmong('secp256k1'),
   amount,
 });
 const BlsCredentials = record('BlsCredentials', { publicKey: text, proofOfPossession: text });
@@ -52,7 +58,9 @@ const Utxo = record('Utxo', {
   addresses: texts,
   asset: AssetAmount,
   ...all(text, 'consumedOnChainId consumingTxHash createdOnChainId utxoId utxoBytes amount assetId blockNumber'),
-  ...all(text, 'consumingBlockNumber rewardType txHash utxoType'),
+  ...all(text, 'consumingBlockNumber txHash'),
+  rewardType: oneAmong('VALIDATOR'),
+  utxoType: oneAmong('STAKE'),
   ...all(timestamp, 'blockTimestamp consumingBlockTimestamp utxoEndTimestamp utxoStartTimestamp'),
   ...all(integer, 'platformLocktime outputIndex stakeableLocktime threshold'),
   staked: flag,
@@ -89,7 +97,8 @@ const GenesisData = record('GenesisData', {
 });
 
 export const PrimaryNetworkTransaction = record('PrimaryNetworkTransaction', {
-  ...all(text, 'txHash txType blockNumber blockHash sourceChain destinationChain'),
+  ...all(text, 'txHash blockNumber blockHash sourceChain destinationChain'),
+  txType: Type.String({ description: TRANSACTION_TYPES }),
   ...all(timestamp, 'blockTimestamp startTimestamp endTimestamp'),
   ...all(Type.Array(Utxo), 'consumedUtxos emittedUtxos'),
   ...all(Type.Array(AssetAmount), 'value amountBurned amountStaked amountL1ValidatorBalanceBurned'),
@@ -125,11 +134,12 @@ const Validator = record('Validator', {
     ...all(text, 'validationRewardAmount delegationRewardAmount rewardTxHash'),
     rewardAddresses: texts,
   }),
-  validationStatus: text,
+  validationStatus: oneOf('completed', 'active', 'pending', 'removed'),
 });
 
 const Delegator = record('Delegator', {
-  ...all(text, 'txHash nodeId amountDelegated delegationFee grossReward netReward delegationStatus'),
+  ...all(text, 'txHash nodeId amountDelegated delegationFee grossReward netReward'),
+  delegationStatus: oneOf('completed', 'active', 'pending'),
   rewardAddresses: texts,
   ...all(timestamp, 'startTimestamp endTimestamp'),
 });
@@ -160,11 +170,12 @@ export const EvmBlock = record('EvmBlock', {
 });
 
 const nativeTransaction = {
-  ...all(text, 'blockNumber blockHash chainId txHash txStatus gasLimit gasUsed gasPrice nonce value'),
+  ...all(text, 'blockNumber blockHash chainId txHash gasLimit gasUsed gasPrice nonce value'),
+  txStatus: oneAmong('1'),
   blockTimestamp: timestamp,
   ...all(integer, 'blockIndex txType'),
   ...all(AddressInfo, 'from to'),
-  method: record('EvmMethod', { callType: text, methodHash: text, methodName: text }),
+  method: record('EvmMethod', { callType: oneAmong('CONTRACT_CALL'), ...all(text, 'methodHash methodName') }),
 };
 
 /** Missing in the transfers of a transaction's details. */
@@ -177,20 +188,23 @@ const erc20Transfer = {
   logIndex: integer,
   ...all(AddressInfo, 'from to'),
   erc20Token: record('Erc20Token', {
-    ...all(text, 'address name symbol logoUri ercType'),
+    ...all(text, 'address name symbol logoUri'),
+    ercType: oneAmong('ERC-20'),
     decimals: integer,
     price: Price,
   }),
 };
 
 const internalTransaction = {
-  ...all(text, 'txHash value gasUsed gasLimit internalTxType'),
+  ...all(text, 'txHash value gasUsed gasLimit'),
+  internalTxType: oneAmong('UNKNOWN'),
   ...all(AddressInfo, 'from to'),
   isReverted: flag,
 };
 
 const metadata = {
-  ...all(text, 'indexStatus name symbol imageUri description animationUri externalUrl background'),
+  ...all(text, 'name symbol imageUri description animationUri externalUrl background'),
+  indexStatus: oneAmong('indexed'),
   metadataLastUpdatedTimestamp: timestamp,
 };
 const Erc721Token = token('Erc721Token', 'ERC-721', {
@@ -234,10 +248,10 @@ export const EvmTransactionDetails = record('EvmTransactionDetails', {
     ...nativeTransaction,
     ...all(text, 'input baseFeePerGas maxFeePerGas maxPriorityFeePerGas'),
   }),
-  teleporterMessageInfo: record(
-    'TeleporterMessageInfo',
-    all(text, 'teleporterMessageId direction sourceChainId destinationChainId'),
-  ),
+  teleporterMessageInfo: record('TeleporterMessageInfo', {
+    ...all(text, 'teleporterMessageId sourceChainId destinationChainId'),
+    direction: oneAmong('SOURCE_TRANSACTION'),
+  }),
 });
 
 export const PrimaryNetworkTransactions = list(

@@ -85,7 +85,10 @@ export const UPSTREAM_ENDPOINTS: readonly UpstreamEndpointDefinition[] = [
         formatted('primary-network-id', 'Only on the P-Chain: transactions related to this L1 validation'),
       ),
       txTypes: Type.Optional(
-        Type.Array(formatted('transaction-type'), { maxItems: 100, description: 'Only with addresses' }),
+        Type.Array(formatted('transaction-type', parameters.TRANSACTION_TYPES), {
+          maxItems: 100,
+          description: `Only with addresses. ${parameters.TRANSACTION_TYPES}`,
+        }),
       ),
       ...timeRange,
     }),
@@ -217,6 +220,7 @@ export const UPSTREAM_ENDPOINTS: readonly UpstreamEndpointDefinition[] = [
     path: `${CHAIN_PATH}/addresses/:address/transactions::listInternals`,
     operationId: 'listInternalTransactions',
     summary: 'Internal transactions of an address',
+    rules: `Has CALL and CALLCODE with a value, and CREATE, CREATE2 and CREATE3. ${EVM_LIST.rules}`,
     params: Type.Object({ chainId, address: evmAddress }),
     response: records.InternalTransactions,
   },

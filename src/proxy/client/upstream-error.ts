@@ -29,13 +29,6 @@ const NEVER_CONNECTED = new Set([
 ]);
 /** Codes of errors of an answer that is no valid HTTP, or whose content cannot be decoded. */
 const INVALID_HTTP = /^(HPE_|Z_|UND_ERR_HEADERS_OVERFLOW$|HTTPParserError$)/;
-/** Codes for requests that the upstream never received. */
-const NOT_SENT: ReadonlySet<UpstreamErrorCode> = new Set([
-  'upstream_not_configured',
-  'upstream_failing',
-  'upstream_overloaded',
-]);
-
 /** Returns the code of an error of a request or of a stream. */
 export function upstreamCodeOf(error: unknown): UpstreamErrorCode {
   if (error instanceof UpstreamError) return error.code;
@@ -55,9 +48,4 @@ export function systemCodeOf(error: unknown): string {
 
 export function isNeverConnected({ code, cause }: UpstreamError): boolean {
   return code === 'upstream_unreachable' && NEVER_CONNECTED.has(systemCodeOf(cause));
-}
-
-/** Whether the upstream may have received and executed the request that ended in this error. */
-export function mayHaveArrived(error: unknown): boolean {
-  return !(error instanceof UpstreamError) || !(NOT_SENT.has(error.code) || isNeverConnected(error));
 }

@@ -18,7 +18,6 @@ interface ObjectSchema {
  */
 export function rpcSchema(methods: ReadonlySet<string>, maxBytes: number): FastifySchema {
   const described = [...methods].map((method) => [method, RPC_METHODS[method] ?? ANY_METHOD] as const);
-  const Call = callSchema([...methods]);
   const schema = {
     operationId: 'callNode',
     tags: ['Node RPC'],
@@ -30,10 +29,16 @@ export function rpcSchema(methods: ReadonlySet<string>, maxBytes: number): Fasti
       'fields of params; its JSON-RPC errors are passed on with its status. All other errors have the form of every route.\n\n' +
       ['| Method | Fields of params | Fields of the result |', '|---|---|---|', ...described.map(rowOf)].join('\n'),
     'x-methods': Object.fromEntries(described),
-    body: Type.Union([Call, Type.Array(Call, { minItems: 1, maxItems: MAX_BATCH })], {
-      title: 'JsonRpcBody',
-      examples: [{ jsonrpc: '2.0', id: 1, method: 'platform.getHeight', params: {} }],
-    }),
+    body: Type.Union(
+      [
+        callSchema('JsonRpcCall', methods),
+        Type.Array(callSchema('BatchedCall', methods), { minItems: 1, maxItems: MAX_BATCH }),
+      ],
+      {
+        title: 'JsonRpcBody',
+        examples: [{ jsonrpc: '2.0', id: 1, method: 'platform.getHeight', params: {} }],
+      },
+    ),
   };
   return schema;
 }
@@ -49,19 +54,20 @@ function fieldsOf(schema: TSchema): string {
   return names.length === 0 ? '–' : names.join(', ');
 }
 
-function callSchema(methods: string[]): TSchema {
+/** @param title another one in a batch: generators import each form of a union by its name, and cannot import one twice */
+function callSchema(title: string, methods: ReadonlySet<string>): TSchema {
   return Type.Object(
     {
       jsonrpc: Type.Literal('2.0'),
       id: Type.Union([Type.Number(), text()], { description: 'Passed on unchanged' }),
-      method: oneOf(methods as [string, ...string[]], 'The methods that are passed on'),
+      method: oneOf([...methods] as [string, ...string[]], 'The methods that are passed on'),
       params: Type.Optional(
         Type.Union([Type.Object({}), Type.Array(Type.Object({}), { maxItems: 1 }), Type.Null()], {
           description: 'An object with the fields of the method, or a list with it',
         }),
       ),
     },
-    { title: 'JsonRpcCall', additionalProperties: false },
+    { title, additionalProperties: false },
   );
 }
 
@@ -69,11 +75,11 @@ function callSchema(methods: string[]): TSchema {
 export function rpcResponses(errors: Readonly<Record<number, TSchema>>): Record<number, TSchema> {
   const { 'x-response-description': description, 'x-error-codes': codes } = (errors[400] ?? {}) as ErrorSchema;
   return {
-    200: Type.Union([JsonRpcResponse, Type.Array(JsonRpcResponse)], {
+    200: Type.Union([responseSchema('JsonRpcResponse'), Type.Array(responseSchema('BatchedResponse'))], {
       title: 'JsonRpcAnswer',
       description: 'A JSON-RPC response, or a list of them for a batch',
     }),
-    400: Type.Union([JsonRpcResponse, ...(errors[400] === undefined ? [] : [errors[400]])], {
+    400: Type.Union([responseSchema('JsonRpcResponse'), ...(errors[400] === undefined ? [] : [errors[400]])], {
       title: 'RefusedCall',
       'x-response-description': description,
       'x-error-codes': codes,
@@ -86,21 +92,24 @@ interface ErrorSchema {
   readonly 'x-error-codes'?: readonly string[];
 }
 
-const JsonRpcResponse = Type.Object(
-  {
-    jsonrpc: Type.Literal('2.0'),
-    id: Type.Union([Type.Number(), text(), Type.Null()], { description: 'The ID of the call' }),
-    result: Type.Optional(Type.Any({ description: 'The result of the method' })),
-    error: Type.Optional(
-      Type.Object(
-        {
-          code: integer(),
-          message: text(),
-          data: Type.Optional(Type.Any({ description: '{code, statusCode} if this service rejected the call' })),
-        },
-        { title: 'JsonRpcError' },
+/** @param title see {@link callSchema} */
+function responseSchema(title: string): TSchema {
+  return Type.Object(
+    {
+      jsonrpc: Type.Literal('2.0'),
+      id: Type.Union([Type.Number(), text(), Type.Null()], { description: 'The ID of the call' }),
+      result: Type.Optional(Type.Any({ description: 'The result of the method' })),
+      error: Type.Optional(
+        Type.Object(
+          {
+            code: integer(),
+            message: text(),
+            data: Type.Optional(Type.Any({ description: '{code, statusCode} if this service rejected the call' })),
+          },
+          { title: 'JsonRpcError' },
+        ),
       ),
-    ),
-  },
-  { title: 'JsonRpcResponse', description: 'A JSON-RPC response, with either result or error' },
-);
+    },
+    { title, description: 'A JSON-RPC response, with either result or error' },
+  );
+}

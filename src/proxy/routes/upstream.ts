@@ -1,8 +1,9 @@
 import type { FastifyReply, FastifyRequest, FastifySchema } from 'fastify';
 import { type TSchema, Type } from 'typebox';
 import { errorResponses, metricsErrorResponses, passedBodyErrorResponses } from '../../http/errors/error-body.ts';
+import { isMetricsRoute } from '../../http/errors/error-form.ts';
 import { badRequest, ClientGone, noSuchRoute, rateLimited } from '../../http/errors/http-error.ts';
-import { checkParameters, type Parameters } from '../../http/parameters/check-parameters.ts';
+import { checkAllParameters, checkParameters, type Parameters } from '../../http/parameters/check-parameters.ts';
 import { findTargetProblem, splitTarget } from '../../http/request/canonical-target.ts';
 import type { Server } from '../../http/request/http-server.ts';
 import { JSON_TYPE, PLAIN_SERIALIZER } from '../../http/request/json-type.ts';
@@ -10,7 +11,7 @@ import { requireNetwork } from '../../http/request/network-of-path.ts';
 import { DATA_ACCESS, RPC_ACCESS } from '../../http/request/route-access.ts';
 import type { RequestBodies } from '../../http/server/request-bodies.ts';
 import { attempt } from '../../lib/encoding/parse-error.ts';
-import type { LimitCounters } from '../../store/local/limit-counters.ts';
+import type { GrantedClaim, LimitCounters } from '../../store/local/limit-counters.ts';
 import { publicNetworkNamed } from '../../warp/networks.ts';
 import { DATA_NETWORKS } from '../catalogue/data-api-parameters.ts';
 import {
@@ -24,7 +25,6 @@ import {
 } from '../catalogue/upstream-endpoints.ts';
 import type { CachePolicy } from '../client/response-cache.ts';
 import { isStream, type UpstreamAnswer } from '../client/upstream-answer.ts';
-import { mayHaveArrived } from '../client/upstream-error.ts';
 import type { UpstreamName, Upstreams } from '../client/upstreams.ts';
 import { checkRpcCalls, RpcCallError } from './rpc-calls.ts';
 import { rpcResponses, rpcSchema } from './rpc-schema.ts';
@@ -60,9 +60,12 @@ export async function registerUpstreamRoutes(
       const problem = findTargetProblem(splitTarget(raw.url ?? ''));
       done(problem === undefined ? undefined : badRequest(`the ${problem}`));
     });
-    scope.setValidatorCompiler(({ schema }) => (values) => {
-      checkParameters(schema as TSchema, values as Parameters);
-      return true;
+    scope.setValidatorCompiler(({ schema, httpPart }) => {
+      const check = httpPart === 'querystring' ? checkAllParameters : checkParameters;
+      return (values) => {
+        check(schema as TSchema, values as Parameters);
+        return true;
+      };
     });
     // Answers are bytes; compiled serializers for hundreds of fields would slow down the start.
     scope.setSerializerCompiler(PLAIN_SERIALIZER);
@@ -88,6 +91,8 @@ interface Question {
   readonly patience?: number | undefined;
   readonly cache?: CachePolicy | undefined;
   readonly body?: string;
+  /** Whether the request goes on after the client has disconnected. */
+  readonly outlivesClient?: boolean;
 }
 
 type Ask = (request: FastifyRequest, reply: FastifyReply, question: Question) => Promise<UpstreamAnswer>;
@@ -96,10 +101,10 @@ type Ask = (request: FastifyRequest, reply: FastifyReply, question: Question) =>
  * Requests the target of a client's request from an upstream, without the client's headers. A HEAD becomes a GET, because validity,
  * ETag and length depend on the body, and the answer can be cached.
  *
- * @throws {ClientGone} if the client has disconnected
+ * @throws {ClientGone} if the client has disconnected, unless the request outlives it
  */
 function createAsk(upstreams: Upstreams, timeoutMs: number): Ask {
-  return async (request, reply, { upstream, subject, patience = 1, cache, body }) => {
+  return async (request, reply, { upstream, subject, patience = 1, cache, body, outlivesClient = false }) => {
     const answer = await upstreams.request(
       upstream,
       {
@@ -109,13 +114,13 @@ function createAsk(upstreams: Upstreams, timeoutMs: number): Ask {
         client: request.context.client,
         subject,
         timeoutMs: timeoutMs * patience,
-        signal: request.context.signal,
+        signal: outlivesClient ? new AbortController().signal : request.context.signal,
         span: request.context.span,
         body,
       },
       cache,
     );
-    if (!reply.raw.destroyed) return answer;
+    if (outlivesClient || !reply.raw.destroyed) return answer;
     if (answer.kind === 'success' && isStream(answer.body)) answer.body.destroy();
     throw new ClientGone();
   };
@@ -172,7 +177,11 @@ function registerReindex(scope: Server, ask: Ask, limits: LimitCounters): void {
     operationId: 'reindexNftToken',
     tags: ['EVM chains'],
     summary: "Index a token's metadata again, at most once an hour",
+    description:
+      'The hour begins when the upstream accepts the request; a request that failed may be repeated at once. Without a Redis, ' +
+      'the service forgets the hour when it restarts.',
     params: REINDEX_PARAMS,
+    querystring: Type.Object({}),
     response: { 201: Type.Null({ description: 'The upstream accepted the request; no body' }), ...ERRORS },
   };
   scope.route({
@@ -186,29 +195,34 @@ function registerReindex(scope: Server, ask: Ask, limits: LimitCounters): void {
       // One key for all spellings of a token.
       const token = `reindex:${chain}:${address.toLowerCase()}:${BigInt(tokenId)}`;
       const claim = await limits.claim(token, REINDEX_INTERVAL_MS);
-      if (!claim.isGranted) throw rateLimited('tokenId was reindexed within the last hour', claim.leftMs);
+      if (!claim.isGranted) throw rateLimited('tokenId is being reindexed, or was within the last hour', claim.leftMs);
       // The claim is given back before the answer is sent, so that the client can retry at once at another replica.
       if (reply.raw.destroyed) {
         await claim.giveBack();
         throw new ClientGone();
       }
-      try {
-        const answer = await ask(request, reply, { upstream: 'evm', subject: chain });
-        if (answer.kind === 'refusal') {
-          await claim.giveBack();
-          return await sendUpstreamAnswer(request, reply, answer);
-        }
-        // By the specification, a 201 without a body.
-        if (answer.kind === 'success' && isStream(answer.body)) answer.body.destroy();
-        return await reply.status(201).send();
-      } catch (error) {
-        // The upstream may have reindexed the token anyway. Then it stays claimed, so that a client cannot repeat the request by
-        // disconnecting.
-        if (!mayHaveArrived(error)) await claim.giveBack();
-        throw error;
-      }
+      // A client that disconnects must not be able to repeat what the upstream does all the same.
+      const asking = ask(request, reply, { upstream: 'evm', subject: chain, outlivesClient: true });
+      const answer = await settleClaim(claim, asking);
+      if (reply.raw.destroyed) throw new ClientGone();
+      if (answer.kind === 'refusal') return sendUpstreamAnswer(request, reply, answer);
+      // By the specification, a 201 without a body.
+      return reply.status(201).send();
     },
   });
+}
+
+/** Gives the claim back unless the upstream has accepted the request. A body is not read. */
+async function settleClaim(claim: GrantedClaim, asking: Promise<UpstreamAnswer>): Promise<UpstreamAnswer> {
+  let isAccepted = false;
+  try {
+    const answer = await asking;
+    isAccepted = answer.kind === 'success';
+    if (answer.kind === 'success' && isStream(answer.body)) answer.body.destroy();
+    return answer;
+  } finally {
+    if (!isAccepted) await claim.giveBack();
+  }
 }
 
 function registerNodeRpc(scope: Server, ask: Ask, methods: ReadonlySet<string>): void {
@@ -255,7 +269,8 @@ function registerUnknown(scope: Server, ask: Ask): void {
       const { path } = splitTarget(request.raw.url ?? '');
       if (ACCOUNT_PATH.test(path) || CHECKED_PATHS.some((pattern) => pattern.test(path))) throw noSuchRoute(request);
       const [, network] = /^\/v1\/networks\/([^/]+)/.exec(path) ?? [];
-      const answer = await ask(request, reply, { upstream: upstreamOf(network), subject: UNKNOWN_SUBJECT });
+      const upstream = isMetricsRoute(path) ? 'metrics' : upstreamOf(network);
+      const answer = await ask(request, reply, { upstream, subject: UNKNOWN_SUBJECT });
       return sendUpstreamAnswer(request, reply, answer);
     },
   });

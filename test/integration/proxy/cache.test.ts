@@ -86,7 +86,7 @@ describe('the cache', () => {
 
   test('keeps apart what differs in target or upstream', async () => {
     const list = '/v1/networks/fuji/validators?pageSize=5';
-    for (const target of [list, `${list}&x=1`, list.replace('fuji', 'mainnet'), list.replace('=5', '=4')])
+    for (const target of [list, `${list}&pageToken=1`, list.replace('fuji', 'mainnet'), list.replace('=5', '=4')])
       await service.get(target);
     expect(arrivals()).toBe(4);
   });
@@ -169,17 +169,18 @@ describe('the cache', () => {
 });
 
 describe('an upstream has the configured time', () => {
-  const changing = ['/v1/networks/fuji/delegators', '/v1/chains/1/blocks/1', '/v1/avg_tps/1', '/v1/unknown'];
+  // What follows distinguishes requests.
+  const changing = ['networks/fuji/delegators?pageToken=', 'chains/1/blocks/', 'avg_tps/1?pageToken=', 'unknown?x='];
   test.each([
-    ...changing.map((target) => [1, target] as const),
-    [3, '/v1/networks/fuji/blockchains?pageSize=9'] as const,
+    ...changing.map((target) => [1, `/v1/${target}`] as const),
+    [3, '/v1/networks/fuji/blockchains?pageToken='] as const,
   ])('%d times for %s, and no more', async (times, target) => {
     for (const [waitMs, status] of [
       [times * TIMEOUT_MS - 1, 200],
       [times * TIMEOUT_MS, 503],
     ] as const) {
       const held = standIn.hold();
-      const answer = service.get(`${target}${target.includes('?') ? '&' : '?'}x=${waitMs}`);
+      const answer = service.get(`${target}${waitMs}`);
       const response = await held;
       await clock.advance(waitMs);
       sendJson(response, 200, {});
@@ -198,7 +199,7 @@ describe('an upstream whose address changes while the service runs', () => {
   test('serves nothing that the old address answered, of whatever age', async () => {
     await using moved = await startStandIn();
     moved.behaviour = reply(200, { blockHash: 'of the new address' });
-    const targets = [nextBlock(), '/v1/networks/fuji/validators?x=1', '/v1/avg_tps/7'];
+    const targets = [nextBlock(), '/v1/networks/fuji/validators?pageToken=1', '/v1/avg_tps/7'];
     for (const target of targets) await service.get(target);
     update({ baseUrl: moved.baseUrl });
     for (const target of [...targets, ...targets]) {

@@ -41,7 +41,7 @@ interface Case {
 function page(min: number, max: number): Query {
   const wrong = [min - 1, max + 1, '', '1.5', '1e1', '0x10', '01', '1&pageSize=1'].map((size) => `pageSize=${size}`);
   return {
-    good: [`pageSize=${min}`, `pageSize=${max}`, 'pageToken=a%2Fb', 'unknown=1&pageToken=x'],
+    good: [`pageSize=${min}`, `pageSize=${max}`, 'pageToken=a%2Fb'],
     bad: { pageSize: [...wrong, 'pageSize[]=1000', 'PageSize=1000', 'page%53ize=1000000'] },
   };
 }
@@ -289,6 +289,22 @@ describe.each(CASES)('$operation', ({ operation, paths, badPaths = {}, queries =
     expect(standIn.arrivals).toEqual([]);
   });
 });
+
+test.each(UPSTREAM_ENDPOINTS.map((each) => [each.operationId, Object.keys(each.query.properties as object)] as const))(
+  '%s takes its own parameters and refuses others, sortOrder too where it has none',
+  async (operationId, known) => {
+    const { paths: [path = ''] = [] } = CASES.find(({ operation }) => operation === operationId) ?? {};
+    const others = ['sortOrder', 'pageSize', 'unknown', 'maxPageSize', 'page-size'].filter(
+      (name) => !known.includes(name),
+    );
+    for (const name of others) {
+      const { status, body } = await service.get(`${path}${path.includes('?') ? '&' : '?'}${name}=1`);
+      const allowed = known.length === 0 ? 'there is none here' : `known are: ${known.join(', ')}`;
+      expect([status, String(body['message'])]).toEqual([400, `unknown parameter ${name}; ${allowed}`]);
+    }
+    expect(standIn.arrivals).toEqual([]);
+  },
+);
 
 test('an unknown network is 404, as on the routes of aggregation, whatever else may be wrong', async () => {
   for (const path of CASES.map(({ paths }) => paths[0] ?? '').filter((each) => each.startsWith('/v1/networks/'))) {

@@ -124,7 +124,8 @@ describe('/openapi.json', () => {
       ['platform.getBlockchains', 'v1.9.12'],
     ]);
     // One call or a list of them, and the same for the answer.
-    expect(body.oneOf?.[1]).toMatchObject({ type: 'array', items: body.oneOf?.[0] });
+    const { properties: ofCall } = body.oneOf?.[0] ?? {};
+    expect(body.oneOf?.[1]).toMatchObject({ type: 'array', items: { properties: ofCall } });
     const answer = schemaOf('callNode', 200);
     expect(answer.oneOf?.map(({ type }) => type)).toEqual(['object', 'array']);
     expect(Object.keys(answer.oneOf?.[0]?.properties ?? {})).toEqual(['jsonrpc', 'id', 'result', 'error']);
@@ -171,6 +172,18 @@ describe('/openapi.json', () => {
     const sent = [...headers.keys()].filter((name) => /^x-ratelimit|^retry-after$|^x-request-id$/.test(name));
     const described = (await readDocument(unlimited)).operationOf('listValidators').responses['429']?.headers ?? {};
     expect(sent.toSorted()).toEqual(Object.keys(described).toSorted());
+  });
+
+  test('names the values that the specification names', () => {
+    const named =
+      `AddValidatorTx AddDelegatorTx ConvertSubnetToL1Tx IncreaseL1ValidatorBalanceTx VALIDATOR STAKE secp256k1
+      completed active pending removed CONTRACT_CALL ERC-20 UNKNOWN indexed SOURCE_TRANSACTION 1`.split(/\s+/);
+    const { txTypes, schemas } = {
+      txTypes: operationOf('listPrimaryNetworkTransactions').parameters?.find(({ name }) => name === 'txTypes'),
+      schemas: JSON.stringify(document.components),
+    };
+    for (const value of named) expect(schemas).toContain(`\`${value}\``);
+    for (const type of named.slice(0, 4)) expect(JSON.stringify(txTypes)).toContain(`\`${type}\``);
   });
 
   test('describes of a reindexing a 201 without a body', () => {

@@ -81,7 +81,9 @@ describe('requests to an upstream', async () => {
       ),
     );
     await untilHeld(CONNECTIONS);
-    const waiting = Array.from({ length: 30 }, (_, index) => service.get(`/v1/networks/fuji/validators?n=${index}`));
+    const waiting = Array.from({ length: 30 }, (_, index) =>
+      service.get(`/v1/networks/fuji/validators?pageToken=${index}`),
+    );
     await untilReceived(30);
     await clock.advance(TIMEOUT_MS);
     for (const { status, headers, body } of await Promise.all(waiting)) {
@@ -184,7 +186,7 @@ test.runIf(isLinux).each([0, 1_000_000])(
     };
     const readers: Socket[] = [];
     const read = async (from: string): Promise<string> => {
-      const reader = service.send(`GET ${target(readers.length)}?long=${readers.length}`, from);
+      const reader = service.send(`GET ${target(1_000 + readers.length)}`, from);
       readers.push(reader);
       return headOf(reader);
     };
@@ -192,7 +194,7 @@ test.runIf(isLinux).each([0, 1_000_000])(
       for (let index = 0; index < count; index += 1) expect(await read(from)).toContain('200 OK');
     };
     await readAll('127.0.0.2', OF_ONE);
-    const waiting = service.send(`GET ${target(777)}?long=777`, '127.0.0.2');
+    const waiting = service.send(`GET ${target(1_777)}`, '127.0.0.2');
     readers.push(waiting);
     await readAll('127.0.0.3', 12);
     const endless = service.standIn.behaviour;

@@ -179,7 +179,7 @@ describe('the public client of the API', () => {
   test('triggers a reindex; the error of a second one has the time of the next', async () => {
     const reindex = (tokenId: string) => nfts.reindex({ address: EVM, tokenId }, options);
     await reindex('145');
-    const message = 'tokenId was reindexed within the last hour';
+    const message = 'tokenId is being reindexed, or was within the last hour';
     const again = await expectFailure(reindex('145'), errors.TooManyRequestsError, 429, 'rate_limited', message);
     expect(Number(again.headers.get('retry-after'))).toBeGreaterThan(3_500);
     await reindex('146');
