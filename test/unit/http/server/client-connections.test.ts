@@ -152,10 +152,12 @@ test('other connections are served while pipelined requests wait', async () => {
 describe('a connection without a byte within the timeout', () => {
   test('is closed while its answer waits to be read', async () => {
     const { open, server, brokenOff } = await openServer((_request, response) => response.end(LONG));
-    server.timeout = 20;
     const { client, served } = await open();
+    const asked = once(server, 'request');
     const closed = once(served, 'close');
     client.pause().write(GET);
+    await asked;
+    served.emit('timeout');
     await closed;
     expect(brokenOff).toEqual(['does not read']);
   });
