@@ -6,6 +6,7 @@ import { text } from 'node:stream/consumers';
 import { createParser } from 'eventsource-parser';
 import { expect, onTestFinished, test } from 'vitest';
 import type { FeedMessageRecord } from '../../../src/api/feed/feed-records.ts';
+import { bytesToHex } from '../../../src/lib/encoding/bytes.ts';
 import { runCommand } from '../../unit/cli/run-command.ts';
 import { shareService } from './shared-service.ts';
 
@@ -16,7 +17,7 @@ const { l1 } = service.devnet.subnets;
 /** Both chains from their first block, so that replicas store the same messages. */
 const chains = [
   { blockchainId: l1.blockchainID, fromBlock: 1 },
-  { blockchainId: 'C', fromBlock: 1 },
+  { blockchainId: 'C' as const, fromBlock: 1 },
 ];
 
 /** Reads a stream until it has these messages as signed. */
@@ -87,4 +88,25 @@ test('a reader that moves to another replica with its cursor misses no message, 
   const [messageID] = before;
   const again = await one.get(`${PATH}/${messageID}?destinationBlockchainId=${l1.blockchainID}`);
   expect(again.body).toMatchObject({ status: 'signed', messageId: messageID });
+});
+
+test('a reload watches a chain and tracks its subnet, until another one removes it', async () => {
+  await using reloaded = await service.another({ network: { allowedSubnetIds: [] } });
+  const { app, config, get, post } = reloaded;
+  const watch = (...watched: typeof chains) =>
+    app.update({
+      ...config,
+      networks: config.networks.map((network) => ({ ...network, feed: { ...network.feed, chains: watched } })),
+    });
+  const { id, bytes } = service.devnet.chains.L1.emit(Buffer.from('before the reload'));
+  const request = { message: bytesToHex(bytes), signingSubnetId: l1.subnetID };
+  expect(await get(PATH)).toMatchObject({ body: { code: 'feed_not_configured' } });
+  expect(await post(request)).toMatchObject({ status: 403, body: { code: 'subnet_not_allowed' } });
+  await watch(...chains.slice(0, 1));
+  await readUntil(app.url, [id]);
+  expect((await post(request)).status).toBe(201);
+  await watch();
+  expect(await post(request)).toMatchObject({ status: 403, body: { code: 'subnet_not_allowed' } });
+  const page = await get(`${PATH}?after=recent`);
+  expect((page.body['messages'] as FeedMessageRecord[]).map(({ messageId }) => messageId)).toContain(id);
 });

@@ -115,7 +115,7 @@ describe('a chain', () => {
     expect(watched.status()).toMatchObject({ isStopped: true });
   });
 
-  test.each<Fault>(['down', 'hangs', 'lags', 'other chain', 'contradicts'])(
+  test.each<Fault>(['down', 'hangs', 'lags', 'alternates', 'other chain', 'contradicts'])(
     'misses no message if its RPC %s for a while',
     async (fault) => {
       await start();
