@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { request } from 'undici';
 import { parseHex } from '../src/lib/encoding/bytes.ts';
 import { parseUnsignedMessage } from '../src/warp/unsigned-message.ts';
-import type { BenchmarkOptions, Figures } from './benchmark.ts';
+import type { BenchmarkOptions } from './benchmark.ts';
 import { JSON_HEADERS, newMessages, untilReady } from './client.ts';
 import { cpuMs, type DevnetProcess, type ServiceProcess, startDevnetProcess, startService } from './processes.ts';
 import { quantile, round } from './statistics.ts';
@@ -18,7 +18,7 @@ const IDLE = { settleMs: 8_000, seconds: 30, barPercent: 1 };
 /** New messages while clients read. */
 const LOAD = { perSecond: 10, seconds: 15, rounds: 2 };
 /** What the slow reader has to read before: more than the buffers of the system hold. */
-const BACKLOG = { messages: 600, bytes: 8_192 };
+const BACKLOG = { messages: 150, bytes: 24_000 };
 const SLOW_READ_MS = 1_000;
 const SAMPLE_MS = 250;
 const SETTLE_TIMEOUT_MS = 120_000;
@@ -36,7 +36,13 @@ export async function benchFeed({ sizes, words, report }: BenchmarkOptions): Pro
   if (isWanted('idle')) {
     const off = await idle(devnet, []);
     report({ name: 'feed off, idle', ...off });
-    report({ name: 'feed on, two idle chains', ...(await idle(devnet, chains)), bar_cpu_percent: IDLE.barPercent });
+    const on = await idle(devnet, chains);
+    report({
+      name: 'feed on, two idle chains',
+      ...on,
+      more_cpu_percent: round(on.cpu_percent - off.cpu_percent),
+      bar_more_percent: IDLE.barPercent,
+    });
   }
   for (const readers of isWanted('readers') ? (sizes.length > 0 ? sizes : [DEFAULT_READERS]) : []) {
     await benchReaders({ devnet, chains, readers, report });
@@ -59,7 +65,7 @@ function start({ apiUrl }: DevnetProcess, chains: readonly Chain[]): Promise<Ser
   });
 }
 
-async function idle(devnet: DevnetProcess, chains: readonly Chain[]): Promise<Figures> {
+async function idle(devnet: DevnetProcess, chains: readonly Chain[]) {
   await using service = await start(devnet, chains);
   await untilReady(service.url);
   await sleep(IDLE.settleMs);
