@@ -26,6 +26,7 @@ export function toConfig(settings: Settings) {
       unitsPerMinute: access.unitsPerMinute === 0 ? undefined : access.unitsPerMinute,
       apiKeys: access.apiKeys,
       requireKey: access.requireKey,
+      operateWithoutKey: access.operateWithoutKey,
     },
     identity: identityFiles(identity),
     bls,

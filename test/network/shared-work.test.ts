@@ -33,6 +33,7 @@ async function startReplicas(count: number, store: object, clock: Clock = system
   const logs = Array.from({ length: count }, createLogLines);
   const settings = (index: number) => ({
     network,
+    access: { operateWithoutKey: true },
     store,
     bls: BLS,
     limits: { aggregation: AGGREGATION },
@@ -134,7 +135,7 @@ test('three replicas without a quorum: each asks the validators itself, and noth
   await expect.poll(async () => await redis.inspector.keys('*:work:*')).toEqual([]);
 });
 
-test('records of requests are found at each replica, by ID and once in the list; without the store each has its own', async () => {
+test('records of requests are found at each replica, by ID, by message and once in the list; without the store each has its own', async () => {
   await using own = await startRedis();
   await using replicas = await startReplicas(2, { sharedUrl: own.url, sharedSecret: SECRET });
   const [one, other] = replicas.all as [Replica, Replica];
@@ -147,6 +148,10 @@ test('records of requests are found at each replica, by ID and once in the list;
     for (const id of ['a', 'b', 'c']) await untilFound(replica, id);
     expect(await idsAt(replica)).toEqual(['a', 'b', 'c']);
   }
+  const { messageId } = (await one.get('/v1/requests/a')).body;
+  expect((await other.get(`/v1/requests?messageId=${String(messageId)}`)).body['requests']).toMatchObject([
+    { id: 'a', messageId },
+  ]);
   // A value of another type is none, and is replaced.
   const look = await connectTo(own.url);
   const [key = ''] = await look.keys('*requests:signed');

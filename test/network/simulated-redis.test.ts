@@ -125,7 +125,10 @@ test('the Redis of the simulation answers the scripts of the service as a real o
         await draws.pick(identities)[Symbol.asyncDispose]();
         break;
       case 'record':
-        records.add(draws.pick(LISTS), () => ({ id: draws.pick(['a', 'b', 'c']), missing: [draws.int(0, 5)] }));
+        records.add(draws.pick(LISTS), () => {
+          const details = { missing: [draws.int(0, 5)], missingOmitted: 0 };
+          return { id: draws.pick(['a', 'b', 'c']), details };
+        });
         await Promise.resolve();
         await latest;
         break;

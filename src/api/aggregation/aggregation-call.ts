@@ -52,9 +52,9 @@ export class AggregationCall implements AggregateOptions, AggregationFacts {
 
   onResolved({ message, destination }: CompleteRequest, signing: Signing): void {
     const { signingSubnetID, pChainHeight, quorumNum } = signing;
-    const { sourceChainID } = message;
+    const { id: messageID, sourceChainID } = message;
     const destinationChainID = destination?.chainID;
-    this.resolved = { sourceChainID, destinationChainID, signingSubnetID, pChainHeight, quorumNum };
+    this.resolved = { messageID, sourceChainID, destinationChainID, signingSubnetID, pChainHeight, quorumNum };
     this.onSigning?.(signing);
   }
 

@@ -1,8 +1,11 @@
+import type { Static } from 'typebox';
 import type { AggregationReport } from '../../aggregation/aggregator-error.ts';
+import type { Subject } from '../../aggregation/request/aggregation-request.ts';
 import { byOutcome, type OutcomeWeights, weightsOf } from '../../aggregation/validators/validator-outcome.ts';
-import { presentDetails } from '../../http/errors/aggregation-details.ts';
+import { type AggregationDetails, presentDetails } from '../../http/errors/aggregation-details.ts';
 import type { RequestEnd } from '../../http/observability/request-log.ts';
 import type { RequestContext } from '../../http/request/request-context.ts';
+import { evmHash } from '../../pchain/rpc/evm-api.ts';
 import { DEFAULT_QUORUM_NUM } from '../../validators/quorum.ts';
 import type { RequestRecord } from './request-record.ts';
 
@@ -15,20 +18,20 @@ export interface RequestEntry extends Omit<RequestRecord, 'weights'> {
 const MAX_CLIENT_LENGTH = 128;
 /** Characters of a validator's text that a record keeps. */
 const MAX_TEXT_LENGTH = 200;
+/** Characters of the answer's error text that a record keeps; most have fewer than 200. */
+const MAX_ERROR_LENGTH = 500;
 
 /** @returns undefined for what is no request for a signature, such as the preflight of one */
 export function entryOf(context: RequestContext, end: RequestEnd, endedAt: number): RequestEntry | undefined {
   const { request, route, client, aggregation } = context;
-  const errorCode = context.failure?.code;
-  const failure = context.failure?.report;
+  const { code: errorCode, message: errorMessage, report } = context.failure ?? {};
   const result = aggregation?.result;
   const outcome = errorCode ?? (end.isAnswered ? result && 'signed' : 'aborted');
   if (outcome === undefined) return undefined;
   const asked = aggregation?.asked;
   const resolved = aggregation?.resolved;
-  const found = result ?? failure ?? resolved;
+  const found = result ?? report ?? resolved;
   const message = asked?.subject.kind === 'message' ? asked.subject.message : undefined;
-  const missing = failure && missingOf(failure);
   const entry = {
     id: request.id,
     endedAt,
@@ -39,17 +42,21 @@ export function entryOf(context: RequestContext, end: RequestEnd, endedAt: numbe
     method: request.method,
     route: route.url ?? '',
     network: aggregation?.network,
-    sourceChainId: message?.sourceChainID ?? failure?.sourceChainID ?? resolved?.sourceChainID,
+    messageId: message?.id ?? report?.messageID ?? resolved?.messageID,
+    transaction: asked && transactionOf(asked.subject),
+    sourceChainId: message?.sourceChainID ?? report?.sourceChainID ?? resolved?.sourceChainID,
     signingSubnetId: found?.signingSubnetID ?? asked?.signingSubnetID,
     destinationBlockchainId: asked?.destinationChainID ?? resolved?.destinationChainID,
+    // 0 stands for the default.
+    requestedPChainHeight: Number(asked?.pChainHeight ?? 0n) || undefined,
     pChainHeight: found && Number(found.pChainHeight),
     quorumPercentage: asked && Number(asked.quorumNum ?? resolved?.quorumNum ?? DEFAULT_QUORUM_NUM),
     quorumPercentageBuffer: asked && Number(asked.quorumBuffer ?? 0n),
     outcome,
     status: end.isAnswered || errorCode !== undefined ? end.status : undefined,
-    weights: result?.weights ?? (failure && weightsOf(failure.tally)),
-    missing,
-    missingOmitted: failure?.tally.missingOmitted,
+    errorMessage: errorMessage?.slice(0, MAX_ERROR_LENGTH),
+    weights: result?.weights ?? (report && weightsOf(report.tally)),
+    details: report && detailsOf(report),
   };
   // JSON leaves undefined fields out.
   return entry as RequestEntry;
@@ -57,11 +64,23 @@ export function entryOf(context: RequestContext, end: RequestEnd, endedAt: numbe
 
 const NO_STAGES = {};
 
-function missingOf(failure: AggregationReport): NonNullable<RequestRecord['missing']> {
-  return presentDetails(failure).missing.map(({ text, ...one }) => ({
-    ...one,
-    ...(text !== undefined && { text: text.slice(0, MAX_TEXT_LENGTH) }),
-  }));
+function transactionOf(subject: Subject): string | undefined {
+  if (subject.kind !== 'transaction') return undefined;
+  return subject.evm === undefined ? subject.txID : evmHash(subject.txID);
+}
+
+function detailsOf(report: AggregationReport): Static<typeof AggregationDetails> {
+  const { outcomes, missing, ...rest } = presentDetails(report);
+  const { refused } = outcomes;
+  return {
+    ...rest,
+    outcomes: { ...outcomes, refused: { ...refused, reasons: refused.reasons.map(withShortText) } },
+    missing: missing.map(withShortText),
+  };
+}
+
+function withShortText<T extends { readonly text?: string }>(one: T): T {
+  return one.text === undefined ? one : { ...one, text: one.text.slice(0, MAX_TEXT_LENGTH) };
 }
 
 export function presentEntry(entry: RequestEntry): RequestRecord {
@@ -75,13 +94,16 @@ export function presentEntry(entry: RequestEntry): RequestRecord {
 }
 
 /** Upper estimate of the bytes of an entry in memory. Texts of validators may have two bytes a character. */
-export function sizeOfEntry({ id, missing }: RequestEntry): number {
-  const size = BYTES_OF_ENTRY + id.length;
-  return missing?.reduce((sum, { text = '' }) => sum + BYTES_OF_MISSING + 2 * text.length, size) ?? size;
+export function sizeOfEntry({ id, errorMessage = '', details }: RequestEntry): number {
+  const size = BYTES_OF_ENTRY + id.length + 2 * errorMessage.length;
+  if (details === undefined) return size;
+  const listed = [...details.missing, ...details.outcomes.refused.reasons];
+  return listed.reduce((sum, { text = '' }) => sum + BYTES_OF_LISTED + 2 * text.length, size + BYTES_OF_DETAILS);
 }
 
-const BYTES_OF_ENTRY = 900;
-const BYTES_OF_MISSING = 320;
+const BYTES_OF_ENTRY = 1_100;
+const BYTES_OF_DETAILS = 4_000;
+const BYTES_OF_LISTED = 320;
 
 function rounded(ms: number): number {
   return Math.round(ms * 100) / 100;

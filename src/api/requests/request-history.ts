@@ -11,6 +11,9 @@ export const MAX_BYTES_EACH = 4 * 1024 * 1024;
 export interface RecordFilter {
   readonly outcome?: RequestRecord['outcome'] | undefined;
   readonly signingSubnetID?: string | undefined;
+  readonly messageID?: string | undefined;
+  /** The forms in which a record may have the transaction. */
+  readonly transactions?: readonly string[] | undefined;
   /** Least `endedAt`. */
   readonly since?: number | undefined;
   /** The client of the requests; undefined for those of all clients. */
@@ -55,7 +58,7 @@ export class RequestHistory {
     return newestFirst(found.flat().filter(isRecord).filter(isMeant))[0];
   }
 
-  /** The newest first, without the missing validators. */
+  /** The newest first, without what the validators did. */
   async list(filter: RecordFilter, limit: number, isRecord: IsRecord): Promise<RequestRecord[]> {
     const { outcome, since = this.#clock.now() - RECORD_LIFETIME_MS } = filter;
     const lists = LISTS.filter((list) => outcome === undefined || (outcome === 'signed') === (list === 'signed'));
@@ -77,7 +80,7 @@ export class RequestHistory {
     );
     return newestFirst([...found.values()])
       .slice(0, limit)
-      .map(withoutMissing);
+      .map(withoutDetails);
   }
 }
 
@@ -100,16 +103,20 @@ function keyOf({ id, client, endedAt, durationMs, outcome }: RequestRecord): str
   return JSON.stringify([id, client, endedAt, durationMs, outcome]);
 }
 
-function matches(
-  one: RequestEntry | RequestRecord,
-  { outcome = one.outcome, signingSubnetID = one.signingSubnetId, since = 0, client = one.client }: RecordFilter,
-): boolean {
-  const isOfClient = one.client === client;
-  return isOfClient && one.outcome === outcome && one.signingSubnetId === signingSubnetID && one.endedAt >= since;
+function matches(one: RequestEntry | RequestRecord, filter: RecordFilter): boolean {
+  const { outcome, signingSubnetID, messageID, transactions, since = 0, client } = filter;
+  const pairs = [
+    [one.client, client],
+    [one.outcome, outcome],
+    [one.signingSubnetId, signingSubnetID],
+    [one.messageId, messageID],
+  ];
+  const isMeant = one.endedAt >= since && pairs.every(([value, wanted]) => wanted === undefined || value === wanted);
+  return isMeant && (transactions === undefined || transactions.includes(one.transaction ?? ''));
 }
 
-function withoutMissing(record: RequestRecord): RequestRecord {
-  const { missing: _, missingOmitted: __, ...rest } = record;
+function withoutDetails(record: RequestRecord): RequestRecord {
+  const { details: _, ...rest } = record;
   return rest;
 }
 

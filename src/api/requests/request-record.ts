@@ -39,9 +39,14 @@ export const RequestRecord = Type.Object(
     method: text(),
     route: text('The path of the route, with the names of its parameters'),
     network: optionalText('Missing, like the next fields, if the request was refused before it was known'),
+    messageId: optionalText('The ID of the message, in cb58, where it is known'),
+    transaction: optionalText(
+      'The transaction that the request names: an EVM hash with 0x, or the ID of a P-Chain transaction in cb58',
+    ),
     sourceChainId: optionalText('In cb58'),
     signingSubnetId: optionalText('In cb58'),
     destinationBlockchainId: optionalText('The blockchain that verifies the message, in cb58, where it is known'),
+    requestedPChainHeight: Type.Optional(integer('The P-Chain height that the request names')),
     pChainHeight: Type.Optional(integer('The P-Chain height whose validators were asked')),
     quorumPercentage: Percentage,
     quorumPercentageBuffer: Percentage,
@@ -50,6 +55,7 @@ export const RequestRecord = Type.Object(
       '`signed`, the code of the error, or `aborted`: the client disconnected before the answer',
     ),
     status: Type.Optional(integer('The HTTP status; missing if no answer was begun')),
+    errorMessage: optionalText('The error text of the answer; the first 500 characters of a longer one'),
     weights: Type.Optional(
       Type.Object(
         byOutcome((outcome) => text(`Validator: ${OUTCOME_MEANINGS[outcome]}`)),
@@ -61,8 +67,7 @@ export const RequestRecord = Type.Object(
         },
       ),
     ),
-    missing: Type.Optional(AggregationDetails.properties.missing),
-    missingOmitted: Type.Optional(AggregationDetails.properties.missingOmitted),
+    details: Type.Optional(AggregationDetails),
   },
   {
     title: 'RequestRecord',
@@ -78,6 +83,7 @@ export const RequestRecord = Type.Object(
         method: 'POST',
         route: '/v1/signatureAggregator/:network/aggregateSignatures',
         network: 'local',
+        messageId: 'B1S4iZPmWaA5wQbPXUUC9hFZtZVMX3eVAKVHcVRnMUR8kFqZt',
         outcome: 'signed',
         status: 201,
         pChainHeight: 200,

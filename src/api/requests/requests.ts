@@ -6,12 +6,14 @@ import { requestErrorResponses } from '../../http/errors/error-body.ts';
 import { badRequest, HttpError } from '../../http/errors/http-error.ts';
 import { parseOptionalID } from '../../http/parameters/parse-fields.ts';
 import { checkQuery } from '../../http/parameters/query-parameters.ts';
+import { clientIdOf } from '../../http/request/client-identity.ts';
 import type { Server } from '../../http/request/http-server.ts';
 import { VALID_REQUEST_ID } from '../../http/request/request-id.ts';
 import { RECORDS_ACCESS } from '../../http/request/route-access.ts';
 import { oneOf, text } from '../../lib/encoding/schema.ts';
+import { evmHash } from '../../pchain/rpc/evm-api.ts';
 import { MAX_RECORDS } from '../../store/local/record-limits.ts';
-import type { SubnetID } from '../../warp/ids.ts';
+import type { MessageID, SubnetID, TxID } from '../../warp/ids.ts';
 import type { IsRecord, RequestHistory } from './request-history.ts';
 import { REQUEST_OUTCOMES, RequestRecord } from './request-record.ts';
 
@@ -20,8 +22,7 @@ const DEFAULT_LIMIT = 100;
 const RequestList = Type.Object(
   {
     requests: Type.Array(RequestRecord, {
-      description:
-        'The newest first, by `endedAt`; without the missing validators, which the record of a single request has',
+      description: 'The newest first, by `endedAt`; without `details`, which the record of a single request has',
     }),
   },
   { title: 'RequestList', description: 'Recent requests for signatures' },
@@ -30,8 +31,8 @@ const RequestList = Type.Object(
 /** Records of recent requests, for operators and for the clients themselves. */
 export function registerRequests(server: Server, history: RequestHistory, access: AccessOptions): void {
   const description =
-    'A key with the right `operate` has the requests of all clients, any other key its own. Without configured keys, the machine of the ' +
-    'service has them: a request from a loopback address that no proxy has passed on.';
+    'A key with the right `operate` has the requests of all clients, any other key its own. Without configured keys they are 403, ' +
+    'unless `access.operateWithoutKey` lets the machine of the service have them: a request from a loopback address that no proxy has passed on.';
   const tags = ['Requests'];
 
   server.get(
@@ -72,6 +73,13 @@ export function registerRequests(server: Server, history: RequestHistory, access
         querystring: Type.Object({
           outcome: Type.Optional(oneOf(REQUEST_OUTCOMES, 'Only requests with this outcome')),
           subnetId: Type.Optional(text('Only requests with this signing subnet, in hex or cb58')),
+          messageId: Type.Optional(text('Only requests for the message with this ID, in hex or cb58')),
+          transaction: Type.Optional(
+            text('Only requests that name this transaction, by its ID or hash in hex or cb58'),
+          ),
+          client: Type.Optional(
+            text('Only requests of this client: `key:` and the name of its API key, or `address:` and its IP address'),
+          ),
           since: Type.Optional(
             Type.Integer({
               minimum: 0,
@@ -93,12 +101,30 @@ export function registerRequests(server: Server, history: RequestHistory, access
       },
     },
     async (request, reply) => {
-      const client = clientShown(request, access);
-      const { outcome, subnetId, since, limit = DEFAULT_LIMIT } = request.query;
-      const filter = { client, outcome, signingSubnetID: parseOptionalID<SubnetID>('subnetId', subnetId), since };
-      return reply.send({ requests: await history.list(filter, limit, isRecordOf(request)) });
+      const own = clientShown(request, access);
+      const { outcome, since, limit = DEFAULT_LIMIT, ...query } = request.query;
+      const client = parseClient(query.client) ?? own;
+      const txID = parseOptionalID<TxID>('transaction', query.transaction);
+      const filter = {
+        client,
+        outcome,
+        since,
+        signingSubnetID: parseOptionalID<SubnetID>('subnetId', query.subnetId),
+        messageID: parseOptionalID<MessageID>('messageId', query.messageId),
+        transactions: txID && [txID, evmHash(txID)],
+      };
+      const isShown = own === undefined || own === client;
+      return reply.send({ requests: isShown ? await history.list(filter, limit, isRecordOf(request)) : [] });
     },
   );
+}
+
+/** @throws {HttpError} naming the parameter */
+function parseClient(text: string | undefined): string | undefined {
+  if (text === undefined || text.startsWith('key:')) return text;
+  const [, address] = /^address:(.+)$/.exec(text) ?? [];
+  if (address !== undefined) return clientIdOf(undefined, address);
+  throw badRequest('client must be key: and the name of an API key, or address: and an IP address');
 }
 
 /** Values from the shared store have to fit the schema of the answer. */

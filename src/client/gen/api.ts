@@ -384,6 +384,18 @@ export interface ListRequestsQuery {
    */
   subnetId?: string;
   /**
+   * Only requests for the message with this ID, in hex or cb58
+   */
+  messageId?: string;
+  /**
+   * Only requests that name this transaction, by its ID or hash in hex or cb58
+   */
+  transaction?: string;
+  /**
+   * Only requests of this client: `key:` and the name of its API key, or `address:` and its IP address
+   */
+  client?: string;
+  /**
    * Only requests that ended at this Unix time in milliseconds or later. Those of other replicas appear up to 100 ms late
    */
   since?: number;
@@ -1891,7 +1903,7 @@ export interface Replay {
  */
 export interface RequestList {
   /**
-   * The newest first, by `endedAt`; without the missing validators, which the record of a single request has
+   * The newest first, by `endedAt`; without `details`, which the record of a single request has
    */
   requests: RequestRecord[];
 }
@@ -1929,6 +1941,14 @@ export interface RequestRecord {
    */
   network?: string;
   /**
+   * The ID of the message, in cb58, where it is known
+   */
+  messageId?: string;
+  /**
+   * The transaction that the request names: an EVM hash with 0x, or the ID of a P-Chain transaction in cb58
+   */
+  transaction?: string;
+  /**
    * In cb58
    */
   sourceChainId?: string;
@@ -1940,6 +1960,10 @@ export interface RequestRecord {
    * The blockchain that verifies the message, in cb58, where it is known
    */
   destinationBlockchainId?: string;
+  /**
+   * The P-Chain height that the request names
+   */
+  requestedPChainHeight?: number;
   /**
    * The P-Chain height whose validators were asked
    */
@@ -2005,15 +2029,12 @@ export interface RequestRecord {
    * The HTTP status; missing if no answer was begun
    */
   status?: number;
+  /**
+   * The error text of the answer; the first 500 characters of a longer one
+   */
+  errorMessage?: string;
   weights?: OutcomeWeights;
-  /**
-   * Validators that did not sign, the heaviest first
-   */
-  missing?: MissingValidator[];
-  /**
-   * How many more validators did not sign
-   */
-  missingOmitted?: number;
+  details?: AggregationDetails;
 }
 /**
  * Milliseconds of each stage. resolve: finding the validator set; connect: until a validator could be asked; collect: until the quorum was reached or out of reach; verify: checking the signature; execution: until the transaction was accepted and executed. The rest of the duration is waiting: for a permit, for another replica that has the same work, for the body. A stage that did not occur is missing

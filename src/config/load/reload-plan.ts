@@ -9,6 +9,7 @@ const LIVE: readonly string[] = [
   'access.unitsPerMinute',
   'access.apiKeys',
   'access.requireKey',
+  'access.operateWithoutKey',
   'networks.*.trackedSubnetIds',
   'networks.*.manuallyTrackedPeers',
   'networks.*.pChainApi',

@@ -107,11 +107,7 @@ const log = section('The log: JSON lines on standard error.', {
     examples: ['debug'],
     derived: {
       text: '`warn` if the devnet is the only network, else `info`',
-      value: ({ settings }: Surroundings) => {
-        const networks = Object.values(networksOf(settings));
-        const isEmbedded = (network: unknown) => partAt(network, ['embedded']) !== undefined;
-        return networks.length > 0 && networks.every(isEmbedded) ? 'warn' : 'info';
-      },
+      value: ({ settings }: Surroundings) => (isDevnetOnly(settings) ? 'warn' : 'info'),
     },
   }),
 });
@@ -200,14 +196,20 @@ const access = section(
         'the ports of `goApi`, whose clients must send a key then.',
       examples: [true],
     }),
+    operateWithoutKey: Type.Boolean({
+      description:
+        'Whether the machine of the service may use the routes of `operate` without a key: records of the requests of all clients, and the replay ' +
+        'of blocks. Only without `apiKeys`. Set it only where all who can send requests from a loopback address may do that: for a proxy on the ' +
+        'same machine that sets no `X-Forwarded-For`, `X-Real-IP`, `Forwarded` or `Via` header these are all its clients.',
+      examples: [true],
+      derived: {
+        text: '`true` if the devnet is the only network and there are no `apiKeys`, else `false`',
+        value: ({ settings }: Surroundings) =>
+          isDevnetOnly(settings) && !isFilled(partAt(settings, ['access', 'apiKeys'])),
+      },
+    }),
   },
-  {
-    check: ({ apiKeys, requireKey }: { readonly apiKeys?: unknown; readonly requireKey?: unknown }, report) => {
-      const hasKeys = Array.isArray(apiKeys) && apiKeys.length > 0;
-      if (requireKey === true && !hasKeys)
-        report('requireKey needs apiKeys: without a key nobody could use the service');
-    },
-  },
+  { check: checkAccess },
 );
 
 const identity = section(
@@ -342,6 +344,30 @@ function checkPorts(settings: object, report: Report): void {
     const isElsewhere = path[0] === 'metrics' && (partAt(settings, ['metrics', 'host']) ?? serverHost) !== serverHost;
     if (owner === undefined) owners.set(number, path.join('.'));
     else if (!isElsewhere) report(`must be another port than ${owner}`, path);
+  }
+}
+
+function isDevnetOnly(settings: unknown): boolean {
+  const networks = Object.values(networksOf(settings));
+  return networks.length > 0 && networks.every((network) => partAt(network, ['embedded']) !== undefined);
+}
+
+function isFilled(list: unknown): boolean {
+  return Array.isArray(list) && list.length > 0;
+}
+
+interface GivenAccess {
+  readonly apiKeys?: unknown;
+  readonly requireKey?: unknown;
+  readonly operateWithoutKey?: unknown;
+}
+
+function checkAccess({ apiKeys, requireKey, operateWithoutKey }: GivenAccess, report: Report): void {
+  if (requireKey === true && !isFilled(apiKeys)) {
+    report('requireKey needs apiKeys: without a key nobody could use the service');
+  }
+  if (operateWithoutKey === true && isFilled(apiKeys)) {
+    report('operateWithoutKey is for a service without apiKeys: give a key the right operate in its place');
   }
 }
 

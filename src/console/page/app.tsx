@@ -4,14 +4,15 @@ import type { ReadinessBody } from '../../api/health/health.ts';
 import type { ErrorCodeEntry } from '../../http/errors/error-codes.ts';
 import type { ConsoleFacts } from '../server/console-facts.ts';
 import { ActivityView } from './activity/activity-view.tsx';
+import { KeyButton, KeyForm, useApiKey } from './api-key.tsx';
 import { ConsoleApi, failureOf } from './console-api.ts';
 import { InspectView } from './inspect/inspect-view.tsx';
 import { MessagesView } from './messages/messages-view.tsx';
 import { ServiceView } from './service/service-view.tsx';
-import { namesOf, placeOf, type Session, SessionContext, TITLES, VIEWS, type ViewName } from './session.ts';
+import { namesOf, placeOf, problemOf, type Session, SessionContext, TITLES, VIEWS, type ViewName } from './session.ts';
 import { SignView } from './sign/sign-view.tsx';
 import { SubnetsView } from './subnets/subnets-view.tsx';
-import { Badge, Card, Swatch, TextField } from './ui/controls.tsx';
+import { Badge, Card, Swatch } from './ui/controls.tsx';
 import { clockTime } from './ui/figures.ts';
 import { type Polled, usePolled } from './ui/polled.tsx';
 import { ThemeButton } from './ui/theme.tsx';
@@ -26,7 +27,7 @@ function App({ facts }: { facts: ConsoleFacts }): ComponentChild {
   const [texts, setTexts] = useState<Partial<Record<ViewName, string>>>({});
   const [said, setSaid] = useState('');
   const [devnet, setDevnet] = useState<Session['devnet']>();
-  const [isKeyAsked, setKeyAsked] = useState(false);
+  const apiKey = useApiKey(api);
   const main = useRef<HTMLElement>(null);
   const readiness = usePolled((signal) => api.readiness(signal), READINESS_EVERY_MS, []);
   const title = place.view === undefined ? 'Not found' : TITLES[place.view];
@@ -35,7 +36,6 @@ function App({ facts }: { facts: ConsoleFacts }): ComponentChild {
     const onHash = () => setPlace(placeOf(location.hash));
     addEventListener('hashchange', onHash);
     document.addEventListener('copy', copyExactFigures);
-    api.onUnauthorized = () => setKeyAsked(true);
     return () => removeEventListener('hashchange', onHash);
   }, []);
   useEffect(() => {
@@ -54,6 +54,7 @@ function App({ facts }: { facts: ConsoleFacts }): ComponentChild {
   const session: Session = {
     api,
     network,
+    networkProblem: problemOf(readiness, network),
     networkId: readiness.value?.networks.find(({ name }) => name === network)?.networkId,
     sdkNetwork: [network, ...(chosen?.aliases ?? [])].find((name) => name === 'mainnet' || name === 'fuji'),
     facts,
@@ -98,22 +99,18 @@ function App({ facts }: { facts: ConsoleFacts }): ComponentChild {
         ) : (
           <Badge tone="plain">{network}</Badge>
         )}
-        <button
-          type="button"
-          class="button small"
-          aria-expanded={isKeyAsked}
-          aria-label={api.key === '' ? 'API key: none' : 'API key: set'}
-          title="API key"
-          onClick={() => setKeyAsked(!isKeyAsked)}
-        >
-          {api.key === '' ? 'Key' : 'Key ✓'}
-        </button>
+        <KeyButton apiKey={apiKey} />
         <ThemeButton />
       </div>
     </header>,
-    isKeyAsked && <KeyForm onDone={() => setKeyAsked(false)} />,
+    apiKey.isAsked && <KeyForm api={api} apiKey={apiKey} />,
     <main id="main" ref={main} tabIndex={-1}>
       <h1 class="visually-hidden">{title}</h1>
+      {session.networkProblem !== undefined && place.view !== 'service' && (
+        <p class="awaited banner" role="alert">
+          {session.networkProblem}
+        </p>
+      )}
       <SessionContext.Provider value={session}>
         <div key="sign" hidden={place.view !== 'sign'}>
           <SignView key={network} place={place} begin={texts.sign} />
@@ -123,7 +120,7 @@ function App({ facts }: { facts: ConsoleFacts }): ComponentChild {
         </div>
         {place.view === 'messages' && <MessagesView key={`messages ${network}`} id={place.rest} />}
         {place.view === 'subnets' && <SubnetsView key={`subnets ${network}`} subnetId={place.rest} />}
-        {place.view === 'activity' && <ActivityView key="activity" id={place.rest} />}
+        {place.view === 'activity' && <ActivityView key="activity" place={place} />}
         {place.view === 'service' && <ServiceView key="service" readiness={readiness} />}
       </SessionContext.Provider>
       {place.view === undefined && <UnknownAddress />}
@@ -163,29 +160,6 @@ function UnknownAddress(): ComponentChild {
   );
 }
 
-function KeyForm({ onDone }: { onDone: () => void }): ComponentChild {
-  const [typed, setTyped] = useState(api.key);
-  const submit = (event: Event) => {
-    event.preventDefault();
-    api.key = typed.trim();
-    onDone();
-  };
-  return (
-    <form class="key-form" onSubmit={submit}>
-      <TextField
-        label="API key"
-        hint="It raises your limits. It stays in this tab, and is gone with it."
-        type="password"
-        value={typed}
-        onValue={setTyped}
-      />
-      <button type="submit" class="button primary">
-        Use it
-      </button>
-    </form>
-  );
-}
-
 const root = document.getElementById('app');
 if (root === null) throw new Error('the page has no element #app');
 api.facts().then(
@@ -194,6 +168,7 @@ api.facts().then(
     render(<App facts={facts} />, root);
   },
   (error: unknown) => {
-    root.textContent = `The console cannot start: ${failureOf(error).message}`;
+    const [text] = root.getElementsByTagName('p');
+    if (text !== undefined) text.textContent = `The console cannot start: ${failureOf(error).message}`;
   },
 );

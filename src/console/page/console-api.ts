@@ -22,6 +22,9 @@ export interface Failure {
   readonly requestId?: string | undefined;
 }
 
+/** `ignored`: the service has no keys. `unknown`: it could not be asked. */
+export type KeyVerdict = 'accepted' | 'refused' | 'ignored' | 'unknown';
+
 const UNREACHABLE = 'The service cannot be reached. It may be stopped, or the network between is down.';
 
 export function failureOf(error: unknown): Failure {
@@ -66,6 +69,20 @@ export class ConsoleApi {
     return createClient({ ...this.#options(), network });
   }
 
+  /** Asks whether the service knows the key. A service without keys takes any, so it is asked without one, too. */
+  async checkKey(): Promise<KeyVerdict> {
+    const statusOf = async (headers: Record<string, string>): Promise<number> =>
+      (await fetch(`${this.origin}/v1/requests?limit=1`, { headers, cache: 'no-store' })).status;
+    try {
+      if ((await statusOf({ [API_KEY_HEADER]: this.key })) === 401) return 'refused';
+      const status = await statusOf({});
+      if (status === 401) return 'accepted';
+      return status === 200 || status === 403 ? 'ignored' : 'unknown';
+    } catch {
+      return 'unknown';
+    }
+  }
+
   facts(): Promise<ConsoleFacts> {
     return this.#json({ path: '/console/facts' });
   }
@@ -101,7 +118,7 @@ export class ConsoleApi {
 
   /** The newest first. An empty filter is left out. */
   async requests(
-    filter: { outcome?: string; subnetId?: string; since?: number; limit: number },
+    filter: Readonly<Record<string, string | number>>,
     signal?: AbortSignal,
   ): Promise<readonly RequestRecord[]> {
     const given = Object.entries(filter).filter(([, value]) => value !== '');

@@ -1,9 +1,11 @@
 import { createContext } from 'preact';
 import { useContext } from 'preact/hooks';
+import type { ReadinessBody } from '../../api/health/health.ts';
 import type { DevnetNetwork } from '../../devnet/devnet-schemas.ts';
 import type { ErrorCodeEntry } from '../../http/errors/error-codes.ts';
 import type { ConsoleFacts } from '../server/console-facts.ts';
 import type { ConsoleApi } from './console-api.ts';
+import { clockTime } from './ui/figures.ts';
 
 /** Titles of the views by their names in the address. */
 export const TITLES = {
@@ -51,6 +53,8 @@ export interface Session {
   readonly network: string;
   /** ID of the network, once the service has it from its API. */
   readonly networkId: number | undefined;
+  /** Why requests for the network fail now; undefined while they are served, or that is not known. */
+  readonly networkProblem: string | undefined;
   /** Name of the network in the public SDK, if it has one. */
   readonly sdkNetwork: string | undefined;
   readonly facts: ConsoleFacts;
@@ -71,6 +75,20 @@ export function namesOf(devnet: Session['devnet']): ReadonlyMap<string, string> 
   const { primary, l1 } = devnet;
   names.set(primary.cChainID, 'C-Chain').set(primary.xChainID, 'X-Chain');
   return names.set(l1.blockchainID, 'Devnet L1').set(l1.subnetID, 'Devnet L1');
+}
+
+interface PolledReadiness {
+  readonly value: ReadinessBody | undefined;
+  readonly error: unknown;
+  /** In Unix milliseconds. */
+  readonly failingSince: number;
+}
+
+export function problemOf({ value, error, failingSince }: PolledReadiness, network: string): string | undefined {
+  if (error !== undefined) return `The service cannot be reached since ${clockTime(failingSince)}.`;
+  const found = value?.networks.find(({ name }) => name === network);
+  if (found === undefined || found.status === 'up' || found.status === 'degraded') return undefined;
+  return `Network ${network} is ${found.status}, so nothing can be signed for it now${found.reason === undefined ? '' : `: ${found.reason}`}.`;
 }
 
 export const SessionContext = createContext<Session | undefined>(undefined);

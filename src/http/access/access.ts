@@ -15,6 +15,8 @@ export interface AccessOptions {
   readonly apiKeys: readonly ApiKey[];
   /** Whether a request without a key is refused; there are keys then. */
   readonly requireKey?: boolean;
+  /** Whether this machine may use the routes of `operate` while there are no keys. */
+  readonly operateWithoutKey?: boolean;
   /** Limit of each client address without a key; undefined if nothing is limited, keys included. */
   readonly unitsPerMinute: number | undefined;
   /** Addresses or CIDR blocks whose X-Forwarded-For is trusted. */

@@ -247,8 +247,8 @@ const ENTRIES = {
   },
   forbidden: {
     ...raised(403, 'never', 'api'),
-    meaning: 'The API key may not use this route',
-    action: 'Send a key that may use this route',
+    meaning: 'The API key may not use this route, or the route is for API keys and the service has none',
+    action: 'Send a key that may use this route, or ask the operator for one',
   },
   rate_limited: {
     ...raised(429, 'may_pass', 'api'),

@@ -1,8 +1,15 @@
 import { attempt, ParseError } from '../../lib/encoding/parse-error.ts';
-import { type BlockchainID, parseHexOrCb58Id, type SubnetID, type TxID, type ValidationID } from '../../warp/ids.ts';
+import {
+  type BlockchainID,
+  type MessageID,
+  parseHexOrCb58Id,
+  type SubnetID,
+  type TxID,
+  type ValidationID,
+} from '../../warp/ids.ts';
 import { badRequest } from '../errors/http-error.ts';
 
-type AnyID = SubnetID | BlockchainID | TxID | ValidationID;
+type AnyID = SubnetID | BlockchainID | MessageID | TxID | ValidationID;
 
 /** Parses a client's field or parameter. @throws {HttpError} naming the field, if `parse` throws a {@link ParseError} */
 export function parseField<T>(name: string, text: string, parse: () => T): T {

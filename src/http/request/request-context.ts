@@ -4,7 +4,7 @@ import type { AggregationStage } from '../../aggregation/aggregator-metrics.ts';
 import type { AggregationRequest, AggregationResult } from '../../aggregation/request/aggregation-request.ts';
 import type { Signing } from '../../aggregation/request/signing-resolver.ts';
 import type { Span } from '../../telemetry/spans.ts';
-import type { BlockchainID } from '../../warp/ids.ts';
+import type { BlockchainID, MessageID } from '../../warp/ids.ts';
 import type { ErrorCode } from '../errors/error-codes.ts';
 import { ClientGone } from '../errors/http-error.ts';
 import { type ApiKey, clientIdOf } from './client-identity.ts';
@@ -27,6 +27,7 @@ export interface AggregationFacts {
 }
 
 export interface ResolvedRequest extends Pick<Signing, 'signingSubnetID' | 'pChainHeight' | 'quorumNum'> {
+  readonly messageID: MessageID;
   readonly sourceChainID: BlockchainID;
   readonly destinationChainID: BlockchainID | undefined;
 }
@@ -42,6 +43,8 @@ export interface AnswerStream {
 
 export interface RequestFailure {
   readonly code: ErrorCode;
+  /** The error text of the answer; undefined if an upstream wrote it. */
+  readonly message?: string | undefined;
   /** What the validators did, if an aggregation failed. */
   readonly report?: AggregationReport | undefined;
   /** Status that a plain answer would have had, if a stream ended with the error after its 200. */

@@ -30,7 +30,8 @@ export function createErrorHandler(log: RequestLog, formOfServer: ErrorForm): Er
     const { code, message, retryAfterMs = ERROR_CODES[code].retryAfterMs } = answer;
     const statusCode = form.statusOf(code);
     const report = error instanceof AggregatorError ? error.report : undefined;
-    context.fail({ code, report, statusOfStream: stream?.hasBegun === true ? statusCode : undefined });
+    const statusOfStream = stream?.hasBegun === true ? statusCode : undefined;
+    context.fail({ code, message: String(message), report, statusOfStream });
     if (code === 'internal_error') log.unexpected(context, error);
     else if (error instanceof AggregatorError && (statusCode >= 500 || error.report !== undefined))
       log.aggregationFailed(context, error);

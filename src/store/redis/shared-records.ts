@@ -20,9 +20,14 @@ export interface SharedRecords {
 }
 
 export interface SharedRecord {
-  /** Validators, the most important first; left out of a value that is too long. */
-  readonly missing?: readonly unknown[];
-  readonly missingOmitted?: number;
+  /** What validators did; they choose their texts. */
+  readonly details?:
+    | {
+        /** The most important first; left out of a value that is too long. */
+        readonly missing: readonly unknown[];
+        readonly missingOmitted: number;
+      }
+    | undefined;
 }
 
 /** How long a record is kept. */
@@ -38,7 +43,7 @@ const WRITES = { capacity: MAX_RECORDS_EACH, perSecond: 20 };
 /** Bytes of a page, with the longest values: 400 KiB, which must arrive within the store's timeout. */
 const PAGE = 50;
 /** Raised with each change of the form of records. */
-const FORMAT = 1;
+const FORMAT = 2;
 
 /** A value of another type counts as none. */
 const ADD_SCRIPT = `
@@ -103,13 +108,15 @@ function createWaiting(clock: Clock) {
   return { bucket: new TokenBucket(WRITES, clock.monotonicMs()), batch: [] as (() => SharedRecord)[] };
 }
 
-/** Leaves half of the missing validators out until the value is short enough. */
+/** Leaves half of the missing validators out until the value is short enough, and at last all details. */
 function encode(record: SharedRecord): Uint8Array {
   const json = Buffer.from(JSON.stringify(record));
-  const { missing = [], missingOmitted = 0 } = record;
-  if (json.length <= MAX_RECORD_BYTES - TAG_ROOM || missing.length === 0) return json;
-  const kept = missing.slice(0, missing.length / 2);
-  return encode({ ...record, missing: kept, missingOmitted: missingOmitted + missing.length - kept.length });
+  const { details } = record;
+  if (json.length <= MAX_RECORD_BYTES - TAG_ROOM || details === undefined) return json;
+  if (details.missing.length === 0) return encode({ ...record, details: undefined });
+  const missing = details.missing.slice(0, details.missing.length / 2);
+  const missingOmitted = details.missingOmitted + details.missing.length - missing.length;
+  return encode({ ...record, details: { ...details, missing, missingOmitted } });
 }
 
 /** The seal in front of a value. */

@@ -1,13 +1,16 @@
 import { describe, expect, test } from 'vitest';
 import { VALIDATOR_OUTCOMES } from '../../../src/aggregation/validators/validator-outcome.ts';
 import type { RequestRecord } from '../../../src/api/requests/request-record.ts';
+import { bytesToHex } from '../../../src/lib/encoding/bytes.ts';
+import { parseHexOrCb58Id } from '../../../src/warp/ids.ts';
 import { createLogLines } from '../../support/log-lines.ts';
 import { shareService, whileValidators } from './shared-service.ts';
 
 const POST_ROUTE = '/v1/signatureAggregator/:network/aggregateSignatures';
 const log = createLogLines();
 log.logger.level = 'warn';
-const service = await shareService(5, { settings: { logger: log.logger } });
+const access = { operateWithoutKey: true };
+const service = await shareService(5, { settings: { access, logger: log.logger } });
 
 const named = (id: string) => ({ 'x-request-id': id });
 const newMessage = () => service.devnet.emitMessages(1)[0] as string;
@@ -80,17 +83,17 @@ describe('the record of a request', () => {
     }
   });
 
-  test('that failed has the missing validators of its details, and its ID is in a log of warnings', async () => {
+  test('that failed has the error that its client got, and its ID is in a log of warnings', async () => {
     const refusing = { kind: 'refusing', code: 100, message: 'not today' } as const;
     const send = () => service.post({ message: newMessage() }, undefined, named('failed'));
     const answer = await whileValidators(service, refusing, send, 3);
-    const details = answer.body['details'] as Record<string, unknown>;
+    const { code, message, details } = answer.body;
     const record = await recordOf('failed');
-    expect(record).toMatchObject({ outcome: answer.body['code'], status: answer.status });
-    expect(record.missing).toEqual(details['missing']);
-    expect(record.missingOmitted).toBe(0);
-    const outcomes = details['outcomes'] as Record<string, { weight: string }>;
-    for (const outcome of VALIDATOR_OUTCOMES) expect(record.weights?.[outcome]).toBe(outcomes[outcome]?.weight);
+    expect(record).toMatchObject({ outcome: code, status: answer.status, errorMessage: message });
+    expect(record.details).toEqual(details);
+    for (const outcome of VALIDATOR_OUTCOMES) {
+      expect(record.weights?.[outcome]).toBe(record.details?.outcomes[outcome].weight);
+    }
     await log.until('"requestId":"failed"', 1);
   });
 
@@ -142,7 +145,8 @@ test('a list is filtered by outcome, subnet and time, and has the newest first',
   const { subnetID } = service.devnet.subnets.primary;
   const all = await list('limit=2000');
   expect(all.map(({ endedAt }) => endedAt)).toEqual(all.map(({ endedAt }) => endedAt).toSorted((a, b) => b - a));
-  expect(all.every(({ missing }) => missing === undefined)).toBe(true);
+  expect(all.some(({ weights }) => weights !== undefined && weights.refused !== '0')).toBe(true);
+  expect(all.every(({ details }) => details === undefined)).toBe(true);
   expect(await list('outcome=signed')).toEqual(all.filter(({ outcome }) => outcome === 'signed'));
   expect(await list('outcome=invalid_request')).toEqual(all.filter(({ outcome }) => outcome === 'invalid_request'));
   expect(await list(`subnetId=${subnetID}`)).toEqual(all.filter(({ signingSubnetId }) => signingSubnetId === subnetID));
@@ -151,9 +155,49 @@ test('a list is filtered by outcome, subnet and time, and has the newest first',
   expect(await list('limit=2')).toEqual(all.slice(0, 2));
 });
 
+test('the requests of a message are found by its ID, by its transaction and by their client, with height and destination', async () => {
+  const { message, transactionHash } = service.devnet.emit('C');
+  const { blockchainID } = service.devnet.subnets.l1;
+  const first = await service.post({ message: bytesToHex(message.bytes) }, undefined, named('by-message'));
+  const pChainHeight = Number(first.body['pChainHeight']);
+  const query = `blockchainId=C&destinationBlockchainId=${blockchainID}&pChainHeight=${pChainHeight}`;
+  const path = `${POST_ROUTE.replace(':network', 'fuji')}/${transactionHash}`;
+  expect((await service.get(`${path}?${query}`)).status).toBe(201);
+  const [ofTransaction, ofMessage] = await list(`messageId=${message.id}`);
+  expect(ofMessage).toMatchObject({ id: 'by-message', messageId: message.id, pChainHeight });
+  expect([ofMessage?.transaction, ofMessage?.requestedPChainHeight]).toEqual([undefined, undefined]);
+  expect(ofTransaction).toMatchObject({
+    messageId: message.id,
+    transaction: transactionHash,
+    requestedPChainHeight: pChainHeight,
+    pChainHeight,
+    destinationBlockchainId: blockchainID,
+  });
+  expect(await list(`transaction=${transactionHash}`)).toEqual([ofTransaction]);
+  expect(await list(`transaction=${parseHexOrCb58Id(transactionHash, 'txHash')}`)).toEqual([ofTransaction]);
+  expect(await list(`messageId=${message.id}&outcome=aborted`)).toEqual([]);
+  const all = await list('limit=2000');
+  for (const address of ['127.0.0.1', '::ffff:127.0.0.1']) {
+    expect(await list(`limit=2000&client=address:${address}`)).toEqual(all);
+  }
+  for (const client of ['address:127.0.0.2', 'key:127.0.0.1']) expect(await list(`client=${client}`)).toEqual([]);
+});
+
+test('a transaction that is unknown is in the record of its request', async () => {
+  const hash = `0x${'12'.repeat(32)}`;
+  await service.get(`${POST_ROUTE.replace(':network', 'fuji')}/${hash}?blockchainId=C`);
+  const [record] = await list(`transaction=${hash}`);
+  expect(record).toMatchObject({ transaction: hash, outcome: 'unknown_transaction', status: 404 });
+  expect(record?.errorMessage).toContain(hash);
+  expect(record?.messageId).toBeUndefined();
+});
+
 test.each([
   ['outcome=good', /^outcome must be one of signed, aborted, /],
   ['subnetId=zz', /^subnetId /],
+  ['messageId=', /^messageId is empty/],
+  ['transaction=0x12', /^transaction /],
+  ['client=127.0.0.1', /^client must be key: and the name of an API key, or address: and an IP address$/],
   ['limit=2001', /^limit must be an integer from 1 to 2000/],
   ['subnet=11111111111111111111111111111111LpoYY', /^unknown parameter subnet; known are: outcome, subnetId/],
 ])('a list by %s is a 400 that names the parameter', async (query, message) => {

@@ -1,31 +1,37 @@
 import type { ComponentChild } from 'preact';
-import { useState } from 'preact/hooks';
+import { useEffect, useState } from 'preact/hooks';
 import type { RequestRecord } from '../../../api/requests/request-record.ts';
 import { MAX_RECORDS } from '../../../store/local/record-limits.ts';
-import { MIN_ID_LENGTH, useSession } from '../session.ts';
-import { Card, Id, SelectField, TextField } from '../ui/controls.tsx';
-import { clockTime, dateTime, milliseconds, shortened } from '../ui/figures.ts';
+import { type Place, useSession } from '../session.ts';
+import { Card, SelectField, TextField } from '../ui/controls.tsx';
+import { clockTime, milliseconds, shortened } from '../ui/figures.ts';
 import { type Polled, Stale, usePolled } from '../ui/polled.tsx';
 import { type Column, swatched, Table } from '../ui/table.tsx';
-import { RequestDetail } from './request-detail.tsx';
+import { useSettled } from '../ui/use-answer.ts';
+import { findRequests, keyOf } from './find-requests.ts';
+import { RequestDetail, RequestLink, rowFactsOf } from './request-detail.tsx';
 import { countFailures } from './request-summary.ts';
 
 const LIST_EVERY_MS = 3_000;
-const LISTED = 200;
+/** A search asks for all that its text may name. */
+const SEARCH_EVERY_MS = 10_000;
 const HOUR_MS = 3_600_000;
 /** The last hour has many more records than the list. */
 const HOUR_EVERY_MS = 30_000;
 
 /** Recent requests for signatures, and one of them in full. */
-export function ActivityView({ id }: { id: string | undefined }): ComponentChild {
+export function ActivityView({ place }: { place: Place }): ComponentChild {
   const { api, nameOf } = useSession();
+  const { rest: id, query } = place;
   const [outcome, setOutcome] = useState('');
-  const [subnet, setSubnet] = useState('');
-  const subnetId = subnet.trim().length < MIN_ID_LENGTH ? '' : subnet.trim();
-  const list = usePolled((signal) => api.requests({ outcome, subnetId, limit: LISTED }, signal), LIST_EVERY_MS, [
-    outcome,
-    subnetId,
-  ]);
+  const linked = query.get('search');
+  const [search, setSearch] = useState(linked ?? '');
+  useEffect(() => {
+    if (linked !== null) setSearch(linked);
+  }, [linked]);
+  const text = useSettled(search);
+  const everyMs = text.trim() === '' ? LIST_EVERY_MS : SEARCH_EVERY_MS;
+  const list = usePolled((signal) => findRequests(api, { text, outcome }, signal), everyMs, [outcome, text]);
   const hour = usePolled(
     (signal) => api.requests({ since: Date.now() - HOUR_MS, limit: MAX_RECORDS }, signal),
     HOUR_EVERY_MS,
@@ -43,7 +49,13 @@ export function ActivityView({ id }: { id: string | undefined }): ComponentChild
             onValue={setOutcome}
             options={[['', 'all'], ['signed', 'signed'], ...optionsOf(failures, outcome)]}
           />
-          <TextField label="Subnet" placeholder="subnet ID" type="search" value={subnet} onValue={setSubnet} />
+          <TextField
+            label="Search"
+            placeholder="request, message, transaction, subnet or client"
+            type="search"
+            value={search}
+            onValue={setSearch}
+          />
         </div>
         <Requests list={list} />
       </Card>
@@ -54,7 +66,7 @@ export function ActivityView({ id }: { id: string | undefined }): ComponentChild
           <ul class="list">
             {failures.map(({ subnetId: of, outcome: code, count }) => (
               <li key={`${of} ${code}`}>
-                <button type="button" class="button small" onClick={() => (setOutcome(code), setSubnet(of ?? ''))}>
+                <button type="button" class="button small" onClick={() => (setOutcome(code), setSearch(of ?? ''))}>
                   <strong>{count}</strong>
                   {` ${code}`}
                 </button>
@@ -78,22 +90,16 @@ function optionsOf(failures: ReturnType<typeof countFailures>, chosen: string): 
 function Requests({ list }: { list: Polled<readonly RequestRecord[]> }): ComponentChild {
   const { nameOf } = useSession();
   const columns: Column<RequestRecord>[] = [
-    { name: 'Ended', cell: ({ endedAt }) => clockTime(endedAt), full: ({ endedAt }) => dateTime(endedAt) },
+    { name: 'Ended', cell: ({ endedAt }) => clockTime(endedAt) },
     { name: 'Outcome', cell: ({ outcome }) => swatched(outcome === 'signed' ? 'signed' : 'refused', outcome) },
     { name: 'Time', isNumber: true, cell: ({ durationMs }) => milliseconds(durationMs) },
     {
       name: 'Subnet',
       isWide: true,
       cell: ({ signingSubnetId: of }) => (of === undefined ? '–' : (nameOf(of) ?? shortened(of))),
-      full: ({ signingSubnetId: of }) => (of === undefined ? '–' : <Id value={of} what="subnet ID" />),
     },
     { name: 'Client', isWide: true, cell: ({ client }) => client },
-    {
-      name: 'Request',
-      isWide: true,
-      cell: ({ id }) => <RequestLink id={id} text={shortened(id)} />,
-      full: ({ id }) => <RequestLink id={id} text={id} />,
-    },
+    { name: 'Request', isWide: true, cell: ({ id }) => <RequestLink id={id} text={shortened(id)} /> },
   ];
   return (
     <Stale polled={list}>
@@ -103,17 +109,10 @@ function Requests({ list }: { list: Polled<readonly RequestRecord[]> }): Compone
           label="Requests"
           columns={columns}
           rows={list.value}
-          keyOf={({ id, endedAt }) => `${endedAt} ${id}`}
+          keyOf={keyOf}
+          openedFacts={rowFactsOf}
         />
       )}
     </Stale>
-  );
-}
-
-function RequestLink({ id, text }: { id: string; text: string }): ComponentChild {
-  return (
-    <a href={`#/activity/${encodeURIComponent(id)}`}>
-      <code>{text}</code>
-    </a>
   );
 }

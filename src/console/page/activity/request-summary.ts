@@ -1,5 +1,6 @@
 import type { RequestRecord } from '../../../api/requests/request-record.ts';
-import { sumOutcomes } from '../sign/outcomes.ts';
+import type { Failure } from '../console-api.ts';
+import { type OutcomeSum, sumOutcomes } from '../sign/outcomes.ts';
 
 const STAGES = ['resolve', 'connect', 'collect', 'verify', 'execution'] as const;
 
@@ -35,9 +36,15 @@ export function countFailures(
   return [...counts.values()].sort((a, b) => b.count - a.count);
 }
 
-/** The weights of a record with their sum, which is the weight of the validator set. */
-export function outcomesOfRecord(weights: NonNullable<RequestRecord['weights']>) {
+/** Returns the failure as the client of the request saw it; undefined if there was none, or no answer. */
+export function failureOfRecord({ outcome, errorMessage, status, details }: RequestRecord): Failure | undefined {
+  if (outcome === 'signed' || outcome === 'aborted') return undefined;
+  return { code: outcome, message: errorMessage ?? outcome, statusCode: status, details };
+}
+
+/** The outcomes of a record; its weights together are that of the validator set. */
+export function outcomesOfRecord(weights: NonNullable<RequestRecord['weights']>): OutcomeSum[] {
   const totalWeight = Object.values(weights).reduce((sum, weight) => sum + BigInt(weight), 0n);
   const counted = Object.entries(weights).map(([outcome, weight]) => [outcome, { count: 0, weight }]);
-  return { outcomes: sumOutcomes(Object.fromEntries(counted), totalWeight), totalWeight };
+  return sumOutcomes(Object.fromEntries(counted), totalWeight);
 }

@@ -57,11 +57,13 @@ function stagesOf({ blockTime, executedAt, signedAt, failure, blockNumber }: Fee
 }
 
 function factsOf(message: FeedMessageRecord): FactRows {
-  const { sender, txHash, logIndex, destinationBlockchainId, signingSubnetId, pChainHeight, signedMessage } = message;
+  const { messageId, sender, txHash, logIndex, destinationBlockchainId, signingSubnetId, pChainHeight, signedMessage } =
+    message;
   return [
     ['Sender', <Id value={sender} what="address" />],
     ['Transaction', <Id value={txHash} what="transaction hash" />],
     ['Log', String(logIndex)],
+    ['Requests', <a href={`#/activity?search=${encodeURIComponent(messageId)}`}>those for this message</a>],
     destinationBlockchainId !== undefined && [
       'Destination',
       <NamedId value={destinationBlockchainId} what="blockchain ID" />,

@@ -1,7 +1,8 @@
 import type { ComponentChild, ComponentChildren } from 'preact';
-import { useMemo, useState } from 'preact/hooks';
-import { Facts, Id, Swatch } from './controls.tsx';
+import { useMemo, useRef, useState } from 'preact/hooks';
+import { type FactRows, Facts, Id, Swatch } from './controls.tsx';
 import { shortened } from './figures.ts';
+import { useKeptFocus } from './kept-focus.ts';
 
 export interface Column<Row> {
   readonly name: string;
@@ -9,6 +10,8 @@ export interface Column<Row> {
   /** Shown on wide screens, and in an opened row. */
   readonly isWide?: boolean;
   readonly cell: (row: Row) => ComponentChildren;
+  /** Cut off where its text has no room; an opened row has all of it. */
+  readonly isLong?: boolean;
   /** What an opened row shows, if the cell leaves something out. */
   readonly full?: (row: Row) => ComponentChildren;
   /** Ascending order; a column without it cannot be sorted. */
@@ -48,9 +51,10 @@ export function nodeColumn<Row>(nodeIdsOf: (row: Row) => readonly string[]): Col
   };
 }
 
-/** A word after the colour of a status or an outcome. */
+/** A word after the colour of a status or an outcome. A code breaks at its underscores. */
 export function swatched(status: string, word: string): ComponentChildren {
-  return [<Swatch colour={status} />, word];
+  const parts = word.split(/(?<=_)/).map((part, index) => (index === 0 ? part : [<wbr />, part]));
+  return [<Swatch colour={status} />, ...parts];
 }
 
 interface TableProps<Row> {
@@ -60,20 +64,25 @@ interface TableProps<Row> {
   readonly keyOf: (row: Row) => string | number;
   /** The column by which the rows are sorted at first, in descending order. Without it they stay in their order. */
   readonly sortedBy?: string;
+  /** What an opened row shows in place of all columns in full. */
+  readonly openedFacts?: (row: Row) => FactRows;
 }
 
 /** Rows that are shown at once: thousands would take the browser seconds to lay out. */
 const PAGE_ROWS = 100;
 
 /** A table whose rows open, to show what has no room in them. */
-export function Table<Row>({ label, columns, rows, keyOf, sortedBy }: TableProps<Row>): ComponentChild {
+export function Table<Row>(props: TableProps<Row>): ComponentChild {
+  const { label, columns, rows, keyOf, sortedBy, openedFacts = (row: Row) => fullColumns(columns, row) } = props;
   const [sorting, setSorting] = useState(sortedBy === undefined ? undefined : { column: sortedBy, isDescending: true });
   const shown = useMemo(() => sorted(rows, columns, sorting), [rows, columns, sorting]);
   const [limit, setLimit] = useState(PAGE_ROWS);
   const [opened, setOpened] = useState<string | number>();
   const left = rows.length - limit;
+  const box = useRef<HTMLDivElement>(null);
+  useKeptFocus(box, [left > 0]);
   return (
-    <div class="table-box" tabIndex={0} role="region" aria-label={label}>
+    <div ref={box} class="table-box" tabIndex={0} role="region" aria-label={label}>
       <table aria-rowcount={rows.length + 1}>
         <thead>
           <tr>
@@ -98,7 +107,7 @@ export function Table<Row>({ label, columns, rows, keyOf, sortedBy }: TableProps
               isOpen && (
                 <tr key={`${key} opened`} class="opened">
                   <td colSpan={isNarrow() ? columns.filter(({ isWide }) => !isWide).length : columns.length}>
-                    <Facts rows={columns.map(({ name, cell, full = cell }) => [name, full(row)])} />
+                    <Facts rows={openedFacts(row)} />
                   </td>
                 </tr>
               ),
@@ -113,6 +122,10 @@ export function Table<Row>({ label, columns, rows, keyOf, sortedBy }: TableProps
       )}
     </div>
   );
+}
+
+function fullColumns<Row>(columns: readonly Column<Row>[], row: Row): FactRows {
+  return columns.map(({ name, cell, full = cell }) => [name, full(row)]);
 }
 
 function HeadCell<Row>(props: {
@@ -142,8 +155,8 @@ function HeadCell<Row>(props: {
   );
 }
 
-function classOf({ isNumber, isWide }: Column<never>): string {
-  return `${isNumber ? 'number' : ''} ${isWide ? 'wide' : ''}`;
+function classOf({ isNumber, isWide, isLong }: Column<never>): string {
+  return `${isNumber ? 'number' : ''} ${isWide ? 'wide' : ''} ${isLong ? 'long' : ''}`;
 }
 
 function sorted<Row>(

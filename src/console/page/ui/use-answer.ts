@@ -3,6 +3,16 @@ import { useEffect, useState } from 'preact/hooks';
 /** Wait after the last change, so that typing does not send a request for each key. */
 const QUIET_MS = 150;
 
+/** Returns a value once it has not changed for a moment, as a text that is typed. */
+export function useSettled<T>(value: T): T {
+  const [settled, setSettled] = useState(value);
+  useEffect(() => {
+    const timer = setTimeout(() => setSettled(value), QUIET_MS);
+    return () => clearTimeout(timer);
+  }, [value]);
+  return settled;
+}
+
 interface Answer<T> {
   readonly key?: string;
   readonly value?: T;

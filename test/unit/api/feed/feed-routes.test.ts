@@ -21,6 +21,7 @@ interface Page {
 let store: MessageStore;
 const ranges: unknown[] = [];
 const server = await createFeedServer(() => store, {
+  access: { ...limitedTo(1_000_000), operateWithoutKey: true },
   async replay(...[chainID, from, to]) {
     ranges.push([chainID, from, to]);
     return { found: 2, added: 1 };
@@ -237,12 +238,14 @@ describe('GET messages/{messageId}', () => {
 describe('POST messages/{blockchainId}/replay', () => {
   const url = `${MESSAGES_PATH}/${CHAIN}/replay?fromBlock=3&toBlock=5`;
 
-  test('reads a range of blocks again for the machine of the service', async () => {
-    const response = await server.inject({ method: 'POST', url, headers: { host: 'localhost' } });
-    expect(response.json()).toEqual({ found: 2, added: 1 });
+  test('reads a range of blocks again for the machine of the service, if the configuration allows it', async () => {
+    const here = { method: 'POST', url, headers: { host: 'localhost' } } as const;
+    expect((await server.inject(here)).json()).toEqual({ found: 2, added: 1 });
     expect(ranges).toEqual([[CHAIN, 3, 5]]);
-    const other = await server.inject({ method: 'POST', url, headers: { host: 'example.org' } });
-    expectError(other, 403, /^blocks are read again to the machine/, 'forbidden');
+    const own = await serverWith({});
+    expectError(await own.inject(here), 403, /^blocks are read again for API keys only/, 'forbidden');
+    const other = await server.inject({ ...here, headers: { host: 'example.org' } });
+    expectError(other, 403, /^blocks are read again for the machine of the service only/, 'forbidden');
   });
 
   test('takes both ends of the range', async () => {

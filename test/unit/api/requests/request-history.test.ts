@@ -27,14 +27,39 @@ function entry(id: string, more: Partial<RequestEntry> = {}): RequestEntry {
   };
 }
 
-const missing = (count: number, text: string): NonNullable<RequestEntry['missing']> =>
-  Array.from({ length: count }, (_, index) => ({
+/** Details with so many missing validators, each with a reason of its own. */
+function details(count: number, text: string): NonNullable<RequestEntry['details']> {
+  const weight = `${10n ** 15n}`;
+  const missing = Array.from({ length: count }, (_, index) => ({
     nodeId: `NodeID-${String(index).padStart(33, 'x')}`,
     weight: `${10n ** 15n + BigInt(index)}`,
     outcome: 'refused' as const,
     code: 1,
     text: Buffer.from(`${index}${text}`).toString(),
   }));
+  const none = () => ({ weight: '0', count: 0, reasons: [] });
+  const reasons = missing
+    .slice(0, 8)
+    .map((one) => ({ weight, count: 1, code: 1, text: Buffer.from(`r${one.text}`).toString() }));
+  return {
+    weightNeeded: weight,
+    weightSigned: '0',
+    totalWeight: weight,
+    signingSubnetId: 's',
+    pChainHeight: 7,
+    outcomes: {
+      signed: { weight: '0', count: 0 },
+      refused: { weight, count, reasons },
+      timed_out: none(),
+      unreachable: none(),
+      invalid_signature: none(),
+      not_asked: none(),
+      no_key: none(),
+    },
+    missing,
+    missingOmitted: 0,
+  };
+}
 
 test('the bounds in number and bytes hold for any requests, and the latest of each kind stay', async () => {
   const requests = fc.array(
@@ -52,7 +77,7 @@ test('the bounds in number and bytes hold for any requests, and the latest of ea
         entry(`${index}`, {
           endedAt: index,
           outcome: isSigned ? 'signed' : 'insufficient_weight',
-          missing: missing(count, 'é'.repeat(length)),
+          details: details(count, 'é'.repeat(length)),
         }),
       );
       for (const one of entries) history.add(one);
@@ -79,7 +104,9 @@ test('a full history takes at most 12 MiB', async () => {
   for (let index = 0; index < 5_000; index += 1) {
     const id = `${index}`.padStart(128, 'i');
     history.add(entry(id, { stages: { resolve: index / 3, collect: index / 7 }, endedAt: index }));
-    history.add(entry(id, { outcome: 'signing_refused', missing: missing(32, '語'.repeat(200)), endedAt: index }));
+    const errorMessage = Buffer.from(`${index}${'語'.repeat(490)}`).toString();
+    const failed = { outcome: 'signing_refused', errorMessage, details: details(32, '語'.repeat(200)) } as const;
+    history.add(entry(id, { ...failed, endedAt: index }));
   }
   collectGarbage();
   const tookBytes = process.memoryUsage().heapUsed - before;

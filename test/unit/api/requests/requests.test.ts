@@ -7,6 +7,7 @@ import type { AccessOptions } from '../../../../src/http/access/access.ts';
 import type { ApiKey } from '../../../../src/http/request/client-identity.ts';
 import { bytesToHex } from '../../../../src/lib/encoding/bytes.ts';
 import { P_CHAIN_ID, PRIMARY_NETWORK_ID } from '../../../../src/warp/ids.ts';
+import { parseUnsignedMessage } from '../../../../src/warp/unsigned-message.ts';
 import { readCase } from '../../../vectors/vectors.ts';
 import { createPlainTally, setOf } from '../../aggregation/collection/tally-fixture.ts';
 import { createTestServer, expectError, limitedTo, PATH } from '../api-fixture.ts';
@@ -34,9 +35,8 @@ interface Sent {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** @param trustedProxies of the service */
-async function start(apiKeys: readonly ApiKey[], trustedProxies: readonly string[] = []) {
-  const access: AccessOptions = { ...limitedTo(1_000), apiKeys, trustedProxies };
+async function start(settings: Partial<AccessOptions>) {
+  const access: AccessOptions = { ...limitedTo(1_000), ...settings };
   const server = await createTestServer({ access, corsOrigins: ['*'] });
   const common = ({ key: name, remoteAddress = LOCAL, headers }: Sent, id = '') => ({
     remoteAddress,
@@ -62,8 +62,21 @@ async function start(apiKeys: readonly ApiKey[], trustedProxies: readonly string
   };
 }
 
-describe('where no keys are set', async () => {
-  const { sign, get, ids } = await start([]);
+test('where no keys are set, this machine has no requests unless the configuration allows it', async () => {
+  const { sign, get } = await start({});
+  await sign('near');
+  for (const path of ['/v1/requests', '/v1/requests/near']) {
+    const response = await get(path);
+    expect([response.statusCode, response.json().code]).toEqual([403, 'forbidden']);
+    expect(response.json().message).toBe(
+      'requests are shown for API keys only, and this service has none; configure access.apiKeys with a key for routes of operate, ' +
+        'or set access.operateWithoutKey for the machine of the service',
+    );
+  }
+});
+
+describe('where no keys are set, and none is needed for routes of operate', async () => {
+  const { sign, get, ids } = await start({ operateWithoutKey: true });
   await sign('near');
   await sign('far', { remoteAddress: REMOTE });
 
@@ -92,7 +105,7 @@ describe('where no keys are set', async () => {
   });
 
   test('a client behind a trusted proxy of this machine has none', async () => {
-    const proxied = await start([], [LOCAL]);
+    const proxied = await start({ operateWithoutKey: true, trustedProxies: [LOCAL] });
     const response = await proxied.get('/v1/requests', { headers: { 'x-forwarded-for': LOCAL } });
     expect(response.statusCode).toBe(403);
   });
@@ -104,7 +117,7 @@ describe('where no keys are set', async () => {
 });
 
 describe('where keys are set', async () => {
-  const { sign, get, ids } = await start(KEYS);
+  const { sign, get, ids } = await start({ apiKeys: KEYS, operateWithoutKey: true });
   for (const name of ['one', 'other', 'both']) await sign(`of-${name}`, { key: name });
   await sign('of-nobody', { remoteAddress: REMOTE });
 
@@ -120,6 +133,17 @@ describe('where keys are set', async () => {
       const response = await get(`/v1/requests/${id}`, { key: 'one' });
       expectError(response, 404, `no recent request has the ID ${id}`, 'unknown_request');
     }
+  });
+
+  test('the requests of a client are found by the name of its key, by a key with the right operate and by its own', async () => {
+    const found = async (name: string, client: string) => {
+      const { requests } = (await get(`/v1/requests?client=${client}`, { key: name })).json();
+      return requests.map(({ id }: { id: string }) => id);
+    };
+    expect(await found('operator', 'key:one')).toEqual(['of-one']);
+    expect(await found('operator', `address:${REMOTE}`)).toEqual(['of-nobody']);
+    expect(await found('one', 'key:one')).toEqual(['of-one']);
+    expect(await found('one', 'key:other')).toEqual([]);
   });
 
   test('a client without a known key has none, even on the machine of the service', async () => {
@@ -156,6 +180,11 @@ test('a record sums up a stage that occurred twice, and bounds the texts of clie
   expect((await server.inject({ url: '/v1/requests/long', headers })).json()).toMatchObject({
     client: `address:${'x'.repeat(120)}`,
     stages: { collect: 12 },
-    missing: [{ outcome: 'refused', text: 'y'.repeat(200) }],
+    messageId: parseUnsignedMessage(readCase('c_warp_0').unsignedMessage).id,
+    errorMessage: 'too little',
+    details: {
+      missing: [{ outcome: 'refused', text: 'y'.repeat(200) }],
+      outcomes: { refused: { reasons: [{ code: 1, text: 'y'.repeat(200) }] } },
+    },
   });
 });

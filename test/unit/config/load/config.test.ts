@@ -31,7 +31,7 @@ describe('defaults', () => {
       },
       log: { level: 'info' },
       metrics: { host: '127.0.0.1', port: undefined },
-      access: { unitsPerMinute: 3_000, apiKeys: [] },
+      access: { unitsPerMinute: 3_000, apiKeys: [], operateWithoutKey: false },
       identity: undefined,
       bls: { backend: 'noble' },
       aggregation: { requestTimeoutMs: 10_000, signatureCacheSize: 200_000 },
@@ -80,7 +80,10 @@ describe('defaults', () => {
 
   test('without a file, one devnet has the names of all networks', () => {
     const config = configOf(undefined);
-    expect(config).toMatchObject({ log: { level: 'warn' }, access: { unitsPerMinute: undefined } });
+    expect(config).toMatchObject({
+      log: { level: 'warn' },
+      access: { unitsPerMinute: undefined, operateWithoutKey: true },
+    });
     expect(config.networks).toMatchObject([
       {
         name: 'local',
@@ -96,6 +99,18 @@ describe('defaults', () => {
     const beside = configOf({ networks: { trial: { embedded: {} }, fuji: FUJI } }, { validators: '7' });
     expect(beside.log.level).toBe('info');
     expect(beside.networks[0]).toMatchObject({ name: 'trial', aliases: [], embedded: { validators: 7 } });
+  });
+
+  test('the machine of the service operates without a key on a devnet without keys, and elsewhere where it is set', () => {
+    const devnet = { networks: { local: { embedded: {} } } };
+    const apiKeys = [{ name: 'a', sha256: 'a'.repeat(64) }];
+    const isAllowed = (file: object) => configOf(file).access.operateWithoutKey;
+    expect([isAllowed(devnet), isAllowed({ ...devnet, access: { apiKeys } })]).toEqual([true, false]);
+    expect(isAllowed({ networks: { local: { embedded: {} }, fuji: FUJI } })).toBe(false);
+    expect(isAllowed(fileWith({ access: { operateWithoutKey: true } }))).toBe(true);
+    expect(problemsOf(fileWith({ access: { operateWithoutKey: true, apiKeys } }))).toEqual([
+      'access: operateWithoutKey is for a service without apiKeys: give a key the right operate in its place',
+    ]);
   });
 
   test('requests without a network go to the data API of mainnet, else of fuji', () => {

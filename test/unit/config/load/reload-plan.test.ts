@@ -20,6 +20,7 @@ test('an unchanged configuration changes nothing', () => {
 test.each<[string[], object]>([
   [['log.level'], { log: { level: 'debug' } }],
   [['access.unitsPerMinute'], { access: { unitsPerMinute: 5 } }],
+  [['access.operateWithoutKey'], { access: { operateWithoutKey: true } }],
   [['access.apiKeys'], { access: { apiKeys: [{ name: 'a', sha256: 'a'.repeat(64) }] } }],
   [['networks.fuji.trackedSubnetIds'], { network: { trackedSubnetIds: [SUBNET] } }],
   [['networks.fuji.manuallyTrackedPeers'], { network: { manuallyTrackedPeers: [PEER] } }],

@@ -4,7 +4,8 @@ import type { SharedStore } from '../../../../src/store/redis/shared-store.ts';
 import { FakeClock } from '../../../support/fake-clock.ts';
 import { createStoreInMemory } from './store-in-memory.ts';
 
-const [FAILED, SIGNED] = ['v1:requests:failed', 'v1:requests:signed'];
+const [FAILED, SIGNED] = ['v2:requests:failed', 'v2:requests:signed'];
+const withMissing = (...missing: readonly unknown[]) => ({ details: { missing, missingOmitted: 0 } });
 
 function open() {
   const clock = new FakeClock();
@@ -34,15 +35,23 @@ test('a flood of records is written in part: those of a burst, then some a secon
 test('a record that is too long is shared without its lightest missing validators', async () => {
   const { clock, written, records } = open();
   const missing = Array.from({ length: 32 }, (_, index) => ({ index, text: 'é'.repeat(400) }));
-  records.add('failed', () => ({ missing, missingOmitted: 3 }));
+  records.add('failed', () => ({ details: { missing, missingOmitted: 3 } }));
   await clock.advance(100);
   expect(written(FAILED)[0]?.length).toBeLessThanOrEqual(8 * 1024);
-  expect(await records.find('failed', [''])).toEqual({ missing: missing.slice(0, 8), missingOmitted: 27 });
+  expect(await records.find('failed', [''])).toEqual({ details: { missing: missing.slice(0, 8), missingOmitted: 27 } });
+});
+
+test('a record whose other details are too long is shared without them', async () => {
+  const { clock, records } = open();
+  const outcomes = { refused: { reasons: Array(8).fill({ text: '\u0001'.repeat(200) }) } };
+  records.add('failed', () => ({ id: 'a', details: { missing: [1], missingOmitted: 0, outcomes } }));
+  await clock.advance(100);
+  expect(await records.find('failed', [''])).toEqual({ id: 'a' });
 });
 
 test('more records than a page has are all found, the newest first', async () => {
   const { clock, records } = open();
-  const newestFirst = Array.from({ length: 120 }, (_, index) => ({ missing: [120 - index] }));
+  const newestFirst = Array.from({ length: 120 }, (_, index) => withMissing(120 - index));
   for (const record of newestFirst.toReversed()) records.add('failed', () => record);
   await clock.advance(1_000);
   expect(await all(records)).toEqual(newestFirst);
@@ -50,22 +59,22 @@ test('more records than a page has are all found, the newest first', async () =>
 
 test('values that are cut, changed, of another list or no JSON are left out', async () => {
   const { clock, entries, written, records } = open();
-  records.add('failed', () => ({ missing: [1] }));
-  records.add('signed', () => ({ missing: [2] }));
+  records.add('failed', () => withMissing(1));
+  records.add('signed', () => withMissing(2));
   await clock.advance(100);
   const [[good = ''], [ofOther = '']] = [written(FAILED), written(SIGNED)];
   const changed = `${good.slice(0, 20)}\0${good.slice(21)}`;
   const value = [good, ofOther, good.slice(0, 10), good.slice(0, -1), changed, '', 'x'.repeat(10_000)];
   entries.set(FAILED, { ...entries.get(FAILED)!, value });
-  expect(await all(records)).toEqual([{ missing: [1] }]);
+  expect(await all(records)).toEqual([withMissing(1)]);
 });
 
 test('records beyond the bounds of a record, of a page and of time are left out', async () => {
   const { clock, store, entries, records } = open();
-  records.add('failed', () => ({ missing: [], text: 'x'.repeat(9_000) }));
-  records.add('failed', () => ({ missing: [1] }));
+  records.add('failed', () => ({ ...withMissing(), text: 'x'.repeat(9_000) }));
+  records.add('failed', () => withMissing(1));
   await clock.advance(100);
-  expect(await all(records)).toEqual([{ missing: [1] }]);
+  expect(await all(records)).toEqual([withMissing(1)]);
   const lying: SharedStore = {
     ...store,
     ask: async (command) => Array(51).fill(((await store.ask(command)) as unknown[])[0]) as never,

@@ -1,5 +1,11 @@
 import { expect, test } from 'vitest';
-import { countFailures, outcomesOfRecord, stagesOf } from '../../../../../src/console/page/activity/request-summary.ts';
+import { searchesOf } from '../../../../../src/console/page/activity/request-search.ts';
+import {
+  countFailures,
+  failureOfRecord,
+  outcomesOfRecord,
+  stagesOf,
+} from '../../../../../src/console/page/activity/request-summary.ts';
 
 test('what the stages leave of a duration is waiting', () => {
   expect(stagesOf({ stages: { resolve: 1, collect: 20 }, durationMs: 31 })).toEqual([
@@ -31,11 +37,42 @@ test('failures are counted by subnet and code, the most frequent first', () => {
 
 test('the weights of a record are the whole set', () => {
   const weights = { signed: '60', refused: '30', timed_out: '0', unreachable: '0', invalid_signature: '0' };
-  const { outcomes, totalWeight } = outcomesOfRecord({ ...weights, not_asked: '0', no_key: '10' });
-  expect(totalWeight).toBe(100n);
+  const outcomes = outcomesOfRecord({ ...weights, not_asked: '0', no_key: '10' });
   expect(outcomes.map(({ outcome, weight }) => [outcome, weight])).toEqual([
     ['signed', 60n],
     ['refused', 30n],
     ['no_key', 10n],
   ]);
+  expect(outcomes.map(({ share }) => share.replace('\u00a0', ' '))).toEqual(['60.0 %', '30.0 %', '10.0 %']);
+});
+
+test('a record has the failure that its client saw; a signed or aborted one has none', () => {
+  const record = (outcome: string, more: object = {}) => failureOfRecord({ outcome, ...more } as never);
+  const details = { weightSigned: '1' };
+  expect(record('not_connected', { errorMessage: 'too few', status: 503, details })).toEqual({
+    code: 'not_connected',
+    message: 'too few',
+    statusCode: 503,
+    details,
+  });
+  expect([record('signed'), record('aborted')]).toEqual([undefined, undefined]);
+});
+
+const CB58 = '2owdGqyG6FFzTHy5qhenDXQcEghvr571KZE3gSfRJERSJinuwC';
+const HASH = `0x${'Ab'.repeat(32)}`;
+const ofId = (id: string) => [{ requestId: id }, { messageId: id }, { transaction: id }, { subnetId: id }];
+
+test.each([
+  [' ', []],
+  ['85a4c82e-cde9-4236', [{ requestId: '85a4c82e-cde9-4236' }, { client: 'key:85a4c82e-cde9-4236' }]],
+  ['two words', [{ client: 'key:two words' }]],
+  ['key:two words', [{ client: 'key:two words' }]],
+  ['address:10.0.0.1', [{ client: 'address:10.0.0.1' }]],
+  ['10.0.0.1', [{ requestId: '10.0.0.1' }, { client: 'address:10.0.0.1' }]],
+  ['2001:db8:1:2::/64', [{ requestId: '2001:db8:1:2::/64' }, { client: 'address:2001:db8:1:2::/64' }]],
+  [` ${CB58}`, ofId(CB58)],
+  [HASH, ofId(HASH)],
+  ['11111111111111111111111111111111LpoYY', ofId('11111111111111111111111111111111LpoYY')],
+])('the search for %j asks for all that it may name', (text, searches) => {
+  expect(searchesOf(text)).toEqual(searches);
 });
