@@ -38,11 +38,12 @@ export function useConsole(): ConsolePage {
   return shown;
 }
 
-export async function startOnDevnet(validators: number, network: object = {}): Promise<App> {
+/** @param sections of the configuration */
+export async function startOnDevnet(validators: number, network: object = {}, sections: object = {}): Promise<App> {
   // Messages of the C-Chain are not signed before the test asks.
   const feed = { chains: [{ blockchainId: DEVNET_L1, fromBlock: 1 }] };
   const local = { embedded: { validators }, aliases: ['fuji'], feed, ...network };
-  const settings = { networks: { local }, server: { port: 0 } };
+  const settings = { networks: { local }, server: { port: 0 }, ...sections };
   const { config } = parseConfig(settings, {}, {});
   const app = await startApp({ config, logger: createLogger('silent'), clock: systemClock, random: Math.random });
   await app.untilReady(AbortSignal.timeout(STEP_TIMEOUT_MS));

@@ -1,6 +1,8 @@
+import { createHash } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { newMessages } from '../../bench/client.ts';
 import { startRig } from '../../bench/rig.ts';
+import type { ReadinessBody } from '../../src/api/health/health.ts';
 import { bytesToHex } from '../../src/lib/encoding/bytes.ts';
 import { PRIMARY_NETWORK_ID } from '../../src/warp/ids.ts';
 import { type ConsoleView, STEP_TIMEOUT_MS, startOnDevnet, useConsole, VIEWS } from './console-page.ts';
@@ -28,6 +30,63 @@ test('a service that stops is said to be away since when, and its old figures ar
   expect(await page.evaluate(`getComputedStyle(document.querySelector('.stale')).filter`)).toBe('grayscale(1)');
   expect(await page.locator('.stale').innerText()).toContain('Network local');
   expect(await shown.findAccessibilityProblems()).toEqual([]);
+});
+
+test('while the network is down, each view says so and nothing is green or in reach', async () => {
+  await shown.open({ fails: true });
+  const { page } = shown;
+  await page.route('**/health/ready', async (route) => {
+    const body = (await (await route.fetch()).json()) as ReadinessBody;
+    const networks = body.networks.map((network) => ({ ...network, status: 'down', reason: 'the API is silent' }));
+    await route.fulfill({ status: 503, json: { ...body, status: 'down', networks } });
+  });
+  await page.reload();
+  await page.getByRole('alert').getByText('Network local is down, so nothing can be signed').waitFor();
+  await shown.pasteNew();
+  const consequences = page.locator('.consequences').filter({ visible: true });
+  await consequences.getByText('Not now').waitFor();
+  expect(await consequences.innerText()).not.toContain('In reach');
+  for (const view of ['Subnets', 'Service'] as const) {
+    await shown.goTo(view);
+    await page.locator('.subnet-row').first().waitFor();
+    const colours = await page
+      .locator('.subnet-row .swatch')
+      .evaluateAll((all) => all.map((one) => one.style.background));
+    expect(new Set(colours)).toEqual(new Set(['var(--cell-unknown)']));
+  }
+});
+
+test('a key is accepted, wrong or ignored, and what the console reads is no traffic of the service', async () => {
+  const sha256 = createHash('sha256').update('a good key').digest('hex');
+  const access = { apiKeys: [{ name: 'console', sha256, routes: ['aggregation', 'operate'] }] };
+  await using keyed = await startOnDevnet(5, {}, { access });
+  const use = async (key: string) => {
+    const { page } = shown;
+    await page.getByLabel('API key', { exact: true }).fill(key);
+    await page.getByRole('button', { name: 'Use it' }).click();
+  };
+  await shown.open({ origin: keyed.url, fails: true });
+  const { page } = shown;
+  await page.getByRole('button', { name: 'API key: none' }).click();
+  await use('a wrong key');
+  await page.getByRole('alert').getByText('The service does not know this key.').waitFor();
+  const button = page.getByRole('button', { name: 'API key: the service does not know it' });
+  expect(await button.innerText()).toBe('Key ✕');
+  expect(await shown.findAccessibilityProblems()).toEqual([]);
+  await use('a good key');
+  const accepted = page.getByRole('button', { name: 'API key: accepted' });
+  await expect.poll(() => accepted.evaluate((element) => element === document.activeElement)).toBe(true);
+  await shown.goTo('Activity');
+  await page.getByText('No request yet, or none that fits.').waitFor();
+  await shown.goTo('Service');
+  await page.getByText('in the last hour, without what the console reads').waitFor();
+  expect(await page.locator('.figures').innerText()).toMatch(/Requests\s+0[^]*Failed\s+0\s%/);
+
+  await shown.context.close();
+  await shown.open();
+  await shown.page.getByRole('button', { name: 'API key: none' }).click();
+  await use('any');
+  await shown.page.getByRole('alert').getByText('The service has no API keys: it ignores this one.').waitFor();
 });
 
 test('an address that no view has says so', async () => {
@@ -64,6 +123,18 @@ describe('subnets', () => {
     await table.locator('tr.row').first().click();
     expect(await table.locator('tr.opened').innerText()).toMatch(/NodeID-[^]*Version[^]*avalanchego/);
     expect(await table.evaluate((box) => box.scrollWidth <= box.clientWidth)).toBe(true);
+  });
+
+  test('columns with long texts fit on a wide screen', async () => {
+    await using other = await startOnDevnet(5);
+    await shown.open({ origin: other.url, fails: true });
+    await shown.fail();
+    const isWithin = (name: string) => shown.table(name).evaluate((box) => box.scrollWidth <= box.clientWidth);
+    expect(await isWithin('Validators that did not sign')).toBe(true);
+    // Their last refusals have a column now.
+    await goToAddress(`#/subnets/${PRIMARY_NETWORK_ID}`);
+    await shown.table('Validators').getByText('3: unknown message').first().waitFor();
+    expect(await isWithin('Validators')).toBe(true);
   });
 });
 
@@ -104,8 +175,62 @@ describe('activity', () => {
     await shown.page.getByRole('link', { name: 'what happened to it' }).click();
     await shown.heading('Request insufficient_weight').waitFor();
     await shown.page.getByRole('img', { name: /^Stages: .*collect \d/ }).waitFor();
-    const card = shown.page.locator('main .card').filter({ visible: true }).first();
-    expect(await card.innerText()).toMatch(/refused 100\s%[^]*NodeID-[^]*code 3:/);
+    const card = shown.page.locator('main .failure-card').filter({ visible: true }).first();
+    // What Sign shows of the same failure.
+    const sameAsSign =
+      /No validator knows this message: \d of 5 refused\.[^]*0\s% signed, 67\.0\s% is needed[^]*NodeID-[^]*code 3:/;
+    expect(await card.innerText()).toMatch(sameAsSign);
+  });
+
+  test('finds the requests of a message, links the message, and has all about one in an opened row', async () => {
+    await shown.open({ fails: true });
+    const { page, app, devnet } = shown;
+    const { message, transactionHash } = devnet.emit('L1');
+    const send = (id: string, path: string, body?: object) =>
+      fetch(`${app.url}/v1/signatureAggregator/local/aggregateSignatures${path}`, {
+        headers: { 'content-type': 'application/json', 'x-request-id': id },
+        ...(body && { method: 'POST', body: JSON.stringify(body) }),
+      });
+    await send('by-message', '', { message: bytesToHex(message.bytes) });
+    await send('by-hash', `/${transactionHash}`);
+    await send('wrong', '', { message: '0x00' });
+    await shown.goTo('Activity');
+    const table = shown.table('Requests');
+    const untilFound = (...ids: string[]) =>
+      expect.poll(() => table.locator('tr.row a').allInnerTexts(), { timeout: STEP_TIMEOUT_MS }).toEqual(ids);
+    const search = page.getByLabel('Search');
+    await search.fill('127.0.0.1');
+    await table.getByText('wrong').waitFor();
+    await search.fill(message.id);
+    await untilFound('by-hash', 'by-message');
+    await search.fill('by-message');
+    await untilFound('by-message');
+    await search.fill(transactionHash);
+    await untilFound('by-hash');
+    await table.getByRole('button', { name: 'Details' }).press('Enter');
+    const opened = await table.locator('tr.opened').innerText();
+    for (const fact of [message.id, 'resolve ', '/v1/signatureAggregator/:network/aggregateSignatures/:txHash']) {
+      expect(opened).toContain(fact);
+    }
+    await table.getByRole('link', { name: 'all requests for it' }).click();
+    await untilFound('by-hash', 'by-message');
+    await table.getByRole('link', { name: 'by-message' }).click();
+    await page.getByRole('link', { name: 'The message, with its block and its sender' }).click();
+    await shown.heading(/^Message /).waitFor();
+  });
+
+  test('outcomes are whole on a phone', async () => {
+    await shown.open({ ...PHONE, fails: true });
+    await shown.fail();
+    const cutCells = (name: string) =>
+      shown.table(name).evaluate((box) => {
+        const cells = [...box.querySelectorAll('tr.row td')].filter((cell) => cell.clientWidth > 0);
+        return cells.filter((cell) => cell.scrollWidth > cell.clientWidth).map((cell) => cell.textContent);
+      });
+    expect(await cutCells('Validators that did not sign')).toEqual([]);
+    await shown.goTo('Activity');
+    await shown.table('Requests').getByText('insufficient_weight').first().waitFor();
+    expect(await cutCells('Requests')).toEqual([]);
   });
 
   test('lists requests as they come, by outcome, and counts failures', async () => {
@@ -131,7 +256,7 @@ describe('activity', () => {
     expect(await table.innerText()).toContain('signed');
     await page.getByRole('button', { name: /\d+ insufficient_weight/ }).click();
     await table.getByText('insufficient_weight').first().waitFor();
-    expect(await page.getByPlaceholder('subnet ID').inputValue()).toBe(PRIMARY_NETWORK_ID);
+    expect(await page.getByLabel('Search').inputValue()).toBe(PRIMARY_NETWORK_ID);
   });
 });
 
@@ -207,7 +332,10 @@ test('all can be done by the keyboard', async () => {
   expect(await shown.quorum.inputValue()).toBe('68');
   await tabTo('Collect signatures');
   await page.keyboard.press('Enter');
+  const focused = () => page.evaluate('document.activeElement.textContent');
+  expect(await focused()).toMatch(/^Collect/);
   await shown.heading('Signed verified').waitFor();
+  expect(await focused()).toBe('Collect signatures');
   await tabTo('Signed message');
   await page.keyboard.press('ArrowRight');
   expect(await page.getByRole('tabpanel').innerText()).toContain('Access list');
@@ -252,4 +380,6 @@ test('2,000 validators fill without a frame that takes longer than 100 ms', asyn
   expect(tasksMs.length).toBeGreaterThan(100);
   expect(Math.max(...tasksMs)).toBeLessThan(100);
   expect(await shown.page.getByRole('img', { name: /^Map of 2000 validators/ }).isVisible()).toBe(true);
+  await shown.page.getByText('List of the 2000 validators').click();
+  expect(await shown.table('Validators').locator('tr.row').last().innerText()).toMatch(/0\.0\d\d\s%/);
 });

@@ -71,6 +71,14 @@ test('a message that validators refuse: who refused it, why, and what can be don
   const table = shown.table('Validators that did not sign');
   await table.getByRole('button', { name: 'Details' }).first().press('Enter');
   expect(await table.locator('tr.opened').innerText()).toMatch(/code 3: unknown message \w+/);
+  // What is shown is sent, also where it was changed since.
+  await shown.quorum.fill('80');
+  await shown.page.getByRole('button', { name: 'Try again', exact: true }).click();
+  await shown.page
+    .locator('.progress-card')
+    .getByText(/quorum 80\s%/)
+    .first()
+    .waitFor();
 });
 
 test('validators that do not answer are named while the request goes on', async () => {
@@ -196,6 +204,10 @@ test('a P-Chain transaction is signed by its ID, and an unknown one is named', a
   expect(await failureCard()).toContain(txID);
   await shown.page.getByRole('button', { name: 'Wait up to 30 s for it' }).click();
   await shown.page.getByText('Waiting for the transaction to be accepted and executed…').waitFor();
+  // The button is gone; the focus is where the answer appears.
+  const focused = shown.page.locator('.scroll-place:focus');
+  await focused.getByRole('button', { name: 'Stop' }).press('Enter');
+  await focused.getByRole('heading', { name: 'Stopped' }).waitFor();
 });
 
 test('an EVM transaction is signed by its hash and chain, and of several messages one is chosen', async () => {

@@ -26,7 +26,7 @@ export async function readMetric(registry: Registry, name: string): Promise<Metr
 const STATUS_CLASSES = ['2xx', '4xx', '5xx', 'gone'] as const;
 type StatusClass = (typeof STATUS_CLASSES)[number];
 
-/** Requests to the API within one interval, without probes, scrapes and the console's own files. */
+/** Requests to the API within one interval, without probes, scrapes and what the console reads all the time. */
 interface RequestInterval {
   readonly endsAt: number;
   /** Number by the class of the status; `gone` if the client left before its answer. */
@@ -123,8 +123,22 @@ function quantileMs(
   return Math.round((below.le + (bucket.le - below.le) * share) * 100_000) / 100;
 }
 
+const NETWORK_PATH = '/v1/signatureAggregator/:network';
+/**
+ * Routes that an open console asks again and again. Metrics do not name clients, and its own requests must not hide how those of others
+ * end.
+ */
+export const POLLED_ROUTES: readonly string[] = [
+  '/v1/requests',
+  '/v1/requests/:id',
+  `${NETWORK_PATH}/subnets`,
+  `${NETWORK_PATH}/subnets/:subnetId`,
+  `${NETWORK_PATH}/messages`,
+  `${NETWORK_PATH}/messages/:messageId`,
+];
+
 function isApiRoute(route: string): boolean {
-  return route.startsWith('/v1/') || route.endsWith('/aggregate-signatures');
+  return (route.startsWith('/v1/') && !POLLED_ROUTES.includes(route)) || route.endsWith('/aggregate-signatures');
 }
 
 function classOf(text: string): StatusClass {

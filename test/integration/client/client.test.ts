@@ -3,7 +3,7 @@ import { createClient } from '../../../src/client/client.ts';
 import type { AggregationEvent } from '../../../src/client/gen/api.ts';
 import { shareService, whileValidators } from '../service/shared-service.ts';
 
-const service = await shareService(5);
+const service = await shareService(5, { settings: { access: { operateWithoutKey: true } } });
 const client = createClient({ baseUrl: `${service.app.url}/`, network: 'fuji' });
 const { primary, l1 } = service.devnet.subnets;
 const examples = service.devnet.examples('fuji');

@@ -1,6 +1,7 @@
 import type { Static } from 'typebox';
 import type { AggregationBody } from '../../../api/aggregation/parse-aggregation-request.ts';
 import { messageOfLogData, SEND_WARP_MESSAGE } from '../../../pchain/codec/send-warp-log.ts';
+import { placeOf, TITLES, type ViewName } from '../session.ts';
 import { withoutPrefix } from '../ui/hex.ts';
 
 type Body = Static<typeof AggregationBody>;
@@ -35,11 +36,42 @@ const MAX_DEPTH = 8;
 export function readPasted(pasted: string): PastedInput {
   const text = pasted.trim();
   if (text === '') return { kind: 'empty' };
+  const link = consoleLinkOf(text);
+  if (link !== undefined) return readConsoleLink(link);
   const address = /(?:^|\/)([0-9A-Za-z]{43,66})\?([\w=&]+)$/.exec(text);
   if (address?.[1] !== undefined) return readAddress(address[1], new URLSearchParams(address[2]));
+  if (/^https?:\/\//i.test(text)) return readWebAddress(text);
   const brace = text.search(/[[{]/);
   if (brace === 0 || (brace > 0 && text.startsWith('curl'))) return readJson(text.slice(brace));
   return readPlain(text.replaceAll(/\s+|^["']|["',;]+$/g, ''));
+}
+
+export interface ConsoleLink {
+  readonly view: ViewName;
+  readonly query: URLSearchParams;
+}
+
+/** Returns the view and the parameters of an address of a console, here or elsewhere; undefined for another text. */
+export function consoleLinkOf(text: string): ConsoleLink | undefined {
+  const hash = /^(?:https?:\/\/\S*)?(#\/[a-z]+(?:[/?]\S*)?)$/.exec(text.trim())?.[1];
+  const { view, query } = placeOf(hash ?? '#/none');
+  return view === undefined ? undefined : { view, query };
+}
+
+function readConsoleLink({ view, query }: ConsoleLink): PastedInput {
+  const message = query.get('message');
+  if (message !== null && consoleLinkOf(message) === undefined) return readPasted(message);
+  return unreadable(`This is an address of the console, of its view ${TITLES[view]}: open it in the browser.`);
+}
+
+/** Pages of explorers, and this API, have a transaction in the address. */
+function readWebAddress(text: string): PastedInput {
+  const transaction = /\/(?:tx|aggregateSignatures)\/([0-9A-Za-z]{43,66})(?:[/?#]|$)/.exec(text)?.[1];
+  const read = transaction === undefined ? undefined : readPlain(transaction);
+  if (read?.kind === 'id') return read;
+  return unreadable(
+    'This is the address of a web page. Paste what it shows: the hash of a transaction, a message in hex, or a log.',
+  );
 }
 
 /** The address of a GET for a transaction. */
@@ -68,11 +100,23 @@ function readPlain(text: string): PastedInput {
     return unreadable('This is the NodeID of a validator. Paste a message, or look for the node under Subnets.');
   }
   if (/^[1-9A-HJ-NP-Za-km-z]{43,52}$/.test(text)) return { kind: 'id', id: text };
+  if (isBase64(text)) {
+    return unreadable('This looks like base64. Paste the bytes in hex: base64 -d | xxd -p converts them.');
+  }
   const index = hex.search(/[^0-9a-f]/);
   const position = index + text.length - hex.length + 1;
   return unreadable(
     `This is neither hex, nor an ID, nor JSON: "${hex[index]}", at position ${position}, is no hex digit.`,
   );
+}
+
+/** Shorter texts may be words. */
+const MIN_BASE64 = 24;
+
+/** Misspelt hex has no other letters of both cases. */
+function isBase64(text: string): boolean {
+  const isWhole = text.length >= MIN_BASE64 && text.length % 4 === 0;
+  return isWhole && /[g-z]/.test(text) && /[G-Z]/.test(text) && /^[A-Za-z0-9+/_-]+={0,2}$/.test(text);
 }
 
 function unreadable(reason: string): PastedInput {

@@ -11,7 +11,7 @@ import { DestinationChain, SignersFields } from '../sign/quorum-controls.tsx';
 import { SignFailure } from '../sign/sign-failure.tsx';
 import type { Destination } from '../sign/sign-request.ts';
 import { Badge, Card, Facts, NamedId, TextField } from '../ui/controls.tsx';
-import { grouped, percentOf } from '../ui/figures.ts';
+import { grouped, percentOf, shareOf } from '../ui/figures.ts';
 import { type Column, nodeColumn, Table } from '../ui/table.tsx';
 import { useAnswer } from '../ui/use-answer.ts';
 import { WeightOf } from '../ui/weight.tsx';
@@ -119,7 +119,7 @@ function Verdict({ result }: { result: VerificationResult }): ComponentChild {
   const columns: Column<Signer>[] = [
     { name: 'Bit', cell: ({ index }) => String(index) },
     nodeColumn(({ nodeIds }) => nodeIds),
-    { name: 'Weight', isNumber: true, cell: ({ weight }) => percentOf(BigInt(weight), total) },
+    { name: 'Weight', isNumber: true, cell: ({ weight }) => shareOf(BigInt(weight), total) },
   ];
   const { problem } = result;
   const signedBy =

@@ -62,7 +62,7 @@ function Summary(props: { activity: ActivityBody; readiness: ReadinessBody | und
   const status = readiness?.status ?? 'starting';
   const figures: readonly Figure[] = [
     ['Service', status, `for ${duration(activity.now - activity.startedAt)}`, TONES[status]],
-    ['Requests', grouped(requests), `in the last hour, ${activity.requestsInFlight} now`],
+    ['Requests', grouped(requests), 'in the last hour, without what the console reads'],
     ['Failed', percentOf(BigInt(failed), BigInt(requests)), `${grouped(failed)} with a 5xx`, failed > 0 ? 'warn' : ''],
     ['Messages signed', grouped(signed), `${grouped(unsigned)} not signed`],
     ['Version', activity.version, `Node ${activity.node.replace(/^v/, '')}, BLS by ${activity.blsBackend}`],
@@ -135,7 +135,7 @@ function NetworkCard(props: {
       {activity !== undefined && activity.watchedChains.length > 0 && <WatchedChains chains={activity.watchedChains} />}
       <ul class="list">
         {network.subnets.map((subnet) => (
-          <SubnetRow key={subnet.subnetId} subnet={subnet} />
+          <SubnetRow key={subnet.subnetId} subnet={subnet} isNetworkDown={status === 'down'} />
         ))}
       </ul>
     </Card>

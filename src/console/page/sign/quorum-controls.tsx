@@ -1,7 +1,8 @@
 import type { ComponentChild, TargetedEvent } from 'preact';
-import { useId } from 'preact/hooks';
+import { useId, useRef } from 'preact/hooks';
 import { Facts, NamedId, TextField } from '../ui/controls.tsx';
 import { ratioOf, shortened } from '../ui/figures.ts';
+import { useKeptFocus } from '../ui/kept-focus.ts';
 import { type DestinationAnswer, DestinationSummary, type SourceKind } from './delivery-facts.tsx';
 import { consequencesOf, DEFAULT_QUORUM, MAX_PERCENTAGE, type Preflight } from './quorum.ts';
 import type { Difference } from './sign-choice.ts';
@@ -37,10 +38,12 @@ export function QuorumControls(props: QuorumControlsProps): ComponentChild {
     hasJustification,
   } = props;
   const change = (changed: Partial<SignOptions>) => onOptions({ ...options, ...changed });
+  const controls = useRef<HTMLDivElement>(null);
+  useKeptFocus(controls, [differences.length > 0, namedDestination === options.destinationBlockchainId.trim()]);
   const { buffer } = options;
   const quorum = options.quorum ?? known.destinationQuorum ?? DEFAULT_QUORUM;
   return (
-    <div class="stack">
+    <div ref={controls} class="stack" tabIndex={-1}>
       <DestinationChain
         value={options.destinationBlockchainId}
         onValue={(destinationBlockchainId) => change({ destinationBlockchainId })}
@@ -170,8 +173,10 @@ function Percentage(props: {
   const { label, value, max, onValue } = props;
   const id = useId();
   const onInput = (event: TargetedEvent<HTMLInputElement>) => {
-    const typed = Math.round(Number(event.currentTarget.value));
-    if (Number.isFinite(typed)) onValue(Math.min(max, Math.max(0, typed)));
+    const { value: text } = event.currentTarget;
+    const typed = Math.round(Number(text));
+    // An empty field is about to be filled.
+    if (text !== '' && Number.isFinite(typed)) onValue(Math.min(max, Math.max(0, typed)));
   };
   return (
     <div class="percentage">

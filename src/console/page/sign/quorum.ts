@@ -20,6 +20,8 @@ export interface Preflight {
   readonly isDestinationsQuorum: boolean;
   /** Percentage that the destination demands. */
   readonly destinationQuorum: number | undefined;
+  /** Whether the service can sign nothing for the network now. */
+  readonly isNetworkDown: boolean;
   /** Why the service does not ask the subnet's validators. */
   readonly subnetProblem: string | undefined;
 }
@@ -64,6 +66,7 @@ function obstaclesTo(quorum: number, buffer: number, known: Preflight): string[]
   return [
     isOtherNetwork &&
       `This message is of network ID ${messageNetworkId}; this service signs for network ID ${serviceNetworkId}.`,
+    known.isNetworkDown && 'Not now: the service can sign nothing for this network.',
     subnetProblem ?? false,
     sum > MAX_PERCENTAGE && `The quorum and its buffer add up to ${percent(sum)}; at most 100 % is possible.`,
   ].filter((text) => typeof text === 'string');

@@ -4,7 +4,7 @@ import type { AggregationDetails } from '../../../client/gen/api.ts';
 import type { Failure } from '../console-api.ts';
 import { useSession } from '../session.ts';
 import { Badge, Card, Id } from '../ui/controls.tsx';
-import { grouped, percentOf, shortened } from '../ui/figures.ts';
+import { grouped, shareOf, shortened } from '../ui/figures.ts';
 import { type Column, nodeColumn, swatched, Table } from '../ui/table.tsx';
 import { OutcomeLegend } from '../ui/weight-map.tsx';
 import { adviceOn, outcomesOf, sentenceOf, standOf } from './failure-words.ts';
@@ -167,7 +167,7 @@ function RetryButton({ failure, onRetry }: { failure: Failure; onRetry: () => vo
 
 type MissingRow = AggregationDetails['missing'][number];
 
-export function MissingValidators(props: {
+function MissingValidators(props: {
   missing: readonly MissingRow[];
   omitted: number;
   totalWeight: bigint;
@@ -176,11 +176,12 @@ export function MissingValidators(props: {
   if (missing.length === 0) return null;
   const columns: Column<MissingRow>[] = [
     nodeColumn(({ nodeId }) => [nodeId]),
-    { name: 'Weight', isNumber: true, cell: ({ weight }) => percentOf(BigInt(weight), totalWeight) },
+    { name: 'Weight', isNumber: true, cell: ({ weight }) => shareOf(BigInt(weight), totalWeight) },
     { name: 'Outcome', cell: ({ outcome }) => swatched(outcome, OUTCOME_WORDS[outcome]) },
     {
       name: 'Why',
       isWide: true,
+      isLong: true,
       cell: ({ code, text, reason }) => (code === undefined ? reason?.replace('_', ' ') : `code ${code}: ${text}`),
     },
   ];

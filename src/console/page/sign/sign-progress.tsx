@@ -4,7 +4,8 @@ import type { ShownValidator, SigningProgress } from '../../../api/aggregation/s
 import type { SignedMessage } from '../../../client/gen/api.ts';
 import { quorumWeight } from '../../../validators/quorum.ts';
 import { Badge, Card } from '../ui/controls.tsx';
-import { grouped, milliseconds, percentOf, shortened } from '../ui/figures.ts';
+import { grouped, milliseconds, percentOf, shareOf, shortened } from '../ui/figures.ts';
+import { useKeptFocus } from '../ui/kept-focus.ts';
 import { type Column, isNarrow, nodeColumn, swatched, Table } from '../ui/table.tsx';
 import { WeightOf } from '../ui/weight.tsx';
 import { WeightBar } from '../ui/weight-bar.tsx';
@@ -31,6 +32,8 @@ export function SignProgress({ runner }: { runner: Runner }): ComponentChild {
     return () => clearInterval(timer);
   }, [isRunning, run?.startedMs]);
   const card = useRef<HTMLDivElement>(null);
+  // A button of the last answer, or the one that stops, is gone now.
+  useKeptFocus(card, [run?.startedMs, run?.state]);
   useEffect(() => {
     // On a phone the card is below the visible part of the page.
     if (isRunning) card.current?.scrollIntoView({ block: isNarrow() ? 'start' : 'nearest', behavior: 'smooth' });
@@ -40,7 +43,7 @@ export function SignProgress({ runner }: { runner: Runner }): ComponentChild {
   const elapsedMs = tookMs ?? Math.max(0, nowMs - startedMs);
   const { facts } = progress;
   return (
-    <div ref={card} class="scroll-place">
+    <div ref={card} class="scroll-place" tabIndex={-1}>
       <Card
         title={titleOf(run.state, progress)}
         aside={
@@ -164,7 +167,7 @@ function Awaited({ progress, elapsedMs }: { progress: SigningProgress; elapsedMs
         {slow.slice(0, NAMED).map(({ index, nodeIds, weight, status }) => (
           <li key={index}>
             <code>{nodeIds[0] ?? String(index)}</code>
-            {` ${percentOf(weight, progress.totalWeight)}${status === 'asked' ? '' : `, ${OUTCOME_WORDS[status]}`}`}
+            {` ${shareOf(weight, progress.totalWeight)}${status === 'asked' ? '' : `, ${OUTCOME_WORDS[status]}`}`}
           </li>
         ))}
       </ul>
@@ -177,7 +180,12 @@ function columnsOf(progress: SigningProgress): Column<ShownValidator>[] {
   return [
     { name: 'Status', cell: ({ status }) => swatched(status, OUTCOME_WORDS[status]) },
     nodeColumn(({ nodeIds }) => nodeIds),
-    { name: 'Weight', isNumber: true, cell: ({ weight }) => percentOf(weight, progress.totalWeight) },
-    { name: 'Why', isWide: true, cell: ({ code, text = '' }) => (code === undefined ? text : `code ${code}: ${text}`) },
+    { name: 'Weight', isNumber: true, cell: ({ weight }) => shareOf(weight, progress.totalWeight) },
+    {
+      name: 'Why',
+      isWide: true,
+      isLong: true,
+      cell: ({ code, text = '' }) => (code === undefined ? text : `code ${code}: ${text}`),
+    },
   ];
 }

@@ -5,7 +5,7 @@ import type { Destination as DestinationView } from '../../../client/gen/api.ts'
 import { failureOf } from '../console-api.ts';
 import { Examples } from '../input/examples.tsx';
 import { MessageInput, type ReadInput, useReadInput } from '../input/message-input.tsx';
-import { readPasted } from '../input/pasted-input.ts';
+import { consoleLinkOf, readPasted } from '../input/pasted-input.ts';
 import { DecodedMessage } from '../inspect/decoded-message.tsx';
 import { MIN_ID_LENGTH, type Place, PRIMARY_NETWORK, type Session, useSession } from '../session.ts';
 import { Card, Facts, SelectField, TextField } from '../ui/controls.tsx';
@@ -52,9 +52,13 @@ export function SignView({ place, begin }: SignViewProps): ComponentChild {
   const destination = useDestination(options, session);
   const known = usePreflight(reading, options, destination?.value);
   const { run } = runner;
+  // Quorum and message may have been changed since the last request: what is shown is sent.
+  const shownRequest = request ?? run?.request;
   const canStart = request !== undefined && run?.state !== 'running' && !read.isReading;
 
-  const paste = (pasted: string, linked?: SignOptions) => {
+  const paste = (pasted: string, linked?: SignOptions): void => {
+    const ofLink = linkedSigning(consoleLinkOf(pasted)?.query ?? new URLSearchParams());
+    if (ofLink !== undefined) return paste(ofLink.text, ofLink.options);
     const input = readPasted(pasted);
     setText(pasted);
     const { chain = '', logIndex = '' } = input.kind === 'id' ? input : {};
@@ -127,10 +131,11 @@ export function SignView({ place, begin }: SignViewProps): ComponentChild {
           <button
             type="button"
             class="button primary big"
-            disabled={!canStart}
+            disabled={!canStart && run?.state !== 'running'}
+            aria-disabled={run?.state === 'running'}
             aria-keyshortcuts="Control+Enter Meta+Enter"
             title="Ctrl+Enter"
-            onClick={() => start(options)}
+            onClick={() => canStart && start(options)}
           >
             {run?.state === 'running' ? 'Collecting signatures…' : 'Collect signatures'}
           </button>
@@ -141,12 +146,12 @@ export function SignView({ place, begin }: SignViewProps): ComponentChild {
       {run?.result !== undefined && (
         <SignResult key={run.startedMs} result={run.result} request={run.request} reading={reading} />
       )}
-      {run?.failure !== undefined && (
+      {run?.failure !== undefined && shownRequest !== undefined && (
         <SignFailure
           failure={run.failure}
           isOfPChain={reading !== undefined && 'sourceChain' in reading && reading.sourceChain === 'P'}
-          onRetry={() => runner.start(run.request)}
-          onWait={() => runner.start(waiting(run.request))}
+          onRetry={() => runner.start(shownRequest)}
+          onWait={() => runner.start(waiting(shownRequest))}
           onQuorum={(quorum) => start({ ...options, quorum, buffer: 0 })}
           onLogIndex={(logIndex) => start({ ...options, logIndex: String(logIndex) })}
         />
@@ -264,6 +269,7 @@ function usePreflight(
     isDestinationsQuorum: hasDestination && options.quorum === undefined && destination === undefined,
     destinationQuorum: destination?.quorumPercentage,
     signable: failure === undefined ? value : undefined,
+    isNetworkDown: session.networkProblem !== undefined,
     subnetProblem: problem,
   };
 }

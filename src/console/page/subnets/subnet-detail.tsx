@@ -7,7 +7,7 @@ import { useSession } from '../session.ts';
 import { DEFAULT_QUORUM } from '../sign/quorum.ts';
 import { SignFailure } from '../sign/sign-failure.tsx';
 import { Card, type Figure, Figures, Id, SelectField, TextField } from '../ui/controls.tsx';
-import { ago, grouped, milliseconds, percentOf, shortened } from '../ui/figures.ts';
+import { ago, grouped, milliseconds, percentOf, shareOf, shortened } from '../ui/figures.ts';
 import { LineChart } from '../ui/line-chart.tsx';
 import { Stale, usePolled } from '../ui/polled.tsx';
 import { type Column, nodeColumn, swatched, Table } from '../ui/table.tsx';
@@ -27,7 +27,7 @@ interface SubnetDetailProps {
 
 /** One subnet: how much of its weight can sign, over time and now, and its validators. */
 export function SubnetDetail({ subnetId, samples }: SubnetDetailProps): ComponentChild {
-  const { api, network, nameOf } = useSession();
+  const { api, network, nameOf, networkProblem } = useSession();
   const polled = usePolled((signal) => api.of(network).subnet(subnetId, { signal }), VIEW_EVERY_MS, [
     network,
     subnetId,
@@ -52,7 +52,7 @@ export function SubnetDetail({ subnetId, samples }: SubnetDetailProps): Componen
     >
       <Id value={view.subnetId} what="subnet ID" />
       <Stale polled={polled}>
-        <Figures figures={figuresOf(view)} />
+        <Figures figures={figuresOf(view, networkProblem !== undefined)} />
         {samples !== undefined && samples.length > 1 && (
           <LineChart
             label="Weight since the start"
@@ -76,7 +76,7 @@ export function SubnetDetail({ subnetId, samples }: SubnetDetailProps): Componen
   );
 }
 
-function figuresOf(view: SubnetViewBody): Figure[] {
+function figuresOf(view: SubnetViewBody, isNetworkDown: boolean): Figure[] {
   const total = BigInt(view.totalWeight);
   const isEnough = view.highestQuorum >= DEFAULT_QUORUM;
   const signable = BigInt(view.signableWeight);
@@ -85,7 +85,7 @@ function figuresOf(view: SubnetViewBody): Figure[] {
       'Highest quorum now',
       `${view.highestQuorum} %`,
       isEnough ? 'enough for the usual 67 %' : 'too little for the usual 67 %',
-      isEnough ? 'good' : 'bad',
+      isNetworkDown ? '' : isEnough ? 'good' : 'bad',
     ],
     ['Signable', percentOf(signable, total), <WeightOf part={signable} total={total} subnetId={view.subnetId} />],
     [
@@ -161,9 +161,9 @@ function columnsOf(total: bigint, subnetId: string): Column<Validator>[] {
     {
       name: 'Weight',
       isNumber: true,
-      cell: ({ weight }) => percentOf(BigInt(weight), total),
+      cell: ({ weight }) => shareOf(BigInt(weight), total),
       full: ({ weight }) => [
-        `${percentOf(BigInt(weight), total)}, `,
+        `${shareOf(BigInt(weight), total)}, `,
         <WeightOf part={BigInt(weight)} total={total} subnetId={subnetId} />,
       ],
       compare: (a, b) => (BigInt(a.weight) < BigInt(b.weight) ? -1 : a.weight === b.weight ? 0 : 1),
@@ -196,6 +196,7 @@ function columnsOf(total: bigint, subnetId: string): Column<Validator>[] {
     {
       name: 'Last refusal',
       isWide: true,
+      isLong: true,
       cell: (row) => {
         const last = refusal(row);
         return last === undefined ? '–' : `${last.code}: ${last.text}`;
@@ -206,7 +207,7 @@ function columnsOf(total: bigint, subnetId: string): Column<Validator>[] {
       },
       compare: (a, b) => (refusal(a)?.code ?? -1_000) - (refusal(b)?.code ?? -1_000),
     },
-    { name: 'Why', isWide: true, cell: ({ reason }) => reason ?? '–' },
+    { name: 'Why', isWide: true, isLong: true, cell: ({ reason }) => reason ?? '–' },
   ];
 }
 

@@ -26,7 +26,12 @@ export function SubnetsView({ subnetId }: { subnetId: string | undefined }): Com
         <Stale polled={list}>
           <ul class="list">
             {withDevnetSubnets(list.value ?? [], session).map((subnet) => (
-              <SubnetRow key={subnet.subnetId} subnet={subnet} isChosen={subnet.subnetId === subnetId} />
+              <SubnetRow
+                key={subnet.subnetId}
+                subnet={subnet}
+                isChosen={subnet.subnetId === subnetId}
+                isNetworkDown={session.networkProblem !== undefined}
+              />
             ))}
           </ul>
         </Stale>

@@ -1,10 +1,10 @@
 /** A chart shows at least this time: one of the first seconds would be all noise. */
 const MIN_SPAN_MS = 600_000;
 
-/** Span of a chart: from the first time to the last, in Unix milliseconds; longer if that is too short. */
+/** Span of a chart: from the first time to the last, in Unix milliseconds; longer, with room at its end, if that is too short. */
 export function spanOf(times: readonly number[]): [from: number, to: number] {
   const [first = 0, last = 0] = [times[0], times.at(-1)];
-  return [Math.min(first, last - MIN_SPAN_MS), last];
+  return [first, Math.max(last, first + MIN_SPAN_MS)];
 }
 
 /** Returns the smallest of 1, 2, 5, 10, 20, … that is at least the value. */

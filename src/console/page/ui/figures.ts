@@ -8,6 +8,19 @@ export function percentOf(part: bigint, whole: bigint): string {
   return whole === 0n ? `0${NBSP}%` : tenthsText(tenthsOf(part, whole), part);
 }
 
+/** Decimals of the smallest share that is shown. */
+const MAX_DECIMALS = 5;
+
+/** The share of one of many validators: as {@link percentOf}, but with two digits also below 0.1 %. Rounded down. */
+export function shareOf(part: bigint, whole: bigint): string {
+  if (part === 0n || tenthsOf(part, whole) > 0n || whole === 0n) return percentOf(part, whole);
+  for (let decimals = 3; decimals <= MAX_DECIMALS; decimals++) {
+    const digits = (100n * 10n ** BigInt(decimals) * part) / whole;
+    if (digits >= 10n) return `0.${String(digits).padStart(decimals, '0')}${NBSP}%`;
+  }
+  return `< 0.0001${NBSP}%`;
+}
+
 /**
  * The parts of a whole as percentages that add up to 100. The first is rounded down as by {@link percentOf}, because it is compared with a
  * quorum; the others take up the rest, those with the largest remainders first.

@@ -3,7 +3,7 @@ import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import type { ShownSet, ShownValidator, ValidatorStatus } from '../../../api/aggregation/signing-progress.ts';
 import { countOutcomes, OUTCOME_WORDS, type OutcomeSum } from '../sign/outcomes.ts';
 import { Legend } from './controls.tsx';
-import { missingOf, percentOf } from './figures.ts';
+import { missingOf, shareOf } from './figures.ts';
 import { type Rectangle, squarify } from './treemap.ts';
 
 /** Shown beside the colour, for people who cannot tell colours apart. */
@@ -72,7 +72,7 @@ export function WeightMap({ set }: { set: ShownSet }): ComponentChild {
           style={{ left: `${Math.max(0, Math.min(pointed.x + 12, width - TIP_WIDTH))}px`, top: `${pointed.y + 16}px` }}
         >
           <strong>{tip.nodeIds[0] ?? `validator ${tip.index}`}</strong>
-          <span>{`${percentOf(tip.weight, totalWeight)} of the weight · ${OUTCOME_WORDS[tip.status]}`}</span>
+          <span>{`${shareOf(tip.weight, totalWeight)} of the weight · ${OUTCOME_WORDS[tip.status]}`}</span>
           {tip.text !== undefined && <span>{tip.text}</span>}
         </div>
       )}
@@ -132,15 +132,15 @@ function cellOf({ validator, x, y, width, height }: Place, totalWeight: bigint, 
   return (
     <div key={index} class="cell label" {...cell}>
       <strong>{`${SIGNS[status]} ${nodeLabel(validator)}`.trim()}</strong>
-      {height >= MIN_SHARE_HEIGHT && shareOf(validator, totalWeight)}
+      {height >= MIN_SHARE_HEIGHT && shareTextOf(validator, totalWeight)}
     </div>
   );
 }
 
 /** The share of the entry for all other validators is what is missing to 100 %. */
-function shareOf(validator: ShownValidator, totalWeight: bigint): string {
+function shareTextOf(validator: ShownValidator, totalWeight: bigint): string {
   const { weight } = validator;
-  return isNode(validator) ? percentOf(weight, totalWeight) : missingOf(totalWeight - weight, totalWeight, totalWeight);
+  return isNode(validator) ? shareOf(weight, totalWeight) : missingOf(totalWeight - weight, totalWeight, totalWeight);
 }
 
 function layOut(validators: readonly ShownValidator[], width: number, height: number): Place[] {

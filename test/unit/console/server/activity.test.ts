@@ -2,7 +2,12 @@ import { Registry } from 'prom-client';
 import { expect, test } from 'vitest';
 import type { SubnetWeights } from '../../../../src/aggregation/subnets/subnet-views.ts';
 import { Activity } from '../../../../src/console/server/activity.ts';
-import { INTERVAL_MS, MAX_INTERVALS, TrafficHistory } from '../../../../src/console/server/traffic-history.ts';
+import {
+  INTERVAL_MS,
+  MAX_INTERVALS,
+  POLLED_ROUTES,
+  TrafficHistory,
+} from '../../../../src/console/server/traffic-history.ts';
 import { MAX_SAMPLES, MAX_SUBNETS, SAMPLE_MS, WeightHistory } from '../../../../src/console/server/weight-history.ts';
 import { createMetrics } from '../../../../src/telemetry/metrics.ts';
 import type { SubnetID } from '../../../../src/warp/ids.ts';
@@ -70,9 +75,10 @@ test('each interval of traffic has what came since the one before', async () => 
   ]);
 });
 
-test('probes, scrapes and the console itself do not count, and without answers there is no quantile', async () => {
+test('probes, scrapes and what the console reads do not count, and without answers there is no quantile', async () => {
   const { registry, answer } = metricsOf();
-  for (const route of ['/health/ready', '/metrics', '/console/activity', '/', 'none']) answer('2xx', 0.01, route);
+  const others = ['/health/ready', '/metrics', '/console/activity', '/', 'none', ...POLLED_ROUTES];
+  for (const route of others) answer('5xx', 0.01, route);
   const [empty] = await new TrafficHistory(registry).intervals(1);
   expect([empty?.medianMs, empty?.p99Ms]).toEqual([undefined, undefined]);
   answer('2xx', 0.01, '/:network/aggregate-signatures');

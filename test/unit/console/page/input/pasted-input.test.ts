@@ -1,7 +1,7 @@
 import { keccak_256 } from '@noble/hashes/sha3.js';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { readPasted } from '../../../../../src/console/page/input/pasted-input.ts';
+import { consoleLinkOf, readPasted } from '../../../../../src/console/page/input/pasted-input.ts';
 import { bytesToHex } from '../../../../../src/lib/encoding/bytes.ts';
 import { SEND_WARP_MESSAGE } from '../../../../../src/pchain/codec/send-warp-log.ts';
 import { readCases } from '../../../../vectors/vectors.ts';
@@ -42,6 +42,14 @@ test.each([
   ['0x12zz', /"z", at position 5, is no hex digit/],
   ['12 34 5g', /"g", at position 6, is no hex digit/],
   ['NodeID-7Xhw2mDxuDS44j42TCB6U5579esbSt3Lg', /NodeID of a validator/],
+  [
+    Buffer.from('a message of 30 bytes, in base64').toString('base64'),
+    /^This looks like base64\. Paste the bytes in hex/,
+  ],
+  [`0x${'12'.repeat(20)}zz`, /"z", at position 43, is no hex digit/],
+  ['https://subnets.avax.network/c-chain/block/7', /^This is the address of a web page\./],
+  ['http://127.0.0.1:8080/#/activity/abc', /^This is an address of the console, of its view Activity: open it/],
+  ['https://a.test/x/#/sign', /^This is an address of the console, of its view Sign/],
   ['{"message": ', /^This looks like JSON, but is none: /],
   ['{"a": [1, null, "x"]}', /^This JSON has no log/],
 ])('%j is refused, and why', (pasted, reason) => {
@@ -60,6 +68,24 @@ test('32 bytes are an ID, in hex and in cb58; the address of a transaction has i
     id,
     fields: { quorumPercentage: 80, signingSubnetId: CB58 },
   });
+});
+
+test.each([
+  `https://snowtrace.io/tx/0x${word(7)}`,
+  `https://subnets.avax.network/c-chain/tx/0x${word(7)}?tab=logs`,
+  `http://127.0.0.1:8080/v1/signatureAggregator/fuji/aggregateSignatures/0x${word(7)}`,
+])('the transaction in the address of a page is taken: %s', (pasted) => {
+  expect(readPasted(pasted)).toMatchObject({ kind: 'id', id: `0x${word(7)}` });
+});
+
+test("the message in the console's own address is taken, and its options can be read", () => {
+  const link = `http://127.0.0.1:8080/#/sign?message=0x${MESSAGE}&quorum=80`;
+  expect(hexOf(link)).toBe(MESSAGE);
+  expect(consoleLinkOf(link)).toEqual({ view: 'sign', query: new URLSearchParams(link.split('?')[1]) });
+  expect(consoleLinkOf(`#/sign?message=${encodeURIComponent(link)}`)?.query.get('message')).toBe(link);
+  for (const other of ['', MESSAGE, 'https://a.test/', 'https://a.test/#/nonsense']) {
+    expect(consoleLinkOf(other)).toBeUndefined();
+  }
 });
 
 test('blanks are nothing', () => {

@@ -35,6 +35,7 @@ describe('the quorum', () => {
     subnetProblem: undefined,
     destinationQuorum: undefined,
     isDestinationsQuorum: false,
+    isNetworkDown: false,
   };
 
   test('that is reached is in whole percent, rounded down', () => {
@@ -52,6 +53,7 @@ describe('the quorum', () => {
     [67, 0, 66n, 'good', /^The destination decides/, { isDestinationsQuorum: true }],
     [67, 0, 100n, 'bad good good', /^Below 80 %, which the destination demands/, { destinationQuorum: 80 }],
     [80, 0, 100n, 'good good good', /^Accepted by the destination/, { destinationQuorum: 80 }],
+    [67, 0, 100n, 'bad good good', /^Not now: the service can sign nothing/, { isNetworkDown: true }],
     [80, 30, 100n, 'bad good good good', /^The quorum and its buffer add up to 110 %/, {}],
   ])('%i %% and %i %% more, where %i %% can sign: %s', (quorum, buffer, signableWeight, tones, text, more) => {
     const signable = { totalWeight: 100n, signableWeight };

@@ -10,6 +10,7 @@ import {
   milliseconds,
   missingOf,
   percentOf,
+  shareOf,
   sharesOf,
   shortened,
   tokenAmount,
@@ -20,9 +21,9 @@ import { squarify } from '../../../../../src/console/page/ui/treemap.ts';
 
 const plain = (text: string) => text.replaceAll('\u00a0', ' ');
 
-test('a chart shows ten minutes at least, and ends with its last time', () => {
-  expect(spanOf([])).toEqual([-600_000, 0]);
-  expect(spanOf([4_900_000, 5_000_000])).toEqual([4_400_000, 5_000_000]);
+test('a chart begins with its first time, and shows ten minutes at least', () => {
+  expect(spanOf([])).toEqual([0, 600_000]);
+  expect(spanOf([4_900_000, 5_000_000])).toEqual([4_900_000, 5_500_000]);
   expect(spanOf([1_400_000, 3_000_000, 5_000_000])).toEqual([1_400_000, 5_000_000]);
 });
 
@@ -46,6 +47,16 @@ test.each([
   [percentOf(1n, 0n), '0 %'],
   [percentOf(999_999n, 1_000_000n), '99.9 %'],
   [percentOf(5n, 5n), '100 %'],
+  // One of thousands of validators.
+  [shareOf(1n, 1_900n), '0.052 %'],
+  [shareOf(1n, 10_000n), '0.010 %'],
+  [shareOf(1n, 100_000n), '0.0010 %'],
+  [shareOf(1n, 999_999n), '0.00010 %'],
+  [shareOf(1n, 10n ** 9n), '< 0.0001 %'],
+  [shareOf(1n, 1_000n), '0.1 %'],
+  [shareOf(5n, 5n), '100 %'],
+  [shareOf(0n, 5n), '0 %'],
+  [shareOf(1n, 0n), '0 %'],
   [missingOf(6_149n, 6_700n, 10_000n), '5.6 %'],
   [missingOf(7_000n, 6_700n, 10_000n), '0 %'],
   [compactWeight(23_750_004_960_008_537n, true), '23.75 M'],
