@@ -1,7 +1,14 @@
 import { defineConfig } from 'oxlint';
 
 const TURN_MESSAGE = 'The event loop is yielded to through Clock.afterTurn.';
+const ENV_PROPERTY = { object: 'process', property: 'env', message: 'Only src/config reads the environment.' };
 const TURN_PROPERTY = { object: 'globalThis', property: 'setImmediate', message: TURN_MESSAGE };
+
+const PARSE_PROPERTY = {
+  object: 'JSON',
+  property: 'parse',
+  message: 'What another party sent is parsed by src/lib/encoding/parse-json.ts, which bounds its size.',
+};
 
 /** setImmediate reaches the event loop past the clock, which tests replace. */
 const TIMER_IMPORTS = ['timers', 'node:timers', 'timers/promises', 'node:timers/promises'].map((name) => ({
@@ -37,11 +44,7 @@ export default defineConfig({
     eqeqeq: 'error',
     'import/no-cycle': ['error', { ignoreTypes: false }],
     'no-console': 'error',
-    'no-restricted-properties': [
-      'error',
-      { object: 'process', property: 'env', message: 'Only src/config reads the environment.' },
-      TURN_PROPERTY,
-    ],
+    'no-restricted-properties': ['error', ENV_PROPERTY, TURN_PROPERTY],
     'node/no-process-env': 'error',
     'typescript/consistent-type-imports': ['error', { disallowTypeAnnotations: true }],
     'typescript/no-explicit-any': 'error',
@@ -76,6 +79,12 @@ export default defineConfig({
     {
       files: ['src/config/**'],
       rules: { 'node/no-process-env': 'off', 'no-restricted-properties': ['error', TURN_PROPERTY] },
+    },
+    {
+      files: ['src/{network,p2p,pchain,proxy}/**', 'src/store/redis/**', 'src/lib/net/**', 'src/feed/head-socket.ts'],
+      rules: {
+        'no-restricted-properties': ['error', ENV_PROPERTY, TURN_PROPERTY, PARSE_PROPERTY],
+      },
     },
     {
       // Programs that write to their standard output.

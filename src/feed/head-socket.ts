@@ -1,5 +1,8 @@
 import { backoffMs } from '../lib/concurrency/backoff.ts';
 import { type Clock, type Random, repeat } from '../lib/concurrency/clock.ts';
+import { isObject } from '../lib/encoding/is-object.ts';
+import { tryParse } from '../lib/encoding/parse-error.ts';
+import { parseJson } from '../lib/encoding/parse-json.ts';
 import type { OpenWebSocket, WebSocketConnection } from '../lib/net/http-port.ts';
 import type { Logger } from '../telemetry/logger.ts';
 
@@ -84,11 +87,9 @@ export function openHeadSocket(options: HeadSocketOptions): HeadSocket {
 
 /** Returns undefined if the node refuses the subscription, or sends something else. */
 function parseMessage(text: string): 'confirmed' | 'head' | undefined {
-  try {
-    const { id, result, method } = JSON.parse(text) as { id?: unknown; result?: unknown; method?: unknown };
-    if (method === 'eth_subscription') return 'head';
-    return id === 1 && typeof result === 'string' ? 'confirmed' : undefined;
-  } catch {
-    return undefined;
-  }
+  const message = tryParse(() => parseJson(text, 'message'));
+  if (!isObject(message)) return undefined;
+  const { id, result, method } = message;
+  if (method === 'eth_subscription') return 'head';
+  return id === 1 && typeof result === 'string' ? 'confirmed' : undefined;
 }

@@ -1,4 +1,4 @@
-import { depthOfJson } from '../../lib/encoding/json-source.ts';
+import { findExcess } from '../../lib/encoding/json-source.ts';
 import { attempt } from '../../lib/encoding/parse-error.ts';
 import type { Path, SettingSchema } from './setting.ts';
 
@@ -60,7 +60,7 @@ export function parseVariable(text: string, schema: SettingSchema): unknown {
       return { true: true, false: false }[text] ?? text;
     case 'array':
     case 'object': {
-      if (depthOfJson(text) > MAX_LEVELS) return text;
+      if (findExcess(text, { levels: MAX_LEVELS }) !== undefined) return text;
       const json: unknown = attempt(() => JSON.parse(text), SyntaxError);
       return json instanceof SyntaxError ? text : json;
     }

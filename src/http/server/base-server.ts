@@ -1,12 +1,13 @@
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
 import fastify, { type FastifyReply, type FastifyRequest, LogController } from 'fastify';
+import { findExcess } from '../../lib/encoding/json-source.ts';
 import { createThrottledWarnings } from '../../telemetry/log-throttle.ts';
 import type { Logger } from '../../telemetry/logger.ts';
 import type { Tracer } from '../../telemetry/spans.ts';
 import { AccessGate, type AccessOptions, registerAccess, requireRouteAccess } from '../access/access.ts';
 import { allowOrigin, registerCors } from '../access/cors.ts';
 import { type ErrorForm, OWN_ERROR_FORM } from '../errors/error-form.ts';
-import { noSuchRoute } from '../errors/http-error.ts';
+import { badRequest, noSuchRoute } from '../errors/http-error.ts';
 import { createRequestObserver, type RequestObserverOptions, startSpan } from '../observability/observe-requests.ts';
 import { RequestLog } from '../observability/request-log.ts';
 import { unescapeColons } from '../request/canonical-target.ts';
@@ -45,6 +46,8 @@ export interface BaseServerOptions extends RequestObserverOptions {
 export const MAX_CONNECTIONS = 4_096;
 /** Limit of routes that set no other. */
 const DEFAULT_BODY_LIMIT = 16 * 1024;
+/** Bodies have two; the bound protects the parser. */
+const MAX_BODY_LEVELS = 32;
 const REQUEST_ARRIVAL_TIMEOUT_MS = 30_000;
 /** Node's default interval would double the timeout. */
 const ARRIVAL_CHECK_MS = 2_000;
@@ -142,7 +145,10 @@ export function createBaseServer(options: BaseServerOptions, form: ErrorForm = O
   // Fastify would accept plain text too.
   server.removeAllContentTypeParsers();
   const parseJson = server.getDefaultJsonParser('error', 'error');
-  const parser = bodies.parser((request, text, done) => void parseJson(request, text, done));
+  const parser = bodies.parser((request, text, done) => {
+    if (findExcess(text, { levels: MAX_BODY_LEVELS }) === undefined) return void parseJson(request, text, done);
+    done(badRequest(`body is nested in more than ${MAX_BODY_LEVELS} levels`));
+  });
   server.addContentTypeParser('application/json', parser);
   server.decorateRequest('context');
   server.addHook('onRequest', (request, reply, done) => {

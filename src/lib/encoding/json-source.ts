@@ -1,3 +1,5 @@
+const [QUOTE, COMMA, OPEN_BRACKET, CLOSE_BRACKET, OPEN_BRACE, CLOSE_BRACE] = [0x22, 0x2c, 0x5b, 0x5d, 0x7b, 0x7d];
+
 interface Sign {
   readonly sign: string;
   readonly at: number;
@@ -30,11 +32,37 @@ function* signsOf(text: string): Generator<Sign> {
   }
 }
 
-/** Returns the levels of arrays and objects in JSON. */
-export function depthOfJson(json: string): number {
-  let most = 0;
-  for (const { depth } of signsOf(json)) most = Math.max(most, depth);
-  return most;
+export interface JsonSize {
+  /** Of arrays and objects. */
+  readonly levels: number;
+  /** Items of arrays, and members of objects. */
+  readonly values?: number;
+}
+
+/** Returns the first of the limits that JSON exceeds, without parsing it. The syntax is not checked. */
+export function findExcess(json: string, { levels, values = Number.POSITIVE_INFINITY }: JsonSize) {
+  let [depth, count] = [0, 0];
+  for (let at = 0; at < json.length; at += 1) {
+    switch (json.charCodeAt(at)) {
+      case QUOTE:
+        at = endOfString(json, at);
+        break;
+      case OPEN_BRACKET:
+      case OPEN_BRACE:
+        depth += 1;
+        count += 1;
+        if (depth > levels) return 'levels';
+        break;
+      case CLOSE_BRACKET:
+      case CLOSE_BRACE:
+        depth -= 1;
+        break;
+      case COMMA:
+        count += 1;
+        if (count > values) return 'values';
+    }
+  }
+  return undefined;
 }
 
 /** Returns the array or object at the start of a text; the whole text if its brackets do not close. The syntax is not checked. */
@@ -65,9 +93,13 @@ export function membersOf(object: string): (readonly [name: string, source: stri
   });
 }
 
-/** Returns the index of the quotation mark that closes the string opened at `start`. */
+/** Returns the index of the quotation mark that closes the string opened at `start`; the length of the text if none does. */
 function endOfString(json: string, start: number): number {
-  let at = start + 1;
-  while (at < json.length && json[at] !== '"') at += json[at] === '\\' ? 2 : 1;
-  return at;
+  for (let at = json.indexOf('"', start + 1); at !== -1; at = json.indexOf('"', at + 1)) {
+    let before = at;
+    while (json[before - 1] === '\\') before -= 1;
+    // An even number of backslashes are escaped backslashes.
+    if ((at - before) % 2 === 0) return at;
+  }
+  return json.length;
 }

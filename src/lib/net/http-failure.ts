@@ -1,4 +1,6 @@
 import { isObject } from '../encoding/is-object.ts';
+import { tryParse } from '../encoding/parse-error.ts';
+import { parseJson } from '../encoding/parse-json.ts';
 
 /** Returns whether the same request may succeed later: the server failed, was too slow, or limits requests. */
 export function mayStatusPass(status: number): boolean {
@@ -21,7 +23,7 @@ const MAX_LINE_LENGTH = 200;
 
 /** Returns the sentence of an error body: the message of a JSON error, else the first line. Undefined for a page or an empty body. */
 export function sentenceOf(body: string): string | undefined {
-  const text = (messageOf(tryJson(body)) ?? body).trim();
+  const text = (messageOf(tryParse(() => parseJson(body, 'body'))) ?? body).trim();
   const [line = ''] = text.split(/[\r\n]/, 1);
   // Control characters could change a terminal.
   const plain = line.replaceAll(/\p{Cc}/gu, ' ').trim();
@@ -31,14 +33,6 @@ export function sentenceOf(body: string): string | undefined {
 /** Shortens a sentence, after keys were removed from it. */
 export function shortened(sentence: string): string {
   return sentence.length <= MAX_LINE_LENGTH ? sentence : `${sentence.slice(0, MAX_LINE_LENGTH)}…`;
-}
-
-function tryJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 /** The forms of gateways: `{"message"}`, `{"error": "text"}`, `{"error": {"message"}}`, `{"detail"}`. */

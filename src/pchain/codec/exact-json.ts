@@ -1,4 +1,5 @@
 import { ParseError } from '../../lib/encoding/parse-error.ts';
+import { parseJson } from '../../lib/encoding/parse-json.ts';
 
 /** Features of Node 24 that TypeScript's library does not declare yet. */
 type SourceReviver = (key: string, value: unknown, context: { readonly source?: string }) => unknown;
@@ -11,9 +12,10 @@ const MAX_DIGITS = 78;
 const LONG_INTEGER = /(?:^|[[:,\s])-?\d{16}/;
 
 /**
- * Parses JSON. Integers beyond ±(2^53 − 1) become bigints, other numbers stay numbers. Slower than `JSON.parse` only with such integers.
+ * Parses JSON of another party. Integers beyond ±(2^53 − 1) become bigints, other numbers stay numbers. Only with such integers is it much
+ * slower than `JSON.parse`.
  *
- * @throws {ParseError} for malformed JSON, for an integer above 78 digits, and for deep nesting together with long integers
+ * @throws {ParseError} as `parseJson`, and for an integer above 78 digits
  */
 export function parseExactJson(text: string, what: string): unknown {
   const revive: SourceReviver = (_key, value, { source }) => {
@@ -23,15 +25,8 @@ export function parseExactJson(text: string, what: string): unknown {
     if (source.length <= MAX_DIGITS) return BigInt(source);
     throw new ParseError(what, `has an integer of ${source.length} digits, at most ${MAX_DIGITS} are allowed`);
   };
-  try {
-    return LONG_INTEGER.test(text)
-      ? JSON.parse(text, revive as (key: string, value: unknown) => unknown)
-      : JSON.parse(text);
-  } catch (cause) {
-    if (cause instanceof ParseError) throw cause;
-    // A SyntaxError, or a RangeError from too deep nesting.
-    throw new ParseError(what, 'is not JSON', { cause });
-  }
+  const reviver = LONG_INTEGER.test(text) ? (revive as (key: string, value: unknown) => unknown) : undefined;
+  return parseJson(text, what, reviver);
 }
 
 /** Encodes JSON with bigints as integers. */

@@ -1,6 +1,7 @@
 import type { Dispatcher } from 'undici';
 import type { Clock } from '../../lib/concurrency/clock.ts';
 import { startDeadline } from '../../lib/concurrency/deadline.ts';
+import type { FairSemaphore } from '../../lib/concurrency/fair-semaphore.ts';
 import { ParseError, tryParse } from '../../lib/encoding/parse-error.ts';
 import type { EndpointAddress } from '../../lib/net/endpoint-address.ts';
 import { mayStatusPass, parseRetryAfterMs, sentenceOf, shortened } from '../../lib/net/http-failure.ts';
@@ -31,6 +32,8 @@ export interface AttemptOptions {
   readonly id: number;
   readonly clock: Clock;
   readonly timeoutMs: number;
+  /** Permits to read long bodies. */
+  readonly longBodies: FairSemaphore;
   readonly signal: AbortSignal;
 }
 
@@ -41,7 +44,7 @@ const NOT_SERVED: ReadonlySet<number> = new Set([404, 405, 410, 501]);
 /** Sends one request to one endpoint, and judges the response. @throws only the reason of `signal` */
 export async function sendOnce<Result>(
   request: JsonRpcRequest<Result>,
-  { address, http, id, clock, timeoutMs, signal }: AttemptOptions,
+  { address, http, id, clock, timeoutMs, longBodies, signal }: AttemptOptions,
 ): Promise<Attempt<Result>> {
   using deadline = startDeadline(clock, timeoutMs, 'an attempt', signal);
   let text: string;
@@ -58,7 +61,9 @@ export async function sendOnce<Result>(
     if (statusCode < 200 || statusCode > 299) {
       return judgeStatus(statusCode, retryAfterMs, await readErrorBody(body), address);
     }
-    text = await readBody(body, request.maxResponseBytes);
+    text = await readBody(body, request.maxResponseBytes, () =>
+      longBodies.acquire({ key: undefined }, deadline.signal),
+    );
   } catch (cause) {
     signal.throwIfAborted();
     if (cause instanceof ParseError) return invalidResponse(cause);

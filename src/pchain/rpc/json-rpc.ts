@@ -1,5 +1,6 @@
 import { type Clock, type Random, sleep } from '../../lib/concurrency/clock.ts';
 import { DeadlineExceeded, startDeadline } from '../../lib/concurrency/deadline.ts';
+import { FairSemaphore } from '../../lib/concurrency/fair-semaphore.ts';
 import type { ApiEndpoint } from '../../lib/net/api-endpoint.ts';
 import { EndpointAddress } from '../../lib/net/endpoint-address.ts';
 import { type OpenHttp, openHttpPool } from '../../lib/net/http-port.ts';
@@ -26,8 +27,10 @@ export interface JsonRpcLimits {
   readonly maxRounds: number;
   /** Time that a failed endpoint is put aside. Longer than `attemptTimeoutMs`, the cost of a probe. */
   readonly asideMs: number;
-  /** For each endpoint; also bounds responses in memory. The node handles one P-Chain call at a time. */
+  /** For each endpoint. The node handles one P-Chain call at a time. */
   readonly maxConnections: number;
+  /** Long responses that are read at a time, of all endpoints; also bounds responses in memory. */
+  readonly maxLongResponses: number;
   /** Includes calls that wait for a connection. Bounds the calls while the API hangs. */
   readonly maxCallsInFlight: number;
 }
@@ -38,6 +41,7 @@ const DEFAULT_JSON_RPC_LIMITS: JsonRpcLimits = {
   maxRounds: 3,
   asideMs: 15_000,
   maxConnections: 8,
+  maxLongResponses: 8,
   maxCallsInFlight: 512,
 };
 
@@ -101,6 +105,7 @@ class FailoverClient implements JsonRpcClient {
   readonly #metrics: ReturnType<typeof declareApiMetrics>;
   readonly #inFlight = new Set<Promise<unknown>>();
   readonly #closing = new AbortController();
+  readonly #longBodies: FairSemaphore;
   #lastId = 0;
   #current: readonly OpenEndpoint[];
 
@@ -112,6 +117,8 @@ class FailoverClient implements JsonRpcClient {
     this.#states = states;
     this.#limits = { ...DEFAULT_JSON_RPC_LIMITS, ...options.limits };
     this.#metrics = declareApiMetrics(options.metrics);
+    const { maxLongResponses: limit, maxCallsInFlight: maxQueued } = this.#limits;
+    this.#longBodies = new FairSemaphore({ clock, limit, keyShare: 1, maxQueued });
     this.#current = this.#openAll(options.endpoints);
   }
 
@@ -229,7 +236,8 @@ class FailoverClient implements JsonRpcClient {
     }
     this.#lastId += 1;
     const timeoutMs = this.#limits.attemptTimeoutMs;
-    const attempt = await sendOnce(request, { address, http, id: this.#lastId, clock: this.#clock, timeoutMs, signal });
+    const [id, clock, longBodies] = [this.#lastId, this.#clock, this.#longBodies];
+    const attempt = await sendOnce(request, { address, http, id, clock, timeoutMs, longBodies, signal });
     if (attempt.status === 'failed') {
       this.#metrics.attemptFailures.inc({ endpoint: endpoint.host, reason: attempt.reason });
       const { kind, rejection, retryAfterMs, message } = attempt;

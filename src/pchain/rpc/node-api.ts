@@ -1,6 +1,7 @@
 import { isIP } from 'node:net';
 import { LRUCache } from 'lru-cache';
 import { ParseError, tryParse } from '../../lib/encoding/parse-error.ts';
+import { parseJson } from '../../lib/encoding/parse-json.ts';
 import { type HostAndPort, parseHostAndPort } from '../../lib/net/host-and-port.ts';
 import type { Validator } from '../../validators/validator.ts';
 import {
@@ -264,7 +265,7 @@ function requireUniqueNodeIDs(response: string): void {
     let end = start + 1;
     while (end < response.length && response[end] !== '"') end += response[end] === '\\' ? 2 : 1;
     COLON.lastIndex = end + 1;
-    const name = COLON.test(response) ? (JSON.parse(response.slice(start, end + 1)) as string) : '';
+    const name = COLON.test(response) ? (parseJson(response.slice(start, end + 1), 'name') as string) : '';
     if (known.has(name)) throw new ParseError('validator set', `has "${name}" twice`);
     if (name.startsWith('NodeID-')) known.add(name);
     start = response.indexOf('"', end + 1);

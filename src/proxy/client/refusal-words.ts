@@ -1,5 +1,6 @@
 import { isObject } from '../../lib/encoding/is-object.ts';
-import { attempt } from '../../lib/encoding/parse-error.ts';
+import { tryParse } from '../../lib/encoding/parse-error.ts';
+import { parseJson } from '../../lib/encoding/parse-json.ts';
 
 /** Characters of an upstream's error that are passed on, over all parts of a list. */
 const MAX_LENGTH = 2_000;
@@ -20,8 +21,8 @@ const NOTHING: RefusalWords = { message: undefined, rpcBody: undefined };
  * @param redact removes our keys from a text
  */
 export function findRefusalWords(text: string, redact: (text: string) => string): RefusalWords {
-  const body: unknown = attempt(() => JSON.parse(text), SyntaxError);
-  if (body instanceof SyntaxError) return NOTHING;
+  const body = tryParse(() => parseJson(text, 'body'));
+  if (body === undefined) return NOTHING;
   const rpcMessage = [body]
     .flat()
     .map(rpcMessageOf)
@@ -68,7 +69,7 @@ function cut(text: string): string | undefined {
 /** Redacts the texts of JSON and keeps the rest as written, including the digits of numbers. */
 function redactStrings(json: string, redact: (text: string) => string): string {
   return json.replace(/"[^"\\]*(?:\\.[^"\\]*)*"/g, (written) => {
-    const text = JSON.parse(written) as string;
+    const text = parseJson(written, 'text') as string;
     const redacted = redact(text);
     return redacted === text ? written : JSON.stringify(redacted);
   });

@@ -1,7 +1,8 @@
 import { LRUCache } from 'lru-cache';
 import type { Clock } from '../../lib/concurrency/clock.ts';
 import { SingleFlight } from '../../lib/concurrency/single-flight.ts';
-import { attempt } from '../../lib/encoding/parse-error.ts';
+import { attempt, ParseError } from '../../lib/encoding/parse-error.ts';
+import { parseJson } from '../../lib/encoding/parse-json.ts';
 import { etagOf } from '../../lib/net/etag.ts';
 import type { UpstreamAnswer, UpstreamSuccess } from './upstream-answer.ts';
 import { UpstreamError } from './upstream-error.ts';
@@ -78,7 +79,7 @@ export class ResponseCache {
       return undefined;
     }
     if (response.status !== 200) return response;
-    const isImmutable = policy.isImmutable !== undefined && policy.isImmutable(parseJson(body));
+    const isImmutable = policy.isImmutable !== undefined && policy.isImmutable(parseBody(body));
     const freshMs = isImmutable ? IMMUTABLE_MS : policy.freshMs;
     const cacheControl = `public, max-age=${Math.floor(freshMs / 1_000)}${isImmutable ? ', immutable' : ''}`;
     const answer = { ...response, body, headers: { ...headers, etag: etagOf(body), 'cache-control': cacheControl } };
@@ -92,8 +93,8 @@ function present({ answer }: Entry, ageMs: number): UpstreamSuccess {
   return { ...answer, headers: { ...answer.headers, age: String(Math.floor(ageMs / 1_000)) } };
 }
 
-function parseJson(body: Buffer): unknown {
-  const json: unknown = attempt(() => JSON.parse(body.toString('utf8')), SyntaxError);
-  if (!(json instanceof SyntaxError)) return json;
+function parseBody(body: Buffer): unknown {
+  const json = attempt(() => parseJson(body.toString('utf8'), 'body'));
+  if (!(json instanceof ParseError)) return json;
   throw new UpstreamError('upstream_invalid_answer', 'the upstream answered with broken JSON', { cause: json });
 }

@@ -1,7 +1,8 @@
 import { isUtf8 } from 'node:buffer';
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Readable } from 'node:stream';
-import { attempt } from '../../lib/encoding/parse-error.ts';
+import { tryParse } from '../../lib/encoding/parse-error.ts';
+import { parseJson } from '../../lib/encoding/parse-json.ts';
 import { parseRetryAfterMs } from '../../lib/net/http-failure.ts';
 import { findRefusalWords, type RefusalWords } from './refusal-words.ts';
 
@@ -115,7 +116,7 @@ function pick(headers: IncomingHttpHeaders, names: readonly string[]): Record<st
 }
 
 function isJson(body: Buffer): boolean {
-  return !(attempt(() => JSON.parse(body.toString('utf8')), SyntaxError) instanceof SyntaxError);
+  return tryParse(() => parseJson(body.toString('utf8'), 'body')) !== undefined;
 }
 
 /** Checks both ends of a longer text, which distinguishes JSON from HTML and from truncated JSON. */

@@ -1,7 +1,8 @@
 import { MAX_SHOWN_LENGTH } from '../../http/errors/http-error.ts';
 import { isObject } from '../../lib/encoding/is-object.ts';
-import { depthOfJson, membersOf, splitJson } from '../../lib/encoding/json-source.ts';
-import { attempt } from '../../lib/encoding/parse-error.ts';
+import { findExcess, membersOf, splitJson } from '../../lib/encoding/json-source.ts';
+import { attempt, ParseError } from '../../lib/encoding/parse-error.ts';
+import { parseJson } from '../../lib/encoding/parse-json.ts';
 
 /** The most calls of a batch. */
 export const MAX_BATCH = 20;
@@ -54,23 +55,20 @@ const MAX_DEPTH = 32;
  */
 export function checkRpcCalls(text: unknown, methods: ReadonlySet<string>): CheckedCalls {
   if (typeof text !== 'string' || text === '') throw new RpcCallError('parse', MISSING_BODY);
-  const parsed: unknown = attempt(() => JSON.parse(text), SyntaxError);
-  if (parsed instanceof SyntaxError) throw new RpcCallError('parse', 'body is not valid JSON', { cause: parsed });
-  if (!Array.isArray(parsed)) {
-    checkDepth(text);
-    return { body: checkCall(parsed, text, '', methods), count: 1 };
-  }
+  checkDepth(text);
+  const parsed = attempt(() => parseJson(text, 'body'));
+  if (parsed instanceof ParseError) throw new RpcCallError('parse', 'body is not valid JSON', { cause: parsed });
+  if (!Array.isArray(parsed)) return { body: checkCall(parsed, text, '', methods), count: 1 };
   if (parsed.length === 0) throw new RpcCallError('request', 'body is an empty batch: at least one call is needed');
   if (parsed.length > MAX_BATCH) {
     throw new RpcCallError('request', `body is a batch of ${parsed.length} calls, at most ${MAX_BATCH} are allowed`);
   }
-  checkDepth(text);
   const calls = splitJson(text).map((source, index) => checkCall(parsed[index], source, `[${index}]`, methods));
   return { body: `[${calls.join(',')}]`, count: calls.length };
 }
 
 function checkDepth(text: string): void {
-  if (depthOfJson(text) > MAX_DEPTH) {
+  if (findExcess(text, { levels: MAX_DEPTH }) !== undefined) {
     throw new RpcCallError('request', `body is nested in more than ${MAX_DEPTH} levels`);
   }
 }

@@ -1,5 +1,7 @@
 import type { Clock } from '../../lib/concurrency/clock.ts';
 import { TokenBucket } from '../../lib/concurrency/token-bucket.ts';
+import { tryParse } from '../../lib/encoding/parse-error.ts';
+import { parseJson } from '../../lib/encoding/parse-json.ts';
 import { MAX_RECORDS_EACH } from '../local/record-limits.ts';
 import type { OpenedSharedStore } from './open-shared.ts';
 import { createSeal } from './seal.ts';
@@ -123,9 +125,5 @@ function encode(record: SharedRecord): Uint8Array {
 const TAG_ROOM = 64;
 
 function parse(json: Uint8Array): unknown {
-  try {
-    return JSON.parse(new TextDecoder().decode(json));
-  } catch {
-    return undefined;
-  }
+  return tryParse(() => parseJson(new TextDecoder().decode(json), 'record'));
 }

@@ -238,6 +238,11 @@ describe('400 for what the client can correct, by the name of the field', () => 
     ['an empty body', { headers: JSON_TYPE, payload: '' }, /^body is missing/],
     ['null', { headers: JSON_TYPE, payload: 'null' }, /^body must be an object$/],
     ['a list', { headers: JSON_TYPE, payload: '[{}]' }, /^body must be an object$/],
+    [
+      'lists in lists',
+      { headers: JSON_TYPE, payload: `[${'['.repeat(32)}` },
+      /^body is nested in more than 32 levels$/,
+    ],
     ['what is no JSON', { headers: JSON_TYPE, payload: '{"message":' }, /^body is not valid JSON$/],
     ['a prototype', { headers: JSON_TYPE, payload: '{"__proto__":{"message":"00"}}' }, /^body is not valid JSON$/],
     ['infinity', { headers: JSON_TYPE, payload: '{"pChainHeight":1e999}' }, /^pChainHeight must be an integer/],
