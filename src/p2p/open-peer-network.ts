@@ -5,6 +5,7 @@ import { ConnectionChanges } from './connection/connection-changes.ts';
 import { createOwnHandshakes, type PeerIntroduction } from './connection/handshake.ts';
 import { MAX_SEND_QUEUE_BYTES, Peer, type PeerOptions } from './connection/peer.ts';
 import { createTlsDial } from './connection/tls-dial.ts';
+import { UnrequestedTime } from './connection/unrequested-time.ts';
 import { createVersionWatch, type VersionWatch } from './connection/version-watch.ts';
 import { type AddressBook, createAddressBook } from './discovery/address-book.ts';
 import { type ConnectionEnd, DEFAULT_DIAL_LIMITS, type DialLimits, DialSchedule } from './discovery/dial-schedule.ts';
@@ -54,6 +55,7 @@ class OpenPeerNetwork implements PeerNetwork {
   readonly #discovery: ReturnType<typeof createPeerDiscovery>;
   readonly #version: VersionWatch;
   readonly #schedule: DialSchedule;
+  readonly #unrequested = new UnrequestedTime();
   readonly #peerOptions: PeerOptions;
   #isStepQueued = false;
   #isClosed = false;
@@ -140,6 +142,7 @@ class OpenPeerNetwork implements PeerNetwork {
       maxSendQueueBytes: this.#limits.maxSendQueueBytes,
       dial: dial ?? createTlsDial(identity),
       scheduler: new EventLoopScheduler(clock, MAX_MESSAGES_PER_YIELD),
+      unrequested: this.#unrequested,
       events: {
         createHandshake: () => this.#createOwnHandshake(),
         onReady: (peer, handshake, peerList) => {
@@ -253,6 +256,7 @@ class OpenPeerNetwork implements PeerNetwork {
     return this.#options.clock.after(TICK_MS, () => {
       this.#cancelTick = this.#scheduleTick();
       const nowMs = this.#options.clock.monotonicMs();
+      this.#unrequested.tick();
       for (const peer of this.#open.values()) peer.tick(nowMs);
       for (const nodeID of this.#schedule.dueDisconnects(nowMs)) {
         this.#open.get(nodeID)?.close('unwanted', 'not wanted any more');

@@ -66,6 +66,7 @@ export type WireFault =
  * - `malformed certificate`: shows one with a key that no node may have.
  * - `old version`: says that it runs software of long ago; it signs.
  * - `lying about addresses`: what it tells of other nodes' addresses is false.
+ * - `flooding`: sends messages that nobody requested, as fast as its peers read; it signs.
  * - `moving`: is gone at the first request, and comes back under another address, where it signs.
  * - `twin`: is gone at the first request. A second node with its identity comes up elsewhere, whose address is the newer one; that
  *   answers no request, while it signs where it always was.
@@ -80,6 +81,7 @@ export type ConnectionFault = {
     | 'malformed certificate'
     | 'old version'
     | 'lying about addresses'
+    | 'flooding'
     | 'moving'
     | 'twin';
 };

@@ -7,6 +7,7 @@ const IDLE_CHECK_MS = 30_000;
 export class FaultyConnection extends ValidatorConnection {
   #isFrozen = false;
   #isTaken = false;
+  #isFlooding = false;
 
   /** Stops reading and writing, as a process that was stopped. */
   freeze(): void {
@@ -35,6 +36,23 @@ export class FaultyConnection extends ValidatorConnection {
     if (this.isClosed || this.#isTaken) return undefined;
     this.#isTaken = true;
     return this.tls;
+  }
+
+  /** Writes these bytes again and again, as fast as the peer reads, until `isOver`. */
+  flood(chunks: readonly Uint8Array[], isOver: () => boolean): void {
+    const { tls } = this;
+    if (this.#isFlooding || tls === undefined) return;
+    this.#isFlooding = true;
+    let count = 0;
+    const next = (): void => {
+      if (this.isClosed) return;
+      this.#isFlooding = !isOver();
+      if (!this.#isFlooding) return;
+      count += 1;
+      // Other connections are served between two writes.
+      tls.write(chunks[count % chunks.length] ?? new Uint8Array(), () => this.after(0, next));
+    };
+    next();
   }
 
   /** A stopped process disconnects no peer; data that arrived meanwhile counts when it runs again. */

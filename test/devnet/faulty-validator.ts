@@ -17,6 +17,7 @@ import { sendAnswer } from './answer-faults.ts';
 import type { Behaviour } from './behaviour.ts';
 import { falseAddresses } from './false-addresses.ts';
 import { FaultyConnection } from './faulty-connection.ts';
+import { floodFrames } from './flood-frames.ts';
 import { signAs } from './signing-faults.ts';
 import { createTlsContext } from './tls-faults.ts';
 
@@ -33,6 +34,8 @@ const SHOWN_ON_CONNECTING: ReadonlySet<Behaviour['kind']> = new Set([
   'old version',
   'lying about addresses',
 ]);
+/** Pause after which a flooding validator looks for new connections. */
+const FLOOD_AGAIN_MS = 250;
 /** Messages of which a lagging validator counts its refusals. */
 const MAX_LAGGING_MESSAGES = 10_000;
 
@@ -69,6 +72,16 @@ class FaultyValidator extends DevnetValidator {
       else connection.thaw();
       if (SHOWN_ON_CONNECTING.has(kind)) connection.close(`the validator is ${kind}`);
     }
+    if (kind === 'flooding') this.#flood(floodFrames(), behaviour);
+  }
+
+  #flood(frames: readonly Uint8Array[], behaviour: Behaviour): void {
+    const isOver = (): boolean => this.#behaviour !== behaviour || !this.isRunning;
+    if (isOver()) return;
+    for (const connection of this.connections as readonly FaultyConnection[]) {
+      if (connection.isReady) connection.flood(frames, isOver);
+    }
+    this.surroundings.clock.after(FLOOD_AGAIN_MS, () => this.#flood(frames, behaviour));
   }
 
   override async stop(): Promise<void> {

@@ -80,6 +80,7 @@ function findingOf({ cause, reason, clockOffsetMs }: MissingWeight, settings: st
     case 'handshake':
       return `failed in the handshake (${reason})`;
     case 'protocol':
+    case 'flood':
       return `was disconnected (${reason})`;
     case 'silent':
     case 'lost':

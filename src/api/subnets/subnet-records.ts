@@ -30,7 +30,7 @@ const Node = Type.Object(
               'left; `tls`: TLS failed; `wrong_node`: another node answers there; `not_admitted`: closed after TLS, as by ' +
               'nodes that let in listed peers only; `clock`: its clock differs by more than a minute; `other_network`: it belongs to another ' +
               'network; `version`: it refuses the version that we announce; `handshake`: a handshake was refused, or did not come; `protocol`: it broke the ' +
-              'protocol; `silent`: nothing came for too long; `lost`: the connection broke; `connecting`: it is being dialled; `no_address`: ' +
+              'protocol; `flood`: it sent too many messages that we did not request; `silent`: nothing came for too long; `lost`: the connection broke; `connecting`: it is being dialled; `no_address`: ' +
               'its address is unknown; `private_address`: its address may not be dialled; `version_unknown`: the node version is ' +
               'unknown; `no_room`: too many connections are open here; `own_node`: it is this service',
           ),

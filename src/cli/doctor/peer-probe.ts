@@ -349,6 +349,7 @@ const FAILED_STAGE: Readonly<Partial<Record<ObstacleCause, 'tcp' | 'tls' | 'hand
   version: 'handshake',
   handshake: 'handshake',
   protocol: 'handshake',
+  flood: 'handshake',
   silent: 'handshake',
   lost: 'handshake',
 };

@@ -1,5 +1,6 @@
 import type { Clock } from '../../lib/concurrency/clock.ts';
 import { copyStart, equalBytes } from '../../lib/encoding/bytes.ts';
+import { addTo } from '../../lib/encoding/counts.ts';
 import { type BlockchainID, idBytes, type NodeID } from '../../warp/ids.ts';
 import type { AppError, AppResponse } from '../gen/p2p_pb.js';
 import { encodeAppRequestHead } from '../wire/messages.ts';
@@ -73,12 +74,14 @@ interface PendingRequest {
 
 /**
  * Requests that wait for a response. IDs are odd: even ones belong to the consensus engine of EVM chains, which drops other messages.
- * Bound: `maxPending` over all nodes; a request beyond it is not sent.
+ * Bound: `maxPending` over all nodes; a request beyond it is not sent. One number for each connected node.
  */
 export function createAppRequests(clock: Clock, maxPending: number, hooks: AppRequestsHooks) {
   /** Mostly one request for each node, for which an array is the smallest collection. */
   const pending = new Map<NodeID, PendingRequest[]>();
   const signals = new Map<AbortSignal, SharedSignal>();
+  /** Requests of each connected node that it has not answered, also those that ended before. */
+  const owed = new Map<NodeID, number>();
   let size = 0;
   let nextID = 1;
   /** The requests of a fan-out are for one chain. */
@@ -107,6 +110,7 @@ export function createAppRequests(clock: Clock, maxPending: number, hooks: AppRe
     const head = { chainId: chainBytes, requestId, deadline: deadlineNs(timeoutMs) };
     const failure = target.send(encodeAppRequestHead(head, appBytes.length), appBytes);
     if (failure !== undefined) return unsent(failure);
+    addTo(owed, nodeID, 1);
     const { promise, resolve, reject } = Promise.withResolvers<AppOutcome>();
     const request: PendingRequest = {
       nodeID,
@@ -201,21 +205,33 @@ export function createAppRequests(clock: Clock, maxPending: number, hooks: AppRe
     return id;
   }
 
+  /** Counts an answer. Returns whether the node owed one. */
+  function takeOwed(nodeID: NodeID): boolean {
+    if (!owed.has(nodeID)) return false;
+    addTo(owed, nodeID, -1);
+    return true;
+  }
+
   return {
     get size(): number {
       return size;
     },
     send,
-    onResponse(nodeID: NodeID, response: AppResponse): void {
+    /** @returns whether the node owed an answer, perhaps to a request that has ended */
+    onResponse(nodeID: NodeID, response: AppResponse): boolean {
       const request = find(nodeID, response);
       if (request !== undefined) settle(request, { kind: 'response', bytes: response.appBytes });
+      return takeOwed(nodeID);
     },
-    onError(nodeID: NodeID, error: AppError): void {
+    /** @returns as `onResponse` */
+    onError(nodeID: NodeID, error: AppError): boolean {
       const request = find(nodeID, error);
       const text = copyStart(error.errorMessage, MAX_REFUSAL_TEXT_LENGTH);
       if (request !== undefined) settle(request, { kind: 'refused', code: error.errorCode, text });
+      return takeOwed(nodeID);
     },
     onDisconnected(nodeID: NodeID, reason: string): void {
+      owed.delete(nodeID);
       for (const request of Array.from(pending.get(nodeID) ?? [])) settle(request, { kind: 'unreachable', reason });
     },
   };

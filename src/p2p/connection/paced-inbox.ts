@@ -2,6 +2,7 @@ import type { Clock } from '../../lib/concurrency/clock.ts';
 import type { EventLoopScheduler } from '../../lib/concurrency/event-loop-scheduler.ts';
 import { attempt, ParseError } from '../../lib/encoding/parse-error.ts';
 import { FrameDecoder } from '../wire/frames.ts';
+import { MAX_PEER_MS_PER_TICK, type UnrequestedTime } from './unrequested-time.ts';
 
 /** A fifth of the tick, so that no peer starves the others. */
 const MAX_BUSY_MS_PER_TICK = 50;
@@ -10,6 +11,8 @@ const MAX_BUSY_MS_PER_TICK = 50;
  * before the code is compiled.
  */
 const MAX_BUSY_MS_PER_MESSAGE = 4 * MAX_BUSY_MS_PER_TICK;
+/** Consecutive ticks, 5 s, for which a peer is held because of messages that we did not request. */
+const MAX_HELD_TICKS = 20;
 
 export interface PacedInboxOptions {
   readonly clock: Pick<Clock, 'monotonicMs'>;
@@ -17,16 +20,24 @@ export interface PacedInboxOptions {
   readonly scheduler: EventLoopScheduler;
   /** Peer, for fair scheduling. */
   readonly key: string;
-  /** @param nowMs monotonic */
-  readonly handle: (payload: Uint8Array, nowMs: number) => void;
+  /** Shared by all peers. */
+  readonly unrequested: UnrequestedTime;
+  /**
+   * @param nowMs monotonic
+   * @returns whether we requested the message
+   */
+  readonly handle: (payload: Uint8Array, nowMs: number) => boolean;
+  /** Called if the peer went on for seconds with more messages that we did not request than it may send. */
+  readonly onFlood: () => void;
   /** Called if the bytes are not frames, after earlier messages were handled. */
   readonly onBroken: (error: ParseError) => void;
   readonly source: { pause(): void; resume(): void };
 }
 
 /**
- * Splits the bytes of one peer into messages and handles them within the peer's share of time, when the scheduler permits. While messages
- * wait, the source is paused as soon as more bytes arrive.
+ * Splits the bytes of one peer into messages and handles them within the peer's share of time, when the scheduler permits. Messages that we
+ * did not request also have a share of the time for those of all peers. While messages wait, the source is paused as soon as more bytes
+ * arrive.
  *
  * Bound: the bytes that the source delivers before it stops, and one incomplete frame.
  */
@@ -35,6 +46,8 @@ export class PacedInbox {
   readonly #decoder = new FrameDecoder();
   #payload: Uint8Array | undefined;
   #busyMs = 0;
+  #unrequestedMs = 0;
+  #heldTicks = 0;
   #isScheduled = false;
   #isOverShare = false;
   #isSourcePaused = false;
@@ -54,7 +67,10 @@ export class PacedInbox {
   tick(): void {
     // A message that took longer than one share uses up several.
     this.#busyMs = Math.max(0, this.#busyMs - MAX_BUSY_MS_PER_TICK);
-    if (!this.#isOverShare || this.#busyMs > MAX_BUSY_MS_PER_TICK) return;
+    this.#heldTicks = this.#isOverShare && this.#unrequestedMs > 0 ? this.#heldTicks + 1 : 0;
+    this.#unrequestedMs = Math.max(0, this.#unrequestedMs - MAX_PEER_MS_PER_TICK);
+    if (this.#heldTicks >= MAX_HELD_TICKS) return this.#options.onFlood();
+    if (!this.#isOverShare || this.#hasUsedShare()) return;
     this.#isOverShare = false;
     this.#updateSource(false);
     if (!this.#isScheduled) this.#handleSome();
@@ -91,7 +107,7 @@ export class PacedInbox {
   }
 
   #hasNext(): boolean {
-    if (this.#busyMs > MAX_BUSY_MS_PER_TICK) {
+    if (this.#hasUsedShare()) {
       this.#isOverShare = true;
       this.#updateSource(true);
       return false;
@@ -100,14 +116,22 @@ export class PacedInbox {
     return this.#payload !== undefined;
   }
 
+  #hasUsedShare(): boolean {
+    return this.#busyMs > MAX_BUSY_MS_PER_TICK || this.#options.unrequested.isUsedUp(this.#unrequestedMs);
+  }
+
   #handleNext(): void {
-    const { clock, handle } = this.#options;
+    const { clock, handle, unrequested } = this.#options;
     const payload = this.#payload;
     this.#payload = undefined;
     if (payload === undefined) return;
     const startMs = clock.monotonicMs();
-    handle(payload, startMs);
-    this.#busyMs += Math.min(MAX_BUSY_MS_PER_MESSAGE, clock.monotonicMs() - startMs);
+    const isRequested = handle(payload, startMs);
+    const tookMs = Math.min(MAX_BUSY_MS_PER_MESSAGE, clock.monotonicMs() - startMs);
+    this.#busyMs += tookMs;
+    if (isRequested) return;
+    this.#unrequestedMs += tookMs;
+    unrequested.add(tookMs);
   }
 
   #updateSource(isPaused: boolean): void {

@@ -7,7 +7,7 @@ import type { AppError, AppResponse, Handshake, PeerList } from '../gen/p2p_pb.j
 import { parseStakingCertificate, type StakingCertificate } from '../identity/certificate.ts';
 import { encodeFrame } from '../wire/frames.ts';
 import type { Endpoint } from '../wire/ip-address.ts';
-import { encodeMessage, parseMessage } from '../wire/messages.ts';
+import { encodeMessage, type PeerMessage, parseMessage } from '../wire/messages.ts';
 import type { SendFailure } from './app-requests.ts';
 import type { Connection, Dial, TcpFailure } from './dial.ts';
 import {
@@ -21,6 +21,7 @@ import {
   parseHandshake,
 } from './handshake.ts';
 import { PacedInbox } from './paced-inbox.ts';
+import type { UnrequestedTime } from './unrequested-time.ts';
 
 /** Why a connection ended, as a metric label. */
 export const CLOSE_CAUSES = [
@@ -46,6 +47,8 @@ export const CLOSE_CAUSES = [
   'handshake',
   /** The peer violated the protocol. */
   'protocol',
+  /** The peer sent more messages that we did not request than it may, for seconds. */
+  'flood',
   /** Nothing was received for too long. */
   'silent',
   /** A ready connection broke. */
@@ -101,16 +104,19 @@ export interface PeerOptions {
   readonly events: PeerEvents;
   /** Shared by all peers. */
   readonly scheduler: EventLoopScheduler;
+  /** Shared by all peers. */
+  readonly unrequested: UnrequestedTime;
 }
 
+/** The three that receive messages of a ready peer return whether we requested the message. */
 export interface PeerEvents {
   /** Creates our Handshake with the current time. */
   createHandshake(): OwnHandshake;
   /** @param peerList the addresses with which the peer confirmed our Handshake */
   onReady(peer: Peer, handshake: PeerIntroduction, peerList: PeerList): void;
-  onPeerList(peer: Peer, peerList: PeerList): void;
-  onAppResponse(peer: Peer, response: AppResponse): void;
-  onAppError(peer: Peer, error: AppError): void;
+  onPeerList(peer: Peer, peerList: PeerList): boolean;
+  onAppResponse(peer: Peer, response: AppResponse): boolean;
+  onAppError(peer: Peer, error: AppError): boolean;
   onClosed(peer: Peer, state: PeerState & { kind: 'closed' }): void;
   onBytes(direction: 'sent' | 'received', count: number): void;
 }
@@ -173,9 +179,11 @@ export class Peer {
     this.#inbox = new PacedInbox({
       clock: this.#clock,
       scheduler: options.scheduler,
+      unrequested: options.unrequested,
       key: nodeID,
       handle: (payload, payloadMs) => this.#handlePayload(payload, payloadMs),
       onBroken: (error) => this.#onBroken(error),
+      onFlood: () => this.close('flood', 'sent too many messages that we did not request'),
       source: this.#connection,
     });
   }
@@ -271,36 +279,43 @@ export class Peer {
     this.close('protocol', `broke the protocol: ${message}`);
   }
 
-  #handlePayload(payload: Uint8Array, nowMs: number): void {
+  /** @returns whether we requested the message */
+  #handlePayload(payload: Uint8Array, nowMs: number): boolean {
     try {
       const message = parseMessage(payload, MAX_MESSAGE_LENGTH);
       this.#lastReceivedMs = nowMs;
-      switch (message.case) {
-        case 'handshake':
-          return this.#onHandshake(message.value);
-        case 'peerList':
-          return this.#onPeerList(message.value);
-        case 'ping':
-          return void this.send(PONG);
-        case 'appResponse':
-          if (this.#state.kind === 'ready') this.#events.onAppResponse(this, message.value);
-          return;
-        case 'appError':
-          if (this.#state.kind === 'ready') this.#events.onAppError(this, message.value);
-          return;
-        case 'pong':
-          this.#pongCount += 1;
-          return;
-        // We serve no chain and pass on no gossip or addresses.
-        case 'appRequest':
-        case 'appGossip':
-        case 'getPeerList':
-        case undefined:
-          return;
-      }
+      return this.#handle(message);
     } catch (error) {
       if (!(error instanceof ParseError)) throw error;
       this.#onBroken(error);
+      return false;
+    }
+  }
+
+  #handle(message: PeerMessage): boolean {
+    const isReady = this.#state.kind === 'ready';
+    switch (message.case) {
+      case 'handshake':
+        this.#onHandshake(message.value);
+        return true;
+      case 'peerList':
+        return this.#onPeerList(message.value);
+      case 'ping':
+        this.send(PONG);
+        return false;
+      case 'appResponse':
+        return isReady && this.#events.onAppResponse(this, message.value);
+      case 'appError':
+        return isReady && this.#events.onAppError(this, message.value);
+      case 'pong':
+        this.#pongCount += 1;
+        return this.#pongCount <= this.#pingCount;
+      // We serve no chain and pass on no gossip or addresses.
+      case 'appRequest':
+      case 'appGossip':
+      case 'getPeerList':
+      case undefined:
+        return false;
     }
   }
 
@@ -326,16 +341,14 @@ export class Peer {
     this.send(EMPTY_PEER_LIST);
   }
 
-  #onPeerList(peerList: PeerList): void {
-    if (this.#state.kind === 'ready') {
-      this.#events.onPeerList(this, peerList);
-      return;
-    }
+  #onPeerList(peerList: PeerList): boolean {
+    if (this.#state.kind === 'ready') return this.#events.onPeerList(this, peerList);
     // The first PeerList confirms our Handshake.
-    if (this.#state.kind !== 'handshaking' || this.#state.handshake === undefined) return;
+    if (this.#state.kind !== 'handshaking' || this.#state.handshake === undefined) return false;
     const { handshake } = this.#state;
     this.#setState({ kind: 'ready', sinceMs: this.#clock.monotonicMs(), handshake });
     this.#events.onReady(this, handshake, peerList);
+    return true;
   }
 
   #onRefused({ version }: PeerIntroduction, reason: string): void {

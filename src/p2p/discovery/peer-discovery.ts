@@ -211,8 +211,11 @@ export function createPeerDiscovery(options: PeerDiscoveryOptions) {
       isBootstrapOld = true;
     },
     onHandshakePeerList: take,
-    onPeerList(nodeID: NodeID, peerList: PeerList): void {
-      if (asked.delete(nodeID)) take(nodeID, peerList);
+    /** @returns whether it was requested; others are dropped */
+    onPeerList(nodeID: NodeID, peerList: PeerList): boolean {
+      const isRequested = asked.delete(nodeID);
+      if (isRequested) take(nodeID, peerList);
+      return isRequested;
     },
     onDisconnected(nodeID: NodeID): void {
       asked.delete(nodeID);

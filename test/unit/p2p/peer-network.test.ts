@@ -498,7 +498,8 @@ it.each<[string, (node: MemoryNode) => void, RegExp]>([
   expect(network.lastFailure(node.nodeID)).toMatch(reason);
 });
 
-it('a flood of messages gets a limited share of time, and is handled completely', async () => {
+/** Connects to a node that sends many Pings, and to another. */
+async function floodWithPings(count: number) {
   // Every reading of this clock takes half a millisecond.
   let readings = 0;
   const { clock } = world;
@@ -516,14 +517,34 @@ it('a flood of messages gets a limited share of time, and is handled completely'
   network.want('l1', idsOf(flooding, polite));
   await clock.advance(TICK_MS);
   const ping = encodeFrame(encodeMessage({ case: 'ping', value: { uptime: 1 } }));
-  flooding.end?.write(Buffer.concat(new Array<Uint8Array>(1_000).fill(ping)));
+  flooding.end?.write(Buffer.concat(new Array<Uint8Array>(count).fill(ping)));
   polite.send({ case: 'ping', value: { uptime: 1 } });
   await clock.advance(3 * LATENCY_MS);
   expect(polite.count('pong')).toBe(1);
+  return { network, flooding, polite };
+}
+
+it('many messages get a limited share of time, and are handled completely', async () => {
+  const { network, flooding } = await floodWithPings(150);
   expect(flooding.count('pong')).toBeGreaterThan(0);
-  expect(flooding.count('pong')).toBeLessThanOrEqual(101);
-  await clock.advance(20 * TICK_MS);
-  expect(flooding.count('pong')).toBe(1_000);
+  expect(flooding.count('pong')).toBeLessThanOrEqual(30);
+  await world.clock.advance(15 * TICK_MS);
+  expect(flooding.count('pong')).toBe(150);
+  expect(network.isConnected(flooding.nodeID)).toBe(true);
+});
+
+it('a peer that floods for five seconds is disconnected, and dialled again later', async () => {
+  const { network, flooding, polite } = await floodWithPings(1_000);
+  await world.clock.advance(18 * TICK_MS);
+  expect(network.isConnected(flooding.nodeID)).toBe(true);
+  await world.clock.advance(4 * TICK_MS);
+  expect(network.obstacle(flooding.nodeID)).toMatchObject({
+    cause: 'flood',
+    reason: 'sent too many messages that we did not request',
+  });
+  expect(network.isConnected(polite.nodeID)).toBe(true);
+  await world.clock.advance(10_000);
+  expect(network.isConnected(flooding.nodeID)).toBe(true);
 });
 
 it('messages that a client does not serve are ignored', async () => {

@@ -32,6 +32,21 @@ function open({ clock = new FakeClock() as Clock, maxPending = MAX_PENDING, hook
   return { requests, ask };
 }
 
+it('a node owes one answer to each request, also to one that has ended, until its connection ends', async () => {
+  const { requests, ask } = open();
+  const answer = (requestId: number, index = 0): boolean => requests.onResponse(node(index), responseTo(requestId));
+  expect(answer(1)).toBe(false);
+  const ended = new AbortController();
+  const asked = [ask(0), ask(0, ended.signal), ask(0)];
+  ended.abort();
+  expect(answer(1, 1)).toBe(false);
+  expect([answer(1), answer(3), answer(3), answer(3)]).toEqual([true, true, true, false]);
+  asked.push(ask(0));
+  requests.onDisconnected(node(0), 'lost');
+  expect(requests.onError(node(0), create(AppErrorSchema, { chainId, requestId: 7 }))).toBe(false);
+  await Promise.allSettled(asked);
+});
+
 interface Sent {
   readonly nodeID: NodeID;
   readonly requestId: number;

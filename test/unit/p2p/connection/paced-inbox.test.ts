@@ -2,6 +2,7 @@ import { beforeEach, expect, it } from 'vitest';
 import { EventLoopScheduler } from '../../../../src/lib/concurrency/event-loop-scheduler.ts';
 import { concatBytes } from '../../../../src/lib/encoding/bytes.ts';
 import { PacedInbox } from '../../../../src/p2p/connection/paced-inbox.ts';
+import { UnrequestedTime } from '../../../../src/p2p/connection/unrequested-time.ts';
 import { encodeFrame } from '../../../../src/p2p/wire/frames.ts';
 
 const MAX_MESSAGES_PER_YIELD = 32;
@@ -9,8 +10,10 @@ const MAX_MESSAGES_PER_YIELD = 32;
 /** Monotonic time, which handling a message advances. */
 let nowMs: number;
 let costMs: number;
+let isRequested: boolean;
+let unrequested: UnrequestedTime;
 let onHandle: () => void;
-/** First bytes of handled messages after the number of their inbox, and what was not a frame. */
+/** First bytes of handled messages after the number of their inbox, what was not a frame, and floods. */
 let handled: string[];
 let source: string[];
 let turns: (() => void)[];
@@ -18,6 +21,7 @@ let inboxes: PacedInbox[];
 let inbox: PacedInbox;
 beforeEach(() => {
   [nowMs, costMs, handled, source, turns] = [0, 0, [], [], []];
+  [isRequested, unrequested] = [true, new UnrequestedTime()];
   onHandle = () => undefined;
   const clock = { monotonicMs: () => nowMs };
   const scheduler = new EventLoopScheduler(
@@ -29,12 +33,15 @@ beforeEach(() => {
       new PacedInbox({
         clock,
         scheduler,
+        unrequested,
         key: `${number}`,
         handle([first = -1]) {
           handled.push(`${number}:${first}`);
           nowMs += costMs;
           onHandle();
+          return isRequested;
         },
+        onFlood: () => void handled.push(`${number} floods`),
         onBroken: () => void handled.push(`${number} broken`),
         source: {
           pause: () => void source.push(`pause ${number}`),
@@ -132,4 +139,73 @@ it('waiting messages are delivered at the end of a connection, except dropped on
   expect(handled).toHaveLength(MAX_MESSAGES_PER_YIELD + 2);
   inboxes[2]?.push(frames(2, 1));
   expect(handled.at(-1)).toBe('2:2');
+});
+
+/** Counts the messages that each inbox has handled since the last call. */
+const counts = (): number[] => {
+  const found = [0, 1, 2].map((number) => handled.filter((one) => one.startsWith(`${number}:`)).length);
+  handled.length = 0;
+  return found;
+};
+const tickAll = (): void => {
+  unrequested.tick();
+  for (const each of inboxes) each.tick();
+  while (turns.length > 0) turns.shift()?.();
+};
+
+it('messages that we did not request get a share of the time of all, which shrinks with what all have used', () => {
+  [isRequested, costMs] = [false, 1];
+  for (const each of inboxes) each.push(frames(0, 30));
+  // More than a quarter of 60 - 13, of 60 - 13 - 10 and of 60 - 13 - 10 - 8 ms.
+  expect(counts()).toEqual([13, 10, 8]);
+  expect(source).toEqual(['pause 0', 'pause 1', 'pause 2']);
+  tickAll();
+  const [first = 0, second = 0, third = 0] = counts();
+  expect(first + second + third).toBeLessThanOrEqual(60);
+  expect(Math.min(first, second, third)).toBeGreaterThan(0);
+});
+
+it('one peer alone uses no more than its share of the time of all', () => {
+  [isRequested, costMs] = [false, 1];
+  inbox.push(frames(0, 250));
+  counts();
+  for (let time = 0; time < 10; time += 1) tickAll();
+  expect(counts()).toEqual([120, 0, 0]);
+});
+
+it('messages that we requested are handled while others have used up the time of all', () => {
+  [isRequested, costMs] = [false, 70];
+  inbox.push(frames(0, 2));
+  expect(counts()).toEqual([1, 0, 0]);
+  costMs = 1;
+  inboxes[1]?.push(frames(0, 5));
+  expect(counts()).toEqual([0, 1, 0]);
+  isRequested = true;
+  inboxes[2]?.push(frames(0, 5));
+  expect(counts()).toEqual([0, 0, 5]);
+});
+
+it('a peer that is held for five seconds without a break floods', () => {
+  const second = (): void => {
+    for (let time = 0; time < 4; time += 1) {
+      inbox.push(frames(0, 14));
+      tickAll();
+    }
+  };
+  [isRequested, costMs] = [false, 1];
+  for (let time = 0; time < 4; time += 1) second();
+  for (let time = 0; time < 10; time += 1) tickAll();
+  for (let time = 0; time < 4; time += 1) second();
+  expect(handled).not.toContain('0 floods');
+  second();
+  expect(handled).toContain('0 floods');
+});
+
+it('a peer whose requested messages take long does not flood', () => {
+  costMs = 100;
+  for (let time = 0; time < 40; time += 1) {
+    inbox.push(frames(0, 3));
+    tickAll();
+  }
+  expect(handled).not.toContain('0 floods');
 });
