@@ -4,30 +4,45 @@ import type { SharedStore } from './shared-store.ts';
 
 /**
  * Adds to the backlog of a key. The backlog in nanoseconds is the key's time to live less its value, which is the unused part of the
- * last millisecond: only the server's clock counts. A value without a time to live, or that is no number, counts as empty.
+ * last millisecond: only the server's clock counts. A value without a time to live, or that is no number, counts as empty. A backlog above the
+ * third argument is cut, because another writer could set any.
  */
 const TAKE_SCRIPT = `
 local left = redis.call('PTTL', KEYS[1])
 local part = tonumber(redis.call('GET', KEYS[1]) or '')
 local before = 0
 if left > 0 and part and part >= 0 then before = math.max(0, left * 1000000 - part) end
-local backlog = math.max(0, before + tonumber(ARGV[1]))
-if backlog > tonumber(ARGV[2]) then return {0, before} end
-local ms = math.max(1, math.ceil(backlog / 1000000))
-redis.call('SET', KEYS[1], ms * 1000000 - backlog, 'PX', ms)
-return {1, backlog}`;
+local kept = math.min(before, tonumber(ARGV[3]))
+local backlog = math.max(0, kept + tonumber(ARGV[1]))
+local taken = 0
+local changed = 0
+if kept < before then changed = 1 end
+if backlog <= tonumber(ARGV[2]) then
+taken = 1
+changed = 1
+kept = backlog
+end
+if changed == 1 then
+local ms = math.max(1, math.ceil(kept / 1000000))
+redis.call('SET', KEYS[1], ms * 1000000 - kept, 'PX', ms)
+end
+return {taken, kept}`;
 
-/** Returns nothing if the claim is granted, else the remaining milliseconds of the other claim. */
+/** Returns nothing if the claim is granted, else the remaining milliseconds of the other claim, which ends no later than a new one would. */
 const CLAIM_SCRIPT = `
 if redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then return false end
-return redis.call('PTTL', KEYS[1])`;
+local left = redis.call('PTTL', KEYS[1])
+if left >= 0 and left <= tonumber(ARGV[2]) then return left end
+redis.call('PEXPIRE', KEYS[1], ARGV[2])
+return tonumber(ARGV[2])`;
 
 const RELEASE_SCRIPT = `
 if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('DEL', KEYS[1]) end`;
 
 /**
  * Counts for all replicas together. The local counters count everything too, and decide alone while the store is away: each replica then
- * grants up to the whole limit, less what it has granted itself.
+ * grants up to the whole limit, less what it has granted itself. Of a backlog in the store above the maximum, only what this replica counted
+ * itself is believed, so that a writer to Redis cannot have a client refused for years.
  *
  * @param own the counters of this replica
  */
@@ -35,7 +50,8 @@ export function createSharedLimitCounters(store: SharedStore, own: LimitCounters
   return {
     async take(key, costNs, maxNs) {
       const alone = await own.take(key, costNs, maxNs);
-      const args = [String(costNs), String(maxNs)];
+      // Only work that this replica charged after it was done makes a backlog longer, and this replica has counted it.
+      const args = [costNs, maxNs, Math.max(maxNs, alone.ns)].map(String);
       const together = await store.ask(async (redis) => readBacklog(await redis.run(TAKE_SCRIPT, key, args)));
       if (together === undefined) return alone;
       // A cost that the shared counter rejects is taken back locally.

@@ -58,6 +58,7 @@ describe('counters that replicas share', () => {
     return { clock, state, entries, replicas: replicas as [LimitCounters, LimitCounters] };
   }
 
+  const WINDOW_NS = 60e9;
   const costs = fc.array(
     fc.record({
       waitMs: fc.nat(20_000),
@@ -69,18 +70,39 @@ describe('counters that replicas share', () => {
     { maxLength: 40 },
   );
 
-  test('count like one process, on any replica', async () => {
+  test.each([
+    ['of up to a window on any replica', { maxNs: WINDOW_NS, replicas: 2 }],
+    ['of any length on the replica that granted it', { maxNs: 1_000e9, replicas: 1 }],
+  ])('count like one process: a backlog %s', async (_, { maxNs, replicas: count }) => {
     await fc.assert(
       fc.asyncProperty(costs, async (each) => {
         const { clock, replicas } = startShared();
         const one = createMemoryLimitCounters(clock);
         for (const { waitMs, costNs, isForced, key, replica } of each) {
           await clock.advance(waitMs);
-          const cost = [String(key), costNs, isForced ? 1_000e9 : 60e9] as const;
-          expect(await replicas[replica]?.take(...cost)).toEqual(await one.take(...cost));
+          const cost = [String(key), costNs, isForced ? maxNs : WINDOW_NS] as const;
+          expect(await replicas[replica % count]?.take(...cost)).toEqual(await one.take(...cost));
         }
       }),
+      { numRuns: 25 },
     );
+  });
+
+  test('believe no more than a window of what another writer set, and at most the time of a new claim', async () => {
+    const { clock, entries, replicas } = startShared();
+    const [a, b] = replicas;
+    const endsMs = 31 * 365 * 24 * 3_600_000;
+    for (const key of ['rate', 'claim', 'endless']) {
+      const until = key === 'endless' ? Number.POSITIVE_INFINITY : endsMs;
+      entries.set(key, { value: '0', endsMs: until, writtenMs: 0, writer: undefined });
+    }
+    expect(await a.take('rate', 1, WINDOW_NS)).toEqual({ isTaken: false, ns: WINDOW_NS });
+    expectRefused(await b.claim('claim', 5_000), 5_000);
+    expectRefused(await b.claim('endless', 5_000), 5_000);
+    await clock.advance(30_000);
+    expect(await b.take('rate', 20e9, WINDOW_NS)).toEqual({ isTaken: true, ns: 50e9 });
+    expectGranted(await a.claim('claim', 5_000));
+    expectGranted(await a.claim('endless', 5_000));
   });
 
   test('continue locally when the store is away, without the costs that it rejected', async () => {
