@@ -1,11 +1,14 @@
 import packageJson from '../package.json' with { type: 'json' };
 import { type AggregationLimits, aggregationLimits } from './aggregation/aggregation-limits.ts';
+import { connectionLimits } from './app-files.ts';
 import type { AppPart } from './app-part.ts';
 import { openServers, showBuild } from './app-servers.ts';
 import { openBlsService } from './bls/service/bls-service.ts';
 import type { Config } from './config/settings.ts';
 import type { Server } from './http/request/http-server.ts';
+import { MAX_CONNECTIONS } from './http/server/base-server.ts';
 import { type Clock, type Random, sleep } from './lib/concurrency/clock.ts';
+import { readFileLimit } from './lib/net/file-limit.ts';
 import { openIdentityWatch } from './network/identity-watch.ts';
 import type { NetworkLimits } from './network/network-limits.ts';
 import { untilUnservable, updateNetworks } from './network/networks.ts';
@@ -26,7 +29,8 @@ export interface AppLimits {
   readonly aggregation?: Partial<AggregationLimits>;
   readonly network?: Partial<NetworkLimits>;
   readonly auditPercentage?: number;
-  readonly maxConnections?: number;
+  /** Files that the process may open. */
+  readonly fileLimit?: number;
 }
 
 export interface CoreOptions {
@@ -85,6 +89,12 @@ export async function startCore(options: CoreOptions): Promise<Core> {
   const upstreams = opened.use(new Upstreams({ ...config.upstream, ...ports }));
   // In reverse order, after the networks, which are clients of a part.
   for (const part of parts) opened.defer(() => part.end?.());
+  const fileLimit = replaced.fileLimit ?? readFileLimit();
+  const { maxConnections, maxPeerConnections } = connectionLimits(fileLimit, config);
+  if (maxConnections < MAX_CONNECTIONS) {
+    const text = 'the limit of open files (ulimit -n) allows fewer connections than the service would accept';
+    logger.warn({ fileLimit, maxConnections, maxPeerConnections }, text);
+  }
   const networks = config.networks.map((network) => {
     const [apiSource] = parts.flatMap((part) => part.apiSource?.(network.name) ?? []);
     return opened.use(
@@ -97,7 +107,7 @@ export async function startCore(options: CoreOptions): Promise<Core> {
         describe,
         ...ports,
         aggregation: { ...aggregationLimits(config.aggregation), ...replaced.aggregation },
-        limits: replaced.network,
+        limits: { maxPeerConnections, ...replaced.network },
         storePath: config.store.path,
         apiSource,
       }),
@@ -108,7 +118,7 @@ export async function startCore(options: CoreOptions): Promise<Core> {
   let isStopping = false;
   const { url, server } = await openServers(opened, {
     config,
-    maxConnections: replaced.maxConnections,
+    maxConnections,
     version,
     registry,
     metrics,

@@ -19,7 +19,8 @@ import type { Metrics, ServiceRegistry } from './telemetry/metrics.ts';
 export interface AppServersOptions
   extends Pick<ServerOptions, 'clock' | 'logger' | 'metrics' | 'tracer' | 'isStopping' | 'identityProblem'> {
   readonly config: Config;
-  readonly maxConnections: number | undefined;
+  /** Of clients, for each listener. */
+  readonly maxConnections: number;
   readonly version: string;
   readonly registry: ServiceRegistry;
   readonly networks: readonly ServedNetwork[];

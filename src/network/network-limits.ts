@@ -1,5 +1,6 @@
 import type { NetworkConfig } from '../config/settings.ts';
 import type { ApiEndpoint } from '../lib/net/api-endpoint.ts';
+import { DEFAULT_DIAL_LIMITS } from '../p2p/discovery/dial-schedule.ts';
 import { publicNetworkNamed } from '../warp/networks.ts';
 
 /** Limits of one network that no operator has to choose. */
@@ -7,6 +8,8 @@ export interface NetworkLimits {
   /** For all P-Chain API calls of one request. */
   readonly apiTimeoutMs: number;
   readonly dialsPerSecond: number;
+  /** To validators and other peers. */
+  readonly maxPeerConnections: number;
   /** P-Chain blocks that the index of L1 validations reads back without a store. */
   readonly indexLookback: bigint;
   readonly maxBlocksPerSecond: number;
@@ -17,6 +20,7 @@ export function networkLimits({ name, pChainApi }: Pick<NetworkConfig, 'name' | 
   return {
     apiTimeoutMs: 5_000,
     dialsPerSecond: isPublic ? 100 : 1_000,
+    maxPeerConnections: DEFAULT_DIAL_LIMITS.maxConnections,
     // About half a day of mainnet.
     indexLookback: 10_000n,
     // A public API is shared with others.

@@ -106,6 +106,8 @@ const LOOKUP_LIMITS: Partial<JsonRpcLimits> = {
   maxConnections: LOOKUP_CONNECTIONS,
   maxCallsInFlight: MAX_LOOKUPS_IN_FLIGHT,
 };
+/** The RPC of a chain may be anybody's, and its receipts have up to 32 MB: one of them is read at a time. */
+const EVM_LIMITS: Partial<JsonRpcLimits> = { ...LOOKUP_LIMITS, maxLongResponses: 1 };
 
 export function openNetworkApi(
   opened: AsyncDisposableStack,
@@ -153,7 +155,7 @@ export function openNetworkApi(
     lookups: createNodeApi(openClient(opened, LOOKUP_LIMITS), info),
     openClient,
     /** Opens a client of another API than the node's. */
-    openOther: (owner: AsyncDisposableStack, endpoint: ApiEndpoint) => open(owner, [endpoint], LOOKUP_LIMITS),
+    openOther: (owner: AsyncDisposableStack, endpoint: ApiEndpoint) => open(owner, [endpoint], EVM_LIMITS),
     info,
     useEndpoints: (endpoints: Pick<NetworkConfig, 'pChainApi' | 'infoApi'>): void => {
       states.reset();
@@ -315,6 +317,7 @@ export function openPeers(
   configuredPeers: () => NetworkConfig['manuallyTrackedPeers'],
 ): PeerNetwork {
   const { network, networkID, outside } = options;
+  const { dialsPerSecond, maxPeerConnections } = limitsOf(options);
   const beacons = beaconsOf(networkID);
   let hasReturned = false;
   const peers: PeerNetwork = openPeerNetwork({
@@ -327,7 +330,7 @@ export function openPeers(
       return found;
     },
     allowPrivateAddresses: network.allowPrivateAddresses,
-    limits: { dialsPerSecond: limitsOf(options).dialsPerSecond },
+    limits: { dialsPerSecond, maxConnections: maxPeerConnections },
     ...(outside && { dial: outside.dial }),
   });
   return peers;
@@ -335,8 +338,8 @@ export function openPeers(
 
 function openEvmApi(opened: AsyncDisposableStack, { chainRpc }: NetworkConfig, api: NetworkApi): EvmApi {
   return createEvmApi({
-    cChain: api.openClient(opened, LOOKUP_LIMITS),
-    others: api.openClient(opened, LOOKUP_LIMITS),
+    cChain: api.openClient(opened, EVM_LIMITS),
+    others: api.openClient(opened, EVM_LIMITS),
     configured: new Map([...chainRpc].map(([chain, endpoint]) => [chain, api.openOther(opened, endpoint)])),
   });
 }

@@ -12,13 +12,14 @@ import {
 } from './hostile-client.ts';
 
 const TIMEOUT_MS = 30_000;
-const MAX_CONNECTIONS = 100;
+/** Files of the process; of them, this many are for clients. */
+const [FILE_LIMIT, MAX_CONNECTIONS] = [267, 100];
 const KEPT = { connection: 'keep-alive' };
 
 let service: HostileService;
 let sockets: Socket[] = [];
 beforeAll(async () => {
-  service = await startHostileService({ maxConnections: MAX_CONNECTIONS });
+  service = await startHostileService({ fileLimit: FILE_LIMIT });
 }, TIMEOUT_MS);
 afterAll(async () => {
   await service[Symbol.asyncDispose]();

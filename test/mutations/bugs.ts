@@ -117,11 +117,34 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   ...bugsOf('src/p2p/connection/app-requests.ts', P2P, {
     'an answer for another chain settles a request': ['&& equalBytes(request.chainID, answer.chainId) ?', '?'],
   }),
+  ...bugsOf('src/p2p/connection/unrequested-time.ts', P2P, {
+    'each peer has a share of the time, however many peers flood': [
+      'MAX_ALL_MS_PER_TICK - this.#usedMs)',
+      'MAX_ALL_MS_PER_TICK)',
+    ],
+  }),
+  ...bugsOf('src/p2p/connection/paced-inbox.ts', P2P, {
+    'a peer may flood for any time': [
+      'if (this.#heldTicks >= MAX_HELD_TICKS) return',
+      'if (this.#heldTicks < 0) return',
+    ],
+    'answers to our requests count as a flood': ['if (isRequested) return;', ''],
+  }),
   ...bugsOf('src/p2p/identity/certificate.ts', P2P, {
     'a certificate with a weak RSA exponent is accepted': ['!== RSA_PUBLIC_EXPONENT', '=== undefined'],
   }),
   ...bugsOf('src/pchain/codec/exact-json.ts', ['test/unit/pchain'], {
     'integers beyond 2^53 lose digits': ['<= MAX_DIGITS) return BigInt(source', '<= MAX_DIGITS) return Number(source'],
+  }),
+  ...bugsOf('src/lib/encoding/json-source.ts', ['test/unit/lib/encoding'], {
+    'the nesting of JSON has no bound': ['if (depth > levels) return', 'if (depth < 0) return'],
+    'an escaped quotation mark ends a text of JSON': [
+      'if ((at - before) % 2 === 0) return at;',
+      'return at + before - before;',
+    ],
+  }),
+  ...bugsOf('src/pchain/rpc/read-body.ts', ['test/unit/pchain/rpc'], {
+    'any number of long bodies are read at once': ['permits.use(await acquireLong())', 'void acquireLong'],
   }),
   ...bugsOf('src/pchain/rpc/json-rpc.ts', ['test/integration/pchain'], {
     'an API that has recovered stays put aside': [
@@ -150,7 +173,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   ...bugsOf('src/pchain/rpc/node-api.ts', ['test/integration/pchain/node-api.test.ts'], {
     'the second entry of a NodeID in a validator set replaces the first': ['requireUniqueNodeIDs(response);', ''],
     'a duplicate NodeID in escaped characters is not found': [
-      '(JSON.parse(response.slice(start, end + 1)) as string)',
+      "(parseJson(response.slice(start, end + 1), 'name') as string)",
       'response.slice(start + 1, end)',
     ],
   }),
@@ -365,6 +388,16 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     'refused units are taken from the client': [
       'if (ns > maxNs) return { isTaken: false, ns: beforeNs };',
       'if (ns > maxNs) emptyAtNs.set(key, nowNs + ns);\n      if (ns > maxNs) return { isTaken: false, ns: beforeNs };',
+    ],
+  }),
+  ...bugsOf('src/store/redis/shared-limit-counters.ts', ['test/unit/store'], {
+    'a writer to Redis uses up a limit for years': ['math.min(before, tonumber(ARGV[3]))', 'before'],
+    'a writer to Redis claims an action for years': ["redis.call('PEXPIRE', KEYS[1], ARGV[2])", ''],
+  }),
+  ...bugsOf('src/app-files.ts', ['test/unit/app-files.test.ts'], {
+    'connections may need more files than the process may open': [
+      'atMost(MAX_CONNECTIONS, free / 2 / listeners)',
+      'MAX_CONNECTIONS',
     ],
   }),
   ...bugsOf('src/store/local/limit-counters.ts', ACCESS, {

@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs';
 import { maskedBaseUrl } from '../../config/schema/mask.ts';
 import type { Config, NetworkConfig } from '../../config/settings.ts';
 import { MAX_CONNECTIONS } from '../../http/server/base-server.ts';
@@ -6,6 +5,7 @@ import { systemClock } from '../../lib/concurrency/clock.ts';
 import { aborted } from '../../lib/concurrency/deadline.ts';
 import type { ApiEndpoint } from '../../lib/net/api-endpoint.ts';
 import { EndpointAddress } from '../../lib/net/endpoint-address.ts';
+import { readFileLimit } from '../../lib/net/file-limit.ts';
 import { openHttpPool } from '../../lib/net/http-port.ts';
 import type { RedisServers } from '../../lib/net/redis-address.ts';
 import { createDataApi } from '../../pchain/rpc/data-api.ts';
@@ -118,14 +118,4 @@ export function probeFileDescriptors(validators: number): DoctorReport['fileDesc
   const limit = readFileLimit();
   const needed = validators + MAX_CONNECTIONS + SPARE_DESCRIPTORS;
   return { ...(limit !== undefined && { limit }), needed };
-}
-
-/** Returns the soft limit; undefined on systems other than Linux, and if there is none. */
-function readFileLimit(): number | undefined {
-  try {
-    const [, soft] = /^Max open files\s+(\d+)/m.exec(readFileSync('/proc/self/limits', 'utf8')) ?? [];
-    return soft === undefined ? undefined : Number(soft);
-  } catch {
-    return undefined;
-  }
 }

@@ -1,0 +1,38 @@
+import { expect, test } from 'vitest';
+import { connectionLimits } from '../../src/app-files.ts';
+import { parseConfig } from '../../src/config/load/load-config.ts';
+
+const NODE = { pChainApi: [{ baseUrl: 'http://127.0.0.1:9650' }] };
+
+function limitsOf(fileLimit: number | undefined, networks: object, server = {}) {
+  return connectionLimits(fileLimit, parseConfig({ networks, server }, {}, {}).config);
+}
+
+test('without a limit of files, or with a high one, connections have limits of their own', () => {
+  for (const limit of [undefined, 1_048_576, 16_384]) {
+    expect(limitsOf(limit, { fuji: NODE })).toEqual({ maxConnections: 4_096, maxPeerConnections: 12_000 });
+  }
+});
+
+test.each([
+  // A quarter is for other files, up to 200.
+  [256, { maxConnections: 96, maxPeerConnections: 96 }],
+  [1_024, { maxConnections: 412, maxPeerConnections: 412 }],
+  [8_192, { maxConnections: 3_996, maxPeerConnections: 3_996 }],
+  [10_000, { maxConnections: 4_096, maxPeerConnections: 5_704 }],
+])('of %i files, half of what is free is for clients', (limit, expected) => {
+  expect(limitsOf(limit, { fuji: NODE })).toEqual(expected);
+});
+
+test('listeners and networks have equal parts', () => {
+  const goApi = { apiPort: 8_081, metricsPort: 8_082 };
+  const networks = { fuji: { ...NODE, goApi }, mainnet: NODE };
+  expect(limitsOf(1_024, networks)).toEqual({ maxConnections: 137, maxPeerConnections: 206 });
+  expect(limitsOf(1_024, networks, { ownApi: false })).toEqual({ maxConnections: 206, maxPeerConnections: 206 });
+});
+
+test('the devnet needs two files for each validator, and each listener has at least one connection', () => {
+  const devnet = (validators: number) => ({ local: { embedded: { validators } } });
+  expect(limitsOf(256, devnet(20))).toEqual({ maxConnections: 76, maxPeerConnections: 76 });
+  expect(limitsOf(256, devnet(200))).toEqual({ maxConnections: 1, maxPeerConnections: 1 });
+});
