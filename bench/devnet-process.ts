@@ -25,6 +25,15 @@ registerDevnetRoutes(server, () => devnet, 'fuji');
 server.get('/app-requests', async () => ({
   count: devnet.nodeIDs.reduce((sum, _, index) => sum + devnet.validator(index).appRequestCount, 0),
 }));
+// Six validators with about 15 % of the weight flood their peers for some seconds.
+server.post<{ Params: { seconds: string } }>('/flood/:seconds', async ({ params }) => {
+  const flooding = sixOf(await weights(), 0.15).map(({ index }) => devnet.validator(index));
+  for (const validator of flooding) setBehaviour(validator, { kind: 'flooding' });
+  setTimeout(() => {
+    for (const validator of flooding) setBehaviour(validator, { kind: 'normal' });
+  }, 1_000 * Number(params.seconds));
+  return {};
+});
 const url = await server.listen({ host: '127.0.0.1', port: 0 });
 console.log(JSON.stringify({ url, apiUrl: devnet.apiUrl }));
 process.stdin.on('end', () => process.exit(0)).resume();
@@ -43,6 +52,15 @@ async function misbehave(how: Misbehaving, seed: number): Promise<void> {
           ),
         ].map(([index, { behaviour }]) => [index, behaviour] as const);
   for (const [index, behaviour] of plan) setBehaviour(devnet.validator(index), behaviour);
+}
+
+/** Returns six validators of neighbouring weights whose share comes closest to this. */
+function sixOf(validators: readonly WeightedIndex[], share: number): readonly WeightedIndex[] {
+  const sum = (some: readonly WeightedIndex[]): number => Number(some.reduce((all, { weight }) => all + weight, 0n));
+  const total = sum(validators);
+  const sixes = validators.slice(5).map((_, index) => validators.slice(index, index + 6));
+  const distance = (six: readonly WeightedIndex[]): number => Math.abs(sum(six) / total - share);
+  return sixes.toSorted((a, b) => distance(a) - distance(b))[0] ?? [];
 }
 
 /** The heaviest first. */

@@ -29,13 +29,15 @@ const FLOODS: Readonly<Record<string, Flood>> = {
   'unfinished-bodies': { kind: 'unfinished-bodies', connections: 4_000 },
   'hanging-p-chain': { kind: 'unknown-chains', connections: 256, isOpen: true, isPChainHanging: true },
 };
-/** Clients that use HTTP in ways that cost the service much and themselves little, each as fast as it can. */
+/** Clients that use HTTP in ways that cost the service much and themselves little, each as fast as it can; then a chain's RPC, and validators. */
 const HOSTILE: Readonly<Record<string, Flood>> = {
   pieces: { kind: 'short-one-byte-chunks', connections: 128 },
   'pieces-to-nowhere': { kind: 'chunks-to-nowhere', connections: 128 },
   pipelines: { kind: 'unread', connections: 64 },
   reconnecting: { kind: 'reconnecting', connections: 128 },
   crowd: { kind: 'crowd', connections: 800 },
+  receipts: { kind: 'receipts', connections: 30 },
+  validators: { kind: 'validators', connections: 6 },
 };
 /** Multiple of the measured capacity. */
 const OVERLOAD = 10;
@@ -55,7 +57,7 @@ const HOSTILE_DEFAULTS = { seconds: 10, validators: 20, settlingSeconds: 0 };
  */
 export const benchHttpFloods = benchFloods(FLOODS, FLOOD_DEFAULTS);
 
-/** Like {@link benchHttpFloods}, with hostile uses of HTTP. */
+/** Like {@link benchHttpFloods}, with hostile uses of HTTP, a hostile RPC of a chain, and validators that flood. */
 export const benchHostile = benchFloods(HOSTILE, HOSTILE_DEFAULTS);
 
 function benchFloods(floods: Readonly<Record<string, Flood>>, defaults: typeof FLOOD_DEFAULTS) {

@@ -1,5 +1,6 @@
 // node bench/load-generator.ts JOB: does one job of load (see load.ts), prints its result as a JSON line, and ends.
 
+import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
@@ -7,7 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import autocannon from 'autocannon';
 import { Pool } from 'undici';
 import { AGGREGATION_PATH, JSON_HEADERS } from './client.ts';
-import { type Answers, BODY_KINDS, type BodyKind, type LoadJob, type LoadResult } from './load.ts';
+import { type Answers, BODY_KINDS, type BodyKind, HOSTILE_CHAIN, type LoadJob, type LoadResult } from './load.ts';
 import { createBodies, type RequestKind } from './load-requests.ts';
 import { quantile, round } from './statistics.ts';
 
@@ -264,6 +265,38 @@ async function reconnect({ url, devnetUrl, connections, seconds, kind }: LoadJob
 
 const CROWD_ADDRESSES = 200;
 
+/** Asks for transactions that do not exist, each over its own connection. */
+async function askForReceipts({ url, connections, seconds }: LoadJob): Promise<LoadResult> {
+  const tally = new Tally();
+  const pool = new Pool(url, { connections, pipelining: 1 });
+  const startedMs = Date.now();
+  const untilMs = performance.now() + 1_000 * seconds;
+  const keep = async (): Promise<void> => {
+    while (performance.now() < untilMs) {
+      const sentMs = performance.now();
+      const path = `${AGGREGATION_PATH}/0x${randomBytes(32).toString('hex')}?blockchainId=${HOSTILE_CHAIN}`;
+      const { statusCode, body } = await pool.request({ method: 'GET', path });
+      await body.dump();
+      tally.add(statusCode, performance.now() - sentMs);
+      // Clients wait after an error.
+      await sleep(100);
+    }
+  };
+  await Promise.all(Array.from({ length: connections }, keep));
+  const result = tally.result(startedMs, Date.now());
+  await pool.destroy();
+  return result;
+}
+
+/** Sends nothing itself. */
+async function haveValidatorsFlood({ devnetUrl, seconds }: LoadJob): Promise<LoadResult> {
+  const tally = new Tally();
+  const startedMs = Date.now();
+  await fetch(`${devnetUrl}/flood/${seconds}`, { method: 'POST' });
+  await sleep(1_000 * seconds);
+  return tally.result(startedMs, Date.now());
+}
+
 /** Bytes that are declared and not sent. */
 const SURPLUS = { segments: 0, none: 1 } as const;
 const SEGMENTS_AT_ONCE = 100;
@@ -272,6 +305,8 @@ const RECONNECTS_AT_ONCE: ReadonlySet<BodyKind> = new Set(['short-one-byte-chunk
 async function run(job: LoadJob): Promise<LoadResult> {
   if (job.kind === 'unread' || job.kind === 'half-sent') return hold(job);
   if (job.kind === 'reconnecting' || job.kind === 'crowd') return reconnect(job);
+  if (job.kind === 'receipts') return askForReceipts(job);
+  if (job.kind === 'validators') return haveValidatorsFlood(job);
   if (job.kind in BODY_KINDS) return sendBodies(job, job.kind as BodyKind);
   const nextBody = await createBodies(job.kind as RequestKind, job.devnetUrl);
   const { perSecond } = job;

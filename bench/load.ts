@@ -1,3 +1,4 @@
+import { DEVNET_L1 } from '../src/config/load/overlays.ts';
 import { AGGREGATION_PATH } from './client.ts';
 import type { RequestKind } from './load-requests.ts';
 import { startProcess } from './processes.ts';
@@ -14,15 +15,19 @@ export const BODY_KINDS = {
   'chunks-to-nowhere': { path: '/nowhere', bytes: 10_800, pieces: 'chunks' },
 } as const;
 
+/** The chain whose RPC is hostile. */
+export const HOSTILE_CHAIN = DEVNET_L1;
+
 export interface LoadJob {
   readonly url: string;
   /** Devnet that emits new messages. */
   readonly devnetUrl: string;
   /**
    * `unread` pipelines long documents and reads none; `half-sent` begins requests and does not end them; `reconnecting` sends one request over
-   * each connection; `crowd` sends refused messages from 200 addresses, all at once.
+   * each connection; `crowd` sends refused messages from 200 addresses, all at once; `receipts` asks for transactions of the chain whose RPC
+   * is hostile; `validators` has six of them flood the service.
    */
-  readonly kind: RequestKind | BodyKind | 'unread' | 'half-sent' | 'reconnecting' | 'crowd';
+  readonly kind: RequestKind | BodyKind | 'unread' | 'half-sent' | 'reconnecting' | 'crowd' | 'receipts' | 'validators';
   readonly connections: number;
   readonly seconds: number;
   /** Rate of an open loop; without it each connection waits for its answer (closed loop). */

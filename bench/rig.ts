@@ -1,5 +1,8 @@
+import { createServer as createHttpServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+import { json } from 'node:stream/consumers';
 import { untilReady } from './client.ts';
+import { HOSTILE_CHAIN } from './load.ts';
 import { type ServiceProcess, startDevnetProcess, startService } from './processes.ts';
 
 /** A service on a devnet, each in a separate process, with a proxy between the service and the P-Chain API. */
@@ -13,9 +16,10 @@ export async function startRig(validators: number): Promise<Rig> {
   await using opened = new AsyncDisposableStack();
   const devnet = opened.use(await startDevnetProcess(validators));
   const pChain = opened.use(await startHangingProxy(devnet.apiUrl));
+  const rpc = opened.use(await startNestedRpc());
   const service = opened.use(
     await startService({
-      network: { pChainApi: [{ baseUrl: pChain.url }] },
+      network: { pChainApi: [{ baseUrl: pChain.url }], chainRpc: { [HOSTILE_CHAIN]: { baseUrl: rpc.url } } },
       // Its own limit of new connections.
       server: { port: 0 },
       metrics: { port: 0 },
@@ -24,6 +28,27 @@ export async function startRig(validators: number): Promise<Rig> {
   await untilReady(service.url);
   const closing = opened.move();
   return { service, devnetUrl: devnet.url, pChain, [Symbol.asyncDispose]: () => closing.disposeAsync() };
+}
+
+/** Of each kind in an answer. */
+const BRACKETS = 750_000;
+
+/** The RPC of a chain whose answers are lists in lists. */
+async function startNestedRpc(): Promise<AsyncDisposable & { readonly url: string }> {
+  const result = '['.repeat(BRACKETS) + ']'.repeat(BRACKETS);
+  const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    const { id } = (await json(request)) as { readonly id: number };
+    response.setHeader('content-type', 'application/json').end(`{"jsonrpc":"2.0","id":${id},"result":${result}}`);
+  };
+  const server = createHttpServer((request, response) => void answer(request, response));
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
 }
 
 /** A TCP proxy that forwards bytes unless it hangs: connections then open, and nothing answers. */
