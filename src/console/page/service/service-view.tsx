@@ -61,7 +61,7 @@ function Summary(props: { activity: ActivityBody; readiness: ReadinessBody | und
   const unsigned = sumOf(({ aggregations }) => aggregations.failed);
   const status = readiness?.status ?? 'starting';
   const figures: readonly Figure[] = [
-    ['Service', status, `for ${duration(activity.now - activity.startedAt)}`, TONES[status]],
+    ['Service', status, `started ${duration(activity.now - activity.startedAt)} ago`, TONES[status]],
     ['Requests', grouped(requests), 'in the last hour, without what the console reads'],
     ['Failed', percentOf(BigInt(failed), BigInt(requests)), `${grouped(failed)} with a 5xx`, failed > 0 ? 'warn' : ''],
     ['Messages signed', grouped(signed), `${grouped(unsigned)} not signed`],
