@@ -11,8 +11,8 @@ const MAX_BUSY_MS_PER_TICK = 50;
  * before the code is compiled.
  */
 const MAX_BUSY_MS_PER_MESSAGE = 4 * MAX_BUSY_MS_PER_TICK;
-/** Consecutive ticks, 5 s, for which a peer is held because of messages that we did not request. */
-const MAX_HELD_TICKS = 20;
+/** Consecutive ticks, 3 s, for which a peer is held because of messages that we did not request. */
+const MAX_HELD_TICKS = 12;
 
 export interface PacedInboxOptions {
   readonly clock: Pick<Clock, 'monotonicMs'>;

@@ -1,5 +1,5 @@
-/** A quarter of a tick: the most that the messages of all peers take that we did not request. */
-const MAX_ALL_MS_PER_TICK = 60;
+/** A tenth of a tick: the most that the messages of all peers take that we did not request. */
+const MAX_ALL_MS_PER_TICK = 25;
 /** A peer may use at most this times what all have left (Choudhury and Hahne, as in `FairSemaphore`). */
 const PEER_SHARE = 0.25;
 /** What one peer alone gets by that. */
