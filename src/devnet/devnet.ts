@@ -4,7 +4,7 @@ import { createIdentity, type Identity } from '../p2p/identity/identity.ts';
 import type { Logger } from '../telemetry/logger.ts';
 import { P_CHAIN_ID, PRIMARY_NETWORK_ID } from '../warp/ids.ts';
 import type { UnsignedMessage } from '../warp/unsigned-message.ts';
-import type { DevnetNetwork } from './devnet-schemas.ts';
+import type { DevnetNetwork, Example } from './devnet-schemas.ts';
 import { emitExamples } from './examples.ts';
 import { createKeyRing } from './key-ring.ts';
 import {
@@ -19,7 +19,8 @@ import { createAppRequestJudge } from './node/app-request-judge.ts';
 import { DevnetValidator, type ValidatorRole, type ValidatorSurroundings } from './node/devnet-validator.ts';
 import { GossipPool } from './node/gossip-pool.ts';
 import { createNodeApiServer } from './node/node-api-server.ts';
-import type { EvmBlock } from './pchain/evm-chain.ts';
+import type { EvmBlock, EvmChain } from './pchain/evm-chain.ts';
+import type { L1Validator } from './pchain/l1-history.ts';
 import { createSeededRandom } from './seeded-random.ts';
 
 export interface DevnetOptions {
@@ -44,8 +45,27 @@ export interface EmittedMessage {
   readonly block: EvmBlock;
 }
 
-/** The devnet: a P-Chain and info API over HTTP, and validators that speak the real peer-to-peer protocol. */
-export type Devnet = Awaited<ReturnType<typeof startDevnet>>;
+/** The devnet: a P-Chain and info API over HTTP, and validators that speak the real peer-to-peer protocol. Disposal stops all. */
+export interface Devnet extends DevnetNetwork, AsyncDisposable {
+  /** What clients of the devnet's routes see of it: the same as the fields of {@link DevnetNetwork} here. */
+  readonly network: DevnetNetwork;
+  /** The chains whose messages the validators sign. */
+  readonly chains: Readonly<Record<EmittingChain, EvmChain>>;
+  /** Requests to the aggregator, served as `name`, that succeed. */
+  examples(name: string): Example[];
+  /** Has a chain emit a message in a new transaction, from the chain's account unless there is a `sender` (20 bytes). */
+  emit(chain: EmittingChain, payload?: Uint8Array, sender?: Uint8Array): EmittedMessage;
+  /** Has the C-Chain emit new messages, whose unsigned bytes it returns in hex. */
+  emitMessages(count: number): string[];
+  /** @param index into `nodeIDs` @throws {RangeError} */
+  validator(index: number): DevnetValidator;
+  /** The L1's validators as the P-Chain has them, inactive ones too. */
+  l1Validators(): readonly L1Validator[];
+  /** Closes the API alone. */
+  closeApi(): Promise<void>;
+}
+
+type EmittingChain = 'C' | 'L1';
 
 const MAX_VALIDATORS = 2_000;
 /** Nodes that are created before a yield to the event loop; each takes about a millisecond. */
@@ -57,37 +77,76 @@ const BATCH_SIZE = 32;
 const MAX_LISTED_PEERS = 32;
 
 /** @throws if no port or file descriptor is available; everything is closed then */
-export async function startDevnet(options: DevnetOptions) {
-  const {
-    validators: primaryCount,
-    seed = 1,
-    clock,
-    logger,
-    host = '127.0.0.1',
-    executionLagMs = 0,
-    onProgress,
-  } = options;
-  const { createValidator = (...made) => new DevnetValidator(...made) } = options;
-  if (!Number.isInteger(primaryCount) || primaryCount < MIN_PRIMARY_NODES || primaryCount > MAX_VALIDATORS) {
-    throw new RangeError(`the devnet has ${MIN_PRIMARY_NODES} to ${MAX_VALIDATORS} validators, not ${primaryCount}`);
+export async function startDevnet(options: DevnetOptions): Promise<Devnet> {
+  const { validators: count, seed = 1, logger, host = '127.0.0.1', onProgress } = options;
+  if (!Number.isInteger(count) || count < MIN_PRIMARY_NODES || count > MAX_VALIDATORS) {
+    throw new RangeError(`the devnet has ${MIN_PRIMARY_NODES} to ${MAX_VALIDATORS} validators, not ${count}`);
   }
   await using opened = new AsyncDisposableStack();
+  const { model, validators } = await createNodes(options);
+  opened.defer(async () => {
+    await Promise.all(validators.map((validator) => validator.stop()));
+  });
+  await startAll(validators, onProgress);
+
+  const [apiNode, ...others] = validators.slice(0, count);
+  if (apiNode === undefined) throw new RangeError('there is no first validator');
+  /** API of the first validator. */
+  const api = createNodeApiServer({ model, seed, node: apiNode, peers: listedPeers(others) });
+  const closeApi = async (): Promise<void> => api.close();
+  opened.defer(closeApi);
+  const apiUrl = await api.listen({ host, port: 0 });
+  logger.debug({ apiUrl, validators: validators.length, bls: apiNode.surroundings.keys.backend }, 'devnet started');
+
+  const network: DevnetNetwork = {
+    apiUrl,
+    networkID: model.networkID,
+    subnets: describeSubnets(model),
+    transactions: nameTransactions(model),
+    nodeIDs: validators.map(({ nodeID }) => nodeID),
+  };
+  const examples = emitExamples(model, seed);
+  const chains = { C: model.cChain, L1: model.l1Chain };
+  const emit = createEmitter(chains);
+  const closing = opened.move();
+  return {
+    ...network,
+    network,
+    chains,
+    examples,
+    emit,
+    emitMessages: (wanted) => Array.from({ length: wanted }, () => bytesToHex(emit('C').message.bytes)),
+    validator: (index) => at(validators, index),
+    l1Validators: () => model.l1Validators(),
+    closeApi,
+    [Symbol.asyncDispose]: () => closing.disposeAsync(),
+  };
+}
+
+/** Creates the network, and the validators of its nodes, which are not started. */
+async function createNodes({
+  validators: primaryCount,
+  seed = 1,
+  clock,
+  logger,
+  host = '127.0.0.1',
+  executionLagMs = 0,
+  createValidator = (...made) => new DevnetValidator(...made),
+}: DevnetOptions): Promise<{ model: NetworkModel; validators: DevnetValidator[] }> {
   const runningCount = primaryCount + L1_ONLY_COUNT;
   // One key more for the L1 validator whose node does not run.
   const keys = await createKeyRing({ count: runningCount + 1, seed });
   const nodes = (await createIdentities(runningCount, clock)).map((identity, keyIndex) => {
     return { identity, keyIndex, nodeID: identity.nodeID, publicKey: at(keys.publicKeys, keyIndex) };
   });
-  const inactiveNode: ModelNode = { nodeID: createAbsentNodeID(seed), publicKey: at(keys.publicKeys, runningCount) };
   const model = createNetworkModel({
     seed,
     clock,
     primaryNodes: nodes.slice(0, primaryCount),
     l1OnlyNodes: nodes.slice(primaryCount),
-    inactiveNode,
+    inactiveNode: { nodeID: createAbsentNodeID(seed), publicKey: at(keys.publicKeys, runningCount) },
     executionLagMs,
   });
-
   const surroundings = {
     networkID: model.networkID,
     host,
@@ -98,61 +157,16 @@ export async function startDevnet(options: DevnetOptions) {
     gossip: new GossipPool(createSeededRandom(seed)),
     handshakeSignature: keys.sign(0, new Uint8Array()),
   };
-  const roles = assignRoles(model, nodes);
-  const validators = roles.map((role) => createValidator(surroundings, role));
-  opened.defer(async () => {
-    await Promise.all(validators.map((validator) => validator.stop()));
-  });
-  await startAll(validators, onProgress);
+  return { model, validators: assignRoles(model, nodes).map((role) => createValidator(surroundings, role)) };
+}
 
-  const [apiNode, ...others] = validators.slice(0, primaryCount);
-  if (apiNode === undefined) throw new RangeError('there is no first validator');
-  const subject = { model, seed, node: apiNode, peers: listedPeers(others) };
-  /** API of the first validator. */
-  const api = createNodeApiServer(subject);
-  const closeApi = async (): Promise<void> => api.close();
-  opened.defer(closeApi);
-  const apiUrl = await api.listen({ host, port: 0 });
-  logger.debug({ apiUrl, validators: validators.length, bls: keys.backend }, 'devnet started');
-
-  const examples = emitExamples(model, seed);
-  let emittedCount = 0;
-  const network: DevnetNetwork = {
-    apiUrl,
-    networkID: model.networkID,
-    subnets: describeSubnets(model),
-    transactions: nameTransactions(model),
-    nodeIDs: validators.map(({ nodeID }) => nodeID),
-  };
-  const chains = { C: model.cChain, L1: model.l1Chain };
-  function emit(chain: keyof typeof chains, payload?: Uint8Array, sender?: Uint8Array): EmittedMessage {
-    emittedCount += 1;
-    const { hash, block, messages } = chains[chain].transact(
-      [payload ?? Buffer.from(`message ${emittedCount}`)],
-      'succeeded',
-      sender,
-    );
+function createEmitter(chains: Devnet['chains']): Devnet['emit'] {
+  let count = 0;
+  return (chain, payload, sender) => {
+    count += 1;
+    const payloads = [payload ?? Buffer.from(`message ${count}`)];
+    const { hash, block, messages } = chains[chain].transact(payloads, 'succeeded', sender);
     return { message: at(messages, 0), transactionHash: hash, block };
-  }
-  const closing = opened.move();
-  return {
-    ...network,
-    network,
-    /** Closes the API alone. */
-    closeApi,
-    /** The chains whose messages the validators sign. */
-    chains,
-    /** @param index into `nodeIDs` */
-    validator: (index: number) => at(validators, index),
-    /** Requests to the aggregator, served as `name`, that succeed. */
-    examples,
-    /** Has a chain emit a message in a new transaction, from the chain's account unless there is a `sender` (20 bytes). */
-    emit,
-    /** Has the C-Chain emit new messages, whose unsigned bytes it returns in hex. */
-    emitMessages: (count: number): string[] => Array.from({ length: count }, () => bytesToHex(emit('C').message.bytes)),
-    /** The L1's validators as the P-Chain has them, inactive ones too. */
-    l1Validators: model.l1Validators,
-    [Symbol.asyncDispose]: () => closing.disposeAsync(),
   };
 }
 

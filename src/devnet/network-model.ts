@@ -65,7 +65,8 @@ const OLDER_L1_HEIGHT = 110n;
 const FIRST_HEIGHT = 200n;
 /** About the pace of the real P-Chain: slow enough that caches by height matter, fast enough to see it move. */
 const BLOCK_INTERVAL_MS = 10_000;
-/** Index in the conversion of the validator whose node does not run. */
+/** Indices in the conversion: of the validator that is removed, and of that whose node does not run. */
+const REMOVED_INDEX = 2;
 const INACTIVE_INDEX = 3;
 const BLOCKS_PER_EPOCH = 3n;
 /** How long a registration message may be used, in seconds: a day is the most that the P-Chain takes. */
@@ -75,6 +76,34 @@ const REGISTRATION_LIFETIME = 86_400n;
 const MIN_STAKE = 500_000n * 10n ** 9n;
 const MAX_STAKE = 3_000_000n * 10n ** 9n;
 
+/** Facts about the L1's validators that the P-Chain's validators can sign. */
+interface L1Story {
+  /** A validator that registered after the conversion and still is one. */
+  readonly registered: ValidationID;
+  /** A validator of the conversion, by its index there, that was removed since. */
+  readonly removed: { readonly validationID: ValidationID; readonly index: number };
+  /** A registration that was used up before its expiry. */
+  readonly removedRegistration: RegisterL1Validator;
+  /** A registration that was never used, and has expired. */
+  readonly expiredRegistration: RegisterL1Validator;
+  /** The last weight change. */
+  readonly weightChange: { readonly validationID: ValidationID; readonly nonce: bigint; readonly weight: bigint };
+}
+
+/** The L1 as the P-Chain knows it. */
+interface ModelL1 {
+  readonly subnetID: SubnetID;
+  readonly blockchainID: BlockchainID;
+  readonly conversion: ConversionData;
+  readonly story: L1Story;
+  /** P-Chain heights of its events with a transaction. */
+  readonly heights: typeof HEIGHTS;
+  /** Address of the validator manager on the L1's chain, which exchanges messages with the P-Chain: 20 bytes. */
+  readonly managerAddress: Uint8Array;
+  /** A height with another validator set, which can still sign. */
+  readonly olderHeight: bigint;
+}
+
 /**
  * The P-Chain and the chains that it knows, without sockets: the validators of each subnet at each height, and the emitted messages.
  *
@@ -82,93 +111,125 @@ const MAX_STAKE = 3_000_000n * 10n ** 9n;
  * second becomes 200 and 350, 160 the third is removed, 165 its node registers again, 175 that is removed too, 180 the fourth runs out of
  * balance. Between them, 150 tops up a balance and 185 disables the fourth, which changes nothing any more.
  */
-export type NetworkModel = ReturnType<typeof createNetworkModel>;
-
-export function createNetworkModel(options: NetworkModelOptions) {
-  const { seed, clock, primaryNodes, keyless, executionLagMs = 0 } = options;
-  const startedMs = clock.monotonicMs();
-  const { l1, history, events } = createL1(options);
-  const xChainID = seededId<BlockchainID>(seed, 'X-Chain');
-  const cChain = new EvmChain({
-    vm: 'coreth',
-    networkID: NETWORK_ID,
-    blockchainID: seededId(seed, 'C-Chain'),
-    sender: seededBytes(seed, 'C-Chain sender', 20),
-    clock,
-    executionLagMs,
-  });
-  const l1Validators = (): readonly L1Validator[] => [...history.current.values()];
-  const l1Chain = new EvmChain({
-    vm: 'subnet-evm',
-    networkID: NETWORK_ID,
-    blockchainID: l1.blockchainID,
-    sender: l1.managerAddress,
-    clock,
-    uptimes: createUptimeWatch(clock, l1Validators),
-  });
-  // A second chain of the L1's subnet. It sends no messages.
-  const strictChain = new EvmChain({
-    vm: 'subnet-evm',
-    clock,
-    networkID: NETWORK_ID,
-    blockchainID: seededId(seed, 'strict chain'),
-    sender: seededBytes(seed, 'strict chain sender', 20),
-    warpConfig: { quorumNumerator: 80, requirePrimaryNetworkSigners: true },
-  });
-  const stakes = unevenStakes(primaryNodes.length, createSeededRandom(seed));
-  const primaryValidators = primaryNodes.map(
-    ({ nodeID, publicKey }, index): Validator => ({
-      nodeID,
-      publicKey: keyless?.has(nodeID) ? undefined : publicKey,
-      weight: stakes[index] ?? MIN_STAKE,
-    }),
-  );
-  const l1ConversionID = conversionID(l1.conversion);
+export interface NetworkModel {
+  readonly networkID: number;
+  readonly cChain: EvmChain;
+  readonly l1Chain: EvmChain;
+  /** Verifies messages of the C-Chain with signatures of the primary network, and needs 80 % of the weight. It sends none. */
+  readonly strictChain: EvmChain;
+  readonly xChainID: BlockchainID;
+  readonly l1: ModelL1;
+  readonly primaryValidators: readonly Validator[];
+  readonly ledger: PChainLedger;
   /** Height of the last accepted block. Rises by one every {@link BLOCK_INTERVAL_MS}. */
-  const height = (): bigint => FIRST_HEIGHT + BigInt(Math.floor((clock.monotonicMs() - startedMs) / BLOCK_INTERVAL_MS));
-  const startTime = nowSeconds(clock);
-  const timeOf = (atHeight: bigint): bigint =>
-    startTime + (atHeight - FIRST_HEIGHT) * BigInt(BLOCK_INTERVAL_MS / 1_000);
-  const ledger = new PChainLedger({ seed, networkID: NETWORK_ID, owner: OWNERS, events, timeOf, ...l1.conversion });
+  height(): bigint;
+  /** One below the height: a block that is proposed now refers to a height that all nodes have reached. */
+  proposedHeight(): bigint;
+  /** Unix seconds. */
+  timestamp(): bigint;
+  /** The epoch of every chain: they all begin together, three blocks long. Its start is in Unix seconds. */
+  epoch(): { readonly number: bigint; readonly startTime: bigint; readonly pChainHeight: bigint };
+  /** The current validators of the L1, inactive ones too. */
+  l1Validators(): readonly L1Validator[];
+  l1Validator(validationID: ValidationID): L1Validator | undefined;
+  /** Whether a RegisterL1Validator message was used before: it can never be used again, not even before its expiry. */
+  wasRegistered(validationID: ValidationID): boolean;
+  /** 32 bytes, or undefined if the subnet was never converted. */
+  conversionID(subnetID: SubnetID): Uint8Array | undefined;
+  /** Empty for an unknown subnet, and for the L1 before its conversion. */
+  validatorsAt(subnetID: SubnetID, atHeight: bigint): readonly Validator[];
+  /** Undefined for an unknown blockchain. */
+  validatedBy(blockchainID: BlockchainID): SubnetID | undefined;
+}
+
+export function createNetworkModel(options: NetworkModelOptions): NetworkModel {
+  const { seed, clock } = options;
+  const { l1, history, events } = createL1(options);
+  const l1Validators = (): readonly L1Validator[] => [...history.current.values()];
+  const chains = createChains(options, l1, l1Validators);
+  const { xChainID, cChain, strictChain } = chains;
+  const primaryValidators = createPrimaryValidators(options);
+  const l1ConversionID = conversionID(l1.conversion);
+  const { height, timeOf } = startBlocks(clock);
   return {
     networkID: NETWORK_ID,
-    cChain,
-    l1Chain,
-    /** Verifies messages of the C-Chain with signatures of the primary network, and needs 80 % of the weight. */
-    strictChain,
-    xChainID,
+    ...chains,
     l1,
     primaryValidators,
-    ledger,
+    ledger: new PChainLedger({ seed, networkID: NETWORK_ID, owner: OWNERS, events, timeOf, ...l1.conversion }),
     height,
-    l1Validators,
-    /** Unix seconds. */
+    proposedHeight: () => height() - 1n,
     timestamp: () => nowSeconds(clock),
-    l1Validator: (validationID: ValidationID) => history.current.get(validationID),
-    /** Whether a RegisterL1Validator message was used before: it can never be used again, not even before its expiry. */
-    wasRegistered: (validationID: ValidationID) => history.registered.has(validationID),
-    /** 32 bytes, or undefined if the subnet was never converted. */
-    conversionID: (subnetID: SubnetID) => (subnetID === l1.subnetID ? l1ConversionID : undefined),
-    /** The epoch of every chain: they all begin together, three blocks long. */
     epoch() {
       const number = (height() - FIRST_HEIGHT) / BLOCKS_PER_EPOCH;
       const first = FIRST_HEIGHT + number * BLOCKS_PER_EPOCH;
       return { number: number + 1n, startTime: timeOf(first), pChainHeight: first - 1n };
     },
-    /** One below the height: a block that is proposed now refers to a height that all nodes have reached. */
-    proposedHeight: () => height() - 1n,
-    /** Empty for an unknown subnet, and for the L1 before its conversion. */
-    validatorsAt(subnetID: SubnetID, atHeight: bigint): readonly Validator[] {
+    l1Validators,
+    l1Validator: (validationID) => history.current.get(validationID),
+    wasRegistered: (validationID) => history.registered.has(validationID),
+    conversionID: (subnetID) => (subnetID === l1.subnetID ? l1ConversionID : undefined),
+    validatorsAt(subnetID, atHeight) {
       if (subnetID === PRIMARY_NETWORK_ID) return primaryValidators;
       return subnetID === l1.subnetID ? history.validatorsAt(atHeight) : [];
     },
-    /** Undefined for an unknown blockchain. */
-    validatedBy(blockchainID: BlockchainID): SubnetID | undefined {
+    validatedBy(blockchainID) {
       if ([l1.blockchainID, strictChain.blockchainID].includes(blockchainID)) return l1.subnetID;
       const isPrimary = [P_CHAIN_ID, xChainID, cChain.blockchainID].includes(blockchainID);
       return isPrimary ? PRIMARY_NETWORK_ID : undefined;
     },
   };
+}
+
+/** Returns the height, and the time of the block at a height in Unix seconds. */
+function startBlocks(clock: Clock) {
+  const startedMs = clock.monotonicMs();
+  const startTime = nowSeconds(clock);
+  return {
+    height: () => FIRST_HEIGHT + BigInt(Math.floor((clock.monotonicMs() - startedMs) / BLOCK_INTERVAL_MS)),
+    timeOf: (atHeight: bigint) => startTime + (atHeight - FIRST_HEIGHT) * BigInt(BLOCK_INTERVAL_MS / 1_000),
+  };
+}
+
+function createChains(
+  { seed, clock, executionLagMs = 0 }: NetworkModelOptions,
+  { blockchainID, managerAddress }: ModelL1,
+  l1Validators: () => readonly L1Validator[],
+) {
+  const common = { networkID: NETWORK_ID, clock };
+  return {
+    xChainID: seededId<BlockchainID>(seed, 'X-Chain'),
+    cChain: new EvmChain({
+      ...common,
+      vm: 'coreth',
+      blockchainID: seededId(seed, 'C-Chain'),
+      sender: seededBytes(seed, 'C-Chain sender', 20),
+      executionLagMs,
+    }),
+    l1Chain: new EvmChain({
+      ...common,
+      vm: 'subnet-evm',
+      blockchainID,
+      sender: managerAddress,
+      uptimes: createUptimeWatch(clock, l1Validators),
+    }),
+    strictChain: new EvmChain({
+      ...common,
+      vm: 'subnet-evm',
+      blockchainID: seededId(seed, 'strict chain'),
+      sender: seededBytes(seed, 'strict chain sender', 20),
+      warpConfig: { quorumNumerator: 80, requirePrimaryNetworkSigners: true },
+    }),
+  };
+}
+
+function createPrimaryValidators({ seed, primaryNodes, keyless }: NetworkModelOptions): Validator[] {
+  const stakes = unevenStakes(primaryNodes.length, createSeededRandom(seed));
+  return primaryNodes.map(({ nodeID, publicKey }, index) => ({
+    nodeID,
+    publicKey: keyless?.has(nodeID) ? undefined : publicKey,
+    weight: stakes[index] ?? MIN_STAKE,
+  }));
 }
 
 function createL1({ seed, clock, primaryNodes, l1OnlyNodes, inactiveNode }: NetworkModelOptions) {
@@ -177,54 +238,23 @@ function createL1({ seed, clock, primaryNodes, l1OnlyNodes, inactiveNode }: Netw
   if (!first || !removed || !third || !l1Only || !registered) {
     throw new RangeError(`the L1 needs ${MIN_PRIMARY_NODES} primary validators and ${L1_ONLY_COUNT} of its own`);
   }
-  const subnetID = seededId<SubnetID>(seed, 'L1 subnet');
-  const blockchainID = seededId<BlockchainID>(seed, 'L1 chain');
-  const managerAddress = seededBytes(seed, 'L1 validator manager', 20);
-  const conversion: ConversionData = {
-    subnetID,
-    managerChainID: blockchainID,
-    managerAddress,
-    validators: [
-      withWeight(first, 100n),
-      withWeight(l1Only, 100n),
-      withWeight(removed, 100n),
-      withWeight(inactiveNode, 60n),
-      withWeight(third, 150n),
-    ],
-  };
+  const conversion = createConversion(seed, [
+    withWeight(first, 100n),
+    withWeight(l1Only, 100n),
+    withWeight(removed, 100n),
+    withWeight(inactiveNode, 60n),
+    withWeight(third, 150n),
+  ]);
+  const { subnetID, managerChainID: blockchainID, managerAddress } = conversion;
   const now = nowSeconds(clock);
   const expiry = now + REGISTRATION_LIFETIME / 2n;
   const registration = createRegistration(subnetID, withWeight(registered, 250n), expiry);
-  const removedRegistration = createRegistration(subnetID, withWeight(removed, 40n), expiry);
-  const changedID = conversionValidationID(subnetID, 1);
-  const removedID = conversionValidationID(subnetID, 2);
-  const inactiveID = conversionValidationID(subnetID, INACTIVE_INDEX);
-  const registeredID = registrationValidationID(registration);
-  const removedRegistrationID = registrationValidationID(removedRegistration);
-  const events: readonly L1Event[] = [
-    { height: HEIGHTS.conversion, kind: 'conversion', data: conversion },
-    { height: HEIGHTS.registration, kind: 'registration', message: registration },
-    { height: HEIGHTS.overtakenWeightChange, kind: 'weight change', validationID: changedID, weight: 200n },
-    { height: HEIGHTS.weightChange, kind: 'weight change', validationID: changedID, weight: 350n },
-    { height: HEIGHTS.balanceIncrease, kind: 'balance increase', validationID: registeredID },
-    { height: HEIGHTS.removal, kind: 'removal', validationID: removedID },
-    { height: HEIGHTS.usedUpRegistration, kind: 'registration', message: removedRegistration },
-    { height: HEIGHTS.registeredRemoval, kind: 'removal', validationID: removedRegistrationID },
-    { height: DEACTIVATION_HEIGHT, kind: 'deactivation', validationID: inactiveID },
-    { height: HEIGHTS.disabling, kind: 'disabling', validationID: inactiveID },
-  ];
-  /** Facts that the P-Chain's validators can sign. */
-  const story = {
-    /** A validator that registered after the conversion and still is one. */
-    registered: registeredID,
-    /** A validator of the conversion that was removed since. */
-    removed: { validationID: removedID, index: 2 },
-    /** A registration that was used up before its expiry. */
-    removedRegistration,
-    /** A registration that was never used, and has expired. */
+  const story: L1Story = {
+    registered: registrationValidationID(registration),
+    removed: { validationID: conversionValidationID(subnetID, REMOVED_INDEX), index: REMOVED_INDEX },
+    removedRegistration: createRegistration(subnetID, withWeight(removed, 40n), expiry),
     expiredRegistration: createRegistration(subnetID, withWeight(removed, 70n), now - 1n),
-    /** The last weight change. */
-    weightChange: { validationID: changedID, nonce: 1n, weight: 350n },
+    weightChange: { validationID: conversionValidationID(subnetID, 1), nonce: 1n, weight: 350n },
   };
   const l1 = {
     subnetID,
@@ -232,12 +262,43 @@ function createL1({ seed, clock, primaryNodes, l1OnlyNodes, inactiveNode }: Netw
     conversion,
     story,
     heights: HEIGHTS,
-    /** Address of the validator manager on the L1's chain, which exchanges messages with the P-Chain. */
     managerAddress,
-    /** A height with another validator set, which can still sign. */
     olderHeight: OLDER_L1_HEIGHT,
   };
+  const events = eventsOf(l1, registration);
   return { l1, events, history: createL1History(events) };
+}
+
+function createConversion(seed: number, validators: readonly ConversionValidator[]): ConversionData {
+  return {
+    subnetID: seededId(seed, 'L1 subnet'),
+    managerChainID: seededId(seed, 'L1 chain'),
+    managerAddress: seededBytes(seed, 'L1 validator manager', 20),
+    validators,
+  };
+}
+
+/** @param registration of the validator that still is one */
+function eventsOf({ subnetID, conversion, story }: ModelL1, registration: RegisterL1Validator): readonly L1Event[] {
+  const { registered, removed, removedRegistration, weightChange } = story;
+  const { validationID: changed, weight } = weightChange;
+  const inactive = conversionValidationID(subnetID, INACTIVE_INDEX);
+  return [
+    { height: HEIGHTS.conversion, kind: 'conversion', data: conversion },
+    { height: HEIGHTS.registration, kind: 'registration', message: registration },
+    { height: HEIGHTS.overtakenWeightChange, kind: 'weight change', validationID: changed, weight: 200n },
+    { height: HEIGHTS.weightChange, kind: 'weight change', validationID: changed, weight },
+    { height: HEIGHTS.balanceIncrease, kind: 'balance increase', validationID: registered },
+    { height: HEIGHTS.removal, kind: 'removal', validationID: removed.validationID },
+    { height: HEIGHTS.usedUpRegistration, kind: 'registration', message: removedRegistration },
+    {
+      height: HEIGHTS.registeredRemoval,
+      kind: 'removal',
+      validationID: registrationValidationID(removedRegistration),
+    },
+    { height: DEACTIVATION_HEIGHT, kind: 'deactivation', validationID: inactive },
+    { height: HEIGHTS.disabling, kind: 'disabling', validationID: inactive },
+  ];
 }
 
 function withWeight({ nodeID, publicKey }: ModelNode, weight: bigint): ConversionValidator {

@@ -70,11 +70,21 @@ const YEAR_SECONDS = 31_536_000n;
 const L1_BALANCE = 1_000_000_000n;
 
 /** The methods under `/ext/bc/P` (avalanchego `vms/platformvm/service.go`). */
-export function createPlatformMethods({ model, seed }: NodeApiSubject): Methods {
-  const { l1, cChain, strictChain, xChainID } = model;
+export function createPlatformMethods(subject: NodeApiSubject): Methods {
+  const { model } = subject;
   return {
     'platform.getHeight': () => ({ height: String(model.height()) }),
     'platform.getProposedHeight': () => ({ height: String(model.proposedHeight()) }),
+    'platform.getTimestamp': () => ({ timestamp: timestampText(model) }),
+    'platform.getValidatorFeeState': () => ({ excess: 0, price: 1, timestamp: timestampText(model) }),
+    ...createValidatorMethods(subject),
+    ...createSubnetMethods(model),
+    ...createLedgerMethods(model),
+  };
+}
+
+function createValidatorMethods({ model, seed }: NodeApiSubject): Methods {
+  return {
     'platform.getValidatorsAt': (params) => getValidatorsAt(model, params),
     'platform.getAllValidatorsAt': (params) => getAllValidatorsAt(model, params),
     'platform.getCurrentValidators': (params) => {
@@ -84,6 +94,20 @@ export function createPlatformMethods({ model, seed }: NodeApiSubject): Methods 
       if (subnetID !== PRIMARY_NETWORK_ID) return { validators: [] };
       return { validators: primaryValidators(model, seed).filter(isWanted) };
     },
+    'platform.getL1Validator': (params) => {
+      const validationID = parseId<ValidationID>(readString(params.validationID, 'validationID'), 'validationID');
+      const validator = l1Validators(model).find((candidate) => candidate.validationID === validationID);
+      if (validator === undefined) {
+        throw new MethodError(`fetching L1 validator "${validationID}" failed: not found`);
+      }
+      return { ...validator, subnetID: model.l1.subnetID, height: String(model.height()) };
+    },
+  };
+}
+
+function createSubnetMethods(model: NetworkModel): Methods {
+  const { l1, cChain, strictChain, xChainID } = model;
+  return {
     'platform.validatedBy': (params) => {
       const blockchainID = parseId<BlockchainID>(readString(params.blockchainID, 'blockchainID'), 'blockchainID');
       const subnetID = model.validatedBy(blockchainID);
@@ -104,35 +128,10 @@ export function createPlatformMethods({ model, seed }: NodeApiSubject): Methods 
         locktime: '0',
         subnetTransformationTxID: P_CHAIN_ID,
         conversionID: idFromBytes(conversionID, 'conversionID'),
-        managerChainID: model.l1.conversion.managerChainID,
-        managerAddress: prefixedHex(model.l1.conversion.managerAddress),
+        managerChainID: l1.conversion.managerChainID,
+        managerAddress: prefixedHex(l1.conversion.managerAddress),
       };
     },
-    'platform.getTx': (params) => {
-      const transaction = model.ledger.transaction(readTxID(params));
-      if (transaction === undefined) throw new MethodError("couldn't get tx: not found");
-      return { tx: inEncoding(params, transaction), encoding: readEncoding(params) };
-    },
-    'platform.getTxStatus': (params) => {
-      const txID = readTxID(params);
-      if (model.ledger.transaction(txID) !== undefined) return { status: 'Committed' };
-      return { status: txID === model.ledger.processing.id ? 'Processing' : 'Unknown' };
-    },
-    'platform.getBlockByHeight': (params) => {
-      const height = readU64(params.height, 'height');
-      if (height > model.height()) throw new MethodError(`couldn't get block at height ${height}: not found`);
-      return { block: inEncoding(params, model.ledger.block(height)), encoding: readEncoding(params) };
-    },
-    'platform.getL1Validator': (params) => {
-      const validationID = parseId<ValidationID>(readString(params.validationID, 'validationID'), 'validationID');
-      const validator = l1Validators(model).find((candidate) => candidate.validationID === validationID);
-      if (validator === undefined) {
-        throw new MethodError(`fetching L1 validator "${validationID}" failed: not found`);
-      }
-      return { ...validator, subnetID: model.l1.subnetID, height: String(model.height()) };
-    },
-    'platform.getValidatorFeeState': () => ({ excess: 0, price: 1, timestamp: timestampText(model) }),
-    'platform.getTimestamp': () => ({ timestamp: timestampText(model) }),
     'platform.getBlockchains': () => ({
       blockchains: [
         { id: l1.blockchainID, name: 'embedded L1', subnetID: l1.subnetID, vmID: VM_IDS['subnet-evm'] },
@@ -141,6 +140,27 @@ export function createPlatformMethods({ model, seed }: NodeApiSubject): Methods 
         { id: xChainID, name: 'X-Chain', subnetID: PRIMARY_NETWORK_ID, vmID: VM_IDS.avm },
       ],
     }),
+  };
+}
+
+function createLedgerMethods(model: NetworkModel): Methods {
+  const { ledger } = model;
+  return {
+    'platform.getTx': (params) => {
+      const transaction = ledger.transaction(readTxID(params));
+      if (transaction === undefined) throw new MethodError("couldn't get tx: not found");
+      return { tx: inEncoding(params, transaction), encoding: readEncoding(params) };
+    },
+    'platform.getTxStatus': (params) => {
+      const txID = readTxID(params);
+      if (ledger.transaction(txID) !== undefined) return { status: 'Committed' };
+      return { status: txID === ledger.processing.id ? 'Processing' : 'Unknown' };
+    },
+    'platform.getBlockByHeight': (params) => {
+      const wanted = readU64(params.height, 'height');
+      if (wanted > model.height()) throw new MethodError(`couldn't get block at height ${wanted}: not found`);
+      return { block: inEncoding(params, ledger.block(wanted)), encoding: readEncoding(params) };
+    },
   };
 }
 
@@ -186,41 +206,43 @@ export function createInfoMethods({ model, node, peers }: NodeApiSubject): Metho
     'info.upgrades': () => UPGRADES,
     'info.getNodeIP': () => ({ ip: addressText(node) }),
     'info.peers': (params) => {
-      const now = new Date(node.surroundings.clock.now()).toISOString().replace(/\.\d+Z$/, 'Z');
-      const validators = peers
-        .filter(({ isRunning }) => isRunning)
-        .map((peer) => ({
-          nodeID: peer.nodeID,
-          ip: addressText(peer),
-          trackedSubnets: peer.role.trackedSubnets,
-          uptime: '100',
-        }));
-      // Clients are peers as well; most of them cannot be dialled at the address that they state.
-      const clients = node.connectedPeers.map(({ nodeID, handshake }) => ({
-        nodeID,
-        ip: `${handshake.address.host}:${handshake.address.port}`,
-        trackedSubnets: handshake.trackedSubnets.map((subnet) => idFromBytes<SubnetID>(subnet, 'subnetID')),
-        uptime: '0',
-      }));
-      const listed = [...validators, ...clients]
-        .filter(readNodeFilter(params))
-        .map(({ nodeID, ip, trackedSubnets, uptime }) => ({
-          ip,
-          publicIP: ip,
-          nodeID,
-          version: VERSION,
-          upgradeTime: 1_607_144_400,
-          lastSent: now,
-          lastReceived: now,
-          observedUptime: uptime,
-          trackedSubnets: [PRIMARY_NETWORK_ID, ...trackedSubnets],
-          supportedACPs: [],
-          objectedACPs: [],
-          benched: [],
-        }));
+      const listed = listPeers(node, peers).filter(readNodeFilter(params));
       return { numPeers: String(listed.length), peers: listed };
     },
   };
+}
+
+function listPeers(node: DevnetValidator, peers: readonly DevnetValidator[]) {
+  const now = new Date(node.surroundings.clock.now()).toISOString().replace(/\.\d+Z$/, 'Z');
+  const validators = peers
+    .filter(({ isRunning }) => isRunning)
+    .map((peer) => ({
+      nodeID: peer.nodeID,
+      ip: addressText(peer),
+      trackedSubnets: peer.role.trackedSubnets,
+      uptime: '100',
+    }));
+  // Clients are peers as well; most of them cannot be dialled at the address that they state.
+  const clients = node.connectedPeers.map(({ nodeID, handshake }) => ({
+    nodeID,
+    ip: `${handshake.address.host}:${handshake.address.port}`,
+    trackedSubnets: handshake.trackedSubnets.map((subnet) => idFromBytes<SubnetID>(subnet, 'subnetID')),
+    uptime: '0',
+  }));
+  return [...validators, ...clients].map(({ nodeID, ip, trackedSubnets, uptime }) => ({
+    ip,
+    publicIP: ip,
+    nodeID,
+    version: VERSION,
+    upgradeTime: 1_607_144_400,
+    lastSent: now,
+    lastReceived: now,
+    observedUptime: uptime,
+    trackedSubnets: [PRIMARY_NETWORK_ID, ...trackedSubnets],
+    supportedACPs: [],
+    objectedACPs: [],
+    benched: [],
+  }));
 }
 
 function getValidatorsAt(model: NetworkModel, params: JsonObject): unknown {
