@@ -9,9 +9,8 @@ import { createLookupLimit, type LookupMetrics } from '../admission/lookup-limit
 import type { Penalties } from '../admission/penalties.ts';
 import { AggregatorError } from '../aggregator-error.ts';
 import { askOptionally, askPChain } from '../ask-p-chain.ts';
-import { quorumOf } from './choose-signers.ts';
 import type { DestinationFacts, Destinations } from './destination-facts.ts';
-import { type RuledSigners, signersFor } from './signing-rule.ts';
+import { quorumOf, type RuledSigners, signersFor } from './signing-rule.ts';
 
 /** What a destination demands of a message, before it is sent. */
 export interface DestinationView {

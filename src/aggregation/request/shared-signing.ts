@@ -26,11 +26,11 @@ import {
   collectionPermit,
   joinCollection,
   passStages,
+  SharedRun,
   type Wait,
   type Waiter,
 } from './shared-collection.ts';
 import { type Ending, toResult, toShared, verifiedResult } from './shared-outcome.ts';
-import { SharedRun } from './shared-run.ts';
 import type { Signing } from './signing-resolver.ts';
 
 export interface SharedSigningOptions extends Omit<CollectionDeps, 'queries' | 'scheduler'> {

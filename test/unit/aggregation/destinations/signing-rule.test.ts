@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest';
-import { chooseSigners } from '../../../../src/aggregation/destinations/choose-signers.ts';
-import { signersFor } from '../../../../src/aggregation/destinations/signing-rule.ts';
+import { chooseSigners, signersFor } from '../../../../src/aggregation/destinations/signing-rule.ts';
 import type { WarpReading } from '../../../../src/pchain/state/warp-configs.ts';
 import {
   type BlockchainID,
