@@ -3,6 +3,7 @@
 import { cpus } from 'node:os';
 import type { Benchmark, Row } from './benchmark.ts';
 import { benchBls } from './bls.ts';
+import { benchConsole } from './console.ts';
 import { benchFaults } from './faults.ts';
 import { benchFeed } from './feed.ts';
 import { benchHostile, benchHttpFloods } from './http-floods.ts';
@@ -27,6 +28,7 @@ const BENCHMARKS: Readonly<Record<string, Benchmark>> = {
   lag: benchLag,
   feed: benchFeed,
   replicas: benchReplicas,
+  console: benchConsole,
 };
 
 /** Benchmarks whose parts can be named. */

@@ -32,5 +32,7 @@ export default defineConfig({
     // The first build takes five to seven minutes on two cores.
     hookTimeout: 30 * 60_000,
     testTimeout: 3 * 60_000,
+    // Vitest's own is a second, which a busy machine needs for a frame.
+    expect: { poll: { timeout: 20_000 } },
   },
 });
