@@ -7,8 +7,9 @@ import { partAt, withPart } from '../schema/setting.ts';
 import type { Environment } from '../schema/variables.ts';
 
 /**
- * The configuration file of the Go aggregator (icm-services, `signature-aggregator/config`), read like its library viper does: keys in
- * any case, numbers, booleans and lists also as texts, `null` counts as absent, each key also from the environment.
+ * The configuration file of the Go aggregator (icm-services, `signature-aggregator/config`), read like its library viper v1.21 does: keys
+ * in any case, each key also from the environment, `null` counts as absent, and values of other types are converted like mapstructure
+ * v2.4 does with `WeaklyTypedInput`. Values that it would cut off, such as 1.5 or the port 70000, are errors.
  */
 export type GoFile = Readonly<Record<string, unknown>>;
 
@@ -41,6 +42,10 @@ const LOG_LEVELS: Readonly<Record<string, string>> = {
   fatal: 'fatal',
   off: 'silent',
 };
+/** A quorum of the primary network has some hundred validators, that of an L1 a few. */
+const SIGNATURES_OF_MESSAGE = 100;
+/** 300 MB, see `aggregation.signatureCacheSize`. The default of the Go service is a million messages. */
+const MAX_CACHED = 1_000_000;
 const DEFAULT_API_PORT = 8_080;
 const DEFAULT_METRICS_PORT = 8_081;
 
@@ -71,7 +76,7 @@ const KEYS: Readonly<Record<string, Key>> = {
     kind: 'number',
     setting: 'aggregation.signatureCacheSize',
     // The Go service's cache of size 0 holds one message, too.
-    convert: (size: number) => Math.max(1, size),
+    convert: (messages: number) => Math.min(MAX_CACHED, SIGNATURES_OF_MESSAGE * Math.max(1, messages)),
   },
   'allow-private-ips': { kind: 'boolean', setting: `networks.${NAME}.allowPrivateAddresses`, fallback: false },
   'tracked-subnet-ids': {
@@ -164,7 +169,10 @@ export function convertGoFile(file: GoFile, networkID: number): ConvertedGoFile 
         ]
       : []),
     ...('signature-cache-size' in file
-      ? ["signature-cache-size: counted messages, aggregation.signatureCacheSize counts validators' signatures"]
+      ? [
+          `signature-cache-size: a number of messages; aggregation.signatureCacheSize counts validators' signatures, and has ` +
+            `${SIGNATURES_OF_MESSAGE} for each, at most ${MAX_CACHED}, which take 300 MB`,
+        ]
       : []),
     ...(level?.toLowerCase() === 'trace' ? ['log-level: trace is debug here, the next level that logs more'] : []),
   ];
@@ -263,29 +271,69 @@ const WORDS: Readonly<Record<Kind, string>> = {
 function readValue(at: string, value: unknown, kind: Kind, environment: Environment, problems: string[]): unknown {
   switch (kind) {
     case 'text':
-      return typeof value === 'string' ? value : undefined;
+      return asText(value);
     case 'number':
-      return typeof value === 'string' && /^-?\d{1,15}$/.test(value) ? Number(value) : asInteger(value);
+      return asInteger(value);
     case 'boolean':
-      return typeof value === 'boolean' ? value : { true: true, false: false }[String(value).toLowerCase()];
+      return asBoolean(value);
     case 'texts': {
-      const list = typeof value === 'string' ? value.split(',') : value;
-      return Array.isArray(list) && list.every((item) => typeof item === 'string') ? list : undefined;
+      const texts = asList(value).map(asText);
+      return texts.includes(undefined) ? undefined : texts;
     }
     case 'map': {
-      if (!isObject(value)) return undefined;
-      const given = Object.entries(value).filter(([, text]) => text !== null);
-      return given.every(([, text]) => typeof text === 'string') ? Object.fromEntries(given) : undefined;
+      if (!isObject(value)) return isEmptyList(value) ? {} : undefined;
+      const given = Object.entries(value)
+        .filter(([, text]) => text !== null)
+        .map(([name, text]) => [name, asText(text)] as const);
+      return given.some(([, text]) => text === undefined) ? undefined : Object.fromEntries(given);
     }
     case 'endpoint':
       return isObject(value) ? readKeys(at, value, ENDPOINT_KEYS, environment, problems) : undefined;
     case 'peers': {
-      if (!Array.isArray(value) || !value.every(isObject)) return undefined;
-      return value.map((peer, index) => readKeys(`${at}[${index}]`, peer, PEER_KEYS, {}, problems));
+      const peers = asList(value);
+      if (!peers.every(isObject)) return undefined;
+      return peers.map((peer, index) => readKeys(`${at}[${index}]`, peer, PEER_KEYS, {}, problems));
     }
   }
 }
 
+/** A text; a number in digits without an exponent; 1 or 0 for a boolean. */
+function asText(value: unknown): string | undefined {
+  if (typeof value === 'boolean') return value ? '1' : '0';
+  if (typeof value === 'number') return String(value).includes('e') ? undefined : String(value);
+  return typeof value === 'string' ? value : undefined;
+}
+
+/** A whole number, also as a text by the rules of Go's literals; an empty text is 0, a boolean 1 or 0. */
 function asInteger(value: unknown): number | undefined {
-  return typeof value === 'number' && Number.isInteger(value) ? value : undefined;
+  const number = typeof value === 'string' ? integerOf(value) : Number(typeof value === 'object' ? undefined : value);
+  // Not -0.
+  return Number.isSafeInteger(number) ? number + 0 : undefined;
+}
+
+/** Reads what Go's `strconv.ParseInt` reads with base 0: a prefix or a leading 0 gives the base, and `_` may be between digits. */
+function integerOf(text: string): number {
+  const [, sign, digits = ''] = /^([+-]?)(0[xbo](?:_?[\da-f])+|\d(?:_?\d)*)$/i.exec(text === '' ? '0' : text) ?? [];
+  const number = digits === '' ? Number.NaN : Number(digits.replaceAll('_', '').replace(/^0(?=\d)/, '0o'));
+  return sign === '-' ? -number : number;
+}
+
+/** A boolean, also as one of the texts of Go's `strconv.ParseBool`; an empty text is false, a number true unless it is 0. */
+function asBoolean(value: unknown): boolean | undefined {
+  if (typeof value === 'boolean') return value;
+  if (typeof value === 'number') return value !== 0;
+  if (typeof value !== 'string') return undefined;
+  if (/^(1|t|T|true|True|TRUE)$/.test(value)) return true;
+  return /^(|0|f|F|false|False|FALSE)$/.test(value) ? false : undefined;
+}
+
+/** A list; the parts of a text between commas; no items for an empty text or object; else the value alone. */
+function asList(value: unknown): readonly unknown[] {
+  if (Array.isArray(value)) return value;
+  if (typeof value === 'string') return value === '' ? [] : value.split(',');
+  return isObject(value) && Object.keys(value).length === 0 ? [] : [value];
+}
+
+function isEmptyList(value: unknown): boolean {
+  return Array.isArray(value) && value.length === 0;
 }

@@ -56,7 +56,7 @@ test('every key is converted to its setting', () => {
     log: { level: 'trace' },
     access: { unitsPerMinute: 0 },
     identity: { certificatePath: '/keys/${NAME}/staker.crt', privateKeyPath: '/keys/${NAME}/staker.key' },
-    aggregation: { signatureCacheSize: 1_000 },
+    aggregation: { signatureCacheSize: 100_000 },
   });
   const { config } = parseConfig(settings, {}, { NAME: 'mine' });
   expect(config.identity).toMatchObject({ privateKeyPath: '/keys/mine/staker.key' });
@@ -105,8 +105,62 @@ test('keys in any case, and numbers, booleans and lists as texts, are read like 
   };
   expect(settingsOf(file)).toMatchObject({
     networks: { mainnet: { allowPrivateAddresses: true, trackedSubnetIds: [SUBNET], goApi: { apiPort: 9_090 } } },
-    aggregation: { signatureCacheSize: 1 },
+    aggregation: { signatureCacheSize: 100 },
   });
+});
+
+test('values of other types are converted like viper does', () => {
+  const valueOf = (key: string, value: unknown) => parseGoFile({ ...APIS, [key]: value }, {})[key];
+  for (const [key, values, expected] of [
+    ['allow-private-ips', [true, 1, -0.5, '1', 't', 'T', 'TRUE', 'True', 'true'], true],
+    ['allow-private-ips', [false, 0, '0', 'f', 'F', 'FALSE', 'False', 'false', ''], false],
+    [
+      'api-port',
+      [24_050, 24_050.0, '24050', '0x5DF2', '0X5df2', '0b101110111110010', '0o56762', '056762', '24_050'],
+      24_050,
+    ],
+    ['api-port', ['', false, 0, '0', '-0'], 0],
+    ['api-port', [true, '1', '+1', '0_1'], 1],
+    ['tracked-subnet-ids', ['', [], {}], []],
+    ['tracked-subnet-ids', ['7,1', [7, true], ['7', '1']], ['7', '1']],
+    ['tracked-subnet-ids', [7, '7', [7]], ['7']],
+    ['manually-tracked-peers', ['', [], {}], []],
+    ['manually-tracked-peers', [{ id: NODE, ip: 'a:1' }, [{ id: NODE, ip: 'a:1' }]], [{ id: NODE, ip: 'a:1' }]],
+    ['log-level', ['info'], 'info'],
+  ] as const) {
+    for (const value of values) {
+      expect({ key, value, is: valueOf(key, value) }).toEqual({ key, value, is: expected });
+    }
+  }
+  const headers = { A: 7, B: 0.5, C: true, D: 'x', E: null };
+  const api = { ...API, 'http-headers': headers, 'query-parameters': [] };
+  expect(settingsOf({ ...APIS, 'p-chain-api': api })).toMatchObject({
+    networks: {
+      mainnet: { pChainApi: [{ httpHeaders: { A: '7', B: '0.5', C: '1', D: 'x' }, queryParameters: {} }] },
+    },
+  });
+});
+
+test.each([
+  ['api-port', ['a', '08', '0x', '1_', '1__0', '1.5', '0e1', 1.5, [], {}, ['1'], '9007199254740993']],
+  ['allow-private-ips', ['yes', 'tRUE', [], {}]],
+  ['tracked-subnet-ids', [[[]], [null], { a: 1 }]],
+  ['manually-tracked-peers', ['a', 7, [7]]],
+])('%s is refused with a value that viper refuses or cuts off', (key, values) => {
+  for (const value of values)
+    expect(problemsOf({ ...APIS, [key]: value })).toEqual([expect.stringContaining(`${key}: must be `)]);
+});
+
+test('the cache has room for the signatures of as many messages, within a bound', () => {
+  const sizeOf = (size: number) => settingsOf({ ...APIS, 'signature-cache-size': size });
+  for (const [messages, signatures] of [
+    [0, 100],
+    [1, 100],
+    [1_024, 102_400],
+    [1_048_576, 1_000_000],
+  ] as const) {
+    expect(sizeOf(messages)).toMatchObject({ aggregation: { signatureCacheSize: signatures } });
+  }
 });
 
 test('environment variables override keys, empty ones do not', () => {
@@ -137,7 +191,7 @@ test('environment variables override keys, empty ones do not', () => {
     },
     log: { level: 'silent' },
     identity: { certificatePath: 'c', privateKeyPath: 'k' },
-    aggregation: { signatureCacheSize: 3 },
+    aggregation: { signatureCacheSize: 300 },
   });
   expect(settingsOf(FULL, 5, { 'P_CHAIN_API.BASE_URL': 'https://p' })).toMatchObject({
     networks: { fuji: { pChainApi: [{ baseUrl: 'https://p', httpHeaders: { 'X-Key': 'b' } }] } },
@@ -161,11 +215,11 @@ test('problems name the key, without values that may be secrets', () => {
   ]);
   const wrong = {
     'log-level': 'loud',
-    'p-chain-api': { ...API, 'http-headers': { key: 7 } },
+    'p-chain-api': { ...API, 'http-headers': { key: ['secret'] } },
     'info-api': API,
     'api-port': 1.5,
     'allow-private-ips': '?',
-    'tracked-subnet-ids': [1],
+    'tracked-subnet-ids': [['secret']],
     'manually-tracked-peers': [7],
     'tls-key-path': 'a',
   };
