@@ -146,10 +146,12 @@ function addSubnet(program: Command, run: Run): void {
   addSource(subnet);
   addHeightOptions(subnet)
     .addOption(timeoutOption())
+    .option('--watch', 'ask the service again every 5 s, until Ctrl-C; with --json a line for each answer')
     .option('--json', 'print the JSON of GET …/subnets/{subnetId}; verify --set reads it')
     .action(run(async () => (await import('./commands/subnet.ts')).showSubnet));
   addExamples(subnet, [
     'warp-signature-aggregator subnet 2qT7…   # through the service on this machine',
+    'warp-signature-aggregator subnet --watch 2qT7…   # while validators are upgraded',
     'warp-signature-aggregator subnet --config fuji.json 2qT7… --json > validators.json',
   ]);
 }

@@ -1,6 +1,6 @@
 import { type ClientErrorCode, SignatureAggregatorError } from './client-error.ts';
 import { chunksOf, readEvents, type StreamEvent } from './event-stream.ts';
-import type { AggregationError } from './gen/api.ts';
+import type { AggregationError, ErrorEvent } from './gen/api.ts';
 import { repetitionDelay } from './repetition.ts';
 
 export interface CallerOptions {
@@ -53,6 +53,8 @@ export class Caller {
       const response = await this.#send({ ...call, signal }, `${EVENTS}, ${JSON_TYPE};q=0.5`);
       if (!isStream(response)) return answerOf<T>(response);
       for await (const event of readEvents(chunksOf(response.body))) {
+        // Several events may have come at once.
+        signal.throwIfAborted();
         renew();
         onEvent(event);
         if (event.event === 'result') return event.data as T;
@@ -189,11 +191,11 @@ async function answerOf<T>(response: Response): Promise<T> {
 
 /** @param status of the answer; undefined for an event, which has that of the plain answer */
 function errorOf(json: unknown, status: number | undefined, response: Response): SignatureAggregatorError {
-  const { message, code, statusCode, details } = (json ?? {}) as Partial<AggregationError>;
-  const seconds = response.headers.get('retry-after');
+  const { message, code, statusCode, details, retryAfter } = (json ?? {}) as Partial<ErrorEvent & AggregationError>;
+  const seconds = response.headers.get('retry-after') ?? String(retryAfter);
   const fields = {
     status: status ?? statusCode,
-    retryAfterMs: seconds !== null && /^\d+$/.test(seconds) ? 1_000 * Number(seconds) : undefined,
+    retryAfterMs: /^\d+$/.test(seconds) ? 1_000 * Number(seconds) : undefined,
     requestId: requestIdOf(response),
   };
   if (typeof code !== 'string' || message === undefined) {

@@ -97,6 +97,7 @@ const ErrorData = Type.Object(
     error: text('The reason phrase of the status'),
     code: ERROR_CODE,
     details: Type.Optional(AggregationDetails),
+    retryAfter: Type.Optional(integer('The seconds of `Retry-After` that the plain answer would have')),
   },
   { title: 'ErrorEvent', description: 'The end: what went wrong, as the plain answer has it' },
 );

@@ -82,7 +82,7 @@ async function readRequest(given: string | undefined, options: AggregateCommandO
   }
   if (id !== undefined) {
     if ([given, file, justification].some((option) => option !== undefined)) {
-      throw usageFailure('--transaction has its message and justification: give neither them nor --file');
+      throw usageFailure('--tx has its message and justification: give neither them nor --file');
     }
     const query = {
       ...(chain !== undefined && { blockchainId: chain }),

@@ -1,11 +1,13 @@
 import { presentSubnet, presentValidator, SubnetViewBody } from '../../api/subnets/subnet-records.ts';
+import { type Clock, sleep, systemClock } from '../../lib/concurrency/clock.ts';
 import { type BlockchainID, PRIMARY_NETWORK_ID, parseHexOrCb58Id, type SubnetID } from '../../warp/ids.ts';
-import { EXIT, type ExitCode, usageFailure } from '../io/exit-codes.ts';
+import { CommandFailure, EXIT, type ExitCode, usageFailure } from '../io/exit-codes.ts';
 import type { ServiceClient } from '../io/service-client.ts';
 import { formatTable, percentOf, print, printable, styled } from '../io/text.ts';
 import { askSource, type OwnCall, type SourceOptions } from './source.ts';
 
 export interface SubnetOptions extends SourceOptions {
+  readonly watch?: boolean;
   readonly height?: number;
   readonly destination?: string;
 }
@@ -14,16 +16,65 @@ const PAGE_SIZE = 1_000;
 /** Bounds the requests to a faulty service: 100,000 validators are ten times what the network is planned for. */
 const MAX_PAGES = 100;
 
-/** Prints the validators of a subnet. @throws {CommandFailure} */
+/** Pause of `--watch`: the service reads its sets less often, and its connections change in seconds. */
+const WATCH_PAUSE_MS = 5_000;
+/** Moves to the first line, and clears what is below. */
+const CLEAR_SCREEN = '\u001b[H\u001b[J';
+
+/** Prints the validators of a subnet; with `watch` again and again. @throws {CommandFailure} */
 export async function showSubnet(given: string | undefined, options: SubnetOptions): Promise<ExitCode> {
   const subnetID = given === undefined ? PRIMARY_NETWORK_ID : parseHexOrCb58Id<SubnetID>(given, 'the subnet');
-  const view = await askSource(options, {
-    networkID: undefined,
-    askService: (client) => askService(subnetID, options, client),
-    prepareOwn: () => prepareOwn(subnetID, options),
-  });
-  print(options.json === true ? JSON.stringify(view, undefined, 2) : describe(view));
+  const load = (): Promise<SubnetViewBody> =>
+    askSource(options, {
+      networkID: undefined,
+      askService: (client) => askService(subnetID, options, client),
+      prepareOwn: () => prepareOwn(subnetID, options),
+    });
+  if (options.watch === true) {
+    if (options.config !== undefined) {
+      throw usageFailure('--watch asks a running service again and again: give its --url in place of --config');
+    }
+    const show = (view: SubnetViewBody): void => {
+      const text = `${new Date().toISOString()}  ${describe(view)}`;
+      print(options.json === true ? JSON.stringify(view) : screenOf(text, process.stdout));
+    };
+    const report = ({ message }: CommandFailure): void => void process.stderr.write(`${message}\n`);
+    await watch({ load, show, report, clock: systemClock });
+  } else {
+    const view = await load();
+    print(options.json === true ? JSON.stringify(view, undefined, 2) : describe(view));
+  }
   return EXIT.done;
+}
+
+export interface Watch {
+  readonly load: () => Promise<SubnetViewBody>;
+  readonly show: (view: SubnetViewBody) => void;
+  readonly report: (failure: CommandFailure) => void;
+  readonly clock: Clock;
+}
+
+/** Shows a view after the other, until SIGINT ends the process. Failures that may pass are reported. @throws {CommandFailure} for others */
+export async function watch({ load, show, report, clock }: Watch): Promise<never> {
+  for (;;) {
+    try {
+      show(await load());
+    } catch (error) {
+      if (!(error instanceof CommandFailure) || error.exitCode !== EXIT.later) throw error;
+      report(error);
+    }
+    await sleep(clock, WATCH_PAUSE_MS);
+  }
+}
+
+/** Returns what a terminal shows of a text: as many lines as it has. Other outputs get all, and an empty line. */
+export function screenOf(text: string, { isTTY, rows }: Pick<NodeJS.WriteStream, 'isTTY' | 'rows'>): string {
+  if (!isTTY) return `${text}\n`;
+  const lines = text.split('\n');
+  // The last line of the screen has the cursor.
+  const shown = lines.slice(0, lines.length < rows ? lines.length : Math.max(1, rows - 2));
+  const more = lines.length - shown.length;
+  return CLEAR_SCREEN + [...shown, ...(more > 0 ? [`… ${more} more lines`] : [])].join('\n');
 }
 
 async function askService(

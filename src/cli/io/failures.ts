@@ -6,7 +6,7 @@ import { ParseError } from '../../lib/encoding/parse-error.ts';
 import { IdentityError } from '../../p2p/identity/identity.ts';
 import { ApiError } from '../../pchain/rpc/api-error.ts';
 import { CommandFailure, EXIT, usageFailure } from './exit-codes.ts';
-import { refusalOf } from './service-refusal.ts';
+import { inOptions, refusalOf } from './service-refusal.ts';
 
 /** Converts an expected error to a message with an exit code; undefined for others, which are bugs. */
 export function asFailure(cause: unknown): CommandFailure | undefined {
@@ -14,7 +14,8 @@ export function asFailure(cause: unknown): CommandFailure | undefined {
   if (cause instanceof AggregatorError) return refusalOf(cause);
   if (cause instanceof ConfigError) return usageFailure(`configuration: ${cause.message}`, { cause });
   if (cause instanceof IdentityError) return usageFailure(`staking identity: ${cause.message}`, { cause });
-  if (cause instanceof HttpError || cause instanceof ParseError) return usageFailure(cause.message, { cause });
+  if (cause instanceof HttpError || cause instanceof ParseError)
+    return usageFailure(inOptions(cause.message), { cause });
   if (cause instanceof ApiError) {
     return new CommandFailure(
       EXIT.later,

@@ -11,8 +11,10 @@ import { readEvents, type StreamEvent } from '../../client/event-stream.ts';
 import { API_KEY_HEADER } from '../../client/http-call.ts';
 import { findProxyProblem } from '../../config/load/proxy-variables.ts';
 import { maskedUrl } from '../../config/schema/mask.ts';
+import { REQUEST_ID_HEADER } from '../../http/request/request-id.ts';
 import { EndpointAddress } from '../../lib/net/endpoint-address.ts';
 import { openHttpPool } from '../../lib/net/http-port.ts';
+import { describeTransportError } from '../../lib/net/transport-error.ts';
 import { readBody } from '../../pchain/rpc/read-body.ts';
 import { PUBLIC_NETWORKS } from '../../warp/networks.ts';
 import { CommandFailure, EXIT, usageFailure } from './exit-codes.ts';
@@ -104,7 +106,7 @@ export class ServiceClient implements AsyncDisposable {
     try {
       for await (const { event, data } of readEvents(response.body as AsyncIterable<Uint8Array>)) {
         if (event === 'result') return this.#checked(schema, data);
-        if (event === 'error') throw new ServiceRefusal(data);
+        if (event === 'error') throw refusalOf(data, response);
         if (isKnown(event) && Value.Check(AGGREGATION_EVENTS[event], data))
           onEvent({ event, data } as AggregationEvent);
       }
@@ -129,7 +131,7 @@ export class ServiceClient implements AsyncDisposable {
     }
     try {
       for await (const event of readEvents(response.body as AsyncIterable<Uint8Array>)) {
-        if (event.event === 'error') throw new ServiceRefusal(event.data);
+        if (event.event === 'error') throw refusalOf(event.data, response);
         yield event;
       }
     } catch (error) {
@@ -167,9 +169,10 @@ export class ServiceClient implements AsyncDisposable {
 
   async #read<Schema extends TSchema>(
     schema: Schema,
-    { statusCode, body }: Dispatcher.ResponseData,
+    response: Dispatcher.ResponseData,
     allowed: readonly number[] = [],
   ): Promise<Static<Schema>> {
+    const { statusCode, body } = response;
     let text: string;
     try {
       text = await readBody(body, MAX_ANSWER_BYTES);
@@ -178,7 +181,7 @@ export class ServiceClient implements AsyncDisposable {
     }
     const json = parseJson(text);
     if (statusCode < 300 || allowed.includes(statusCode)) return this.#checked(schema, json);
-    throw new ServiceRefusal(json, statusCode);
+    throw refusalOf(json, response);
   }
 
   #checked<Schema extends TSchema>(schema: Schema, body: unknown): Static<Schema> {
@@ -190,7 +193,7 @@ export class ServiceClient implements AsyncDisposable {
     const seconds = this.#options.timeoutMs / 1_000;
     const problem = this.#signal.aborted
       ? `gave no answer within ${seconds} s: try again, or give it more time by --timeout`
-      : `cannot be asked: ${messageOf(cause)}; give the address of a running service by --url, or do without one by --config`;
+      : `cannot be asked: ${describeTransportError(cause)}; give the address of a running service by --url, or do without one by --config`;
     return new CommandFailure(EXIT.later, `${this.#address.origin} ${problem}`, { cause });
   }
 }
@@ -204,6 +207,17 @@ function requireSendable(apiKey = ''): void {
       '--api-key, or WARP_API_KEY, has a character that no header may have, such as the end of a line',
     );
   }
+}
+
+/** @param body of the response, or the data of an event, which has the time that the header of a plain answer has */
+function refusalOf(body: unknown, { statusCode: status, headers }: Dispatcher.ResponseData): ServiceRefusal {
+  const { retryAfter = headers['retry-after'] } = (body ?? {}) as { readonly retryAfter?: number | string };
+  const { [REQUEST_ID_HEADER]: requestID } = headers;
+  return new ServiceRefusal(body, {
+    status,
+    retryAfter: retryAfter === undefined ? undefined : String(retryAfter),
+    requestID: requestID === undefined ? undefined : String(requestID),
+  });
 }
 
 function isKnown(event: string): event is AggregationEventKind {

@@ -1,9 +1,10 @@
 import type { Static } from 'typebox';
 import { Value } from 'typebox/value';
-import type { AggregatorError, RequestField } from '../../aggregation/aggregator-error.ts';
+import type { AggregatorError } from '../../aggregation/aggregator-error.ts';
 import { AggregationDetails, detailsOf } from '../../http/errors/aggregation-details.ts';
 import { ERROR_CODES, type ErrorCode } from '../../http/errors/error-codes.ts';
 import { OWN_ERROR_FORM } from '../../http/errors/error-form.ts';
+import { SentMessages } from '../../http/errors/sent-messages.ts';
 import { CommandFailure, EXIT, type ExitCode } from './exit-codes.ts';
 import { formatTable, percentOf, printable } from './text.ts';
 
@@ -17,22 +18,20 @@ const NEGATIVE: ReadonlySet<ErrorCode> = new Set([
   'justification_not_found',
 ]);
 
-const FIELDS: Readonly<Record<RequestField, string>> = {
-  message: 'the message',
-  signedMessage: 'the message',
-  subnetID: 'the subnet',
-  validationID: 'the validation',
-  sourceChainID: '--chain',
-  uptimeChainID: 'the chain',
-  blockchainID: 'the blockchain',
-  justification: '--justification',
-  transaction: '--transaction',
-  signingSubnetID: '--subnet',
-  quorumNum: '--quorum',
-  quorumBuffer: '--buffer',
+/** Options by the fields of the API that errors name, also amid a sentence. */
+const OPTIONS: Readonly<Record<string, string>> = {
+  txHash: '--tx',
+  blockchainId: '--chain',
+  logIndex: '--log-index',
+  signingSubnetId: '--subnet',
+  quorumPercentage: '--quorum',
+  quorumPercentageBuffer: '--buffer',
   pChainHeight: '--height',
-  destinationChainID: '--destination',
+  destinationBlockchainId: '--destination',
 };
+const FIELD = new RegExp(`\\b(${Object.keys(OPTIONS).join('|')})\\b`, 'g');
+/** Fields that are words, too: they are meant at the start only. */
+const PLAIN_FIELD = /^(justification|wait)(?=:| must| is)/;
 
 /** The heaviest validators that fit on a screen. */
 const MAX_SHOWN = 12;
@@ -41,24 +40,42 @@ const MAX_SHOWN = 12;
 export class ServiceRefusal extends CommandFailure {
   readonly body: unknown;
 
-  /** @param status of the response, for bodies of other programs, such as a proxy */
-  constructor(body: unknown, status = 500) {
+  constructor(body: unknown, { status = 500, retryAfter, requestID }: RefusalOptions = {}) {
     const { message, code, details } = (body ?? {}) as Readonly<Record<string, unknown>>;
     const isOurs = typeof code === 'string' && typeof message === 'string';
     const text = isOurs
-      ? adviseOn(code, printable(message))
+      ? adviseOn(code, inOptions(printable(message)))
       : `what answers there is no signature aggregator, or something before it refuses: HTTP ${status}; check --url`;
-    const lines = Value.Check(AggregationDetails, details) ? detailLines(details) : [];
+    const lines = [
+      ...(isOurs ? detailLines(details) : []),
+      ...(retryAfter === undefined ? [] : [`Retry-After: ${printable(retryAfter)} s`]),
+      ...(requestID === undefined ? [] : [`request ID: ${printable(requestID)}`]),
+    ];
     super(isOurs ? exitCodeOf(code) : status < 500 ? EXIT.usage : EXIT.later, [text, ...lines].join('\n'));
     this.body = body;
   }
 }
 
+interface RefusalOptions {
+  /** Status of the response, for bodies of other programs, such as a proxy. */
+  readonly status?: number;
+  /** In seconds; an upstream may send a date. */
+  readonly retryAfter?: string | undefined;
+  /** Name of the request in the service's log and records. */
+  readonly requestID?: string | undefined;
+}
+
 export function refusalOf(error: AggregatorError): ServiceRefusal {
-  const { code, field, message } = error;
-  const text = field === undefined ? message : `${FIELDS[field]}: ${message}`;
+  const { code, field, message, retryAfterMs } = error;
+  const text = field === undefined ? message : `${OWN_ERROR_FORM.fieldNames[field]}: ${message}`;
   const answer = { code, message: text, details: detailsOf(error) };
-  return new ServiceRefusal(OWN_ERROR_FORM.bodyOf(answer, OWN_ERROR_FORM.statusOf(code)));
+  const retryAfter = retryAfterMs === undefined ? undefined : String(Math.ceil(retryAfterMs / 1_000));
+  return new ServiceRefusal(OWN_ERROR_FORM.bodyOf(answer, OWN_ERROR_FORM.statusOf(code)), { retryAfter });
+}
+
+/** Replaces the fields of the API in the text of an error by the options of the commands. */
+export function inOptions(text: string): string {
+  return text.replace(PLAIN_FIELD, '--$1').replaceAll(FIELD, (field) => OPTIONS[field] ?? field);
 }
 
 /** Codes of newer services are unknown. */
@@ -75,7 +92,26 @@ function isErrorCode(code: string): code is ErrorCode {
   return Object.hasOwn(ERROR_CODES, code);
 }
 
-function detailLines(details: Static<typeof AggregationDetails>): string[] {
+function detailLines(details: unknown): string[] {
+  if (Value.Check(AggregationDetails, details)) return outcomeLines(details);
+  return Value.Check(SentMessages, details) ? messageLines(details) : [];
+}
+
+function messageLines({ messages, messagesOmitted }: Static<typeof SentMessages>): string[] {
+  const rows = messages.map(({ logIndex, messageId, destinationBlockchainId, bytes }) => [
+    `--log-index ${logIndex}`,
+    `${bytes} bytes`,
+    printable(messageId),
+    destinationBlockchainId === undefined ? '' : `for ${printable(destinationBlockchainId)}`,
+  ]);
+  return [
+    'Messages of the transaction:',
+    ...formatTable(rows, new Set([1])).map((line) => `  ${line}`),
+    ...(messagesOmitted > 0 ? [`  and ${messagesOmitted} more`] : []),
+  ];
+}
+
+function outcomeLines(details: Static<typeof AggregationDetails>): string[] {
   const [signed, needed, total] = [details.weightSigned, details.weightNeeded, details.totalWeight].map(BigInt);
   if (signed === undefined || needed === undefined || total === undefined) return [];
   const { missing, missingOmitted } = details;

@@ -1070,6 +1070,10 @@ export interface ErrorEvent {
   error: string;
   code: ErrorCode;
   details?: AggregationDetails;
+  /**
+   * The seconds of `Retry-After` that the plain answer would have
+   */
+  retryAfter?: number;
 }
 /**
  * This interface was referenced by `Unused`'s JSON-Schema

@@ -37,11 +37,13 @@ export function createErrorHandler(log: RequestLog, formOfServer: ErrorForm): Er
       log.aggregationFailed(context, error);
     else if (statusCode < 500 || route.config?.isRecorded === true) log.refused(context, code, String(message));
     const body = form.bodyOf(answer, statusCode, request.url);
+    const retryAfter = retryAfterMs === undefined ? undefined : Math.max(1, Math.ceil(retryAfterMs / 1_000));
     if (stream?.hasBegun) {
-      stream.end(encodeEvent({ event: 'error', data: body }));
+      // Its headers are sent.
+      stream.end(encodeEvent({ event: 'error', data: { ...(body as object), retryAfter } }));
       return;
     }
-    if (retryAfterMs !== undefined) reply.header('retry-after', Math.max(1, Math.ceil(retryAfterMs / 1_000)));
+    if (retryAfter !== undefined) reply.header('retry-after', retryAfter);
     if (endsConnection(code, request)) reply.header('connection', 'close');
     // A string, because a route's schema of this status must not filter the fields.
     reply.status(statusCode).type(JSON_TYPE).send(JSON.stringify(body));

@@ -1,11 +1,14 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { createInterface } from 'node:readline';
 import { stripVTControlCharacters } from 'node:util';
 import { afterAll, describe, expect, test } from 'vitest';
 import { bytesToHex } from '../../../src/lib/encoding/bytes.ts';
 import { encodeLogData } from '../../../src/pchain/codec/send-warp-log.ts';
-import { runCommand, runOnTerminal } from '../../unit/cli/run-command.ts';
+import { runCommand, runOnTerminal, START } from '../../unit/cli/run-command.ts';
 import { type Behaviour, reply, SILENCE, startStandIn } from '../proxy/stand-in.ts';
 import { shareService } from './shared-service.ts';
 
@@ -98,14 +101,17 @@ describe.concurrent('aggregate', { timeout: TIMEOUT_MS }, () => {
       expect(JSON.parse(out)).toMatchObject({ signingSubnetId: subnetID, totalWeight: '910' });
     }
     const both = await runCommand(['aggregate', ...URL_OPTION, '--tx', hash, '--justification', '00']);
-    expect(both).toMatchObject({ code: 2, err: expect.stringContaining('--transaction has its message') });
+    expect(both).toMatchObject({ code: 2, err: expect.stringContaining('--tx has its message') });
   });
 
   test('signs the message of an EVM transaction, and one of several by its log', async () => {
     const [first, second] = ['one', 'two'].map((text) => Buffer.from(text));
     const { hash, messages } = service.devnet.chains.C.transact([first!, second!]);
     const several = await runCommand(['aggregate', ...URL_OPTION, '--tx', hash, '--chain', 'C', '--json']);
-    expect(several).toMatchObject({ code: 2, err: expect.stringContaining('choose one by logIndex 0, 1') });
+    expect(several).toMatchObject({ code: 2, err: expect.stringContaining('choose one by --log-index 0, 1') });
+    expect(several.err).toMatch(
+      /\nMessages of the transaction:\n {2}--log-index 0 +\d+ bytes {2}\w+\n {2}--log-index 1 +\d+ bytes {2}\w+\n/,
+    );
     expect(JSON.parse(several.out)).toMatchObject({ details: { messages: [{ logIndex: 0 }, { logIndex: 1 }] } });
     const signed = await runCommand(['aggregate', ...OWN_CONFIG, '--tx', hash, '--chain', 'C', '--log-index', '1']);
     expect(signed).toMatchObject({ code: 0, out: expect.stringContaining(bytesToHex(messages[1]!.bytes)) });
@@ -125,13 +131,18 @@ describe.concurrent('aggregate', { timeout: TIMEOUT_MS }, () => {
     const nobody = await runCommand(['aggregate', ...URL_OPTION, unsent]);
     expect(nobody).toMatchObject({ code: 3, out: '', err: expect.stringContaining('(insufficient_weight)') });
     expect(nobody.err).toMatch(/\n +\d+\.\d % {2}refused +NodeID-\w+ {2}3 unknown message /);
+    expect(nobody.err).toMatch(/\nRetry-After: 1 s\nrequest ID: [\w-]{36}\n$/);
     const [other = ''] = Object.values(service.devnet.transactions);
     const none = await runCommand(['aggregate', ...URL_OPTION, '--transaction', other]);
     expect(none).toMatchObject({ code: 1, out: '', err: expect.stringContaining('(no_message_in_transaction)') });
     const own = await runCommand(['aggregate', ...OWN_CONFIG, '--transaction', other, '--json']);
-    // The option in place of the field of the API.
-    expect(own).toMatchObject({ code: 1, err: none.err.replace('txHash: ', '--transaction: ') });
-    expect(JSON.parse(own.out)).toMatchObject({ code: 'no_message_in_transaction' });
+    // The option in place of the field of the API, but not in JSON.
+    expect(own).toMatchObject({ code: 1, err: expect.stringMatching(/^--tx: /) });
+    expect(none.err).toMatch(`${own.err}request ID: `);
+    expect(JSON.parse(own.out)).toMatchObject({
+      code: 'no_message_in_transaction',
+      message: expect.stringMatching(/^txHash: /),
+    });
   });
 
   test.each([
@@ -194,7 +205,18 @@ describe('what answers in place of a service', { timeout: TIMEOUT_MS }, () => {
   ])('%s is seen', async (_name, behaviour, code, expected) => {
     await using standIn = await startStandIn();
     standIn.behaviour = behaviour;
-    const ended = await runCommand(['aggregate', '--url', standIn.baseUrl, '--network', 'a', '--timeout', '1', '00']);
+    // Only silence may use up the time.
+    const timeout = behaviour === SILENCE ? '1' : '100';
+    const ended = await runCommand([
+      'aggregate',
+      '--url',
+      standIn.baseUrl,
+      '--network',
+      'a',
+      '--timeout',
+      timeout,
+      '00',
+    ]);
     expect(ended).toMatchObject({ code, err: expect.stringContaining(expected) });
   });
 });
@@ -230,6 +252,22 @@ describe.concurrent('subnet', { timeout: TIMEOUT_MS }, () => {
         out: expect.stringMatching(/^valid\n[^]*\n {2}signing subnet ID +1111/),
       });
     }
+  });
+
+  test('watches until it is interrupted', async () => {
+    const args = ['--watch', '--json', service.devnet.subnets.l1.subnetID];
+    const child = spawn(process.execPath, [START, 'subnet', ...URL_OPTION, ...args], { env: {} });
+    const lines = createInterface(child.stdout)[Symbol.asyncIterator]();
+    const { value: line = '' } = await lines.next();
+    expect(JSON.parse(line)).toMatchObject({ subnetId: service.devnet.subnets.l1.subnetID });
+    child.kill('SIGINT');
+    expect(await once(child, 'close')).toEqual([null, 'SIGINT']);
+    const own = await runCommand(['subnet', ...OWN_CONFIG, '--watch']);
+    expect(own).toMatchObject({
+      code: 2,
+      out: '',
+      err: expect.stringContaining('give its --url in place of --config'),
+    });
   });
 
   test('says what is wrong', async () => {

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { vi } from 'vitest';
 import { run } from '../../../src/cli/run.ts';
 
-const START = join(import.meta.dirname, '../../../src/start.js');
+export const START = join(import.meta.dirname, '../../../src/start.js');
 
 export interface Ended {
   readonly code: number | null;

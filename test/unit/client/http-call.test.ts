@@ -114,6 +114,26 @@ test('a call leaves no listener on its signal', async () => {
   expect(getEventListeners(signal, 'abort')).toEqual([]);
 });
 
+test('the progress of a call ends at its signal, too', async () => {
+  const text = ['one', 'two', 'result'].map((event) => `event: ${event}\ndata: {}\n\n`).join('');
+  const seen: string[] = [];
+  const ended = new AbortController();
+  const look = ({ event }: { readonly event: string }) => {
+    seen.push(event);
+    ended.abort(new Error('enough'));
+  };
+  const { caller } = callerOf([() => stream(text)]);
+  await expect(caller.result({ path: '/', signal: ended.signal }, look)).rejects.toThrow('enough');
+  expect(seen).toEqual(['one']);
+});
+
+test('the error of a stream has the time that the header of a plain answer has', async () => {
+  const error = JSON.stringify({ ...OVERLOADED, retryAfter: 7 });
+  const { caller } = callerOf([() => stream(`event: error\ndata: ${error}\n\n`)], { maxRetries: 0 });
+  const failure = { code: 'overloaded', retryAfterMs: 7_000 };
+  await expect(caller.result({ path: '/' }, () => undefined)).rejects.toMatchObject(failure);
+});
+
 test('an attempt without an answer ends after the time limit', async () => {
   vi.useFakeTimers();
   onTestFinished(() => void vi.useRealTimers());

@@ -236,7 +236,9 @@ describe('a stream', () => {
     held.reject(OVERLOADED);
     const told = parse(await (await answer).text());
     expect(told.map(({ event }) => event)).toEqual(['resolved', 'error']);
-    expect(told[1]?.data).toEqual(await (await post({})).json());
+    const plain = await post({});
+    expect(plain.headers.get('retry-after')).toBe('1');
+    expect(told[1]?.data).toEqual({ ...(await plain.json()), retryAfter: 1 });
     const requests = await registry.getSingleMetricAsString('signature_aggregator_http_requests_total');
     expect(requests).toContain('status="503"} 2');
     expect(requests).not.toContain('status="200"');

@@ -1,0 +1,37 @@
+import { expect, test } from 'vitest';
+import { AggregatorError } from '../../../../src/aggregation/aggregator-error.ts';
+import { asFailure } from '../../../../src/cli/io/failures.ts';
+import { ServiceRefusal } from '../../../../src/cli/io/service-refusal.ts';
+import { ParseError } from '../../../../src/lib/encoding/parse-error.ts';
+
+test.each([
+  ['txHash: is unknown', '--tx: is unknown'],
+  [
+    'the transaction sent 2 Warp messages: choose one by logIndex 0, 1',
+    'the transaction sent 2 Warp messages: choose one by --log-index 0, 1',
+  ],
+  ['blockchainId: the P-Chain knows none', '--chain: the P-Chain knows none'],
+  ['quorumPercentage and quorumPercentageBuffer are 101', '--quorum and --buffer are 101'],
+  ['signingSubnetId must be a 32-byte ID', '--subnet must be a 32-byte ID'],
+  ['pChainHeight must be an integer', '--height must be an integer'],
+  ['destinationBlockchainId: is unknown', '--destination: is unknown'],
+  ['justification: is too long', '--justification: is too long'],
+  ['wait must be an integer from 0 to 30', '--wait must be an integer from 0 to 30'],
+  ['validators wait for the justification', 'validators wait for the justification'],
+  ['message: is too short', 'message: is too short'],
+])('the error %s names options: %s', (message, expected) => {
+  const body = { code: 'invalid_request', message };
+  expect(new ServiceRefusal(body, { status: 400 }).message.split('\n')[0]).toBe(expected);
+  expect(new ServiceRefusal(body).body).toBe(body);
+  expect(asFailure(new ParseError(message, ''))?.message.trim().replace(/:$/, '')).toBe(expected.replace(/:$/, ''));
+});
+
+test('an error shows when to ask again, and the ID of the request', () => {
+  const body = { code: 'overloaded', message: 'busy' };
+  const refusal = new ServiceRefusal(body, { status: 503, retryAfter: '7\u001b[2J', requestID: 'a-1\n' });
+  expect(refusal.message.split('\n').slice(-2)).toEqual(['Retry-After: 7 s', 'request ID: a-1 ']);
+  const proxy = new ServiceRefusal(undefined, { status: 502, retryAfter: '7', requestID: undefined });
+  expect(proxy.message).toMatch(/HTTP 502; check --url\nRetry-After: 7 s$/);
+  const own = asFailure(new AggregatorError('overloaded', 'busy', { field: 'transaction', retryAfterMs: 1_200 }));
+  expect(own?.message).toMatch(/^--tx: busy\n.*\(overloaded\)\nRetry-After: 2 s$/);
+});
