@@ -7,6 +7,7 @@ import { registerIdentity } from '../store/redis/identity-registration.ts';
 import type { SharedStore } from '../store/redis/shared-store.ts';
 import type { Logger } from '../telemetry/logger.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
+import type { NetworkReadiness } from './network.ts';
 import type { ServedNetwork } from './served-network.ts';
 
 export const LOOK_INTERVAL_MS = 5_000;
@@ -14,9 +15,13 @@ export const LOOK_INTERVAL_MS = 5_000;
 const REGISTRATION_LAPSES_MS = 3 * LOOK_INTERVAL_MS;
 const ADVICE = 'give each replica an identity of its own, or end the other process';
 
+interface WatchedNetwork extends Pick<ServedNetwork, 'name' | 'peerCounts'> {
+  readiness(): Pick<NetworkReadiness, 'networkID'>;
+}
+
 interface IdentityWatchOptions {
   readonly identity: Pick<Identity, 'nodeID'>;
-  readonly networks: readonly Pick<ServedNetwork, 'name' | 'peerCounts'>[];
+  readonly networks: readonly WatchedNetwork[];
   /** Undefined without a shared store. */
   readonly store: SharedStore | undefined;
   readonly clock: Clock;
@@ -25,7 +30,7 @@ interface IdentityWatchOptions {
 }
 
 export interface IdentityWatch extends AsyncDisposable {
-  /** For untrusted clients; undefined without a sign of another process. */
+  /** For untrusted clients; undefined without a sign of another user of the NodeID. */
   problem(): string | undefined;
 }
 
@@ -57,9 +62,9 @@ export function openIdentityWatch(options: IdentityWatchOptions): IdentityWatch 
         : `another replica has registered the same NodeID in the shared store: ${ADVICE}`;
     // Logs only the begin and the end of a problem, because the counts change all the time.
     if (problem !== undefined && before === undefined) {
-      logger.warn({ reason: problem, other }, 'the NodeID is used by another process too');
+      logger.warn({ reason: problem, other }, 'the NodeID is used twice');
     } else if (problem === undefined && before !== undefined) {
-      logger.info('the NodeID is used by this process alone again');
+      logger.info('the NodeID is no longer used twice');
     }
     return LOOK_INTERVAL_MS;
   }
@@ -81,7 +86,14 @@ function findContestedNetwork(networks: IdentityWatchOptions['networks']): strin
     if (counts === undefined || !isIdentityContested(counts)) continue;
     const { connected, turnedAway } = counts;
     const sign = `${turnedAway} nodes of ${network.name} close our connections at once, and ${connected} let us in`;
-    return `${sign}; most likely another process uses the same NodeID: ${ADVICE}`;
+    const { networkID } = network.readiness();
+    const twin = networks.find((other) => other !== network && other.readiness().networkID === networkID);
+    if (twin === undefined || networkID === undefined)
+      return `${sign}; most likely another process uses the same NodeID: ${ADVICE}`;
+    return (
+      `${sign}; ${twin.name} of this service has the same network ID: if both are one network, serve it once, and ` +
+      'make the other name one of its aliases'
+    );
   }
   return undefined;
 }

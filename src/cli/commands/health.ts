@@ -3,6 +3,7 @@ import { loadConfig } from '../../config/load/load-config.ts';
 import { maskedUrl } from '../../config/schema/mask.ts';
 import { EndpointAddress } from '../../lib/net/endpoint-address.ts';
 import { openHttpPool } from '../../lib/net/http-port.ts';
+import { describeTransportError } from '../../lib/net/transport-error.ts';
 import { parseAddress } from '../io/input.ts';
 import { goArguments, parseServiceArguments } from '../io/service-options.ts';
 import { messageOf } from '../io/text.ts';
@@ -38,7 +39,7 @@ async function findProblem(args: readonly string[], service: string | undefined)
     const status = await statusOf(url);
     return status === 200 ? undefined : `${maskedUrl(url)} answers ${status}`;
   } catch (error) {
-    return `${maskedUrl(url)} does not answer: ${messageOf(error)}`;
+    return `${maskedUrl(url)} does not answer: ${describeTransportError(error)}`;
   }
 }
 

@@ -2,6 +2,7 @@ import { createReadStream } from 'node:fs';
 import { maskedUrl } from '../../config/schema/mask.ts';
 import { parseHex } from '../../lib/encoding/bytes.ts';
 import { attempt, ParseError } from '../../lib/encoding/parse-error.ts';
+import { describeFileError } from '../../lib/net/file-error.ts';
 import { MAX_UNSIGNED_MESSAGE_LENGTH } from '../../warp/unsigned-message.ts';
 import { usageFailure } from './exit-codes.ts';
 
@@ -51,20 +52,13 @@ export async function readTextFile(path: string, maxBytes: number): Promise<stri
     // Reads up to the first byte too many, because a pipe has no size.
     for await (const chunk of createReadStream(path, { end: maxBytes })) chunks.push(chunk as Buffer);
   } catch (error) {
-    const { code, message } = error as NodeJS.ErrnoException;
-    throw usageFailure(`${path} cannot be read: ${READ_ERRORS.get(code) ?? message}`, { cause: error });
+    throw usageFailure(`${path} cannot be read: ${describeFileError(error)}`, { cause: error });
   }
   const bytes = Buffer.concat(chunks);
   // TextDecoder skips a byte order mark.
   if (bytes.length <= maxBytes) return new TextDecoder().decode(bytes);
   throw usageFailure(`${path} is too long: it may have ${maxBytes} bytes`);
 }
-
-const READ_ERRORS: ReadonlyMap<string | undefined, string> = new Map([
-  ['ENOENT', 'there is no such file'],
-  ['EISDIR', 'it is a folder'],
-  ['EACCES', 'permission denied'],
-]);
 
 async function readStandardInput(): Promise<string> {
   let text = '';

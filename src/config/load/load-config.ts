@@ -8,7 +8,7 @@ import { type Config, toConfig } from '../settings.ts';
 import { addDerivedDefaults } from './derived-defaults.ts';
 import { expandTexts } from './expand-texts.ts';
 import { type CommandLineSettings, FILE_VARIABLE, overlay, readEnvironment, withCommandLine } from './overlays.ts';
-import { findSuspicious, Problems } from './problems.ts';
+import { findSuspicious, findUnusedLimits, Problems } from './problems.ts';
 import { findProxyProblem } from './proxy-variables.ts';
 import { readJson } from './read-json.ts';
 import { readTraceVariables } from './trace-variables.ts';
@@ -92,7 +92,10 @@ export function parseConfig(
     config: { ...toConfig(settings as Settings), traces: readTraceVariables(environment) },
     settings: settings as Settings,
     given,
-    warnings: findSuspicious(settingsOf(SETTINGS, Object.keys(networksOf(settings))), settings),
+    warnings: [
+      ...findSuspicious(settingsOf(SETTINGS, Object.keys(networksOf(settings))), settings),
+      ...findUnusedLimits(given, settings),
+    ],
     sourceOf: (path) => sourceOf(path) ?? (partAt(json, path) === undefined ? 'default' : file),
   };
 }

@@ -142,6 +142,17 @@ export function findSuspicious(
   });
 }
 
+/** Returns a line for each limit of a key that has no effect, because nothing is limited. @param given without defaults */
+export function findUnusedLimits(given: unknown, settings: unknown): string[] {
+  if (partAt(settings, ['access', 'unitsPerMinute']) !== 0) return [];
+  const keys = partAt(given, ['access', 'apiKeys']);
+  return (Array.isArray(keys) ? keys : []).flatMap((key, index) => {
+    const path = ['access', 'apiKeys', index, 'unitsPerMinute'];
+    if (partAt(key, ['unitsPerMinute']) === undefined) return [];
+    return [`${pathText(path)}: has no effect, because access.unitsPerMinute is 0, which disables all limits`];
+  });
+}
+
 function describeUnknown({ properties, names }: SettingSchema, key: string): string {
   if (properties === undefined) return `the name must be ${names ?? 'another'}`;
   const known = Object.keys(properties);

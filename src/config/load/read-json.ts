@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { visit } from 'jsonc-parser';
 import { attempt } from '../../lib/encoding/parse-error.ts';
+import { describeFileError } from '../../lib/net/file-error.ts';
 import { ConfigError, MAX_PROBLEMS } from '../schema/config-error.ts';
 import { MAX_LEVELS } from '../schema/variables.ts';
 
@@ -34,8 +35,7 @@ function readText(path: string): string {
   try {
     bytes = readFileSync(path);
   } catch (cause) {
-    const reason = cause instanceof Error ? cause.message : String(cause);
-    throw new ConfigError([`cannot read the configuration file ${path}: ${reason}`], { cause });
+    throw new ConfigError([`cannot read the configuration file ${path}: ${describeFileError(cause)}`], { cause });
   }
   try {
     // It skips a byte order mark.

@@ -1,4 +1,5 @@
 import { Type } from 'typebox';
+import { isObject } from '../../lib/encoding/is-object.ts';
 import { attempt, ParseError } from '../../lib/encoding/parse-error.ts';
 import type { ApiEndpoint } from '../../lib/net/api-endpoint.ts';
 import { parseHostAndPort } from '../../lib/net/host-and-port.ts';
@@ -236,6 +237,28 @@ function checkNetwork(network: object, report: Report): void {
   }
 }
 
+/** Two networks of one P-Chain would connect to the same nodes with one NodeID, and each would close the connections of the other. */
+function checkEndpoints(networks: Readonly<Record<string, unknown>>, report: Report): void {
+  const owners = new Map<string, string>();
+  for (const [name, network] of Object.entries(networks)) {
+    const endpoints = partAt(network, ['pChainApi']);
+    for (const [index, endpoint] of (Array.isArray(endpoints) ? endpoints : []).entries()) {
+      const { baseUrl, ...rest } = isObject(endpoint) ? endpoint : {};
+      if (typeof baseUrl !== 'string') continue;
+      // A gateway may choose the network by what is added to the request.
+      const key = JSON.stringify([URL.parse(baseUrl)?.href.replace(/\/+$/, ''), rest]);
+      const owner = owners.get(key) ?? name;
+      owners.set(key, owner);
+      if (owner === name) continue;
+      report(`must be another API than that of ${owner}: further names of one network are its aliases`, [
+        name,
+        'pChainApi',
+        index,
+      ]);
+    }
+  }
+}
+
 function checkNetworks(networks: Readonly<Record<string, unknown>>, report: Report): void {
   const names = Object.keys(networks);
   if (names.length === 0) {
@@ -247,6 +270,7 @@ function checkNetworks(networks: Readonly<Record<string, unknown>>, report: Repo
   for (const name of embedded.slice(1)) {
     report(`must be left out: only one network can be embedded, and ${embedded[0]} is`, [name, 'embedded']);
   }
+  checkEndpoints(networks, report);
   const owners = new Map(names.map((name) => [name, name]));
   for (const name of names) {
     const network = networks[name];

@@ -1,8 +1,11 @@
+import { hash } from 'node:crypto';
 import { isIP } from 'node:net';
 import { availableParallelism } from 'node:os';
 import { type Static, Type } from 'typebox';
 import { parseHex, prefixedHex } from '../../lib/encoding/bytes.ts';
+import { ParseError } from '../../lib/encoding/parse-error.ts';
 import { PUBLIC_NETWORKS } from '../../warp/networks.ts';
+import { listenHost } from './listen-host.ts';
 import { NetworksSchema } from './network-schema.ts';
 import {
   check,
@@ -41,7 +44,7 @@ const IpBlock = check(
 );
 
 const server = section('The listener for clients.', {
-  host: text({
+  host: listenHost({
     default: '127.0.0.1',
     description: 'The address to listen on; `0.0.0.0` or `::` means all addresses of this machine.',
     examples: ['0.0.0.0'],
@@ -120,7 +123,7 @@ const metrics = section('The listener for metrics.', {
       examples: [9_090],
     }),
   ),
-  host: text({
+  host: listenHost({
     description: 'The address that port listens on.',
     examples: ['0.0.0.0'],
     derived: {
@@ -147,7 +150,7 @@ const ApiKey = Type.Object(
         secret: 'when wrong',
         examples: [API_KEY.sha256],
       }),
-      (hex) => parseHex(hex, 'sha256'),
+      parseKeyHash,
     ),
     unitsPerMinute: integer(1, 10_000_000, { default: 30_000, description: "The key's limit per minute." }),
     routes: Type.Array(Type.Enum(['aggregation', 'data', 'rpc', 'operate']), {
@@ -306,6 +309,18 @@ export const SETTINGS = SettingsSchema as unknown as SettingSchema;
 export type Settings = Static<typeof SettingsSchema>;
 export type NetworkSettings = Settings['networks'][string];
 
+/** What shells hash if the variable with the key is not set: with `printf`, and with `echo`. */
+const HASHES_OF_NOTHING: ReadonlySet<string> = new Set(['', '\n'].map((text) => hash('sha256', text)));
+
+/** @throws {ParseError} */
+function parseKeyHash(hex: string): Uint8Array {
+  if (!HASHES_OF_NOTHING.has(hex.toLowerCase())) return parseHex(hex, 'sha256');
+  throw new ParseError(
+    'sha256',
+    'must be the hash of a key, is that of an empty text: was the variable with the key set?',
+  );
+}
+
 function checkOrigins(origins: readonly string[], report: Report): void {
   for (const [index, given] of origins.entries()) {
     if (typeof given !== 'string' || (given === '*' && origins.length === 1)) continue;
@@ -326,7 +341,7 @@ function checkOrigins(origins: readonly string[], report: Report): void {
   }
 }
 
-/** Checks that the listeners have different ports; 0 is any free one, and the metrics may listen on another host. */
+/** Checks that the listeners have different ports; 0 is any free one, and the metrics may listen on another host by a port of their own. */
 function checkPorts(settings: object, report: Report): void {
   const goPorts = Object.keys(networksOf(settings)).flatMap((name) =>
     ['apiPort', 'metricsPort'].map((key) => ['networks', name, 'goApi', key]),
@@ -336,12 +351,16 @@ function checkPorts(settings: object, report: Report): void {
     report('must be true where no network has ports of goApi, as nothing would listen', ['server', 'ownApi']);
   }
   const serverHost = partAt(settings, ['server', 'host']);
+  const metricsHost = partAt(settings, ['metrics', 'host']) ?? serverHost;
+  if (metricsHost !== serverHost && partAt(settings, ['metrics', 'port']) === undefined) {
+    report('must have metrics.port beside it: without that port the metrics are on server.host', ['metrics', 'host']);
+  }
   const owners = new Map<unknown, string>();
   for (const path of [...(hasOwnApi ? [['server', 'port']] : []), ['metrics', 'port'], ...goPorts]) {
     const number = partAt(settings, path);
     if (number === undefined || number === 0) continue;
     const owner = owners.get(number);
-    const isElsewhere = path[0] === 'metrics' && (partAt(settings, ['metrics', 'host']) ?? serverHost) !== serverHost;
+    const isElsewhere = path[0] === 'metrics' && metricsHost !== serverHost;
     if (owner === undefined) owners.set(number, path.join('.'));
     else if (!isElsewhere) report(`must be another port than ${owner}`, path);
   }

@@ -2,7 +2,7 @@ import { Type } from 'typebox';
 import { parseHostAndPort } from '../../lib/net/host-and-port.ts';
 import { parseRedisUrl } from '../../lib/net/redis-address.ts';
 import { maskedUrl } from './mask.ts';
-import { optional, parsed, type Report, section, text } from './setting.ts';
+import { optional, parsed, partAt, type Report, section, text } from './setting.ts';
 
 const RedisNode = parsed(
   Type.String({ allowed: 'host:port or [IPv6]:port', examples: ['redis-1.example:6379'] }),
@@ -81,7 +81,15 @@ export const StoreSchema = section(
   { check: checkStore },
 );
 
+/** Settings of the Redis that have no effect without its address. `sharedKeyPrefix` has a default, and none either. */
+const OF_SHARED = ['sharedNodes', 'sharedMaster', 'sharedSecret'] as const;
+
 function checkStore(store: object, report: Report): void {
+  for (const name of Object.hasOwn(store, 'sharedUrl') ? [] : OF_SHARED) {
+    const value = partAt(store, [name]);
+    const isGiven = Array.isArray(value) ? value.length > 0 : value !== undefined;
+    if (isGiven) report('must have sharedUrl beside it: without the address of a Redis, nothing is shared', [name]);
+  }
   if (Object.hasOwn(store, 'sharedSentinelPassword') && !Object.hasOwn(store, 'sharedMaster')) {
     report('must have sharedMaster beside sharedSentinelPassword: it makes the addresses those of sentinels');
   }

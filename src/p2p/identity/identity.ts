@@ -9,7 +9,9 @@ import {
 import { link, open, readFile, rm, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { createSecureContext, type SecureContext } from 'node:tls';
+import { ParseError } from '../../lib/encoding/parse-error.ts';
 import { createFolder } from '../../lib/net/create-folder.ts';
+import { describeFileError } from '../../lib/net/file-error.ts';
 import type { NodeID } from '../../warp/ids.ts';
 import { createStakingCertificate, parseStakingCertificate, type StakingCertificate } from './certificate.ts';
 
@@ -58,9 +60,9 @@ export function parseIdentity(
   privateKeyPem: string,
   { certificatePath, privateKeyPath }: Omit<IdentityFiles, 'directory'>,
 ): Identity {
-  const x509 = readPem(`certificate ${certificatePath}`, () => new X509Certificate(certificatePem));
-  const privateKey = readPem(`private key ${privateKeyPath}`, () => createPrivateKey(privateKeyPem));
-  const certificate = readPem(`certificate ${certificatePath}`, () =>
+  const x509 = readPem('certificate', certificatePath, certificatePem, (pem) => new X509Certificate(pem));
+  const privateKey = readPem('private key', privateKeyPath, privateKeyPem, (pem) => createPrivateKey(pem));
+  const certificate = readPem('certificate', certificatePath, certificatePem, () =>
     parseStakingCertificate(new Uint8Array(x509.raw)),
   );
   if (!x509.checkPrivateKey(privateKey)) {
@@ -104,7 +106,7 @@ function parseP256Key(pem: string, { certificatePath, privateKeyPath }: Identity
       return { privateKey, publicKey: createPublicKey(privateKey) };
     }
   } catch (cause) {
-    throw new IdentityError(`${privateKeyPath} is no private key: ${(cause as Error).message}`, { cause });
+    throw new IdentityError(`${privateKeyPath} is no private key: ${describePem(pem, 'private key')}`, { cause });
   }
   throw missing(certificatePath, privateKeyPath);
 }
@@ -135,12 +137,23 @@ function missing(absent: string, present: string): IdentityError {
   return new IdentityError(`${present} exists but ${absent} does not: ${ADVICE}`);
 }
 
-function readPem<T>(what: string, read: () => T): T {
+function readPem<T>(what: string, path: string, pem: string, read: (pem: string) => T): T {
   try {
-    return read();
+    return read(pem);
   } catch (cause) {
-    throw new IdentityError(`the ${what} cannot be used: ${(cause as Error).message}; ${ADVICE}`, { cause });
+    const reason = cause instanceof ParseError ? `${cause.message}; ${ADVICE}` : describePem(pem, what);
+    throw new IdentityError(`the ${what} ${path} cannot be used: ${reason}`, { cause });
   }
+}
+
+/** Describes a PEM text that OpenSSL refuses: its errors name neither what was wanted nor what is there. */
+function describePem(pem: string, wanted: string): string {
+  if (/^-----BEGIN ENCRYPTED|^Proc-Type:.*ENCRYPTED/m.test(pem)) {
+    return 'it is encrypted, and there is no setting for a passphrase; `openssl pkey -in FILE -out NEW` writes it without one';
+  }
+  const [, label] = /-----BEGIN ([A-Z0-9 ]+)-----/.exec(pem) ?? [];
+  const problem = label === undefined ? 'it is no PEM file' : `its PEM block ${label} cannot be read as a ${wanted}`;
+  return `${problem}; ${ADVICE}`;
 }
 
 async function readIfExists(path: string): Promise<string | undefined> {
@@ -148,7 +161,7 @@ async function readIfExists(path: string): Promise<string | undefined> {
     return await readFile(path, 'utf8');
   } catch (cause) {
     if ((cause as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
-    throw new IdentityError(`${path} cannot be read: ${(cause as Error).message}`, { cause });
+    throw new IdentityError(`${path} cannot be read: ${describeFileError(cause)}`, { cause });
   }
 }
 
@@ -170,7 +183,7 @@ async function publish(path: string, content: string, folderMode: number | undef
     return content;
   } catch (cause) {
     if ((cause as NodeJS.ErrnoException).code !== 'EEXIST') {
-      throw new IdentityError(`${path} cannot be written: ${(cause as Error).message}`, { cause });
+      throw new IdentityError(`${path} cannot be written: ${describeFileError(cause)}`, { cause });
     }
   } finally {
     await rm(temporary, { force: true }).catch(() => undefined);

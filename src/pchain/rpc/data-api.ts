@@ -5,12 +5,12 @@ import type { ApiEndpoint } from '../../lib/net/api-endpoint.ts';
 import { EndpointAddress } from '../../lib/net/endpoint-address.ts';
 import { mayStatusPass, parseRetryAfterMs, sentenceOf, shortened } from '../../lib/net/http-failure.ts';
 import { type OpenHttp, openHttpPool } from '../../lib/net/http-port.ts';
+import { describeTransportError } from '../../lib/net/transport-error.ts';
 import type { TxID, ValidationID } from '../../warp/ids.ts';
 import { parseExactJson } from '../codec/exact-json.ts';
 import { readArray, readId, readObject } from '../codec/json-fields.ts';
 import { ApiError } from './api-error.ts';
 import { readBody, readErrorBody } from './read-body.ts';
-import { describeTransportError } from './transport-error.ts';
 
 export type DataApi = ReturnType<typeof createDataApi>;
 

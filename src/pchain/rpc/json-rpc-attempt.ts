@@ -5,6 +5,7 @@ import type { FairSemaphore } from '../../lib/concurrency/fair-semaphore.ts';
 import { ParseError, tryParse } from '../../lib/encoding/parse-error.ts';
 import type { EndpointAddress } from '../../lib/net/endpoint-address.ts';
 import { mayStatusPass, parseRetryAfterMs, sentenceOf, shortened } from '../../lib/net/http-failure.ts';
+import { describeTransportError, describeWithoutHosts } from '../../lib/net/transport-error.ts';
 import { currentSpan } from '../../telemetry/spans.ts';
 import { encodeExactJson, parseExactJson } from '../codec/exact-json.ts';
 import { type JsonObject, readObject, readString } from '../codec/json-fields.ts';
@@ -12,7 +13,6 @@ import type { Rejection } from './api-error.ts';
 import { type Attempt, type AttemptFailure, type AttemptRejection, describeRejection } from './call-outcome.ts';
 import { judgeRejection } from './judge-rejection.ts';
 import { readBody, readErrorBody } from './read-body.ts';
-import { describeTransportError, describeWithoutHosts } from './transport-error.ts';
 
 /** Calls must be idempotent: they are repeated after failures. */
 export interface JsonRpcRequest<Result> {

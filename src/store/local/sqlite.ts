@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync, statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { createFolder } from '../../lib/net/create-folder.ts';
+import { describeFileError } from '../../lib/net/file-error.ts';
 import { PUBLIC_NETWORKS } from '../../warp/networks.ts';
 
 /** Where a database of a network is. */
@@ -56,8 +57,8 @@ export function checkStoreFolder(directory: string): void {
     createFolder(resolve(directory));
     rmSync(mkdtempSync(join(directory, '.writable-')), { recursive: true });
   } catch (cause) {
-    const reason = cause instanceof Error ? cause.message : String(cause);
-    throw new StoreError('open', directory, `${reason} (give the service a folder that it may write to)`, { cause });
+    const reason = `${describeFileError(cause)} (give the service a folder that it may write to)`;
+    throw new StoreError('open', directory, reason, { cause });
   }
 }
 

@@ -3,6 +3,7 @@ import { backoffMs } from '../../lib/concurrency/backoff.ts';
 import type { Clock, Random } from '../../lib/concurrency/clock.ts';
 import { startDeadline } from '../../lib/concurrency/deadline.ts';
 import type { RedisServers } from '../../lib/net/redis-address.ts';
+import { describeTransportError } from '../../lib/net/transport-error.ts';
 import type { Logger } from '../../telemetry/logger.ts';
 import type { Metrics } from '../../telemetry/metrics.ts';
 import { openRedisLink, type RedisLink } from './redis-link.ts';
@@ -84,7 +85,7 @@ export function openSharedStore(options: SharedStoreOptions): SharedStore {
       // All other errors concern all keys.
       const isOfOneKey = error instanceof ErrorReply && WRONG_TYPE.test(error.message);
       // When a connection fails, so do all its commands; the first one drops it.
-      if (!isOfOneKey) lost(link, reasonOf(error));
+      if (!isOfOneKey) lost(link, describeTransportError(error));
       metrics.requests.inc({ outcome: 'failed' });
       return undefined;
     } finally {
@@ -101,7 +102,7 @@ export function openSharedStore(options: SharedStoreOptions): SharedStore {
     let link: RedisLink | undefined;
     const onBroken = (error: unknown): void => {
       fail(error);
-      if (link !== undefined) lost(link, reasonOf(error));
+      if (link !== undefined) lost(link, describeTransportError(error));
     };
     try {
       const { signal } = deadline;
@@ -112,7 +113,8 @@ export function openSharedStore(options: SharedStoreOptions): SharedStore {
       closing.signal.throwIfAborted();
     } catch (error) {
       if (link !== undefined) destroy(link);
-      if (!closing.signal.aborted) wait(reasonOf(deadline.signal.aborted ? deadline.signal.reason : error));
+      if (!closing.signal.aborted)
+        wait(describeTransportError(deadline.signal.aborted ? deadline.signal.reason : error));
       return;
     }
     state = { kind: 'ready', link };
@@ -165,13 +167,6 @@ function destroy(link: RedisLink): void {
   } catch {
     // Closed already.
   }
-}
-
-/** The library's messages contain neither users nor passwords. */
-function reasonOf(error: unknown): string {
-  if (!(error instanceof Error)) return String(error);
-  // The error has a code but no message if all addresses of a name fail.
-  return error.message === '' && 'code' in error ? String(error.code) : error.message;
 }
 
 function declareSharedStoreMetrics(metrics: Metrics) {

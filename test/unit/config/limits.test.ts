@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { SETTINGS } from '../../../src/config/schema/schema.ts';
 import { settingsOf } from '../../../src/config/schema/variables.ts';
-import { FUJI, fileWith, nested, problemsOf } from './load/config-fixture.ts';
+import { FUJI, fileWith, MAINNET, nested, problemsOf } from './load/config-fixture.ts';
 
 const LEAVES = settingsOf(SETTINGS, ['fuji']).filter(({ path }) => !path.includes('embedded'));
 const NUMBERS = LEAVES.flatMap(({ path, schema: { minimum, maximum } }) =>
@@ -67,7 +67,7 @@ test('validators of a devnet can be set on the command line only if there is a d
 });
 
 const networks = (fuji: object, mainnet: object) => ({
-  networks: { fuji: { ...FUJI, goApi: fuji }, mainnet: { ...FUJI, goApi: mainnet } },
+  networks: { fuji: { ...FUJI, goApi: fuji }, mainnet: { ...MAINNET, goApi: mainnet } },
 });
 
 test('ports of the Go aggregator must differ from each other and from those of the service', () => {

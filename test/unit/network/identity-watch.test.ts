@@ -9,7 +9,7 @@ import { createLogLines } from '../../support/log-lines.ts';
 
 const CONTESTED = { connected: 1, turnedAway: 4 };
 
-async function start() {
+async function start(networkIDs: readonly (number | undefined)[] = [undefined, undefined]) {
   const clock = new FakeClock();
   const log = createLogLines();
   const registry = new Registry();
@@ -27,8 +27,8 @@ async function start() {
     logger: log.logger,
     identity: { nodeID: 'NodeID-us' as NodeID },
     networks: [
-      { name: 'mainnet', peerCounts: () => undefined },
-      { name: 'fuji', peerCounts: () => signs.peers },
+      { name: 'mainnet', readiness: () => ({ networkID: networkIDs[0] }), peerCounts: () => undefined },
+      { name: 'fuji', readiness: () => ({ networkID: networkIDs[1] }), peerCounts: () => signs.peers },
     ],
     metrics: createMetrics(registry),
   });
@@ -60,6 +60,18 @@ test('the most reliable sign is reported to clients, without the other process',
   expect(problem).not.toContain('process 2');
 });
 
+test('two names of one network in this service are named, rather than another process', async () => {
+  for (const [networkIDs, expected] of [
+    [[1337, 1337], 'mainnet of this service has the same network ID: if both are one network, serve it once'],
+    [[1337, 1338], 'most likely another process'],
+    [[undefined, undefined], 'most likely another process'],
+  ] as const) {
+    const { look, signs } = await start(networkIDs);
+    signs.peers = CONTESTED;
+    expect(await look()).toContain(expected);
+  }
+});
+
 test('the begin and the end of a problem are logged, and the metric follows', async () => {
   const { clock, log, look, metric, signs, watch } = await start();
   expect([watch.problem(), await metric(), log.lines]).toEqual([undefined, '0', []]);
@@ -68,7 +80,7 @@ test('the begin and the end of a problem are logged, and the metric follows', as
   await look();
   expect(await metric()).toBe('1');
   expect(log.lines.map((line) => JSON.parse(line) as object)).toMatchObject([
-    { level: 'warn', msg: 'the NodeID is used by another process too', other: 'process 7' },
+    { level: 'warn', msg: 'the NodeID is used twice', other: 'process 7' },
   ]);
   signs.inStore = undefined;
   expect([await look(), await metric()]).toEqual([undefined, '0']);

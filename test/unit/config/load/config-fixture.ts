@@ -3,6 +3,7 @@ import type { CommandLineSettings } from '../../../../src/config/load/overlays.t
 import { ConfigError } from '../../../../src/config/schema/config-error.ts';
 
 export const FUJI = { pChainApi: [{ baseUrl: 'https://api.example' }] };
+export const MAINNET = { pChainApi: [{ baseUrl: 'https://mainnet.example' }] };
 /** The smallest valid file. */
 export const BASE = { networks: { fuji: FUJI } };
 

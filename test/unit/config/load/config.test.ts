@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -8,7 +9,7 @@ import { Problems } from '../../../../src/config/load/problems.ts';
 import { readJson } from '../../../../src/config/load/read-json.ts';
 import { parseHex } from '../../../../src/lib/encoding/bytes.ts';
 import { nodeIDFromBytes, PRIMARY_NETWORK_ID } from '../../../../src/warp/ids.ts';
-import { BASE, configOf, FUJI, fileWith, problemsIn, problemsOf } from './config-fixture.ts';
+import { BASE, configOf, FUJI, fileWith, MAINNET, problemsIn, problemsOf } from './config-fixture.ts';
 
 const A = { baseUrl: 'https://a.test' };
 const B = { baseUrl: 'https://b.test' };
@@ -70,7 +71,7 @@ describe('defaults', () => {
       aliases: [],
       allowPrivateAddresses: true,
     });
-    const both = configOf({ networks: { 'my-net': FUJI, mainnet: FUJI } });
+    const both = configOf({ networks: { 'my-net': FUJI, mainnet: MAINNET } });
     expect(both.access.unitsPerMinute).toBe(3_000);
     expect(both.networks.map(({ allowPrivateAddresses }) => allowPrivateAddresses)).toEqual([true, false]);
     expect(configOf(fileWith({ network: { allowPrivateAddresses: true } })).networks[0]).toMatchObject({
@@ -135,7 +136,7 @@ describe('settings of a file', () => {
   test('metrics listen on the host of the server by default', () => {
     const server = { host: '10.0.0.1' };
     expect(configOf(fileWith({ server, metrics: { port: 9_090 } })).metrics).toEqual({ host: '10.0.0.1', port: 9_090 });
-    expect(configOf(fileWith({ server, metrics: { host: '::1' } })).metrics.host).toBe('::1');
+    expect(configOf(fileWith({ server, metrics: { port: 9_090, host: '::1' } })).metrics.host).toBe('::1');
   });
 
   test('IDs, addresses and the identity are parsed', () => {
@@ -229,7 +230,7 @@ describe('settings of a file', () => {
       'server.host: the environment variable NOT_SET, which the text names, is not set',
       'store.path: the environment variable NOR_THIS, which the text names, is not set',
     ]);
-    expect(configOf(fileWith({ server: { host: '$HOST ${} $' } })).server.host).toBe('$HOST ${} $');
+    expect(configOf(fileWith({ store: { path: '$HOST ${} $' } })).store.path).toBe('$HOST ${} $');
   });
 });
 
@@ -250,7 +251,7 @@ describe('problems', () => {
     ['networks.own', { networks: { own: { ...FUJI, embedded: {} } } }],
     ['networks.fuji.embedded', { networks: { fuji: { embedded: {} } } }],
     ['networks.b.embedded', { networks: { a: { embedded: {} }, b: { embedded: {} } } }],
-    ['networks.own.aliases[0]', { networks: { fuji: FUJI, own: { ...FUJI, aliases: ['testnet'] } } }],
+    ['networks.own.aliases[0]', { networks: { fuji: FUJI, own: { ...MAINNET, aliases: ['testnet'] } } }],
     ['networks.own.aliases[1]', { networks: { own: { ...FUJI, aliases: ['x', 'own'] } } }],
     ['networks.fuji.infoApi[0].headers', network({ infoApi: [{ ...A, headers: {} }] })],
     [
@@ -264,7 +265,7 @@ describe('problems', () => {
     ],
     ['identity', fileWith({ identity: { directory: 'd', privateKeyPath: 'a' } })],
     ['identity', fileWith({ identity: { privateKeyPath: 'a' } })],
-    ['store.sharedNodes[0]', fileWith({ store: { sharedNodes: ['redis.test'] } })],
+    ['store.sharedNodes[0]', fileWith({ store: { sharedUrl: 'redis://a.test', sharedNodes: ['redis.test'] } })],
     ['store', fileWith({ store: { sharedUrl: 'redis://a.test', sharedSentinelPassword: 'secret' } })],
     ['access.apiKeys[1]', keys({ name: 'a', sha256: hash('a') }, { name: 'a', sha256: hash('b') })],
     ['access.apiKeys[1]', keys({ name: 'a', sha256: hash('a') }, { name: 'b', sha256: hash('A') })],
@@ -276,6 +277,82 @@ describe('problems', () => {
     const problems = problemsOf(file);
     expect(problems.map((problem) => problem.split(': ')[0])).toEqual([path]);
     expect(problems.join()).not.toContain('secret');
+  });
+
+  test('settings of Redis without its address are named, without secrets', () => {
+    const store = { sharedNodes: ['a:1'], sharedMaster: 'mine', sharedSecret: 'sixteen letters!' };
+    expect(problemsOf(fileWith({ store }))).toEqual([
+      expect.stringMatching(/^store\.sharedNodes: must have sharedUrl beside it: .*nothing is shared$/),
+      expect.stringMatching(/^store\.sharedMaster: must have sharedUrl beside it: .*, is "mine"$/),
+      expect.stringMatching(/^store\.sharedSecret: must have sharedUrl beside it: .*nothing is shared$/),
+    ]);
+    expect(problemsOf(fileWith({ store: { ...store, sharedUrl: 'redis://a.test' } }))).toEqual([]);
+    expect(problemsOf(fileWith({ store: { sharedNodes: [] } }))).toEqual([]);
+  });
+
+  test('a host of the metrics without their port is named', () => {
+    expect(problemsOf(fileWith({ metrics: { host: '::1' } }))).toEqual([
+      expect.stringMatching(/^metrics\.host: must have metrics\.port beside it/),
+    ]);
+    expect(problemsOf(fileWith({ server: { host: '::1' }, metrics: { host: '::1' } }))).toEqual([]);
+  });
+
+  test.each([
+    ['http://localhost', 'localhost'],
+    ['localhost:8080', 'localhost'],
+    ['https://me.example:1/x', 'me.example'],
+    ['[::1]:80', '::1'],
+    ['[::1]', '::1'],
+    ['*', undefined],
+    ['10.0.0.0/8', '10.0.0.0'],
+    ['8080', undefined],
+    ['a b', undefined],
+  ])('a listener cannot have the address %s', (host, meant) => {
+    for (const file of [{ server: { host } }, { metrics: { host, port: 1 } }]) {
+      const [problem = '', ...others] = problemsOf(fileWith(file));
+      expect(others).toEqual([]);
+      expect(problem).toMatch(
+        /^(server|metrics)\.host: must be an IP address or a host name, without a scheme and a port/,
+      );
+      expect(/perhaps (\S+) is meant/.exec(problem)?.[1]).toBe(meant);
+    }
+  });
+
+  test.each(['0.0.0.0', '::', '::1', 'fe80::1%eth0', 'localhost', 'my_host', 'a-1.example.', '3com.example'])(
+    'a listener may have the address %s',
+    (host) => expect(problemsOf(fileWith({ server: { host } }))).toEqual([]),
+  );
+
+  test('the hash of an empty text is no hash of a key', () => {
+    const sha256 = (text: string) => createHash('sha256').update(text).digest('hex');
+    for (const empty of [sha256(''), sha256('\n'), sha256('').toUpperCase()]) {
+      expect(problemsOf(keys({ name: 'a', sha256: empty }))).toEqual([
+        'access.apiKeys[0].sha256: must be the hash of a key, is that of an empty text: was the variable with the key set?',
+      ]);
+    }
+  });
+
+  test('a limit of a key that has no effect is a warning', () => {
+    const key = { name: 'a', sha256: hash('a') };
+    const warningsOf = (access: object) => parseConfig(fileWith({ access }), {}, {}).warnings;
+    const limited = [key, { name: 'b', sha256: hash('b'), unitsPerMinute: 5 }];
+    expect(warningsOf({ unitsPerMinute: 0, apiKeys: limited })).toEqual([
+      'access.apiKeys[1].unitsPerMinute: has no effect, because access.unitsPerMinute is 0, which disables all limits',
+    ]);
+    expect(warningsOf({ apiKeys: limited })).toEqual([]);
+    expect(warningsOf({ unitsPerMinute: 0, apiKeys: [key] })).toEqual([]);
+  });
+
+  test('two names for one network are named, however its API is written', () => {
+    const twin = (endpoint: object) => problemsOf({ networks: { fuji: FUJI, own: { pChainApi: [A, endpoint] } } });
+    for (const baseUrl of ['https://api.example', 'https://API.example:443/']) {
+      expect(twin({ baseUrl })).toEqual([
+        'networks.own.pChainApi[1]: must be another API than that of fuji: further names of one network are its aliases',
+      ]);
+    }
+    expect(twin({ baseUrl: 'https://api.example/own' })).toEqual([]);
+    expect(twin({ baseUrl: 'https://api.example', queryParameters: { network: 'own' } })).toEqual([]);
+    expect(problemsOf({ networks: { fuji: { pChainApi: [A, A] } } })).toEqual([]);
   });
 
   test('a duration in another unit is explained', () => {
@@ -380,7 +457,10 @@ describe('files', () => {
     const config = join(folder, 'config.json');
     const variable = { SIGNATURE_AGGREGATOR_CONFIG: config };
     expect(problemsIn(() => loadConfig({ config }, {}))).toEqual([
-      expect.stringMatching(/^cannot read the configuration file .*config\.json: ENOENT/),
+      expect.stringMatching(/^cannot read the configuration file .*config\.json: there is no such file$/),
+    ]);
+    expect(problemsIn(() => loadConfig({ config: folder }, {}))).toEqual([
+      `cannot read the configuration file ${folder}: it is a folder`,
     ]);
     writeFileSync(config, '{"network": "secret", }');
     const [problem = ''] = problemsIn(() => loadConfig({}, variable));
@@ -403,7 +483,7 @@ describe('files', () => {
     for (const content of [
       `\ufeff${JSON.stringify(BASE)}`,
       JSON.stringify(BASE, undefined, 2).replaceAll('\n', '\r\n'),
-      JSON.stringify({ ...BASE, server: { host: 'a' }, metrics: { host: 'b' } }),
+      JSON.stringify({ ...BASE, server: { host: 'a' }, log: {}, metrics: { host: 'b', port: 1 } }),
     ]) {
       expect(problemsOfFile(content)).toEqual([]);
     }

@@ -9,10 +9,15 @@ import { BASE, configOf, FUJI, fileWith, problemsOf } from '../load/config-fixtu
 const NETWORK = 'my-net';
 const FILE = { networks: { [NETWORK]: FUJI } };
 const LEAVES = settingsOf(SETTINGS, [NETWORK]);
+const REDIS = { SIGNATURE_AGGREGATOR_STORE__SHARED_URL: 'redis://a.test' };
 /** Settings that need another one. */
 const TOGETHER: Readonly<Record<string, Record<string, string>>> = {
   'server.ownApi': { SIGNATURE_AGGREGATOR_NETWORKS__MY_NET__GO_API__API_PORT: '1' },
-  'store.sharedSentinelPassword': { SIGNATURE_AGGREGATOR_STORE__SHARED_MASTER: 'mymaster' },
+  'metrics.host': { SIGNATURE_AGGREGATOR_METRICS__PORT: '1' },
+  'store.sharedNodes': REDIS,
+  'store.sharedMaster': REDIS,
+  'store.sharedSecret': REDIS,
+  'store.sharedSentinelPassword': { ...REDIS, SIGNATURE_AGGREGATOR_STORE__SHARED_MASTER: 'mymaster' },
   'access.requireKey': {
     SIGNATURE_AGGREGATOR_ACCESS__API_KEYS: JSON.stringify([{ name: 'bridge', sha256: '12'.repeat(32) }]),
   },
@@ -60,7 +65,10 @@ describe('every setting has a variable', () => {
       fc.property(fc.uniqueArray(name, { minLength: 1, maxLength: 3 }), (names) => {
         fc.pre(!names.includes('testnet'));
         const environment = Object.fromEntries(
-          names.map((each) => [variableName(['networks', each, 'pChainApi']), JSON.stringify(FUJI.pChainApi)]),
+          names.map((each) => [
+            variableName(['networks', each, 'pChainApi']),
+            JSON.stringify([{ baseUrl: `https://${each}.test` }]),
+          ]),
         );
         expect(configOf(undefined, {}, environment).networks.map((network) => network.name)).toEqual(names);
       }),

@@ -32,6 +32,31 @@ test('an identity is parsed from its PEM texts, and a wrong one is named by its 
   }
 });
 
+test('an encrypted key, and a file of another kind, are described in words for operators', () => {
+  const identity = createIdentity();
+  const encrypted = identity.privateKey.export({
+    type: 'pkcs8',
+    format: 'pem',
+    cipher: 'aes-256-cbc',
+    passphrase: 'a',
+  });
+  const old = identity.privateKey.export({ type: 'sec1', format: 'pem', cipher: 'aes-256-cbc', passphrase: 'a' });
+  const key = encodePrivateKey(identity);
+  for (const [certificate, privateKey, expected] of [
+    [identity.certificatePem, encrypted.toString(), 'the private key /a/key cannot be used: it is encrypted'],
+    [identity.certificatePem, old.toString(), 'the private key /a/key cannot be used: it is encrypted'],
+    [identity.certificatePem, 'key', 'the private key /a/key cannot be used: it is no PEM file; restore both files'],
+    [
+      identity.certificatePem,
+      identity.certificatePem,
+      'its PEM block CERTIFICATE cannot be read as a private key; restore both files',
+    ],
+    [key, key, 'the certificate /a/crt cannot be used: its PEM block PRIVATE KEY cannot be read as a certificate'],
+  ] as const) {
+    expect(() => parseIdentity(certificate, privateKey, PATHS)).toThrow(expected);
+  }
+});
+
 let base: string;
 beforeEach(async () => {
   base = await mkdtemp(join(tmpdir(), 'identity-'));
@@ -92,7 +117,9 @@ test('a key file that others may read is reported', async () => {
 
 test('an error names the file that cannot be read, or be written', async () => {
   const files = { ...filesIn(base), directory: undefined };
-  await expect(openIdentity({ ...files, privateKeyPath: base })).rejects.toThrow(`${base} cannot be read`);
+  await expect(openIdentity({ ...files, privateKeyPath: base })).rejects.toThrow(
+    `${base} cannot be read: it is a folder`,
+  );
   const file = join(base, 'file');
   await writeFile(file, '');
   await expect(openIdentity(filesIn(join(file, 'folder')))).rejects.toThrow(IdentityError);
