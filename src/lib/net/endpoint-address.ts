@@ -50,10 +50,12 @@ export class EndpointAddress {
       .toSorted((a, b) => b.length - a.length);
   }
 
-  /** @param target path and query, which stay unchanged */
+  /** @param target path and query, which stay unchanged; empty if the base URL is the whole address */
   path(target: string): string {
-    if (this.#ownQuery === '') return `${this.#pathPrefix}${target}`;
-    return `${this.#pathPrefix}${target}${target.includes('?') ? '&' : '?'}${this.#ownQuery}`;
+    // HTTP has no request without a path.
+    const path = `${this.#pathPrefix}${target}` || '/';
+    if (this.#ownQuery === '') return path;
+    return `${path}${target.includes('?') ? '&' : '?'}${this.#ownQuery}`;
   }
 
   /** Removes keys of our URL and headers, which an API may repeat in an error, from a text. */

@@ -52,3 +52,9 @@ test('the host is removed from texts for clients, unless it is a word', () => {
   expect(new EndpointAddress({ baseUrl: 'http://node.a.test:9650' }).redactHost(text)).toBe('the node at … is down');
   expect(new EndpointAddress({ baseUrl: 'http://node:9650' }).redactHost(text)).toBe(text);
 });
+
+test('a base URL that is the whole address needs no path', () => {
+  expect(new EndpointAddress({ baseUrl: 'http://node.test:8545' }).path('')).toBe('/');
+  expect(new EndpointAddress({ baseUrl: 'http://node.test:8545?key=a' }).path('')).toBe('/?key=a');
+  expect(new EndpointAddress({ baseUrl: 'https://node.test/ext/bc/C/rpc' }).path('')).toBe('/ext/bc/C/rpc');
+});
