@@ -1,7 +1,7 @@
-// npm run test:api [-- REPORT]: a generated client, and schemathesis, against the OpenAPI document of a running service, on the devnet and before
+// npm run test:api [-- REPORT]: generated clients, and schemathesis, against the OpenAPI document of a running service, on the devnet and before
 // a stand-in of every upstream. REPORT is a file to write the counts to, as JSON {passed, failed, skipped}.
 //
-// schemathesis comes from the registry of Python packages, each with its hash (requirements.txt), into a separate environment
+// schemathesis and the generator for Python come from the registry of Python packages, each with its hash (requirements.txt), into a separate environment
 // below .cache. Where there is no Python it is skipped, and says so.
 
 import { spawn, spawnSync } from 'node:child_process';
@@ -15,7 +15,7 @@ import { systemClock } from '../../src/lib/concurrency/clock.ts';
 import { createLogger } from '../../src/telemetry/logger.ts';
 import { startStandIn } from '../integration/proxy/stand-in.ts';
 import { upstreamSettings } from '../integration/proxy/upstream-service.ts';
-import { testGeneratedClient } from './generated-client.ts';
+import { testPythonClient, testTypeScriptClient } from './generated-clients.ts';
 import { countOutcomes, type SchemathesisReport } from './outcomes.ts';
 
 /** Bounds all requests together. */
@@ -41,23 +41,28 @@ interface Counts {
 
 async function testApi(): Promise<Counts> {
   await using service = await startService();
-  const problem = await testGeneratedClient(CACHE, service.url, service.message);
-  if (problem !== undefined) console.log(`the generated client failed: ${problem}`);
-  const { passed, failed, skipped } = await testBySchemathesis(service);
-  const isGood = problem === undefined;
-  return { passed: passed + Number(isGood), failed: failed + Number(!isGood), skipped };
+  const { url, message } = service;
+  const bin = installPython();
+  const problems = await Promise.all([
+    testTypeScriptClient(CACHE, url, message),
+    ...(bin === undefined ? [] : [testPythonClient(CACHE, bin, url, message)]),
+  ]);
+  const found = problems.filter((problem) => problem !== undefined);
+  for (const problem of found) console.log(`a generated client failed: ${problem}`);
+  // The client for Python, and schemathesis.
+  const rest = bin === undefined ? { passed: 0, failed: 0, skipped: 2 } : await testBySchemathesis(bin, service);
+  return {
+    passed: rest.passed + problems.length - found.length,
+    failed: rest.failed + found.length,
+    skipped: rest.skipped,
+  };
 }
 
-async function testBySchemathesis(service: Awaited<ReturnType<typeof startService>>): Promise<Counts> {
-  if (spawnSync('python3', ['-c', HAS_PYTHON]).status !== 0) {
-    console.log('skipped: there is no python3 of version 3.11 or newer, with venv, in the path');
-    return { passed: 0, failed: 0, skipped: 1 };
-  }
-  const program = installSchemathesis();
+async function testBySchemathesis(bin: string, service: Awaited<ReturnType<typeof startService>>): Promise<Counts> {
   const report = join(CACHE, 'test-results', 'schemathesis.json');
   mkdirSync(join(CACHE, 'test-results'), { recursive: true });
   rmSync(report, { force: true });
-  const exitCode = await runSchemathesis(program, service, report);
+  const exitCode = await runSchemathesis(join(bin, 'schemathesis'), service, report);
   const found = JSON.parse(readFileSync(report, 'utf8')) as SchemathesisReport;
   const { passed, failed, problems } = countOutcomes(found, MIN_EXAMPLES);
   for (const problem of problems) console.log(problem);
@@ -67,20 +72,28 @@ async function testBySchemathesis(service: Awaited<ReturnType<typeof startServic
   return { passed, failed: failed + Number(isUncounted), skipped: 0 };
 }
 
-/** Into a folder that is named after what is in it, so that it is made once for each list of packages. */
-function installSchemathesis(): string {
+/**
+ * Makes an environment of Python in a folder that is named after what is in it, so that it is made once for each list of packages.
+ *
+ * @returns the folder of its programs; undefined where there is no Python
+ */
+function installPython(): string | undefined {
+  if (spawnSync('python3', ['-c', HAS_PYTHON]).status !== 0) {
+    console.log('skipped: there is no python3 of version 3.11 or newer, with venv, in the path');
+    return undefined;
+  }
   const requirements = join(HERE, 'requirements.txt');
   const name = createHash('sha256').update(readFileSync(requirements)).digest('hex').slice(0, 16);
   const folder = join(CACHE, `schemathesis-${name}`);
-  const program = join(folder, 'bin', 'schemathesis');
-  if (existsSync(join(folder, 'complete'))) return program;
+  const bin = join(folder, 'bin');
+  if (existsSync(join(folder, 'complete'))) return bin;
   rmSync(folder, { recursive: true, force: true });
   mustRun('python3', ['-m', 'venv', folder]);
   const only = ['--require-hashes', '--no-deps', '--only-binary', ':all:'];
   const quietly = ['--quiet', '--disable-pip-version-check'];
-  mustRun(join(folder, 'bin', 'pip'), ['install', ...quietly, ...only, '-r', requirements]);
+  mustRun(join(bin, 'pip'), ['install', ...quietly, ...only, '-r', requirements]);
   writeFileSync(join(folder, 'complete'), '');
-  return program;
+  return bin;
 }
 
 function mustRun(command: string, args: readonly string[]): void {

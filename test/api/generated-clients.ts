@@ -25,13 +25,55 @@ const outcomes: string[] = list?.requests.map(({ outcome }) => outcome) ?? [];
 if (!/^[0-9a-f]+$/.test(signed) || !outcomes.includes('signed')) throw new Error('the answers are incomplete');
 `;
 
+/** Signs by a client of openapi-python-client, whose parser of an answer has to fit it. */
+const PYTHON_PROGRAM = `import re
+import sys
+
+from api_client import Client
+from api_client.api.requests import list_requests
+from api_client.api.signature_aggregation import aggregate_signatures
+from api_client.models import AggregationRequest, RequestList, SignedMessage
+
+_, base_url, message = sys.argv
+client = Client(base_url=base_url)
+signed = aggregate_signatures.sync(network="fuji", client=client, body=AggregationRequest(message=message))
+assert isinstance(signed, SignedMessage) and re.fullmatch("[0-9a-f]+", signed.signed_message), signed
+listed = list_requests.sync(client=client)
+assert isinstance(listed, RequestList) and "signed" in [record.outcome for record in listed.requests], listed
+`;
+
+/**
+ * Generates a package from the OpenAPI document of the service with openapi-python-client, and calls the service with it.
+ *
+ * @param bin folder of an environment of Python that has the generator
+ * @returns what went wrong; undefined if nothing did
+ */
+export async function testPythonClient(
+  cache: string,
+  bin: string,
+  url: string,
+  message: string,
+): Promise<string | undefined> {
+  const folder = join(cache, 'python-client');
+  rmSync(folder, { recursive: true, force: true });
+  mkdirSync(folder, { recursive: true });
+  writeFileSync(join(folder, 'program.py'), PYTHON_PROGRAM);
+  // By default it formats and checks what it has written.
+  writeFileSync(join(folder, 'config.yml'), 'post_hooks: []\n');
+  const output = ['--meta', 'none', '--output-path', 'api_client', '--config', 'config.yml'];
+  return (
+    (await run(folder, join(bin, 'openapi-python-client'), ['generate', '--url', `${url}/openapi.json`, ...output])) ??
+    (await run(folder, join(bin, 'python'), ['program.py', url, message]))
+  );
+}
+
 /**
  * Generates types from the OpenAPI document of the service with openapi-typescript, and calls the service with openapi-fetch.
  *
  * @param cache folder for the packages, which are installed once
  * @returns what went wrong; undefined if nothing did
  */
-export async function testGeneratedClient(cache: string, url: string, message: string): Promise<string | undefined> {
+export async function testTypeScriptClient(cache: string, url: string, message: string): Promise<string | undefined> {
   const lock = readFileSync(join(SOURCE, 'package-lock.json'));
   const folder = join(cache, `clients-${createHash('sha256').update(lock).digest('hex').slice(0, 16)}`);
   if (!existsSync(join(folder, 'complete'))) {
