@@ -28,7 +28,7 @@ let latest: Promise<unknown> = Promise.resolve();
  * @returns the folder with the programs, named by the last parts of their packages
  */
 export function goBuild(
-  module: 'go' | 'go-chart' | 'reference',
+  module: 'go' | 'go-chart' | 'go-clients' | 'reference',
   packages: readonly string[],
   { isOptimized = false }: { readonly isOptimized?: boolean } = {},
 ): Promise<string> {

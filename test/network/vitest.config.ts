@@ -6,7 +6,7 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
  * Beginnings of the names of files that need what Go builds. The first one starts the network; half a minute later its L1 is known
  * everywhere. The last one changes the network.
  */
-const WITH_GO = ['node-', 'go-reference', 'chart', 'service-', 'l1-'];
+const WITH_GO = ['node-', 'go-reference', 'go-clients', 'chart', 'service-', 'l1-'];
 
 class WithGoLast extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
