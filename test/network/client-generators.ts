@@ -65,8 +65,12 @@ export async function buildGoClients(generator: OpenApiGenerator): Promise<strin
   );
 }
 
-/** Compiles all files of a folder as strictly as TypeScript does. */
-export async function compileStrictly(folder: string): Promise<unknown> {
+/** Compiles a client as strictly as TypeScript does. @returns the compiler's errors */
+export async function compileStrictly(folder: string): Promise<string> {
   const options = ['--strict', '--noEmit', '--module', 'nodenext', '--target', 'es2022', '--lib', 'es2022,dom'];
-  return run(join(ROOT, 'node_modules/.bin/tsc'), [...options, 'index.ts'], folder);
+  try {
+    return (await run(join(ROOT, 'node_modules/.bin/tsc'), [...options, 'index.ts'], folder)).stdout;
+  } catch (error) {
+    return String((error as { readonly stdout?: string }).stdout ?? error);
+  }
 }
