@@ -7,12 +7,13 @@ export async function pollUntil<Value>(
   read: () => Promise<Value>,
   isReached: (value: Value) => boolean,
   timeoutMs: number,
+  intervalMs = INTERVAL_MS,
 ): Promise<Value> {
   const endMs = performance.now() + timeoutMs;
   for (;;) {
     const value = await read();
     if (isReached(value)) return value;
     if (performance.now() > endMs) throw new Error(`after ${timeoutMs} ms still ${JSON.stringify(value)}`);
-    await delay(INTERVAL_MS);
+    await delay(intervalMs);
   }
 }

@@ -1,122 +1,182 @@
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { endOfBlock, type FeedMessage } from '../../src/feed/feed-message.ts';
-import { openMessageStore } from '../../src/feed/message-store.ts';
-import { prefixedHex } from '../../src/lib/encoding/bytes.ts';
-import type { BlockchainID } from '../../src/warp/ids.ts';
+import { afterAll, expect, test } from 'vitest';
+import { fromReceipt, type ReceiptLog } from '../../src/client/warp-messages.ts';
 import { type ServiceChild, startServiceChild } from '../integration/service/service-child.ts';
 import { callJsonRpc } from './json-rpc.ts';
+import { type Delivery, firstOfEach, lateDuplicates, readThroughKills } from './killed-reader.ts';
 import { useRealNetwork } from './network-fixture.ts';
 import { pollUntil } from './poll-until.ts';
 import { PRIMARY_NETWORK_ID } from './real-network.ts';
-import { emitMessages, expectAccepted } from './warp-messages.ts';
+import { expectAccepted } from './warp-messages.ts';
 
-/** The feed on real nodes: a process that watches the C-Chain by a web socket and the L1 by polling, and is killed while messages are sent. */
+/** The feed on real nodes: messages on two chains in block after block, while the service and its reader are killed. */
 
-const KILLS = 3;
-/** Messages on each chain. */
+const SERVICE_KILLS = 3;
+const READER_KILLS = 10;
+/** Messages on each chain: `FEED_MESSAGES=500 npm run test:network -- service-feed` takes some ten minutes. */
 const MESSAGES = Number(process.env['FEED_MESSAGES'] ?? 40);
-const PER_ROUND = Math.ceil(MESSAGES / (KILLS + 1));
-const SIGNED_TIMEOUT_MS = 90_000;
-const METRIC = 'signature_aggregator_feed_';
-/** Of a private network. */
-const NETWORK_ID = 12_345;
+const PER_BLOCK = 3;
+/** The last round has no kills. */
+const PER_ROUND = Math.ceil(MESSAGES / (SERVICE_KILLS + 1));
+const TOTAL = 2 * PER_ROUND * (SERVICE_KILLS + 1);
+const TIMEOUT_MS = 120_000 + 2_000 * MESSAGES;
+const RECEIPT_TIMEOUT_MS = 30_000;
+const READY_TIMEOUT_MS = 60_000;
+/** Short beside the time that is measured from a receipt on. */
+const RECEIPT_POLL_MS = 4;
+
+/** A message whose receipt the node has. */
+interface Emission {
+  readonly messageId: string;
+  /** When the node had its receipt, in Unix milliseconds. */
+  readonly receiptMs: number;
+}
 
 const network = useRealNetwork();
 
-let directory: string;
-beforeAll(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'service-feed-'));
-});
-afterAll(() => rm(directory, { recursive: true, force: true }));
+const directory = mkdtempSync(join(tmpdir(), 'service-feed-'));
+afterAll(() => rmSync(directory, { recursive: true, force: true }));
 
-/** The block after the head: other tests have emitted messages before. */
-async function nextBlockOf(chain: string): Promise<number> {
-  const url = `${network().nodes[0]?.apiUrl}/ext/bc/${chain}/rpc`;
-  return Number(await callJsonRpc<string>(url, 'eth_blockNumber', [])) + 1;
+function rpcOf(chain: string): string {
+  return `${network().nodes[0]?.apiUrl}/ext/bc/${chain}/rpc`;
 }
 
-function startWatching(fromBlocks: { readonly c: number; readonly l1: number }): Promise<ServiceChild> {
-  const { nodes, l1ChainID } = network();
-  const apiUrl = nodes[0]?.apiUrl ?? '';
-  const chains = [
-    { blockchainId: 'C', webSocket: `${apiUrl.replace('http', 'ws')}/ext/bc/C/ws`, fromBlock: fromBlocks.c },
-    { blockchainId: l1ChainID, fromBlock: fromBlocks.l1 },
-  ];
+interface Watching {
+  /** The first blocks: other tests have emitted messages before. */
+  readonly fromBlocks: Readonly<Record<string, number>>;
+  /** Chains without a web socket. */
+  readonly polled: readonly string[];
+  readonly port: number;
+}
+
+function startWatching({ fromBlocks, polled, port }: Watching): Promise<ServiceChild> {
+  const chains = Object.entries(fromBlocks).map(([blockchainId, fromBlock]) => ({
+    blockchainId,
+    fromBlock,
+    ...(!polled.includes(blockchainId) && {
+      webSocket: rpcOf(blockchainId).replace('http', 'ws').replace(/rpc$/, 'ws'),
+    }),
+  }));
   return startServiceChild({
-    networks: { local: { pChainApi: [{ baseUrl: apiUrl }], feed: { chains } } },
-    server: { port: 0 },
+    networks: { local: { pChainApi: [{ baseUrl: network().nodes[0]?.apiUrl }], feed: { chains } } },
+    server: { port },
     log: { level: 'debug' },
     store: { path: directory },
   });
 }
 
-/** Emits messages on both chains, and returns them by chain. Calls back when those of one chain are accepted. */
-async function emitRound(round: number, onFirst: () => void): Promise<ReadonlyMap<string, readonly string[]>> {
-  const { cChainID, l1ChainID } = network();
-  const emissions = [cChainID, l1ChainID].map(async (chain) => {
-    const payloads = Array.from(
-      { length: PER_ROUND },
-      (_, index) => `0xfeed0${round}${index.toString(16).padStart(4, '0')}`,
-    );
-    const messages = await emitMessages(network(), chain, payloads);
-    return [chain, messages.map(({ message }) => message)] as const;
-  });
-  await Promise.race(emissions);
-  onFirst();
-  return new Map(await Promise.all(emissions));
+/** Emits the messages of a round in one block after the other. */
+async function emitRound(chain: string, round: number, onHalf: () => void): Promise<readonly Emission[]> {
+  const payloads = Array.from({ length: PER_ROUND }, (_, i) => `0xfeed0${round}${i.toString(16).padStart(4, '0')}`);
+  const transactions = await network().onChain('signWarpMessages', { blockchainID: chain, payloads });
+  const emissions: Emission[] = [];
+  for (let first = 0; first < transactions.length; first += PER_BLOCK) {
+    if (first >= PER_ROUND / 2) onHalf();
+    const ofBlock = transactions.slice(first, first + PER_BLOCK);
+    for (const { rawTransaction } of ofBlock) {
+      await callJsonRpc(rpcOf(chain), 'eth_sendRawTransaction', [rawTransaction]);
+    }
+    for (const { txHash } of ofBlock) {
+      const receipt = await receiptOf(chain, txHash);
+      const receiptMs = Date.now();
+      emissions.push(...fromReceipt(receipt).map(({ messageId }) => ({ messageId, receiptMs })));
+    }
+  }
+  return emissions;
 }
 
-async function awaitSigned(service: ServiceChild, count: number): Promise<void> {
-  await pollUntil(
-    async () => {
-      const { text } = await service.get('/metrics');
-      const valueOf = (name: string) => Number(new RegExp(`^${METRIC}${name}{.*} (.*)$`, 'm').exec(text)?.[1]);
-      return { stored: valueOf('messages_stored'), oldest: valueOf('oldest_unsigned_seconds') };
-    },
-    ({ stored, oldest }) => stored >= count && oldest === 0,
-    SIGNED_TIMEOUT_MS,
+async function receiptOf(chain: string, txHash: string): Promise<{ readonly logs: readonly ReceiptLog[] }> {
+  const receipt = await pollUntil(
+    () => callJsonRpc<{ logs: ReceiptLog[] } | null>(rpcOf(chain), 'eth_getTransactionReceipt', [txHash]),
+    (found) => found !== null,
+    RECEIPT_TIMEOUT_MS,
+    RECEIPT_POLL_MS,
   );
+  return receipt ?? { logs: [] };
 }
 
-test('each message of the C-Chain and the L1 is stored in order and signed, though the service is killed', async () => {
-  const { cChainID, l1ChainID, subnetID } = network();
-  const fromBlocks = { c: await nextBlockOf('C'), l1: await nextBlockOf(l1ChainID) };
-  const sent = new Map<string, string[]>([cChainID, l1ChainID].map((chain) => [chain, []]));
-  for (let round = 0; round <= KILLS; round += 1) {
-    await using service = await startWatching(fromBlocks);
-    await service.url();
-    const isLast = round === KILLS;
-    const emitted = await emitRound(round, () => {
-      if (!isLast) service.child.kill('SIGKILL');
-    });
-    for (const [chain, messages] of emitted) sent.get(chain)?.push(...messages);
-    if (isLast) await awaitSigned(service, 2 * PER_ROUND * (KILLS + 1));
-  }
-  using store = openMessageStore({ directory, networkID: NETWORK_ID, name: 'local' });
-  for (const [chain, subnet] of [
-    [cChainID, PRIMARY_NETWORK_ID],
-    [l1ChainID, subnetID],
-  ] as const) {
-    const stored = store.page({ after: new Map([[chain as BlockchainID, endOfBlock(0)]]), limit: 100_000 });
-    const own = stored.filter(({ message }) => sent.get(chain)?.includes(prefixedHex(message.bytes)) === true);
-    expect(own.map(({ message }) => prefixedHex(message.bytes))).toEqual(sent.get(chain));
-    expect(new Set(own.map(({ outcome }) => outcome.status))).toEqual(new Set(['signed']));
-    console.log(`${chain}: ${own.length} of ${sent.get(chain)?.length} signed, from the receipt on: ${delaysOf(own)}`);
-    const last = own.at(-1)?.outcome;
-    if (last?.status !== 'signed') throw new Error('the last message is not signed');
-    await expectAccepted(network(), prefixedHex(last.signedMessage), { subnetID: subnet, height: last.pChainHeight });
-  }
-});
+test(
+  'no message of the C-Chain and the L1 is missing or out of order, though the service and the reader are killed',
+  async () => {
+    const { cChainID, l1ChainID, subnetID } = network();
+    const heads = [cChainID, l1ChainID].map(
+      async (chain) => [chain, Number(await callJsonRpc(rpcOf(chain), 'eth_blockNumber', [])) + 1] as const,
+    );
+    const fromBlocks = Object.fromEntries(await Promise.all(heads));
+    const sent: Record<string, Emission[]> = { [cChainID]: [], [l1ChainID]: [] };
+    let reading: Promise<readonly Delivery[]> | undefined;
+    let port = 0;
+    for (let round = 0; round <= SERVICE_KILLS; round += 1) {
+      const isLast = round === SERVICE_KILLS;
+      // The last round has web sockets alone, for the times below.
+      await using service = await startWatching({ fromBlocks, port, polled: isLast ? [] : [l1ChainID] });
+      const baseUrl = await service.url();
+      port = Number(new URL(baseUrl).port);
+      const killEvery = Math.floor((2 * PER_ROUND * SERVICE_KILLS) / READER_KILLS);
+      const reader = { baseUrl, network: 'local', kills: READER_KILLS, killEvery, until: TOTAL };
+      reading ??= readThroughKills({ ...reader, timeoutMs: TIMEOUT_MS });
+      if (isLast) await awaitReader(service);
+      const onHalf = (): void => void (isLast || service.child.kill('SIGKILL'));
+      const emissions = Object.keys(sent).map(async (chain) => {
+        sent[chain]?.push(...(await emitRound(chain, round, onHalf)));
+      });
+      await Promise.all(emissions);
+      if (isLast) await reading;
+    }
+    const deliveries = (await reading) ?? [];
+    for (const [chain, signers] of [
+      [cChainID, PRIMARY_NETWORK_ID],
+      [l1ChainID, subnetID],
+    ] as const) {
+      const emitted = sent[chain] ?? [];
+      const own = deliveries.filter(({ message }) => message.sourceBlockchainId === chain);
+      const signed = own.filter(({ message }) => message.status === 'signed');
+      const ids = emitted.map(({ messageId }) => messageId);
+      expect(firstOfEach(own).map(({ message }) => message.messageId)).toEqual(ids);
+      expect(new Set(signed.map(({ message }) => message.messageId))).toEqual(new Set(ids));
+      const { signedMessage = '', pChainHeight = 0 } = signed.at(-1)?.message ?? {};
+      await expectAccepted(network(), signedMessage, { subnetID: signers, height: BigInt(pChainHeight) });
+      console.log(
+        `${chain}: ${ids.length} emitted, ${own.length} received; ${delays(emitted.slice(-PER_ROUND), signed)}`,
+      );
+    }
+    expect(lateDuplicates(deliveries)).toEqual([]);
+    // Each kill of the reader leaves one message unprocessed, which comes again.
+    const repeated =
+      deliveries.length -
+      new Set(deliveries.map(({ message: { messageId, status } }) => `${messageId} ${status}`)).size;
+    expect(repeated).toBeGreaterThanOrEqual(READER_KILLS);
+  },
+  TIMEOUT_MS,
+);
 
-/** Times from the receipt, as the feed saw it, to the signature, of the messages that were read as they were executed. */
-function delaysOf(messages: readonly FeedMessage[]): string {
-  const delays = messages
-    .slice(-PER_ROUND)
-    .flatMap(({ executedMs, outcome }) => (outcome.status === 'signed' ? [outcome.signedMs - executedMs] : []))
-    .toSorted((a, b) => a - b);
-  const at = (share: number) => `${delays[Math.floor(share * (delays.length - 1))]} ms`;
-  return `median ${at(0.5)}, p95 ${at(0.95)}`;
+/** Waits until the service is ready, and the reader has connected to it again. */
+async function awaitReader(service: ServiceChild): Promise<void> {
+  const read = async () => {
+    const [{ status }, { text }] = await Promise.all([service.get('/health/ready/local'), service.get('/metrics')]);
+    return { status, readers: Number(/^signature_aggregator_feed_readers{.*} (.*)$/m.exec(text)?.[1]) };
+  };
+  await pollUntil(read, ({ status, readers }) => status === 200 && readers === 1, READY_TIMEOUT_MS);
+}
+
+/** Describes the times from the receipt at the node to the signed message at the reader, and their parts. */
+function delays(emitted: readonly Emission[], signed: readonly Delivery[]): string {
+  const arrivals = new Map(firstOfEach(signed).map((delivery) => [delivery.message.messageId, delivery]));
+  const times = emitted.map(({ messageId, receiptMs }) => {
+    const { message, atMs = Number.NaN } = arrivals.get(messageId) ?? {};
+    const { executedAt = Number.NaN, signedAt = Number.NaN } = message ?? {};
+    return { whole: atMs - receiptMs, parts: [executedAt - receiptMs, signedAt - executedAt, atMs - signedAt] };
+  });
+  const at = (share: number, values: readonly number[]) =>
+    `${values.toSorted((a, b) => a - b)[Math.floor(share * (values.length - 1))]} ms`;
+  const wholes = times.map(({ whole }) => whole);
+  const [found, signing, sending] = [0, 1, 2].map((part) =>
+    at(
+      0.5,
+      times.map(({ parts }) => parts[part] ?? Number.NaN),
+    ),
+  );
+  return `from receipt to reader p50 ${at(0.5, wholes)}, p95 ${at(0.95, wholes)} (${found} until found, ${signing} until signed, ${sending} until received)`;
 }
