@@ -37,10 +37,11 @@ const network = useRealNetwork(async (started) => {
   const { cChainID, l1ChainID, subnetID, conversionHeight } = started;
   service = opened.use(await startServiceProcess(started, { trackedSubnetIds: [subnetID] }));
   await service.awaitAllConnected();
-  for (const chain of [cChainID, l1ChainID]) {
+  const open = async (chain: string) => {
     await started.awaitEpoch(chain, conversionHeight);
     receivers.set(chain, await createReceiver(chain));
-  }
+  };
+  await Promise.all([cChainID, l1ChainID].map(open));
 });
 afterAll(() => opened.disposeAsync());
 
