@@ -62,16 +62,26 @@ export function firstOfEach(deliveries: readonly Delivery[]): readonly Delivery[
   return deliveries.filter(({ message: { messageId } }) => !seen.has(messageId) && seen.add(messageId));
 }
 
-/** Returns deliveries of a message and status that an earlier one had, though the connection had brought something new of that chain. */
-export function lateDuplicates(deliveries: readonly Delivery[]): readonly Delivery[] {
+/** Returns deliveries that the connection had brought before, with the same message and status. */
+export function repeatedOnConnection(deliveries: readonly Delivery[]): readonly Delivery[] {
   const seen = new Set<string>();
-  const resumed = new Set<string>();
+  return deliveries.filter(({ connection, message: { messageId, status } }) => {
+    const key = `${connection} ${messageId} ${status}`;
+    return seen.has(key) || !seen.add(key);
+  });
+}
+
+/** Returns deliveries that an earlier connection had brought, though this one had gone on to new messages of the chain. */
+export function lateDuplicates(deliveries: readonly Delivery[]): readonly Delivery[] {
+  const messages = new Set<string>();
+  const pairs = new Set<string>();
+  const chainsWithNew = new Set<string>();
   return deliveries.filter(({ connection, message: { messageId, status, sourceBlockchainId } }) => {
-    const pair = `${messageId} ${status}`;
-    const chain = `${connection} ${sourceBlockchainId}`;
-    const isDuplicate = seen.has(pair);
-    seen.add(pair);
-    if (!isDuplicate) resumed.add(chain);
-    return isDuplicate && resumed.has(chain);
+    const [pair, chain] = [`${messageId} ${status}`, `${connection} ${sourceBlockchainId}`];
+    const isLate = pairs.has(pair) && chainsWithNew.has(chain);
+    if (!messages.has(messageId)) chainsWithNew.add(chain);
+    messages.add(messageId);
+    pairs.add(pair);
+    return isLate;
   });
 }

@@ -5,7 +5,7 @@ import { afterAll, expect, test } from 'vitest';
 import { fromReceipt, type ReceiptLog } from '../../src/client/warp-messages.ts';
 import { type ServiceChild, startServiceChild } from '../integration/service/service-child.ts';
 import { callJsonRpc } from './json-rpc.ts';
-import { type Delivery, firstOfEach, lateDuplicates, readThroughKills } from './killed-reader.ts';
+import { type Delivery, firstOfEach, lateDuplicates, readThroughKills, repeatedOnConnection } from './killed-reader.ts';
 import { useRealNetwork } from './network-fixture.ts';
 import { pollUntil } from './poll-until.ts';
 import { PRIMARY_NETWORK_ID } from './real-network.ts';
@@ -21,9 +21,10 @@ const PER_BLOCK = 3;
 /** The last round has no kills. */
 const PER_ROUND = Math.ceil(MESSAGES / (SERVICE_KILLS + 1));
 const TOTAL = 2 * PER_ROUND * (SERVICE_KILLS + 1);
-const TIMEOUT_MS = 120_000 + 2_000 * MESSAGES;
+const TIMEOUT_MS = 300_000 + 2_000 * MESSAGES;
 const RECEIPT_TIMEOUT_MS = 30_000;
-const READY_TIMEOUT_MS = 60_000;
+/** Messages that were emitted while there was no service are signed first. */
+const CAUGHT_UP_TIMEOUT_MS = 180_000;
 /** Short beside the time that is measured from a receipt on. */
 const RECEIPT_POLL_MS = 4;
 
@@ -142,6 +143,7 @@ test(
         `${chain}: ${ids.length} emitted, ${own.length} received; ${delays(emitted.slice(-PER_ROUND), signed)}`,
       );
     }
+    expect(repeatedOnConnection(deliveries)).toEqual([]);
     expect(lateDuplicates(deliveries)).toEqual([]);
     // Each kill of the reader leaves one message unprocessed, which comes again.
     const repeated =
@@ -152,13 +154,17 @@ test(
   TIMEOUT_MS,
 );
 
-/** Waits until the service is ready, and the reader has connected to it again. */
+/** Waits until the service is ready and has signed all so far, and the reader has connected to it again. */
 async function awaitReader(service: ServiceChild): Promise<void> {
   const read = async () => {
     const [{ status }, { text }] = await Promise.all([service.get('/health/ready/local'), service.get('/metrics')]);
-    return { status, readers: Number(/^signature_aggregator_feed_readers{.*} (.*)$/m.exec(text)?.[1]) };
+    const valueOf = (name: string) =>
+      Number(new RegExp(`^signature_aggregator_feed_${name}{.*} (.*)$`, 'm').exec(text)?.[1]);
+    return { status, readers: valueOf('readers'), unsignedSeconds: valueOf('oldest_unsigned_seconds') };
   };
-  await pollUntil(read, ({ status, readers }) => status === 200 && readers === 1, READY_TIMEOUT_MS);
+  const isCaughtUp = ({ status, readers, unsignedSeconds }: Awaited<ReturnType<typeof read>>) =>
+    status === 200 && readers === 1 && unsignedSeconds === 0;
+  await pollUntil(read, isCaughtUp, CAUGHT_UP_TIMEOUT_MS);
 }
 
 /** Describes the times from the receipt at the node to the signed message at the reader, and their parts. */
