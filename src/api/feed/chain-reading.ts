@@ -8,12 +8,16 @@ export class ChainReading {
   #unsigned: UnsignedPosition[];
   #unlisted: UnlistedRange | undefined;
 
-  /** @param chains of the query */
-  constructor({ after, unsigned, unlisted }: ChainCursor, chains: number) {
+  /**
+   * @param chains of the query
+   * @param readsAllAgain whether an unlisted range is read from its start, and not on from where the last reader ended: that one may have passed
+   *   messages that were signed since
+   */
+  constructor({ after, unsigned, unlisted }: ChainCursor, chains: number, readsAllAgain: boolean) {
     this.#maxListed = listedPerChain(chains);
     this.#after = after;
     this.#unsigned = [...unsigned];
-    this.#unlisted = unlisted && isRead(unlisted) ? { ...unlisted, read: unlisted.start } : unlisted;
+    this.#unlisted = unlisted && (readsAllAgain || isRead(unlisted)) ? { ...unlisted, read: unlisted.start } : unlisted;
     while (this.#unsigned.length > this.#maxListed) this.#unlistFirst();
   }
 
@@ -54,7 +58,7 @@ export class ChainReading {
     const index = this.#unsigned.findIndex((position) => comparePositions(position, message) === 0);
     const listed = this.#unsigned[index];
     // Another replica may have delivered it signed, while it is still pending here.
-    if (listed === undefined && !this.#isUnlisted(message)) return false;
+    if (listed === undefined && !this.#wasReadAgain(message)) return false;
     if (status === 'signed') {
       if (listed !== undefined) this.#unsigned.splice(index, 1);
       return true;
@@ -87,10 +91,11 @@ export class ChainReading {
     if (this.#unlisted !== undefined && comparePositions(this.#unlisted.end, position) <= 0) this.#unlisted = undefined;
   }
 
-  #isUnlisted(position: BlockPosition): boolean {
+  /** Whether the reading of the unlisted range has passed a position: it delivers the others when it reaches them. */
+  #wasReadAgain(position: BlockPosition): boolean {
     const range = this.#unlisted;
     return (
-      range !== undefined && comparePositions(position, range.start) > 0 && comparePositions(position, range.end) <= 0
+      range !== undefined && comparePositions(position, range.start) > 0 && comparePositions(position, range.read) <= 0
     );
   }
 

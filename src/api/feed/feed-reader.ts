@@ -22,7 +22,7 @@ export interface FeedReaderOptions {
   readonly store: MessageReader;
   readonly query: FeedQuery;
   readonly cursor: Cursor;
-  /** Time after its execution for which a pending message holds up later ones of its chain; 0 by default. */
+  /** Of a stream: time after its execution for which a pending message holds up later ones of its chain. Pages have none. */
   readonly holdMs?: number;
 }
 
@@ -39,17 +39,24 @@ export class FeedReader {
   readonly #store: MessageReader;
   readonly #query: FeedQuery;
   readonly #holdMs: number;
+  readonly #isStream: boolean;
   readonly #chains = new Map<BlockchainID, ChainReading>();
   readonly #settled = new Map<string, MessagePosition>();
   readonly #held = new Map<BlockchainID, Hold>();
 
-  constructor({ store, query, cursor, holdMs = 0 }: FeedReaderOptions) {
+  constructor({ store, query, cursor, holdMs }: FeedReaderOptions) {
     this.#store = store;
     this.#query = query;
-    this.#holdMs = holdMs;
+    this.#holdMs = holdMs ?? 0;
+    // The next page reads on; a stream has no next one.
+    this.#isStream = holdMs !== undefined;
     const progress = this.#progress();
     for (const { chainID, storedAfter } of progress) {
-      const reading = new ChainReading(cursor.get(chainID) ?? { after: storedAfter, unsigned: [] }, progress.length);
+      const reading = new ChainReading(
+        cursor.get(chainID) ?? { after: storedAfter, unsigned: [] },
+        progress.length,
+        this.#isStream,
+      );
       this.#chains.set(chainID, reading);
       for (const position of reading.unsigned) this.#addSettled({ chainID, ...position });
     }
@@ -192,7 +199,10 @@ export class FeedReader {
   #addChains(progress: readonly ChainProgress[]): void {
     for (const { chainID, storedAfter } of progress) {
       if (this.#chains.has(chainID)) continue;
-      this.#chains.set(chainID, new ChainReading({ after: storedAfter, unsigned: [] }, progress.length));
+      this.#chains.set(
+        chainID,
+        new ChainReading({ after: storedAfter, unsigned: [] }, progress.length, this.#isStream),
+      );
     }
   }
 

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { type Cursor, encodeCursor, MAX_LISTED, parseCursor } from '../../../../src/api/feed/cursor.ts';
 import { FeedReader } from '../../../../src/api/feed/feed-reader.ts';
 import type { FeedMessage, MessagePosition } from '../../../../src/feed/feed-message.ts';
@@ -118,6 +118,38 @@ describe('a reader', () => {
     for (let pages = 0; pages < 20; pages += 1) next(120);
     expect([...missing]).toEqual([]);
     expect(cursor.get(CHAIN)?.unlisted).toBeUndefined();
+  });
+
+  describe('of a stream, with more unsigned messages than a cursor lists,', () => {
+    /** Reads 150 pending messages, of which the first stays so, and returns a resumed reader after 20 that were signed since. */
+    function readSome() {
+      const store = createStore();
+      const messages = Array.from({ length: 150 }, (_, index) => emitted(10 + index, 0));
+      store.append(CHAIN, blocks(10, 159, messages));
+      const first = new FeedReader({ store, query: ALL, cursor: new Map(), holdMs: 0 });
+      expect(read(first)).toHaveLength(150);
+      sign(store, ...messages.slice(2, 40));
+      const reader = new FeedReader({ store, query: ALL, cursor: sent(first.cursor), holdMs: 0 });
+      onTestFinished(store.onChange(({ settled }) => void (settled && reader.settle(settled))));
+      const received = [...reader.read(LATER, 20)].map(nameOf);
+      return { store, reader, received };
+    }
+
+    test('receives one that is signed before the reading again reaches it once', () => {
+      const { store, reader, received } = readSome();
+      sign(store, emitted(55, 0));
+      received.push(...read(reader));
+      expect(received.filter((name) => name.startsWith('55.'))).toEqual(['55.0 signed']);
+      expect(received).toHaveLength(39);
+    });
+
+    test('receives one that is signed between two connections, though the reading again had passed it', () => {
+      const { store, reader, received } = readSome();
+      expect(received).toContain('12.0 signed');
+      sign(store, emitted(11, 0));
+      const resumed = new FeedReader({ store, query: ALL, cursor: sent(reader.cursor), holdMs: 0 });
+      expect(read(resumed)).toContain('11.0 signed');
+    });
   });
 
   test('that is behind the oldest stored message is expired', () => {
