@@ -53,7 +53,10 @@ test('weights of the primary network are AVAX, exact on hover and when copied', 
   await shown.pasteNew();
   await shown.sign();
   const line = shown.page.locator('.weight-line').filter({ visible: true });
-  expect(await line.innerText()).toMatch(/\d\d\.\d\s% of the weight has signed · \d\d\.\d\d\sM of 35\.00\sM AVAX/);
+  // On a busy machine more validators are asked, up to all.
+  expect(await line.innerText()).toMatch(
+    /^(?:\d\d\.\d|100)\s% of the weight has signed · \d\d\.\d\d\sM of 35\.00\sM AVAX/,
+  );
   const total = line.locator('[data-exact]').nth(1);
   expect(await total.getAttribute('title')).toMatch(/^35(?:\s\d{3}){5} nAVAX$/);
   await shown.page.evaluate(`getSelection().selectAllChildren(document.querySelector('.weight-line'))`);
