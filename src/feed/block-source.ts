@@ -5,7 +5,8 @@ import type { BlockchainID } from '../warp/ids.ts';
 
 /** Blocks of one chain. Methods reject with {@link ApiError}, or the signal's reason. Simulations replace it. */
 export interface BlockSource {
-  evmChainID(signal: AbortSignal): Promise<string>;
+  /** Returns the ID of the chain for which the RPC answers. */
+  chainID(signal: AbortSignal): Promise<BlockchainID>;
   headBlock(signal: AbortSignal): Promise<number>;
   /** Returns undefined for a block that the node does not have yet. */
   block(number: number, signal: AbortSignal): Promise<EvmBlock | undefined>;
@@ -26,12 +27,12 @@ export interface BlockSource {
 
 type BlockApi = Pick<
   EvmApi,
-  'getEvmChainID' | 'getBlockNumber' | 'getBlock' | 'getBlockMessages' | 'getLoggedMessages'
+  'getBlockchainID' | 'getBlockNumber' | 'getBlock' | 'getBlockMessages' | 'getLoggedMessages'
 >;
 
 export function createBlockSource(evm: BlockApi, chain: EvmChainID, chainID: BlockchainID): BlockSource {
   return {
-    evmChainID: (signal) => evm.getEvmChainID(chain, signal),
+    chainID: (signal) => evm.getBlockchainID(chain, signal),
     headBlock: (signal) => evm.getBlockNumber(chain, signal),
     block: (number, signal) => evm.getBlock(chain, number, signal),
     async messagesOf(block, signal) {

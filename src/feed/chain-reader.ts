@@ -14,7 +14,7 @@ import type { MessageStore } from './message-store.ts';
 export interface ChainReaderOptions {
   readonly chainID: BlockchainID;
   readonly source: BlockSource;
-  readonly store: Pick<MessageStore, 'chain' | 'addChain' | 'append'>;
+  readonly store: Pick<MessageStore, 'checkpoint' | 'addChain' | 'append'>;
   readonly clock: Clock;
   readonly logger: Pick<Logger, 'info' | 'warn' | 'error'>;
   /** First block to read if the chain was never watched; undefined: the head. */
@@ -65,24 +65,28 @@ export function createChainReader(options: ChainReaderOptions) {
   let failingSinceMs: number | undefined;
   let problem: { readonly reason: string; readonly isStopped: boolean } | undefined;
 
+  /** @throws {ChainContradiction} */
   async function firstCheckpoint(signal: AbortSignal): Promise<Checkpoint | undefined> {
     const { fromBlock } = options;
     const first = fromBlock ?? (await source.headBlock(signal));
     const number = Math.max(0, first - 1);
     const block = await source.block(number, signal);
     if (block === undefined) return undefined;
-    const evmChainID = await source.evmChainID(signal);
-    store.addChain(chainID, { checkpoint: checkpointOf(block), evmChainID });
+    await requireOwnChain(signal);
+    store.addChain(chainID, checkpointOf(block));
     logger.info({ chainId: chainID, afterBlock: number }, 'the feed watches a chain');
     return checkpointOf(block);
   }
 
   /** @throws {ChainContradiction} */
-  async function verify(checkpoint: Checkpoint, evmChainID: string, signal: AbortSignal): Promise<void> {
-    const found = await source.evmChainID(signal);
-    if (found !== evmChainID) {
-      throw new ChainContradiction(`its RPC answers for the chain with EVM chain ID ${found}, not ${evmChainID}`);
-    }
+  async function requireOwnChain(signal: AbortSignal): Promise<void> {
+    const found = await source.chainID(signal);
+    if (found !== chainID) throw new ChainContradiction(`its RPC answers for the chain ${found}`);
+  }
+
+  /** @throws {ChainContradiction} */
+  async function verify(checkpoint: Checkpoint, signal: AbortSignal): Promise<void> {
+    await requireOwnChain(signal);
     const block = await source.block(checkpoint.blockNumber, signal);
     // A node that is behind is no contradiction.
     if (block === undefined) return;
@@ -92,11 +96,11 @@ export function createChainReader(options: ChainReaderOptions) {
 
   /** Reads what is next; returns the milliseconds after which more may be there. */
   async function step(idleMs: number, signal: AbortSignal): Promise<number> {
-    const stored = store.chain(chainID);
-    const checkpoint = stored?.checkpoint ?? (await firstCheckpoint(signal));
+    const stored = store.checkpoint(chainID);
+    const checkpoint = stored ?? (await firstCheckpoint(signal));
     if (checkpoint === undefined) return waitFor(`its node does not have block ${options.fromBlock} yet`);
     if (stored !== undefined && clock.monotonicMs() - verifiedMs >= VERIFY_MS) {
-      await verify(checkpoint, stored.evmChainID, signal);
+      await verify(checkpoint, signal);
     }
     // After the wake-up was taken, so that a head that is reported now ends the next wait.
     head = await source.headBlock(signal);

@@ -171,7 +171,7 @@ export function openFeed(options: FeedOptions): FeedService {
   }
 
   function distanceOf(chainID: BlockchainID, headBlock = 0) {
-    const checkpoint = running?.store.chain(chainID)?.checkpoint;
+    const checkpoint = running?.store.checkpoint(chainID);
     const distanceBlocks = Math.max(0, headBlock - (checkpoint?.blockNumber ?? headBlock));
     const ageMs = distanceBlocks === 0 || checkpoint === undefined ? 0 : clock.now() - checkpoint.blockTimeMs;
     return { distanceBlocks, distanceSeconds: Math.max(0, ageMs) / 1_000 };
@@ -179,7 +179,7 @@ export function openFeed(options: FeedOptions): FeedService {
 
   async function replay(chainID: BlockchainID, fromBlock: number, toBlock: number, signal: AbortSignal) {
     const reader = watcherOf(chainID)?.reader;
-    const watermark = running?.store.chain(chainID)?.checkpoint.blockNumber;
+    const watermark = running?.store.checkpoint(chainID)?.blockNumber;
     if (running === undefined || reader === undefined || watermark === undefined) {
       throw new AggregatorError('unknown_blockchain', `the feed does not watch blockchain ${chainID}`);
     }

@@ -14,8 +14,7 @@ import type {
 
 export type Row = Readonly<Record<string, SQLOutputValue>>;
 
-export const CHAIN_COLUMNS =
-  'chain_id, evm_chain_id, block_number, block_hash, block_time_ms, stored_after_block, stored_after_log';
+export const CHAIN_COLUMNS = 'chain_id, block_number, block_hash, block_time_ms, stored_after_block, stored_after_log';
 /** The blobs are last, so that SQLite skips them while it looks at the other columns. */
 export const MESSAGE_COLUMNS =
   'chain_id, block_number, log_index, message_id, sender, destination_id, block_hash, tx_hash, block_time_ms, executed_ms, status, ' +
@@ -23,10 +22,10 @@ export const MESSAGE_COLUMNS =
 
 /** `next_attempt_ms` is null for signed messages. The indexes serve the filters of a page, retention, and the queue of the signer. */
 export const MESSAGE_SCHEMA: DatabaseSchema = {
-  version: 1,
+  version: 2,
   tables: `
     CREATE TABLE IF NOT EXISTS chains (
-      chain_id TEXT PRIMARY KEY, evm_chain_id TEXT NOT NULL,
+      chain_id TEXT PRIMARY KEY,
       block_number INTEGER NOT NULL, block_hash TEXT NOT NULL, block_time_ms INTEGER NOT NULL,
       stored_after_block INTEGER NOT NULL, stored_after_log INTEGER NOT NULL);
     CREATE TABLE IF NOT EXISTS messages (

@@ -48,18 +48,12 @@ export interface Retention {
   readonly maxBytes: number;
 }
 
-export interface StoredChain {
-  readonly checkpoint: Checkpoint;
-  /** Result of `eth_chainId`. */
-  readonly evmChainID: string;
-}
-
 /** The messages of a network's watched chains. A write is one transaction. All methods throw {@link StoreError}. */
 export interface MessageStore extends MessageReader, Disposable {
   /** Returns undefined for a chain that was never watched. */
-  chain(chainID: BlockchainID): StoredChain | undefined;
+  checkpoint(chainID: BlockchainID): Checkpoint | undefined;
   /** Adds a chain that is read from the block after the checkpoint. */
-  addChain(chainID: BlockchainID, chain: StoredChain): void;
+  addChain(chainID: BlockchainID, checkpoint: Checkpoint): void;
   /** Stores the messages of the next blocks together with the checkpoint. Fails if blocks before them were not read. */
   append(chainID: BlockchainID, batch: BlockBatch): void;
   /** Stores messages of blocks that are read again; returns how many were new. The checkpoint stays. */
@@ -192,15 +186,15 @@ function createMessageStore(database: DatabaseSync, path: string): MessageStore 
       listeners.add(listener);
       return () => listeners.delete(listener);
     },
-    chain: (chainID) =>
+    checkpoint: (chainID) =>
       read(() => {
         const row = storedChain(chainID);
-        return row && { checkpoint: checkpointOf(row), evmChainID: String(row['evm_chain_id']) };
+        return row && checkpointOf(row);
       }),
-    addChain(chainID, { checkpoint, evmChainID }) {
+    addChain(chainID, checkpoint) {
       const { blockNumber, logIndex } = endOfBlock(checkpoint.blockNumber);
       const values = [checkpoint.blockNumber, checkpoint.blockHash, checkpoint.blockTimeMs, blockNumber, logIndex];
-      write(() => statements.addChain.run(chainID, evmChainID, ...values));
+      write(() => statements.addChain.run(chainID, ...values));
       changed({ chainID, settled: undefined });
     },
     append(chainID, { firstBlock, checkpoint, messages }) {
@@ -253,7 +247,7 @@ function prepare(database: DatabaseSync) {
   return {
     chains: database.prepare(`${chains} ORDER BY chain_id`),
     chain: database.prepare(`${chains} WHERE chain_id = ?`),
-    addChain: database.prepare(`INSERT INTO chains (${CHAIN_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?)`),
+    addChain: database.prepare(`INSERT INTO chains (${CHAIN_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?)`),
     setCheckpoint: database.prepare(
       'UPDATE chains SET block_number = ?, block_hash = ?, block_time_ms = ? WHERE chain_id = ?',
     ),

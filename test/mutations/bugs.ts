@@ -629,7 +629,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
       'const number = checkpoint.blockNumber + (checkpoint.blockNumber % 7 === 3 ? 2 : 1);',
     ],
     'a block with another parent is read': ['block.parentHash !== checkpoint.blockHash', 'false'],
-    "another chain's RPC is read": ['found !== evmChainID', 'false'],
+    "another chain's RPC is read": ['found !== chainID', 'false'],
     'a chain that contradicts its checkpoint is read': [
       'if (block.hash !== checkpoint.blockHash) throw',
       'if (false) throw',

@@ -24,9 +24,8 @@ import { FeedClient, type FeedClientOptions, keyOf } from './feed-client.ts';
  */
 
 const STEPS = 30;
-const FAULTS: readonly Fault[] = ['down', 'hangs', 'lags', 'alternates'];
-/** Of chains that were read before, which shows them. */
-const LIES: readonly Fault[] = ['other chain', 'contradicts'];
+/** Besides contradictions, which show only on chains that were read before. */
+const FAULTS: readonly Fault[] = ['down', 'hangs', 'lags', 'alternates', 'other chain'];
 const REFUSALS = ['overloaded', 'network_unavailable', 'not_connected'] as const satisfies AggregatorErrorCode[];
 const EVENTS = {
   block: 5,
@@ -141,7 +140,9 @@ class FeedWorld {
       case 'execute':
         return chain.execute();
       case 'fault':
-        chain.fault = draws.pick(this.#disk.chain(chain.chainID) === undefined ? FAULTS : [...FAULTS, ...LIES]);
+        chain.fault = draws.pick(
+          this.#disk.checkpoint(chain.chainID) === undefined ? FAULTS : [...FAULTS, 'contradicts'],
+        );
         return;
       case 'end fault':
         chain.fault = 'none';
@@ -290,7 +291,7 @@ class FeedWorld {
   /** All messages of blocks up to the watermarks are stored, and no other. */
   #checkStore(): void {
     const read = this.#chains.map(({ chainID, messages }) => {
-      const watermark = this.#disk.chain(chainID)?.checkpoint.blockNumber ?? 0;
+      const watermark = this.#disk.checkpoint(chainID)?.blockNumber ?? 0;
       return messages.filter(({ blockNumber }) => blockNumber <= watermark).length;
     });
     const { messages } = this.#disk.counts();
@@ -316,7 +317,7 @@ class FeedWorld {
       if (waitedMs >= RECOVERY_MS.min && this.#isSettled()) break;
     }
     for (const { chainID, height } of this.#chains) {
-      const watermark = this.#disk.chain(chainID)?.checkpoint.blockNumber;
+      const watermark = this.#disk.checkpoint(chainID)?.blockNumber;
       if (watermark !== height) this.#violate(`a chain of ${height} blocks is read up to block ${watermark}`);
     }
     for (const { problem } of this.#process?.feed.chains() ?? [])
@@ -326,9 +327,7 @@ class FeedWorld {
   }
 
   #isSettled(): boolean {
-    const isRead = this.#chains.every(
-      ({ chainID, height }) => this.#disk.chain(chainID)?.checkpoint.blockNumber === height,
-    );
+    const isRead = this.#chains.every(({ chainID, height }) => this.#disk.checkpoint(chainID)?.blockNumber === height);
     const after = new Map(this.#chains.map(({ chainID }) => [chainID, endOfBlock(0)]));
     return (
       isRead &&

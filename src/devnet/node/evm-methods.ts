@@ -1,4 +1,7 @@
-import { type JsonObject, readArray, readString } from '../../pchain/codec/json-fields.ts';
+import { bytesToHex } from '../../lib/encoding/bytes.ts';
+import { type JsonObject, readArray, readObject, readString } from '../../pchain/codec/json-fields.ts';
+import { GET_BLOCKCHAIN_ID, WARP_PRECOMPILE } from '../../pchain/codec/send-warp-log.ts';
+import { idBytes } from '../../warp/ids.ts';
 import type { EvmChain, EvmLog } from '../pchain/evm-chain.ts';
 import { MethodError, type Methods } from './node-api-methods.ts';
 
@@ -11,6 +14,15 @@ const HASH_LENGTH = 66;
 /** The methods under `/ext/bc/<chain>/rpc` of an EVM chain (coreth `internal/ethapi/api.go`). */
 export function createEvmMethods(chain: EvmChain): Methods {
   return {
+    eth_call: ({ 0: call }) => {
+      const { to, data } = readObject(call, 'call');
+      if (to !== WARP_PRECOMPILE || data !== GET_BLOCKCHAIN_ID) {
+        throw new MethodError(
+          'this network runs no contracts: of the Warp precompile, getBlockchainID() can be called',
+        );
+      }
+      return `0x${bytesToHex(idBytes(chain.blockchainID))}`;
+    },
     eth_chainId: () => `0x${chain.evmChainID.toString(16)}`,
     eth_getBlockByNumber: ({ 0: number, 1: isFull }) => {
       if (isFull === true) throw new MethodError('this network has blocks with the hashes of their transactions only');

@@ -1,8 +1,11 @@
 /**
- * The Warp precompile of EVM chains, and the log of its event `SendWarpMessage(address,bytes32,bytes)` (subnet-evm `precompile/contracts/warp`).
+ * The Warp precompile of EVM chains, a function of it, and the log of its event `SendWarpMessage(address,bytes32,bytes)` (subnet-evm
+ * `precompile/contracts/warp`).
  * Without imports, for the console.
  */
 export const WARP_PRECOMPILE = '0x0200000000000000000000000000000000000005';
+/** Selector of `getBlockchainID()`, whose result is the ID of the chain. */
+export const GET_BLOCKCHAIN_ID = '0x4213cf78';
 /** keccak256 of the event's signature. */
 export const SEND_WARP_MESSAGE = '0x56600c567728a800c0aa927500f831cb451df66a7af570eb4df4dfbf4674887d';
 

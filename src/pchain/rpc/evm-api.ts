@@ -13,7 +13,7 @@ import {
 } from '../codec/evm-block.ts';
 import { type EvmReceipt, parseEvmReceipt, RECEIPT_RESPONSE_BYTES, readQuantity } from '../codec/evm-receipt.ts';
 import { readString } from '../codec/json-fields.ts';
-import { SEND_WARP_MESSAGE, WARP_PRECOMPILE } from '../codec/send-warp-log.ts';
+import { GET_BLOCKCHAIN_ID, SEND_WARP_MESSAGE, WARP_PRECOMPILE } from '../codec/send-warp-log.ts';
 import { parseWarpUpgrades, type WarpUpgrade } from '../codec/warp-config.ts';
 import type { Attempt } from './call-outcome.ts';
 import type { JsonRpcClient } from './json-rpc.ts';
@@ -38,8 +38,8 @@ export type BlockRange = { readonly first: number; readonly last: number } | { r
 
 /** RPC of EVM chains. Where no client is configured for a chain, the node is asked, which returns HTTP 404 for chains that it does not run. */
 export interface EvmApi {
-  /** Returns the chain ID of EIP-155, in hex with `0x`. */
-  getEvmChainID(chain: EvmChainID, signal: AbortSignal): Promise<string>;
+  /** Returns the ID by which the chain's Warp precompile knows itself, whatever chain the RPC should be of. */
+  getBlockchainID(chain: EvmChainID, signal: AbortSignal): Promise<BlockchainID>;
   /** Returns the height of the last accepted block. */
   getBlockNumber(chain: EvmChainID, signal: AbortSignal): Promise<number>;
   /** Returns undefined for a block that the node does not have yet. */
@@ -94,8 +94,15 @@ export function createEvmApi({ cChain, others, configured }: EvmClients): EvmApi
     return client.call({ path, method, params, parseResult, maxResponseBytes, signal });
   };
   return {
-    getEvmChainID: (chain: EvmChainID, signal: AbortSignal): Promise<string> =>
-      call(chain, 'eth_chainId', [], (result) => readString(result, 'chainId'), SCALAR_BYTES, signal),
+    getBlockchainID: (chain: EvmChainID, signal: AbortSignal): Promise<BlockchainID> =>
+      call(
+        chain,
+        'eth_call',
+        [{ to: WARP_PRECOMPILE, data: GET_BLOCKCHAIN_ID }, 'latest'],
+        (result) => parseHexOrCb58Id<BlockchainID>(readString(result, 'blockchainID'), 'blockchainID'),
+        SCALAR_BYTES,
+        signal,
+      ),
     getBlockNumber: (chain: EvmChainID, signal: AbortSignal): Promise<number> =>
       call(
         chain,

@@ -69,6 +69,11 @@ describe('a block that is accepted and not executed', () => {
   });
 });
 
+test('the Warp precompile names the chain', async () => {
+  const { chain, source } = open();
+  expect(await source.chainID(SIGNAL)).toBe(chain.blockchainID);
+});
+
 test('a block without transactions is empty, and one beyond the head does not exist', async () => {
   const { source } = open();
   const genesis = await source.block(0, SIGNAL);

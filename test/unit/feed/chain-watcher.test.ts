@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, test } from 'vitest';
+import { OTHER_CHAIN } from './emitted.ts';
 import type { Fault } from './simulated-chain.ts';
 import { createWatchedChain } from './watched-chain.ts';
 
@@ -103,6 +104,21 @@ describe('a chain', () => {
     await watched.clock.advance(70_000);
     expect(watched.watermark()).toBe(0);
     expect(watched.status()).toMatchObject({ isStopped: true, problem: expect.stringContaining('its RPC') });
+  });
+
+  test('begins when its RPC is of this chain', async () => {
+    watched = createWatchedChain();
+    watched.chain.fault = 'other chain';
+    watched.start(1);
+    await watched.clock.advance(100);
+    expect(watched.status()).toMatchObject({ isStopped: true, problem: expect.stringContaining(OTHER_CHAIN) });
+    expect(watched.watermark()).toBeUndefined();
+    watched.chain.fault = 'none';
+    watched.chain.accept(1);
+    watched.chain.execute();
+    await watched.clock.advance(31_000);
+    expect(watched.stored()).toEqual(['1.0']);
+    expect(watched.status()?.problem).toBeUndefined();
   });
 
   test.each<Fault>(['other ID', 'contradicts'])('is stopped without a new block if its RPC %s', async (fault) => {

@@ -25,7 +25,7 @@ beforeEach(() => {
   clock = new FakeClock();
   registry = new Registry();
   store = openMessageStore({ directory: undefined, networkID: 1 });
-  store.addChain(CHAIN, { checkpoint: checkpoint(0), evmChainID: '0x1' });
+  store.addChain(CHAIN, checkpoint(0));
   requests = [];
   height = 0;
   answer = async () => SIGNED_RESULT;

@@ -33,7 +33,7 @@ function open(place = directory): MessageStore {
 beforeEach(() => {
   directory = mkdtempSync(join(tmpdir(), 'message-store-'));
   store = open();
-  for (const chainID of [CHAIN, OTHER_CHAIN]) store.addChain(chainID, { checkpoint: checkpoint(9), evmChainID: '0x1' });
+  for (const chainID of [CHAIN, OTHER_CHAIN]) store.addChain(chainID, checkpoint(9));
 });
 
 afterEach(() => {
@@ -60,7 +60,7 @@ describe('blocks', () => {
     store.append(CHAIN, blocks(10, 12, [message]));
     store[Symbol.dispose]();
     store = open();
-    expect(store.chain(CHAIN)).toEqual({ checkpoint: checkpoint(12), evmChainID: '0x1' });
+    expect(store.checkpoint(CHAIN)).toEqual(checkpoint(12));
     expect(store.at([message])).toEqual([{ ...message, outcome: { status: 'pending' } }]);
   });
 

@@ -3,12 +3,11 @@ import { type Clock, sleep } from '../../../src/lib/concurrency/clock.ts';
 import type { EvmBlock, LoggedMessage } from '../../../src/pchain/codec/evm-block.ts';
 import { ApiError } from '../../../src/pchain/rpc/api-error.ts';
 import type { BlockchainID } from '../../../src/warp/ids.ts';
-import { CHAIN, emitted } from './emitted.ts';
+import { CHAIN, emitted, OTHER_CHAIN } from './emitted.ts';
 
 /** How the node of a simulated chain misbehaves. `alternates`: one answer in two is that of a node that lags. */
 export type Fault = 'none' | 'down' | 'hangs' | 'lags' | 'alternates' | 'other chain' | 'other ID' | 'contradicts';
 
-const EVM_CHAIN_ID = '0xa868';
 /** Blocks that a lagging node is behind. */
 const LAG = 3;
 
@@ -65,8 +64,11 @@ export class SimulatedChain {
       return found;
     };
     return {
-      evmChainID: (signal) =>
-        answered(signal, () => (['other chain', 'other ID'].includes(this.fault) ? '0x1' : EVM_CHAIN_ID)),
+      chainID: (signal) =>
+        answered(signal, () => {
+          if (this.fault !== 'other chain' && this.fault !== 'other ID') return this.chainID;
+          return this.chainID === CHAIN ? OTHER_CHAIN : CHAIN;
+        }),
       headBlock: (signal) => answered(signal, () => this.#head()),
       block: (number, signal) => answered(signal, () => this.#block(number)),
       messagesOf: (block, signal) => answered(signal, () => this.#messagesOf(block)),

@@ -49,7 +49,7 @@ export function createWatchedChain({ hasSocket = false }: { readonly hasSocket?:
     reportHead(): void {
       for (const socket of sockets) socket.reportHead(chain.height);
     },
-    watermark: () => store.chain(CHAIN)?.checkpoint.blockNumber,
+    watermark: () => store.checkpoint(CHAIN)?.blockNumber,
     /** Stored messages as `block.log`, in the order of the feed. */
     stored: () =>
       store

@@ -23,7 +23,7 @@ const FAILURE = { code: 'insufficient_weight', reason: 'too few signed', attempt
 export function createStore(): MessageStore {
   const store = openMessageStore({ directory: undefined, networkID: 1 });
   onTestFinished(() => store[Symbol.dispose]());
-  for (const chainID of [CHAIN, OTHER_CHAIN]) store.addChain(chainID, { checkpoint: checkpoint(9), evmChainID: '0x1' });
+  for (const chainID of [CHAIN, OTHER_CHAIN]) store.addChain(chainID, checkpoint(9));
   return store;
 }
 

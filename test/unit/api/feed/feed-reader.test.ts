@@ -174,7 +174,7 @@ describe('a reader', () => {
     fc.assert(
       fc.property(fc.array(step, { maxLength: 60 }), fc.integer({ min: 0, max: 5_000 }), (steps, holdMs) => {
         using store = openMessageStore({ directory: undefined, networkID: 1 });
-        for (const chainID of CHAINS) store.addChain(chainID, { checkpoint: checkpoint(9), evmChainID: '0x1' });
+        for (const chainID of CHAINS) store.addChain(chainID, checkpoint(9));
         const emittedAll: MessagePosition[] = [];
         const height = [9, 9];
         let nowMs = 0;
