@@ -59,7 +59,7 @@ EXPLAINED_REFUSALS = {
     # What IDs, messages, justifications and indices of logs are in hex, cb58 or decimal: described in words, as the service's own words say more than
     # that a text fails to match a pattern.
     "form of an ID, a message or a justification": r"^(message|signedMessage|justification|data|signingSubnetId|subnetId|blockchainId|"
-    r"validationId|destinationBlockchainId|txHash|logIndex) ",
+    r"validationId|destinationBlockchainId|txHash|logIndex|messageId|transaction|client) ",
     # The content of a message, or what the P-Chain has to it.
     "content of a message": r"^(message|signedMessage|justification|data|signingSubnetId|subnetId|blockchainId|validationId|"
     r"destinationBlockchainId|txHash|pChainHeight|p-?chain-height): ",
