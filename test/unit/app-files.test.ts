@@ -26,7 +26,7 @@ test.each([
 
 test('listeners and networks have equal parts', () => {
   const goApi = { apiPort: 8_081, metricsPort: 8_082 };
-  const networks = { fuji: { ...NODE, goApi }, mainnet: NODE };
+  const networks = { fuji: { ...NODE, goApi }, mainnet: { pChainApi: [{ baseUrl: 'http://127.0.0.1:9651' }] } };
   expect(limitsOf(1_024, networks)).toEqual({ maxConnections: 137, maxPeerConnections: 206 });
   expect(limitsOf(1_024, networks, { ownApi: false })).toEqual({ maxConnections: 206, maxPeerConnections: 206 });
 });

@@ -5,7 +5,7 @@ import { OPERATIONS_ACCESS } from '../../http/request/route-access.ts';
 import { createDocumentBytes, sendDocument } from '../../http/server/document-bytes.ts';
 
 const NAME = 'Warp signature aggregator';
-const LINKS = { docs: '/docs', openapi: '/openapi.json', ready: '/health/ready' };
+const LINKS = { docs: '/docs/', openapi: '/openapi.json', ready: '/health/ready' };
 
 /** Answers browsers at `/`. */
 export type SendPage = (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>;

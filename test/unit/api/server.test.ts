@@ -34,7 +34,7 @@ test.each([
 test('/ has links for programs', async () => {
   const response = await server.inject('/');
   expect(response.headers).toMatchObject({ 'content-type': 'application/json', vary: 'Accept' });
-  const links = { docs: '/docs', openapi: '/openapi.json', ready: '/health/ready' };
+  const links = { docs: '/docs/', openapi: '/openapi.json', ready: '/health/ready' };
   const named = { name: 'Warp signature aggregator', version: '1.2.3', networks: ['fuji', 'testnet'] };
   expect(response.json()).toEqual({ ...named, links });
   for (const path of Object.values(links)) expect((await server.inject(path)).statusCode).toBe(200);

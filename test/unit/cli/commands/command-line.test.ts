@@ -126,7 +126,9 @@ describe.concurrent('a service that cannot start', { timeout: 120_000 }, () => {
     );
     const [out, err, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'close')]);
     expect({ code, out }).toEqual({ code: 1, out: 'Starting a devnet, which takes some seconds\n' });
-    expect(err).toMatch(/^could not run: the devnet cannot open a port .*ulimit -n\)\n$/);
+    const [last, ...before] = err.trimEnd().split('\n').toReversed();
+    expect(last).toMatch(/^could not run: the devnet cannot open a port .*ulimit -n\)$/);
+    expect(before.map((line) => JSON.parse(line))).toMatchObject([{ level: 'warn', fileLimit: 128 }]);
   });
 
   test('on a port in use has advice after the log', async () => {

@@ -41,7 +41,7 @@ test('the page is what browsers get at /, and programs get what they had', async
     vary: 'Accept, Accept-Encoding',
   });
   expect(gunzipSync(page.rawPayload).toString()).toContain('console/app.js');
-  expect((await server.inject('/')).json()).toMatchObject({ version: '1.2.3', links: { docs: '/docs' } });
+  expect((await server.inject('/')).json()).toMatchObject({ version: '1.2.3', links: { docs: '/docs/' } });
 });
 
 test('the page may run and load nothing but its own files, and be framed by nobody', async () => {
