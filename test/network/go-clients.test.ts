@@ -23,7 +23,7 @@ let service: RunningService;
 beforeAll(async () => {
   generator = await installOpenApiGenerator();
   programs = await buildGoClients(generator);
-  service = await startService(5);
+  service = await startService(5, { settings: { access: { operateWithoutKey: true } } });
 });
 afterAll(() => service?.[Symbol.asyncDispose]());
 
