@@ -51,7 +51,8 @@ export function createSharedLimitCounters(store: SharedStore, own: LimitCounters
     async take(key, costNs, maxNs) {
       const alone = await own.take(key, costNs, maxNs);
       // Only work that this replica charged after it was done makes a backlog longer, and this replica has counted it.
-      const args = [costNs, maxNs, Math.max(maxNs, alone.ns)].map(String);
+      const aloneBefore = alone.isTaken ? alone.ns - costNs : alone.ns;
+      const args = [costNs, maxNs, Math.max(maxNs, aloneBefore)].map(String);
       const together = await store.ask(async (redis) => readBacklog(await redis.run(TAKE_SCRIPT, key, args)));
       if (together === undefined) return alone;
       // A cost that the shared counter rejects is taken back locally.

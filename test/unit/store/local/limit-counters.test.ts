@@ -88,6 +88,12 @@ describe('counters that replicas share', () => {
     );
   });
 
+  test('reduce a backlog that is longer than a window by no more than the cost', async () => {
+    const { replicas } = startShared();
+    await replicas[0].take('a', 100e9, 1_000e9);
+    expect(await replicas[0].take('a', -50e9, WINDOW_NS)).toEqual({ isTaken: true, ns: 50e9 });
+  });
+
   test('believe no more than a window of what another writer set, and at most the time of a new claim', async () => {
     const { clock, entries, replicas } = startShared();
     const [a, b] = replicas;
