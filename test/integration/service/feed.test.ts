@@ -56,6 +56,7 @@ test('the command messages prints stored messages, and follows new ones until it
   const cursor = /^go on with --after (\S+)\n$/.exec(listed.err)?.[1] ?? '';
   const args = ['messages', '--url', url, '--after', cursor, '--follow', '--json'];
   const command = spawn(process.execPath, [START, ...args], { env: {}, stdio: ['ignore', 'pipe', 'pipe'] });
+  onTestFinished(() => void command.kill('SIGKILL'));
   const ended = once(command, 'close');
   const errors = text(command.stderr);
   const next = emit('next');
