@@ -3,7 +3,7 @@ import { MAX_CONNECTIONS } from './http/server/base-server.ts';
 import { DEFAULT_DIAL_LIMITS } from './p2p/discovery/dial-schedule.ts';
 
 /** Files beside the connections below: modules, stores, listeners, APIs, upstreams, threads. */
-const OTHER_FILES = 200;
+export const OTHER_FILES = 200;
 /** A validator of the devnet has a listener and the other end of a connection in this process. */
 const FILES_PER_DEVNET_VALIDATOR = 2;
 

@@ -9,8 +9,7 @@ const COUNT = Number(process.env['SIMULATION_SCHEDULES'] ?? inject('feedSchedule
 const MAX_FAILURES = 5;
 /** In fewer schedules not all that must occur may occur. */
 const MANY = 20;
-/** Ends what hangs, and not what yields to other stages of .ci/run. */
-const TIMEOUT_MS = 2_400_000;
+const TIMEOUT_MS = 900_000;
 const MUST_OCCUR = ['crash', 'crash while writing', 'stopped', 'signed', 'failed'];
 
 function describeFailure(seed: number, { violations }: FeedRun): string {

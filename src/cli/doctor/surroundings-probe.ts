@@ -1,3 +1,4 @@
+import { OTHER_FILES } from '../../app-files.ts';
 import { maskedBaseUrl } from '../../config/schema/mask.ts';
 import type { Config, NetworkConfig } from '../../config/settings.ts';
 import { MAX_CONNECTIONS } from '../../http/server/base-server.ts';
@@ -110,12 +111,9 @@ function describeServers(servers: RedisServers): string {
   return `${servers.kind === 'single' ? '' : `${servers.kind} `}${list}${servers.isTls ? ' over TLS' : ''}`;
 }
 
-/** Beside connections: files, listeners, the API and threads. */
-const SPARE_DESCRIPTORS = 200;
-
 /** @param validators of all networks together */
 export function probeFileDescriptors(validators: number): DoctorReport['fileDescriptors'] {
   const limit = readFileLimit();
-  const needed = validators + MAX_CONNECTIONS + SPARE_DESCRIPTORS;
+  const needed = validators + MAX_CONNECTIONS + OTHER_FILES;
   return { ...(limit !== undefined && { limit }), needed };
 }

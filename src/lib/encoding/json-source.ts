@@ -94,7 +94,7 @@ export function membersOf(object: string): (readonly [name: string, source: stri
 }
 
 /** Returns the index of the quotation mark that closes the string opened at `start`; the length of the text if none does. */
-function endOfString(json: string, start: number): number {
+export function endOfString(json: string, start: number): number {
   for (let at = json.indexOf('"', start + 1); at !== -1; at = json.indexOf('"', at + 1)) {
     let before = at;
     while (json[before - 1] === '\\') before -= 1;

@@ -1,5 +1,6 @@
 import { isIP } from 'node:net';
 import { LRUCache } from 'lru-cache';
+import { endOfString } from '../../lib/encoding/json-source.ts';
 import { ParseError, tryParse } from '../../lib/encoding/parse-error.ts';
 import { parseJson } from '../../lib/encoding/parse-json.ts';
 import { type HostAndPort, parseHostAndPort } from '../../lib/net/host-and-port.ts';
@@ -262,8 +263,7 @@ const COLON = /\s*:/y;
 function requireUniqueNodeIDs(response: string): void {
   const known = new Set<string>();
   for (let start = response.indexOf('"'); start !== -1; ) {
-    let end = start + 1;
-    while (end < response.length && response[end] !== '"') end += response[end] === '\\' ? 2 : 1;
+    const end = endOfString(response, start);
     COLON.lastIndex = end + 1;
     const name = COLON.test(response) ? (parseJson(response.slice(start, end + 1), 'name') as string) : '';
     if (known.has(name)) throw new ParseError('validator set', `has "${name}" twice`);
