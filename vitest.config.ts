@@ -21,8 +21,8 @@ export default defineConfig({
       {
         extends: true,
         test: {
-          name: 'unit',
-          include: ['test/unit/**/*.test.ts'],
+          name: 'shared',
+          include: ['test/{unit,integration,faults}/**/*.test.ts'],
           exclude: [ISOLATED],
           // Loading the modules of each file again would double the time.
           isolate: false,
@@ -35,11 +35,7 @@ export default defineConfig({
         extends: true,
         test: {
           name: 'isolated',
-          include: [
-            'test/{integration,faults}/**/*.test.ts',
-            'test/simulation/{simulation,replicas,feed}.test.ts',
-            ISOLATED,
-          ],
+          include: ['test/simulation/{simulation,replicas,feed}.test.ts', ISOLATED],
         },
       },
     ],
