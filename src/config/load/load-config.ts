@@ -81,7 +81,7 @@ export function parseConfig(
   for (const { path, variable } of expanded.missing) {
     problems.add(path, `the environment variable ${variable}, which the text names, is not set`);
   }
-  for (const line of [...fromEnvironment.unread, ...(problem === undefined ? [] : [problem])]) problems.addLine(line);
+  for (const line of [...fromEnvironment.problems, ...(problem === undefined ? [] : [problem])]) problems.addLine(line);
   const proxyProblem = findProxyProblem(environment);
   if (proxyProblem !== undefined) problems.addLine(proxyProblem);
   problems.addErrors(validate(settings), settings);

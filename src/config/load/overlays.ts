@@ -11,6 +11,7 @@ import {
   settingsOf,
   variableName,
 } from '../schema/variables.ts';
+import { scanJson } from './read-json.ts';
 
 export interface CommandLineSettings {
   readonly config?: string;
@@ -45,29 +46,29 @@ export interface Overlay {
 /** @param named the variables that texts of the file name: they may have our prefix */
 export function readEnvironment(json: unknown, environment: Environment, named: ReadonlySet<string>) {
   const overlays: Overlay[] = [];
-  const unread: string[] = [];
+  const problems: string[] = [];
   for (const [variable, text] of Object.entries(environment)) {
     if (variable === FILE_VARIABLE || text === undefined) continue;
     if (!variable.startsWith(PREFIX)) {
       const meant = withPrefixMended(variable);
-      if (meant !== undefined) unread.push(`${variable}: no setting has this variable; did you mean ${meant}?`);
+      if (meant !== undefined) problems.push(`${variable}: no setting has this variable; did you mean ${meant}?`);
       continue;
     }
     const setting = settingOfVariable(SETTINGS, variable);
     // Shells and container files do not distinguish an empty variable from one that is not set.
     if (setting !== undefined && text !== '') {
-      overlays.push({
-        path: setting.path,
-        value: parseVariable(text, setting.schema),
-        source: `environment variable ${variable}`,
-      });
+      const value = parseVariable(text, setting.schema);
+      overlays.push({ path: setting.path, value, source: `environment variable ${variable}` });
+      // `JSON.parse` keeps the last of equal keys.
+      const { repeated } = typeof value === 'object' ? scanJson(text, variable) : { repeated: [] };
+      problems.push(...repeated.map((key) => `${variable}: has ${key}`));
     } else if (setting === undefined && !named.has(variable) && !isOfKubernetes(variable, environment)) {
-      unread.push(`${variable}: no setting has this variable; ${adviceOn(variable, json)}`);
+      problems.push(`${variable}: no setting has this variable; ${adviceOn(variable, json)}`);
     }
   }
   // A variable for part of an endpoint overrides the one for the whole endpoint.
   overlays.sort((a, b) => a.path.length - b.path.length);
-  return { overlays, unread };
+  return { overlays, problems };
 }
 
 /** Returns the variable of a setting that differs by a misspelt prefix only; undefined if there is none. */

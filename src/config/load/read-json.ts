@@ -17,7 +17,7 @@ const MAX_VALUES = 200_000;
 export function readJson(path: string): unknown {
   const text = readText(path);
   if (text.trim() === '') throw new ConfigError([`the configuration file ${path} is empty`]);
-  const { repeated, count, mistake } = scan(text, path);
+  const { repeated, count, mistake } = scanJson(text, `the configuration file ${path}`);
   // jsonc-parser has positions, and accepts some texts that are not JSON.
   const json: unknown = attempt(() => JSON.parse(text), SyntaxError);
   // The message of `JSON.parse` quotes the text, and does not always contain a position.
@@ -48,9 +48,10 @@ function readText(path: string): string {
 /**
  * Returns the first repeated keys in words, the number of all, and the place of the first mistake.
  *
+ * @param what the text, for the error
  * @throws {ConfigError} at the first value that is one too many, or too deep for functions that call themselves
  */
-function scan(text: string, path: string) {
+export function scanJson(text: string, what: string) {
   const repeated: string[] = [];
   const keys: Set<string>[] = [];
   let mistake: string | undefined;
@@ -60,12 +61,9 @@ function scan(text: string, path: string) {
 
   function countValue(line: number, column: number): void {
     values += 1;
-    if (values > MAX_VALUES)
-      throw new ConfigError([`the configuration file ${path} has more than ${MAX_VALUES} values`]);
+    if (values > MAX_VALUES) throw new ConfigError([`${what} has more than ${MAX_VALUES} values`]);
     if (levels <= MAX_LEVELS) return;
-    throw new ConfigError([
-      `the configuration file ${path} has more than ${MAX_LEVELS} levels of lists and objects ${placeOf(line, column)}`,
-    ]);
+    throw new ConfigError([`${what} has more than ${MAX_LEVELS} levels of lists and objects ${placeOf(line, column)}`]);
   }
   function begin(line: number, column: number): void {
     levels += 1;

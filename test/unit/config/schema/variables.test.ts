@@ -195,6 +195,14 @@ describe('a variable with our prefix that belongs to no setting', () => {
     expect(problemsOf(BASE, {}, environment)).toEqual([expect.stringContaining(': must be a list of 0 to 1000')]);
   });
 
+  test('JSON with a key twice in one object is rejected, without values', () => {
+    const variable = 'SIGNATURE_AGGREGATOR_UPSTREAM__METRICS';
+    const text = '{"baseUrl":"https://a.test","httpHeaders":{"k":"secret","\\u006b":"other"}}';
+    expect(problemsOf(BASE, {}, { [variable]: text })).toEqual([
+      `${variable}: has "k" twice in one object (line 1 column 57)`,
+    ]);
+  });
+
   test('invalid JSON is not shown', () => {
     const environment = { SIGNATURE_AGGREGATOR_UPSTREAM__METRICS: '{"httpHeaders":{"k":"secret"}' };
     const [problem = ''] = problemsOf(BASE, {}, environment);
