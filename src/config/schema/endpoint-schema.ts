@@ -46,6 +46,18 @@ const QueryParameters = Type.Record(Type.String(), SecretText, {
   examples: [{ token: '${API_TOKEN}' }],
 });
 
+/** Headers of one connection or one body (RFC 9110, 7.6.1), which undici refuses or writes. */
+const OF_CONNECTION: ReadonlySet<string> = new Set([
+  'connection',
+  'content-length',
+  'expect',
+  'keep-alive',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+]);
+
 const HttpHeaders = check(
   Type.Record(Type.String(), SecretText, {
     description: 'Added to the headers of every request, such as a key of the API.',
@@ -54,7 +66,12 @@ const HttpHeaders = check(
     examples: [{ 'x-api-key': '${API_KEY}' }],
   }),
   (headers, report) => {
+    const names = new Set<string>();
     for (const [name, value] of Object.entries(headers)) {
+      const lowerCase = name.toLowerCase();
+      if (names.has(lowerCase)) report('is the name of another header, in other letters', [name]);
+      names.add(lowerCase);
+      if (OF_CONNECTION.has(lowerCase)) report('is a header of the connection, which the service itself sets', [name]);
       if (typeof value !== 'string') continue;
       try {
         validateHeaderName(name);

@@ -1,3 +1,16 @@
+/** Codes of undici's errors for arguments that it cannot send. */
+const MISUSE: ReadonlySet<string> = new Set([
+  'UND_ERR_INVALID_ARG',
+  'UND_ERR_INVALID_RETURN_VALUE',
+  'UND_ERR_NOT_SUPPORTED',
+  'UND_ERR_REQ_CONTENT_LENGTH_MISMATCH',
+]);
+
+/** Throws an error of the program, which is no failure of a connection: a request was built that undici cannot send. */
+export function rethrowMisuse(cause: unknown): void {
+  if (MISUSE.has(codeOf(cause) ?? '')) throw cause;
+}
+
 /** Describes a connection failure for operators. The texts of Node and undici contain host and port. */
 export function describeTransportError(cause: unknown): string {
   if (!(cause instanceof Error)) return String(cause);

@@ -5,7 +5,7 @@ import type { ApiEndpoint } from '../../lib/net/api-endpoint.ts';
 import { EndpointAddress } from '../../lib/net/endpoint-address.ts';
 import { mayStatusPass, parseRetryAfterMs, sentenceOf, shortened } from '../../lib/net/http-failure.ts';
 import { type OpenHttp, openHttpPool } from '../../lib/net/http-port.ts';
-import { describeTransportError } from '../../lib/net/transport-error.ts';
+import { describeTransportError, rethrowMisuse } from '../../lib/net/transport-error.ts';
 import type { TxID, ValidationID } from '../../warp/ids.ts';
 import { parseExactJson } from '../codec/exact-json.ts';
 import { readArray, readId, readObject } from '../codec/json-fields.ts';
@@ -73,6 +73,7 @@ export function createDataApi(options: DataApiOptions) {
       } catch (cause) {
         signal.throwIfAborted();
         if (cause instanceof ApiError) throw cause;
+        rethrowMisuse(cause);
         const isResponse = cause instanceof ParseError;
         const reason = isResponse ? cause.message : 'no response';
         throw new ApiError(isResponse ? 'invalid_response' : 'unavailable', `the data API: ${reason}`, {

@@ -5,7 +5,7 @@ import type { FairSemaphore } from '../../lib/concurrency/fair-semaphore.ts';
 import { ParseError, tryParse } from '../../lib/encoding/parse-error.ts';
 import type { EndpointAddress } from '../../lib/net/endpoint-address.ts';
 import { mayStatusPass, parseRetryAfterMs, sentenceOf, shortened } from '../../lib/net/http-failure.ts';
-import { describeTransportError, describeWithoutHosts } from '../../lib/net/transport-error.ts';
+import { describeTransportError, describeWithoutHosts, rethrowMisuse } from '../../lib/net/transport-error.ts';
 import { currentSpan } from '../../telemetry/spans.ts';
 import { encodeExactJson, parseExactJson } from '../codec/exact-json.ts';
 import { type JsonObject, readObject, readString } from '../codec/json-fields.ts';
@@ -66,6 +66,7 @@ export async function sendOnce<Result>(
     );
   } catch (cause) {
     signal.throwIfAborted();
+    rethrowMisuse(cause);
     if (cause instanceof ParseError) return invalidResponse(cause);
     if (deadline.signal.aborted) return unavailable('timeout', `no response within ${timeoutMs} ms`);
     return {

@@ -5,6 +5,7 @@ import { FairSemaphore, type Permit, SemaphoreRejection } from '../../lib/concur
 import type { ApiEndpoint } from '../../lib/net/api-endpoint.ts';
 import { EndpointAddress } from '../../lib/net/endpoint-address.ts';
 import type { OpenHttp } from '../../lib/net/http-port.ts';
+import { rethrowMisuse } from '../../lib/net/transport-error.ts';
 import type { Span } from '../../telemetry/spans.ts';
 import { createCircuitBreaker } from './circuit-breaker.ts';
 import { readAnswer } from './read-answer.ts';
@@ -142,6 +143,7 @@ export function createUpstreamClient({
         asked.signal.throwIfAborted();
         const mayRepeat = asked.method === 'GET' && !isRepeated && !signal.aborted;
         if (mayRepeat && BROKEN_CONNECTION.has(systemCodeOf(error))) continue;
+        rethrowMisuse(error);
         const failure = error instanceof UpstreamError ? error : failureOf(error, asked);
         if (isNeverConnected(failure)) breaker.notConnected();
         throw failure;

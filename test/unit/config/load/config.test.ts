@@ -258,6 +258,14 @@ describe('problems', () => {
       'networks.fuji.pChainApi[0].httpHeaders.a b',
       network({ pChainApi: [{ ...A, httpHeaders: { 'a b': 'secret' } }] }),
     ],
+    ...['Connection', 'expect', 'transfer-encoding'].map((name): [string, unknown] => [
+      `networks.fuji.pChainApi[0].httpHeaders.${name}`,
+      network({ pChainApi: [{ ...A, httpHeaders: { [name]: 'close' } }] }),
+    ]),
+    [
+      'upstream.metrics.httpHeaders.x-key',
+      fileWith({ upstream: { metrics: { ...A, httpHeaders: { 'X-Key': 'a', 'x-key': 'b' } } } }),
+    ],
     ['networks.fuji.trackedSubnetIds[1]', network({ trackedSubnetIds: [PRIMARY_NETWORK_ID, 'x'] })],
     [
       'networks.fuji.manuallyTrackedPeers[0].nodeId',

@@ -4,7 +4,11 @@ import https from 'node:https';
 import { type AddressInfo, createServer, type Server } from 'node:net';
 import { expect, test } from 'vitest';
 import { openHttpPool } from '../../../../src/lib/net/http-port.ts';
-import { describeTransportError, describeWithoutHosts } from '../../../../src/lib/net/transport-error.ts';
+import {
+  describeTransportError,
+  describeWithoutHosts,
+  rethrowMisuse,
+} from '../../../../src/lib/net/transport-error.ts';
 import { createIdentity, identityTlsOptions } from '../../../../src/p2p/identity/identity.ts';
 
 const withCode = (message: string, code: unknown): Error => Object.assign(new Error(message), { code });
@@ -24,6 +28,23 @@ test.each<[unknown, string, string]>([
 ])('%s is described to operators in full, and to clients by its code', (cause, full, code) => {
   expect(describeTransportError(cause)).toBe(full);
   expect(describeWithoutHosts(cause)).toBe(`the connection failed${code}`);
+});
+
+test('a request that undici cannot send is an error of the program', async () => {
+  // A pool of its own for each: after such a request, a pool of undici no longer uses the connection.
+  async function failure(headers: Record<string, string>, path = '/'): Promise<unknown> {
+    const pool = openHttpPool('http://127.0.0.1:1', { connections: 1 });
+    const error: unknown = await pool.request({ method: 'GET', path, headers }).catch((cause: unknown) => cause);
+    await pool.destroy();
+    return error;
+  }
+  for (const misuse of [failure({ a: 'b\n' }), failure({}, '/a b'), failure({ expect: '100-continue' })]) {
+    const error = await misuse;
+    expect(() => rethrowMisuse(error)).toThrow(error as Error);
+  }
+  const refused = await failure({});
+  expect(refused).toMatchObject({ code: 'ECONNREFUSED' });
+  expect(() => rethrowMisuse(refused)).not.toThrow();
 });
 
 /** Returns the error of a request to a server at an origin of this scheme. */

@@ -65,3 +65,13 @@ test('a request whose client leaves in the tick in which its connection breaks i
   await expect(upstream.request({ ...REQUEST, signal: client.signal })).rejects.toBe(gone);
   expect(fails).toHaveLength(1);
 });
+
+test('a request that undici cannot send is an error of the program, not of the upstream', async () => {
+  const { upstream, fails } = openClient();
+  await using _upstream = upstream;
+  const misuse = Object.assign(new Error('invalid header'), { code: 'UND_ERR_INVALID_ARG' });
+  const asking = upstream.request({ ...REQUEST, signal: new AbortController().signal });
+  await settle();
+  fails[0]?.(misuse);
+  await expect(asking).rejects.toBe(misuse);
+});
