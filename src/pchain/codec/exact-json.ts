@@ -25,8 +25,9 @@ export function parseExactJson(text: string, what: string): unknown {
     if (source.length <= MAX_DIGITS) return BigInt(source);
     throw new ParseError(what, `has an integer of ${source.length} digits, at most ${MAX_DIGITS} are allowed`);
   };
-  const reviver = LONG_INTEGER.test(text) ? (revive as (key: string, value: unknown) => unknown) : undefined;
-  return parseJson(text, what, reviver);
+  return parseJson(text, what, (checked) =>
+    LONG_INTEGER.test(checked) ? (revive as (key: string, value: unknown) => unknown) : undefined,
+  );
 }
 
 /** Encodes JSON with bigints as integers. */

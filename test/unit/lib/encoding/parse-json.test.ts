@@ -27,6 +27,12 @@ test.each([
   expect(() => parse(open.repeat(750_000))).toThrow('more than 64 levels');
 });
 
+test('no reviver is chosen for a text that is too large', () => {
+  const neverAsked = (): never => expect.fail('the text was looked at');
+  expect(() => parseJson(nested(65), 'answer', neverAsked)).toThrow('more than 64 levels');
+  expect(parseJson('[1]', 'answer', () => (_key, value) => (value === 1 ? 2 : value))).toEqual([2]);
+});
+
 test('levels that were closed do not count, nor brackets in texts', () => {
   const texts = [nested(100), '"', '\\', '\\"', `"${nested(100)}`, '\\\\"[', '\\u005b'.repeat(100)];
   const value = [...texts, ...Array.from({ length: 100 }, () => [[texts]])];
