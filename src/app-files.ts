@@ -3,7 +3,7 @@ import { MAX_CONNECTIONS } from './http/server/base-server.ts';
 import { DEFAULT_DIAL_LIMITS } from './p2p/discovery/dial-schedule.ts';
 
 /** Files beside the connections below: modules, stores, listeners, APIs, upstreams, threads. */
-export const OTHER_FILES = 200;
+const OTHER_FILES = 200;
 /** A validator of the devnet has a listener and the other end of a connection in this process. */
 const FILES_PER_DEVNET_VALIDATOR = 2;
 
@@ -14,25 +14,41 @@ export interface ConnectionLimits {
   readonly maxPeerConnections: number;
 }
 
+type Divided = Pick<Config, 'networks' | 'server'>;
+
 /**
  * Divides the files that the process may open, so that no connection fails for want of one: at the limit the system resets new
  * connections, however long others have been idle. Half is for clients, and what they leave is for validators.
  *
  * @param fileLimit undefined: there is none
  */
-export function connectionLimits(
-  fileLimit: number | undefined,
-  { networks, server }: Pick<Config, 'networks' | 'server'>,
-): ConnectionLimits {
+export function connectionLimits(fileLimit: number | undefined, { networks, server }: Divided): ConnectionLimits {
   const files = fileLimit ?? Number.POSITIVE_INFINITY;
-  const goPorts = networks.flatMap(({ goApi }) => [goApi.apiPort, goApi.metricsPort]);
-  const listeners = Math.max(1, goPorts.filter((port) => port !== undefined).length + Number(server.ownApi));
-  const validators = networks.reduce((sum, { embedded }) => sum + (embedded?.validators ?? 0), 0);
-  const others = Math.min(OTHER_FILES, files / 4) + FILES_PER_DEVNET_VALIDATOR * validators;
-  const free = Math.max(0, files - others);
+  const listeners = countListeners({ networks, server });
+  const free = Math.max(0, files - Math.min(OTHER_FILES, files / 4) - filesOfDevnet(networks));
   const maxConnections = atMost(MAX_CONNECTIONS, free / 2 / listeners);
   const forPeers = free - maxConnections * listeners;
   return { maxConnections, maxPeerConnections: atMost(DEFAULT_DIAL_LIMITS.maxConnections, forPeers / networks.length) };
+}
+
+/**
+ * Returns the least limit with which {@link connectionLimits} holds up neither clients nor validators.
+ *
+ * @param validators number of those of each network
+ */
+export function neededFiles({ networks, server }: Divided, validators: readonly number[]): number {
+  const forClients = MAX_CONNECTIONS * countListeners({ networks, server });
+  const forPeers = networks.length * Math.min(DEFAULT_DIAL_LIMITS.maxConnections, Math.max(0, ...validators));
+  return OTHER_FILES + filesOfDevnet(networks) + forClients + Math.max(forClients, forPeers);
+}
+
+function countListeners({ networks, server }: Divided): number {
+  const goPorts = networks.flatMap(({ goApi }) => [goApi.apiPort, goApi.metricsPort]);
+  return Math.max(1, goPorts.filter((port) => port !== undefined).length + Number(server.ownApi));
+}
+
+function filesOfDevnet(networks: Divided['networks']): number {
+  return networks.reduce((sum, { embedded }) => sum + FILES_PER_DEVNET_VALIDATOR * (embedded?.validators ?? 0), 0);
 }
 
 function atMost(most: number, share: number): number {

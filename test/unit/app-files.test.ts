@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { connectionLimits } from '../../src/app-files.ts';
+import { connectionLimits, neededFiles } from '../../src/app-files.ts';
 import { parseConfig } from '../../src/config/load/load-config.ts';
 
 const NODE = { pChainApi: [{ baseUrl: 'http://127.0.0.1:9650' }] };
@@ -36,3 +36,21 @@ test('the devnet needs two files for each validator, and each listener has at le
   expect(limitsOf(256, devnet(20))).toEqual({ maxConnections: 76, maxPeerConnections: 76 });
   expect(limitsOf(256, devnet(200))).toEqual({ maxConnections: 1, maxPeerConnections: 1 });
 });
+
+test.each([
+  [1_000, { fuji: NODE }],
+  [9_000, { fuji: NODE }],
+  [9_000, { fuji: NODE, mainnet: { pChainApi: [{ baseUrl: 'http://127.0.0.1:9651' }] } }],
+  [1_000, { fuji: { ...NODE, goApi: { apiPort: 8_081, metricsPort: 8_082 } } }],
+  [20, { local: { embedded: { validators: 20 } } }],
+])(
+  'with the files that are needed for %i validators in each of %j, no connection is missing',
+  (validators, networks) => {
+    const { config } = parseConfig({ networks }, {}, {});
+    const needed = neededFiles(config, [validators, 10]);
+    expect(connectionLimits(needed, config).maxConnections).toBe(4_096);
+    expect(connectionLimits(needed, config).maxPeerConnections).toBeGreaterThanOrEqual(validators);
+    const { maxConnections, maxPeerConnections } = connectionLimits(needed - 2 * config.networks.length, config);
+    expect(maxConnections < 4_096 || maxPeerConnections < validators).toBe(true);
+  },
+);

@@ -52,7 +52,7 @@ export async function diagnose(
     probeUpstreams(config.upstream.endpoints),
     probeRedis(config.store.shared),
   ]);
-  const validatorCount = networks.reduce((sum, network) => sum + network.validatorCount, 0);
+  const validators = networks.map(({ validatorCount }) => validatorCount);
   const facts = {
     schemaVersion: SCHEMA_VERSION,
     service: {
@@ -70,7 +70,7 @@ export async function diagnose(
     networks: networks.map(({ report }) => report),
     upstreams,
     ...(redis !== undefined && { redis }),
-    fileDescriptors: probeFileDescriptors(validatorCount),
+    fileDescriptors: probeFileDescriptors(config, validators),
   } as const;
   return { ...facts, findings: findFindings(facts) };
 }

@@ -129,7 +129,7 @@ export const DoctorReport = Type.Object({
   redis: Type.Optional(Type.Object({ ...CALL, servers: text() })),
   fileDescriptors: Type.Object({
     limit: Type.Optional(integer('Soft limit of this process; missing where it cannot be read')),
-    needed: integer('Validators, clients and some to spare'),
+    needed: integer('The least limit with which neither clients nor validators are refused a connection'),
   }),
   findings: Type.Array(Finding, { description: 'The most severe first' }),
 });

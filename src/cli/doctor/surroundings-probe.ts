@@ -1,7 +1,6 @@
-import { OTHER_FILES } from '../../app-files.ts';
+import { neededFiles } from '../../app-files.ts';
 import { maskedBaseUrl } from '../../config/schema/mask.ts';
 import type { Config, NetworkConfig } from '../../config/settings.ts';
-import { MAX_CONNECTIONS } from '../../http/server/base-server.ts';
 import { systemClock } from '../../lib/concurrency/clock.ts';
 import { aborted } from '../../lib/concurrency/deadline.ts';
 import type { ApiEndpoint } from '../../lib/net/api-endpoint.ts';
@@ -111,9 +110,12 @@ function describeServers(servers: RedisServers): string {
   return `${servers.kind === 'single' ? '' : `${servers.kind} `}${list}${servers.isTls ? ' over TLS' : ''}`;
 }
 
-/** @param validators of all networks together */
-export function probeFileDescriptors(validators: number): DoctorReport['fileDescriptors'] {
+/** @param validators number of those of each network */
+export function probeFileDescriptors(
+  config: Pick<Config, 'networks' | 'server'>,
+  validators: readonly number[],
+): DoctorReport['fileDescriptors'] {
   const limit = readFileLimit();
-  const needed = validators + MAX_CONNECTIONS + OTHER_FILES;
+  const needed = neededFiles(config, validators);
   return { ...(limit !== undefined && { limit }), needed };
 }
