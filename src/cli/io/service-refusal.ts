@@ -5,6 +5,7 @@ import { AggregationDetails, detailsOf } from '../../http/errors/aggregation-det
 import { ERROR_CODES, type ErrorCode } from '../../http/errors/error-codes.ts';
 import { OWN_ERROR_FORM } from '../../http/errors/error-form.ts';
 import { SentMessages } from '../../http/errors/sent-messages.ts';
+import { retryAfterSeconds } from '../../lib/net/http-failure.ts';
 import { CommandFailure, EXIT, type ExitCode } from './exit-codes.ts';
 import { formatTable, percentOf, printable } from './text.ts';
 
@@ -69,7 +70,7 @@ export function refusalOf(error: AggregatorError): ServiceRefusal {
   const { code, field, message, retryAfterMs } = error;
   const text = field === undefined ? message : `${OWN_ERROR_FORM.fieldNames[field]}: ${message}`;
   const answer = { code, message: text, details: detailsOf(error) };
-  const retryAfter = retryAfterMs === undefined ? undefined : String(Math.ceil(retryAfterMs / 1_000));
+  const retryAfter = retryAfterMs === undefined ? undefined : String(retryAfterSeconds(retryAfterMs));
   return new ServiceRefusal(OWN_ERROR_FORM.bodyOf(answer, OWN_ERROR_FORM.statusOf(code)), { retryAfter });
 }
 

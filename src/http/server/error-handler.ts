@@ -1,6 +1,7 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
 import { AggregatorError } from '../../aggregation/aggregator-error.ts';
 import { CodedError } from '../../lib/net/coded-error.ts';
+import { retryAfterSeconds } from '../../lib/net/http-failure.ts';
 import { detailsOf } from '../errors/aggregation-details.ts';
 import { ERROR_CODES, type ErrorCode, isErrorCode } from '../errors/error-codes.ts';
 import type { ErrorAnswer, ErrorForm } from '../errors/error-form.ts';
@@ -37,7 +38,7 @@ export function createErrorHandler(log: RequestLog, formOfServer: ErrorForm): Er
       log.aggregationFailed(context, error);
     else if (statusCode < 500 || route.config?.isRecorded === true) log.refused(context, code, String(message));
     const body = form.bodyOf(answer, statusCode, request.url);
-    const retryAfter = retryAfterMs === undefined ? undefined : Math.max(1, Math.ceil(retryAfterMs / 1_000));
+    const retryAfter = retryAfterMs === undefined ? undefined : retryAfterSeconds(retryAfterMs);
     if (stream?.hasBegun) {
       // Its headers are sent.
       stream.end(encodeEvent({ event: 'error', data: { ...(body as object), retryAfter } }));

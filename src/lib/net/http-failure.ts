@@ -19,6 +19,11 @@ export function parseRetryAfterMs(value: unknown, nowMs: number): number | undef
   return Number.isNaN(dateMs) ? undefined : Math.max(0, dateMs - nowMs);
 }
 
+/** Returns the seconds of `Retry-After`: not too few, and at least one, so that no client repeats at once. */
+export function retryAfterSeconds(retryAfterMs: number): number {
+  return Math.max(1, Math.ceil(retryAfterMs / 1_000));
+}
+
 const MAX_LINE_LENGTH = 200;
 
 /** Returns the sentence of an error body: the message of a JSON error, else the first line. Undefined for a page or an empty body. */

@@ -3,7 +3,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { Readable } from 'node:stream';
 import { tryParse } from '../../lib/encoding/parse-error.ts';
 import { parseJson } from '../../lib/encoding/parse-json.ts';
-import { parseRetryAfterMs } from '../../lib/net/http-failure.ts';
+import { parseRetryAfterMs, retryAfterSeconds } from '../../lib/net/http-failure.ts';
 import { findRefusalWords, type RefusalWords } from './refusal-words.ts';
 
 /** An answer as received. A body up to the bound of `readAnswer` is a buffer. */
@@ -101,7 +101,7 @@ function pickRetry(status: number, headers: IncomingHttpHeaders, nowMs: number):
   const retryAfterMs = parseRetryAfterMs(headers['retry-after'], nowMs);
   return {
     // An upstream may send a date, which few clients read.
-    ...(retryAfterMs !== undefined && { 'retry-after': String(Math.ceil(retryAfterMs / 1_000)) }),
+    ...(retryAfterMs !== undefined && { 'retry-after': String(retryAfterSeconds(retryAfterMs)) }),
     ...Object.fromEntries(integers),
   };
 }

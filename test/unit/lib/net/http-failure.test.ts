@@ -1,5 +1,11 @@
 import { expect, test } from 'vitest';
-import { mayStatusPass, parseRetryAfterMs, sentenceOf, shortened } from '../../../../src/lib/net/http-failure.ts';
+import {
+  mayStatusPass,
+  parseRetryAfterMs,
+  retryAfterSeconds,
+  sentenceOf,
+  shortened,
+} from '../../../../src/lib/net/http-failure.ts';
 
 test('retries are useful after server errors, timeouts and rate limits', () => {
   const statuses = [200, 301, 400, 401, 403, 404, 408, 409, 429, 499, 500, 502, 503, 504, 599];
@@ -18,6 +24,10 @@ test.each<[unknown, number | undefined]>([
   [['1', '2'], undefined],
 ])('Retry-After %j is a wait of %s ms', (value, expected) => {
   expect(parseRetryAfterMs(value, 10_000)).toBe(expected);
+});
+
+test('Retry-After is in whole seconds: not too few, and at least one', () => {
+  expect([0, 1, 1_000, 1_001, 59_999].map(retryAfterSeconds)).toEqual([1, 1, 1, 2, 60]);
 });
 
 test.each<[string, string | undefined]>([
