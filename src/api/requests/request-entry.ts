@@ -3,6 +3,7 @@ import type { AggregationReport } from '../../aggregation/aggregator-error.ts';
 import type { Subject } from '../../aggregation/request/aggregation-request.ts';
 import { byOutcome, type OutcomeWeights, weightsOf } from '../../aggregation/validators/validator-outcome.ts';
 import { type AggregationDetails, presentDetails } from '../../http/errors/aggregation-details.ts';
+import { presentSentMessages } from '../../http/errors/sent-messages.ts';
 import type { RequestEnd } from '../../http/observability/request-log.ts';
 import type { RequestContext } from '../../http/request/request-context.ts';
 import { evmHash } from '../../pchain/rpc/evm-api.ts';
@@ -20,11 +21,13 @@ const MAX_CLIENT_LENGTH = 128;
 const MAX_TEXT_LENGTH = 200;
 /** Characters of the answer's error text that a record keeps; most have fewer than 200. */
 const MAX_ERROR_LENGTH = 500;
+/** Messages of a transaction that a record keeps. */
+const MAX_MESSAGES = 20;
 
 /** @returns undefined for what is no request for a signature, such as the preflight of one */
 export function entryOf(context: RequestContext, end: RequestEnd, endedAt: number): RequestEntry | undefined {
   const { request, route, client, aggregation } = context;
-  const { code: errorCode, message: errorMessage, report } = context.failure ?? {};
+  const { code: errorCode, message: errorMessage, report, sentMessages } = context.failure ?? {};
   const result = aggregation?.result;
   const outcome = errorCode ?? (end.isAnswered ? result && 'signed' : 'aborted');
   if (outcome === undefined) return undefined;
@@ -56,7 +59,7 @@ export function entryOf(context: RequestContext, end: RequestEnd, endedAt: numbe
     status: end.isAnswered || errorCode !== undefined ? end.status : undefined,
     errorMessage: errorMessage?.slice(0, MAX_ERROR_LENGTH),
     weights: result?.weights ?? (report && weightsOf(report.tally)),
-    details: report && detailsOf(report),
+    details: report ? detailsOf(report) : sentMessages && presentSentMessages(sentMessages, MAX_MESSAGES),
   };
   // JSON leaves undefined fields out.
   return entry as RequestEntry;
@@ -97,6 +100,7 @@ export function presentEntry(entry: RequestEntry): RequestRecord {
 export function sizeOfEntry({ id, errorMessage = '', details }: RequestEntry): number {
   const size = BYTES_OF_ENTRY + id.length + 2 * errorMessage.length;
   if (details === undefined) return size;
+  if ('messages' in details) return size + BYTES_OF_LISTED * details.messages.length;
   const listed = [...details.missing, ...details.outcomes.refused.reasons];
   return listed.reduce((sum, { text = '' }) => sum + BYTES_OF_LISTED + 2 * text.length, size + BYTES_OF_DETAILS);
 }

@@ -2,6 +2,7 @@ import { type Static, Type } from 'typebox';
 import { byOutcome, OUTCOME_MEANINGS } from '../../aggregation/validators/validator-outcome.ts';
 import { AggregationDetails } from '../../http/errors/aggregation-details.ts';
 import { CODE_NAMES } from '../../http/errors/error-codes.ts';
+import { SentMessages } from '../../http/errors/sent-messages.ts';
 import { integer, oneOf, optionalText, text } from '../../lib/encoding/schema.ts';
 
 /** How a request ended: `aborted` if its client disconnected before the answer. */
@@ -67,7 +68,7 @@ export const RequestRecord = Type.Object(
         },
       ),
     ),
-    details: Type.Optional(AggregationDetails),
+    details: Type.Optional(Type.Union([AggregationDetails, SentMessages])),
   },
   {
     title: 'RequestRecord',

@@ -75,7 +75,9 @@ export function registerRequests(server: Server, history: RequestHistory, access
           subnetId: Type.Optional(text('Only requests with this signing subnet, in hex or cb58')),
           messageId: Type.Optional(text('Only requests for the message with this ID, in hex or cb58')),
           transaction: Type.Optional(
-            text('Only requests that name this transaction, by its ID or hash in hex or cb58'),
+            text(
+              'Only requests that name this transaction, by its ID or hash in hex or cb58. Those that name a message which it sent are found by messageId',
+            ),
           ),
           client: Type.Optional(
             text('Only requests of this client: `key:` and the name of its API key, or `address:` and its IP address'),

@@ -388,7 +388,7 @@ export interface ListRequestsQuery {
    */
   messageId?: string;
   /**
-   * Only requests that name this transaction, by its ID or hash in hex or cb58
+   * Only requests that name this transaction, by its ID or hash in hex or cb58. Those that name a message which it sent are found by messageId
    */
   transaction?: string;
   /**
@@ -2039,7 +2039,7 @@ export interface RequestRecord {
    */
   errorMessage?: string;
   weights?: OutcomeWeights;
-  details?: AggregationDetails;
+  details?: AggregationDetails | SentMessages;
 }
 /**
  * Milliseconds of each stage. resolve: finding the validator set; connect: until a validator could be asked; collect: until the quorum was reached or out of reach; verify: checking the signature; execution: until the transaction was accepted and executed. The rest of the duration is waiting: for a permit, for another replica that has the same work, for the body. A stage that did not occur is missing

@@ -2,7 +2,7 @@ import type { FeedMessageRecord, MessagePageBody } from '../../api/feed/feed-rec
 import type { ReadinessBody } from '../../api/health/health.ts';
 import type { RequestRecord } from '../../api/requests/request-record.ts';
 import { createClient, type SignatureAggregatorClient } from '../../client/client.ts';
-import { SignatureAggregatorError } from '../../client/client-error.ts';
+import { type ErrorDetails, SignatureAggregatorError } from '../../client/client-error.ts';
 import type { AggregationDetails, SentMessages } from '../../client/gen/api.ts';
 import { API_KEY_HEADER, type Call, Caller, type CallerOptions } from '../../client/http-call.ts';
 import type { DevnetNetwork, Example } from '../../devnet/devnet-schemas.ts';
@@ -37,11 +37,17 @@ export function failureOf(error: unknown): Failure {
     message: code === 'unreachable' ? UNREACHABLE : message,
     code,
     statusCode: status,
-    ...(details && 'messages' in details && { messages: details.messages }),
-    ...(details && 'outcomes' in details && { details }),
+    ...partsOf(details),
     ...(retryAfterMs !== undefined && { retryAfter: retryAfterMs / 1_000 }),
     requestId,
   };
+}
+
+/** Returns what a failure has of the details of an error. */
+export function partsOf(details: ErrorDetails | undefined): Pick<Failure, 'details' | 'messages'> {
+  if (details === undefined) return {};
+  if ('messages' in details) return { messages: details.messages };
+  return 'outcomes' in details ? { details } : {};
 }
 
 /** Calls of the service that the page came from. The API key is kept in the tab's storage. */

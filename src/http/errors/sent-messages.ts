@@ -25,8 +25,9 @@ export const SentMessages = Type.Object(
 /** Bounds the error answer. */
 const MAX_MESSAGES = 100;
 
-export function presentSentMessages(sent: readonly SentMessage[]): Static<typeof SentMessages> {
-  const shown = sent.slice(0, MAX_MESSAGES);
+/** @param most the number of messages that are listed */
+export function presentSentMessages(sent: readonly SentMessage[], most = MAX_MESSAGES): Static<typeof SentMessages> {
+  const shown = sent.slice(0, most);
   return {
     messages: shown.map(({ logIndex, message }) => {
       const payload = readPayload(message.payload);

@@ -3,6 +3,7 @@ import type { AggregationReport } from '../../aggregation/aggregator-error.ts';
 import type { AggregationStage } from '../../aggregation/aggregator-metrics.ts';
 import type { AggregationRequest, AggregationResult } from '../../aggregation/request/aggregation-request.ts';
 import type { Signing } from '../../aggregation/request/signing-resolver.ts';
+import type { SentMessage } from '../../pchain/codec/evm-receipt.ts';
 import type { Span } from '../../telemetry/spans.ts';
 import type { BlockchainID, MessageID } from '../../warp/ids.ts';
 import type { ErrorCode } from '../errors/error-codes.ts';
@@ -47,6 +48,8 @@ export interface RequestFailure {
   readonly message?: string | undefined;
   /** What the validators did, if an aggregation failed. */
   readonly report?: AggregationReport | undefined;
+  /** The messages of the transaction, if the client has to choose one. */
+  readonly sentMessages?: readonly SentMessage[] | undefined;
   /** Status that a plain answer would have had, if a stream ended with the error after its 200. */
   readonly statusOfStream?: number | undefined;
 }

@@ -30,9 +30,9 @@ export function createErrorHandler(log: RequestLog, formOfServer: ErrorForm): Er
     const answer = answerTo(error, request, form);
     const { code, message, retryAfterMs = ERROR_CODES[code].retryAfterMs } = answer;
     const statusCode = form.statusOf(code);
-    const report = error instanceof AggregatorError ? error.report : undefined;
+    const { report, sentMessages } = error instanceof AggregatorError ? error : {};
     const statusOfStream = stream?.hasBegun === true ? statusCode : undefined;
-    context.fail({ code, message: String(message), report, statusOfStream });
+    context.fail({ code, message: String(message), report, sentMessages, statusOfStream });
     if (code === 'internal_error') log.unexpected(context, error);
     else if (error instanceof AggregatorError && (statusCode >= 500 || error.report !== undefined))
       log.aggregationFailed(context, error);

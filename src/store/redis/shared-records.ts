@@ -22,14 +22,15 @@ export interface SharedRecords {
 }
 
 export interface SharedRecord {
-  /** What validators did; they choose their texts. */
-  readonly details?:
-    | {
-        /** The most important first; left out of a value that is too long. */
-        readonly missing: readonly unknown[];
-        readonly missingOmitted: number;
-      }
-    | undefined;
+  /** Left out of a value that is too long. */
+  readonly details?: object | CutDetails | undefined;
+}
+
+/** What validators did; they choose their texts. */
+interface CutDetails {
+  /** The most important first: the last are left out of a value that is too long. */
+  readonly missing: readonly unknown[];
+  readonly missingOmitted: number;
 }
 
 /** How long a record is kept. */
@@ -115,7 +116,7 @@ function encode(record: SharedRecord): Uint8Array {
   const json = Buffer.from(JSON.stringify(record));
   const { details } = record;
   if (json.length <= MAX_RECORD_BYTES - TAG_ROOM || details === undefined) return json;
-  if (details.missing.length === 0) return encode({ ...record, details: undefined });
+  if (!('missing' in details) || details.missing.length === 0) return encode({ ...record, details: undefined });
   const missing = details.missing.slice(0, details.missing.length / 2);
   const missingOmitted = details.missingOmitted + details.missing.length - missing.length;
   return encode({ ...record, details: { ...details, missing, missingOmitted } });

@@ -1,5 +1,5 @@
 import type { RequestRecord } from '../../../api/requests/request-record.ts';
-import type { Failure } from '../console-api.ts';
+import { type Failure, partsOf } from '../console-api.ts';
 import { type OutcomeSum, sumOutcomes } from '../sign/outcomes.ts';
 
 const STAGES = ['resolve', 'connect', 'collect', 'verify', 'execution'] as const;
@@ -39,7 +39,7 @@ export function countFailures(
 /** Returns the failure as the client of the request saw it; undefined if there was none, or no answer. */
 export function failureOfRecord({ outcome, errorMessage, status, details }: RequestRecord): Failure | undefined {
   if (outcome === 'signed' || outcome === 'aborted') return undefined;
-  return { code: outcome, message: errorMessage ?? outcome, statusCode: status, details };
+  return { code: outcome, message: errorMessage ?? outcome, statusCode: status, ...partsOf(details) };
 }
 
 /** The outcomes of a record; its weights together are that of the validator set. */

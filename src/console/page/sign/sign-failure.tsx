@@ -61,9 +61,7 @@ export function SignFailure(props: SignFailureProps): ComponentChild {
           </ul>,
           <Suggestion details={details} onQuorum={onQuorum} />,
         ]}
-        {failure.messages !== undefined && onLogIndex !== undefined && (
-          <SentMessages messages={failure.messages} onLogIndex={onLogIndex} />
-        )}
+        {failure.messages !== undefined && <SentMessages messages={failure.messages} onLogIndex={onLogIndex} />}
         {failure.code === 'unknown_transaction' && onWait !== undefined && (
           <button type="button" class="button" onClick={onWait}>
             {`Wait up to ${MAX_WAIT_SECONDS} s for it`}
@@ -104,20 +102,23 @@ export function showTop(element: HTMLElement | null): void {
     element.scrollIntoView({ block: 'start', behavior: 'smooth' });
 }
 
-/** The messages of a transaction, of which one is chosen by a click. */
-function SentMessages(props: {
-  messages: NonNullable<Failure['messages']>;
-  onLogIndex: (logIndex: number) => void;
-}): ComponentChild {
+/** The messages of a transaction, of which one is chosen by a click while it can be signed. */
+function SentMessages(
+  props: Pick<SignFailureProps, 'onLogIndex'> & { messages: NonNullable<Failure['messages']> },
+): ComponentChild {
   const { messages, onLogIndex } = props;
   const { nameOf } = useSession();
   return (
     <ul class="list">
       {messages.map(({ logIndex, messageId, destinationBlockchainId: to, bytes }) => (
         <li key={logIndex}>
-          <button type="button" class="button small" onClick={() => onLogIndex(logIndex)}>
-            {`Sign log ${logIndex}`}
-          </button>
+          {onLogIndex === undefined ? (
+            `log ${logIndex}`
+          ) : (
+            <button type="button" class="button small" onClick={() => onLogIndex(logIndex)}>
+              {`Sign log ${logIndex}`}
+            </button>
+          )}
           <code>{shortened(messageId)}</code>
           <span class="muted">
             {`${grouped(bytes)} bytes`}

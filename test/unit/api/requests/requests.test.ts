@@ -188,3 +188,18 @@ test('a record sums up a stage that occurred twice, and bounds the texts of clie
     },
   });
 });
+
+test('a record of a transaction that sent several messages lists the first of them', async () => {
+  const message = parseUnsignedMessage(readCase('c_warp_0').unsignedMessage);
+  const sentMessages = Array.from({ length: 25 }, (_, logIndex) => ({ logIndex, message }));
+  const aggregator: Aggregator = {
+    aggregate: () => Promise.reject(new AggregatorError('several_messages', 'choose one', { sentMessages })),
+  };
+  const server = await createTestServer({ access: { ...limitedTo(1_000), operateWithoutKey: true }, aggregator });
+  const headers = { 'x-request-id': 'several' };
+  const answer = await server.inject({ method: 'POST', url: PATH, payload: { message: MESSAGE }, headers });
+  const { messages } = answer.json().details;
+  expect([messages.length, messages[0].messageId]).toEqual([25, message.id]);
+  const record = (await server.inject({ url: '/v1/requests/several', remoteAddress: LOCAL })).json();
+  expect(record.details).toEqual({ messages: messages.slice(0, 20), messagesOmitted: 5 });
+});

@@ -49,6 +49,15 @@ test('a record whose other details are too long is shared without them', async (
   expect(await records.find('failed', [''])).toEqual({ id: 'a' });
 });
 
+test('a record with details of another form is shared with them, unless they are too long', async () => {
+  const { clock, records } = open();
+  const short = { id: 'a', details: { messages: [1] } };
+  records.add('failed', () => short);
+  records.add('failed', () => ({ id: 'b', details: { messages: ['x'.repeat(8 * 1024)] } }));
+  await clock.advance(100);
+  expect(await all(records)).toEqual([{ id: 'b' }, short]);
+});
+
 test('more records than a page has are all found, the newest first', async () => {
   const { clock, records } = open();
   const newestFirst = Array.from({ length: 120 }, (_, index) => withMissing(120 - index));

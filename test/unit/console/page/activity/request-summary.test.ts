@@ -48,13 +48,15 @@ test('the weights of a record are the whole set', () => {
 
 test('a record has the failure that its client saw; a signed or aborted one has none', () => {
   const record = (outcome: string, more: object = {}) => failureOfRecord({ outcome, ...more } as never);
-  const details = { weightSigned: '1' };
+  const details = { outcomes: {} };
   expect(record('not_connected', { errorMessage: 'too few', status: 503, details })).toEqual({
     code: 'not_connected',
     message: 'too few',
     statusCode: 503,
     details,
   });
+  const messages = [{ logIndex: 1 }];
+  expect(record('several_messages', { details: { messages } })).toMatchObject({ messages });
   expect([record('signed'), record('aborted')]).toEqual([undefined, undefined]);
 });
 
