@@ -44,6 +44,7 @@ beforeAll(async () => {
     upstream: upstreamSettings(standIn, { cacheBytes: 1024 * 1024 }),
     access: { apiKeys: [key], unitsPerMinute: 1_000 },
     server: { corsOrigins: [origin, insecure(origin)] },
+    network: { feed: { chains: [{ blockchainId: 'C', fromBlock: 1 }] } },
   };
   service = opened.use(await startService(5, { settings }));
 });
@@ -191,7 +192,7 @@ describe('a page of an origin that is allowed', () => {
   });
 });
 
-test('the package of the client has a message signed, on a trusted page and on one without https', async () => {
+test('the package of the client has a message signed and receives it from the feed, on a trusted page and on one without https', async () => {
   for (const [url, isSecure] of [
     [origin, true],
     [insecure(origin), false],
@@ -207,13 +208,21 @@ test('the package of the client has a message signed, on a trusted page and on o
         const failure = await client.sign('0x00').catch((error: unknown) => error as { readonly code?: string });
         const ids = [unsigned, signedMessage].map((bytes) => messageIdOf(bytes));
         const code = 'code' in failure && failure.code;
+        const [id] = ids;
+        let received = '';
+        // Leaving the loop ends the stream.
+        for await (const { message } of client.messages({ status: 'signed' })) {
+          received = message.messageId;
+          if (received === id) break;
+        }
         const { isSecureContext } = globalThis as unknown as { isSecureContext: boolean };
-        return { isSecureContext, last: events.at(-1), ids, code, accessList: toAccessList(signedMessage) };
+        return { isSecureContext, last: events.at(-1), ids, received, code, accessList: toAccessList(signedMessage) };
       },
       [service.app.url, KEY, message] as const,
     );
     const { id } = parseUnsignedMessage(parseHex(message, 'message'));
     expect(seen).toMatchObject({ isSecureContext: isSecure, last: 'result', ids: [id, id], code: 'invalid_request' });
+    expect(seen.received).toBe(id);
     expect(seen.accessList).toHaveLength(1);
     await context.close();
   }

@@ -1,5 +1,5 @@
 import { presentSubnet, presentValidator, SubnetViewBody } from '../../api/subnets/subnet-records.ts';
-import { type Clock, sleep, systemClock } from '../../lib/concurrency/clock.ts';
+import { type Clock, repeat, systemClock } from '../../lib/concurrency/clock.ts';
 import { type BlockchainID, PRIMARY_NETWORK_ID, parseHexOrCb58Id, type SubnetID } from '../../warp/ids.ts';
 import { CommandFailure, EXIT, type ExitCode, usageFailure } from '../io/exit-codes.ts';
 import type { ServiceClient } from '../io/service-client.ts';
@@ -55,16 +55,16 @@ export interface Watch {
 }
 
 /** Shows a view after the other, until SIGINT ends the process. Failures that may pass are reported. @throws {CommandFailure} for others */
-export async function watch({ load, show, report, clock }: Watch): Promise<never> {
-  for (;;) {
+export function watch({ load, show, report, clock }: Watch): Promise<void> {
+  return repeat(clock, new AbortController().signal, async () => {
     try {
       show(await load());
     } catch (error) {
       if (!(error instanceof CommandFailure) || error.exitCode !== EXIT.later) throw error;
       report(error);
     }
-    await sleep(clock, WATCH_PAUSE_MS);
-  }
+    return WATCH_PAUSE_MS;
+  });
 }
 
 /** Returns what a terminal shows of a text: as many lines as it has. Other outputs get all, and an empty line. */
