@@ -60,7 +60,7 @@ export class ServiceRefusal extends CommandFailure {
 interface RefusalOptions {
   /** Status of the response, for bodies of other programs, such as a proxy. */
   readonly status?: number;
-  /** In seconds; an upstream may send a date. */
+  /** In seconds; a proxy may send a date. */
   readonly retryAfter?: string | undefined;
   /** Name of the request in the service's log and records. */
   readonly requestID?: string | undefined;
@@ -86,7 +86,7 @@ function exitCodeOf(code: string): ExitCode {
 }
 
 function adviseOn(code: string, message: string): string {
-  return isErrorCode(code) ? `${message}\n${ERROR_CODES[code].action} (${code})` : `${message} (${code})`;
+  return isErrorCode(code) ? `${message}\n${inOptions(ERROR_CODES[code].action)} (${code})` : `${message} (${code})`;
 }
 
 function isErrorCode(code: string): code is ErrorCode {

@@ -35,3 +35,8 @@ test('an error shows when to ask again, and the ID of the request', () => {
   const own = asFailure(new AggregatorError('overloaded', 'busy', { field: 'transaction', retryAfterMs: 1_200 }));
   expect(own?.message).toMatch(/^--tx: busy\n.*\(overloaded\)\nRetry-After: 2 s$/);
 });
+
+test('the advice on an error names options, too', () => {
+  const { message } = new ServiceRefusal({ code: 'unknown_transaction', message: 'txHash: is unknown' });
+  expect(message).toMatch(/^--tx: is unknown\nCheck the network, the ID and --chain; /);
+});
