@@ -147,3 +147,13 @@ export function endOfBlock(blockNumber: number): BlockPosition {
 export function comparePositions(a: BlockPosition, b: BlockPosition): number {
   return a.blockNumber - b.blockNumber || a.logIndex - b.logIndex;
 }
+
+/** Returns a text that no other position has. */
+export function keyOfPosition({ chainID, blockNumber, logIndex }: MessagePosition): string {
+  return `${chainID} ${blockNumber} ${logIndex}`;
+}
+
+/** Returns the bytes of the unsigned and the signed message together. */
+export function bytesOf({ message, outcome }: FeedMessage): number {
+  return message.bytes.length + (outcome.status === 'signed' ? outcome.signedMessage.length : 0);
+}

@@ -10,6 +10,7 @@ import {
   endOfBlock,
   type FeedChange,
   type FeedMessage,
+  keyOfPosition,
   type MessageFailure,
   type MessageOutcome,
   type MessagePosition,
@@ -181,7 +182,8 @@ function createMessageStore(database: DatabaseSync, path: string): MessageStore 
     progress: () => read(() => recent.progress(() => statements.chains.all().map(progressOf))),
     page: (query) => read(() => recent.messages(keyOfQuery(query), () => readPage(query))),
     find: (messageID) => read(() => optional(statements.byMessageID.get(idBytes(messageID)))),
-    at: (positions) => read(() => recent.messages(keyOfPositions(positions), () => positions.flatMap(messageAt))),
+    at: (positions) =>
+      read(() => recent.messages(positions.map(keyOfPosition).join(), () => positions.flatMap(messageAt))),
     onChange(listener) {
       listeners.add(listener);
       return () => listeners.delete(listener);
@@ -310,15 +312,8 @@ function createPageReader(database: DatabaseSync) {
 }
 
 function keyOfQuery({ after, sender, destinationChainID, status, limit }: MessageQuery): string {
-  return JSON.stringify(['page', ...[...after].map(keyOfPosition), sender, destinationChainID, status, limit]);
-}
-
-function keyOfPositions(positions: readonly MessagePosition[]): string {
-  return positions.map((position) => keyOfPosition([position.chainID, position])).join();
-}
-
-function keyOfPosition([chainID, { blockNumber, logIndex }]: readonly [BlockchainID, BlockPosition]): string {
-  return `${chainID} ${blockNumber} ${logIndex}`;
+  const keys = [...after].map(([chainID, position]) => keyOfPosition({ chainID, ...position }));
+  return JSON.stringify(['page', ...keys, sender, destinationChainID, status, limit]);
 }
 
 /** Merges lists without changing the order of any, even if its times decrease. */

@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import type { ChainProgress, FeedMessage } from './feed-message.ts';
+import { bytesOf, type ChainProgress, type FeedMessage } from './feed-message.ts';
 
 /** Bytes of messages that are kept. */
 const MAX_BYTES = 4 * 1024 * 1024;
@@ -12,7 +12,8 @@ type Messages = readonly FeedMessage[];
 export class RecentReads {
   readonly #messages = new LRUCache<string, Messages>({
     maxSize: MAX_BYTES,
-    sizeCalculation: (messages, key) => key.length + messages.reduce((sum, message) => sum + bytesOf(message), 1),
+    sizeCalculation: (messages, key) =>
+      key.length + messages.reduce((sum, message) => sum + RECORD_BYTES + bytesOf(message), 1),
   });
   #progress: readonly ChainProgress[] | undefined;
 
@@ -35,8 +36,4 @@ export class RecentReads {
     this.#progress = undefined;
     this.#messages.clear();
   }
-}
-
-function bytesOf({ message, outcome }: FeedMessage): number {
-  return RECORD_BYTES + message.bytes.length + (outcome.status === 'signed' ? outcome.signedMessage.length : 0);
 }

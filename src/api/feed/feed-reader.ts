@@ -4,6 +4,7 @@ import {
   comparePositions,
   endOfBlock,
   type FeedMessage,
+  keyOfPosition,
   type MessagePosition,
   type MessageReader,
   type MessageStatus,
@@ -129,9 +130,9 @@ export class FeedReader {
   *#readSettled(left: () => number): Generator<FeedMessage> {
     while (this.#settled.size > 0 && left() > 0) {
       const positions = [...this.#settled.values()].slice(0, Math.min(BATCH, left()));
-      const found = new Map(this.#store.at(positions).map((message) => [keyOf(message), message]));
+      const found = new Map(this.#store.at(positions).map((message) => [keyOfPosition(message), message]));
       for (const position of positions) {
-        const key = keyOf(position);
+        const key = keyOfPosition(position);
         this.#settled.delete(key);
         const message = found.get(key);
         const reading = this.#chains.get(position.chainID);
@@ -207,7 +208,7 @@ export class FeedReader {
   }
 
   #addSettled(position: MessagePosition): void {
-    this.#settled.set(keyOf(position), position);
+    this.#settled.set(keyOfPosition(position), position);
   }
 
   #progress(): readonly ChainProgress[] {
@@ -224,8 +225,4 @@ export class FeedReader {
 
 function isOf({ status }: { readonly status?: MessageStatus | undefined }, { outcome }: FeedMessage): boolean {
   return status === undefined || status === outcome.status;
-}
-
-function keyOf({ chainID, blockNumber, logIndex }: MessagePosition): string {
-  return `${chainID} ${blockNumber} ${logIndex}`;
 }

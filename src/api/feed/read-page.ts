@@ -1,5 +1,5 @@
 import type { Static } from 'typebox';
-import type { FeedMessage, MessageReader } from '../../feed/feed-message.ts';
+import { bytesOf, type MessageReader } from '../../feed/feed-message.ts';
 import { HttpError } from '../../http/errors/http-error.ts';
 import { type Clock, nextTurn } from '../../lib/concurrency/clock.ts';
 import { type Cursor, encodeCursor } from './cursor.ts';
@@ -52,8 +52,4 @@ export async function readPage(
     hasMore,
     chains: reader.chains.map(presentChain),
   };
-}
-
-function bytesOf({ message, outcome }: FeedMessage): number {
-  return message.bytes.length + (outcome.status === 'signed' ? outcome.signedMessage.length : 0);
 }
