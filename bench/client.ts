@@ -1,18 +1,31 @@
 import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Dispatcher, request } from 'undici';
+import type { ReadinessBody } from '../src/api/health/health.ts';
 
 export const AGGREGATION_PATH = '/v1/signatureAggregator/fuji/aggregateSignatures';
 export const JSON_HEADERS = { 'content-type': 'application/json' };
 const READY_TIMEOUT_MS = 180_000;
 
 /** Waits until the service answers 200. @throws after three minutes */
-export async function untilReady(url: string, dispatcher?: Dispatcher, path = '/health/ready'): Promise<void> {
+export function untilReady(url: string, dispatcher?: Dispatcher, path = '/health/ready'): Promise<void> {
+  return until(`${url}${path}`, dispatcher, () => true);
+}
+
+/** Waits until all validators of the primary network are connected. @throws after three minutes */
+export function untilConnected(url: string, dispatcher?: Dispatcher): Promise<void> {
+  return until(`${url}/health/ready`, dispatcher, (text) => {
+    const { networks } = JSON.parse(text) as ReadinessBody;
+    return networks.every(({ subnets: [primary] }) => primary?.connectedWeight === primary?.totalWeight);
+  });
+}
+
+async function until(url: string, dispatcher: Dispatcher | undefined, isIt: (text: string) => boolean): Promise<void> {
   const deadlineMs = performance.now() + READY_TIMEOUT_MS;
   for (;;) {
-    const { statusCode, body } = await request(`${url}${path}`, { ...(dispatcher && { dispatcher }) });
+    const { statusCode, body } = await request(url, { ...(dispatcher && { dispatcher }) });
     const text = await body.text();
-    if (statusCode === 200) return;
+    if (statusCode === 200 && isIt(text)) return;
     if (performance.now() > deadlineMs) throw new Error(`not ready after ${READY_TIMEOUT_MS} ms: ${text}`);
     await sleep(10);
   }

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Agent } from 'undici';
 import type { BenchmarkOptions, Figures, Row } from './benchmark.ts';
-import { newMessages, postMessage, readResources, untilReady } from './client.ts';
+import { newMessages, postMessage, readResources, untilConnected, untilReady } from './client.ts';
 import { cpuMs, type ServiceProcess, startDevnetProcess, startService } from './processes.ts';
 import { median, round } from './statistics.ts';
 
@@ -37,6 +37,8 @@ async function benchSize(validators: number, report: (row: Row) => void): Promis
   await untilReady(url, agent);
   const readyMs = round(performance.now() - startedMs);
   report({ name: name('ready (67 % connected)'), ms: readyMs, ...(await resources(service)) });
+  // Until then the handshakes take the devnet's time, which has its API in the same process.
+  await untilConnected(url, agent);
 
   const post = async (message: string): Promise<number> => (await postMessage(url, message, agent)).ms;
   const rounds = distinctRounds(validators);
