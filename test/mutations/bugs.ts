@@ -529,7 +529,9 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   }),
   ...bugsOf('src/http/server/new-connections.ts', ['test/unit/http/server/new-connections.test.ts'], {
     'new connections wait without a bound': ['this.#waiting.sizeOf(address) >= this.#options.maxWaiting', 'false'],
-    'new connections follow without a pause': ['tookMs < SHORT_MS', 'true'],
+    'connections of a network follow without a pause': ['!isShort && !', 'false && !'],
+    'a network that sends much is read on in the same turn': ['for (const each of connections) this.#hold(each);', ''],
+    'a network that pauses is read': ['|| this.#paused.has(network)) continue;', ') continue;'],
   }),
   ...bugsOf('src/http/server/draining-server.ts', ['test/unit/http/server'], {
     'an answer to a request that arrives while the service stops does not close its connection': [

@@ -140,7 +140,7 @@ export function createBaseServer(options: BaseServerOptions, form: ErrorForm = O
   server.setNotFoundHandler((request, reply) => void reply.send(noSuchRoute(request)));
   // Before a request is queued.
   server.server.prependListener('request', (request, response) => {
-    bodies.receive(request, response);
+    bodies.receive(request, response, () => (server.server as DrainingServer).countRead(request.socket));
   });
   // Fastify would accept plain text too.
   server.removeAllContentTypeParsers();

@@ -36,6 +36,8 @@ export class ClientConnection {
   #current: ServerResponse | undefined;
   #isHeld = false;
   #isLast = false;
+  #wasResumed = false;
+  #countedBytes = 0;
 
   constructor(socket: Socket, address: string, options: ClientConnectionOptions) {
     this.socket = socket;
@@ -43,7 +45,10 @@ export class ClientConnection {
     this.#options = options;
     this.idleSinceMs = options.clock.monotonicMs();
     // Node resumes a connection after each request.
-    socket.on('resume', () => this.#pauseIfNeeded());
+    socket.on('resume', () => {
+      this.#wasResumed = true;
+      this.#pauseIfNeeded();
+    });
   }
 
   /** Responses that have not ended, in the order of their requests. */
@@ -61,15 +66,28 @@ export class ClientConnection {
     return this.socket.writableLength + this.#waiting.length * WAITING_REQUEST_BYTES;
   }
 
-  /** Reads nothing of a new connection until {@link release}: the client's first bytes wait in the system. */
+  get isHeld(): boolean {
+    return this.#isHeld;
+  }
+
+  /** Reads nothing until {@link release}, also of what has arrived for this turn of the event loop: it waits in the system. */
   hold(): void {
-    // Node resumes a new connection once, before it reads.
     this.#isHeld = true;
+    // Node resumes a new connection once, before it reads; until then a pause has no effect.
+    if (this.#wasResumed) this.socket.pause();
   }
 
   release(): void {
     this.#isHeld = false;
     this.socket.resume();
+  }
+
+  /** Returns the bytes that were read since the last call, also those that are being parsed. */
+  takeBytesRead(): number {
+    const { bytesRead } = this.socket;
+    const bytes = bytesRead - this.#countedBytes;
+    this.#countedBytes = bytesRead;
+    return bytes;
   }
 
   take(request: IncomingMessage, response: Arrival['response']): void {

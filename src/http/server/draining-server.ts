@@ -38,6 +38,7 @@ export class DrainingServer extends HttpServer {
     this.on('connection', (socket: Socket) => this.#connections.open(socket));
     this.on('request', (request, response) => {
       if (this.#isClosing) announceClose(response);
+      this.countRead(request.socket);
       // Undefined if the connection was closed while its bytes were being parsed.
       this.#connections.get(request.socket)?.take(request, response);
     });
@@ -72,6 +73,12 @@ export class DrainingServer extends HttpServer {
   measure(socket: Socket): void {
     const connection = this.#connections.get(socket);
     if (connection !== undefined) this.#connections.measure(connection);
+  }
+
+  /** Counts what was read of a connection. Called for each part of it that Node has parsed: a request, or a piece of a body. */
+  countRead(socket: Socket): void {
+    const connection = this.#connections.get(socket);
+    if (connection !== undefined) this.#options.newConnections?.countRead(connection);
   }
 
   override close(callback?: (error?: Error) => void): this {

@@ -3,11 +3,13 @@ import type { Clock } from '../../lib/concurrency/clock.ts';
 import { FairQueue } from '../../lib/concurrency/fair-queue.ts';
 import type { ClientConnection } from './client-connection.ts';
 
-/** The pause after a new connection was read, in multiples of the time that it took: new connections take a quarter of the thread at most. */
+/** The pause of a network after a connection was read, in multiples of the time that it took: its share of the thread is a quarter. */
 const PAUSE_FACTOR = 3;
-/** What honest clients send first takes less, and the next connection follows without a pause. */
-const SHORT_MS = 2;
+/** Honest clients send less at first, and their next connection follows without a pause. It takes 2 to 4 ms to parse at worst. */
+const SHORT_BYTES = 8 * 1024;
 const MAX_PAUSE_MS = 500;
+/** What is read of a client network in one turn of the event loop. It takes 40 to 80 ms to parse at worst. */
+const MAX_BYTES_PER_TURN = 128 * 1024;
 
 export interface NewConnectionsOptions {
   readonly clock: Pick<Clock, 'after' | 'afterTurn' | 'monotonicMs'>;
@@ -18,16 +20,23 @@ export interface NewConnectionsOptions {
 }
 
 /**
- * Reads new connections one after the other, in turns over client networks. A new connection costs the service most by its first bytes: Node
- * reads and parses up to 64 KiB at once, which takes 20 to 40 ms if they are small chunks or pipelined requests. Without a pause the system,
- * which hands over one connection in a turn of the event loop, would hand over those of a flood, and others would wait for seconds.
+ * Reads new connections one after the other, round robin over client networks, and all connections of a network that sends too much in one
+ * turn of the event loop. Node reads and parses up to 64 KiB of a connection at once, which takes 20 to 40 ms if they are small chunks or
+ * pipelined requests. The system hands over one connection in a turn, so others would wait for seconds behind those of a flood.
  */
 export class NewConnections {
   readonly #options: NewConnectionsOptions;
   readonly #trusted = new BlockList();
-  /** Empty unless one is being read, or its pause lasts. */
+  /** Empty unless one is being read, or its network pauses. */
   readonly #waiting = new FairQueue<string, ClientConnection>();
-  #isBusy = false;
+  /** By client network, without those of trusted proxies. */
+  readonly #open = new Map<string, Set<ClientConnection>>();
+  /** Bytes by client network that were read in this turn. */
+  readonly #bytes = new Map<string, number>();
+  #turnStartMs = 0;
+  /** Client networks of which no connection that waits is read now. */
+  readonly #paused = new Set<string>();
+  #isReading = false;
 
   constructor(options: NewConnectionsOptions) {
     this.#options = options;
@@ -43,38 +52,92 @@ export class NewConnections {
     const { address, socket } = connection;
     const peer = socket.remoteAddress ?? '';
     if (this.#trusted.check(peer, familyOf(peer))) return true;
-    if (!this.#isBusy) {
-      this.#awaitNext();
-      return true;
-    }
     if (this.#waiting.sizeOf(address) >= this.#options.maxWaiting) return false;
-    connection.hold();
-    this.#waiting.push(address, connection);
-    socket.once('close', () => this.#waiting.delete(address, connection));
+    this.#add(connection);
+    if (this.#isReading || this.#paused.has(address)) this.#hold(connection);
+    else this.#read(connection);
     return true;
   }
 
-  /** Waits until the connection that is read now has been parsed, and for the pause after it. */
-  #awaitNext(): void {
+  /**
+   * Counts what was read of a connection since the last call. Beyond the bound of its network, all connections of the network wait; what the
+   * system has received for them is not read in this turn.
+   */
+  countRead(connection: ClientConnection): void {
     const { clock } = this.#options;
+    const { address } = connection;
+    const bytes = connection.takeBytesRead();
+    const connections = this.#open.get(address);
+    if (bytes === 0 || connections === undefined) return;
+    if (this.#bytes.size === 0) this.#beginTurn();
+    const sum = (this.#bytes.get(address) ?? 0) + bytes;
+    this.#bytes.set(address, sum);
+    if (sum < MAX_BYTES_PER_TURN) return;
+    for (const each of connections) this.#hold(each);
+    if (this.#paused.has(address)) return;
+    const startMs = this.#turnStartMs;
+    this.#paused.add(address);
+    clock.afterTurn(() => this.#pause(address, clock.monotonicMs() - startMs));
+  }
+
+  #beginTurn(): void {
+    const { clock } = this.#options;
+    this.#turnStartMs = clock.monotonicMs();
+    clock.afterTurn(() => this.#bytes.clear());
+  }
+
+  #add(connection: ClientConnection): void {
+    const { address, socket } = connection;
+    const connections = this.#open.get(address) ?? new Set();
+    this.#open.set(address, connections.add(connection));
+    socket.once('close', () => {
+      this.#waiting.delete(address, connection);
+      connections.delete(connection);
+      if (connections.size === 0) this.#open.delete(address);
+    });
+  }
+
+  #hold(connection: ClientConnection): void {
+    if (connection.isHeld) return;
+    connection.hold();
+    this.#waiting.push(connection.address, connection);
+  }
+
+  /** Reads a connection, and then the next one. */
+  #read(connection: ClientConnection): void {
+    const { clock } = this.#options;
+    const { address, socket } = connection;
     const startMs = clock.monotonicMs();
-    this.#isBusy = true;
+    const startBytes = socket.bytesRead;
+    this.#isReading = true;
+    if (connection.isHeld) connection.release();
     // Its bytes are read between the first turn and the second.
     clock.afterTurn(() =>
       clock.afterTurn(() => {
-        const tookMs = clock.monotonicMs() - startMs;
-        if (tookMs < SHORT_MS) this.#readNext();
-        else clock.after(Math.min(MAX_PAUSE_MS, PAUSE_FACTOR * tookMs), () => this.#readNext());
+        this.#isReading = false;
+        const isShort = socket.bytesRead - startBytes <= SHORT_BYTES;
+        if (!isShort && !this.#paused.has(address)) this.#pause(address, clock.monotonicMs() - startMs);
+        this.#readNext();
       }),
     );
   }
 
   #readNext(): void {
-    this.#isBusy = false;
-    const next = this.#waiting.shift();
-    if (next === undefined) return;
-    this.#awaitNext();
-    next.release();
+    for (const [network, connections] of this.#waiting.entries()) {
+      const [next] = connections;
+      if (next === undefined || this.#paused.has(network)) continue;
+      this.#waiting.serve(network, next);
+      return this.#read(next);
+    }
+  }
+
+  /** @param tookMs time that its last connections took */
+  #pause(network: string, tookMs: number): void {
+    this.#paused.add(network);
+    this.#options.clock.after(Math.min(MAX_PAUSE_MS, PAUSE_FACTOR * tookMs), () => {
+      this.#paused.delete(network);
+      if (!this.#isReading) this.#readNext();
+    });
   }
 }
 

@@ -58,12 +58,17 @@ export class RequestBodies {
     );
   }
 
-  /** Starts to receive the body, if there is one. Further calls for the same request have no effect. */
-  receive(request: Receiving, response: ServerResponse): void {
+  /**
+   * Starts to receive the body, if there is one. Further calls for the same request have no effect.
+   *
+   * @param onPiece called for each piece of the body
+   */
+  receive(request: Receiving, response: ServerResponse, onPiece?: () => void): void {
     const { headers } = request;
     const hasBody = headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
     if (!hasBody || request[BODY] !== undefined) return;
     const body = new RequestBody(request, this.#permits, this.#refusals);
+    if (onPiece !== undefined) request.on('data', onPiece);
     request[BODY] = body;
     response.on('close', () => body.discard());
   }

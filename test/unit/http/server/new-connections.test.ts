@@ -1,16 +1,27 @@
 import { EventEmitter, once } from 'node:events';
+import type { RequestListener } from 'node:http';
 import type { Socket } from 'node:net';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { clientNetwork } from '../../../../src/http/request/client-identity.ts';
 import type { ClientConnection } from '../../../../src/http/server/client-connection.ts';
 import { NewConnections } from '../../../../src/http/server/new-connections.ts';
-import { FakeClock } from '../../../support/fake-clock.ts';
+import { FakeClock, settle } from '../../../support/fake-clock.ts';
 import { GET, openServer } from './open-server.ts';
+
+const KIB = 1024;
 
 type State = 'closed' | 'held' | 'read';
 
-/** Four connections of each network may wait; there is no network. The turn that reads one takes `costMs`. */
-function create({ trustedProxies = [], costMs = 0 }: { trustedProxies?: readonly string[]; costMs?: number } = {}) {
+interface Flood {
+  readonly trustedProxies?: readonly string[];
+  /** Time of the turn that reads a connection. */
+  readonly costMs?: number;
+  /** What each connection sends first. */
+  readonly firstBytes?: number;
+}
+
+/** Four connections of each network may wait; there is no network. */
+function create({ trustedProxies = [], costMs = 0, firstBytes = 0 }: Flood = {}) {
   const turns: (() => void)[] = [];
   const pauses: { readonly ms: number; readonly end: () => void }[] = [];
   let nowMs = 0;
@@ -23,17 +34,36 @@ function create({ trustedProxies = [], costMs = 0 }: { trustedProxies?: readonly
     },
   };
   const newConnections = new NewConnections({ clock, maxWaiting: 4, trustedProxies });
+  const opened: { receive(): void }[] = [];
   const open = (remoteAddress: string) => {
-    const socket = Object.assign(new EventEmitter(), { remoteAddress }) as unknown as Socket;
+    const socket = Object.assign(new EventEmitter(), { remoteAddress, bytesRead: 0 });
     let state: State = 'read';
     const connection = {
-      socket,
+      socket: socket as unknown as Socket,
       address: clientNetwork(remoteAddress),
+      get isHeld() {
+        return state === 'held';
+      },
       hold: () => void (state = 'held'),
       release: () => void (state = 'read'),
+      takeBytesRead: () => socket.bytesRead,
     } as ClientConnection;
     if (!newConnections.admit(connection)) state = 'closed';
-    return { socket, state: () => state };
+    opened.push({
+      receive() {
+        if (state === 'read' && socket.bytesRead === 0) socket.bytesRead = firstBytes;
+      },
+    });
+    return {
+      socket,
+      state: () => state,
+      /** It was read before. The system has so much for it. */
+      receive(bytes: number): void {
+        if (state !== 'read') return;
+        socket.bytesRead = bytes;
+        newConnections.countRead(connection);
+      },
+    };
   };
   return {
     pauses,
@@ -41,7 +71,10 @@ function create({ trustedProxies = [], costMs = 0 }: { trustedProxies?: readonly
     /** Two turns of the event loop: what a connection sent is read between them. */
     pass() {
       for (const isLast of [false, true]) {
-        if (isLast) nowMs += costMs;
+        if (isLast) {
+          nowMs += costMs;
+          for (const each of opened) each.receive();
+        }
         for (const turn of turns.splice(0)) turn();
       }
     },
@@ -55,7 +88,7 @@ function count(connections: readonly { state(): State }[]): Record<State, number
 }
 
 test('new connections are read one after the other, and those of a network beyond its bound are closed', () => {
-  const { openAll, pass, pauses } = create();
+  const { openAll, pass, pauses } = create({ costMs: 10, firstBytes: 8 * KIB });
   const all = openAll('1.1.1.1', 7);
   expect(count(all)).toEqual({ read: 1, held: 4, closed: 2 });
   for (let read = 2; read <= 5; read += 1) {
@@ -68,22 +101,21 @@ test('new connections are read one after the other, and those of a network beyon
   expect(pauses).toEqual([]);
 });
 
-test('after one that took long to read, the next waits three times as long', () => {
-  const { openAll, pass, pauses } = create({ costMs: 40 });
+test('after one that sent much at first, the next of its network waits three times as long as it took', () => {
+  const { openAll, pass, pauses } = create({ costMs: 40, firstBytes: 8 * KIB + 1 });
   const all = openAll('1.1.1.1', 3);
   pass();
   expect([count(all).read, pauses.map(({ ms }) => ms)]).toEqual([1, [120]]);
-  // Also one that comes during the pause.
-  const [other] = openAll('2.2.2.2', 1);
-  pauses[0]?.end();
-  expect([count(all).read, other?.state()]).toEqual([2, 'held']);
+  // Also one that comes during the pause. Another network does not wait for it.
+  expect(count([...openAll('2.2.2.2', 1), ...openAll('1.1.1.1', 1)])).toMatchObject({ read: 1, held: 1 });
   pass();
-  pauses[1]?.end();
-  expect([count(all).read, other?.state()]).toEqual([2, 'read']);
+  expect(count(all).read).toBe(1);
+  pauses[0]?.end();
+  expect(count(all).read).toBe(2);
 });
 
 test('a pause has a bound', () => {
-  const { openAll, pass, pauses } = create({ costMs: 10_000 });
+  const { openAll, pass, pauses } = create({ costMs: 10_000, firstBytes: 64 * KIB });
   openAll('1.1.1.1', 1);
   pass();
   expect(pauses.map(({ ms }) => ms)).toEqual([500]);
@@ -117,6 +149,57 @@ test('each client network has its own bound: an IPv4 address, or a /64', () => {
   expect(count(openAll('2001:db8:0:1::1', 1))).toMatchObject({ held: 1 });
 });
 
+describe('a network that sends much in one turn', () => {
+  /** Connections that were read before, and sent nothing. */
+  function openIdle(trustedProxies: readonly string[] = []) {
+    const created = create({ trustedProxies });
+    const openAll = (address: string, count: number) =>
+      Array.from({ length: count }, () => {
+        const [connection] = created.openAll(address, 1);
+        created.pass();
+        return connection!;
+      });
+    return { ...created, openAll };
+  }
+
+  test('has all its connections read one after the other, from the bound on', () => {
+    const { openAll, pass, pauses } = openIdle();
+    const [flood, other] = [openAll('1.1.1.1', 128), openAll('2.2.2.2', 1)];
+    expect(count([...flood, ...other])).toMatchObject({ read: 129 });
+    for (const each of flood) each.receive(64 * KIB);
+    expect(flood.filter(({ socket }) => socket.bytesRead > 0)).toHaveLength(2);
+    expect([count(flood), count(other)]).toMatchObject([{ held: 128 }, { read: 1 }]);
+    pass();
+    pauses[0]?.end();
+    expect(count(flood)).toMatchObject({ held: 127, read: 1 });
+    // Each of the rest starts the next pause.
+    for (const [index, each] of flood.entries()) {
+      expect(each.state()).toBe('read');
+      each.socket.bytesRead += 64 * KIB;
+      pass();
+      pauses[index + 1]?.end();
+    }
+    expect([count(flood), pauses.length]).toEqual([{ read: 128, held: 0, closed: 0 }, 129]);
+  });
+
+  test('may send as much again in the next turn', () => {
+    const { openAll, pass } = openIdle();
+    const all = openAll('1.1.1.1', 4);
+    for (const half of [all.slice(0, 2), all.slice(2)]) {
+      for (const each of half) each.receive(63 * KIB);
+      pass();
+    }
+    expect(count(all)).toMatchObject({ read: 4 });
+  });
+
+  test('that is a trusted proxy has no bound', () => {
+    const { openAll } = openIdle(['1.1.1.1']);
+    const all = openAll('1.1.1.1', 8);
+    for (const each of all) each.receive(64 * KIB);
+    expect(count(all)).toMatchObject({ read: 8 });
+  });
+});
+
 test.each([
   ['10.1.2.3', '10.0.0.0/8'],
   ['::ffff:10.1.2.3', '10.0.0.0/8'],
@@ -129,34 +212,40 @@ test.each([
   expect(count(openAll('192.0.2.2', 3))).toMatchObject({ held: 2 });
 });
 
-test('of a connection that waits, nothing is read', async () => {
+test('of a connection that waits, nothing is read, also if it was read before', async () => {
   const clock = new FakeClock();
   let nowMs = 0;
-  // The first one takes as long as a flood's.
+  // Reading takes as long as of a flood, so that a pause is the longest.
   const slow = Object.assign(Object.create(clock) as FakeClock, {
-    monotonicMs: () => (nowMs += 50),
+    monotonicMs: () => (nowMs += 200),
     after: clock.after.bind(clock),
     afterTurn: clock.afterTurn.bind(clock),
   });
-  const newConnections = new NewConnections({ clock: slow, maxWaiting: 1, trustedProxies: [] });
-  let handled = 0;
-  const listener = (_request: unknown, response: { end(): void }): void => {
-    handled += 1;
-    response.end();
-  };
+  const newConnections = new NewConnections({ clock: slow, maxWaiting: 4, trustedProxies: [] });
+  const listener: RequestListener = (_request, response) => void response.end();
   const { open, brokenOff } = await openServer(listener, { clock, newConnections });
-  const [first, second, third] = [await open(), await open(), await open()];
-  for (const { client } of [first, second, third]) client.resume().write(GET);
-  await expect.poll(() => handled).toBe(1);
-  expect([second.served.bytesRead, third.served.destroyed, brokenOff]).toEqual([
-    0,
-    true,
-    ['opens connections too fast'],
-  ]);
-  await clock.advance(150);
-  await expect.poll(() => handled).toBe(2);
-  await clock.advance(150);
-  const other = await open('127.0.0.2');
+  const flood: Awaited<ReturnType<typeof open>>[] = [];
+  while (flood.length < 16) {
+    const opened = await open();
+    flood.push(opened);
+    opened.client.write(GET);
+    await once(opened.client, 'data');
+  }
+  // The service finds all of it in one turn.
+  for (const { client } of flood) client.resume().write(GET.repeat((60 * KIB) / GET.length));
+  for (let turn = 0; turn < 10; turn += 1) await settle();
+  const readCount = (): number => flood.filter(({ served }) => served.bytesRead > GET.length).length;
+  const first = readCount();
+  expect(first).toBeLessThan(16);
+
+  // Another network does not wait.
+  const [more, other] = [await open(), await open('127.0.0.2')];
   other.client.write(GET);
   await once(other.client, 'data');
+  expect([more.served.destroyed, brokenOff]).toEqual([true, ['opens connections too fast']]);
+  // The rest follow one after the other.
+  for (const count of [0, 1, 2]) {
+    expect(readCount()).toBe(first + count);
+    await clock.advance(500);
+  }
 });

@@ -5,6 +5,7 @@ import { Registry } from 'prom-client';
 import { afterAll, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { openGoListeners } from '../../../../src/api/go-aggregator/go-listeners.ts';
 import { openMetricsServer } from '../../../../src/http/server/metrics-server.ts';
+import { NewConnections } from '../../../../src/http/server/new-connections.ts';
 import { RequestBodies } from '../../../../src/http/server/request-bodies.ts';
 import { systemClock } from '../../../../src/lib/concurrency/clock.ts';
 import { bytesToHex } from '../../../../src/lib/encoding/bytes.ts';
@@ -241,6 +242,18 @@ test('a body in one-byte chunks is read', async () => {
     .slice(askedBefore)
     .map(({ subject }) => (subject.kind === 'message' ? subject.message.bytes.length : 0));
   expect(subjects).toEqual([body, BODY].map((text) => (JSON.parse(text).message as string).length / 2));
+});
+
+test('each piece of a body is counted as read of its connection', async () => {
+  const newConnections = new NewConnections({ clock: systemClock, maxWaiting: 1, trustedProxies: [] });
+  const countRead = vi.spyOn(newConnections, 'countRead');
+  const server = await createTestServer({ newConnections });
+  onTestFinished(() => void server.close());
+  await server.listen({ host: '127.0.0.1', port: 0 });
+  const socket = shared.send(portOf(server), head(PATH, CHUNKED));
+  await expect.poll(() => countRead.mock.calls.length).toBe(1);
+  socket.write(chunk('[').repeat(3));
+  await expect.poll(() => countRead.mock.calls.length).toBe(4);
 });
 
 test('a body is received while the rate limit is looked up', async () => {
