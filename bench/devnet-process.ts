@@ -5,6 +5,7 @@ import { systemClock } from '../src/lib/concurrency/clock.ts';
 import { createLogger } from '../src/telemetry/logger.ts';
 import type { NodeID } from '../src/warp/ids.ts';
 import { setBehaviour, startFaultyDevnet } from '../test/devnet/faulty-validator.ts';
+import { floodFrames } from '../test/devnet/flood-frames.ts';
 import { misbehaviourFromSeed, type WeightedIndex } from '../test/faults/misbehaviour.ts';
 
 /** Which validators of the primary network misbehave: the two heaviest are slow, or a third of the weight misbehaves from a seed. */
@@ -18,6 +19,8 @@ const devnet = await startFaultyDevnet({
   clock: systemClock,
   logger: createLogger('warn'),
 });
+// Made before the flood, so that it delays no validator of this process.
+floodFrames();
 await misbehave((process.argv[3] ?? 'none') as Misbehaving, Number(process.argv[4] ?? 0));
 const server = fastify().withTypeProvider<TypeBoxTypeProvider>();
 registerDevnetRoutes(server, () => devnet, 'fuji');
