@@ -526,6 +526,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
       ') this.socket',
     ],
     'pipelined requests wait without a bound': ['this.#waiting.length < MAX_UNANSWERED - 1', '!this.#isLast'],
+    'dropped requests are kept without a bound': ['this.#dropped < MAX_DROPPED', 'true'],
   }),
   ...bugsOf('src/http/server/new-connections.ts', ['test/unit/http/server/new-connections.test.ts'], {
     'new connections wait without a bound': ['this.#waiting.sizeOf(address) >= this.#options.maxWaiting', 'false'],
@@ -544,8 +545,8 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   }),
   ...bugsOf('src/http/server/draining-server.ts', ['test/faults/hostile-connections.test.ts'], {
     'a client that reads no answers blocks others of its address': [
-      'this.#connections.get(request.socket)?.take(request, response);',
-      'const own = this.#connections.get(request.socket);\n      const isBlocked = [...this.#connections].some(\n        ({ socket, address }) => socket !== request.socket && address === own?.address && socket.writableLength > 0,\n      );\n      if (!isBlocked) own?.take(request, response);',
+      'if (connection?.take(request, response) === false) {',
+      'const isBlocked = [...this.#connections].some(\n        ({ socket, address }) => socket !== request.socket && address === connection?.address && socket.writableLength > 0,\n      );\n      if (!isBlocked && connection?.take(request, response) === false) {',
     ],
   }),
   ...bugsOf('src/http/access/access.ts', ACCESS, {

@@ -7,6 +7,8 @@ import type { Clock } from '../../lib/concurrency/clock.ts';
  * one write, so these are the requests that one write may start.
  */
 export const MAX_UNANSWERED = 16;
+/** Requests that are dropped before the connection is closed at once: Node keeps each until then, and ends all of them in one turn. */
+export const MAX_DROPPED = 256;
 /** Memory of a waiting pipelined request: Node's two objects, and its headers. */
 const WAITING_REQUEST_BYTES = 3 * 1024;
 
@@ -24,7 +26,8 @@ interface Arrival {
 
 /**
  * A client's connection, whose pipelined requests are handled one after the other, like in Go's net/http. While one waits, nothing more is
- * read. After {@link MAX_UNANSWERED} unanswered requests the connection is closed with the last answer, and later requests are dropped.
+ * read. After {@link MAX_UNANSWERED} unanswered requests the connection is closed with the last answer, and later requests are dropped, up to
+ * {@link MAX_DROPPED}.
  */
 export class ClientConnection {
   readonly socket: Socket;
@@ -38,6 +41,7 @@ export class ClientConnection {
   #isLast = false;
   #wasResumed = false;
   #countedBytes = 0;
+  #dropped = 0;
 
   constructor(socket: Socket, address: string, options: ClientConnectionOptions) {
     this.socket = socket;
@@ -90,8 +94,12 @@ export class ClientConnection {
     return bytes;
   }
 
-  take(request: IncomingMessage, response: Arrival['response']): void {
-    if (this.#isLast) return;
+  /** @returns false if the client sent so many requests that the connection is to be closed now */
+  take(request: IncomingMessage, response: Arrival['response']): boolean {
+    if (this.#isLast) {
+      this.#dropped += 1;
+      return this.#dropped < MAX_DROPPED;
+    }
     if (this.isIdle) {
       this.#handle({ request, response });
     } else if (this.#waiting.length < MAX_UNANSWERED - 1) {
@@ -102,6 +110,7 @@ export class ClientConnection {
       this.readNoMore();
       announceClose(this.#waiting.at(-1)?.response);
     }
+    return true;
   }
 
   /** Drops what the client sends from now on. Earlier requests are answered. */

@@ -11,6 +11,7 @@ export type BreakOffReason =
   | 'does not read'
   | 'holds most memory of all'
   | 'opens connections too fast'
+  | 'pipelines too many requests'
   | 'there are too many connections';
 
 export interface ClientConnectionsOptions extends Pick<ClientConnectionOptions, 'clock' | 'listener' | 'onEnd'> {

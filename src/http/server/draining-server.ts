@@ -40,7 +40,10 @@ export class DrainingServer extends HttpServer {
       if (this.#isClosing) announceClose(response);
       this.countRead(request.socket);
       // Undefined if the connection was closed while its bytes were being parsed.
-      this.#connections.get(request.socket)?.take(request, response);
+      const connection = this.#connections.get(request.socket);
+      if (connection?.take(request, response) === false) {
+        this.#connections.breakOff(connection, 'pipelines too many requests');
+      }
     });
     // Node would close the connection without an answer.
     this.on('connect', (_request, socket) => this.emit('clientError', new Error('CONNECT is not supported'), socket));

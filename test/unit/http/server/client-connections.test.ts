@@ -3,7 +3,7 @@ import { ServerResponse as HttpResponse, IncomingMessage, type RequestListener, 
 import { Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { describe, expect, test } from 'vitest';
-import { ClientConnection, MAX_UNANSWERED } from '../../../../src/http/server/client-connection.ts';
+import { ClientConnection, MAX_DROPPED, MAX_UNANSWERED } from '../../../../src/http/server/client-connection.ts';
 import { ClientConnections } from '../../../../src/http/server/client-connections.ts';
 import { FakeClock, settle } from '../../../support/fake-clock.ts';
 import { GET, openServer } from './open-server.ts';
@@ -85,11 +85,21 @@ test('further requests are dropped, and the connection closes with the last answ
   const { listener, handled } = numbered();
   const { open } = await openServer(listener);
   const { client } = await open();
-  client.write(GET.repeat(1_000));
+  client.write(GET.repeat(MAX_UNANSWERED + MAX_DROPPED));
   const answer = await text(client);
   expect(answer.match(/connection: close/gi)).toHaveLength(1);
   expect(answer).toMatch(/<15>[^]*connection: close[^]*<16>/i);
   expect(handled()).toBe(MAX_UNANSWERED);
+});
+
+test('a connection with too many dropped requests is closed at once', async () => {
+  const { listener, handled } = numbered();
+  const { open, brokenOff } = await openServer(listener);
+  const { client, served } = await open();
+  const closed = once(served, 'close');
+  client.resume().write(GET.repeat(MAX_UNANSWERED + MAX_DROPPED + 1));
+  await closed;
+  expect([handled(), brokenOff]).toEqual([1, ['pipelines too many requests']]);
 });
 
 test('requests with bodies are answered behind waiting requests', async () => {

@@ -242,7 +242,8 @@ test('of a connection that waits, nothing is read, also if it was read before', 
   const [more, other] = [await open(), await open('127.0.0.2')];
   other.client.write(GET);
   await once(other.client, 'data');
-  expect([more.served.destroyed, brokenOff]).toEqual([true, ['opens connections too fast']]);
+  expect(more.served.destroyed).toBe(true);
+  expect(brokenOff).toContain('opens connections too fast');
   // The rest follow one after the other.
   for (const count of [0, 1, 2]) {
     expect(readCount()).toBe(first + count);
