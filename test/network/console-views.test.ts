@@ -154,6 +154,10 @@ describe('messages', () => {
     expect(await page.getByText(/ later$/).isVisible()).toBe(true);
     await page.getByRole('button', { name: 'Sign it for a destination' }).click();
     expect(await shown.input.inputValue()).toBe(bytesToHex(bytes));
+    await shown.input.fill('something else');
+    await page.goBack();
+    await page.getByRole('button', { name: 'Sign it for a destination' }).click();
+    expect(await shown.input.inputValue()).toBe(bytesToHex(bytes));
     expect(shown.problems).toEqual([]);
   });
 
@@ -164,6 +168,33 @@ describe('messages', () => {
     await shown.page.getByText('networks.local.feed.chains').waitFor();
     expect(await shown.table('Messages').count()).toBe(0);
   });
+});
+
+test.each([
+  ['subnets', `**/subnets/${PRIMARY_NETWORK_ID}?*`, () => `#/subnets/${PRIMARY_NETWORK_ID}`],
+  ['messages', '**/messages/*', () => `#/messages/${shown.devnet.emit('L1').message.id}`],
+  ['activity', '**/v1/requests/*', () => '#/activity/reloaded'],
+])('the focus stays where a page of %s that failed is loaded again', async (_, url, address) => {
+  await shown.open({ fails: true });
+  const { page } = shown;
+  const path = `${shown.app.url}/v1/signatureAggregator/local/aggregateSignatures`;
+  await fetch(path, {
+    method: 'POST',
+    headers: { 'x-request-id': 'reloaded', 'content-type': 'application/json' },
+    body: '{}',
+  });
+  const failing = { code: 'overloaded', message: 'later', statusCode: 503 };
+  await page.route(url, (route) => route.fulfill({ status: 503, json: failing }));
+  await goToAddress(address());
+  const button = page.getByRole('button', { name: 'Try again', exact: true });
+  await button.focus();
+  await page.unroute(url);
+  // The page may have been loaded again by itself.
+  await page.keyboard.press('Enter');
+  await button.waitFor({ state: 'detached' });
+  const focused = page.locator('main .view:focus');
+  await focused.locator('.card').first().waitFor();
+  expect(await focused.innerText()).not.toContain('overloaded');
 });
 
 describe('activity', () => {

@@ -9,7 +9,17 @@ import { ConsoleApi, failureOf } from './console-api.ts';
 import { InspectView } from './inspect/inspect-view.tsx';
 import { MessagesView } from './messages/messages-view.tsx';
 import { ServiceView } from './service/service-view.tsx';
-import { namesOf, placeOf, problemOf, type Session, SessionContext, TITLES, VIEWS, type ViewName } from './session.ts';
+import {
+  type Begin,
+  namesOf,
+  placeOf,
+  problemOf,
+  type Session,
+  SessionContext,
+  TITLES,
+  VIEWS,
+  type ViewName,
+} from './session.ts';
 import { SignView } from './sign/sign-view.tsx';
 import { SubnetsView } from './subnets/subnets-view.tsx';
 import { Badge, Card, Swatch } from './ui/controls.tsx';
@@ -24,7 +34,7 @@ const api = new ConsoleApi(new URL('.', document.baseURI).href);
 function App({ facts }: { facts: ConsoleFacts }): ComponentChild {
   const [place, setPlace] = useState(placeOf(location.hash));
   const [network, setNetwork] = useState(facts.networks[0]?.name ?? '');
-  const [texts, setTexts] = useState<Partial<Record<ViewName, string>>>({});
+  const [texts, setTexts] = useState<Partial<Record<ViewName, Begin>>>({});
   const [said, setSaid] = useState('');
   const [devnet, setDevnet] = useState<Session['devnet']>();
   const apiKey = useApiKey(api);
@@ -62,7 +72,7 @@ function App({ facts }: { facts: ConsoleFacts }): ComponentChild {
     nameOf: (id) => names.get(id),
     adviceOf: (code) => (facts.errorCodes as Readonly<Record<string, ErrorCodeEntry>>)[code],
     open(view, text) {
-      if (text !== undefined) setTexts((before) => ({ ...before, [view]: text }));
+      if (text !== undefined) setTexts((before) => ({ ...before, [view]: { text } }));
       location.hash = `#/${view}`;
       main.current?.focus();
       scrollTo({ top: 0 });

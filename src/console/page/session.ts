@@ -19,6 +19,11 @@ export const TITLES = {
 export type ViewName = keyof typeof TITLES;
 export const VIEWS = Object.keys(TITLES) as ViewName[];
 
+/** The text that another view gives to a view: an object of its own each time, also for the same text. */
+export interface Begin {
+  readonly text: string;
+}
+
 /** The part of the address after its `#`: `#/subnets/ID`, `#/sign?message=…`. */
 export interface Place {
   /** Undefined for an address that no view has. */

@@ -1,10 +1,10 @@
 import type { ComponentChild } from 'preact';
 import type { RequestRecord } from '../../../api/requests/request-record.ts';
-import { failureOf } from '../console-api.ts';
 import { PRIMARY_NETWORK, useSession } from '../session.ts';
-import { SignFailure } from '../sign/sign-failure.tsx';
+import { NotLoaded, SignFailure } from '../sign/sign-failure.tsx';
 import { Badge, Card, type FactRows, Facts, Id, Legend, NamedId } from '../ui/controls.tsx';
 import { dateTime, grouped, milliseconds } from '../ui/figures.ts';
+import { KeptPlace } from '../ui/kept-focus.tsx';
 import { usePolled } from '../ui/polled.tsx';
 import { useAnswer } from '../ui/use-answer.ts';
 import { OutcomeLegend } from '../ui/weight-map.tsx';
@@ -17,12 +17,18 @@ const EVERY_MS = 10_000;
 export function RequestDetail({ id }: { id: string }): ComponentChild {
   const { api } = useSession();
   const { value, error, reload } = usePolled((signal) => api.request(id, signal), EVERY_MS, [id]);
-  if (value !== undefined) return <Record record={value} />;
-  if (error !== undefined) return <SignFailure failure={failureOf(error)} onRetry={reload} />;
   return (
-    <Card title="Request">
-      <p class="hint">Loading…</p>
-    </Card>
+    <KeptPlace>
+      {value === undefined ? (
+        <NotLoaded error={error} onRetry={reload}>
+          <Card title="Request">
+            <p class="hint">Loading…</p>
+          </Card>
+        </NotLoaded>
+      ) : (
+        <Record record={value} />
+      )}
+    </KeptPlace>
   );
 }
 

@@ -4,7 +4,7 @@ import type { DecodedReading } from '../../../api/messages/message-records.ts';
 import type { VerificationResult } from '../../../api/messages/verification-record.ts';
 import { failureOf } from '../console-api.ts';
 import { MessageInput, useReadInput } from '../input/message-input.tsx';
-import { useSession } from '../session.ts';
+import { type Begin, useSession } from '../session.ts';
 import { epochRow, RULE_WORDS, Warnings } from '../sign/delivery-facts.tsx';
 import { MAX_PERCENTAGE } from '../sign/quorum.ts';
 import { DestinationChain, SignersFields } from '../sign/quorum-controls.tsx';
@@ -22,7 +22,7 @@ import { drawnSigners, PROBLEM_ADVICE } from './verdict.ts';
 import { HERE, verificationBody } from './verification-body.ts';
 
 /** Shows a message, its signers, and whether a destination would accept it. */
-export function InspectView({ begin }: { begin: string | undefined }): ComponentChild {
+export function InspectView({ begin }: { begin: Begin | undefined }): ComponentChild {
   const [text, setText] = useState('');
   const [destination, setDestination] = useState(HERE);
   const read = useReadInput(text);
@@ -35,7 +35,7 @@ export function InspectView({ begin }: { begin: string | undefined }): Component
     return api.of(asked.network).verify(signedMessage, { ...settings, signal });
   });
   useEffect(() => {
-    if (begin !== undefined) setText(begin);
+    if (begin !== undefined) setText(begin.text);
   }, [begin]);
   return (
     <div class="view">

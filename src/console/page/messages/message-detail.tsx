@@ -1,11 +1,11 @@
 import type { ComponentChild } from 'preact';
 import type { FeedMessageRecord } from '../../../api/feed/feed-records.ts';
-import { failureOf } from '../console-api.ts';
 import { DecodedMessage } from '../inspect/decoded-message.tsx';
 import { useSession } from '../session.ts';
-import { SignFailure } from '../sign/sign-failure.tsx';
+import { NotLoaded } from '../sign/sign-failure.tsx';
 import { Badge, Card, type FactRows, Facts, Id, NamedId } from '../ui/controls.tsx';
 import { ago, dateTime, grouped, milliseconds } from '../ui/figures.ts';
+import { KeptPlace } from '../ui/kept-focus.tsx';
 import { usePolled } from '../ui/polled.tsx';
 
 const EVERY_MS = 3_000;
@@ -15,12 +15,18 @@ const TONES = { signed: 'good', pending: 'info', failed: 'bad' } as const;
 export function MessageDetail({ id }: { id: string }): ComponentChild {
   const { api, network } = useSession();
   const { value, error, reload } = usePolled((signal) => api.message(network, id, signal), EVERY_MS, [network, id]);
-  if (value !== undefined) return <Message message={value} />;
-  if (error !== undefined) return <SignFailure failure={failureOf(error)} onRetry={reload} />;
   return (
-    <Card title="Message">
-      <p class="hint">Loading…</p>
-    </Card>
+    <KeptPlace>
+      {value === undefined ? (
+        <NotLoaded error={error} onRetry={reload}>
+          <Card title="Message">
+            <p class="hint">Loading…</p>
+          </Card>
+        </NotLoaded>
+      ) : (
+        <Message message={value} />
+      )}
+    </KeptPlace>
   );
 }
 

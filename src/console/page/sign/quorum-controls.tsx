@@ -2,7 +2,7 @@ import type { ComponentChild, TargetedEvent } from 'preact';
 import { useId, useRef } from 'preact/hooks';
 import { Facts, NamedId, TextField } from '../ui/controls.tsx';
 import { ratioOf, shortened } from '../ui/figures.ts';
-import { useKeptFocus } from '../ui/kept-focus.ts';
+import { useKeptFocus } from '../ui/kept-focus.tsx';
 import { type DestinationAnswer, DestinationSummary, type SourceKind } from './delivery-facts.tsx';
 import { consequencesOf, DEFAULT_QUORUM, MAX_PERCENTAGE, type Preflight } from './quorum.ts';
 import type { Difference } from './sign-choice.ts';

@@ -1,7 +1,7 @@
-import type { ComponentChild } from 'preact';
-import { useEffect, useRef, useState } from 'preact/hooks';
+import type { ComponentChild, ComponentChildren } from 'preact';
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import type { AggregationDetails } from '../../../client/gen/api.ts';
-import type { Failure } from '../console-api.ts';
+import { type Failure, failureOf } from '../console-api.ts';
 import { useSession } from '../session.ts';
 import { Badge, Card, Id } from '../ui/controls.tsx';
 import { grouped, shareOf, shortened } from '../ui/figures.ts';
@@ -40,7 +40,7 @@ export function SignFailure(props: SignFailureProps): ComponentChild {
   const { details, message } = failure;
   const sentence = sentenceOf(failure, advice?.meaning, isOfPChain);
   const place = useRef<HTMLDivElement>(null);
-  useEffect(() => showTop(place.current), [failure]);
+  useEffect(() => showTop(place.current), []);
   return (
     <div ref={place} class="scroll-place">
       <Card title={['What went wrong ', <Badge tone="bad">{failure.code}</Badge>]} className="failure-card">
@@ -91,6 +91,20 @@ export function SignFailure(props: SignFailureProps): ComponentChild {
       </Card>
     </div>
   );
+}
+
+interface NotLoadedProps {
+  readonly error: unknown;
+  readonly onRetry: () => void;
+  /** Shown while there is no answer. */
+  readonly children: ComponentChildren;
+}
+
+/** Stands in for a polled value that is not loaded, and shows why. */
+export function NotLoaded({ error, onRetry, children }: NotLoadedProps): ComponentChild {
+  // One object for each answer, because the time until the next attempt begins with it.
+  const failure = useMemo(() => (error === undefined ? undefined : failureOf(error)), [error]);
+  return failure === undefined ? children : <SignFailure failure={failure} onRetry={onRetry} />;
 }
 
 /** Visible height of an answer below which the page scrolls to it. */
@@ -160,7 +174,7 @@ function RetryButton({ failure, onRetry }: { failure: Failure; onRetry: () => vo
   }, [failure]);
   const label = leftMs > 0 ? `Try again in ${Math.ceil(leftMs / 1_000)} s` : 'Try again';
   return (
-    <button type="button" class="button" disabled={leftMs > 0} onClick={onRetry}>
+    <button type="button" class="button" aria-disabled={leftMs > 0} onClick={() => leftMs === 0 && onRetry()}>
       {label}
     </button>
   );

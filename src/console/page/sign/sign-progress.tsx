@@ -5,7 +5,7 @@ import type { SignedMessage } from '../../../client/gen/api.ts';
 import { quorumWeight } from '../../../validators/quorum.ts';
 import { Badge, Card } from '../ui/controls.tsx';
 import { grouped, milliseconds, percentOf, shareOf, shortened } from '../ui/figures.ts';
-import { useKeptFocus } from '../ui/kept-focus.ts';
+import { useKeptFocus } from '../ui/kept-focus.tsx';
 import { type Column, isNarrow, nodeColumn, swatched, Table } from '../ui/table.tsx';
 import { WeightOf } from '../ui/weight.tsx';
 import { WeightBar } from '../ui/weight-bar.tsx';

@@ -7,7 +7,7 @@ import { Examples } from '../input/examples.tsx';
 import { MessageInput, type ReadInput, useReadInput } from '../input/message-input.tsx';
 import { consoleLinkOf, readPasted } from '../input/pasted-input.ts';
 import { DecodedMessage } from '../inspect/decoded-message.tsx';
-import { MIN_ID_LENGTH, type Place, PRIMARY_NETWORK, type Session, useSession } from '../session.ts';
+import { type Begin, MIN_ID_LENGTH, type Place, PRIMARY_NETWORK, type Session, useSession } from '../session.ts';
 import { Card, Facts, SelectField, TextField } from '../ui/controls.tsx';
 import { hexOfId } from '../ui/hex.ts';
 import { usePolled } from '../ui/polled.tsx';
@@ -34,7 +34,7 @@ const HINT = 'What you paste is read at once; no validator is asked to sign it y
 interface SignViewProps {
   readonly place: Place;
   /** Text from another view. */
-  readonly begin: string | undefined;
+  readonly begin: Begin | undefined;
 }
 
 export function SignView({ place, begin }: SignViewProps): ComponentChild {
@@ -74,7 +74,7 @@ export function SignView({ place, begin }: SignViewProps): ComponentChild {
     if ('request' in decided) runner.start(decided.request);
   };
   useEffect(() => {
-    if (begin !== undefined) paste(begin);
+    if (begin !== undefined) paste(begin.text);
   }, [begin]);
   const link = signLink(text, options);
   const shownLink = useRef<string>(undefined);

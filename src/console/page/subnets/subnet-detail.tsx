@@ -2,12 +2,12 @@ import type { ComponentChild } from 'preact';
 import { useMemo, useState } from 'preact/hooks';
 import type { SubnetViewBody } from '../../../api/subnets/subnet-records.ts';
 import type { ActivityBody } from '../../server/activity.ts';
-import { failureOf } from '../console-api.ts';
 import { useSession } from '../session.ts';
 import { DEFAULT_QUORUM } from '../sign/quorum.ts';
-import { SignFailure } from '../sign/sign-failure.tsx';
+import { NotLoaded } from '../sign/sign-failure.tsx';
 import { Card, type Figure, Figures, Id, SelectField, TextField } from '../ui/controls.tsx';
 import { ago, grouped, milliseconds, percentOf, shareOf, shortened } from '../ui/figures.ts';
+import { KeptPlace } from '../ui/kept-focus.tsx';
 import { LineChart } from '../ui/line-chart.tsx';
 import { Stale, usePolled } from '../ui/polled.tsx';
 import { type Column, nodeColumn, swatched, Table } from '../ui/table.tsx';
@@ -27,25 +27,39 @@ interface SubnetDetailProps {
 
 /** One subnet: how much of its weight can sign, over time and now, and its validators. */
 export function SubnetDetail({ subnetId, samples }: SubnetDetailProps): ComponentChild {
-  const { api, network, nameOf, networkProblem } = useSession();
+  const { api, network, nameOf } = useSession();
   const polled = usePolled((signal) => api.of(network).subnet(subnetId, { signal }), VIEW_EVERY_MS, [
     network,
     subnetId,
   ]);
   const { value: view, error, reload } = polled;
-  if (view === undefined) {
-    if (error !== undefined) return <SignFailure failure={failureOf(error)} onRetry={reload} />;
-    return (
-      <Card title={nameOf(subnetId) ?? shortened(subnetId)}>
-        <p class="hint">Asking for its validators, and connecting them…</p>
-      </Card>
-    );
-  }
+  return (
+    <KeptPlace>
+      {view === undefined ? (
+        <NotLoaded error={error} onRetry={reload}>
+          <Card title={nameOf(subnetId) ?? shortened(subnetId)}>
+            <p class="hint">Asking for its validators, and connecting them…</p>
+          </Card>
+        </NotLoaded>
+      ) : (
+        <Subnet view={view} polled={polled} samples={samples} />
+      )}
+    </KeptPlace>
+  );
+}
+
+interface SubnetProps extends Pick<SubnetDetailProps, 'samples'> {
+  readonly view: SubnetViewBody;
+  readonly polled: ReturnType<typeof usePolled<SubnetViewBody>>;
+}
+
+function Subnet({ view, polled, samples }: SubnetProps): ComponentChild {
+  const { nameOf, networkProblem } = useSession();
   return (
     <Card
       title={nameOf(view.subnetId) ?? shortened(view.subnetId, 10, 8)}
       aside={
-        <button type="button" class="button small" onClick={reload}>
+        <button type="button" class="button small" onClick={polled.reload}>
           Refresh
         </button>
       }

@@ -2,7 +2,7 @@ import type { ComponentChild, ComponentChildren } from 'preact';
 import { useMemo, useRef, useState } from 'preact/hooks';
 import { type FactRows, Facts, Id, Swatch } from './controls.tsx';
 import { shortened } from './figures.ts';
-import { useKeptFocus } from './kept-focus.ts';
+import { useKeptFocus } from './kept-focus.tsx';
 
 export interface Column<Row> {
   readonly name: string;
