@@ -1,11 +1,12 @@
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 
 const SOURCE = join(import.meta.dirname, 'clients');
 const TIMEOUT_MS = 300_000;
+const MAX_MODELS = 250;
 
 /** Signs by a client that openapi-fetch has from the generated types. The compiler checks that the answer has its type. */
 const PROGRAM = `import createClient from 'openapi-fetch';
@@ -63,8 +64,15 @@ export async function testPythonClient(
   const output = ['--meta', 'none', '--output-path', 'api_client', '--config', 'config.yml'];
   return (
     (await run(folder, join(bin, 'openapi-python-client'), ['generate', '--url', `${url}/openapi.json`, ...output])) ??
+    findTooManyModels(join(folder, 'api_client', 'models')) ??
     (await run(folder, join(bin, 'python'), ['program.py', url, message]))
   );
+}
+
+/** A form or an enumeration without a name becomes a model for each place. The network is any text in the document of a release. */
+function findTooManyModels(folder: string): string | undefined {
+  const models = readdirSync(folder).filter((file) => /^(?!__init__).*(?<!_network)\.py$/.test(file)).length;
+  return models < MAX_MODELS ? undefined : `the client has ${models} models, and should have fewer than ${MAX_MODELS}`;
 }
 
 /**
