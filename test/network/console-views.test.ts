@@ -154,7 +154,8 @@ describe('messages', () => {
     expect(await page.getByText(/ later$/).isVisible()).toBe(true);
     await page.getByRole('button', { name: 'Sign it for a destination' }).click();
     expect(await shown.input.inputValue()).toBe(bytesToHex(bytes));
-    await shown.input.fill('something else');
+    await shown.input.fill('changed');
+    await expect.poll(() => page.url()).toContain('message=changed');
     await page.goBack();
     await page.getByRole('button', { name: 'Sign it for a destination' }).click();
     expect(await shown.input.inputValue()).toBe(bytesToHex(bytes));

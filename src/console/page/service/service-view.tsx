@@ -74,7 +74,7 @@ function Summary(props: { activity: ActivityBody; readiness: ReadinessBody | und
   );
 }
 
-function Charts({ activity: { intervals, intervalMs } }: { activity: ActivityBody }): ComponentChild {
+function Charts({ activity: { intervals, intervalMs, startedAt } }: { activity: ActivityBody }): ComponentChild {
   const times = intervals.map(({ endsAt }) => endsAt);
   const countsOf = (status: keyof Interval['requests']) => intervals.map(({ requests }) => requests[status]);
   return (
@@ -83,7 +83,7 @@ function Charts({ activity: { intervals, intervalMs } }: { activity: ActivityBod
         <LineChart
           label={`Every ${intervalMs / 1_000} s, by status`}
           times={times}
-          isStepped
+          since={times[0] === undefined ? undefined : Math.max(startedAt, times[0] - intervalMs)}
           format={(value) => (Number.isInteger(value) ? grouped(value) : '')}
           series={[
             { name: 'answered', colour: 'signed', values: countsOf('2xx'), isFilled: true },

@@ -26,16 +26,19 @@ export interface DrawnSeries {
 
 /**
  * @param points undefined if there is no value
- * @param isStepped whether a value is of the whole time since the point before
+ * @param stepsFrom where the time of the first value begins, if each value is of the whole time since the point before
  * @param bottom y of the axis
  */
 export function drawSeries(
   points: readonly (ChartPoint | undefined)[],
-  isStepped: boolean,
+  stepsFrom: number | undefined,
   bottom: number,
 ): DrawnSeries {
   const drawn = { line: '', area: '', dots: '' };
-  for (const run of runsOf(points)) {
+  const [first] = points;
+  const isStepped = stepsFrom !== undefined;
+  const all = isStepped && first !== undefined ? [[stepsFrom, first[1]] as const, ...points] : points;
+  for (const run of runsOf(all)) {
     const [[x, y] = [0, 0], ...rest] = run;
     if (rest.length === 0) {
       drawn.dots += `M${x} ${y}h0`;

@@ -17,8 +17,8 @@ interface LineChartProps {
   readonly times: readonly number[];
   readonly series: readonly ChartSeries[];
   readonly format: (value: number) => string;
-  /** Each value is of the whole time since the one before: a count. */
-  readonly isStepped?: boolean;
+  /** Beginning of the first value's time, if each value is of the whole time since the one before: a count. */
+  readonly since?: number | undefined;
   /** Top of the scale; by default it is that of the values. */
   readonly max?: number;
 }
@@ -30,8 +30,8 @@ const TIME_LABELS = 5;
 
 /** Values over time. Its label has the last value, for screen readers. */
 export function LineChart(props: LineChartProps): ComponentChild {
-  const { label, times, series, format, isStepped = false } = props;
-  const [from, to] = spanOf(times);
+  const { label, times, series, format, since } = props;
+  const [from, to] = spanOf(since === undefined ? times : [since, ...times]);
   const top = props.max ?? niceTop(Math.max(...series.flatMap(({ values }) => values.map((value) => value ?? 0)), 1));
   const at = (time: number, value: number) =>
     [((time - from) / (to - from)) * WIDTH, HEIGHT - (value / top) * HEIGHT] as const;
@@ -59,7 +59,7 @@ export function LineChart(props: LineChartProps): ComponentChild {
               const value = values[index];
               return value === undefined ? undefined : at(time, value);
             });
-            const { line, area, dots } = drawSeries(points, isStepped, HEIGHT);
+            const { line, area, dots } = drawSeries(points, since === undefined ? undefined : 0, HEIGHT);
             return (
               <g key={name} style={{ stroke: `var(--cell-${colour})`, fill: `var(--cell-${colour})` }}>
                 {isFilled && <path class="area" d={area} />}

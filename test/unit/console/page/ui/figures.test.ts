@@ -30,8 +30,9 @@ test('a chart begins with its first time, and shows ten minutes at least', () =>
 test('a chart has a line where values are neighbours, and a point where one is alone', () => {
   const points = [[0, 9] as const, undefined, [2, 5] as const, [3, 4] as const, undefined, [5, 1] as const];
   const drawn = { line: 'M2 5L3 4', area: 'M2 5L3 4V10H2Z', dots: 'M0 9h0M5 1h0' };
-  expect(drawSeries(points, false, 10)).toEqual(drawn);
-  expect(drawSeries(points.slice(2), true, 10).line).toBe('M2 5V4H3');
+  expect(drawSeries(points, undefined, 10)).toEqual(drawn);
+  // The first count is of the time from 1 to 2.
+  expect(drawSeries(points.slice(2), 1, 10).line).toBe('M1 5V5H2V4H3');
 });
 
 test('a chart has a round number at its top', () => {
