@@ -185,10 +185,15 @@ test.each([
     body: '{}',
   });
   const failing = { code: 'overloaded', message: 'later', statusCode: 503 };
-  await page.route(url, (route) => route.fulfill({ status: 503, json: failing }));
+  const headers = { 'x-request-id': 'failed' };
+  await page.route(url, (route) => route.fulfill({ status: 503, headers, json: failing }));
   await goToAddress(address());
   const button = page.getByRole('button', { name: 'Try again', exact: true });
   await button.focus();
+  // Only requests for signatures have a record.
+  expect(await shown.page.locator('.failure-card').filter({ visible: true }).innerText()).toMatch(
+    /Request\s+failed\s+Copy\s*$/,
+  );
   await page.unroute(url);
   // The page may have been loaded again by itself.
   await page.keyboard.press('Enter');

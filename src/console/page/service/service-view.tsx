@@ -157,11 +157,12 @@ function WatchedChains({ chains }: { chains: ActivityBody['networks'][number]['w
 
 function distanceOf(chain: ActivityBody['networks'][number]['watchedChains'][number]): ComponentChild {
   const { headBlock, distanceBlocks, distanceSeconds, problem } = chain;
+  const head = problem === undefined ? 'the head' : 'the last known head';
   const distance =
     headBlock === undefined
       ? 'head not known yet'
       : distanceBlocks === 0
-        ? `at the head, block ${grouped(headBlock)}`
+        ? `at ${head}, block ${grouped(headBlock)}`
         : `${grouped(distanceBlocks)} blocks behind block ${grouped(headBlock)}, ${duration(1_000 * distanceSeconds)} old`;
   return problem === undefined ? distance : [<Badge tone="bad">not read</Badge>, `${distance}: ${problem}`];
 }

@@ -16,6 +16,8 @@ interface SignFailureProps {
   readonly failure: Failure;
   /** Whether the message was of the P-Chain. */
   readonly isOfPChain?: boolean;
+  /** Whether it was a request for a signature: others have no record. */
+  readonly isRecorded?: boolean;
   /** Sends the same request again; undefined if it would fail again. */
   readonly onRetry?: (() => void) | undefined;
   /** Sends it with another quorum. */
@@ -34,7 +36,7 @@ const RETRY_WORDS = {
 
 /** Shows why nothing was signed: missing validators, their answers, and advice. */
 export function SignFailure(props: SignFailureProps): ComponentChild {
-  const { failure, isOfPChain = false, onRetry, onQuorum, onWait, onLogIndex } = props;
+  const { failure, isOfPChain = false, isRecorded = false, onRetry, onQuorum, onWait, onLogIndex } = props;
   const { adviceOf } = useSession();
   const advice = adviceOf(failure.code);
   const { details, message } = failure;
@@ -84,8 +86,10 @@ export function SignFailure(props: SignFailureProps): ComponentChild {
           <p class="hint">
             {'Request '}
             <Id value={failure.requestId} what="request ID" />
-            {': '}
-            <a href={`#/activity/${encodeURIComponent(failure.requestId)}`}>what happened to it</a>
+            {isRecorded && [
+              ': ',
+              <a href={`#/activity/${encodeURIComponent(failure.requestId)}`}>what happened to it</a>,
+            ]}
           </p>
         )}
       </Card>

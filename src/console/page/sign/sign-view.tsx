@@ -149,6 +149,7 @@ export function SignView({ place, begin }: SignViewProps): ComponentChild {
       {run?.failure !== undefined && shownRequest !== undefined && (
         <SignFailure
           failure={run.failure}
+          isRecorded
           isOfPChain={reading !== undefined && 'sourceChain' in reading && reading.sourceChain === 'P'}
           onRetry={() => runner.start(shownRequest)}
           onWait={() => runner.start(waiting(shownRequest))}
