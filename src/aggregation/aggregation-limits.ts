@@ -43,9 +43,8 @@ export function aggregationLimits(
     hedgeAfterMs: 500,
     connectTimeoutMs: 5_000,
     reconnectGraceMs: 1_000,
-    // Validators execute a block of the C-Chain milliseconds to seconds after accepting it (ACP-194), and sign its messages then. The first
-    // pauses are short, because on real L1s most execute it within 100 ms of the first one.
-    refusalDelaysMs: [25, 25, 50, 50, 50, 100, 100, 400],
+    // Validators execute a block of the C-Chain milliseconds to seconds after accepting it (ACP-194), and sign its messages then.
+    refusalDelaysMs: [25, 25, 50, 100, 200, 400],
     repeatForMs: 5_000,
     unreachableDelaysMs: [300, 900],
     maxConcurrentQueries: 2_048,

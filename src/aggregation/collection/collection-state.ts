@@ -201,7 +201,7 @@ export function isCountedOn({ kind }: ValidatorForecast): boolean {
 }
 
 /** Attempts at a validator that refuses which the buffer waits for: some 0.4 s. Longer, it is not worth it. */
-const MAX_AWAITED_ATTEMPTS = 7;
+const MAX_AWAITED_ATTEMPTS = 5;
 
 interface ValidatorFacts {
   readonly validator: WarpValidator;

@@ -408,7 +408,7 @@ test('the buffer waits for a validator that refuses as long as its first delays'
   fixture.script(0, 'refuses');
   const { value, atMs } = await fixture.run({ quorum: 67, buffer: 33 });
   expect(fixture.signersOf(value, 67)).toEqual([1, 2, 3, 4]);
-  expect(atMs).toBe(400 + 8 * ANSWER_MS);
+  expect(atMs).toBe(25 + 25 + 50 + 100 + 200 + 6 * ANSWER_MS);
 });
 
 describe('requests that exceed a queue', () => {
