@@ -44,7 +44,7 @@ export function aggregationLimits(
     connectTimeoutMs: 5_000,
     reconnectGraceMs: 1_000,
     // Validators execute a block of the C-Chain milliseconds to seconds after accepting it (ACP-194), and sign its messages then.
-    refusalDelaysMs: [25, 25, 50, 100, 200, 400],
+    refusalDelaysMs: [50, 100, 250, 400],
     repeatForMs: 5_000,
     unreachableDelaysMs: [300, 900],
     maxConcurrentQueries: 2_048,

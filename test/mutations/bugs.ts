@@ -281,12 +281,6 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   ...bugsOf('src/aggregation/collection/collected-signatures.ts', REQUEST, {
     'a stored signature of an avoided validator is used': ['|| avoided.has(validator.index) ||', '||'],
   }),
-  ...bugsOf('src/aggregation/collection/collection-state.ts', ['test/unit/aggregation/refused-messages.test.ts'], {
-    'repetitions delay wider waves': ['return this.inTime - this.repeated;', 'return this.inTime;'],
-  }),
-  ...bugsOf('src/aggregation/collection/collect-signatures.ts', ['test/unit/aggregation/refused-messages.test.ts'], {
-    'a wave waits for the repetitions of its turn': [' || plan.isRepeat) clock', ') clock'],
-  }),
   ...bugsOf('src/aggregation/collection/query-plan.ts', ['test/unit/aggregation/refused-messages.test.ts'], {
     'until one signs, many validators that refused are asked again for one that waits': [
       'const PROBES = 2;',

@@ -10,10 +10,10 @@ import type { Watcher } from './service.ts';
 const NO_HANDLER = -2;
 /** Delays before a validator is asked again whose connection broke. */
 const RECONNECTIONS = 2;
-/** Time during which validators are asked again whose refusal may pass: after 25, 25, 50, 100 and 200 ms, and then every 400 ms. */
+/** Time during which validators are asked again whose refusal may pass: after 50, 100 and 250 ms, and then every 400 ms. */
 const REPEAT_MS = 5_000;
-/** Requests of a collection to one node: the first one, the five quick repetitions, those after lost connections and one after a timeout. */
-const MAX_QUICK_ASKS = 1 + 5 + RECONNECTIONS + 1;
+/** Requests of a collection to one node: the first one, the three quick repetitions, those after lost connections and one after a timeout. */
+const MAX_QUICK_ASKS = 1 + 3 + RECONNECTIONS + 1;
 const QUICK_MS = 400;
 const LAST_DELAY_MS = 400;
 /** Lookups of a request before it joins a collection. */

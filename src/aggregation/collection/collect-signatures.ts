@@ -145,8 +145,8 @@ export async function collectSignatures(
       }
       if (plan.ask.length > 0 && holds !== 'nothing') stages.enter('collect');
       for (const validator of plan.ask) queries.ask(validator);
-      // Ask the rest, or a wave beside repetitions, in a later turn of the event loop.
-      if (plan.ask.length === MAX_ASKED_AT_ONCE || plan.isRepeat) clock.afterTurn(changes.wake);
+      // Ask the rest in a later tick of the event loop.
+      if (plan.ask.length === MAX_ASKED_AT_ONCE) clock.afterTurn(changes.wake);
       if (plan.isRepeat) {
         repeats += 1;
         repeatAtMs = nowMs + refusalDelayMs(limits, repeats);

@@ -84,11 +84,6 @@ export class CollectionState {
     this.#untilMs = new Float64Array(length).fill(FOR_GOOD);
   }
 
-  /** Validators that are asked without having refused before, and are not late. Repetitions are no part of a wave. */
-  get firstAsked(): number {
-    return this.inTime - this.repeated;
-  }
-
   update(view: CollectionView, limits: Pick<AggregationLimits, 'reconnectGraceMs'>): void {
     const { changes } = this.#tally;
     if (this.#changesSeen === undefined) this.#lookAtAll(view, limits, () => true);
@@ -201,7 +196,7 @@ export function isCountedOn({ kind }: ValidatorForecast): boolean {
 }
 
 /** Attempts at a validator that refuses which the buffer waits for: some 0.4 s. Longer, it is not worth it. */
-const MAX_AWAITED_ATTEMPTS = 5;
+const MAX_AWAITED_ATTEMPTS = 3;
 
 interface ValidatorFacts {
   readonly validator: WarpValidator;

@@ -126,7 +126,7 @@ const FIRST_WAVE = 3;
 /** Each wave without a signature doubles the number of validators asked. */
 function waveWidth({ isCautious }: QueryView, collection: CollectionState, isUnsigned: boolean): number {
   if (!isCautious || !isUnsigned) return Number.POSITIVE_INFINITY;
-  return collection.firstAsked > 0 ? 0 : Math.max(FIRST_WAVE, collection.inVain);
+  return collection.inTime > 0 ? 0 : Math.max(FIRST_WAVE, collection.inVain);
 }
 
 /** Number of refusing validators that are asked again at a time while none has signed. */
@@ -134,7 +134,7 @@ const PROBES = 2;
 
 /**
  * Limits the cost of a message that every validator refuses, perhaps because none has seen it yet. Until one signs, two of those that refused
- * are asked again at a time, and no new ones while other new ones are pending, nor if the quorum needs those that refused.
+ * are asked again at a time, and no new ones while others are pending, nor if the quorum needs those that refused.
  */
 function candidatesIfUnsigned(
   { neededWeight, states }: Tally,
@@ -142,7 +142,7 @@ function candidatesIfUnsigned(
   collection: CollectionState,
   mayRepeat: boolean,
 ): Iterable<WarpValidator> {
-  const { refusals, firstAsked, open, repeated } = collection;
+  const { refusals, inTime, open, repeated } = collection;
   if (mayRepeat && nowMs >= repeatAtMs && repeated < PROBES) {
     const attemptsOf = ({ index }: WarpValidator): number => {
       const state = states[index];
@@ -157,7 +157,7 @@ function candidatesIfUnsigned(
     const probes = [first, second].filter((validator) => validator !== undefined).slice(0, PROBES - repeated);
     if (probes.length > 0) return probes;
   }
-  if (refusals >= PROBES && (firstAsked > 0 || open < neededWeight)) return [];
+  if (refusals >= PROBES && (inTime > 0 || open < neededWeight)) return [];
   return collection.inOrder().filter((validator) => !collection.hasRefused(validator));
 }
 

@@ -52,8 +52,8 @@ describe('a message that all validators refuse', () => {
     // 134 for the quorum, and one before it was clear that several refuse.
     const [first, second, ...repeats] = waves(fixture);
     expect([first, second]).toEqual([134, 1]);
-    // After 25, 25, 50, 100 and 200 ms, and then every 400 ms.
-    expect(repeats).toEqual(Array(16).fill(2));
+    // After 50, 100 and 250 ms, and then every 400 ms.
+    expect(repeats).toEqual(Array(14).fill(2));
     expect(tookMs).toBe(5_000);
     expect(fixture.leftovers()).toEqual(NOTHING_LEFT);
   });
@@ -63,10 +63,11 @@ describe('a message that all validators refuse', () => {
     for (const position of fixture.validators.keys()) fixture.script(position, 'refuses');
     await request(fixture);
     const asked = fixture.asked();
-    const times = [...new Set(asked)].map((position) => asked.filter((other) => other === position).length);
-    expect(Math.max(...times) - Math.min(...times)).toBeLessThanOrEqual(1);
-    // Once to each of 15, and 16 times to two of them.
-    expect(asked.length).toBe(15 + 2 * 16);
+    for (const position of fixture.validators.keys()) {
+      expect(asked.filter((other) => other === position).length).toBeLessThanOrEqual(3);
+    }
+    // Three to the eight of a sample and one to the others are 36.
+    expect(asked.length).toBeLessThanOrEqual(2 * 36);
   });
 
   test('where many were refused lately, is found out by a third of the weight in widening waves', async () => {
@@ -75,20 +76,7 @@ describe('a message that all validators refuse', () => {
     const { value, queries } = await request(fixture);
     expect(value.kind).toBe('insufficient');
     expect(waves(fixture).slice(0, 5)).toEqual([3, 3, 6, 12, 24]);
-    expect(queries).toBeLessThanOrEqual(96 + 2 * 16);
-  });
-
-  test('is shown to wider waves without a pause while those that refused are asked again, and answer slowly', async () => {
-    const fixture = createRefusing();
-    await Promise.all(Array.from({ length: 5 }, () => request(fixture)));
-    const slowMs = 60;
-    for (const position of fixture.validators.keys())
-      fixture.script(position, fixture.acts(position, 'refuses', slowMs));
-    const startMs = fixture.clock.monotonicMs();
-    await request(fixture);
-    const firstMs = new Map(fixture.source.calls.toReversed().map(({ nodeID, atMs }) => [nodeID, atMs - startMs]));
-    const waves = [0, 1, 2, 3].map((wave) => [...firstMs.values()].filter((atMs) => atMs === wave * slowMs).length);
-    expect(waves).toEqual([3, 3, 4, 8]);
+    expect(queries).toBeLessThanOrEqual(96 + 2 * 14);
   });
 
   test('that is large is shown to a few first; refused for good, it costs one question to a third of the weight', async () => {

@@ -312,8 +312,8 @@ export class SteppedClock extends FakeClock {
 }
 
 const MAX_MS = 40_000;
-/** Fine enough that nearly all times in tests are multiples of it. */
-export const STEP_MS = 10;
+/** Fine enough that all times in tests are multiples of it. */
+const STEP_MS = 10;
 /** Each decoded point and each check takes one turn of the event loop; tests have some ten validators. */
 const TURNS = 60;
 

@@ -40,7 +40,7 @@ const progress = fc.oneof(
   fc.record({
     kind: fc.constant('waiting' as const),
     notBeforeMs: nearNow(0, 300, -1_000, -5_000),
-    attempts: fc.integer({ min: 1, max: 7 }),
+    attempts: fc.integer({ min: 1, max: 5 }),
     lastFailure: fc.constantFrom(REFUSED, UNREACHABLE, TIMED_OUT),
   }),
   fc.record({
@@ -111,7 +111,7 @@ function stand({ validators, connectDeadlineMs, repeatUntilMs }: State, index: n
   const isLastResort = isWaiting && progress.lastFailure?.kind === 'timed_out' && forecast.kind !== 'avoided';
   const maySign =
     isAsking || progress.kind === 'answered' || (isWaiting && !isTooLate && (!isDue || isConnected || mayConnect));
-  const isWorthIt = !isTooLate && !isLastResort && !(hasRefused && progress.attempts > 5);
+  const isWorthIt = !isTooLate && !isLastResort && !(hasRefused && progress.attempts > 3);
   return {
     forecast,
     hasRefused,
