@@ -525,6 +525,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   ...bugsOf('src/http/server/new-connections.ts', ['test/unit/http/server/new-connections.test.ts'], {
     'new connections wait without a bound': ['this.#waiting.sizeOf(address) >= this.#options.maxWaiting', 'false'],
     'connections of a network follow without a pause': ['!isShort && !', 'false && !'],
+    'new connections follow without a pause while the service is busy': ['isShort && tookMs >= BUSY_MS', 'false'],
     'a network that sends much is read on in the same turn': ['for (const each of connections) this.#hold(each);', ''],
     'a network that pauses is read': ['|| this.#paused.has(network)) continue;', ') continue;'],
   }),

@@ -3,10 +3,14 @@ import type { Clock } from '../../lib/concurrency/clock.ts';
 import { FairQueue } from '../../lib/concurrency/fair-queue.ts';
 import type { ClientConnection } from './client-connection.ts';
 
-/** The pause of a network after a connection was read, in multiples of the time that it took: its share of the thread is a quarter. */
+/** A pause after a connection was read, in multiples of the time that it took: new connections have a quarter of the thread. */
 const PAUSE_FACTOR = 3;
-/** Honest clients send less at first, and their next connection follows without a pause. It takes 2 to 4 ms to parse at worst. */
+/** Honest clients send less at first. It takes 2 to 4 ms to parse at worst. */
 const SHORT_BYTES = 8 * 1024;
+/** If reading a short one took longer, the service is busy with the requests that it has, and all networks pause. */
+const BUSY_MS = 2;
+/** Short, because all wait, also probes. */
+const MAX_BUSY_PAUSE_MS = 100;
 const MAX_PAUSE_MS = 500;
 /** What is read of a client network in one turn of the event loop. It takes 40 to 80 ms to parse at worst. */
 const MAX_BYTES_PER_TURN = 128 * 1024;
@@ -22,7 +26,8 @@ export interface NewConnectionsOptions {
 /**
  * Reads new connections one after the other, round robin over client networks, and all connections of a network that sends too much in one
  * turn of the event loop. Node reads and parses up to 64 KiB of a connection at once, which takes 20 to 40 ms if they are small chunks or
- * pipelined requests. The system hands over one connection in a turn, so others would wait for seconds behind those of a flood.
+ * pipelined requests. The system hands over one connection in a turn, so others would wait for seconds behind those of a flood. While the
+ * service is busy, new connections wait: otherwise the requests of a crowd would delay those of the connections that it has.
  */
 export class NewConnections {
   readonly #options: NewConnectionsOptions;
@@ -114,15 +119,20 @@ export class NewConnections {
     // Its bytes are read between the first turn and the second.
     clock.afterTurn(() =>
       clock.afterTurn(() => {
-        this.#isReading = false;
+        const tookMs = clock.monotonicMs() - startMs;
         const isShort = socket.bytesRead - startBytes <= SHORT_BYTES;
-        if (!isShort && !this.#paused.has(address)) this.#pause(address, clock.monotonicMs() - startMs);
+        if (isShort && tookMs >= BUSY_MS) {
+          clock.after(pauseMs(tookMs, MAX_BUSY_PAUSE_MS), () => this.#readNext());
+          return;
+        }
+        if (!isShort && !this.#paused.has(address)) this.#pause(address, tookMs);
         this.#readNext();
       }),
     );
   }
 
   #readNext(): void {
+    this.#isReading = false;
     for (const [network, connections] of this.#waiting.entries()) {
       const [next] = connections;
       if (next === undefined || this.#paused.has(network)) continue;
@@ -134,11 +144,15 @@ export class NewConnections {
   /** @param tookMs time that its last connections took */
   #pause(network: string, tookMs: number): void {
     this.#paused.add(network);
-    this.#options.clock.after(Math.min(MAX_PAUSE_MS, PAUSE_FACTOR * tookMs), () => {
+    this.#options.clock.after(pauseMs(tookMs, MAX_PAUSE_MS), () => {
       this.#paused.delete(network);
       if (!this.#isReading) this.#readNext();
     });
   }
+}
+
+function pauseMs(tookMs: number, maxMs: number): number {
+  return Math.min(maxMs, PAUSE_FACTOR * tookMs);
 }
 
 function familyOf(address: string): 'ipv4' | 'ipv6' {

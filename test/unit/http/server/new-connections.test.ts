@@ -88,7 +88,7 @@ function count(connections: readonly { state(): State }[]): Record<State, number
 }
 
 test('new connections are read one after the other, and those of a network beyond its bound are closed', () => {
-  const { openAll, pass, pauses } = create({ costMs: 10, firstBytes: 8 * KIB });
+  const { openAll, pass, pauses } = create({ firstBytes: 8 * KIB });
   const all = openAll('1.1.1.1', 7);
   expect(count(all)).toEqual({ read: 1, held: 4, closed: 2 });
   for (let read = 2; read <= 5; read += 1) {
@@ -99,6 +99,15 @@ test('new connections are read one after the other, and those of a network beyon
   pass();
   expect(count(openAll('1.1.1.1', 1))).toMatchObject({ read: 1 });
   expect(pauses).toEqual([]);
+});
+
+test('after a short one that took long, because the service is busy, all networks wait three times as long', () => {
+  const { openAll, pass, pauses } = create({ costMs: 30, firstBytes: 8 * KIB });
+  const all = [...openAll('1.1.1.1', 2), ...openAll('2.2.2.2', 1)];
+  pass();
+  expect([count(all).read, pauses.map(({ ms }) => ms)]).toEqual([1, [90]]);
+  pauses[0]?.end();
+  expect(count(all)).toMatchObject({ read: 2, held: 1 });
 });
 
 test('after one that sent much at first, the next of its network waits three times as long as it took', () => {
@@ -114,11 +123,14 @@ test('after one that sent much at first, the next of its network waits three tim
   expect(count(all).read).toBe(2);
 });
 
-test('a pause has a bound', () => {
-  const { openAll, pass, pauses } = create({ costMs: 10_000, firstBytes: 64 * KIB });
+test.each([
+  ['of a network', 64 * KIB, 500],
+  ['of all', KIB, 100],
+])('a pause %s has a bound', (_, firstBytes, maxMs) => {
+  const { openAll, pass, pauses } = create({ costMs: 10_000, firstBytes });
   openAll('1.1.1.1', 1);
   pass();
-  expect(pauses.map(({ ms }) => ms)).toEqual([500]);
+  expect(pauses.map(({ ms }) => ms)).toEqual([maxMs]);
 });
 
 test('networks take turns', () => {
@@ -214,10 +226,9 @@ test.each([
 
 test('of a connection that waits, nothing is read, also if it was read before', async () => {
   const clock = new FakeClock();
-  let nowMs = 0;
-  // Reading takes as long as of a flood, so that a pause is the longest.
+  let [nowMs, turnMs] = [0, 0];
   const slow = Object.assign(Object.create(clock) as FakeClock, {
-    monotonicMs: () => (nowMs += 200),
+    monotonicMs: () => (nowMs += turnMs),
     after: clock.after.bind(clock),
     afterTurn: clock.afterTurn.bind(clock),
   });
@@ -231,7 +242,8 @@ test('of a connection that waits, nothing is read, also if it was read before', 
     opened.client.write(GET);
     await once(opened.client, 'data');
   }
-  // The service finds all of it in one turn.
+  // The service finds all of it in one turn, which takes so long that the pause is the longest.
+  turnMs = 200;
   for (const { client } of flood) client.resume().write(GET.repeat((60 * KIB) / GET.length));
   for (let turn = 0; turn < 10; turn += 1) await settle();
   const readCount = (): number => flood.filter(({ served }) => served.bytesRead > GET.length).length;
