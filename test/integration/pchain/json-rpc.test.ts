@@ -307,6 +307,15 @@ describe('retries', () => {
     expect([api.counts(), api.clock.pausesMs]).toEqual([[1], []]);
   });
 
+  it('takes an unknown error under an HTTP error for no answer: a gateway may have made it', async () => {
+    const text = JSON.stringify({ jsonrpc: '2.0', id: null, error: { code: -32000, message: 'not today' } });
+    await using api = await setUp([{ status: 400, text }]);
+    expect(await api.fail()).toMatchObject({
+      kind: 'invalid_response',
+      message: 'platform.getHeight: HTTP status 400: not today',
+    });
+  });
+
   it('retries only temporary failures', async () => {
     await using api = await setUp([{ status: 200, text: 'hello' }, DOWN]);
     const result = api.ask();
