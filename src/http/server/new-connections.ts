@@ -7,7 +7,7 @@ import type { ClientConnection } from './client-connection.ts';
 const PAUSE_FACTOR = 3;
 /** Honest clients send less at first. It takes 2 to 4 ms to parse at worst. */
 const SHORT_BYTES = 8 * 1024;
-/** If reading a short one took longer, the service is busy with the requests that it has, and all networks pause. */
+/** If it took so long to read what is short, the service is busy with the requests that it has, and all networks pause. */
 const BUSY_MS = 2;
 /** Short, because all wait, also probes. */
 const MAX_BUSY_PAUSE_MS = 100;
@@ -32,7 +32,7 @@ export interface NewConnectionsOptions {
 export class NewConnections {
   readonly #options: NewConnectionsOptions;
   readonly #trusted = new BlockList();
-  /** Empty unless one is being read, or its network pauses. */
+  /** Empty unless a connection is being read, or networks pause. */
   readonly #waiting = new FairQueue<string, ClientConnection>();
   /** By client network, without those of trusted proxies. */
   readonly #open = new Map<string, Set<ClientConnection>>();
@@ -41,6 +41,7 @@ export class NewConnections {
   #turnStartMs = 0;
   /** Client networks of which no connection that waits is read now. */
   readonly #paused = new Set<string>();
+  /** A connection is being read, or all networks pause after it. */
   #isReading = false;
 
   constructor(options: NewConnectionsOptions) {
@@ -108,7 +109,7 @@ export class NewConnections {
     this.#waiting.push(connection.address, connection);
   }
 
-  /** Reads a connection, and then the next one. */
+  /** Reads a connection, and then the next one, at once or after the pause of all networks. */
   #read(connection: ClientConnection): void {
     const { clock } = this.#options;
     const { address, socket } = connection;
