@@ -1,4 +1,5 @@
 const VALIDATORS = ['test/unit/validators'];
+const DOCTOR = ['test/unit/cli/doctor'];
 const CODECS = ['test/unit/lib/encoding', 'test/unit/warp'];
 const WARP = ['test/unit/warp'];
 const CONCURRENCY = ['test/unit/lib/concurrency'];
@@ -63,6 +64,16 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     'a message of another network is verified': ['unsignedMessage.networkID !== expected.networkID', 'false'],
     'a bit beyond the set is accepted': ['unknown.length > 0', 'unknown.length > 1'],
     'the signature is not checked': ['return valid ?', 'return valid !== undefined ?'],
+  }),
+  ...bugsOf('src/cli/doctor/findings.ts', DOCTOR, {
+    "one endpoint's refusal of a height is taken for all": ['heights.every(hasFailed)', 'heights.some(hasFailed)'],
+    "one endpoint's refusal of a method is taken for all": [
+      'groupByWords(failed.filter(({ method }) => !served.has(method)))',
+      'groupByWords(failed)',
+    ],
+  }),
+  ...bugsOf('src/cli/doctor/validator-report.ts', DOCTOR, {
+    'a peer that closes after its handshake seems never to have answered': ["  lost: 'handshake',\n", ''],
   }),
   ...bugsOf('src/lib/encoding/bit-set.ts', CODECS, {
     'zero-padded signers are accepted': ['if (bytes[0] === 0) return undefined;', ''],

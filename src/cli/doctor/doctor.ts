@@ -7,12 +7,13 @@ import { createLogger } from '../../telemetry/logger.ts';
 import { EXIT, usageFailure } from '../io/exit-codes.ts';
 import { ProgressBar } from '../io/progress-bar.ts';
 import { print } from '../io/text.ts';
-import { endpointsOf, probeChainRpc, probeEndpoint } from './endpoint-probe.ts';
-import { findFindings } from './findings.ts';
+import { endpointsOf, probeChainRpc, probeEndpoint } from './api-probe.ts';
+import type { CheckedNetwork, Facts } from './facts.ts';
+import { completeReport } from './findings.ts';
+import { probeDataApi, probeFileDescriptors, probeRedis, probeUpstreams } from './machine-probe.ts';
 import { DEFAULT_PEER_PROBE_LIMITS, type PeerProbeLimits, probePeers } from './peer-probe.ts';
-import { type DoctorReport, type NetworkReport, SCHEMA_VERSION } from './report.ts';
+import { type DoctorReport, SCHEMA_VERSION } from './report.ts';
 import { formatReport } from './report-text.ts';
-import { probeDataApi, probeFileDescriptors, probeRedis, probeUpstreams } from './surroundings-probe.ts';
 
 export interface DoctorOptions {
   readonly config?: string;
@@ -53,7 +54,7 @@ export async function diagnose(
     probeRedis(config.store.shared),
   ]);
   const validators = networks.map(({ validatorCount }) => validatorCount);
-  const facts = {
+  const facts: Facts = {
     schemaVersion: SCHEMA_VERSION,
     service: {
       version: packageJson.version,
@@ -65,14 +66,14 @@ export async function diagnose(
     configuration: options.config ?? 'environment variables and defaults',
     identity: {
       nodeId: identity.nodeID,
-      kind: options.ownIdentity === true ? ('configured' as const) : ('temporary' as const),
+      kind: options.ownIdentity === true ? 'configured' : 'temporary',
     },
     networks: networks.map(({ report }) => report),
     upstreams,
     ...(redis !== undefined && { redis }),
     fileDescriptors: probeFileDescriptors(config, validators),
-  } as const;
-  return { ...facts, findings: findFindings(facts) };
+  };
+  return completeReport(facts);
 }
 
 async function findIdentity({ identity }: Config, isOwn: boolean): Promise<Identity> {
@@ -83,7 +84,7 @@ async function findIdentity({ identity }: Config, isOwn: boolean): Promise<Ident
 }
 
 interface NetworkDiagnosis {
-  readonly report: NetworkReport;
+  readonly report: CheckedNetwork;
   readonly validatorCount: number;
 }
 

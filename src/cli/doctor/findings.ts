@@ -1,13 +1,9 @@
+import { Value } from 'typebox/value';
 import { publicNetworkNamed } from '../../warp/networks.ts';
-import type {
-  CallOutcome,
-  CallReport,
-  DoctorReport,
-  EndpointReport,
-  FindingReport,
-  NetworkReport,
-  SubnetReport,
-} from './report.ts';
+import { NODE_ADVICE } from './api-checks.ts';
+import { type CheckedCall, describeFailure } from './check.ts';
+import type { CheckedEndpoint, CheckedNetwork, Facts } from './facts.ts';
+import { DoctorReport, type FindingReport, type SubnetReport } from './report.ts';
 
 type Severity = FindingReport['severity'];
 const SEVERITIES: readonly Severity[] = ['problem', 'passing', 'warning', 'note'];
@@ -20,29 +16,16 @@ const DOUBTFUL_CLOCK_MS = 10_000;
 /** Share of the asked weight without an answer that is worth a look. */
 const UNANSWERED_PERCENT = 10;
 
-const NODE_ADVICE = 'add a node of your own to pChainApi, or another provider';
-
-/** Calls without which everything is signed, with worse texts or later. */
-const MINOR_CALLS: ReadonlySet<string> = new Set([
-  'platform.getHeight',
-  'platform.getTxStatus',
-  'platform.getValidatorFeeState',
-  'platform.validatedBy',
-  'platform.getL1Validator',
-  'avm.getTx',
-  'info.getNodeVersion',
-  'info.peers',
-  'info.getNodeID',
-  'info.getNodeIP',
-]);
-
-type Facts = Omit<DoctorReport, 'findings'>;
+/** Adds the findings, and leaves out the purposes of calls, which the findings have. */
+export function completeReport(facts: Facts): DoctorReport {
+  return Value.Clean(DoctorReport, structuredClone({ ...facts, findings: findFindings(facts) })) as DoctorReport;
+}
 
 /** Names what a report shows, the most severe first, with what to do about it. */
-export function findFindings(report: Facts): FindingReport[] {
+export function findFindings(facts: Facts): FindingReport[] {
   const findings = [
-    ...report.networks.flatMap((network) => findingsOfNetwork(network, report)),
-    ...findingsOfMachine(report),
+    ...facts.networks.flatMap((network) => findingsOfNetwork(network, facts)),
+    ...findingsOfMachine(facts),
   ];
   return findings.toSorted((a, b) => SEVERITIES.indexOf(a.severity) - SEVERITIES.indexOf(b.severity));
 }
@@ -51,7 +34,7 @@ function finding(severity: Severity, subject: string, text: string, advice?: str
   return { severity, subject, text, ...(advice !== undefined && { advice }) };
 }
 
-function findingsOfNetwork(network: NetworkReport, report: Facts): FindingReport[] {
+function findingsOfNetwork(network: CheckedNetwork, facts: Facts): FindingReport[] {
   const { name, problem, isDevnet, endpoints } = network;
   const infoApis = endpoints.filter(({ calls }) => calls.some(({ method }) => method === 'info.getNetworkID'));
   return [
@@ -71,105 +54,100 @@ function findingsOfNetwork(network: NetworkReport, report: Facts): FindingReport
     ...findingsOfEndpoints(network),
     ...findingsOfIDs(network),
     ...findingsOfClocks(network),
-    ...network.others
-      .filter(({ outcome }) => outcome !== 'works')
-      .map((other) =>
-        finding('warning', `${name} ${other.name}`, `${other.method}: ${describe(other)}`, adviceOn(other)),
-      ),
-    ...network.subnets.flatMap((subnet) => findingsOfSubnet(subnet, network, report)),
+    ...Array.from(
+      Map.groupBy(network.others, (other) => other.name),
+      ([place, calls]) => findingsOfCalls(`${name} ${place}`, calls),
+    ).flat(),
+    ...network.subnets.flatMap((subnet) => findingsOfSubnet(subnet, network, facts)),
   ];
 }
 
 /** Whether the endpoints may answer later. */
-function passesIn({ endpoints }: NetworkReport): Severity {
-  const failures = endpoints.flatMap(({ calls }) =>
-    calls.filter(({ outcome }) => outcome !== 'works' && outcome !== 'skipped'),
-  );
+function passesIn({ endpoints }: CheckedNetwork): Severity {
+  const failures = endpoints.flatMap(({ calls }) => calls.filter(hasFailed));
   return failures.length > 0 && failures.every(({ outcome }) => outcome === 'unavailable') ? 'passing' : 'problem';
 }
 
-function findingsOfEndpoints(network: NetworkReport): FindingReport[] {
+function findingsOfEndpoints(network: CheckedNetwork): FindingReport[] {
   const { name, endpoints } = network;
-  const pChain = endpoints.filter(isPChain);
-  const serving = pChain.filter(servesSets);
-  const findings = endpoints.flatMap((endpoint) => findingsOfEndpoint(endpoint, network, serving));
-  if (serving.length === 0) {
-    findings.push(
-      finding(
-        passesIn(network),
-        name,
-        'no endpoint serves the validator set at the proposed height: nothing can be signed',
-        NODE_ADVICE,
-      ),
-    );
-    return findings;
+  const serving = endpoints.filter(servesSets);
+  const findings = endpoints.flatMap((endpoint) => findingsOfEndpoint(endpoint, network, serving.length > 0));
+  if (serving.length > 0) return [...findings, ...findingsOfHeights(name, serving)];
+  const text = 'no endpoint serves the validator set at the proposed height: nothing can be signed';
+  return [...findings, finding(passesIn(network), name, text, NODE_ADVICE)];
+}
+
+/** Heights that no endpoint serves. */
+function findingsOfHeights(name: string, serving: readonly CheckedEndpoint[]): FindingReport[] {
+  const numeric = serving.flatMap(({ heights }) => heights.filter(({ form }) => form === 'number'));
+  const missing = Array.from(Map.groupBy(numeric, ({ depth }) => depth))
+    .filter(([, heights]) => heights.every(hasFailed))
+    .sort(([a], [b]) => a - b);
+  const [first] = missing;
+  if (first === undefined) return [];
+  const [depth, [height]] = first;
+  if (depth === 0) {
+    const text = `numeric heights are refused (${height?.words}): sets are read by "proposed", and requests that name another height or need the epoch of a destination fail`;
+    return [finding('warning', name, text, NODE_ADVICE)];
   }
-  if (!serving.some((endpoint) => serves(endpoint, 0))) {
-    const words = serving[0]?.heights.find(({ form, depth }) => form === 'number' && depth === 0)?.words;
-    const text = `numeric heights are refused (${words}): sets are read by "proposed", and requests that name another height or need the epoch of a destination fail`;
-    findings.push(finding('warning', name, text, NODE_ADVICE));
-  } else {
-    const missing = depthsOf(serving).find(
-      (depth) => depth > 0 && !serving.some((endpoint) => serves(endpoint, depth)),
-    );
-    if (missing !== undefined) {
-      const text = `validator sets ${missing.toLocaleString('en')} heights back, and older ones, are not served: requests for them fail`;
-      findings.push(finding(missing <= 10 ? 'warning' : 'note', name, text, NODE_ADVICE));
-    }
-  }
-  return findings;
+  const text = `validator sets ${depth.toLocaleString('en')} heights back, and older ones, are not served: requests for them fail`;
+  return [finding(depth <= 10 ? 'warning' : 'note', name, text, NODE_ADVICE)];
 }
 
 function findingsOfEndpoint(
-  endpoint: EndpointReport,
-  { name, endpoints }: NetworkReport,
-  serving: readonly EndpointReport[],
+  { name, calls }: CheckedEndpoint,
+  network: CheckedNetwork,
+  areSetsServed: boolean,
 ): FindingReport[] {
-  const subject = `${name} ${endpoint.name}`;
-  const failed = endpoint.calls.filter(({ outcome }) => outcome !== 'works' && outcome !== 'skipped');
-  if (isDead(endpoint)) {
-    const [first] = failed;
-    const severity: Severity =
-      serving.length > 0 ? 'warning' : first?.outcome === 'unavailable' ? 'passing' : 'problem';
-    return [
-      finding(
-        severity,
-        subject,
-        `it serves no call: ${first === undefined ? 'not tried' : describe(first)}`,
-        severity === 'passing' ? 'wait, or add another endpoint' : 'check its address and key, or replace it',
-      ),
-    ];
+  const subject = `${network.name} ${name}`;
+  if (isDead({ calls })) {
+    const [first] = calls.filter(hasFailed);
+    const severity: Severity = areSetsServed ? 'warning' : first?.outcome === 'unavailable' ? 'passing' : 'problem';
+    const text = `it serves no call: ${first === undefined ? 'not tried' : describeFailure(first)}`;
+    const advice =
+      severity === 'passing' ? 'wait, or add another endpoint' : 'check its address and key, or replace it';
+    return [finding(severity, subject, text, advice)];
   }
-  const isElsewhere = (method: string): boolean =>
-    endpoints.some(({ calls }) => calls.some((call) => call.method === method && call.outcome === 'works'));
-  const alone = failed.filter(({ method }) => !isElsewhere(method));
-  const slow = endpoint.calls.filter(({ outcome, durationMs = 0 }) => outcome === 'works' && durationMs > SLOW_MS);
-  const elsewhere = failed.filter(({ method }) => isElsewhere(method)).map(({ method }) => method);
+  const served = new Set(
+    network.endpoints.flatMap((endpoint) => endpoint.calls.filter(isWorking).map(({ method }) => method)),
+  );
+  return findingsOfCalls(subject, calls, served);
+}
+
+/** @param served methods that another endpoint serves: an endpoint that refuses them takes nothing away */
+function findingsOfCalls(
+  subject: string,
+  calls: readonly CheckedCall[],
+  served: ReadonlySet<string> = new Set(),
+): FindingReport[] {
+  const failed = calls.filter(hasFailed);
+  const elsewhere = failed.filter(({ method }) => served.has(method)).map(({ method }) => method);
+  const slow = calls.filter((call) => isWorking(call) && (call.durationMs ?? 0) > SLOW_MS);
   return [
-    ...groupByWords(alone).map(({ words, calls }) => {
-      const severity = calls.every(({ method }) => MINOR_CALLS.has(method)) ? 'note' : 'warning';
-      const lost = firstOf([...new Set(calls.map((call) => call.lost))], '; ');
-      const methods = firstOf(
-        calls.map(({ method }) => method),
-        ', ',
-      );
-      const isOfInfo = calls.every(({ method }) => method.startsWith('info.'));
-      const advice = isOfInfo ? 'name another API in infoApi' : NODE_ADVICE;
-      return finding(severity, subject, `${methods}: ${words}. Without: ${lost}`, advice);
+    ...groupByWords(failed.filter(({ method }) => !served.has(method))).map(({ words, group }) => {
+      const severity = SEVERITIES.find((one) => group.some((call) => call.severity === one)) ?? 'note';
+      const methods = group.map(({ method }) => method);
+      const text = `${firstOf(methods, ', ')}: ${words}. Without: ${firstOf(unique(group, 'lost'), '; ')}`;
+      return finding(severity, subject, text, unique(group, 'advice').at(-1));
     }),
     ...(elsewhere.length > 0
       ? [finding('note', subject, `${elsewhere.join(', ')}: only another endpoint serves it`)]
       : []),
-    ...slow.map(({ method, durationMs }) =>
-      finding('warning', subject, `${method} took ${durationMs} ms, and the service waits ${SLOW_MS} ms`, NODE_ADVICE),
+    ...slow.map(({ method, durationMs, advice }) =>
+      finding('warning', subject, `${method} took ${durationMs} ms, and the service waits ${SLOW_MS} ms`, advice),
     ),
   ];
 }
 
-function groupByWords(calls: readonly CallReport[]): { words: string; calls: readonly CallReport[] }[] {
+function unique(calls: readonly CheckedCall[], field: 'lost' | 'advice'): string[] {
+  return [...new Set(calls.map((call) => call[field]))];
+}
+
+/** Groups failures that differ by the method alone. */
+function groupByWords(calls: readonly CheckedCall[]): { words: string; group: readonly CheckedCall[] }[] {
   return Array.from(
-    Map.groupBy(calls, (call) => describe({ ...call, words: call.words?.replaceAll(call.method, '…') })),
-    ([words, all]) => ({ words: all.length === 1 && all[0] ? describe(all[0]) : words, calls: all }),
+    Map.groupBy(calls, (call) => describeFailure({ ...call, words: call.words?.replaceAll(call.method, '…') ?? '' })),
+    ([words, group]) => ({ words: group.length === 1 && group[0] ? describeFailure(group[0]) : words, group }),
   );
 }
 
@@ -181,7 +159,7 @@ function firstOf(texts: readonly string[], separator: string): string {
   return texts.slice(0, MAX_NAMED).join(separator) + (others > 0 ? `, and ${others} more` : '');
 }
 
-function findingsOfIDs({ name, networkId, endpoints }: NetworkReport): FindingReport[] {
+function findingsOfIDs({ name, networkId, endpoints }: CheckedNetwork): FindingReport[] {
   const expected = publicNetworkNamed(name)?.networkID ?? networkId;
   return endpoints
     .filter((endpoint) => endpoint.networkId !== undefined && endpoint.networkId !== expected)
@@ -191,7 +169,7 @@ function findingsOfIDs({ name, networkId, endpoints }: NetworkReport): FindingRe
     });
 }
 
-function findingsOfClocks({ name, peersClockOffsetMs, endpoints }: NetworkReport): FindingReport[] {
+function findingsOfClocks({ name, peersClockOffsetMs, endpoints }: CheckedNetwork): FindingReport[] {
   const ofHttp = endpoints.flatMap(({ clockOffsetMs }) => clockOffsetMs ?? []).toSorted((a, b) => a - b);
   const offsetMs = peersClockOffsetMs ?? ofHttp[Math.floor(ofHttp.length / 2)] ?? 0;
   if (Math.abs(offsetMs) < DOUBTFUL_CLOCK_MS) return [];
@@ -201,7 +179,7 @@ function findingsOfClocks({ name, peersClockOffsetMs, endpoints }: NetworkReport
   return [finding(severity, name, `${text}; nodes refuse a difference of 60 s`, 'synchronise it, such as by NTP')];
 }
 
-function findingsOfSubnet(subnet: SubnetReport, network: NetworkReport, { identity }: Facts): FindingReport[] {
+function findingsOfSubnet(subnet: SubnetReport, network: CheckedNetwork, { identity }: Facts): FindingReport[] {
   const { problem, reachedPercent = 0, neededPercent, missing, isTracked } = subnet;
   const subject = `${network.name} ${subnetName(subnet)}`;
   if (problem !== undefined) {
@@ -243,21 +221,8 @@ function findingsOfMachine({ upstreams, redis, fileDescriptors, identity, networ
   const { limit, needed } = fileDescriptors;
   const hasTracked = networks.some(({ subnets }) => subnets.some(({ isTracked }) => isTracked));
   return [
-    ...upstreams
-      .filter(({ outcome }) => outcome !== 'works')
-      .map((upstream) =>
-        finding('warning', upstream.name, `${upstream.method}: ${describe(upstream)}`, adviceOn(upstream)),
-      ),
-    ...(redis !== undefined && redis.outcome !== 'works'
-      ? [
-          finding(
-            'warning',
-            'Redis',
-            `${redis.method}: ${describe(redis)}; replicas then work alone`,
-            'check store.sharedUrl',
-          ),
-        ]
-      : []),
+    ...upstreams.flatMap((upstream) => findingsOfCalls(upstream.name, [upstream])),
+    ...(redis === undefined ? [] : findingsOfCalls('Redis', [redis])),
     ...(limit !== undefined && limit < needed
       ? [
           finding(
@@ -280,48 +245,23 @@ function findingsOfMachine({ upstreams, redis, fileDescriptors, identity, networ
   ];
 }
 
-function adviceOn({ outcome }: Pick<CallReport, 'outcome'>): string {
-  return outcome === 'unavailable' ? 'check its address, or wait' : 'check its address and key';
-}
-
-/** Describes a call that does not work. */
-export function describe({
-  outcome,
-  words,
-}: {
-  readonly outcome: CallOutcome;
-  readonly words?: string | undefined;
-}): string {
-  return words === undefined || words === '' ? outcome : `${outcome}: ${words}`;
-}
-
 export function subnetName({ subnetId, isTracked }: Pick<SubnetReport, 'subnetId' | 'isTracked'>): string {
   return isTracked ? `subnet ${subnetId}` : 'primary network';
 }
 
-function isDead({ calls }: EndpointReport): boolean {
-  return calls.length > 0 && !calls.some(({ outcome }) => outcome === 'works');
+function hasFailed({ outcome }: Pick<CheckedCall, 'outcome'>): boolean {
+  return outcome !== 'works' && outcome !== 'skipped';
 }
 
-function isPChain({ calls }: EndpointReport): boolean {
-  return calls.some(({ method }) => method === 'platform.getProposedHeight');
+function isWorking({ outcome }: Pick<CheckedCall, 'outcome'>): boolean {
+  return outcome === 'works';
 }
 
-function servesSets(endpoint: EndpointReport): boolean {
-  const { calls, heights } = endpoint;
-  const knowsHeight = calls.some(
-    ({ method, outcome }) => method === 'platform.getProposedHeight' && outcome === 'works',
-  );
-  return knowsHeight && heights.some(({ depth, outcome }) => depth === 0 && outcome === 'works');
+function isDead({ calls }: Pick<CheckedEndpoint, 'calls'>): boolean {
+  return calls.length > 0 && !calls.some(isWorking);
 }
 
-/** Whether it serves a numeric height; a chain that is shorter has none so old. */
-function serves({ heights }: EndpointReport, depth: number): boolean {
-  return heights.some(
-    (height) => height.form === 'number' && height.depth === depth && ['works', 'skipped'].includes(height.outcome),
-  );
-}
-
-function depthsOf(endpoints: readonly EndpointReport[]): number[] {
-  return [...new Set(endpoints.flatMap(({ heights }) => heights.map(({ depth }) => depth)))].sort((a, b) => a - b);
+function servesSets({ calls, heights }: CheckedEndpoint): boolean {
+  const knowsHeight = calls.some((call) => call.method === 'platform.getProposedHeight' && isWorking(call));
+  return knowsHeight && heights.some((height) => height.depth === 0 && isWorking(height));
 }

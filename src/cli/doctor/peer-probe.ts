@@ -1,13 +1,7 @@
-import {
-  describeMissingWeight,
-  type MissingWeight,
-  sumMissingWeight,
-} from '../../aggregation/validators/missing-weight.ts';
+import { assembleSubnetView, type SubnetView } from '../../aggregation/subnets/subnet-view.ts';
 import type { NetworkConfig } from '../../config/settings.ts';
 import { sleep, systemClock } from '../../lib/concurrency/clock.ts';
-import { attempt, ParseError } from '../../lib/encoding/parse-error.ts';
 import { openNetworkApi, openPeers } from '../../network/network-parts.ts';
-import type { AppOutcome } from '../../p2p/connection/app-requests.ts';
 import { formatVersion } from '../../p2p/connection/handshake.ts';
 import { NEWEST_KNOWN_VERSION } from '../../p2p/connection/version-watch.ts';
 import type { Identity } from '../../p2p/identity/identity.ts';
@@ -16,7 +10,7 @@ import type { ObstacleCause } from '../../p2p/peer-view.ts';
 import { createValidatorSets } from '../../pchain/state/validator-sets.ts';
 import { createLogger } from '../../telemetry/logger.ts';
 import { createUnreadMetrics } from '../../telemetry/metrics.ts';
-import { createWarpSet, type WarpSet, type WarpValidator } from '../../validators/warp-set.ts';
+import { createWarpSet, type WarpSet } from '../../validators/warp-set.ts';
 import {
   type BlockchainID,
   type NodeID,
@@ -28,12 +22,12 @@ import {
 import { encodeL1Message } from '../../warp/l1-message.ts';
 import { publicNetworkNamed } from '../../warp/networks.ts';
 import { createSourcelessCall } from '../../warp/payload.ts';
-import { encodeSignatureRequest, parseSignatureResponse } from '../../warp/signature-request.ts';
+import { encodeSignatureRequest } from '../../warp/signature-request.ts';
 import { createUnsignedMessage } from '../../warp/unsigned-message.ts';
-import { printable } from '../io/text.ts';
-import { CALL_TIMEOUT_MS, inventId, wordsOf } from './call-result.ts';
-import type { AnswerReport, NetworkReport, StageReport, SubnetReport, ValidatorReport } from './report.ts';
+import { CALL_TIMEOUT_MS, inventId, wordsOf } from './check.ts';
+import type { AnswerReport, NetworkReport, SubnetReport } from './report.ts';
 import { createTimedDial, type StageTimes } from './timed-dial.ts';
+import { askedNode, clockOffsetOf, describeAnswer, describeValidator, describeWeights } from './validator-report.ts';
 
 export interface PeerProbeLimits {
   /** The longest wait for connections. */
@@ -126,7 +120,7 @@ export async function probePeers({ network, identity, limits, say }: PeerProbeOp
       probeSubnet(subnet, { network, networkID, peers, times, chainID: chains.get(subnet.subnetID) }),
     ),
   );
-  const offsets = [...nodeIDs].flatMap((nodeID) => clockOffsetOf(peers, nodeID) ?? []);
+  const offsets = [...nodeIDs].flatMap((nodeID) => clockOffsetOf(peers.describe(nodeID)) ?? []);
   return {
     networkId: networkID,
     announcedVersion: formatVersion(await version),
@@ -209,32 +203,43 @@ async function probeSubnet(
   { subnetID, height, warpSet, problem }: ReadSubnet,
   { network, networkID, peers, times, chainID = P_CHAIN_ID }: SubnetSurroundings,
 ): Promise<SubnetReport> {
-  if (warpSet === undefined) return describeUnread(subnetID, problem ?? 'its validator set was not read', network);
-  const { validators, totalWeight } = warpSet;
+  if (warpSet === undefined || height === undefined)
+    return describeUnread(subnetID, problem ?? 'its validator set was not read', network);
   const appBytes = encodeSignatureRequest({
     message: inventMessage(networkID, chainID),
     justification: new Uint8Array(),
   });
-  const heaviest = validators.toSorted((a, b) => Number(b.weight - a.weight)).slice(0, HEAVIEST);
-  const probed = await Promise.all(
-    heaviest.map(async (validator): Promise<ValidatorReport> => {
-      const nodeID = validator.nodeIDs.find((one) => peers.isConnected(one)) ?? (validator.nodeIDs[0] as NodeID);
-      const answer = await askSignature(peers, nodeID, chainID, appBytes);
-      return describeValidator(validator, nodeID, { peers, times, answer, totalWeight });
-    }),
+  const view = (): SubnetView =>
+    assembleSubnetView({
+      subnetID,
+      pChainHeight: height,
+      warpSet,
+      peerOf: (nodeID) => peers.describe(nodeID),
+      pastOf: () => undefined,
+      isInvalidSigner: () => false,
+      funds: new Map(),
+    });
+  const asked = await Promise.all(
+    view()
+      .validators.slice(0, HEAVIEST)
+      .flatMap((validator) => askedNode(validator)?.nodeID ?? [])
+      .map(async (nodeID) => [nodeID, await askSignature(peers, nodeID, chainID, appBytes)] as const),
   );
-  const missing = sumMissingWeight(warpSet, (nodeID) => peers.obstacle(nodeID));
-  const missingWeight = missing.reduce((sum, { weight }) => sum + weight, 0n);
+  const answers = new Map(asked);
+  // Of now: nodes have closed connections meanwhile.
+  const seen = view();
   return {
     ...describeUnread(subnetID, undefined, network),
-    pChainHeight: String(height),
-    validators: validators.length,
-    totalWeight: String(totalWeight),
-    reachedWeight: String(totalWeight - missingWeight),
-    reachedPercent: percent(totalWeight - missingWeight, totalWeight),
+    ...describeWeights(seen, warpSet, network.name),
     askedChainId: chainID,
-    missing: missing.map((one) => describeMissing(one, totalWeight, network.name)),
-    heaviest: probed,
+    heaviest: seen.validators.slice(0, HEAVIEST).flatMap((validator) => {
+      const node = validator.nodes.find(({ nodeID }) => answers.has(nodeID));
+      if (node === undefined) return [];
+      const answer = answers.get(node.nodeID) ?? { outcome: 'not_asked' };
+      const [endpoint] = peers.endpoints(node.nodeID);
+      const probed = { node, endpoint, times: times.of(node.nodeID), answer };
+      return [describeValidator(validator, probed, seen.totalWeight)];
+    }),
   };
 }
 
@@ -246,19 +251,6 @@ function describeUnread(subnetID: SubnetID, problem: string | undefined, network
     neededPercent: Number(network.readyQuorumNum),
     missing: [],
     heaviest: [],
-  };
-}
-
-function describeMissing(
-  missing: MissingWeight,
-  totalWeight: bigint,
-  network: string,
-): SubnetReport['missing'][number] {
-  return {
-    cause: missing.cause,
-    weight: String(missing.weight),
-    percent: percent(missing.weight, totalWeight),
-    text: printable(describeMissingWeight(missing, totalWeight, `networks.${network}`)),
   };
 }
 
@@ -282,102 +274,6 @@ async function askSignature(
   return { ...describeAnswer(outcome), durationMs: Math.round(systemClock.monotonicMs() - startMs) };
 }
 
-function describeAnswer(outcome: AppOutcome): AnswerReport {
-  switch (outcome.kind) {
-    case 'response': {
-      const signature = attempt(() => parseSignatureResponse(outcome.bytes));
-      if (signature instanceof ParseError) return { outcome: 'invalid_signature', words: signature.message };
-      return { outcome: 'signed' };
-    }
-    case 'refused':
-      return { outcome: 'refused', code: outcome.code, words: printable(outcome.text) };
-    case 'timed_out':
-      return {
-        outcome: 'timed_out',
-        words:
-          outcome.reason === 'request_dropped'
-            ? 'it answers pings, but drops requests: it does not run the chain, or admits listed nodes only'
-            : 'no answer, not to a ping either',
-      };
-    case 'unreachable':
-      return { outcome: 'unreachable', words: outcome.reason };
-    case 'not_asked':
-      return { outcome: 'not_asked', words: outcome.reason };
-  }
-}
-
-function describeValidator(
-  { weight }: WarpValidator,
-  nodeID: NodeID,
-  {
-    peers,
-    times,
-    answer,
-    totalWeight,
-  }: Pick<SubnetSurroundings, 'peers' | 'times'> & { answer: AnswerReport; totalWeight: bigint },
-): ValidatorReport {
-  const { obstacle, address, client } = peers.describe(nodeID);
-  const endpoint = address ?? peers.endpoints(nodeID)[0];
-  const clockOffsetMs = clockOffsetOf(peers, nodeID);
-  return {
-    nodeId: nodeID,
-    weight: String(weight),
-    percent: percent(weight, totalWeight),
-    ...(endpoint !== undefined && {
-      address: endpoint.host.includes(':')
-        ? `[${endpoint.host}]:${endpoint.port}`
-        : `${endpoint.host}:${endpoint.port}`,
-    }),
-    ...stagesOf(obstacle?.cause, times.of(nodeID)),
-    ...(obstacle !== undefined && { cause: obstacle.cause, reason: printable(obstacle.reason) }),
-    ...(client !== undefined && { version: printable(`${client.name}/${formatVersion(client.version)}`) }),
-    ...(clockOffsetMs !== undefined && { clockOffsetMs }),
-    answer,
-  };
-}
-
-/** Stage at which a connection failed, by its cause; causes that are not here failed before TCP. */
-const FAILED_STAGE: Readonly<Partial<Record<ObstacleCause, 'tcp' | 'tls' | 'handshake'>>> = {
-  unreachable: 'tcp',
-  tcp_refused: 'tcp',
-  no_files: 'tcp',
-  tls: 'tls',
-  wrong_node: 'tls',
-  not_admitted: 'handshake',
-  clock: 'handshake',
-  other_network: 'handshake',
-  version: 'handshake',
-  handshake: 'handshake',
-  protocol: 'handshake',
-  flood: 'handshake',
-  silent: 'handshake',
-  lost: 'handshake',
-};
-
-function stagesOf(cause: ObstacleCause | undefined, times: ReturnType<StageTimes['of']>) {
-  const names = ['tcp', 'tls', 'handshake'] as const;
-  const failed = cause && FAILED_STAGE[cause];
-  const failedAt = cause === undefined ? names.length : failed === undefined ? -1 : names.indexOf(failed);
-  const stage = (index: number): StageReport => {
-    if (index > failedAt || failedAt === -1) return { outcome: 'not_reached' };
-    if (index === failedAt) return { outcome: 'failed' };
-    const durationMs = times[names[index] as (typeof names)[number]];
-    return { outcome: 'ok', ...(durationMs !== undefined && { durationMs }) };
-  };
-  return { tcp: stage(0), tls: stage(1), handshake: stage(2) };
-}
-
-function clockOffsetOf(peers: PeerNetwork, nodeID: NodeID): number | undefined {
-  const { obstacle, client } = peers.describe(nodeID);
-  const offsetMs = client?.clockOffsetMs ?? obstacle?.clockOffsetMs;
-  return offsetMs === undefined ? undefined : Math.round(offsetMs);
-}
-
 function median(values: readonly number[]): number {
   return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0;
-}
-
-/** With two decimals, rounded down. */
-function percent(part: bigint, whole: bigint): number {
-  return whole === 0n ? 0 : Number((10_000n * part) / whole) / 100;
 }

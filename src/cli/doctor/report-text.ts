@@ -1,6 +1,7 @@
 import { stripVTControlCharacters } from 'node:util';
 import { formatTable, printable, styled } from '../io/text.ts';
-import { describe, subnetName } from './findings.ts';
+import { describeFailure } from './check.ts';
+import { subnetName } from './findings.ts';
 import type {
   CallOutcome,
   DoctorReport,
@@ -73,7 +74,7 @@ function endpointLines({ name, url, version, networkId, clockOffsetMs, calls, he
     ...(networkId === undefined ? [] : [`network ID ${networkId}`]),
     ...(clockOffsetMs === undefined ? [] : [`clock ${offset(clockOffsetMs)}`]),
   ];
-  const groups = Map.groupBy(calls, (call) => (call.outcome === 'works' ? '' : printable(describe(call))));
+  const groups = Map.groupBy(calls, (call) => (call.outcome === 'works' ? '' : printable(describeFailure(call))));
   const working = groups.get('') ?? [];
   groups.delete('');
   const rare = Array.from(groups.values())
@@ -83,7 +84,7 @@ function endpointLines({ name, url, version, networkId, clockOffsetMs, calls, he
     `    ${mark(call.outcome)}`,
     call.method,
     ms(call.durationMs),
-    printable(describe(call)),
+    printable(describeFailure(call)),
   ]);
   return [
     '',
@@ -119,7 +120,7 @@ function heightLines(heights: readonly HeightReport[]): string[] {
   const label = ({ form, depth }: HeightReport): string =>
     form === 'proposed' ? 'by "proposed"' : depth === 0 ? 'by number' : `${depth.toLocaleString('en')} back`;
   const served = heights.map((height) => {
-    const words = height.outcome === 'works' ? ms(height.durationMs) : describe(height);
+    const words = height.outcome === 'works' ? ms(height.durationMs) : describeFailure(height);
     return [`      ${mark(height.outcome)}`, label(height), printable(words)];
   });
   return [dim('    validator sets at heights'), ...formatTable(served)];
@@ -246,7 +247,7 @@ function mark(outcome: CallOutcome): string {
 }
 
 function describeUnlessWorking(call: { readonly outcome: CallOutcome; readonly words?: string }): string {
-  return call.outcome === 'works' ? '' : printable(describe(call));
+  return call.outcome === 'works' ? '' : printable(describeFailure(call));
 }
 
 /** Puts words on lines of about a terminal's usual width. */

@@ -5,9 +5,9 @@ import type { Identity } from '../../p2p/identity/identity.ts';
 import { type NodeID, nodeIDFromCertificate } from '../../warp/ids.ts';
 
 /** Milliseconds of each stage of the last connection. */
-interface Times {
-  tcp?: number;
-  tls?: number;
+export interface Times {
+  readonly tcp?: number;
+  readonly tls?: number;
   handshake?: number;
 }
 

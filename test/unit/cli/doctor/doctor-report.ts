@@ -1,23 +1,19 @@
-import type {
-  DoctorReport,
-  EndpointReport,
-  NetworkReport,
-  ValidatorReport,
-} from '../../../../src/cli/doctor/report.ts';
+import type { CheckedCall } from '../../../../src/cli/doctor/check.ts';
+import type { CheckedEndpoint, CheckedNetwork, Facts } from '../../../../src/cli/doctor/facts.ts';
+import type { ValidatorReport } from '../../../../src/cli/doctor/report.ts';
 import { PRIMARY_NETWORK_ID } from '../../../../src/warp/ids.ts';
 
-type Facts = Omit<DoctorReport, 'findings'>;
-type Call = EndpointReport['calls'][number];
-
-export const call = (method: string, change: Partial<Call> = {}): Call => ({
+export const call = (method: string, change: Partial<CheckedCall> = {}): CheckedCall => ({
   method,
   outcome: 'works',
   durationMs: 12,
   lost: `what ${method} is for`,
+  severity: 'warning',
+  advice: `what to do about ${method}`,
   ...change,
 });
 
-export function endpoint(change: Partial<EndpointReport> = {}): EndpointReport {
+export function endpoint(change: Partial<CheckedEndpoint> = {}): CheckedEndpoint {
   return {
     name: 'pChainApi[0], infoApi[0]',
     url: 'https://api.example',
@@ -56,7 +52,7 @@ export function validator(percent: number, change: Partial<ValidatorReport> = {}
   };
 }
 
-export function subnet(change: Partial<NetworkReport['subnets'][number]> = {}): NetworkReport['subnets'][number] {
+export function subnet(change: Partial<CheckedNetwork['subnets'][number]> = {}): CheckedNetwork['subnets'][number] {
   return {
     subnetId: PRIMARY_NETWORK_ID,
     isTracked: false,
@@ -73,7 +69,7 @@ export function subnet(change: Partial<NetworkReport['subnets'][number]> = {}): 
   };
 }
 
-export function network(change: Partial<NetworkReport> = {}): NetworkReport {
+export function network(change: Partial<CheckedNetwork> = {}): CheckedNetwork {
   return {
     name: 'fuji',
     networkId: 5,

@@ -1,12 +1,11 @@
 import { stripVTControlCharacters } from 'node:util';
 import { expect, it } from 'vitest';
-import { findFindings } from '../../../../src/cli/doctor/findings.ts';
+import { completeReport } from '../../../../src/cli/doctor/findings.ts';
 import { formatReport } from '../../../../src/cli/doctor/report-text.ts';
 import { call, endpoint, facts, network, subnet, validator } from './doctor-report.ts';
 
 const lines = (change: Parameters<typeof facts>[0] = {}): string[] => {
-  const made = facts(change);
-  return stripVTControlCharacters(formatReport({ ...made, findings: findFindings(made) })).split('\n');
+  return stripVTControlCharacters(formatReport(completeReport(facts(change)))).split('\n');
 };
 
 it('columns are aligned, and stages that failed are marked', () => {

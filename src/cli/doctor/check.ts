@@ -5,13 +5,37 @@ import { ApiError, type ApiErrorKind } from '../../pchain/rpc/api-error.ts';
 import { judgeRejection } from '../../pchain/rpc/judge-rejection.ts';
 import { ID_LENGTH, type Id32, idFromBytes } from '../../warp/ids.ts';
 import { messageOf, printable } from '../io/text.ts';
-import type { CallOutcome } from './report.ts';
+import type { CallOutcome, FindingReport } from './report.ts';
+
+/** What a call is for: findings and texts are made of these rows alone. */
+interface Purpose {
+  /** The name of the method, and what it is asked for. */
+  readonly method: string;
+  /** What the service cannot do where nothing serves the call. */
+  readonly lost: string;
+  /** Of the finding where nothing serves the call. */
+  readonly severity: FindingReport['severity'];
+  /** What an operator can do about that. */
+  readonly advice: string;
+}
+
+/** A call that the service makes, to be tried. */
+export interface Check extends Purpose {
+  readonly call: (signal: AbortSignal) => Promise<unknown>;
+  /** The call is about an invented ID: an error about it is an answer. */
+  readonly isInvented?: boolean;
+}
+
+/** A {@link Check} that was tried. */
+export interface CheckedCall extends Purpose, CallResult {}
 
 export interface CallResult {
   readonly outcome: CallOutcome;
   readonly durationMs?: number;
   readonly words?: string;
 }
+
+export const ADDRESS_ADVICE = 'check its address and key';
 
 /** Longer than the service waits for an attempt, so that a slow endpoint is told from a silent one. */
 export const CALL_TIMEOUT_MS = 8_000;
@@ -26,17 +50,27 @@ const OUTCOMES: Readonly<Record<ApiErrorKind, CallOutcome>> = {
   invalid_response: 'invalid',
 };
 
-/** Tries one call, and measures it. It never rejects. `value` is undefined after a failure. */
-export async function tryCall<Value>(
-  call: (signal: AbortSignal) => Promise<Value>,
+/** Tries a row. It never rejects. */
+export async function runCheck({ call, isInvented = false, ...purpose }: Check): Promise<CheckedCall> {
+  const isAnswer = isInvented ? isAboutQuestion : undefined;
+  return { ...purpose, ...(await tryCall(call, isAnswer && { isAnswer })) };
+}
+
+export function skipCheck({ method, lost, severity, advice }: Check, words: string): CheckedCall {
+  return { method, lost, severity, advice, ...skipped(words) };
+}
+
+/** Tries one call, and measures it. It never rejects. */
+export async function tryCall(
+  call: (signal: AbortSignal) => Promise<unknown>,
   { clock = systemClock, isAnswer = () => false }: { clock?: Clock; isAnswer?: (error: ApiError) => boolean } = {},
-): Promise<CallResult & { readonly value?: Value }> {
+): Promise<CallResult> {
   const startedMs = clock.monotonicMs();
   const durationMs = (): number => Math.round(clock.monotonicMs() - startedMs);
   using deadline = startDeadline(clock, CALL_TIMEOUT_MS, 'the call');
   try {
-    const value = await call(deadline.signal);
-    return { outcome: 'works', durationMs: durationMs(), value };
+    await call(deadline.signal);
+    return { outcome: 'works', durationMs: durationMs() };
   } catch (error) {
     if (error instanceof ApiError && isAnswer(error)) return { outcome: 'works', durationMs: durationMs() };
     const outcome = error instanceof ApiError ? OUTCOMES[error.kind] : 'unavailable';
@@ -51,12 +85,17 @@ export function wordsOf(error: unknown): string {
 }
 
 /** An error about the ID that was asked for: the endpoint serves the method. */
-export function isAboutQuestion({ rejection }: ApiError): boolean {
+function isAboutQuestion({ rejection }: ApiError): boolean {
   return rejection !== undefined && judgeRejection(rejection) === 'question';
 }
 
 export function skipped(words: string): CallResult {
   return { outcome: 'skipped', words };
+}
+
+/** Describes a call that does not work. */
+export function describeFailure({ outcome, words = '' }: Pick<CallResult, 'outcome' | 'words'>): string {
+  return words === '' ? outcome : `${outcome}: ${words}`;
 }
 
 /** Returns a random ID, which nothing has. */

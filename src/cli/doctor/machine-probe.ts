@@ -6,15 +6,16 @@ import { aborted } from '../../lib/concurrency/deadline.ts';
 import type { ApiEndpoint } from '../../lib/net/api-endpoint.ts';
 import { EndpointAddress } from '../../lib/net/endpoint-address.ts';
 import { readFileLimit } from '../../lib/net/file-limit.ts';
+import { mayStatusPass } from '../../lib/net/http-failure.ts';
 import { openHttpPool } from '../../lib/net/http-port.ts';
 import type { RedisServers } from '../../lib/net/redis-address.ts';
 import { createDataApi } from '../../pchain/rpc/data-api.ts';
 import { publicNetworkNamed } from '../../warp/networks.ts';
-import { CALL_TIMEOUT_MS, inventId, tryCall } from './call-result.ts';
-import type { DoctorReport, OtherReport } from './report.ts';
+import { ADDRESS_ADVICE, CALL_TIMEOUT_MS, type CheckedCall, inventId, runCheck } from './check.ts';
+import type { CheckedPlace, Facts } from './facts.ts';
+import type { DoctorReport } from './report.ts';
 
 type Upstreams = Config['upstream']['endpoints'];
-type RedisReport = NonNullable<DoctorReport['redis']>;
 
 /** A request to each upstream that needs no parameter, and how many bytes of an answer are read. */
 const UPSTREAM_TARGETS = {
@@ -26,22 +27,34 @@ const UPSTREAM_TARGETS = {
 } as const satisfies Readonly<Record<keyof Upstreams, string>>;
 const MAX_BODY_BYTES = 64 * 1024;
 
-export function probeUpstreams(endpoints: Upstreams): Promise<DoctorReport['upstreams']> {
+export function probeUpstreams(endpoints: Upstreams): Promise<readonly CheckedPlace[]> {
   const entries = Object.entries(endpoints) as [keyof Upstreams, ApiEndpoint][];
   return Promise.all(
     entries.map(async ([name, endpoint]) => {
       const target = UPSTREAM_TARGETS[name];
       const setting =
         name === 'metrics' ? 'upstream.metrics' : name === 'node' ? 'upstream.nodeRpc' : `upstream.dataApi.${name}`;
-      const { value, ...result } = await tryCall((signal) => requestStatus(endpoint, target, signal));
-      const base = { name: setting, url: maskedBaseUrl(endpoint.baseUrl), method: `GET ${target}` };
-      if (value === undefined) return { ...base, ...result };
-      const words = `HTTP status ${value}`;
-      if (value === 401 || value === 403) return { ...base, ...result, outcome: 'refused' as const, words };
-      if (value >= 500 || value === 429) return { ...base, ...result, outcome: 'unavailable' as const, words };
-      return { ...base, ...result, words };
+      let status: number | undefined;
+      const row = await runCheck({
+        method: `GET ${target}`,
+        severity: 'warning',
+        lost: 'requests that are passed on to it',
+        advice: ADDRESS_ADVICE,
+        call: async (signal) => {
+          status = await requestStatus(endpoint, target, signal);
+        },
+      });
+      const place = { name: setting, url: maskedBaseUrl(endpoint.baseUrl) };
+      return { ...place, ...row, ...(status !== undefined && judgeStatus(status)) };
     }),
   );
+}
+
+function judgeStatus(status: number): Pick<CheckedCall, 'words'> & Partial<Pick<CheckedCall, 'outcome'>> {
+  const words = `HTTP status ${status}`;
+  if (status === 401 || status === 403) return { outcome: 'refused', words };
+  if (mayStatusPass(status)) return { outcome: 'unavailable', words };
+  return { words };
 }
 
 async function requestStatus(endpoint: ApiEndpoint, target: string, signal: AbortSignal): Promise<number> {
@@ -58,7 +71,7 @@ async function requestStatus(endpoint: ApiEndpoint, target: string, signal: Abor
 }
 
 /** Asks the data API for an invented validation. */
-export async function probeDataApi({ name, aliases, dataApi }: NetworkConfig): Promise<OtherReport | undefined> {
+export async function probeDataApi({ name, aliases, dataApi }: NetworkConfig): Promise<CheckedPlace | undefined> {
   if (dataApi === undefined) return undefined;
   const known = [name, ...aliases].map(publicNetworkNamed).find((network) => network !== undefined);
   await using api = createDataApi({
@@ -67,40 +80,52 @@ export async function probeDataApi({ name, aliases, dataApi }: NetworkConfig): P
     clock: systemClock,
     timeoutMs: CALL_TIMEOUT_MS,
   });
-  const { value: _, ...result } = await tryCall((signal) => api.transactionsOf(inventId(), signal));
-  return { name: 'dataApi', url: maskedBaseUrl(dataApi.baseUrl), method: 'transactions by l1ValidationId', ...result };
+  const row = await runCheck({
+    method: 'transactions by l1ValidationId',
+    severity: 'warning',
+    lost: 'justifications of removed L1 validators that the index of validations lacks',
+    advice: ADDRESS_ADVICE,
+    call: (signal) => api.transactionsOf(inventId(), signal),
+  });
+  return { name: 'dataApi', url: maskedBaseUrl(dataApi.baseUrl), ...row };
 }
 
 const PING = "return redis.call('SET', KEYS[1], ARGV[1], 'PX', 1000)";
 
 /** Connects to Redis like the service, and writes a key that expires within a second. */
-export async function probeRedis(shared: Config['store']['shared']): Promise<RedisReport | undefined> {
+export async function probeRedis(shared: Config['store']['shared']): Promise<Facts['redis']> {
   if (shared === undefined) return undefined;
   const { openRedisLink } = await import('../../store/redis/redis-link.ts');
   const { servers, keyPrefix } = shared;
-  const { value: _, ...result } = await tryCall(async (signal) => {
-    const { promise: broken, reject } = Promise.withResolvers<never>();
-    broken.catch(() => undefined);
-    const options = {
-      servers,
-      keyPrefix,
-      signal,
-      clock: systemClock,
-      connectTimeoutMs: CALL_TIMEOUT_MS,
-      onBroken: reject,
-    };
-    const link = await openRedisLink(options);
-    const work = link.connect().then(() => link.run(PING, 'doctor', ['1']));
-    const ended = aborted(signal).then(() => Promise.reject(signal.reason));
-    try {
-      return await Promise.race([work, broken, ended]);
-    } finally {
-      work.catch(() => undefined);
-      ended.catch(() => undefined);
-      link.destroy();
-    }
+  const row = await runCheck({
+    method: 'connect, and write a key',
+    severity: 'warning',
+    lost: 'work that replicas share: each works alone',
+    advice: 'check store.sharedUrl',
+    async call(signal) {
+      const { promise: broken, reject } = Promise.withResolvers<never>();
+      broken.catch(() => undefined);
+      const options = {
+        servers,
+        keyPrefix,
+        signal,
+        clock: systemClock,
+        connectTimeoutMs: CALL_TIMEOUT_MS,
+        onBroken: reject,
+      };
+      const link = await openRedisLink(options);
+      const work = link.connect().then(() => link.run(PING, 'doctor', ['1']));
+      const ended = aborted(signal).then(() => Promise.reject(signal.reason));
+      try {
+        return await Promise.race([work, broken, ended]);
+      } finally {
+        work.catch(() => undefined);
+        ended.catch(() => undefined);
+        link.destroy();
+      }
+    },
   });
-  return { servers: describeServers(servers), method: 'connect, and write a key', ...result };
+  return { servers: describeServers(servers), ...row };
 }
 
 /** Without user and password. */
