@@ -103,6 +103,8 @@ export class Caller {
       },
       signal: signal ?? null,
       cache: 'no-store',
+      // It would take the key to another host.
+      redirect: 'error',
     });
   }
 
@@ -210,8 +212,13 @@ function errorOf(json: unknown, status: number | undefined, response: Response):
 }
 
 function unreachable(cause: unknown): SignatureAggregatorError {
-  const reason = cause instanceof Error ? cause.message : String(cause);
+  const reason = cause instanceof Error ? reasonOf(cause) : String(cause);
   return new SignatureAggregatorError(`the service cannot be reached: ${reason}`, { code: 'unreachable', cause });
+}
+
+/** Node's `fetch` has the reason, such as a redirect, in the cause. */
+function reasonOf({ message, cause }: Error): string {
+  return cause instanceof Error && cause.message !== '' ? `${message} (${cause.message})` : message;
 }
 
 function requestIdOf({ headers }: Response): string | undefined {

@@ -1,4 +1,6 @@
-import { getEventListeners } from 'node:events';
+import { getEventListeners, once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { Caller, type CallerOptions } from '../../../src/client/http-call.ts';
 
@@ -50,6 +52,24 @@ test('a call is repeated three times, or as often as the options say', async () 
     await expect(caller.json({ path: '/' })).rejects.toMatchObject(failure);
     expect(requests).toHaveLength(calls);
   }
+});
+
+test('the key does not follow a redirect to another host', async () => {
+  const keys: unknown[] = [];
+  const other = createServer(({ headers }, response) => {
+    keys.push(headers['x-service-api-key']);
+    response.end('{}');
+  });
+  await once(other.listen(0, '127.0.0.1'), 'listening');
+  const location = `http://localhost:${(other.address() as AddressInfo).port}/verify`;
+  const service = createServer((_, response) => response.writeHead(307, { location }).end());
+  await once(service.listen(0, '127.0.0.1'), 'listening');
+  onTestFinished(() => void [other.close(), service.close()]);
+  const baseUrl = `http://127.0.0.1:${(service.address() as AddressInfo).port}`;
+  const caller = new Caller({ baseUrl, apiKey: 'secret', maxRetries: 0 });
+  const refused = { code: 'unreachable', message: expect.stringContaining('redirect') };
+  await expect(caller.json({ path: '/verify', body: {} })).rejects.toMatchObject(refused);
+  expect(keys).toEqual([]);
 });
 
 test('a call that stays wrong is sent once', async () => {
