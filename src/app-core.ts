@@ -19,6 +19,7 @@ import { createMemoryLimitCounters } from './store/local/limit-counters.ts';
 import { checkStoreFolder } from './store/local/sqlite.ts';
 import { openShared } from './store/redis/open-shared.ts';
 import { createSharedLimitCounters } from './store/redis/shared-limit-counters.ts';
+import { createThrottledWarnings } from './telemetry/log-throttle.ts';
 import type { Logger } from './telemetry/logger.ts';
 import { createMetrics, type Metrics, ServiceRegistry } from './telemetry/metrics.ts';
 import { openTracer } from './telemetry/open-tracer.ts';
@@ -70,7 +71,10 @@ export async function startCore(options: CoreOptions): Promise<Core> {
   await using opened = new AsyncDisposableStack();
   const { name: serviceName, version } = packageJson;
   const registry = new ServiceRegistry(clock);
-  const metrics = createMetrics(registry);
+  const warn = createThrottledWarnings(logger, clock);
+  const metrics = createMetrics(registry, (name, err) =>
+    warn('metric', { metric: name, err }, 'a metric cannot be read, and is left out'),
+  );
   const ports = { logger, clock, random, metrics };
   const reportReload = declareReloads(metrics, clock);
   showBuild(metrics, { version, node: process.version, bls_backend: config.bls.backend });

@@ -94,11 +94,14 @@ type Readers = Map<string, () => Iterable<{ readonly labels: LabelValues; readon
 
 const readersOf = new WeakMap<PromGauge, Readers>();
 
-export function createMetrics(registry: Registry): Metrics {
-  return bind(registry, {});
+/** @param onReadError called with the name of a gauge that cannot be read: it is left out, the others are rendered */
+export function createMetrics(registry: Registry, onReadError: OnReadError = () => undefined): Metrics {
+  return bind(registry, {}, onReadError);
 }
 
-function bind(registry: Registry, bound: LabelValues): Metrics {
+type OnReadError = (name: string, error: unknown) => void;
+
+function bind(registry: Registry, bound: LabelValues, onReadError: OnReadError): Metrics {
   type PromOptions = { name: string; help: string; labelNames: string[]; registers: Registry[] };
 
   function declare<Metric>(options: MetricOptions<string>, create: (options: PromOptions) => Metric): Metric {
@@ -145,16 +148,21 @@ function bind(registry: Registry, bound: LabelValues): Metrics {
         return made;
       });
       readersOf.get(gauge)?.set(JSON.stringify(bound), () => {
-        const given = read();
-        return typeof given === 'number'
-          ? [{ labels: bound, value: given }]
-          : Array.from(given, ({ labels, value }) => ({ labels: { ...bound, ...labels }, value }));
+        try {
+          const given = read();
+          return typeof given === 'number'
+            ? [{ labels: bound, value: given }]
+            : Array.from(given, ({ labels, value }) => ({ labels: { ...bound, ...labels }, value }));
+        } catch (error) {
+          onReadError(options.name, error);
+          return [];
+        }
       });
     },
     histogram(options) {
       const histogram = declare(options, (how) => new PromHistogram({ ...how, buckets: [...options.buckets] }));
       return { observe: write((labels, value) => histogram.observe(labels, value)) };
     },
-    with: (labels) => bind(registry, { ...bound, ...labels }),
+    with: (labels) => bind(registry, { ...bound, ...labels }, onReadError),
   };
 }

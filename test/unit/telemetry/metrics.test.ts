@@ -57,6 +57,19 @@ it('the series of a read gauge, of all networks, are read at each rendering', as
   ]);
 });
 
+it('a gauge that cannot be read is left out, and reported by its name', async () => {
+  const registry = new Registry();
+  const failures: string[] = [];
+  const metrics = createMetrics(registry, (name, error) => failures.push(`${name}: ${error}`));
+  const readStore = (): number => {
+    throw new RangeError('the store is damaged');
+  };
+  metrics.with({ network: 'fuji' }).readGauge({ name: 'weight', help: 'Weight' }, readStore);
+  metrics.with({ network: 'mainnet' }).readGauge({ name: 'weight', help: 'Weight' }, () => 9);
+  expect(await seriesOf(registry)).toEqual(['signature_aggregator_weight{network="mainnet"} 9']);
+  expect(failures).toEqual(['weight: RangeError: the store is damaged']);
+});
+
 it('the metrics of the process, read once per second, are rendered with those of the service', async () => {
   const clock = new FakeClock();
   const registry = new ServiceRegistry(clock);
