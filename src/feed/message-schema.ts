@@ -10,6 +10,7 @@ import type {
   FeedMessage,
   MessageFailure,
   MessageOutcome,
+  MessagePosition,
 } from './feed-message.ts';
 
 export type Row = Readonly<Record<string, SQLOutputValue>>;
@@ -19,6 +20,9 @@ export const CHAIN_COLUMNS = 'chain_id, block_number, block_hash, block_time_ms,
 export const MESSAGE_COLUMNS =
   'chain_id, block_number, log_index, message_id, sender, destination_id, block_hash, tx_hash, block_time_ms, executed_ms, status, ' +
   'next_attempt_ms, outcome, message, signed_message';
+
+/** The end of the year 9999: no answer of an RPC may have a later time. Files of earlier versions may. */
+const MAX_TIME_MS = 253_402_300_799_999;
 
 /** `next_attempt_ms` is null for signed messages. The indexes serve the filters of a page, retention, and the queue of the signer. */
 export const MESSAGE_SCHEMA: DatabaseSchema = {
@@ -41,7 +45,9 @@ export const MESSAGE_SCHEMA: DatabaseSchema = {
     CREATE INDEX IF NOT EXISTS messages_by_status ON messages (chain_id, status, block_number, log_index);
     CREATE INDEX IF NOT EXISTS messages_by_time ON messages (block_time_ms, block_number, log_index);
     CREATE INDEX IF NOT EXISTS messages_to_sign ON messages (status, next_attempt_ms);
-    CREATE INDEX IF NOT EXISTS messages_unsigned ON messages (status, executed_ms)`,
+    CREATE INDEX IF NOT EXISTS messages_unsigned ON messages (status, executed_ms);
+    UPDATE messages SET block_time_ms = executed_ms WHERE block_time_ms > ${MAX_TIME_MS};
+    UPDATE chains SET block_time_ms = 0 WHERE block_time_ms > ${MAX_TIME_MS}`,
 };
 
 export function valuesOf(emitted: EmittedMessage): SQLInputValue[] {
@@ -66,12 +72,11 @@ export function valuesOf(emitted: EmittedMessage): SQLInputValue[] {
   ];
 }
 
+/** @throws if the row is damaged */
 export function messageOf(row: Row): FeedMessage {
   const destination = row['destination_id'];
   return {
-    chainID: String(row['chain_id']) as BlockchainID,
-    blockNumber: Number(row['block_number']),
-    logIndex: Number(row['log_index']),
+    ...positionOf(row),
     message: parseUnsignedMessage(row['message'] as Uint8Array),
     sender: String(row['sender']),
     destinationChainID: destination === null ? undefined : (String(destination) as BlockchainID),
@@ -80,6 +85,14 @@ export function messageOf(row: Row): FeedMessage {
     blockTimeMs: Number(row['block_time_ms']),
     executedMs: Number(row['executed_ms']),
     outcome: outcomeOf(row),
+  };
+}
+
+export function positionOf(row: Row): MessagePosition {
+  return {
+    chainID: String(row['chain_id']) as BlockchainID,
+    blockNumber: Number(row['block_number']),
+    logIndex: Number(row['log_index']),
   };
 }
 

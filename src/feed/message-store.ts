@@ -25,6 +25,7 @@ import {
   MESSAGE_COLUMNS,
   MESSAGE_SCHEMA,
   messageOf,
+  positionOf,
   progressOf,
   type Row,
   storedAfterOf,
@@ -87,16 +88,21 @@ export function hasMessageStore(place: DatabasePlace): boolean {
   return existsSync(databasePath(FILE_KIND, place));
 }
 
-/** @throws {StoreError} if the file cannot be opened, is no database, or was written by another version */
-export function openMessageStore(place: DatabasePlace): MessageStore {
+type OnUnreadable = (position: MessagePosition, error: unknown) => void;
+
+/**
+ * @param onUnreadable called with a message that is damaged in the file, and is left out of what is read
+ * @throws {StoreError} if the file cannot be opened, is no database, or was written by another version
+ */
+export function openMessageStore(place: DatabasePlace, onUnreadable: OnUnreadable = () => undefined): MessageStore {
   const path = databasePath(FILE_KIND, place);
   const database = openDatabase(path, place.directory, MESSAGE_SCHEMA, readCounts);
-  return createMessageStore(database, path);
+  return createMessageStore(database, path, onUnreadable);
 }
 
-function createMessageStore(database: DatabaseSync, path: string): MessageStore {
+function createMessageStore(database: DatabaseSync, path: string, onUnreadable: OnUnreadable): MessageStore {
   const statements = prepare(database);
-  const readPage = createPageReader(database);
+  const readPage = createPageReader(database, readable);
   const recent = new RecentReads();
   const listeners = new Set<(change: FeedChange) => void>();
   let counts = readCounts(database);
@@ -128,9 +134,26 @@ function createMessageStore(database: DatabaseSync, path: string): MessageStore 
     return 1;
   }
 
+  function readable(row: Row | undefined): FeedMessage[] {
+    if (row === undefined) return [];
+    try {
+      return [messageOf(row)];
+    } catch (error) {
+      onUnreadable(positionOf(row), error);
+      return [];
+    }
+  }
+
+  /** Leaves out a damaged message, and takes it from the queue. */
+  function takeDue(row: Row): FeedMessage[] {
+    const found = readable(row);
+    const { chainID, blockNumber, logIndex } = positionOf(row);
+    if (found.length === 0) statements.neverDue.run(chainID, blockNumber, logIndex);
+    return found;
+  }
+
   function messageAt({ chainID, blockNumber, logIndex }: MessagePosition): readonly FeedMessage[] {
-    const row = statements.at.get(chainID, blockNumber, logIndex);
-    return row === undefined ? [] : [messageOf(row)];
+    return readable(statements.at.get(chainID, blockNumber, logIndex));
   }
 
   function storedChain(chainID: BlockchainID): Row | undefined {
@@ -181,7 +204,7 @@ function createMessageStore(database: DatabaseSync, path: string): MessageStore 
   return {
     progress: () => read(() => recent.progress(() => statements.chains.all().map(progressOf))),
     page: (query) => read(() => recent.messages(keyOfQuery(query), () => readPage(query))),
-    find: (messageID) => read(() => optional(statements.byMessageID.get(idBytes(messageID)))),
+    find: (messageID) => read(() => readable(statements.byMessageID.get(idBytes(messageID)))[0]),
     at: (positions) =>
       read(() => recent.messages(positions.map(keyOfPosition).join(), () => positions.flatMap(messageAt))),
     onChange(listener) {
@@ -227,7 +250,7 @@ function createMessageStore(database: DatabaseSync, path: string): MessageStore 
       changed({ chainID, settled: undefined });
       return added;
     },
-    due: (status, nowMs, limit) => read(() => statements.due.all(status, nowMs, limit).map(messageOf)),
+    due: (status, nowMs, limit) => read(() => statements.due.all(status, nowMs, limit).flatMap(takeDue)),
     postpone: ({ chainID, blockNumber, logIndex }, nextMs) =>
       write(() => void statements.postpone.run(nextMs, chainID, blockNumber, logIndex)),
     setSigned: (position, signature) => settle(position, { status: 'signed', ...signature }, null),
@@ -266,6 +289,7 @@ function prepare(database: DatabaseSync) {
     due: database.prepare(
       `${select} WHERE status = ? AND next_attempt_ms <= ? ORDER BY next_attempt_ms, block_number, log_index LIMIT ?`,
     ),
+    neverDue: database.prepare(`UPDATE messages SET next_attempt_ms = NULL WHERE ${at}`),
     postpone: database.prepare(`UPDATE messages SET next_attempt_ms = ? WHERE ${at} AND status = 'pending'`),
     oldestUnsigned: database.prepare(
       "SELECT min(executed_ms) AS oldest FROM messages WHERE status IN ('pending', 'failed')",
@@ -279,7 +303,7 @@ function prepare(database: DatabaseSync) {
 }
 
 /** Returns a function that reads `limit` messages of each chain, so that any of them may be the oldest. */
-function createPageReader(database: DatabaseSync) {
+function createPageReader(database: DatabaseSync, readable: (row: Row) => readonly FeedMessage[]) {
   /** One for each combination of filters. */
   const statements = new Map<string, StatementSync>();
 
@@ -295,7 +319,8 @@ function createPageReader(database: DatabaseSync) {
     return statement;
   }
 
-  return ({ after, sender, destinationChainID, status, limit }: MessageQuery): readonly FeedMessage[] => {
+  return function readPage(query: MessageQuery): readonly FeedMessage[] {
+    const { after, sender, destinationChainID, status, limit } = query;
     const filters: [string, SQLInputValue | undefined][] = [
       ['sender', sender],
       ['destination_id', destinationChainID],
@@ -307,7 +332,12 @@ function createPageReader(database: DatabaseSync) {
     const rows = [...after].map(([chainID, { blockNumber, logIndex }]) =>
       statement.all(chainID, blockNumber, logIndex, ...values, limit),
     );
-    return mergeByTime(rows, limit).map(messageOf);
+    const merged = mergeByTime(rows, limit);
+    const messages = merged.flatMap(readable);
+    if (messages.length === merged.length || merged.length < limit) return messages;
+    // A shorter page would mean that there are no more messages.
+    const next = new Map([...after, ...merged.map((row) => [positionOf(row).chainID, positionOf(row)] as const)]);
+    return [...messages, ...readPage({ ...query, after: next, limit: limit - messages.length })];
   };
 }
 
@@ -329,10 +359,6 @@ function mergeByTime(lists: readonly Row[][], limit: number): Row[] {
     next[first] = (next[first] ?? 0) + 1;
   }
   return merged;
-}
-
-function optional(row: Row | undefined): FeedMessage | undefined {
-  return row && messageOf(row);
 }
 
 function readCounts(database: DatabaseSync): Pick<StoreCounts, 'messages' | 'bytes'> {

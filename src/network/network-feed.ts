@@ -8,6 +8,7 @@ import { openWebSocket } from '../lib/net/http-port.ts';
 import type { EvmApi, EvmChainID } from '../pchain/rpc/evm-api.ts';
 import type { NodeApi } from '../pchain/rpc/node-api.ts';
 import type { SubnetDirectory } from '../pchain/state/subnet-directory.ts';
+import { createThrottledWarnings } from '../telemetry/log-throttle.ts';
 import type { SubnetID } from '../warp/ids.ts';
 
 export interface NetworkFeedOptions
@@ -38,6 +39,7 @@ export function openNetworkFeed(opened: AsyncDisposableStack, options: NetworkFe
   const place = { directory, networkID, name: network.name };
   // Closed after the feed.
   const clients = opened.use(new AsyncDisposableStack());
+  const warn = createThrottledWarnings(options.logger, options.clock);
   const evm = once(() => options.openEvmApi(clients));
   /** Subnets of the watched chains, by the chains' names in the settings. */
   const watched = new Map<EvmChainID, SubnetID>();
@@ -51,7 +53,10 @@ export function openNetworkFeed(opened: AsyncDisposableStack, options: NetworkFe
     openFeed({
       ...options,
       settings: network.feed,
-      openStore: () => openMessageStore(place),
+      openStore: () =>
+        openMessageStore(place, (position, err) =>
+          warn('message', { ...position, err }, 'a stored message cannot be read, and is left out'),
+        ),
       hasStoredMessages: () => directory !== undefined && hasMessageStore(place),
       maxBytes: directory === undefined ? MAX_MEMORY_BYTES : MAX_FILE_BYTES,
       identify: createChainIdentifier({ ...options, trackSubnet }),

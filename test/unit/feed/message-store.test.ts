@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import {
   endOfBlock,
@@ -9,6 +10,7 @@ import {
   type MessageQuery,
 } from '../../../src/feed/feed-message.ts';
 import { type MessageStore, openMessageStore, PRUNE_LIMIT } from '../../../src/feed/message-store.ts';
+import { databasePath } from '../../../src/store/local/sqlite.ts';
 import { type BlockchainID, PRIMARY_NETWORK_ID } from '../../../src/warp/ids.ts';
 import { blocks, CHAIN, checkpoint, emitted, OTHER_CHAIN, senderNumbered } from './emitted.ts';
 
@@ -225,6 +227,40 @@ describe('equal reads', () => {
     store[Symbol.dispose]();
     store = open();
     expect(read()).toEqual(after);
+  });
+});
+
+describe('a file', () => {
+  const [bad, good] = [emitted(10, 0), emitted(11, 0)];
+
+  /** Changes a row as a damaged disk, or a version without today's checks, may have left it. */
+  function damage(sql: string): void {
+    store.append(CHAIN, blocks(10, 11, [bad, good]));
+    store[Symbol.dispose]();
+    const database = new DatabaseSync(databasePath('feed-messages', { directory, networkID: 1 }));
+    database.exec(sql);
+    database.close();
+    unreadable = [];
+    store = openMessageStore({ directory, networkID: 1 }, (position) => unreadable.push(nameOf(position)));
+  }
+  let unreadable: string[];
+
+  test.each([
+    ['message', "message = x'00'"],
+    ['outcome', "status = 'failed', outcome = '{'"],
+  ])('with a message whose %s cannot be read gives the others, and reports it', (_, change) => {
+    damage(`UPDATE messages SET ${change} WHERE block_number = 10`);
+    expect(page()).toEqual(['11.0']);
+    expect(unreadable).toEqual(['10.0']);
+    expect(store.find(bad.message.id)).toBeUndefined();
+    expect(store.due('pending', 1e9, 10).map(nameOf)).toEqual(['11.0']);
+  });
+
+  test('with times that no answer may have any more is read', () => {
+    damage('UPDATE messages SET block_time_ms = 9007199254740991000; UPDATE chains SET block_time_ms = 1e15');
+    expect(page()).toEqual(['10.0', '11.0']);
+    expect(progress()?.watermark.blockNumber).toBe(11);
+    expect(store.prune({ beforeMs: 12_000, maxMessages: 10, maxBytes: 1e6 })).toBe(2);
   });
 });
 
