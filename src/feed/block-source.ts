@@ -44,7 +44,8 @@ export function createBlockSource(evm: BlockApi, chain: EvmChainID, chainID: Blo
         // The RPC does not serve receipts of blocks, or those of this block are too long.
         const isUnserved = error instanceof ApiError && ['method_refused', 'invalid_response'].includes(error.kind);
         if (!isUnserved) throw error;
-        return await evm.getLoggedMessages(chain, { hash: block.hash }, lastTx, chainID, signal);
+        const range = { first: block.number, last: block.number, hash: block.hash };
+        return await evm.getLoggedMessages(chain, range, lastTx, chainID, signal);
       }
     },
     messagesIn: (first, last, laterTx, signal) =>

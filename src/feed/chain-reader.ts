@@ -1,6 +1,6 @@
 import { backoffMs } from '../lib/concurrency/backoff.ts';
 import type { Clock } from '../lib/concurrency/clock.ts';
-import { startDeadline } from '../lib/concurrency/deadline.ts';
+import { DeadlineExceeded, startDeadline } from '../lib/concurrency/deadline.ts';
 import type { EvmBlock, LoggedMessage } from '../pchain/codec/evm-block.ts';
 import { ApiError } from '../pchain/rpc/api-error.ts';
 import { StoreError } from '../store/local/sqlite.ts';
@@ -238,9 +238,13 @@ export function createChainReader(options: ChainReaderOptions) {
       verifiedMs = Number.NEGATIVE_INFINITY;
       return STOPPED_PAUSE_MS;
     }
-    const isForeseen = error instanceof ApiError || error instanceof StoreError;
-    if (!isForeseen && !(error instanceof Error && error.name === 'DeadlineExceeded')) throw error;
-    noteFailure(error.message, error);
+    if (error instanceof ApiError || error instanceof StoreError || error instanceof DeadlineExceeded) {
+      noteFailure(error.message, error);
+    } else {
+      const reason = `an unforeseen error: ${String(error)}`;
+      if (problem?.reason !== reason) logger.error({ chainId: chainID, err: error }, 'a bug in reading a chain; trying again');
+      problem = { reason, isStopped: false };
+    }
     return backoffMs(failures, FAILURE_PAUSES);
   }
 

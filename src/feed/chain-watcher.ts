@@ -75,11 +75,11 @@ export function watchChain(options: WatcherOptions): ChainWatcher {
         reason = found.problem;
       } catch (error) {
         signal.throwIfAborted();
-        if (!(error instanceof ApiError)) throw error;
         reason = error;
       }
       if (failures === 1) {
-        logger.warn({ chain: settings.blockchainId, err: reason }, 'the feed cannot watch a chain yet; trying again');
+        const level = reason instanceof ApiError || typeof reason === 'string' ? 'warn' : 'error';
+        logger[level]({ chain: settings.blockchainId, err: reason }, 'the feed cannot watch a chain yet; trying again');
       }
       await sleep(clock, backoffMs(failures, IDENTIFY_PAUSES), signal);
     }
@@ -121,9 +121,20 @@ export function watchChain(options: WatcherOptions): ChainWatcher {
     return openHeadSocket({ url, openSocket: options.openSocket, clock, random, logger, onHead });
   }
 
-  const working = run().catch((error: unknown) => {
-    if (!signal.aborted) throw error;
-  });
+  /** A bug in the watching of one chain ends neither the process nor another chain. */
+  async function runUntilStopped(): Promise<void> {
+    while (!signal.aborted) {
+      try {
+        await run();
+      } catch (error) {
+        if (signal.aborted) return;
+        logger.error({ chain: settings.blockchainId, err: error }, 'a bug in watching a chain; trying again');
+        await sleep(clock, IDENTIFY_PAUSES.maxMs, signal).catch(() => undefined);
+      }
+    }
+  }
+
+  const working = runUntilStopped();
   return {
     settings,
     get chainID() {

@@ -1,7 +1,7 @@
 import { ParseError } from '../../lib/encoding/parse-error.ts';
 import type { BlockchainID } from '../../warp/ids.ts';
 import { parseWarpLog, readQuantity, type SentMessage } from './evm-receipt.ts';
-import { readArray, readHex, readObject, readString } from './json-fields.ts';
+import { type JsonObject, readArray, readHex, readObject, readString } from './json-fields.ts';
 
 /** The part of an EVM block that tells where it is and whether its receipts are complete. Hashes are `0x` and 64 digits in lower case. */
 export interface EvmBlock {
@@ -26,26 +26,42 @@ export interface LoggedMessage extends SentMessage {
 export const BLOCK_RESPONSE_BYTES = 4 * 1024 * 1024;
 /** Of the receipts of a block, which may have thousands of transactions. */
 export const RECEIPTS_RESPONSE_BYTES = 32 * 1024 * 1024;
-/** Heights are integers of JavaScript. */
-const MAX_NUMBER = Number.MAX_SAFE_INTEGER;
+/** A chain with a block in each millisecond has fewer for 8,000 years. */
+export const MAX_BLOCK_NUMBER = 2 ** 48 - 1;
+/** The end of the year 9999, the last that dates in ISO 8601 have. */
+const MAX_SECONDS = 253_402_300_799;
+
+/** Blocks that were asked for, the last one included, and the hash if it is one block. */
+export interface BlockRange {
+  readonly first: number;
+  readonly last: number;
+  readonly hash?: string;
+}
 
 /** Parses an untrusted block without its transactions; undefined for one that the node does not have. @throws {ParseError} */
 export function parseEvmBlock(result: unknown): EvmBlock | undefined {
   if (result === null) return undefined;
   const block = readObject(result, 'block');
-  const seconds = readQuantity(block.timestamp, 'timestamp', MAX_NUMBER);
-  // ACP-226 adds it to the blocks of newer chains.
-  const { timestampMilliseconds: milliseconds } = block;
+  const txHashes = readArray(block.transactions, 'transactions').map((hash) => readHash(hash, 'transaction'));
+  if (new Set(txHashes).size < txHashes.length) throw new ParseError('transactions', 'have the same hash twice');
   return {
-    number: readQuantity(block.number, 'number', MAX_NUMBER),
+    number: readQuantity(block.number, 'number', MAX_BLOCK_NUMBER),
     hash: readHash(block.hash, 'hash'),
     parentHash: readHash(block.parentHash, 'parentHash'),
-    timeMs:
-      typeof milliseconds === 'string'
-        ? readQuantity(milliseconds, 'timestampMilliseconds', MAX_NUMBER)
-        : 1_000 * seconds,
-    txHashes: readArray(block.transactions, 'transactions').map((hash) => readHash(hash, 'transaction')),
+    timeMs: readTimeMs(block),
+    txHashes,
   };
+}
+
+/** ACP-226 adds milliseconds to the blocks of newer chains. */
+function readTimeMs({ timestamp, timestampMilliseconds }: JsonObject): number {
+  const seconds = readQuantity(timestamp, 'timestamp', MAX_SECONDS);
+  if (typeof timestampMilliseconds !== 'string') return 1_000 * seconds;
+  const timeMs = readQuantity(timestampMilliseconds, 'timestampMilliseconds', 1_000 * MAX_SECONDS + 999);
+  if (Math.floor(timeMs / 1_000) !== seconds) {
+    throw new ParseError('timestampMilliseconds', 'must be in the second of timestamp');
+  }
+  return timeMs;
 }
 
 /**
@@ -60,30 +76,57 @@ export function parseBlockReceipts(
 ): readonly LoggedMessage[] | undefined {
   if (result === null) return undefined;
   const receipts = readArray(result, 'receipts').map((receipt) => readObject(receipt, 'receipt'));
-  const txHashes = new Set(block.txHashes);
-  for (const receipt of receipts) {
-    const isOfBlock =
-      readHash(receipt.blockHash, 'blockHash') === block.hash &&
-      txHashes.has(readHash(receipt.transactionHash, 'transactionHash'));
-    if (!isOfBlock) throw new ParseError('receipts', 'are those of another block');
-  }
-  if (receipts.length < block.txHashes.length) return undefined;
-  return parseWarpLogs(
-    receipts.flatMap((receipt) => readArray(receipt.logs, 'logs')),
-    chainID,
-  );
+  const missing = new Set(block.txHashes);
+  const range = { first: block.number, last: block.number, hash: block.hash };
+  const messages = receipts.flatMap((receipt) => {
+    const txHash = readHash(receipt.transactionHash, 'transactionHash');
+    if (readHash(receipt.blockHash, 'blockHash') !== block.hash || !missing.delete(txHash)) {
+      throw new ParseError('receipts', 'are those of another block');
+    }
+    const logged = parseWarpLogs(receipt.logs, chainID, range);
+    if (logged.some((log) => log.txHash !== txHash)) {
+      throw new ParseError('receipt', 'has a log of another transaction');
+    }
+    return logged;
+  });
+  if (missing.size > 0) return undefined;
+  return inOrder(messages);
 }
 
-/** Parses untrusted logs, and returns the Warp messages among them in the order of blocks and logs. @throws {ParseError} */
-export function parseWarpLogs(result: unknown, chainID: BlockchainID): readonly LoggedMessage[] {
-  return readArray(result, 'logs')
-    .flatMap((value) => {
-      const sent = parseWarpLog(value);
-      if (sent === undefined) return [];
-      if (sent.message.sourceChainID !== chainID) throw new ParseError('logs', 'have a message of another blockchain');
-      return [{ ...sent, ...parsePlace(value) }];
-    })
-    .toSorted((a, b) => a.blockNumber - b.blockNumber || a.logIndex - b.logIndex);
+/**
+ * Parses untrusted logs, and returns the Warp messages among them in the order of blocks and logs.
+ *
+ * @throws {ParseError} also if one is outside of the range
+ */
+export function parseWarpLogs(
+  result: unknown,
+  chainID: BlockchainID,
+  { first, last, hash }: BlockRange,
+): readonly LoggedMessage[] {
+  const messages = readArray(result, 'logs').flatMap((value) => {
+    const sent = parseWarpLog(value);
+    if (sent === undefined) return [];
+    if (sent.message.sourceChainID !== chainID) throw new ParseError('logs', 'have a message of another blockchain');
+    const place = parsePlace(value);
+    const isInRange = place.blockNumber >= first && place.blockNumber <= last;
+    if (!isInRange || place.blockHash !== (hash ?? place.blockHash)) {
+      throw new ParseError('logs', `have one of block ${place.blockNumber} (${place.blockHash}), which is not asked for`);
+    }
+    return [{ ...sent, ...place }];
+  });
+  return inOrder(messages);
+}
+
+/** @throws {ParseError} if two messages have the same place */
+function inOrder(messages: readonly LoggedMessage[]): readonly LoggedMessage[] {
+  const sorted = messages.toSorted((a, b) => a.blockNumber - b.blockNumber || a.logIndex - b.logIndex);
+  for (const [index, { blockNumber, logIndex }] of sorted.entries()) {
+    const next = sorted[index + 1];
+    if (next?.blockNumber === blockNumber && next.logIndex === logIndex) {
+      throw new ParseError('logs', `have index ${logIndex} of block ${blockNumber} twice`);
+    }
+  }
+  return sorted;
 }
 
 function parsePlace(value: unknown) {
@@ -92,7 +135,7 @@ function parsePlace(value: unknown) {
     sender: parseSender(readArray(log.topics, 'topics')[1]),
     txHash: readHash(log.transactionHash, 'transactionHash'),
     blockHash: readHash(log.blockHash, 'blockHash'),
-    blockNumber: readQuantity(log.blockNumber, 'blockNumber', MAX_NUMBER),
+    blockNumber: readQuantity(log.blockNumber, 'blockNumber', MAX_BLOCK_NUMBER),
   };
 }
 

@@ -23,6 +23,8 @@ export interface SentMessage {
 export const RECEIPT_RESPONSE_BYTES = 4 * 1024 * 1024;
 /** A log costs 375 gas or more. */
 const MAX_LOGS = 16_384;
+/** The next one is the end of a block in cursors. */
+const MAX_LOG_INDEX = 0xffff_fffe;
 
 /**
  * Parses an untrusted result of `eth_getTransactionReceipt`; undefined if the chain has accepted no such transaction.
@@ -67,7 +69,7 @@ export function parseWarpLog(value: unknown): SentMessage | undefined {
   if (message.id !== idFromBytes<MessageID>(readHex(topics[2], 'topic'), 'topic')) {
     throw new ParseError('topics', 'have another message ID than the message');
   }
-  return { logIndex: readQuantity(log.logIndex, 'logIndex'), message };
+  return { logIndex: readQuantity(log.logIndex, 'logIndex', MAX_LOG_INDEX), message };
 }
 
 /** Reads an integer of the Ethereum JSON-RPC. */

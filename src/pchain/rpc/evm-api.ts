@@ -4,8 +4,10 @@ import { type BlockchainID, idBytes, parseHexOrCb58Id, type TxID } from '../../w
 import { CHAIN_ALIASES } from '../../warp/networks.ts';
 import {
   BLOCK_RESPONSE_BYTES,
+  type BlockRange,
   type EvmBlock,
   type LoggedMessage,
+  MAX_BLOCK_NUMBER,
   parseBlockReceipts,
   parseEvmBlock,
   parseWarpLogs,
@@ -32,9 +34,6 @@ export function parseEvmChainID(text: string, what: string): EvmChainID {
 /** Allow lists in the configuration may name thousands of addresses. */
 const CHAIN_CONFIG_BYTES = 1024 * 1024;
 const SCALAR_BYTES = 64 * 1024;
-
-/** Heights, the last one included, or one block. */
-export type BlockRange = { readonly first: number; readonly last: number } | { readonly hash: string };
 
 /** RPC of EVM chains. Where no client is configured for a chain, the node is asked, which returns HTTP 404 for chains that it does not run. */
 export interface EvmApi {
@@ -108,7 +107,7 @@ export function createEvmApi({ cChain, others, configured }: EvmClients): EvmApi
         chain,
         'eth_blockNumber',
         [],
-        (result) => readQuantity(result, 'number', Number.MAX_SAFE_INTEGER),
+        (result) => readQuantity(result, 'number', MAX_BLOCK_NUMBER),
         SCALAR_BYTES,
         signal,
       ),
@@ -144,9 +143,9 @@ export function createEvmApi({ cChain, others, configured }: EvmClients): EvmApi
     ): Promise<readonly LoggedMessage[] | undefined> => {
       const { client, path } = rpcOf(chain);
       const range =
-        'hash' in blocks
-          ? { blockHash: blocks.hash }
-          : { fromBlock: quantity(blocks.first), toBlock: quantity(blocks.last) };
+        blocks.hash === undefined
+          ? { fromBlock: quantity(blocks.first), toBlock: quantity(blocks.last) }
+          : { blockHash: blocks.hash };
       const receipt: JsonRpcRequest<boolean> = {
         path,
         method: 'eth_getTransactionReceipt',
@@ -158,7 +157,7 @@ export function createEvmApi({ cChain, others, configured }: EvmClients): EvmApi
         path,
         method: 'eth_getLogs',
         params: [{ ...range, address: WARP_PRECOMPILE, topics: [SEND_WARP_MESSAGE] }],
-        parseResult: (result) => parseWarpLogs(result, chainID),
+        parseResult: (result) => parseWarpLogs(result, chainID, blocks),
         maxResponseBytes: RECEIPTS_RESPONSE_BYTES,
       };
       return client.callAtEndpoints({

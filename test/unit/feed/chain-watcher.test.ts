@@ -106,6 +106,30 @@ describe('a chain', () => {
     expect(watched.status()).toMatchObject({ isStopped: true, problem: expect.stringContaining('its RPC') });
   });
 
+  test('shows an unforeseen error, logs it once, and goes on', async () => {
+    await start();
+    watched.chain.fault = 'breaks';
+    watched.chain.accept(1);
+    watched.chain.execute();
+    await watched.clock.advance(120_000);
+    expect(watched.status()?.problem).toContain('an answer that the code did not foresee');
+    expect(watched.lines().filter(({ level }) => level === 'error')).toHaveLength(1);
+    watched.chain.fault = 'none';
+    await watched.clock.advance(10_000);
+    expect(watched.stored()).toEqual(['1.0']);
+    expect(watched.status()?.problem).toBeUndefined();
+  });
+
+  test('is identified again after an unforeseen error', async () => {
+    watched = createWatchedChain({ identifyFailures: 3 });
+    watched.chain.accept(1);
+    watched.chain.execute();
+    watched.start(1);
+    await watched.clock.advance(60_000);
+    expect(watched.stored()).toEqual(['1.0']);
+    expect(watched.lines().filter(({ level }) => level === 'error')).toHaveLength(1);
+  });
+
   test('begins when its RPC is of this chain', async () => {
     watched = createWatchedChain();
     watched.chain.fault = 'other chain';
@@ -131,7 +155,7 @@ describe('a chain', () => {
     expect(watched.status()).toMatchObject({ isStopped: true });
   });
 
-  test.each<Fault>(['down', 'hangs', 'lags', 'alternates', 'other chain', 'contradicts'])(
+  test.each<Fault>(['down', 'hangs', 'lags', 'alternates', 'breaks', 'other chain', 'contradicts'])(
     'misses no message if its RPC %s for a while',
     async (fault) => {
       await start();

@@ -5,8 +5,20 @@ import { ApiError } from '../../../src/pchain/rpc/api-error.ts';
 import type { BlockchainID } from '../../../src/warp/ids.ts';
 import { CHAIN, emitted, OTHER_CHAIN } from './emitted.ts';
 
-/** How the node of a simulated chain misbehaves. `alternates`: one answer in two is that of a node that lags. */
-export type Fault = 'none' | 'down' | 'hangs' | 'lags' | 'alternates' | 'other chain' | 'other ID' | 'contradicts';
+/**
+ * How the node of a simulated chain misbehaves. `alternates`: one answer in two is that of a node that lags; `breaks`: the code that reads its
+ * answers has a bug.
+ */
+export type Fault =
+  | 'none'
+  | 'down'
+  | 'hangs'
+  | 'lags'
+  | 'alternates'
+  | 'breaks'
+  | 'other chain'
+  | 'other ID'
+  | 'contradicts';
 
 /** Blocks that a lagging node is behind. */
 const LAG = 3;
@@ -108,6 +120,7 @@ export class SimulatedChain {
   async #misbehave(signal: AbortSignal): Promise<void> {
     this.#answers += 1;
     if (this.fault === 'down') throw new ApiError('unavailable', 'connection refused');
+    if (this.fault === 'breaks') throw new RangeError('an answer that the code did not foresee');
     if (this.fault !== 'hangs') return;
     await new Promise((_, reject) => {
       signal.addEventListener('abort', () => reject(signal.reason), { once: true });

@@ -8,18 +8,23 @@ import { SimulatedChain } from './simulated-chain.ts';
 import { SimulatedSocket } from './simulated-socket.ts';
 
 /** A simulated chain, the store, and a watcher. */
-export function createWatchedChain({ hasSocket = false }: { readonly hasSocket?: boolean } = {}) {
+export function createWatchedChain({ hasSocket = false, identifyFailures = 0 } = {}) {
   const clock = new FakeClock();
   const chain = new SimulatedChain(clock);
   const store = openMessageStore({ directory: undefined, networkID: 1 });
   const log = createLogLines();
   const sockets: SimulatedSocket[] = [];
+  let failuresLeft = identifyFailures;
   let watcher: ReturnType<typeof watchChain> | undefined;
 
   function start(fromBlock?: number): void {
     watcher = watchChain({
       settings: { blockchainId: 'C', fromBlock, webSocket: hasSocket ? 'ws://node' : undefined },
-      identify: async () => CHAIN,
+      async identify() {
+        failuresLeft -= 1;
+        if (failuresLeft >= 0) throw new RangeError('an answer that the code did not foresee');
+        return CHAIN;
+      },
       openSource: () => chain.node(),
       store,
       clock,
@@ -40,6 +45,7 @@ export function createWatchedChain({ hasSocket = false }: { readonly hasSocket?:
     store,
     sockets,
     start,
+    lines: () => log.records(),
     status: () => watcher?.reader?.status(),
     async stop(): Promise<void> {
       await watcher?.stop();

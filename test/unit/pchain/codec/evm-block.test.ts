@@ -40,6 +40,8 @@ function block(more: object = {}) {
   return parsed;
 }
 
+const IN_BLOCK = { first: 16, last: 16, hash: hash('aa') };
+
 const receipt = (tx: string, logs: readonly unknown[] = [], blockHash = hash('aa')) => ({
   transactionHash: hash(tx),
   blockHash,
@@ -61,8 +63,11 @@ test('a block has its place, time and transactions', () => {
 test.each([
   ['no object', 7],
   ['a short hash', { ...BLOCK, hash: '0xaa' }],
-  ['a height beyond 2^53', { ...BLOCK, number: '0x20000000000001' }],
+  ['a height beyond 2^48', { ...BLOCK, number: '0x1000000000000' }],
   ['whole transactions', { ...BLOCK, transactions: [{ hash: hash('01') }] }],
+  ['the same transaction twice', { ...BLOCK, transactions: [hash('01'), hash('01')] }],
+  ['a time beyond the year 9999', { ...BLOCK, timestamp: '0x1fffffffffffff' }],
+  ['milliseconds of another second', { ...BLOCK, timestampMilliseconds: '0x1869f' }],
 ])('a block with %s is refused', (_, result) => {
   expect(attempt(() => parseEvmBlock(result))).toBeInstanceOf(ParseError);
 });
@@ -86,6 +91,11 @@ test.each([
   ['another block', [receipt('01', [], hash('cc')), receipt('02')]],
   ['another transaction', [receipt('01'), receipt('03')]],
   ['another chain', [receipt('01'), receipt('02', [logOf('one', { chain: OTHER_CHAIN }).log])]],
+  ['one transaction twice', [receipt('01'), receipt('01'), receipt('02')]],
+  ['the block, with a log of another height', [receipt('01'), receipt('02', [logOf('1', { blockNumber: 17 }).log])]],
+  ['the block, with a log of another hash', [receipt('01'), receipt('02', [{ ...logOf('1').log, blockHash: hash('cc') }])]],
+  ['the block, with a log of another transaction', [receipt('01', [logOf('1').log]), receipt('02')]],
+  ['the block, with one place twice', [receipt('01'), receipt('02', [logOf('1').log, logOf('2').log])]],
 ])('receipts of %s are refused', (_, receipts) => {
   expect(attempt(() => parseBlockReceipts(receipts, block(), CHAIN))).toBeInstanceOf(ParseError);
 });
@@ -96,6 +106,16 @@ test('logs give their messages in the order of the chain', () => {
     logOf('2', { blockNumber: 10, logIndex: 9 }),
     logOf('3', { blockNumber: 10, logIndex: 11 }),
   ];
-  const parsed = parseWarpLogs([third.log, first.log, second.log], CHAIN);
+  const parsed = parseWarpLogs([third.log, first.log, second.log], CHAIN, { first: 9, last: 10 });
   expect(parsed.map(({ message }) => message.id)).toEqual([first, second, third].map(({ message }) => message.id));
+});
+
+test.each([
+  ['before the range', [logOf('1', { blockNumber: 15 }).log], { first: 16, last: 17 }],
+  ['after the range', [logOf('1', { blockNumber: 18 }).log], { first: 16, last: 17 }],
+  ['of another block than the one asked for', [{ ...logOf('1').log, blockHash: hash('cc') }], IN_BLOCK],
+  ['of one place twice', [logOf('1').log, logOf('2').log], IN_BLOCK],
+  ['behind all places', [logOf('1', { logIndex: 0xffff_ffff }).log], IN_BLOCK],
+])('logs %s are refused', (_, logs, range) => {
+  expect(attempt(() => parseWarpLogs(logs, CHAIN, range))).toBeInstanceOf(ParseError);
 });
