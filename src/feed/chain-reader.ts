@@ -242,7 +242,8 @@ export function createChainReader(options: ChainReaderOptions) {
       noteFailure(error.message, error);
     } else {
       const reason = `an unforeseen error: ${String(error)}`;
-      if (problem?.reason !== reason) logger.error({ chainId: chainID, err: error }, 'a bug in reading a chain; trying again');
+      if (problem?.reason !== reason)
+        logger.error({ chainId: chainID, err: error }, 'a bug in reading a chain; trying again');
       problem = { reason, isStopped: false };
     }
     return backoffMs(failures, FAILURE_PAUSES);

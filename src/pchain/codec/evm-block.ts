@@ -110,7 +110,10 @@ export function parseWarpLogs(
     const place = parsePlace(value);
     const isInRange = place.blockNumber >= first && place.blockNumber <= last;
     if (!isInRange || place.blockHash !== (hash ?? place.blockHash)) {
-      throw new ParseError('logs', `have one of block ${place.blockNumber} (${place.blockHash}), which is not asked for`);
+      throw new ParseError(
+        'logs',
+        `have one of block ${place.blockNumber} (${place.blockHash}), which is not asked for`,
+      );
     }
     return [{ ...sent, ...place }];
   });

@@ -60,7 +60,7 @@ it('the series of a read gauge, of all networks, are read at each rendering', as
 it('a gauge that cannot be read is left out, and reported by its name', async () => {
   const registry = new Registry();
   const failures: string[] = [];
-  const metrics = createMetrics(registry, (name, error) => failures.push(`${name}: ${error}`));
+  const metrics = createMetrics(registry, (name, error) => failures.push(`${name}: ${String(error)}`));
   const readStore = (): number => {
     throw new RangeError('the store is damaged');
   };

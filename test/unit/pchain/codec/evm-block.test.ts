@@ -93,7 +93,10 @@ test.each([
   ['another chain', [receipt('01'), receipt('02', [logOf('one', { chain: OTHER_CHAIN }).log])]],
   ['one transaction twice', [receipt('01'), receipt('01'), receipt('02')]],
   ['the block, with a log of another height', [receipt('01'), receipt('02', [logOf('1', { blockNumber: 17 }).log])]],
-  ['the block, with a log of another hash', [receipt('01'), receipt('02', [{ ...logOf('1').log, blockHash: hash('cc') }])]],
+  [
+    'the block, with a log of another hash',
+    [receipt('01'), receipt('02', [{ ...logOf('1').log, blockHash: hash('cc') }])],
+  ],
   ['the block, with a log of another transaction', [receipt('01', [logOf('1').log]), receipt('02')]],
   ['the block, with one place twice', [receipt('01'), receipt('02', [logOf('1').log, logOf('2').log])]],
 ])('receipts of %s are refused', (_, receipts) => {
