@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache';
 import type { Clock } from '../lib/concurrency/clock.ts';
 import type { Logger } from './logger.ts';
 
@@ -6,13 +7,14 @@ export interface LogLimit {
   readonly intervalMs: number;
 }
 
+const MAX_KINDS = 1_000;
 const WARNING_LIMIT: LogLimit = { burst: 1, intervalMs: 60_000 };
 
 /** Limits the log lines of each kind by GCRA, and counts the omitted ones. */
 export class LogThrottle {
   readonly #clock: Clock;
   readonly #limit: LogLimit;
-  readonly #kinds = new Map<string, { freeMs: number; omitted: number }>();
+  readonly #kinds = new LRUCache<string, { freeMs: number; omitted: number }>({ max: MAX_KINDS });
 
   constructor(clock: Clock, limit: LogLimit) {
     this.#clock = clock;
@@ -20,7 +22,7 @@ export class LogThrottle {
   }
 
   /**
-   * @param kind one of a closed set, because an entry is kept for each
+   * @param kind of the line, or who caused it; the counts of the kinds used longest ago are forgotten
    * @returns the number of lines of the kind omitted since the last one; undefined if this one is to be omitted
    */
   take(kind: string): number | undefined {

@@ -19,6 +19,9 @@ type Level = 'debug' | 'info' | 'warn' | 'error';
 /** Limit of each kind of line: a thousand failures in a row are all logged. */
 const LINE_LIMIT: LogLimit = { burst: 2_000, intervalMs: 5 };
 
+/** Limit of the lines about refusals of one client: a busy machine refuses hundreds in a second. */
+const REFUSALS_LIMIT: LogLimit = { burst: 1, intervalMs: 10_000 };
+
 /**
  * Writes the log lines about requests. Each has the `requestId`; none has a key, a payload or bytes of a request. Each kind has its own
  * limit, so that a flood of one kind does not suppress the others.
@@ -26,10 +29,12 @@ const LINE_LIMIT: LogLimit = { burst: 2_000, intervalMs: 5 };
 export class RequestLog {
   readonly #logger: Logger;
   readonly #throttle: LogThrottle;
+  readonly #refusals: LogThrottle;
 
   constructor(logger: Logger, clock: Clock) {
     this.#logger = logger;
     this.#throttle = new LogThrottle(clock, LINE_LIMIT);
+    this.#refusals = new LogThrottle(clock, REFUSALS_LIMIT);
   }
 
   /** Writes the access line, except for operations: probes and scrapes would bury all other lines. */
@@ -51,8 +56,11 @@ export class RequestLog {
 
   /** Logs what each validator did, so that the operator needs no other source. */
   aggregationFailed(context: RequestContext, { code, message, report }: AggregatorError): void {
+    const omitted = code === 'overloaded' ? this.#refusals.take(context.client) : 0;
+    if (omitted === undefined) return;
     this.#write('warn', 'aggregation failed', () => ({
       ...idsOf(context),
+      ...(omitted > 0 && { ...clientFields(context), omittedOfClient: omitted }),
       // The configured name; the path may have an alias.
       network: context.aggregation?.network ?? (context.request.params as { readonly network?: string }).network,
       code,

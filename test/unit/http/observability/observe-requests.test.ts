@@ -1,7 +1,7 @@
 import { Registry } from 'prom-client';
 import { expect, test } from 'vitest';
 import { AggregatorError } from '../../../../src/aggregation/aggregator-error.ts';
-import type { Aggregator } from '../../../../src/aggregation/request/aggregate.ts';
+import type { Aggregator } from '../../../../src/aggregation/stages/aggregator.ts';
 import { bytesToHex } from '../../../../src/lib/encoding/bytes.ts';
 import { P_CHAIN_ID } from '../../../../src/warp/ids.ts';
 import { createUnsignedMessage } from '../../../../src/warp/unsigned-message.ts';

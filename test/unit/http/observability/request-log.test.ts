@@ -153,3 +153,17 @@ test('under a flood, other kinds of lines are still logged, and the next line ha
   await server.inject('/nowhere');
   expect(records().at(-1)).toMatchObject({ msg: 'request', omitted: 4 });
 });
+
+test('refusals of one client as overloaded are one line in ten seconds, with their number', async () => {
+  const clock = new FakeClock();
+  const { logger, records } = createLogLines(WARN);
+  const { aggregator } = scriptedAggregator(() => Promise.reject(new AggregatorError('overloaded', 'too much')));
+  const server = await createTestServer({ logger, clock, aggregator });
+  const ask = (remoteAddress: string) => server.inject({ method: 'POST', url: PATH, payload: PAYLOAD, remoteAddress });
+  for (let count = 0; count < 5; count += 1) await ask('192.0.2.1');
+  await ask('198.51.100.1');
+  expect(records()).toMatchObject([{ code: 'overloaded' }, { code: 'overloaded' }]);
+  await clock.advance(10_000);
+  await ask('192.0.2.1');
+  expect(records()[2]).toMatchObject({ client: '192.0.2.1', omittedOfClient: 4 });
+});
