@@ -3,6 +3,7 @@
 import { cpus } from 'node:os';
 import type { Benchmark, Row } from './benchmark.ts';
 import { benchBls } from './bls.ts';
+import { benchBusy } from './busy.ts';
 import { benchConsole } from './console.ts';
 import { benchFaults } from './faults.ts';
 import { benchFeed } from './feed.ts';
@@ -26,13 +27,14 @@ const BENCHMARKS: Readonly<Record<string, Benchmark>> = {
   memory: benchMemory,
   faults: benchFaults,
   lag: benchLag,
+  busy: benchBusy,
   feed: benchFeed,
   replicas: benchReplicas,
   console: benchConsole,
 };
 
 /** Benchmarks whose parts can be named. */
-const TAKES_WORDS: ReadonlySet<string> = new Set(['http-floods', 'hostile', 'lag', 'feed']);
+const TAKES_WORDS: ReadonlySet<string> = new Set(['http-floods', 'hostile', 'lag', 'busy', 'feed']);
 
 const isJson = process.argv.includes('--json');
 const [name = 'service', ...rest] = process.argv.slice(2).filter((arg) => arg !== '--json');
